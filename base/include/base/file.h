@@ -1,0 +1,29 @@
+/*
+ * file: whole files in, whole files out, and directories that may be trusted.
+ *
+ * Promises: reads are bounded; links are not followed where the name says so; directories and files that hold
+ * state are ours (owner, mode) or refused (attack B11). No name is ever made in /tmp (B22).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* The whole file as NUL-terminated bytes (freed by the caller); -EFBIG past `limit`. *ret_size may be NULL. */
+int file_read(const char *path, size_t limit, char **ret_bytes, size_t *ret_size, struct error *error);
+int file_read_fd(int fd, const char *name, size_t limit, char **ret_bytes, size_t *ret_size, struct error *error);
+
+/* Replace the file in one step (temporary name beside it, fsync, rename). */
+int file_write(const char *path, const char *bytes, size_t size, mode_t mode, struct error *error);
+
+/*
+ * Open (making it and its missing parents with mode 0700) a directory that must belong to us and be writable by
+ * nobody else; the last component must not be a link. -EPERM says which rule was broken. Caller owns the fd.
+ */
+int file_open_private_directory(const char *path, struct error *error);
+
+/* Make the directory and its missing parents (0700). An existing one is left as it is. */
+int file_make_directories(const char *path, struct error *error);

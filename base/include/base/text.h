@@ -1,0 +1,16 @@
+/*
+ * text: untrusted text made visible.
+ *
+ * Promises: what comes out is printable UTF-8 on one line: control characters, invalid bytes, bidirectional and
+ * zero-width characters and other invisible ones appear as \n, \x1b, \u{202e} and so on (attacks B9, F14; the set
+ * is Unicode's Cc, Cf, Zl, Zp, Zs but U+0020, plus private use, unassigned and surrogates), a backslash as \\ .
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+char *text_visible(const char *bytes);                 /* freed by the caller */
+char *text_visible_cut(const char *bytes, size_t max); /* at most max columns: the middle replaced by an ellipsis */
+bool text_is_utf8(const char *bytes, size_t size);
+size_t text_columns(const char *visible); /* of text that text_visible made */

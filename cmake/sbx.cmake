@@ -1,0 +1,64 @@
+# Flags on one INTERFACE target, and one function a kind of target.
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.37) # STRICT tables
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp>=2.5)
+pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent>=2.1)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)
+pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
+pkg_check_modules(MD REQUIRED IMPORTED_TARGET libmd)
+find_package(Threads REQUIRED)
+
+add_library(sbx_flags INTERFACE)
+target_compile_features(sbx_flags INTERFACE c_std_17)
+target_compile_definitions(sbx_flags INTERFACE _GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}")
+target_compile_options(sbx_flags INTERFACE
+  -Wall -Wextra
+  -Wconversion                  # a length that loses its top bits is an attack
+  -Wshadow -Wswitch-enum        # a new enumerator must be met everywhere it matters
+  -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wformat=2
+  -fno-common
+  "SHELL:-include ${CMAKE_SOURCE_DIR}/base/include/base/banned.h")
+if(SBX_WERROR)
+  target_compile_options(sbx_flags INTERFACE -Werror)
+endif()
+if(SBX_SANITIZE)
+  target_compile_options(sbx_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(sbx_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(SBX_HARDEN)
+  target_compile_options(sbx_flags INTERFACE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fPIE)
+  target_link_options(sbx_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
+
+# sbx_room(NAME SOURCES… USES targets…): a folder of the house. Its headers are include/NAME/*.h, and it sees only
+# those of the rooms it names in USES, so that a forbidden include does not compile.
+function(sbx_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  add_library(sbx_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(sbx_${name} PUBLIC include)
+  target_link_libraries(sbx_${name} PUBLIC ${ROOM_USES} PRIVATE sbx_flags ${ROOM_PRIVATE_USES})
+endfunction()
+
+# sbx_program(NAME DESTINATION dir SOURCES… USES…): a thin main on top of a room.
+function(sbx_program name)
+  cmake_parse_arguments(PROGRAM "" "DESTINATION" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE sbx_flags ${PROGRAM_USES})
+  if(SBX_HARDEN)
+    target_link_options(${name} PRIVATE -pie)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  install(TARGETS ${name} DESTINATION ${PROGRAM_DESTINATION})
+endfunction()
+
+# sbx_unit_test(NAME SOURCES… USES…): a cmocka program, label `unit`.
+function(sbx_unit_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES" ${ARGN})
+  add_executable(test_${name} ${TEST_SOURCES})
+  target_link_libraries(test_${name} PRIVATE sbx_flags ${TEST_USES} PkgConfig::CMOCKA)
+  target_compile_definitions(test_${name} PRIVATE SBX_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+  add_test(NAME unit.${name} COMMAND test_${name})
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()

@@ -1,0 +1,55 @@
+/*
+ * policy: YAML files → what the layers say (design sections 4 and 5).
+ *
+ * Promises: loading is a pure function of the bytes; a file with errors yields no document and a list of
+ * "file:line:column: what, and what was expected". A policy is immutable once assembled and counted by reference, so
+ * a session keeps the one it was judged by until it is told of a new one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/view.h"
+
+/* In the order in which they are asked; an admin's denies come first, its allows and asks last. */
+enum policy_layer { POLICY_LAYER_ADMIN, POLICY_LAYER_USER, POLICY_LAYER_PROJECT, POLICY_LAYER_BUILTIN };
+
+struct policy_document; /* one parsed file */
+
+/* NULL (and the errors added to *errors, at most LIMIT_POLICY_ERRORS) when the text has any. `name` is what errors call
+ * it. */
+struct policy_document *policy_load(enum policy_layer layer, const char *name, const char *text, size_t size,
+				    struct strings *errors);
+void policy_document_free(struct policy_document *document);
+
+/* The profiles that sbx brings along (policy/profiles); they always load. */
+struct policy_document *policy_load_builtin(void);
+
+struct policy;
+
+/* Takes the documents over (user's before built-in or not: their layer orders them). */
+struct policy *policy_new(struct policy_document **documents, size_t count);
+struct policy *policy_ref(struct policy *policy);
+void policy_unref(struct policy *policy);
+
+/* Which profile a command (the name of its file) picks: the first layer whose profiles list it; "default" otherwise.
+ * Borrowed. */
+const char *policy_profile_of_command(const struct policy *policy, const char *name);
+bool policy_has_profile(const struct policy *policy, const char *name);
+void policy_profile_names(const struct policy *policy, struct strings *ret_names);
+
+struct policy_prompt_settings {
+	int64_t timeout_ms;  /* 60 s */
+	int64_t lifetime_ms; /* 1 h */
+	bool wait_without_agent;
+};
+struct policy_prompt_settings policy_prompt_settings(const struct policy *policy);
+int64_t policy_history_keep_ms(const struct policy *policy); /* 365 d */
+
+/* `sbx policy show`: the document as normal YAML-like text with the file and line of every rule. Freed by the caller.
+ */
+char *policy_show(const struct policy *policy);

@@ -1,0 +1,53 @@
+/*
+ * ruleset: the rules that hold for one subject, compiled (design section 4, "Which rule wins").
+ *
+ * Promises: within a layer the rule whose match ends deepest wins, then literal before pattern, then deny > ask >
+ * allow; layers in turn; masks and base's sensitive places count in every layer unless a rule ends at or below them.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "policy/policy.h"
+#include "schema/pattern.h"
+#include "schema/permission.h"
+#include "schema/verdict.h"
+
+struct rule {
+	struct permission permission;
+	enum effect effect;
+	struct pattern *pattern;
+	enum policy_layer layer;
+	bool sticky;           /* a mask or sensitive place of `base` */
+	bool confirm_terminal; /* confirm: terminal */
+	bool private_allowed;  /* private: true */
+	bool direct;           /* direct: true */
+	char *profile;         /* where it stands */
+	char *origin;          /* "file:line" */
+};
+
+struct ruleset;
+
+/* -ENOENT for an unknown profile, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. */
+int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		struct ruleset **ret_ruleset, struct error *error);
+void ruleset_free(struct ruleset *ruleset);
+
+/* The winning rule, borrowed; NULL when none matches. *ret_rank (may be NULL) says how closely it matched. */
+const struct rule *ruleset_find(const struct ruleset *ruleset, const struct permission *permission, const char *target,
+				struct pattern_rank *ret_rank);
+
+/* The closest sticky rule on that target, or NULL: a grant that ends above it doesn't cover it. */
+const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const struct permission *permission,
+				       const char *target, struct pattern_rank *ret_rank);
+
+/* All of them, in order of the walk, for `sbx why` and the view. */
+const struct rule *ruleset_rules(const struct ruleset *ruleset, size_t *ret_count);
+
+/* The profile's settings, merged over `extends` and the layers. */
+const char *ruleset_profile(const struct ruleset *ruleset);
+const struct policy *ruleset_policy(const struct ruleset *ruleset);
+enum view_home ruleset_home(const struct ruleset *ruleset);
+enum view_network ruleset_network(const struct ruleset *ruleset);
+
+DEFINE_CLEANUP(struct ruleset *, ruleset_free);
+#define CLEANUP_RULESET CLEANUP(ruleset_free_p)

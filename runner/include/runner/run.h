@@ -1,0 +1,51 @@
+/*
+ * run: one sandbox from launch to end (design section 7). `sbx run` is a thin command on top.
+ *
+ * Promises: nothing of the sandbox survives the return of run_sandbox; every failure to set up is an error before the
+ * tool has run one instruction. Knows the broker only as a channel and the user only as run_terminal.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/channel.h"
+#include "schema/prompt.h"
+
+/* Exit codes of `sbx run` besides the tool's own (design section 7, Terminal). */
+enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 126, RUN_EXIT_NOT_FOUND = 127 };
+
+/*
+ * How a prompt is shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
+ * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered or `gone_fd` becomes
+ * readable (the prompt was answered elsewhere, expired or its requester died: return -ECANCELED then). On 0
+ * it has filled the fields of the `answer` message (docs/protocol.md) but prompt and token.
+ */
+struct run_terminal {
+	void *context;
+	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
+		   struct error *error);
+};
+
+struct run_options {
+	const char *profile;        /* or NULL: by command */
+	const char *project;        /* --project, or NULL: git top level of the cwd, else the cwd */
+	const char *cwd;            /* --cwd, or NULL */
+	struct strings allow, deny; /* "PERM=TARGET" */
+	struct strings environment; /* --env: "K" or "K=V" */
+	const char *policy_name;    /* --policy FILE, or NULL */
+	const char *policy_text;
+	int64_t timeout_ms; /* 0 = none */
+	bool offline, fail_on_deny, record, print_plan;
+	char *const *command; /* NULL-terminated, at least one */
+	/* Connect (again) to the broker, starting it where needed. */
+	int (*connect)(void *context, struct channel **ret_channel, struct error *error);
+	void *connect_context;
+	const struct run_terminal *terminal; /* NULL: no inline prompts */
+	const char *init_path;               /* sbx-init */
+};
+
+/* Returns the exit status, or a negative errno with *error filled (ui prints it and exits 125 … 127). */
+int run_sandbox(const struct run_options *options, struct error *error);

@@ -1,0 +1,61 @@
+/*
+ * gate: may this connection be made, and if so, make it (design section 7, Network).
+ *
+ * Promises: knows nothing of bwrap, the broker's socket or who speaks which protocol: verdicts come in through a
+ * function, doors (proxy now, native connects later) call gate_open. Every error denies. Names are resolved on the
+ * host, off the loop, only after the verdict; what they resolve to is checked (address_is_private) unless the verdict
+ * says `private` or `hosts:` gave the address. One event loop, no locks but in the resolver's thread pool.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/host.h"
+#include "schema/verdict.h"
+#include "schema/view.h"
+
+struct gate;
+struct gate_call; /* one gate_open that is under way */
+
+/* What the runner gives: ask the broker. `done` is called exactly once, now or later, unless cancelled before. */
+struct gate_judge {
+	void *context;
+	/* Returns a ticket for cancel, 0 if done was already called. */
+	uint64_t (*check)(void *context, const char *target /* host:port */, const char *process /* or NULL */,
+			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
+	void (*cancel)(void *context, uint64_t ticket);
+	/* A finished connection, for the history (kind `connection`). */
+	void (*report)(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
+		       uint64_t received, int64_t duration_ms, const char *error /* or NULL */);
+};
+
+struct gate *gate_new(struct event_base *base, const struct gate_judge *judge);
+void gate_free(struct gate *gate);                                                   /* cuts everything */
+void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t count); /* copies */
+
+/* Grants ended: cut the live connections that rest on them. Returns how many. */
+size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count);
+
+enum gate_outcome { GATE_CONNECTED, GATE_DENIED, GATE_FAILED };
+
+struct gate_result {
+	enum gate_outcome outcome;
+	int fd;                        /* the host's socket, connected, non-blocking; the callee owns it */
+	const struct verdict *verdict; /* borrowed */
+	int code;                      /* GATE_FAILED: the true errno (ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT …) */
+	const char *message;           /* a sentence; borrowed */
+};
+
+/* Ask, resolve, connect (happy eyeballs, RFC 8305). `done` is called exactly once, never from inside gate_open. */
+struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const char *process,
+			    void (*done)(void *argument, const struct gate_result *result), void *argument);
+void gate_cancel(struct gate_call *call); /* the requester is gone: done is not called any more */
+
+/* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
+void gate_each_denied(const struct gate *gate,
+		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
+		      void *argument);

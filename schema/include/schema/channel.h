@@ -1,0 +1,38 @@
+/*
+ * channel: a client's connection to the broker.
+ *
+ * Promises: blocking calls for commands, non-blocking pieces for a loop; pushes that arrive while a call waits are
+ * kept in order. A channel whose peer is gone stays gone (-ECONNRESET): the caller connects again.
+ * Used by runner and ui; the broker has its own side (broker/client.c).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct channel;
+
+/* The broker's socket: $XDG_RUNTIME_DIR/sbx/broker.sock, else ~/.local/state/sbx/run/broker.sock. Freed by the caller.
+ */
+int channel_socket_path(char **ret_path, struct error *error);
+
+/* Connect and say hello. -ECONNREFUSED or -ENOENT: no broker (starting one is ui's affair). */
+int channel_connect(const char *path, struct channel **ret_channel, struct error *error);
+void channel_free(struct channel *channel);
+int channel_fd(const struct channel *channel); /* borrowed; for polling */
+
+/* Send a request of that type (`body` is taken over; "type" and "id" are put in) and return its id. */
+int channel_send(struct channel *channel, const char *type, json_t *body, int64_t *ret_id, struct error *error);
+
+/* The next message, reply or push. -EAGAIN when nothing is there and the channel doesn't block. */
+int channel_receive(struct channel *channel, bool block, json_t **ret_message, struct error *error);
+
+/* Send and wait for the reply with that id; an `error` reply becomes an error. The caller owns *ret_reply. */
+int channel_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error);
+
+DEFINE_CLEANUP(struct channel *, channel_free);
+#define CLEANUP_CHANNEL CLEANUP(channel_free_p)

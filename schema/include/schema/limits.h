@@ -1,0 +1,38 @@
+/*
+ * limits: a bound for everything that comes from outside (design section 10.5), in one table to read.
+ *
+ * Promises: whoever parses such input tests against the constant here and refuses with an error that names it.
+ */
+#pragma once
+
+enum {
+	LIMIT_MESSAGE = 64 * 1024,       /* bytes of one message on the broker's socket */
+	LIMIT_JSON_DEPTH = 16,           /* nesting of a message */
+	LIMIT_CLIENTS = 1024,            /* connections to the broker */
+	LIMIT_PAGE = 100,                /* records in one page of a listing */
+	LIMIT_PENDING = 256,             /* requests of one client that wait for an answer */
+	LIMIT_PROMPTS = 1000,            /* prompts pending in the broker */
+	LIMIT_SESSION_PROMPTS = 64,      /* of them for one session */
+	LIMIT_PERMISSION = 64,           /* bytes of a permission's name */
+	LIMIT_PATTERN = 4096,            /* bytes of a pattern */
+	LIMIT_PATTERN_STARS = 8,         /* `**` in one pattern */
+	LIMIT_TARGET = 4096,             /* bytes of a target; PATH_MAX */
+	LIMIT_REASON = 400,              /* bytes of a reason given by a tool or a user */
+	LIMIT_PROCESS = 256,             /* bytes of a process description in a request */
+	LIMIT_PARENTS = 8,               /* processes above the asking one that are shown */
+	LIMIT_POLICY = 1024 * 1024,      /* bytes of a policy file */
+	LIMIT_POLICY_DEPTH = 16,         /* nesting of a policy file */
+	LIMIT_POLICY_NODES = 100 * 1000, /* scalars, lists and maps in it */
+	LIMIT_POLICY_SCALAR = 4096,      /* bytes of one scalar */
+	LIMIT_POLICY_ERRORS = 20,        /* errors shown for one file */
+	LIMIT_RULES = 20 * 1000,         /* rules that hold for one subject */
+	LIMIT_COMMAND = 4096,            /* bytes of a command line as it is recorded */
+	LIMIT_ENVIRONMENT = 1024,        /* variable names of a session */
+	LIMIT_VIEW_PATHS = 4096,         /* paths in a view */
+	LIMIT_WALK = 200 * 1000,         /* directory entries looked at for patterns below granted trees */
+	LIMIT_HOST = 253,                /* bytes of a host name (RFC 1035 2.3.4, without the root's dot) */
+	LIMIT_HEADER = 32 * 1024,        /* bytes of an HTTP request's or response's header */
+	LIMIT_HEADERS = 100,             /* lines in it */
+	LIMIT_CONNECTIONS = 2048,        /* connections of one sandbox at the gate */
+	LIMIT_HANDSHAKE_MS = 30 * 1000,  /* until a proxy request must be complete */
+};

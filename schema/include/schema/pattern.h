@@ -1,0 +1,51 @@
+/*
+ * pattern: what a rule or a grant covers, and how closely (design section 4).
+ *
+ * Promises: compiled once, matching allocates nothing and takes time bounded by pattern × target; a pattern has
+ * one normal text (stored, shown, looked up). Bad or exploding patterns are refused when compiled (attack F16).
+ * "Which rule wins" is pattern_rank_compare and nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "schema/permission.h"
+
+/* What variables in a pattern stand for; NULL = the pattern that needs it is refused. */
+struct pattern_scope {
+	const char *home;       /* ~ and ${home} */
+	const char *project;    /* ${project}, and where a relative pattern of an allow is anchored */
+	uid_t uid;              /* ${uid} */
+	bool relative_anywhere; /* a relative pattern (`**` + `/.env`) holds below every folder (deny, ask), else below
+				   project */
+};
+
+/* How closely a pattern fits a target: compare two with pattern_rank_compare. */
+struct pattern_rank {
+	uint32_t depth;     /* fs: components of the target up to where the match ends; hosts: class, then length */
+	uint32_t precision; /* fs: 1 for a literal; hosts: 2 for one port, 1 for a range, 0 for any */
+};
+
+struct pattern;
+
+int pattern_compile(const struct permission *permission, const char *text, const struct pattern_scope *scope,
+		    struct pattern **ret_pattern, struct error *error);
+void pattern_free(struct pattern *pattern);
+
+/* Is this canonical target covered? *ret_rank (may be NULL) says how closely. */
+bool pattern_match(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank);
+
+/* Above 0 when a is closer than b. */
+int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b);
+
+const char *pattern_text(const struct pattern *pattern); /* normal, variables expanded; borrowed */
+bool pattern_is_literal(const struct pattern *pattern);  /* no wildcard: pattern_text is a target */
+
+/* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
+bool pattern_may_match_below(const struct pattern *pattern, const char *directory);
+
+DEFINE_CLEANUP(struct pattern *, pattern_free);
+#define CLEANUP_PATTERN CLEANUP(pattern_free_p)

@@ -1,0 +1,44 @@
+/*
+ * permission: the words for what a tool may do, `fs:read` to `db:access` (design section 4).
+ *
+ * Promises: one table holds all built-in ones with their target's form; a user-defined one is any other
+ * word:word. Anything else is refused.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "schema/limits.h"
+
+enum permission_kind {
+	PERMISSION_FS_READ,
+	PERMISSION_FS_WRITE, /* implies reading */
+	PERMISSION_NET_ACCESS,
+	PERMISSION_NET_LISTEN,
+	PERMISSION_PROC_SPAWN,
+	PERMISSION_IPC_CONNECT,
+	PERMISSION_ENV_READ,
+	PERMISSION_CUSTOM, /* user-defined */
+};
+enum { PERMISSION_KIND_COUNT = PERMISSION_CUSTOM + 1 };
+
+struct permission {
+	enum permission_kind kind;
+	char name[LIMIT_PERMISSION];
+};
+
+/* "fs:read", "db:access": lower-case letters, digits and '-' on both sides of one colon, each side starting with
+ * a letter. -EINVAL lists the built-in ones. */
+int permission_parse(const char *name, struct permission *ret_permission, struct error *error);
+
+/* The built-in permission of a kind (not PERMISSION_CUSTOM). */
+struct permission permission_of(enum permission_kind kind);
+
+bool permission_equal(const struct permission *a, const struct permission *b);
+
+/* Split "PERM=TARGET" at the first '='. *ret_target is borrowed from `text`. */
+int permission_split(const char *text, struct permission *ret_permission, const char **ret_target, struct error *error);
+
+/* What a prompt says, with %s for the target made visible: "read the file %s". Freed by the caller. */
+char *permission_sentence(const struct permission *permission, const char *visible_target);

@@ -1,0 +1,35 @@
+/*
+ * prompt: a question as agents see it: an immutable snapshot (attack B6).
+ *
+ * Promises: the JSON keys are those of design section 9, plus "token" in what a registered agent is sent.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/string.h"
+#include "schema/permission.h"
+
+struct prompt {
+	int64_t id;
+	int64_t session;
+	char *profile, *project;
+	struct permission permission;
+	char *target;
+	char *process; /* or NULL */
+	struct strings parents;
+	char *reason; /* or NULL */
+	char *why;    /* which rule asks */
+	bool confirm_terminal;
+	struct strings scopes;         /* "exact", "folder", "host", "domain", … what the answer may name */
+	int64_t deadline_ms;           /* wall clock */
+	char token[RANDOM_TOKEN_SIZE]; /* single use; empty where it isn't told */
+};
+
+void prompt_finish(struct prompt *prompt);
+json_t *prompt_to_json(const struct prompt *prompt); /* with "token" only when it is set */
+int prompt_from_json(const json_t *json, struct prompt *ret_prompt, struct error *error);
+#define CLEANUP_PROMPT __attribute__((cleanup(prompt_finish)))

@@ -1,0 +1,32 @@
+/*
+ * request: {session, subject, permission, target, process, reason} (design section 4).
+ *
+ * Promises: the subject comes from the broker's session record, never from the client's message or the sandbox.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/permission.h"
+
+struct subject {
+	char *profile; /* owned */
+	char *project; /* canonical path that grants are kept under; owned */
+};
+
+struct request {
+	int64_t session; /* 0 = none (`sbx check`) */
+	struct subject subject;
+	struct permission permission;
+	char *target;           /* canonical (target.h) */
+	char *process;          /* what asks, "npm (412)"; or NULL */
+	struct strings parents; /* nearest first */
+	char *reason;           /* the tool's own words, or NULL */
+};
+
+void subject_finish(struct subject *subject);
+void request_finish(struct request *request);
+#define CLEANUP_REQUEST __attribute__((cleanup(request_finish)))

@@ -1,0 +1,23 @@
+/*
+ * session: one run of `sbx run`, as listings show it (JSON keys of design section 9).
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum { SESSION_RUNNING = -1 };
+
+struct session_record {
+	int64_t id;
+	char *profile, *project, *command; /* owned */
+	int64_t pid;
+	int64_t started_ms, ended_ms; /* wall clock; 0 = not ended */
+	int exit;                     /* status, SESSION_RUNNING, or -2 = the runner vanished */
+};
+
+void session_record_finish(struct session_record *record);
+json_t *session_record_to_json(const struct session_record *record);
+int session_record_from_json(const json_t *json, struct session_record *ret_record, struct error *error);

@@ -1,0 +1,36 @@
+/*
+ * verdict: effects, and the answer to a request with its why.
+ *
+ * Promises: zero-initialised memory denies.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum effect { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW };
+enum { EFFECT_COUNT = EFFECT_ALLOW + 1 };
+
+const char *effect_name(enum effect effect); /* "deny", "ask", "allow" */
+int effect_parse(const char *name, enum effect *ret_effect, struct error *error);
+
+struct verdict {
+	enum effect effect; /* never EFFECT_ASK once it leaves the broker */
+	char module[24]; /* protect, flood, rules, grants, ask, exec; "none" when the stack ended without an answer */
+	char *why;       /* a sentence; owned */
+	char *rule;      /* "file:line", or NULL; owned */
+	int64_t grant;   /* id, 0 = none */
+	int64_t prompt;  /* id, 0 = nobody was asked */
+	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
+	bool private_allowed;  /* net: the rule or grant says `private: true` */
+	bool direct;           /* net: `direct: true` */
+	bool asked_user;       /* a user's denial (EACCES), not a rule's (absence) */
+};
+
+void verdict_finish(struct verdict *verdict);
+json_t *verdict_to_json(const struct verdict *verdict);
+int verdict_from_json(const json_t *json, struct verdict *ret_verdict, struct error *error);
+#define CLEANUP_VERDICT __attribute__((cleanup(verdict_finish)))

@@ -1,0 +1,91 @@
+/*
+ * view: what the broker tells a runner about a session: path or pattern → absent, ask, read, write, and the
+ * rest of what the profile says (design sections 3 and 7).
+ *
+ * Promises: rules are evaluated in the broker alone; a view holds their result for every path that a rule or
+ * grant names. A pattern entry only says "names like this may differ from the tree they lie in": the runner finds
+ * them below what it grants (one bounded walk) and asks the broker for each (message `resolve`).
+ * Absent is the zero value.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/string.h"
+
+enum view_mode { VIEW_ABSENT, VIEW_ASK, VIEW_READ, VIEW_WRITE };
+const char *view_mode_name(enum view_mode mode); /* "absent", "ask", "read", "write" */
+int view_mode_parse(const char *name, enum view_mode *ret_mode, struct error *error);
+
+struct view_path {
+	char *path; /* normal path, or a pattern's normal text */
+	bool pattern;
+	enum view_mode mode; /* of a pattern: meaningless, see above */
+	bool ask_write;      /* read, and writing would be asked (a mask is one) */
+};
+
+struct view_program {        /* proc:spawn rules that don't allow */
+	char *pattern;       /* path, or bare name = in any directory */
+	enum view_mode mode; /* absent or ask */
+};
+
+struct view_pair {
+	char *name, *value;
+};
+
+enum view_home { VIEW_HOME_EPHEMERAL, VIEW_HOME_OWN, VIEW_HOME_HIDDEN };
+enum view_network { VIEW_NETWORK_NATIVE, VIEW_NETWORK_PROXY, VIEW_NETWORK_NONE, VIEW_NETWORK_HOST };
+enum view_doorbell { VIEW_DOORBELL_AUTO, VIEW_DOORBELL_TRAPS, VIEW_DOORBELL_NONE };
+const char *view_home_name(enum view_home home);
+int view_home_parse(const char *name, enum view_home *ret_home, struct error *error);
+const char *view_network_name(enum view_network network);
+int view_network_parse(const char *name, enum view_network *ret_network, struct error *error);
+const char *view_doorbell_name(enum view_doorbell doorbell);
+int view_doorbell_parse(const char *name, enum view_doorbell *ret_doorbell, struct error *error);
+
+struct view_limits {    /* 0 = none */
+	int64_t memory; /* bytes */
+	int64_t processes;
+	int64_t open_files;
+	int64_t cpu_time_ms;
+};
+
+struct view {
+	char *profile;
+	struct view_path *paths; /* sorted by path; no two alike */
+	size_t path_count;
+	struct view_program *programs;
+	size_t program_count;
+	struct strings environment; /* names of the caller's variables that are passed */
+	struct view_pair *set;      /* variables that the profile sets */
+	size_t set_count;
+	struct view_pair *hosts; /* host name → address */
+	size_t host_count;
+	struct view_limits limits;
+	enum view_home home;
+	enum view_network network;
+	enum view_doorbell doorbell;
+};
+
+struct view *view_new(void);
+void view_free(struct view *view);
+
+/* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind. */
+void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
+void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
+void view_set_variable(struct view *view, const char *name, const char *value);
+void view_add_host(struct view *view, const char *name, const char *address);
+
+/*
+ * On the wire a view comes in parts that each fit one message (`part` from 1 to `parts`, each {"part", "parts",
+ * "view"}); view_to_parts returns a JSON array of them. view_add_part puts them together in order: *view is NULL
+ * before the first; returns 1 when the view is whole, 0 when more follow.
+ */
+json_t *view_to_parts(const struct view *view);
+int view_add_part(struct view **view, const json_t *part, struct error *error);
+
+DEFINE_CLEANUP(struct view *, view_free);
+#define CLEANUP_VIEW CLEANUP(view_free_p)
