@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* Zeroed memory for `count` objects of `size` bytes; freed with free(). */
-void *mem_alloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
+void *mem_alloc(size_t count, size_t size) __attribute__((__malloc__, returns_nonnull, alloc_size(1, 2)));
 void *mem_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull, warn_unused_result));
 void *mem_copy(const void *bytes, size_t size) __attribute__((returns_nonnull));
 _Noreturn void mem_exhausted(void);

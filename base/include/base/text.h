@@ -3,7 +3,7 @@
  *
  * Promises: what comes out is printable UTF-8 on one line: control characters, invalid bytes, bidirectional and
  * zero-width characters and other invisible ones appear as \n, \x1b, \u{202e} and so on (attacks B9, F14; the set
- * is Unicode's Cc, Cf, Zl, Zp, Zs but U+0020, plus private use, unassigned and surrogates), a backslash as \\ .
+ * is in text.c), a backslash as \\ .
  */
 #pragma once
 

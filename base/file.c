@@ -1,0 +1,79 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/random.h"
+#include "base/string.h"
+
+int file_read_fd(int fd, const char *name, size_t limit, char **ret_bytes, size_t *ret_size, struct error *error) {
+	CLEANUP_STRING struct string content = {0};
+	string_append(&content, "");
+	for (;;) {
+		char block[16384];
+		ssize_t got = read(fd, block, sizeof block);
+		if (got < 0 && errno == EINTR) continue;
+		if (got < 0) return error_errno(error, "reading %s", name);
+		if (got == 0) break;
+		string_append_bytes(&content, block, (size_t)got);
+		if (content.size > limit) return error_set(error, EFBIG, "%s is larger than %zu bytes", name, limit);
+	}
+	if (ret_size) *ret_size = content.size;
+	*ret_bytes = string_steal(&content);
+	return 0;
+}
+
+int file_read(const char *path, size_t limit, char **ret_bytes, size_t *ret_size, struct error *error) {
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) return error_errno(error, "opening %s", path);
+	return file_read_fd(fd, path, limit, ret_bytes, ret_size, error);
+}
+
+int file_write(const char *path, const char *bytes, size_t size, mode_t mode, struct error *error) {
+	char token[RANDOM_TOKEN_SIZE];
+	random_token(token);
+	CLEANUP_FREE char *temporary = string_format("%s.%.8s", path, token);
+	CLEANUP_FD int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0) return error_errno(error, "making %s", temporary);
+	int r = fd_write_all(fd, bytes, size, error);
+	if (r == 0 && fsync(fd) < 0) r = error_errno(error, "saving %s", temporary);
+	if (r == 0 && rename(temporary, path) < 0) r = error_errno(error, "renaming to %s", path);
+	if (r < 0) {
+		unlink(temporary);
+		return error_prefix(error, "writing %s", path);
+	}
+	return 0;
+}
+
+int file_make_directories(const char *path, struct error *error) {
+	if (mkdir(path, 0700) == 0 || errno == EEXIST) return 0;
+	if (errno != ENOENT || strcmp(path, "/") == 0) return error_errno(error, "making the directory %s", path);
+	CLEANUP_FREE char *parent = path_parent(path);
+	int r = file_make_directories(parent, error);
+	if (r < 0) return r;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST) return error_errno(error, "making the directory %s", path);
+	return 0;
+}
+
+int file_open_private_directory(const char *path, struct error *error) {
+	int r = file_make_directories(path, error);
+	if (r < 0) return r;
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) return error_errno(error, "opening the directory %s", path);
+	struct stat status;
+	if (fstat(fd, &status) < 0) return error_errno(error, "looking at the directory %s", path);
+	if (status.st_uid != geteuid())
+		return error_set(error, EPERM, "%s belongs to user %u, not to you (%u)", path, status.st_uid,
+				 geteuid());
+	if (status.st_mode & 0022)
+		return error_set(error, EPERM, "%s can be written by others (mode %04o): chmod go-w it", path,
+				 status.st_mode & 07777);
+	return fd_steal(&fd);
+}

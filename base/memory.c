@@ -1,0 +1,36 @@
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+_Noreturn void mem_exhausted(void) {
+	static const char line[] = "sbx: out of memory\n";
+	if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(125);
+	_exit(125);
+}
+
+void *mem_alloc(size_t count, size_t size) {
+	void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+	if (!memory) mem_exhausted();
+	return memory;
+}
+
+void *mem_resize(void *memory, size_t count, size_t size) {
+	if (count == 0) count = 1;
+	void *resized = reallocarray(memory, count, size > 0 ? size : 1);
+	if (!resized) mem_exhausted();
+	return resized;
+}
+
+void *mem_copy(const void *bytes, size_t size) {
+	void *copy = mem_alloc(1, size);
+	if (size > 0) memcpy(copy, bytes, size);
+	return copy;
+}
+
+void *array_grow(void *items, size_t count, size_t size) {
+	if ((count & (count - 1)) != 0) return items;
+	if (count > SIZE_MAX / 2) mem_exhausted();
+	return mem_resize(items, count > 0 ? count * 2 : 1, size);
+}

@@ -1,0 +1,125 @@
+#include "base/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+
+struct range {
+	uint32_t first, last;
+};
+
+/* Unicode 14: general categories Cc, Cf, Zl, Zp, Co, Cs, Zs but the space; variation selectors and the blank letters.
+ */
+static const struct range invisible[] = {
+	{0x0000, 0x001f},   {0x007f, 0x00a0},   {0x00ad, 0x00ad},   {0x034f, 0x034f},    {0x0600, 0x0605},
+	{0x061c, 0x061c},   {0x06dd, 0x06dd},   {0x070f, 0x070f},   {0x0890, 0x0891},    {0x08e2, 0x08e2},
+	{0x115f, 0x1160},   {0x1680, 0x1680},   {0x17b4, 0x17b5},   {0x180b, 0x180f},    {0x2000, 0x200f},
+	{0x2028, 0x202f},   {0x205f, 0x2064},   {0x2066, 0x206f},   {0x2800, 0x2800},    {0x3000, 0x3000},
+	{0x3164, 0x3164},   {0xd800, 0xf8ff},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},    {0xffa0, 0xffa0},
+	{0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x13438},  {0x1bca0, 0x1bca3},
+	{0x1d173, 0x1d17a}, {0xe0001, 0xe007f}, {0xe0100, 0xe01ef}, {0xf0000, 0x10ffff},
+};
+
+/* East Asian wide and full-width, and pictographs: two columns on a terminal. */
+static const struct range wide[] = {
+	{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},
+};
+
+static bool in_ranges(const struct range *ranges, size_t count, uint32_t point) {
+	for (size_t i = 0; i < count && ranges[i].first <= point; i++)
+		if (point <= ranges[i].last) return true;
+	return false;
+}
+
+/* The bytes of the code point at `bytes`, 0 when they aren't well-formed UTF-8 (Unicode 14, table 3-7). */
+static size_t decode_point(const unsigned char *bytes, size_t size, uint32_t *ret_point) {
+	if (size == 0) return 0;
+	if (bytes[0] < 0x80) {
+		*ret_point = bytes[0];
+		return 1;
+	}
+	size_t length = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+	if (bytes[0] < 0xc2 || bytes[0] > 0xf4 || length > size) return 0;
+	uint32_t point = bytes[0] & (0xffU >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((bytes[i] & 0xc0) != 0x80) return 0;
+		point = point << 6 | (bytes[i] & 0x3fU);
+	}
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return 0;
+	*ret_point = point;
+	return length;
+}
+
+bool text_is_utf8(const char *bytes, size_t size) {
+	uint32_t point;
+	while (size > 0) {
+		size_t length = decode_point((const unsigned char *)bytes, size, &point);
+		if (length == 0) return false;
+		bytes += length;
+		size -= length;
+	}
+	return true;
+}
+
+char *text_visible(const char *bytes) {
+	CLEANUP_STRING struct string out = {0};
+	size_t size = strlen(bytes);
+	while (size > 0) {
+		uint32_t point = 0;
+		size_t length = decode_point((const unsigned char *)bytes, size, &point);
+		if (length == 0) {
+			string_appendf(&out, "\\x%02x", (unsigned char)*bytes);
+			length = 1;
+		} else if (point == '\\') {
+			string_append(&out, "\\\\");
+		} else if (point == '\n' || point == '\t' || point == '\r') {
+			string_appendf(&out, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
+		} else if (!in_ranges(invisible, ARRAY_LENGTH(invisible), point)) {
+			string_append_bytes(&out, bytes, length);
+		} else {
+			string_appendf(&out, point < 0x80 ? "\\x%02x" : "\\u{%x}", point);
+		}
+		bytes += length;
+		size -= length;
+	}
+	return string_steal(&out);
+}
+
+static size_t point_columns(const char *text, size_t *ret_bytes) {
+	uint32_t point = 0;
+	*ret_bytes = decode_point((const unsigned char *)text, strlen(text), &point);
+	if (*ret_bytes == 0) *ret_bytes = 1;
+	return in_ranges(wide, ARRAY_LENGTH(wide), point) ? 2 : 1;
+}
+
+size_t text_columns(const char *visible) {
+	size_t columns = 0, bytes;
+	for (; *visible; visible += bytes) columns += point_columns(visible, &bytes);
+	return columns;
+}
+
+char *text_visible_cut(const char *bytes, size_t max) {
+	CLEANUP_FREE char *visible = text_visible(bytes);
+	size_t columns = text_columns(visible);
+	if (columns <= max || max < 3) return STEAL(visible);
+	/* The end tells files apart (names, extensions) and the start tells places: keep both halves. */
+	size_t head = (max - 1) / 2, skip = columns - (max - 1 - head);
+	CLEANUP_STRING struct string out = {0};
+	size_t column = 0, length;
+	bool cut = false;
+	for (const char *p = visible; *p; p += length) {
+		size_t width = point_columns(p, &length);
+		bool keep = column + width <= head || column >= skip;
+		if (keep) string_append_bytes(&out, p, length);
+		if (!keep && !cut) {
+			string_append(&out, "…");
+			cut = true;
+		}
+		column += width;
+	}
+	return string_steal(&out);
+}
