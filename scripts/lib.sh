@@ -1,0 +1,235 @@
+# shellcheck shell=bash
+# What scripts/try, scripts/test, scripts/bench and tests/e2e share: packages, the ordinary user, the copy of the tree, AppArmor.
+# Sourced, never run. SBX_TREE is the source tree.
+
+SBX_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+SBX_PRESET=release
+
+say() {
+	printf '%s\n' "$*" >&2
+}
+
+die() {
+	say "${0##*/}: $*"
+	exit 1
+}
+
+# Packages. A need is looked for by what it brings, not by a package's name, so this costs milliseconds and works everywhere.
+
+package_manager() {
+	local manager
+	for manager in apt-get:apt dnf:dnf pacman:pacman zypper:zypper apk:apk; do
+		if command -v "${manager%%:*}" >/dev/null; then
+			echo "${manager##*:}"
+			return
+		fi
+	done
+	return 1
+}
+
+need_is_met() {
+	case $1 in
+	pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
+	py:*) /usr/bin/python3 -c "import ${1#py:}" 2>/dev/null ;;
+	cc:*) command -v cc >/dev/null && [[ $(cc -print-file-name="${1#cc:}") == /* ]] ;;
+	*) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
+	esac
+}
+
+# needs_missing STAGE…: the unmet needs, one a line.
+needs_missing() {
+	local need stage
+	while read -r need stage _; do
+		[[ $need == '' || $need == '#'* || " $* " != *" $stage "* ]] || need_is_met "$need" || echo "$need"
+	done <"$SBX_TREE/scripts/packages"
+}
+
+# need_packages MANAGER NEED…: the packages that bring them, in one line.
+need_packages() {
+	local -A column=([apt]=2 [dnf]=3 [pacman]=4 [zypper]=5 [apk]=6)
+	local manager=$1 row cell names=()
+	shift
+	while read -r -a row; do
+		[[ ${#row[@]} == 7 && " $* " == *" ${row[0]} "* ]] || continue
+		cell=${row[column[$manager]]}
+		[[ $cell == - ]] || names+=("${cell//+/ }")
+	done <"$SBX_TREE/scripts/packages"
+	echo "${names[*]}"
+}
+
+as_root() {
+	if [[ $EUID == 0 ]]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	elif command -v doas >/dev/null; then
+		doas "$@"
+	else
+		die "this needs root, and there is neither sudo nor doas. As root, run: $*"
+	fi
+}
+
+# One call of the package manager. apt: never remove anything to make room (a vendor's nodejs, say).
+package_install() {
+	local manager=$1
+	shift
+	case $manager in
+	apt) as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends --no-remove "$@" ;;
+	dnf) as_root dnf install -y "$@" ;;
+	pacman) as_root pacman -S --needed --noconfirm "$@" ;;
+	zypper) as_root zypper --non-interactive install "$@" ;;
+	apk) as_root apk add "$@" ;;
+	esac
+}
+
+# packages_install STAGE…: install what these stages lack. Nothing is called when nothing is missing. Not quiet about a
+# package that fails: the others are still installed, and then it ends here with the needs that are left.
+packages_install() {
+	local manager packages name left missing failed=()
+	missing=$(needs_missing "$@")
+	[[ $missing ]] || return 0
+	manager=$(package_manager) || die "no package manager that scripts/packages knows; please install: ${missing//$'\n'/ }"
+	# shellcheck disable=SC2086 # words
+	packages=$(need_packages "$manager" $missing)
+	[[ $packages ]] || die "${missing//$'\n'/ }: missing, and no $manager package is known to bring it"
+	say "Missing: ${missing//$'\n'/, }"
+	say "Installing with $manager: $packages"
+	if [[ $EUID != 0 ]]; then
+		say "(as root, through sudo; stop with ^C if you would rather do that yourself)"
+	fi
+	if [[ $manager == apt ]]; then
+		as_root apt-get update -q >&2 || say "apt-get update failed; going on with the lists that are there"
+	fi
+	# shellcheck disable=SC2086 # words
+	if ! package_install "$manager" $packages >&2; then
+		say "That did not work in one go; trying the packages one by one."
+		for name in $packages; do
+			package_install "$manager" "$name" >&2 || failed+=("$name")
+		done
+		[[ ${#failed[@]} == 0 ]] || say "NOT INSTALLED: ${failed[*]}"
+	fi
+	left=$(needs_missing "$@")
+	[[ ! $left ]] || die "still missing after the installation: ${left//$'\n'/ }"
+}
+
+# The ordinary user. A sandbox under uid 0 would protect little (docs: threat model), so sbx refuses it.
+
+user_home() {
+	getent passwd "$1" | cut -d: -f6
+}
+
+# Started as root: who goes on? The user who called sudo, else one called sbx, made here if need be.
+ordinary_user() {
+	if [[ ${SUDO_USER:-root} != root ]] && getent passwd "$SUDO_USER" >/dev/null; then
+		echo "$SUDO_USER"
+		return
+	fi
+	if ! getent passwd sbx >/dev/null; then
+		say "Making an ordinary user: sbx"
+		if command -v useradd >/dev/null; then
+			useradd --create-home --shell /bin/bash sbx >&2
+		else
+			adduser -D sbx >&2
+		fi || die "can't make the user sbx"
+	fi
+	echo sbx
+}
+
+# as_user NAME COMMAND…: in that user's own environment, with the few variables of ours that mean something there.
+as_user() {
+	local user=$1 home uid name
+	shift
+	home=$(user_home "$user")
+	uid=$(id -u "$user")
+	local environment=(HOME="$home" USER="$user" LOGNAME="$user" SHELL=/bin/bash
+		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin)
+	[[ $(stat -c %u "/run/user/$uid" 2>/dev/null) != "$uid" ]] || environment+=(XDG_RUNTIME_DIR="/run/user/$uid")
+	for name in TERM LANG LC_ALL NO_COLOR CI ${!SBX_@}; do
+		[[ ! ${!name+set} || $name == SBX_TREE || $name == SBX_PRESET ]] || environment+=("$name=${!name}")
+	done
+	if command -v runuser >/dev/null; then
+		runuser -u "$user" -- env -i "${environment[@]}" "$@"
+	else
+		su "$user" -s /bin/sh -c 'exec "$@"' -- sh env -i "${environment[@]}" "$@"
+	fi
+}
+
+# What git would take from the tree (tracked and new, not build/), as NUL-separated names; without git, all but build/.
+tree_files() {
+	(
+		cd "$SBX_TREE" || exit
+		if git -c safe.directory='*' rev-parse --git-dir >/dev/null 2>&1; then
+			git -c safe.directory='*' ls-files -z --cached --others --exclude-standard
+		else
+			find . -path ./build -prune -o -type f -print0
+		fi | while IFS= read -r -d '' name; do
+			[[ ! -f $name && ! -L $name ]] || printf '%s\0' "$name"
+		done
+	)
+}
+
+# tree_copy USER: the tree as it stands to ~USER/.cache/sbx/src, whose build/ is kept (times are, too, so a second build is
+# quick). The user's own hands write there: root follows no link that the user may have planted.
+tree_copy() {
+	local user=$1 cache
+	cache=$(user_home "$user")/.cache/sbx
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	tree_files | tar -C "$SBX_TREE" --null -T - -cf - | (cd / && as_user "$user" bash -c '
+		set -e
+		mkdir -p "$1"
+		cd "$1"
+		rm -rf src.new
+		mkdir src.new
+		tar -C src.new -xf -
+		[ ! -d src/build ] || mv src/build src.new/build
+		rm -rf src
+		mv src.new src' bash "$cache") || die "can't copy the tree to $cache/src"
+	echo "$cache/src"
+}
+
+# build TESTS: configure and build SBX_PRESET with the tests ON or OFF. Quiet unless it fails.
+build() {
+	local log=$SBX_TREE/build/$SBX_PRESET.log
+	mkdir -p "$SBX_TREE/build"
+	[[ -d $SBX_TREE/build/$SBX_PRESET ]] || say "Building ($SBX_PRESET, the first time takes a minute or two) …"
+	if ! (cd "$SBX_TREE" && cmake --preset "$SBX_PRESET" -DSBX_TESTS="$1" && cmake --build --preset "$SBX_PRESET") >"$log" 2>&1; then
+		grep -E -B2 -A12 'error|Error|FAILED' "$log" | head -80 >&2
+		die "the build failed; all of it is in $log"
+	fi
+}
+
+# AppArmor. Ubuntu 24.04 lets only programs with a profile make user namespaces, and ships none for bwrap.
+
+bwrap_works() {
+	local test=(bwrap --unshare-user --unshare-net --ro-bind / / true)
+	if [[ $EUID == 0 ]]; then
+		as_user "$(ordinary_user)" "${test[@]}" 2>/dev/null
+	else
+		"${test[@]}" 2>/dev/null
+	fi
+}
+
+# apparmor_check YES: YES is `yes` when the profile may be loaded without asking.
+apparmor_check() {
+	local restrict=/proc/sys/kernel/apparmor_restrict_unprivileged_userns profile=$SBX_TREE/packaging/apparmor/sbx-bwrap answer=$1
+	bwrap_works && return
+	if [[ ! -r $restrict || $(<"$restrict") != 1 ]]; then
+		say "bwrap can't make a user namespace here; sbx needs that. What it says:"
+		bwrap --unshare-user --ro-bind / / true || true
+		die "no sandbox possible (in a container: it must be allowed to make user namespaces)"
+	fi
+	say "AppArmor keeps bwrap from making user namespaces here, as Ubuntu ships it. This profile lets it:"
+	say
+	sed 's/^/    /' "$profile" >&2
+	say
+	if [[ $answer != yes && -t 0 && -t 2 ]]; then
+		read -r -p "Load it (to /etc/apparmor.d/sbx-bwrap, as root)? [yes/no] " answer
+	fi
+	if [[ $answer != yes ]]; then
+		die "not loaded. To do it: scripts/try --load-apparmor, or
+    sudo install -m 644 $profile /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/sbx-bwrap"
+	fi
+	as_root install -m 644 "$profile" /etc/apparmor.d/sbx-bwrap || die "can't install the profile"
+	as_root apparmor_parser -r /etc/apparmor.d/sbx-bwrap || die "can't load the profile"
+	bwrap_works || die "the profile is loaded, but bwrap still can't make a user namespace"
+}
