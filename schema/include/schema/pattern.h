@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "schema/permission.h"
 
 /* What variables in a pattern stand for; NULL = the pattern that needs it is refused. */
@@ -41,8 +42,17 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 /* Above 0 when a is closer than b. */
 int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b);
 
-const char *pattern_text(const struct pattern *pattern); /* normal, variables expanded; borrowed */
-bool pattern_is_literal(const struct pattern *pattern);  /* no wildcard: pattern_text is a target */
+/* Normal text, variables expanded, wildcards in names escaped with '\\': compiling it again gives the same. Borrowed.
+ */
+const char *pattern_text(const struct pattern *pattern);
+
+/* No wildcard: the one target (of fs: the top of the tree) that is meant, unescaped: an index key. Else NULL. Borrowed.
+ */
+const char *pattern_target(const struct pattern *pattern);
+bool pattern_is_literal(const struct pattern *pattern);
+
+/* A canonical target as the text of the pattern that means just it ("a[1]" → "a\\[1]"). Freed by the caller. */
+char *pattern_quote(const struct permission *permission, const char *target);
 
 /* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
 bool pattern_may_match_below(const struct pattern *pattern, const char *directory);

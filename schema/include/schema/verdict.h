@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "schema/record.h"
 
 enum effect { EFFECT_DENY, EFFECT_ASK, EFFECT_ALLOW };
 enum { EFFECT_COUNT = EFFECT_ALLOW + 1 };
 
+extern const struct words effect_words;
 const char *effect_name(enum effect effect); /* "deny", "ask", "allow" */
 int effect_parse(const char *name, enum effect *ret_effect, struct error *error);
 

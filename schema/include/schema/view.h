@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/string.h"
 
 enum view_mode { VIEW_ABSENT, VIEW_ASK, VIEW_READ, VIEW_WRITE };

@@ -1,0 +1,171 @@
+#include "schema/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/string.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+
+struct channel {
+	int fd;
+	int64_t next_id;
+	json_t *kept; /* array: messages that came while a call waited for its reply */
+	char buffer[LIMIT_MESSAGE];
+};
+
+/* A runtime directory counts when it is absolute, ours and nobody else's (XDG Base Directory Specification). */
+static bool usable_runtime_directory(const char *path) {
+	struct stat status;
+	return path && *path == '/' && stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+	       status.st_uid == geteuid() && (status.st_mode & 0077) == 0;
+}
+
+int channel_socket_path(char **ret_path, struct error *error) {
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	if (usable_runtime_directory(runtime))
+		*ret_path = string_format("%s/sbx/broker.sock", runtime);
+	else if (state && *state == '/')
+		*ret_path = string_format("%s/sbx/run/broker.sock", state);
+	else if (home && *home == '/')
+		*ret_path = string_format("%s/.local/state/sbx/run/broker.sock", home);
+	else
+		return error_set(error, ENOENT, "neither XDG_RUNTIME_DIR nor HOME says where the broker's socket is");
+	return 0;
+}
+
+static int connect_socket(const char *path, struct error *error) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof address.sun_path)
+		return error_set(error, ENAMETOOLONG,
+				 "the socket's path %s is longer than %zu bytes: set XDG_RUNTIME_DIR to a shorter one",
+				 path, sizeof address.sun_path - 1);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0) return error_errno(error, "making a socket");
+	if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
+		return error_errno(error, "connecting to the broker at %s", path);
+	/* Whoever listens there must be us: a directory that others can write is refused by the broker, not by us. */
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return error_errno(error, "asking who listens");
+	if (peer.uid != geteuid())
+		return error_set(error, EPERM, "what listens at %s belongs to user %u, not to you", path, peer.uid);
+	return fd_steal(&fd);
+}
+
+int channel_connect(const char *path, struct channel **ret_channel, struct error *error) {
+	int fd = connect_socket(path, error);
+	if (fd < 0) return fd;
+	CLEANUP_CHANNEL struct channel *channel = mem_new(struct channel);
+	channel->fd = fd;
+	channel->next_id = 1;
+	channel->kept = json_array();
+	json_t *reply = NULL;
+	int r = channel_call(channel, "hello",
+			     json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", SBX_VERSION), &reply,
+			     error);
+	json_decref(reply);
+	if (r < 0) return error_prefix(error, "greeting the broker");
+	*ret_channel = STEAL(channel);
+	return 0;
+}
+
+void channel_free(struct channel *channel) {
+	if (!channel) return;
+	fd_close(channel->fd);
+	json_decref(channel->kept);
+	free(channel);
+}
+
+int channel_fd(const struct channel *channel) {
+	return channel->fd;
+}
+
+int channel_send(struct channel *channel, const char *type, json_t *body, int64_t *ret_id, struct error *error) {
+	CLEANUP_FREE char *text = NULL;
+	size_t size;
+	json_t *message = body ? body : json_object();
+	int64_t id = channel->next_id++;
+	json_object_set_new(message, "type", json_string(type));
+	json_object_set_new(message, "id", json_integer(id));
+	int r = message_encode(message, &text, &size, error);
+	json_decref(message);
+	if (r == 0) r = fd_send(channel->fd, text, size, NULL, 0, error);
+	if (r < 0) return error_prefix(error, "sending '%s' to the broker", type);
+	if (ret_id) *ret_id = id;
+	return 0;
+}
+
+/* From the socket; descriptors are not part of the protocol and are closed. */
+static int receive_fresh(struct channel *channel, bool block, json_t **ret_message, struct error *error) {
+	int fds[FD_PASS_MAX];
+	size_t count;
+	struct pollfd ready = {.fd = channel->fd, .events = POLLIN};
+	int polled;
+	do polled = poll(&ready, 1, block ? -1 : 0);
+	while (polled < 0 && errno == EINTR);
+	if (polled == 0) return -EAGAIN;
+	ssize_t size = fd_receive(channel->fd, channel->buffer, sizeof channel->buffer, fds, &count, error);
+	if (size < 0) return (int)size;
+	for (size_t i = 0; i < count; i++) fd_close(fds[i]);
+	if (size == 0) return error_set(error, ECONNRESET, "the broker has closed the connection");
+	return message_decode(channel->buffer, (size_t)size, ret_message, error);
+}
+
+int channel_receive(struct channel *channel, bool block, json_t **ret_message, struct error *error) {
+	if (json_array_size(channel->kept) == 0) return receive_fresh(channel, block, ret_message, error);
+	*ret_message = json_incref(json_array_get(channel->kept, 0));
+	json_array_remove(channel->kept, 0);
+	return 0;
+}
+
+static int error_of_reply(const json_t *reply, struct error *error) {
+	const char *message = json_string_value(json_object_get(reply, "message"));
+	const char *code = json_string_value(json_object_get(reply, "code"));
+	static const struct {
+		const char *name;
+		int code;
+	} codes[] = {{"ENOENT", ENOENT}, {"EPERM", EPERM},   {"EACCES", EACCES}, {"EEXIST", EEXIST},
+		     {"EBUSY", EBUSY},   {"E2BIG", E2BIG},   {"ESTALE", ESTALE}, {"EPROTO", EPROTO},
+		     {"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EAGAIN", EAGAIN}};
+	int number = EINVAL;
+	for (size_t i = 0; code && i < ARRAY_LENGTH(codes); i++)
+		if (strcmp(codes[i].name, code) == 0) number = codes[i].code;
+	return error_set(error, number, "%s", message ? message : "the broker refused without saying why");
+}
+
+int channel_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error) {
+	int64_t id;
+	int r = channel_send(channel, type, body, &id, error);
+	while (r == 0) {
+		json_t *message = NULL;
+		r = receive_fresh(channel, true, &message, error);
+		if (r == -EAGAIN) {
+			r = 0;
+			continue;
+		}
+		if (r < 0) break;
+		if (json_integer_value(json_object_get(message, "id")) != id) {
+			json_array_append_new(channel->kept, message);
+			continue;
+		}
+		if (string_equal(json_string_value(json_object_get(message, "type")), "error")) {
+			r = error_of_reply(message, error);
+			json_decref(message);
+			return r;
+		}
+		*ret_reply = message;
+		return 0;
+	}
+	return r;
+}

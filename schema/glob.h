@@ -1,0 +1,15 @@
+/*
+ * glob: wildcards within one name or text: `*` any run, `?` one character, `[a-z]` `[!a-z]` one of a set, `\` takes the
+ * next character as it is. A leading dot is nothing special.
+ *
+ * Promises: no allocation; time at most text × pattern (one backtrack point).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size);
+bool glob_has_wildcard(const char *pattern);
+char *glob_quote(const char *text);      /* freed by the caller */
+char *glob_unquote(const char *pattern); /* of a pattern without wildcards; freed by the caller */

@@ -1,0 +1,105 @@
+/*
+ * Theory of operation.
+ *
+ * grants: `key` is the one index key under which a lookup finds the pattern (broker/grant_key.h): a path's literal
+ * folder, a host, ".domain", a network or "*". `profile` and `project` are '' for any, so that a lookup names both
+ * exactly. `active` is 1 until the grant expired, was revoked, used up or its session ended; the partial indexes hold
+ * active rows only, so ended grants cost a lookup nothing. Rows are never deleted.
+ *
+ * events: append-only; `hash` is SHA-256 over the hash of the row before and this row's canonical JSON
+ * (broker/history.c). No index: a row costs one page, and listings walk by seq.
+ *
+ * state: one row. The chain's head (what the last event must be, so that a truncation shows), its anchor (what
+ * the first event follows; retention moves it), and the last prompt's id.
+ */
+#include "schema/migrations.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+
+static const struct migration table[] = {
+	{1,
+	 "CREATE TABLE sessions ("
+	 "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	 "  profile TEXT NOT NULL,"
+	 "  project TEXT NOT NULL,"
+	 "  command TEXT NOT NULL,"
+	 "  pid INTEGER NOT NULL,"
+	 "  started_ms INTEGER NOT NULL,"
+	 "  ended_ms INTEGER NOT NULL DEFAULT 0,"
+	 "  exit INTEGER NOT NULL DEFAULT -1,"
+	 "  view TEXT NOT NULL DEFAULT ''"
+	 ") STRICT;"
+	 "CREATE INDEX sessions_running ON sessions (id) WHERE ended_ms = 0;"
+
+	 "CREATE TABLE grants ("
+	 "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	 "  active INTEGER NOT NULL CHECK (active IN (0, 1)),"
+	 "  permission TEXT NOT NULL,"
+	 "  key TEXT NOT NULL,"
+	 "  pattern TEXT NOT NULL,"
+	 "  effect TEXT NOT NULL CHECK (effect IN ('allow', 'deny')),"
+	 "  profile TEXT NOT NULL,"
+	 "  project TEXT NOT NULL,"
+	 "  session INTEGER REFERENCES sessions (id),"
+	 "  lifetime TEXT NOT NULL,"
+	 "  created_ms INTEGER NOT NULL,"
+	 "  expires_ms INTEGER NOT NULL,"
+	 "  expires_boot_ms INTEGER NOT NULL,"
+	 "  boot_id TEXT NOT NULL,"
+	 "  origin TEXT NOT NULL,"
+	 "  prompt INTEGER NOT NULL DEFAULT 0,"
+	 "  reason TEXT,"
+	 "  uses INTEGER NOT NULL DEFAULT 0,"
+	 "  last_used_ms INTEGER NOT NULL DEFAULT 0,"
+	 "  revoked_ms INTEGER NOT NULL DEFAULT 0,"
+	 "  revoked_by TEXT"
+	 ") STRICT;"
+	 "CREATE INDEX grants_lookup ON grants (permission, key, project, profile) WHERE active = 1;"
+	 "CREATE INDEX grants_subject ON grants (project, profile) WHERE active = 1;"
+	 "CREATE INDEX grants_session ON grants (session) WHERE active = 1 AND session IS NOT NULL;"
+	 "CREATE INDEX grants_expiry ON grants (expires_ms) WHERE active = 1 AND expires_ms > 0;"
+	 "CREATE INDEX grants_expiry_boot ON grants (boot_id, expires_boot_ms) WHERE active = 1 AND expires_boot_ms > "
+	 "0;"
+
+	 "CREATE TABLE events ("
+	 "  seq INTEGER PRIMARY KEY,"
+	 "  time_ms INTEGER NOT NULL,"
+	 "  kind TEXT NOT NULL,"
+	 "  session INTEGER NOT NULL,"
+	 "  profile TEXT,"
+	 "  project TEXT,"
+	 "  process TEXT,"
+	 "  permission TEXT,"
+	 "  target TEXT,"
+	 "  verdict TEXT,"
+	 "  by TEXT,"
+	 "  why TEXT,"
+	 "  grant_id INTEGER NOT NULL,"
+	 "  prompt INTEGER NOT NULL,"
+	 "  detail TEXT,"
+	 "  hash TEXT NOT NULL"
+	 ") STRICT;"
+	 "CREATE TRIGGER events_are_final BEFORE UPDATE ON events BEGIN SELECT raise(ABORT, 'events are final'); END;"
+
+	 "CREATE TABLE state ("
+	 "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+	 "  head_seq INTEGER NOT NULL,"
+	 "  head_hash TEXT NOT NULL,"
+	 "  anchor_seq INTEGER NOT NULL,"
+	 "  anchor_hash TEXT NOT NULL,"
+	 "  last_prompt INTEGER NOT NULL"
+	 ") STRICT;"
+	 "INSERT INTO state VALUES (1, 0, '', 0, '', 0);"},
+};
+
+const struct migration *migrations(size_t *ret_count) {
+	*ret_count = ARRAY_LENGTH(table);
+	return table;
+}
+
+int migrations_newest(void) {
+	static_assert(ARRAY_LENGTH(table) > 0, "a database has at least one form");
+	return table[ARRAY_LENGTH(table) - 1].version;
+}

@@ -1,0 +1,554 @@
+/*
+ * Theory of operation
+ *
+ * A pattern is compiled to one of five forms by its permission. Path patterns become a list of names. A target is
+ * covered when some leading part of it ("/repo/a" of "/repo/a/b/c") fits the whole pattern, since a path means its
+ * subtree; the longest such part is where the match ends, and its depth is the rank.
+ *
+ * Matching names with `**` backtracks exponentially when done naively, so it is done as a set of positions: bit k is
+ * set while the first k names of the target fit the part of the pattern looked at so far. A name moves every bit one
+ * on where it fits, `**` sets every bit from the lowest on. That is at most names(pattern) × names(target) steps and
+ * no memory but the stack (attack F16).
+ */
+#include "schema/pattern.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "glob.h"
+#include "schema/host.h"
+
+enum form {
+	FORM_TREE, /* a path and what lies below: fs:*, proc:spawn */
+	FORM_PATH, /* a path alone: ipc:connect */
+	FORM_NET,
+	FORM_PORT, /* net:listen */
+	FORM_TEXT, /* env:read and user-defined */
+};
+
+static const enum form forms[PERMISSION_KIND_COUNT] = {
+	[PERMISSION_FS_READ] = FORM_TREE,    [PERMISSION_FS_WRITE] = FORM_TREE,   [PERMISSION_NET_ACCESS] = FORM_NET,
+	[PERMISSION_NET_LISTEN] = FORM_PORT, [PERMISSION_PROC_SPAWN] = FORM_TREE, [PERMISSION_IPC_CONNECT] = FORM_PATH,
+	[PERMISSION_ENV_READ] = FORM_TEXT,   [PERMISSION_CUSTOM] = FORM_TEXT,
+};
+
+/* From the loosest to the closest. */
+enum net_class { NET_ANY = 1, NET_CIDR, NET_SUFFIX, NET_EXACT };
+
+struct ports {
+	uint16_t first, last; /* 0 = any */
+};
+
+struct pattern {
+	struct permission permission;
+	enum form form;
+	char *text;
+	char *target;    /* of a literal */
+	bool everything; /* "*" where that means any target: proc:spawn, net:listen */
+
+	struct strings names; /* of a path with wildcards */
+
+	enum net_class net_class;
+	struct host host;
+	unsigned bits; /* of a CIDR */
+	struct ports ports;
+};
+
+enum { PATH_NAMES_MAX = PATH_MAX / 2 + 1 };
+
+void pattern_free(struct pattern *pattern) {
+	if (!pattern) return;
+	free(pattern->text);
+	free(pattern->target);
+	strings_finish(&pattern->names);
+	free(pattern);
+}
+
+const char *pattern_text(const struct pattern *pattern) {
+	return pattern->text;
+}
+
+const char *pattern_target(const struct pattern *pattern) {
+	return pattern->target;
+}
+
+bool pattern_is_literal(const struct pattern *pattern) {
+	return pattern->target != NULL;
+}
+
+char *pattern_quote(const struct permission *permission, const char *target) {
+	enum form form = forms[permission->kind];
+	return form == FORM_NET || form == FORM_PORT ? string_copy(target) : glob_quote(target);
+}
+
+/* Compiling: paths */
+
+static int append_variable(struct string *out, const char *name, size_t size, const struct pattern_scope *scope,
+			   struct error *error) {
+	char uid[16];
+	snprintf(uid, sizeof uid, "%u", scope->uid);
+	const struct {
+		const char *name, *value;
+	} variables[] = {{"home", scope->home}, {"project", scope->project}, {"uid", uid}};
+	for (size_t i = 0; i < ARRAY_LENGTH(variables); i++) {
+		if (strlen(variables[i].name) != size || memcmp(variables[i].name, name, size) != 0) continue;
+		if (!variables[i].value)
+			return error_set(error, EINVAL, "${%s} has no meaning here", variables[i].name);
+		CLEANUP_FREE char *quoted = glob_quote(variables[i].value);
+		string_append(out, quoted);
+		return 0;
+	}
+	CLEANUP_FREE char *copy = string_copy_bytes(name, size);
+	CLEANUP_FREE char *shown = text_visible_cut(copy, 30);
+	return error_set(error, EINVAL, "there is no ${%s}; known are ${home}, ${project} and ${uid}", shown);
+}
+
+/* ~ and ${…} replaced by what they stand for, quoted. */
+static int expand(const char *text, const struct pattern_scope *scope, char **ret_text, struct error *error) {
+	CLEANUP_STRING struct string out = {0};
+	int r = 0;
+	if (*text == '~') {
+		if (text[1] != '\0' && text[1] != '/')
+			return error_set(error, EINVAL,
+					 "~ must be followed by '/': another user's home has to be spelled out");
+		r = append_variable(&out, "home", 4, scope, error);
+		text++;
+	}
+	while (r == 0 && *text) {
+		if (*text == '\\' && text[1]) {
+			string_append_bytes(&out, text, 2);
+			text += 2;
+		} else if (text[0] == '$' && text[1] == '{') {
+			size_t size = strcspn(text + 2, "}");
+			if (!text[2 + size]) return error_set(error, EINVAL, "${ has no closing }");
+			r = append_variable(&out, text + 2, size, scope, error);
+			text += 3 + size;
+		} else if (*text == '{') {
+			return error_set(
+				error, EINVAL,
+				"{…} is no wildcard here; write one pattern for each, or \\{ for the character");
+		} else {
+			string_append_char(&out, *text++);
+		}
+	}
+	if (r == 0) *ret_text = string_steal(&out);
+	return r;
+}
+
+/* A relative pattern becomes an absolute one. */
+static char *anchor(const char *text, bool bare_name, const struct pattern_scope *scope) {
+	if (*text == '/') return string_copy(text);
+	if (bare_name || scope->relative_anywhere || !scope->project) return string_format("/**/%s", text);
+	CLEANUP_FREE char *project = glob_quote(scope->project);
+	return path_join(project, text);
+}
+
+static int split_names(struct pattern *pattern, struct error *error) {
+	unsigned stars = 0;
+	for (const char *p = pattern->text; *p;) {
+		size_t size = strcspn(p, "/");
+		if (size == 2 && memcmp(p, "**", 2) == 0) {
+			stars++;
+			/* Two in a row say no more than one. */
+			if (pattern->names.count == 0 ||
+			    strcmp(pattern->names.items[pattern->names.count - 1], "**") != 0)
+				strings_add(&pattern->names, "**");
+		} else if (size > 0) {
+			strings_take(&pattern->names, string_copy_bytes(p, size));
+		}
+		p += size + (p[size] == '/' ? 1 : 0);
+	}
+	if (stars > LIMIT_PATTERN_STARS)
+		return error_set(error, E2BIG, "more than %d '**' in one pattern", LIMIT_PATTERN_STARS);
+	return 0;
+}
+
+static int compile_path(struct pattern *pattern, const char *text, const struct pattern_scope *scope,
+			struct error *error) {
+	bool spawn = pattern->permission.kind == PERMISSION_PROC_SPAWN;
+	CLEANUP_FREE char *expanded = NULL;
+	if (spawn && strcmp(text, "*") == 0) {
+		pattern->everything = true;
+		pattern->text = string_copy("*");
+		return 0;
+	}
+	int r = expand(text, scope, &expanded, error);
+	if (r < 0) return r;
+	if (*expanded == '\0') return error_set(error, EINVAL, "the pattern is empty");
+	CLEANUP_FREE char *anchored = anchor(expanded, spawn && !strchr(expanded, '/'), scope);
+	if (glob_has_wildcard(anchored) && (strstr(anchored, "/../") || string_ends(anchored, "/..")))
+		return error_set(error, EINVAL, "'..' and wildcards don't go together");
+	r = path_normalise(NULL, anchored, &pattern->text, error);
+	if (r < 0) return r;
+	if (glob_has_wildcard(pattern->text)) return split_names(pattern, error);
+	pattern->target = glob_unquote(pattern->text);
+	return 0;
+}
+
+/* Compiling: hosts and ports */
+
+static int compile_ports(const char *text, struct ports *ret_ports, struct error *error) {
+	const char *dash = strchr(text, '-');
+	size_t first = dash ? (size_t)(dash - text) : strlen(text);
+	int r = port_parse(text, first, &ret_ports->first, error);
+	ret_ports->last = ret_ports->first;
+	if (r == 0 && dash) r = port_parse(dash + 1, strlen(dash + 1), &ret_ports->last, error);
+	if (r == 0 && ret_ports->last < ret_ports->first)
+		return error_set(error, EINVAL, "the range of ports %u-%u is the wrong way round", ret_ports->first,
+				 ret_ports->last);
+	return r;
+}
+
+static char *format_ports(struct ports ports) {
+	if (ports.first == 0) return string_copy("");
+	return ports.first == ports.last ? string_format(":%u", ports.first)
+					 : string_format(":%u-%u", ports.first, ports.last);
+}
+
+/* "host", "host:ports", "[v6]:ports", "v6" → where the host ends and the ports begin (NULL = none). */
+static int split_ports(const char *text, const char **ret_host, size_t *ret_size, const char **ret_ports,
+		       struct error *error) {
+	*ret_host = text;
+	*ret_ports = NULL;
+	const char *colon;
+	if (*text == '[') {
+		const char *end = strchr(text, ']');
+		if (!end || (end[1] != '\0' && end[1] != ':'))
+			return error_set(error, EINVAL,
+					 "expected an IPv6 address in brackets such as [2001:db8::1]:443");
+		*ret_host = text + 1;
+		*ret_size = (size_t)(end - text - 1);
+		if (end[1] == ':') *ret_ports = end + 2;
+		return 0;
+	}
+	colon = strchr(text, ':');
+	if (colon && !strchr(colon + 1, ':')) {
+		*ret_size = (size_t)(colon - text);
+		*ret_ports = colon + 1;
+	} else {
+		*ret_size = strlen(text);
+	}
+	return 0;
+}
+
+static void mask_address(struct host *host, unsigned bits) {
+	size_t size = host->class == HOST_IPV4 ? 4 : 16;
+	for (size_t i = 0; i < size; i++) {
+		unsigned keep = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? bits - (unsigned)i * 8 : 0;
+		host->address[i] = (uint8_t)(host->address[i] & (0xff00U >> keep));
+	}
+	inet_ntop(host->class == HOST_IPV4 ? AF_INET : AF_INET6, host->address, host->name, sizeof host->name);
+}
+
+static int compile_cidr(struct pattern *pattern, const char *text, size_t size, const char *slash,
+			struct error *error) {
+	unsigned long long bits;
+	CLEANUP_FREE char *digits = string_copy_bytes(slash + 1, size - (size_t)(slash - text) - 1);
+	/* 127.0.0.0/8 must not be folded to localhost: take the address itself. */
+	CLEANUP_FREE char *address = string_copy_bytes(text, (size_t)(slash - text));
+	if (inet_pton(AF_INET, address, pattern->host.address) == 1)
+		pattern->host.class = HOST_IPV4;
+	else if (inet_pton(AF_INET6, address, pattern->host.address) == 1)
+		pattern->host.class = HOST_IPV6;
+	else
+		return error_set(error, EINVAL, "expected an address before '/' such as 10.0.0.0/8");
+	if (string_to_u64(digits, &bits) < 0 || bits > (pattern->host.class == HOST_IPV4 ? 32 : 128))
+		return error_set(error, EINVAL, "expected the number of bits after '/' such as 10.0.0.0/8");
+	pattern->net_class = NET_CIDR;
+	pattern->bits = (unsigned)bits;
+	mask_address(&pattern->host, pattern->bits);
+	return 0;
+}
+
+static int compile_host(struct pattern *pattern, const char *text, size_t size, struct error *error) {
+	const char *slash = memchr(text, '/', size);
+	if (size == 1 && *text == '*') {
+		pattern->net_class = NET_ANY;
+		return 0;
+	}
+	if (slash) return compile_cidr(pattern, text, size, slash, error);
+	bool suffix = size > 2 && text[0] == '*' && text[1] == '.';
+	if (memchr(text + (suffix ? 1 : 0), '*', size - (suffix ? 1 : 0)))
+		return error_set(error, EINVAL, "'*' stands for whole labels at the front only: *.example.org");
+	int r = host_parse(suffix ? text + 2 : text, suffix ? size - 2 : size, &pattern->host, error);
+	if (r < 0) return r;
+	if (suffix && pattern->host.class != HOST_NAME)
+		return error_set(error, EINVAL, "'*.' goes with a domain, not with an address");
+	pattern->net_class = suffix ? NET_SUFFIX : NET_EXACT;
+	return 0;
+}
+
+static int compile_net(struct pattern *pattern, const char *text, struct error *error) {
+	const char *host, *ports;
+	size_t size = 0;
+	int r = split_ports(text, &host, &size, &ports, error);
+	if (r == 0) r = compile_host(pattern, host, size, error);
+	if (r == 0 && ports) r = compile_ports(ports, &pattern->ports, error);
+	if (r < 0) return r;
+	CLEANUP_FREE char *port_text = format_ports(pattern->ports);
+	bool v6 = pattern->host.class == HOST_IPV6 && pattern->net_class != NET_ANY;
+	const char *name = pattern->host.name;
+	switch (pattern->net_class) {
+	case NET_ANY:
+		pattern->text = string_format("*%s", port_text);
+		break;
+	case NET_SUFFIX:
+		pattern->text = string_format("*.%s%s", name, port_text);
+		break;
+	case NET_CIDR:
+		pattern->text = string_format(v6 ? "[%s/%u]%s" : "%s/%u%s", name, pattern->bits, port_text);
+		break;
+	case NET_EXACT:
+		pattern->text = string_format(v6 ? "[%s]%s" : "%s%s", name, port_text);
+		if (pattern->ports.first != 0 && pattern->ports.first == pattern->ports.last)
+			pattern->target = string_copy(pattern->text);
+		break;
+	}
+	return 0;
+}
+
+static int compile_listen(struct pattern *pattern, const char *text, struct error *error) {
+	if (strcmp(text, "*") == 0) {
+		pattern->everything = true;
+		pattern->text = string_copy("*");
+		return 0;
+	}
+	int r = compile_ports(text, &pattern->ports, error);
+	if (r < 0) return r;
+	CLEANUP_FREE char *ports = format_ports(pattern->ports);
+	pattern->text = string_copy(ports + 1);
+	if (pattern->ports.first == pattern->ports.last) pattern->target = string_copy(pattern->text);
+	return 0;
+}
+
+static int compile_text(struct pattern *pattern, const char *text, struct error *error) {
+	if (pattern->permission.kind == PERMISSION_ENV_READ && strchr(text, '='))
+		return error_set(error, EINVAL, "the name of a variable has no '='");
+	pattern->text = string_copy(text);
+	if (!glob_has_wildcard(text)) pattern->target = glob_unquote(text);
+	return 0;
+}
+
+static int compile_form(struct pattern *pattern, const char *text, const struct pattern_scope *scope,
+			struct error *error) {
+	if (*text == '\0') return error_set(error, EINVAL, "the pattern is empty");
+	if (strlen(text) >= LIMIT_PATTERN)
+		return error_set(error, ENAMETOOLONG, "the pattern is longer than %d bytes", LIMIT_PATTERN - 1);
+	switch (pattern->form) {
+	case FORM_TREE:
+	case FORM_PATH:
+		return compile_path(pattern, text, scope, error);
+	case FORM_NET:
+		return compile_net(pattern, text, error);
+	case FORM_PORT:
+		return compile_listen(pattern, text, error);
+	case FORM_TEXT:
+		return compile_text(pattern, text, error);
+	}
+	return error_set(error, EINVAL, "unknown form of pattern");
+}
+
+int pattern_compile(const struct permission *permission, const char *text, const struct pattern_scope *scope,
+		    struct pattern **ret_pattern, struct error *error) {
+	CLEANUP_PATTERN struct pattern *pattern = mem_new(struct pattern);
+	pattern->permission = *permission;
+	pattern->form = forms[permission->kind];
+	int r = compile_form(pattern, text, scope, error);
+	if (r < 0) {
+		CLEANUP_FREE char *shown = text_visible_cut(text, 80);
+		return error_prefix(error, "%s %s", permission->name, shown);
+	}
+	*ret_pattern = STEAL(pattern);
+	return 0;
+}
+
+/* Matching: paths */
+
+struct positions {
+	uint64_t bits[PATH_NAMES_MAX / 64 + 1];
+};
+
+static bool position_is_set(const struct positions *positions, size_t k) {
+	return positions->bits[k / 64] >> (k % 64) & 1;
+}
+
+static void position_set(struct positions *positions, size_t k) {
+	positions->bits[k / 64] |= UINT64_C(1) << (k % 64);
+}
+
+struct path_names {
+	const char *starts[PATH_NAMES_MAX];
+	uint16_t sizes[PATH_NAMES_MAX];
+	size_t count;
+};
+
+static bool split_target(const char *path, struct path_names *names) {
+	names->count = 0;
+	while (*path) {
+		size_t size = strcspn(path, "/");
+		if (size > 0) {
+			if (names->count == PATH_NAMES_MAX - 1 || size > UINT16_MAX) return false;
+			names->starts[names->count] = path;
+			names->sizes[names->count++] = (uint16_t)size;
+		}
+		path += size + (path[size] == '/' ? 1 : 0);
+	}
+	return true;
+}
+
+/* One step of the set of positions over one name of the pattern. Returns whether any position is left. */
+static bool positions_step(struct positions *now, const char *name, const struct path_names *target) {
+	struct positions next = {0};
+	bool any = false, deep = strcmp(name, "**") == 0, seen = false;
+	size_t size = strlen(name);
+	for (size_t k = 0; k <= target->count; k++) {
+		bool here = position_is_set(now, k);
+		seen = seen || here;
+		if (deep && seen) {
+			position_set(&next, k);
+			any = true;
+		}
+		if (!deep && here && k < target->count && glob_match(name, size, target->starts[k], target->sizes[k])) {
+			position_set(&next, k + 1);
+			any = true;
+		}
+	}
+	*now = next;
+	return any;
+}
+
+/* The depth at which a match of the whole pattern ends, -1 for none. */
+static long match_names(const struct pattern *pattern, const struct path_names *target, bool whole) {
+	struct positions now = {{1}};
+	for (size_t i = 0; i < pattern->names.count; i++)
+		if (!positions_step(&now, pattern->names.items[i], target)) return -1;
+	for (size_t k = target->count;; k--) {
+		if (position_is_set(&now, k)) return (long)k;
+		if (whole || k == 0) return -1;
+	}
+}
+
+static bool match_path(const struct pattern *pattern, const char *target, struct pattern_rank *rank) {
+	bool whole = pattern->form == FORM_PATH;
+	if (pattern->everything) return true;
+	if (pattern->target) {
+		*rank = (struct pattern_rank){(uint32_t)path_depth(pattern->target), 1};
+		return whole ? strcmp(target, pattern->target) == 0 : path_is_below(target, pattern->target);
+	}
+	struct path_names names;
+	if (!split_target(target, &names)) return false;
+	long depth = match_names(pattern, &names, whole);
+	*rank = (struct pattern_rank){(uint32_t)(depth < 0 ? 0 : depth), 0};
+	return depth >= 0;
+}
+
+bool pattern_may_match_below(const struct pattern *pattern, const char *directory) {
+	if (pattern->everything) return true;
+	if (pattern->target) return path_is_below(pattern->target, directory);
+	struct path_names names;
+	if (!split_target(directory, &names)) return false;
+	struct positions now = {{1}};
+	for (size_t i = 0; i < pattern->names.count; i++) {
+		if (position_is_set(&now, names.count)) return true;
+		if (!positions_step(&now, pattern->names.items[i], &names)) return false;
+	}
+	/* A trailing `**` covers everything below; any other pattern that has ended here covers the tree as one. */
+	return string_equal(pattern->names.items[pattern->names.count - 1], "**") && position_is_set(&now, names.count);
+}
+
+/* Matching: hosts */
+
+static bool address_in(const uint8_t *address, const uint8_t *network, unsigned bits) {
+	for (unsigned i = 0; i < bits; i++) {
+		unsigned shift = 7 - i % 8;
+		if ((address[i / 8] >> shift & 1) != (network[i / 8] >> shift & 1)) return false;
+	}
+	return true;
+}
+
+static bool match_cidr(const struct pattern *pattern, const char *host) {
+	uint8_t address[16];
+	bool v4 = pattern->host.class == HOST_IPV4;
+	if (strcmp(host, "localhost") == 0) host = v4 ? "127.0.0.1" : "::1";
+	return inet_pton(v4 ? AF_INET : AF_INET6, host, address) == 1 &&
+	       address_in(address, pattern->host.address, pattern->bits);
+}
+
+static bool match_host(const struct pattern *pattern, const char *host, struct pattern_rank *rank) {
+	const char *name = pattern->host.name;
+	size_t size = strlen(host), name_size = strlen(name), length = 0;
+	bool matches = false;
+	switch (pattern->net_class) {
+	case NET_ANY:
+		matches = true;
+		break;
+	case NET_CIDR:
+		matches = match_cidr(pattern, host);
+		length = pattern->bits;
+		break;
+	case NET_SUFFIX:
+		/* Label by label: evil-example.org is no *.example.org (CVE-2026-24052), nor is example.org itself. */
+		matches = size > name_size + 1 && host[size - name_size - 1] == '.' &&
+			  strcmp(host + size - name_size, name) == 0;
+		length = name_size;
+		break;
+	case NET_EXACT:
+		matches = strcmp(host, name) == 0;
+		break;
+	}
+	rank->depth = (uint32_t)pattern->net_class << 16 | (uint32_t)length;
+	return matches;
+}
+
+static bool match_port(struct ports ports, unsigned long port, struct pattern_rank *rank) {
+	rank->precision = ports.first == 0 ? 0 : ports.first == ports.last ? 2 : 1;
+	return ports.first == 0 || (port >= ports.first && port <= ports.last);
+}
+
+static bool match_net(const struct pattern *pattern, const char *target, struct pattern_rank *rank) {
+	char host[HOST_MAX];
+	const char *colon = strrchr(target, ':');
+	if (!colon) return false;
+	bool bracket = *target == '[' && colon > target + 1;
+	const char *start = bracket ? target + 1 : target;
+	size_t size = (size_t)(colon - start) - (bracket ? 1 : 0);
+	if (size >= sizeof host) return false;
+	memcpy(host, start, size);
+	host[size] = '\0';
+	return match_host(pattern, host, rank) && match_port(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
+}
+
+bool pattern_match(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank) {
+	struct pattern_rank rank = {0};
+	bool matches = false;
+	switch (pattern->form) {
+	case FORM_TREE:
+	case FORM_PATH:
+		matches = match_path(pattern, target, &rank);
+		break;
+	case FORM_NET:
+		matches = match_net(pattern, target, &rank);
+		break;
+	case FORM_PORT:
+		matches = pattern->everything || match_port(pattern->ports, strtoul(target, NULL, 10), &rank);
+		break;
+	case FORM_TEXT:
+		rank = (struct pattern_rank){(uint32_t)strlen(pattern->text), pattern->target ? 1 : 0};
+		matches = glob_match(pattern->text, strlen(pattern->text), target, strlen(target));
+		break;
+	}
+	if (matches && ret_rank) *ret_rank = rank;
+	return matches;
+}
+
+int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b) {
+	if (a.depth != b.depth) return a.depth > b.depth ? 1 : -1;
+	if (a.precision != b.precision) return a.precision > b.precision ? 1 : -1;
+	return 0;
+}

@@ -1,0 +1,85 @@
+#include "schema/permission.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/text.h"
+
+static const struct {
+	const char *name;
+	const char *sentence; /* %s = the target, made visible */
+} builtin[] = {
+	[PERMISSION_FS_READ] = {"fs:read", "read %s"},
+	[PERMISSION_FS_WRITE] = {"fs:write", "write to %s"},
+	[PERMISSION_NET_ACCESS] = {"net:access", "connect to %s"},
+	[PERMISSION_NET_LISTEN] = {"net:listen", "be reached on this machine's port %s"},
+	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s"},
+	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "talk to the service behind %s"},
+	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s"},
+};
+static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");
+
+static bool is_word(const char *text, size_t size) {
+	if (size == 0 || text[0] < 'a' || text[0] > 'z') return false;
+	for (size_t i = 0; i < size; i++) {
+		char c = text[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-')) return false;
+	}
+	return true;
+}
+
+int permission_parse(const char *name, struct permission *ret_permission, struct error *error) {
+	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++) {
+		if (strcmp(builtin[i].name, name) == 0) {
+			*ret_permission = permission_of((enum permission_kind)i);
+			return 0;
+		}
+	}
+	const char *colon = strchr(name, ':');
+	if (!colon || strlen(name) >= LIMIT_PERMISSION || !is_word(name, (size_t)(colon - name)) ||
+	    !is_word(colon + 1, strlen(colon + 1))) {
+		CLEANUP_FREE char *shown = text_visible_cut(name, 40);
+		return error_set(
+			error, EINVAL,
+			"'%s' is no permission; expected fs:read, fs:write, net:access, net:listen, proc:spawn, "
+			"ipc:connect, env:read or a word:word of your own",
+			shown);
+	}
+	*ret_permission = (struct permission){.kind = PERMISSION_CUSTOM};
+	memcpy(ret_permission->name, name, strlen(name) + 1);
+	return 0;
+}
+
+struct permission permission_of(enum permission_kind kind) {
+	struct permission permission = {.kind = kind};
+	if (kind < PERMISSION_CUSTOM) memcpy(permission.name, builtin[kind].name, strlen(builtin[kind].name) + 1);
+	return permission;
+}
+
+bool permission_equal(const struct permission *a, const struct permission *b) {
+	return strcmp(a->name, b->name) == 0;
+}
+
+int permission_split(const char *text, struct permission *ret_permission, const char **ret_target,
+		     struct error *error) {
+	const char *equals = strchr(text, '=');
+	CLEANUP_FREE char *shown = text_visible_cut(text, 60);
+	if (!equals)
+		return error_set(error, EINVAL, "'%s' lacks its target; expected PERM=TARGET such as fs:read=~/notes",
+				 shown);
+	CLEANUP_FREE char *name = string_copy_bytes(text, (size_t)(equals - text));
+	int r = permission_parse(name, ret_permission, error);
+	if (r == 0) *ret_target = equals + 1;
+	return r;
+}
+
+char *permission_sentence(const struct permission *permission, const char *visible_target) {
+	if (permission->kind == PERMISSION_CUSTOM)
+		return string_format("use %s on %s", permission->name, visible_target);
+	const char *sentence = builtin[permission->kind].sentence;
+	const char *gap = strstr(sentence, "%s");
+	return string_format("%.*s%s%s", (int)(gap - sentence), sentence, visible_target, gap + 2);
+}

@@ -1,0 +1,271 @@
+#include "schema/view.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "schema/record.h"
+
+static const char *const mode_names[] = {
+	[VIEW_ABSENT] = "absent", [VIEW_ASK] = "ask", [VIEW_READ] = "read", [VIEW_WRITE] = "write"};
+static const struct words modes = {"mode", mode_names, ARRAY_LENGTH(mode_names)};
+static const char *const home_names[] = {
+	[VIEW_HOME_EPHEMERAL] = "ephemeral", [VIEW_HOME_OWN] = "own", [VIEW_HOME_HIDDEN] = "hidden"};
+static const struct words homes = {"home", home_names, ARRAY_LENGTH(home_names)};
+static const char *const network_names[] = {[VIEW_NETWORK_NATIVE] = "native",
+					    [VIEW_NETWORK_PROXY] = "proxy",
+					    [VIEW_NETWORK_NONE] = "none",
+					    [VIEW_NETWORK_HOST] = "host"};
+static const struct words networks = {"network", network_names, ARRAY_LENGTH(network_names)};
+static const char *const doorbell_names[] = {
+	[VIEW_DOORBELL_AUTO] = "auto", [VIEW_DOORBELL_TRAPS] = "traps", [VIEW_DOORBELL_NONE] = "none"};
+static const struct words doorbells = {"doorbell", doorbell_names, ARRAY_LENGTH(doorbell_names)};
+
+#define WORDS(type, prefix, table)                                                                                     \
+	const char *prefix##_name(type value) {                                                                        \
+		return words_name(&(table), (int)value);                                                               \
+	}                                                                                                              \
+	int prefix##_parse(const char *name, type *ret_value, struct error *error) {                                   \
+		return words_parse(&(table), name, (int *)ret_value, error);                                           \
+	}
+WORDS(enum view_mode, view_mode, modes)
+WORDS(enum view_home, view_home, homes)
+WORDS(enum view_network, view_network, networks)
+WORDS(enum view_doorbell, view_doorbell, doorbells)
+
+static const struct field path_fields[] = {
+	{"path", FIELD_TEXT, offsetof(struct view_path, path), NULL},
+	{"pattern", FIELD_BOOL, offsetof(struct view_path, pattern), NULL},
+	{"mode", FIELD_WORD, offsetof(struct view_path, mode), &modes},
+	{"ask_write", FIELD_BOOL, offsetof(struct view_path, ask_write), NULL},
+};
+static const struct record path_record = {"path of a view", path_fields, ARRAY_LENGTH(path_fields)};
+
+static const struct field program_fields[] = {
+	{"pattern", FIELD_TEXT, offsetof(struct view_program, pattern), NULL},
+	{"mode", FIELD_WORD, offsetof(struct view_program, mode), &modes},
+};
+static const struct record program_record = {"program of a view", program_fields, ARRAY_LENGTH(program_fields)};
+
+static const struct field limit_fields[] = {
+	{"memory", FIELD_COUNT, offsetof(struct view_limits, memory), NULL},
+	{"processes", FIELD_COUNT, offsetof(struct view_limits, processes), NULL},
+	{"open_files", FIELD_COUNT, offsetof(struct view_limits, open_files), NULL},
+	{"cpu_time_ms", FIELD_COUNT, offsetof(struct view_limits, cpu_time_ms), NULL},
+};
+static const struct record limit_record = {"limits of a view", limit_fields, ARRAY_LENGTH(limit_fields)};
+
+static const struct field view_fields[] = {
+	{"profile", FIELD_TEXT, offsetof(struct view, profile), NULL},
+	{"home", FIELD_WORD, offsetof(struct view, home), &homes},
+	{"network", FIELD_WORD, offsetof(struct view, network), &networks},
+	{"doorbell", FIELD_WORD, offsetof(struct view, doorbell), &doorbells},
+	{"environment", FIELD_STRINGS, offsetof(struct view, environment), NULL},
+};
+static const struct record view_record = {"view", view_fields, ARRAY_LENGTH(view_fields)};
+
+struct view *view_new(void) {
+	return mem_new(struct view);
+}
+
+static void free_pairs(struct view_pair *pairs, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		free(pairs[i].name);
+		free(pairs[i].value);
+	}
+	free(pairs);
+}
+
+void view_free(struct view *view) {
+	if (!view) return;
+	for (size_t i = 0; i < view->path_count; i++) record_finish(&path_record, &view->paths[i]);
+	free(view->paths);
+	for (size_t i = 0; i < view->program_count; i++) record_finish(&program_record, &view->programs[i]);
+	free(view->programs);
+	free_pairs(view->set, view->set_count);
+	free_pairs(view->hosts, view->host_count);
+	record_finish(&view_record, view);
+	free(view);
+}
+
+static int compare_paths(const struct view_path *entry, const char *path, bool pattern) {
+	int order = strcmp(entry->path, path);
+	return order != 0 ? order : (int)entry->pattern - (int)pattern;
+}
+
+void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write) {
+	size_t low = 0, high = view->path_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_paths(&view->paths[middle], path, pattern) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == view->path_count || compare_paths(&view->paths[low], path, pattern) != 0) {
+		view->paths = array_grow(view->paths, view->path_count, sizeof *view->paths);
+		memmove(&view->paths[low + 1], &view->paths[low], (view->path_count - low) * sizeof *view->paths);
+		view->paths[low] = (struct view_path){.path = string_copy(path), .pattern = pattern};
+		view->path_count++;
+	}
+	view->paths[low].mode = mode;
+	view->paths[low].ask_write = ask_write;
+}
+
+void view_add_program(struct view *view, const char *pattern, enum view_mode mode) {
+	view->programs = array_grow(view->programs, view->program_count, sizeof *view->programs);
+	view->programs[view->program_count++] = (struct view_program){string_copy(pattern), mode};
+}
+
+static void set_pair(struct view_pair **pairs, size_t *count, const char *name, const char *value) {
+	for (size_t i = 0; i < *count; i++) {
+		if (strcmp((*pairs)[i].name, name) != 0) continue;
+		free((*pairs)[i].value);
+		(*pairs)[i].value = string_copy(value);
+		return;
+	}
+	*pairs = array_grow(*pairs, *count, sizeof **pairs);
+	(*pairs)[(*count)++] = (struct view_pair){string_copy(name), string_copy(value)};
+}
+
+void view_set_variable(struct view *view, const char *name, const char *value) {
+	set_pair(&view->set, &view->set_count, name, value);
+}
+
+void view_add_host(struct view *view, const char *name, const char *address) {
+	set_pair(&view->hosts, &view->host_count, name, address);
+}
+
+/*
+ * On the wire. Part 1 holds everything but the paths, and as many of them as fit; the rest follow.
+ */
+
+/* Room for the paths of one part: what is over is for "part", "parts", "type", "session" and the first part's rest. */
+enum { PART_PATHS_BYTES = LIMIT_MESSAGE / 2 };
+
+static json_t *pairs_to_json(const struct view_pair *pairs, size_t count) {
+	json_t *object = json_object();
+	for (size_t i = 0; i < count; i++) json_object_set_new(object, pairs[i].name, message_bytes(pairs[i].value));
+	return object;
+}
+
+static json_t *head_to_json(const struct view *view) {
+	json_t *json = record_to_json(&view_record, view);
+	json_t *programs = json_array();
+	for (size_t i = 0; i < view->program_count; i++)
+		json_array_append_new(programs, record_to_json(&program_record, &view->programs[i]));
+	json_object_set_new(json, "programs", programs);
+	json_object_set_new(json, "set", pairs_to_json(view->set, view->set_count));
+	json_object_set_new(json, "hosts", pairs_to_json(view->hosts, view->host_count));
+	json_object_set_new(json, "limits", record_to_json(&limit_record, &view->limits));
+	return json;
+}
+
+json_t *view_to_parts(const struct view *view) {
+	json_t *parts = json_array(), *paths = NULL;
+	size_t used = 0;
+	for (size_t i = 0; i < view->path_count || !paths;) {
+		bool full = i < view->path_count && used + strlen(view->paths[i].path) * 3 + 80 > PART_PATHS_BYTES;
+		if (!paths || full) {
+			json_t *body = json_array_size(parts) == 0 ? head_to_json(view) : json_object();
+			paths = json_array();
+			used = 0;
+			json_object_set_new(body, "paths", paths);
+			json_array_append_new(parts, json_pack("{s:o}", "view", body));
+		}
+		if (i == view->path_count) break;
+		used += strlen(view->paths[i].path) * 3 + 80;
+		json_array_append_new(paths, record_to_json(&path_record, &view->paths[i++]));
+	}
+	size_t index;
+	json_t *part;
+	json_array_foreach (parts, index, part) {
+		json_object_set_new(part, "part", json_integer((json_int_t)index + 1));
+		json_object_set_new(part, "parts", json_integer((json_int_t)json_array_size(parts)));
+	}
+	return parts;
+}
+
+static int take_pairs(const json_t *json, void (*add)(struct view *, const char *, const char *), struct view *view,
+		      struct error *error) {
+	const char *name;
+	json_t *value;
+	if (!json_is_object(json)) return error_set(error, EINVAL, "a view lacks its variables or hosts");
+	json_object_foreach ((json_t *)json, name, value) {
+		CLEANUP_FREE char *text = NULL;
+		int r = message_bytes_take(value, &text, error);
+		if (r < 0) return r;
+		if (!text) return error_set(error, EINVAL, "'%.40s' of a view has no value", name);
+		add(view, name, text);
+	}
+	return 0;
+}
+
+static int take_paths(struct view *view, const json_t *paths, struct error *error) {
+	size_t index;
+	json_t *item;
+	if (!json_is_array(paths)) return error_set(error, EINVAL, "a view lacks its paths");
+	json_array_foreach (paths, index, item) {
+		struct view_path path = {0};
+		int r = record_from_json(&path_record, item, &path, error);
+		if (r == 0 && (!path.path || (int)path.mode < 0 || view->path_count >= LIMIT_VIEW_PATHS))
+			r = error_set(error, E2BIG, "a view has more than %d paths, or one without its mode",
+				      LIMIT_VIEW_PATHS);
+		if (r == 0) view_add_path(view, path.path, path.pattern, path.mode, path.ask_write);
+		record_finish(&path_record, &path);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
+static int take_programs(struct view *view, const json_t *programs, struct error *error) {
+	size_t index;
+	json_t *item;
+	if (!json_is_array(programs)) return error_set(error, EINVAL, "a view lacks its programs");
+	json_array_foreach (programs, index, item) {
+		struct view_program program = {0};
+		int r = record_from_json(&program_record, item, &program, error);
+		if (r == 0 && (!program.pattern || (int)program.mode < 0))
+			r = error_set(error, EINVAL, "a program of a view lacks its pattern or mode");
+		if (r == 0) view_add_program(view, program.pattern, program.mode);
+		record_finish(&program_record, &program);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
+static int take_head(struct view *view, json_t *body, struct error *error) {
+	json_t *fields = json_object();
+	for (size_t i = 0; i < ARRAY_LENGTH(view_fields); i++)
+		json_object_set(fields, view_fields[i].key, json_object_get(body, view_fields[i].key));
+	int r = record_from_json(&view_record, fields, view, error);
+	json_decref(fields);
+	if (r == 0 && (!view->profile || (int)view->home < 0 || (int)view->network < 0 || (int)view->doorbell < 0))
+		r = error_set(error, EINVAL, "a view lacks its profile, home, network or doorbell");
+	if (r == 0) r = record_from_json(&limit_record, json_object_get(body, "limits"), &view->limits, error);
+	if (r == 0) r = take_programs(view, json_object_get(body, "programs"), error);
+	if (r == 0) r = take_pairs(json_object_get(body, "set"), view_set_variable, view, error);
+	if (r == 0) r = take_pairs(json_object_get(body, "hosts"), view_add_host, view, error);
+	return r;
+}
+
+int view_add_part(struct view **view, const json_t *message, struct error *error) {
+	json_t *body = json_object_get(message, "view");
+	json_int_t part = json_integer_value(json_object_get(message, "part"));
+	json_int_t parts = json_integer_value(json_object_get(message, "parts"));
+	int r = 0;
+	if (!json_is_object(body) || part < 1 || part > parts || (part == 1) != (*view == NULL))
+		r = error_set(error, EINVAL, "part %lld of %lld of a view came out of order", (long long)part,
+			      (long long)parts);
+	if (r == 0 && part == 1) {
+		*view = view_new();
+		r = take_head(*view, body, error);
+	}
+	if (r == 0) r = take_paths(*view, json_object_get(body, "paths"), error);
+	if (r == 0) return part == parts ? 1 : 0;
+	view_free(*view);
+	*view = NULL;
+	return r;
+}
