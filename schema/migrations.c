@@ -63,6 +63,9 @@ static const struct migration table[] = {
 	 "CREATE INDEX grants_expiry_boot ON grants (boot_id, expires_boot_ms) WHERE active = 1 AND expires_boot_ms > "
 	 "0;"
 
+	 "CREATE INDEX grants_networks ON grants (key)"
+	 "  WHERE active = 1 AND permission = 'net:access' AND instr(key, '/') > 0;"
+
 	 "CREATE TABLE events ("
 	 "  seq INTEGER PRIMARY KEY,"
 	 "  time_ms INTEGER NOT NULL,"

@@ -10,6 +10,12 @@ enum {
 	LIMIT_JSON_DEPTH = 16,           /* nesting of a message */
 	LIMIT_CLIENTS = 1024,            /* connections to the broker */
 	LIMIT_PAGE = 100,                /* records in one page of a listing */
+	LIMIT_PAGE_BYTES = 56 * 1024,    /* of its records' JSON, so that it fits a message */
+	LIMIT_SCAN = 10 * 1000,          /* rows looked at for one page */
+	LIMIT_CLIENTS_PROCESS = 64,      /* connections of one process */
+	LIMIT_QUEUE = 4 * 1024 * 1024,   /* bytes that wait for a client to read them */
+	LIMIT_HELLO_MS = 10 * 1000,      /* until a client must have said hello */
+	LIMIT_SCOPES = 12,               /* scopes that a prompt offers */
 	LIMIT_PENDING = 256,             /* requests of one client that wait for an answer */
 	LIMIT_PROMPTS = 1000,            /* prompts pending in the broker */
 	LIMIT_SESSION_PROMPTS = 64,      /* of them for one session */
@@ -35,4 +41,10 @@ enum {
 	LIMIT_HEADERS = 100,             /* lines in it */
 	LIMIT_CONNECTIONS = 2048,        /* connections of one sandbox at the gate */
 	LIMIT_HANDSHAKE_MS = 30 * 1000,  /* until a proxy request must be complete */
+	LIMIT_IDLE_MS = 5 * 60 * 1000,   /* a proxy connection without a request */
+	LIMIT_CONNECT_MS = 60 * 1000,    /* until an allowed name is resolved and connected to */
+	LIMIT_ADDRESSES = 16,            /* of one name that are tried */
+	LIMIT_RESOLVERS = 8,             /* threads of one sandbox's gate that resolve names */
+	LIMIT_CHUNK_LINE = 1024,         /* bytes of an HTTP chunk's size line */
+	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 };
