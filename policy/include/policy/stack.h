@@ -16,6 +16,7 @@
 
 /* The grant that covers a request most closely (deny before allow where equal), and how closely. */
 struct stack_grants {
+	/* *ret_grant is a copy that the stack finishes. */
 	bool (*find)(void *context, const struct request *request, struct grant *ret_grant,
 		     struct pattern_rank *ret_rank);
 	void *context;
