@@ -57,8 +57,9 @@ endfunction()
 function(sbx_unit_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES" ${ARGN})
   add_executable(test_${name} ${TEST_SOURCES})
-  target_link_libraries(test_${name} PRIVATE sbx_flags ${TEST_USES} PkgConfig::CMOCKA)
+  target_link_libraries(test_${name} PRIVATE sbx_flags sbx_test_support ${TEST_USES} PkgConfig::CMOCKA)
   target_compile_definitions(test_${name} PRIVATE SBX_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   add_test(NAME unit.${name} COMMAND test_${name})
-  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120
+    ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
 endfunction()

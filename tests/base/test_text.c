@@ -1,0 +1,75 @@
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "support/cmocka.h"
+
+static void attack_b09_hostile_text_is_visible(void **state) {
+	(void)state;
+	static const struct {
+		const char *bytes, *shown;
+	} cases[] = {
+		{"plain", "plain"},
+		{"naïve 日本", "naïve 日本"},
+		{"a\nb\tc\rd", "a\\nb\\tc\\rd"},
+		{"\x1b[31mred", "\\x1b[31mred"},
+		{"\x7f\x01", "\\x7f\\x01"},
+		{"a\\b", "a\\\\b"},
+		{"\xe2\x80\xaegnp.exe", "\\u{202e}gnp.exe"},          /* right-to-left override */
+		{"\xe2\x81\xa6x\xe2\x81\xa9", "\\u{2066}x\\u{2069}"}, /* isolates */
+		{"a\xe2\x80\x8b"
+		 "b",
+		 "a\\u{200b}b"},               /* zero-width space */
+		{"\xef\xbb\xbf", "\\u{feff}"}, /* byte order mark */
+		{"\xc2\x9b"
+		 "31m",
+		 "\\u{9b}31m"},                     /* the C1 form of ESC [ */
+		{"\xc2\xa0", "\\u{a0}"},            /* a space that isn't one */
+		{"\xe3\x85\xa4", "\\u{3164}"},      /* Hangul filler */
+		{"\xf3\xa0\x81\xa1", "\\u{e0061}"}, /* tag letters */
+		{"\xff\xfe", "\\xff\\xfe"},
+		{"\xc0\xaf", "\\xc0\\xaf"},                   /* over-long '/' */
+		{"\xed\xa0\x80", "\\xed\\xa0\\x80"},          /* a surrogate */
+		{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* past U+10FFFF */
+		{"\xe2\x82", "\\xe2\\x82"},                   /* cut short */
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *shown = text_visible(cases[i].bytes);
+		assert_string_equal(shown, cases[i].shown);
+		assert_true(text_is_utf8(shown, strlen(shown)));
+	}
+}
+
+static void every_byte_string_comes_out_printable(void **state) {
+	(void)state;
+	for (unsigned a = 1; a < 256; a++) {
+		for (unsigned b = 1; b < 256; b++) {
+			char bytes[3] = {(char)a, (char)b, '\0'};
+			CLEANUP_FREE char *shown = text_visible(bytes);
+			assert_true(text_is_utf8(shown, strlen(shown)));
+			for (const char *p = shown; *p; p++) assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
+		}
+	}
+}
+
+static void long_text_keeps_both_ends(void **state) {
+	(void)state;
+	CLEANUP_FREE char *cut = text_visible_cut("/home/user/project/node_modules/left-pad/index.js", 20);
+	assert_true(text_columns(cut) <= 20);
+	assert_true(strncmp(cut, "/home/use", 9) == 0);
+	assert_non_null(strstr(cut, "…"));
+	assert_string_equal(cut + strlen(cut) - 8, "index.js");
+	CLEANUP_FREE char *whole = text_visible_cut("short", 20);
+	assert_string_equal(whole, "short");
+	CLEANUP_FREE char *broad = text_visible_cut("日本語日本語日本語日本語", 9);
+	assert_true(text_columns(broad) <= 9);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attack_b09_hostile_text_is_visible),
+		cmocka_unit_test(every_byte_string_comes_out_printable),
+		cmocka_unit_test(long_text_keeps_both_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/string.h"
+#include "schema/pattern.h"
+#include "support/cmocka.h"
+
+static const struct pattern_scope scope = {
+	.home = "/home/u", .project = "/home/u/app", .uid = 1000, .relative_anywhere = true};
+
+static struct pattern *compile(const char *name, const char *text) {
+	struct permission permission;
+	struct pattern *pattern = NULL;
+	struct error error = ERROR_NONE;
+	assert_int_equal(permission_parse(name, &permission, &error), 0);
+	if (pattern_compile(&permission, text, &scope, &pattern, &error) < 0) fail_msg("%s: %s", text, error.message);
+	return pattern;
+}
+
+struct match_case {
+	const char *permission, *pattern, *target;
+	bool matches;
+};
+
+static const struct match_case path_cases[] = {
+	{"fs:read", "/a", "/a", true},
+	{"fs:read", "/a", "/a/b/c", true},
+	{"fs:read", "/a", "/ab", false},
+	{"fs:read", "/a/", "/a/b", true},
+	{"fs:read", "//a/./b/../c", "/a/c/d", true},
+	{"fs:read", "/", "/anything", true},
+	{"fs:read", "~", "/home/u/.ssh/id", true},
+	{"fs:read", "~/x", "/home/u/xy", false},
+	{"fs:read", "${project}/src", "/home/u/app/src/a.c", true},
+	{"fs:read", "/run/user/${uid}", "/run/user/1000/bus", true},
+	{"fs:read", "/a/*/c", "/a/b/c", true},
+	{"fs:read", "/a/*/c", "/a/b/c/d", true},
+	{"fs:read", "/a/*/c", "/a/b/b/c", false},
+	{"fs:read", "/a/**/c", "/a/c", true},
+	{"fs:read", "/a/**/c", "/a/1/2/3/c/d", true},
+	{"fs:read", "/a/**/c", "/a/1/2/3/d", false},
+	{"fs:read", "/a/**", "/a", true},
+	{"fs:read", "/a/**", "/a/b/c", true},
+	{"fs:read", "**/.env", "/home/u/app/.env", true},
+	{"fs:read", "**/.env", "/.env", true},
+	{"fs:read", "**/.env", "/home/u/app/.env/x", true},
+	{"fs:read", "**/.env", "/home/u/app/.envrc", false},
+	{"fs:read", ".env", "/home/u/app/deep/.env", true},
+	{"fs:read", "**/.env*", "/x/.envrc", true},
+	{"fs:read", "/a/?", "/a/é", true},
+	{"fs:read", "/a/?", "/a/bc", false},
+	{"fs:read", "/a/[a-c]x", "/a/bx", true},
+	{"fs:read", "/a/[!a-c]x", "/a/bx", false},
+	{"fs:read", "/a/[]]", "/a/]", true},
+	{"fs:read", "/a/[b", "/a/[b", true},
+	{"fs:read", "/a/\\*", "/a/*", true},
+	{"fs:read", "/a/\\*", "/a/b", false},
+	{"fs:read", "/a/\\*x*", "/a/*xy", true},
+	{"fs:read", "/a/*.c", "/a/.c", true},
+	{"fs:read", "/a/a*b*c", "/a/aXbYbZc", true},
+	{"fs:read", "/a/a*b*c", "/a/aXbYbZ", false},
+	{"ipc:connect", "/run/docker.sock", "/run/docker.sock", true},
+	{"ipc:connect", "/run", "/run/docker.sock", false},
+	{"ipc:connect", "/tmp/ssh-*/agent.*", "/tmp/ssh-X1/agent.77", true},
+	{"proc:spawn", "*", "/opt/tool", true},
+	{"proc:spawn", "sudo", "/usr/bin/sudo", true},
+	{"proc:spawn", "sudo", "/usr/bin/sudoedit", false},
+	{"proc:spawn", "/usr/bin", "/usr/bin/curl", true},
+	{"env:read", "LC_*", "LC_ALL", true},
+	{"env:read", "LANG", "LANGUAGE", false},
+	{"db:access", "prod/*", "prod/users", true},
+	{"db:access", "prod/*", "test/users", false},
+	{"net:listen", "3000", "3000", true},
+	{"net:listen", "3000-3010", "3011", false},
+	{"net:listen", "*", "1", true},
+};
+
+static const struct match_case net_cases[] = {
+	{"net:access", "*", "example.org:443", true},
+	{"net:access", "*:443", "example.org:80", false},
+	{"net:access", "Example.ORG.:443", "example.org:443", true},
+	{"net:access", "example.org", "example.org:22", true},
+	{"net:access", "example.org", "www.example.org:22", false},
+	{"net:access", "*.example.org", "www.example.org:1", true},
+	{"net:access", "*.example.org", "a.b.example.org:1", true},
+	{"net:access", "*.example.org", "example.org:1", false},
+	{"net:access", "*.example.org:8000-8100", "x.example.org:8100", true},
+	{"net:access", "*.example.org:8000-8100", "x.example.org:8101", false},
+	{"net:access", "10.0.0.0/8", "10.9.8.7:80", true},
+	{"net:access", "10.0.0.0/8", "11.9.8.7:80", false},
+	{"net:access", "10.1.2.3/8:22", "10.9.8.7:22", true},
+	{"net:access", "[2001:db8::/32]:443", "[2001:db8:1::5]:443", true},
+	{"net:access", "2001:db8::1", "[2001:db8::1]:443", true},
+	{"net:access", "[2001:db8::1]:443", "[2001:db8::2]:443", false},
+	{"net:access", "0.0.0.0/0", "example.org:80", false},
+	{"net:access", "localhost", "localhost:80", true},
+	{"net:access", "127.0.0.1:80", "localhost:80", true},
+	{"net:access", "127.0.0.0/8", "localhost:80", true},
+	/* attack N2: labels, not letters */
+	{"net:access", "trusted.com", "trusted.com.evil.com:443", false},
+	{"net:access", "*.trusted.com", "eviltrusted.com:443", false},
+	{"net:access", "*.trusted.com", "trusted.com.evil.com:443", false},
+};
+
+static void check_cases(const struct match_case *cases, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_PATTERN struct pattern *pattern = compile(cases[i].permission, cases[i].pattern);
+		if (pattern_match(pattern, cases[i].target, NULL) != cases[i].matches)
+			fail_msg("%s against %s should %smatch", cases[i].pattern, cases[i].target,
+				 cases[i].matches ? "" : "not ");
+		/* The normal text compiles to the same. */
+		CLEANUP_PATTERN struct pattern *again = compile(cases[i].permission, pattern_text(pattern));
+		assert_string_equal(pattern_text(again), pattern_text(pattern));
+		assert_int_equal(pattern_match(again, cases[i].target, NULL), cases[i].matches);
+	}
+}
+
+static void paths_and_names(void **state) {
+	(void)state;
+	check_cases(path_cases, ARRAY_LENGTH(path_cases));
+}
+
+static void attack_net_02_hosts_match_by_label(void **state) {
+	(void)state;
+	check_cases(net_cases, ARRAY_LENGTH(net_cases));
+}
+
+static void the_closer_pattern_wins(void **state) {
+	(void)state;
+	static const struct {
+		const char *permission, *target;
+		const char *order[6]; /* from the closest */
+	} cases[] = {
+		{"fs:read",
+		 "/home/u/app/a/.env",
+		 {"/home/u/app/a/.env", "**/.env", "/home/u/app/a", "/home/u/app", "~", NULL}},
+		{"fs:read", "/repo/a/b/c", {"/repo/a/b", "/repo/a", "/repo/*", "/repo", "/", NULL}},
+		{"net:access",
+		 "a.b.example.org:443",
+		 {"a.b.example.org:443", "a.b.example.org:1-1000", "a.b.example.org", "*.b.example.org",
+		  "*.example.org:443", "*"}},
+		{"net:access", "10.1.2.3:443", {"10.1.2.3", "10.1.2.0/24", "10.0.0.0/8", "*:443", "*", NULL}},
+		{"proc:spawn", "/usr/bin/curl", {"/usr/bin/curl", "curl", "/usr/bin", "*", NULL}},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct pattern_rank before = {0}, rank;
+		for (size_t j = 0; j < 6 && cases[i].order[j]; j++, before = rank) {
+			CLEANUP_PATTERN struct pattern *pattern = compile(cases[i].permission, cases[i].order[j]);
+			if (!pattern_match(pattern, cases[i].target, &rank)) fail_msg("%s", cases[i].order[j]);
+			if (j > 0 && pattern_rank_compare(before, rank) < 0)
+				fail_msg("%s should be closer than %s", cases[i].order[j - 1], cases[i].order[j]);
+		}
+	}
+}
+
+static void quoted_targets_mean_themselves(void **state) {
+	(void)state;
+	static const char *const paths[] = {"/a[1]",    "/a*", "/a?b",  "/a\\b", "/a{b}",
+					    "/${home}", "/~",  "/a\nb", "/\xff", "/**/x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		struct permission permission = permission_of(PERMISSION_FS_READ);
+		CLEANUP_FREE char *text = pattern_quote(&permission, paths[i]);
+		CLEANUP_PATTERN struct pattern *pattern = compile("fs:read", text);
+		assert_true(pattern_is_literal(pattern));
+		assert_string_equal(pattern_target(pattern), paths[i]);
+		assert_true(pattern_match(pattern, paths[i], NULL));
+		assert_false(pattern_match(pattern, "/a1", NULL));
+		assert_false(pattern_match(pattern, "/aXb", NULL));
+	}
+	/* A project whose name looks like a pattern. */
+	const struct pattern_scope odd = {.home = "/home/u", .project = "/home/u/a[1]"};
+	struct permission permission = permission_of(PERMISSION_FS_WRITE);
+	struct pattern *pattern = NULL;
+	assert_int_equal(pattern_compile(&permission, "${project}", &odd, &pattern, NULL), 0);
+	assert_true(pattern_match(pattern, "/home/u/a[1]/x", NULL));
+	assert_false(pattern_match(pattern, "/home/u/a1/x", NULL));
+	pattern_free(pattern);
+}
+
+static void walks_go_where_a_match_may_be(void **state) {
+	(void)state;
+	static const struct {
+		const char *pattern, *directory;
+		bool may;
+	} cases[] = {
+		{"**/.env", "/home/u/app", true}, {"/a/*/c", "/a", true},       {"/a/*/c", "/a/b", true},
+		{"/a/*/c", "/a/b/x", false},      {"/a/*/c", "/b", false},      {"/a/b/c", "/a", true},
+		{"/a/b/c", "/a/b/c", true},       {"/a/b/c", "/a/x", false},    {"/a/**/c", "/a/1/2", true},
+		{"/a/*/c", "/a/b/c", false},      {"/x*/**", "/xy/deep", true},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_PATTERN struct pattern *pattern = compile("fs:read", cases[i].pattern);
+		if (pattern_may_match_below(pattern, cases[i].directory) != cases[i].may)
+			fail_msg("%s below %s", cases[i].pattern, cases[i].directory);
+	}
+}
+
+static void relative_allows_stay_in_the_project(void **state) {
+	(void)state;
+	const struct pattern_scope allow = {.home = "/home/u", .project = "/home/u/app"};
+	struct permission permission = permission_of(PERMISSION_FS_READ);
+	struct pattern *pattern = NULL;
+	assert_int_equal(pattern_compile(&permission, "**/.env", &allow, &pattern, NULL), 0);
+	assert_true(pattern_match(pattern, "/home/u/app/x/.env", NULL));
+	assert_false(pattern_match(pattern, "/home/u/other/.env", NULL));
+	pattern_free(pattern);
+}
+
+static void bad_patterns_are_refused(void **state) {
+	(void)state;
+	static const struct {
+		const char *permission, *pattern, *says;
+	} cases[] = {
+		{"fs:read", "", "empty"},
+		{"fs:read", "~bob/x", "~ must be followed"},
+		{"fs:read", "${nope}/x", "there is no ${nope}"},
+		{"fs:read", "${project", "no closing"},
+		{"fs:read", "/{a,b}", "write one pattern for each"},
+		{"fs:read", "/a/*/../b", "don't go together"},
+		{"net:access", "exa mple.org", ""},
+		{"net:access", "*example.org", "whole labels"},
+		{"net:access", "a.*.org", "whole labels"},
+		{"net:access", "*.10.0.0.1", ""},
+		{"net:access", "10.0.0.0/33", "number of bits"},
+		{"net:access", "10.0.0/8", "an address before"},
+		{"net:access", "example.org:0", ""},
+		{"net:access", "example.org:65536", ""},
+		{"net:access", "example.org:", ""},
+		{"net:access", "example.org:9-8", "wrong way round"},
+		{"net:access", "[::1", "in brackets"},
+		{"net:access", "http://example.org", ""},
+		{"net:listen", "http", ""},
+		{"env:read", "A=B", "no '='"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct permission permission;
+		struct pattern *pattern = NULL;
+		struct error error = ERROR_NONE;
+		assert_int_equal(permission_parse(cases[i].permission, &permission, NULL), 0);
+		if (pattern_compile(&permission, cases[i].pattern, &scope, &pattern, &error) == 0)
+			fail_msg("%s", cases[i].pattern);
+		assert_null(pattern);
+		if (!strstr(error.message, cases[i].says)) fail_msg("%s: %s", cases[i].pattern, error.message);
+	}
+}
+
+static void attack_fs_16_pattern_bombs_are_bounded(void **state) {
+	(void)state;
+	struct permission permission = permission_of(PERMISSION_FS_READ);
+	struct pattern *pattern = NULL;
+	struct error error = ERROR_NONE;
+	CLEANUP_STRING struct string bomb = {0}, target = {0};
+
+	for (int i = 0; i < 1000; i++) string_append(&bomb, "/**/a");
+	assert_true(pattern_compile(&permission, bomb.data, &scope, &pattern, &error) < 0);
+	string_finish(&bomb);
+	for (int i = 0; i < 3000; i++) string_append(&bomb, "{a,b}");
+	assert_true(pattern_compile(&permission, bomb.data, &scope, &pattern, &error) < 0);
+	string_finish(&bomb);
+
+	/* The worst that is allowed, against the longest target that almost fits: bounded steps, not 2^n. */
+	for (int i = 0; i < LIMIT_PATTERN_STARS; i++) string_append(&bomb, "/**/*a*a*a*a*b");
+	for (int i = 0; i < 2000; i++) string_append(&target, "/a");
+	assert_int_equal(pattern_compile(&permission, bomb.data, &scope, &pattern, &error), 0);
+	struct timespec start, end;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+	assert_false(pattern_match(pattern, target.data, NULL));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	assert_true(end.tv_sec - start.tv_sec < 2);
+	pattern_free(pattern);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths_and_names),
+		cmocka_unit_test(attack_net_02_hosts_match_by_label),
+		cmocka_unit_test(the_closer_pattern_wins),
+		cmocka_unit_test(quoted_targets_mean_themselves),
+		cmocka_unit_test(walks_go_where_a_match_may_be),
+		cmocka_unit_test(relative_allows_stay_in_the_project),
+		cmocka_unit_test(bad_patterns_are_refused),
+		cmocka_unit_test(attack_fs_16_pattern_bombs_are_bounded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
