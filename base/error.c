@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int error_set(struct error *error, int code, const char *format, ...) {
+int(error_set)(struct error *error, int code, const char *format, ...) {
 	if (code <= 0) code = EIO;
 	if (error) {
 		va_list arguments;
@@ -17,7 +17,7 @@ int error_set(struct error *error, int code, const char *format, ...) {
 	return -code;
 }
 
-int error_errno(struct error *error, const char *format, ...) {
+int(error_errno)(struct error *error, const char *format, ...) {
 	int code = errno > 0 ? errno : EIO;
 	if (error) {
 		char what[ERROR_MESSAGE_MAX];
@@ -30,7 +30,7 @@ int error_errno(struct error *error, const char *format, ...) {
 	return -code;
 }
 
-int error_prefix(struct error *error, const char *format, ...) {
+int(error_prefix)(struct error *error, const char *format, ...) {
 	if (!error || error->code == 0) return -EIO;
 	char before[ERROR_MESSAGE_MAX];
 	memcpy(before, error->message, sizeof before);

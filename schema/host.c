@@ -136,7 +136,7 @@ static bool ends_in_number(const char *name) {
 }
 
 static int name_parse(const char *text, size_t size, struct host *ret_host, struct error *error) {
-	char name[HOST_MAX];
+	char name[HOST_MAX] = "";
 	size_t length;
 	uint8_t address[4];
 	int r;

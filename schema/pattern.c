@@ -137,8 +137,9 @@ static int expand(const char *text, const struct pattern_scope *scope, char **re
 			string_append_char(&out, *text++);
 		}
 	}
-	if (r == 0) *ret_text = string_steal(&out);
-	return r;
+	if (r < 0) return r;
+	*ret_text = string_steal(&out);
+	return 0;
 }
 
 /* A relative pattern becomes an absolute one. */

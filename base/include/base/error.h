@@ -28,3 +28,12 @@ int error_errno(struct error *error, const char *format, ...) __attribute__((for
 
 /* Put context in front ("context: message") and return -error->code (-EIO when error is NULL or empty). */
 int error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* All three return something negative: said so that compilers and analysers know that what they guard is set. */
+static inline int error_negative(int code) {
+	if (code >= 0) __builtin_unreachable();
+	return code;
+}
+#define error_set(...)    error_negative(error_set(__VA_ARGS__))
+#define error_errno(...)  error_negative(error_errno(__VA_ARGS__))
+#define error_prefix(...) error_negative(error_prefix(__VA_ARGS__))
