@@ -1,0 +1,332 @@
+#!/usr/bin/env bats
+# Attacks on files and the plan, each named after its kind and number.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	cp "$SBX_PROBE" "$HOME/project/probe"
+	git config --global user.name tester
+	git config --global user.email tester@example.test
+	git config --global init.defaultBranch main
+}
+
+# A fresh project that is a repository with one commit and a hook.
+setup() {
+	rm -rf "$HOME/repo"
+	git init -q "$HOME/repo"
+	cd "$HOME/repo" || return
+	cp "$SBX_PROBE" probe
+	echo one >file
+	git add file
+	git commit -qm one
+	printf '#!/bin/sh\n' >.git/hooks/pre-commit
+	before=$(sha256sum .git/config .git/hooks/*)
+}
+
+# The host's configuration and hooks are what they were, and nothing new lies beside them.
+unchanged() {
+	[[ $(sha256sum .git/config .git/hooks/*) == "$before" ]]
+}
+
+# inside LINE: run it under sh in the sandbox; sets $status and $output.
+inside() {
+	run sbx run -- sh -c "$1"
+	echo "$1: $output ($status)"
+}
+
+@test "attack_f_03 a rule that names a link holds for what it leads to, and for the link" {
+	mkdir real
+	echo hidden >real/secret
+	ln -s real link
+	echo hidden >"$HOME/outside"
+	ln -s "$HOME/outside" stray
+	policy <<'END'
+version: 1
+profiles:
+  default:
+    deny:
+      fs:read: ["${project}/link"]
+END
+	inside 'cat link/secret'
+	lacks "$output" hidden
+	[ "$status" != 0 ]
+	inside 'cat real/secret'
+	lacks "$output" hidden
+	[ "$status" != 0 ]
+	inside 'cat stray'
+	lacks "$output" hidden
+	[ "$status" != 0 ]
+}
+
+@test "attack_f_04 a masked name and the folders above it can't be moved, removed or made anew" {
+	for line in 'mv .git .git2; mkdir -p .git/hooks; echo "#!/bin/sh" >.git/hooks/post-checkout' \
+		'rm -rf .git/hooks' 'mv .git/hooks .git/h2' 'echo x >.git/hooks/post-merge' 'echo x >>.git/config' \
+		'rm -f .git/config; echo x >.git/config' 'mv .git/config .git/c2' 'echo x >.git/hooks/pre-commit' \
+		'chmod +x .git/hooks/pre-commit'; do
+		inside "$line"
+		unchanged
+		[ -d .git/refs ]
+		[ ! -e .git2 ]
+		[ ! -x .git/hooks/pre-commit ]
+	done
+	run sbx run -- ./probe rename .git .git2
+	[ "$output" = EBUSY ]
+	mkdir other
+	run sbx run -- ./probe exchange .git other
+	[ "$output" = EBUSY ]
+	run sbx run -- ./probe rename .git/hooks .git/h2
+	[ "$output" = EBUSY ] || [ "$output" = EXDEV ]
+	run sbx run -- ./probe unlink .git/config
+	[ "$output" = EBUSY ] || [ "$output" = EROFS ]
+	inside 'echo two >file && git commit -qam two && git log --oneline'
+	[ "$status" = 0 ]
+	contains "$output" two
+}
+
+@test "attack_f_05 a broader rule never undoes a narrower one; slashes and dots change nothing" {
+	mkdir -p a/b/c d
+	for name in a a/b a/b/c d; do echo "in $name" >"$name/file"; done
+	for deny in '"${project}/a"' '"${project}/a/"' '"${project}//a"' '"${project}/./a"' '"${project}/d/../a"'; do
+		policy <<END
+version: 1
+profiles:
+  default:
+    allow:
+      fs:write: ["\${project}/a/b", "\${project}"]
+    deny:
+      fs:read: ["\${project}/a/b/c", $deny]
+END
+		inside 'cat a/file'
+		[ "$status" != 0 ]
+		lacks "$output" "in a"
+		inside 'cat a/b/file && echo more >>a/b/file'
+		[ "$status" = 0 ]
+		inside 'cat a/b/c/file'
+		[ "$status" != 0 ]
+		inside 'cat d/file; ls a'
+		contains "$output" "in d"
+		lacks "$output" "file"$'\n'"b"
+	done
+}
+
+@test "attack_f_06 a worktree: the hooks and configuration of the repository it belongs to are read-only" {
+	git worktree add -q "$HOME/tree-$$" -b side
+	cd "$HOME/tree-$$"
+	cp "$HOME/repo/probe" .
+	inside "echo x >>'$HOME/repo/.git/config'; echo x >'$HOME/repo/.git/hooks/post-checkout'; echo x >.git; rm -f .git; mv .git g"
+	cat .git
+	grep -q "^gitdir: $HOME/repo/.git/worktrees/" .git
+	[ ! -e g ]
+	inside "echo evil >'$HOME/repo/.git/worktrees/tree-$$/commondir'; echo evil >'$HOME/repo/.git/worktrees/tree-$$/gitdir'"
+	[ "$(cat "$HOME/repo/.git/worktrees/tree-$$/commondir")" = ../.. ]
+	(cd "$HOME/repo" && unchanged)
+	git -C "$HOME/repo" worktree remove --force "$HOME/tree-$$"
+}
+
+@test "attack_f_06 the effective hooks path inside the project is read-only" {
+	mkdir -p tools/hooks
+	echo '#!/bin/sh' >tools/hooks/pre-push
+	git config core.hooksPath tools/hooks
+	inside 'echo evil >tools/hooks/pre-push; echo evil >tools/hooks/post-merge; mv tools tools2; rm -rf tools/hooks'
+	[ "$(cat tools/hooks/pre-push)" = '#!/bin/sh' ]
+	[ "$(ls tools/hooks)" = pre-push ]
+	[ ! -e tools2 ]
+}
+
+@test "attack_f_07 the view is the same by every name" {
+	echo topsecret >"$HOME/outside"
+	for path in "/proc/self/root$HOME/outside" "/proc/1/root$HOME/outside" "/proc/1/cwd/$HOME/outside" \
+		"/proc/self/cwd/../outside" "/dev/fd/../../..$HOME/outside" "//$HOME/./outside" "../outside"; do
+		inside "cat '$path'"
+		[ "$status" != 0 ]
+		lacks "$output" topsecret
+	done
+	inside 'for p in /proc/[0-9]*; do ls $p/root/home $p/root/root 2>/dev/null; done; true'
+	lacks "$output" .bashrc
+}
+
+@test "attack_f_07 a denied program is masked, not matched by name" {
+	policy <<'END'
+version: 1
+profiles:
+  default:
+    deny:
+      proc:spawn: [sha512sum]
+END
+	loader=$(sed -n 's/.*\(\/lib[^ ]*ld-[^ ]*\.so[^ ]*\).*/\1/p' <(ldd "$(command -v sha512sum)") | head -n 1)
+	echo x >data
+	inside 'sha512sum data'
+	[ "$status" = 126 ] || [ "$status" = 127 ]
+	for line in "$loader $(command -v sha512sum) data" 'cp $(command -v sha512sum) mine && ./mine data' \
+		'ln -s /usr/bin/sha512sum via && ./via data' 'env sha512sum data' '/usr/bin/../bin/sha512sum data'; do
+		inside "$line"
+		[ "$status" != 0 ]
+		lacks "$output" " data"$'\n'
+		rm -f mine via
+	done
+	inside 'sha256sum data'
+	[ "$status" = 0 ]
+}
+
+@test "attack_f_08 a hard link to a read-only file doesn't make it writable" {
+	inside './probe link /etc/passwd mine; ./probe link .git/config mine; ./probe write mine'
+	lacks "$output" worked
+	unchanged
+	[ ! -e mine ]
+}
+
+@test "attack_f_11 only 0, 1 and 2 are open in the tool, whatever the caller had open" {
+	exec 8</ 9<"$HOME"
+	run sbx run -- sh -c 'ls -l /proc/$$/fd | grep -c -- "->"; ls /proc/$$/fd; cat /proc/$$/fd/8/etc/hostname /proc/1/fd/8/etc/hostname'
+	exec 8<&- 9<&-
+	echo "$output"
+	[ "${lines[0]}" = 3 ]
+	contains "$output" $'0\n1\n2'
+	run sbx run -- sh -c 'for f in /proc/[0-9]*/fd/*; do readlink $f; done'
+	echo "$output"
+	lacks "$output" "$HOME/.local"
+	lacks "$output" "broker.sock"
+}
+
+@test "attack_f_12 sbx-init can't be overwritten through /proc/1/exe" {
+	sum=$(find "$SBX_BIN/.." -name sbx-init -type f -exec sha256sum {} +)
+	inside './probe init-executable; echo x >/proc/1/exe; cp /bin/true /proc/1/exe; readlink /proc/1/exe'
+	lacks "$output" worked
+	[ "$(find "$SBX_BIN/.." -name sbx-init -type f -exec sha256sum {} +)" = "$sum" ]
+}
+
+@test "attack_f_13 \$HOME and / as a project need to be said aloud" {
+	cd "$HOME"
+	run sbx run -- true
+	one_error 125
+	contains "$output" --project
+	cd /
+	run sbx run -- true
+	one_error 125
+	contains "$output" --project
+}
+
+@test "attack_f_13 with \$HOME as the project, sbx's own places and the sensitive ones stay shut" {
+	echo '# mine' >"$HOME/.bashrc"
+	cd "$HOME"
+	run sbx run --project "$HOME" -- sh -c '
+		cat project/probe >/dev/null && echo visible
+		cat .ssh/id_ed25519
+		ls -A .local/state/sbx .config/sbx
+		cat .local/state/sbx/sbx.db
+		echo evil >.config/sbx/policy.yaml
+		mkdir -p .local/state/sbx/run .config/sbx && echo evil >.config/sbx/policy.yaml
+		mv .config .config2; mv .local .local2; mv .ssh .ssh2
+		echo evil >>.bashrc'
+	echo "$output"
+	contains "$output" visible
+	lacks "$output" "not a real key"
+	lacks "$output" "SQLite format"
+	lacks "$output" sbx.db
+	[ ! -e "$HOME/.config2" ] && [ ! -e "$HOME/.local2" ] && [ ! -e "$HOME/.ssh2" ]
+	[ "$(cat "$HOME/.bashrc")" = '# mine' ]
+	[ ! "$(find "$HOME/.config/sbx" -type f)" ]
+	[ -S "$(broker_socket)" ]
+	sbx history --verify
+}
+
+@test "attack_f_13 the broker's own folder as the project" {
+	mkdir -p "$HOME/.config/sbx"
+	run sbx run --project "$HOME/.config/sbx" --cwd "$HOME/.config/sbx" -- sh -c 'echo evil >policy.yaml; ls -A'
+	[ ! -e "$HOME/.config/sbx/policy.yaml" ] || ! grep -q evil "$HOME/.config/sbx/policy.yaml"
+	run sbx run --project "$HOME/.local/state/sbx" --cwd / -- sh -c "head -c 15 '$HOME/.local/state/sbx/sbx.db'"
+	lacks "$output" "SQLite format"
+}
+
+@test "attack_f_14 paths with newlines, control characters, bytes that are no UTF-8" {
+	local name
+	for name in $'a\nb' $'tab\there' $'esc\e[31mred' $'bad\xff\xfeutf' 'quote"s'\''' '-rf' '$(touch x)' $'bidi\u202e'; do
+		mkdir -p "$HOME/odd/$name"
+		echo found >"$HOME/odd/$name/file"
+		run sbx run -- cat "$HOME/odd/$name/file"
+		[ "$status" != 0 ]
+		sbx grant fs:read "$HOME/odd/$name" --profile default
+		run sbx run -- cat "$HOME/odd/$name/file"
+		[ "$output" = found ]
+		run sbx grants
+		lacks "$output" $'\e'
+		lacks "$output" $'\u202e'
+		[ "$(grep -c "odd/" <<<"$output")" = 1 ]
+		run sbx history
+		lacks "$output" $'\e'
+		sbx revoke --match fs:read "$HOME/odd/$name"
+		run sbx run -- cat "$HOME/odd/$name/file"
+		[ "$status" != 0 ]
+	done
+	long=/$(printf 'x%.0s' {1..5000})
+	run sbx grant fs:read "$long"
+	[ "$status" != 0 ]
+	grep -q '^sbx: ' <<<"$output"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "attack_f_16 a pattern bomb is refused at once, in a policy and in a grant" {
+	bomb=$(printf '{a,b}%.0s' {1..40})
+	stars=$(printf '**/%.0s' {1..200})
+	for pattern in "/$bomb" "/${stars}x" "/$(printf '*a%.0s' {1..1500})"; do
+		SECONDS=0
+		run timeout 10 sbx grant fs:read "$pattern"
+		echo "$output" | head -c 300
+		((SECONDS < 5))
+		if [ "$status" = 0 ]; then # taken as plain text (braces mean nothing): then it must also match quickly
+			run timeout 10 sbx run -- true
+			[ "$status" = 0 ]
+			sbx revoke --all
+		else
+			grep -q '^sbx: ' <<<"$output"
+		fi
+		printf 'version: 1\nprofiles:\n  default:\n    deny:\n      fs:read: ["%s"]\n' "$pattern" >bomb.yaml
+		run timeout 10 sbx policy check bomb.yaml
+		[ "$status" != 124 ]
+		[ "$status" = 0 ] || contains "$output" "bomb.yaml:5:"
+	done
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "attack_f_17 the host's git replaces a masked file under a running sandbox: it is masked again" {
+	sbx run -- sh -c 'touch started
+		while [ ! -e stop ]; do echo "	fsmonitor = evil" >>.git/config && echo opened >>window; done 2>/dev/null' 3>&- &
+	pid=$!
+	wait_for 10 test -e started
+	for i in {1..20}; do
+		git config "sbx.count" "$i"
+		sleep 0.05
+	done
+	sleep 0.3
+	git config sbx.count last
+	sleep 0.3
+	sum=$(sha256sum .git/config)
+	sleep 1 # long after the last replacement, while the sandbox goes on trying
+	[ "$(sha256sum .git/config)" = "$sum" ]
+	[ "$(git config sbx.count)" = last ]
+	touch stop
+	wait "$pid" || true
+	[ "$(sbx history --json | jq -s 'map(select(.kind == "repair")) | length')" -gt 0 ]
+	echo "times that the window was hit in 21 replacements: $(wc -l <window 2>/dev/null || echo 0)"
+}
+
+@test "attack_f_19 what the host mounts under a granted tree later does not appear inside" {
+	mkdir -p sub
+	in_own_mounts bash -c '
+		setpriv --ambient-caps=-all --inh-caps=-all sbx run -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done; cat sub/file; cat sub/late" \
+			>"$HOME/run/inside" 2>&1 3>&- &
+		pid=$!
+		for i in $(seq 200); do [ ! -e started ] || break; sleep 0.05; done
+		echo early >sub/file
+		mount -t tmpfs tmpfs sub || exit 9
+		echo leaked >sub/late
+		touch go
+		wait $pid
+		broker=$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)
+		kill "$broker"'
+	cat "$HOME/run/inside"
+	grep -q early "$HOME/run/inside"
+	run ! grep -q leaked "$HOME/run/inside"
+}

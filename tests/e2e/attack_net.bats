@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# Attacks on the network side, each named after its kind and number.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	cp "$SBX_PROBE" "$HOME/project/probe"
+	cp "$BATS_TEST_DIRNAME/raw.py" "$HOME/project/"
+	port=$(server web server.py --log "$HOME/run/requests")
+	export port
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    allow:
+      net:access: ["good.test:$port", "*.good.test:$port"]
+    deny:
+      net:access: ["127.0.0.0/8", "::1", localhost, bad.test]
+    hosts: {good.test: 127.0.0.1, sub.good.test: 127.0.0.1, bad.test: 127.0.0.1, evilgood.test: 127.0.0.1,
+      good.test.evil.test: 127.0.0.1, evil.test: 127.0.0.1}
+  nothing:
+    extends: [base]
+    allow:
+      net:access: []
+    hosts: {good.test: 127.0.0.1}
+END
+}
+
+setup() {
+	cd "$HOME/project" || return
+	: >"$HOME/run/requests"
+}
+
+nothing_arrived() {
+	[[ ! -s $HOME/run/requests ]]
+}
+
+get() { # get URL: by curl through the proxy
+	run sbx run -- curl -sS --max-time 10 -o body -w '%{http_code}' "$1"
+	echo "$1: $output ($status)"
+}
+
+raw() { # raw TEXT…: by raw.py
+	run sbx run -- python3 raw.py "$@"
+	echo "$*: $output"
+}
+
+@test "what is allowed works, so that what follows means something" {
+	get "http://good.test:$port/x"
+	contains "$output" 200
+	get "http://sub.good.test:$port/x"
+	contains "$output" 200
+	raw "GET http://good.test:$port/raw HTTP/1.1\r\nHost: good.test:$port\r\nConnection: close\r\n\r\n"
+	contains "$output" "hello /raw"
+	raw "CONNECT good.test:$port HTTP/1.1\r\nHost: good.test:$port\r\n\r\n" "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	contains "$output" "hello /tunnel"
+}
+
+@test "attack_n_01 an empty allow list means nothing is allowed" {
+	run sbx run --profile nothing -- curl -sS --max-time 10 "http://good.test:$port/x"
+	echo "$output"
+	lacks "$output" hello
+	nothing_arrived
+	run sbx run --profile nothing -- curl -sS --noproxy '*' --max-time 3 "http://127.0.0.1:$port/x"
+	[ "$status" != 0 ]
+	nothing_arrived
+}
+
+@test "attack_n_02 names are compared label by label" {
+	for host in evilgood.test good.test.evil.test evil.test; do
+		get "http://$host:$port/x"
+		contains "$output" 403
+	done
+	nothing_arrived
+}
+
+@test "attack_n_03 one name in many spellings is one name; what can't be normalised is refused" {
+	for host in GOOD.test good.test. GoOd.TeSt.; do
+		raw "GET http://$host:$port/same HTTP/1.1\r\nHost: $host:$port\r\nConnection: close\r\n\r\n"
+		contains "$output" "hello /same"
+	done
+	: >"$HOME/run/requests"
+	for host in BAD.test bad.test. 127.0.0.1 2130706433 0x7f.1 0177.0.0.1 127.1 0x7f000001 '[::ffff:127.0.0.1]' '[::ffff:7f00:1]' \
+		'[::1]' '[0:0:0:0:0:0:0:1]' localhost LOCALHOST. 'good.test%00.evil.test' 'good.test\0.evil.test' 'good%2etest' \
+		'[fe80::1%25lo]' '[fe80::1%lo]' 'good..test' '.good.test' '*.good.test' 'good.test ' 'bad。test' '①②⑦.0.0.1' 0 0.0.0.0 '[::]'; do
+		raw "GET http://$host:$port/evil HTTP/1.1\r\nHost: $host:$port\r\nConnection: close\r\n\r\n"
+		lacks "$output" "hello "
+		grep -qE '^HTTP/1.1 40[03]' <<<"$output"
+		raw "CONNECT $host:$port HTTP/1.1\r\nHost: $host:$port\r\n\r\n" "GET /evil HTTP/1.1\r\nHost: a\r\n\r\n"
+		lacks "$output" "hello "
+		grep -qE '^HTTP/1.1 40[03]' <<<"$output"
+	done
+	nothing_arrived
+}
+
+@test "attack_n_03 the same for SOCKS" {
+	hexport=$(printf '\\x%02x\\x%02x' $((port >> 8)) $((port & 255)))
+	# greeting, then CONNECT by name (03) with its length
+	raw '\x05\x01\0' "\\x05\\x01\\0\\x03\\x09good.test$hexport" 'GET /socks HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+	contains "$output" "$(printf 'hello /socks' | od -An -tx1 | tr -d ' \n')"
+	: >"$HOME/run/requests"
+	for name in '\x08bad.test' '\x0e127.0.0.1.test' '\x09127.0.0.1' '\x0a2130706433' '\x0agood.test\0' '\0'; do
+		raw '\x05\x01\0' "\\x05\\x01\\0\\x03$name$hexport" 'GET /evil HTTP/1.1\r\nHost: a\r\n\r\n'
+	done
+	raw '\x05\x01\0' "\\x05\\x01\\0\\x01\\x7f\\0\\0\\x01$hexport" 'GET /evil HTTP/1.1\r\nHost: a\r\n\r\n'
+	raw '\x05\x01\0' "\\x05\\x01\\0\\x04\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\xff\\xff\\x7f\\0\\0\\x01$hexport" 'GET /evil HTTP/1.1\r\nHost: a\r\n\r\n'
+	nothing_arrived
+}
+
+@test "attack_n_04 the authority that was judged is dialled; what is ambiguous is 400" {
+	raw "GET http://bad.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nConnection: close\r\n\r\n"
+	grep -qE '^HTTP/1.1 40[03]' <<<"$output"
+	raw "CONNECT bad.test:$port HTTP/1.1\r\nHost: good.test:$port\r\n\r\n" "GET /evil HTTP/1.1\r\nHost: good.test\r\n\r\n"
+	grep -qE '^HTTP/1.1 40[03]' <<<"$output"
+	nothing_arrived
+	local bad=(
+		"GET http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nHost: bad.test\r\n\r\n"
+		"GET http://user@good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\n\r\n"
+		"GET http://good.test:$port@bad.test/evil HTTP/1.1\r\nHost: good.test:$port\r\n\r\n"
+		"POST http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+		"POST http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd"
+		"POST http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nContent-Length: +4\r\n\r\nabcd"
+		"POST http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"
+		"GET http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\n folded: line\r\n\r\n"
+		"GET http://good.test:$port/evil HTTP/1.1\r\nHost : good.test:$port\r\n\r\n"
+		"GET  http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\n\r\n"
+		"GET http://good.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nX: a\0b\r\n\r\n"
+		"GET http://good.test:$port/evil HTTP/9.9\r\nHost: good.test:$port\r\n\r\n"
+		"GET http://good.test:99999/evil HTTP/1.1\r\nHost: good.test:99999\r\n\r\n"
+		"CONNECT good.test HTTP/1.1\r\nHost: good.test\r\n\r\n"
+		"CONNECT good.test:$port/evil HTTP/1.1\r\nHost: good.test\r\n\r\n"
+		"GET /evil HTTP/1.1\r\nHost: good.test:$port\r\n\r\n"
+	)
+	for text in "${bad[@]}"; do
+		raw "$text"
+		grep -qE '^HTTP/1.1 (4[0-9][0-9]|50[15])' <<<"$output"
+		nothing_arrived
+	done
+}
+
+@test "attack_n_04 the Host header that goes on is the authority" {
+	raw "GET http://good.test:$port/host HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n"
+	lacks "$output" "host=bad.test"
+}
+
+@test "attack_n_06 an allowed name that resolves to a private address is refused without private: true" {
+	printf '127.0.0.1 localhost rebind.test\n10.1.2.3 ten.test\n169.254.169.254 meta.test\n::1 six.test\n192.168.1.1 home.test\n' >"$HOME/run/hosts"
+	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    allow:
+      net:access: ["*.test", {target: "mine.test:$port", private: true}]
+END
+	printf '127.0.0.1 mine.test\n' >>"$HOME/run/hosts"
+	in_own_mounts bash -c '
+		mount --bind "$HOME/run/hosts" /etc/hosts || exit 9
+		for host in rebind ten meta six home mine; do
+			setpriv --ambient-caps=-all --inh-caps=-all sbx run -- curl -sS --max-time 5 "http://$host.test:$port/$host" >"$HOME/run/$host" 2>&1
+		done
+		kill "$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)"'
+	tail -n 20 "$HOME"/run/{rebind,ten,meta,six,home,mine}
+	for host in rebind ten meta six home; do
+		run grep -E 'hello|timed out' "$HOME/run/$host"
+		[ "$status" = 1 ]
+		grep -q private "$HOME/run/$host"
+	done
+	grep -q "hello /mine" "$HOME/run/mine"
+	policy <<<"$policy_before"
+}
+
+@test "attack_n_10 a host service on loopback can't be reached, by any address of the host" {
+	for address in 127.0.0.1 127.0.0.2 localhost '[::1]' "$(hostname -I 2>/dev/null | cut -d' ' -f1)"; do
+		run sbx run -- curl -sS --noproxy '*' --max-time 3 "http://${address:-127.0.0.1}:$port/x"
+		[ "$status" != 0 ]
+	done
+	nothing_arrived
+}
+
+@test "attack_n_11 the proxy has no port on the host, and its socket is nobody else's" {
+	listeners() {
+		cat /proc/net/tcp /proc/net/tcp6 | awk '$4 == "0A" {print $2}' | sort
+	}
+	before=$(listeners)
+	sbx run -- sh -c 'touch started; sleep 60' 3>&- &
+	pid=$!
+	wait_for 10 test -e started
+	[ "$(comm -13 <(echo "$before") <(listeners))" = "" ]
+	run find "$HOME/.local" -type s -perm /077
+	[ "$output" = "" ]
+	run find "$HOME/.local/state/sbx" -type d -perm /077
+	[ "$output" = "" ]
+	kill "$pid"
+	wait "$pid" || true
+	run sbx run -- sh -c 'stat -c %a /run/sbx/proxy.sock; env | grep -c "^HTTPS\?_PROXY=http://127.0.0.1:"'
+	echo "$output"
+	[ "${lines[0]}" = 600 ]
+	[ "${lines[1]}" = 2 ]
+}
+
+@test "attack_n_13 abstract sockets and the well-known ones of the host are not reachable" {
+	name=sbx-e2e-$$
+	python3 - "$name" "$HOME/run/plain.sock" >"$HOME/run/unix.log" 2>&1 3>&- <<'END' &
+import select, socket, sys
+listeners = []
+for address in "\0" + sys.argv[1], sys.argv[2]:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    listeners.append(listener)
+select.select(listeners, [], [], 60)
+END
+	echo $! >"$HOME/run/unix.pid"
+	wait_for 5 test -S "$HOME/run/plain.sock"
+	[ "$(./probe connect-unix "@$name")" = worked ]
+	for address in "@$name" "$HOME/run/plain.sock" @/tmp/.X11-unix/X0 /tmp/.X11-unix/X0 /run/dbus/system_bus_socket \
+		/var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock /run/systemd/private "/run/user/$(id -u)/bus" \
+		"$HOME/.gnupg/S.gpg-agent" "$(broker_socket)"; do
+		run sbx run -- ./probe connect-unix "$address"
+		echo "$address: $output"
+		[ "$output" = ECONNREFUSED ] || [ "$output" = ENOENT ] || [ "$output" = EACCES ] || [ "$output" = EPERM ]
+	done
+	run env SSH_AUTH_SOCK="$HOME/run/plain.sock" DBUS_SESSION_BUS_ADDRESS="unix:abstract=$name" sbx run -- env
+	lacks "$output" "$name"
+	lacks "$output" plain.sock
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# sbx doctor: what this machine can and can't give.
+# shellcheck disable=SC2016 # expanded in there
+
+load helper
+
+@test "doctor says what it finds, as text and as JSON, and needs no broker" {
+	run sbx doctor
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" bwrap
+	contains "$output" "$(uname -r)"
+	run sbx doctor --json
+	jq -e . <<<"$output" >/dev/null
+}
+
+@test "doctor works as root, where run refuses" {
+	run unshare -r sbx doctor
+	echo "$output"
+	contains "$output" root
+}
+
+@test "without bwrap it is a clear error with what to do" {
+	mkdir -p "$HOME/bin"
+	for program in sh true env; do ln -sf "$(command -v $program)" "$HOME/bin/$program"; done
+	run env PATH="$SBX_BIN:$HOME/bin" sbx doctor
+	contains "$output" bwrap
+	in_own_mounts bash -c '
+		mount --bind /dev/null "$(command -v bwrap)" || exit 9
+		setpriv --ambient-caps=-all --inh-caps=-all sbx run -- true >"$HOME/run/out" 2>&1
+		echo $? >"$HOME/run/status"
+		kill "$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)" 2>/dev/null || true'
+	cat "$HOME/run/out"
+	[ "$(<"$HOME/run/status")" = 125 ]
+	grep -q '^sbx: .*bwrap' "$HOME/run/out"
+}

@@ -1,0 +1,169 @@
+# shellcheck shell=bash
+# What the end-to-end tests share. Each file gets a home of its own and with it a broker, a policy and a history of its
+# own; what is started is ended by its pid.
+
+bats_require_minimum_version 1.5.0
+
+# Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE (probe.c), SBX_E2E_BASE (where homes are made).
+
+home_make() {
+	local base=${SBX_E2E_BASE:-$(getent passwd "$(id -u)" | cut -d: -f6)/.cache/sbx/e2e}
+	mkdir -p "$base"
+	HOME=$(mktemp -d "$base/XXXXXX")
+	PATH=$SBX_BIN:/usr/local/bin:/usr/bin:/bin
+	TESTS=$BATS_TEST_DIRNAME
+	export HOME PATH TESTS
+	unset "${!XDG_@}" OPENAI_API_KEY
+	mkdir -p "$HOME/project" "$HOME/run" "$HOME/.ssh" "$HOME/.config/sbx"
+	printf 'not a real key\n' >"$HOME/.ssh/id_ed25519"
+	cd "$HOME/project" || return
+}
+
+home_remove() {
+	local file
+	broker_stop
+	for file in "$HOME"/run/*.pid; do
+		[[ ! -e $file ]] || kill "$(<"$file")" 2>/dev/null || true
+	done
+	chmod -R u+rwx "$HOME" 2>/dev/null || true
+	[[ $HOME != */sbx/e2e/* ]] || rm -rf "$HOME"
+}
+
+setup_file() {
+	home_make
+}
+
+teardown_file() {
+	home_remove
+}
+
+setup() {
+	cd "$HOME/project" || return
+}
+
+# wait_for SECONDS COMMAND…: until it succeeds.
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS <= end)) || return 1
+		sleep 0.05
+	done
+}
+
+# policy <<END: the user's policy. The broker is stopped, so that the next command runs under it for sure.
+policy() {
+	cat >"$HOME/.config/sbx/policy.yaml"
+	broker_stop
+}
+
+broker_socket() {
+	if [[ ${XDG_RUNTIME_DIR:-} ]]; then
+		echo "$XDG_RUNTIME_DIR/sbx/broker.sock"
+	else
+		echo "$HOME/.local/state/sbx/run/broker.sock"
+	fi
+}
+
+# broker '{…}'…: messages to the broker as they are, its replies one a line (tests/e2e/broker.py).
+broker() {
+	python3 "$TESTS/broker.py" "$(broker_socket)" "$@"
+}
+
+broker_pid() {
+	broker --pid 2>/dev/null
+}
+
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+broker_stop() {
+	local pid
+	pid=$(broker_pid) || return 0
+	kill "$pid" 2>/dev/null || return 0
+	wait_for 5 gone "$pid"
+}
+
+# server NAME SCRIPT ARG…: start a Python server in the background, wait until it listens, and print its port.
+server() {
+	local name=$1 script=$2 ready=$HOME/run/$1.port
+	shift 2
+	rm -f "$ready"
+	python3 "$TESTS/$script" --port-file "$ready" "$@" >"$HOME/run/$name.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/$name.pid"
+	wait_for 10 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
+	cat "$ready"
+}
+
+# The id of the oldest pending prompt; waits for one.
+prompt_id() {
+	wait_for 10 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
+	sbx prompts --json | jq -er '.[0].id'
+}
+
+prompt_is_pending() {
+	[[ $(sbx prompts --json 2>/dev/null | jq length) -gt 0 ]]
+}
+
+no_prompt_is_pending() {
+	[[ $(sbx prompts --json | jq length) == 0 ]]
+}
+
+# Start a command with its output in files: background NAME COMMAND…; then finished NAME SECONDS sets $status and $output.
+background() {
+	local name=$1
+	shift
+	("$@" >"$HOME/run/$name.out" 2>&1 3>&-; echo $? >"$HOME/run/$name.status") 3>&- &
+}
+
+finished() {
+	wait_for "${2:-10}" test -s "$HOME/run/$1.status" || { echo "$1 has not ended" >&2 && return 1; }
+	status=$(<"$HOME/run/$1.status")
+	output=$(<"$HOME/run/$1.out")
+	rm "$HOME/run/$1.status"
+}
+
+is_running() {
+	[[ ! -s $HOME/run/$1.status ]]
+}
+
+# no_process MARK: none has it in its command line any more (marks are unique words given as arguments). Not by pgrep -f in
+# a pipe, which would find itself.
+no_process() {
+	[[ ! $(pgrep -u "$(id -u)" -f -- "$1") ]]
+}
+
+contains() {
+	[[ $1 == *"$2"* ]] || {
+		printf 'expected to find: %s\nin: %s\n' "$2" "$1" >&2
+		return 1
+	}
+}
+
+lacks() {
+	[[ $1 != *"$2"* ]] || {
+		printf 'expected not to find: %s\nin: %s\n' "$2" "$1" >&2
+		return 1
+	}
+}
+
+# one_error STATUS: the last `run` ended with it and said one clear line, the way all of sbx's errors look.
+one_error() {
+	[[ $status == "$1" ]] || {
+		printf 'exit status %s, expected %s\n%s\n' "$status" "$1" "$output" >&2
+		return 1
+	}
+	grep -q '^sbx: ' <<<"$output" || {
+		printf 'no line "sbx: …" in: %s\n' "$output" >&2
+		return 1
+	}
+}
+
+# in_own_mounts COMMAND…: in a user and mount namespace of its own (shared propagation, as a host has it) with the right to
+# mount and the same uid. sbx itself is started in there through setpriv, without that right. The broker is stopped
+# first, since one outside would rightly refuse a peer from in there.
+in_own_mounts() {
+	broker_stop
+	unshare --user --mount --propagation shared --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps "$@"
+}

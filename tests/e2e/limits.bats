@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# limits: of a profile.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+limited() { # limited 'LIMITS'
+	policy <<END
+version: 1
+profiles:
+  default:
+    limits: {$1}
+END
+}
+
+@test "memory: more than allowed is refused or ends the tool; less works" {
+	limited "memory: 300M"
+	run sbx run -- python3 -c 'b = bytearray(50 * 1024 * 1024); print(len(b))'
+	[ "$output" = 52428800 ]
+	run sbx run -- python3 -c 'b = bytearray(900 * 1024 * 1024); print(len(b))'
+	[ "$status" != 0 ]
+	lacks "$output" 943718400
+}
+
+@test "memory: node's fetch works under the limit (it reserves address space for wasm)" {
+	limited "memory: 1G"
+	cat >fetch.mjs <<'END'
+import http from "node:http";
+const server = http.createServer((request, response) => response.end("fetched")).listen(0, "127.0.0.1", async () => {
+	console.log(await (await fetch(`http://127.0.0.1:${server.address().port}/`)).text());
+	server.close();
+});
+END
+	run sbx run --profile default -- node fetch.mjs
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "${lines[-1]}" = fetched ]
+}
+
+@test "processes: a fork bomb stays inside its limit, and others are not affected" {
+	limited "processes: 60"
+	background bomb sbx run -- bash -c 'for i in {1..500}; do sleep 30 & done 2>/dev/null; jobs -p | wc -l; kill $(jobs -p)'
+	sleep 1
+	run timeout 20 sbx run -- echo fine
+	contains "$output" fine
+	sbx kill --all
+	finished bomb 30
+	wait_for 5 no_process 'sleep 30$'
+}
+
+@test "open files" {
+	limited "open-files: 64"
+	[ "$(sbx run -- sh -c 'ulimit -n')" = 64 ]
+	[ "$(sbx run -- sh -c 'ulimit -Hn')" = 64 ]
+}
+
+@test "cpu time" {
+	limited "cpu-time: 1s"
+	run timeout 30 sbx run -- sh -c 'while :; do :; done'
+	[ "$status" = 137 ] || [ "$status" = 152 ]
+}
+
+@test "without limits there are none of ours" {
+	limited ""
+	[ "$(sbx run -- sh -c 'ulimit -v; ulimit -n')" = "$(sh -c 'ulimit -v; ulimit -n')" ]
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# Prompts and their answers, from another terminal.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	port=$(server web server.py)
+	export port
+	waiting_policy 60s
+}
+
+waiting_policy() { # waiting_policy TIMEOUT
+	policy <<END
+version: 1
+prompt: {timeout: $1, without-agent: wait}
+profiles:
+  default:
+    hosts: {one.test: 127.0.0.1, two.test: 127.0.0.1, a.deep.test: 127.0.0.1, b.deep.test: 127.0.0.1}
+END
+}
+
+setup() {
+	cd "$HOME/project" || return
+	sbx revoke --all >/dev/null 2>&1 || true
+}
+
+fetch() { # fetch NAME HOST…: in the background, one sandbox
+	local name=$1
+	shift
+	background "$name" sbx run -- sh -c 'for host; do curl -sS --max-time 30 "http://$host/$host" || echo "failed: $?"; done' sh "$@"
+}
+
+@test "--once is for the one connection" {
+	fetch once "one.test:$port"
+	sbx allow "$(prompt_id)" --once
+	finished once
+	contains "$output" "hello /one.test"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	fetch again "one.test:$port"
+	sbx deny "$(prompt_id)"
+	finished again
+	lacks "$output" "hello"
+}
+
+@test "--session lasts as long as the sandbox" {
+	fetch twice "one.test:$port" "one.test:$port"
+	sbx allow "$(prompt_id)" --session
+	finished twice
+	[ "$(grep -c 'hello /one.test' <<<"$output")" = 2 ]
+	fetch later "one.test:$port"
+	sbx deny "$(prompt_id)"
+	finished later
+	lacks "$output" hello
+}
+
+@test "--always lasts until it is revoked" {
+	fetch first "one.test:$port"
+	sbx allow "$(prompt_id)" --always
+	finished first
+	run sbx run -- curl -sS "http://one.test:$port/later"
+	contains "$output" "hello /later"
+	sbx grants --json | jq -e ".[0] | .lifetime == \"always\" and .expires == null and .origin == \"prompt\" and .profile == \"default\" and .project == \"$HOME/project\" and .uses >= 1"
+	sbx revoke --all
+	fetch last "one.test:$port"
+	sbx deny "$(prompt_id)"
+	finished last
+	lacks "$output" hello
+}
+
+@test "a denial: the tool gets 403 with a body that says why and how to allow; sbx deny alone isn't remembered" {
+	background denied sbx run -- curl -sS -w '\n%{http_code}\n' --max-time 30 "http://one.test:$port/x"
+	sbx deny "$(prompt_id)"
+	finished denied
+	echo "$output"
+	contains "$output" 403
+	contains "$output" "sbx grant net:access one.test:$port --profile default"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "a remembered denial asks no more" {
+	fetch denied "one.test:$port"
+	sbx deny "$(prompt_id)" --ttl 1h
+	finished denied
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x"
+	[ "${lines[0]}" = 403 ]
+	sbx grants --json | jq -e '.[0].effect == "deny"'
+	sbx revoke "$(sbx grants --json | jq '.[0].id')"
+}
+
+@test "--scope host and domain make a wider grant" {
+	fetch wide "a.deep.test:$port"
+	id=$(prompt_id)
+	sbx prompts --json | jq -e '.[0].scopes | index("exact") and index("host") and index("domain")'
+	sbx allow "$id" --scope domain
+	finished wide
+	run timeout 20 sbx run -- curl -sS "http://b.deep.test:$port/sibling"
+	contains "$output" "hello /sibling"
+	sbx revoke --all
+	fetch host "one.test:$port"
+	sbx allow "$(prompt_id)" --scope host
+	finished host
+	sbx grants --json | jq -e '.[0].pattern == "one.test"'
+	run sbx allow 999999 --scope nonsense
+	[ "$status" != 0 ]
+}
+
+@test "equal requests share one prompt, and each goes on" {
+	background both sbx run -- sh -c "curl -sS http://one.test:$port/a & curl -sS http://one.test:$port/b & wait"
+	id=$(prompt_id)
+	sleep 0.5
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	sbx allow "$id"
+	finished both
+	contains "$output" "hello /a"
+	contains "$output" "hello /b"
+}
+
+@test "one that waits does not hold up another" {
+	background slow sbx run -- sh -c "curl -sS http://one.test:$port/slow & sleep 0.5; curl -sS http://two.test:$port/quick; wait"
+	wait_for 10 two_are_pending
+	second=$(sbx prompts --json | jq 'map(select(.target | startswith("two.test")))[0].id')
+	sbx allow "$second"
+	wait_for 5 grep -q "hello /quick" "$HOME/run/slow.out"
+	is_running slow
+	sbx allow "$(prompt_id)"
+	finished slow
+	contains "$output" "hello /slow"
+}
+
+two_are_pending() {
+	[[ $(sbx prompts --json | jq length) == 2 ]]
+}
+
+@test "a grant made meanwhile resolves the prompt it covers" {
+	fetch covered "one.test:$port"
+	prompt_id
+	sbx grant net:access one.test --profile default --ttl 10m
+	finished covered
+	contains "$output" "hello /one.test"
+	no_prompt_is_pending
+}
+
+@test "a requester that dies takes its prompt with it" {
+	sbx run -- curl -sS "http://one.test:$port/x" >/dev/null 2>&1 3>&- &
+	pid=$!
+	id=$(prompt_id)
+	kill "$pid"
+	wait "$pid" || true
+	wait_for 5 no_prompt_is_pending
+	run sbx allow "$id"
+	[ "$status" != 0 ]
+	grep -q '^sbx: ' <<<"$output"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "the tool giving up on its request cancels the prompt" {
+	background impatient sbx run -- sh -c "curl -sS --max-time 2 http://one.test:$port/x; sleep 5"
+	prompt_id
+	wait_for 4 no_prompt_is_pending
+	is_running impatient
+	sbx kill --all
+	finished impatient
+}
+
+@test "the first answer wins; a second, an unknown id and a bad one are clear errors" {
+	fetch first "one.test:$port"
+	id=$(prompt_id)
+	sbx deny "$id"
+	run sbx allow "$id"
+	[ "$status" != 0 ]
+	grep -q '^sbx: ' <<<"$output"
+	finished first
+	lacks "$output" hello
+	for bad in 999999 -1 0 x '' 1x 99999999999999999999; do
+		run sbx allow -- "$bad"
+		[ "$status" != 0 ]
+		grep -q '^sbx: ' <<<"$output"
+	done
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "at its deadline a prompt is denied, once" {
+	waiting_policy 2s
+	SECONDS=0
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x"
+	[ "${lines[0]}" = 403 ]
+	((SECONDS >= 1 && SECONDS < 10))
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	sbx history --json | jq -es 'map(select(.kind == "prompt" or .kind == "answer" or .kind == "decision")) | map(.verdict) | index("deny")'
+	waiting_policy 60s
+}
+
+@test "without an agent and without-agent: deny, nobody is waited for" {
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: deny}
+profiles:
+  default:
+    hosts: {one.test: 127.0.0.1}
+END
+	SECONDS=0
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x" </dev/null
+	[ "${lines[0]}" = 403 ]
+	((SECONDS < 5))
+	waiting_policy 60s
+}
+
+@test "sbx why prints the walk" {
+	run sbx why net:access one.test:443
+	[ "$status" = 0 ]
+	contains "$output" rules
+	contains "$output" ask
+	run sbx why fs:read "$HOME/.ssh/id_ed25519"
+	contains "$output" deny
+	run sbx why fs:write "$HOME/project/x"
+	contains "$output" allow
+}

@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# `sbx run` as a plain command: exit statuses, signals, pipes, folders, environment.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+@test "the exit status is the tool's" {
+	run sbx run -- sh -c 'exit 7'
+	[ "$status" = 7 ]
+	run sbx run -- true
+	[ "$status" = 0 ]
+	[ "$output" = "" ]
+}
+
+@test "a tool that dies by a signal: 128 + n" {
+	run sbx run -- sh -c 'kill -TERM $$'
+	[ "$status" = 143 ]
+	run sbx run -- sh -c 'kill -KILL $$'
+	[ "$status" = 137 ]
+}
+
+@test "--timeout ends the sandbox with 124" {
+	SECONDS=0
+	run sbx run --timeout 1s -- sleep 300
+	[ "$status" = 124 ]
+	((SECONDS < 8))
+	run sbx run --timeout 1s -- sh -c 'trap "" TERM INT HUP; while :; do sleep 1; done'
+	[ "$status" = 124 ]
+	((SECONDS < 30))
+}
+
+@test "no such command: 127; not executable: 126; sbx itself failed: 125; usage: 2" {
+	run sbx run -- no-such-command-anywhere
+	one_error 127
+	contains "$output" "no-such-command-anywhere"
+	echo plain >"$HOME/project/plain"
+	run sbx run -- ./plain
+	one_error 126
+	run sbx run --cwd /no/such/folder -- true
+	one_error 125
+	run sbx run --no-such-option -- true
+	one_error 2
+	run sbx run
+	one_error 2
+}
+
+@test "pipes: bytes go in and out unchanged, stderr stays apart" {
+	[ "$(echo x | sbx run -- cat)" = x ]
+	head -c 20000000 /dev/urandom >"$HOME/run/bytes"
+	[ "$(sbx run -- cat <"$HOME/run/bytes" | sha256sum)" = "$(sha256sum <"$HOME/run/bytes")" ]
+	run --separate-stderr sbx run -- sh -c 'echo out; echo err >&2'
+	[ "$output" = out ]
+	# shellcheck disable=SC2154 # set by run
+	[ "$stderr" = err ]
+}
+
+@test "a closed pipe ends the tool" {
+	run bash -c 'set -o pipefail; timeout 20 sbx run -- yes | head -n 1'
+	[ "${lines[0]}" = y ]
+	[ "$status" = 141 ]
+}
+
+@test "a closed standard input is closed" {
+	run sbx run -- sh -c 'read -r line || echo end' </dev/null
+	[ "$output" = end ]
+}
+
+@test "signals reach the tool, and its answer counts" {
+	for signal in TERM INT HUP USR1; do
+		rm -f ready
+		# shellcheck disable=SC2016 # expanded inside
+		setsid sbx run -- sh -c 'trap "echo got '$signal'; exit 3" '$signal'; touch ready; while :; do sleep 0.1; done' \
+			>"$HOME/run/out" 2>&1 3>&- &
+		pid=$!
+		wait_for 10 test -e ready
+		kill -"$signal" "$pid"
+		status=0
+		wait "$pid" || status=$?
+		cat "$HOME/run/out"
+		[ "$status" = 3 ]
+		grep -q "got $signal" "$HOME/run/out"
+	done
+}
+
+@test "nothing of the sandbox survives its end, whatever the tool left behind" {
+	run sbx run -- sh -c 'setsid sleep 3141 & (trap "" HUP TERM; exec sleep 3142) & nohup sleep 3143 >/dev/null 2>&1 & exit 5'
+	[ "$status" = 5 ]
+	wait_for 2 no_process 'sleep 314[123]'
+}
+
+@test "kill -9 of the runner leaves no process of the sandbox" {
+	sbx run -- sh -c 'touch started; sleep 2718' 3>&- &
+	pid=$!
+	wait_for 10 test -e started
+	kill -9 "$pid"
+	wait_for 5 no_process 'sleep 2718'
+	wait_for 5 session_has_ended
+}
+
+session_has_ended() {
+	[[ $(sbx sessions --json | jq length) == 0 ]]
+}
+
+@test "the working folder is kept, and --cwd changes it" {
+	mkdir -p "$HOME/project/deep/er"
+	cd "$HOME/project/deep"
+	git -C "$HOME/project" init -q
+	[ "$(sbx run -- pwd)" = "$HOME/project/deep" ]
+	[ "$(sbx run --cwd er -- pwd)" = "$HOME/project/deep/er" ]
+	[ "$(sbx run --cwd "$HOME/project" -- pwd)" = "$HOME/project" ]
+}
+
+@test "--cwd that the sandbox can't see is a clear error" {
+	mkdir -p "$HOME/elsewhere"
+	run sbx run --cwd "$HOME/elsewhere" -- pwd
+	one_error 125
+	contains "$output" "$HOME/elsewhere"
+}
+
+@test "the project is writable, the rest of home is not there, the system is read-only" {
+	touch "$HOME/other-file"
+	run sbx run -- sh -c "touch made && test ! -e '$HOME/other-file' && test ! -e '$HOME/.config/sbx' && ! touch /usr/made /etc/made"
+	echo "$output"
+	[ "$status" = 0 ]
+	[ -e made ]
+	run sbx run -- sh -c 'ls -A / /var /root /run/user 2>/dev/null'
+	lacks "$output" "lost+found"
+	run sbx run -- sh -c 'echo x >~/new-in-home && cat ~/new-in-home'
+	[ "$output" = x ]
+	[ ! -e "$HOME/new-in-home" ]
+}
+
+@test "/tmp is the sandbox's own" {
+	mark=$(mktemp /tmp/sbx-e2e-XXXXXX)
+	run sbx run -- sh -c "test ! -e $mark && touch /tmp/from-inside-$$ && ls /tmp"
+	rm "$mark"
+	[ "$status" = 0 ]
+	[ ! -e "/tmp/from-inside-$$" ]
+}
+
+@test "the environment is cleared but for what the policy passes, and --env" {
+	export SOME_SECRET=hunter2 LANG=C.UTF-8
+	run sbx run -- env
+	lacks "$output" hunter2
+	contains "$output" "LANG=C.UTF-8"
+	contains "$output" "HOME=$HOME"
+	run sbx run --env SOME_SECRET --env OTHER=value -- env
+	contains "$output" "SOME_SECRET=hunter2"
+	contains "$output" "OTHER=value"
+}
+
+@test "a variable that the tool wants and doesn't get is named once" {
+	cat >"$HOME/project/aider" <<'END'
+#!/bin/sh
+exit 0
+END
+	chmod +x aider
+	OPENAI_API_KEY=sk-very-secret run sbx run --profile aider -- ./aider
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(grep -c 'not passed: OPENAI_API_KEY' <<<"$output")" = 1 ]
+	contains "$output" "--env OPENAI_API_KEY"
+	lacks "$output" sk-very-secret
+}
+
+@test "env: of a profile is set in the sandbox" {
+	policy <<END
+version: 1
+profiles:
+  default:
+    env: {FROM_POLICY: "yes: it is"}
+END
+	run sbx run -- sh -c 'echo "$FROM_POLICY"'
+	[ "$output" = "yes: it is" ]
+}
+
+@test "--print-plan shows the plan and runs nothing" {
+	run sbx run --print-plan -- touch made-by-plan
+	[ "$status" = 0 ]
+	contains "$output" "$HOME/project"
+	contains "$output" "/usr"
+	[ ! -e made-by-plan ]
+}
+
+@test "--allow and --deny hold for the one session" {
+	mkdir -p "$HOME/data" && echo datum >"$HOME/data/file"
+	run sbx run --allow fs:read="$HOME/data" -- cat "$HOME/data/file"
+	[ "$output" = datum ]
+	run sbx run --allow fs:read "$HOME/data" -- cat "$HOME/data/file"
+	[ "$output" = datum ]
+	run sbx run --allow fs:read="$HOME/data" -- sh -c "echo more >>'$HOME/data/file'"
+	[ "$status" != 0 ]
+	run sbx run -- cat "$HOME/data/file"
+	[ "$status" != 0 ]
+	mkdir -p closed && echo shut >closed/file
+	run sbx run --deny fs:read="$HOME/project/closed" -- cat closed/file
+	[ "$status" != 0 ]
+	lacks "$output" shut
+}
+
+@test "--offline: no network, no proxy" {
+	run sbx run --offline -- sh -c 'env; curl -sS --max-time 3 http://127.0.0.1:9/'
+	[ "$status" != 0 ]
+	lacks "$output" "HTTP_PROXY"
+}
+
+@test "--fail-on-deny turns a refused request into 125, and the last words say how to allow it" {
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    hosts: {svc.test: 127.0.0.1}
+END
+	run sbx run --fail-on-deny -- sh -c 'curl -sS --max-time 10 http://svc.test:81/ ; exit 0'
+	echo "$output"
+	[ "$status" = 125 ]
+	contains "$output" "sbx grant net:access svc.test:81 --profile default"
+	run sbx run -- sh -c 'curl -sS --max-time 10 http://svc.test:81/ ; exit 0'
+	[ "$status" = 0 ]
+	contains "$output" "sbx grant net:access svc.test:81 --profile default"
+}
+
+@test "a name with spaces, quotes, newlines and bytes that are no UTF-8 goes through unchanged" {
+	name=$'a "b" \'c\'\n\xff -d'
+	sbx run -- touch "./$name"
+	[ -e "$name" ]
+	run sbx run -- printf '%s|' "" "$name" '$HOME' '*'
+	[ "$output" = "|$name|\$HOME|*|" ]
+}
+
+@test "--help everywhere, and it needs no broker" {
+	broker_stop
+	for command in "" run grant revoke grants sessions kill prompts allow deny history why policy doctor; do
+		# shellcheck disable=SC2086 # nothing for ""
+		run sbx $command --help
+		[ "$status" = 0 ]
+		contains "$output" "sbx"
+	done
+	[ ! "$(broker_pid)" ]
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# `sbx run` in a real terminal: tmux types, and its screen is read.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	port=$(server web server.py)
+	export port TERM=screen
+	export TMUX_TMPDIR=$HOME/run
+	unset TMUX
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: deny}
+profiles:
+  default:
+    hosts: {svc.test: 127.0.0.1}
+END
+	sbx grants
+}
+
+setup() {
+	cd "$HOME/project" || return
+	tmux -f /dev/null new-session -d -x 100 -y 30 "env PS1='ready$ ' bash --norc --noprofile"
+	wait_for 10 shows 'ready\$ $'
+}
+
+teardown() {
+	tmux kill-server 2>/dev/null || true
+}
+
+screen() {
+	tmux capture-pane -p | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+}
+
+shows() { # shows REGEX: the screen, without empty lines at its end
+	grep -qE -- "$1" <<<"$(screen)"
+}
+
+type_line() {
+	tmux send-keys -l -- "$1"
+	tmux send-keys Enter
+}
+
+sees() { # sees REGEX: within 10 s; else the screen is shown
+	wait_for 10 shows "$1" || {
+		printf 'not on the screen: %s\n' "$1"
+		screen
+		return 1
+	}
+}
+
+@test "the tool has a terminal, of the right size and type, and it is not yours" {
+	type_line 'sbx run -- sh -c "test -t 0 -a -t 1 -a -t 2 && stty size && echo term=\$TERM && tty"'
+	sees '^30 100'
+	sees '^term=screen'
+	sees '^/dev/pts/[0-9]+'
+}
+
+@test "a new window size reaches the tool" {
+	type_line 'sbx run -- bash -c "trap \"stty size; echo changed\" WINCH; echo waiting; while :; do sleep 0.1; done"'
+	sees '^waiting'
+	tmux resize-window -x 90 -y 25
+	sees '^25 90'
+	tmux send-keys C-c
+	sees 'ready\$ $'
+}
+
+@test "^C reaches the tool as SIGINT" {
+	type_line 'sbx run -- sh -c "trap \"echo interrupted; exit 9\" INT; echo waiting; while :; do sleep 0.1; done"; echo "status $?"'
+	sees '^waiting'
+	tmux send-keys C-c
+	sees '^interrupted'
+	sees '^status 9'
+}
+
+@test "^Z stops it, fg goes on" {
+	type_line 'sbx run -- cat'
+	sleep 1
+	type_line 'first'
+	wait_for 5 two_lines first
+	tmux send-keys C-z
+	sees 'Stopped'
+	type_line 'echo back $((20 + 3))'
+	sees '^back 23'
+	type_line 'fg'
+	sleep 0.5
+	type_line 'second'
+	wait_for 5 two_lines second
+	tmux send-keys C-d
+	sees 'ready\$ $'
+}
+
+two_lines() { # typed once and printed once
+	[[ $(screen | grep -c "^$1\$") == 2 ]]
+}
+
+@test "job control inside: a shell in the sandbox stops and continues its own jobs" {
+	type_line "sbx run -- env PS1='inside> ' bash --norc --noprofile"
+	sees 'inside> $'
+	type_line 'sleep 1000'
+	sleep 0.5
+	tmux send-keys C-z
+	sees 'Stopped'
+	type_line 'jobs; kill %1; exit 4'
+	sees 'ready\$ $'
+	type_line 'echo "status $?"'
+	sees '^status 4'
+}
+
+@test "raw mode: vim edits a file" {
+	type_line 'sbx run -- vim -u NONE -N notes.txt'
+	sees '^~'
+	tmux send-keys i
+	tmux send-keys -l 'written in vim'
+	tmux send-keys Escape
+	type_line ':wq'
+	sees 'ready\$ $'
+	[ "$(<"$HOME/project/notes.txt")" = "written in vim" ]
+}
+
+@test "less pages and quits, and the terminal is as before" {
+	seq 1 500 >"$HOME/project/numbers"
+	before=$(tmux display -p '#{pane_tty}' | xargs -I{} stty -a -F {})
+	type_line 'sbx run -- less numbers'
+	sees '^1$'
+	tmux send-keys Space
+	sees '^40$'
+	tmux send-keys q
+	sees 'ready\$ $'
+	[ "$(tmux display -p '#{pane_tty}' | xargs -I{} stty -a -F {})" = "$before" ]
+}
+
+@test "kill -9 of the runner gives the terminal back to the shell" {
+	type_line 'sbx run -- sh -c "stty raw -echo; touch started; sleep 1000"'
+	wait_for 10 test -e "$HOME/project/started"
+	pid=$(sbx sessions --json | jq '.[0].pid')
+	kill -9 "$pid"
+	sees 'Killed'
+	wait_for 5 no_process 'sleep 1000'
+}
+
+@test "a prompt is asked inline, and allow lets the very call go on" {
+	type_line "sbx run -- curl -sS http://svc.test:$port/inline"
+	sees 'may profile default'
+	sees "svc.test:$port"
+	sees 'deny, allow or always\? $'
+	type_line allow
+	sees '^hello /inline'
+	sbx grants --json | jq -e ".[0] | .pattern == \"svc.test:$port\" and .origin == \"prompt\" and .lifetime == \"until\""
+	sbx revoke --all
+}
+
+@test "a prompt is asked inline, and deny refuses" {
+	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/inline"
+	sees 'deny, allow or always\? $'
+	type_line deny
+	sees '^403'
+	sees 'sbx grant net:access svc.test'
+}
+
+@test "^C at a prompt denies, and doesn't end the tool" {
+	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x; echo; echo still here'"
+	sees 'deny, allow or always\? $'
+	tmux send-keys C-c
+	sees '^403'
+	sees '^still here'
+}
+
+@test "attack_b_10 what was typed ahead answers nothing, and y is no allow" {
+	type_line "sbx run -- sh -c 'sleep 1; curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x'"
+	for _ in 1 2 3 4 5 6; do
+		type_line allow
+		sleep 0.15
+	done
+	sees 'deny, allow or always\? $'
+	sleep 0.5
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line y
+	sees 'A whole word'
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line deny
+	sees '^403'
+}
+
+@test "an answer from another terminal takes the inline prompt down" {
+	type_line "sbx run -- curl -sS http://svc.test:$port/other"
+	sees 'deny, allow or always\? $'
+	sbx allow "$(prompt_id)" --once
+	sees '^hello /other'
+	sees 'settled'
+	sees 'ready\$ $'
+}
+
+@test "the sandbox can't type into your terminal or answer its own prompt" {
+	cp "$SBX_PROBE" "$HOME/project/probe"
+	type_line 'sbx run -- ./probe tiocsti'
+	sees '^EPERM'
+	sees 'ready\$ $'
+}
