@@ -34,7 +34,7 @@ struct gate_judge {
 };
 
 struct gate *gate_new(struct event_base *base, const struct gate_judge *judge);
-void gate_free(struct gate *gate);                                                   /* cuts everything */
+void gate_free(struct gate *gate); /* cuts everything; doors (proxy_free) go first */
 void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t count); /* copies */
 
 /* Grants ended: cut the live connections that rest on them. Returns how many. */
@@ -46,6 +46,7 @@ struct gate_result {
 	enum gate_outcome outcome;
 	int fd;                        /* the host's socket, connected, non-blocking; the callee owns it */
 	const struct verdict *verdict; /* borrowed */
+	const char *target;            /* host:port as it was judged; borrowed */
 	int code;                      /* GATE_FAILED: the true errno (ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT …) */
 	const char *message;           /* a sentence; borrowed */
 };
@@ -54,6 +55,16 @@ struct gate_result {
 struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const char *process,
 			    void (*done)(void *argument, const struct gate_result *result), void *argument);
 void gate_cancel(struct gate_call *call); /* the requester is gone: done is not called any more */
+
+/*
+ * A live connection, so that it can be cut and is reported: made by the door within `done` of a call that connected.
+ * `cut` is called when its grant ends or the gate is freed; it closes the connection at once and ends the lease.
+ */
+struct gate_lease;
+struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
+				  void (*cut)(void *argument), void *argument);
+void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument); /* another owner */
+void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
 
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
 void gate_each_denied(const struct gate *gate,

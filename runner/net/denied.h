@@ -1,0 +1,27 @@
+/*
+ * denied: what was denied, once a target, in order.
+ *
+ * Promises: at most LIMIT_DENIED targets are kept; the first verdict of each is.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "schema/verdict.h"
+
+struct denied_target {
+	char *target;
+	unsigned count;
+	struct verdict verdict;
+};
+
+struct denied {
+	struct denied_target *items;
+	size_t count;
+};
+
+void denied_add(struct denied *denied, const char *target, const struct verdict *verdict);
+void denied_finish(struct denied *denied);
+
+/* A copy that owns its texts. */
+struct verdict verdict_copy(const struct verdict *verdict);

@@ -1,0 +1,315 @@
+/*
+ * Theory of operation. A call goes through asking → resolving → connecting → its end, never back; each stage holds at
+ * most one thing under way (`ticket`, `resolve`, `connector`), which call_free cancels. What decides is the verdict of
+ * the first stage: a denial ends there, before any name is looked up (attack N5). An answer that comes
+ * while gate_open still runs is kept and acted on from the loop (`step`). One deadline covers resolving and connecting;
+ * asking has none of its own, since the broker's prompt has.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "connect.h"
+#include "gate_private.h"
+
+struct gate_call {
+	TAILQ_ENTRY(gate_call) entry;
+	struct gate *gate;
+	struct host host;
+	uint16_t port;
+	char *target;
+	struct event *step, *deadline;
+	bool judged;
+	uint64_t ticket;
+	struct verdict verdict;
+	struct resolve_job *resolve;
+	struct connector *connector;
+	void (*done)(void *argument, const struct gate_result *result);
+	void *argument;
+};
+
+static void call_free(struct gate_call *call) {
+	struct gate *gate = call->gate;
+
+	TAILQ_REMOVE(&gate->calls, call, entry);
+	if (!call->judged && gate->judge.cancel) gate->judge.cancel(gate->judge.context, call->ticket);
+	if (call->resolve) resolve_cancel(call->resolve);
+	if (call->connector) connect_cancel(call->connector);
+	event_free(call->step);
+	event_free(call->deadline);
+	verdict_finish(&call->verdict);
+	free(call->target);
+	free(call);
+}
+
+/* Takes the call out of the gate's hands before `done`, which may do anything to the gate's other calls. */
+static void call_finish(struct gate_call *call, struct gate_result result) {
+	void (*done)(void *, const struct gate_result *) = call->done;
+	void *argument = call->argument;
+	struct verdict verdict = call->verdict;
+	char *target = STEAL(call->target);
+
+	call->verdict = (struct verdict){0};
+	if (result.outcome == GATE_DENIED) denied_add(&call->gate->denied, target, &verdict);
+	result.verdict = &verdict;
+	result.target = target;
+	call_free(call);
+	done(argument, &result);
+	verdict_finish(&verdict);
+	free(target);
+}
+
+static void call_deny(struct gate_call *call) {
+	call_finish(call, (struct gate_result){.outcome = GATE_DENIED,
+					       .fd = -1,
+					       .code = EACCES,
+					       .message = call->verdict.why ? call->verdict.why : "denied"});
+}
+
+static void call_fail(struct gate_call *call, int code, const char *message) {
+	call_finish(call, (struct gate_result){.outcome = GATE_FAILED, .fd = -1, .code = code, .message = message});
+}
+
+/* An allow that is taken back here: by another reason than a rule or a user. */
+static void call_overrule(struct gate_call *call, const char *module, char *why) {
+	verdict_finish(&call->verdict);
+	call->verdict = (struct verdict){.effect = EFFECT_DENY, .why = why};
+	snprintf(call->verdict.module, sizeof call->verdict.module, "%s", module);
+	call_deny(call);
+}
+
+static void call_timed_out(evutil_socket_t fd, short what, void *argument) {
+	struct gate_call *call = argument;
+
+	(void)fd, (void)what;
+	call_fail(call, ETIMEDOUT, call->resolve ? "resolving the name took too long" : "connecting took too long");
+}
+
+static void call_connected(void *argument, int fd, int code) {
+	struct gate_call *call = argument;
+
+	call->connector = NULL;
+	if (fd < 0)
+		call_fail(call, code, strerror(code));
+	else
+		call_finish(call, (struct gate_result){.outcome = GATE_CONNECTED, .fd = fd, .message = "connected"});
+}
+
+static void call_connect(struct gate_call *call, struct addresses *addresses) {
+	addresses_set_port(addresses, call->port);
+	call->connector = connect_start(call->gate->base, addresses, call_connected, call);
+}
+
+/* Addresses that come from outside (a name's, or written by the tool) need `private: true` for special ranges (N6). */
+static void call_connect_checked(struct gate_call *call, const struct addresses *found) {
+	struct addresses addresses = *found;
+	struct address refused;
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (!call->verdict.private_allowed && addresses_remove_private(&addresses, &refused) > 0 &&
+	    addresses.count == 0) {
+		address_format(&refused, text);
+		call_overrule(
+			call, "private",
+			string_format("%s leads to %s, a private or special address, and what allows it does not say "
+				      "`private: true`",
+				      call->host.name, text));
+		return;
+	}
+	call_connect(call, &addresses);
+}
+
+static void call_resolved(void *argument, int code, int system_code, const struct addresses *addresses) {
+	struct gate_call *call = argument;
+	char message[128];
+
+	call->resolve = NULL;
+	if (code == 0 && addresses->count > 0) {
+		call_connect_checked(call, addresses);
+		return;
+	}
+	snprintf(message, sizeof message, "the name can't be resolved: %s",
+		 code == 0            ? "it has no address"
+		 : code == EAI_SYSTEM ? strerror(system_code)
+				      : gai_strerror(code));
+	call_fail(call, code == EAI_SYSTEM && system_code > 0 ? system_code : EHOSTUNREACH, message);
+}
+
+static bool gate_find_host(const struct gate *gate, const char *name, struct addresses *ret_addresses) {
+	for (size_t i = 0; i < gate->host_count; i++)
+		if (strcmp(gate->hosts[i].name, name) == 0)
+			addresses_add(ret_addresses, &gate->hosts[i].address.any, gate->hosts[i].address.size);
+	return ret_addresses->count > 0;
+}
+
+/* The verdict allows it: find out where to. */
+static void call_proceed(struct gate_call *call) {
+	static const uint8_t loopback4[4] = {127, 0, 0, 1}, loopback6[16] = {[15] = 1};
+	const struct timeval limit = {.tv_sec = LIMIT_CONNECT_MS / 1000};
+	struct addresses addresses = {0};
+
+	event_add(call->deadline, &limit);
+	if (gate_find_host(call->gate, call->host.name, &addresses)) {
+		call_connect(call, &addresses);
+		return;
+	}
+	switch (call->host.class) {
+	case HOST_LOCALHOST: /* judged under this very name, so it is what the rule or the user meant */
+		addresses_add_ipv4(&addresses, loopback4);
+		addresses_add_ipv6(&addresses, loopback6);
+		call_connect(call, &addresses);
+		return;
+	case HOST_IPV4:
+		addresses_add_ipv4(&addresses, call->host.address);
+		call_connect_checked(call, &addresses);
+		return;
+	case HOST_IPV6:
+		addresses_add_ipv6(&addresses, call->host.address);
+		call_connect_checked(call, &addresses);
+		return;
+	case HOST_NAME:
+		call->resolve = resolver_start(call->gate->resolver, call->host.name, call_resolved, call);
+		return;
+	}
+}
+
+static void call_step(evutil_socket_t fd, short what, void *argument) {
+	struct gate_call *call = argument;
+
+	(void)fd, (void)what;
+	if (call->verdict.effect == EFFECT_ALLOW)
+		call_proceed(call);
+	else
+		call_deny(call);
+}
+
+static void call_judged(void *argument, const struct verdict *verdict) {
+	struct gate_call *call = argument;
+
+	call->judged = true;
+	if (verdict) call->verdict = verdict_copy(verdict); /* else it stays zero, which denies */
+	event_active(call->step, EV_TIMEOUT, 0);
+}
+
+struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const char *process,
+			    void (*done)(void *argument, const struct gate_result *result), void *argument) {
+	struct gate_call *call = mem_new(struct gate_call);
+
+	*call = (struct gate_call){.gate = gate, .host = *host, .port = port, .done = done, .argument = argument};
+	call->target = host_port_format(host, port);
+	call->step = event_new(gate->base, -1, 0, call_step, call);
+	call->deadline = evtimer_new(gate->base, call_timed_out, call);
+	if (!call->step || !call->deadline) mem_exhausted();
+	TAILQ_INSERT_TAIL(&gate->calls, call, entry);
+	call->ticket = gate->judge.check(gate->judge.context, call->target, process, call_judged, call);
+	return call;
+}
+
+void gate_cancel(struct gate_call *call) {
+	call_free(call);
+}
+
+/*
+ * splice(2) and writev(2) to a socket whose peer is gone raise SIGPIPE. A handler, unlike ignoring it, is undone by
+ * execve(2), so that the tool starts with the signal's default.
+ */
+static void on_pipe_signal(int number) {
+	(void)number;
+}
+
+static void pipe_signal_catch(void) {
+	struct sigaction action;
+
+	if (sigaction(SIGPIPE, NULL, &action) < 0 || action.sa_handler != SIG_DFL) return;
+	action = (struct sigaction){.sa_handler = on_pipe_signal, .sa_flags = SA_RESTART};
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+struct gate *gate_new(struct event_base *base, const struct gate_judge *judge) {
+	struct gate *gate = mem_new(struct gate);
+
+	*gate = (struct gate){.base = base, .judge = *judge, .resolver = resolver_new(base, lookup_system())};
+	TAILQ_INIT(&gate->calls);
+	TAILQ_INIT(&gate->leases);
+	pipe_signal_catch();
+	return gate;
+}
+
+void gate_free(struct gate *gate) {
+	struct gate_call *call;
+
+	if (!gate) return;
+	leases_cut(gate, true, NULL, 0);
+	while ((call = TAILQ_FIRST(&gate->calls))) call_free(call);
+	resolver_free(gate->resolver);
+	denied_finish(&gate->denied);
+	free(gate->hosts);
+	free(gate);
+}
+
+void gate_set_lookup(struct gate *gate, const struct lookup *lookup) {
+	resolver_free(gate->resolver);
+	gate->resolver = resolver_new(gate->base, lookup);
+}
+
+static bool gate_host_parse(const struct view_pair *pair, struct gate_host *ret_host) {
+	struct host name, value;
+	struct addresses addresses = {0};
+	struct in6_addr address;
+
+	if (host_parse(pair->name, strlen(pair->name), &name, NULL) < 0) return false;
+	if (host_parse(pair->value, strlen(pair->value), &value, NULL) < 0 || value.class == HOST_NAME) return false;
+	if (inet_pton(AF_INET, pair->value, &address) == 1)
+		addresses_add_ipv4(&addresses, (const uint8_t *)&address);
+	else if (inet_pton(AF_INET6, pair->value, &address) == 1)
+		addresses_add_ipv6(&addresses, address.s6_addr);
+	else
+		return false;
+	memcpy(ret_host->name, name.name, sizeof name.name);
+	ret_host->address = addresses.items[0];
+	return true;
+}
+
+void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t count) {
+	free(gate->hosts);
+	gate->hosts = count ? mem_array(struct gate_host, count) : NULL;
+	gate->host_count = 0;
+	/* The broker has checked them; one that is none leaves its name to the resolver, whose answers are checked. */
+	for (size_t i = 0; i < count; i++)
+		if (gate_host_parse(&hosts[i], &gate->hosts[gate->host_count])) gate->host_count++;
+}
+
+size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count) {
+	size_t cut = leases_cut(gate, false, grants, count);
+	struct gate_call *next;
+
+	/* A call on its way rests on its grant too. Its requester is told from the loop, as always. */
+	for (struct gate_call *call = TAILQ_FIRST(&gate->calls); call; call = next) {
+		next = TAILQ_NEXT(call, entry);
+		if (!call->judged || call->verdict.effect != EFFECT_ALLOW ||
+		    !grants_contain(grants, count, call->verdict.grant))
+			continue;
+		if (call->resolve) resolve_cancel(STEAL(call->resolve));
+		if (call->connector) connect_cancel(STEAL(call->connector));
+		event_del(call->deadline);
+		verdict_finish(&call->verdict);
+		call->verdict = (struct verdict){.module = "grants", .why = string_copy("the grant has ended")};
+		event_active(call->step, EV_TIMEOUT, 0);
+		cut++;
+	}
+	return cut;
+}
+
+void gate_each_denied(const struct gate *gate,
+		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
+		      void *argument) {
+	for (size_t i = 0; i < gate->denied.count; i++) {
+		const struct denied_target *item = &gate->denied.items[i];
+
+		each(argument, item->target, item->count, &item->verdict);
+	}
+}

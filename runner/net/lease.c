@@ -1,0 +1,72 @@
+/* The registry of live connections, by grant (net/gate.h, struct gate_lease). */
+#include "base/clock.h"
+#include "base/string.h"
+#include "gate_private.h"
+
+struct gate_lease {
+	TAILQ_ENTRY(gate_lease) entry;
+	struct gate *gate;
+	char *target;
+	const char *door;
+	int64_t grant;
+	int64_t since_ms;
+	void (*cut)(void *argument);
+	void *argument;
+};
+
+static int64_t boot_ms(void) {
+	struct moment now;
+
+	clock_read(clock_system(), &now);
+	return now.boot_ms;
+}
+
+struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
+				  void (*cut)(void *argument), void *argument) {
+	struct gate_lease *lease = mem_new(struct gate_lease);
+
+	*lease = (struct gate_lease){.gate = gate,
+				     .target = string_copy(result->target),
+				     .door = door,
+				     .grant = result->verdict->grant,
+				     .since_ms = boot_ms(),
+				     .cut = cut,
+				     .argument = argument};
+	TAILQ_INSERT_TAIL(&gate->leases, lease, entry);
+	return lease;
+}
+
+void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument) {
+	lease->cut = cut;
+	lease->argument = argument;
+}
+
+void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error) {
+	const struct gate_judge *judge = &lease->gate->judge;
+
+	TAILQ_REMOVE(&lease->gate->leases, lease, entry);
+	if (judge->report)
+		judge->report(judge->context, lease->target, lease->grant, lease->door, sent, received,
+			      boot_ms() - lease->since_ms, error);
+	free(lease->target);
+	free(lease);
+}
+
+bool grants_contain(const int64_t *grants, size_t count, int64_t grant) {
+	for (size_t i = 0; i < count; i++)
+		if (grants[i] == grant) return true;
+	return false;
+}
+
+size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t count) {
+	size_t cut = 0;
+	struct gate_lease *next;
+
+	for (struct gate_lease *lease = TAILQ_FIRST(&gate->leases); lease; lease = next) {
+		next = TAILQ_NEXT(lease, entry); /* a cut ends its own lease and no other */
+		if (!all && !grants_contain(grants, count, lease->grant)) continue;
+		cut++;
+		lease->cut(lease->argument);
+	}
+	return cut;
+}
