@@ -1,0 +1,38 @@
+/*
+ * layout: from what is known before a sandbox starts to the rules its plan is built from.
+ *
+ * Promises: /etc, /usr and the like read-only, fresh /proc, /dev, /tmp and /run, a home of its own; sbx's state,
+ * configuration and runtime folders never, whatever the project is (design section 10.6).
+ */
+#pragma once
+
+#include "base/error.h"
+#include "command.h"
+#include "git.h"
+#include "rule.h"
+#include "runner/project.h"
+#include "schema/view.h"
+
+/* What the broker says of paths that patterns matched (message `resolve`). `modes` has room for all of them. */
+struct layout_mode {
+	enum view_mode mode;
+	bool ask_write;
+};
+struct layout_judge {
+	int (*resolve)(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error);
+	void *context;
+};
+
+struct layout {
+	const struct view *view;
+	const struct project *project;
+	const struct command *command;
+	const char *home;   /* the user's, canonical */
+	const char *search; /* PATH */
+	struct layout_judge judge;
+};
+
+int layout_rules(const struct layout *layout, struct rules *rules, struct error *error);
+
+/* The folder that stays for a profile with `home: own`. */
+char *layout_own_home(const char *home, const char *profile);

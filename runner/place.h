@@ -1,0 +1,11 @@
+/*
+ * place: where a program is installed, so that the whole of it can be shown (a node with its lib/, a venv with its
+ * packages), and no more.
+ */
+#pragma once
+
+#include "base/string.h"
+
+/* Adds the place of the program at `path` (absolute, normal) to `places`; nothing when it lies in a folder that every
+ * sandbox has. `home` is canonical or at least normal. */
+void place_add(const char *path, const char *home, struct strings *places);

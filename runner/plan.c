@@ -1,0 +1,363 @@
+/*
+ * Theory of operation. Every rule becomes a node at its real path (links resolved); nodes of one path are merged. In
+ * depth order each node then gets its effective state from its own and that of the nearest node above it, and where the
+ * two differ there is a mount: a bind where something is shown, an empty file or folder where something is taken away.
+ */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+struct node {
+	const char *path; /* borrowed from the fact */
+	const struct rule *rule;
+	const struct fact *fact;
+	bool has_show, cap;
+	enum show show;
+	enum rule_origin origin;
+	const struct node *above;
+	bool gone;      /* nothing there, or below something that isn't */
+	bool protected; /* at or below sbx's own state */
+};
+
+struct builder {
+	const struct rules *rules;
+	const struct facts *facts;
+	struct node *nodes; /* by path, each path once */
+	size_t count;
+	struct plan *plan;
+};
+
+void plan_finish(struct plan *plan) {
+	for (size_t i = 0; i < plan->count; i++) {
+		free(plan->mounts[i].path);
+		free(plan->mounts[i].source);
+	}
+	free(plan->mounts);
+	strings_finish(&plan->held);
+	strings_finish(&plan->missing);
+	strings_finish(&plan->notes);
+	*plan = (struct plan){0};
+}
+
+static struct mount *add_mount(struct plan *plan, enum mount_kind kind, const char *path, const char *source) {
+	plan->mounts = array_grow(plan->mounts, plan->count, sizeof *plan->mounts);
+	struct mount *mount = &plan->mounts[plan->count++];
+	*mount = (struct mount){
+		.kind = kind, .path = string_copy(path), .source = source ? string_copy(source) : NULL, .mode = 0755};
+	return mount;
+}
+
+static bool is_hosts(enum show show) {
+	return show == SHOW_READ || show == SHOW_WRITE;
+}
+
+/* Does the view (by name alone) let the tool write at `path`? */
+static bool is_writable_by_view(const struct rules *rules, const char *path) {
+	const struct rule *best = NULL;
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->items[i];
+		if (rule->origin != RULE_VIEW || rule->cap || !path_is_below(path, rule->path)) continue;
+		if (!best || path_depth(rule->path) > path_depth(best->path)) best = rule;
+	}
+	return best && best->show == SHOW_WRITE;
+}
+
+/* The first link on the way to what an allow rule names that a tool could have planted; NULL = none. */
+static const struct fact_link *planted_link(const struct rules *rules, const struct rule *rule,
+					    const struct fact *fact) {
+	if (rule->cap || !is_hosts(rule->show) || rule->origin == RULE_LAYOUT) return NULL;
+	for (size_t i = 0; i < fact->link_count; i++) {
+		if (is_writable_by_view(rules, fact->links[i].path)) return &fact->links[i];
+	}
+	return NULL;
+}
+
+static int compare_nodes(const void *a, const void *b) {
+	const struct node *one = a, *two = b;
+	return strcmp(one->path, two->path);
+}
+
+static int stronger(enum rule_origin a, enum rule_origin b) {
+	static const int strength[] = {
+		[RULE_LAYOUT] = 0, [RULE_PLACE] = 1, [RULE_FIRM] = 2, [RULE_VIEW] = 3, [RULE_PROTECTED] = 4};
+	return strength[a] - strength[b];
+}
+
+static enum show lesser(enum show a, enum show b) {
+	return a < b ? a : b;
+}
+
+/* Two rules for one path: the stronger origin's, and of equals the lesser. Masks add up. */
+static void merge_node(struct node *into, const struct node *other) {
+	into->cap |= other->cap;
+	if (!other->has_show) return;
+	int order = into->has_show ? stronger(other->origin, into->origin) : 1;
+	enum show show = order == 0 ? lesser(into->show, other->show) : order > 0 ? other->show : into->show;
+	if (order > 0) {
+		into->rule = other->rule;
+		into->origin = other->origin;
+	}
+	into->show = show;
+	into->has_show = true;
+}
+
+static void collect_nodes(struct builder *builder) {
+	builder->nodes = mem_array(struct node, builder->rules->count + 1);
+	size_t count = 0;
+	for (size_t i = 0; i < builder->rules->count; i++) {
+		const struct rule *rule = &builder->rules->items[i];
+		const struct fact *fact = &builder->facts->items[i];
+		bool planted = planted_link(builder->rules, rule, fact) != NULL;
+		if (planted && rule->show == SHOW_WRITE) continue;
+		bool cap = rule->cap || planted; /* through a planted link a rule may take away, never give */
+		builder->nodes[count++] = (struct node){.path = fact->real,
+							.rule = rule,
+							.fact = fact,
+							.has_show = !cap,
+							.cap = cap,
+							.show = rule->show,
+							.origin = rule->origin};
+	}
+	qsort(builder->nodes, count, sizeof *builder->nodes, compare_nodes);
+	for (size_t i = 0; i < count; i++) {
+		struct node *last = builder->count > 0 ? &builder->nodes[builder->count - 1] : NULL;
+		if (last && string_equal(last->path, builder->nodes[i].path))
+			merge_node(last, &builder->nodes[i]);
+		else
+			builder->nodes[builder->count++] = builder->nodes[i];
+	}
+}
+
+static struct node *find_node(const struct builder *builder, const char *path) {
+	struct node key = {.path = path};
+	return bsearch(&key, builder->nodes, builder->count, sizeof *builder->nodes, compare_nodes);
+}
+
+static const struct node *node_above(const struct builder *builder, const char *path) {
+	CLEANUP_FREE char *at = string_copy(path);
+	while (!string_equal(at, "/")) {
+		char *parent = path_parent(at);
+		free(at);
+		at = parent;
+		const struct node *node = find_node(builder, at);
+		if (node) return node;
+	}
+	return NULL;
+}
+
+static enum show show_of(const struct node *node) {
+	return node ? node->show : SHOW_NOTHING;
+}
+
+/* Sorting by path has put every node behind the ones above it. */
+static void settle_node(const struct builder *builder, struct node *node) {
+	node->above = node_above(builder, node->path);
+	enum show above = show_of(node->above);
+	enum show own = node->has_show ? node->show : above;
+	bool layout = node->has_show && (node->origin == RULE_LAYOUT || node->origin == RULE_PLACE);
+	if (layout && is_hosts(above)) own = above;
+	if (node->cap && is_hosts(own)) own = SHOW_READ;
+	node->protected = node->origin == RULE_PROTECTED || (node->above && node->above->protected);
+	if (node->protected) own = SHOW_NOTHING;
+	if (own == SHOW_READ || own == SHOW_WRITE) {
+		node->gone = node->fact->type == FACT_MISSING || (node->above && node->above->gone);
+	} else if (own == SHOW_NOTHING) {
+		node->gone = node->fact->type == FACT_MISSING && is_hosts(above);
+	}
+	node->show = own;
+}
+
+static void note_missing(struct plan *plan, const struct node *node) {
+	if (node->show < SHOW_WRITE && show_of(node->above) == SHOW_WRITE) strings_add(&plan->missing, node->path);
+}
+
+static struct mount *add_shown(struct plan *plan, const struct node *node) {
+	const char *source = node->rule->source ? node->rule->source : node->path;
+	struct mount *mount = add_mount(plan, node->show == SHOW_READ ? MOUNT_READ : MOUNT_WRITE, node->path, source);
+	if (!node->rule->source) {
+		mount->device = node->fact->device;
+		mount->inode = node->fact->inode;
+	}
+	return mount;
+}
+
+/* The links that lead to what is shown, where they would not be there otherwise. */
+static void add_links(const struct builder *builder, const struct fact *fact) {
+	for (size_t i = 0; i < fact->link_count; i++) {
+		const char *link = fact->links[i].path;
+		enum show around = show_of(node_above(builder, link));
+		const struct node *at = find_node(builder, link);
+		if (!is_hosts(around) && !at) add_mount(builder->plan, MOUNT_LINK, link, fact->links[i].text);
+	}
+}
+
+static void hold_links(const struct builder *builder, const struct fact *fact) {
+	for (size_t i = 0; i < fact->link_count; i++) {
+		const char *link = fact->links[i].path;
+		if (show_of(node_above(builder, link)) == SHOW_WRITE && !strings_contain(&builder->plan->held, link))
+			strings_add(&builder->plan->held, link);
+	}
+}
+
+static void add_node_mount(const struct builder *builder, const struct node *node) {
+	struct plan *plan = builder->plan;
+	enum show above = show_of(node->above);
+	bool has_source = node->has_show && node->rule->source;
+	switch (node->show) {
+	case SHOW_PROC:
+		if (node->has_show) add_mount(plan, MOUNT_PROC, node->path, NULL);
+		return;
+	case SHOW_DEV:
+		if (node->has_show) add_mount(plan, MOUNT_DEV, node->path, NULL);
+		return;
+	case SHOW_FRESH:
+		if (has_source)
+			add_mount(plan, MOUNT_WRITE, node->path, node->rule->source);
+		else if (node->has_show)
+			add_mount(plan, MOUNT_FRESH, node->path, NULL);
+		return;
+	case SHOW_NOTHING:
+		if (!is_hosts(above)) return;
+		if (node->fact->type == FACT_FOLDER)
+			add_mount(plan, MOUNT_HIDE_FOLDER, node->path, NULL)->mode = 0;
+		else
+			add_mount(plan, MOUNT_HIDE_FILE, node->path, NULL)->mode = 0;
+		return;
+	case SHOW_READ:
+	case SHOW_WRITE:
+		break;
+	}
+	if (node->show == above && !has_source) return;
+	if (node->fact->type == FACT_SOCKET && !is_hosts(above)) {
+		CLEANUP_FREE char *path = text_visible(node->path);
+		strings_addf(&plan->notes, "%s is a socket of the host and not shown", path);
+		return;
+	}
+	add_shown(plan, node);
+}
+
+static int compare_mounts(const void *a, const void *b) {
+	const struct mount *one = a, *two = b;
+	size_t depth_one = path_depth(one->path), depth_two = path_depth(two->path);
+	if (depth_one != depth_two) return depth_one < depth_two ? -1 : 1;
+	return strcmp(one->path, two->path);
+}
+
+static bool has_mount(const struct plan *plan, size_t count, const char *path) {
+	for (size_t i = 0; i < count; i++)
+		if (string_equal(plan->mounts[i].path, path)) return true;
+	return false;
+}
+
+/* Each folder between a mount or held link and the writable tree it lies in. */
+static void add_pins(const struct builder *builder, const char *path) {
+	CLEANUP_FREE char *at = path_parent(path);
+	while (!string_equal(at, "/")) {
+		const struct node *node = find_node(builder, at);
+		enum show show = node ? node->show : show_of(node_above(builder, at));
+		if (show != SHOW_WRITE) return;
+		if (!has_mount(builder->plan, builder->plan->count, at)) add_mount(builder->plan, MOUNT_PIN, at, at);
+		char *parent = path_parent(at);
+		free(at);
+		at = parent;
+	}
+}
+
+/* A hidden folder with something shown below it can be passed through, not listed. */
+static void open_hidden(struct plan *plan) {
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->mounts[i].kind != MOUNT_HIDE_FOLDER) continue;
+		for (size_t k = i + 1; k < plan->count; k++) {
+			if (path_is_below(plan->mounts[k].path, plan->mounts[i].path)) plan->mounts[i].mode = 0111;
+		}
+	}
+}
+
+static void remove_duplicates(struct plan *plan) {
+	size_t kept = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		if (kept > 0 && string_equal(plan->mounts[kept - 1].path, plan->mounts[i].path)) {
+			free(plan->mounts[i].path);
+			free(plan->mounts[i].source);
+		} else {
+			plan->mounts[kept++] = plan->mounts[i];
+		}
+	}
+	plan->count = kept;
+}
+
+/* The links on a rule's way: made where they lead to something shown, held where they lead to a mask. */
+static void add_ways(const struct builder *builder, const struct rule *rule, const struct fact *fact) {
+	if (fact->link_count == 0) return;
+	const struct node *node = find_node(builder, fact->real);
+	const struct fact_link *planted = planted_link(builder->rules, rule, fact);
+	enum show show = node ? node->show : show_of(node_above(builder, fact->real));
+	if (planted && show < rule->show) {
+		CLEANUP_FREE char *path = text_visible(rule->path), *link = text_visible(planted->path);
+		strings_addf(&builder->plan->notes,
+			     "%s is not shown: it goes through the link %s, which the tool may change", path, link);
+	}
+	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_PROTECTED;
+	if (takes && show < SHOW_WRITE) hold_links(builder, fact);
+	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
+}
+
+static void add_mounts(const struct builder *builder) {
+	struct plan *plan = builder->plan;
+	for (size_t i = 0; i < builder->count; i++) {
+		const struct node *node = &builder->nodes[i];
+		if (node->gone)
+			note_missing(plan, node);
+		else
+			add_node_mount(builder, node);
+	}
+	for (size_t i = 0; i < builder->rules->count; i++)
+		add_ways(builder, &builder->rules->items[i], &builder->facts->items[i]);
+	size_t count = plan->count;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_FREE char *path = string_copy(plan->mounts[i].path);
+		add_pins(builder, path);
+	}
+	for (size_t i = 0; i < plan->held.count; i++) add_pins(builder, plan->held.items[i]);
+}
+
+int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error) {
+	CLEANUP_PLAN struct plan plan = {0};
+	struct builder builder = {.rules = rules, .facts = facts, .plan = &plan};
+	collect_nodes(&builder);
+	for (size_t i = 0; i < builder.count; i++) settle_node(&builder, &builder.nodes[i]);
+	add_mounts(&builder);
+	free(builder.nodes);
+
+	if (plan.count > 0) qsort(plan.mounts, plan.count, sizeof *plan.mounts, compare_mounts);
+	remove_duplicates(&plan);
+	open_hidden(&plan);
+	if (plan.count > PLAN_MOUNTS_MAX) {
+		return error_set(error, E2BIG,
+				 "the sandbox would need %zu mounts, more than %d: make the rules match fewer paths",
+				 plan.count, PLAN_MOUNTS_MAX);
+	}
+	*ret_plan = plan;
+	plan = (struct plan){0};
+	return 0;
+}
+
+enum show plan_show(const struct plan *plan, const char *path) {
+	static const enum show shows[] = {
+		[MOUNT_READ] = SHOW_READ,   [MOUNT_WRITE] = SHOW_WRITE,         [MOUNT_PIN] = SHOW_WRITE,
+		[MOUNT_FRESH] = SHOW_FRESH, [MOUNT_HIDE_FOLDER] = SHOW_NOTHING, [MOUNT_HIDE_FILE] = SHOW_NOTHING,
+		[MOUNT_LINK] = SHOW_FRESH,  [MOUNT_PROC] = SHOW_PROC,           [MOUNT_DEV] = SHOW_DEV,
+	};
+	_Static_assert(ARRAY_LENGTH(shows) == MOUNT_KIND_COUNT, "every kind of mount");
+	enum show show = SHOW_NOTHING;
+	for (size_t i = 0; i < plan->count; i++) { /* the last one above the path is the deepest */
+		if (path_is_below(path, plan->mounts[i].path)) show = shows[plan->mounts[i].kind];
+	}
+	return show;
+}

@@ -1,0 +1,55 @@
+/*
+ * plan: rules and facts → the ordered mounts of a sandbox (design section 7).
+ *
+ * Promises: pure; the same input gives the same plan, tested with golden files. Shallow before deep, so a narrower
+ * rule reopens or closes a part of a broader one. A rule holds for the path it names and for what that links to
+ * (attack F3). An allow rule never follows a link that lies where a tool may write (F2). Nothing is made on the host.
+ * Masks inside a writable tree stay: every folder above one is pinned (F4), every link on the way to one is held.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/string.h"
+#include "facts.h"
+#include "rule.h"
+
+enum { PLAN_MOUNTS_MAX = 1000 }; /* bwrap takes 9000 arguments */
+
+enum mount_kind {
+	MOUNT_READ,        /* the host's `source`, read-only */
+	MOUNT_WRITE,       /* the host's `source` */
+	MOUNT_PIN,         /* a folder of a writable tree onto itself, so that it can't be renamed */
+	MOUNT_FRESH,       /* an empty tmpfs of that mode */
+	MOUNT_HIDE_FOLDER, /* an empty, sealed tmpfs of that mode */
+	MOUNT_HIDE_FILE,   /* an empty file that nobody can read or run */
+	MOUNT_LINK,        /* a link with the text `source`, where nothing of the host is shown */
+	MOUNT_PROC,
+	MOUNT_DEV,
+};
+enum { MOUNT_KIND_COUNT = MOUNT_DEV + 1 };
+
+struct mount {
+	enum mount_kind kind;
+	char *path;
+	char *source; /* what is mounted; NULL where the kind has none */
+	unsigned mode;
+	dev_t device; /* of source, 0 = not to be compared */
+	ino_t inode;
+};
+
+struct plan {
+	struct mount *mounts;
+	size_t count;
+	struct strings held;    /* links in writable trees that lead to a mask: mounted onto themselves, read-only */
+	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
+	struct strings notes;   /* sentences for the user */
+};
+
+int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
+void plan_finish(struct plan *plan);
+#define CLEANUP_PLAN __attribute__((cleanup(plan_finish)))
+
+/* How a path comes out inside: SHOW_READ and SHOW_WRITE are the host's, SHOW_FRESH is there but not the host's. */
+enum show plan_show(const struct plan *plan, const char *path);
+
+char *plan_text(const struct plan *plan); /* one line a mount, for --print-plan and golden files */

@@ -1,0 +1,45 @@
+#include <assert.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "plan.h"
+
+static const char *const words[] = {
+	[MOUNT_READ] = "read",
+	[MOUNT_WRITE] = "write",
+	[MOUNT_PIN] = "pin",
+	[MOUNT_FRESH] = "fresh",
+	[MOUNT_HIDE_FOLDER] = "hide-folder",
+	[MOUNT_HIDE_FILE] = "hide-file",
+	[MOUNT_LINK] = "link",
+	[MOUNT_PROC] = "proc",
+	[MOUNT_DEV] = "dev",
+};
+static_assert(ARRAY_LENGTH(words) == MOUNT_KIND_COUNT, "a word for every kind of mount");
+
+static void append_list(struct string *text, const char *word, const struct strings *list) {
+	for (size_t i = 0; i < list->count; i++) {
+		CLEANUP_FREE char *path = text_visible(list->items[i]);
+		string_appendf(text, "%-11s %s\n", word, path);
+	}
+}
+
+char *plan_text(const struct plan *plan) {
+	struct string text = {0};
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount *mount = &plan->mounts[i];
+		CLEANUP_FREE char *path = text_visible(mount->path);
+		CLEANUP_FREE char *source = mount->source ? text_visible(mount->source) : NULL;
+		string_appendf(&text, "%-11s %s", words[mount->kind], path);
+		if (mount->kind == MOUNT_LINK)
+			string_appendf(&text, " -> %s", source);
+		else if (source && !string_equal(mount->source, mount->path))
+			string_appendf(&text, " from %s", source);
+		if (mount->kind == MOUNT_HIDE_FOLDER) string_appendf(&text, " mode %04o", mount->mode);
+		string_append_char(&text, '\n');
+	}
+	append_list(&text, "hold-link", &plan->held);
+	append_list(&text, "watch", &plan->missing);
+	append_list(&text, "note", &plan->notes);
+	return string_steal(&text);
+}

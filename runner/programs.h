@@ -1,0 +1,16 @@
+/*
+ * programs: `proc:spawn` rules that don't allow, as rules for the files they name (attack F7).
+ *
+ * Promises: a denied program is taken away by every name it has in the folders of PATH and of the system, and so is
+ * what a link of that name leads to; nothing compares command lines. A copy that a tool carries in is not covered.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "rule.h"
+#include "schema/view.h"
+
+int programs_add(const struct view *view, const char *search, struct rules *rules, struct error *error);
+
+/* Is the program at `path` one that the view doesn't let run? */
+bool programs_deny(const struct view *view, const char *path);

@@ -1,0 +1,46 @@
+#include "rule.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+
+static const char *const show_names[] = {
+	[SHOW_NOTHING] = "nothing", [SHOW_READ] = "read", [SHOW_WRITE] = "write",
+	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",
+};
+static_assert(ARRAY_LENGTH(show_names) == SHOW_DEV + 1, "a name for each");
+
+const char *show_name(enum show show) {
+	return show_names[show];
+}
+
+static struct rule *append(struct rules *rules) {
+	rules->items = array_grow(rules->items, rules->count, sizeof *rules->items);
+	return &rules->items[rules->count++];
+}
+
+void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
+		      const char *source) {
+	*append(rules) = (struct rule){.path = string_copy(path),
+				       .show = show,
+				       .origin = origin,
+				       .source = source ? string_copy(source) : NULL};
+}
+
+void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path) {
+	rules_add_source(rules, origin, show, path, NULL);
+}
+
+void rules_add_mask(struct rules *rules, const char *path) {
+	*append(rules) = (struct rule){.path = string_copy(path), .show = SHOW_READ, .cap = true, .origin = RULE_VIEW};
+}
+
+void rules_finish(struct rules *rules) {
+	for (size_t i = 0; i < rules->count; i++) {
+		free(rules->items[i].path);
+		free(rules->items[i].source);
+	}
+	free(rules->items);
+	*rules = (struct rules){0};
+}

@@ -1,0 +1,49 @@
+/*
+ * rule: "this path is to be shown like that", from whatever source: the layout every sandbox has, where the command is
+ * installed, the view, matches of its patterns, git's own files, denied programs, sbx's own state.
+ *
+ * Promises: a rule says nothing of the host; struct fact does (facts.h), and plan.h puts both together.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum show {
+	SHOW_NOTHING,
+	SHOW_READ,
+	SHOW_WRITE,
+	SHOW_FRESH, /* an empty tmpfs, or the folder `source` when there is one */
+	SHOW_PROC,
+	SHOW_DEV,
+};
+
+enum rule_origin {
+	RULE_LAYOUT,    /* yields to what the view shows around it */
+	RULE_FIRM,      /* layout that holds inside whatever the view shows; only the very path in the view lifts it */
+	RULE_PLACE,     /* where the command is installed */
+	RULE_VIEW,      /* what policy and grants say */
+	RULE_PROTECTED, /* sbx's own state: nothing lifts it, nothing below it is shown */
+};
+
+struct rule {
+	char *path; /* normal, links as written */
+	enum show show;
+	bool cap; /* a mask: read-only at most; where nothing was shown, nothing is */
+	enum rule_origin origin;
+	char *source; /* what is mounted there instead of the path itself, or NULL */
+};
+
+struct rules {
+	struct rule *items;
+	size_t count;
+};
+
+void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);
+void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
+		      const char *source);
+void rules_add_mask(struct rules *rules, const char *path);
+void rules_finish(struct rules *rules);
+#define CLEANUP_RULES __attribute__((cleanup(rules_finish)))
+
+const char *show_name(enum show show); /* "nothing", "read", … */

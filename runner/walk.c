@@ -1,0 +1,117 @@
+#include "walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/text.h"
+
+struct walker {
+	const struct walk *walk;
+	const char **last_names; /* of each pattern, NULL when it has a wildcard */
+	struct strings *matches, *sockets;
+	struct string path;
+	size_t left;
+};
+
+/* Comparing the last name first spares nearly every full match. */
+static void match_entry(struct walker *walker, const char *name) {
+	for (size_t i = 0; i < walker->walk->pattern_count; i++) {
+		if (walker->last_names[i] && strcmp(walker->last_names[i], name) != 0) continue;
+		struct pattern_rank rank;
+		if (pattern_match(walker->walk->patterns[i], walker->path.data, &rank) &&
+		    rank.depth == path_depth(walker->path.data)) {
+			strings_add(walker->matches, walker->path.data);
+			return;
+		}
+	}
+}
+
+static bool worth_entering(const struct walker *walker) {
+	static const char *const fresh[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
+	for (size_t i = 0; i < ARRAY_LENGTH(fresh); i++)
+		if (string_equal(walker->path.data, fresh[i])) return false;
+	for (size_t i = 0; i < walker->walk->pattern_count; i++)
+		if (pattern_may_match_below(walker->walk->patterns[i], walker->path.data)) return true;
+	return false;
+}
+
+static void truncate_path(struct walker *walker, size_t size) {
+	walker->path.size = size;
+	walker->path.data[size] = '\0';
+}
+
+static bool is_folder(int parent, const struct dirent *entry) {
+	if (entry->d_type == DT_DIR) return true;
+	if (entry->d_type != DT_UNKNOWN) return false;
+	int fd = openat(parent, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd_close(fd);
+	return fd >= 0;
+}
+
+/* `fd` is taken over. A folder that can't be read can't be read inside either. */
+static int walk_folder(struct walker *walker, int fd, struct error *error) {
+	DIR *stream = fdopendir(fd);
+	if (!stream) {
+		fd_close(fd);
+		return 0;
+	}
+	int r = 0;
+	size_t size = walker->path.size;
+	for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
+		const char *name = entry->d_name;
+		if (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))) continue;
+		if (walker->left-- == 0) {
+			CLEANUP_FREE char *shown = text_visible(walker->path.data);
+			r = error_set(error, E2BIG,
+				      "more than %d files to look at for patterns such as **/.env, the last in %s: "
+				      "make a smaller project, or rules without patterns",
+				      LIMIT_WALK, shown);
+			break;
+		}
+		string_append(&walker->path, size == 1 ? "" : "/");
+		string_append(&walker->path, name);
+		if (walker->path.size < PATH_MAX) {
+			match_entry(walker, name);
+			if (entry->d_type == DT_SOCK) strings_add(walker->sockets, walker->path.data);
+			if (is_folder(dirfd(stream), entry) && worth_entering(walker)) {
+				int below =
+					openat(dirfd(stream), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+				if (below >= 0) r = walk_folder(walker, below, error);
+			}
+		}
+		truncate_path(walker, size);
+	}
+	closedir(stream);
+	return r;
+}
+
+static bool has_wildcard(const char *name) {
+	return strpbrk(name, "*?[\\") != NULL;
+}
+
+int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error) {
+	if (walk->pattern_count == 0) return 0;
+	const char **last_names = mem_array(const char *, walk->pattern_count);
+	for (size_t i = 0; i < walk->pattern_count; i++) {
+		const char *name = path_name(pattern_text(walk->patterns[i]));
+		last_names[i] = has_wildcard(name) ? NULL : name;
+	}
+	struct walker walker = {
+		.walk = walk, .last_names = last_names, .matches = matches, .sockets = sockets, .left = LIMIT_WALK};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < walk->trees->count; i++) {
+		const char *tree = walk->trees->items[i];
+		int fd = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0) continue;
+		string_append(&walker.path, tree);
+		r = walk_folder(&walker, fd, error);
+		string_finish(&walker.path);
+	}
+	free(last_names);
+	return r;
+}

@@ -1,0 +1,20 @@
+/*
+ * walk: what a view's patterns (`**` + `/.env`) name below the trees it shows, and sockets that lie there.
+ *
+ * Promises: one bounded walk (LIMIT_WALK entries), follows no link, leaves out what a sandbox gets fresh (/proc, /dev,
+ * /run, /tmp unless a shown tree begins inside).
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/pattern.h"
+
+struct walk {
+	const struct strings *trees; /* canonical */
+	struct pattern *const *patterns;
+	size_t pattern_count;
+};
+
+/* Adds to `matches` each path that a pattern ends at, to `sockets` each socket. -E2BIG past the bound, saying where. */
+int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error);
