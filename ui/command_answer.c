@@ -1,0 +1,110 @@
+/* `sbx allow` and `sbx deny`: one answer to a pending prompt, from any terminal. */
+#include <errno.h>
+
+#include "base/memory.h"
+#include "schema/grant.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/human.h"
+
+enum { ANSWER_TTL_MS = 3600 * 1000 };
+
+struct values {
+	bool once, session, always;
+	int64_t ttl_ms;
+	const char *scope;
+};
+
+#define ANSWER_OPTIONS(once_help, ttl_help)                                                                            \
+	{"once", OPTION_FLAG, NULL, once_help, offsetof(struct values, once)},                                         \
+		{"ttl", OPTION_DURATION, "D", ttl_help, offsetof(struct values, ttl_ms)},                              \
+		{"session", OPTION_FLAG, NULL, "As long as this sandbox runs.", offsetof(struct values, session)}, {   \
+		"always", OPTION_FLAG, NULL, "Always, for this profile in this project, until you revoke it.",         \
+			offsetof(struct values, always)                                                                \
+	}
+
+static const struct option_info allow_options[] = {
+	ANSWER_OPTIONS("This one call alone.", "For this long, such as 90s, 15m, 7d. Default: 1h."),
+	{"scope", OPTION_TEXT, "S",
+	 "How much of it: exact (the default), folder or a path above the target, host (any port), domain (the host's "
+	 "domain). 'sbx prompts --json' lists what fits.",
+	 offsetof(struct values, scope)},
+};
+
+static const struct option_info deny_options[] = {
+	ANSWER_OPTIONS("This once (the default).", "For this long, such as 90s, 15m, 7d."),
+};
+
+static enum lifetime chosen_lifetime(const struct values *values, enum lifetime otherwise) {
+	if (values->once) return LIFETIME_ONCE;
+	if (values->session) return LIFETIME_SESSION;
+	if (values->always) return LIFETIME_ALWAYS;
+	return values->ttl_ms != 0 ? LIFETIME_UNTIL : otherwise;
+}
+
+static int print_answered(const json_t *reply, int64_t prompt, enum effect effect, enum lifetime lifetime,
+			  struct error *error) {
+	const json_t *json = json_object_get(reply, "grant");
+	if (!json || json_is_null(json)) {
+		printf("%s prompt %lld%s.\n", effect == EFFECT_ALLOW ? "Allowed" : "Denied", (long long)prompt,
+		       lifetime == LIFETIME_ONCE ? ", this once" : "");
+		return EXIT_DONE;
+	}
+	CLEANUP_GRANT struct grant grant = {0};
+	int r = grant_from_json(json, &grant, error);
+	if (r < 0) return error_prefix(error, "the broker's reply");
+	human_print_grant(stdout, effect == EFFECT_ALLOW ? "Allowed" : "Denied", &grant);
+	return EXIT_DONE;
+}
+
+static int answer(struct command_call *call, enum effect effect, enum lifetime otherwise, struct error *error) {
+	const struct values *values = call->values;
+	int64_t prompt = 0;
+	int r = options_exclusive(&call->command->options, values, "once ttl session always", error);
+	if (r == 0) r = id_parse(call->operands->items[0], "prompt", &prompt, error);
+	if (r < 0) return r;
+	enum lifetime lifetime = chosen_lifetime(values, otherwise);
+	json_t *reply = NULL, *body = json_pack("{s:I, s:n, s:s, s:s, s:s, s:b}", "prompt", (json_int_t)prompt, "token",
+						"effect", effect_name(effect), "lifetime", lifetime_name(lifetime),
+						"scope", "exact", "terminal", 1);
+	if (values->scope) json_put_text(body, "scope", values->scope);
+	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : ANSWER_TTL_MS);
+	r = broker_call("answer", body, &reply, error);
+	if (r == 0) r = print_answered(reply, prompt, effect, lifetime, error);
+	json_decref(reply);
+	return r;
+}
+
+static int run_allow(struct command_call *call, struct error *error) {
+	return answer(call, EFFECT_ALLOW, LIFETIME_UNTIL, error);
+}
+
+static int run_deny(struct command_call *call, struct error *error) {
+	return answer(call, EFFECT_DENY, LIFETIME_ONCE, error);
+}
+
+const struct command command_allow = {
+	.name = "allow",
+	.operands = "PROMPT",
+	.summary = "Answer a pending prompt with yes.",
+	.details = "The call that waits goes on at once. The answer is for the prompt's profile and project.",
+	.options = OPTION_TABLE(allow_options),
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = 1,
+	.refuses_root = true,
+	.run = run_allow,
+};
+
+const struct command command_deny = {
+	.name = "deny",
+	.operands = "PROMPT",
+	.summary = "Answer a pending prompt with no.",
+	.details = "The call that waits fails with 'permission denied'. Without an option it is not remembered.",
+	.options = OPTION_TABLE(deny_options),
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = 1,
+	.refuses_root = true,
+	.run = run_deny,
+};

@@ -1,0 +1,65 @@
+#include <errno.h>
+
+#include "base/memory.h"
+#include "schema/message.h"
+#include "schema/verdict.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/output.h"
+#include "ui/words.h"
+
+struct values {
+	const char *profile, *project, *reason;
+	bool ask;
+};
+
+static const struct option_info options[] = {
+	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
+	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
+	 offsetof(struct values, project)},
+	{"ask", OPTION_FLAG, NULL, "Where a rule asks, ask the user and wait. Default: that counts as a no.",
+	 offsetof(struct values, ask)},
+	{"reason", OPTION_TEXT, "TEXT", "Why it is wanted; shown when the user is asked. Default: none.",
+	 offsetof(struct values, reason)},
+};
+
+static int run(struct command_call *call, struct error *error) {
+	const struct values *values = call->values;
+	struct permission permission;
+	const char *text;
+	CLEANUP_FREE char *target = NULL;
+	CLEANUP_FREE char *project = NULL;
+	int r = operands_permission(call->operands, &permission, &text, error);
+	if (r == 0) r = words_target(&permission, text, &target, error);
+	if (r == 0) r = words_project(values->project, &project, error);
+	if (r < 0) return r;
+	json_t *reply = NULL, *body = json_pack("{s:s, s:o, s:o, s:o, s:b}", "permission", permission.name, "target",
+						message_bytes(target), "profile",
+						message_bytes(values->profile ? values->profile : "default"), "project",
+						message_bytes(project), "ask", values->ask);
+	json_put_text(body, "reason", values->reason);
+	r = broker_call("check", body, &reply, error);
+	if (r < 0) return r;
+	const json_t *verdict = json_object_get(reply, "verdict");
+	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
+	CLEANUP_FREE char *why = json_visible(verdict, "why");
+	bool allowed = string_equal(effect, effect_name(EFFECT_ALLOW));
+	printf("%s: %s\n", effect, why);
+	json_decref(reply);
+	return allowed ? EXIT_DONE : EXIT_NO;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.operands = "PERM TARGET",
+	.summary = "Is it allowed? Exit status 0 for yes, 1 for no.",
+	.details =
+		"For scripts, also with permissions of your own such as db:access. The decision is recorded like every "
+		"other; 'sbx why' explains without recording.",
+	.options = OPTION_TABLE(options),
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = 2,
+	.refuses_root = true,
+	.run = run,
+};

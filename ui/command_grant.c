@@ -1,0 +1,139 @@
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "schema/grant.h"
+#include "schema/message.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/human.h"
+#include "ui/words.h"
+
+enum { GRANT_TTL_MS = 3600 * 1000 };
+
+struct values {
+	const char *profile, *project, *reason;
+	bool any_profile, anywhere, once, always, deny;
+	int64_t session, ttl_ms;
+};
+
+static const struct option_info options[] = {
+	{"profile", OPTION_TEXT, "P", "The profile it is for. Default: default, or any with --session.",
+	 offsetof(struct values, profile)},
+	{"any-profile", OPTION_FLAG, NULL, "For every profile.", offsetof(struct values, any_profile)},
+	{"project", OPTION_TEXT, "DIR",
+	 "The project it is for. Default: the git top level of the working directory, else the working directory; "
+	 "anywhere with --session.",
+	 offsetof(struct values, project)},
+	{"anywhere", OPTION_FLAG, NULL, "For every project.", offsetof(struct values, anywhere)},
+	{"session", OPTION_NUMBER, "ID", "Only for this running sandbox; it ends with it at the latest.",
+	 offsetof(struct values, session)},
+	{"ttl", OPTION_DURATION, "D", "How long, such as 90s, 15m, 7d. Default: 1h, or to the end of --session.",
+	 offsetof(struct values, ttl_ms)},
+	{"once", OPTION_FLAG, NULL, "For one use.", offsetof(struct values, once)},
+	{"always", OPTION_FLAG, NULL, "Until it is revoked.", offsetof(struct values, always)},
+	{"deny", OPTION_FLAG, NULL, "Deny instead of allow.", offsetof(struct values, deny)},
+	{"reason", OPTION_TEXT, "TEXT", "A note for the listings and the history. Default: none.",
+	 offsetof(struct values, reason)},
+};
+
+static int check_values(const struct command_call *call, struct error *error) {
+	static const char *const groups[] = {"profile any-profile", "project anywhere", "ttl once always",
+					     "session always"};
+	for (size_t i = 0; i < ARRAY_LENGTH(groups); i++) {
+		int r = options_exclusive(&call->command->options, call->values, groups[i], error);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
+static enum lifetime chosen_lifetime(const struct values *values) {
+	if (values->once) return LIFETIME_ONCE;
+	if (values->always) return LIFETIME_ALWAYS;
+	return values->session != 0 && values->ttl_ms == 0 ? LIFETIME_SESSION : LIFETIME_UNTIL;
+}
+
+/* A grant for one session needs no second scope: what isn't said is any. */
+static int put_subject(json_t *body, const struct values *values, struct error *error) {
+	CLEANUP_FREE char *project = NULL;
+	bool narrow = values->session == 0;
+	if (values->project || (narrow && !values->anywhere)) {
+		int r = words_project(values->project, &project, error);
+		if (r < 0) return r;
+	}
+	const char *profile = values->profile ? values->profile : narrow && !values->any_profile ? "default" : NULL;
+	json_object_set_new(body, "profile", message_bytes(profile));
+	json_object_set_new(body, "project", message_bytes(project));
+	json_put_id(body, "session", values->session);
+	return 0;
+}
+
+static int build_request(const struct command_call *call, json_t *body, struct error *error) {
+	const struct values *values = call->values;
+	struct permission permission;
+	const char *text;
+	CLEANUP_FREE char *pattern = NULL;
+	int r = operands_permission(call->operands, &permission, &text, error);
+	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
+	if (r == 0) r = put_subject(body, values, error);
+	if (r < 0) return r;
+	enum lifetime lifetime = chosen_lifetime(values);
+	json_put_text(body, "permission", permission.name);
+	json_put_text(body, "target", pattern);
+	json_put_text(body, "effect", effect_name(values->deny ? EFFECT_DENY : EFFECT_ALLOW));
+	json_put_text(body, "lifetime", lifetime_name(lifetime));
+	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : GRANT_TTL_MS);
+	json_put_text(body, "reason", values->reason);
+	return 0;
+}
+
+/* Grants that say the opposite: the broker names them so that nobody wonders. */
+static void print_contradicted(const json_t *also) {
+	size_t index;
+	json_t *item;
+	json_array_foreach ((json_t *)also, index, item) {
+		json_int_t id = json_integer_value(json_is_object(item) ? json_object_get(item, "id") : item);
+		printf("Note: grant %lld says the opposite about a part of it; the closer one wins, and deny where "
+		       "they are "
+		       "equal. To end it: sbx revoke %lld\n",
+		       (long long)id, (long long)id);
+	}
+}
+
+static int print_granted(const json_t *reply, struct error *error) {
+	CLEANUP_GRANT struct grant grant = {0};
+	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
+	if (r < 0) return error_prefix(error, "the broker's reply");
+	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
+	print_contradicted(json_object_get(reply, "also"));
+	return EXIT_DONE;
+}
+
+static int run(struct command_call *call, struct error *error) {
+	json_t *body = json_object(), *reply = NULL;
+	int r = check_values(call, error);
+	if (r == 0) r = build_request(call, body, error);
+	if (r == 0) r = broker_call("grant", json_incref(body), &reply, error);
+	json_decref(body);
+	if (r == 0) r = print_granted(reply, error);
+	json_decref(reply);
+	return r;
+}
+
+const struct command command_grant = {
+	.name = "grant",
+	.operands = "PERM TARGET",
+	.summary = "Allow (or deny) something, for a profile in a project, for a time.",
+	.details =
+		"PERM TARGET may be one word, PERM=TARGET. PERM is fs:read, fs:write, net:access, net:listen, "
+		"proc:spawn, ipc:connect, env:read or a word:word of your own. A relative path is seen from the "
+		"working "
+		"directory. What a deny rule of the policy forbids is refused, and the rule named. Running sandboxes "
+		"get it at once.",
+	.options = OPTION_TABLE(options),
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = 2,
+	.refuses_root = true,
+	.run = run,
+};

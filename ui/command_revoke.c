@@ -1,0 +1,170 @@
+#include <errno.h>
+
+#include "base/memory.h"
+#include "schema/message.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/words.h"
+
+struct values {
+	bool all, kill;
+	int64_t session;
+	const char *profile;
+	struct strings match;
+};
+
+static const struct option_info options[] = {
+	{"all", OPTION_FLAG, NULL, "Every allow in force; denials stay.", offsetof(struct values, all)},
+	{"session", OPTION_NUMBER, "ID", "Those of one session.", offsetof(struct values, session)},
+	{"profile", OPTION_TEXT, "P", "Those of one profile.", offsetof(struct values, profile)},
+	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target.", offsetof(struct values, match)},
+	{"kill", OPTION_FLAG, NULL,
+	 "Also end the running sandboxes that the revoked grants held for: files that are open stay open until their "
+	 "process ends. Default: they go on without the grant.",
+	 offsetof(struct values, kill)},
+};
+
+static int put_ids(json_t *body, const struct strings *operands, struct error *error) {
+	json_t *ids = json_array();
+	json_object_set_new(body, "ids", ids);
+	for (size_t i = 0; i < operands->count; i++) {
+		int64_t id = 0;
+		int r = id_parse(operands->items[i], "grant", &id, error);
+		if (r < 0) return r;
+		json_array_append_new(ids, json_integer(id));
+	}
+	return 0;
+}
+
+static int put_match(json_t *body, const char *text, struct error *error) {
+	struct permission permission;
+	const char *target;
+	CLEANUP_FREE char *pattern = NULL;
+	int r = permission_split(text, &permission, &target, error);
+	if (r == 0) r = words_pattern(&permission, target, &pattern, error);
+	if (r < 0) return r;
+	json_object_set_new(body, "match",
+			    json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(pattern)));
+	return 0;
+}
+
+static int build_request(const struct command_call *call, json_t *body, struct error *error) {
+	const struct values *values = call->values;
+	int r = options_exclusive(&call->command->options, values, "all session profile match", error);
+	if (r < 0) return r;
+	bool chosen = values->all || values->session || values->profile || values->match.count > 0;
+	if (chosen == (call->operands->count > 0))
+		return error_set(error, EINVAL,
+				 "expected ids (see 'sbx grants') or one of --all, --session, --profile, --match");
+	if (values->match.count > 1) return error_set(error, EINVAL, "--match was given twice");
+	if (!chosen) return put_ids(body, call->operands, error);
+	if (values->all) json_object_set_new(body, "all", json_true());
+	json_put_id(body, "session", values->session);
+	json_put_text(body, "profile", values->profile);
+	return values->match.count > 0 ? put_match(body, values->match.items[0], error) : 0;
+}
+
+/* Which running sessions each revoked grant held for. */
+struct held {
+	const json_t *revoked;
+	json_t *grants; /* array of grants that were revoked */
+	json_t *sessions;
+};
+
+static bool array_has(const json_t *array, json_int_t id) {
+	size_t index;
+	json_t *item;
+	json_array_foreach ((json_t *)array, index, item) {
+		if (json_integer_value(item) == id) return true;
+	}
+	return false;
+}
+
+static int keep_grant(void *context, const json_t *item, struct error *error) {
+	(void)error;
+	struct held *held = context;
+	if (array_has(held->revoked, json_integer_value(json_object_get(item, "id"))))
+		json_array_append(held->grants, (json_t *)item);
+	return 0;
+}
+
+static bool scope_covers(const json_t *scope, const json_t *value) {
+	return !scope || json_is_null(scope) || json_equal((json_t *)scope, (json_t *)value);
+}
+
+static int keep_session(void *context, const json_t *item, struct error *error) {
+	(void)error;
+	struct held *held = context;
+	size_t index;
+	json_t *grant;
+	json_array_foreach (held->grants, index, grant) {
+		if (!scope_covers(json_object_get(grant, "session"), json_object_get(item, "id")) ||
+		    !scope_covers(json_object_get(grant, "profile"), json_object_get(item, "profile")) ||
+		    !scope_covers(json_object_get(grant, "project"), json_object_get(item, "project")))
+			continue;
+		json_array_append(held->sessions, json_object_get(item, "id"));
+		return 0;
+	}
+	return 0;
+}
+
+static int kill_holders(struct channel *channel, const json_t *revoked, struct error *error) {
+	struct held held = {.revoked = revoked, .grants = json_array(), .sessions = json_array()};
+	struct listing grants = {.what = "grants", .ended_too = true, .each = keep_grant, .context = &held};
+	struct listing sessions = {.what = "sessions", .each = keep_session, .context = &held};
+	json_t *reply = NULL;
+	int r = broker_list(channel, &grants, error);
+	if (r == 0) r = broker_list(channel, &sessions, error);
+	if (r == 0 && json_array_size(held.sessions) > 0)
+		r = channel_call(channel, "kill", json_pack("{s:O}", "sessions", held.sessions), &reply, error);
+	if (r == 0) printf("Ended %zu running sandbox(es).\n", json_array_size(json_object_get(reply, "killed")));
+	json_decref(reply);
+	json_decref(held.grants);
+	json_decref(held.sessions);
+	return r < 0 ? error_prefix(error, "the grants are revoked, but ending the sandboxes failed") : 0;
+}
+
+static int print_revoked(const json_t *reply, size_t asked) {
+	const json_t *ids = json_object_get(reply, "revoked");
+	size_t index;
+	json_t *id;
+	if (json_array_size(ids) == 0) {
+		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
+		return asked == 0 ? EXIT_DONE : EXIT_NO;
+	}
+	printf("Revoked grant%s", json_array_size(ids) == 1 ? "" : "s");
+	json_array_foreach ((json_t *)ids, index, id) {
+		printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
+	}
+	puts(". Sandboxes that run have lost it already; what they have open stays open until it is closed.");
+	return json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
+}
+
+static int run(struct command_call *call, struct error *error) {
+	const struct values *values = call->values;
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	json_t *body = json_object(), *reply = NULL;
+	int status = EXIT_DONE, r = build_request(call, body, error);
+	if (r == 0) r = broker_connect(NULL, &channel, error);
+	if (r == 0) r = channel_call(channel, "revoke", json_incref(body), &reply, error);
+	if (r == 0) status = print_revoked(reply, call->operands->count);
+	if (r == 0 && values->kill && json_array_size(json_object_get(reply, "revoked")) > 0)
+		r = kill_holders(channel, json_object_get(reply, "revoked"), error);
+	json_decref(body);
+	json_decref(reply);
+	return r < 0 ? r : status;
+}
+
+const struct command command_revoke = {
+	.name = "revoke",
+	.operands = "ID... | --all | --session ID | --profile P | --match PERM TARGET",
+	.summary = "End grants before their time.",
+	.details = "What a revoked grant allowed ends in running sandboxes at once: new accesses fail, connections are "
+		   "cut. "
+		   "The history keeps the grant.",
+	.options = OPTION_TABLE(options),
+	.values_size = sizeof(struct values),
+	.operands_most = SIZE_MAX,
+	.refuses_root = true,
+	.run = run,
+};

@@ -1,0 +1,172 @@
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "as_user.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "policy_files.h"
+#include "runner/run.h"
+#include "schema/limits.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/prompt_terminal.h"
+#include "ui/words.h"
+
+struct values {
+	const char *profile, *project, *policy, *cwd, *as_user;
+	struct strings allow, deny, environment;
+	int64_t timeout_ms;
+	bool offline, fail_on_deny, record, print_plan;
+};
+
+static const struct option_info options[] = {
+	{"profile", OPTION_TEXT, "P", "Which profile. Default: the one that lists the command, else default.",
+	 offsetof(struct values, profile)},
+	{"project", OPTION_TEXT, "DIR",
+	 "The project directory. Default: the git top level of the working directory, else the working directory; your "
+	 "home directory and / only when named here.",
+	 offsetof(struct values, project)},
+	{"allow", OPTION_PERMISSION, "PERM=TARGET", "Allow this for this run. May be repeated.",
+	 offsetof(struct values, allow)},
+	{"deny", OPTION_PERMISSION, "PERM=TARGET", "Deny this for this run. May be repeated.",
+	 offsetof(struct values, deny)},
+	{"env", OPTION_LIST, "K[=V]",
+	 "Pass your variable K, or set K to V. May be repeated. Default: what the profile passes.",
+	 offsetof(struct values, environment)},
+	{"policy", OPTION_TEXT, "FILE",
+	 "Use this policy file in place of yours for this run. Default: "
+	 "~/.config/sbx/policy.yaml.",
+	 offsetof(struct values, policy)},
+	{"cwd", OPTION_TEXT, "DIR", "Start the command there. Default: the working directory.",
+	 offsetof(struct values, cwd)},
+	{"timeout", OPTION_DURATION, "D", "End everything after that time, exit status 124. Default: none.",
+	 offsetof(struct values, timeout_ms)},
+	{"offline", OPTION_FLAG, NULL, "No network at all.", offsetof(struct values, offline)},
+	{"fail-on-deny", OPTION_FLAG, NULL, "Exit with 125 if anything was denied.",
+	 offsetof(struct values, fail_on_deny)},
+	{"record", OPTION_FLAG, NULL,
+	 "Ask nothing: deny what is undecided, and list at the end the 'sbx grant' lines that would allow it.",
+	 offsetof(struct values, record)},
+	{"as-user", OPTION_TEXT, "NAME", "As root: become this ordinary user first. Default: root is refused.",
+	 offsetof(struct values, as_user)},
+	{"print-plan", OPTION_FLAG, NULL, "Show what the sandbox would be made of, and run nothing.",
+	 offsetof(struct values, print_plan)},
+};
+
+/* The policy file is checked here, where its errors can all be shown; the broker checks it again. */
+static int read_policy(const char *path, char **ret_text, struct error *error) {
+	size_t size;
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_STRINGS struct strings errors = {0};
+	int r = file_read(path, LIMIT_POLICY, &text, &size, error);
+	if (r == 0 && strlen(text) != size) r = error_set(error, EILSEQ, "%s has a NUL byte: it is no text file", path);
+	if (r < 0) return error_prefix(error, "--policy");
+	if (policy_text_check(path, text, size, &errors) < 0) {
+		for (size_t i = 0; i < errors.count; i++) log_error("%s", errors.items[i]);
+		return error_set(error, EBADMSG, "--policy: the file has errors (%zu shown); nothing was run",
+				 errors.count);
+	}
+	*ret_text = STEAL(text);
+	return 0;
+}
+
+static int check_variables(const struct strings *variables, struct error *error) {
+	for (size_t i = 0; i < variables->count; i++) {
+		const char *item = variables->items[i];
+		if (*item != '=' && *item != '-') continue;
+		CLEANUP_FREE char *shown = text_visible_cut(item, 40);
+		return error_set(error, EINVAL, "--env: '%s' has no variable's name; expected K or K=V", shown);
+	}
+	return 0;
+}
+
+static int refuse_root(struct error *error) {
+	if (geteuid() != 0 && getuid() != 0) return 0;
+	return error_set(
+		error, EPERM,
+		"sbx does not run anything as root (user 0), since the kernel's own files stay writable for it "
+		"whatever a sandbox does: run it as an ordinary user, or add --as-user NAME");
+}
+
+static int prepare(const struct command_call *call, struct values *values, struct run_options *run, char **policy,
+		   char **init, struct error *error) {
+	int r = check_variables(&values->environment, error);
+	if (r < 0) return r;
+	if (values->as_user)
+		return as_user_start_over(values->as_user, &values->environment, values->cwd || values->project,
+					  call->argv, error);
+	if ((r = refuse_root(error)) < 0) return r;
+	if ((r = words_patterns(&values->allow, error)) < 0) return error_prefix(error, "--allow");
+	if ((r = words_patterns(&values->deny, error)) < 0) return error_prefix(error, "--deny");
+	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
+	if ((r = program_find("sbx-init", init, error)) < 0) return r;
+	*run = (struct run_options){
+		.profile = values->profile,
+		.project = values->project,
+		.cwd = values->cwd,
+		.allow = values->allow,
+		.deny = values->deny,
+		.environment = values->environment,
+		.policy_name = values->policy,
+		.policy_text = *policy,
+		.timeout_ms = values->timeout_ms,
+		.offline = values->offline,
+		.fail_on_deny = values->fail_on_deny,
+		.record = values->record,
+		.print_plan = values->print_plan,
+		.command = call->operands->items,
+		.connect = broker_connect,
+		.init_path = *init,
+	};
+	return 0;
+}
+
+/* What the shell says for a command that isn't there or can't be run, else 125 (design section 7, Terminal). */
+static int exit_of_failure(int code) {
+	switch (code) {
+	case ENOENT:
+		return RUN_EXIT_NOT_FOUND;
+	case ENOEXEC:
+	case EACCES:
+		return RUN_EXIT_NOT_EXECUTABLE;
+	default:
+		return RUN_EXIT_FAILED;
+	}
+}
+
+static int run(struct command_call *call, struct error *error) {
+	CLEANUP_FREE char *policy = NULL;
+	CLEANUP_FREE char *init = NULL;
+	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
+	struct run_options run_options;
+	int r = prepare(call, call->values, &run_options, &policy, &init, error);
+	if (r == -EINVAL) return r;
+	if (r < 0) {
+		log_error("run: %s", error->message);
+		return RUN_EXIT_FAILED;
+	}
+	run_options.terminal = &terminal;
+	fflush(stdout);
+	r = run_sandbox(&run_options, error);
+	if (r >= 0) return r;
+	log_error("run: %s", error->message);
+	return exit_of_failure(-r);
+}
+
+const struct command command_run = {
+	.name = "run",
+	.operands = "[--] COMMAND [ARG]...",
+	.summary = "Run a command with only what policy and your grants allow.",
+	.details = "When the command reaches for more, the call is held and you are asked; on yes it goes on. Exit "
+		   "status: the "
+		   "command's; 128+n when signal n ended it; 124 time-out; 125 sbx failed; 126 not executable; 127 not "
+		   "found; 2 wrong usage. --allow and --deny also take PERM and TARGET as two words.",
+	.options = {.options = options, .count = ARRAY_LENGTH(options), .stop_at_operand = true},
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = SIZE_MAX,
+	.run = run,
+};

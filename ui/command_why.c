@@ -1,0 +1,113 @@
+#include "base/memory.h"
+#include "base/text.h"
+#include "schema/message.h"
+#include "ui/broker.h"
+#include "ui/command.h"
+#include "ui/human.h"
+#include "ui/output.h"
+#include "ui/words.h"
+
+struct values {
+	const char *profile, *project;
+};
+
+static const struct option_info options[] = {
+	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
+	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
+	 offsetof(struct values, project)},
+};
+
+static const char *answer_phrase(const char *answer) {
+	static const struct {
+		const char *answer, *phrase;
+	} phrases[] = {{"allow", "allows"}, {"deny", "denies"}, {"ask", "asks you"}, {"pass", "has no say"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(phrases); i++)
+		if (string_equal(phrases[i].answer, answer)) return phrases[i].phrase;
+	return "says";
+}
+
+/* ": why [rule at file:line] [grant 7]", what of it there is. */
+static void print_why(const json_t *answer) {
+	CLEANUP_FREE char *why = json_visible(answer, "why");
+	CLEANUP_FREE char *rule = json_visible(answer, "rule");
+	json_int_t grant = json_integer_value(json_object_get(answer, "grant"));
+	if (!string_equal(why, "-")) printf(": %s", why);
+	if (!string_equal(rule, "-")) printf(" [rule at %s]", rule);
+	if (grant > 0) printf(" [grant %lld]", (long long)grant);
+	putchar('\n');
+}
+
+static void print_steps(const json_t *steps) {
+	size_t index;
+	json_t *step;
+	json_array_foreach ((json_t *)steps, index, step) {
+		CLEANUP_FREE char *module = json_visible(step, "module");
+		CLEANUP_FREE char *control = json_visible(step, "control");
+		CLEANUP_FREE char *answer = json_visible(step, "answer");
+		bool limited = *control && !string_equal(control, "-");
+		CLEANUP_FREE char *name = limited ? string_format("%s (%s)", module, control) : string_copy(module);
+		printf("  %zu. %-20s %s", index + 1, name, answer_phrase(answer));
+		print_why(step);
+	}
+}
+
+/* Not what a rule forbids: the broker refuses such a grant. */
+static bool grant_would_help(const json_t *verdict) {
+	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
+	CLEANUP_FREE char *module = json_visible(verdict, "module");
+	if (string_equal(effect, "allow")) return false;
+	return string_equal(effect, "ask") || string_equal(module, "none") || string_equal(module, "ask");
+}
+
+static void print_walk(const struct permission *permission, const char *target, const char *profile,
+		       const char *project, const json_t *reply) {
+	const json_t *verdict = json_object_get(reply, "verdict");
+	CLEANUP_FREE char *visible = text_visible(target);
+	CLEANUP_FREE char *who = text_visible(profile);
+	CLEANUP_FREE char *shortened = human_path(project);
+	CLEANUP_FREE char *place = text_visible(shortened);
+	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
+	printf("May profile %s in %s use %s on %s?\n", who, place, permission->name, visible);
+	print_steps(json_object_get(reply, "steps"));
+	printf("So: %s", effect);
+	print_why(verdict);
+	if (!grant_would_help(verdict)) return;
+	CLEANUP_FREE char *target_word = shell_word(target);
+	CLEANUP_FREE char *profile_word = shell_word(profile);
+	printf("To allow it for an hour: sbx grant %s %s --profile %s\n", permission->name, target_word, profile_word);
+}
+
+static int run(struct command_call *call, struct error *error) {
+	const struct values *values = call->values;
+	const char *profile = values->profile ? values->profile : "default", *text;
+	struct permission permission;
+	CLEANUP_FREE char *target = NULL;
+	CLEANUP_FREE char *project = NULL;
+	int r = operands_permission(call->operands, &permission, &text, error);
+	if (r == 0) r = words_target(&permission, text, &target, error);
+	if (r == 0) r = words_project(values->project, &project, error);
+	if (r < 0) return r;
+	json_t *reply = NULL;
+	r = broker_call("why",
+			json_pack("{s:s, s:o, s:o, s:o}", "permission", permission.name, "target",
+				  message_bytes(target), "profile", message_bytes(profile), "project",
+				  message_bytes(project)),
+			&reply, error);
+	if (r < 0) return r;
+	print_walk(&permission, target, profile, project, reply);
+	json_decref(reply);
+	return EXIT_DONE;
+}
+
+const struct command command_why = {
+	.name = "why",
+	.operands = "PERM TARGET",
+	.summary = "Show how a request would be decided, step by step.",
+	.details = "Asks nobody and records nothing.",
+	.options = OPTION_TABLE(options),
+	.values_size = sizeof(struct values),
+	.operands_least = 1,
+	.operands_most = 2,
+	.refuses_root = true,
+	.run = run,
+};

@@ -1,0 +1,134 @@
+/* What sbx's own parts are like; the table of all checks. */
+#include "doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "policy_files.h"
+#include "ui/broker.h"
+#include "ui/output.h"
+
+void doctor_find(struct doctor_finding *finding, enum doctor_status status, char *detail, const char *advice) {
+	finding->status = status;
+	finding->detail = detail;
+	finding->advice = advice ? string_copy(advice) : NULL;
+}
+
+static void look_user(struct doctor_finding *finding) {
+	if (geteuid() != 0)
+		return doctor_find(finding, DOCTOR_OK, string_format("an ordinary user (%u)", geteuid()), NULL);
+	doctor_find(finding, DOCTOR_WARN, string_copy("root (user 0), for whom sbx runs nothing"),
+		    "Run sbx as an ordinary user, or use 'sbx run --as-user NAME'.");
+}
+
+static void look_programs(struct doctor_finding *finding) {
+	static const char *const names[] = {"sbxd", "sbx-init"};
+	CLEANUP_STRING struct string found = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		struct error error = ERROR_NONE;
+		CLEANUP_FREE char *path = NULL;
+		if (program_find(names[i], &path, &error) < 0)
+			return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), "Install sbx again.");
+		CLEANUP_FREE char *shown = text_visible(path);
+		string_appendf(&found, "%s%s", i > 0 ? ", " : "", shown);
+	}
+	doctor_find(finding, DOCTOR_OK, string_steal(&found), NULL);
+}
+
+static void look_runtime(struct doctor_finding *finding) {
+	struct error error = ERROR_NONE;
+	CLEANUP_FREE char *path = NULL;
+	if (channel_socket_path(&path, &error) < 0)
+		return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), "Set HOME.");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	CLEANUP_FREE char *shown = text_visible(path);
+	if (runtime && *runtime == '/' && path_is_below(path, runtime))
+		return doctor_find(finding, DOCTOR_OK, STEAL(shown), NULL);
+	doctor_find(finding, DOCTOR_OK, string_format("%s (there is no usable XDG_RUNTIME_DIR; that is fine)", shown),
+		    NULL);
+}
+
+/* One question to the broker, or why there is no answer. */
+static json_t *broker_status(struct doctor_finding *finding) {
+	struct error error = ERROR_NONE;
+	json_t *reply = NULL;
+	if (geteuid() == 0) {
+		doctor_find(finding, DOCTOR_WARN, string_copy("not tried: there is no broker for root"),
+			    "Run 'sbx doctor' as the user that sbx is for.");
+		return NULL;
+	}
+	if (broker_call("status", NULL, &reply, &error) == 0) return reply;
+	doctor_find(finding, DOCTOR_FAIL, text_visible(error.message),
+		    "Run sbxd in a terminal (sbxd --help) to see what it says.");
+	return NULL;
+}
+
+static void look_broker(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	CLEANUP_FREE char *version = json_visible(status, "version");
+	doctor_find(finding, string_equal(version, SBX_VERSION) ? DOCTOR_OK : DOCTOR_WARN,
+		    string_format("answers: version %s, process %lld", version,
+				  (long long)json_integer_value(json_object_get(status, "pid"))),
+		    string_equal(version, SBX_VERSION) ? NULL
+						       : "It is of another version than sbx: end it (kill its "
+							 "process), the next command starts the new one.");
+	json_decref(status);
+}
+
+static void look_database(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	CLEANUP_FREE char *path = json_visible(status, "database");
+	struct stat file;
+	json_decref(status);
+	if (stat(path, &file) < 0)
+		return doctor_find(
+			finding, DOCTOR_FAIL, string_format("%s is not there", path),
+			"Look at the permissions of its folder, then end sbxd; the next command starts it anew.");
+	if (file.st_mode & 0077)
+		return doctor_find(finding, DOCTOR_WARN, string_format("%s can be read by others", path),
+				   "chmod 0600 it, and look at who may have read it.");
+	doctor_find(
+		finding, DOCTOR_OK,
+		string_format("%s, %lld KiB; 'sbx history --verify' checks it", path, (long long)file.st_size / 1024),
+		NULL);
+}
+
+static void look_policy(struct doctor_finding *finding) {
+	CLEANUP_STRINGS struct strings files = {0};
+	CLEANUP_STRINGS struct strings errors = {0};
+	policy_files_default(&files);
+	for (size_t i = 0; i < files.count; i++) {
+		struct error error = ERROR_NONE;
+		if (policy_file_check(files.items[i], &errors, &error) < 0)
+			strings_take(&errors, text_visible(error.message));
+	}
+	if (errors.count > 0)
+		return doctor_find(finding, DOCTOR_FAIL,
+				   string_format("%zu error(s); the first: %s", errors.count, errors.items[0]),
+				   "'sbx policy check' lists them all; until then the last good version holds.");
+	doctor_find(finding, DOCTOR_OK,
+		    files.count == 0 ? string_copy("no file of yours: the built-in profiles hold")
+				     : string_format("%zu file(s) without errors", files.count),
+		    NULL);
+}
+
+static const struct doctor_check checks[] = {
+	{"user", look_user},         {"kernel", doctor_kernel},
+	{"bwrap", doctor_bwrap},     {"sandbox", doctor_namespaces},
+	{"seccomp", doctor_seccomp}, {"fuse", doctor_fuse},
+	{"cgroup", doctor_cgroup},   {"programs", look_programs},
+	{"runtime", look_runtime},   {"broker", look_broker},
+	{"database", look_database}, {"policy", look_policy},
+};
+
+const struct doctor_check *doctor_checks(size_t *ret_count) {
+	*ret_count = ARRAY_LENGTH(checks);
+	return checks;
+}

@@ -1,0 +1,158 @@
+/* What the kernel and the installed programs give. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "doctor.h"
+
+enum { SETTING_MAX = 4096 };
+
+/* From which kernel on something is there, and what is lost before (design section 7). */
+static const struct {
+	unsigned major, minor;
+	enum doctor_status status;
+	const char *lost;
+} features[] = {
+	{5, 9, DOCTOR_FAIL, "descriptors can't be taken from or given to a sandbox"},
+	{5, 12, DOCTOR_FAIL, "mounts can't be made read-only as a whole (mount_setattr)"},
+	{5, 19, DOCTOR_WARN, "a held call may be broken off by any signal (WAIT_KILLABLE_RECV)"},
+	{6, 5, DOCTOR_WARN, "the broker looks twice to know who talks to it (SO_PEERPIDFD)"},
+	{6, 6, DOCTOR_WARN, "a held call costs some 30 microseconds more (SYNC_WAKE_UP)"},
+	{6, 9, DOCTOR_WARN, "threads are watched through their process (PIDFD_THREAD)"},
+};
+
+void doctor_kernel(struct doctor_finding *finding) {
+	struct utsname name;
+	unsigned major = 0, minor = 0;
+	if (uname(&name) < 0) return doctor_find(finding, DOCTOR_FAIL, string_copy("no answer from uname"), NULL);
+	sscanf(name.release, "%u.%u", &major, &minor); /* NOLINT(cert-err34-c): no match leaves 0.0 */
+	CLEANUP_STRING struct string lost = {0};
+	enum doctor_status worst = DOCTOR_OK;
+	for (size_t i = 0; i < ARRAY_LENGTH(features); i++) {
+		if (major > features[i].major || (major == features[i].major && minor >= features[i].minor)) continue;
+		string_appendf(&lost, "; before %u.%u: %s", features[i].major, features[i].minor, features[i].lost);
+		if (features[i].status > worst) worst = features[i].status;
+	}
+	CLEANUP_FREE char *release = text_visible_cut(name.release, 60);
+	doctor_find(finding, worst, string_format("Linux %s%s", release, lost.data ? lost.data : ""),
+		    worst == DOCTOR_FAIL ? "Start a newer kernel (5.12 at least)." : NULL);
+}
+
+void doctor_bwrap(struct doctor_finding *finding) {
+	static char *const argv[] = {(char *)"bwrap", (char *)"--version", NULL};
+	CLEANUP_FREE char *output = NULL;
+	int status = doctor_run(argv, &output);
+	unsigned major = 0, minor = 0;
+	if (status != 0 || sscanf(output, "bubblewrap %u.%u", &major, &minor) != 2) /* NOLINT(cert-err34-c) */
+		return doctor_find(finding, DOCTOR_FAIL, string_copy("bwrap is not on PATH, or does not answer"),
+				   "Install the package bubblewrap.");
+	bool old = major == 0 && minor < 8;
+	CLEANUP_FREE char *shown = text_visible_cut(output, 60);
+	doctor_find(finding, old ? DOCTOR_WARN : DOCTOR_OK, string_copy(shown),
+		    old ? "Install bubblewrap 0.8 or newer, which can also refuse further namespaces inside." : NULL);
+}
+
+/* The first line of a setting below /proc/sys; NULL when there is no such setting. */
+static char *read_setting(const char *path) {
+	char *text = NULL;
+	if (file_read(path, SETTING_MAX, &text, NULL, NULL) < 0) return NULL;
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* Settings that are known to keep ordinary users from namespaces, and the way out. */
+static const struct {
+	const char *path, *value, *what, *advice;
+} obstacles[] = {
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "the kernel setting kernel.unprivileged_userns_clone is 0",
+	 "As root: sysctl -w kernel.unprivileged_userns_clone=1, and the same in a file of /etc/sysctl.d."},
+	{"/proc/sys/user/max_user_namespaces", "0", "the kernel setting user.max_user_namespaces is 0",
+	 "As root: sysctl -w user.max_user_namespaces=15000, and the same in a file of /etc/sysctl.d."},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+	 "AppArmor keeps bwrap from user namespaces (as Ubuntu 23.10 and later ship)",
+	 "Load an AppArmor profile that lets /usr/bin/bwrap have them: packaging/apparmor/sbx-bwrap, which scripts/try "
+	 "offers to load."},
+};
+
+void doctor_namespaces(struct doctor_finding *finding) {
+	static char *const argv[] = {(char *)"bwrap",     (char *)"--unshare-all",
+				     (char *)"--ro-bind", (char *)"/",
+				     (char *)"/",         (char *)"--proc",
+				     (char *)"/proc",     (char *)"--dev",
+				     (char *)"/dev",      (char *)"--",
+				     (char *)"true",      NULL};
+	CLEANUP_FREE char *output = NULL;
+	int status = doctor_run(argv, &output);
+	const char *as_root = geteuid() == 0 ? " (tried as root: that says little about an ordinary user)" : "";
+	if (status == 0)
+		return doctor_find(finding, DOCTOR_OK, string_format("a sandbox could be made%s", as_root), NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(obstacles); i++) {
+		CLEANUP_FREE char *value = read_setting(obstacles[i].path);
+		if (value && strcmp(value, obstacles[i].value) == 0)
+			return doctor_find(finding, DOCTOR_FAIL, string_copy(obstacles[i].what), obstacles[i].advice);
+	}
+	CLEANUP_FREE char *said = text_visible_cut(output ? output : "", 200);
+	doctor_find(finding, DOCTOR_FAIL, string_format("bwrap can't make a sandbox%s: %s", as_root, said),
+		    "In a container: start it so that it may make user namespaces and mount /proc.");
+}
+
+void doctor_seccomp(struct doctor_finding *finding) {
+	unsigned action = SECCOMP_RET_USER_NOTIF;
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0)
+		return doctor_find(finding, DOCTOR_FAIL, string_format("no user notification: %s", strerror(errno)),
+				   "Start a kernel with CONFIG_SECCOMP_FILTER; in a container allow the call seccomp.");
+	struct seccomp_notif_sizes sizes;
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return doctor_find(finding, DOCTOR_FAIL, string_format("user notification: %s", strerror(errno)),
+				   "Start a newer kernel (5.0 at least).");
+	doctor_find(finding, DOCTOR_OK, string_copy("filters and user notification are there"), NULL);
+}
+
+void doctor_fuse(struct doctor_finding *finding) {
+	CLEANUP_FD int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd >= 0) return doctor_find(finding, DOCTOR_OK, string_copy("/dev/fuse can be opened"), NULL);
+	doctor_find(
+		finding, DOCTOR_WARN,
+		string_format("/dev/fuse: %s; hidden files can't be asked about when they are opened", strerror(errno)),
+		"Load the module fuse (modprobe fuse), or give the container /dev/fuse with mode 0666. Until then "
+		"grant "
+		"files before the run: sbx grant fs:read PATH.");
+}
+
+/* Our cgroup's directory in the unified hierarchy; NULL when there is none. */
+static char *own_cgroup(void) {
+	CLEANUP_FREE char *text = NULL;
+	if (file_read("/proc/self/cgroup", SETTING_MAX, &text, NULL, NULL) < 0) return NULL;
+	char *line = strstr(text, "0::/");
+	if (!line || (line != text && line[-1] != '\n')) return NULL;
+	line[strcspn(line, "\n")] = '\0';
+	return string_format("/sys/fs/cgroup%s", line + 3);
+}
+
+void doctor_cgroup(struct doctor_finding *finding) {
+	static const char advice[] =
+		"The limit 'memory' then holds for each process by itself (RLIMIT_DATA). For one that "
+		"holds for all of a sandbox start it in a delegated cgroup: systemd-run --user --scope "
+		"-p Delegate=yes sbx run -- COMMAND";
+	CLEANUP_FREE char *cgroup = own_cgroup();
+	if (!cgroup) return doctor_find(finding, DOCTOR_WARN, string_copy("no cgroup of version 2"), advice);
+	CLEANUP_FREE char *controllers = string_format("%s/cgroup.controllers", cgroup);
+	CLEANUP_FREE char *procs = string_format("%s/cgroup.procs", cgroup);
+	CLEANUP_FREE char *list = read_setting(controllers);
+	CLEANUP_FREE char *shown = text_visible_cut(cgroup, 100);
+	if (!list || !strstr(list, "memory"))
+		return doctor_find(finding, DOCTOR_WARN, string_format("%s has no memory controller", shown), advice);
+	if (access(cgroup, W_OK) < 0 || access(procs, W_OK) < 0)
+		return doctor_find(finding, DOCTOR_WARN, string_format("%s is not delegated to you", shown), advice);
+	doctor_find(finding, DOCTOR_OK, string_format("%s is delegated, with memory", shown), NULL);
+}

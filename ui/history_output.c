@@ -1,0 +1,107 @@
+#include "history_output.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/message.h"
+#include "schema/verdict.h"
+#include "ui/csv.h"
+#include "ui/human.h"
+#include "ui/output.h"
+
+static const struct table_column columns[] = {
+	{"SEQ", false, true},     {"TIME", false, false}, {"KIND", false, false},    {"SESSION", false, true},
+	{"PROFILE", true, false}, {"WHAT", true, false},  {"VERDICT", false, false}, {"WHY", true, false},
+};
+
+void history_output_init(struct history_output *output, enum history_format format, FILE *out) {
+	*output = (struct history_output){.format = format, .out = out};
+	if (format == HISTORY_TABLE) output->table = table_new(columns, ARRAY_LENGTH(columns));
+}
+
+void history_output_finish(struct history_output *output) {
+	table_free(output->table);
+}
+
+/* What an event is about: its permission and target, or what its details say. */
+static char *event_what(const struct event *event) {
+	if (event->permission) return string_format("%s %s", event->permission, event->target ? event->target : "");
+	if (event->target) return string_copy(event->target);
+	if (!event->detail || json_object_size(event->detail) == 0) return string_copy("-");
+	char *text = json_dumps(event->detail, JSON_ENSURE_ASCII | JSON_COMPACT);
+	return text ? text : string_copy("-");
+}
+
+static char *event_why(const struct event *event) {
+	const char *why = event->why ? event->why : "";
+	if (!event->by) return string_copy(*why ? why : "-");
+	return string_format("%s%s%s", event->by, *why ? ": " : "", why);
+}
+
+static void add_row(struct table *table, const struct event *event) {
+	CLEANUP_FREE char *time = human_time(event->time_ms);
+	CLEANUP_FREE char *what = event_what(event);
+	CLEANUP_FREE char *why = event_why(event);
+	table_cellf(table, "%lld", (long long)event->seq);
+	table_cell(table, time);
+	table_cell(table, event_kind_name(event->kind));
+	if (event->session > 0)
+		table_cellf(table, "%lld", (long long)event->session);
+	else
+		table_cell(table, NULL);
+	table_cell(table, event->profile);
+	table_cell(table, what);
+	table_cell(table, event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict));
+	table_cell(table, why);
+}
+
+static char *csv_value(const json_t *value) {
+	char *text = NULL;
+	if (json_is_null(value)) return string_copy("");
+	if (json_is_string(value)) return message_bytes_take(value, &text, NULL) == 0 ? text : string_copy("");
+	text = json_dumps(value, JSON_ENSURE_ASCII | JSON_COMPACT | JSON_ENCODE_ANY);
+	return text ? text : string_copy("");
+}
+
+static void csv_line(FILE *out, const json_t *json, bool names) {
+	CLEANUP_STRING struct string line = {0};
+	const char *key;
+	json_t *value;
+	json_object_foreach ((json_t *)json, key, value) {
+		CLEANUP_FREE char *text = names ? string_copy(key) : csv_value(value);
+		csv_append(&line, text);
+	}
+	fprintf(out, "%s\r\n", line.data);
+}
+
+int history_output_add(struct history_output *output, const json_t *item, struct error *error) {
+	CLEANUP_EVENT struct event event = {0};
+	int r = event_from_json(item, &event, error);
+	if (r < 0) return r;
+	if (event.seq <= output->last_seq) return 0;
+	output->last_seq = event.seq;
+	output->last_ms = event.time_ms;
+	if (output->format == HISTORY_TABLE) {
+		add_row(output->table, &event);
+		return 0;
+	}
+	json_t *json = event_to_json(&event);
+	if (output->format == HISTORY_JSON) {
+		json_line(output->out, json);
+	} else {
+		if (!output->headed) csv_line(output->out, json, true);
+		csv_line(output->out, json, false);
+		output->headed = true;
+	}
+	json_decref(json);
+	return 0;
+}
+
+void history_output_flush(struct history_output *output) {
+	if (output->table && table_rows(output->table) > 0) {
+		table_print(output->table, output->out, terminal_width(output->out), !output->headed);
+		output->headed = true;
+	}
+	fflush(output->out);
+}

@@ -1,0 +1,98 @@
+#include "ui/human.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "ui/words.h"
+
+char *human_time(int64_t wall_ms) {
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm local;
+	char text[32];
+	if (!localtime_r(&seconds, &local) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
+		return string_copy("?");
+	return string_copy(text);
+}
+
+char *human_duration(int64_t ms) {
+	static const struct {
+		int64_t seconds;
+		const char *unit;
+	} units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+	int64_t seconds = ms > 0 ? ms / 1000 : 0;
+	for (size_t i = 0; i + 1 < ARRAY_LENGTH(units); i++) {
+		int64_t whole = seconds / units[i].seconds;
+		int64_t rest = seconds % units[i].seconds / units[i + 1].seconds;
+		if (whole == 0) continue;
+		if (rest == 0 || whole >= 10) return string_format("%lld%s", (long long)whole, units[i].unit);
+		return string_format("%lld%s %lld%s", (long long)whole, units[i].unit, (long long)rest,
+				     units[i + 1].unit);
+	}
+	return string_format("%llds", (long long)seconds);
+}
+
+char *human_path(const char *path) {
+	const char *home = home_directory();
+	if (!path) return string_copy("anywhere");
+	if (!home || strcmp(home, "/") == 0 || !path_is_below(path, home)) return string_copy(path);
+	return string_format("~%s", path + strlen(home));
+}
+
+char *human_end(const struct grant *grant, int64_t now_ms) {
+	if (grant->revoked_ms != 0) return string_copy("revoked");
+	switch (grant->lifetime) {
+	case LIFETIME_ONCE:
+		return string_copy(grant->uses > 0 ? "used up" : "after one use");
+	case LIFETIME_SESSION:
+		return string_format("with session %lld", (long long)grant->session);
+	case LIFETIME_ALWAYS:
+		return string_copy("never");
+	case LIFETIME_UNTIL:
+		break;
+	}
+	if (grant->expires_ms <= now_ms) return string_copy("ended");
+	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now_ms);
+	return string_format("in %s", left);
+}
+
+char *human_grant(const struct grant *grant) {
+	CLEANUP_FREE char *pattern = text_visible(grant->pattern ? grant->pattern : "");
+	CLEANUP_FREE char *what = permission_sentence(&grant->permission, pattern);
+	CLEANUP_FREE char *short_path = human_path(grant->project);
+	CLEANUP_FREE char *place = text_visible(short_path);
+	CLEANUP_FREE char *profile = grant->profile ? text_visible(grant->profile) : NULL;
+	CLEANUP_FREE char *who = profile ? string_format("profile %s", profile) : string_copy("every profile");
+	return string_format("%s %s %s %s%s", who, grant->effect == EFFECT_ALLOW ? "may" : "may not", what,
+			     grant->project ? "in " : "", place);
+}
+
+static char *grant_until(const struct grant *grant) {
+	struct moment now;
+	clock_read(clock_system(), &now);
+	CLEANUP_FREE char *when = human_time(grant->expires_ms);
+	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now.wall_ms + 500);
+	CLEANUP_FREE char *session = string_format("session %lld", (long long)grant->session);
+	switch (grant->lifetime) {
+	case LIFETIME_ONCE:
+		return string_copy("for one use");
+	case LIFETIME_SESSION:
+		return string_format("until %s ends", session);
+	case LIFETIME_ALWAYS:
+		return string_copy("until you revoke it");
+	case LIFETIME_UNTIL:
+		return string_format("until %s (for %s)%s%s", when, left, grant->session ? " or the end of " : "",
+				     grant->session ? session : "");
+	}
+	return string_copy("");
+}
+
+void human_print_grant(FILE *out, const char *done, const struct grant *grant) {
+	CLEANUP_FREE char *what = human_grant(grant);
+	CLEANUP_FREE char *until = grant_until(grant);
+	fprintf(out, "%s (grant %lld): %s, %s. To undo it: sbx revoke %lld\n", done, (long long)grant->id, what, until,
+		(long long)grant->id);
+}

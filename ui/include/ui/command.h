@@ -1,0 +1,55 @@
+/*
+ * command: the table of sbx's subcommands: what main dispatches by and --help prints.
+ *
+ * Promises: one file per command (command_NAME.c), each defining one constant of this type; options, help and the
+ * number of operands are data, so that parsing and help cannot differ. A command returns its exit status, or a
+ * negative errno with the error filled, which main prints as `sbx: what: why`: exit 2 for -EINVAL (usage), else 1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "ui/option.h"
+
+/* Exit codes of sbx (sbx(1), EXIT STATUS); `sbx run` has more (runner/run.h). */
+enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
+
+struct command;
+
+struct command_call {
+	const struct command *command;
+	void *values;             /* what the options said: the command's own structure */
+	struct strings *operands; /* may be taken */
+	char *const *argv;        /* the whole command line of sbx */
+};
+
+struct command {
+	const char *name; /* "grant", "policy check" */
+	const char *operands;
+	const char *summary; /* one line */
+	const char *details; /* paragraphs, wrapped when printed; or NULL */
+	struct option_table options;
+	size_t values_size;
+	size_t operands_least, operands_most;
+	bool refuses_root;
+	const struct command *const *commands; /* subcommands, NULL-terminated; then `run` is not used */
+	int (*run)(struct command_call *call, struct error *error);
+};
+
+extern const struct command command_run, command_grant, command_revoke, command_grants, command_sessions, command_kill,
+	command_prompts, command_allow, command_deny, command_check, command_history, command_why, command_policy,
+	command_doctor, command_completion;
+
+/* The whole program: find the command, parse, run, print the error. */
+int command_main(char *const *argv);
+
+const struct command *const *command_all(void); /* NULL-terminated, in the order of --help */
+void command_help(const struct command *command, FILE *out);
+void command_help_all(FILE *out);
+
+/* Text broken at spaces so that no line is wider than 80 columns, every line indented. '\n' starts a new line. */
+void print_wrapped(FILE *out, size_t indent, const char *text);

@@ -1,0 +1,20 @@
+/*
+ * prompt_text: a prompt in words, the same wherever it is shown as text (design section 8).
+ *
+ * Promises: all of it is visible text (base/text.h), no line is wider than `width` columns, so nothing that a tool
+ * says can look like a part of sbx's own words: what comes from the tool stands behind a label, never at the start of
+ * a line.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+#include "schema/prompt.h"
+
+/* "curl (412) wants to connect to svc.test:8443". Freed by the caller. */
+char *prompt_sentence(const struct prompt *prompt);
+
+/* The block that the inline prompt shows above its question. */
+void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out);

@@ -1,0 +1,39 @@
+/*
+ * table: rows for people: aligned, made visible, cut to the terminal's width.
+ *
+ * Promises: every cell goes through base/text.h, so nothing untrusted reaches a terminal raw (attack B9); where the
+ * output is no terminal nothing is cut. Columns that may be cut share what is missing, the widest first.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct table_column {
+	const char *title;
+	bool may_cut;
+	bool right; /* numbers */
+};
+
+struct table;
+
+/* The columns are borrowed until table_free. */
+struct table *table_new(const struct table_column *columns, size_t count);
+void table_free(struct table *table);
+
+/* One cell after the other, row by row; NULL is shown as "-". Copies. */
+void table_cell(struct table *table, const char *text);
+void table_cellf(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+size_t table_rows(const struct table *table);
+
+/* Print with a heading line, at most `width` columns (0 = no limit), and empty the table. */
+void table_print(struct table *table, FILE *out, size_t width, bool heading);
+
+static inline void table_free_p(struct table **table) {
+	table_free(*table);
+}
+#define CLEANUP_TABLE __attribute__((cleanup(table_free_p)))
+
+/* The width of the terminal behind `out`; 0 when it is none. */
+size_t terminal_width(FILE *out);

@@ -1,0 +1,31 @@
+/*
+ * words: from what a user writes on the command line to what the broker is told: targets, patterns, projects.
+ *
+ * Promises: the broker doesn't know the caller's working directory, so relative paths are made absolute here and
+ * nowhere else; everything else is passed on as written and judged there.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/permission.h"
+
+const char *home_directory(void); /* $HOME when absolute, else the account's; NULL when there is none. Borrowed */
+
+/* The working directory; freed by the caller. */
+int working_directory(char **ret_path, struct error *error);
+
+/* What a request would name: canonical, no wildcards. Freed by the caller. */
+int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error);
+
+/*
+ * What a grant names: a relative path is below the working directory, unless it starts with "**" + "/" (below every
+ * granted tree), and a bare program name stays one. Freed by the caller.
+ */
+int words_pattern(const struct permission *permission, const char *text, char **ret_pattern, struct error *error);
+
+/* The same for "PERM=TARGET" texts of --allow and --deny, in place. */
+int words_patterns(struct strings *texts, struct error *error);
+
+/* The directory that grants are kept under: `asked`, or the current project. Freed by the caller. */
+int words_project(const char *asked, char **ret_project, struct error *error);

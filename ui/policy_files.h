@@ -1,0 +1,29 @@
+/*
+ * policy_files: policy files as the command line sees them: which there are, and whether they are right.
+ *
+ * Promises: nothing is decided here; the broker alone evaluates rules. Files are only parsed to show their errors and
+ * their rules.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/string.h"
+#include "policy/policy.h"
+
+/* The user's own file and the current project's, those that exist. */
+void policy_files_default(struct strings *files);
+
+/* The layer that a file's place gives it. */
+enum policy_layer policy_file_layer(const char *path);
+
+/*
+ * Adds what is wrong with the file, as "file:line:column: …", also what shows only together with the built-in profiles
+ * (an unknown profile in `extends`). A negative errno only when it can't be read.
+ */
+int policy_file_check(const char *path, struct strings *errors, struct error *error);
+int policy_text_check(const char *path, const char *text, size_t size, struct strings *errors);
+
+/* The rules of the files that the broker named (docs/protocol.md, `policy`) and of the built-in profiles as text. */
+int policy_files_show(const json_t *files, char **ret_text, struct error *error);

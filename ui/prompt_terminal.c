@@ -1,0 +1,177 @@
+/*
+ * Theory of operation
+ *
+ * The terminal is in cooked mode when we are called. Two things are changed for the time of the question: signals from
+ * keys are off, so that Ctrl-C is an answer (deny) and not the end of the whole run, and Ctrl-C ends a line (VEOL), so
+ * that it is read at once and not only after Enter.
+ *
+ * A prompt appears at a moment that the sandbox chooses, so keys that were meant for the tool must not answer it: the
+ * input queue is flushed when the text is on the screen and again after PROMPT_DELAY_MS, and only then the question
+ * mark appears. What counts afterwards is one of the whole words of the table and Enter.
+ */
+#include "ui/prompt_terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/grant.h"
+#include "ui/prompt_text.h"
+
+enum { LINE_MAX_BYTES = 64, CTRL_C = 3, WIDTH_MAX = 80, TRIES_MAX = 20 };
+
+struct terminal {
+	int fd, gone_fd;
+	bool is_terminal;
+	struct termios before;
+};
+
+static const struct answer_word {
+	const char *word;
+	enum effect effect;
+	enum lifetime lifetime;
+} words[] = {
+	{"deny", EFFECT_DENY, LIFETIME_ONCE},    {"d", EFFECT_DENY, LIFETIME_ONCE},
+	{"no", EFFECT_DENY, LIFETIME_ONCE},      {"n", EFFECT_DENY, LIFETIME_ONCE},
+	{"allow", EFFECT_ALLOW, LIFETIME_UNTIL}, {"always", EFFECT_ALLOW, LIFETIME_ALWAYS},
+};
+
+static const struct answer_word *const word_deny = &words[0];
+
+static void terminal_prepare(struct terminal *terminal) {
+	terminal->is_terminal = tcgetattr(terminal->fd, &terminal->before) == 0;
+	if (!terminal->is_terminal) return;
+	struct termios mode = terminal->before;
+	mode.c_lflag |= ICANON | ECHO | ECHOE | ECHOK;
+	mode.c_lflag &= (tcflag_t)~ISIG;
+	mode.c_iflag |= ICRNL;
+	mode.c_oflag |= OPOST | ONLCR;
+	mode.c_cc[VEOL] = CTRL_C;
+	tcsetattr(terminal->fd, TCSADRAIN, &mode);
+}
+
+static void terminal_restore(const struct terminal *terminal) {
+	if (terminal->is_terminal) tcsetattr(terminal->fd, TCSADRAIN, &terminal->before);
+}
+
+/* 1: there is input; 0: time is up; -ECANCELED: the prompt is gone. */
+static int terminal_wait(const struct terminal *terminal, int timeout_ms, struct error *error) {
+	struct pollfd fds[] = {{.fd = terminal->gone_fd, .events = POLLIN}, {.fd = terminal->fd, .events = POLLIN}};
+	int ready;
+	do ready = poll(fds, timeout_ms < 0 ? 2 : 1, timeout_ms);
+	while (ready < 0 && errno == EINTR);
+	if (ready < 0) return error_errno(error, "waiting for an answer on the terminal");
+	if (fds[0].revents) return error_set(error, ECANCELED, "the prompt is gone");
+	return ready > 0;
+}
+
+static size_t terminal_columns(int fd) {
+	struct winsize size;
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_col > WIDTH_MAX) return WIDTH_MAX;
+	return size.ws_col;
+}
+
+static int show(const struct terminal *terminal, const struct prompt *prompt, struct error *error) {
+	CLEANUP_STRING struct string text = {0};
+	struct moment now;
+	clock_read(clock_system(), &now);
+	string_append(&text, "\n");
+	prompt_describe(prompt, now.wall_ms, terminal_columns(terminal->fd), &text);
+	string_append(&text, "Type one word and Enter:\n"
+			     "  deny     not this time (also Ctrl-C)\n"
+			     "  allow    for 1 hour, this profile in this project\n"
+			     "  always   for this profile in this project, until you revoke it\n");
+	string_appendf(&text, "For more choices answer from another terminal: sbx allow %lld --help\n",
+		       (long long)prompt->id);
+	return fd_write_all(terminal->fd, text.data, text.size, error);
+}
+
+static int ask_again(const struct terminal *terminal, const char *hint, struct error *error) {
+	CLEANUP_FREE char *text = string_format("%sdeny, allow or always? ", hint);
+	return fd_write_all(terminal->fd, text, strlen(text), error);
+}
+
+/* One line of input: its length, 0 at its end. A line that is too long comes back as one that is no word. */
+static ssize_t read_line(const struct terminal *terminal, char line[LINE_MAX_BYTES + 1], struct error *error) {
+	size_t size = 0;
+	for (;;) {
+		int r = terminal_wait(terminal, -1, error);
+		if (r < 0) return r;
+		char block[256];
+		ssize_t got = read(terminal->fd, block, sizeof block);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+		if (got <= 0) return 0;
+		for (ssize_t i = 0; i < got; i++)
+			if (size < LINE_MAX_BYTES) line[size++] = block[i];
+		line[size] = '\0';
+		if (block[got - 1] == '\n' || memchr(block, CTRL_C, (size_t)got)) return (ssize_t)size;
+		/* Ctrl-D in the middle of a line hands out an unfinished one, which answers nothing. */
+		if (terminal->is_terminal) return (ssize_t)size;
+	}
+}
+
+static const struct answer_word *find_word(char *line) {
+	if (strchr(line, CTRL_C)) return word_deny;
+	size_t size = strlen(line);
+	if (size == 0 || line[size - 1] != '\n') return NULL;
+	while (size > 0 && strchr(" \t\r\n", line[size - 1])) line[--size] = '\0';
+	const char *word = line + strspn(line, " \t");
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (strcmp(words[i].word, word) == 0) return &words[i];
+	return NULL;
+}
+
+static int converse(const struct terminal *terminal, const struct prompt *prompt, const struct answer_word **ret_word,
+		    struct error *error) {
+	int r = show(terminal, prompt, error);
+	if (r == 0) r = terminal_wait(terminal, PROMPT_DELAY_MS, error);
+	if (r < 0) return r;
+	tcflush(terminal->fd, TCIFLUSH);
+	const char *hint = "";
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
+		char line[LINE_MAX_BYTES + 1];
+		r = ask_again(terminal, hint, error);
+		if (r < 0) return r;
+		ssize_t size = read_line(terminal, line, error);
+		if (size < 0) return (int)size;
+		*ret_word = size == 0 ? word_deny : find_word(line);
+		if (*ret_word) return 0;
+		hint = "A whole word, please: ";
+	}
+	*ret_word = word_deny;
+	return 0;
+}
+
+static json_t *answer_message(const struct answer_word *word) {
+	json_t *answer = json_pack("{s:s, s:s, s:s, s:b}", "effect", effect_name(word->effect), "lifetime",
+				   lifetime_name(word->lifetime), "scope", "exact", "terminal", 1);
+	if (word->lifetime == LIFETIME_UNTIL) json_object_set_new(answer, "ttl_ms", json_integer(PROMPT_TTL_MS));
+	return answer;
+}
+
+int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
+			struct error *error) {
+	(void)context;
+	struct terminal terminal = {.fd = fd, .gone_fd = gone_fd};
+	const struct answer_word *word = NULL;
+	terminal_prepare(&terminal);
+	tcflush(fd, TCIFLUSH);
+	int r = converse(&terminal, prompt, &word, error);
+	static const char gone[] = "\nThe question is settled: answered elsewhere, or its time is up.\n";
+	static const char denied[] = "sbx: denied, this once\n", allowed[] = "sbx: allowed\n";
+	const char *closing = r == -ECANCELED ? gone : r < 0 ? "\n" : word->effect == EFFECT_ALLOW ? allowed : denied;
+	/* The terminal may be gone by now: the answer counts all the same. */
+	fd_write_all(fd, closing, strlen(closing), NULL);
+	tcflush(fd, TCIFLUSH);
+	terminal_restore(&terminal);
+	if (r == 0) *ret_answer = answer_message(word);
+	return r;
+}

@@ -1,0 +1,75 @@
+#include "ui/prompt_text.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "ui/human.h"
+
+enum {
+	LABEL_COLUMNS = 11, /* "  profile  " */
+	TARGET_LINES = 3,   /* of a long target; past that its middle is cut */
+	PROCESS_COLUMNS = 40,
+};
+
+char *prompt_sentence(const struct prompt *prompt) {
+	CLEANUP_FREE char *who = text_visible_cut(prompt->process ? prompt->process : "a process", PROCESS_COLUMNS);
+	CLEANUP_FREE char *target = text_visible(prompt->target ? prompt->target : "");
+	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, target);
+	return string_format("%s wants to %s", who, what);
+}
+
+/* Visible text over several lines, broken anywhere (a path has no spaces): the first is behind the label already. */
+static void append_broken(struct string *out, const char *visible, size_t width) {
+	size_t column = LABEL_COLUMNS;
+	for (const char *p = visible; *p;) {
+		size_t length = 1;
+		while (((unsigned char)p[length] & 0xc0) == 0x80) length++;
+		CLEANUP_FREE char *point = string_copy_bytes(p, length);
+		size_t columns = text_columns(point);
+		if (column + columns > width) {
+			string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
+			column = LABEL_COLUMNS;
+		}
+		string_append(out, point);
+		column += columns;
+		p += length;
+	}
+	string_append_char(out, '\n');
+}
+
+static void append_line(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
+	if (!bytes) return;
+	/* A wide character may leave a column empty at each line's end. */
+	CLEANUP_FREE char *visible = text_visible_cut(bytes, (width - LABEL_COLUMNS - 1) * lines);
+	string_appendf(out, "  %-*s", LABEL_COLUMNS - 2, label);
+	append_broken(out, visible, width);
+}
+
+static char *process_line(const struct prompt *prompt) {
+	struct string out = {0};
+	string_append(&out, prompt->process ? prompt->process : "unknown");
+	for (size_t i = 0; i < prompt->parents.count; i++) string_appendf(&out, " < %s", prompt->parents.items[i]);
+	return string_steal(&out);
+}
+
+void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
+	if (width < 40) width = 40;
+	CLEANUP_FREE char *processes = process_line(prompt);
+	CLEANUP_FREE char *place = human_path(prompt->project);
+	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
+	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", 24);
+	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, "");
+	CLEANUP_FREE char *head = string_format("sbx: may profile %s %s", profile, what);
+	size_t end = strlen(head);
+	while (end > 0 && head[end - 1] == ' ') end--;
+	string_append_bytes(out, head, end);
+	string_append(out, "?\n");
+	append_line(out, "target", prompt->target ? prompt->target : "", width, TARGET_LINES);
+	append_line(out, "asked by", processes, width, 2);
+	append_line(out, "project", place, width, 1);
+	append_line(out, "rule", prompt->why, width, 2);
+	/* The tool's own words prove nothing; say whose they are. */
+	append_line(out, "it says", prompt->reason, width, 2);
+	string_appendf(out, "  prompt   %lld, %s left\n", (long long)prompt->id, left);
+}

@@ -1,0 +1,89 @@
+#include "ui/words.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "runner/project.h"
+#include "schema/pattern.h"
+#include "schema/target.h"
+
+const char *home_directory(void) {
+	const char *home = getenv("HOME");
+	if (home && *home == '/') return home;
+	const struct passwd *account = getpwuid(geteuid());
+	return account && account->pw_dir && *account->pw_dir == '/' ? account->pw_dir : NULL;
+}
+
+int working_directory(char **ret_path, struct error *error) {
+	char *path = getcwd(NULL, 0);
+	if (!path) return error_errno(error, "finding out the working directory (was it removed?)");
+	*ret_path = path;
+	return 0;
+}
+
+int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error) {
+	CLEANUP_FREE char *directory = NULL;
+	int r = working_directory(&directory, error);
+	return r < 0 ? r : target_parse(permission, text, directory, home_directory(), ret_target, error);
+}
+
+/* Does a text of this permission name a path that is seen from the working directory? */
+static bool is_relative_path(const struct permission *permission, const char *text) {
+	if (*text == '/' || *text == '~' || *text == '$' || *text == '\0') return false;
+	switch (permission->kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_IPC_CONNECT:
+		return !string_starts(text, "**/");
+	case PERMISSION_PROC_SPAWN:
+		return strchr(text, '/') != NULL && !string_starts(text, "**/");
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		return false;
+	}
+	return false;
+}
+
+int words_pattern(const struct permission *permission, const char *text, char **ret_pattern, struct error *error) {
+	if (*text == '\0') return error_set(error, EINVAL, "the target of %s is empty", permission->name);
+	if (!is_relative_path(permission, text)) {
+		*ret_pattern = string_copy(text);
+		return 0;
+	}
+	CLEANUP_FREE char *directory = NULL;
+	int r = working_directory(&directory, error);
+	if (r < 0) return r;
+	CLEANUP_FREE char *quoted = pattern_quote(permission, directory);
+	return path_normalise(quoted, text, ret_pattern, error);
+}
+
+int words_patterns(struct strings *texts, struct error *error) {
+	for (size_t i = 0; i < texts->count; i++) {
+		struct permission permission;
+		const char *target;
+		CLEANUP_FREE char *pattern = NULL;
+		int r = permission_split(texts->items[i], &permission, &target, error);
+		if (r == 0) r = words_pattern(&permission, target, &pattern, error);
+		if (r < 0) return r;
+		char *text = string_format("%s=%s", permission.name, pattern);
+		free(texts->items[i]);
+		texts->items[i] = text;
+	}
+	return 0;
+}
+
+int words_project(const char *asked, char **ret_project, struct error *error) {
+	CLEANUP_FREE char *directory = NULL;
+	CLEANUP_PROJECT struct project project = {0};
+	int r = working_directory(&directory, error);
+	if (r == 0) r = project_find(asked, directory, home_directory(), &project, error);
+	if (r == 0) *ret_project = STEAL(project.project);
+	return r;
+}
