@@ -2,9 +2,9 @@
  * Theory of operation
  *
  * libyaml's event parser is asked for one event at a time, so a limit stops the reading before the text behind it is
- * looked at; its document loader, which follows aliases, is not used. A node whose content is refused but whose shape is
- * known (an alias, a tag) becomes NODE_BAD, and the reading goes on to find more. Duplicate keys are looked for when a
- * map is whole, by sorting, since a map may have as many keys as the file has room for.
+ * looked at; its document loader, which follows aliases, is not used. A node whose content is refused but whose shape
+ * is known (an alias, a tag) becomes NODE_BAD, and the reading goes on to find more. Duplicate keys are looked for when
+ * a map is whole, by sorting, since a map may have as many keys as the file has room for.
  */
 #include "node.h"
 
@@ -117,8 +117,8 @@ static bool key_is_good(struct reading *reading, const struct node *key) {
 	if (key->text) {
 		SHOWN(shown, key->text);
 		problems_add(reading->problems, key->place,
-			     "the key %s is no text to YAML; put quotes around it: \"%s\"", *shown ? shown : "(nothing)",
-			     shown);
+			     "the key %s is no text to YAML; put quotes around it: \"%s\"",
+			     *shown ? shown : "(nothing)", shown);
 	} else {
 		problems_add(reading->problems, key->place,
 			     "a key that is a %s, expected a text (an address in brackets needs quotes: "

@@ -55,7 +55,8 @@ static bool is_sexagesimal(const char *text) {
 		size = strspn(text, "0123456789");
 		if (size == 0 || size > 2 || (size == 2 && *text > '5')) return false;
 	}
-	return text[size] == '\0' || (text[size] == '.' && strspn(text + size + 1, "0123456789_") == strlen(text + size + 1));
+	return text[size] == '\0' ||
+	       (text[size] == '.' && strspn(text + size + 1, "0123456789_") == strlen(text + size + 1));
 }
 
 static bool is_number(const char *text) {

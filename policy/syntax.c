@@ -136,8 +136,7 @@ static bool explain_bytes(const yaml_parser_t *parser, const struct source *sour
 }
 
 static bool (*const explanations[])(const yaml_parser_t *, const struct source *, struct problems *) = {
-	explain_bytes,    explain_alias,    explain_first_character,
-	explain_variable, explain_brackets, explain_colon,
+	explain_bytes, explain_alias, explain_first_character, explain_variable, explain_brackets, explain_colon,
 };
 
 void syntax_explain(const yaml_parser_t *parser, const char *text, size_t size, struct problems *problems) {

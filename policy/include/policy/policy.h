@@ -49,6 +49,7 @@ struct policy_prompt_settings {
 };
 struct policy_prompt_settings policy_prompt_settings(const struct policy *policy);
 int64_t policy_history_keep_ms(const struct policy *policy); /* 365 d */
+const char *policy_upstream(const struct policy *policy);    /* "http://…" or NULL; borrowed */
 
 /* `sbx policy show`: the document as normal YAML-like text with the file and line of every rule. Freed by the caller.
  */

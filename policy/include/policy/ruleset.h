@@ -21,13 +21,15 @@ struct rule {
 	bool confirm_terminal; /* confirm: terminal */
 	bool private_allowed;  /* private: true */
 	bool direct;           /* direct: true */
+	unsigned distance;     /* 0 = stands in the profile itself, then what that extends, in turn */
 	char *profile;         /* where it stands */
 	char *origin;          /* "file:line" */
 };
 
 struct ruleset;
 
-/* -ENOENT for an unknown profile, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. */
+/* -ENOENT for an unknown profile, -ELOOP for one that extends itself, -E2BIG past LIMIT_RULES. Keeps a reference to the
+ * policy. */
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error);
 void ruleset_free(struct ruleset *ruleset);

@@ -32,6 +32,7 @@ enum {
 	LIMIT_POLICY_SCALAR = 4096,      /* bytes of one scalar */
 	LIMIT_POLICY_ERRORS = 20,        /* errors shown for one file */
 	LIMIT_PROFILES = 256,            /* profiles in a policy file */
+	LIMIT_COMMANDS = 64,             /* commands that pick one profile */
 	LIMIT_EXTENDS = 32,              /* a profile and all that it extends */
 	LIMIT_RULES = 20 * 1000,         /* rules that hold for one subject */
 	LIMIT_COMMAND = 4096,            /* bytes of a command line as it is recorded */

@@ -1,0 +1,137 @@
+/*
+ * Theory of operation
+ *
+ * Within a layer the rule whose match ends deepest wins; where equal, a literal before a pattern; where equal, the
+ * profile before what it extends; where equal, deny before ask before allow. The layers are asked in turn and the first
+ * with a match decides: an administrator's denies, the user, the project, the built-in profiles, an administrator's
+ * allows and asks. A sticky rule (one of base's masks and sensitive places) counts in every layer: where the rule that
+ * won a layer doesn't lift it (sticky.h), the sticky rule stands in its place.
+ *
+ * fs:read and fs:write speak of each other's requests, because writing implies reading:
+ *
+ *     rule \ request      read                            write
+ *     allow fs:read       own                             –
+ *     ask   fs:read       own                             borrowed: narrows
+ *     deny  fs:read       own                             own (what can't be read can't be written)
+ *     allow fs:write      own                             own
+ *     ask   fs:write      borrowed: offers; a mask: –     own; a mask borrowed: narrows
+ *     deny  fs:write      –                               own
+ *
+ * "Own" rules compete as they are. A "borrowed" one is about something else and may win only in one direction:
+ *  - an ask for writing offers reading too (`ask fs:write ~`: nobody wants a file to be writable but not readable), yet
+ *    must not make a question of reading that is allowed anyway. So when it wins a read request and the own rules
+ *    alone would allow, they do.
+ *  - an ask for reading, deep in a tree that may be written, holds up the writer as well, who could read there; and a
+ *    mask (base's asks for writing) holds up writers in places that run code on the host. But neither offers anything:
+ *    where the own rules alone would not let the writer in, no question is asked, and their deny or silence stands.
+ * A mask speaks of writing alone: to a reader it is not there.
+ *
+ * So the contest is held twice in one pass over the candidates, with and without the borrowed rules.
+ */
+#include "contest.h"
+
+#include "sticky.h"
+
+enum slot { SLOT_ADMIN_DENY, SLOT_USER, SLOT_PROJECT, SLOT_BUILTIN, SLOT_ADMIN_REST, SLOT_COUNT };
+
+struct contest {
+	struct winner layers[SLOT_COUNT];
+	struct winner sticky;
+};
+
+struct request_view { /* what the rules are held against */
+	const struct permission *permission;
+	const char *target;
+	struct contest all, own;
+};
+
+enum part { PART_NONE, PART_OWN, PART_BORROWED };
+
+static bool is_mask(const struct rule *rule) {
+	return rule->sticky && rule->effect == EFFECT_ASK && rule->permission.kind == PERMISSION_FS_WRITE;
+}
+
+static const enum part parts_in_read[][EFFECT_COUNT] = {
+	[PERMISSION_FS_READ] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_OWN, [EFFECT_DENY] = PART_OWN},
+	[PERMISSION_FS_WRITE] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_BORROWED, [EFFECT_DENY] = PART_NONE},
+};
+
+static const enum part parts_in_write[][EFFECT_COUNT] = {
+	[PERMISSION_FS_READ] = {[EFFECT_ALLOW] = PART_NONE, [EFFECT_ASK] = PART_BORROWED, [EFFECT_DENY] = PART_OWN},
+	[PERMISSION_FS_WRITE] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_OWN, [EFFECT_DENY] = PART_OWN},
+};
+
+static enum part part_of(const struct rule *rule, const struct permission *permission) {
+	if (permission->kind == PERMISSION_FS_READ)
+		return is_mask(rule) ? PART_NONE : parts_in_read[rule->permission.kind][rule->effect];
+	if (permission->kind == PERMISSION_FS_WRITE)
+		return is_mask(rule) ? PART_BORROWED : parts_in_write[rule->permission.kind][rule->effect];
+	return permission_equal(&rule->permission, permission) ? PART_OWN : PART_NONE;
+}
+
+static enum slot slot_of(const struct rule *rule) {
+	switch (rule->layer) {
+	case POLICY_LAYER_ADMIN:
+		return rule->effect == EFFECT_DENY ? SLOT_ADMIN_DENY : SLOT_ADMIN_REST;
+	case POLICY_LAYER_USER:
+		return SLOT_USER;
+	case POLICY_LAYER_PROJECT:
+		return SLOT_PROJECT;
+	case POLICY_LAYER_BUILTIN:
+		break;
+	}
+	return SLOT_BUILTIN;
+}
+
+/* Does the candidate beat the one that leads? The order of enum effect is deny, ask, allow. */
+static bool beats(const struct winner *candidate, const struct winner *leader) {
+	if (!leader->rule) return true;
+	int closer = pattern_rank_compare(candidate->rank, leader->rank);
+	if (closer != 0) return closer > 0;
+	if (candidate->rule->distance != leader->rule->distance)
+		return candidate->rule->distance < leader->rule->distance;
+	return candidate->rule->effect < leader->rule->effect;
+}
+
+static void contest_enter(struct contest *contest, const struct winner *candidate) {
+	struct winner *leader = &contest->layers[slot_of(candidate->rule)];
+	if (beats(candidate, leader)) *leader = *candidate;
+	if (candidate->rule->sticky && beats(candidate, &contest->sticky)) contest->sticky = *candidate;
+}
+
+static void enter_rule(void *context, const struct rule *rule) {
+	struct request_view *view = context;
+	struct winner candidate = {.rule = rule};
+	enum part part = part_of(rule, view->permission);
+	if (part == PART_NONE || !pattern_match(rule->pattern, view->target, &candidate.rank)) return;
+	contest_enter(&view->all, &candidate);
+	if (part == PART_OWN) contest_enter(&view->own, &candidate);
+}
+
+static struct winner contest_winner(const struct contest *contest) {
+	for (size_t i = 0; i < SLOT_COUNT; i++) {
+		const struct winner *best = &contest->layers[i], *sticky = &contest->sticky;
+		if (!best->rule) continue;
+		bool lifted = !sticky->rule || best->rule->sticky ||
+			      sticky_is_lifted(sticky->rank, pattern_text(best->rule->pattern));
+		return lifted ? *best : *sticky;
+	}
+	return (struct winner){0};
+}
+
+struct winner contest_decide(const struct rule_index *index, const struct permission *permission, const char *target) {
+	struct request_view view = {.permission = permission, .target = target};
+	rule_index_visit(index, permission, target, enter_rule, &view);
+	struct winner all = contest_winner(&view.all);
+	if (!all.rule || part_of(all.rule, permission) == PART_OWN) return all;
+	struct winner own = contest_winner(&view.own);
+	bool reading = permission->kind == PERMISSION_FS_READ;
+	if (reading) return own.rule && own.rule->effect == EFFECT_ALLOW ? own : all;
+	return own.rule && own.rule->effect != EFFECT_DENY ? all : own;
+}
+
+struct winner contest_sticky(const struct rule_index *index, const struct permission *permission, const char *target) {
+	struct request_view view = {.permission = permission, .target = target};
+	rule_index_visit(index, permission, target, enter_rule, &view);
+	return view.all.sticky;
+}

@@ -1,0 +1,104 @@
+/*
+ * Theory of operation. A literal pattern's target is a key of a hash table: fs and proc rules match that path and what
+ * lies below, so the folders of a target are looked up one by one from "/" down, with the hash carried on from folder
+ * to folder; the others match just that target. Rules with wildcards stand in one list for each kind of permission.
+ * fs:read and fs:write speak of each other's requests and share the key.
+ */
+#include "index.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_RULE = UINT32_MAX, GROUP_COUNT = PERMISSION_KIND_COUNT };
+
+struct rule_index {
+	const struct rule *rules;
+	uint32_t *buckets; /* the first rule of each, chained through `next` */
+	uint32_t *next;
+	size_t mask;
+	uint32_t wild[GROUP_COUNT]; /* the first rule with wildcards of each group, chained likewise */
+};
+
+static unsigned group_of(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_WRITE ? PERMISSION_FS_READ : (unsigned)permission->kind;
+}
+
+static bool is_tree(unsigned group) {
+	return group == PERMISSION_FS_READ || group == PERMISSION_PROC_SPAWN;
+}
+
+/* FNV-1a, 64 bits */
+static uint64_t hash_start(unsigned group) {
+	return UINT64_C(0xcbf29ce484222325) ^ group;
+}
+
+static uint64_t hash_more(uint64_t hash, const char *bytes, size_t size) {
+	for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static size_t bucket_of(const struct rule_index *index, uint64_t hash) {
+	return (size_t)(hash ^ hash >> 32) & index->mask;
+}
+
+/* "/" has no name of its own: its key is the empty path, as every path's beginning. */
+static uint64_t hash_of_target(unsigned group, const char *target) {
+	if (is_tree(group) && strcmp(target, "/") == 0) target = "";
+	return hash_more(hash_start(group), target, strlen(target));
+}
+
+struct rule_index *rule_index_new(const struct rule *rules, size_t count) {
+	struct rule_index *index = mem_new(struct rule_index);
+	size_t size = 16;
+	while (size < count * 2) size *= 2;
+	index->rules = rules;
+	index->mask = size - 1;
+	index->buckets = mem_array(uint32_t, size);
+	index->next = mem_array(uint32_t, count);
+	memset(index->buckets, 0xff, size * sizeof *index->buckets);
+	memset(index->wild, 0xff, sizeof index->wild);
+	/* Backwards, so that every chain is in the order of the rules. */
+	for (size_t i = count; i-- > 0;) {
+		unsigned group = group_of(&rules[i].permission);
+		const char *target = pattern_target(rules[i].pattern);
+		uint32_t *head =
+			target ? &index->buckets[bucket_of(index, hash_of_target(group, target))] : &index->wild[group];
+		index->next[i] = *head;
+		*head = (uint32_t)i;
+	}
+	return index;
+}
+
+void rule_index_free(struct rule_index *index) {
+	if (!index) return;
+	free(index->buckets);
+	free(index->next);
+	free(index);
+}
+
+static void visit_chain(const struct rule_index *index, uint32_t i, unsigned group,
+			void (*visit)(void *context, const struct rule *rule), void *context) {
+	for (; i != NO_RULE; i = index->next[i])
+		if (group_of(&index->rules[i].permission) == group) visit(context, &index->rules[i]);
+}
+
+void rule_index_visit(const struct rule_index *index, const struct permission *permission, const char *target,
+		      void (*visit)(void *context, const struct rule *rule), void *context) {
+	unsigned group = group_of(permission);
+	visit_chain(index, index->wild[group], group, visit, context);
+	if (!is_tree(group)) {
+		uint64_t hash = hash_of_target(group, target);
+		visit_chain(index, index->buckets[bucket_of(index, hash)], group, visit, context);
+		return;
+	}
+	/* Two folders may share a bucket: a rule is visited twice then, which changes nothing. */
+	uint64_t hash = hash_start(group);
+	visit_chain(index, index->buckets[bucket_of(index, hash)], group, visit, context);
+	for (const char *p = target; *p == '/' && p[1];) {
+		size_t size = 1 + strcspn(p + 1, "/");
+		hash = hash_more(hash, p, size);
+		visit_chain(index, index->buckets[bucket_of(index, hash)], group, visit, context);
+		p += size;
+	}
+}

@@ -1,0 +1,27 @@
+/*
+ * judge: the walk through the stack without words: what view_build needs a few hundred times, and what stack_decide
+ * puts into sentences.
+ */
+#pragma once
+
+#include "document.h"
+#include "policy/stack.h"
+
+/* What one module says. */
+struct answer {
+	bool given; /* false: it passes */
+	enum effect effect;
+	const struct rule *rule; /* rules, ask: what decided; grants that pass: what they don't lift */
+	const char *place;       /* protect: the protected path */
+	struct grant grant;      /* grants: id 0 without one; owned */
+};
+
+/* Called for every line of the stack that was asked. The answer is its own to keep only during the call. */
+typedef void judge_step(void *context, const struct stack_line *line, const struct answer *answer, bool counted);
+
+/*
+ * The answer that counted (given is false when none did) and the line it came from. `step` may be NULL. The caller
+ * finishes the answer's grant.
+ */
+void judge(const struct stack_context *context, const struct request *request, struct answer *ret_answer,
+	   struct stack_line *ret_line, judge_step *step, void *step_context);

@@ -1,0 +1,114 @@
+#include "policy/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "document.h"
+#include "policy_parts.h"
+
+struct policy {
+	unsigned references;
+	struct policy_document **documents; /* in the order of their layers */
+	size_t count;
+};
+
+enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS };
+static const int64_t year_ms = INT64_C(365) * 24 * HOUR_MS;
+
+struct policy *policy_new(struct policy_document **documents, size_t count) {
+	struct policy *policy = mem_new(struct policy);
+	policy->references = 1;
+	policy->documents = mem_array(struct policy_document *, count);
+	for (size_t i = 0; i < count; i++) {
+		size_t k = policy->count++;
+		for (; k > 0 && policy->documents[k - 1]->layer > documents[i]->layer; k--)
+			policy->documents[k] = policy->documents[k - 1];
+		policy->documents[k] = documents[i];
+	}
+	return policy;
+}
+
+struct policy *policy_ref(struct policy *policy) {
+	policy->references++;
+	return policy;
+}
+
+void policy_unref(struct policy *policy) {
+	if (!policy || --policy->references > 0) return;
+	for (size_t i = 0; i < policy->count; i++) policy_document_free(policy->documents[i]);
+	free(policy->documents);
+	free(policy);
+}
+
+struct policy_document *const *policy_documents(const struct policy *policy, size_t *ret_count) {
+	*ret_count = policy->count;
+	return policy->documents;
+}
+
+const char *policy_profile_of_command(const struct policy *policy, const char *name) {
+	for (size_t d = 0; d < policy->count; d++) {
+		const struct policy_document *document = policy->documents[d];
+		for (size_t i = 0; i < document->profile_count; i++)
+			if (names_find(&document->profiles[i].commands, name)) return document->profiles[i].name;
+	}
+	return "default";
+}
+
+bool policy_has_profile(const struct policy *policy, const char *name) {
+	for (size_t d = 0; d < policy->count; d++)
+		if (document_profile(policy->documents[d], name)) return true;
+	return false;
+}
+
+void policy_profile_names(const struct policy *policy, struct strings *ret_names) {
+	for (size_t d = 0; d < policy->count; d++) {
+		const struct policy_document *document = policy->documents[d];
+		for (size_t i = 0; i < document->profile_count; i++)
+			if (!strings_contain(ret_names, document->profiles[i].name))
+				strings_add(ret_names, document->profiles[i].name);
+	}
+	strings_sort(ret_names);
+}
+
+struct policy_prompt_settings policy_prompt_settings(const struct policy *policy) {
+	struct policy_prompt_settings settings = {0};
+	int wait = SETTING_UNSET;
+	for (size_t d = 0; d < policy->count; d++) {
+		const struct policy_document *document = policy->documents[d];
+		if (settings.timeout_ms == 0) settings.timeout_ms = document->prompt_timeout_ms;
+		if (settings.lifetime_ms == 0) settings.lifetime_ms = document->prompt_lifetime_ms;
+		if (wait == SETTING_UNSET) wait = document->wait_without_agent;
+	}
+	if (settings.timeout_ms == 0) settings.timeout_ms = MINUTE_MS;
+	if (settings.lifetime_ms == 0) settings.lifetime_ms = HOUR_MS;
+	settings.wait_without_agent = wait == 1;
+	return settings;
+}
+
+int64_t policy_history_keep_ms(const struct policy *policy) {
+	for (size_t d = 0; d < policy->count; d++)
+		if (policy->documents[d]->history_keep_ms > 0) return policy->documents[d]->history_keep_ms;
+	return year_ms;
+}
+
+const char *policy_upstream(const struct policy *policy) {
+	for (size_t d = 0; d < policy->count; d++)
+		if (policy->documents[d]->upstream) return policy->documents[d]->upstream;
+	return NULL;
+}
+
+/* The order that design section 4 gives. */
+static const struct stack_line stack_default[] = {
+	{STACK_REQUISITE, STACK_PROTECT}, {STACK_REQUISITE, STACK_FLOOD},  {STACK_REQUISITE, STACK_RULES},
+	{STACK_ANY, STACK_GRANTS},        {STACK_SUFFICIENT, STACK_RULES}, {STACK_ANY, STACK_ASK},
+};
+
+const struct stack_line *policy_stack(const struct policy *policy, size_t *ret_count) {
+	for (size_t d = 0; d < policy->count; d++) {
+		if (policy->documents[d]->stack_count == 0) continue;
+		*ret_count = policy->documents[d]->stack_count;
+		return policy->documents[d]->stack;
+	}
+	*ret_count = ARRAY_LENGTH(stack_default);
+	return stack_default;
+}

@@ -1,0 +1,233 @@
+#include "policy/ruleset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/string.h"
+#include "contest.h"
+#include "index.h"
+#include "lineage.h"
+#include "policy_parts.h"
+#include "ruleset_parts.h"
+#include "schema/limits.h"
+
+struct ruleset {
+	struct policy *policy;
+	char *profile;
+	struct rule *rules;
+	size_t count;
+	struct rule_index *index;
+	struct settings settings;
+};
+
+/* One profile of one document, in the order in which they are preferred. */
+struct source {
+	const struct policy_document *document;
+	const struct profile *profile;
+	unsigned distance;
+};
+
+struct sources {
+	struct source *items;
+	size_t count;
+};
+
+static void sources_finish(struct sources *sources) {
+	free(sources->items);
+}
+
+static void sources_collect(struct sources *sources, const struct policy *policy, const struct lineage *lineage) {
+	size_t count;
+	struct policy_document *const *documents = policy_documents(policy, &count);
+	for (size_t d = 0; d < count; d++) {
+		for (size_t i = 0; i < lineage->count; i++) {
+			const struct profile *profile = document_profile(documents[d], lineage->names[i]);
+			if (!profile) continue;
+			sources->items = array_grow(sources->items, sources->count, sizeof *sources->items);
+			sources->items[sources->count++] = (struct source){documents[d], profile, (unsigned)i};
+		}
+	}
+}
+
+/* The masks and sensitive places of the profile that all others rest on. */
+static bool is_sticky(const struct source *source, const struct rule_text *text) {
+	switch (text->permission.kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_IPC_CONNECT:
+		return source->document->layer == POLICY_LAYER_BUILTIN && text->effect != EFFECT_ALLOW &&
+		       strcmp(source->profile->name, "base") == 0;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+	return false;
+}
+
+static bool is_fs(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
+static int rule_compile(const struct source *source, const struct rule_text *text, const struct pattern_scope *scope,
+			struct rule *ret_rule, struct error *error) {
+	struct pattern_scope anchored = *scope;
+	anchored.relative_anywhere = text->effect != EFFECT_ALLOW;
+	*ret_rule = (struct rule){
+		.permission = text->permission,
+		.effect = text->effect,
+		.layer = source->document->layer,
+		.sticky = is_sticky(source, text),
+		.confirm_terminal = text->confirm_terminal,
+		.private_allowed = text->private_allowed,
+		.direct = text->direct,
+		.distance = source->distance,
+	};
+	int r = pattern_compile(&text->permission, text->text, &anchored, &ret_rule->pattern, error);
+	if (r < 0) return error_prefix(error, "%s:%u:%u", source->profile->file, text->place.line, text->place.column);
+	ret_rule->profile = string_copy(source->profile->name);
+	ret_rule->origin = string_format("%s:%u", source->profile->file, text->place.line);
+	return 0;
+}
+
+static int rules_compile(struct ruleset *ruleset, const struct sources *sources, const struct pattern_scope *scope,
+			 struct error *error) {
+	size_t total = 0, files = 0;
+	for (size_t s = 0; s < sources->count; s++) {
+		const struct profile *profile = sources->items[s].profile;
+		total += profile->rule_count;
+		for (size_t i = 0; i < profile->rule_count; i++) files += is_fs(&profile->rules[i].permission) ? 1 : 0;
+	}
+	if (total > LIMIT_RULES)
+		return error_set(error, E2BIG,
+				 "the profile %s has %zu rules with all that it extends, at most %d are allowed",
+				 ruleset->profile, total, LIMIT_RULES);
+	/* Each may become a path of the view. */
+	if (files > LIMIT_VIEW_PATHS)
+		return error_set(
+			error, E2BIG,
+			"the profile %s has %zu rules for files with all that it extends, at most %d are allowed",
+			ruleset->profile, files, LIMIT_VIEW_PATHS);
+	ruleset->rules = mem_array(struct rule, total);
+	for (size_t s = 0; s < sources->count; s++) {
+		const struct profile *profile = sources->items[s].profile;
+		for (size_t i = 0; i < profile->rule_count; i++) {
+			int r = rule_compile(&sources->items[s], &profile->rules[i], scope,
+					     &ruleset->rules[ruleset->count], error);
+			if (r < 0) return r;
+			ruleset->count++;
+		}
+	}
+	return 0;
+}
+
+static void pairs_merge(struct pairs *into, const struct pairs *from) {
+	for (size_t i = 0; i < from->count; i++) {
+		if (pairs_find(into, from->items[i].name)) continue;
+		into->items = array_grow(into->items, into->count, sizeof *into->items);
+		into->items[into->count++] = from->items[i];
+	}
+}
+
+void settings_merge(struct settings *settings, const struct profile *profile) {
+	if (settings->home == SETTING_UNSET) settings->home = profile->home;
+	if (settings->network == SETTING_UNSET) settings->network = profile->network;
+	if (settings->doorbell == SETTING_UNSET) settings->doorbell = profile->doorbell;
+	if (settings->limits.memory == 0) settings->limits.memory = profile->limits.memory;
+	if (settings->limits.processes == 0) settings->limits.processes = profile->limits.processes;
+	if (settings->limits.open_files == 0) settings->limits.open_files = profile->limits.open_files;
+	if (settings->limits.cpu_time_ms == 0) settings->limits.cpu_time_ms = profile->limits.cpu_time_ms;
+	pairs_merge(&settings->set, &profile->set);
+	pairs_merge(&settings->hosts, &profile->hosts);
+}
+
+void settings_finish(struct settings *settings) {
+	free(settings->set.items);
+	free(settings->hosts.items);
+}
+
+static void settings_collect(struct settings *settings, const struct sources *sources) {
+	*settings = SETTINGS_NONE;
+	for (size_t s = 0; s < sources->count; s++) settings_merge(settings, sources->items[s].profile);
+	if (settings->home == SETTING_UNSET) settings->home = VIEW_HOME_EPHEMERAL;
+	if (settings->network == SETTING_UNSET) settings->network = VIEW_NETWORK_NATIVE;
+	if (settings->doorbell == SETTING_UNSET) settings->doorbell = VIEW_DOORBELL_AUTO;
+}
+
+int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		struct ruleset **ret_ruleset, struct error *error) {
+	struct lineage lineage;
+	size_t count;
+	struct policy_document *const *documents = policy_documents(policy, &count);
+	int r = lineage_find(documents, count, profile, &lineage, error);
+	if (r < 0) return r;
+	CLEANUP(sources_finish) struct sources sources = {0};
+	CLEANUP_RULESET struct ruleset *ruleset = mem_new(struct ruleset);
+	ruleset->policy = policy_ref(policy);
+	ruleset->profile = string_copy(profile);
+	sources_collect(&sources, policy, &lineage);
+	r = rules_compile(ruleset, &sources, scope, error);
+	if (r < 0) return r;
+	settings_collect(&ruleset->settings, &sources);
+	ruleset->index = rule_index_new(ruleset->rules, ruleset->count);
+	*ret_ruleset = STEAL(ruleset);
+	return 0;
+}
+
+void ruleset_free(struct ruleset *ruleset) {
+	if (!ruleset) return;
+	for (size_t i = 0; i < ruleset->count; i++) {
+		pattern_free(ruleset->rules[i].pattern);
+		free(ruleset->rules[i].profile);
+		free(ruleset->rules[i].origin);
+	}
+	free(ruleset->rules);
+	rule_index_free(ruleset->index);
+	settings_finish(&ruleset->settings);
+	free(ruleset->profile);
+	policy_unref(ruleset->policy);
+	free(ruleset);
+}
+
+static const struct rule *winner_rule(struct winner winner, struct pattern_rank *ret_rank) {
+	if (winner.rule && ret_rank) *ret_rank = winner.rank;
+	return winner.rule;
+}
+
+const struct rule *ruleset_find(const struct ruleset *ruleset, const struct permission *permission, const char *target,
+				struct pattern_rank *ret_rank) {
+	return winner_rule(contest_decide(ruleset->index, permission, target), ret_rank);
+}
+
+const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const struct permission *permission,
+				       const char *target, struct pattern_rank *ret_rank) {
+	return winner_rule(contest_sticky(ruleset->index, permission, target), ret_rank);
+}
+
+const struct rule *ruleset_rules(const struct ruleset *ruleset, size_t *ret_count) {
+	*ret_count = ruleset->count;
+	return ruleset->rules;
+}
+
+const char *ruleset_profile(const struct ruleset *ruleset) {
+	return ruleset->profile;
+}
+
+const struct policy *ruleset_policy(const struct ruleset *ruleset) {
+	return ruleset->policy;
+}
+
+enum view_home ruleset_home(const struct ruleset *ruleset) {
+	return (enum view_home)ruleset->settings.home;
+}
+
+enum view_network ruleset_network(const struct ruleset *ruleset) {
+	return (enum view_network)ruleset->settings.network;
+}
+
+const struct settings *ruleset_settings(const struct ruleset *ruleset) {
+	return &ruleset->settings;
+}

@@ -1,0 +1,226 @@
+/* The file's top level: settings that belong to no profile. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "keys.h"
+#include "schema/host.h"
+#include "schema/limits.h"
+
+static void read_version(struct reader *reader, const struct node *value) {
+	static const char what[] = "1 (is the file from a newer sbx?)";
+	if (!reader_is(reader, value, NODE_NUMBER, what) || strcmp(value->text, "1") == 0) return;
+	SHOWN(shown, value->text);
+	problems_add(reader->problems, value->place, "version %s, expected %s", shown, what);
+}
+
+/* Permissions of the user's own: what to call them when they are shown. */
+static void read_permissions(struct reader *reader, const struct node *value) {
+	if (!reader_is(reader, value, NODE_MAP, "a map of permission names with a description each") ||
+	    !reader_fits(reader, value, LIMIT_ENVIRONMENT))
+		return;
+	for (size_t i = 0; i < value->count; i++) {
+		const struct node *key = value->keys[i];
+		struct permission permission;
+		SHOWN(shown, key->text);
+		int r = permission_parse(key->text, &permission, NULL);
+		if (r < 0)
+			problems_add(reader->problems, key->place,
+				     "\"%s\" can't be a permission's name, expected two words such as db:access",
+				     shown);
+		else if (permission.kind != PERMISSION_CUSTOM)
+			problems_add(reader->problems, key->place,
+				     "%s is built in, expected a name of your own such as db:access", shown);
+		const char *text = reader_text(reader, value->items[i], "a description such as \"use the database\"");
+		if (text && r == 0) pairs_add(&reader->document->permissions, permission.name, text);
+	}
+}
+
+static void read_timeout(struct reader *reader, const struct node *value) {
+	reader_duration(reader, value, &reader->document->prompt_timeout_ms);
+}
+
+static void read_lifetime(struct reader *reader, const struct node *value) {
+	reader_duration(reader, value, &reader->document->prompt_lifetime_ms);
+}
+
+static void read_without_agent(struct reader *reader, const struct node *value) {
+	const char *text = reader_text(reader, value, "deny or wait");
+	if (!text) return;
+	if (strcmp(text, "deny") == 0 || strcmp(text, "wait") == 0) {
+		reader->document->wait_without_agent = strcmp(text, "wait") == 0;
+		return;
+	}
+	SHOWN(shown, text);
+	problems_add(reader->problems, value->place, "\"%s\", expected deny or wait", shown);
+}
+
+static const struct key prompt_items[] = {
+	{"timeout", read_timeout, 0, false},
+	{"lifetime", read_lifetime, 0, false},
+	{"without-agent", read_without_agent, 0, false},
+};
+const struct keys prompt_keys = {"prompt", prompt_items, ARRAY_LENGTH(prompt_items)};
+
+static void read_prompt(struct reader *reader, const struct node *value) {
+	keys_read(reader, &prompt_keys, value);
+}
+
+static void read_keep(struct reader *reader, const struct node *value) {
+	reader_duration(reader, value, &reader->document->history_keep_ms);
+}
+
+static const struct key history_items[] = {{"keep", read_keep, 0, false}};
+const struct keys history_keys = {"history", history_items, ARRAY_LENGTH(history_items)};
+
+static void read_history(struct reader *reader, const struct node *value) {
+	keys_read(reader, &history_keys, value);
+}
+
+/* "22:00-07:00" */
+static bool is_span(const char *text) {
+	static const char form[] = "00:00-00:00";
+	if (strlen(text) != sizeof form - 1) return false;
+	for (size_t i = 0; i < sizeof form - 1; i++)
+		if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i]) return false;
+	for (size_t i = 0; i < 2; i++) {
+		const char *time = text + 6 * i;
+		int hour = (time[0] - '0') * 10 + time[1] - '0';
+		if (hour > 23 || time[3] > '5') return false;
+	}
+	return true;
+}
+
+/* Hours in which no prompt pops up. */
+static void read_quiet(struct reader *reader, const struct node *value) {
+	static const char what[] = "hours such as \"22:00-07:00\"";
+	if (!reader_is(reader, value, NODE_LIST, "a list of hours such as [\"22:00-07:00\"]")) return;
+	for (size_t i = 0; i < value->count; i++) {
+		const char *text = reader_text(reader, value->items[i], what);
+		if (!text) continue;
+		if (is_span(text)) {
+			strings_add(&reader->document->quiet, text);
+			continue;
+		}
+		SHOWN(shown, text);
+		problems_add(reader->problems, value->items[i]->place, "\"%s\", expected %s", shown, what);
+	}
+}
+
+/* http://[user:password@]host:port */
+static void read_upstream(struct reader *reader, const struct node *value) {
+	static const char scheme[] = "http://", what[] = "a proxy such as http://proxy.corp.example:3128";
+	const char *text = reader_text(reader, value, what);
+	if (!text) return;
+	struct host host;
+	uint16_t port;
+	const char *authority = text + strlen(scheme), *at = strrchr(text, '@');
+	size_t size = strcspn(at ? at + 1 : authority, "/");
+	const char *start = at ? at + 1 : authority;
+	if (string_starts(text, scheme) && (start[size] == '\0' || strcmp(start + size, "/") == 0) &&
+	    host_port_parse(start, size, &host, &port, NULL) == 0) {
+		free(reader->document->upstream);
+		reader->document->upstream = string_copy(text);
+		return;
+	}
+	/* Not shown: it may hold a password. */
+	problems_add(reader->problems, value->place, "this is no proxy's address, expected %s", what);
+}
+
+static bool parse_module(const char *text, enum stack_module *ret_module) {
+	for (int i = 0; i < STACK_MODULE_COUNT; i++) {
+		if (strcmp(stack_module_name((enum stack_module)i), text) != 0) continue;
+		*ret_module = (enum stack_module)i;
+		return true;
+	}
+	return false;
+}
+
+static const char stack_what[] = "protect, flood, rules, grants or ask, alone or behind requisite: or sufficient:";
+
+/* "grants" or {requisite: rules} */
+static void read_stack_line(struct reader *reader, const struct node *node) {
+	struct stack_line line = {STACK_ANY, STACK_PROTECT};
+	const struct node *module = node;
+	if (node->kind == NODE_MAP && node->count == 1) {
+		module = node->items[0];
+		if (strcmp(node->keys[0]->text, "requisite") == 0) line.control = STACK_REQUISITE;
+		if (strcmp(node->keys[0]->text, "sufficient") == 0) line.control = STACK_SUFFICIENT;
+		if (line.control == STACK_ANY) {
+			SHOWN(shown, node->keys[0]->text);
+			problems_add(reader->problems, node->keys[0]->place, "\"%s\", expected %s", shown, stack_what);
+			return;
+		}
+	}
+	const char *text = reader_text(reader, module, stack_what);
+	if (!text) return;
+	if (!parse_module(text, &line.module)) {
+		SHOWN(shown, text);
+		problems_add(reader->problems, module->place, "\"%s\", expected %s", shown, stack_what);
+		return;
+	}
+	struct policy_document *document = reader->document;
+	document->stack = array_grow(document->stack, document->stack_count, sizeof *document->stack);
+	document->stack[document->stack_count++] = line;
+}
+
+static void read_stack(struct reader *reader, const struct node *value) {
+	enum { LINES_MAX = 16 };
+	if (!reader_is(reader, value, NODE_LIST, "a list of modules")) return;
+	if (value->count > LINES_MAX) {
+		problems_add(reader->problems, value->place, "a stack of %zu lines, expected at most %d", value->count,
+			     LINES_MAX);
+		return;
+	}
+	for (size_t i = 0; i < value->count; i++) read_stack_line(reader, value->items[i]);
+	const struct policy_document *document = reader->document;
+	bool begins = document->stack_count > 0 && document->stack[0].module == STACK_PROTECT &&
+		      document->stack[0].control != STACK_SUFFICIENT;
+	/* What can never be granted can't be granted by an administrator's stack either. */
+	if (!begins)
+		problems_add(reader->problems, value->place, "expected the stack to begin with requisite: protect");
+}
+
+static void read_profiles(struct reader *reader, const struct node *value);
+
+static const struct key document_items[] = {
+	{"version", read_version, 0, true},          {"permissions", read_permissions, 0, false},
+	{"prompt", read_prompt, NOT_PROJECT, false}, {"history", read_history, NOT_PROJECT, false},
+	{"quiet", read_quiet, NOT_PROJECT, false},   {"upstream", read_upstream, NOT_PROJECT, false},
+	{"stack", read_stack, ONLY_ADMIN, false},    {"profiles", read_profiles, 0, false},
+};
+const struct keys document_keys = {"a policy", document_items, ARRAY_LENGTH(document_items)};
+
+static bool is_profile_name(const char *name) {
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t size = strlen(name);
+	return size > 0 && size <= 64 && strspn(name, characters) == size && !strchr("._-", name[0]);
+}
+
+static void read_profiles(struct reader *reader, const struct node *value) {
+	if (!reader_is(reader, value, NODE_MAP, "a map of profiles") || !reader_fits(reader, value, LIMIT_PROFILES))
+		return;
+	struct policy_document *document = reader->document;
+	for (size_t i = 0; i < value->count; i++) {
+		const struct node *key = value->keys[i];
+		if (!is_profile_name(key->text)) {
+			SHOWN(shown, key->text);
+			problems_add(
+				reader->problems, key->place,
+				"\"%s\" can't be a profile's name, expected letters, digits and . _ - , at most 64",
+				shown);
+			continue;
+		}
+		document->profiles =
+			array_grow(document->profiles, document->profile_count, sizeof *document->profiles);
+		struct profile *profile = &document->profiles[document->profile_count++];
+		*profile = (struct profile){.name = string_copy(key->text),
+					    .file = string_copy(reader->problems->file),
+					    .place = key->place,
+					    .home = SETTING_UNSET,
+					    .network = SETTING_UNSET,
+					    .doorbell = SETTING_UNSET};
+		reader->profile = profile;
+		keys_read(reader, &profile_keys, value->items[i]);
+	}
+}

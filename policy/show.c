@@ -1,0 +1,194 @@
+/*
+ * `sbx policy show`: all layers as one document, each rule with its file and line. What comes out is a policy file
+ * again, except that a project's or administrator's rules have become the reader's own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "policy_parts.h"
+#include "ruleset_parts.h"
+
+struct showing {
+	struct policy_document *const *documents;
+	size_t count;
+	struct string out;
+};
+
+/* In double quotes, as YAML reads it back. */
+static void append_quoted(struct string *out, const char *text) {
+	string_append_char(out, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			string_appendf(out, "\\%c", *text);
+		else if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			string_appendf(out, "\\x%02x", (unsigned char)*text);
+		else
+			string_append_char(out, *text);
+	}
+	string_append_char(out, '"');
+}
+
+static void append_list(struct string *out, const char *indent, const char *key, const struct strings *items) {
+	if (items->count == 0) return;
+	string_appendf(out, "%s%s: [", indent, key);
+	for (size_t i = 0; i < items->count; i++) {
+		if (i > 0) string_append(out, ", ");
+		append_quoted(out, items->items[i]);
+	}
+	string_append(out, "]\n");
+}
+
+static void append_origin(struct string *out, const char *file, struct place place) {
+	CLEANUP_FREE char *visible = text_visible(file);
+	string_appendf(out, "  # %s:%u\n", visible, place.line);
+}
+
+static void show_rule(struct string *out, const struct profile *profile, const struct rule_text *rule) {
+	bool map = rule->confirm_terminal || rule->private_allowed || rule->direct;
+	string_append(out, map ? "        - {target: " : "        - ");
+	append_quoted(out, rule->text);
+	if (rule->confirm_terminal) string_append(out, ", confirm: terminal");
+	if (rule->private_allowed) string_append(out, ", private: true");
+	if (rule->direct) string_append(out, ", direct: true");
+	if (map) string_append_char(out, '}');
+	append_origin(out, profile->file, rule->place);
+}
+
+/* The rules of one effect and permission, over all layers. */
+static void show_permission(struct showing *showing, const char *name, enum effect effect,
+			    const struct permission *permission) {
+	string_appendf(&showing->out, "      %s:\n", permission->name);
+	for (size_t d = 0; d < showing->count; d++) {
+		const struct profile *profile = document_profile(showing->documents[d], name);
+		for (size_t i = 0; profile && i < profile->rule_count; i++)
+			if (profile->rules[i].effect == effect &&
+			    permission_equal(&profile->rules[i].permission, permission))
+				show_rule(&showing->out, profile, &profile->rules[i]);
+	}
+}
+
+static void show_effect(struct showing *showing, const char *name, enum effect effect) {
+	CLEANUP_STRINGS struct strings shown = {0};
+	for (size_t d = 0; d < showing->count; d++) {
+		const struct profile *profile = document_profile(showing->documents[d], name);
+		for (size_t i = 0; profile && i < profile->rule_count; i++) {
+			const struct permission *permission = &profile->rules[i].permission;
+			if (profile->rules[i].effect != effect || strings_contain(&shown, permission->name)) continue;
+			if (shown.count == 0) string_appendf(&showing->out, "    %s:\n", effect_name(effect));
+			strings_add(&shown, permission->name);
+			show_permission(showing, name, effect, permission);
+		}
+	}
+}
+
+static void show_names(struct showing *showing, const char *key, const char *name, size_t offset) {
+	CLEANUP_STRINGS struct strings items = {0};
+	for (size_t d = 0; d < showing->count; d++) {
+		const struct profile *profile = document_profile(showing->documents[d], name);
+		if (!profile) continue;
+		const struct names *names = (const struct names *)((const char *)profile + offset);
+		for (size_t i = 0; i < names->count; i++)
+			if (!strings_contain(&items, names->items[i].text)) strings_add(&items, names->items[i].text);
+	}
+	append_list(&showing->out, "    ", key, &items);
+}
+
+static void show_pairs(struct string *out, const char *key, const struct pairs *pairs) {
+	if (pairs->count > 0) string_appendf(out, "    %s:\n", key);
+	for (size_t i = 0; i < pairs->count; i++) {
+		string_append(out, "      ");
+		append_quoted(out, pairs->items[i].name);
+		string_append(out, ": ");
+		append_quoted(out, pairs->items[i].value);
+		string_append_char(out, '\n');
+	}
+}
+
+static char *format_size(int64_t bytes) {
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+	for (bytes /= 1024; unit < 3 && bytes % 1024 == 0; unit++) bytes /= 1024;
+	return string_format("%lld%c", (long long)bytes, units[unit]);
+}
+
+static void show_limits(struct string *out, const struct view_limits *limits) {
+	CLEANUP_STRINGS struct strings parts = {0};
+	CLEANUP_FREE char *memory = format_size(limits->memory), *time = duration_format(limits->cpu_time_ms);
+	if (limits->memory > 0) strings_addf(&parts, "memory: %s", memory);
+	if (limits->processes > 0) strings_addf(&parts, "processes: %lld", (long long)limits->processes);
+	if (limits->open_files > 0) strings_addf(&parts, "open-files: %lld", (long long)limits->open_files);
+	if (limits->cpu_time_ms > 0) strings_addf(&parts, "cpu-time: %s", time);
+	if (parts.count == 0) return;
+	string_append(out, "    limits: {");
+	for (size_t i = 0; i < parts.count; i++) string_appendf(out, "%s%s", i > 0 ? ", " : "", parts.items[i]);
+	string_append(out, "}\n");
+}
+
+static void show_settings(struct showing *showing, const char *name) {
+	CLEANUP(settings_finish) struct settings settings = SETTINGS_NONE;
+	for (size_t d = 0; d < showing->count; d++) {
+		const struct profile *profile = document_profile(showing->documents[d], name);
+		if (profile) settings_merge(&settings, profile);
+	}
+	struct string *out = &showing->out;
+	show_pairs(out, "env", &settings.set);
+	show_pairs(out, "hosts", &settings.hosts);
+	show_limits(out, &settings.limits);
+	if (settings.home != SETTING_UNSET)
+		string_appendf(out, "    home: %s\n", view_home_name((enum view_home)settings.home));
+	if (settings.network != SETTING_UNSET)
+		string_appendf(out, "    network: %s\n", view_network_name((enum view_network)settings.network));
+	if (settings.doorbell != SETTING_UNSET)
+		string_appendf(out, "    doorbell: %s\n", view_doorbell_name((enum view_doorbell)settings.doorbell));
+}
+
+static void show_profile(struct showing *showing, const char *name) {
+	string_appendf(&showing->out, "  %s:\n", name);
+	show_names(showing, "commands", name, offsetof(struct profile, commands));
+	show_names(showing, "extends", name, offsetof(struct profile, extends));
+	static const enum effect order[] = {EFFECT_ALLOW, EFFECT_ASK, EFFECT_DENY};
+	for (size_t i = 0; i < ARRAY_LENGTH(order); i++) show_effect(showing, name, order[i]);
+	show_settings(showing, name);
+}
+
+static void show_top(struct showing *showing, const struct policy *policy) {
+	struct policy_prompt_settings prompt = policy_prompt_settings(policy);
+	CLEANUP_FREE char *timeout = duration_format(prompt.timeout_ms);
+	CLEANUP_FREE char *lifetime = duration_format(prompt.lifetime_ms);
+	CLEANUP_FREE char *keep = duration_format(policy_history_keep_ms(policy));
+	struct string *out = &showing->out;
+	string_appendf(out, "version: 1\nprompt: {timeout: %s, lifetime: %s, without-agent: %s}\nhistory: {keep: %s}\n",
+		       timeout, lifetime, prompt.wait_without_agent ? "wait" : "deny", keep);
+	for (size_t d = 0; d < showing->count; d++) {
+		if (showing->documents[d]->quiet.count == 0) continue;
+		append_list(out, "", "quiet", &showing->documents[d]->quiet);
+		break;
+	}
+	/* The address may hold a password: that there is one must do. */
+	if (policy_upstream(policy)) string_append(out, "# upstream: set\n");
+	CLEANUP_STRINGS struct strings shown = {0};
+	for (size_t d = 0; d < showing->count; d++) {
+		const struct pairs *own = &showing->documents[d]->permissions;
+		for (size_t i = 0; i < own->count; i++) {
+			if (strings_contain(&shown, own->items[i].name)) continue;
+			if (shown.count == 0) string_append(out, "permissions:\n");
+			strings_add(&shown, own->items[i].name);
+			string_appendf(out, "  %s: ", own->items[i].name);
+			append_quoted(out, own->items[i].value);
+			string_append_char(out, '\n');
+		}
+	}
+}
+
+char *policy_show(const struct policy *policy) {
+	CLEANUP_STRINGS struct strings names = {0};
+	struct showing showing = {0};
+	showing.documents = policy_documents(policy, &showing.count);
+	show_top(&showing, policy);
+	policy_profile_names(policy, &names);
+	string_append(&showing.out, "profiles:\n");
+	for (size_t i = 0; i < names.count; i++) show_profile(&showing, names.items[i]);
+	return string_steal(&showing.out);
+}

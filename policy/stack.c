@@ -1,0 +1,110 @@
+/* The stack's answers as verdicts, each with its why. */
+#include "policy/stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "judge.h"
+#include "problems.h"
+
+static const char *const verbs[EFFECT_COUNT] = {
+	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};
+
+static char *explain_rule(const struct rule *rule) {
+	SHOWN(pattern, pattern_text(rule->pattern));
+	return string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect], rule->permission.name,
+			     pattern);
+}
+
+static char *explain_grant(const struct answer *answer) {
+	const struct grant *grant = &answer->grant;
+	SHOWN(pattern, grant->pattern);
+	CLEANUP_FREE char *what = string_format("grant %lld %s %s %s", (long long)grant->id, verbs[answer->effect],
+						grant->permission.name, pattern);
+	if (answer->given || !answer->rule) return STEAL(what);
+	SHOWN(place, pattern_text(answer->rule->pattern));
+	return string_format("%s, but ends above %s, which %s keeps", what, place, answer->rule->profile);
+}
+
+static char *explain(const struct stack_context *context, const struct stack_line *line, const struct answer *answer) {
+	switch (line->module) {
+	case STACK_PROTECT: {
+		SHOWN(place, answer->place ? answer->place : "");
+		return string_format("%s belongs to sbx itself and can never be granted", place);
+	}
+	case STACK_FLOOD:
+		return string_copy(context->flooded);
+	case STACK_GRANTS:
+		return explain_grant(answer);
+	case STACK_RULES:
+	case STACK_ASK:
+		break;
+	}
+	return explain_rule(answer->rule);
+}
+
+static void set_module(struct verdict *verdict, const char *name) {
+	snprintf(verdict->module, sizeof verdict->module, "%s", name);
+}
+
+static void verdict_of_answer(const struct stack_context *context, const struct stack_line *line,
+			      const struct answer *answer, struct verdict *ret_verdict) {
+	const struct rule *rule = answer->rule;
+	bool grant = line->module == STACK_GRANTS;
+	*ret_verdict = (struct verdict){
+		.effect = answer->effect,
+		.why = explain(context, line, answer),
+		.rule = rule && !grant ? string_copy(rule->origin) : NULL,
+		.grant = answer->grant.id,
+		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
+		.private_allowed = rule && answer->effect != EFFECT_DENY && rule->private_allowed,
+		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
+	};
+	set_module(ret_verdict, stack_module_name(line->module));
+}
+
+struct recording {
+	const struct stack_context *context;
+	struct stack_walk *walk;
+};
+
+static void record_step(void *context, const struct stack_line *line, const struct answer *answer, bool counted) {
+	const struct recording *recording = context;
+	struct stack_walk *walk = recording->walk;
+	if (walk->count == STACK_STEPS_MAX) return;
+	struct stack_step *step = &walk->steps[walk->count++];
+	*step = (struct stack_step){.module = stack_module_name(line->module),
+				    .control = stack_control_name(line->control),
+				    .counted = counted};
+	if (answer->given)
+		verdict_of_answer(recording->context, line, answer, &step->answer);
+	else if (answer->grant.pattern) /* it passes, but has something to say */
+		step->answer.why = explain(recording->context, line, answer);
+}
+
+void stack_decide(const struct stack_context *context, const struct request *request, struct verdict *ret_verdict,
+		  struct stack_walk *walk) {
+	struct answer answer;
+	struct stack_line line = {0};
+	struct recording recording = {context, walk};
+	if (walk) *walk = (struct stack_walk){0};
+	judge(context, request, &answer, &line, walk ? record_step : NULL, &recording);
+	if (answer.given) {
+		verdict_of_answer(context, &line, &answer, ret_verdict);
+	} else {
+		SHOWN(target, request->target);
+		*ret_verdict = (struct verdict){
+			.effect = EFFECT_DENY,
+			.why = string_format("nothing allows %s %s, and nothing asks for it", request->permission.name,
+					     target),
+		};
+		set_module(ret_verdict, "none");
+	}
+	grant_finish(&answer.grant);
+}
+
+void stack_walk_finish(struct stack_walk *walk) {
+	for (size_t i = 0; i < walk->count; i++) verdict_finish(&walk->steps[i].answer);
+	*walk = (struct stack_walk){0};
+}

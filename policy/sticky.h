@@ -1,0 +1,14 @@
+/*
+ * sticky: what a rule or grant must be to lift one of base's masks and sensitive places.
+ *
+ * Promises: only a pattern whose part without wildcards reaches down to where the sticky rule's match ends lifts it.
+ * So ~/.ssh/config and ~/.ssh/x* lift ~/.ssh, but the home itself never does, and no wildcard right behind it, however
+ * deep that happens to match.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "policy/ruleset.h"
+
+bool sticky_is_lifted(struct pattern_rank sticky, const char *pattern_text);

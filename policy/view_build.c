@@ -1,0 +1,134 @@
+/*
+ * Theory of operation. The view is not computed from the rules but asked of the stack, path by path: whatever a rule, a
+ * grant or `protected` names may differ from the tree it lies in, so each such path gets the verdict that a request for
+ * it would get, and the view can't disagree with the decisions. What they don't name is as the nearest folder above it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/string.h"
+#include "judge.h"
+#include "ruleset_parts.h"
+#include "schema/limits.h"
+
+struct building {
+	const struct stack_context *context;
+	const struct subject *subject;
+	int64_t session;
+	struct view *view;
+};
+
+static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
+				enum permission_kind kind, const char *target) {
+	struct answer answer;
+	struct stack_line line;
+	const struct request request = {
+		.session = session, .subject = *subject, .permission = permission_of(kind), .target = (char *)target};
+	judge(context, &request, &answer, &line, NULL, NULL);
+	grant_finish(&answer.grant);
+	return answer.given ? answer.effect : EFFECT_DENY;
+}
+
+enum view_mode view_mode_of_path(const struct stack_context *context, const struct subject *subject, int64_t session,
+				 const char *path, bool *ret_ask_write) {
+	enum effect write = judge_target(context, subject, session, PERMISSION_FS_WRITE, path);
+	enum effect read = write == EFFECT_ALLOW ? EFFECT_ALLOW
+						 : judge_target(context, subject, session, PERMISSION_FS_READ, path);
+	*ret_ask_write = write == EFFECT_ASK && read != EFFECT_DENY;
+	if (write == EFFECT_ALLOW) return VIEW_WRITE;
+	return read == EFFECT_ALLOW ? VIEW_READ : read == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
+}
+
+static bool is_fs(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
+static void add_path(struct building *building, const char *path) {
+	bool ask_write;
+	enum view_mode mode =
+		view_mode_of_path(building->context, building->subject, building->session, path, &ask_write);
+	view_add_path(building->view, path, false, mode, ask_write);
+}
+
+static void add_pattern(struct building *building, const struct pattern *pattern) {
+	const char *target = pattern_target(pattern);
+	if (target)
+		add_path(building, target);
+	else
+		view_add_path(building->view, pattern_text(pattern), true, VIEW_ABSENT, false);
+}
+
+/* "/usr/bin/sudo", "sudo" (any directory): a program that stands for those a pattern means, or NULL. */
+static char *program_example(const char *shown, const struct pattern *pattern) {
+	if (pattern_target(pattern)) return string_copy(pattern_target(pattern));
+	return strpbrk(shown, "/*?[\\") ? NULL : string_format("/usr/bin/%s", shown);
+}
+
+/* What the runner is told of a program that a rule denies or asks about, unless a closer rule allows it. */
+static void add_program(struct building *building, const struct rule *rule) {
+	static const char any_folder[] = "/**/";
+	const char *text = pattern_text(rule->pattern);
+	/* A bare name means the program in any directory. */
+	const char *name = string_starts(text, any_folder) ? text + strlen(any_folder) : text;
+	const char *shown = strpbrk(name, "/*?[\\") ? text : name;
+	CLEANUP_FREE char *example = program_example(shown, rule->pattern);
+	enum effect effect = rule->effect;
+	if (example)
+		effect = judge_target(building->context, building->subject, building->session, PERMISSION_PROC_SPAWN,
+				      example);
+	if (effect != EFFECT_ALLOW)
+		view_add_program(building->view, shown, effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT);
+}
+
+static void add_rules(struct building *building) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern);
+		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
+			add_program(building, &rules[i]);
+	}
+}
+
+/* A grant that can't be read any more is left out: what it denies is denied when it is asked for. */
+static void add_grants(struct building *building, const struct grant *grants, size_t count, enum effect effect) {
+	const struct pattern_scope nothing = {0};
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		if (!is_fs(&grants[i].permission) || grants[i].effect != effect) continue;
+		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
+		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
+		if (pattern_compile(&grants[i].permission, grants[i].pattern, &nothing, &pattern, NULL) == 0)
+			add_pattern(building, pattern);
+	}
+}
+
+static void add_settings(struct view *view, const struct ruleset *ruleset) {
+	const struct settings *settings = ruleset_settings(ruleset);
+	for (size_t i = 0; i < settings->set.count; i++)
+		view_set_variable(view, settings->set.items[i].name, settings->set.items[i].value);
+	for (size_t i = 0; i < settings->hosts.count; i++)
+		view_add_host(view, settings->hosts.items[i].name, settings->hosts.items[i].value);
+	view->limits = settings->limits;
+	view->home = (enum view_home)settings->home;
+	view->network = (enum view_network)settings->network;
+	view->doorbell = (enum view_doorbell)settings->doorbell;
+}
+
+struct view *view_build(const struct stack_context *context, const struct subject *subject, int64_t session,
+			const struct grant *grants, size_t grant_count, const struct strings *names) {
+	struct view *view = view_new();
+	struct building building = {context, subject, session, view};
+	view->profile = string_copy(ruleset_profile(context->ruleset));
+	add_settings(view, context->ruleset);
+	for (size_t i = 0; context->protected && i < context->protected->count; i++)
+		add_path(&building, context->protected->items[i]);
+	add_rules(&building);
+	add_grants(&building, grants, grant_count, EFFECT_DENY);
+	add_grants(&building, grants, grant_count, EFFECT_ALLOW);
+	for (size_t i = 0; names && i < names->count; i++)
+		if (judge_target(context, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
+			strings_add(&view->environment, names->items[i]);
+	return view;
+}
