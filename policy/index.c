@@ -1,14 +1,17 @@
 /*
- * Theory of operation. A literal pattern's target is a key of a hash table: fs and proc rules match that path and what
- * lies below, so the folders of a target are looked up one by one from "/" down, with the hash carried on from folder
- * to folder; the others match just that target. Rules with wildcards stand in one list for each kind of permission.
- * fs:read and fs:write speak of each other's requests and share the key.
+ * Theory of operation. fs and proc rules match a path and what lies below, so each is kept in a hash table under the
+ * part of its pattern that has no wildcard, and the folders of a target are looked up one by one from "/" down, with
+ * the hash carried on from folder to folder. The others match one target when they are literal, which is their key;
+ * those with wildcards stand in one list for each kind of permission. fs:read and fs:write speak of each other's
+ * requests and share their keys.
  */
 #include "index.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sticky.h"
 
 enum { NO_RULE = UINT32_MAX, GROUP_COUNT = PERMISSION_KIND_COUNT };
 
@@ -17,7 +20,7 @@ struct rule_index {
 	uint32_t *buckets; /* the first rule of each, chained through `next` */
 	uint32_t *next;
 	size_t mask;
-	uint32_t wild[GROUP_COUNT]; /* the first rule with wildcards of each group, chained likewise */
+	uint32_t wild[GROUP_COUNT]; /* likewise of the rules with wildcards of each group that has no trees */
 };
 
 static unsigned group_of(const struct permission *permission) {
@@ -42,10 +45,28 @@ static size_t bucket_of(const struct rule_index *index, uint64_t hash) {
 	return (size_t)(hash ^ hash >> 32) & index->mask;
 }
 
-/* "/" has no name of its own: its key is the empty path, as every path's beginning. */
 static uint64_t hash_of_target(unsigned group, const char *target) {
-	if (is_tree(group) && strcmp(target, "/") == 0) target = "";
 	return hash_more(hash_start(group), target, strlen(target));
+}
+
+/* The names of the fixed part as they are in a target, without the backslashes of a pattern. */
+static uint64_t hash_of_tree(unsigned group, const struct rule *rule) {
+	const char *text = pattern_text(rule->pattern);
+	const char *end = text + pattern_fixed_part(text, NULL);
+	uint64_t hash = hash_start(group);
+	for (; text < end; text++) {
+		if (*text == '\\' && text + 1 < end) text++;
+		hash = hash_more(hash, text, 1);
+	}
+	return hash;
+}
+
+/* Where a rule's chain begins. */
+static uint32_t *head_of(struct rule_index *index, const struct rule *rule) {
+	unsigned group = group_of(&rule->permission);
+	const char *target = pattern_target(rule->pattern);
+	if (is_tree(group)) return &index->buckets[bucket_of(index, hash_of_tree(group, rule))];
+	return target ? &index->buckets[bucket_of(index, hash_of_target(group, target))] : &index->wild[group];
 }
 
 struct rule_index *rule_index_new(const struct rule *rules, size_t count) {
@@ -60,10 +81,7 @@ struct rule_index *rule_index_new(const struct rule *rules, size_t count) {
 	memset(index->wild, 0xff, sizeof index->wild);
 	/* Backwards, so that every chain is in the order of the rules. */
 	for (size_t i = count; i-- > 0;) {
-		unsigned group = group_of(&rules[i].permission);
-		const char *target = pattern_target(rules[i].pattern);
-		uint32_t *head =
-			target ? &index->buckets[bucket_of(index, hash_of_target(group, target))] : &index->wild[group];
+		uint32_t *head = head_of(index, &rules[i]);
 		index->next[i] = *head;
 		*head = (uint32_t)i;
 	}
@@ -86,9 +104,9 @@ static void visit_chain(const struct rule_index *index, uint32_t i, unsigned gro
 void rule_index_visit(const struct rule_index *index, const struct permission *permission, const char *target,
 		      void (*visit)(void *context, const struct rule *rule), void *context) {
 	unsigned group = group_of(permission);
-	visit_chain(index, index->wild[group], group, visit, context);
 	if (!is_tree(group)) {
 		uint64_t hash = hash_of_target(group, target);
+		visit_chain(index, index->wild[group], group, visit, context);
 		visit_chain(index, index->buckets[bucket_of(index, hash)], group, visit, context);
 		return;
 	}

@@ -13,6 +13,7 @@
 #include "judge.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -71,16 +72,25 @@ static void ask_rules(struct inquiry *inquiry, struct answer *answer) {
 		*answer = (struct answer){.given = true, .effect = rule->effect, .rule = rule};
 }
 
-static void ask_grants(struct inquiry *inquiry, struct answer *answer) {
+static struct grant *find_grant(const struct inquiry *inquiry) {
 	const struct stack_grants *grants = inquiry->context->grants;
-	struct pattern_rank rank = {0}, sticky_rank = {0};
-	if (!grants || !grants->find || !grants->find(grants->context, inquiry->request, &answer->grant, &rank)) return;
-	answer->effect = answer->grant.effect == EFFECT_ALLOW ? EFFECT_ALLOW : EFFECT_DENY;
+	struct grant found = {0};
+	struct pattern_rank rank;
+	if (!grants || !grants->find || !grants->find(grants->context, inquiry->request, &found, &rank)) return NULL;
+	return mem_copy(&found, sizeof found);
+}
+
+static void ask_grants(struct inquiry *inquiry, struct answer *answer) {
+	struct pattern_rank rank;
+	answer->grant = find_grant(inquiry);
+	if (!answer->grant) return;
+	answer->effect = answer->grant->effect == EFFECT_ALLOW ? EFFECT_ALLOW : EFFECT_DENY;
 	answer->given = true;
 	if (answer->effect == EFFECT_DENY) return;
-	const struct rule *sticky = ruleset_find_sticky(inquiry->context->ruleset, &inquiry->request->permission,
-							inquiry->request->target, &sticky_rank);
-	if (!sticky || sticky_is_lifted(sticky_rank, answer->grant.pattern)) {
+	const struct request *request = inquiry->request;
+	const struct rule *sticky =
+		ruleset_find_sticky(inquiry->context->ruleset, &request->permission, request->target, &rank);
+	if (!sticky || sticky_is_lifted(rank, answer->grant->pattern)) {
 		answer->rule = inquiry_rule(inquiry); /* its `private` and `direct` hold for the grant, too */
 		return;
 	}
@@ -100,6 +110,12 @@ static void (*const modules[])(struct inquiry *inquiry, struct answer *answer) =
 	[STACK_GRANTS] = ask_grants,   [STACK_ASK] = ask_user,
 };
 static_assert(ARRAY_LENGTH(modules) == STACK_MODULE_COUNT, "every module can be asked");
+
+void answer_finish(struct answer *answer) {
+	if (answer->grant) grant_finish(answer->grant);
+	free(answer->grant);
+	answer->grant = NULL;
+}
 
 static bool answer_counts(const struct answer *answer, enum stack_control control) {
 	if (!answer->given) return false;
@@ -129,7 +145,7 @@ void judge(const struct stack_context *context, const struct request *request, s
 			*ret_line = lines[i];
 			return;
 		}
-		grant_finish(&answer.grant);
+		answer_finish(&answer);
 	}
 	*ret_answer = (struct answer){0};
 }

@@ -13,15 +13,16 @@ struct answer {
 	enum effect effect;
 	const struct rule *rule; /* rules, ask: what decided; grants that pass: what they don't lift */
 	const char *place;       /* protect: the protected path */
-	struct grant grant;      /* grants: id 0 without one; owned */
+	struct grant *grant;     /* grants: what was found, or NULL; owned */
 };
+void answer_finish(struct answer *answer);
 
-/* Called for every line of the stack that was asked. The answer is its own to keep only during the call. */
+/* Called for every line of the stack that was asked. The answer is borrowed. */
 typedef void judge_step(void *context, const struct stack_line *line, const struct answer *answer, bool counted);
 
 /*
  * The answer that counted (given is false when none did) and the line it came from. `step` may be NULL. The caller
- * finishes the answer's grant.
+ * finishes the answer.
  */
 void judge(const struct stack_context *context, const struct request *request, struct answer *ret_answer,
 	   struct stack_line *ret_line, judge_step *step, void *step_context);

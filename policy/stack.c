@@ -18,7 +18,7 @@ static char *explain_rule(const struct rule *rule) {
 }
 
 static char *explain_grant(const struct answer *answer) {
-	const struct grant *grant = &answer->grant;
+	const struct grant *grant = answer->grant;
 	SHOWN(pattern, grant->pattern);
 	CLEANUP_FREE char *what = string_format("grant %lld %s %s %s", (long long)grant->id, verbs[answer->effect],
 						grant->permission.name, pattern);
@@ -56,7 +56,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.effect = answer->effect,
 		.why = explain(context, line, answer),
 		.rule = rule && !grant ? string_copy(rule->origin) : NULL,
-		.grant = answer->grant.id,
+		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
 		.private_allowed = rule && answer->effect != EFFECT_DENY && rule->private_allowed,
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
@@ -79,7 +79,7 @@ static void record_step(void *context, const struct stack_line *line, const stru
 				    .counted = counted};
 	if (answer->given)
 		verdict_of_answer(recording->context, line, answer, &step->answer);
-	else if (answer->grant.pattern) /* it passes, but has something to say */
+	else if (answer->grant) /* it passes, but has something to say */
 		step->answer.why = explain(recording->context, line, answer);
 }
 
@@ -101,7 +101,7 @@ void stack_decide(const struct stack_context *context, const struct request *req
 		};
 		set_module(ret_verdict, "none");
 	}
-	grant_finish(&answer.grant);
+	answer_finish(&answer);
 }
 
 void stack_walk_finish(struct stack_walk *walk) {

@@ -3,21 +3,23 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The names at the front of a path pattern's normal text that hold no wildcard. */
-static uint32_t fixed_depth(const char *text) {
+size_t pattern_fixed_part(const char *pattern_text, uint32_t *ret_depth) {
+	const char *end = pattern_text;
 	uint32_t depth = 0;
-	while (*text == '/') {
-		bool empty = true;
-		for (text++; *text && *text != '/'; text++) {
-			if (strchr("*?[", *text)) return depth;
-			if (*text == '\\' && text[1]) text++;
-			empty = false;
-		}
-		if (!empty) depth++;
+	while (end[0] == '/' && end[1]) {
+		const char *p = end + 1;
+		for (; *p && *p != '/' && !strchr("*?[", *p); p++)
+			if (*p == '\\' && p[1]) p++;
+		if (*p && *p != '/') break;
+		end = p;
+		depth++;
 	}
-	return depth;
+	if (ret_depth) *ret_depth = depth;
+	return (size_t)(end - pattern_text);
 }
 
 bool sticky_is_lifted(struct pattern_rank sticky, const char *pattern_text) {
-	return fixed_depth(pattern_text) >= sticky.depth;
+	uint32_t depth;
+	pattern_fixed_part(pattern_text, &depth);
+	return depth >= sticky.depth;
 }

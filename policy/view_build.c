@@ -26,7 +26,7 @@ static enum effect judge_target(const struct stack_context *context, const struc
 	const struct request request = {
 		.session = session, .subject = *subject, .permission = permission_of(kind), .target = (char *)target};
 	judge(context, &request, &answer, &line, NULL, NULL);
-	grant_finish(&answer.grant);
+	answer_finish(&answer);
 	return answer.given ? answer.effect : EFFECT_DENY;
 }
 
@@ -44,19 +44,22 @@ static bool is_fs(const struct permission *permission) {
 	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
 }
 
-static void add_path(struct building *building, const char *path) {
-	bool ask_write;
-	enum view_mode mode =
-		view_mode_of_path(building->context, building->subject, building->session, path, &ask_write);
-	view_add_path(building->view, path, false, mode, ask_write);
+/* A mask says nothing where nothing is given: most of base's are in a home that a profile doesn't open. */
+static bool is_mask(const struct rule *rule) {
+	return rule && rule->sticky && rule->effect == EFFECT_ASK;
 }
 
-static void add_pattern(struct building *building, const struct pattern *pattern) {
+/* What a pattern of that rule (NULL: of a grant) names. */
+static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule) {
 	const char *target = pattern_target(pattern);
-	if (target)
-		add_path(building, target);
-	else
+	bool ask_write;
+	if (!target) {
 		view_add_path(building->view, pattern_text(pattern), true, VIEW_ABSENT, false);
+		return;
+	}
+	enum view_mode mode =
+		view_mode_of_path(building->context, building->subject, building->session, target, &ask_write);
+	if (mode != VIEW_ABSENT || !is_mask(rule)) view_add_path(building->view, target, false, mode, ask_write);
 }
 
 /* "/usr/bin/sudo", "sudo" (any directory): a program that stands for those a pattern means, or NULL. */
@@ -85,7 +88,7 @@ static void add_rules(struct building *building) {
 	size_t count;
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
-		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern);
+		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern, &rules[i]);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
 			add_program(building, &rules[i]);
 	}
@@ -100,7 +103,7 @@ static void add_grants(struct building *building, const struct grant *grants, si
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
 		if (pattern_compile(&grants[i].permission, grants[i].pattern, &nothing, &pattern, NULL) == 0)
-			add_pattern(building, pattern);
+			add_pattern(building, pattern, NULL);
 	}
 }
 
@@ -123,7 +126,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
-		add_path(&building, context->protected->items[i]);
+		view_add_path(view, context->protected->items[i], false, VIEW_ABSENT, false);
 	add_rules(&building);
 	add_grants(&building, grants, grant_count, EFFECT_DENY);
 	add_grants(&building, grants, grant_count, EFFECT_ALLOW);
