@@ -96,11 +96,8 @@ static const struct command command_policy_check = {
 	.name = "policy check",
 	.operands = "[FILE]",
 	.summary = "Check a policy file and print every error as file:line:column.",
-	.details = "Without FILE: your own policy file and the current project's .sbx.yaml. A file with that name is "
-		   "checked "
-		   "as a project's, one below /etc/sbx as the administrator's. Needs no broker. Exit status 1 when "
-		   "there are "
-		   "errors.",
+	.details = "Without FILE: your own policy file. A file named .sbx.yaml is checked as a project's, one below "
+		   "/etc/sbx as the administrator's. Needs no broker. Exit status 1 when there are errors.",
 	.operands_most = 1,
 	.run = check,
 };

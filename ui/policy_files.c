@@ -17,22 +17,14 @@
 
 static const char project_file[] = ".sbx.yaml", admin_directory[] = "/etc/sbx";
 
-static void add_existing(struct strings *files, const char *path) {
-	if (access(path, F_OK) == 0) strings_add(files, path);
-}
-
 void policy_files_default(struct strings *files) {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = home_directory();
-	CLEANUP_FREE char *project = NULL;
 	CLEANUP_FREE char *own = NULL;
 	if (config && *config == '/')
 		own = string_format("%s/sbx/policy.yaml", config);
 	else if (home)
 		own = string_format("%s/.config/sbx/policy.yaml", home);
-	if (own) add_existing(files, own);
-	if (words_project(NULL, &project, NULL) < 0) return;
-	CLEANUP_FREE char *in_project = path_join(project, project_file);
-	add_existing(files, in_project);
+	if (own && access(own, F_OK) == 0) strings_add(files, own);
 }
 
 enum policy_layer policy_file_layer(const char *path) {

@@ -12,7 +12,7 @@
 #include "base/string.h"
 #include "policy/policy.h"
 
-/* The user's own file and the current project's, those that exist. */
+/* The user's own file, if it exists: what the broker reads besides the built-in profiles. */
 void policy_files_default(struct strings *files);
 
 /* The layer that a file's place gives it. */

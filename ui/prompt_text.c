@@ -10,6 +10,7 @@ enum {
 	LABEL_COLUMNS = 11, /* "  profile  " */
 	TARGET_LINES = 3,   /* of a long target; past that its middle is cut */
 	PROCESS_COLUMNS = 40,
+	PROFILE_COLUMNS = 22,
 };
 
 char *prompt_sentence(const struct prompt *prompt) {
@@ -53,18 +54,24 @@ static char *process_line(const struct prompt *prompt) {
 	return string_steal(&out);
 }
 
+/* "sbx: may profile npm connect to:", in two lines where one is too short. */
+static void append_head(struct string *out, const struct prompt *prompt, size_t width) {
+	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
+	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, "");
+	CLEANUP_FREE char *what = text_visible_cut(sentence, width - 4);
+	size_t end = strlen(what);
+	while (end > 0 && what[end - 1] == ' ') what[--end] = '\0';
+	CLEANUP_FREE char *who = string_format("sbx: may profile %s", profile);
+	bool fits = text_columns(who) + text_columns(what) + 2 <= width;
+	string_appendf(out, "%s%s%s:\n", who, fits ? " " : "\n  ", what);
+}
+
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
 	if (width < 40) width = 40;
 	CLEANUP_FREE char *processes = process_line(prompt);
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
-	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", 24);
-	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, "");
-	CLEANUP_FREE char *head = string_format("sbx: may profile %s %s", profile, what);
-	size_t end = strlen(head);
-	while (end > 0 && head[end - 1] == ' ') end--;
-	string_append_bytes(out, head, end);
-	string_append(out, "?\n");
+	append_head(out, prompt, width);
 	append_line(out, "target", prompt->target ? prompt->target : "", width, TARGET_LINES);
 	append_line(out, "asked by", processes, width, 2);
 	append_line(out, "project", place, width, 1);

@@ -1,0 +1,77 @@
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "support/cmocka.h"
+#include "ui/human.h"
+
+static void durations_say_enough_and_not_more(void **state) {
+	(void)state;
+	static const struct {
+		int64_t seconds;
+		const char *text;
+	} cases[] = {{-5, "0s"},   {0, "0s"},       {59, "59s"},   {60, "1m"},       {90, "1m 30s"},  {3540, "59m"},
+		     {3600, "1h"}, {3900, "1h 5m"}, {86400, "1d"}, {90000, "1d 1h"}, {864000, "10d"}, {40000, "11h"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *text = human_duration(cases[i].seconds * 1000);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void home_is_shortened_only_at_a_whole_name(void **state) {
+	(void)state;
+	setenv("HOME", "/home/ada", 1);
+	static const struct {
+		const char *path, *text;
+	} cases[] = {{"/home/ada/app", "~/app"}, {"/home/ada", "~"}, {"/home/adam", "/home/adam"}, {NULL, "anywhere"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *text = human_path(cases[i].path);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void the_end_of_a_grant_says_how_it_ends(void **state) {
+	(void)state;
+	static const struct {
+		struct grant grant;
+		const char *text;
+	} cases[] = {
+		{{.lifetime = LIFETIME_ALWAYS}, "never"},
+		{{.lifetime = LIFETIME_ALWAYS, .revoked_ms = 5}, "revoked"},
+		{{.lifetime = LIFETIME_SESSION, .session = 3}, "with session 3"},
+		{{.lifetime = LIFETIME_ONCE}, "after one use"},
+		{{.lifetime = LIFETIME_ONCE, .uses = 1}, "used up"},
+		{{.lifetime = LIFETIME_UNTIL, .expires_ms = 61000}, "in 1m"},
+		{{.lifetime = LIFETIME_UNTIL, .expires_ms = 1000}, "ended"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *text = human_end(&cases[i].grant, 1000);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void a_grant_is_a_sentence_of_visible_text(void **state) {
+	(void)state;
+	setenv("HOME", "/home/ada", 1);
+	struct grant grant = {.permission = permission_of(PERMISSION_FS_READ),
+			      .pattern = (char *)"/x\x1b[2J",
+			      .effect = EFFECT_ALLOW,
+			      .profile = (char *)"npm",
+			      .project = (char *)"/home/ada/app"};
+	CLEANUP_FREE char *allowed = human_grant(&grant);
+	assert_string_equal(allowed, "profile npm may read /x\\x1b[2J in ~/app");
+	grant.effect = EFFECT_DENY;
+	grant.profile = grant.project = NULL;
+	CLEANUP_FREE char *denied = human_grant(&grant);
+	assert_string_equal(denied, "every profile may not read /x\\x1b[2J anywhere");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(durations_say_enough_and_not_more),
+		cmocka_unit_test(home_is_shortened_only_at_a_whole_name),
+		cmocka_unit_test(the_end_of_a_grant_says_how_it_ends),
+		cmocka_unit_test(a_grant_is_a_sentence_of_visible_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+/* A prompt on a real pseudo-terminal: a child asks, the test types as a user would. */
+#include <errno.h>
+#include <poll.h>
+#include <pty.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "support/cmocka.h"
+#include "ui/prompt_terminal.h"
+
+enum { PATIENCE_MS = 10 * 1000 };
+static const char question[] = "deny, allow or always? ";
+
+struct desk {
+	int master, gone; /* our ends */
+	int answer;       /* the child writes what was answered, or its error */
+	pid_t child;
+	struct string screen;
+	size_t seen; /* of the screen */
+};
+
+static struct prompt sample_prompt(void) {
+	return (struct prompt){.id = 3,
+			       .session = 1,
+			       .permission = permission_of(PERMISSION_NET_ACCESS),
+			       .profile = string_copy("default"),
+			       .project = string_copy("/app"),
+			       .target = string_copy("svc.test:8443"),
+			       .deadline_ms = 60000};
+}
+
+_Noreturn static void child_ask(int slave, int gone, int answer) {
+	CLEANUP_PROMPT struct prompt prompt = sample_prompt();
+	struct error error = ERROR_NONE;
+	struct termios before = {0}, after = {0};
+	json_t *reply = NULL;
+	tcgetattr(slave, &before);
+	int r = prompt_terminal_ask(NULL, slave, gone, &prompt, &reply, &error);
+	/* Of a terminal that is gone nothing can be said. */
+	bool same = tcgetattr(slave, &after) < 0 || memcmp(&before, &after, sizeof before) == 0;
+	CLEANUP_FREE char *json = reply ? json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	CLEANUP_FREE char *text = r < 0 ? string_format("error %d", -r) : string_copy(json);
+	if (!same) text = string_copy("the terminal was not put back");
+	fd_write_all(answer, text, strlen(text), NULL);
+	_exit(0);
+}
+
+static void desk_open(struct desk *desk, const char *typed_before) {
+	int slave, gone[2], answer[2];
+	*desk = (struct desk){0};
+	struct winsize size = {.ws_col = 80, .ws_row = 24};
+	assert_int_equal(openpty(&desk->master, &slave, NULL, NULL, &size), 0);
+	assert_int_equal(pipe(gone), 0);
+	assert_int_equal(pipe(answer), 0);
+	assert_int_equal(fd_write_all(desk->master, typed_before, strlen(typed_before), NULL), 0);
+	desk->child = fork();
+	assert_true(desk->child >= 0);
+	if (desk->child == 0) {
+		close(desk->master);
+		close(gone[1]);
+		child_ask(slave, gone[0], answer[1]);
+	}
+	close(slave);
+	close(gone[0]);
+	close(answer[1]);
+	desk->gone = gone[1];
+	desk->answer = answer[0];
+}
+
+static void desk_close(struct desk *desk) {
+	int status;
+	assert_int_equal(waitpid(desk->child, &status, 0), desk->child);
+	fd_close(desk->master);
+	fd_close(desk->gone);
+	fd_close(desk->answer);
+	string_finish(&desk->screen);
+}
+
+static bool readable(int fd, int patience_ms) {
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	return poll(&ready, 1, patience_ms) == 1 && (ready.revents & POLLIN);
+}
+
+/* Wait until the text appears behind what was seen so far. */
+static void see(struct desk *desk, const char *text) {
+	char block[512];
+	while (!desk->screen.data || !strstr(desk->screen.data + desk->seen, text)) {
+		if (!readable(desk->master, PATIENCE_MS))
+			fail_msg("'%s' did not appear on: %s", text, desk->screen.data ? desk->screen.data : "");
+		ssize_t size = read(desk->master, block, sizeof block);
+		assert_true(size > 0);
+		string_append_bytes(&desk->screen, block, (size_t)size);
+	}
+	desk->seen = (size_t)(strstr(desk->screen.data + desk->seen, text) - desk->screen.data) + strlen(text);
+}
+
+static void type(struct desk *desk, const char *keys) {
+	assert_int_equal(fd_write_all(desk->master, keys, strlen(keys), NULL), 0);
+}
+
+static void answered(struct desk *desk, const char *expected) {
+	char text[512] = "";
+	assert_true(readable(desk->answer, PATIENCE_MS));
+	assert_true(read(desk->answer, text, sizeof text - 1) > 0);
+	assert_string_equal(text, expected);
+}
+
+#define DENIED  "{\"effect\":\"deny\",\"lifetime\":\"once\",\"scope\":\"exact\",\"terminal\":true}"
+#define ALLOWED "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"exact\",\"terminal\":true,\"ttl_ms\":3600000}"
+#define ALWAYS  "{\"effect\":\"allow\",\"lifetime\":\"always\",\"scope\":\"exact\",\"terminal\":true}"
+
+static void a_whole_word_answers(void **state) {
+	(void)state;
+	static const struct {
+		const char *typed, *answer;
+	} cases[] = {{"allow\r", ALLOWED},    {"always\r", ALWAYS},      {"deny\r", DENIED},
+		     {"  allow \r", ALLOWED}, {"alz\x7flow\r", ALLOWED}, {"d\r", DENIED}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct desk desk;
+		desk_open(&desk, "");
+		see(&desk, "svc.test:8443");
+		see(&desk, question);
+		type(&desk, cases[i].typed);
+		answered(&desk, cases[i].answer);
+		desk_close(&desk);
+	}
+}
+
+static void anything_else_is_asked_again(void **state) {
+	(void)state;
+	static const char *const typed[] = {"y\r",     "yes\r",      "\r",        "a\r", "allo\r",
+					    "ALLOW\r", "allow it\r", "allow\x04", "1\r", "al\xc3\xb6w\r"};
+	struct desk desk;
+	desk_open(&desk, "");
+	see(&desk, question);
+	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
+		type(&desk, typed[i]);
+		see(&desk, "A whole word, please: ");
+		see(&desk, question);
+		assert_false(readable(desk.answer, 0));
+	}
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void a_line_that_is_too_long_is_no_word(void **state) {
+	(void)state;
+	struct desk desk;
+	CLEANUP_STRING struct string line = {0};
+	for (int i = 0; i < 300; i++) string_append(&line, "allow ");
+	string_append(&line, "\r");
+	desk_open(&desk, "");
+	see(&desk, question);
+	type(&desk, line.data);
+	see(&desk, "A whole word, please: ");
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void control_c_and_the_end_of_input_deny_this_once(void **state) {
+	(void)state;
+	static const char *const typed[] = {"\x03", "allow\x03", "\x04"};
+	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
+		struct desk desk;
+		desk_open(&desk, "");
+		see(&desk, question);
+		type(&desk, typed[i]);
+		answered(&desk, DENIED);
+		desk_close(&desk);
+	}
+}
+
+static void a_terminal_that_goes_away_denies(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "");
+	see(&desk, question);
+	fd_close(fd_steal(&desk.master));
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void attack_b10_what_was_typed_ahead_answers_nothing(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "allow\rallow\r");
+	see(&desk, "Type one word");
+	/* The text is there, the question isn't yet: these keys were meant for the tool. */
+	type(&desk, "allow\ralways\r");
+	see(&desk, question);
+	assert_false(readable(desk.answer, 500));
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "");
+	see(&desk, question);
+	fd_close(fd_steal(&desk.gone));
+	see(&desk, "settled");
+	char expected[32];
+	snprintf(expected, sizeof expected, "error %d", ECANCELED);
+	answered(&desk, expected);
+	desk_close(&desk);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_word_answers),
+		cmocka_unit_test(anything_else_is_asked_again),
+		cmocka_unit_test(a_line_that_is_too_long_is_no_word),
+		cmocka_unit_test(control_c_and_the_end_of_input_deny_this_once),
+		cmocka_unit_test(a_terminal_that_goes_away_denies),
+		cmocka_unit_test(attack_b10_what_was_typed_ahead_answers_nothing),
+		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "support/cmocka.h"
+#include "ui/prompt_text.h"
+
+static struct prompt sample(void) {
+	struct prompt prompt = {.id = 3,
+				.session = 9,
+				.permission = permission_of(PERMISSION_NET_ACCESS),
+				.deadline_ms = 60000,
+				.profile = string_copy("default"),
+				.project = string_copy("/home/ada/app"),
+				.target = string_copy("svc.test:8443"),
+				.process = string_copy("curl (412)"),
+				.why = string_copy("ask rule at builtin/default.yaml:7")};
+	strings_add(&prompt.parents, "bash (400)");
+	strings_add(&prompt.parents, "npm (390)");
+	return prompt;
+}
+
+static void all_that_must_be_shown_is_shown(void **state) {
+	(void)state;
+	setenv("HOME", "/home/ada", 1);
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_string_equal(text.data, "sbx: may profile default connect to:\n"
+				       "  target   svc.test:8443\n"
+				       "  asked by curl (412) < bash (400) < npm (390)\n"
+				       "  project  ~/app\n"
+				       "  rule     ask rule at builtin/default.yaml:7\n"
+				       "  prompt   3, 58s left\n");
+	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
+	assert_string_equal(sentence, "curl (412) wants to connect to svc.test:8443");
+}
+
+static void assert_harmless(const char *text, size_t width) {
+	CLEANUP_FREE char *copy = string_copy(text);
+	for (const char *p = text; *p; p++) assert_true((unsigned char)*p >= ' ' || *p == '\n');
+	assert_null(strstr(text, "\xe2\x80\xae"));
+	for (char *line = strtok(copy, "\n"); line; line = strtok(NULL, "\n")) {
+		assert_true(text_columns(line) <= width);
+		/* What a tool says never begins a line: it stands behind a label or indented below one. */
+		assert_true(string_starts(line, "sbx: may profile") || string_starts(line, "  "));
+	}
+}
+
+static void attack_b09_hostile_texts_can_not_look_like_ours(void **state) {
+	(void)state;
+	static const char hostile[] = "x\nsbx: may profile default read nothing?\r\x1b[2J\x1b]0;t\x07\xe2\x80\xae\xff";
+	for (size_t width = 40; width <= 80; width += 8) {
+		CLEANUP_PROMPT struct prompt prompt = sample();
+		char **texts[] = {&prompt.target,  &prompt.profile, &prompt.project,
+				  &prompt.process, &prompt.why,     &prompt.reason};
+		for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+			free(*texts[i]);
+			*texts[i] = string_copy(hostile);
+		}
+		strings_add(&prompt.parents, hostile);
+		CLEANUP_STRING struct string text = {0};
+		prompt_describe(&prompt, 0, width, &text);
+		assert_harmless(text.data, width);
+	}
+}
+
+static void a_long_target_keeps_its_two_ends(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string target = {0};
+	string_append(&target, "/begin/");
+	for (int i = 0; i < 4000; i++) string_append_char(&target, 'x');
+	string_append(&target, "/end.txt");
+	free(prompt.target);
+	prompt.target = string_steal(&target);
+	prompt.permission = permission_of(PERMISSION_FS_WRITE);
+	CLEANUP_STRING struct string text = {0};
+	prompt_describe(&prompt, 0, 80, &text);
+	assert_non_null(strstr(text.data, "/begin/"));
+	assert_non_null(strstr(text.data, "…"));
+	assert_non_null(strstr(text.data, "/end.txt\n"));
+	assert_harmless(text.data, 80);
+	assert_true(strlen(text.data) < 1000);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_must_be_shown_is_shown),
+		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
+		cmocka_unit_test(a_long_target_keeps_its_two_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "support/cmocka.h"
+#include "ui/table.h"
+
+static const struct table_column columns[] = {{"ID", false, true}, {"TARGET", true, false}, {"END", false, false}};
+
+static struct table *sample(void) {
+	struct table *table = table_new(columns, ARRAY_LENGTH(columns));
+	table_cellf(table, "%d", 7);
+	table_cell(table, "/a/rather/long/path/to/something/in/the/project.txt");
+	table_cell(table, "never");
+	table_cell(table, "1234");
+	table_cell(table, "x\x1b[2Jy");
+	table_cell(table, NULL);
+	return table;
+}
+
+static char *printed(struct table *table, size_t width, bool heading) {
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	table_print(table, out, width, heading);
+	fclose(out);
+	return text;
+}
+
+static void columns_are_aligned_and_cells_visible(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = sample();
+	assert_int_equal(table_rows(table), 2);
+	CLEANUP_FREE char *text = printed(table, 0, true);
+	assert_string_equal(text, "  ID  TARGET                                               END\n"
+				  "   7  /a/rather/long/path/to/something/in/the/project.txt  never\n"
+				  "1234  x\\x1b[2Jy                                            -\n");
+	assert_int_equal(table_rows(table), 0);
+}
+
+static void a_narrow_terminal_cuts_the_middle_of_what_may_be_cut(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = sample();
+	CLEANUP_FREE char *text = printed(table, 40, false);
+	assert_string_equal(text, "   7  /a/rather/lon…e/project.txt  never\n"
+				  "1234  x\\x1b[2Jy                    -\n");
+}
+
+static void cutting_keeps_every_line_within_the_width(void **state) {
+	(void)state;
+	for (size_t width = 30; width < 70; width++) {
+		CLEANUP_TABLE struct table *table = sample();
+		table_cell(table, "1");
+		table_cell(table, "日本語のとても長い名前のファイルがここにあります");
+		table_cell(table, "soon");
+		CLEANUP_FREE char *text = printed(table, width, true);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			assert_true(text_columns(line) <= width);
+	}
+}
+
+static void an_empty_table_has_only_its_heading(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = table_new(columns, ARRAY_LENGTH(columns));
+	CLEANUP_FREE char *text = printed(table, 80, true);
+	assert_string_equal(text, "ID  TARGET  END\n");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_aligned_and_cells_visible),
+		cmocka_unit_test(a_narrow_terminal_cuts_the_middle_of_what_may_be_cut),
+		cmocka_unit_test(cutting_keeps_every_line_within_the_width),
+		cmocka_unit_test(an_empty_table_has_only_its_heading),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
