@@ -1,0 +1,414 @@
+/* The gate without a door: verdicts, names, addresses, connections and their end. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "base/fd.h"
+#include "fixture.h"
+#include "support/cmocka.h"
+#include "wire.h"
+
+static void serve_until_end(int fd, void *argument) {
+	(void)argument;
+	free(wire_read_all(fd, NULL));
+}
+
+struct opened {
+	const char *target;
+	struct gate_call *call;
+	sem_t done;
+	enum gate_outcome outcome;
+	int code;
+	int fd;
+	char module[24];
+	char message[300];
+};
+
+static void on_done(void *argument, const struct gate_result *result) {
+	struct opened *opened = argument;
+
+	opened->outcome = result->outcome;
+	opened->code = result->code;
+	opened->fd = result->fd;
+	snprintf(opened->module, sizeof opened->module, "%s", result->verdict->module);
+	snprintf(opened->message, sizeof opened->message, "%s", result->message);
+	assert_string_equal(result->target, opened->target);
+	sem_post(&opened->done);
+}
+
+static void do_open(struct fixture *fixture, void *argument) {
+	struct opened *opened = argument;
+	struct host host;
+	uint16_t port;
+	int value;
+
+	assert_int_equal(host_port_parse(opened->target, strlen(opened->target), &host, &port, NULL), 0);
+	opened->call = gate_open(fixture_gate(fixture), &host, port, "test (1)", on_done, opened);
+	sem_getvalue(&opened->done, &value);
+	assert_int_equal(value, 0); /* never from inside gate_open */
+}
+
+static void open_start(struct fixture *fixture, struct opened *opened, const char *target) {
+	*opened = (struct opened){.target = target, .fd = -1};
+	sem_init(&opened->done, 0, 0);
+	fixture_call(fixture, do_open, opened);
+}
+
+static void open_wait(struct opened *opened) {
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	if (sem_timedwait(&opened->done, &until) < 0) fail_msg("%s: no answer", opened->target);
+	fd_close(opened->fd);
+}
+
+static struct opened open_and_wait(struct fixture *fixture, const char *target) {
+	struct opened opened;
+
+	open_start(fixture, &opened, target);
+	open_wait(&opened);
+	return opened;
+}
+
+static void attack_net_01_an_unset_verdict_denies(void **state) {
+	const struct verdict verdict = {0};
+
+	(void)state;
+	assert_int_equal(verdict.effect, EFFECT_DENY);
+}
+
+static void attack_net_05_a_denied_name_is_never_looked_up(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	char target[100];
+
+	(void)state;
+	fixture_set_name(fixture, "secret-data.evil.example", "127.0.0.1");
+	fixture_set_judge(fixture, FIXTURE_DENY, 0, true);
+	snprintf(target, sizeof target, "secret-data.evil.example:%d", server_port(server));
+	for (int i = 0; i < 20; i++) assert_int_equal(open_and_wait(fixture, target).outcome, GATE_DENIED);
+	assert_int_equal(fixture_counts(fixture).checks, 20);
+	assert_int_equal(fixture_counts(fixture).lookups, 0);
+	assert_int_equal(server_accepted(server), 0);
+	fixture_free(fixture);
+	server_free(server);
+}
+
+static void attack_net_05_an_undecided_name_is_looked_up_after_the_allow(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	struct opened opened;
+	char target[100];
+
+	(void)state;
+	fixture_set_name(fixture, "held.example", "127.0.0.1");
+	fixture_set_judge(fixture, FIXTURE_HOLD, 0, true);
+	snprintf(target, sizeof target, "held.example:%d", server_port(server));
+	open_start(fixture, &opened, target);
+	usleep(100 * 1000);
+	assert_int_equal(fixture_counts(fixture).lookups, 0);
+	assert_int_equal(server_accepted(server), 0);
+	fixture_answer_held(fixture, FIXTURE_ALLOW);
+	open_wait(&opened);
+	assert_int_equal(opened.outcome, GATE_CONNECTED);
+	assert_int_equal(fixture_counts(fixture).lookups, 1);
+	fixture_free(fixture);
+	server_free(server);
+}
+
+static void attack_net_06_a_name_must_not_lead_to_special_addresses(void **state) {
+	static const char *const addresses[] = {"127.0.0.1",
+						"127.1.2.3",
+						"169.254.169.254",
+						"10.0.0.1",
+						"172.16.0.1",
+						"192.168.1.1",
+						"100.64.0.1",
+						"0.0.0.0",
+						"198.18.0.1",
+						"::1",
+						"::",
+						"fe80::1",
+						"fd00:ec2::254",
+						"::ffff:127.0.0.1",
+						"::ffff:10.0.0.1",
+						"64:ff9b::127.0.0.1",
+						"64:ff9b::a00:1",
+						"2002:7f00:1::",
+						"10.0.0.1,127.0.0.1"};
+	struct server *server = server_new(serve_until_end, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+		struct fixture *fixture = fixture_new();
+		struct opened opened;
+		char target[100];
+
+		fixture_set_name(fixture, "rebind.example", addresses[i]);
+		snprintf(target, sizeof target, "rebind.example:%d", server_port(server));
+		opened = open_and_wait(fixture, target);
+		if (opened.outcome != GATE_DENIED) fail_msg("%s was dialled", addresses[i]);
+		assert_string_equal(opened.module, "private");
+		assert_non_null(strstr(opened.message, "private: true"));
+		fixture_free(fixture);
+	}
+	assert_int_equal(server_accepted(server), 0);
+	server_free(server);
+}
+
+static void attack_net_06_public_addresses_remain_beside_private_ones(void **state) {
+	static const uint8_t public[4] = {8, 8, 8, 8}, private[4] = {10, 0, 0, 1};
+	struct addresses addresses = {0};
+	struct address removed;
+	char text[ADDRESS_TEXT_SIZE];
+
+	(void)state;
+	addresses_add_ipv4(&addresses, private);
+	addresses_add_ipv4(&addresses, public);
+	assert_int_equal(addresses_remove_private(&addresses, &removed), 1);
+	assert_int_equal(addresses.count, 1);
+	address_format(&addresses.items[0], text);
+	assert_string_equal(text, "8.8.8.8");
+	address_format(&removed, text);
+	assert_string_equal(text, "10.0.0.1");
+}
+
+static void attack_net_06_an_address_in_figures_needs_the_rule_too(void **state) {
+	struct fixture *fixture = fixture_new();
+
+	(void)state;
+	assert_int_equal(open_and_wait(fixture, "169.254.169.254:80").outcome, GATE_DENIED);
+	assert_int_equal(open_and_wait(fixture, "[fd00::1]:80").outcome, GATE_DENIED);
+	assert_int_equal(open_and_wait(fixture, "127.0.0.2:1").outcome, GATE_DENIED);
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	struct opened opened = open_and_wait(fixture, "127.0.0.2:1");
+	assert_int_equal(opened.outcome, GATE_FAILED);
+	assert_int_equal(opened.code, ECONNREFUSED);
+	fixture_free(fixture);
+}
+
+static void private_addresses_open_by_rule_hosts_and_localhost(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	char target[100];
+
+	(void)state;
+	fixture_set_name(fixture, "intern.example", "127.0.0.1");
+	snprintf(target, sizeof target, "intern.example:%d", server_port(server));
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, false);
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_DENIED);
+	fixture_set_host(fixture, "Given.Example.", "127.0.0.1");
+	snprintf(target, sizeof target, "given.example:%d", server_port(server));
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	snprintf(target, sizeof target, "localhost:%d", server_port(server));
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	assert_int_equal(fixture_counts(fixture).lookups, 2); /* hosts: and localhost ask nobody */
+	fixture_free(fixture);
+	server_free(server);
+}
+
+static void the_true_error_is_told(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct opened opened;
+	char target[100];
+
+	(void)state;
+	snprintf(target, sizeof target, "localhost:%d", wire_closed_port());
+	opened = open_and_wait(fixture, target);
+	assert_int_equal(opened.outcome, GATE_FAILED);
+	assert_int_equal(opened.code, ECONNREFUSED);
+	opened = open_and_wait(fixture, "nowhere.example:80");
+	assert_int_equal(opened.outcome, GATE_FAILED);
+	assert_int_equal(opened.code, EHOSTUNREACH);
+	assert_non_null(strstr(opened.message, "can't be resolved"));
+	fixture_free(fixture);
+}
+
+/* A listener whose queue is full answers no further SYN: connecting to it hangs. */
+static int black_hole(const char *address_text, uint16_t port, int fillers[2]) {
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	inet_pton(AF_INET, address_text, &address.sin_addr);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(fd, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
+	}
+	return fd;
+}
+
+static void an_address_that_hangs_is_overtaken_after_250_ms(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	struct timespec before, after;
+	int fillers[2];
+	int hole = black_hole("127.0.0.2", server_port(server), fillers);
+	char target[100];
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	fixture_set_name(fixture, "two.example", "127.0.0.2,127.0.0.1");
+	fixture_set_name(fixture, "refused.example", "127.0.0.3,::1,127.0.0.1");
+	snprintf(target, sizeof target, "two.example:%d", server_port(server));
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	double seconds = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
+	assert_true(seconds > 0.2 && seconds < 2);
+	/* one that refuses is passed over at once */
+	snprintf(target, sizeof target, "refused.example:%d", server_port(server));
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	seconds = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
+	assert_true(seconds < 0.2);
+	fixture_free(fixture);
+	server_free(server);
+	close(hole);
+	close(fillers[0]);
+	close(fillers[1]);
+}
+
+static void families_alternate_from_the_first_ones(void **state) {
+	static const uint8_t four[3][4] = {{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}};
+	static const uint8_t six[2][16] = {{0x26, [15] = 1}, {0x26, [15] = 2}};
+	static const char *const expected[] = {"2600::1", "1.1.1.1", "2600::2", "2.2.2.2", "3.3.3.3"};
+	struct addresses addresses = {0};
+	char text[ADDRESS_TEXT_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) addresses_add_ipv6(&addresses, six[i]);
+	for (int i = 0; i < 3; i++) addresses_add_ipv4(&addresses, four[i]);
+	addresses_interleave(&addresses);
+	for (size_t i = 0; i < 5; i++) {
+		address_format(&addresses.items[i], text);
+		assert_string_equal(text, expected[i]);
+	}
+	for (int i = 0; i < 100; i++) addresses_add_ipv4(&addresses, four[0]);
+	assert_int_equal(addresses.count, LIMIT_ADDRESSES);
+}
+
+static void do_cancel(struct fixture *fixture, void *argument) {
+	(void)fixture;
+	gate_cancel(argument);
+}
+
+static void a_cancelled_call_is_never_answered(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct opened opened;
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_HOLD, 0, false);
+	open_start(fixture, &opened, "held.example:80");
+	fixture_call(fixture, do_cancel, opened.call);
+	assert_int_equal(fixture_counts(fixture).cancels, 1);
+	fixture_answer_held(fixture, FIXTURE_ALLOW);
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, false);
+	open_start(fixture, &opened, "lookup.example:80"); /* already judged: nothing to cancel at the judge */
+	fixture_call(fixture, do_cancel, opened.call);
+	usleep(50 * 1000);
+	assert_int_equal(sem_trywait(&opened.done), -1);
+	assert_int_equal(fixture_counts(fixture).cancels, 1);
+	fixture_free(fixture);
+}
+
+static void a_grant_that_ends_stops_a_call_on_its_way(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	struct opened opened;
+	int fillers[2];
+	int hole = black_hole("127.0.0.2", server_port(server), fillers);
+	char target[100];
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 7, true);
+	fixture_set_name(fixture, "slow.example", "127.0.0.2");
+	snprintf(target, sizeof target, "slow.example:%d", server_port(server));
+	open_start(fixture, &opened, target);
+	usleep(50 * 1000); /* it is connecting */
+	assert_int_equal(fixture_cut(fixture, 8), 0);
+	assert_int_equal(fixture_cut(fixture, 7), 1);
+	open_wait(&opened);
+	assert_int_equal(opened.outcome, GATE_DENIED);
+	assert_non_null(strstr(opened.message, "ended"));
+	fixture_free(fixture);
+	server_free(server);
+	close(hole);
+	close(fillers[0]);
+	close(fillers[1]);
+}
+
+static void on_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	char *text = argument;
+	size_t size = strlen(text);
+
+	snprintf(text + size, 300 - size, "%s %u %s; ", target, count, verdict->module);
+}
+
+static void do_each_denied(struct fixture *fixture, void *argument) {
+	gate_each_denied(fixture_gate(fixture), on_denied, argument);
+}
+
+static void denied_targets_are_listed_once_in_order(void **state) {
+	struct fixture *fixture = fixture_new();
+	char text[300] = "";
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_DENY, 0, false);
+	open_and_wait(fixture, "b.example:80");
+	open_and_wait(fixture, "a.example:443");
+	open_and_wait(fixture, "b.example:80");
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, false);
+	open_and_wait(fixture, "10.0.0.1:80");
+	fixture_call(fixture, do_each_denied, text);
+	assert_string_equal(text, "b.example:80 2 ask; a.example:443 1 ask; 10.0.0.1:80 1 private; ");
+	fixture_free(fixture);
+}
+
+/* More names at once than there are resolver threads. */
+static void many_names_resolve_at_once(void **state) {
+	enum { MANY = 60 };
+	static struct opened opened[MANY];
+	struct fixture *fixture = fixture_new();
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) open_start(fixture, &opened[i], "nowhere.example:80");
+	for (int i = 0; i < MANY; i++) {
+		open_wait(&opened[i]);
+		assert_int_equal(opened[i].code, EHOSTUNREACH);
+	}
+	assert_int_equal(fixture_counts(fixture).lookups, MANY);
+	fixture_free(fixture);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attack_net_01_an_unset_verdict_denies),
+		cmocka_unit_test(attack_net_05_a_denied_name_is_never_looked_up),
+		cmocka_unit_test(attack_net_05_an_undecided_name_is_looked_up_after_the_allow),
+		cmocka_unit_test(attack_net_06_a_name_must_not_lead_to_special_addresses),
+		cmocka_unit_test(attack_net_06_public_addresses_remain_beside_private_ones),
+		cmocka_unit_test(attack_net_06_an_address_in_figures_needs_the_rule_too),
+		cmocka_unit_test(private_addresses_open_by_rule_hosts_and_localhost),
+		cmocka_unit_test(the_true_error_is_told),
+		cmocka_unit_test(an_address_that_hangs_is_overtaken_after_250_ms),
+		cmocka_unit_test(families_alternate_from_the_first_ones),
+		cmocka_unit_test(a_cancelled_call_is_never_answered),
+		cmocka_unit_test(a_grant_that_ends_stops_a_call_on_its_way),
+		cmocka_unit_test(denied_targets_are_listed_once_in_order),
+		cmocka_unit_test(many_names_resolve_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
