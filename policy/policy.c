@@ -112,3 +112,12 @@ const struct stack_line *policy_stack(const struct policy *policy, size_t *ret_c
 	*ret_count = ARRAY_LENGTH(stack_default);
 	return stack_default;
 }
+
+void policy_stack_texts(const struct policy *policy, struct strings *texts) {
+	size_t count;
+	const struct stack_line *lines = policy_stack(policy, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *control = stack_control_name(lines[i].control);
+		strings_addf(texts, "%s%s%s", control, *control ? ": " : "", stack_module_name(lines[i].module));
+	}
+}

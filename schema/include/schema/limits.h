@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 enum {
 	LIMIT_MESSAGE = 64 * 1024,       /* bytes of one message on the broker's socket */
 	LIMIT_JSON_DEPTH = 16,           /* nesting of a message */
@@ -51,3 +53,6 @@ enum {
 	LIMIT_CHUNK_LINE = 1024,         /* bytes of an HTTP chunk's size line */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 };
+
+/* Milliseconds that a grant may last: ten years, as base/clock.h's durations. */
+#define LIMIT_TTL_MS (INT64_C(10) * 366 * 24 * 3600 * 1000)

@@ -1,0 +1,244 @@
+#include "broker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "client.h"
+#include "expiry.h"
+#include "prompts.h"
+#include "schema/event.h"
+#include "schema/message.h"
+#include "session.h"
+
+enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1 };
+
+int64_t broker_now_ms(const struct broker *broker) {
+	struct moment now;
+	clock_read(broker->clock, &now);
+	return now.wall_ms;
+}
+
+/* Transactions */
+
+int broker_begin(struct broker *broker, enum store_sync sync, struct error *error) {
+	return store_begin(broker->store, sync, error);
+}
+
+void broker_rollback(struct broker *broker) {
+	store_rollback(broker->store);
+	history_rolled_back(broker->history);
+	grants_changed(broker->grants);
+}
+
+int broker_commit(struct broker *broker, struct error *error) {
+	int r = store_commit(broker->store, error);
+	if (r < 0)
+		broker_rollback(broker);
+	else
+		history_committed(broker->history);
+	return r;
+}
+
+int broker_record(struct broker *broker, struct event *event, struct error *error) {
+	event->time_ms = broker_now_ms(broker);
+	int r = history_append(broker->history, event, error);
+	json_decref(event->detail);
+	event->detail = NULL;
+	return r;
+}
+
+/* Policy */
+
+static void record_policy(struct broker *broker) {
+	const struct strings *errors = policies_errors(broker->policies);
+	struct event event = {.kind = EVENT_POLICY, .verdict = -1, .target = broker->places.policy};
+	json_t *texts = json_array();
+	for (size_t i = 0; i < errors->count; i++) json_array_append_new(texts, message_bytes(errors->items[i]));
+	event.detail = json_object();
+	json_object_set_new(event.detail, "errors", texts);
+	struct error error = ERROR_NONE;
+	int r = broker_begin(broker, STORE_NORMAL, &error);
+	if (r < 0) {
+		json_decref(event.detail);
+	} else {
+		r = broker_record(broker, &event, &error);
+		if (r == 0)
+			r = broker_commit(broker, &error);
+		else
+			broker_rollback(broker);
+	}
+	if (r < 0) log_error("recording that the policy changed: %s", error.message);
+}
+
+void broker_refresh_policy(struct broker *broker) {
+	if (!policies_refresh(broker->policies)) return;
+	record_policy(broker);
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		session_refresh_rules(session);
+	}
+	prompts_recheck(broker);
+}
+
+/* The loop */
+
+static void on_accept(evutil_socket_t fd, short what, void *argument) {
+	(void)what;
+	struct broker *broker = argument;
+	for (int i = 0; i < ACCEPTED_A_TURN; i++) {
+		int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client < 0) break;
+		client_accept(broker, client);
+	}
+	broker_consider_idle(broker);
+}
+
+static void on_reap(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct broker *broker = argument;
+	for (struct client *client = TAILQ_FIRST(&broker->clients), *next; client; client = next) {
+		next = TAILQ_NEXT(client, link);
+		if (client->dead) client_free(client);
+	}
+	broker_consider_idle(broker);
+}
+
+/* What needn't be at once: uses are written, and running sandboxes follow an edited policy. */
+static void on_tick(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct broker *broker = argument;
+	grants_flush(broker->grants);
+	if (broker->session_count > 0 || broker->prompt_count > 0) broker_refresh_policy(broker);
+}
+
+static int listen_on(struct broker *broker) {
+	if (broker->accept) event_free(broker->accept);
+	broker->accept =
+		event_new(broker->base, listener_fd(broker->listener), EV_READ | EV_PERSIST, on_accept, broker);
+	if (!broker->accept) mem_exhausted();
+	return event_add(broker->accept, NULL);
+}
+
+void broker_consider_idle(struct broker *broker) {
+	const struct timeval wait = {.tv_sec = broker->idle_ms / 1000, .tv_usec = broker->idle_ms % 1000 * 1000};
+	if (broker->client_count > 0)
+		event_del(broker->idle);
+	else if (!evtimer_pending(broker->idle, NULL))
+		event_add(broker->idle, &wait);
+}
+
+/* Sessions, prompts and agents all belong to clients: without one there is nothing left to do. */
+static void on_idle(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct broker *broker = argument;
+	struct error error = ERROR_NONE;
+	listener_retire(broker->listener);
+	on_accept(listener_fd(broker->listener), EV_READ, broker);
+	if (broker->client_count == 0) {
+		event_base_loopbreak(broker->base);
+		return;
+	}
+	if (listener_resume(broker->listener, &error) < 0) {
+		log_error("%s", error.message);
+		event_base_loopbreak(broker->base);
+		return;
+	}
+	listen_on(broker);
+}
+
+static void on_stop(evutil_socket_t number, short what, void *argument) {
+	(void)number;
+	(void)what;
+	struct broker *broker = argument;
+	event_base_loopbreak(broker->base);
+}
+
+static void make_events(struct broker *broker) {
+	static const int signals[] = {SIGTERM, SIGINT};
+	static const struct timeval tick = {.tv_sec = TICK_SECONDS};
+	broker->base = event_base_new();
+	if (!broker->base) mem_exhausted();
+	broker->idle = evtimer_new(broker->base, on_idle, broker);
+	broker->reap = evtimer_new(broker->base, on_reap, broker);
+	broker->tick = event_new(broker->base, -1, EV_PERSIST, on_tick, broker);
+	if (!broker->idle || !broker->reap || !broker->tick) mem_exhausted();
+	event_add(broker->tick, &tick);
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+		broker->stop[i] = evsignal_new(broker->base, signals[i], on_stop, broker);
+		if (!broker->stop[i]) mem_exhausted();
+		evsignal_add(broker->stop[i], NULL);
+	}
+}
+
+int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms, struct listener *listener,
+	       struct broker **ret_broker, struct error *error) {
+	struct broker *broker = mem_new(struct broker);
+	broker->places = *places;
+	*places = (struct places){0};
+	broker->clock = clock;
+	broker->idle_ms = idle_ms;
+	broker->started_ms = broker_now_ms(broker);
+	broker->listener = listener;
+	TAILQ_INIT(&broker->clients);
+	TAILQ_INIT(&broker->sessions);
+	TAILQ_INIT(&broker->prompts);
+	make_events(broker);
+	int r = store_open(broker->places.database, &broker->store, error);
+	if (r == 0) r = history_open(broker->store, &broker->history, error);
+	if (r == 0) r = grants_open(broker->store, clock, &broker->grants, error);
+	if (r == 0) r = expiry_new(broker, &broker->expiry, error);
+	if (r == 0) r = sessions_clean_up(broker, error);
+	if (r < 0) {
+		broker_free(broker);
+		return r;
+	}
+	broker->policies = policies_new(&broker->places);
+	expiry_sweep(broker);
+	*ret_broker = broker;
+	return 0;
+}
+
+int broker_run(struct broker *broker, struct error *error) {
+	if (listen_on(broker) < 0) return error_set(error, EIO, "the loop doesn't take the socket");
+	broker_consider_idle(broker);
+	if (event_base_dispatch(broker->base) < 0) return error_set(error, EIO, "the loop has failed");
+	return 0;
+}
+
+static void event_drop(struct event *event) {
+	if (event) event_free(event);
+}
+
+void broker_free(struct broker *broker) {
+	if (!broker) return;
+	for (struct client *client = TAILQ_FIRST(&broker->clients), *next; client; client = next) {
+		next = TAILQ_NEXT(client, link);
+		client_free(client);
+	}
+	if (broker->grants) grants_flush(broker->grants);
+	expiry_free(broker->expiry);
+	event_drop(broker->accept);
+	event_drop(broker->idle);
+	event_drop(broker->reap);
+	event_drop(broker->tick);
+	for (size_t i = 0; i < ARRAY_LENGTH(broker->stop); i++) event_drop(broker->stop[i]);
+	policies_free(broker->policies);
+	grants_free(broker->grants);
+	history_free(broker->history);
+	store_free(broker->store);
+	/* The name goes last: who finds it finds a broker. */
+	listener_free(broker->listener);
+	if (broker->base) event_base_free(broker->base);
+	places_finish(&broker->places);
+	free(broker);
+}

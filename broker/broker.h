@@ -1,0 +1,71 @@
+/*
+ * broker: what all parts of sbxd share, and transactions over them (design section 2).
+ *
+ * Promises: one thread, one loop: no two requests are ever half done at once (attack B16). Whatever changes the store
+ * does so between broker_begin and broker_commit together with its event.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "grants.h"
+#include "history.h"
+#include "listener.h"
+#include "places.h"
+#include "policies.h"
+#include "store.h"
+
+struct client;
+struct expiry;
+struct prompt_pending;
+struct session;
+
+TAILQ_HEAD(client_list, client);
+TAILQ_HEAD(session_list, session);
+TAILQ_HEAD(prompt_list, prompt_pending);
+
+struct broker {
+	struct places places;
+	const struct clock *clock;
+	int64_t idle_ms;
+	int64_t started_ms;
+	struct event_base *base;
+	struct store *store;
+	struct history *history;
+	struct grants *grants;
+	struct policies *policies;
+	struct listener *listener;
+	struct expiry *expiry;
+	struct client_list clients; /* owned, as are the next two */
+	struct session_list sessions;
+	struct prompt_list prompts;
+	size_t client_count, session_count, prompt_count;
+	struct event *accept, *idle, *reap, *tick, *stop[2];
+};
+
+/* Everything but the listener: database, policy, timers. `listener` is taken over in any case. */
+int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms, struct listener *listener,
+	       struct broker **ret_broker, struct error *error);
+int broker_run(struct broker *broker, struct error *error); /* until idle, or told to end by TERM or INT */
+void broker_free(struct broker *broker);
+
+int64_t broker_now_ms(const struct broker *broker); /* wall clock */
+
+/* A transaction. broker_commit rolls back when it fails. Grants that were written count from the commit on. */
+int broker_begin(struct broker *broker, enum store_sync sync, struct error *error);
+int broker_commit(struct broker *broker, struct error *error);
+void broker_rollback(struct broker *broker);
+
+/* Within a transaction; sets seq and time. Texts are borrowed, event->detail is given up. */
+int broker_record(struct broker *broker, struct event *event, struct error *error);
+
+/* The policy file, when it changed: sessions and prompts follow. */
+void broker_refresh_policy(struct broker *broker);
+
+/* Is anybody there? If not the idle timer starts. */
+void broker_consider_idle(struct broker *broker);

@@ -1,0 +1,221 @@
+#include "client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "dispatch.h"
+#include "peer.h"
+#include "prompts.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "session.h"
+
+enum { MESSAGES_A_TURN = 16 };
+
+static void client_die(struct client *client) {
+	if (client->dead) return;
+	client->dead = true;
+	event_del(client->readable);
+	event_del(client->writable);
+	event_active(client->broker->reap, EV_TIMEOUT, 0);
+}
+
+/* Writing */
+
+static void drop_first(struct client *client) {
+	struct client_datagram *first = STAILQ_FIRST(&client->queue);
+	STAILQ_REMOVE_HEAD(&client->queue, link);
+	client->queued -= first->size;
+	free(first->bytes);
+	free(first);
+}
+
+static void flush(struct client *client) {
+	while (!STAILQ_EMPTY(&client->queue)) {
+		const struct client_datagram *first = STAILQ_FIRST(&client->queue);
+		if (send(client->fd, first->bytes, first->size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+			if (errno == EINTR) continue;
+			if (errno == EAGAIN || errno == EWOULDBLOCK)
+				event_add(client->writable, NULL);
+			else
+				client_die(client);
+			return;
+		}
+		drop_first(client);
+	}
+	if (client->leaving) client_die(client);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	flush(argument);
+}
+
+static void client_send(struct client *client, json_t *message) {
+	struct client_datagram *datagram = mem_new(struct client_datagram);
+	struct error error = ERROR_NONE;
+	int r = client->dead ? -EPIPE : message_encode(message, &datagram->bytes, &datagram->size, &error);
+	json_decref(message);
+	if (r < 0) {
+		free(datagram);
+		if (client->dead) return;
+		/* Whoever built it broke a bound: better no client than one that waits for ever. */
+		log_error("a message for process %d: %s", (int)client->pid, error.message);
+		client_die(client);
+		return;
+	}
+	bool waiting = !STAILQ_EMPTY(&client->queue);
+	STAILQ_INSERT_TAIL(&client->queue, datagram, link);
+	client->queued += datagram->size;
+	if (client->queued > LIMIT_QUEUE)
+		client_die(client);
+	else if (!waiting)
+		flush(client);
+}
+
+void client_reply(struct client *client, const char *type, int64_t id, json_t *reply) {
+	if (!reply) reply = json_object();
+	json_object_set_new(reply, "type", json_string(type));
+	json_object_set_new(reply, "id", json_integer(id));
+	client_send(client, reply);
+}
+
+void client_reply_error(struct client *client, int64_t id, const struct error *error) {
+	json_t *reply = json_object();
+	const char *name = strerrorname_np(error->code);
+	json_object_set_new(reply, "code", json_string(name ? name : "EIO"));
+	json_object_set_new(reply, "message", message_bytes(error->message));
+	client_reply(client, "error", id, reply);
+}
+
+void client_push(struct client *client, const char *type, json_t *push) {
+	json_object_set_new(push, "type", json_string(type));
+	client_send(client, push);
+}
+
+void client_leave(struct client *client) {
+	client->leaving = true;
+	event_del(client->readable);
+	if (STAILQ_EMPTY(&client->queue)) client_die(client);
+}
+
+/* Reading */
+
+/* Who sent the datagram must be who connected: a descriptor that leaked elsewhere is of no use (attack B11). */
+static bool sent_by_peer(const struct client *client, struct msghdr *header) {
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
+		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
+		struct ucred sender;
+		memcpy(&sender, CMSG_DATA(control), sizeof sender);
+		/* What was sent between connect and SO_PASSCRED carries none (older kernels): only a hello can be. */
+		return sender.pid == client->pid || (sender.pid == 0 && !client->greeted);
+	}
+	return !client->greeted;
+}
+
+static ssize_t receive(struct client *client, char *bytes, size_t size, struct error *error) {
+	union {
+		struct cmsghdr aligned;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec part = {bytes, size};
+	struct msghdr header = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	ssize_t got = recvmsg(client->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (got < 0) return -errno;
+	if (got == 0) return -ECONNRESET;
+	if (!sent_by_peer(client, &header)) return -ECONNRESET;
+	if (header.msg_flags & MSG_TRUNC)
+		return error_set(error, EMSGSIZE, "malformed message: over the limit of %d bytes", LIMIT_MESSAGE);
+	/* There is no room for descriptors, so the kernel has closed them. */
+	if (header.msg_flags & MSG_CTRUNC) return error_set(error, EPROTO, "malformed message: descriptors in it");
+	return got;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct client *client = argument;
+	char bytes[LIMIT_MESSAGE];
+	for (int i = 0; i < MESSAGES_A_TURN && !client->dead && !client->leaving; i++) {
+		struct error error = ERROR_NONE;
+		ssize_t size = receive(client, bytes, sizeof bytes, &error);
+		if (size == -EAGAIN || size == -EWOULDBLOCK || size == -EINTR) return;
+		if (size > 0) {
+			dispatch(client, bytes, (size_t)size);
+		} else if (error.code != 0) {
+			client_reply_error(client, 0, &error);
+			client_leave(client);
+		} else {
+			client_die(client);
+		}
+	}
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct client *client = argument;
+	if (!client->greeted) client_die(client);
+}
+
+/* Coming and going */
+
+static bool has_room(const struct broker *broker, pid_t pid) {
+	if (broker->client_count >= LIMIT_CLIENTS) return false;
+	size_t same = 0;
+	const struct client *other;
+	TAILQ_FOREACH(other, &broker->clients, link) {
+		if (other->pid == pid && !other->dead) same++;
+	}
+	return same < LIMIT_CLIENTS_PROCESS;
+}
+
+void client_accept(struct broker *broker, int fd) {
+	CLEANUP_FD int socket = fd;
+	struct error error = ERROR_NONE;
+	pid_t pid;
+	if (peer_check(socket, &pid, &error) < 0) {
+		log_debug("refused: %s", error.message);
+		return;
+	}
+	static const int on = 1;
+	if (!has_room(broker, pid) || setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) return;
+	struct client *client = mem_new(struct client);
+	client->broker = broker;
+	client->pid = pid;
+	client->fd = fd_steal(&socket);
+	STAILQ_INIT(&client->queue);
+	client->readable = event_new(broker->base, client->fd, EV_READ | EV_PERSIST, on_readable, client);
+	client->writable = event_new(broker->base, client->fd, EV_WRITE, on_writable, client);
+	client->deadline = evtimer_new(broker->base, on_deadline, client);
+	if (!client->readable || !client->writable || !client->deadline) mem_exhausted();
+	static const struct timeval hello = {.tv_sec = LIMIT_HELLO_MS / 1000};
+	event_add(client->readable, NULL);
+	event_add(client->deadline, &hello);
+	TAILQ_INSERT_TAIL(&broker->clients, client, link);
+	broker->client_count++;
+}
+
+void client_free(struct client *client) {
+	if (!client) return;
+	client->dead = true;
+	prompts_forget_client(client->broker, client);
+	if (client->session) session_end(client->session, -2);
+	TAILQ_REMOVE(&client->broker->clients, client, link);
+	client->broker->client_count--;
+	while (!STAILQ_EMPTY(&client->queue)) drop_first(client);
+	event_free(client->readable);
+	event_free(client->writable);
+	event_free(client->deadline);
+	fd_close(client->fd);
+	free(client);
+}

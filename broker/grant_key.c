@@ -1,0 +1,137 @@
+#include "grant_key.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+enum keying {
+	KEYED_BY_PATH,
+	KEYED_BY_HOST,
+	KEYED_BY_TEXT, /* the target itself, or "*" for every pattern with wildcards */
+};
+
+static const enum keying keyings[PERMISSION_KIND_COUNT] = {
+	[PERMISSION_FS_READ] = KEYED_BY_PATH,    [PERMISSION_FS_WRITE] = KEYED_BY_PATH,
+	[PERMISSION_NET_ACCESS] = KEYED_BY_HOST, [PERMISSION_NET_LISTEN] = KEYED_BY_TEXT,
+	[PERMISSION_PROC_SPAWN] = KEYED_BY_PATH, [PERMISSION_IPC_CONNECT] = KEYED_BY_PATH,
+	[PERMISSION_ENV_READ] = KEYED_BY_TEXT,   [PERMISSION_CUSTOM] = KEYED_BY_TEXT,
+};
+static_assert(PERMISSION_KIND_COUNT == 8, "every kind of permission has its keying");
+
+void grant_networks_add(struct grant_networks *networks, const char *key) {
+	const char *slash = strchr(key, '/');
+	unsigned long bits = slash ? strtoul(slash + 1, NULL, 10) : 0;
+	if (!slash || bits > 128) return;
+	if (strchr(key, ':'))
+		networks->v6[bits / 64] |= UINT64_C(1) << (bits % 64);
+	else if (bits <= 32)
+		networks->v4 |= UINT64_C(1) << bits;
+}
+
+/* The folder below which every match lies: the names before the first with a wildcard, unescaped. */
+static char *key_of_path(const struct pattern *pattern) {
+	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
+	if (target) return string_copy(target);
+	CLEANUP_STRING struct string key = {0};
+	while (*text == '/') {
+		CLEANUP_STRING struct string name = {0};
+		const char *p = text + 1;
+		for (; *p && *p != '/' && !strchr("*?[", *p); p++) {
+			if (*p == '\\' && p[1]) p++;
+			string_append_char(&name, *p);
+		}
+		if (*p != '\0' && *p != '/') break;
+		string_append_char(&key, '/');
+		string_append_bytes(&key, name.data ? name.data : "", name.size);
+		text = p;
+	}
+	if (key.size == 0) string_append(&key, "/");
+	return string_steal(&key);
+}
+
+/* The normal text without brackets and ports; "*.example.org" is kept as ".example.org". */
+static char *key_of_host(const struct pattern *pattern) {
+	const char *text = pattern_text(pattern);
+	if (*text == '[') return string_copy_bytes(text + 1, strcspn(text + 1, "]"));
+	if (string_starts(text, "*.")) text++;
+	return string_copy_bytes(text, strcspn(text, ":"));
+}
+
+char *grant_key_of_pattern(const struct permission *permission, const struct pattern *pattern) {
+	switch (keyings[permission->kind]) {
+	case KEYED_BY_PATH:
+		return key_of_path(pattern);
+	case KEYED_BY_HOST:
+		return key_of_host(pattern);
+	case KEYED_BY_TEXT:
+		break;
+	}
+	return string_copy(pattern_is_literal(pattern) ? pattern_target(pattern) : "*");
+}
+
+static void add_path_keys(const char *target, struct strings *keys) {
+	CLEANUP_FREE char *path = string_copy(target);
+	for (size_t size = strlen(path); size > 1;) {
+		strings_add(keys, path);
+		while (size > 1 && path[size - 1] != '/') size--;
+		if (size > 1) size--;
+		path[size] = '\0';
+	}
+	strings_add(keys, "/");
+}
+
+static void add_network_key(int family, const uint8_t *address, unsigned bits, struct strings *keys) {
+	uint8_t network[16] = {0};
+	char text[INET6_ADDRSTRLEN];
+	memcpy(network, address, family == AF_INET ? 4 : 16);
+	for (unsigned i = 0; i < sizeof network; i++) {
+		unsigned keep = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? bits - i * 8 : 0;
+		network[i] = (uint8_t)(network[i] & (0xff00U >> keep));
+	}
+	if (inet_ntop(family, network, text, sizeof text)) strings_addf(keys, "%s/%u", text, bits);
+}
+
+static void add_network_keys(const char *host, const struct grant_networks *networks, struct strings *keys) {
+	uint8_t address[16];
+	bool v4 = inet_pton(AF_INET, host, address) == 1;
+	if (!v4 && inet_pton(AF_INET6, host, address) != 1) return;
+	for (unsigned bits = v4 ? 33 : 129; bits-- > 0;) {
+		uint64_t stored = v4 ? networks->v4 >> bits : networks->v6[bits / 64] >> (bits % 64);
+		if (stored & 1) add_network_key(v4 ? AF_INET : AF_INET6, address, bits, keys);
+	}
+}
+
+static void add_host_keys(const char *target, const struct grant_networks *networks, struct strings *keys) {
+	const char *colon = strrchr(target, ':');
+	size_t size = colon ? (size_t)(colon - target) : strlen(target);
+	CLEANUP_FREE char *host =
+		*target == '[' && size > 2 ? string_copy_bytes(target + 1, size - 2) : string_copy_bytes(target, size);
+	strings_add(keys, host);
+	for (const char *dot = strchr(host, '.'); dot; dot = strchr(dot + 1, '.')) strings_add(keys, dot);
+	if (strcmp(host, "localhost") == 0) {
+		add_network_keys("127.0.0.1", networks, keys);
+		add_network_keys("::1", networks, keys);
+	} else {
+		add_network_keys(host, networks, keys);
+	}
+	strings_add(keys, "*");
+}
+
+void grant_keys_of_target(const struct permission *permission, const char *target,
+			  const struct grant_networks *networks, struct strings *ret_keys) {
+	switch (keyings[permission->kind]) {
+	case KEYED_BY_PATH:
+		add_path_keys(target, ret_keys);
+		return;
+	case KEYED_BY_HOST:
+		add_host_keys(target, networks, ret_keys);
+		return;
+	case KEYED_BY_TEXT:
+		strings_add(ret_keys, target);
+		strings_add(ret_keys, "*");
+		return;
+	}
+}

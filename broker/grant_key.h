@@ -1,0 +1,27 @@
+/*
+ * grant_key: the index keys under which a pattern is stored and a target looked up, so that no lookup scans
+ * (design section 6).
+ *
+ * Promises: if a pattern covers a target, the pattern's key is among the target's keys. The keys of a target are
+ * bounded: a path's ancestors, a host's suffixes, the networks of the prefix lengths given, "*".
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/string.h"
+#include "schema/pattern.h"
+
+/* Which prefix lengths are stored at all; a bit each. Zero-initialise. */
+struct grant_networks {
+	uint64_t v4;    /* 0 … 32 */
+	uint64_t v6[3]; /* 0 … 128 */
+};
+void grant_networks_add(struct grant_networks *networks, const char *key); /* of a stored network: "10.0.0.0/8" */
+
+/* Freed by the caller. */
+char *grant_key_of_pattern(const struct permission *permission, const struct pattern *pattern);
+
+/* Added to *ret_keys, the closest first. `target` is canonical. */
+void grant_keys_of_target(const struct permission *permission, const char *target,
+			  const struct grant_networks *networks, struct strings *ret_keys);

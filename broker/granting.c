@@ -1,0 +1,152 @@
+#include "granting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "decision.h"
+#include "grant_key.h"
+
+/* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search. */
+static char *sample_target(const struct permission *permission, const struct pattern *pattern) {
+	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
+	if (target) return string_copy(target);
+	if (permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE)
+		return grant_key_of_pattern(permission, pattern);
+	if (permission->kind != PERMISSION_NET_ACCESS || strchr(text, '/')) return NULL;
+	const char *colon = string_ends(text, "]") ? NULL : strrchr(text, ':');
+	if (colon && *text == '[' && colon < strchr(text, ']')) colon = NULL;
+	size_t size = colon ? (size_t)(colon - text) : strlen(text);
+	CLEANUP_FREE char *host = string_copy_bytes(text, size);
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	CLEANUP_FREE char *port = digits > 0 ? string_copy_bytes(colon + 1, digits) : string_copy("443");
+	if (string_starts(host, "*.")) return string_format("any%s:%s", host + 1, port);
+	if (strcmp(host, "*") == 0) return NULL;
+	return string_format("%s:%s", host, port);
+}
+
+static int refuse_forbidden(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
+			    const struct pattern *pattern, struct error *error) {
+	CLEANUP_FREE char *sample = sample_target(&wish->permission, pattern);
+	if (!sample) return 0;
+	/* Borrowed texts: not finished. */
+	const struct request request = {
+		.session = wish->session,
+		.subject = {.profile = (char *)ruleset_profile(ruleset), .project = (char *)wish->project},
+		.permission = wish->permission,
+		.target = sample};
+	CLEANUP_DECISION struct decision decision;
+	decision_make(broker, ruleset, NULL, &request, &decision, NULL);
+	const struct verdict *verdict = &decision.verdict;
+	if (verdict->effect != EFFECT_DENY ||
+	    (strcmp(verdict->module, "rules") != 0 && strcmp(verdict->module, "protect") != 0))
+		return 0;
+	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
+	return error_set(error, EPERM, "%s %s can't be granted: %s%s%s%s", wish->permission.name, shown,
+			 verdict->why ? verdict->why : "a rule denies it", verdict->rule ? " (" : "",
+			 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "");
+}
+
+int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,
+		     const struct ruleset *ruleset, struct pattern **ret_pattern, struct error *error) {
+	struct pattern_scope adapted = *scope;
+	adapted.relative_anywhere = wish->effect == EFFECT_DENY;
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	int r = pattern_compile(&wish->permission, wish->target, &adapted, &pattern, error);
+	if (r == 0 && ruleset && wish->effect == EFFECT_ALLOW)
+		r = refuse_forbidden(broker, wish, ruleset, pattern, error);
+	if (r == 0) *ret_pattern = STEAL(pattern);
+	return r;
+}
+
+static void set_end(struct broker *broker, const struct granting *wish, struct grant *grant) {
+	struct moment now;
+	clock_read(broker->clock, &now);
+	grant->created_ms = now.wall_ms;
+	memcpy(grant->boot_id, now.boot_id, sizeof grant->boot_id);
+	if (wish->lifetime != LIFETIME_UNTIL) return;
+	grant->expires_ms = now.wall_ms + wish->ttl_ms;
+	grant->expires_boot_ms = now.boot_ms + wish->ttl_ms;
+}
+
+static char *copy_or_null(const char *text) {
+	return text ? string_copy(text) : NULL;
+}
+
+static struct event event_of(enum event_kind kind, const struct grant *grant, const char *why) {
+	/* Borrowed: broker_record frees only the detail. */
+	return (struct event){.kind = kind,
+			      .session = grant->session,
+			      .profile = grant->profile,
+			      .project = grant->project,
+			      .permission = (char *)grant->permission.name,
+			      .target = grant->pattern,
+			      .verdict = (int)grant->effect,
+			      .why = (char *)why,
+			      .grant = grant->id,
+			      .prompt = grant->prompt};
+}
+
+int granting_write(struct broker *broker, const struct granting *wish, const struct pattern *pattern, bool active,
+		   struct grant *ret_grant, struct error *error) {
+	CLEANUP_GRANT struct grant grant = {.permission = wish->permission,
+					    .effect = wish->effect,
+					    .profile = copy_or_null(wish->profile),
+					    .project = copy_or_null(wish->project),
+					    .session = wish->session,
+					    .lifetime = wish->lifetime,
+					    .origin = wish->origin,
+					    .prompt = wish->prompt,
+					    .reason = copy_or_null(wish->reason)};
+	set_end(broker, wish, &grant);
+	if (!active) { /* for the call that is answered: used with it */
+		grant.uses = 1;
+		grant.last_used_ms = grant.created_ms;
+	}
+	int r = grants_insert(broker->grants, &grant, pattern, active, error);
+	if (r < 0) return r;
+	struct event event = event_of(EVENT_GRANT, &grant, grant.reason);
+	event.detail = json_object();
+	json_object_set_new(event.detail, "lifetime", json_string(lifetime_name(grant.lifetime)));
+	json_object_set_new(event.detail, "origin", json_string(grant_origin_name(grant.origin)));
+	if (grant.expires_ms != 0) {
+		char stamp[CLOCK_STAMP_SIZE];
+		stamp_format(grant.expires_ms, stamp);
+		json_object_set_new(event.detail, "expires", json_string(stamp));
+	}
+	r = broker_record(broker, &event, error);
+	if (r < 0) return r;
+	*ret_grant = grant;
+	grant = (struct grant){0};
+	return 0;
+}
+
+static bool overlap(const char *a, const char *b) {
+	return !a || !b || strcmp(a, b) == 0;
+}
+
+int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
+			    struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	int r = grants_matching(broker->grants, &grant->permission, pattern, &found, error);
+	for (size_t i = 0; r == 0 && i < found.count; i++) {
+		struct grant *other = &found.items[i];
+		if (other->effect == grant->effect || !overlap(other->profile, grant->profile) ||
+		    !overlap(other->project, grant->project) ||
+		    (other->session != 0 && grant->session != 0 && other->session != grant->session))
+			continue;
+		list->items = array_grow(list->items, list->count, sizeof *list->items);
+		list->items[list->count++] = *other;
+		*other = (struct grant){0};
+	}
+	return r;
+}
+
+int granting_record_end(struct broker *broker, enum event_kind kind, const struct grant *grant, const char *why,
+			struct error *error) {
+	struct event event = event_of(kind, grant, why);
+	return broker_record(broker, &event, error);
+}

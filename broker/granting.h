@@ -1,0 +1,42 @@
+/*
+ * granting: a wish for a grant becomes a stored one.
+ *
+ * Promises: an allow that a deny rule or `protect` forbids is refused, naming the rule (design section 4); the row and
+ * its event are one.
+ */
+#pragma once
+
+#include "broker.h"
+#include "policy/ruleset.h"
+
+struct granting {
+	struct permission permission;
+	const char *target; /* pattern as written; borrowed, like all texts here */
+	enum effect effect;
+	const char *profile, *project; /* NULL = any */
+	int64_t session;
+	enum lifetime lifetime;
+	int64_t ttl_ms; /* of LIFETIME_UNTIL */
+	enum grant_origin origin;
+	int64_t prompt;
+	const char *reason;
+};
+
+/*
+ * The pattern, by the scope; -EPERM when `ruleset` forbids it (NULL = not asked: an answer to a prompt, which a rule
+ * led to). `subject` is whom the rules are asked for.
+ */
+int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,
+		     const struct ruleset *ruleset, struct pattern **ret_pattern, struct error *error);
+
+/* Within a transaction. Not `active`: for one call only, kept as a record. The caller owns *ret_grant. */
+int granting_write(struct broker *broker, const struct granting *wish, const struct pattern *pattern, bool active,
+		   struct grant *ret_grant, struct error *error);
+
+/* Grants in force of the other effect that this one overlaps. */
+int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
+			    struct grant_list *list, struct error *error);
+
+/* Within a transaction: an event of this kind for a grant that ended. */
+int granting_record_end(struct broker *broker, enum event_kind kind, const struct grant *grant, const char *why,
+			struct error *error);

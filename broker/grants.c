@@ -1,0 +1,509 @@
+/*
+ * Theory of operation.
+ *
+ * A request's target has a handful of index keys (grant_key.h). For each, and for the permissions whose grants count
+ * for it, one indexed query with both the subject's exact values and "any" yields the candidates; pattern_match and
+ * pattern_rank_compare choose. The result is remembered in a small table, thrown away whole whenever any grant changes
+ * (`epoch`); only the clocks are looked at each time.
+ */
+#include "grants.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "grant_key.h"
+#include "schema/limits.h"
+
+enum { CACHE_SIZE = 512, USES_MAX = 64 };
+
+struct cached {
+	uint64_t epoch;
+	struct string key;
+	bool found;
+	struct grant grant;
+	struct pattern_rank rank;
+};
+
+struct use {
+	int64_t grant, count, last_ms;
+};
+
+struct grants {
+	struct store *store;
+	const struct clock *clock;
+	struct grant_networks networks;
+	uint64_t epoch;
+	struct cached cache[CACHE_SIZE];
+	struct use uses[USES_MAX];
+	size_t use_count;
+};
+
+void grant_list_finish(struct grant_list *list) {
+	for (size_t i = 0; i < list->count; i++) grant_finish(&list->items[i]);
+	free(list->items);
+	*list = (struct grant_list){0};
+}
+
+static int load_networks(struct grants *grants, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_NETWORKS);
+	int step;
+	while ((step = sqlite3_step(rows)) == SQLITE_ROW) grant_networks_add(&grants->networks, store_column(rows, 0));
+	int r = step == SQLITE_DONE ? 0 : store_error(grants->store, error, "reading the grants");
+	sqlite3_reset(rows);
+	return r;
+}
+
+int grants_open(struct store *store, const struct clock *clock, struct grants **ret_grants, struct error *error) {
+	struct grants *grants = mem_new(struct grants);
+	grants->store = store;
+	grants->clock = clock;
+	grants->epoch = 1;
+	int r = load_networks(grants, error);
+	if (r < 0) {
+		grants_free(grants);
+		return r;
+	}
+	*ret_grants = grants;
+	return 0;
+}
+
+void grants_free(struct grants *grants) {
+	if (!grants) return;
+	for (size_t i = 0; i < CACHE_SIZE; i++) {
+		string_finish(&grants->cache[i].key);
+		grant_finish(&grants->cache[i].grant);
+	}
+	free(grants);
+}
+
+void grants_changed(struct grants *grants) {
+	grants->epoch++;
+}
+
+/* Rows */
+
+static char *column_or_null(sqlite3_stmt *row, int column) {
+	const char *text = store_column(row, column);
+	return text && *text ? string_copy(text) : NULL;
+}
+
+/* By GRANT_COLUMNS. A row that doesn't parse was not written by us: -EUCLEAN. */
+static int read_row(sqlite3_stmt *row, struct grant *ret_grant, struct error *error) {
+	struct grant grant = {0};
+	const char *permission = store_column(row, 1), *effect = store_column(row, 3), *lifetime = store_column(row, 7);
+	const char *origin = store_column(row, 12), *boot_id = store_column(row, 11);
+	grant.id = sqlite3_column_int64(row, 0);
+	if (!permission || permission_parse(permission, &grant.permission, NULL) < 0 || !effect ||
+	    effect_parse(effect, &grant.effect, NULL) < 0 || !lifetime ||
+	    lifetime_parse(lifetime, &grant.lifetime, NULL) < 0 || !origin ||
+	    grant_origin_parse(origin, &grant.origin, NULL) < 0 || !store_column(row, 2))
+		return error_set(error, EUCLEAN, "grant %lld in the database is damaged", (long long)grant.id);
+	grant.pattern = string_copy(store_column(row, 2));
+	grant.profile = column_or_null(row, 4);
+	grant.project = column_or_null(row, 5);
+	grant.session = sqlite3_column_int64(row, 6);
+	grant.created_ms = sqlite3_column_int64(row, 8);
+	grant.expires_ms = sqlite3_column_int64(row, 9);
+	grant.expires_boot_ms = sqlite3_column_int64(row, 10);
+	size_t size = boot_id ? strnlen(boot_id, sizeof grant.boot_id - 1) : 0;
+	if (size > 0) memcpy(grant.boot_id, boot_id, size);
+	grant.prompt = sqlite3_column_int64(row, 13);
+	grant.reason = column_or_null(row, 14);
+	grant.uses = sqlite3_column_int64(row, 15);
+	grant.last_used_ms = sqlite3_column_int64(row, 16);
+	grant.revoked_ms = sqlite3_column_int64(row, 17);
+	grant.revoked_by = column_or_null(row, 18);
+	*ret_grant = grant;
+	return 0;
+}
+
+static int collect(struct grants *grants, sqlite3_stmt *rows, struct grant_list *list, struct error *error) {
+	int step, r = 0;
+	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		struct grant grant;
+		r = read_row(rows, &grant, error);
+		if (r < 0) break;
+		list->items = array_grow(list->items, list->count, sizeof *list->items);
+		list->items[list->count++] = grant;
+	}
+	if (r == 0 && step != SQLITE_DONE) r = store_error(grants->store, error, "reading the grants");
+	sqlite3_reset(rows);
+	return r;
+}
+
+/* Writing */
+
+int grants_insert(struct grants *grants, struct grant *grant, const struct pattern *pattern, bool active,
+		  struct error *error) {
+	CLEANUP_FREE char *key = grant_key_of_pattern(&grant->permission, pattern);
+	sqlite3_stmt *insert = store_statement(grants->store, STORE_GRANT_INSERT);
+	store_bind_integer(insert, 1, active);
+	store_bind_text(insert, 2, grant->permission.name);
+	store_bind_text(insert, 3, key);
+	store_bind_text(insert, 4, pattern_text(pattern));
+	store_bind_text(insert, 5, effect_name(grant->effect));
+	store_bind_text(insert, 6, grant->profile ? grant->profile : "");
+	store_bind_text(insert, 7, grant->project ? grant->project : "");
+	if (grant->session != 0) store_bind_integer(insert, 8, grant->session);
+	store_bind_text(insert, 9, lifetime_name(grant->lifetime));
+	store_bind_integer(insert, 10, grant->created_ms);
+	store_bind_integer(insert, 11, grant->expires_ms);
+	store_bind_integer(insert, 12, grant->expires_boot_ms);
+	store_bind_text(insert, 13, grant->boot_id);
+	store_bind_text(insert, 14, grant_origin_name(grant->origin));
+	store_bind_integer(insert, 15, grant->prompt);
+	store_bind_text(insert, 16, grant->reason);
+	store_bind_integer(insert, 17, grant->uses);
+	store_bind_integer(insert, 18, grant->last_used_ms);
+	int r = store_run(grants->store, insert, error, "writing a grant");
+	if (r < 0) return r;
+	grant->id = store_last_id(grants->store);
+	free(grant->pattern);
+	grant->pattern = string_copy(pattern_text(pattern));
+	if (grant->permission.kind == PERMISSION_NET_ACCESS) grant_networks_add(&grants->networks, key);
+	return 0;
+}
+
+int grants_end(struct grants *grants, int64_t id, struct error *error) {
+	sqlite3_stmt *end = store_statement(grants->store, STORE_GRANT_END);
+	store_bind_integer(end, 1, id);
+	return store_run(grants->store, end, error, "ending a grant");
+}
+
+int grants_revoke(struct grants *grants, int64_t id, const char *by, struct error *error) {
+	struct moment now;
+	clock_read(grants->clock, &now);
+	sqlite3_stmt *revoke = store_statement(grants->store, STORE_GRANT_REVOKE);
+	store_bind_integer(revoke, 1, id);
+	store_bind_integer(revoke, 2, now.wall_ms);
+	store_bind_text(revoke, 3, by);
+	return store_run(grants->store, revoke, error, "revoking a grant");
+}
+
+static int write_use(struct grants *grants, int64_t id, int64_t count, int64_t last_ms, struct error *error) {
+	sqlite3_stmt *use = store_statement(grants->store, STORE_GRANT_USE);
+	store_bind_integer(use, 1, id);
+	store_bind_integer(use, 2, count);
+	store_bind_integer(use, 3, last_ms);
+	return store_run(grants->store, use, error, "counting a grant's use");
+}
+
+int grants_use(struct grants *grants, const struct grant *grant, struct error *error) {
+	struct moment now;
+	clock_read(grants->clock, &now);
+	return write_use(grants, grant->id, 1, now.wall_ms, error);
+}
+
+void grants_count_use(struct grants *grants, const struct grant *grant) {
+	struct moment now;
+	clock_read(grants->clock, &now);
+	for (size_t i = 0; i < grants->use_count; i++) {
+		if (grants->uses[i].grant != grant->id) continue;
+		grants->uses[i].count++;
+		grants->uses[i].last_ms = now.wall_ms;
+		return;
+	}
+	if (grants->use_count == USES_MAX) grants_flush(grants);
+	grants->uses[grants->use_count++] = (struct use){grant->id, 1, now.wall_ms};
+}
+
+/* Only statistics: when they can't be written they are lost, the history has every decision. */
+void grants_flush(struct grants *grants) {
+	if (grants->use_count == 0) return;
+	if (store_begin(grants->store, STORE_NORMAL, NULL) == 0) {
+		int r = 0;
+		for (size_t i = 0; r == 0 && i < grants->use_count; i++)
+			r = write_use(grants, grants->uses[i].grant, grants->uses[i].count, grants->uses[i].last_ms,
+				      NULL);
+		if (r == 0)
+			store_commit(grants->store, NULL);
+		else
+			store_rollback(grants->store);
+	}
+	grants->use_count = 0;
+	grants_changed(grants);
+}
+
+/* Looking up */
+
+/* Which stored permissions count for a request, and with which effect (NULL = both): writing implies reading, and
+ * what may not be read may not be written (design section 4). */
+struct counting {
+	enum permission_kind kind;
+	const char *effect;
+};
+static const struct counting counting_for_read[] = {{PERMISSION_FS_READ, NULL}, {PERMISSION_FS_WRITE, "allow"}};
+static const struct counting counting_for_write[] = {{PERMISSION_FS_WRITE, NULL}, {PERMISSION_FS_READ, "deny"}};
+
+struct best {
+	bool found;
+	struct grant grant;
+	struct pattern_rank rank;
+};
+
+static bool is_better(const struct best *best, const struct grant *grant, struct pattern_rank rank) {
+	if (!best->found) return true;
+	int closer = pattern_rank_compare(rank, best->rank);
+	if (closer != 0) return closer > 0;
+	if (grant->effect != best->grant.effect) return grant->effect == EFFECT_DENY;
+	/* One that isn't used up by the call comes first. */
+	return best->grant.lifetime == LIFETIME_ONCE && grant->lifetime != LIFETIME_ONCE;
+}
+
+/* Takes the grant over. */
+static void consider(struct best *best, struct grant *grant, const char *target, const struct moment *now) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	struct pattern_rank rank;
+	if (!grant_has_expired(grant, now) &&
+	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0 &&
+	    pattern_match(pattern, target, &rank) && is_better(best, grant, rank)) {
+		if (best->found) grant_finish(&best->grant);
+		*best = (struct best){true, *grant, rank};
+		return;
+	}
+	grant_finish(grant);
+}
+
+static int find_by_key(struct grants *grants, const struct request *request, const char *permission, const char *effect,
+		       const char *key, struct best *best, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list list = {0};
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_LOOKUP);
+	store_bind_text(rows, 1, permission);
+	store_bind_text(rows, 2, key);
+	store_bind_text(rows, 3, request->subject.project ? request->subject.project : "");
+	store_bind_text(rows, 4, request->subject.profile ? request->subject.profile : "");
+	store_bind_integer(rows, 5, request->session);
+	store_bind_text(rows, 6, effect);
+	int r = collect(grants, rows, &list, error);
+	struct moment now;
+	clock_read(grants->clock, &now);
+	for (size_t i = 0; i < list.count; i++) {
+		struct grant grant = list.items[i];
+		list.items[i] = (struct grant){0};
+		consider(best, &grant, request->target, &now);
+	}
+	return r;
+}
+
+static int find_in_store(struct grants *grants, const struct request *request, struct best *best, struct error *error) {
+	CLEANUP_STRINGS struct strings keys = {0};
+	grant_keys_of_target(&request->permission, request->target, &grants->networks, &keys);
+	const struct counting *counting = NULL;
+	size_t count = 1;
+	if (request->permission.kind == PERMISSION_FS_READ || request->permission.kind == PERMISSION_FS_WRITE) {
+		counting = request->permission.kind == PERMISSION_FS_READ ? counting_for_read : counting_for_write;
+		count = ARRAY_LENGTH(counting_for_read);
+	}
+	int r = 0;
+	for (size_t k = 0; r == 0 && k < keys.count; k++)
+		for (size_t i = 0; r == 0 && i < count; i++) {
+			struct permission permission = counting ? permission_of(counting[i].kind) : request->permission;
+			r = find_by_key(grants, request, permission.name, counting ? counting[i].effect : NULL,
+					keys.items[k], best, error);
+		}
+	return r;
+}
+
+static void append_part(struct string *key, const char *text) {
+	if (text) string_append(key, text);
+	string_append_char(key, '\0'); /* can't be in any part */
+}
+
+static void cache_key(const struct request *request, struct string *key) {
+	string_append_bytes(key, (const char *)&request->session, sizeof request->session);
+	append_part(key, request->permission.name);
+	append_part(key, request->target);
+	append_part(key, request->subject.profile);
+	append_part(key, request->subject.project);
+}
+
+static struct cached *cache_slot(struct grants *grants, const struct string *key) {
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a; a collision costs a lookup, no more */
+	for (size_t i = 0; i < key->size; i++) hash = (hash ^ (unsigned char)key->data[i]) * UINT64_C(0x100000001b3);
+	return &grants->cache[(hash ^ hash >> 32) % CACHE_SIZE];
+}
+
+static bool cache_holds(const struct cached *slot, uint64_t epoch, const struct string *key) {
+	return slot->epoch == epoch && slot->key.size == key->size && memcmp(slot->key.data, key->data, key->size) == 0;
+}
+
+/* What can't be read denies. */
+static void find_failed(const struct request *request, const struct error *error, struct grant *ret_grant,
+			struct pattern_rank *ret_rank) {
+	*ret_grant = (struct grant){.permission = request->permission,
+				    .pattern = string_copy(request->target),
+				    .effect = EFFECT_DENY,
+				    .lifetime = LIFETIME_ONCE,
+				    .reason = string_copy(error->message)};
+	*ret_rank = (struct pattern_rank){UINT32_MAX, UINT32_MAX};
+}
+
+bool grants_find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
+	struct grants *grants = context;
+	CLEANUP_STRING struct string key = {0};
+	cache_key(request, &key);
+	struct cached *slot = cache_slot(grants, &key);
+	struct moment now;
+	clock_read(grants->clock, &now);
+	/* An ended one is looked up again: another may stand behind it. */
+	if (!cache_holds(slot, grants->epoch, &key) || (slot->found && grant_has_expired(&slot->grant, &now))) {
+		struct best best = {0};
+		struct error error = ERROR_NONE;
+		if (find_in_store(grants, request, &best, &error) < 0) {
+			if (best.found) grant_finish(&best.grant);
+			find_failed(request, &error, ret_grant, ret_rank);
+			return true;
+		}
+		string_finish(&slot->key);
+		grant_finish(&slot->grant);
+		*slot = (struct cached){grants->epoch, key, best.found, best.grant, best.rank};
+		key = (struct string){0};
+	}
+	if (!slot->found) return false;
+	grant_copy(ret_grant, &slot->grant);
+	*ret_rank = slot->rank;
+	return true;
+}
+
+/* Listing */
+
+int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool *ret_active, struct error *error) {
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_READ);
+	store_bind_integer(row, 1, id);
+	int step = sqlite3_step(row), r;
+	if (step == SQLITE_ROW) {
+		*ret_active = sqlite3_column_int(row, 19) != 0;
+		r = read_row(row, ret_grant, error);
+	} else if (step == SQLITE_DONE) {
+		r = error_set(error, ENOENT, "there is no grant %lld", (long long)id);
+	} else {
+		r = store_error(grants->store, error, "reading a grant");
+	}
+	sqlite3_reset(row);
+	return r;
+}
+
+int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
+		      struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SUBJECT);
+	store_bind_text(rows, 1, subject->project ? subject->project : "");
+	store_bind_text(rows, 2, subject->profile ? subject->profile : "");
+	store_bind_integer(rows, 3, session);
+	store_bind_integer(rows, 4, LIMIT_VIEW_PATHS);
+	return collect(grants, rows, list, error);
+}
+
+int grants_of_session(struct grants *grants, int64_t session, struct grant_list *list, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SESSION);
+	store_bind_integer(rows, 1, session);
+	return collect(grants, rows, list, error);
+}
+
+int grants_of_profile(struct grants *grants, const char *profile, struct grant_list *list, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_PROFILE);
+	store_bind_text(rows, 1, profile);
+	return collect(grants, rows, list, error);
+}
+
+int grants_allows(struct grants *grants, struct grant_list *list, struct error *error) {
+	return collect(grants, store_statement(grants->store, STORE_GRANT_ALLOWS), list, error);
+}
+
+static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
+			    const struct pattern *pattern, struct grant_list *list, struct error *error) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
+	store_bind_text(rows, 1, permission->name);
+	store_bind_text(rows, 2, key);
+	int r = collect(grants, rows, &found, error);
+	for (size_t i = 0; r == 0 && i < found.count; i++) {
+		CLEANUP_PATTERN struct pattern *other = NULL;
+		const char *target = pattern_target(pattern);
+		bool matches = strcmp(found.items[i].pattern, pattern_text(pattern)) == 0;
+		if (!matches && target &&
+		    pattern_compile(permission, found.items[i].pattern, &nothing, &other, NULL) == 0)
+			matches = pattern_match(other, target, NULL);
+		if (!matches) continue;
+		list->items = array_grow(list->items, list->count, sizeof *list->items);
+		list->items[list->count++] = found.items[i];
+		found.items[i] = (struct grant){0};
+	}
+	return r;
+}
+
+int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		    struct grant_list *list, struct error *error) {
+	CLEANUP_STRINGS struct strings keys = {0};
+	if (pattern_is_literal(pattern))
+		grant_keys_of_target(permission, pattern_target(pattern), &grants->networks, &keys);
+	else
+		strings_take(&keys, grant_key_of_pattern(permission, pattern));
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < keys.count; i++)
+		r = collect_matching(grants, permission, keys.items[i], pattern, list, error);
+	return r;
+}
+
+int grants_expired(struct grants *grants, struct grant_list *list, struct error *error) {
+	struct moment now;
+	clock_read(grants->clock, &now);
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_EXPIRED);
+	store_bind_integer(rows, 1, now.wall_ms);
+	store_bind_text(rows, 2, now.boot_id);
+	store_bind_integer(rows, 3, now.boot_ms);
+	return collect(grants, rows, list, error);
+}
+
+static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
+	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading when grants end");
+	if (r == 0) *ret_value = sqlite3_column_int64(row, 0);
+	sqlite3_reset(row);
+	return r;
+}
+
+int grants_next_expiry(struct grants *grants, int64_t *ret_wall_ms, int64_t *ret_boot_ms, struct error *error) {
+	struct moment now;
+	clock_read(grants->clock, &now);
+	int r = read_minimum(grants, store_statement(grants->store, STORE_GRANT_NEXT_WALL), ret_wall_ms, error);
+	if (r < 0) return r;
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_NEXT_BOOT);
+	store_bind_text(row, 1, now.boot_id);
+	return read_minimum(grants, row, ret_boot_ms, error);
+}
+
+int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t cursor,
+		bool (*wanted)(const void *context, const struct grant *grant), const void *context, json_t *items,
+		int64_t *ret_next, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, newest ? STORE_GRANT_LIST_BACK : STORE_GRANT_LIST);
+	store_bind_integer(rows, 1, newest ? 0 : cursor);
+	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
+	size_t bytes = 0;
+	int64_t last = 0;
+	int step, r = 0;
+	*ret_next = 0;
+	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
+		CLEANUP_GRANT struct grant grant = {0};
+		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
+		bool in_force = sqlite3_column_int(rows, 19) != 0;
+		if (!full && (in_force || ended_too) && (r = read_row(rows, &grant, error)) == 0 &&
+		    wanted(context, &grant)) {
+			json_t *json = grant_to_json(&grant);
+			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
+			full = bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0;
+			if (!full) json_array_append(items, json);
+			json_decref(json);
+		}
+		if (full) *ret_next = last;
+		if (full || r < 0) break;
+		last = sqlite3_column_int64(rows, 0);
+	}
+	if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
+		r = store_error(grants->store, error, "reading the grants");
+	sqlite3_reset(rows);
+	return r;
+}

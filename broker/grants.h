@@ -1,0 +1,73 @@
+/*
+ * grants: what the user answered or granted, stored and looked up (design section 6).
+ *
+ * Promises: a lookup finds the grant that covers a request most closely (deny before allow where equal) by exact index
+ * keys, however many are stored; one that has ended by either clock is never found (attack B15). Writing needs a
+ * transaction of the store; grants_changed makes lookups see it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "schema/grant.h"
+#include "schema/pattern.h"
+#include "schema/request.h"
+#include "store.h"
+
+struct grants;
+
+struct grant_list {
+	struct grant *items;
+	size_t count;
+};
+void grant_list_finish(struct grant_list *list);
+#define CLEANUP_GRANT_LIST __attribute__((cleanup(grant_list_finish)))
+
+int grants_open(struct store *store, const struct clock *clock, struct grants **ret_grants, struct error *error);
+void grants_free(struct grants *grants);
+
+/* Was something written or rolled back: forget what is remembered of lookups. */
+void grants_changed(struct grants *grants);
+
+/* Within a transaction. `grant->pattern` is set from `pattern`, `grant->id` on success. Not `active`: kept as a record
+ * only (an answer for one call). */
+int grants_insert(struct grants *grants, struct grant *grant, const struct pattern *pattern, bool active,
+		  struct error *error);
+
+/* Within a transaction: no longer in force, for its time is over or because it was revoked. */
+int grants_end(struct grants *grants, int64_t id, struct error *error);
+int grants_revoke(struct grants *grants, int64_t id, const char *by, struct error *error);
+
+/* stack.h's find: `context` is the struct grants. The caller owns *ret_grant. A database error finds a deny. */
+bool grants_find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank);
+
+/* Within a transaction: counted at once. */
+int grants_use(struct grants *grants, const struct grant *grant, struct error *error);
+/* Counted in memory, written by grants_flush (in a transaction of its own) or when many have come together. */
+void grants_count_use(struct grants *grants, const struct grant *grant);
+void grants_flush(struct grants *grants);
+
+int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool *ret_active, struct error *error);
+
+/* Lists of grants in force; added to *list. */
+int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
+		      struct error *error);
+int grants_of_session(struct grants *grants, int64_t session, struct grant_list *list, struct error *error);
+int grants_of_profile(struct grants *grants, const char *profile, struct grant_list *list, struct error *error);
+int grants_allows(struct grants *grants, struct grant_list *list, struct error *error);
+/* Of any subject, those that cover the target or have just that pattern's text. */
+int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		    struct grant_list *list, struct error *error);
+int grants_expired(struct grants *grants, struct grant_list *list, struct error *error);
+
+/* When the next grant ends by the wall clock and by this boot's clock, in ms; 0 = none does. */
+int grants_next_expiry(struct grants *grants, int64_t *ret_wall_ms, int64_t *ret_boot_ms, struct error *error);
+
+/* One page: those after (`newest`: before) the cursor for which `wanted` says yes; bounds as history_list. */
+int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t cursor,
+		bool (*wanted)(const void *context, const struct grant *grant), const void *context, json_t *items,
+		int64_t *ret_next, struct error *error);

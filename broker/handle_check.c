@@ -1,0 +1,177 @@
+/* check, cancel, agent, answer: a request, its prompt, its answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "decision.h"
+#include "dispatch.h"
+#include "expiry.h"
+#include "prompts.h"
+#include "requesting.h"
+#include "schema/limits.h"
+#include "session.h"
+
+/* check */
+
+struct check {
+	struct permission permission;
+	char *target, *process, *reason, *profile, *project;
+	struct strings parents;
+	bool ask;
+};
+
+static const struct body_field check_fields[] = {
+	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct check, permission), 0, NULL},
+	{"target", BODY_TEXT, REQUIRED, offsetof(struct check, target), LIMIT_TARGET, NULL},
+	{"process", BODY_TEXT, OPTIONAL, offsetof(struct check, process), LIMIT_PROCESS, NULL},
+	{"parents", BODY_TEXTS, OPTIONAL, offsetof(struct check, parents), LIMIT_PARENTS, NULL},
+	{"reason", BODY_TEXT, OPTIONAL, offsetof(struct check, reason), LIMIT_REASON, NULL},
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct check, profile), LIMIT_PERMISSION, NULL},
+	{"project", BODY_TEXT, OPTIONAL, offsetof(struct check, project), LIMIT_TARGET, NULL},
+	{"ask", BODY_TRUE, OPTIONAL, offsetof(struct check, ask), 0, NULL},
+};
+static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
+
+static int fill_request(struct client *client, const struct check *asked, const struct ruleset **ret_ruleset,
+			struct request *request, struct error *error) {
+	int r = requesting_start(client, &asked->permission, asked->target, asked->profile, asked->project, ret_ruleset,
+				 request, error);
+	if (r < 0) return r;
+	if (asked->process) request->process = string_copy(asked->process);
+	if (asked->reason) request->reason = string_copy(asked->reason);
+	for (size_t i = 0; i < asked->parents.count; i++) {
+		if (strlen(asked->parents.items[i]) > LIMIT_PROCESS)
+			return error_set(error, E2BIG, "'parents' has an entry longer than %d bytes", LIMIT_PROCESS);
+		strings_add(&request->parents, asked->parents.items[i]);
+	}
+	return 0;
+}
+
+static int check(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	const struct check *asked = body;
+	CLEANUP_REQUEST struct request request = {0};
+	const struct ruleset *ruleset;
+	broker_refresh_policy(client->broker);
+	int r = fill_request(client, asked, &ruleset, &request, error);
+	if (r < 0) return r;
+	CLEANUP_DECISION struct decision decision;
+	decision_make(client->broker, ruleset, client->session, &request, &decision, NULL);
+	if (decision.verdict.effect == EFFECT_ASK) {
+		if (!asked->ask) {
+			verdict_set(&decision.verdict, EFFECT_DENY, "ask", "you would be asked");
+		} else if (client->pending >= LIMIT_PENDING) {
+			verdict_set(&decision.verdict, EFFECT_DENY, "flood", "too many requests wait for an answer");
+		} else if (prompts_ask(client, id, ruleset, &request, &decision) > 0) {
+			return HANDLED_REPLIED;
+		}
+	}
+	decision_settle(client->broker, &request, &decision);
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
+	return HANDLED;
+}
+
+const struct request_handler handle_check = {check, &check_shape};
+
+/* cancel */
+
+struct cancel {
+	int64_t check;
+};
+static const struct body_field cancel_fields[] = {
+	{"check", BODY_INTEGER, REQUIRED, offsetof(struct cancel, check), 0, NULL},
+};
+static const struct body_shape cancel_shape = BODY_SHAPE_OF(struct cancel, cancel_fields);
+
+static int cancel(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	(void)error;
+	const struct cancel *wish = body;
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "cancelled", json_boolean(prompts_cancel(client, wish->check)));
+	return HANDLED;
+}
+
+const struct request_handler handle_cancel = {cancel, &cancel_shape};
+
+/* agent */
+
+struct agent {
+	char *kind;
+	int64_t session;
+};
+static const struct body_field agent_fields[] = {
+	{"kind", BODY_TEXT, REQUIRED, offsetof(struct agent, kind), LIMIT_PERMISSION, NULL},
+	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct agent, session), 0, NULL},
+};
+static const struct body_shape agent_shape = BODY_SHAPE_OF(struct agent, agent_fields);
+
+static int agent(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	static const struct {
+		const char *name;
+		enum agent_kind kind;
+	} kinds[] = {{"terminal", AGENT_TERMINAL}, {"desktop", AGENT_DESKTOP}, {"tui", AGENT_TUI}};
+	(void)ret_reply;
+	const struct agent *wish = body;
+	if (client->agent != AGENT_NONE) return error_set(error, EALREADY, "this connection is an agent already");
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
+		if (strcmp(kinds[i].name, wish->kind) == 0) client->agent = kinds[i].kind;
+	if (client->agent == AGENT_NONE) return error_set(error, EINVAL, "an agent's kind is terminal, desktop or tui");
+	client->agent_session = wish->session;
+	client_reply(client, "agent", id, NULL);
+	prompts_show_all(client);
+	return HANDLED_REPLIED;
+}
+
+const struct request_handler handle_agent = {agent, &agent_shape};
+
+/* answer */
+
+struct answer {
+	int64_t prompt;
+	char *token;
+	enum effect effect;
+	struct body_lifetime lifetime;
+	int64_t ttl_ms;
+	char *scope;
+	bool terminal;
+};
+static const struct body_field answer_fields[] = {
+	{"prompt", BODY_INTEGER, REQUIRED, offsetof(struct answer, prompt), 0, NULL},
+	{"token", BODY_TEXT, OPTIONAL, offsetof(struct answer, token), LIMIT_PERMISSION, NULL},
+	{"effect", BODY_EFFECT, REQUIRED, offsetof(struct answer, effect), 0, NULL},
+	{"lifetime", BODY_LIFETIME, OPTIONAL, offsetof(struct answer, lifetime), 0, NULL},
+	{"ttl_ms", BODY_INTEGER, OPTIONAL, offsetof(struct answer, ttl_ms), 0, NULL},
+	{"scope", BODY_TEXT, OPTIONAL, offsetof(struct answer, scope), LIMIT_TARGET, NULL},
+	{"terminal", BODY_FLAG, OPTIONAL, offsetof(struct answer, terminal), 0, NULL},
+};
+static const struct body_shape answer_shape = BODY_SHAPE_OF(struct answer, answer_fields);
+
+static int answer(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct answer *said = body;
+	struct prompt_answer answer = {.prompt = said->prompt,
+				       .token = said->token,
+				       .effect = said->effect,
+				       .ttl_ms = said->ttl_ms,
+				       .scope = said->scope ? said->scope : "exact",
+				       .terminal = said->terminal};
+	/* An allow lasts an hour if nothing else is said, a denial is for this once (design section 9). */
+	answer.lifetime = said->lifetime.given           ? (enum lifetime)said->lifetime.value
+			  : said->effect == EFFECT_ALLOW ? LIFETIME_UNTIL
+							 : LIFETIME_ONCE;
+	if (answer.lifetime == LIFETIME_UNTIL && answer.ttl_ms == 0)
+		answer.ttl_ms = prompts_default_ttl(client->broker, said->prompt);
+	if (answer.ttl_ms > LIMIT_TTL_MS) return error_set(error, ERANGE, "a grant lasts ten years at most");
+	CLEANUP_GRANT struct grant grant = {0};
+	int r = prompts_answer(client, &answer, &grant, error);
+	if (r < 0) return r;
+	expiry_sweep(client->broker);
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "grant", grant.id ? grant_to_json(&grant) : json_null());
+	return HANDLED;
+}
+
+const struct request_handler handle_answer = {answer, &answer_shape};

@@ -1,0 +1,241 @@
+/* grant, revoke. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "dispatch.h"
+#include "expiry.h"
+#include "granting.h"
+#include "prompts.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "session.h"
+
+enum { REVOKED_IDS_MAX = 2000 }; /* ids in a reply: 20 digits each at most */
+
+/* grant */
+
+struct grant_wish {
+	struct permission permission;
+	char *target, *profile, *project, *reason;
+	enum effect effect;
+	int64_t session, ttl_ms;
+	struct body_lifetime lifetime;
+};
+static const struct body_field grant_fields[] = {
+	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct grant_wish, permission), 0, NULL},
+	{"target", BODY_TEXT, REQUIRED, offsetof(struct grant_wish, target), LIMIT_PATTERN, NULL},
+	{"effect", BODY_EFFECT, REQUIRED, offsetof(struct grant_wish, effect), 0, NULL},
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, profile), LIMIT_PERMISSION, NULL},
+	{"project", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, project), LIMIT_TARGET, NULL},
+	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct grant_wish, session), 0, NULL},
+	{"lifetime", BODY_LIFETIME, REQUIRED, offsetof(struct grant_wish, lifetime), 0, NULL},
+	{"ttl_ms", BODY_INTEGER, OPTIONAL, offsetof(struct grant_wish, ttl_ms), 0, NULL},
+	{"reason", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, reason), LIMIT_REASON, NULL},
+};
+static const struct body_shape grant_shape = BODY_SHAPE_OF(struct grant_wish, grant_fields);
+
+static int check_lifetime(const struct broker *broker, const struct grant_wish *wish, struct error *error) {
+	enum lifetime lifetime = (enum lifetime)wish->lifetime.value;
+	if (wish->session != 0 && !session_find(broker, wish->session))
+		return error_set(error, ENOENT, "no session %lld is running", (long long)wish->session);
+	if (lifetime == LIFETIME_SESSION && wish->session == 0)
+		return error_set(error, EINVAL, "the lifetime 'session' needs a session");
+	if (lifetime == LIFETIME_UNTIL && (wish->ttl_ms < 1 || wish->ttl_ms > LIMIT_TTL_MS))
+		return error_set(error, ERANGE, "a grant lasts at least a millisecond and at most ten years");
+	if (lifetime != LIFETIME_UNTIL && wish->ttl_ms != 0)
+		return error_set(error, EINVAL, "only the lifetime 'until' has a duration");
+	return 0;
+}
+
+/* The rules that the wish is measured by: the session's, else those of its profile in its project; for any profile the
+ * default's, for no project those of the home (`~` is no project, so nothing is anchored in one). */
+static int choose_rules(struct broker *broker, const struct grant_wish *wish, const struct ruleset **ret_ruleset,
+			struct error *error) {
+	const struct session *session = session_find(broker, wish->session);
+	if (session) {
+		*ret_ruleset = session->ruleset;
+		return 0;
+	}
+	return policies_ruleset(broker->policies, wish->profile ? wish->profile : "default",
+				wish->project ? wish->project : broker->places.home, ret_ruleset, error);
+}
+
+static int write_grant(struct broker *broker, const struct granting *wish, const struct pattern *pattern,
+		       struct grant *ret_grant, struct error *error) {
+	int r = broker_begin(broker, STORE_FULL, error);
+	if (r < 0) return r;
+	r = granting_write(broker, wish, pattern, true, ret_grant, error);
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}
+
+static json_t *grants_to_json(const struct grant_list *list) {
+	json_t *array = json_array();
+	size_t bytes = 0;
+	for (size_t i = 0; i < list->count && json_array_size(array) < LIMIT_PAGE; i++) {
+		json_t *json = grant_to_json(&list->items[i]);
+		bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
+		/* The grant itself goes into the same message. */
+		if (bytes <= LIMIT_PAGE_BYTES / 2) json_array_append(array, json);
+		json_decref(json);
+	}
+	return array;
+}
+
+static int make_grant(struct client *client, const struct grant_wish *wish, const char *project, json_t **ret_reply,
+		      struct error *error) {
+	struct broker *broker = client->broker;
+	struct granting granting = {.permission = wish->permission,
+				    .target = wish->target,
+				    .effect = wish->effect,
+				    .profile = wish->profile,
+				    .project = project,
+				    .session = wish->session,
+				    .lifetime = (enum lifetime)wish->lifetime.value,
+				    .ttl_ms = wish->ttl_ms,
+				    .origin = GRANT_ORIGIN_CLI,
+				    .reason = wish->reason};
+	struct pattern_scope scope = policies_scope(broker->policies, project);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	CLEANUP_GRANT struct grant grant = {0};
+	CLEANUP_GRANT_LIST struct grant_list also = {0};
+	const struct ruleset *ruleset;
+	int r = choose_rules(broker, wish, &ruleset, error);
+	if (r == 0) r = granting_compile(broker, &granting, &scope, ruleset, &pattern, error);
+	if (r == 0) r = write_grant(broker, &granting, pattern, &grant, error);
+	if (r == 0) r = granting_contradictions(broker, &grant, pattern, &also, error);
+	if (r < 0) return r;
+	expiry_sweep(broker);
+	sessions_tell_new(broker, &grant);
+	prompts_recheck(broker);
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "grant", grant_to_json(&grant));
+	json_object_set_new(*ret_reply, "also", grants_to_json(&also));
+	return HANDLED;
+}
+
+static int grant(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct grant_wish *wish = body;
+	CLEANUP_FREE char *project = NULL;
+	broker_refresh_policy(client->broker);
+	int r = check_lifetime(client->broker, wish, error);
+	if (r == 0 && wish->project) r = path_normalise(NULL, wish->project, &project, error);
+	return r < 0 ? r : make_grant(client, wish, project, ret_reply, error);
+}
+
+const struct request_handler handle_grant = {grant, &grant_shape};
+
+/* revoke */
+
+struct match {
+	bool present;
+	struct permission permission;
+	char *target;
+};
+struct revoke {
+	struct body_ids ids;
+	bool all;
+	int64_t session;
+	char *profile;
+	struct match match;
+};
+static const struct body_field match_fields[] = {
+	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct match, permission), 0, NULL},
+	{"target", BODY_TEXT, REQUIRED, offsetof(struct match, target), LIMIT_PATTERN, NULL},
+};
+static const struct body_shape match_shape = BODY_SHAPE_OF(struct match, match_fields);
+static const struct body_field revoke_fields[] = {
+	{"ids", BODY_IDS, OPTIONAL, offsetof(struct revoke, ids), 0, NULL},
+	{"all", BODY_FLAG, OPTIONAL, offsetof(struct revoke, all), 0, NULL},
+	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct revoke, session), 0, NULL},
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct revoke, profile), LIMIT_PERMISSION, NULL},
+	{"match", BODY_SHAPE, OPTIONAL, offsetof(struct revoke, match), 0, &match_shape},
+};
+static const struct body_shape revoke_shape = BODY_SHAPE_OF(struct revoke, revoke_fields);
+
+static int collect_ids(struct broker *broker, const struct body_ids *ids, struct grant_list *list,
+		       struct error *error) {
+	for (size_t i = 0; i < ids->count; i++) {
+		struct grant grant;
+		bool active;
+		int r = grants_read(broker->grants, ids->items[i], &grant, &active, error);
+		if (r < 0) return r;
+		list->items = array_grow(list->items, list->count, sizeof *list->items);
+		list->items[list->count++] = grant;
+		if (!active)
+			return error_set(error, EALREADY, "grant %lld has ended already", (long long)ids->items[i]);
+	}
+	return 0;
+}
+
+static int collect_matching(struct broker *broker, const struct match *match, struct grant_list *list,
+			    struct error *error) {
+	struct pattern_scope scope = policies_scope(broker->policies, NULL);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	int r = pattern_compile(&match->permission, match->target, &scope, &pattern, error);
+	return r < 0 ? r : grants_matching(broker->grants, &match->permission, pattern, list, error);
+}
+
+static int collect(struct broker *broker, const struct revoke *wish, struct grant_list *list, const char **ret_how,
+		   struct error *error) {
+	int ways = (wish->ids.count > 0) + wish->all + (wish->session != 0) + (wish->profile != NULL) +
+		   wish->match.present;
+	if (ways != 1) return error_set(error, EINVAL, "say which grants: ids, all, a session, a profile or a match");
+	if (wish->ids.count > 0) {
+		*ret_how = "id";
+		return collect_ids(broker, &wish->ids, list, error);
+	}
+	if (wish->session != 0) {
+		*ret_how = "session";
+		return grants_of_session(broker->grants, wish->session, list, error);
+	}
+	if (wish->profile) {
+		*ret_how = "profile";
+		return grants_of_profile(broker->grants, wish->profile, list, error);
+	}
+	*ret_how = wish->all ? "all" : "match";
+	return wish->all ? grants_allows(broker->grants, list, error)
+			 : collect_matching(broker, &wish->match, list, error);
+}
+
+static int write_revoked(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
+	int r = broker_begin(broker, STORE_FULL, error);
+	if (r < 0) return r;
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		r = grants_revoke(broker->grants, list->items[i].id, "cli", error);
+		if (r == 0) r = granting_record_end(broker, EVENT_REVOKE, &list->items[i], how, error);
+	}
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}
+
+static int revoke(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	struct broker *broker = client->broker;
+	CLEANUP_GRANT_LIST struct grant_list list = {0};
+	const char *how;
+	expiry_sweep(broker);
+	int r = collect(broker, body, &list, &how, error);
+	if (r == 0 && list.count > 0) r = write_revoked(broker, &list, how, error);
+	if (r < 0) return r;
+	expiry_sweep(broker);
+	sessions_tell_ended(broker, &list);
+	/* A denial that is gone may let a waiting one through. */
+	prompts_recheck(broker);
+	json_t *ids = json_array();
+	for (size_t i = 0; i < list.count && i < REVOKED_IDS_MAX; i++)
+		json_array_append_new(ids, json_integer(list.items[i].id));
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "revoked", ids);
+	json_object_set_new(*ret_reply, "count", json_integer((json_int_t)list.count));
+	return HANDLED;
+}
+
+const struct request_handler handle_revoke = {revoke, &revoke_shape};

@@ -1,0 +1,166 @@
+/* hello, status, policy, why. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "decision.h"
+#include "dispatch.h"
+#include "requesting.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+
+/* hello */
+
+struct hello {
+	int64_t protocol;
+	char *version;
+};
+static const struct body_field hello_fields[] = {
+	{"protocol", BODY_INTEGER, REQUIRED, offsetof(struct hello, protocol), 0, NULL},
+	{"version", BODY_TEXT, REQUIRED, offsetof(struct hello, version), 64, NULL},
+};
+static const struct body_shape hello_shape = BODY_SHAPE_OF(struct hello, hello_fields);
+
+static int hello(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct hello *said = body;
+	if (said->protocol != PROTOCOL_VERSION) {
+		client_leave(client);
+		return error_set(error, EPROTONOSUPPORT, "sbxd %s speaks protocol %d, you speak %lld: %s", SBX_VERSION,
+				 PROTOCOL_VERSION, (long long)said->protocol,
+				 said->protocol > PROTOCOL_VERSION
+					 ? "end sbxd, it is started anew with the next command"
+					 : "start this program again, it is the older one");
+	}
+	client->greeted = true;
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "protocol", json_integer(PROTOCOL_VERSION));
+	json_object_set_new(*ret_reply, "version", json_string(SBX_VERSION));
+	json_object_set_new(*ret_reply, "pid", json_integer(getpid()));
+	return HANDLED;
+}
+
+const struct request_handler handle_hello = {hello, &hello_shape};
+
+/* status */
+
+static const struct body_shape empty_shape = {NULL, 0, 1};
+
+static size_t count_agents(const struct broker *broker) {
+	size_t count = 0;
+	const struct client *client;
+	TAILQ_FOREACH(client, &broker->clients, link) {
+		count += client->agent != AGENT_NONE;
+	}
+	return count;
+}
+
+static int status(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	(void)body;
+	(void)error;
+	const struct broker *broker = client->broker;
+	char started[CLOCK_STAMP_SIZE];
+	stamp_format(broker->started_ms, started);
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "version", json_string(SBX_VERSION));
+	json_object_set_new(*ret_reply, "pid", json_integer(getpid()));
+	json_object_set_new(*ret_reply, "started", json_string(started));
+	json_object_set_new(*ret_reply, "sessions", json_integer((json_int_t)broker->session_count));
+	json_object_set_new(*ret_reply, "prompts", json_integer((json_int_t)broker->prompt_count));
+	json_object_set_new(*ret_reply, "agents", json_integer((json_int_t)count_agents(broker)));
+	json_object_set_new(*ret_reply, "database", message_bytes(broker->places.database));
+	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
+	return HANDLED;
+}
+
+const struct request_handler handle_status = {status, &empty_shape};
+
+/* policy */
+
+static json_t *texts_to_json(const struct strings *texts) {
+	json_t *array = json_array();
+	for (size_t i = 0; i < texts->count; i++) json_array_append_new(array, message_bytes(texts->items[i]));
+	return array;
+}
+
+static int policy(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	(void)body;
+	(void)error;
+	struct broker *broker = client->broker;
+	broker_refresh_policy(broker);
+	json_t *files = json_array();
+	if (policies_file_exists(broker->policies)) {
+		json_t *file = json_object();
+		json_object_set_new(file, "path", message_bytes(broker->places.policy));
+		json_object_set_new(file, "layer", json_string("user"));
+		json_object_set_new(file, "errors", texts_to_json(policies_errors(broker->policies)));
+		json_array_append_new(files, file);
+	}
+	CLEANUP_STRINGS struct strings profiles = {0}, stack = {0};
+	struct policy *current;
+	if (policies_current(broker->policies, &current, NULL) == 0) {
+		policy_profile_names(current, &profiles);
+		policy_stack_texts(current, &stack);
+	}
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "files", files);
+	json_object_set_new(*ret_reply, "profiles", texts_to_json(&profiles));
+	json_object_set_new(*ret_reply, "stack", texts_to_json(&stack));
+	return HANDLED;
+}
+
+const struct request_handler handle_policy = {policy, &empty_shape};
+
+/* why */
+
+struct why {
+	struct permission permission;
+	char *target, *profile, *project;
+};
+static const struct body_field why_fields[] = {
+	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct why, permission), 0, NULL},
+	{"target", BODY_TEXT, REQUIRED, offsetof(struct why, target), LIMIT_TARGET, NULL},
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct why, profile), LIMIT_PERMISSION, NULL},
+	{"project", BODY_TEXT, OPTIONAL, offsetof(struct why, project), LIMIT_TARGET, NULL},
+};
+static const struct body_shape why_shape = BODY_SHAPE_OF(struct why, why_fields);
+
+static json_t *step_to_json(const struct stack_step *step) {
+	const struct verdict *answer = &step->answer;
+	json_t *json = json_object();
+	json_object_set_new(json, "module", json_string(step->module));
+	json_object_set_new(json, "control", json_string(step->control));
+	json_object_set_new(json, "answer", json_string(answer->module[0] ? effect_name(answer->effect) : "pass"));
+	json_object_set_new(json, "why", message_bytes(answer->why));
+	json_object_set_new(json, "rule", message_bytes(answer->rule));
+	json_object_set_new(json, "grant", answer->grant ? json_integer(answer->grant) : json_null());
+	return json;
+}
+
+static int why(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct why *asked = body;
+	CLEANUP_REQUEST struct request request = {0};
+	const struct ruleset *ruleset;
+	broker_refresh_policy(client->broker);
+	int r = requesting_start(client, &asked->permission, asked->target, asked->profile, asked->project, &ruleset,
+				 &request, error);
+	if (r < 0) return r;
+	struct stack_walk walk = {0};
+	CLEANUP_DECISION struct decision decision;
+	decision_make(client->broker, ruleset, client->session, &request, &decision, &walk);
+	json_t *steps = json_array();
+	for (size_t i = 0; i < walk.count; i++) json_array_append_new(steps, step_to_json(&walk.steps[i]));
+	stack_walk_finish(&walk);
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
+	json_object_set_new(*ret_reply, "steps", steps);
+	return HANDLED;
+}
+
+const struct request_handler handle_why = {why, &why_shape};

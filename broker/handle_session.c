@@ -1,0 +1,218 @@
+/* session-open, session-close, resolve, event, kill. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "decision.h"
+#include "dispatch.h"
+#include "expiry.h"
+#include "prompts.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "schema/view.h"
+#include "session.h"
+
+enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };
+
+/* session-open */
+
+static const struct body_field open_fields[] = {
+	{"command", BODY_TEXTS, REQUIRED, offsetof(struct session_open, command), ARGUMENTS_MAX, NULL},
+	{"executable", BODY_TEXT, REQUIRED, offsetof(struct session_open, executable), LIMIT_TARGET, NULL},
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct session_open, profile), LIMIT_PERMISSION, NULL},
+	{"project", BODY_TEXT, REQUIRED, offsetof(struct session_open, project), LIMIT_TARGET, NULL},
+	{"root", BODY_TEXT, REQUIRED, offsetof(struct session_open, root), LIMIT_TARGET, NULL},
+	{"cwd", BODY_TEXT, REQUIRED, offsetof(struct session_open, cwd), LIMIT_TARGET, NULL},
+	{"environment", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, environment), LIMIT_ENVIRONMENT, NULL},
+	{"allow", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, allow), WISHES_MAX, NULL},
+	{"deny", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, deny), WISHES_MAX, NULL},
+	{"policy", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy), LIMIT_MESSAGE, NULL},
+	{"policy_name", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy_name), LIMIT_TARGET, NULL},
+	{"offline", BODY_FLAG, OPTIONAL, offsetof(struct session_open, offline), 0, NULL},
+	{"record", BODY_FLAG, OPTIONAL, offsetof(struct session_open, record), 0, NULL},
+};
+static const struct body_shape open_shape = BODY_SHAPE_OF(struct session_open, open_fields);
+
+static int open_session(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)ret_reply;
+	struct session *session;
+	broker_refresh_policy(client->broker);
+	expiry_sweep(client->broker);
+	int r = session_open(client, body, &session, error);
+	if (r < 0) return r;
+	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(session->ruleset));
+	enum view_network network = session->offline ? VIEW_NETWORK_NONE : ruleset_network(session->ruleset);
+	json_t *reply = json_object();
+	json_object_set_new(reply, "session", json_integer(session->record.id));
+	json_object_set_new(reply, "profile", message_bytes(session->subject.profile));
+	json_object_set_new(reply, "project", message_bytes(session->subject.project));
+	json_object_set_new(reply, "without_agent", json_string(settings.wait_without_agent ? "wait" : "deny"));
+	json_object_set_new(reply, "prompt_timeout", json_integer(settings.timeout_ms));
+	json_object_set_new(reply, "network", json_string(view_network_name(network)));
+	client_reply(client, "session-open", id, reply);
+	session_push_view(session);
+	return HANDLED_REPLIED;
+}
+
+const struct request_handler handle_session_open = {open_session, &open_shape};
+
+/* session-close */
+
+struct session_close {
+	int exit;
+};
+static const struct body_field close_fields[] = {
+	{"exit", BODY_EXIT, REQUIRED, offsetof(struct session_close, exit), 0, NULL},
+};
+static const struct body_shape close_shape = BODY_SHAPE_OF(struct session_close, close_fields);
+
+static int close_session(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	(void)ret_reply;
+	(void)error;
+	const struct session_close *said = body;
+	session_end(client->session, said->exit);
+	return HANDLED;
+}
+
+const struct request_handler handle_session_close = {close_session, &close_shape};
+
+/* resolve */
+
+struct resolve {
+	struct strings paths;
+};
+static const struct body_field resolve_fields[] = {
+	{"paths", BODY_TEXTS, REQUIRED, offsetof(struct resolve, paths), RESOLVE_MAX, NULL},
+};
+static const struct body_shape resolve_shape = BODY_SHAPE_OF(struct resolve, resolve_fields);
+
+static int resolve_one(const struct stack_context *context, const struct session *session, const char *path,
+		       json_t *modes, struct error *error) {
+	CLEANUP_FREE char *normal = NULL;
+	int r = path_normalise(NULL, path, &normal, error);
+	if (r < 0) return r;
+	bool ask_write = false;
+	enum view_mode mode = view_mode_of_path(context, &session->subject, session->record.id, normal, &ask_write);
+	json_t *item = json_object();
+	json_object_set_new(item, "mode", json_string(view_mode_name(mode)));
+	json_object_set_new(item, "ask_write", json_boolean(ask_write));
+	json_array_append_new(modes, item);
+	return 0;
+}
+
+static int resolve(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct resolve *asked = body;
+	struct decision_finder finder;
+	struct stack_context context = decision_context(client->broker, client->session->ruleset, &finder);
+	json_t *modes = json_array();
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "modes", modes);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < asked->paths.count; i++)
+		r = resolve_one(&context, client->session, asked->paths.items[i], modes, error);
+	return r < 0 ? r : HANDLED;
+}
+
+const struct request_handler handle_resolve = {resolve, &resolve_shape};
+
+/* event */
+
+struct told {
+	char *kind;
+	struct permission permission;
+	char *target, *process;
+	int64_t grant;
+	json_t *detail;
+};
+static const struct body_field event_fields[] = {
+	{"kind", BODY_TEXT, REQUIRED, offsetof(struct told, kind), LIMIT_PERMISSION, NULL},
+	{"permission", BODY_PERMISSION, OPTIONAL, offsetof(struct told, permission), 0, NULL},
+	{"target", BODY_TEXT, OPTIONAL, offsetof(struct told, target), LIMIT_TARGET, NULL},
+	{"process", BODY_TEXT, OPTIONAL, offsetof(struct told, process), LIMIT_PROCESS, NULL},
+	{"grant", BODY_INTEGER, OPTIONAL, offsetof(struct told, grant), 0, NULL},
+	{"detail", BODY_OBJECT, REQUIRED, offsetof(struct told, detail), DETAIL_MAX, NULL},
+};
+static const struct body_shape event_shape = BODY_SHAPE_OF(struct told, event_fields);
+
+static int tell_event(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct told *told = body;
+	const struct session *session = client->session;
+	struct broker *broker = client->broker;
+	enum event_kind kind;
+	int r = event_kind_parse(told->kind, &kind, error);
+	if (r == 0 && kind != EVENT_CONNECTION && kind != EVENT_REPAIR)
+		r = error_set(error, EINVAL, "a runner tells of connection and repair only");
+	if (r == 0) r = broker_begin(broker, STORE_NORMAL, error);
+	if (r < 0) return r;
+	/* Borrowed: broker_record frees only the detail. */
+	struct event event = {.kind = kind,
+			      .session = session->record.id,
+			      .profile = session->subject.profile,
+			      .project = session->subject.project,
+			      .process = told->process,
+			      .permission = told->permission.name[0] ? (char *)told->permission.name : NULL,
+			      .target = told->target,
+			      .verdict = -1,
+			      .grant = told->grant,
+			      .detail = json_incref(told->detail)};
+	r = broker_record(broker, &event, error);
+	if (r == 0)
+		r = broker_commit(broker, error);
+	else
+		broker_rollback(broker);
+	if (r < 0) return r;
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "seq", json_integer(event.seq));
+	return HANDLED;
+}
+
+const struct request_handler handle_event = {tell_event, &event_shape};
+
+/* kill */
+
+struct kill {
+	struct body_ids sessions;
+	bool all;
+};
+static const struct body_field kill_fields[] = {
+	{"sessions", BODY_IDS, OPTIONAL, offsetof(struct kill, sessions), 0, NULL},
+	{"all", BODY_FLAG, OPTIONAL, offsetof(struct kill, all), 0, NULL},
+};
+static const struct body_shape kill_shape = BODY_SHAPE_OF(struct kill, kill_fields);
+
+static bool is_meant(const struct kill *meant, int64_t session) {
+	for (size_t i = 0; i < meant->sessions.count; i++)
+		if (meant->sessions.items[i] == session) return true;
+	return meant->all;
+}
+
+static int kill_sessions(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	const struct kill *meant = body;
+	struct broker *broker = client->broker;
+	if (meant->all == (meant->sessions.count > 0)) return error_set(error, EINVAL, "say which sessions, or all");
+	for (size_t i = 0; i < meant->sessions.count; i++)
+		if (!session_find(broker, meant->sessions.items[i]))
+			return error_set(error, ENOENT, "no session %lld is running",
+					 (long long)meant->sessions.items[i]);
+	json_t *killed = json_array();
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!is_meant(meant, session->record.id)) continue;
+		json_t *push = json_object();
+		json_object_set_new(push, "session", json_integer(session->record.id));
+		client_push(session->client, "terminate", push);
+		json_array_append_new(killed, json_integer(session->record.id));
+	}
+	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "killed", killed);
+	return HANDLED;
+}
+
+const struct request_handler handle_kill = {kill_sessions, &kill_shape};

@@ -1,0 +1,55 @@
+/*
+ * prompts: questions that wait for an answer (design section 8).
+ *
+ * Promises: what is shown never changes (attack B6); every agent has its own single-use token for each prompt (B7);
+ * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one that
+ * nobody waits for any more is taken down. An answer is in the database before anybody profits from it.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "broker.h"
+#include "client.h"
+#include "decision.h"
+#include "schema/grant.h"
+#include "schema/request.h"
+
+/*
+ * The stack said ask (`decision`): 1 when the client waits now (the reply comes later; `request` was taken over), 0
+ * when it was decided without asking: `decision` is a denial then.
+ */
+int prompts_ask(struct client *client, int64_t check, const struct ruleset *ruleset, struct request *request,
+		struct decision *decision);
+
+/* True when that check was waiting: it gets an ECANCELED reply. */
+bool prompts_cancel(struct client *client, int64_t check);
+
+void prompts_forget_client(struct broker *broker, struct client *client);
+void prompts_forget_session(struct broker *broker, const struct session *session);
+
+/* The client has become an agent: what is pending is shown to it. */
+void prompts_show_all(struct client *agent);
+
+struct prompt_answer {
+	int64_t prompt;
+	const char *token; /* NULL: from a command line */
+	enum effect effect;
+	enum lifetime lifetime;
+	int64_t ttl_ms;
+	const char *scope;
+	bool terminal;
+};
+
+/* The grant that came of it (id 0 when none is kept); -ENOENT when there is no such prompt (any more). */
+int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
+		   struct error *error);
+/* How long an answer to it lasts when it doesn't say, in ms. */
+int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt);
+
+/* Rules or grants have changed: what is decided by now needs no answer. */
+void prompts_recheck(struct broker *broker);
+
+/* One page: prompts after (`newest`: before) the cursor. */
+void prompts_list(struct broker *broker, bool newest, int64_t cursor, int64_t session, json_t *items,
+		  int64_t *ret_next);

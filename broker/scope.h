@@ -1,0 +1,19 @@
+/*
+ * scope: how far an answer to a prompt may reach: "exact", "folder", a parent's path, "host", "domain".
+ *
+ * Promises: one table by permission; never above $HOME, never a top-level folder, never a whole top-level domain.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/string.h"
+#include "schema/permission.h"
+
+/* What may be named for this target, the narrowest first; at most LIMIT_SCOPES. */
+void scopes_offered(const struct permission *permission, const char *target, const char *home,
+		    struct strings *ret_scopes);
+
+/* The pattern's text that a scope means; -EINVAL with what is offered when it isn't one of `offered`. Freed by the
+ * caller. */
+int scope_pattern(const struct permission *permission, const char *target, const struct strings *offered,
+		  const char *scope, char **ret_pattern, struct error *error);

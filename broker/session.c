@@ -1,0 +1,475 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "client.h"
+#include "decision.h"
+#include "granting.h"
+#include "prompts.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "schema/view.h"
+
+enum { ENDED_IDS_MAX = 2000 }; /* ids in one push: 20 digits each at most */
+
+static void session_free(struct session *session) {
+	if (!session) return;
+	session_record_finish(&session->record);
+	subject_finish(&session->subject);
+	free(session->root);
+	ruleset_free(session->ruleset);
+	strings_finish(&session->environment);
+	free(session);
+}
+
+DEFINE_CLEANUP(struct session *, session_free);
+
+/* Opening */
+
+static int check_path(const char *what, const char *path, struct error *error) {
+	CLEANUP_FREE char *normal = NULL;
+	int r = path_normalise(NULL, path, &normal, error);
+	if (r == 0 && strcmp(normal, path) != 0) r = error_set(error, EINVAL, "the path isn't normal");
+	return r < 0 ? error_prefix(error, "%s", what) : 0;
+}
+
+static bool lies_in_writable_place(const char *path, const struct session_open *wish) {
+	const char *const places[] = {wish->project, wish->root, "/tmp", "/var/tmp", "/dev/shm"};
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
+		if (path_is_below(path, places[i])) return true;
+	return false;
+}
+
+/* An executable that the sandboxed may have written must not choose its own rights (design section 4). */
+static const char *choose_profile(const struct policy *policy, const struct session_open *wish) {
+	if (wish->profile) return wish->profile;
+	const char *command = wish->command.items[0];
+	CLEANUP_FREE char *as_named = NULL;
+	if (lies_in_writable_place(wish->executable, wish)) return "default";
+	if (strchr(command, '/') &&
+	    (path_normalise(wish->cwd, command, &as_named, NULL) < 0 || lies_in_writable_place(as_named, wish)))
+		return "default";
+	return policy_profile_of_command(policy, path_name(command));
+}
+
+static int make_rules(struct session *session, const struct session_open *wish, struct error *error) {
+	struct broker *broker = session->broker;
+	struct policy *policy = NULL, *own = NULL;
+	int r;
+	if (wish->policy) {
+		r = policies_with_user_text(broker->policies, wish->policy_name ? wish->policy_name : "--policy",
+					    wish->policy, &own, error);
+		policy = own;
+		session->own_policy = true;
+	} else {
+		r = policies_current(broker->policies, &policy, error);
+	}
+	if (r == 0) {
+		const char *profile = choose_profile(policy, wish);
+		struct pattern_scope scope = policies_scope(broker->policies, session->root);
+		session->subject.profile = string_copy(profile);
+		if (!policy_has_profile(policy, profile)) {
+			CLEANUP_FREE char *shown = text_visible_cut(profile, 60);
+			r = error_set(error, ENOENT, "there is no profile '%s' (`sbx policy show` lists what there is)",
+				      shown);
+		} else {
+			r = ruleset_new(policy, profile, &scope, &session->ruleset, error);
+		}
+	}
+	policy_unref(own);
+	return r;
+}
+
+static char *command_line(const struct strings *command) {
+	CLEANUP_STRING struct string line = {0};
+	for (size_t i = 0; i < command->count && line.size < LIMIT_COMMAND; i++)
+		string_appendf(&line, "%s%s", i == 0 ? "" : " ", command->items[i]);
+	if (line.size > LIMIT_COMMAND) line.data[LIMIT_COMMAND] = '\0';
+	return string_steal(&line);
+}
+
+static int insert_row(struct session *session, struct error *error) {
+	struct session_record *record = &session->record;
+	struct store *store = session->broker->store;
+	sqlite3_stmt *insert = store_statement(store, STORE_SESSION_INSERT);
+	store_bind_text(insert, 1, record->profile);
+	store_bind_text(insert, 2, record->project);
+	store_bind_text(insert, 3, record->command);
+	store_bind_integer(insert, 4, record->pid);
+	store_bind_integer(insert, 5, record->started_ms);
+	int r = store_run(store, insert, error, "recording a session");
+	if (r == 0) record->id = store_last_id(store);
+	return r;
+}
+
+static int write_wish(struct session *session, const char *text, enum effect effect, struct error *error) {
+	struct granting wish = {.effect = effect,
+				.profile = session->subject.profile,
+				.project = session->subject.project,
+				.session = session->record.id,
+				.lifetime = LIFETIME_SESSION,
+				.origin = GRANT_ORIGIN_CLI};
+	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	CLEANUP_GRANT struct grant grant = {0};
+	int r = permission_split(text, &wish.permission, &wish.target, error);
+	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
+	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
+	return r < 0 ? error_prefix(error, effect == EFFECT_ALLOW ? "--allow" : "--deny") : 0;
+}
+
+static int write_wishes(struct session *session, const struct session_open *wish, struct error *error) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < wish->allow.count; i++)
+		r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW, error);
+	for (size_t i = 0; r == 0 && i < wish->deny.count; i++)
+		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, error);
+	return r;
+}
+
+static struct view *make_view(const struct session *session, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list grants = {0};
+	struct broker *broker = session->broker;
+	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, error) < 0) return NULL;
+	struct decision_finder finder;
+	struct stack_context context = decision_context(broker, session->ruleset, &finder);
+	struct view *view = view_build(&context, &session->subject, session->record.id, grants.items, grants.count,
+				       &session->environment);
+	if (session->offline) view->network = VIEW_NETWORK_NONE;
+	return view;
+}
+
+static char *view_text(const struct view *view) {
+	json_t *parts = view_to_parts(view);
+	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+	json_decref(parts);
+	if (!text) mem_exhausted();
+	return text;
+}
+
+/* The view as it was at the start, in full in the session's row, by its hash in the chain. */
+static int record_start(struct session *session, struct error *error) {
+	CLEANUP_VIEW struct view *view = make_view(session, error);
+	if (!view) return -EIO;
+	struct store *store = session->broker->store;
+	CLEANUP_FREE char *text = view_text(view);
+	char hash[HASH_HEX_SIZE];
+	hash_hex(hash, text, strlen(text));
+	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
+	store_bind_integer(update, 1, session->record.id);
+	store_bind_text(update, 2, text);
+	int r = store_run(store, update, error, "recording a session's view");
+	if (r < 0) return r;
+	struct event event = {.kind = EVENT_SESSION_START,
+			      .session = session->record.id,
+			      .profile = session->subject.profile,
+			      .project = session->subject.project,
+			      .verdict = -1,
+			      .detail = json_object()};
+	json_object_set_new(event.detail, "command", message_bytes(session->record.command));
+	json_object_set_new(event.detail, "view", json_string(hash));
+	return broker_record(session->broker, &event, error);
+}
+
+static int write_session(struct session *session, const struct session_open *wish, struct error *error) {
+	int r = broker_begin(session->broker, STORE_NORMAL, error);
+	if (r < 0) return r;
+	r = insert_row(session, error);
+	if (r == 0) r = write_wishes(session, wish, error);
+	if (r == 0) {
+		grants_changed(session->broker->grants); /* the view sees this transaction's grants */
+		r = record_start(session, error);
+	}
+	if (r < 0) {
+		broker_rollback(session->broker);
+		return r;
+	}
+	return broker_commit(session->broker, error);
+}
+
+int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
+		 struct error *error) {
+	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
+	if (wish->command.count == 0) return error_set(error, EINVAL, "there is no command");
+	int r = check_path("executable", wish->executable, error);
+	if (r == 0) r = check_path("project", wish->project, error);
+	if (r == 0) r = check_path("root", wish->root, error);
+	if (r == 0) r = check_path("cwd", wish->cwd, error);
+	if (r < 0) return r;
+	session->broker = client->broker;
+	session->client = client;
+	session->root = string_copy(wish->root);
+	session->subject.project = string_copy(wish->project);
+	session->offline = wish->offline;
+	session->recording = wish->record;
+	for (size_t i = 0; i < wish->environment.count; i++)
+		strings_add(&session->environment, wish->environment.items[i]);
+	r = make_rules(session, wish, error);
+	if (r < 0) return r;
+	session->record = (struct session_record){.profile = string_copy(session->subject.profile),
+						  .project = string_copy(session->subject.project),
+						  .command = command_line(&wish->command),
+						  .pid = client->pid,
+						  .started_ms = broker_now_ms(client->broker),
+						  .exit = SESSION_RUNNING};
+	r = write_session(session, wish, error);
+	if (r < 0) return r;
+	TAILQ_INSERT_TAIL(&client->broker->sessions, session, link);
+	client->broker->session_count++;
+	client->session = session;
+	*ret_session = STEAL(session);
+	return 0;
+}
+
+/* Ending */
+
+static int end_grants(struct broker *broker, int64_t session, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list grants = {0};
+	int r = grants_of_session(broker->grants, session, &grants, error);
+	for (size_t i = 0; r == 0 && i < grants.count; i++) {
+		r = grants_end(broker->grants, grants.items[i].id, error);
+		if (r == 0) r = granting_record_end(broker, EVENT_EXPIRE, &grants.items[i], "its session ended", error);
+	}
+	return r;
+}
+
+static int write_end(struct broker *broker, const struct session_record *record, struct error *error) {
+	int r = broker_begin(broker, STORE_NORMAL, error);
+	if (r < 0) return r;
+	sqlite3_stmt *end = store_statement(broker->store, STORE_SESSION_END);
+	store_bind_integer(end, 1, record->id);
+	store_bind_integer(end, 2, broker_now_ms(broker));
+	store_bind_integer(end, 3, record->exit);
+	r = store_run(broker->store, end, error, "recording a session's end");
+	if (r == 0) r = end_grants(broker, record->id, error);
+	if (r == 0) {
+		struct event event = {.kind = EVENT_SESSION_END,
+				      .session = record->id,
+				      .profile = record->profile,
+				      .project = record->project,
+				      .verdict = -1,
+				      .detail = json_object()};
+		json_object_set_new(event.detail, "exit", json_integer(record->exit));
+		r = broker_record(broker, &event, error);
+	}
+	if (r < 0) {
+		broker_rollback(broker);
+		return r;
+	}
+	return broker_commit(broker, error);
+}
+
+/* What the chain must contain, where the user's own files don't reach (design section 6). */
+static void announce_head(const struct broker *broker, int64_t session) {
+	const char *hash;
+	int64_t seq = history_head(broker->history, &hash);
+	syslog(LOG_INFO, "session %lld ended; history head %lld %s", (long long)session, (long long)seq, hash);
+}
+
+void session_end(struct session *session, int exit) {
+	struct broker *broker = session->broker;
+	struct error error = ERROR_NONE;
+	session->record.exit = exit;
+	prompts_forget_session(broker, session);
+	if (write_end(broker, &session->record, &error) < 0) log_error("ending a session: %s", error.message);
+	announce_head(broker, session->record.id);
+	session->client->session = NULL;
+	TAILQ_REMOVE(&broker->sessions, session, link);
+	broker->session_count--;
+	session_free(session);
+}
+
+static int read_unended(struct broker *broker, struct session_record **ret_records, size_t *ret_count,
+			struct error *error) {
+	sqlite3_stmt *rows = store_statement(broker->store, STORE_SESSION_UNENDED);
+	struct session_record *records = NULL;
+	size_t count = 0;
+	int step;
+	while ((step = sqlite3_step(rows)) == SQLITE_ROW) {
+		records = array_grow(records, count, sizeof *records);
+		records[count++] = (struct session_record){.id = sqlite3_column_int64(rows, 0),
+							   .profile = string_copy(store_column(rows, 1)),
+							   .project = string_copy(store_column(rows, 2)),
+							   .exit = -2};
+	}
+	*ret_records = records;
+	*ret_count = count;
+	int r = step == SQLITE_DONE ? 0 : store_error(broker->store, error, "reading the sessions");
+	sqlite3_reset(rows);
+	return r;
+}
+
+int sessions_clean_up(struct broker *broker, struct error *error) {
+	struct session_record *records;
+	size_t count;
+	int r = read_unended(broker, &records, &count, error);
+	for (size_t i = 0; i < count; i++) {
+		if (r == 0) r = write_end(broker, &records[i], error);
+		session_record_finish(&records[i]);
+	}
+	free(records);
+	return r;
+}
+
+/* Telling */
+
+struct session *session_find(const struct broker *broker, int64_t id) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (session->record.id == id) return session;
+	}
+	return NULL;
+}
+
+void session_push_view(struct session *session) {
+	struct error error = ERROR_NONE;
+	CLEANUP_VIEW struct view *view = make_view(session, &error);
+	if (!view) {
+		log_error("making a session's view: %s", error.message);
+		return;
+	}
+	CLEANUP_FREE char *text = view_text(view);
+	char hash[HASH_HEX_SIZE];
+	hash_hex(hash, text, strlen(text));
+	if (strcmp(hash, session->view_hash) == 0) return;
+	memcpy(session->view_hash, hash, sizeof hash);
+	json_t *parts = view_to_parts(view);
+	size_t index;
+	json_t *part;
+	json_array_foreach (parts, index, part) {
+		json_t *push = json_copy(part);
+		json_object_set_new(push, "session", json_integer(session->record.id));
+		client_push(session->client, "view", push);
+	}
+	json_decref(parts);
+}
+
+void session_refresh_rules(struct session *session) {
+	struct policy *policy;
+	struct ruleset *ruleset;
+	if (session->own_policy || policies_current(session->broker->policies, &policy, NULL) < 0) return;
+	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	struct error error = ERROR_NONE;
+	if (ruleset_new(policy, session->subject.profile, &scope, &ruleset, &error) < 0) {
+		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
+		return;
+	}
+	ruleset_free(session->ruleset);
+	session->ruleset = ruleset;
+	session_push_view(session);
+}
+
+bool session_is_covered(const struct session *session, const struct grant *grant) {
+	return (grant->session == 0 || grant->session == session->record.id) &&
+	       (!grant->profile || strcmp(grant->profile, session->subject.profile) == 0) &&
+	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
+}
+
+static void push_ended(struct session *session, json_t *ids) {
+	json_t *push = json_object();
+	json_object_set_new(push, "session", json_integer(session->record.id));
+	json_object_set_new(push, "grants", ids);
+	client_push(session->client, "ended", push);
+}
+
+static void tell_ended(struct session *session, const struct grant_list *ended) {
+	json_t *ids = json_array();
+	bool covered = false;
+	for (size_t i = 0; i < ended->count; i++) {
+		if (!session_is_covered(session, &ended->items[i])) continue;
+		covered = true;
+		json_array_append_new(ids, json_integer(ended->items[i].id));
+		if (json_array_size(ids) < ENDED_IDS_MAX) continue;
+		push_ended(session, ids);
+		ids = json_array();
+	}
+	if (json_array_size(ids) > 0)
+		push_ended(session, ids);
+	else
+		json_decref(ids);
+	if (covered) session_push_view(session);
+}
+
+void sessions_tell_ended(struct broker *broker, const struct grant_list *ended) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		tell_ended(session, ended);
+	}
+}
+
+static void tell_denied(struct session *session, const struct grant *grant) {
+	json_t *push = json_object(), *denied = json_array();
+	json_array_append_new(denied, json_string(grant->permission.name));
+	json_array_append_new(denied, message_bytes(grant->pattern));
+	json_object_set_new(push, "session", json_integer(session->record.id));
+	json_object_set_new(push, "grants", json_array());
+	json_object_set_new(push, "denied", denied);
+	client_push(session->client, "ended", push);
+}
+
+void sessions_tell_new(struct broker *broker, const struct grant *grant) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!session_is_covered(session, grant)) continue;
+		if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
+		if (grant->permission.kind != PERMISSION_NET_ACCESS) session_push_view(session);
+	}
+}
+
+/* Listing */
+
+static bool record_wanted(const struct history_filter *wanted, const struct session_record *record) {
+	return (wanted->session == 0 || record->id == wanted->session) &&
+	       (wanted->since_ms == 0 || record->ended_ms == 0 || record->ended_ms >= wanted->since_ms) &&
+	       (wanted->until_ms == 0 || record->started_ms < wanted->until_ms) &&
+	       (!wanted->profile || strcmp(wanted->profile, record->profile) == 0) &&
+	       (!wanted->project || strcmp(wanted->project, record->project) == 0);
+}
+
+int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,
+		  int64_t cursor, json_t *items, int64_t *ret_next, struct error *error) {
+	sqlite3_stmt *rows = store_statement(broker->store, newest ? STORE_SESSION_LIST_BACK : STORE_SESSION_LIST);
+	store_bind_integer(rows, 1, newest ? 0 : cursor);
+	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
+	size_t bytes = 0;
+	int64_t last = 0;
+	int step;
+	*ret_next = 0;
+	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
+		struct session_record record = {.id = sqlite3_column_int64(rows, 0),
+						.profile = string_copy(store_column(rows, 1)),
+						.project = string_copy(store_column(rows, 2)),
+						.command = string_copy(store_column(rows, 3)),
+						.pid = sqlite3_column_int64(rows, 4),
+						.started_ms = sqlite3_column_int64(rows, 5),
+						.ended_ms = sqlite3_column_int64(rows, 6),
+						.exit = sqlite3_column_int(rows, 7)};
+		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
+		if (!full && (ended_too || record.ended_ms == 0) && record_wanted(wanted, &record)) {
+			json_t *json = session_record_to_json(&record);
+			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
+			full = bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0;
+			if (!full) json_array_append(items, json);
+			json_decref(json);
+		}
+		int64_t id = record.id;
+		session_record_finish(&record);
+		if (full) {
+			*ret_next = last;
+			break;
+		}
+		last = id;
+	}
+	int r = step == SQLITE_ROW || step == SQLITE_DONE ? 0
+							  : store_error(broker->store, error, "reading the sessions");
+	sqlite3_reset(rows);
+	return r;
+}

@@ -1,0 +1,66 @@
+/*
+ * session: one run of `sbx run` as the broker has it: its subject, rules, view; it ends with its connection.
+ *
+ * Promises: the subject is fixed when the session opens; the runner is told of every change of its view and of every
+ * grant that ends.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/hash.h"
+#include "broker.h"
+#include "policy/ruleset.h"
+#include "policy/stack.h"
+#include "schema/request.h"
+#include "schema/session.h"
+
+struct session {
+	TAILQ_ENTRY(session) link;
+	struct broker *broker;
+	struct client *client; /* borrowed: the runner's connection */
+	struct session_record record;
+	struct subject subject;
+	char *root; /* what ${project} means */
+	struct ruleset *ruleset;
+	bool own_policy; /* --policy FILE: the user's file changing means nothing to it */
+	bool offline, recording;
+	struct strings environment;
+	char view_hash[HASH_HEX_SIZE]; /* of the view that was pushed last */
+};
+
+struct session_open {
+	struct strings command;
+	char *executable, *profile, *project, *root, *cwd;
+	struct strings environment, allow, deny;
+	char *policy, *policy_name;
+	bool offline, record;
+};
+
+/* The request's checks, the session's row and event, its --allow and --deny grants: all or nothing. */
+int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
+		 struct error *error);
+/* Row, event, and the end of its grants; frees it. */
+void session_end(struct session *session, int exit);
+
+struct session *session_find(const struct broker *broker, int64_t id); /* running ones; NULL */
+
+/* Push the view, if it is another one than before. */
+void session_push_view(struct session *session);
+/* New rules after the policy has changed; the old ones stay when the profile is gone. */
+void session_refresh_rules(struct session *session);
+
+bool session_is_covered(const struct session *session, const struct grant *grant);
+/* To every session that these cover: they have ended, and the view. */
+void sessions_tell_ended(struct broker *broker, const struct grant_list *ended);
+/* To every session that it covers: the view, and a denial. */
+void sessions_tell_new(struct broker *broker, const struct grant *grant);
+
+/* After a start: rows of sessions whose broker was killed, and their grants, end. */
+int sessions_clean_up(struct broker *broker, struct error *error);
+
+/* One page; bounds as history_list. */
+int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,
+		  int64_t cursor, json_t *items, int64_t *ret_next, struct error *error);

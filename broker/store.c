@@ -1,0 +1,289 @@
+#include "store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "schema/migrations.h"
+
+#define GRANT_COLUMNS                                                                                                  \
+	"id, permission, pattern, effect, profile, project, session, lifetime, created_ms, expires_ms, "               \
+	"expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, revoked_ms, revoked_by"
+#define EVENT_COLUMNS                                                                                                  \
+	"seq, time_ms, kind, session, profile, project, process, permission, target, verdict, by, why, grant_id, "     \
+	"prompt, detail, hash"
+/* One way or the other through a table: ids between ?1 and ?2, both excluded. */
+#define BETWEEN(id, way) " WHERE " id " > ?1 AND " id " < ?2 ORDER BY " id way
+#define SESSION_COLUMNS  "id, profile, project, command, pid, started_ms, ended_ms, exit"
+
+static const char *const statements[] = {
+	[STORE_BEGIN] = "BEGIN IMMEDIATE",
+	[STORE_COMMIT] = "COMMIT",
+	[STORE_ROLLBACK] = "ROLLBACK",
+	[STORE_STATE_READ] = "SELECT head_seq, head_hash, anchor_seq, anchor_hash, last_prompt FROM state WHERE id = 1",
+	[STORE_STATE_HEAD] = "UPDATE state SET head_seq = ?1, head_hash = ?2 WHERE id = 1",
+	[STORE_STATE_PROMPT] = "UPDATE state SET last_prompt = ?1 WHERE id = 1",
+	[STORE_SESSION_INSERT] =
+		"INSERT INTO sessions (profile, project, command, pid, started_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STORE_SESSION_VIEW] = "UPDATE sessions SET view = ?2 WHERE id = ?1",
+	[STORE_SESSION_END] = "UPDATE sessions SET ended_ms = ?2, exit = ?3 WHERE id = ?1 AND ended_ms = 0",
+	[STORE_SESSION_LIST] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", ""),
+	[STORE_SESSION_LIST_BACK] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", " DESC"),
+	[STORE_SESSION_UNENDED] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE ended_ms = 0",
+	[STORE_GRANT_INSERT] =
+		"INSERT INTO grants (active, permission, key, pattern, effect, profile, project, session, lifetime,"
+		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+	[STORE_GRANT_LOOKUP] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
+			       " AND project IN ('', ?3) AND profile IN ('', ?4) AND (session IS NULL OR session = ?5)"
+			       " AND (?6 IS NULL OR effect = ?6)",
+	[STORE_GRANT_READ] = "SELECT " GRANT_COLUMNS ", active FROM grants WHERE id = ?1",
+	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2",
+	[STORE_GRANT_OF_SUBJECT] =
+		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND project IN ('', ?1) AND profile IN ('', ?2)"
+		" AND (session IS NULL OR session = ?3) AND permission <> 'net:access' AND lifetime <> 'once'"
+		" ORDER BY id DESC LIMIT ?4",
+	[STORE_GRANT_OF_SESSION] =
+		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL AND session = ?1",
+	[STORE_GRANT_OF_PROFILE] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND profile = ?1",
+	[STORE_GRANT_ALLOWS] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND effect = 'allow'",
+	[STORE_GRANT_LIST] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", ""),
+	[STORE_GRANT_LIST_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", " DESC"),
+	[STORE_GRANT_NETWORKS] = "SELECT key FROM grants"
+				 " WHERE active = 1 AND permission = 'net:access' AND instr(key, '/') > 0",
+	[STORE_GRANT_EXPIRED] = "SELECT " GRANT_COLUMNS " FROM grants"
+				" WHERE active = 1 AND expires_ms > 0 AND expires_ms <= ?1"
+				" UNION SELECT " GRANT_COLUMNS " FROM grants"
+				" WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?2 AND expires_boot_ms <= ?3",
+	[STORE_GRANT_NEXT_WALL] = "SELECT min(expires_ms) FROM grants WHERE active = 1 AND expires_ms > 0",
+	[STORE_GRANT_NEXT_BOOT] = "SELECT min(expires_boot_ms) FROM grants"
+				  " WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?1",
+	[STORE_GRANT_USE] = "UPDATE grants SET uses = uses + ?2, last_used_ms = ?3 WHERE id = ?1",
+	[STORE_GRANT_END] = "UPDATE grants SET active = 0 WHERE id = ?1 AND active = 1",
+	[STORE_GRANT_REVOKE] =
+		"UPDATE grants SET active = 0, revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND active = 1",
+	[STORE_EVENT_INSERT] = "INSERT INTO events (" EVENT_COLUMNS
+			       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+	[STORE_EVENT_READ] = "SELECT " EVENT_COLUMNS " FROM events WHERE seq = ?1",
+	[STORE_EVENT_LIST] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", ""),
+	[STORE_EVENT_LIST_BACK] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", " DESC"),
+	[STORE_EVENT_VERIFY] = "SELECT " EVENT_COLUMNS " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+	[STORE_EVENT_SUMMARY] =
+		"SELECT strftime('%Y-%m-%d', time_ms / 1000, 'unixepoch') AS day, profile, project,"
+		" sum(kind = 'session-start'), sum(kind = 'decision'),"
+		" sum(kind = 'prompt' AND json_extract(detail, '$.state') = 'shown'),"
+		" sum(kind = 'decision' AND verdict = 'deny')"
+		" FROM events WHERE time_ms >= ?1 AND time_ms < ?2 AND profile IS NOT NULL"
+		" AND kind IN ('session-start', 'decision', 'prompt')"
+		" AND (?3 IS NULL OR profile = ?3) AND (?4 IS NULL OR project = ?4) AND (?5 = 0 OR session = ?5)"
+		" GROUP BY day, profile, project ORDER BY day DESC, profile, project",
+};
+static_assert(ARRAY_LENGTH(statements) == STORE_STATEMENT_COUNT, "every statement has its SQL");
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *prepared[STORE_STATEMENT_COUNT];
+	enum store_sync sync;
+	bool in_transaction;
+};
+
+/* SQLite's result codes as errno; the rest are -EIO. */
+static const struct {
+	int sqlite, code;
+	const char *hint;
+} results[] = {
+	{SQLITE_CORRUPT, EUCLEAN, "it is damaged; move it away to start anew, or restore it from a backup"},
+	{SQLITE_NOTADB, EUCLEAN, "it is no database of sbx; move it away"},
+	{SQLITE_READONLY, EROFS, "it can't be written"},
+	{SQLITE_FULL, ENOSPC, "the disk is full"},
+	{SQLITE_BUSY, EBUSY, "another program has it locked"},
+	{SQLITE_CANTOPEN, EACCES, "it can't be opened"},
+	{SQLITE_PERM, EACCES, "it can't be opened"},
+};
+
+int store_error(struct store *store, struct error *error, const char *what) {
+	int code = store->db ? sqlite3_errcode(store->db) : SQLITE_NOMEM;
+	const char *message = store->db ? sqlite3_errmsg(store->db) : "out of memory";
+	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
+		if (results[i].sqlite == (code & 0xff))
+			return error_set(error, results[i].code, "%s: the database: %s (%s)", what, results[i].hint,
+					 message);
+	return error_set(error, EIO, "%s: the database: %s", what, message);
+}
+
+static int execute(struct store *store, const char *sql, struct error *error, const char *what) {
+	if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK) return store_error(store, error, what);
+	return 0;
+}
+
+static int read_version(struct store *store, int *ret_version, struct error *error) {
+	sqlite3_stmt *statement = NULL;
+	int r = 0;
+	if (sqlite3_prepare_v2(store->db, "PRAGMA user_version", -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		*ret_version = sqlite3_column_int(statement, 0);
+	else
+		r = store_error(store, error, "reading its version");
+	sqlite3_finalize(statement);
+	return r;
+}
+
+static int migrate_step(struct store *store, const struct migration *step, struct error *error) {
+	CLEANUP_FREE char *stamp = string_format("PRAGMA user_version = %d", step->version);
+	int r = execute(store, "BEGIN IMMEDIATE", error, "bringing it to a newer form");
+	if (r == 0) r = execute(store, step->sql, error, "bringing it to a newer form");
+	if (r == 0) r = execute(store, stamp, error, "bringing it to a newer form");
+	if (r == 0) r = execute(store, "COMMIT", error, "bringing it to a newer form");
+	if (r < 0 && !sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
+static int migrate(struct store *store, struct error *error) {
+	int version = 0;
+	int r = read_version(store, &version, error);
+	if (r < 0) return r;
+	if (version < 0 || version > migrations_newest())
+		return error_set(error, ENOTSUP,
+				 "it was made by a newer sbx (form %d, this one knows up to %d); nothing was changed, "
+				 "install that version again",
+				 version, migrations_newest());
+	size_t count;
+	const struct migration *steps = migrations(&count);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (steps[i].version > version) r = migrate_step(store, &steps[i], error);
+	return r;
+}
+
+static int configure(struct store *store, struct error *error) {
+	sqlite3_extended_result_codes(store->db, 0);
+	sqlite3_busy_timeout(store->db, 2000);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	/* A newer form is refused before anything is written: journal_mode would write. */
+	int version = 0;
+	int r = read_version(store, &version, error);
+	if (r == 0 && version <= migrations_newest())
+		r = execute(store,
+			    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY",
+			    error, "setting it up");
+	return r;
+}
+
+/* SQLite makes its files with the umask's mode, so the first is made here; the others take after it. */
+static int make_file(const char *path, struct error *error) {
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FD int directory = file_open_private_directory(folder, error);
+	if (directory < 0) return directory;
+	CLEANUP_FD int fd = openat(directory, path_name(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) return error_errno(error, "opening it");
+	struct stat status;
+	if (fstat(fd, &status) < 0) return error_errno(error, "looking at it");
+	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+		return error_set(error, EPERM, "it must be a file of your own");
+	if (fchmod(fd, 0600) < 0) return error_errno(error, "making it private");
+	return 0;
+}
+
+static int prepare(struct store *store, struct error *error) {
+	for (int i = 0; i < STORE_STATEMENT_COUNT; i++)
+		if (sqlite3_prepare_v3(store->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &store->prepared[i],
+				       NULL) != SQLITE_OK)
+			return store_error(store, error, "preparing a statement");
+	return 0;
+}
+
+int store_open(const char *path, struct store **ret_store, struct error *error) {
+	struct store *store = mem_new(struct store);
+	int r = make_file(path, error);
+	if (r == 0 &&
+	    sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+			    NULL) != SQLITE_OK)
+		r = store_error(store, error, "opening it");
+	if (r == 0) r = configure(store, error);
+	if (r == 0) r = migrate(store, error);
+	if (r == 0) r = prepare(store, error);
+	if (r < 0) {
+		store_free(store);
+		return error_prefix(error, "the database %s", path);
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void store_free(struct store *store) {
+	if (!store) return;
+	store_rollback(store);
+	for (int i = 0; i < STORE_STATEMENT_COUNT; i++) sqlite3_finalize(store->prepared[i]);
+	sqlite3_close(store->db);
+	free(store);
+}
+
+sqlite3_stmt *store_statement(struct store *store, enum store_statement number) {
+	sqlite3_stmt *statement = store->prepared[number];
+	sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+	return statement;
+}
+
+void store_bind_text(sqlite3_stmt *statement, int number, const char *text) {
+	sqlite3_bind_text(statement, number, text, -1, SQLITE_STATIC);
+}
+
+void store_bind_integer(sqlite3_stmt *statement, int number, int64_t value) {
+	sqlite3_bind_int64(statement, number, value);
+}
+
+const char *store_column(sqlite3_stmt *statement, int column) {
+	return (const char *)sqlite3_column_text(statement, column);
+}
+
+int store_run(struct store *store, sqlite3_stmt *statement, struct error *error, const char *what) {
+	int r = sqlite3_step(statement) == SQLITE_DONE ? 0 : store_error(store, error, what);
+	sqlite3_reset(statement);
+	return r;
+}
+
+int64_t store_last_id(const struct store *store) {
+	return sqlite3_last_insert_rowid(store->db);
+}
+
+int store_begin(struct store *store, enum store_sync sync, struct error *error) {
+	if (sync != store->sync) {
+		int r = execute(store, sync == STORE_FULL ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+				error, "setting how it is written");
+		if (r < 0) return r;
+		store->sync = sync;
+	}
+	int r = store_run(store, store_statement(store, STORE_BEGIN), error, "beginning to write");
+	store->in_transaction = r == 0;
+	return r;
+}
+
+int store_commit(struct store *store, struct error *error) {
+	int r = store_run(store, store_statement(store, STORE_COMMIT), error, "writing");
+	if (r < 0)
+		store_rollback(store);
+	else
+		store->in_transaction = false;
+	return r;
+}
+
+void store_rollback(struct store *store) {
+	if (!store->in_transaction) return;
+	store->in_transaction = false;
+	/* Some errors have rolled back already (sqlite.org/lang_transaction.html); then there is nothing to do. */
+	if (!sqlite3_get_autocommit(store->db))
+		store_run(store, store_statement(store, STORE_ROLLBACK), NULL, "rolling back");
+}
