@@ -93,6 +93,7 @@ int as_user_start_over(const char *name, const struct strings *kept_variables, b
 	int r = become(account, error);
 	if (r == 0) r = enter_directory(account, elsewhere, error);
 	if (r < 0) return r;
+	if (!arguments.items || !environment.items) return error_set(error, EINVAL, "an empty command line");
 	execve("/proc/self/exe", arguments.items, environment.items);
 	return error_errno(error, "starting sbx over as %s (may they read where sbx is installed?)", shown);
 }

@@ -125,7 +125,7 @@ int broker_connect(void *context, struct channel **ret_channel, struct error *er
 		r = channel_connect(path, ret_channel, error);
 		if (r == 0 || !is_absent(r)) return r;
 		if (now_ms() > deadline) return error_prefix(error, "the broker was started but does not answer");
-		if (r != -EAGAIN && (r = start_broker(error)) < 0)
+		if (r != -EAGAIN && start_broker(error) < 0)
 			return error_prefix(error, "the broker could not be started");
 		r = channel_connect(path, ret_channel, error);
 		if (r == 0 || !is_absent(r)) return r;

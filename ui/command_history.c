@@ -64,7 +64,7 @@ static int build_filter(const struct values *values, json_t *filter, struct erro
 	enum effect effect;
 	int r = 0;
 	if (values->permission && (r = permission_parse(values->permission, &permission, error)) < 0) return r;
-	if (values->verdict && ((r = effect_parse(values->verdict, &effect, error)) < 0 || effect == EFFECT_ASK))
+	if (values->verdict && (effect_parse(values->verdict, &effect, NULL) < 0 || effect == EFFECT_ASK))
 		return error_set(error, EINVAL, "--verdict: expected allow or deny");
 	if (values->until_ms && values->since_ms > values->until_ms)
 		return error_set(error, EINVAL, "--since is later than --until: nothing can be between them");

@@ -99,8 +99,8 @@ static int prepare(const struct command_call *call, struct values *values, struc
 		return as_user_start_over(values->as_user, &values->environment, values->cwd || values->project,
 					  call->argv, error);
 	if ((r = refuse_root(error)) < 0) return r;
-	if ((r = words_patterns(&values->allow, error)) < 0) return error_prefix(error, "--allow");
-	if ((r = words_patterns(&values->deny, error)) < 0) return error_prefix(error, "--deny");
+	if (words_patterns(&values->allow, error) < 0) return error_prefix(error, "--allow");
+	if (words_patterns(&values->deny, error) < 0) return error_prefix(error, "--deny");
 	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
 	if ((r = program_find("sbx-init", init, error)) < 0) return r;
 	*run = (struct run_options){

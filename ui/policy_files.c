@@ -35,7 +35,7 @@ enum policy_layer policy_file_layer(const char *path) {
 /* What only shows when the profiles are put together: unknown names in `extends`, too many rules. */
 static void check_profiles(const char *name, struct policy_document *document, struct strings *errors) {
 	struct policy_document *documents[] = {document, policy_load_builtin()};
-	struct policy *policy = policy_new(documents, ARRAY_LENGTH(documents));
+	struct policy *policy = policy_new(documents, 2);
 	const char *home = home_directory();
 	struct pattern_scope scope = {.home = home ? home : "/root", .project = "/project", .uid = geteuid()};
 	CLEANUP_STRINGS struct strings profiles = {0};
@@ -66,23 +66,29 @@ int policy_file_check(const char *path, struct strings *errors, struct error *er
 	return 0;
 }
 
+/* NULL when the broker found errors in it, or there are any by now. */
+static int load_shown(const json_t *file, struct policy_document **ret_document, struct error *error) {
+	CLEANUP_FREE char *path = NULL;
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_STRINGS struct strings errors = {0};
+	size_t size = 0;
+	*ret_document = NULL;
+	if (json_array_size(json_object_get(file, "errors")) > 0) return 0;
+	int r = message_bytes_take(json_object_get(file, "path"), &path, error);
+	if (r < 0 || !path) return r;
+	r = file_read(path, LIMIT_POLICY, &text, &size, error);
+	if (r == 0) *ret_document = policy_load(policy_file_layer(path), path, text, size, &errors);
+	return r;
+}
+
 int policy_files_show(const json_t *files, char **ret_text, struct error *error) {
 	size_t count = 0, index;
 	json_t *file;
-	struct policy_document **documents = mem_array(struct policy_document *, json_array_size(files) + 1);
+	struct policy_document **documents = mem_alloc(json_array_size(files) + 1, sizeof(void *));
 	int r = 0;
 	json_array_foreach ((json_t *)files, index, file) {
-		CLEANUP_FREE char *path = NULL;
-		CLEANUP_FREE char *text = NULL;
-		CLEANUP_STRINGS struct strings errors = {0};
-		size_t size;
-		if (json_array_size(json_object_get(file, "errors")) > 0) continue;
-		r = message_bytes_take(json_object_get(file, "path"), &path, error);
-		if (r == 0 && path) r = file_read(path, LIMIT_POLICY, &text, &size, error);
-		if (r < 0) break;
-		struct policy_document *document =
-			path ? policy_load(policy_file_layer(path), path, text, size, &errors) : NULL;
-		if (document) documents[count++] = document;
+		if (r == 0) r = load_shown(file, &documents[count], error);
+		if (r == 0 && documents[count]) count++;
 	}
 	documents[count++] = policy_load_builtin();
 	struct policy *policy = policy_new(documents, count);

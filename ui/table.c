@@ -46,7 +46,7 @@ void table_cellf(struct table *table, const char *format, ...) {
 }
 
 size_t table_rows(const struct table *table) {
-	return table->cells.count / table->count;
+	return table->count > 0 ? table->cells.count / table->count : 0;
 }
 
 static size_t table_widths(const struct table *table, bool heading, size_t *widths) {

@@ -43,7 +43,9 @@ _Noreturn static void child_ask(int slave, int gone, int answer) {
 	tcgetattr(slave, &before);
 	int r = prompt_terminal_ask(NULL, slave, gone, &prompt, &reply, &error);
 	/* Of a terminal that is gone nothing can be said. */
-	bool same = tcgetattr(slave, &after) < 0 || memcmp(&before, &after, sizeof before) == 0;
+	bool same = tcgetattr(slave, &after) < 0 ||
+		    (before.c_lflag == after.c_lflag && before.c_iflag == after.c_iflag &&
+		     before.c_oflag == after.c_oflag && memcmp(before.c_cc, after.c_cc, sizeof before.c_cc) == 0);
 	CLEANUP_FREE char *json = reply ? json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	CLEANUP_FREE char *text = r < 0 ? string_format("error %d", -r) : string_copy(json);
 	if (!same) text = string_copy("the terminal was not put back");
