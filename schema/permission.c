@@ -31,6 +31,14 @@ static bool is_word(const char *text, size_t size) {
 	return true;
 }
 
+/* "fs:raed": the first words of the built-in ones are theirs, so that a slip is an error and no permission of its own.
+ */
+static bool is_reserved(const char *name, size_t first_word) {
+	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++)
+		if (strncmp(builtin[i].name, name, first_word + 1) == 0) return true;
+	return false;
+}
+
 int permission_parse(const char *name, struct permission *ret_permission, struct error *error) {
 	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++) {
 		if (strcmp(builtin[i].name, name) == 0) {
@@ -40,7 +48,7 @@ int permission_parse(const char *name, struct permission *ret_permission, struct
 	}
 	const char *colon = strchr(name, ':');
 	if (!colon || strlen(name) >= LIMIT_PERMISSION || !is_word(name, (size_t)(colon - name)) ||
-	    !is_word(colon + 1, strlen(colon + 1))) {
+	    !is_word(colon + 1, strlen(colon + 1)) || is_reserved(name, (size_t)(colon - name))) {
 		CLEANUP_FREE char *shown = text_visible_cut(name, 40);
 		return error_set(
 			error, EINVAL,

@@ -21,6 +21,8 @@ static void words(void **state) {
 					  ":",
 					  "fs",
 					  "fs:",
+					  "fs:raed",
+					  "env:write",
 					  ":read",
 					  "FS:read",
 					  "fs:re ad",

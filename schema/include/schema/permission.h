@@ -29,7 +29,8 @@ struct permission {
 };
 
 /* "fs:read", "db:access": lower-case letters, digits and '-' on both sides of one colon, each side starting with
- * a letter. -EINVAL lists the built-in ones. */
+ * a letter; the first words of the built-in ones (fs, net, proc, ipc, env) are theirs. -EINVAL lists the built-in ones.
+ */
 int permission_parse(const char *name, struct permission *ret_permission, struct error *error);
 
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
