@@ -1,0 +1,30 @@
+/*
+ * ask: prompts in the terminal that the tool is using, one after the other.
+ *
+ * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
+ * connections and the broker; the tool's output waits meanwhile. A question whose process ends without an answer
+ * (^C, a crash) is denied; one that is gone before its turn is never shown.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "runner/run.h"
+#include "terminal.h"
+
+struct asker;
+
+struct asker_options {
+	struct event_base *base;
+	const struct run_terminal *user; /* borrowed */
+	struct terminal *terminal;       /* borrowed */
+	/* The `answer` message's body, complete. Takes the reference over. */
+	void (*answer)(void *context, json_t *answer);
+	void *context;
+};
+
+struct asker *asker_new(const struct asker_options *options);
+void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt` */
+void asker_gone(struct asker *asker, int64_t id);          /* push `prompt-gone` */
+void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
+void asker_free(struct asker *asker);

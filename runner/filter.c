@@ -1,0 +1,190 @@
+#include "filter.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+#define LOW32 0xffffffffULL /* what the kernel looks at of an int or unsigned int */
+
+/* Calls that fail whatever their arguments. By name: libseccomp 2.5 doesn't know the newest ones, those get numbers. */
+static const struct {
+	const char *name;
+	int code;
+} refused[] = {
+	/* mounts, the old and the new way (attacks F9, F10; CVE-2021-41133) */
+	{"mount", EPERM},
+	{"umount", EPERM},
+	{"umount2", EPERM},
+	{"pivot_root", EPERM},
+	{"chroot", EPERM},
+	{"open_tree", EPERM},
+	{"move_mount", EPERM},
+	{"fsopen", EPERM},
+	{"fsconfig", EPERM},
+	{"fsmount", EPERM},
+	{"fspick", EPERM},
+	{"mount_setattr", EPERM},
+	/* namespaces: clone3's flags are behind a pointer, so glibc is sent back to clone (K4) */
+	{"clone3", ENOSYS},
+	{"setns", EPERM},
+	/* large kernel surface that tools can do without, or that gets round this filter */
+	{"io_uring_setup", ENOSYS}, /* N8 */
+	{"io_uring_enter", ENOSYS},
+	{"io_uring_register", ENOSYS},
+	{"bpf", EPERM},
+	{"userfaultfd", EPERM},
+	{"perf_event_open", EPERM},
+	{"fanotify_init", EPERM},
+	{"open_by_handle_at", EPERM}, /* the shocker way out of a mount namespace */
+	{"kexec_load", EPERM},
+	{"kexec_file_load", EPERM},
+	{"init_module", EPERM},
+	{"finit_module", EPERM},
+	{"delete_module", EPERM},
+	{"reboot", EPERM},
+	{"swapon", EPERM},
+	{"swapoff", EPERM},
+	{"acct", EPERM},
+	{"quotactl", EPERM},
+	{"quotactl_fd", EPERM},
+	{"syslog", EPERM},
+	{"uselib", EPERM},
+	{"nfsservctl", EPERM},
+	{"lookup_dcookie", EPERM},
+	{"vhangup", EPERM},
+	/* keyrings are not in any namespace */
+	{"add_key", EPERM},
+	{"request_key", EPERM},
+	{"keyctl", EPERM},
+};
+
+/* Newer than libseccomp 2.5.4; these numbers are the same on every architecture (since 424). */
+static const struct {
+	int number, code;
+} refused_numbers[] = {
+	{467, EPERM}, /* open_tree_attr, Linux 6.15 */
+};
+
+/* Calls that fail for some bits or values of one argument. */
+static const struct {
+	const char *name;
+	unsigned argument;
+	uint64_t mask, value;
+	int code;
+} refused_values[] = {
+	{"ioctl", 1, LOW32, TIOCSTI, EPERM}, /* K1: type into the user's terminal */
+	{"ioctl", 1, LOW32, TIOCLINUX, EPERM},
+	{"clone", 0, CLONE_NEWNS, CLONE_NEWNS, EPERM},
+	{"clone", 0, CLONE_NEWUTS, CLONE_NEWUTS, EPERM},
+	{"clone", 0, CLONE_NEWIPC, CLONE_NEWIPC, EPERM},
+	{"clone", 0, CLONE_NEWUSER, CLONE_NEWUSER, EPERM},
+	{"clone", 0, CLONE_NEWPID, CLONE_NEWPID, EPERM},
+	{"clone", 0, CLONE_NEWNET, CLONE_NEWNET, EPERM},
+	{"clone", 0, CLONE_NEWCGROUP, CLONE_NEWCGROUP, EPERM},
+	{"unshare", 0, CLONE_NEWNS, CLONE_NEWNS, EPERM},
+	{"unshare", 0, CLONE_NEWUTS, CLONE_NEWUTS, EPERM},
+	{"unshare", 0, CLONE_NEWIPC, CLONE_NEWIPC, EPERM},
+	{"unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER, EPERM},
+	{"unshare", 0, CLONE_NEWPID, CLONE_NEWPID, EPERM},
+	{"unshare", 0, CLONE_NEWNET, CLONE_NEWNET, EPERM},
+	{"unshare", 0, CLONE_NEWCGROUP, CLONE_NEWCGROUP, EPERM},
+	{"unshare", 0, CLONE_NEWTIME, CLONE_NEWTIME, EPERM},
+	/* a listener of the tool's own could answer for what a later filter of ours traps (K4) */
+	{"seccomp", 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER, EBUSY},
+	{"socket", 1, 0xf, SOCK_PACKET, EPERM},
+};
+
+/* The families that stay: local, IPv4, IPv6 and route netlink. All others, known and to come, are refused (N7). */
+static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+enum { FAMILY_END = 64 }; /* AF_MAX is 46 in Linux 6.12 */
+
+static int add_rule(scmp_filter_ctx context, int code, int number, unsigned count, const struct scmp_arg_cmp *compare) {
+	if (number == __NR_SCMP_ERROR) return 0; /* this libseccomp doesn't know it; neither does this architecture */
+	int r = seccomp_rule_add_array(context, SCMP_ACT_ERRNO((uint32_t)code), number, count, compare);
+	return r == -EDOM ? 0 : r; /* EDOM: not on this architecture */
+}
+
+static int add_families(scmp_filter_ctx context, const char *name) {
+	const int number = seccomp_syscall_resolve_name(name);
+	int r = 0;
+	for (int family = 0; r == 0 && family < FAMILY_END; family++) {
+		bool stays = false;
+		for (size_t i = 0; i < ARRAY_LENGTH(families); i++) stays |= families[i] == family;
+		const struct scmp_arg_cmp is = SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, (scmp_datum_t)family);
+		if (!stays) r = add_rule(context, EAFNOSUPPORT, number, 1, &is);
+	}
+	/* with anything in the high half, too: nobody has a reason to put it there */
+	const struct scmp_arg_cmp above = SCMP_A0(SCMP_CMP_GE, FAMILY_END);
+	if (r == 0) r = add_rule(context, EAFNOSUPPORT, number, 1, &above);
+	const struct scmp_arg_cmp other_netlink[] = {SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, AF_NETLINK),
+						     SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)};
+	if (r == 0) r = add_rule(context, EAFNOSUPPORT, number, ARRAY_LENGTH(other_netlink), other_netlink);
+	const struct scmp_arg_cmp raw[][2] = {
+		{SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)},
+		{SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)},
+	};
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(raw); i++) r = add_rule(context, EPERM, number, 2, raw[i]);
+	return r;
+}
+
+static int add_rules(scmp_filter_ctx context) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused); i++)
+		r = add_rule(context, refused[i].code, seccomp_syscall_resolve_name(refused[i].name), 0, NULL);
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused_numbers); i++)
+		r = add_rule(context, refused_numbers[i].code, refused_numbers[i].number, 0, NULL);
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused_values); i++) {
+		const struct scmp_arg_cmp compare = SCMP_CMP(refused_values[i].argument, SCMP_CMP_MASKED_EQ,
+							     refused_values[i].mask, refused_values[i].value);
+		r = add_rule(context, refused_values[i].code, seccomp_syscall_resolve_name(refused_values[i].name), 1,
+			     &compare);
+	}
+	if (r == 0) r = add_families(context, "socket");
+	return r;
+}
+
+/* libseccomp 2.5 writes programs to descriptors only. */
+static int export_filter(scmp_filter_ctx context, struct sock_filter **ret_filter, uint32_t *ret_count,
+			 struct error *error) {
+	CLEANUP_FD int fd = memfd_create("sbx-filter", MFD_CLOEXEC);
+	if (fd < 0) return error_errno(error, "making a memfd");
+	int r = seccomp_export_bpf(context, fd);
+	if (r < 0) return error_set(error, -r, "writing the system call filter");
+	struct stat status;
+	if (fstat(fd, &status) < 0) return error_errno(error, "reading the system call filter");
+	const size_t size = (size_t)status.st_size, count = size / sizeof(struct sock_filter);
+	if (count == 0 || count > BPF_MAXINSNS)
+		return error_set(error, E2BIG, "the system call filter has %zu steps", count);
+	struct sock_filter *filter = mem_array(struct sock_filter, count);
+	if (pread(fd, filter, size, 0) != (ssize_t)size) {
+		free(filter);
+		return error_set(error, EIO, "reading the system call filter");
+	}
+	*ret_filter = filter;
+	*ret_count = (uint32_t)count;
+	return 0;
+}
+
+int filter_build(struct sock_filter **ret_filter, uint32_t *ret_count, struct error *error) {
+	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
+	if (!context) return error_set(error, ENOMEM, "making the system call filter");
+	int r = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+	if (r == 0) r = add_rules(context);
+	if (r < 0)
+		error_set(error, -r, "making the system call filter");
+	else
+		r = export_filter(context, ret_filter, ret_count, error);
+	seccomp_release(context);
+	return r;
+}

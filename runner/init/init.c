@@ -1,0 +1,248 @@
+/*
+ * sbx-init: process 1 of a sandbox. A static program without libraries, started by bwrap from a read-only copy.
+ *
+ * Theory of operation. It says hello and waits, so that the portal can finish its work before anything of the tool's
+ * runs. On GO it puts itself under the filter (so that every process here is: attack K3), makes the pty, starts the
+ * tool in a process group and session of the sandbox's own, and from then on reaps, passes signals on and
+ * reports. It can't be traced (not dumpable) and its end is the end of every process of the sandbox
+ * (pid_namespaces(7)). Its peer's end is its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "orders.h"
+
+struct init {
+	struct launch_orders orders;
+	struct order go;
+	int stdio[3];
+	int slave; /* of the pty, -1 = none */
+	pid_t tool;
+	sigset_t old_mask;
+};
+
+static void report(enum report_kind kind, int value, const char *text, int fd) {
+	struct report message = {.kind = kind, .value = value};
+	if (text) snprintf(message.text, sizeof message.text, "%s", text);
+	if (fd_send(ORDERS_FD, &message, sizeof message, &fd, fd < 0 ? 0 : 1, NULL) < 0) _exit(125);
+}
+
+static _Noreturn void fail(const char *what, int code) {
+	report(REPORT_FAILED, code, what, -1);
+	_exit(125);
+}
+
+static void load_filter(const struct launch_orders *orders) {
+	const struct sock_fprog program = {.len = (unsigned short)orders->filter_count, .filter = orders->filter};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		fail("loading the system call filter", errno);
+}
+
+/* The pty lies in the sandbox's own devpts, so its name means something inside; the runner gets the other end. */
+static void open_terminal(struct init *init) {
+	bool wanted = false;
+	for (int i = 0; i < 3; i++) wanted |= init->go.terminal[i];
+	if (!wanted) return;
+	const int unlock = 0;
+	CLEANUP_FD int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0) fail("making a terminal for the tool", errno);
+	init->slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (init->slave < 0) fail("opening the tool's terminal", errno);
+	ioctl(master, TIOCSWINSZ, &init->go.size);
+	tcsetattr(init->slave, TCSANOW, &init->go.modes);
+	if (ioctl(init->slave, TIOCSCTTY, 0) < 0) fail("making the terminal the tool's", errno);
+	report(REPORT_TERMINAL, 0, NULL, master);
+}
+
+static void receive_go(struct init *init) {
+	int fds[FD_PASS_MAX];
+	size_t count = 0, next = 1;
+	ssize_t size = fd_receive(ORDERS_FD, &init->go, sizeof init->go, fds, &count, NULL);
+	if (size != sizeof init->go || init->go.kind != ORDER_GO || count < 1) _exit(125); /* the runner is gone */
+	struct error error = ERROR_NONE;
+	if (orders_unpack(fds[0], &init->orders, &error) < 0) fail(error.message, error.code);
+	fd_close(fds[0]);
+	for (int i = 0; i < 3; i++) {
+		init->stdio[i] = -1;
+		if (init->go.terminal[i]) continue;
+		if (next >= count) fail("a standard descriptor is missing", EBADF);
+		init->stdio[i] = fds[next++];
+	}
+}
+
+/* Who reads and writes the terminal: the tool's process group, or nobody while `sbx run` is in the background. */
+static void give_terminal(const struct init *init, bool foreground) {
+	if (init->slave < 0) return;
+	pid_t group = foreground ? getpgid(init->tool) : getpgid(0);
+	if (group > 0) tcsetpgrp(init->slave, group);
+}
+
+static void set_limits(const struct launch_orders *orders) {
+	for (uint32_t i = 0; i < orders->limit_count; i++) {
+		struct rlimit limit;
+		if (getrlimit((int)orders->limits[i].resource, &limit) < 0) continue;
+		rlim_t wanted = (rlim_t)orders->limits[i].soft;
+		limit.rlim_max = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+		limit.rlim_cur = limit.rlim_max;
+		if (orders->limits[i].resource == RLIMIT_CPU)
+			limit.rlim_cur = wanted > 1 ? wanted - 1 : wanted; /* XCPU first */
+		if (setrlimit((int)orders->limits[i].resource, &limit) < 0) _exit(125);
+	}
+}
+
+/* Only 0, 1 and 2 go into the tool (attack F11, CVE-2024-21626). `complaint` ends as number 3, closed by execve. */
+static int set_descriptors(const struct init *init, int complaint) {
+	int from[3];
+	for (int i = 0; i < 3; i++) { /* above what is about to be overwritten */
+		from[i] = fcntl(init->stdio[i] < 0 ? init->slave : init->stdio[i], F_DUPFD_CLOEXEC, 16);
+		if (from[i] < 0) return -1;
+	}
+	complaint = fcntl(complaint, F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < 3; i++)
+		if (dup2(from[i], i) < 0) return -1;
+	if (complaint < 0 || dup3(complaint, 3, O_CLOEXEC) < 0) return -1;
+	return (int)syscall(SYS_close_range, 4U, ~0U, 0U);
+}
+
+static void execute(const struct launch_orders *orders) {
+	execve(orders->program, orders->arguments.items, orders->environment.items);
+	if (errno != ENOEXEC) return;
+	/* a script without #!, which shells and execvp(3) run with sh */
+	CLEANUP_STRINGS struct strings argv = {0};
+	strings_add(&argv, "sh");
+	strings_add(&argv, orders->program);
+	for (size_t i = 1; i < orders->arguments.count; i++) strings_add(&argv, orders->arguments.items[i]);
+	execve("/bin/sh", argv.items, orders->environment.items);
+	errno = ENOEXEC;
+}
+
+static _Noreturn void tool_start(const struct init *init, int complaint) {
+	setpgid(0, 0);
+	if (!init->go.background && init->slave >= 0) tcsetpgrp(init->slave, getpid());
+	if (set_descriptors(init, complaint) < 0) _exit(125);
+	complaint = 3;
+	int code;
+	if (chdir(init->orders.directory) < 0) {
+		code = -errno; /* negative: the directory, not the program */
+	} else {
+		set_limits(&init->orders);
+		for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &init->old_mask, NULL);
+		execute(&init->orders);
+		code = errno;
+	}
+	if (write(complaint, &code, sizeof code) < 0) _exit(125);
+	_exit(125);
+}
+
+static void start(struct init *init) {
+	int complaint[2], code = 0;
+	if (pipe2(complaint, O_CLOEXEC) < 0) fail("making a pipe", errno);
+	init->tool = fork();
+	if (init->tool < 0) fail("starting a process", errno);
+	if (init->tool == 0) tool_start(init, complaint[1]);
+	setpgid(init->tool, init->tool);
+	if (!init->go.background) give_terminal(init, true);
+	fd_close(complaint[1]);
+	ssize_t got;
+	do got = read(complaint[0], &code, sizeof code);
+	while (got < 0 && errno == EINTR);
+	fd_close(complaint[0]);
+	if (got == sizeof code && code < 0) fail("entering the working directory", -code);
+	if (got == sizeof code) {
+		report(REPORT_NOT_STARTED, code, NULL, -1);
+		_exit(127);
+	}
+	for (int i = 0; i < 3; i++) fd_close(init->stdio[i]);
+}
+
+static void reap(const struct init *init) {
+	int status;
+	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+		if (pid != init->tool) continue;
+		if (WIFSTOPPED(status)) {
+			report(REPORT_STOPPED, WSTOPSIG(status), NULL, -1);
+		} else {
+			report(REPORT_EXITED, status, NULL, -1);
+			_exit(0);
+		}
+	}
+}
+
+static void pass_signal(const struct init *init, int number) {
+	if (kill(-init->tool, number) < 0) kill(init->tool, number);
+}
+
+static void obey(const struct init *init) {
+	struct order order;
+	int fds[FD_PASS_MAX];
+	size_t count;
+	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, fds, &count, NULL);
+	if (size == -EAGAIN) return;
+	if (size != sizeof order) _exit(125); /* the runner is gone: so is everything here */
+	for (size_t i = 0; i < count; i++) fd_close(fds[i]);
+	switch (order.kind) {
+	case ORDER_GO:
+		break;
+	case ORDER_SIGNAL:
+		pass_signal(init, order.value);
+		break;
+	case ORDER_CONTINUE:
+		give_terminal(init, order.value != 0);
+		pass_signal(init, SIGCONT);
+		break;
+	case ORDER_FOREGROUND:
+		give_terminal(init, order.value != 0);
+		break;
+	}
+}
+
+static _Noreturn void serve(const struct init *init, int signals) {
+	struct pollfd polled[] = {{.fd = ORDERS_FD, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	for (;;) {
+		reap(init);
+		if (poll(polled, 2, -1) < 0 && errno != EINTR) _exit(125);
+		struct signalfd_siginfo info;
+		if (polled[1].revents && read(signals, &info, sizeof info) < 0 && errno != EAGAIN) _exit(125);
+		if (polled[0].revents) obey(init);
+	}
+}
+
+int main(void) {
+	struct init init = {.slave = -1};
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC) < 0) return 125;
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &init.old_mask);
+	sigset_t child;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0) return 125;
+	report(REPORT_HELLO, 0, NULL, -1);
+
+	receive_go(&init);
+	load_filter(&init.orders);
+	if (setsid() < 0) fail("making a session", errno);
+	open_terminal(&init);
+	start(&init);
+	serve(&init, signals);
+}

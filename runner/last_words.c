@@ -1,0 +1,64 @@
+#include "last_words.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "schema/limits.h"
+
+extern char **environ;
+
+enum { VARIABLES_SHOWN = 8 };
+
+struct speaker {
+	const struct scene *scene;
+	unsigned denied;
+};
+
+void last_words_variable_names(struct strings *names) {
+	for (char **entry = environ; *entry && names->count < LIMIT_ENVIRONMENT; entry++) {
+		size_t size = strcspn(*entry, "=");
+		if (size > 0 && size <= LIMIT_TARGET) strings_take(names, string_copy_bytes(*entry, size));
+	}
+}
+
+static void say_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	struct speaker *speaker = argument;
+	CLEANUP_FREE char *shown = text_visible_cut(target, 200);
+	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", 200);
+	CLEANUP_FREE char *times = count > 1 ? string_format(", %u times", count) : string_copy("");
+	log_notice("blocked net:access %s (%s%s): allow with: sbx grant net:access %s --profile %s", shown, why, times,
+		   shown, speaker->scene->view->profile);
+	speaker->denied++;
+}
+
+static void say_left_out(const struct strings *names) {
+	if (names->count == 0) return;
+	CLEANUP_STRING struct string line = {0};
+	for (size_t i = 0; i < names->count && i < VARIABLES_SHOWN; i++) {
+		CLEANUP_FREE char *shown = text_visible_cut(names->items[i], 60);
+		string_appendf(&line, "%s%s", i > 0 ? ", " : "", shown);
+	}
+	if (names->count > VARIABLES_SHOWN) string_appendf(&line, " and %zu more", names->count - VARIABLES_SHOWN);
+	log_notice("not passed: %s (allow with --env NAME)", line.data);
+}
+
+/* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */
+static void say_appeared(const struct plan *plan) {
+	for (size_t i = 0; i < plan->missing.count; i++) {
+		if (access(plan->missing.items[i], F_OK) < 0) continue;
+		CLEANUP_FREE char *shown = text_visible(plan->missing.items[i]);
+		log_warning("%s is new and would have been protected: look at it before a program on the host uses it",
+			    shown);
+	}
+}
+
+int last_words(const struct scene *scene, const struct gate *gate, int status) {
+	struct speaker speaker = {.scene = scene};
+	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
+	say_appeared(&scene->plan);
+	say_left_out(&scene->left_out);
+	if (gate) gate_each_denied(gate, say_denied, &speaker);
+	return scene->options->fail_on_deny && speaker.denied > 0 ? RUN_EXIT_FAILED : status;
+}

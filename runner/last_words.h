@@ -1,0 +1,16 @@
+/*
+ * last_words: what `sbx run` says when the command has ended, on stderr.
+ *
+ * Promises: one line for each target that was denied with the command that would allow it, one for variables that were
+ * not passed, one for each masked path that appeared; everything that came from inside is made visible.
+ */
+#pragma once
+
+#include "net/gate.h"
+#include "scene.h"
+
+/* Returns the exit status: the tool's, or 125 with --fail-on-deny when anything was denied. `gate` may be NULL. */
+int last_words(const struct scene *scene, const struct gate *gate, int status);
+
+/* The names in our own environment, at most LIMIT_ENVIRONMENT. */
+void last_words_variable_names(struct strings *names);

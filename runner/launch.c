@@ -1,0 +1,247 @@
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "bwrap.h"
+
+enum {
+	LAUNCH_HELLO_MS = 30 * 1000, /* a machine that pages, not a measure of speed */
+	LAUNCH_COMPLAINT_MAX = 500,
+	LAUNCH_FD_ABOVE = 64, /* where descriptors are parked while the low numbers are laid out */
+};
+
+/* Where an AppArmor profile for it would be bound to; never the PATH, which may hold a project's folder. */
+static const char *const programs[] = {"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap",
+				       "/run/current-system/sw/bin/bwrap"};
+
+struct launch {
+	struct launch_options options;
+	struct strings argv;
+	pid_t bwrap;
+	int orders;     /* our end */
+	int complaints; /* bwrap's stderr */
+	bool disable_userns;
+};
+
+static const char *find_program(void) {
+	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++)
+		if (access(programs[i], X_OK) == 0) return programs[i];
+	return NULL;
+}
+
+static void give_up(const char *what) {
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	_exit(125);
+}
+
+static int park(int fd) {
+	int parked = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE + PLAN_MOUNTS_MAX);
+	if (parked < 0) parked = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE);
+	if (parked < 0) give_up("descriptors");
+	return parked;
+}
+
+static void enter_cgroup(int cgroup) {
+	if (cgroup >= 0 && write(cgroup, "0", 1) != 1) give_up("entering the control group");
+}
+
+/* In the child: lay out the descriptors bwrap.h promises, and become bwrap. */
+static _Noreturn void become_bwrap(const struct launch *launch, int orders, int complaints) {
+	static char *const no_environment[] = {NULL};
+	sigset_t none;
+	sigemptyset(&none);
+	if (setsid() < 0 || dup2(complaints, STDERR_FILENO) < 0) _exit(125);
+	enter_cgroup(launch->options.cgroup);
+	const int null = park(open("/dev/null", O_RDWR | O_CLOEXEC));
+	const int init = open(launch->options.init_path, O_RDONLY | O_CLOEXEC);
+	if (init < 0) give_up(launch->options.init_path);
+	const int parked_init = park(init), parked_orders = park(orders);
+	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(parked_orders, BWRAP_FD_ORDERS) < 0 ||
+	    dup2(parked_init, BWRAP_FD_INIT) < 0)
+		give_up("descriptors");
+	const int count = (int)bwrap_empty_count(launch->options.plan);
+	for (int i = 0; i < count; i++)
+		if (dup2(null, BWRAP_FD_FIRST_EMPTY + i) < 0) give_up("descriptors for hidden files");
+	if (syscall(SYS_close_range, (unsigned)(BWRAP_FD_FIRST_EMPTY + count), ~0U, 0U) < 0) give_up("close_range");
+	for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(launch->argv.items[0], launch->argv.items, no_environment);
+	give_up(launch->argv.items[0]);
+	_exit(125);
+}
+
+static int spawn(struct launch *launch, struct error *error) {
+	int pair[2], complaints[2];
+	strings_finish(&launch->argv);
+	const struct bwrap_options options = {.program = find_program(),
+					      .network_host = launch->options.network_host,
+					      .disable_userns = launch->disable_userns};
+	if (!options.program) return error_set(error, ENOENT, "bubblewrap is not installed (no /usr/bin/bwrap)");
+	bwrap_arguments(launch->options.plan, &options, &launch->argv);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(error, "making a socket pair");
+	const int on = 1; /* the kernel then says who sends: sbx-init's process id as seen from here */
+	if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 || pipe2(complaints, O_CLOEXEC) < 0) {
+		int r = error_errno(error, "making a socket");
+		fd_close(pair[0]);
+		fd_close(pair[1]);
+		return r;
+	}
+	launch->orders = pair[0];
+	launch->complaints = complaints[0];
+	launch->bwrap = fork();
+	if (launch->bwrap == 0) become_bwrap(launch, pair[1], complaints[1]);
+	fd_close(pair[1]);
+	fd_close(complaints[1]);
+	return launch->bwrap < 0 ? error_errno(error, "starting bwrap") : 0;
+}
+
+/* End bwrap and with it the sandbox; closing the socket alone ends sbx-init, too. */
+static void reap(struct launch *launch) {
+	fd_close_p(&launch->orders);
+	fd_close_p(&launch->complaints);
+	if (launch->bwrap <= 0) return;
+	/* it exits by itself when the sandbox has ended; only a sandbox that never came up needs more */
+	for (int waited = 0; waitpid(launch->bwrap, NULL, WNOHANG) == 0; waited++) {
+		if (waited == 1000) kill(launch->bwrap, SIGKILL);
+		usleep(waited < 20 ? 200 : 2000);
+	}
+	launch->bwrap = 0;
+}
+
+int launch_start(const struct launch_options *options, struct launch **ret_launch, struct error *error) {
+	CLEANUP_LAUNCH struct launch *launch = mem_new(struct launch);
+	*launch = (struct launch){.options = *options, .orders = -1, .complaints = -1, .disable_userns = true};
+	int r = spawn(launch, error);
+	if (r < 0) return r;
+	*ret_launch = STEAL(launch);
+	return 0;
+}
+
+/* What bwrap wrote before it ended, as one line. */
+static char *read_complaint(int fd) {
+	char text[LAUNCH_COMPLAINT_MAX + 1];
+	size_t size = 0;
+	for (ssize_t got;
+	     size < LAUNCH_COMPLAINT_MAX && (got = read(fd, text + size, LAUNCH_COMPLAINT_MAX - size)) > 0;)
+		size += (size_t)got;
+	while (size > 0 && text[size - 1] == '\n') size--;
+	text[size] = '\0';
+	return text_visible(text);
+}
+
+static int receive_hello(struct launch *launch, pid_t *ret_init, struct error *error) {
+	struct report report;
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {.iov_base = &report, .iov_len = sizeof report};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof control.bytes};
+	ssize_t size = recvmsg(launch->orders, &message, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header = size == sizeof report ? CMSG_FIRSTHDR(&message) : NULL;
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS ||
+	    report.kind != REPORT_HELLO)
+		return error_set(error, EPIPE, "the sandbox did not start");
+	struct ucred peer;
+	memcpy(&peer, CMSG_DATA(header), sizeof peer);
+	const int off = 0;
+	setsockopt(launch->orders, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
+	*ret_init = peer.pid;
+	return 0;
+}
+
+static int explain(struct launch *launch, const char *complaint, struct error *error) {
+	static const char *const no_userns[] = {"No permissions to create new namespace",
+						"Creating new namespace failed", "setting up uid map",
+						"loopback: Failed RTM_NEWADDR"};
+	for (size_t i = 0; i < ARRAY_LENGTH(no_userns); i++) {
+		if (strstr(complaint, no_userns[i]))
+			return error_set(
+				error, EPERM,
+				"this system keeps bubblewrap from making a sandbox (%s): `sbx doctor` says what to do",
+				complaint);
+	}
+	(void)launch;
+	return error_set(error, EPROTO, "making the sandbox: %s",
+			 complaint[0] ? complaint : "bwrap ended without a word");
+}
+
+int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error) {
+	for (;;) {
+		struct pollfd polled = {.fd = launch->orders, .events = POLLIN};
+		int ready = poll(&polled, 1, LAUNCH_HELLO_MS);
+		if (ready < 0 && errno == EINTR) continue;
+		if (ready == 0)
+			return error_set(error, ETIMEDOUT, "the sandbox did not start in %d s", LAUNCH_HELLO_MS / 1000);
+		if (receive_hello(launch, ret_init, NULL) == 0) return 0;
+		CLEANUP_FREE char *complaint = read_complaint(launch->complaints);
+		/* before 0.8, or where the kernel has none left to give: the filter refuses new ones anyway */
+		if (!launch->disable_userns || !strstr(complaint, "userns")) return explain(launch, complaint, error);
+		reap(launch);
+		launch->disable_userns = false;
+		int r = spawn(launch, error);
+		if (r < 0) return r;
+	}
+}
+
+int launch_go(struct launch *launch, const struct order *order, const struct launch_orders *orders,
+	      struct error *error) {
+	CLEANUP_FD int memory = -1;
+	int r = orders_pack(orders, &memory, error);
+	if (r < 0) return r;
+	int fds[FD_PASS_MAX] = {memory};
+	size_t count = 1;
+	for (int i = 0; i < 3; i++)
+		if (!order->terminal[i]) fds[count++] = i;
+	r = fd_send(launch->orders, order, sizeof *order, fds, count, error);
+	return r < 0 ? error_prefix(error, "starting the command") : fd_nonblocking(launch->orders, true, error);
+}
+
+int launch_order(struct launch *launch, enum order_kind kind, int value) {
+	const struct order order = {.kind = kind, .value = value};
+	return fd_send(launch->orders, &order, sizeof order, NULL, 0, NULL);
+}
+
+int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd) {
+	int fds[FD_PASS_MAX];
+	size_t count = 0;
+	ssize_t size = fd_receive(launch->orders, ret_report, sizeof *ret_report, fds, &count, NULL);
+	*ret_fd = -1;
+	if (size == -EAGAIN) return 0;
+	if (size != sizeof *ret_report) return -ECONNRESET;
+	ret_report->text[sizeof ret_report->text - 1] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 && ret_report->kind == REPORT_TERMINAL)
+			*ret_fd = fds[i];
+		else
+			fd_close(fds[i]);
+	}
+	return 1;
+}
+
+int launch_fd(const struct launch *launch) {
+	return launch->orders;
+}
+
+void launch_free(struct launch *launch) {
+	if (!launch) return;
+	reap(launch);
+	strings_finish(&launch->argv);
+	free(launch);
+}

@@ -1,0 +1,43 @@
+/*
+ * launch: bwrap and sbx-init, from fork to the last status.
+ *
+ * Promises: bwrap runs in a session of its own with an empty environment, its complaints come back as an error's text.
+ * launch_free leaves nothing alive: bwrap dies with us (--die-with-parent), sbx-init when its socket closes, and
+ * everything in the sandbox with sbx-init.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "init/orders.h"
+#include "plan.h"
+
+struct launch;
+
+struct launch_options {
+	const struct plan *plan;
+	const char *init_path; /* sbx-init's file on the host */
+	bool network_host;
+	int cgroup; /* descriptor of a cgroup.procs to enter, or -1 */
+};
+
+/* Returns as soon as bwrap was started; launch_hello waits for it. */
+int launch_start(const struct launch_options *options, struct launch **ret_launch, struct error *error);
+
+/* Wait until sbx-init said hello; *ret_init is its process id here. */
+int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error);
+
+/* Send GO. `stdio` are our ends for those of 0, 1, 2 that order->terminal doesn't name. */
+int launch_go(struct launch *launch, const struct order *order, const struct launch_orders *orders,
+	      struct error *error);
+int launch_order(struct launch *launch, enum order_kind kind, int value);
+
+/* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone. *ret_fd is -1 but for TERMINAL. */
+int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd);
+
+int launch_fd(const struct launch *launch); /* borrowed; readable when there is a report */
+void launch_free(struct launch *launch);    /* ends the sandbox and waits for its end */
+DEFINE_CLEANUP(struct launch *, launch_free);
+#define CLEANUP_LAUNCH CLEANUP(launch_free_p)

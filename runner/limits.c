@@ -1,0 +1,96 @@
+#include "limits.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/random.h"
+#include "regular.h"
+
+enum { LIMITS_CGROUP_TEXT = 64 * 1024 };
+
+static bool write_value(const char *folder, const char *name, const char *value) {
+	CLEANUP_FREE char *path = path_join(folder, name);
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && fd_write_all(fd, value, strlen(value), NULL) == 0;
+}
+
+/* Are groups below `folder` given the memory controller, and may we make one? */
+static bool is_delegated(const char *folder) {
+	CLEANUP_FREE char *control = path_join(folder, "cgroup.subtree_control");
+	CLEANUP_FREE char *text = NULL;
+	if (access(folder, W_OK) < 0 || regular_read(control, 4096, &text, NULL, NULL) < 0) return false;
+	for (char *rest = text, *word; (word = strtok_r(rest, " \n", &rest));)
+		if (string_equal(word, "memory")) return true;
+	return false;
+}
+
+/* A group of ours in `folder` with that limit; false leaves nothing behind. */
+static bool make_group(const char *folder, int64_t memory, struct limits *limits) {
+	char token[RANDOM_TOKEN_SIZE], value[24];
+	random_token(token);
+	CLEANUP_FREE char *group = string_format("%s/sbx-%.12s", folder, token);
+	if (mkdir(group, 0755) < 0) return false;
+	snprintf(value, sizeof value, "%lld", (long long)memory);
+	CLEANUP_FREE char *procs = path_join(group, "cgroup.procs");
+	if (write_value(group, "memory.max", value) && (limits->procs = open(procs, O_WRONLY | O_CLOEXEC)) >= 0) {
+		write_value(group, "memory.swap.max", "0"); /* not there without swap accounting */
+		write_value(group, "memory.oom.group", "1");
+		limits->cgroup = STEAL(group);
+		return true;
+	}
+	rmdir(group);
+	return false;
+}
+
+void limits_make(const struct view_limits *wanted, const char *root, const char *own, struct limits *ret_limits) {
+	*ret_limits = (struct limits){.procs = -1, .by_rlimit = wanted->memory > 0};
+	const char *line = string_starts(own, "0::/") ? own : strstr(own, "\n0::/");
+	if (wanted->memory <= 0 || !line) return;
+	line = strstr(line, "0::") + 3;
+	CLEANUP_FREE char *path = string_copy_bytes(line, strcspn(line, "\n"));
+	CLEANUP_FREE char *at = NULL;
+	if (path_normalise(NULL, path, &at, NULL) < 0) return;
+	for (;;) {
+		CLEANUP_FREE char *folder = string_format("%s%s", root, at);
+		if (is_delegated(folder) && make_group(folder, wanted->memory, ret_limits)) {
+			ret_limits->by_rlimit = false;
+			return;
+		}
+		if (string_equal(at, "/")) return;
+		char *parent = path_parent(at);
+		free(at);
+		at = parent;
+	}
+}
+
+void limits_for_orders(const struct limits *limits, const struct view_limits *wanted, struct launch_orders *orders) {
+	const struct {
+		uint32_t resource;
+		int64_t value;
+	} all[] = {
+		{RLIMIT_DATA, limits->by_rlimit ? wanted->memory : 0},
+		{RLIMIT_NPROC, wanted->processes},
+		{RLIMIT_NOFILE, wanted->open_files},
+		{RLIMIT_CPU, wanted->cpu_time_ms > 0 ? (wanted->cpu_time_ms + 999) / 1000 : 0},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+		if (all[i].value <= 0) continue;
+		orders->limits[orders->limit_count].resource = all[i].resource;
+		orders->limits[orders->limit_count++].soft = (uint64_t)all[i].value;
+	}
+}
+
+void limits_finish(struct limits *limits) {
+	fd_close_p(&limits->procs);
+	/* the kernel counts a process out of its group a moment after it was reaped */
+	for (int i = 0; limits->cgroup && rmdir(limits->cgroup) < 0 && i < 100; i++) usleep(1000);
+	free(limits->cgroup);
+	*limits = (struct limits){.procs = -1};
+}

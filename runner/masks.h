@@ -1,0 +1,28 @@
+/*
+ * masks: what a rename or removal on the host tears off a running sandbox is put back at once (attack F17).
+ *
+ * Promises: woken by the kernel (poll on /proc/PID/mountinfo, proc_pid_mountinfo(5)); the window is the time from the
+ * host's rename to the portal's move_mount. What the host has just nothing for is tried again until it has.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <sys/types.h>
+
+#include "plan.h"
+#include "portal.h"
+
+struct masks;
+
+struct masks_options {
+	struct event_base *base;
+	const struct plan *plan; /* borrowed */
+	pid_t init;
+	struct portal *(*portal)(void *context); /* the living one, or NULL */
+	/* `path` was put back (code 0) or can't be (errno; the sandbox should end). */
+	void (*repaired)(void *context, const char *path, int code);
+	void *context;
+};
+
+int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error);
+void masks_free(struct masks *masks);

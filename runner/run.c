@@ -1,0 +1,497 @@
+/*
+ * Theory of operation. One event loop, one sandbox. What can be prepared while bwrap builds the sandbox is (filter,
+ * gate, terminal); sbx-init holds the tool back until the portal has made the mounts private, compared them with the
+ * host's, and put the proxy's sockets in. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
+ * gate, the terminal, torn masks, signals. When the tool has ended everything is taken down in the reverse order.
+ */
+#include "runner/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "bwrap.h"
+#include "environment.h"
+#include "filter.h"
+#include "last_words.h"
+#include "launch.h"
+#include "limits.h"
+#include "masks.h"
+#include "net/proxy.h"
+#include "portal.h"
+#include "regular.h"
+#include "scene.h"
+#include "session.h"
+
+enum {
+	RUN_GRACE_MS = 5000, /* between asking the tool to end and ending it */
+	RUN_SIGNALS_MAX = 8,
+};
+
+struct run {
+	struct scene scene;
+	struct session *session;
+	struct event_base *base;
+	struct launch *launch;
+	struct portal *portal;
+	struct masks *masks;
+	struct gate *gate;
+	struct proxy *proxy;
+	struct terminal *terminal;
+	struct asker *asker;
+	struct limits limits;
+	struct sock_filter *filter;
+	uint32_t filter_count;
+	bool is_terminal[3];
+	pid_t init;
+	struct event *reports, *portal_end, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
+	bool timed_out, ended;
+	int status;
+};
+
+static void end_with(struct run *run, int status) {
+	if (!run->ended) run->status = status;
+	run->ended = true;
+	event_base_loopbreak(run->base);
+}
+
+/* The broker */
+
+static void on_view(void *context, const struct view *view) {
+	struct run *run = context;
+	if (run->gate) gate_set_hosts(run->gate, view->hosts, view->host_count);
+}
+
+static void on_ended(void *context, const int64_t *grants, size_t count) {
+	struct run *run = context;
+	if (run->gate) gate_cut(run->gate, grants, count);
+}
+
+static void on_terminate(void *context) {
+	log_notice("this sandbox was ended by sbx kill");
+	end_with(context, 128 + SIGKILL);
+}
+
+static void on_prompt(void *context, const json_t *prompt) {
+	struct run *run = context;
+	if (run->asker) asker_add(run->asker, prompt);
+}
+
+static void on_prompt_gone(void *context, int64_t id) {
+	struct run *run = context;
+	if (run->asker) asker_gone(run->asker, id);
+}
+
+static void on_user_answer(void *context, json_t *answer) {
+	struct run *run = context;
+	session_answer(run->session, answer);
+}
+
+/* The gate */
+
+static uint64_t judge_check(void *context, const char *target, const char *process,
+			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct run *run = context;
+	return session_check(run->session, "net:access", target, process, done, argument);
+}
+
+static void judge_cancel(void *context, uint64_t ticket) {
+	struct run *run = context;
+	session_cancel(run->session, ticket);
+}
+
+static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
+			 uint64_t received, int64_t duration_ms, const char *error) {
+	struct run *run = context;
+	json_t *detail = json_pack("{s:s, s:I, s:I, s:I, s:s*}", "door", door, "sent", (json_int_t)sent, "received",
+				   (json_int_t)received, "duration_ms", (json_int_t)duration_ms, "error", error);
+	session_event(run->session, "connection", "net:access", target, grant, detail);
+}
+
+static void make_gate(struct run *run) {
+	const struct view *view = run->scene.view;
+	if (!scene_is_proxied(&run->scene)) return;
+	const struct gate_judge judge = {
+		.context = run, .check = judge_check, .cancel = judge_cancel, .report = judge_report};
+	run->gate = gate_new(run->base, &judge);
+	gate_set_hosts(run->gate, view->hosts, view->host_count);
+	CLEANUP_FREE char *suggest = string_format("sbx grant net:access %%s --profile %s", view->profile);
+	run->proxy = proxy_new(run->base, run->gate, suggest);
+}
+
+static int open_doors(struct run *run, struct error *error) {
+	CLEANUP_FD int path = -1;
+	CLEANUP_FD int port = -1;
+	if (!run->proxy) return 0;
+	int r = portal_listen_path(run->portal, BWRAP_RUN "/proxy.sock", &path, error);
+	if (r == 0) r = portal_listen_port(run->portal, ENVIRONMENT_PROXY_PORT, &port, error);
+	if (r == 0) r = proxy_listen(run->proxy, fd_steal(&path), error);
+	if (r == 0) r = proxy_listen(run->proxy, fd_steal(&port), error);
+	return r;
+}
+
+/* The portal and the masks */
+
+static void on_repaired(void *context, const char *path, int code) {
+	struct run *run = context;
+	CLEANUP_FREE char *shown = text_visible(path);
+	if (code == 0) {
+		log_debug("put back: %s", shown);
+		session_event(run->session, "repair", "fs:write", path, 0,
+			      json_pack("{s:s}", "what", "mount put back"));
+		return;
+	}
+	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
+	end_with(run, RUN_EXIT_FAILED);
+}
+
+static struct portal *living_portal(void *context) {
+	struct run *run = context;
+	return run->portal;
+}
+
+static void on_portal_end(evutil_socket_t fd, short what, void *argument);
+
+static void watch_portal(struct run *run) {
+	run->portal_end = event_new(run->base, portal_fd(run->portal), EV_READ, on_portal_end, run);
+	event_add(run->portal_end, NULL);
+}
+
+/* Between calls it never speaks: readable means that it died. Masks can't be kept without it. */
+static void on_portal_end(evutil_socket_t fd, short what, void *argument) {
+	struct run *run = argument;
+	struct error error = ERROR_NONE;
+	(void)fd, (void)what;
+	event_free(run->portal_end);
+	run->portal_end = NULL;
+	portal_free(run->portal);
+	run->portal = NULL;
+	int r = portal_start(&run->scene.plan, &run->portal, &error);
+	if (r == 0) r = portal_enter(run->portal, run->init, true, &error);
+	if (r < 0) {
+		log_error("the portal ended and can't be started again: %s", error.message);
+		end_with(run, RUN_EXIT_FAILED);
+		return;
+	}
+	watch_portal(run);
+}
+
+static int make_masks(struct run *run, struct error *error) {
+	const struct masks_options options = {.base = run->base,
+					      .plan = &run->scene.plan,
+					      .init = run->init,
+					      .portal = living_portal,
+					      .repaired = on_repaired,
+					      .context = run};
+	return masks_new(&options, &run->masks, error);
+}
+
+/* The tool */
+
+/* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
+static void stop_with(struct run *run, int number) {
+	bool reads = number == SIGTTIN || number == SIGTTOU;
+	if (reads && run->terminal && terminal_is_foreground(run->terminal)) {
+		terminal_take(run->terminal);
+		launch_order(run->launch, ORDER_CONTINUE, 1);
+		return;
+	}
+	if (run->terminal) terminal_release(run->terminal);
+	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
+	if (number == SIGSTOP) {
+		raise(SIGSTOP);
+		return;
+	}
+	sigaction(number, &standard, &old);
+	kill(0, number); /* the whole pipeline of our shell, as the terminal would */
+	sigaction(number, &old, NULL);
+}
+
+static void on_exited(struct run *run, int wait_status) {
+	int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	end_with(run, run->timed_out ? RUN_EXIT_TIMEOUT : status);
+}
+
+static void on_failed(struct run *run, const struct report *report) {
+	const char *name = run->scene.options->command[0];
+	CLEANUP_FREE char *shown = text_visible(name), *text = text_visible(report->text);
+	if (report->kind == REPORT_FAILED) {
+		log_error("starting %s: %s: %s", shown, text, strerror(report->value));
+		end_with(run, RUN_EXIT_FAILED);
+	} else if (report->value == ENOENT) {
+		log_error("%s: what it needs to run (its #! interpreter or loader) is not visible in the sandbox",
+			  shown);
+		end_with(run, RUN_EXIT_NOT_FOUND);
+	} else {
+		log_error("%s: %s", shown, strerror(report->value));
+		end_with(run, RUN_EXIT_NOT_EXECUTABLE);
+	}
+}
+
+static void on_report(evutil_socket_t fd, short what, void *argument) {
+	struct run *run = argument;
+	(void)fd, (void)what;
+	while (!run->ended) {
+		struct report report;
+		int passed, r = launch_report(run->launch, &report, &passed);
+		if (r == 0) return;
+		if (r < 0) {
+			if (!run->timed_out) log_error("the sandbox was killed");
+			end_with(run, run->timed_out ? RUN_EXIT_TIMEOUT : 128 + SIGKILL);
+			return;
+		}
+		switch (report.kind) {
+		case REPORT_HELLO:
+			break;
+		case REPORT_TERMINAL:
+			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
+			break;
+		case REPORT_STOPPED:
+			stop_with(run, report.value);
+			break;
+		case REPORT_EXITED:
+			on_exited(run, report.value);
+			break;
+		case REPORT_FAILED:
+		case REPORT_NOT_STARTED:
+			on_failed(run, &report);
+			break;
+		}
+	}
+}
+
+/* Signals and time */
+
+static void on_signal(evutil_socket_t number, short what, void *argument) {
+	struct run *run = argument;
+	(void)what;
+	launch_order(run->launch, ORDER_SIGNAL, number);
+}
+
+static void on_continue(evutil_socket_t number, short what, void *argument) {
+	struct run *run = argument;
+	(void)number, (void)what;
+	bool foreground = run->terminal && terminal_is_foreground(run->terminal);
+	if (foreground && run->is_terminal[0] && run->is_terminal[1]) terminal_take(run->terminal);
+	launch_order(run->launch, ORDER_CONTINUE, foreground);
+	if (run->asker) asker_wake(run->asker);
+}
+
+static void on_resize(evutil_socket_t number, short what, void *argument) {
+	struct run *run = argument;
+	(void)number, (void)what;
+	if (run->terminal) terminal_resize(run->terminal);
+}
+
+static const struct {
+	int number;
+	event_callback_fn handler;
+} signal_table[RUN_SIGNALS_MAX] = {
+	{SIGINT, on_signal},  {SIGTERM, on_signal},   {SIGHUP, on_signal},   {SIGQUIT, on_signal},
+	{SIGTSTP, on_signal}, {SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
+};
+
+static void on_grace_end(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	end_with(argument, RUN_EXIT_TIMEOUT);
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *argument) {
+	struct run *run = argument;
+	const struct timeval grace = {.tv_sec = RUN_GRACE_MS / 1000};
+	(void)fd, (void)what;
+	run->timed_out = true;
+	CLEANUP_FREE char *shown = text_visible(run->scene.options->command[0]);
+	log_notice("%s took longer than --timeout: it is ended", shown);
+	launch_order(run->launch, ORDER_SIGNAL, SIGTERM);
+	launch_order(run->launch, ORDER_SIGNAL, SIGCONT);
+	run->grace = evtimer_new(run->base, on_grace_end, run);
+	evtimer_add(run->grace, &grace);
+}
+
+static void watch(struct run *run) {
+	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) {
+		run->signals[i] = evsignal_new(run->base, signal_table[i].number, signal_table[i].handler, run);
+		event_add(run->signals[i], NULL);
+	}
+	run->reports = event_new(run->base, launch_fd(run->launch), EV_READ | EV_PERSIST, on_report, run);
+	event_add(run->reports, NULL);
+	int64_t timeout_ms = run->scene.options->timeout_ms;
+	if (timeout_ms > 0) {
+		const struct timeval delay = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+		run->timeout = evtimer_new(run->base, on_timeout, run);
+		evtimer_add(run->timeout, &delay);
+	}
+}
+
+/* Start */
+
+static void make_limits(struct run *run) {
+	CLEANUP_FREE char *own = NULL;
+	if (regular_read("/proc/self/cgroup", 64 * 1024, &own, NULL, NULL) < 0) own = string_copy("");
+	limits_make(&run->scene.view->limits, "/sys/fs/cgroup", own, &run->limits);
+}
+
+static int go(struct run *run, struct error *error) {
+	const struct scene *scene = &run->scene;
+	struct order order = {.kind = ORDER_GO};
+	memcpy(order.terminal, run->is_terminal, sizeof order.terminal);
+	if (run->terminal) {
+		order.size = terminal_size(run->terminal);
+		order.modes = terminal_modes(run->terminal);
+		/* in a pipeline somebody else may be reading the terminal: wait until the tool wants it (SIGTTIN) */
+		order.background =
+			!terminal_is_foreground(run->terminal) || !run->is_terminal[0] || !run->is_terminal[1];
+		if (!order.background) terminal_take(run->terminal);
+	}
+	struct launch_orders orders = {.program = scene->command.path,
+				       .directory = scene->directory,
+				       .environment = scene->environment,
+				       .filter = run->filter,
+				       .filter_count = run->filter_count};
+	limits_for_orders(&run->limits, &scene->view->limits, &orders);
+	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
+	int r = launch_go(run->launch, &order, &orders, error);
+	strings_finish(&orders.arguments);
+	return r;
+}
+
+static int start(struct run *run, struct error *error) {
+	make_limits(run);
+	const struct launch_options options = {.plan = &run->scene.plan,
+					       .init_path = run->scene.options->init_path,
+					       .network_host = run->scene.view->network == VIEW_NETWORK_HOST,
+					       .cgroup = run->limits.procs};
+	int r = launch_start(&options, &run->launch, error);
+	if (r == 0) r = portal_start(&run->scene.plan, &run->portal, error);
+	/* while bwrap works; nothing before this line may start a thread */
+	if (r == 0) r = filter_build(&run->filter, &run->filter_count, error);
+	if (r < 0) return r;
+	make_gate(run);
+	r = launch_hello(run->launch, &run->init, error);
+	if (r == 0) r = portal_enter(run->portal, run->init, false, error);
+	if (r == 0) r = open_doors(run, error);
+	if (r == 0) r = portal_seal(run->portal, "/run", error);
+	if (r == 0) r = make_masks(run, error);
+	if (r < 0) return r;
+	watch_portal(run);
+	watch(run);
+	return go(run, error);
+}
+
+static void serve_broker(struct run *run) {
+	const struct session_events events = {.context = run,
+					      .view = on_view,
+					      .ended = on_ended,
+					      .terminate = on_terminate,
+					      .prompt = on_prompt,
+					      .prompt_gone = on_prompt_gone};
+	if (run->terminal && run->scene.options->terminal) {
+		const struct asker_options options = {.base = run->base,
+						      .user = run->scene.options->terminal,
+						      .terminal = run->terminal,
+						      .answer = on_user_answer,
+						      .context = run};
+		run->asker = asker_new(&options);
+	}
+	session_serve(run->session, run->base, &events);
+}
+
+/* End */
+
+static void free_event(struct event **event) {
+	if (*event) event_free(*event);
+	*event = NULL;
+}
+
+/* Nothing of the sandbox is left after this; the session and what was found out are. */
+static void take_down(struct run *run) {
+	free_event(&run->reports);
+	free_event(&run->portal_end);
+	free_event(&run->timeout);
+	free_event(&run->grace);
+	asker_free(run->asker);
+	masks_free(run->masks);
+	if (run->terminal) terminal_drain(run->terminal);
+	launch_free(run->launch);
+	portal_free(run->portal);
+	limits_finish(&run->limits);
+	terminal_free(run->terminal);
+	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
+	proxy_free(run->proxy);
+	run->asker = NULL;
+	run->masks = NULL;
+	run->launch = NULL;
+	run->portal = NULL;
+	run->terminal = NULL;
+	run->proxy = NULL;
+}
+
+static void run_finish(struct run *run) {
+	take_down(run);
+	if (run->gate) gate_free(run->gate);
+	session_free(run->session);
+	if (run->base) event_base_free(run->base);
+	free(run->filter);
+	scene_finish(&run->scene);
+}
+
+static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
+	int r = scene_begin(&run->scene, options, ret_status, error);
+	if (r < 0) return r;
+	run->base = event_base_new();
+	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
+	if (!options->print_plan && (r = terminal_open(run->base, run->is_terminal, &run->terminal, error)) < 0)
+		return r;
+	struct session_options session = {.run = options,
+					  .project = &run->scene.project,
+					  .executable = run->scene.command.real,
+					  .directory = run->scene.directory,
+					  .agent = run->terminal && options->terminal};
+	last_words_variable_names(&session.environment);
+	r = session_open(&session, &run->session, &run->scene.view, error);
+	strings_finish(&session.environment);
+	return r < 0 ? r : scene_complete(&run->scene, run->session, ret_status, error);
+}
+
+static int run_all(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
+	int r = prepare(run, options, ret_status, error);
+	if (r < 0) return r;
+	if (options->print_plan) {
+		CLEANUP_FREE char *text = scene_text(&run->scene);
+		fputs(text, stdout);
+		return 0;
+	}
+	r = start(run, error);
+	if (r < 0) return r;
+	serve_broker(run);
+	if (!run->ended) event_base_dispatch(run->base);
+	take_down(run);
+	*ret_status = last_words(&run->scene, run->gate, run->status);
+	return 0;
+}
+
+int run_sandbox(const struct run_options *options, struct error *error) {
+	struct run run = {.limits = {.procs = -1}};
+	int status = 0;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+	sigaction(SIGPIPE, &ignore, &old);
+	int r = run_all(&run, options, &status, error);
+	take_down(&run);
+	if (run.session) session_close(run.session, r < 0 ? (status ? status : RUN_EXIT_FAILED) : status);
+	run_finish(&run);
+	sigaction(SIGPIPE, &old, NULL);
+	if (r < 0 && status != 0) { /* 126 or 127: the command's fault, said here */
+		log_error("%s", error->message);
+		return status;
+	}
+	return r < 0 ? r : status;
+}

@@ -1,0 +1,194 @@
+#include "scene.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "environment.h"
+#include "facts.h"
+#include "layout.h"
+#include "programs.h"
+
+extern char **environ;
+
+static int find_home(char **ret_home, struct error *error) {
+	const char *home = getenv("HOME");
+	if (!home || home[0] != '/') {
+		const struct passwd *entry = getpwuid(getuid());
+		home = entry ? entry->pw_dir : NULL;
+	}
+	char *real = home ? realpath(home, NULL) : NULL;
+	if (!real) return error_set(error, ENOENT, "your home directory was not found: set HOME");
+	*ret_home = real;
+	return 0;
+}
+
+static int find_directory(const char *asked, char **ret_directory, struct error *error) {
+	char *real = realpath(asked ? asked : ".", NULL);
+	if (!real) return error_errno(error, "the working directory %s", asked ? asked : "");
+	*ret_directory = real;
+	return 0;
+}
+
+int scene_begin(struct scene *scene, const struct run_options *options, int *ret_status, struct error *error) {
+	*scene = (struct scene){.options = options, .search = getenv("PATH")};
+	if (!scene->search) scene->search = "/usr/local/bin:/usr/bin:/bin";
+	if (geteuid() == 0)
+		return error_set(error, EPERM,
+				 "root can't be sandboxed: run it as an ordinary user, or with --as-user NAME");
+	int r = find_home(&scene->home, error);
+	if (r == 0) r = find_directory(options->cwd, &scene->directory, error);
+	if (r == 0) r = project_find(options->project, scene->directory, scene->home, &scene->project, error);
+	if (r < 0) return r;
+	r = command_find(options->command[0], scene->search, scene->directory, scene->home, &scene->command, error);
+	if (r < 0) *ret_status = r == -ENOENT ? RUN_EXIT_NOT_FOUND : RUN_EXIT_NOT_EXECUTABLE;
+	return r;
+}
+
+static int resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
+	return session_resolve(context, paths, modes, error);
+}
+
+static int make_plan(struct scene *scene, struct session *session, struct error *error) {
+	CLEANUP_RULES struct rules rules = {0};
+	CLEANUP_FACTS struct facts facts = {0};
+	const struct layout layout = {.view = scene->view,
+				      .project = &scene->project,
+				      .command = &scene->command,
+				      .home = scene->home,
+				      .search = scene->search,
+				      .judge = {.resolve = resolve, .context = session}};
+	int r = layout_rules(&layout, &rules, error);
+	if (r < 0) return r;
+	facts_collect(&rules, &facts);
+	return plan_build(&rules, &facts, &scene->plan, error);
+}
+
+/* Is the host's own thing at `path` there inside? */
+static bool is_hosts(const struct plan *plan, const char *path) {
+	enum show show = plan_show(plan, path);
+	return show == SHOW_READ || show == SHOW_WRITE;
+}
+
+static bool is_there(const void *context, const char *path) {
+	CLEANUP_FREE char *real = realpath(path, NULL);
+	return real && is_hosts(context, real);
+}
+
+/* The caller's directory if it is visible; without --cwd the project's is as good. */
+static int choose_directory(struct scene *scene, struct error *error) {
+	bool home = string_equal(scene->directory, scene->home_inside);
+	if (home || is_hosts(&scene->plan, scene->directory)) return 0;
+	CLEANUP_FREE char *shown = text_visible(scene->directory);
+	if (scene->options->cwd || !is_hosts(&scene->plan, scene->project.root))
+		return error_set(
+			error, ENOENT,
+			"the working directory %s is not visible in the sandbox: allow it with --allow fs:read=%s, "
+			"or name another with --cwd",
+			shown, shown);
+	free(scene->directory);
+	scene->directory = string_copy(scene->project.root);
+	return 0;
+}
+
+/* Names of --allow fs:write=PATH that don't exist: what is written there is lost, and that must be said. */
+static void warn_missing_writes(const struct scene *scene) {
+	const struct strings *allow = &scene->options->allow;
+	for (size_t i = 0; i < allow->count; i++) {
+		struct permission permission;
+		const char *target;
+		CLEANUP_FREE char *path = NULL;
+		if (permission_split(allow->items[i], &permission, &target, NULL) < 0) continue;
+		if (permission.kind != PERMISSION_FS_WRITE || strpbrk(target, "*?[{$")) continue;
+		if (string_starts(target, "~/"))
+			path = path_join(scene->home, target + 2);
+		else if (path_normalise(scene->directory, target, &path, NULL) < 0)
+			continue;
+		if (access(path, F_OK) == 0 || is_hosts(&scene->plan, path)) continue;
+		CLEANUP_FREE char *shown = text_visible(path);
+		log_warning("%s does not exist: what the command writes there is lost at its end; make it first",
+			    shown);
+	}
+}
+
+int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
+	if (programs_deny(scene->view, scene->command.path) || programs_deny(scene->view, scene->command.real)) {
+		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
+		return error_set(error, EACCES, "%s: the profile %s does not let it run (proc:spawn)",
+				 scene->options->command[0], scene->view->profile);
+	}
+	if (scene->options->offline) scene->view->network = VIEW_NETWORK_NONE;
+	int r = make_plan(scene, session, error);
+	if (r < 0) return r;
+	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
+	if (!is_there(&scene->plan, scene->command.path)) {
+		CLEANUP_FREE char *shown = text_visible(scene->command.path);
+		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
+		return error_set(error, EACCES, "%s is not visible in the sandbox: allow it with --allow fs:read=%s",
+				 scene->options->command[0], shown);
+	}
+	if ((r = choose_directory(scene, error)) < 0) return r;
+	warn_missing_writes(scene);
+	CLEANUP_FREE char *path = command_visible_path(scene->search, is_there, &scene->plan);
+	const struct environment_options environment = {.view = scene->view,
+							.outside = environ,
+							.asked = &scene->options->environment,
+							.home = scene->home_inside,
+							.path = path,
+							.directory = scene->directory,
+							.proxied = scene_is_proxied(scene)};
+	environment_build(&environment, &scene->environment, &scene->left_out);
+	return 0;
+}
+
+bool scene_is_proxied(const struct scene *scene) {
+	return scene->view->network == VIEW_NETWORK_NATIVE || scene->view->network == VIEW_NETWORK_PROXY;
+}
+
+char *scene_text(const struct scene *scene) {
+	struct string text = {0};
+	const struct view_limits *limits = &scene->view->limits;
+	const struct {
+		const char *word, *value;
+	} lines[] = {{"profile", scene->view->profile},
+		     {"project", scene->project.project},
+		     {"root", scene->project.root},
+		     {"command", scene->command.path},
+		     {"directory", scene->directory},
+		     {"home", scene->home_inside},
+		     {"network", view_network_name(scene->view->network)}};
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		CLEANUP_FREE char *shown = text_visible(lines[i].value);
+		string_appendf(&text, "%-11s %s\n", lines[i].word, shown);
+	}
+	string_appendf(&text, "%-11s memory %lld, processes %lld, open-files %lld, cpu-time %lld ms (0 = none)\n",
+		       "limits", (long long)limits->memory, (long long)limits->processes, (long long)limits->open_files,
+		       (long long)limits->cpu_time_ms);
+	for (size_t i = 0; i < scene->environment.count; i++) {
+		CLEANUP_FREE char *name =
+			string_copy_bytes(scene->environment.items[i], strcspn(scene->environment.items[i], "="));
+		CLEANUP_FREE char *shown = text_visible(name);
+		string_appendf(&text, "%-11s %s\n", "variable", shown);
+	}
+	CLEANUP_FREE char *plan = plan_text(&scene->plan);
+	string_append(&text, plan);
+	return string_steal(&text);
+}
+
+void scene_finish(struct scene *scene) {
+	free(scene->home);
+	free(scene->directory);
+	free(scene->home_inside);
+	project_finish(&scene->project);
+	command_finish(&scene->command);
+	view_free(scene->view);
+	plan_finish(&scene->plan);
+	strings_finish(&scene->environment);
+	strings_finish(&scene->left_out);
+}

@@ -1,0 +1,374 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+
+enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256 };
+
+struct check {
+	struct check *next;
+	int64_t id;
+	void (*done)(void *argument, const struct verdict *verdict);
+	void *argument;
+};
+
+struct session {
+	struct session_options options;
+	struct session_events events;
+	struct event_base *base;
+	struct channel *channel; /* NULL while the broker is gone */
+	struct event *readable, *retry;
+	struct check *checks;
+	struct view *coming; /* parts of a view so far */
+	int64_t id;
+	int retry_ms;
+};
+
+static json_t *text_list(const struct strings *texts) {
+	json_t *list = json_array();
+	for (size_t i = 0; i < texts->count; i++) json_array_append_new(list, message_bytes(texts->items[i]));
+	return list;
+}
+
+/* The command line as it is recorded: bounded, whatever the tool was given. */
+static json_t *command_list(char *const *command) {
+	json_t *list = json_array();
+	size_t left = LIMIT_COMMAND;
+	for (; *command; command++) {
+		size_t size = strlen(*command);
+		if (size > left) {
+			json_array_append_new(list, json_string("…"));
+			break;
+		}
+		left -= size;
+		json_array_append_new(list, message_bytes(*command));
+	}
+	return list;
+}
+
+static json_t *open_body(const struct session_options *options) {
+	const struct run_options *run = options->run;
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b}", "command",
+			 command_list(run->command), "executable", message_bytes(options->executable), "profile",
+			 run->profile, "project", message_bytes(options->project->project), "root",
+			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
+			 text_list(&options->environment), "allow", text_list(&run->allow), "deny",
+			 text_list(&run->deny), "policy", run->policy_text, "policy_name", run->policy_name, "offline",
+			 run->offline, "record", run->record);
+}
+
+static int connect_and_open(struct session *session, struct error *error) {
+	const struct run_options *run = session->options.run;
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	int r = run->connect(run->connect_context, &channel, error);
+	if (r < 0) return r;
+	json_t *reply = NULL;
+	r = channel_call(channel, "session-open", open_body(&session->options), &reply, error);
+	if (r < 0) return r;
+	session->id = json_integer_value(json_object_get(reply, "session"));
+	json_decref(reply);
+	if (session->options.agent) {
+		reply = NULL;
+		r = channel_call(channel, "agent",
+				 json_pack("{s:s, s:I}", "kind", "terminal", "session", (json_int_t)session->id),
+				 &reply, error);
+		json_decref(reply);
+		if (r < 0) return error_prefix(error, "registering for prompts");
+	}
+	session->channel = STEAL(channel);
+	return 0;
+}
+
+static bool is_push(const json_t *message, const char *type) {
+	return !json_object_get(message, "id") &&
+	       string_equal(json_string_value(json_object_get(message, "type")), type);
+}
+
+/* 1 when the view is whole (in session->coming). */
+static int take_view(struct session *session, const json_t *message, struct error *error) {
+	json_t *part = json_pack("{s:O, s:O, s:O}", "part", json_object_get(message, "part"), "parts",
+				 json_object_get(message, "parts"), "view", json_object_get(message, "view"));
+	if (!part) return error_set(error, EPROTO, "the broker sent a malformed view");
+	int r = view_add_part(&session->coming, part, error);
+	json_decref(part);
+	return r;
+}
+
+static int first_view(struct session *session, struct view **ret_view, struct error *error) {
+	for (;;) {
+		json_t *message = NULL;
+		int r = channel_receive(session->channel, true, &message, error);
+		if (r < 0) return r;
+		r = is_push(message, "view") ? take_view(session, message, error) : 0;
+		json_decref(message);
+		if (r < 0) return r;
+		if (r > 0) {
+			*ret_view = STEAL(session->coming);
+			return 0;
+		}
+	}
+}
+
+int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
+		 struct error *error) {
+	CLEANUP_SESSION struct session *session = mem_new(struct session);
+	*session = (struct session){.options = *options, .retry_ms = SESSION_RETRY_FIRST_MS};
+	int r = connect_and_open(session, error);
+	if (r == 0) r = first_view(session, ret_view, error);
+	if (r < 0) return r;
+	*ret_session = STEAL(session);
+	return 0;
+}
+
+static int read_modes(const json_t *reply, size_t count, struct layout_mode *modes, struct error *error) {
+	const json_t *list = json_object_get(reply, "modes");
+	if (json_array_size(list) != count)
+		return error_set(error, EPROTO, "the broker resolved another number of paths");
+	for (size_t i = 0; i < count; i++) {
+		const char *name = NULL;
+		int ask_write = 0;
+		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b}", "mode", &name, "ask_write",
+				   &ask_write) < 0)
+			return error_set(error, EPROTO, "the broker sent a malformed mode");
+		int r = view_mode_parse(name, &modes[i].mode, error);
+		if (r < 0) return r;
+		modes[i].ask_write = ask_write != 0;
+	}
+	return 0;
+}
+
+int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
+		    struct error *error) {
+	for (size_t start = 0; start < paths->count;) {
+		json_t *list = json_array(), *reply = NULL;
+		size_t count = 0, size = 0;
+		for (; start + count < paths->count && count < SESSION_RESOLVE_MAX; count++) {
+			size += 6 * strlen(paths->items[start + count]); /* at worst, as JSON */
+			if (count > 0 && size > LIMIT_MESSAGE / 2) break;
+			json_array_append_new(list, message_bytes(paths->items[start + count]));
+		}
+		int r = channel_call(session->channel, "resolve", json_pack("{s:o}", "paths", list), &reply, error);
+		if (r == 0) r = read_modes(reply, count, modes + start, error);
+		json_decref(reply);
+		if (r < 0) return error_prefix(error, "resolving what the rules' patterns match");
+		start += count;
+	}
+	return 0;
+}
+
+/* Takes the check with that id out of the list. */
+static struct check *check_take(struct session *session, int64_t id) {
+	for (struct check **at = &session->checks; *at; at = &(*at)->next) {
+		if ((*at)->id != id) continue;
+		struct check *check = *at;
+		*at = check->next;
+		return check;
+	}
+	return NULL;
+}
+
+static void deny(void (*done)(void *argument, const struct verdict *verdict), void *argument, const char *why) {
+	const struct verdict verdict = {.effect = EFFECT_DENY, .module = "none", .why = (char *)(uintptr_t)why};
+	done(argument, &verdict);
+}
+
+static void answer_check(struct session *session, const json_t *reply) {
+	struct check *check = check_take(session, json_integer_value(json_object_get(reply, "id")));
+	if (!check) return; /* an event's, an answer's, a cancelled one's */
+	CLEANUP_VERDICT struct verdict verdict = {0};
+	struct error error = ERROR_NONE;
+	const char *message = json_string_value(json_object_get(reply, "message"));
+	if (message)
+		deny(check->done, check->argument, message);
+	else if (verdict_from_json(json_object_get(reply, "verdict"), &verdict, &error) < 0)
+		deny(check->done, check->argument, "the broker's answer was malformed");
+	else
+		check->done(check->argument, &verdict);
+	free(check);
+}
+
+static void push_ended(struct session *session, const json_t *message) {
+	const json_t *list = json_object_get(message, "grants");
+	size_t count = json_array_size(list);
+	int64_t *grants = mem_array(int64_t, count + 1);
+	for (size_t i = 0; i < count; i++) grants[i] = json_integer_value(json_array_get(list, i));
+	if (session->events.ended) session->events.ended(session->events.context, grants, count);
+	free(grants);
+}
+
+static void push_view(struct session *session, const json_t *message) {
+	struct error error = ERROR_NONE;
+	int r = take_view(session, message, &error);
+	if (r < 0) log_warning("a view of the broker: %s", error.message);
+	if (r > 0 && session->events.view) session->events.view(session->events.context, session->coming);
+	if (r == 0) return;
+	view_free(session->coming);
+	session->coming = NULL;
+}
+
+static void take_push(struct session *session, const json_t *message) {
+	const struct session_events *events = &session->events;
+	if (is_push(message, "view"))
+		push_view(session, message);
+	else if (is_push(message, "ended"))
+		push_ended(session, message);
+	else if (is_push(message, "terminate") && events->terminate)
+		events->terminate(events->context);
+	else if (is_push(message, "prompt") && events->prompt)
+		events->prompt(events->context, message);
+	else if (is_push(message, "prompt-gone") && events->prompt_gone)
+		events->prompt_gone(events->context, json_integer_value(json_object_get(message, "id")));
+}
+
+/* The broker is gone: nobody can say yes. */
+static void lose(struct session *session) {
+	if (session->readable) event_free(session->readable);
+	session->readable = NULL;
+	channel_free(session->channel);
+	session->channel = NULL;
+	view_free(session->coming);
+	session->coming = NULL;
+	while (session->checks) {
+		struct check *check = session->checks;
+		session->checks = check->next;
+		deny(check->done, check->argument, "the broker is gone");
+		free(check);
+	}
+	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	if (session->retry) evtimer_add(session->retry, &delay);
+}
+
+/* A push `prompt` has an `id`, the prompt's own; a reply's type is never `prompt`. */
+static bool is_reply(const json_t *message) {
+	const char *type = json_string_value(json_object_get(message, "type"));
+	return json_object_get(message, "id") && !string_equal(type, "prompt") && !string_equal(type, "prompt-gone");
+}
+
+static void receive_all(struct session *session) {
+	while (session->channel) {
+		json_t *message = NULL;
+		int r = channel_receive(session->channel, false, &message, NULL);
+		if (r == -EAGAIN) return;
+		if (r < 0) {
+			lose(session);
+			return;
+		}
+		if (is_reply(message))
+			answer_check(session, message);
+		else
+			take_push(session, message);
+		json_decref(message);
+	}
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	receive_all(argument);
+}
+
+static void listen_to(struct session *session) {
+	session->readable =
+		event_new(session->base, channel_fd(session->channel), EV_READ | EV_PERSIST, on_readable, session);
+	event_add(session->readable, NULL);
+	receive_all(session); /* what came while a call waited is in no descriptor any more */
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *argument) {
+	struct session *session = argument;
+	struct error error = ERROR_NONE;
+	(void)fd, (void)what;
+	if (connect_and_open(session, &error) == 0) {
+		session->retry_ms = SESSION_RETRY_FIRST_MS;
+		listen_to(session);
+		return;
+	}
+	log_debug("connecting to the broker again: %s", error.message);
+	session->retry_ms = session->retry_ms * 2 < SESSION_RETRY_MAX_MS ? session->retry_ms * 2 : SESSION_RETRY_MAX_MS;
+	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	evtimer_add(session->retry, &delay);
+}
+
+void session_serve(struct session *session, struct event_base *base, const struct session_events *events) {
+	session->base = base;
+	session->events = *events;
+	session->retry = evtimer_new(base, on_retry, session);
+	listen_to(session);
+}
+
+uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
+		       void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	int64_t id = 0;
+	if (!session->channel) {
+		deny(done, argument, "the broker is gone");
+		return 0;
+	}
+	json_t *body = json_pack("{s:s, s:o}", "permission", permission, "target", message_bytes(target));
+	if (process) json_object_set_new(body, "process", message_bytes(process));
+	struct error error = ERROR_NONE;
+	if (channel_send(session->channel, "check", body, &id, &error) < 0) {
+		deny(done, argument, "the broker is gone"); /* the loop sees the end and connects again */
+		return 0;
+	}
+	struct check *check = mem_new(struct check);
+	*check = (struct check){.next = session->checks, .id = id, .done = done, .argument = argument};
+	session->checks = check;
+	return (uint64_t)id;
+}
+
+void session_cancel(struct session *session, uint64_t ticket) {
+	struct check *check = check_take(session, (int64_t)ticket);
+	if (!check) return;
+	free(check);
+	int64_t id;
+	if (session->channel)
+		channel_send(session->channel, "cancel", json_pack("{s:I}", "check", (json_int_t)ticket), &id, NULL);
+}
+
+void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
+		   json_t *detail) {
+	int64_t id;
+	if (!session->channel) {
+		json_decref(detail);
+		return;
+	}
+	json_t *body = json_pack("{s:s, s:o}", "kind", kind, "detail", detail);
+	if (permission) json_object_set_new(body, "permission", json_string(permission));
+	if (target) json_object_set_new(body, "target", message_bytes(target));
+	if (grant > 0) json_object_set_new(body, "grant", json_integer(grant));
+	channel_send(session->channel, "event", body, &id, NULL);
+}
+
+void session_answer(struct session *session, json_t *answer) {
+	int64_t id;
+	if (session->channel)
+		channel_send(session->channel, "answer", answer, &id, NULL);
+	else
+		json_decref(answer);
+}
+
+void session_close(struct session *session, int status) {
+	json_t *reply = NULL;
+	if (!session->channel) return;
+	channel_call(session->channel, "session-close", json_pack("{s:i}", "exit", status), &reply, NULL);
+	json_decref(reply);
+}
+
+void session_free(struct session *session) {
+	if (!session) return;
+	if (session->readable) event_free(session->readable);
+	if (session->retry) event_free(session->retry);
+	channel_free(session->channel);
+	view_free(session->coming);
+	while (session->checks) {
+		struct check *next = session->checks->next;
+		free(session->checks);
+		session->checks = next;
+	}
+	free(session);
+}

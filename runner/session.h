@@ -1,0 +1,55 @@
+/*
+ * session: this run's side of the broker (docs/protocol.md).
+ *
+ * Promises: before session_serve calls block; after it nothing does but a reconnect. When the broker is gone, what was
+ * asked is denied, what is asked is denied, and the sandbox keeps what it has until a new broker is there.
+ */
+#pragma once
+
+#include <event2/event.h>
+
+#include "base/memory.h"
+#include "layout.h"
+#include "runner/run.h"
+#include "schema/verdict.h"
+#include "schema/view.h"
+
+struct session;
+
+struct session_options {
+	const struct run_options *run;
+	const struct project *project;
+	const char *executable, *directory;
+	struct strings environment; /* names; borrowed */
+	bool agent;                 /* register for prompts */
+};
+
+struct session_events { /* each may be NULL */
+	void *context;
+	void (*view)(void *context, const struct view *view);
+	void (*ended)(void *context, const int64_t *grants, size_t count);
+	void (*terminate)(void *context);
+	void (*prompt)(void *context, const json_t *prompt);
+	void (*prompt_gone)(void *context, int64_t id);
+};
+
+/* Connect and open; *ret_view is the session's first view. */
+int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
+		 struct error *error);
+int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
+		    struct error *error);
+void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
+
+/* As struct gate_judge's check and cancel. */
+uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
+		       void (*done)(void *argument, const struct verdict *verdict), void *argument);
+void session_cancel(struct session *session, uint64_t ticket);
+
+/* A row of the history; `detail` is taken over. The others may be NULL or 0. */
+void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
+		   json_t *detail);
+void session_answer(struct session *session, json_t *answer); /* takes it over */
+void session_close(struct session *session, int status);      /* says so and waits for the broker to have it */
+void session_free(struct session *session);
+DEFINE_CLEANUP(struct session *, session_free);
+#define CLEANUP_SESSION CLEANUP(session_free_p)

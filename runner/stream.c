@@ -1,0 +1,99 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { STREAM_BUFFER = 32 * 1024 };
+
+struct stream {
+	int from, to;
+	struct event *readable, *writable;
+	bool on, ended;
+	size_t start, end;
+	char buffer[STREAM_BUFFER];
+};
+
+static void arm(struct stream *stream) {
+	bool full = stream->end > stream->start;
+	if (stream->on && full)
+		event_add(stream->writable, NULL);
+	else
+		event_del(stream->writable);
+	if (stream->on && !full && !stream->ended)
+		event_add(stream->readable, NULL);
+	else
+		event_del(stream->readable);
+}
+
+static bool is_transient(void) {
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static void fill(struct stream *stream) {
+	ssize_t got = read(stream->from, stream->buffer, sizeof stream->buffer);
+	if (got > 0) {
+		stream->start = 0;
+		stream->end = (size_t)got;
+	} else if (got == 0 || !is_transient()) { /* EIO: the pty's other side is closed */
+		stream->ended = true;
+	}
+}
+
+static void flush(struct stream *stream) {
+	while (stream->start < stream->end) {
+		ssize_t put = write(stream->to, stream->buffer + stream->start, stream->end - stream->start);
+		if (put < 0 && errno == EINTR) continue;
+		if (put < 0 && is_transient()) return;
+		if (put < 0) { /* nobody is there to read it */
+			stream->start = stream->end;
+			return;
+		}
+		stream->start += (size_t)put;
+	}
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *argument) {
+	struct stream *stream = argument;
+	(void)fd;
+	if (what & EV_READ) fill(stream);
+	flush(stream);
+	arm(stream);
+}
+
+struct stream *stream_new(struct event_base *base, int from, int to) {
+	struct stream *stream = mem_new(struct stream);
+	stream->from = from;
+	stream->to = to;
+	stream->readable = event_new(base, from, EV_READ, on_ready, stream);
+	stream->writable = event_new(base, to, EV_WRITE, on_ready, stream);
+	return stream;
+}
+
+void stream_run(struct stream *stream, bool on) {
+	stream->on = on;
+	arm(stream);
+}
+
+bool stream_drain(struct stream *stream, int timeout_ms) {
+	for (;;) {
+		struct pollfd polled = {.fd = stream->to, .events = POLLOUT};
+		flush(stream);
+		if (stream->start < stream->end) {
+			if (poll(&polled, 1, timeout_ms) <= 0) return true;
+			continue;
+		}
+		if (stream->ended) return false;
+		fill(stream);
+		if (stream->start == stream->end && !stream->ended) return true;
+	}
+}
+
+void stream_free(struct stream *stream) {
+	if (!stream) return;
+	event_free(stream->readable);
+	event_free(stream->writable);
+	free(stream);
+}

@@ -1,0 +1,14 @@
+/*
+ * stream: bytes from one non-blocking descriptor to another, one buffer, with back pressure.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+struct stream;
+
+struct stream *stream_new(struct event_base *base, int from, int to); /* borrows both; paused at first */
+void stream_run(struct stream *stream, bool on);
+bool stream_drain(struct stream *stream, int timeout_ms); /* what is there now, blocking; false when the end was met */
+void stream_free(struct stream *stream);
