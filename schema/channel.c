@@ -144,6 +144,14 @@ static int error_of_reply(const json_t *reply, struct error *error) {
 	return error_set(error, number, "%s", message ? message : "the broker refused without saying why");
 }
 
+/* The "id" of a `prompt` push is the prompt's own. */
+static bool is_reply(const json_t *message, int64_t id) {
+	enum message_type type;
+	const char *name = json_string_value(json_object_get(message, "type"));
+	return json_integer_value(json_object_get(message, "id")) == id && name &&
+	       message_type_parse(name, &type, NULL) == 0 && message_info(type)->flow != MESSAGE_PUSH;
+}
+
 int channel_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error) {
 	int64_t id;
 	int r = channel_send(channel, type, body, &id, error);
@@ -155,7 +163,7 @@ int channel_call(struct channel *channel, const char *type, json_t *body, json_t
 			continue;
 		}
 		if (r < 0) break;
-		if (json_integer_value(json_object_get(message, "id")) != id) {
+		if (!is_reply(message, id)) {
 			json_array_append_new(channel->kept, message);
 			continue;
 		}
