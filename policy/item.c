@@ -68,7 +68,10 @@ const struct keys item_keys = {"an item", item_items, ARRAY_LENGTH(item_items)};
 /* A port may be written as the number it is. */
 static const char *target_text(struct reader *reader, const struct node *node) {
 	if (node->kind == NODE_NUMBER && reader->permission.kind == PERMISSION_NET_LISTEN) return node->text;
-	return reader_text(reader, node, "a target");
+	return reader_text(reader, node,
+			   node->kind == NODE_LIST
+				   ? "a target (an address in brackets needs quotes: \"[2001:db8::1]:443\")"
+				   : "a target");
 }
 
 static void read_item(struct reader *reader, const struct node *node) {

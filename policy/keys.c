@@ -93,7 +93,7 @@ void keys_read(struct reader *reader, const struct keys *keys, const struct node
 			found = true;
 			if (key_may_stand(reader, key, map->keys[i])) key->read(reader, map->items[i]);
 		}
-		if (!found && key->required)
+		if (!found && key->required && !map->torn)
 			problems_add(reader->problems, map->place, "no \"%s\" in %s", key->name, keys->what);
 	}
 }
@@ -134,10 +134,6 @@ const char *reader_text(struct reader *reader, const struct node *node, const ch
 		SHOWN(shown, node->text);
 		CLEANUP_FREE char *quoted =
 			string_format("%s; put quotes around it if you mean the text: \"%s\"", what, shown);
-		refuse_kind(reader, node, quoted);
-	} else if (node->kind == NODE_LIST) {
-		CLEANUP_FREE char *quoted =
-			string_format("%s (an address in brackets needs quotes: \"[2001:db8::1]:443\")", what);
 		refuse_kind(reader, node, quoted);
 	} else if (node->kind == NODE_TEXT) {
 		problems_add(reader->problems, node->place, "an empty text, expected %s", what);

@@ -8,7 +8,6 @@
  */
 #include "node.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -167,7 +166,10 @@ static bool read_pair(struct reading *reading, struct node *map, const yaml_even
 	CLEANUP_NODE struct node *value = read_node(reading, &event, depth);
 	yaml_event_delete(&event);
 	if (!value) return false;
-	if (!key_is_good(reading, key)) return true;
+	if (!key_is_good(reading, key)) {
+		map->torn = true;
+		return true;
+	}
 	map->keys = array_grow(map->keys, map->count, sizeof *map->keys);
 	map->items = array_grow(map->items, map->count, sizeof *map->items);
 	map->keys[map->count] = STEAL(key);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "problems.h"
@@ -29,6 +30,7 @@ struct node {
 	struct node **keys;  /* of a map, each a NODE_TEXT */
 	struct node **items; /* of a list, or the values of a map */
 	size_t count;
+	bool torn; /* a map of which a pair with a bad key was left out */
 };
 
 /* NULL when the text is no YAML or past a limit; problems may have been added otherwise too. */

@@ -135,8 +135,36 @@ static bool explain_bytes(const yaml_parser_t *parser, const struct source *sour
 	return true;
 }
 
+/* Errors in the shape of the file. A message with %u is about where something began, and tells its line. */
+static bool explain_shape(const yaml_parser_t *parser, const struct source *source, struct problems *problems) {
+	static const struct {
+		const char *problem, *context, *text;
+	} shapes[] = {
+		{"expected ',' or ']'", "", "expected ',' or ']': the list that begins in line %u is not closed"},
+		{"expected ',' or '}'", "", "expected ',' or '}': the map that begins in line %u is not closed"},
+		{"end of stream", "quoted scalar", "expected a quote: the text that begins in line %u is not closed"},
+		{"expected key", "block mapping", "this fits nowhere, expected a key indented like its neighbours"},
+		{"expected '-'", "block collection", "this fits nowhere, expected '- ' like its neighbours"},
+	};
+	(void)source;
+	for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++) {
+		if (!says(parser->problem, shapes[i].problem) || !parser->context ||
+		    !says(parser->context, shapes[i].context))
+			continue;
+		CLEANUP_STRING struct string text = {0};
+		const char *gap = strstr(shapes[i].text, "%u");
+		string_append_bytes(&text, shapes[i].text,
+				    gap ? (size_t)(gap - shapes[i].text) : strlen(shapes[i].text));
+		if (gap) string_appendf(&text, "%zu%s", parser->context_mark.line + 1, gap + 2);
+		problems_add(problems, mark_place(&parser->problem_mark), "%s", text.data);
+		return true;
+	}
+	return false;
+}
+
 static bool (*const explanations[])(const yaml_parser_t *, const struct source *, struct problems *) = {
-	explain_bytes, explain_alias, explain_first_character, explain_variable, explain_brackets, explain_colon,
+	explain_bytes,    explain_alias, explain_first_character, explain_variable,
+	explain_brackets, explain_colon, explain_shape,
 };
 
 void syntax_explain(const yaml_parser_t *parser, const char *text, size_t size, struct problems *problems) {
