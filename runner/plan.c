@@ -93,10 +93,19 @@ static enum show lesser(enum show a, enum show b) {
 	return a < b ? a : b;
 }
 
+/* A fresh folder shows nothing of the host's either. */
+static bool is_own(enum show show) {
+	return show >= SHOW_FRESH;
+}
+
 /* Two rules for one path: the stronger origin's, and of equals the lesser. Masks add up. */
 static void merge_node(struct node *into, const struct node *other) {
 	into->cap |= other->cap;
 	if (!other->has_show) return;
+	if (into->has_show && is_own(into->show) && other->show == SHOW_NOTHING && other->origin != RULE_PROTECTED)
+		return;
+	if (into->has_show && is_own(other->show) && into->show == SHOW_NOTHING && into->origin != RULE_PROTECTED)
+		into->has_show = false;
 	int order = into->has_show ? stronger(other->origin, into->origin) : 1;
 	enum show show = order == 0 ? lesser(into->show, other->show) : order > 0 ? other->show : into->show;
 	if (order > 0) {
