@@ -1,5 +1,7 @@
-#include <errno.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
@@ -23,6 +25,16 @@ static const struct option_info options[] = {
 	 offsetof(struct values, reason)},
 };
 
+/* "make (412)": who called us; for people to read, nothing is decided by it. */
+static char *caller_name(void) {
+	enum { NAME_MAX_BYTES = 64 };
+	CLEANUP_FREE char *path = string_format("/proc/%d/comm", getppid());
+	CLEANUP_FREE char *name = NULL;
+	if (file_read(path, NAME_MAX_BYTES, &name, NULL, NULL) < 0) return NULL;
+	name[strcspn(name, "\n")] = '\0';
+	return string_format("%s (%d)", name, getppid());
+}
+
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
 	struct permission permission;
@@ -37,6 +49,8 @@ static int run(struct command_call *call, struct error *error) {
 						message_bytes(target), "profile",
 						message_bytes(values->profile ? values->profile : "default"), "project",
 						message_bytes(project), "ask", values->ask);
+	CLEANUP_FREE char *process = caller_name();
+	json_put_text(body, "process", process);
 	json_put_text(body, "reason", values->reason);
 	r = broker_call("check", body, &reply, error);
 	if (r < 0) return r;

@@ -52,8 +52,9 @@ static void help_option(FILE *out, const char *name, const char *value, const ch
 }
 
 void command_help(const struct command *command, FILE *out) {
-	const char *options = command->options.count > 0 ? "[OPTION]... " : "";
-	fprintf(out, "Usage: sbx %s %s%s\n\n", command->name, options, command->operands);
+	const char *options = command->options.count > 0 ? " [OPTION]..." : "";
+	const char *space = *command->operands ? " " : "";
+	fprintf(out, "Usage: sbx %s%s%s%s\n\n", command->name, options, space, command->operands);
 	print_wrapped(out, 0, command->summary);
 	if (command->details) {
 		fputc('\n', out);

@@ -95,7 +95,7 @@ static int show(struct command_call *call, struct error *error) {
 static const struct command command_policy_check = {
 	.name = "policy check",
 	.operands = "[FILE]",
-	.summary = "Check a policy file and print every error as file:line:column.",
+	.summary = "Print every error of a policy file with its place.",
 	.details = "Without FILE: your own policy file. A file named .sbx.yaml is checked as a project's, one below "
 		   "/etc/sbx as the administrator's. Needs no broker. Exit status 1 when there are errors.",
 	.operands_most = 1,
@@ -105,7 +105,7 @@ static const struct command command_policy_check = {
 static const struct command command_policy_show = {
 	.name = "policy show",
 	.operands = "",
-	.summary = "Show the files, the decision stack and every rule that holds, with its place.",
+	.summary = "Show every rule that holds, and where it stands.",
 	.refuses_root = true,
 	.run = show,
 };

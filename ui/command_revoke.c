@@ -136,7 +136,7 @@ static int print_revoked(const json_t *reply, size_t asked) {
 	json_array_foreach ((json_t *)ids, index, id) {
 		printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
 	}
-	puts(". Sandboxes that run have lost it already; what they have open stays open until it is closed.");
+	puts(". Sandboxes that run have lost it already: connections are cut, but files that are open stay open.");
 	return json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
 

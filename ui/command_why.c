@@ -63,11 +63,12 @@ static void print_walk(const struct permission *permission, const char *target, 
 		       const char *project, const json_t *reply) {
 	const json_t *verdict = json_object_get(reply, "verdict");
 	CLEANUP_FREE char *visible = text_visible(target);
+	CLEANUP_FREE char *what = permission_sentence(permission, visible);
 	CLEANUP_FREE char *who = text_visible(profile);
 	CLEANUP_FREE char *shortened = human_path(project);
 	CLEANUP_FREE char *place = text_visible(shortened);
 	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
-	printf("May profile %s in %s use %s on %s?\n", who, place, permission->name, visible);
+	printf("May profile %s in %s %s?\n", who, place, what);
 	print_steps(json_object_get(reply, "steps"));
 	printf("So: %s", effect);
 	print_why(verdict);

@@ -33,7 +33,7 @@ static void look_programs(struct doctor_finding *finding) {
 		struct error error = ERROR_NONE;
 		CLEANUP_FREE char *path = NULL;
 		if (program_find(names[i], &path, &error) < 0)
-			return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), "Install sbx again.");
+			return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), NULL);
 		CLEANUP_FREE char *shown = text_visible(path);
 		string_appendf(&found, "%s%s", i > 0 ? ", " : "", shown);
 	}

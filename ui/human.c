@@ -55,7 +55,7 @@ char *human_end(const struct grant *grant, int64_t now_ms) {
 		break;
 	}
 	if (grant->expires_ms <= now_ms) return string_copy("ended");
-	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now_ms);
+	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now_ms + 999);
 	return string_format("in %s", left);
 }
 
@@ -74,7 +74,7 @@ static char *grant_until(const struct grant *grant) {
 	struct moment now;
 	clock_read(clock_system(), &now);
 	CLEANUP_FREE char *when = human_time(grant->expires_ms);
-	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now.wall_ms + 500);
+	CLEANUP_FREE char *left = human_duration(grant->expires_ms - now.wall_ms + 999);
 	CLEANUP_FREE char *session = string_format("session %lld", (long long)grant->session);
 	switch (grant->lifetime) {
 	case LIFETIME_ONCE:

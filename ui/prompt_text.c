@@ -20,21 +20,42 @@ char *prompt_sentence(const struct prompt *prompt) {
 	return string_format("%s wants to %s", who, what);
 }
 
-/* Visible text over several lines, broken anywhere (a path has no spaces): the first is behind the label already. */
+static size_t point_size(const char *point) {
+	size_t size = 1;
+	while (((unsigned char)point[size] & 0xc0) == 0x80) size++;
+	return size;
+}
+
+/*
+ * Visible text over several lines, the first behind its label already: broken at spaces, and anywhere in what is longer
+ * than a line (a path has no spaces).
+ */
 static void append_broken(struct string *out, const char *visible, size_t width) {
 	size_t column = LABEL_COLUMNS;
-	for (const char *p = visible; *p;) {
-		size_t length = 1;
-		while (((unsigned char)p[length] & 0xc0) == 0x80) length++;
-		CLEANUP_FREE char *point = string_copy_bytes(p, length);
-		size_t columns = text_columns(point);
-		if (column + columns > width) {
+	while (*visible) {
+		size_t size = strcspn(visible, " ");
+		CLEANUP_FREE char *word = string_copy_bytes(visible, size);
+		bool fits_a_line = text_columns(word) <= width - LABEL_COLUMNS;
+		size_t needed = fits_a_line ? text_columns(word) : 1;
+		if (column > LABEL_COLUMNS && column + needed > width) {
 			string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
 			column = LABEL_COLUMNS;
 		}
-		string_append(out, point);
-		column += columns;
-		p += length;
+		for (const char *p = word; *p; p += point_size(p)) {
+			CLEANUP_FREE char *point = string_copy_bytes(p, point_size(p));
+			if (column + text_columns(point) > width) {
+				string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
+				column = LABEL_COLUMNS;
+			}
+			string_append(out, point);
+			column += text_columns(point);
+		}
+		visible += size;
+		if (*visible && column < width) {
+			string_append_char(out, ' ');
+			column++;
+		}
+		if (*visible) visible++;
 	}
 	string_append_char(out, '\n');
 }
