@@ -149,10 +149,14 @@ void client_open_gate(struct client *client, const struct host *host, uint16_t p
 }
 
 void client_watch_held(struct client *client) {
-	if (client->stream.hung_up && client->phase != CLIENT_LEAVING) client_set_phase(client, CLIENT_LEAVING);
+	if (stream_is_reset(&client->stream))
+		client_end(client);
+	else if (client->stream.hung_up && client->phase != CLIENT_LEAVING)
+		client_set_phase(client, CLIENT_LEAVING);
 }
 
 void client_tunnel(struct client *client, int far, struct gate_lease *lease) {
+	(void)stream_flush(&client->stream); /* a failure shows in the relay, too */
 	struct relay_ends ends = {.far = far, .near_pending = client->stream.in, .far_pending = client->stream.out};
 
 	client_leave_door(client);

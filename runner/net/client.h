@@ -74,7 +74,8 @@ void client_set_phase(struct client *client, enum client_phase phase);
 void client_open_gate(struct client *client, const struct host *host, uint16_t port,
 		      void (*answered)(struct client *client, const struct gate_result *result));
 
-/* While it is held: a client that hung up gets a moment, then it is ended and the gate need not ask any more. */
+/* While it is held: a client that hung up gets a moment, then it is ended and the gate need not ask any more; one
+ * that reset the connection is ended at once. */
 void client_watch_held(struct client *client);
 
 /* It becomes a tunnel: from now on bytes go between the client and `far` (taken), after what the stream holds unread

@@ -62,6 +62,13 @@ void stream_abort(struct stream *stream) {
 	stream_finish(stream);
 }
 
+bool stream_is_reset(const struct stream *stream) {
+	int code = 0;
+	socklen_t size = sizeof code;
+
+	return getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &code, &size) < 0 || code != 0;
+}
+
 static bool stream_fail(struct stream *stream, int code) {
 	stream->code = code;
 	stream->readable = stream->writable = false;

@@ -32,6 +32,9 @@ void stream_close(struct stream *stream);
 void stream_abort(struct stream *stream); /* with a reset, so that the peer knows it is not whole */
 int stream_detach(struct stream *stream); /* gives the socket back; the buffers stay until stream_close */
 
+/* The peer has reset the connection: seen without reading, where libevent tells of an error as of readiness. */
+bool stream_is_reset(const struct stream *stream);
+
 /* Read until `in` holds `limit` bytes or the socket has no more. False on failure (`code`). */
 bool stream_fill(struct stream *stream, size_t limit);
 bool stream_flush(struct stream *stream); /* write what `out` holds, as far as it goes. False on failure */
