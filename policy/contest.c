@@ -9,24 +9,24 @@
  *
  * fs:read and fs:write speak of each other's requests, because writing implies reading:
  *
- *     rule \ request      read                            write
- *     allow fs:read       own                             –
- *     ask   fs:read       own                             borrowed: narrows
- *     deny  fs:read       own                             own (what can't be read can't be written)
- *     allow fs:write      own                             own
- *     ask   fs:write      borrowed: offers; a mask: –     own; a mask borrowed: narrows
- *     deny  fs:write      –                               own
+ *     rule \ request      read                    write
+ *     allow fs:read       own                     –
+ *     ask   fs:read       own                     –
+ *     deny  fs:read       own                     own (what can't be read can't be written)
+ *     allow fs:write      own                     own
+ *     ask   fs:write      an offer; a mask: –     own; a mask narrows
+ *     deny  fs:write      –                       own
  *
- * "Own" rules compete as they are. A "borrowed" one is about something else and may win only in one direction:
+ * "Own" rules compete as they are. The others win in one direction only:
  *  - an ask for writing offers reading too (`ask fs:write ~`: nobody wants a file to be writable but not readable), yet
- *    must not make a question of reading that is allowed anyway. So when it wins a read request and the own rules
- *    alone would allow, they do.
- *  - an ask for reading, deep in a tree that may be written, holds up the writer as well, who could read there; and a
- *    mask (base's asks for writing) holds up writers in places that run code on the host. But neither offers anything:
- *    where the own rules alone would not let the writer in, no question is asked, and their deny or silence stands.
- * A mask speaks of writing alone: to a reader it is not there.
+ *    must not make a question of reading that is allowed anyway. So where the own rules alone allow reading, they do.
+ *  - a mask (one of base's asks for writing) holds up writers in places that run code outside the sandbox, but offers
+ *    nothing: where the own rules alone would not let the writer in, no question is asked, and their deny or silence
+ *    stands. A mask speaks of writing alone: to a reader it is not there.
  *
- * So the contest is held twice in one pass over the candidates, with and without the borrowed rules.
+ * So the contest is held twice in one pass over the candidates, with and without these rules. Last, a writer needs what
+ * a reader needs: a request to write is decided as one to read, too, and the stricter answer holds. An `ask fs:read`
+ * deep in a tree that may be written so holds up the writer as well, who could read there.
  */
 #include "contest.h"
 
@@ -45,7 +45,7 @@ struct request_view { /* what the rules are held against */
 	struct contest all, own;
 };
 
-enum part { PART_NONE, PART_OWN, PART_BORROWED };
+enum part { PART_NONE, PART_OWN, PART_EXTRA };
 
 static bool is_mask(const struct rule *rule) {
 	return rule->sticky && rule->effect == EFFECT_ASK && rule->permission.kind == PERMISSION_FS_WRITE;
@@ -53,11 +53,11 @@ static bool is_mask(const struct rule *rule) {
 
 static const enum part parts_in_read[][EFFECT_COUNT] = {
 	[PERMISSION_FS_READ] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_OWN, [EFFECT_DENY] = PART_OWN},
-	[PERMISSION_FS_WRITE] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_BORROWED, [EFFECT_DENY] = PART_NONE},
+	[PERMISSION_FS_WRITE] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_EXTRA, [EFFECT_DENY] = PART_NONE},
 };
 
 static const enum part parts_in_write[][EFFECT_COUNT] = {
-	[PERMISSION_FS_READ] = {[EFFECT_ALLOW] = PART_NONE, [EFFECT_ASK] = PART_BORROWED, [EFFECT_DENY] = PART_OWN},
+	[PERMISSION_FS_READ] = {[EFFECT_ALLOW] = PART_NONE, [EFFECT_ASK] = PART_NONE, [EFFECT_DENY] = PART_OWN},
 	[PERMISSION_FS_WRITE] = {[EFFECT_ALLOW] = PART_OWN, [EFFECT_ASK] = PART_OWN, [EFFECT_DENY] = PART_OWN},
 };
 
@@ -65,7 +65,7 @@ static enum part part_of(const struct rule *rule, const struct permission *permi
 	if (permission->kind == PERMISSION_FS_READ)
 		return is_mask(rule) ? PART_NONE : parts_in_read[rule->permission.kind][rule->effect];
 	if (permission->kind == PERMISSION_FS_WRITE)
-		return is_mask(rule) ? PART_BORROWED : parts_in_write[rule->permission.kind][rule->effect];
+		return is_mask(rule) ? PART_EXTRA : parts_in_write[rule->permission.kind][rule->effect];
 	return permission_equal(&rule->permission, permission) ? PART_OWN : PART_NONE;
 }
 
@@ -90,7 +90,8 @@ static bool beats(const struct winner *candidate, const struct winner *leader) {
 	if (closer != 0) return closer > 0;
 	if (candidate->rule->distance != leader->rule->distance)
 		return candidate->rule->distance < leader->rule->distance;
-	return candidate->rule->effect < leader->rule->effect;
+	if (candidate->rule->effect != leader->rule->effect) return candidate->rule->effect < leader->rule->effect;
+	return candidate->rule < leader->rule; /* the same either way, but always the same one is named */
 }
 
 static void contest_enter(struct contest *contest, const struct winner *candidate) {
@@ -119,15 +120,32 @@ static struct winner contest_winner(const struct contest *contest) {
 	return (struct winner){0};
 }
 
+static enum effect effect_of(struct winner winner) {
+	return winner.rule ? winner.rule->effect : EFFECT_DENY;
+}
+
+static struct winner decide(const struct rule_index *index, enum permission_kind kind, const char *target) {
+	const struct permission permission = permission_of(kind);
+	struct request_view view = {.permission = &permission, .target = target};
+	rule_index_visit(index, &permission, target, enter_rule, &view);
+	struct winner all = contest_winner(&view.all), own = contest_winner(&view.own);
+	bool extra_counts = kind == PERMISSION_FS_READ ? effect_of(own) != EFFECT_ALLOW : effect_of(own) != EFFECT_DENY;
+	return extra_counts ? all : own;
+}
+
+static struct winner decide_write(const struct rule_index *index, const char *target) {
+	struct winner write = decide(index, PERMISSION_FS_WRITE, target);
+	if (effect_of(write) == EFFECT_DENY) return write;
+	struct winner read = decide(index, PERMISSION_FS_READ, target);
+	return effect_of(read) < effect_of(write) ? read : write;
+}
+
 struct winner contest_decide(const struct rule_index *index, const struct permission *permission, const char *target) {
+	if (permission->kind == PERMISSION_FS_READ) return decide(index, PERMISSION_FS_READ, target);
+	if (permission->kind == PERMISSION_FS_WRITE) return decide_write(index, target);
 	struct request_view view = {.permission = permission, .target = target};
 	rule_index_visit(index, permission, target, enter_rule, &view);
-	struct winner all = contest_winner(&view.all);
-	if (!all.rule || part_of(all.rule, permission) == PART_OWN) return all;
-	struct winner own = contest_winner(&view.own);
-	bool reading = permission->kind == PERMISSION_FS_READ;
-	if (reading) return own.rule && own.rule->effect == EFFECT_ALLOW ? own : all;
-	return own.rule && own.rule->effect != EFFECT_DENY ? all : own;
+	return contest_winner(&view.all);
 }
 
 struct winner contest_sticky(const struct rule_index *index, const struct permission *permission, const char *target) {

@@ -193,9 +193,9 @@ static enum section begin_section(struct scenario *scenario, const char *line) {
 	static const struct {
 		const char *name;
 		enum section section;
-	} sections[] = {{"@user", LAYER_USER}, {"@project", LAYER_PROJECT}, {"@admin", LAYER_ADMIN},
-			{"@grants", GRANTS},   {"@protected", PROTECTED},   {"@names", NAMES},
-			{"@ask", ASK},	       {"@why", WHY}};
+	} sections[] = {
+		{"@user", LAYER_USER},     {"@project", LAYER_PROJECT}, {"@admin", LAYER_ADMIN}, {"@grants", GRANTS},
+		{"@protected", PROTECTED}, {"@names", NAMES},           {"@ask", ASK},           {"@why", WHY}};
 	for (size_t i = 0; i < ARRAY_LENGTH(sections); i++)
 		if (strcmp(line, sections[i].name) == 0) return sections[i].section;
 	if (string_starts(line, "@profile ")) {

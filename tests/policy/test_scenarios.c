@@ -31,8 +31,7 @@ int main(void) {
 	if (paths.count == 0) return 1;
 	CLEANUP_FREE struct CMUnitTest *tests = mem_array(struct CMUnitTest, paths.count);
 	for (size_t i = 0; i < paths.count; i++)
-		tests[i] = (struct CMUnitTest){.name = strrchr(paths.items[i], '/') + 1,
-					       .test_func = play,
-					       .initial_state = paths.items[i]};
+		tests[i] = (struct CMUnitTest){
+			.name = strrchr(paths.items[i], '/') + 1, .test_func = play, .initial_state = paths.items[i]};
 	return _cmocka_run_group_tests("scenarios", tests, paths.count, NULL, NULL);
 }

@@ -1,0 +1,277 @@
+/*
+ * Ten thousand random rule sets over all layers, with masks and sensitive places, against a plain reading of design
+ * section 4 that looks at every rule, and against what must hold whatever the rules are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/string.h"
+#include "index.h"
+#include "policy/stack.h"
+
+enum { SETS = 1500, TARGETS = 12 };
+
+static uint32_t seed = 1;
+
+static unsigned dice(unsigned sides) {
+	seed = seed * 1664525U + 1013904223U; /* Numerical Recipes' generator: the same run every time */
+	return (seed >> 16) % sides;
+}
+
+static void append_path(struct string *out, bool pattern) {
+	static const char *const names[] = {"a", "b", "c", "*", "**", "a*"};
+	unsigned depth = 1 + dice(4);
+	for (unsigned i = 0; i < depth; i++) string_appendf(out, "/%s", names[dice(pattern && dice(3) == 0 ? 6 : 3)]);
+}
+
+static char *random_profile(const char *name, const char *extends) {
+	static const char *const effects[] = {"allow", "ask", "deny"}, *const words[] = {"fs:read", "fs:write"};
+	CLEANUP_STRING struct string out = {0};
+	string_appendf(&out, "  %s:\n%s%s%s", name, extends ? "    extends: [" : "", extends ? extends : "",
+		       extends ? "]\n" : "");
+	for (size_t e = 0; e < 3; e++) {
+		string_appendf(&out, "    %s:\n", effects[e]);
+		for (size_t w = 0; w < 2; w++) {
+			string_appendf(&out, "      %s: [", words[w]);
+			for (unsigned i = 0, count = dice(3); i < count; i++) {
+				string_append(&out, i > 0 ? ", \"" : "\"");
+				append_path(&out, true);
+				string_append(&out, "\"");
+			}
+			string_append(&out, "]\n");
+		}
+	}
+	return string_steal(&out);
+}
+
+static struct policy *random_policy(void) {
+	static const enum policy_layer layers[] = {POLICY_LAYER_BUILTIN, POLICY_LAYER_USER, POLICY_LAYER_PROJECT,
+						   POLICY_LAYER_ADMIN};
+	struct policy_document *documents[4];
+	size_t count = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(layers); i++) {
+		if (layers[i] != POLICY_LAYER_BUILTIN && dice(3) == 0) continue;
+		CLEANUP_FREE char *base = random_profile("base", NULL), *p = random_profile("p", "base");
+		CLEANUP_FREE char *text = string_format("version: 1\nprofiles:\n%s%s", base, p);
+		documents[count++] = policy_load(layers[i], "random", text, strlen(text), NULL);
+		assert_non_null(documents[count - 1]);
+	}
+	return policy_new(documents, count);
+}
+
+/* The plain reading: every rule, in the words of the design. */
+
+struct match {
+	const struct rule *rule;
+	struct pattern_rank rank;
+};
+
+static bool is_mask(const struct rule *rule) {
+	return rule->sticky && rule->effect == EFFECT_ASK && rule->permission.kind == PERMISSION_FS_WRITE;
+}
+
+static bool speaks(const struct rule *rule, bool writing, bool extra_too) {
+	bool about_writing = rule->permission.kind == PERMISSION_FS_WRITE;
+	if (writing && is_mask(rule)) return extra_too;
+	if (!writing && is_mask(rule)) return false;
+	if (writing == about_writing) return true;
+	if (writing) return rule->effect == EFFECT_DENY; /* what may not be read may not be written */
+	if (rule->effect == EFFECT_ALLOW) return true;   /* writing implies reading */
+	return rule->effect == EFFECT_ASK && extra_too;
+}
+
+static int turn(const struct rule *rule) {
+	if (rule->layer == POLICY_LAYER_ADMIN) return rule->effect == EFFECT_DENY ? 0 : 9;
+	return (int)rule->layer;
+}
+
+static bool closer(struct match a, struct match b) {
+	if (!b.rule) return true;
+	if (a.rank.depth != b.rank.depth) return a.rank.depth > b.rank.depth;
+	if (a.rank.precision != b.rank.precision) return a.rank.precision > b.rank.precision;
+	if (a.rule->distance != b.rule->distance) return a.rule->distance < b.rule->distance;
+	if (a.rule->effect != b.rule->effect) return a.rule->effect < b.rule->effect;
+	return a.rule < b.rule;
+}
+
+static size_t names_before_wildcard(const char *text) {
+	size_t names = 0;
+	for (const char *p = text; *p; p++) {
+		if (*p == '*') return names - 1;
+		if (*p == '/') names++;
+	}
+	return names;
+}
+
+static struct match decide(const struct ruleset *ruleset, bool writing, const char *target, bool extra_too) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	struct match best = {0}, sticky = {0};
+	for (size_t i = 0; i < count; i++) {
+		struct match match = {.rule = &rules[i]};
+		if (!speaks(&rules[i], writing, extra_too) || !pattern_match(rules[i].pattern, target, &match.rank))
+			continue;
+		if (rules[i].sticky && closer(match, sticky)) sticky = match;
+		if (!best.rule || turn(&rules[i]) < turn(best.rule) ||
+		    (turn(&rules[i]) == turn(best.rule) && closer(match, best)))
+			best = match;
+	}
+	if (best.rule && sticky.rule && !best.rule->sticky &&
+	    names_before_wildcard(pattern_text(best.rule->pattern)) < sticky.rank.depth)
+		return sticky;
+	return best;
+}
+
+static enum effect effect_of(const struct rule *rule) {
+	return rule ? rule->effect : EFFECT_DENY;
+}
+
+static const struct rule *expected(const struct ruleset *ruleset, bool writing, const char *target) {
+	const struct rule *all = decide(ruleset, writing, target, true).rule;
+	const struct rule *own = decide(ruleset, writing, target, false).rule;
+	if (!writing) return effect_of(own) == EFFECT_ALLOW ? own : all;
+	const struct rule *write = effect_of(own) == EFFECT_DENY ? own : all;
+	const struct rule *read = expected(ruleset, false, target);
+	return effect_of(read) < effect_of(write) ? read : write;
+}
+
+/* A walk down the view's entries: the nearest one at or above a path. */
+static const struct view_path *nearest(const struct view *view, const char *path) {
+	const struct view_path *best = NULL;
+	for (size_t i = 0; i < view->path_count; i++) {
+		const struct view_path *entry = &view->paths[i];
+		size_t size = strlen(entry->path);
+		if (entry->pattern || strncmp(entry->path, path, size) != 0 || (path[size] && path[size] != '/'))
+			continue;
+		if (!best || size > strlen(best->path)) best = entry;
+	}
+	return best;
+}
+
+static bool pattern_reaches(const struct view *view, const char *target) {
+	const struct permission read = permission_of(PERMISSION_FS_READ);
+	const struct pattern_scope nothing = {0};
+	for (size_t i = 0; i < view->path_count; i++) {
+		struct pattern *pattern = NULL;
+		if (!view->paths[i].pattern) continue;
+		assert_int_equal(pattern_compile(&read, view->paths[i].path, &nothing, &pattern, NULL), 0);
+		bool matches = pattern_match(pattern, target, NULL);
+		pattern_free(pattern);
+		if (matches) return true;
+	}
+	return false;
+}
+
+static void check_target(const struct ruleset *ruleset, const struct view *view, const char *target) {
+	const struct permission read = permission_of(PERMISSION_FS_READ), write = permission_of(PERMISSION_FS_WRITE);
+	const struct rule *reading = ruleset_find(ruleset, &read, target, NULL);
+	const struct rule *writing = ruleset_find(ruleset, &write, target, NULL);
+	assert_ptr_equal(reading, expected(ruleset, false, target));
+	assert_ptr_equal(writing, expected(ruleset, true, target));
+	/* Writing implies reading, and what may not be read at all may not be written. */
+	if (effect_of(writing) == EFFECT_ALLOW) assert_int_equal(effect_of(reading), EFFECT_ALLOW);
+	if (effect_of(reading) == EFFECT_DENY) assert_int_equal(effect_of(writing), EFFECT_DENY);
+	/* What no entry of the view names is as the nearest folder above. */
+	if (pattern_reaches(view, target)) return;
+	const struct view_path *entry = nearest(view, target);
+	enum view_mode mode = effect_of(writing) == EFFECT_ALLOW   ? VIEW_WRITE
+			      : effect_of(reading) == EFFECT_ALLOW ? VIEW_READ
+			      : effect_of(reading) == EFFECT_ASK   ? VIEW_ASK
+								   : VIEW_ABSENT;
+	assert_int_equal(entry ? entry->mode : VIEW_ABSENT, mode);
+	bool ask_write = effect_of(writing) == EFFECT_ASK;
+	assert_int_equal(entry ? entry->ask_write : false, ask_write);
+}
+
+static void any_rules_decide_as_the_design_reads(void **state) {
+	(void)state;
+	const struct pattern_scope scope = {.home = "/a", .project = "/a/b", .uid = 1};
+	const struct subject subject = {(char *)"p", (char *)"/a/b"};
+	size_t stuck = 0;
+	for (int set = 0; set < SETS; set++) {
+		struct policy *policy = random_policy();
+		CLEANUP_RULESET struct ruleset *ruleset = NULL;
+		assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+		policy_unref(policy);
+		const struct stack_context context = {.ruleset = ruleset};
+		CLEANUP_VIEW struct view *view = view_build(&context, &subject, 1, NULL, 0, NULL);
+		for (int i = 0; i < TARGETS; i++) {
+			CLEANUP_STRING struct string target = {0};
+			append_path(&target, false);
+			check_target(ruleset, view, target.data);
+			const struct permission write = permission_of(PERMISSION_FS_WRITE);
+			const struct rule *rule = ruleset_find(ruleset, &write, target.data, NULL);
+			stuck += rule && rule->sticky && rule->layer == POLICY_LAYER_BUILTIN ? 1 : 0;
+		}
+	}
+	/* Or the sets would not have met what they are about. */
+	assert_true(stuck > SETS / 10);
+}
+
+struct visited {
+	const struct rule *rules;
+	bool *seen;
+};
+
+static void note(void *context, const struct rule *rule) {
+	const struct visited *visited = context;
+	visited->seen[rule - visited->rules] = true;
+}
+
+static void the_index_misses_no_rule_that_matches(void **state) {
+	(void)state;
+	static const char *const targets[] = {"/",      "/a",   "/a/b/c", "/a*b/[x]/\\", "x.test:443",
+					      "LC_ALL", "8080", "prod",   "/usr/bin/git"};
+	static const char text[] =
+		"version: 1\n"
+		"permissions: {db:access: x}\n"
+		"profiles:\n"
+		"  p:\n"
+		"    allow:\n"
+		"      fs:read: [/, /a, \"/a/*/c\", \"/**\", \"/a\\\\*b\", \"/a\\\\*b/\\\\[x]/*\", \"**/c\"]\n"
+		"      proc:spawn: [\"*\", git, \"/usr/*/git\", /usr]\n"
+		"      net:access: [\"*\", \"*.test\", x.test, x.test:443]\n"
+		"      env:read: [LC_ALL, \"LC_*\", \"*\"]\n"
+		"      net:listen: [8080, \"8000-9000\", \"*\"]\n"
+		"      db:access: [prod, \"p*\"]\n"
+		"      ipc:connect: [/a, \"/a/*/c\"]\n";
+	const struct pattern_scope scope = {.home = "/a", .project = "/a/b", .uid = 1};
+	struct policy_document *document = policy_load(POLICY_LAYER_USER, "index", text, strlen(text), NULL);
+	assert_non_null(document);
+	struct policy *policy = policy_new(&document, 1);
+	CLEANUP_RULESET struct ruleset *ruleset = NULL;
+	assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+	policy_unref(policy);
+	size_t count, matches = 0;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	struct rule_index *index = rule_index_new(rules, count);
+	for (size_t t = 0; t < ARRAY_LENGTH(targets); t++) {
+		for (size_t i = 0; i < count; i++) {
+			bool path = rules[i].permission.kind == PERMISSION_FS_READ ||
+				    rules[i].permission.kind == PERMISSION_PROC_SPAWN ||
+				    rules[i].permission.kind == PERMISSION_IPC_CONNECT;
+			if (path != (*targets[t] == '/') || !pattern_match(rules[i].pattern, targets[t], NULL))
+				continue;
+			CLEANUP_FREE bool *seen = mem_array(bool, count);
+			struct visited visited = {rules, seen};
+			rule_index_visit(index, &rules[i].permission, targets[t], note, &visited);
+			assert_true(seen[i]);
+			matches++;
+		}
+	}
+	rule_index_free(index);
+	assert_true(matches > 40);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_rules_decide_as_the_design_reads),
+		cmocka_unit_test(the_index_misses_no_rule_that_matches),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
