@@ -18,79 +18,12 @@ static const struct {
 								     since 22.21 and 24 */
 };
 
-/* Nobody misses these: what shells, desktops and terminals leave lying about, or what would be wrong inside. */
-static const char *const noise[] = {
-	"_",
-	"OLDPWD",
-	"SHLVL",
-	"PWD",
-	"HOME",
-	"PATH",
-	"USER",
-	"LOGNAME",
-	"SHELL",
-	"MAIL",
-	"HOSTNAME",
-	"LS_COLORS",
-	"LESS*",
-	"MANPATH",
-	"INFOPATH",
-	"DISPLAY",
-	"WAYLAND_*",
-	"XAUTHORITY",
-	"DBUS_*",
-	"XDG_*",
-	"SSH_*",
-	"GPG_*",
-	"GNOME_*",
-	"GTK_*",
-	"GDM*",
-	"KDE_*",
-	"QT_*",
-	"DESKTOP_*",
-	"SESSION_*",
-	"WINDOWID",
-	"WINDOWPATH",
-	"TERM_*",
-	"COLORTERM",
-	"COLORFGBG",
-	"VTE_*",
-	"TMUX*",
-	"STY",
-	"INVOCATION_ID",
-	"JOURNAL_STREAM",
-	"MEMORY_PRESSURE_*",
-	"SYSTEMD_*",
-	"MANAGERPID",
-	"SUDO_*",
-	"HIST*",
-	"PS1",
-	"PS2",
-	"PROMPT*",
-	"BASH*",
-	"ZSH*",
-	"SBX_*",
-	"IM_CONFIG_*",
-	"*_IM_MODULE",
-	"XMODIFIERS",
-	"LANGUAGE",
-	"WSL*",
-	"NVM_*",
-	"FNM_*",
-	"VOLTA_*",
-	"PYENV_*",
-	"CARGO_HOME",
-	"RUSTUP_HOME",
-	"GJS_*",
-	"DEBUGINFOD_URLS",
-	"LINES",
-	"COLUMNS",
-	"TMPDIR",
-	"HUSHLOGIN",
-	"MOTD_*",
-	"OSTYPE",
-	"HOSTTYPE",
-	"MACHTYPE",
+/* Names that a tool may well be looking for when it finds nothing: keys, tokens, where a service is. The rest of what
+ * shells and desktops leave lying about is not worth a line in every run. */
+static const char *const wanted[] = {
+	"*_API_KEY",     "*_APIKEY",   "*_TOKEN",     "*_ACCESS_KEY", "*_ACCESS_KEY_ID", "*_SECRET",     "*_SECRET_KEY",
+	"*_CREDENTIALS", "*_PASSWORD", "*_API_BASE",  "*_BASE_URL",   "*_API_URL",       "DATABASE_URL", "AWS_PROFILE",
+	"KUBECONFIG",    "OPENAI_*",   "ANTHROPIC_*", "GEMINI_*",     "OLLAMA_*",        "AIDER_*",
 };
 
 static bool has_name(const char *entry, const char *name) {
@@ -137,9 +70,9 @@ static void list_left_out(const struct environment_options *options, const struc
 			  struct strings *left_out) {
 	for (char *const *entry = options->outside; entry && *entry; entry++) {
 		CLEANUP_FREE char *name = string_copy_bytes(*entry, strcspn(*entry, "="));
-		bool skip = is_set(environment, name) || is_proxy(name) || !name[0];
-		for (size_t i = 0; i < ARRAY_LENGTH(noise) && !skip; i++) skip = fnmatch(noise[i], name, 0) == 0;
-		if (!skip) strings_add(left_out, name);
+		bool named = false;
+		for (size_t i = 0; i < ARRAY_LENGTH(wanted) && !named; i++) named = fnmatch(wanted[i], name, 0) == 0;
+		if (named && !is_set(environment, name)) strings_add(left_out, name);
 	}
 	strings_sort(left_out);
 }

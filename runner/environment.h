@@ -2,7 +2,7 @@
  * environment: which variables the tool gets.
  *
  * Promises: only what the view names, what --env and the profile set, and what a sandbox needs to make sense (HOME,
- * PATH, USER, proxies); proxy variables from outside never. Left-out ones are named, not their values.
+ * PATH, USER, proxies); proxy variables from outside never. Of left-out ones a tool may miss the names are told.
  */
 #pragma once
 

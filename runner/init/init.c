@@ -229,6 +229,7 @@ static _Noreturn void serve(const struct init *init, int signals) {
 int main(void) {
 	struct init init = {.slave = -1};
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC) < 0) return 125;
+	prctl(PR_SET_NAME, "sbx-init"); /* bwrap starts it as /run/sbx/init */
 	sigset_t all;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &init.old_mask);
