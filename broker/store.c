@@ -170,6 +170,8 @@ static int configure(struct store *store, struct error *error) {
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	/* Without it a new value for a parameter that the planner compared with a partial index prepares anew. */
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
 	/* A newer form is refused before anything is written: journal_mode would write. */
 	int version = 0;
 	int r = read_version(store, &version, error);
