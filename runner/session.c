@@ -86,8 +86,7 @@ static int connect_and_open(struct session *session, struct error *error) {
 }
 
 static bool is_push(const json_t *message, const char *type) {
-	return !json_object_get(message, "id") &&
-	       string_equal(json_string_value(json_object_get(message, "type")), type);
+	return string_equal(json_string_value(json_object_get(message, "type")), type);
 }
 
 /* 1 when the view is whole (in session->coming). */

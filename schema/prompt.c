@@ -40,6 +40,7 @@ int prompt_from_json(const json_t *json, struct prompt *ret_prompt, struct error
 		return error_set(error, EINVAL, "the token of a prompt has the wrong length");
 	json_t *rest = json_copy((json_t *)json);
 	json_object_del(rest, "token");
+	json_object_del(rest, "type"); /* of the push that brought it */
 	struct prompt prompt = {0};
 	int r = record_from_json(&prompt_record, rest, &prompt, error);
 	json_decref(rest);
