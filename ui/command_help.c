@@ -82,9 +82,9 @@ void command_help_all(FILE *out) {
 	for (const struct command *const *command = command_all(); *command; command++)
 		fprintf(out, "  %-12s%s\n", (*command)->name, (*command)->summary);
 	fputs("\nOptions:\n"
-	      "  --help      Show this help, or with a command ('sbx run --help') the command's.\n"
+	      "  --help      Show this help; 'sbx run --help' shows that command's.\n"
 	      "  --version   Show the version.\n\n"
 	      "Start with:  sbx run -- COMMAND\n"
-	      "Then see:    sbx grants, sbx history, sbx why PERM TARGET; man sbx, man sbx-policy\n",
+	      "Then see:    sbx grants, sbx history, man sbx\n",
 	      out);
 }

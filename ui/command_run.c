@@ -124,19 +124,6 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	return 0;
 }
 
-/* What the shell says for a command that isn't there or can't be run, else 125 (design section 7, Terminal). */
-static int exit_of_failure(int code) {
-	switch (code) {
-	case ENOENT:
-		return RUN_EXIT_NOT_FOUND;
-	case ENOEXEC:
-	case EACCES:
-		return RUN_EXIT_NOT_EXECUTABLE;
-	default:
-		return RUN_EXIT_FAILED;
-	}
-}
-
 static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *policy = NULL;
 	CLEANUP_FREE char *init = NULL;
@@ -153,7 +140,7 @@ static int run(struct command_call *call, struct error *error) {
 	r = run_sandbox(&run_options, error);
 	if (r >= 0) return r;
 	log_error("run: %s", error->message);
-	return exit_of_failure(-r);
+	return RUN_EXIT_FAILED; /* 126 and 127 come from run_sandbox */
 }
 
 const struct command command_run = {

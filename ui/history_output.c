@@ -28,6 +28,13 @@ void history_output_finish(struct history_output *output) {
 static char *event_what(const struct event *event) {
 	if (event->permission) return string_format("%s %s", event->permission, event->target ? event->target : "");
 	if (event->target) return string_copy(event->target);
+	char *command = NULL;
+	const json_t *exit = json_object_get(event->detail, "exit");
+	if (event->kind == EVENT_SESSION_END && json_is_integer(exit))
+		return string_format("exit %lld", (long long)json_integer_value(exit));
+	if (event->kind == EVENT_SESSION_START &&
+	    message_bytes_take(json_object_get(event->detail, "command"), &command, NULL) == 0 && command)
+		return command;
 	if (!event->detail || json_object_size(event->detail) == 0) return string_copy("-");
 	char *text = json_dumps(event->detail, JSON_ENSURE_ASCII | JSON_COMPACT);
 	return text ? text : string_copy("-");
