@@ -102,7 +102,10 @@ static void on_change(evutil_socket_t fd, short what, void *argument) {
 	struct masks *masks = argument;
 	struct epoll_event event;
 	(void)fd, (void)what;
-	while (epoll_wait(masks->poller, &event, 1, 0) > 0) check(masks);
+	/* The loop's own epoll has asked the file already, and each change is told only once: what is left in this set
+	 * says nothing. */
+	epoll_wait(masks->poller, &event, 1, 0);
+	check(masks);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *argument) {
