@@ -2,6 +2,7 @@
  * `sbx policy show`: all layers as one document, each rule with its file and line. What comes out is a policy file
  * again, except that a project's or administrator's rules have become the reader's own.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,16 +17,36 @@ struct showing {
 	struct string out;
 };
 
-/* In double quotes, as YAML reads it back. */
+/* One character of several bytes: as it is when it can be seen, else as YAML's \U escape (attack B9). */
+static size_t append_character(struct string *out, const char *text) {
+	size_t size = 1;
+	uint32_t point = (unsigned char)text[0] & (text[0] & 0x20 ? text[0] & 0x10 ? 0x07U : 0x0fU : 0x1fU);
+	for (; (text[size] & 0xc0) == 0x80; size++) point = point << 6 | ((unsigned char)text[size] & 0x3fU);
+	CLEANUP_FREE char *character = string_copy_bytes(text, size);
+	CLEANUP_FREE char *visible = text_visible(character);
+	if (strcmp(visible, character) == 0)
+		string_append(out, character);
+	else
+		string_appendf(out, "\\U%08x", point);
+	return size;
+}
+
+/* In double quotes, as YAML reads it back. The text has come through YAML, so it is UTF-8. */
 static void append_quoted(struct string *out, const char *text) {
 	string_append_char(out, '"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			string_appendf(out, "\\%c", *text);
-		else if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			string_appendf(out, "\\x%02x", (unsigned char)*text);
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		if (c >= 0x80) {
+			text += append_character(out, text);
+			continue;
+		}
+		if (c == '"' || c == '\\')
+			string_appendf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			string_appendf(out, "\\x%02x", c);
 		else
 			string_append_char(out, *text);
+		text++;
 	}
 	string_append_char(out, '"');
 }
