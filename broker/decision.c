@@ -132,9 +132,7 @@ void decision_settle(struct broker *broker, const struct request *request, struc
 		verdict_set(&decision->verdict, EFFECT_DENY, "none", "the history can't be written: %s", error.message);
 		return;
 	}
-	if (rests_on_grant && (uses_up || decision->uses == 0)) {
-		grants_changed(broker->grants);
-	} else if (rests_on_grant) {
+	if (rests_on_grant && !uses_up && decision->uses > 0) {
 		const struct grant grant = {.id = decision->verdict.grant};
 		grants_count_use(broker->grants, &grant);
 	}

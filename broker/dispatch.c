@@ -103,5 +103,6 @@ void dispatch(struct client *client, const char *bytes, size_t size) {
 	json_decref(message);
 	if (r == 0) return;
 	client_reply_error(client, id, &error);
-	if (r == -EPROTO) client_leave(client);
+	/* Nothing good comes from whoever can't say hello. */
+	if (r == -EPROTO || !client->greeted) client_leave(client);
 }

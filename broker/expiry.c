@@ -96,7 +96,6 @@ void expiry_sweep(struct broker *broker) {
 	/* Lookups don't find an ended grant whether or not it could be written down; so tell of it in any case. */
 	if (r < 0) log_error("ending grants: %s", error.message);
 	if (ended.count > 0) {
-		grants_changed(broker->grants);
 		sessions_tell_ended(broker, &ended);
 	}
 	if (r == 0) set_timers(broker);

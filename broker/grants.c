@@ -159,6 +159,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 	store_bind_integer(insert, 17, grant->uses);
 	store_bind_integer(insert, 18, grant->last_used_ms);
 	int r = store_run(grants->store, insert, error, "writing a grant");
+	grants_changed(grants);
 	if (r < 0) return r;
 	grant->id = store_last_id(grants->store);
 	free(grant->pattern);
@@ -170,6 +171,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 int grants_end(struct grants *grants, int64_t id, struct error *error) {
 	sqlite3_stmt *end = store_statement(grants->store, STORE_GRANT_END);
 	store_bind_integer(end, 1, id);
+	grants_changed(grants);
 	return store_run(grants->store, end, error, "ending a grant");
 }
 
@@ -180,6 +182,7 @@ int grants_revoke(struct grants *grants, int64_t id, const char *by, struct erro
 	store_bind_integer(revoke, 1, id);
 	store_bind_integer(revoke, 2, now.wall_ms);
 	store_bind_text(revoke, 3, by);
+	grants_changed(grants);
 	return store_run(grants->store, revoke, error, "revoking a grant");
 }
 
@@ -188,6 +191,7 @@ static int write_use(struct grants *grants, int64_t id, int64_t count, int64_t l
 	store_bind_integer(use, 1, id);
 	store_bind_integer(use, 2, count);
 	store_bind_integer(use, 3, last_ms);
+	grants_changed(grants);
 	return store_run(grants->store, use, error, "counting a grant's use");
 }
 
@@ -224,7 +228,6 @@ void grants_flush(struct grants *grants) {
 			store_rollback(grants->store);
 	}
 	grants->use_count = 0;
-	grants_changed(grants);
 }
 
 /* Looking up */

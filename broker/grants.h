@@ -3,7 +3,7 @@
  *
  * Promises: a lookup finds the grant that covers a request most closely (deny before allow where equal) by exact index
  * keys, however many are stored; one that has ended by either clock is never found (attack B15). Writing needs a
- * transaction of the store; grants_changed makes lookups see it.
+ * transaction of the store; lookups see it at once.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ void grant_list_finish(struct grant_list *list);
 int grants_open(struct store *store, const struct clock *clock, struct grants **ret_grants, struct error *error);
 void grants_free(struct grants *grants);
 
-/* Was something written or rolled back: forget what is remembered of lookups. */
+/* Something was rolled back, or a clock has passed an end: forget what is remembered of lookups. */
 void grants_changed(struct grants *grants);
 
 /* Within a transaction. `grant->pattern` is set from `pattern`, `grant->id` on success. Not `active`: kept as a record

@@ -27,14 +27,12 @@ static const struct body_shape hello_shape = BODY_SHAPE_OF(struct hello, hello_f
 static int hello(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	const struct hello *said = body;
-	if (said->protocol != PROTOCOL_VERSION) {
-		client_leave(client);
+	if (said->protocol != PROTOCOL_VERSION)
 		return error_set(error, EPROTONOSUPPORT, "sbxd %s speaks protocol %d, you speak %lld: %s", SBX_VERSION,
 				 PROTOCOL_VERSION, (long long)said->protocol,
 				 said->protocol > PROTOCOL_VERSION
 					 ? "end sbxd, it is started anew with the next command"
 					 : "start this program again, it is the older one");
-	}
 	client->greeted = true;
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "protocol", json_integer(PROTOCOL_VERSION));

@@ -430,7 +430,6 @@ static int check_answer(const struct prompt_pending *pending, const struct clien
 static int check_covers(struct prompt_pending *pending, enum effect effect, const struct pattern *pattern,
 			const struct ruleset *ruleset, struct error *error) {
 	CLEANUP_DECISION struct decision decision;
-	grants_changed(pending->broker->grants);
 	decision_make(pending->broker, ruleset, session_find(pending->broker, pending->prompt.session),
 		      &pending->waiters[0].request, &decision, NULL);
 	if (decision.verdict.effect == effect) return 0;

@@ -184,10 +184,7 @@ static int write_session(struct session *session, const struct session_open *wis
 	if (r < 0) return r;
 	r = insert_row(session, error);
 	if (r == 0) r = write_wishes(session, wish, error);
-	if (r == 0) {
-		grants_changed(session->broker->grants); /* the view sees this transaction's grants */
-		r = record_start(session, error);
-	}
+	if (r == 0) r = record_start(session, error);
 	if (r < 0) {
 		broker_rollback(session->broker);
 		return r;

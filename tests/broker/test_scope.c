@@ -1,0 +1,94 @@
+/* How far an answer may reach. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "scope.h"
+#include "support/cmocka.h"
+
+static void offers(const char *name, const char *target, const char *expected) {
+	struct permission permission;
+	CLEANUP_STRINGS struct strings scopes = {0};
+	CLEANUP_STRING struct string list = {0};
+	assert_int_equal(permission_parse(name, &permission, NULL), 0);
+	scopes_offered(&permission, target, "/home/u", &scopes);
+	for (size_t i = 0; i < scopes.count; i++) string_appendf(&list, "%s%s", i ? " " : "", scopes.items[i]);
+	assert_string_equal(list.data, expected);
+}
+
+static void what_is_offered(void **state) {
+	(void)state;
+	offers("fs:read", "/home/u/src/a/b.c", "exact folder /home/u/src /home/u");
+	offers("fs:read", "/home/u/.npmrc", "exact folder");
+	offers("fs:read", "/home/u", "exact");
+	offers("fs:write", "/home/v/x", "exact folder");
+	offers("fs:write", "/srv/x", "exact");
+	offers("fs:write", "/srv/a/b/c", "exact folder /srv/a");
+	offers("fs:read", "/", "exact");
+	offers("net:access", "svc.test:443", "exact host");
+	offers("net:access", "a.svc.test:443", "exact host domain");
+	offers("net:access", "shop.co.uk:443", "exact host");
+	offers("net:access", "a.shop.co.uk:443", "exact host domain");
+	offers("net:access", "10.0.0.1:443", "exact host");
+	offers("net:access", "[2001:db8::1]:443", "exact host");
+	offers("net:access", "localhost:5432", "exact");
+	offers("net:access", "com:443", "exact host");
+	offers("proc:spawn", "/usr/bin/curl", "exact");
+	offers("ipc:connect", "/run/docker.sock", "exact");
+	offers("env:read", "TOKEN", "exact");
+	offers("db:access", "prod/users", "exact");
+}
+
+static void many_folders_are_cut(void **state) {
+	(void)state;
+	struct permission permission = permission_of(PERMISSION_FS_READ);
+	CLEANUP_STRINGS struct strings scopes = {0};
+	CLEANUP_STRING struct string target = {0};
+	for (int i = 0; i < 1000; i++) string_append(&target, "/d");
+	scopes_offered(&permission, target.data, "/home/u", &scopes);
+	assert_int_equal(scopes.count, LIMIT_SCOPES);
+}
+
+static void means(const char *name, const char *target, const char *scope, const char *expected) {
+	struct permission permission;
+	CLEANUP_STRINGS struct strings scopes = {0};
+	CLEANUP_FREE char *pattern = NULL;
+	struct error error = ERROR_NONE;
+	assert_int_equal(permission_parse(name, &permission, NULL), 0);
+	scopes_offered(&permission, target, "/home/u", &scopes);
+	int r = scope_pattern(&permission, target, &scopes, scope, &pattern, &error);
+	if (!expected) {
+		assert_true(r < 0);
+		assert_non_null(strstr(error.message, "it offers exact"));
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_string_equal(pattern, expected);
+}
+
+static void what_a_scope_means(void **state) {
+	(void)state;
+	means("fs:read", "/home/u/src/a/b.c", "exact", "/home/u/src/a/b.c");
+	means("fs:read", "/home/u/src/a[1]/*.c", "exact", "/home/u/src/a\\[1]/\\*.c");
+	means("fs:read", "/home/u/src/a[1]/*.c", "folder", "/home/u/src/a\\[1]");
+	means("fs:read", "/home/u/src/a/b.c", "/home/u/src", "/home/u/src");
+	means("fs:read", "/home/u/src/a/b.c", "/home", NULL);
+	means("fs:read", "/home/u/src/a/b.c", "/", NULL);
+	means("fs:read", "/home/u/src/a/b.c", "/etc", NULL);
+	means("fs:read", "/home/u/src/a/b.c", "domain", NULL);
+	means("net:access", "a.svc.test:443", "exact", "a.svc.test:443");
+	means("net:access", "a.svc.test:443", "host", "a.svc.test");
+	means("net:access", "a.svc.test:443", "domain", "*.svc.test");
+	means("net:access", "[2001:db8::1]:443", "host", "[2001:db8::1]");
+	means("net:access", "svc.test:443", "domain", NULL);
+	means("net:access", "svc.test:443", "folder", NULL);
+	means("env:read", "TOKEN", "*", NULL);
+}
+
+int main(void) {
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_offered),
+		cmocka_unit_test(many_folders_are_cut),
+		cmocka_unit_test(what_a_scope_means),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* The database file: made private, refused when it isn't ours to understand (attack B14). */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/migrations.h"
+#include "store.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+
+static char *database;
+
+static int open_database(struct error *error) {
+	struct store *store = NULL;
+	int r = store_open(database, &store, error);
+	store_free(store);
+	return r;
+}
+
+static int fresh(void **state) {
+	(void)state;
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	for (size_t i = 0; i < ARRAY_LENGTH(suffixes); i++) {
+		CLEANUP_FREE char *path = string_format("%s%s", database, suffixes[i]);
+		if (unlink(path) < 0) assert_int_equal(errno, ENOENT);
+	}
+	return 0;
+}
+
+static void execute(const char *sql) {
+	sqlite3 *db;
+	assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void a_new_database_is_private_and_of_the_newest_form(void **state) {
+	(void)state;
+	struct stat status;
+	assert_int_equal(open_database(NULL), 0);
+	assert_int_equal(stat(database, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(open_database(NULL), 0); /* and opens again */
+	sqlite3 *db;
+	sqlite3_stmt *version;
+	assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &version, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(version), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(version, 0), migrations_newest());
+	sqlite3_finalize(version);
+	sqlite3_close(db);
+}
+
+static void migrations_count_up_by_one(void **state) {
+	(void)state;
+	size_t count;
+	const struct migration *steps = migrations(&count);
+	for (size_t i = 0; i < count; i++) assert_int_equal(steps[i].version, i + 1);
+}
+
+static void attack_broker_14_a_newer_form_is_refused_unchanged(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	execute("CREATE TABLE later (x); PRAGMA user_version = 999");
+	CLEANUP_FREE char *before = NULL;
+	CLEANUP_FREE char *after = NULL;
+	size_t size, size_after;
+	assert_int_equal(file_read(database, 1 << 20, &before, &size, NULL), 0);
+	assert_int_equal(open_database(&error), -ENOTSUP);
+	assert_non_null(strstr(error.message, "newer sbx"));
+	assert_int_equal(file_read(database, 1 << 20, &after, &size_after, NULL), 0);
+	assert_int_equal(size, size_after);
+	assert_memory_equal(before, after, size);
+}
+
+static void attack_broker_14_garbage_is_refused_unchanged(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	char garbage[8192];
+	memset(garbage, 'x', sizeof garbage);
+	assert_int_equal(file_write(database, garbage, sizeof garbage, 0600, NULL), 0);
+	assert_int_equal(open_database(&error), -EUCLEAN);
+	assert_non_null(strstr(error.message, "move it away"));
+	CLEANUP_FREE char *after = NULL;
+	size_t size;
+	assert_int_equal(file_read(database, 1 << 20, &after, &size, NULL), 0);
+	assert_int_equal(size, sizeof garbage);
+	assert_memory_equal(garbage, after, size);
+}
+
+static void attack_broker_14_a_damaged_page_is_refused(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	assert_int_equal(open_database(NULL), 0);
+	int fd = open(database, O_RDWR | O_CLOEXEC);
+	char noise[4096];
+	memset(noise, 0x5a, sizeof noise);
+	/* The schema's own page but for the header that says it is SQLite. */
+	assert_int_equal(pwrite(fd, noise, sizeof noise - 100, 100), sizeof noise - 100);
+	close(fd);
+	assert_int_equal(open_database(&error), -EUCLEAN);
+}
+
+static void attack_broker_14_read_only_is_refused(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	assert_int_equal(open_database(NULL), 0);
+	CLEANUP_FREE char *folder = home_path("db");
+	assert_int_equal(chmod(folder, 0500), 0);
+	assert_int_equal(chmod(database, 0400), 0);
+	int r = open_database(&error);
+	assert_int_equal(chmod(folder, 0700), 0);
+	assert_true(r < 0);
+	assert_true(strlen(error.message) > 0);
+}
+
+static void a_link_in_its_place_is_refused(void **state) {
+	(void)state;
+	CLEANUP_FREE char *elsewhere = home_path("elsewhere.db");
+	assert_int_equal(symlink(elsewhere, database), 0);
+	assert_true(open_database(NULL) < 0);
+	assert_int_equal(access(elsewhere, F_OK), -1);
+}
+
+static void a_folder_that_others_may_write_is_refused(void **state) {
+	(void)state;
+	CLEANUP_FREE char *folder = home_path("db");
+	assert_int_equal(chmod(folder, 0777), 0);
+	struct error error = ERROR_NONE;
+	int r = open_database(&error);
+	assert_int_equal(chmod(folder, 0700), 0);
+	assert_int_equal(r, -EPERM);
+}
+
+static void a_transaction_that_is_not_committed_leaves_nothing(void **state) {
+	(void)state;
+	struct store *store;
+	assert_int_equal(store_open(database, &store, NULL), 0);
+	assert_int_equal(store_begin(store, STORE_FULL, NULL), 0);
+	sqlite3_stmt *update = store_statement(store, STORE_STATE_PROMPT);
+	store_bind_integer(update, 1, 77);
+	assert_int_equal(store_run(store, update, NULL, "test"), 0);
+	store_rollback(store);
+	sqlite3_stmt *read = store_statement(store, STORE_STATE_READ);
+	assert_int_equal(sqlite3_step(read), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(read, 4), 0);
+	store_free(store);
+}
+
+int main(void) {
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_new_database_is_private_and_of_the_newest_form, fresh),
+		cmocka_unit_test_setup(migrations_count_up_by_one, fresh),
+		cmocka_unit_test_setup(attack_broker_14_a_newer_form_is_refused_unchanged, fresh),
+		cmocka_unit_test_setup(attack_broker_14_garbage_is_refused_unchanged, fresh),
+		cmocka_unit_test_setup(attack_broker_14_a_damaged_page_is_refused, fresh),
+		cmocka_unit_test_setup(attack_broker_14_read_only_is_refused, fresh),
+		cmocka_unit_test_setup(a_link_in_its_place_is_refused, fresh),
+		cmocka_unit_test_setup(a_folder_that_others_may_write_is_refused, fresh),
+		cmocka_unit_test_setup(a_transaction_that_is_not_committed_leaves_nothing, fresh),
+	};
+	home_make(NULL);
+	database = home_path("db/sbx.db");
+	CLEANUP_FREE char *folder = home_path("db");
+	if (mkdir(folder, 0700) < 0) return 1;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(database);
+	home_remove();
+	return failed;
+}
