@@ -101,7 +101,7 @@ static bool read_list(struct reading *reading, struct node *node, unsigned depth
 		yaml_event_delete(&event);
 		if (end) return true;
 		if (!item) return false;
-		node->items = array_grow(node->items, node->count, sizeof *node->items);
+		node->items = array_grow(node->items, node->count, sizeof(struct node *));
 		node->items[node->count++] = item;
 	}
 }
@@ -170,8 +170,8 @@ static bool read_pair(struct reading *reading, struct node *map, const yaml_even
 		map->torn = true;
 		return true;
 	}
-	map->keys = array_grow(map->keys, map->count, sizeof *map->keys);
-	map->items = array_grow(map->items, map->count, sizeof *map->items);
+	map->keys = array_grow(map->keys, map->count, sizeof(struct node *));
+	map->items = array_grow(map->items, map->count, sizeof(struct node *));
 	map->keys[map->count] = STEAL(key);
 	map->items[map->count++] = STEAL(value);
 	return true;
@@ -256,6 +256,11 @@ static struct node *read_document(struct reading *reading) {
 }
 
 struct node *node_parse(const char *text, size_t size, struct problems *problems) {
+	/* A byte order mark would count as a column for libyaml. */
+	if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		size -= 3;
+	}
 	struct reading reading = {.text = text, .size = size, .problems = problems};
 	const char *nul = memchr(text, '\0', size);
 	if (size > LIMIT_POLICY) {

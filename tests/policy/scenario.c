@@ -87,7 +87,7 @@ static void add_grant(struct scenario *scenario, char *line) {
 	const char *permission = strtok_r(NULL, " ", &save);
 	scenario->grants = array_grow(scenario->grants, scenario->grant_count, sizeof *scenario->grants);
 	struct grant *grant = &scenario->grants[scenario->grant_count++];
-	*grant = (struct grant){.id = atoll(id), .pattern = string_copy(save)};
+	*grant = (struct grant){.id = strtoll(id, NULL, 10), .pattern = string_copy(save)};
 	assert_int_equal(effect_parse(effect, &grant->effect, NULL), 0);
 	assert_int_equal(permission_parse(permission, &grant->permission, NULL), 0);
 }

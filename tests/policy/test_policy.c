@@ -53,7 +53,7 @@ static void a_command_picks_its_profile_from_the_first_layer_that_lists_it(void 
 			 "version: 1\nprofiles: {theirs: {commands: [npm, make, mine]}, npm: {commands: [deno]}}"),
 		document(POLICY_LAYER_USER, "user", "version: 1\nprofiles: {own: {commands: [node, mine]}}"),
 	};
-	struct policy *policy = policy_new(documents, ARRAY_LENGTH(documents));
+	struct policy *policy = policy_new(documents, 3);
 	assert_string_equal(policy_profile_of_command(policy, "node"), "own");
 	assert_string_equal(policy_profile_of_command(policy, "mine"), "own");
 	assert_string_equal(policy_profile_of_command(policy, "npm"), "theirs");
@@ -112,7 +112,7 @@ static void faults_between_layers_are_errors_of_the_rule_set(void **state) {
 		document(POLICY_LAYER_PROJECT, "project",
 			 "version: 1\nprofiles: {b: {extends: [a]}, c: {extends: [nowhere]}}"),
 	};
-	struct policy *policy = policy_new(documents, ARRAY_LENGTH(documents));
+	struct policy *policy = policy_new(documents, 3);
 	const struct pattern_scope homeless = {.home = "/home/u"};
 	expect_failure(policy, "a", &scope, -ELOOP, "the profile a extends itself: a → b → a");
 	expect_failure(policy, "c", &scope, -ENOENT, "the profile c extends \"nowhere\", which doesn't exist");
@@ -165,7 +165,7 @@ static void a_shown_policy_can_be_loaded_again(void **state) {
 		"    doorbell: none\n";
 	struct policy_document *documents[] = {document(POLICY_LAYER_USER, "user file.yaml", user),
 					       policy_load_builtin()};
-	struct policy *policy = policy_new(documents, ARRAY_LENGTH(documents));
+	struct policy *policy = policy_new(documents, 2);
 	CLEANUP_FREE char *shown = policy_show(policy);
 	policy_unref(policy);
 	assert_null(strstr(shown, "secret"));
