@@ -9,7 +9,7 @@
 
 extern char **environ;
 
-enum { VARIABLES_SHOWN = 8 };
+enum { VARIABLES_SHOWN = 5 };
 
 struct speaker {
 	const struct scene *scene;
@@ -35,13 +35,14 @@ static void say_denied(void *argument, const char *target, unsigned count, const
 
 static void say_left_out(const struct strings *names) {
 	if (names->count == 0) return;
-	CLEANUP_STRING struct string line = {0};
+	CLEANUP_STRING struct string line = {0}, options = {0};
 	for (size_t i = 0; i < names->count && i < VARIABLES_SHOWN; i++) {
 		CLEANUP_FREE char *shown = text_visible_cut(names->items[i], 60);
 		string_appendf(&line, "%s%s", i > 0 ? ", " : "", shown);
+		string_appendf(&options, " --env %s", shown);
 	}
 	if (names->count > VARIABLES_SHOWN) string_appendf(&line, " and %zu more", names->count - VARIABLES_SHOWN);
-	log_notice("not passed: %s (allow with --env NAME)", line.data);
+	log_notice("not passed: %s (pass with%s)", line.data, options.data);
 }
 
 /* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */

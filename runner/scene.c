@@ -29,9 +29,9 @@ static int find_home(char **ret_home, struct error *error) {
 	return 0;
 }
 
-static int find_directory(const char *asked, char **ret_directory, struct error *error) {
-	char *real = realpath(asked ? asked : ".", NULL);
-	if (!real) return error_errno(error, "the working directory %s", asked ? asked : "");
+static int find_directory(const char *path, char **ret_directory, struct error *error) {
+	char *real = realpath(path, NULL);
+	if (!real) return error_errno(error, "the working directory %s", path);
 	*ret_directory = real;
 	return 0;
 }
@@ -42,11 +42,13 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 	if (geteuid() == 0)
 		return error_set(error, EPERM,
 				 "root can't be sandboxed: run it as an ordinary user, or with --as-user NAME");
+	CLEANUP_FREE char *here = NULL; /* the project and ./command are seen from here, whatever --cwd says */
 	int r = find_home(&scene->home, error);
-	if (r == 0) r = find_directory(options->cwd, &scene->directory, error);
-	if (r == 0) r = project_find(options->project, scene->directory, scene->home, &scene->project, error);
+	if (r == 0) r = find_directory(".", &here, error);
+	if (r == 0) r = find_directory(options->cwd ? options->cwd : ".", &scene->directory, error);
+	if (r == 0) r = project_find(options->project, here, scene->home, &scene->project, error);
 	if (r < 0) return r;
-	r = command_find(options->command[0], scene->search, scene->directory, scene->home, &scene->command, error);
+	r = command_find(options->command[0], scene->search, here, scene->home, &scene->command, error);
 	if (r < 0) *ret_status = r == -ENOENT ? RUN_EXIT_NOT_FOUND : RUN_EXIT_NOT_EXECUTABLE;
 	return r;
 }
