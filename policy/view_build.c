@@ -2,12 +2,14 @@
  * Theory of operation. The view is not computed from the rules but asked of the stack, path by path: whatever a rule, a
  * grant or `protected` names may differ from the tree it lies in, so each such path gets the verdict that a request for
  * it would get, and the view can't disagree with the decisions. What they don't name is as the nearest folder above it.
+ * While the view is built the grants are asked for in memory (grant_set.h), not in the store.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/string.h"
+#include "grant_set.h"
 #include "judge.h"
 #include "ruleset_parts.h"
 #include "schema/limits.h"
@@ -94,16 +96,14 @@ static void add_rules(struct building *building) {
 	}
 }
 
-/* A grant that can't be read any more is left out: what it denies is denied when it is asked for. */
-static void add_grants(struct building *building, const struct grant *grants, size_t count, enum effect effect) {
-	const struct pattern_scope nothing = {0};
+static void add_grants(struct building *building, const struct grant_set *set, const struct grant *grants, size_t count,
+		       enum effect effect) {
 	for (size_t i = 0; i < count; i++) {
-		CLEANUP_PATTERN struct pattern *pattern = NULL;
-		if (!is_fs(&grants[i].permission) || grants[i].effect != effect) continue;
+		const struct pattern *pattern = grant_set_pattern(set, i);
+		if (!pattern || !is_fs(&grants[i].permission) || grants[i].effect != effect) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
-		if (pattern_compile(&grants[i].permission, grants[i].pattern, &nothing, &pattern, NULL) == 0)
-			add_pattern(building, pattern, NULL);
+		add_pattern(building, pattern, NULL);
 	}
 }
 
@@ -122,16 +122,20 @@ static void add_settings(struct view *view, const struct ruleset *ruleset) {
 struct view *view_build(const struct stack_context *context, const struct subject *subject, int64_t session,
 			const struct grant *grants, size_t grant_count, const struct strings *names) {
 	struct view *view = view_new();
-	struct building building = {context, subject, session, view};
+	CLEANUP_GRANT_SET struct grant_set *set = grant_set_new(grants, grant_count);
+	const struct stack_grants finder = grant_set_finder(set);
+	struct stack_context own = *context;
+	own.grants = &finder;
+	struct building building = {&own, subject, session, view};
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
 		view_add_path(view, context->protected->items[i], false, VIEW_ABSENT, false);
 	add_rules(&building);
-	add_grants(&building, grants, grant_count, EFFECT_DENY);
-	add_grants(&building, grants, grant_count, EFFECT_ALLOW);
+	add_grants(&building, set, grants, grant_count, EFFECT_DENY);
+	add_grants(&building, set, grants, grant_count, EFFECT_ALLOW);
 	for (size_t i = 0; names && i < names->count; i++)
-		if (judge_target(context, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
+		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);
 	return view;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/string.h"
+#include "grant_set.h"
 #include "index.h"
 #include "policy/stack.h"
 
@@ -268,9 +269,69 @@ static void the_index_misses_no_rule_that_matches(void **state) {
 	assert_true(matches > 40);
 }
 
+/* The closest one, deny before allow; writing implies reading, and what may not be read may not be written. */
+static const struct grant *closest_grant(const struct grant *grants, size_t count, const struct request *request,
+					 struct pattern_rank *ret_rank) {
+	const struct pattern_scope nothing = {0};
+	const struct grant *best = NULL;
+	bool writing = request->permission.kind == PERMISSION_FS_WRITE;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		struct pattern_rank rank;
+		bool about_writing = grants[i].permission.kind == PERMISSION_FS_WRITE;
+		if (writing != about_writing && grants[i].effect != (writing ? EFFECT_DENY : EFFECT_ALLOW)) continue;
+		assert_int_equal(pattern_compile(&grants[i].permission, grants[i].pattern, &nothing, &pattern, NULL),
+				 0);
+		if (!pattern_match(pattern, request->target, &rank)) continue;
+		int closer = best ? pattern_rank_compare(rank, *ret_rank) : 1;
+		if (closer < 0 || (closer == 0 && grants[i].effect >= best->effect)) continue;
+		best = &grants[i];
+		*ret_rank = rank;
+	}
+	return best;
+}
+
+static void grants_in_memory_are_found_like_those_in_the_store(void **state) {
+	(void)state;
+	size_t found_some = 0;
+	for (int round = 0; round < 500; round++) {
+		struct grant grants[6];
+		size_t count = dice(7);
+		for (size_t i = 0; i < count; i++) {
+			struct string pattern = {0};
+			append_path(&pattern, true);
+			grants[i] = (struct grant){
+				.id = (int64_t)i + 1,
+				.permission = permission_of(dice(2) ? PERMISSION_FS_READ : PERMISSION_FS_WRITE),
+				.effect = dice(2) ? EFFECT_ALLOW : EFFECT_DENY,
+				.pattern = string_steal(&pattern)};
+		}
+		CLEANUP_GRANT_SET struct grant_set *set = grant_set_new(grants, count);
+		const struct stack_grants finder = grant_set_finder(set);
+		for (int i = 0; i < TARGETS; i++) {
+			CLEANUP_STRING struct string target = {0};
+			append_path(&target, false);
+			const struct request request = {
+				.permission = permission_of(i % 2 ? PERMISSION_FS_READ : PERMISSION_FS_WRITE),
+				.target = target.data};
+			struct pattern_rank rank, expected_rank;
+			CLEANUP_GRANT struct grant grant = {0};
+			const struct grant *closest = closest_grant(grants, count, &request, &expected_rank);
+			assert_int_equal(finder.find(finder.context, &request, &grant, &rank), closest != NULL);
+			if (!closest) continue;
+			assert_int_equal(pattern_rank_compare(rank, expected_rank), 0);
+			assert_int_equal(grant.effect, closest->effect);
+			found_some++;
+		}
+		for (size_t i = 0; i < count; i++) grant_finish(&grants[i]);
+	}
+	assert_true(found_some > 500);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_rules_decide_as_the_design_reads),
+		cmocka_unit_test(grants_in_memory_are_found_like_those_in_the_store),
 		cmocka_unit_test(the_index_misses_no_rule_that_matches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,8 @@ void stack_walk_finish(struct stack_walk *walk);
 
 /*
  * The view of a session (schema/view.h): the stack asked for every path that a rule, a grant or `protected` names.
- * `grants` are those in force for the subject; `names` are the caller's variables. Caller frees.
+ * `grants` are all those in force for the subject, and stand in the place of context->grants here; `names` are the
+ * caller's variables. Caller frees.
  */
 struct view *view_build(const struct stack_context *context, const struct subject *subject, int64_t session,
 			const struct grant *grants, size_t grant_count, const struct strings *names);

@@ -1,0 +1,94 @@
+#include "grant_set.h"
+
+#include <stdlib.h>
+
+#include "base/string.h"
+#include "index.h"
+
+struct grant_set {
+	const struct grant *grants;
+	struct rule *rules; /* one a grant, for the index; those that can't be read stand behind `count` */
+	size_t *grant_of;   /* the grant that a rule stands for */
+	size_t count;
+	struct pattern **patterns; /* by grant, NULL when it can't be read */
+	size_t grant_count;
+	struct rule_index *index;
+};
+
+struct grant_set *grant_set_new(const struct grant *grants, size_t count) {
+	const struct pattern_scope nothing = {0};
+	struct grant_set *set = mem_new(struct grant_set);
+	set->grants = grants;
+	set->grant_count = count;
+	set->rules = mem_array(struct rule, count);
+	set->grant_of = mem_array(size_t, count);
+	set->patterns = mem_alloc(count, sizeof(struct pattern *));
+	for (size_t i = 0; i < count; i++) {
+		if (pattern_compile(&grants[i].permission, grants[i].pattern, &nothing, &set->patterns[i], NULL) < 0)
+			continue;
+		set->grant_of[set->count] = i;
+		set->rules[set->count++] = (struct rule){
+			.permission = grants[i].permission, .effect = grants[i].effect, .pattern = set->patterns[i]};
+	}
+	set->index = rule_index_new(set->rules, set->count);
+	return set;
+}
+
+void grant_set_free(struct grant_set *set) {
+	if (!set) return;
+	for (size_t i = 0; i < set->grant_count; i++) pattern_free(set->patterns[i]);
+	free(set->patterns);
+	free(set->rules);
+	free(set->grant_of);
+	rule_index_free(set->index);
+	free(set);
+}
+
+const struct pattern *grant_set_pattern(const struct grant_set *set, size_t i) {
+	return set->patterns[i];
+}
+
+struct finding {
+	const struct request *request;
+	const struct rule *best;
+	struct pattern_rank rank;
+};
+
+/* An allow to write is one to read, and what may not be read may not be written. */
+static bool counts(const struct rule *rule, const struct permission *asked) {
+	if (permission_equal(&rule->permission, asked)) return true;
+	if (asked->kind == PERMISSION_FS_READ)
+		return rule->permission.kind == PERMISSION_FS_WRITE && rule->effect == EFFECT_ALLOW;
+	return asked->kind == PERMISSION_FS_WRITE && rule->permission.kind == PERMISSION_FS_READ &&
+	       rule->effect == EFFECT_DENY;
+}
+
+static void consider(void *context, const struct rule *rule) {
+	struct finding *finding = context;
+	struct pattern_rank rank;
+	if (!counts(rule, &finding->request->permission) ||
+	    !pattern_match(rule->pattern, finding->request->target, &rank))
+		return;
+	int closer = finding->best ? pattern_rank_compare(rank, finding->rank) : 1;
+	if (closer < 0 || (closer == 0 && rule->effect >= finding->best->effect)) return;
+	finding->best = rule;
+	finding->rank = rank;
+}
+
+static bool find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
+	const struct grant_set *set = context;
+	struct finding finding = {.request = request};
+	rule_index_visit(set->index, &request->permission, request->target, consider, &finding);
+	if (!finding.best) return false;
+	const struct grant *grant = &set->grants[set->grant_of[finding.best - set->rules]];
+	*ret_grant = (struct grant){.id = grant->id,
+				    .permission = grant->permission,
+				    .effect = grant->effect,
+				    .pattern = string_copy(grant->pattern)};
+	*ret_rank = finding.rank;
+	return true;
+}
+
+struct stack_grants grant_set_finder(struct grant_set *set) {
+	return (struct stack_grants){.find = find, .context = set};
+}
