@@ -1,4 +1,4 @@
-#include "as_user.h"
+#include "ui/as_user.h"
 
 #include <errno.h>
 #include <grp.h>

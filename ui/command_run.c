@@ -2,7 +2,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "as_user.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -10,6 +9,7 @@
 #include "policy_files.h"
 #include "runner/run.h"
 #include "schema/limits.h"
+#include "ui/as_user.h"
 #include "ui/broker.h"
 #include "ui/command.h"
 #include "ui/prompt_terminal.h"

@@ -70,7 +70,12 @@ static void append_line(struct string *out, const char *label, const char *bytes
 
 static char *process_line(const struct prompt *prompt) {
 	struct string out = {0};
-	string_append(&out, prompt->process ? prompt->process : "unknown");
+	if (prompt->process)
+		string_append(&out, prompt->process);
+	else if (prompt->session > 0)
+		string_appendf(&out, "a process in session %lld", (long long)prompt->session);
+	else
+		string_append(&out, "unknown");
 	for (size_t i = 0; i < prompt->parents.count; i++) string_appendf(&out, " < %s", prompt->parents.items[i]);
 	return string_steal(&out);
 }
