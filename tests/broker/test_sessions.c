@@ -1,3 +1,518 @@
-int main(void) {
+/* Sessions, grants and their ends as a runner and a command line see them. */
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "support/broker.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+
+static const char policy[] = "version: 1\n"
+			     "prompt: {timeout: 60s, lifetime: 1h, without-agent: deny}\n"
+			     "profiles:\n"
+			     "  tooled:\n"
+			     "    commands: [tool]\n"
+			     "    extends: [base]\n"
+			     "    allow:\n"
+			     "      fs:write: [\"${project}\"]\n"
+			     "      net:access: [\"ok.test:443\", {target: \"inner.test:80\", private: true}]\n"
+			     "    ask:\n"
+			     "      net:access: [\"*\"]\n"
+			     "      fs:read: [\"~/shared\"]\n"
+			     "    deny:\n"
+			     "      net:access: [\"*.bad.test\"]\n"
+			     "      fs:read: [\"~/secret\"]\n";
+
+static const char *text_of(const json_t *message, const char *key) {
+	const char *text = json_string_value(json_object_get(message, key));
+	return text ? text : "";
+}
+
+static void sleep_ms(long ms) {
+	const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	nanosleep(&time, NULL);
+}
+
+/* "allow grants", "deny rules", …: effect and module of a check's verdict. */
+static char *check(struct peer *peer, const char *permission, const char *target) {
+	json_t *reply = peer_call(peer, "check", json_pack("{s:s, s:s}", "permission", permission, "target", target));
+	const json_t *verdict = json_object_get(reply, "verdict");
+	char *text = string_format("%s %s", text_of(verdict, "effect"), text_of(verdict, "module"));
+	json_decref(reply);
+	return text;
+}
+
+static void expect(struct peer *peer, const char *permission, const char *target, const char *verdict) {
+	CLEANUP_FREE char *text = check(peer, permission, target);
+	if (strcmp(text, verdict) != 0) fail_msg("%s %s: %s, not %s", permission, target, text, verdict);
+}
+
+static int64_t grant(struct peer *peer, json_t *keys) {
+	CLEANUP_FREE char *app = home_path("app");
+	json_t *body = json_pack("{s:s, s:s, s:s, s:s}", "effect", "allow", "lifetime", "always", "profile", "tooled",
+				 "project", app);
+	json_object_update(body, keys);
+	json_decref(keys);
+	json_t *reply = peer_call(peer, "grant", body);
+	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
+	if (id == 0) fail_msg("grant: %s", text_of(reply, "message"));
+	json_decref(reply);
+	return id;
+}
+
+static json_t *net(const char *target) {
+	return json_pack("{s:s, s:s}", "permission", "net:access", "target", target);
+}
+
+static json_t *in_list(struct peer *peer, const char *what, bool all, int64_t id) {
+	json_t *reply = peer_call(peer, "list", json_pack("{s:s, s:b, s:b}", "what", what, "all", all, "newest", 1));
+	json_t *item, *found = NULL;
+	size_t index;
+	json_array_foreach (json_object_get(reply, "items"), index, item)
+		if (json_integer_value(json_object_get(item, "id")) == id) found = json_incref(item);
+	json_decref(reply);
+	return found;
+}
+
+static int64_t ended_grant(struct peer *runner) {
+	json_t *push = peer_push(runner, "ended");
+	int64_t id = json_integer_value(json_array_get(json_object_get(push, "grants"), 0));
+	json_decref(push);
+	return id;
+}
+
+static char *profile_for(const char *command, const char *executable) {
+	CLEANUP_PEER struct peer *peer = peer_connect(true);
+	json_t *reply =
+		peer_call(peer, "session-open",
+			  session_wish(json_pack("{s:[s], s:s}", "command", command, "executable", executable)));
+	char *profile = string_copy(text_of(reply, "profile"));
+	json_decref(reply);
+	return profile;
+}
+
+static void the_command_chooses_the_profile(void **state) {
+	(void)state;
+	CLEANUP_FREE char *in_project = home_path("app/bin/tool");
+	const struct {
+		const char *command, *executable, *profile;
+	} cases[] = {
+		{"tool", "/usr/bin/tool", "tooled"},
+		{"/usr/bin/tool", "/usr/bin/tool", "tooled"},
+		{"npm", "/usr/lib/node_modules/npm/bin/npm-cli.js", "npm"},
+		{"other", "/usr/bin/other", "default"},
+		/* What the sandboxed may have written chooses nothing. */
+		{"tool", in_project, "default"},
+		{"tool", "/tmp/tool", "default"},
+		{"tool", "/var/tmp/x/tool", "default"},
+		{"./bin/tool", "/usr/bin/tool", "default"},
+		{"/tmp/../tmp/tool", "/usr/bin/tool", "default"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *profile = profile_for(cases[i].command, cases[i].executable);
+		if (strcmp(profile, cases[i].profile) != 0)
+			fail_msg("%s: %s, not %s", cases[i].command, profile, cases[i].profile);
+	}
+}
+
+static void a_named_profile_is_taken(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *peer = peer_connect(true);
+	json_t *reply = peer_call(peer, "session-open", session_wish(json_pack("{s:s}", "profile", "git")));
+	assert_string_equal(text_of(reply, "profile"), "git");
+	json_decref(reply);
+}
+
+static void a_session_gets_its_view_and_is_listed(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	int64_t session = peer_open_session(runner, NULL);
+	json_t *push = peer_push(runner, "view");
+	assert_int_equal(json_integer_value(json_object_get(push, "session")), session);
+	assert_int_equal(json_integer_value(json_object_get(push, "part")), 1);
+	assert_string_equal(text_of(json_object_get(push, "view"), "profile"), "tooled");
+	json_decref(push);
+	CLEANUP_PEER struct peer *other = peer_connect(true);
+	json_t *record = in_list(other, "sessions", false, session);
+	assert_string_equal(text_of(record, "command"), "tool");
+	assert_int_equal(json_integer_value(json_object_get(record, "pid")), getpid());
+	assert_true(json_is_null(json_object_get(record, "exit")));
+	json_decref(record);
+	json_decref(peer_call(runner, "session-close", json_pack("{s:i}", "exit", 7)));
+	assert_null(in_list(other, "sessions", false, session));
+	record = in_list(other, "sessions", true, session);
+	assert_int_equal(json_integer_value(json_object_get(record, "exit")), 7);
+	json_decref(record);
+}
+
+static void a_runner_that_vanishes_ends_its_session(void **state) {
+	(void)state;
+	struct peer *runner = peer_connect(true);
+	int64_t session = peer_open_session(runner, NULL);
+	peer_free(runner);
+	CLEANUP_PEER struct peer *other = peer_connect(true);
+	json_t *record = NULL;
+	for (int i = 0; i < 100; i++) {
+		record = in_list(other, "sessions", true, session);
+		if (!json_is_null(json_object_get(record, "ended"))) break;
+		json_decref(record);
+		sleep_ms(10);
+	}
+	assert_int_equal(json_integer_value(json_object_get(record, "exit")), -2);
+	json_decref(record);
+}
+
+static void rules_decide(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	CLEANUP_FREE char *inside = home_path("app/x");
+	CLEANUP_FREE char *secret = home_path("secret/x");
+	expect(runner, "fs:write", inside, "allow rules");
+	expect(runner, "fs:read", secret, "deny rules");
+	expect(runner, "net:access", "ok.test:443", "allow rules");
+	expect(runner, "net:access", "OK.test.:443", "allow rules");
+	expect(runner, "net:access", "a.bad.test:443", "deny rules");
+	expect(runner, "net:access", "unknown.test:443", "deny ask"); /* nobody is there to be asked */
+	json_t *reply = peer_call(runner, "check", net("inner.test:80"));
+	assert_true(json_is_true(json_object_get(json_object_get(reply, "verdict"), "private")));
+	json_decref(reply);
+}
+
+static void attack_broker_3_the_sandbox_is_who_the_broker_says(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *other = peer_connect(true);
+	grant(other,
+	      json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", "git.test:443", "profile", "git"));
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	json_t *body = net("git.test:443");
+	json_object_set_new(body, "profile", json_string("git"));
+	json_t *reply = peer_call(runner, "check", body);
+	assert_string_equal(text_of(reply, "type"), "error");
+	json_decref(reply);
+	expect(runner, "net:access", "git.test:443", "deny ask");
+}
+
+static void wishes_hold_for_their_session_alone(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, json_pack("{s:[s], s:[s]}", "allow", "net:access=mine.test:443", "deny",
+					    "net:access=not.mine.test"));
+	CLEANUP_PEER struct peer *second = peer_connect(true);
+	peer_open_session(second, NULL);
+	expect(runner, "net:access", "mine.test:443", "allow grants");
+	expect(runner, "net:access", "not.mine.test:1", "deny grants");
+	expect(second, "net:access", "mine.test:443", "deny ask");
+	json_decref(peer_call(runner, "session-close", json_pack("{s:i}", "exit", 0)));
+	peer_open_session(runner, NULL);
+	expect(runner, "net:access", "mine.test:443", "deny ask");
+}
+
+static void a_wish_that_a_rule_forbids_opens_no_session(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	json_t *reply = peer_call(
+		runner, "session-open",
+		session_wish(json_pack("{s:[s, s]}", "allow", "net:access=fine.test", "net:access=x.bad.test")));
+	assert_string_equal(text_of(reply, "code"), "EPERM");
+	assert_non_null(strstr(text_of(reply, "message"), "policy.yaml:"));
+	json_decref(reply);
+	/* Nothing of it has stayed. */
+	reply = peer_call(runner, "list", json_pack("{s:s, s:b}", "what", "grants", "newest", 1));
+	json_t *item;
+	size_t index;
+	json_array_foreach (json_object_get(reply, "items"), index, item)
+		assert_string_not_equal(text_of(item, "pattern"), "fine.test");
+	json_decref(reply);
+}
+
+static void offline_means_offline(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	json_t *reply = peer_call(runner, "session-open", session_wish(json_pack("{s:b}", "offline", 1)));
+	assert_string_equal(text_of(reply, "network"), "none");
+	json_decref(reply);
+	json_t *push = peer_push(runner, "view");
+	assert_string_equal(text_of(json_object_get(push, "view"), "network"), "none");
+	json_decref(push);
+	expect(runner, "net:access", "ok.test:443", "deny rules");
+}
+
+static void a_policy_for_one_run_stands_in_the_users_place(void **state) {
+	(void)state;
+	static const char own[] =
+		"version: 1\nprofiles:\n  tooled:\n    allow:\n      net:access: [\"own.test:443\"]\n";
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner,
+			  json_pack("{s:s, s:s, s:s}", "policy", own, "policy_name", "own.yaml", "profile", "tooled"));
+	expect(runner, "net:access", "own.test:443", "allow rules");
+	expect(runner, "net:access", "ok.test:443", "deny none");
+	CLEANUP_PEER struct peer *second = peer_connect(true);
+	peer_open_session(second, NULL);
+	expect(second, "net:access", "ok.test:443", "allow rules");
+}
+
+static void a_grant_holds_at_once_and_ends_at_once(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	peer_open_session(runner, NULL);
+	expect(runner, "net:access", "svc.test:443", "deny ask");
+	int64_t id = grant(user, net("svc.test:443"));
+	expect(runner, "net:access", "svc.test:443", "allow grants");
+	expect(runner, "net:access", "svc.test:443", "allow grants");
+	json_t *item = in_list(user, "grants", false, id);
+	assert_int_equal(json_integer_value(json_object_get(item, "uses")), 2);
+	json_decref(item);
+	json_t *reply = peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "revoked"), 0)), id);
+	json_decref(reply);
+	assert_int_equal(ended_grant(runner), id);
+	expect(runner, "net:access", "svc.test:443", "deny ask");
+	assert_null(in_list(user, "grants", false, id));
+	item = in_list(user, "grants", true, id);
+	assert_false(json_is_null(json_object_get(item, "revoked")));
+	json_decref(item);
+	reply = peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	assert_string_equal(text_of(reply, "code"), "EALREADY");
+	json_decref(reply);
+}
+
+static void a_grant_ends_by_its_time(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	peer_open_session(runner, NULL);
+	int64_t id = grant(user, json_pack("{s:s, s:s, s:s, s:i}", "permission", "net:access", "target",
+					   "brief.test:443", "lifetime", "until", "ttl_ms", 300));
+	expect(runner, "net:access", "brief.test:443", "allow grants");
+	assert_int_equal(ended_grant(runner), id); /* told by itself, without being asked */
+	expect(runner, "net:access", "brief.test:443", "deny ask");
+	assert_null(in_list(user, "grants", false, id));
+}
+
+static void a_grant_for_once_is_used_up(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	peer_open_session(runner, NULL);
+	grant(user,
+	      json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", "once.test:443", "lifetime", "once"));
+	expect(runner, "net:access", "once.test:443", "allow grants");
+	expect(runner, "net:access", "once.test:443", "deny ask");
+}
+
+static void a_file_grant_changes_the_view(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_FREE char *shared = home_path("shared");
+	peer_open_session(runner, NULL);
+	json_decref(peer_push(runner, "view"));
+	int64_t id = grant(user, json_pack("{s:s, s:s}", "permission", "fs:read", "target", "~/shared"));
+	json_t *push = peer_push(runner, "view"), *path;
+	size_t index;
+	const char *mode = "";
+	json_array_foreach (json_object_get(json_object_get(push, "view"), "paths"), index, path)
+		if (strcmp(text_of(path, "path"), shared) == 0) mode = text_of(path, "mode");
+	assert_string_equal(mode, "read");
+	json_decref(push);
+	json_decref(peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id)));
+	assert_int_equal(ended_grant(runner), id);
+	json_decref(peer_push(runner, "view"));
+}
+
+static void what_contradicts_is_told(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	int64_t denied = grant(user, json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", "*.torn.test",
+					       "effect", "deny"));
+	CLEANUP_FREE char *app = home_path("app");
+	json_t *reply = peer_call(user, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "permission", "net:access", "target",
+					    "a.torn.test:443", "effect", "allow", "lifetime", "always", "profile",
+					    "tooled", "project", app));
+	const json_t *also = json_object_get(reply, "also");
+	assert_int_equal(json_array_size(also), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(also, 0), "id")), denied);
+	json_decref(reply);
+}
+
+static void a_rule_forbids_a_grant_by_name(void **state) {
+	(void)state;
+	static const struct {
+		const char *permission, *target;
+	} forbidden[] = {{"net:access", "*.bad.test"},
+			 {"net:access", "x.bad.test:443"},
+			 {"fs:read", "~/secret"},
+			 {"fs:write", "~/secret/deep/*.key"}};
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_FREE char *app = home_path("app");
+	for (size_t i = 0; i < ARRAY_LENGTH(forbidden); i++) {
+		json_t *reply =
+			peer_call(user, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "permission", forbidden[i].permission,
+					    "target", forbidden[i].target, "effect", "allow", "lifetime", "always",
+					    "profile", "tooled", "project", app));
+		assert_string_equal(text_of(reply, "code"), "EPERM");
+		assert_non_null(strstr(text_of(reply, "message"), "policy.yaml:"));
+		json_decref(reply);
+	}
+}
+
+static void all_means_allows(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	int64_t allowed = grant(user, net("all.test:443"));
+	json_t *keys = net("all.test:80");
+	json_object_set_new(keys, "effect", json_string("deny"));
+	int64_t denied = grant(user, keys);
+	json_decref(peer_call(user, "revoke", json_pack("{s:b}", "all", 1)));
+	assert_null(in_list(user, "grants", false, allowed));
+	json_t *item = in_list(user, "grants", false, denied);
+	assert_non_null(item);
+	json_decref(item);
+	json_decref(
+		peer_call(user, "revoke",
+			  json_pack("{s:{s:s, s:s}}", "match", "permission", "net:access", "target", "all.test:80")));
+	assert_null(in_list(user, "grants", false, denied));
+}
+
+static void kill_reaches_the_runner(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	int64_t session = peer_open_session(runner, NULL);
+	json_t *reply = peer_call(user, "kill", json_pack("{s:[I]}", "sessions", (json_int_t)session));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "killed"), 0)), session);
+	json_decref(reply);
+	json_t *push = peer_push(runner, "terminate");
+	assert_int_equal(json_integer_value(json_object_get(push, "session")), session);
+	json_decref(push);
+}
+
+static void an_edited_policy_holds_for_running_sessions(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	expect(runner, "net:access", "ok.test:443", "allow rules");
+	CLEANUP_STRING struct string text = {0};
+	const char *place = strstr(policy, "\"*.bad.test\"");
+	string_append_bytes(&text, policy, (size_t)(place - policy));
+	string_append(&text, "\"ok.test:443\", ");
+	string_append(&text, place);
+	home_write(".config/sbx/policy.yaml", text.data);
+	expect(runner, "net:access", "ok.test:443", "deny rules");
+	/* An error: the last good one stays, and is told of. */
+	home_write(".config/sbx/policy.yaml", "version: 1\nprofils: {}\n");
+	expect(runner, "net:access", "ok.test:443", "deny rules");
+	json_t *reply = peer_call(runner, "policy", NULL);
+	const json_t *file = json_array_get(json_object_get(reply, "files"), 0);
+	const char *told = json_string_value(json_array_get(json_object_get(file, "errors"), 0));
+	assert_non_null(told);
+	assert_non_null(strstr(told, "policy.yaml:2"));
+	json_decref(reply);
+	home_write(".config/sbx/policy.yaml", policy);
+	expect(runner, "net:access", "ok.test:443", "allow rules");
+}
+
+static void a_policy_that_was_never_good_refuses_everything(void **state) {
+	(void)state;
+	broker_stop();
+	home_write(".config/sbx/policy.yaml", "version: 1\nprofils: {}\n");
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	json_t *reply = peer_call(runner, "session-open", session_wish(NULL));
+	assert_string_equal(text_of(reply, "type"), "error");
+	assert_non_null(strstr(text_of(reply, "message"), "policy.yaml:2"));
+	json_decref(reply);
+	home_write(".config/sbx/policy.yaml", policy);
+	peer_open_session(runner, NULL);
+}
+
+static void resolve_says_what_each_path_is(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	CLEANUP_FREE char *inside = home_path("app/x");
+	CLEANUP_FREE char *secret = home_path("secret/x");
+	CLEANUP_FREE char *shared = home_path("shared/x");
+	CLEANUP_FREE char *own = home_path(".local/state/sbx/sbx.db");
+	json_t *reply =
+		peer_call(runner, "resolve", json_pack("{s:[s, s, s, s]}", "paths", inside, secret, shared, own));
+	const json_t *modes = json_object_get(reply, "modes");
+	static const char *const expected[] = {"write", "absent", "ask", "absent"};
+	for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+		assert_string_equal(text_of(json_array_get(modes, i), "mode"), expected[i]);
+	json_decref(reply);
+}
+
+static void the_history_has_it_all_and_is_whole(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	static const char *const kinds[] = {"session-start", "session-end", "decision", "grant",
+					    "use",           "revoke",      "expire",   "policy"};
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+		json_t *reply = peer_call(user, "list",
+					  json_pack("{s:s, s:{s:s}}", "what", "history", "filter", "kind", kinds[i]));
+		if (json_array_size(json_object_get(reply, "items")) == 0) fail_msg("no %s in the history", kinds[i]);
+		json_decref(reply);
+	}
+	json_t *reply = peer_call(user, "verify", NULL);
+	assert_true(json_is_null(json_object_get(reply, "bad")));
+	assert_int_equal(strlen(text_of(reply, "head")), 64);
+	json_decref(reply);
+	reply = peer_call(user, "summary", json_pack("{s:{s:s}}", "filter", "profile", "tooled"));
+	assert_true(json_integer_value(json_object_get(json_array_get(json_object_get(reply, "rows"), 0), "sessions")) >
+		    5);
+	json_decref(reply);
+}
+
+static int setup(void **state) {
+	(void)state;
+	home_write(".config/sbx/policy.yaml", policy);
+	return broker_start(NULL);
+}
+
+static int teardown(void **state) {
+	(void)state;
+	broker_stop();
 	return 0;
+}
+
+int main(void) {
+	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_command_chooses_the_profile),
+		cmocka_unit_test(a_named_profile_is_taken),
+		cmocka_unit_test(a_session_gets_its_view_and_is_listed),
+		cmocka_unit_test(a_runner_that_vanishes_ends_its_session),
+		cmocka_unit_test(rules_decide),
+		cmocka_unit_test(attack_broker_3_the_sandbox_is_who_the_broker_says),
+		cmocka_unit_test(wishes_hold_for_their_session_alone),
+		cmocka_unit_test(a_wish_that_a_rule_forbids_opens_no_session),
+		cmocka_unit_test(offline_means_offline),
+		cmocka_unit_test(a_policy_for_one_run_stands_in_the_users_place),
+		cmocka_unit_test(a_grant_holds_at_once_and_ends_at_once),
+		cmocka_unit_test(a_grant_ends_by_its_time),
+		cmocka_unit_test(a_grant_for_once_is_used_up),
+		cmocka_unit_test(a_file_grant_changes_the_view),
+		cmocka_unit_test(what_contradicts_is_told),
+		cmocka_unit_test(a_rule_forbids_a_grant_by_name),
+		cmocka_unit_test(all_means_allows),
+		cmocka_unit_test(kill_reaches_the_runner),
+		cmocka_unit_test(an_edited_policy_holds_for_running_sessions),
+		cmocka_unit_test(a_policy_that_was_never_good_refuses_everything),
+		cmocka_unit_test(resolve_says_what_each_path_is),
+		cmocka_unit_test(the_history_has_it_all_and_is_whole),
+	};
+	home_make(programs);
+	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	home_remove();
+	return failed;
 }
