@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
+#include "grant_best.h"
 #include "grant_key.h"
 #include "schema/limits.h"
 
@@ -241,38 +242,8 @@ struct counting {
 static const struct counting counting_for_read[] = {{PERMISSION_FS_READ, NULL}, {PERMISSION_FS_WRITE, "allow"}};
 static const struct counting counting_for_write[] = {{PERMISSION_FS_WRITE, NULL}, {PERMISSION_FS_READ, "deny"}};
 
-struct best {
-	bool found;
-	struct grant grant;
-	struct pattern_rank rank;
-};
-
-static bool is_better(const struct best *best, const struct grant *grant, struct pattern_rank rank) {
-	if (!best->found) return true;
-	int closer = pattern_rank_compare(rank, best->rank);
-	if (closer != 0) return closer > 0;
-	if (grant->effect != best->grant.effect) return grant->effect == EFFECT_DENY;
-	/* One that isn't used up by the call comes first. */
-	return best->grant.lifetime == LIFETIME_ONCE && grant->lifetime != LIFETIME_ONCE;
-}
-
-/* Takes the grant over. */
-static void consider(struct best *best, struct grant *grant, const char *target, const struct moment *now) {
-	static const struct pattern_scope nothing = {.home = NULL};
-	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	struct pattern_rank rank;
-	if (!grant_has_expired(grant, now) &&
-	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0 &&
-	    pattern_match(pattern, target, &rank) && is_better(best, grant, rank)) {
-		if (best->found) grant_finish(&best->grant);
-		*best = (struct best){true, *grant, rank};
-		return;
-	}
-	grant_finish(grant);
-}
-
 static int find_by_key(struct grants *grants, const struct request *request, const char *permission, const char *effect,
-		       const char *key, struct best *best, struct error *error) {
+		       const char *key, struct grant_best *best, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_LOOKUP);
 	store_bind_text(rows, 1, permission);
@@ -282,17 +253,20 @@ static int find_by_key(struct grants *grants, const struct request *request, con
 	store_bind_integer(rows, 5, request->session);
 	store_bind_text(rows, 6, effect);
 	int r = collect(grants, rows, &list, error);
+	static const struct pattern_scope nothing = {.home = NULL};
 	struct moment now;
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
-		struct grant grant = list.items[i];
-		list.items[i] = (struct grant){0};
-		consider(best, &grant, request->target, &now);
+		const struct grant *grant = &list.items[i];
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0)
+			grant_best_offer(best, grant, pattern, request->target, &now);
 	}
 	return r;
 }
 
-static int find_in_store(struct grants *grants, const struct request *request, struct best *best, struct error *error) {
+static int find_in_store(struct grants *grants, const struct request *request, struct grant_best *best,
+			 struct error *error) {
 	CLEANUP_STRINGS struct strings keys = {0};
 	grant_keys_of_target(&request->permission, request->target, &grants->networks, &keys);
 	const struct counting *counting = NULL;
@@ -354,7 +328,7 @@ bool grants_find(void *context, const struct request *request, struct grant *ret
 	clock_read(grants->clock, &now);
 	/* An ended one is looked up again: another may stand behind it. */
 	if (!cache_holds(slot, grants->epoch, &key) || (slot->found && grant_has_expired(&slot->grant, &now))) {
-		struct best best = {0};
+		struct grant_best best = {0};
 		struct error error = ERROR_NONE;
 		if (find_in_store(grants, request, &best, &error) < 0) {
 			if (best.found) grant_finish(&best.grant);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "client.h"
 #include "decision.h"
+#include "grant_set.h"
 #include "granting.h"
 #include "prompts.h"
 #include "schema/limits.h"
@@ -136,13 +137,18 @@ static int write_wishes(struct session *session, const struct session_open *wish
 }
 
 static struct view *make_view(const struct session *session, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list grants = {0};
+	CLEANUP_GRANT_SET struct grant_set grants = {0};
 	struct broker *broker = session->broker;
-	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, error) < 0) return NULL;
-	struct decision_finder finder;
-	struct stack_context context = decision_context(broker, session->ruleset, &finder);
-	struct view *view = view_build(&context, &session->subject, session->record.id, grants.items, grants.count,
-				       &session->environment);
+	if (grant_set_load(broker->grants, broker->clock, &session->subject, session->record.id, &grants, error) < 0)
+		return NULL;
+	/* More than were read: the rest is looked up one by one, so that no denial is missed. */
+	bool all = grants.list.count < LIMIT_VIEW_PATHS;
+	const struct stack_grants finder = {.find = all ? grant_set_find : grants_find,
+					    .context = all ? (void *)&grants : broker->grants};
+	const struct stack_context context = {
+		.ruleset = session->ruleset, .grants = &finder, .protected = &broker->places.protected};
+	struct view *view = view_build(&context, &session->subject, session->record.id, grants.list.items,
+				       grants.list.count, &session->environment);
 	if (session->offline) view->network = VIEW_NETWORK_NONE;
 	return view;
 }
