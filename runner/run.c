@@ -458,7 +458,6 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 					  .agent = run->terminal && options->terminal};
 	last_words_variable_names(&session.environment);
 	r = session_open(&session, &run->session, &run->scene.view, error);
-	strings_finish(&session.environment);
 	return r < 0 ? r : scene_complete(&run->scene, run->session, ret_status, error);
 }
 

@@ -369,5 +369,6 @@ void session_free(struct session *session) {
 		free(session->checks);
 		session->checks = next;
 	}
+	strings_finish(&session->options.environment);
 	free(session);
 }

@@ -20,7 +20,7 @@ struct session_options {
 	const struct run_options *run;
 	const struct project *project;
 	const char *executable, *directory;
-	struct strings environment; /* names; borrowed */
+	struct strings environment; /* names; taken over: they are said again to a new broker */
 	bool agent;                 /* register for prompts */
 };
 
