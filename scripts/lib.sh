@@ -193,7 +193,7 @@ build() {
 	mkdir -p "$SBX_TREE/build"
 	[[ -d $SBX_TREE/build/$SBX_PRESET ]] || say "Building ($SBX_PRESET, the first time takes a minute or two) …"
 	if ! (cd "$SBX_TREE" && cmake --preset "$SBX_PRESET" -DSBX_TESTS="$1" && cmake --build --preset "$SBX_PRESET") >"$log" 2>&1; then
-		grep -E -B2 -A12 'error|Error|FAILED' "$log" | head -80 >&2
+		grep -E -A6 '(error|undefined reference)[: ]|^FAILED|CMake Error' "$log" | head -80 >&2
 		die "the build failed; all of it is in $log"
 	fi
 }

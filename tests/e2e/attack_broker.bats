@@ -38,8 +38,7 @@ still_serving() {
 	[ "$output" = closed ]
 	run unshare --user --map-root-user --pid --fork python3 "$TESTS/broker.py" "$(broker_socket)" '{"type":"status","id":2}'
 	[ "$output" = closed ]
-	run sbx run -- sh -c 'sbx grants; sbx grant fs:read /; sbxd'
-	[ "$status" != 0 ]
+	run -127 sbx run -- sh -c 'sbx grants; sbx grant fs:read /; sbxd'
 	still_serving
 }
 
@@ -55,21 +54,19 @@ still_serving() {
 
 @test "attack_b_04 a uid above INT_MAX" {
 	broker_stop
-	run unshare --user --map-user=3000000000 sbx run -- id -u
-	echo "$output"
-	[ "$status" -lt 128 ]
-	[ "$status" != 0 ] || [ "${lines[-1]}" = 3000000000 ]
-	pid=$(unshare --user --map-user=3000000000 python3 "$TESTS/broker.py" "$(broker_socket)" --pid 2>/dev/null) || true
-	[ ! "$pid" ] || broker_end_by_name
-	still_serving
-}
-
-# The one broker of this home, when it sits in a namespace from which its pid means nothing here.
-broker_end_by_name() {
-	local pid
-	for pid in $(pgrep -u "$(id -u)" -x sbxd); do
-		[[ $(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null) != *"HOME=$HOME"* ]] || kill "$pid"
-	done
+	unshare --user --map-user=3000000000 --map-group=3000000000 bash -c '
+		sbx run -- id -u >"$HOME/run/inside" 2>&1
+		echo $? >"$HOME/run/status"
+		kill "$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)"'
+	cat "$HOME/run/inside"
+	# bwrap itself takes such a uid for a negative number and refuses; it must come out as that, or work.
+	if [ "$(<"$HOME/run/status")" = 0 ]; then
+		[ "$(tail -n 1 "$HOME/run/inside")" = 3000000000 ]
+	else
+		[ "$(<"$HOME/run/status")" = 125 ]
+		grep -q '^sbx: ' "$HOME/run/inside"
+	fi
+	wait_for 5 still_serving
 }
 
 @test "attack_b_05 malformed messages: that client is dropped, others are served" {
@@ -139,7 +136,7 @@ END
 
 @test "attack_b_09 control, bidi and markup characters are shown escaped: command, target, reason" {
 	evil=$'./\e[31mred\e]0;title\a<b>bold</b>\u202egnp\u200bx'
-	cp "$(command -v true)" "$evil"
+	cp "$(type -P true)" "$evil"
 	run sbx run -- "$evil" $'arg\e[2J\nsecond line'
 	[ "$status" = 0 ]
 	sbx grant db:access $'name\e[31m\u202e' --reason $'because\e[2J\nof that' --profile default
@@ -176,8 +173,8 @@ END
 }
 
 @test "attack_b_20 names that begin with a dash are never options" {
-	cp "$(command -v true)" ./--bind
-	cp "$(command -v true)" ./-x
+	cp "$(type -P true)" ./--bind
+	cp "$(type -P true)" ./-x
 	run sbx run -- ./--bind / /
 	[ "$status" = 0 ]
 	run env PATH="$HOME/project:$PATH" sbx run -- --bind / /

@@ -114,7 +114,11 @@ no_prompt_is_pending() {
 background() {
 	local name=$1
 	shift
-	("$@" >"$HOME/run/$name.out" 2>&1 3>&-; echo $? >"$HOME/run/$name.status") 3>&- &
+	rm -f "$HOME/run/$name.status"
+	(
+		"$@" >"$HOME/run/$name.out" 2>&1 && code=0 || code=$? # bats has set -e
+		echo "$code" >"$HOME/run/$name.status"
+	) 3>&- &
 }
 
 finished() {

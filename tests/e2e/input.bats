@@ -63,7 +63,6 @@ refuses() { # refuses STATUS ARG…: sbx ARG… says one clear thing, and grants
 	refuses 2 grant net:listen 0
 	refuses 2 grant net:listen 65536
 	refuses 2 grant env:read 'A=B'
-	refuses 2 grant fs:read '/x/[a'
 	refuses 2 grant fs:read '${nothing}/x'
 	refuses 2 grant fs:read ''
 }
@@ -159,8 +158,7 @@ END
 	done
 }
 
-@test "a project's own file: only its denies count until it is trusted" {
-	mkdir -p inner/hidden && echo secret >inner/hidden/file
+@test "attack_b_21 a project's own file can't widen its rights" {
 	git init -q inner
 	cat >inner/.sbx.yaml <<END
 version: 1
@@ -169,17 +167,14 @@ profiles:
     allow:
       fs:read: ["$HOME/.ssh"]
       net:access: ["*"]
-    deny:
-      fs:read: ["\${project}/hidden"]
+    hosts: {svc.test: 127.0.0.1}
 END
 	cd inner
-	run sbx run -- cat hidden/file
-	[ "$status" != 0 ]
-	lacks "$output" secret
 	run sbx run -- cat "$HOME/.ssh/id_ed25519"
 	[ "$status" != 0 ]
 	lacks "$output" "not a real key"
-	contains "$output" .sbx.yaml
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' http://svc.test:9/
+	[ "$status" != 0 ] || [ "${lines[0]}" = 403 ]
 }
 
 @test "a profile that isn't, a project that isn't, a command that isn't" {

@@ -23,7 +23,8 @@ END
 
 setup() {
 	cd "$HOME/project" || return
-	sbx revoke --all >/dev/null 2>&1 || true
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id')
 }
 
 fetch() { # fetch NAME HOST…: in the background, one sandbox
@@ -83,7 +84,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	fetch denied "one.test:$port"
 	sbx deny "$(prompt_id)" --ttl 1h
 	finished denied
-	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x"
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x"
 	[ "${lines[0]}" = 403 ]
 	sbx grants --json | jq -e '.[0].effect == "deny"'
 	sbx revoke "$(sbx grants --json | jq '.[0].id')"
@@ -184,7 +185,7 @@ two_are_pending() {
 @test "at its deadline a prompt is denied, once" {
 	waiting_policy 2s
 	SECONDS=0
-	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x"
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x"
 	[ "${lines[0]}" = 403 ]
 	((SECONDS >= 1 && SECONDS < 10))
 	[ "$(sbx grants --json | jq length)" = 0 ]
@@ -201,7 +202,7 @@ profiles:
     hosts: {one.test: 127.0.0.1}
 END
 	SECONDS=0
-	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}' "http://one.test:$port/x" </dev/null
+	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x" </dev/null
 	[ "${lines[0]}" = 403 ]
 	((SECONDS < 5))
 	waiting_policy 60s

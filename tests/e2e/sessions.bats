@@ -21,18 +21,20 @@ fifty_at_once() {
 	[ "$failed" = 0 ]
 }
 
+# This file runs alone (CMakeLists.txt): a broker's environment can't be read, so they are counted.
+brokers() {
+	pgrep -c -u "$(id -u)" -x sbxd || true
+}
+
 @test "fifty at once: one broker, fifty sessions in the history, no leftover process, socket or file" {
 	[ ! "$(broker_pid)" ]
 	mark=sbx-e2e-fifty-$$
 	files_before=$(find "$HOME" -not -path "$HOME/run/*" -not -path "$HOME/.local*" | sort)
+	before=$(brokers)
 	fifty_at_once "$mark"
 	pid=$(broker_pid)
-	mine=()
-	for other in $(pgrep -u "$(id -u)" -x sbxd); do
-		! grep -qz "^HOME=$HOME$" "/proc/$other/environ" 2>/dev/null || mine+=("$other")
-	done
-	echo "brokers: ${mine[*]} (answers: $pid)"
-	[ "${#mine[@]}" -le 1 ]
+	echo "brokers: $(brokers), before: $before; answers: $pid"
+	[ "$(($(brokers) - before))" = 1 ]
 	[ "$(sbx history --json | jq -s 'map(select(.kind == "session-start")) | length')" = 50 ]
 	[ "$(sbx history --json | jq -s 'map(select(.kind == "session-end")) | length')" = 50 ]
 	[ "$(sbx sessions --all --json | jq 'map(select(.exit == 0)) | length')" = 50 ]
@@ -79,7 +81,8 @@ fifty_at_once() {
 }
 
 @test "kill -9 of the broker: the sandbox keeps what it has, nothing is lost, a new broker takes over" {
-	sbx grant fs:read "$HOME/.ssh" --profile default --project "$HOME/elsewhere"
+	mkdir -p "$HOME/elsewhere"
+	sbx grant fs:read "$HOME/run" --profile default --project "$HOME/elsewhere"
 	before=$(sbx history --json | wc -l)
 	background worker sbx run -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done; echo still here >result; cat result'
 	wait_for 10 test -e started
@@ -167,8 +170,9 @@ END
 	broker_stop
 	cp -r "$HOME/.local/state/sbx" "$HOME/run/saved"
 	row=$(sqlite3 "$HOME/.local/state/sbx/sbx.db" "select min(seq) + 1 from events")
-	sqlite3 "$HOME/.local/state/sbx/sbx.db" "update events set time = time + 1 where seq = $row" ||
-		sqlite3 "$HOME/.local/state/sbx/sbx.db" ".schema events"
+	run sqlite3 "$HOME/.local/state/sbx/sbx.db" "update events set profile = 'other' where seq = $row"
+	[ "$status" != 0 ] # not by accident
+	sqlite3 "$HOME/.local/state/sbx/sbx.db" "drop trigger events_are_final; update events set profile = 'other' where seq = $row"
 	run sbx history --verify
 	echo "$output"
 	[ "$status" = 1 ]

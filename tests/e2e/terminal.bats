@@ -23,7 +23,7 @@ END
 setup() {
 	cd "$HOME/project" || return
 	tmux -f /dev/null new-session -d -x 100 -y 30 "env PS1='ready$ ' bash --norc --noprofile"
-	wait_for 10 shows 'ready\$ $'
+	wait_for 10 shows 'ready\$$'
 }
 
 teardown() {
@@ -54,7 +54,7 @@ sees() { # sees REGEX: within 10 s; else the screen is shown
 @test "the tool has a terminal, of the right size and type, and it is not yours" {
 	type_line 'sbx run -- sh -c "test -t 0 -a -t 1 -a -t 2 && stty size && echo term=\$TERM && tty"'
 	sees '^30 100'
-	sees '^term=screen'
+	sees '^term=(tmux|screen)'
 	sees '^/dev/pts/[0-9]+'
 }
 
@@ -64,14 +64,14 @@ sees() { # sees REGEX: within 10 s; else the screen is shown
 	tmux resize-window -x 90 -y 25
 	sees '^25 90'
 	tmux send-keys C-c
-	sees 'ready\$ $'
+	sees 'ready\$$'
 }
 
 @test "^C reaches the tool as SIGINT" {
 	type_line 'sbx run -- sh -c "trap \"echo interrupted; exit 9\" INT; echo waiting; while :; do sleep 0.1; done"; echo "status $?"'
 	sees '^waiting'
 	tmux send-keys C-c
-	sees '^interrupted'
+	sees '^\^?C?interrupted'
 	sees '^status 9'
 }
 
@@ -89,7 +89,7 @@ sees() { # sees REGEX: within 10 s; else the screen is shown
 	type_line 'second'
 	wait_for 5 two_lines second
 	tmux send-keys C-d
-	sees 'ready\$ $'
+	sees 'ready\$$'
 }
 
 two_lines() { # typed once and printed once
@@ -98,13 +98,13 @@ two_lines() { # typed once and printed once
 
 @test "job control inside: a shell in the sandbox stops and continues its own jobs" {
 	type_line "sbx run -- env PS1='inside> ' bash --norc --noprofile"
-	sees 'inside> $'
+	sees 'inside>$'
 	type_line 'sleep 1000'
 	sleep 0.5
 	tmux send-keys C-z
 	sees 'Stopped'
 	type_line 'jobs; kill %1; exit 4'
-	sees 'ready\$ $'
+	sees 'ready\$$'
 	type_line 'echo "status $?"'
 	sees '^status 4'
 }
@@ -116,7 +116,7 @@ two_lines() { # typed once and printed once
 	tmux send-keys -l 'written in vim'
 	tmux send-keys Escape
 	type_line ':wq'
-	sees 'ready\$ $'
+	sees 'ready\$$'
 	[ "$(<"$HOME/project/notes.txt")" = "written in vim" ]
 }
 
@@ -128,7 +128,7 @@ two_lines() { # typed once and printed once
 	tmux send-keys Space
 	sees '^40$'
 	tmux send-keys q
-	sees 'ready\$ $'
+	sees 'ready\$$'
 	[ "$(tmux display -p '#{pane_tty}' | xargs -I{} stty -a -F {})" = "$before" ]
 }
 
@@ -145,7 +145,7 @@ two_lines() { # typed once and printed once
 	type_line "sbx run -- curl -sS http://svc.test:$port/inline"
 	sees 'may profile default'
 	sees "svc.test:$port"
-	sees 'deny, allow or always\? $'
+	sees 'deny, allow or always\?$'
 	type_line allow
 	sees '^hello /inline'
 	sbx grants --json | jq -e ".[0] | .pattern == \"svc.test:$port\" and .origin == \"prompt\" and .lifetime == \"until\""
@@ -154,15 +154,15 @@ two_lines() { # typed once and printed once
 
 @test "a prompt is asked inline, and deny refuses" {
 	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/inline"
-	sees 'deny, allow or always\? $'
+	sees 'deny, allow or always\?$'
 	type_line deny
 	sees '^403'
-	sees 'sbx grant net:access svc.test'
+	sees 'sbx: blocked net:access svc.test'
 }
 
 @test "^C at a prompt denies, and doesn't end the tool" {
 	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x; echo; echo still here'"
-	sees 'deny, allow or always\? $'
+	sees 'deny, allow or always\?$'
 	tmux send-keys C-c
 	sees '^403'
 	sees '^still here'
@@ -174,7 +174,7 @@ two_lines() { # typed once and printed once
 		type_line allow
 		sleep 0.15
 	done
-	sees 'deny, allow or always\? $'
+	sees 'deny, allow or always\?$'
 	sleep 0.5
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line y
@@ -186,16 +186,16 @@ two_lines() { # typed once and printed once
 
 @test "an answer from another terminal takes the inline prompt down" {
 	type_line "sbx run -- curl -sS http://svc.test:$port/other"
-	sees 'deny, allow or always\? $'
+	sees 'deny, allow or always\?$'
 	sbx allow "$(prompt_id)" --once
 	sees '^hello /other'
 	sees 'settled'
-	sees 'ready\$ $'
+	sees 'ready\$$'
 }
 
 @test "the sandbox can't type into your terminal or answer its own prompt" {
 	cp "$SBX_PROBE" "$HOME/project/probe"
 	type_line 'sbx run -- ./probe tiocsti'
 	sees '^EPERM'
-	sees 'ready\$ $'
+	sees 'ready\$$'
 }

@@ -60,7 +60,7 @@ setup_file() {
 @test "git in a project: status, commit, branch, stash" {
 	git init -q repo && cd repo
 	echo one >file
-	run sbx run -- sh -e -c 'git add file; git commit -qm one; git status --short; git branch side; echo two >file; git stash -q; git log --oneline'
+	run sbx run --profile git -- sh -e -c 'git add file; git commit -qm one; git status --short; git branch side; echo two >file; git stash -q; git log --oneline'
 	echo "$output"
 	[ "$status" = 0 ]
 	[ "$(git log --format=%s)" = one ]
@@ -71,7 +71,7 @@ setup_file() {
 	git commit -q --allow-empty -m zero
 	git worktree add -q "$HOME/linked" -b linked
 	cd "$HOME/linked"
-	run sbx run -- sh -e -c 'git status --short --branch; echo x >new; git add new; git commit -qm "from inside"; pwd'
+	run sbx run --profile git -- sh -e -c 'git status --short --branch; echo x >new; git add new; git commit -qm "from inside"; pwd'
 	echo "$output"
 	[ "$status" = 0 ]
 	contains "$output" "## linked"
