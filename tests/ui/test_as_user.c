@@ -68,7 +68,10 @@ static char *const arguments[] = {(char *)"sbx",       (char *)"--report", (char
 static void attack_k08_nothing_of_root_is_left(void **state) {
 	(void)state;
 	const struct passwd *nobody = getpwnam("nobody");
-	if (geteuid() != 0 || !nobody) skip();
+	if (geteuid() != 0 || !nobody) {
+		skip();
+		return;
+	}
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_FREE char *uids = string_format("uids %u %u %u back -1\ngid %u groups %u\n", nobody->pw_uid,
 						nobody->pw_uid, nobody->pw_uid, nobody->pw_gid, nobody->pw_gid);
