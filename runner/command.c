@@ -18,7 +18,8 @@ enum {
 };
 
 struct finder {
-	const char *search, *home;
+	const char *search, *home, *untrusted;
+	bool tainted; /* something in the untrusted tree has led here */
 	struct command *command;
 };
 
@@ -74,12 +75,20 @@ static char *real_entry(const char *path) {
 	return real ? path_join(real, path_name(path)) : NULL;
 }
 
+static void show_place(struct finder *finder, const char *path) {
+	/* what lies in the project is shown with it, if at all */
+	if (finder->untrusted && path_is_below(path, finder->untrusted))
+		finder->tainted = true;
+	else
+		place_add(path, finder->home, finder->tainted, &finder->command->places);
+}
+
 /* Adds the place of each file on the way from `path` to what it links to; returns that, or NULL. */
-static char *follow_links(const struct finder *finder, const char *path) {
-	place_add(path, finder->home, &finder->command->places);
+static char *follow_links(struct finder *finder, const char *path) {
+	show_place(finder, path);
 	CLEANUP_FREE char *at = real_entry(path);
 	for (int hops = 0; at && hops < COMMAND_LINKS_MAX; hops++) {
-		place_add(at, finder->home, &finder->command->places);
+		show_place(finder, at);
 		char text[PATH_MAX];
 		ssize_t size = readlink(at, text, sizeof text - 1);
 		if (size < 0) return STEAL(at);
@@ -113,7 +122,7 @@ static void read_shebang(const char *file, char **ret_interpreter, char **ret_pr
 	if (string_equal(path_name(interpreter), "env")) *ret_program = env_program(rest);
 }
 
-static char *follow(const struct finder *finder, const char *path, int depth) {
+static char *follow(struct finder *finder, const char *path, int depth) {
 	char *real = follow_links(finder, path);
 	if (!real || depth >= COMMAND_SCRIPTS_MAX) return real;
 	CLEANUP_FREE char *interpreter = NULL, *program = NULL;
@@ -124,7 +133,7 @@ static char *follow(const struct finder *finder, const char *path, int depth) {
 	return real;
 }
 
-int command_find(const char *name, const char *search, const char *directory, const char *home,
+int command_find(const char *name, const char *search, const char *directory, const char *home, const char *untrusted,
 		 struct command *ret_command, struct error *error) {
 	CLEANUP_COMMAND struct command command = {0};
 	int r;
@@ -140,7 +149,7 @@ int command_find(const char *name, const char *search, const char *directory, co
 	if (S_ISDIR(status.st_mode)) return error_set(error, EACCES, "%s is a directory", name);
 	if (access(command.path, X_OK) < 0) return error_errno(error, "%s", name);
 
-	struct finder finder = {.search = search, .home = home, .command = &command};
+	struct finder finder = {.search = search, .home = home, .untrusted = untrusted, .command = &command};
 	command.real = follow(&finder, command.path, 0);
 	if (!command.real) return error_set(error, ELOOP, "%s: too many links", name);
 	*ret_command = command;

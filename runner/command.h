@@ -17,9 +17,10 @@ struct command {
 
 /*
  * `name` with a slash is taken from `directory` (the working directory), else from `search` (PATH). -ENOENT: not
- * found; -EACCES: found but not executable (exit codes 127 and 126 of shells).
+ * found; -EACCES: found but not executable (exit codes 127 and 126 of shells). A link or `#!` line below `untrusted`
+ * (the project, canonical; or NULL) makes nothing visible but known installers' places: a tool may have aimed it.
  */
-int command_find(const char *name, const char *search, const char *directory, const char *home,
+int command_find(const char *name, const char *search, const char *directory, const char *home, const char *untrusted,
 		 struct command *ret_command, struct error *error);
 void command_finish(struct command *command);
 #define CLEANUP_COMMAND CLEANUP(command_finish)

@@ -33,13 +33,26 @@ static void follow_link(struct fact *fact, struct string *at, size_t parent_size
 	at->data[at->size] = '\0';
 }
 
+/* Folders that were walked for the rule before: most rules lie side by side. */
+struct walked {
+	struct string folder; /* without links; empty at first */
+};
+
+/* Put what is known to be a plain folder into `at`; returns what is left of the path. */
+static const char *start_of(const struct walked *walked, const char *path, struct string *at) {
+	string_append(at, "");
+	if (walked->folder.size == 0 || !path_is_below(path, walked->folder.data)) return path;
+	string_append(at, walked->folder.data);
+	return path + walked->folder.size;
+}
+
 /* Walk `path` name by name, as the kernel does. */
-static void fact_collect(const char *path, struct fact *fact) {
+static void fact_collect(const char *path, struct walked *walked, struct fact *fact) {
 	CLEANUP_STRING struct string at = {0};
-	CLEANUP_FREE char *rest = string_copy(path);
+	CLEANUP_FREE char *rest = string_copy(start_of(walked, path, &at));
 	struct stat status = {.st_mode = S_IFDIR};
+	size_t folder_size = at.size; /* of the part of `at` that is folders */
 	bool missing = false;
-	string_append(&at, "");
 	while (rest[0] != '\0') {
 		size_t skip = strspn(rest, "/"), size = strcspn(rest + skip, "/");
 		CLEANUP_FREE char *name = string_copy_bytes(rest + skip, size);
@@ -62,6 +75,8 @@ static void fact_collect(const char *path, struct fact *fact) {
 				missing = true;
 			else
 				follow_link(fact, &at, parent_size, &rest);
+		} else if (S_ISDIR(status.st_mode)) {
+			folder_size = at.size;
 		}
 	}
 	if (at.size == 0) string_append(&at, "/");
@@ -69,12 +84,18 @@ static void fact_collect(const char *path, struct fact *fact) {
 	fact->type = missing ? FACT_MISSING : type_of(status.st_mode);
 	fact->device = missing ? 0 : status.st_dev;
 	fact->inode = missing ? 0 : status.st_ino;
+	if (fact->link_count == 0) {
+		string_finish(&walked->folder);
+		string_append_bytes(&walked->folder, at.data, folder_size);
+	}
 	fact->real = string_steal(&at);
 }
 
 void facts_collect(const struct rules *rules, struct facts *ret_facts) {
+	struct walked walked = {0};
 	*ret_facts = (struct facts){.items = mem_array(struct fact, rules->count + 1), .count = rules->count};
-	for (size_t i = 0; i < rules->count; i++) fact_collect(rules->items[i].path, &ret_facts->items[i]);
+	for (size_t i = 0; i < rules->count; i++) fact_collect(rules->items[i].path, &walked, &ret_facts->items[i]);
+	string_finish(&walked.folder);
 }
 
 void facts_finish(struct facts *facts) {

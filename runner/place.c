@@ -98,8 +98,8 @@ static bool add_by_table(const char *path, const char *home, struct strings *pla
 	return false;
 }
 
-void place_add(const char *path, const char *home, struct strings *places) {
-	if (is_system(path) || add_by_table(path, home, places)) return;
+void place_add(const char *path, const char *home, bool known_only, struct strings *places) {
+	if (is_system(path) || add_by_table(path, home, places) || known_only) return;
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FREE char *above = path_parent(folder);
 	bool in_bin = string_equal(path_name(folder), "bin") || string_equal(path_name(folder), "sbin");

@@ -7,5 +7,5 @@
 #include "base/string.h"
 
 /* Adds the place of the program at `path` (absolute, normal) to `places`; nothing when it lies in a folder that every
- * sandbox has. `home` is canonical or at least normal. */
-void place_add(const char *path, const char *home, struct strings *places);
+ * sandbox has. `home` is canonical or at least normal. With `known_only` just the places of known installers. */
+void place_add(const char *path, const char *home, bool known_only, struct strings *places);

@@ -73,7 +73,8 @@ static const struct fact_link *planted_link(const struct rules *rules, const str
 					    const struct fact *fact) {
 	if (rule->cap || !is_hosts(rule->show) || rule->origin == RULE_LAYOUT) return NULL;
 	for (size_t i = 0; i < fact->link_count; i++) {
-		if (is_writable_by_view(rules, fact->links[i].path)) return &fact->links[i];
+		CLEANUP_FREE char *folder = path_parent(fact->links[i].path); /* whoever writes it can make the link */
+		if (is_writable_by_view(rules, folder)) return &fact->links[i];
 	}
 	return NULL;
 }

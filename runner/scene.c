@@ -48,7 +48,8 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 	if (r == 0) r = find_directory(options->cwd ? options->cwd : ".", &scene->directory, error);
 	if (r == 0) r = project_find(options->project, here, scene->home, &scene->project, error);
 	if (r < 0) return r;
-	r = command_find(options->command[0], scene->search, here, scene->home, &scene->command, error);
+	r = command_find(options->command[0], scene->search, here, scene->home, scene->project.root, &scene->command,
+			 error);
 	if (r < 0) *ret_status = r == -ENOENT ? RUN_EXIT_NOT_FOUND : RUN_EXIT_NOT_EXECUTABLE;
 	return r;
 }

@@ -1,0 +1,171 @@
+/*
+ * Golden tests of facts and plan. A file in data/plan has three parts, separated by lines "---": what the host has, the
+ * rules, and the plan that must come of it. The host is made for real below a fresh folder, which is cut from the
+ * plan's text again. With SBX_GOLDEN_WRITE=1 in the environment the third part is written anew.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "facts.h"
+#include "plan.h"
+#include "support/cmocka.h"
+
+static char *root;
+
+static char *below_root(const char *path) {
+	if (string_equal(path, "/")) return string_copy(root);
+	return path[0] == '/' ? string_format("%s%s", root, path) : string_copy(path);
+}
+
+static void make_parent(const char *path) {
+	CLEANUP_FREE char *parent = path_parent(path);
+	assert_int_equal(file_make_directories(parent, NULL), 0);
+}
+
+static void make_socket(const char *path) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(strlen(path) < sizeof address.sun_path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+}
+
+/* "folder /a", "file /a/b", "socket /a/s", "link /a/l -> TEXT" */
+static void make_host(char *line) {
+	char *kind = strtok_r(line, " ", &line), *name = strtok_r(NULL, " ", &line);
+	CLEANUP_FREE char *path = below_root(name);
+	make_parent(path);
+	if (string_equal(kind, "folder")) {
+		assert_int_equal(file_make_directories(path, NULL), 0);
+	} else if (string_equal(kind, "file")) {
+		assert_int_equal(file_write(path, "x", 1, 0600, NULL), 0);
+	} else if (string_equal(kind, "socket")) {
+		make_socket(path);
+	} else {
+		assert_string_equal(kind, "link");
+		CLEANUP_FREE char *text = below_root(line + strlen("-> "));
+		assert_int_equal(symlink(text, path), 0);
+	}
+}
+
+/* "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a" */
+static void add_rule(struct rules *rules, char *line) {
+	static const struct {
+		const char *word;
+		enum rule_origin origin;
+	} origins[] = {{"layout", RULE_LAYOUT}, {"firm", RULE_FIRM}, {"place", RULE_PLACE}, {"view", RULE_VIEW}};
+	char *word = strtok_r(line, " ", &line);
+	if (string_equal(word, "mask") || string_equal(word, "protected")) {
+		CLEANUP_FREE char *path = below_root(strtok_r(NULL, " ", &line));
+		if (word[0] == 'm')
+			rules_add_mask(rules, path);
+		else
+			rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
+		return;
+	}
+	const char *show_word = strtok_r(NULL, " ", &line), *name = strtok_r(NULL, " ", &line);
+	CLEANUP_FREE char *path = below_root(name);
+	CLEANUP_FREE char *source = string_starts(line, "from ") ? below_root(line + strlen("from ")) : NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(origins); i++) {
+		for (enum show show = SHOW_NOTHING; string_equal(word, origins[i].word) && show <= SHOW_DEV; show++) {
+			if (!string_equal(show_name(show), show_word)) continue;
+			rules_add_source(rules, origins[i].origin, show, path, source);
+			return;
+		}
+	}
+	fail_msg("no such rule: %s %s", word, show_word);
+}
+
+static char *without_root(const char *text) {
+	struct string out = {0};
+	for (const char *found; (found = strstr(text, root)); text = found + strlen(root))
+		string_append_bytes(&out, text, (size_t)(found - text));
+	string_append(&out, text);
+	return string_steal(&out);
+}
+
+static char *part_end(char *part) {
+	char *end = strstr(part, "---\n");
+	assert_non_null(end);
+	*end = '\0';
+	return end + strlen("---\n");
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+	(void)status, (void)type, (void)place;
+	return remove(path);
+}
+
+static char *plan_of(char *host, char *wishes) {
+	CLEANUP_RULES struct rules rules = {0};
+	CLEANUP_FACTS struct facts facts = {0};
+	CLEANUP_PLAN struct plan plan = {0};
+	struct error error = ERROR_NONE;
+	for (char *line; (line = strtok_r(host, "\n", &host));)
+		if (line[0] != '#') make_host(line);
+	for (char *line; (line = strtok_r(wishes, "\n", &wishes));) add_rule(&rules, line);
+	facts_collect(&rules, &facts);
+	assert_int_equal(plan_build(&rules, &facts, &plan, &error), 0);
+	CLEANUP_FREE char *text = plan_text(&plan);
+	return without_root(text);
+}
+
+static void golden(void **state) {
+	const char *file = *state;
+	CLEANUP_FREE char *text = NULL, *original = NULL;
+	assert_int_equal(file_read(file, 1 << 20, &text, NULL, NULL), 0);
+	original = string_copy(text);
+	root = string_copy("/tmp/sbx-plan.XXXXXX");
+	assert_non_null(mkdtemp(root));
+	char *wishes = part_end(text), *expected = part_end(wishes);
+	CLEANUP_FREE char *kept = string_copy(expected);
+	CLEANUP_FREE char *plan = plan_of(text, wishes);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(root);
+	if (getenv("SBX_GOLDEN_WRITE")) {
+		CLEANUP_STRING struct string out = {0};
+		string_append_bytes(&out, original,
+				    (size_t)(strstr(strstr(original, "---\n") + 4, "---\n") + 4 - original));
+		string_append(&out, plan);
+		assert_int_equal(file_write(file, out.data, out.size, 0644, NULL), 0);
+		return;
+	}
+	assert_string_equal(plan, kept);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_case(const struct dirent *entry) {
+	return string_ends(entry->d_name, ".plan");
+}
+
+int main(void) {
+	struct dirent **entries = NULL;
+	int count = scandir(SBX_TEST_DATA "/plan", &entries, is_case, by_name);
+	if (count <= 0) return 1;
+	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count);
+	for (int i = 0; i < count; i++) {
+		char *path = path_join(SBX_TEST_DATA "/plan", entries[i]->d_name);
+		tests[i] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
+	}
+	int failed = _cmocka_run_group_tests("plan", tests, (size_t)count, NULL, NULL);
+	for (int i = 0; i < count; i++) {
+		free(tests[i].initial_state);
+		free(entries[i]);
+	}
+	free(entries);
+	free(tests);
+	return failed;
+}

@@ -1,0 +1,176 @@
+/* Projects and git's layouts, in repositories that git itself makes. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "git.h"
+#include "runner/project.h"
+#include "support/cmocka.h"
+
+static char *top;
+
+static char *in(const char *name) {
+	return path_join(top, name);
+}
+
+/* A line of sh in the test's folder. */
+static void shell(const char *line) {
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (chdir(top) < 0 || setenv("HOME", top, 1) < 0) _exit(1);
+		setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+		execl("/bin/sh", "sh", "-ec", line, NULL);
+		_exit(1);
+	}
+	int status = 0;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+	(void)status, (void)type, (void)place;
+	return remove(path);
+}
+
+static int setup(void **state) {
+	(void)state;
+	char name[] = "/tmp/sbx-project.XXXXXX";
+	if (!mkdtemp(name)) return -1;
+	top = realpath(name, NULL);
+	shell("git config --global user.email a@example.test; git config --global user.name a;"
+	      "git config --global init.defaultBranch main; git config --global protocol.file.allow always;"
+	      "mkdir plain; git init -q repo; mkdir -p repo/a/b; git -C repo commit -q --allow-empty -m one");
+	return 0;
+}
+
+static int teardown(void **state) {
+	(void)state;
+	nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(top);
+	return 0;
+}
+
+static void expect_project(const char *asked, const char *directory, const char *project, const char *root) {
+	CLEANUP_PROJECT struct project found = {0};
+	struct error error = ERROR_NONE;
+	CLEANUP_FREE char *from = in(directory), *want_project = in(project), *want_root = in(root);
+	int r = project_find(asked, from, top, &found, &error);
+	if (r < 0) fail_msg("%s", error.message);
+	assert_string_equal(found.project, want_project);
+	assert_string_equal(found.root, want_root);
+}
+
+static void project_is_the_git_top_level_or_the_folder(void **state) {
+	(void)state;
+	expect_project(NULL, "repo/a/b", "repo", "repo");
+	expect_project(NULL, "plain", "plain", "plain");
+	expect_project("../plain", "repo", "plain", "plain");
+	expect_project("a", "repo", "repo/a", "repo/a");
+}
+
+static void attack_f_13_home_and_root_must_be_said_aloud(void **state) {
+	(void)state;
+	CLEANUP_PROJECT struct project found = {0};
+	struct error error = ERROR_NONE;
+	assert_int_equal(project_find(NULL, top, top, &found, &error), -EPERM);
+	assert_non_null(strstr(error.message, "--project"));
+	assert_int_equal(project_find(NULL, "/", top, &found, &error), -EPERM);
+	assert_int_equal(project_find(NULL, "/tmp", top, &found, &error), -EPERM);
+	assert_int_equal(project_find("/", top, top, &found, &error), 0);
+	assert_string_equal(found.root, "/");
+}
+
+static void a_home_that_is_a_repository_does_not_swallow_its_folders(void **state) {
+	(void)state;
+	shell("git init -q .; mkdir -p work/thing; git commit -q --allow-empty -m dotfiles");
+	expect_project(NULL, "work/thing", "work/thing", "work/thing");
+	shell("rm -rf .git work");
+}
+
+static void a_linked_worktree_shares_the_main_ones_grants(void **state) {
+	(void)state;
+	shell("git -C repo worktree add -q ../linked -b linked 2>/dev/null; mkdir linked/sub");
+	expect_project(NULL, "linked/sub", "repo", "linked");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *linked = in("linked"), *common = in("repo/.git"), *hooks = in("repo/.git/hooks"),
+			  *pointer = in("linked/.git"), *config = in("repo/.git/config"),
+			  *commondir = in("repo/.git/worktrees/linked/commondir");
+	assert_int_equal(git_find(linked, top, &git), 1);
+	assert_true(git.linked && git.outside);
+	assert_string_equal(git.common, common);
+	assert_true(strings_contain(&git.protect, hooks));
+	assert_true(strings_contain(&git.protect, config));
+	assert_true(strings_contain(&git.protect, pointer));
+	assert_true(strings_contain(&git.protect, commondir));
+}
+
+static void attack_f_06_a_repository_can_not_claim_to_be_part_of_another(void **state) {
+	(void)state;
+	shell("mkdir liar; printf 'gitdir: %s/repo/.git/worktrees/linked\\n' \"$HOME\" >liar/.git;"
+	      "mkdir thief; printf 'gitdir: ../repo/.git\\n' >thief/.git; mkdir -p forged/g; "
+	      "printf 'gitdir: g\\n' >forged/.git; printf '../../repo/.git\\n' >forged/g/commondir; touch "
+	      "forged/g/HEAD");
+	const char *const names[] = {"liar", "thief", "forged"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		CLEANUP_FREE char *path = in(names[i]);
+		assert_int_equal(git_find(path, top, &git), 0);
+		assert_false(git.linked || git.outside);
+		expect_project(NULL, names[i], names[i], names[i]);
+	}
+}
+
+static void a_submodule_points_back_by_its_configuration(void **state) {
+	(void)state;
+	shell("git init -q super; git -C super submodule --quiet add \"$HOME/repo\" part >/dev/null 2>&1");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0}, outer = {0};
+	CLEANUP_FREE char *part = in("super/part"), *directory = in("super/.git/modules/part"), *super = in("super"),
+			  *hooks = in("super/.git/modules/part/hooks");
+	assert_int_equal(git_find(part, top, &git), 1);
+	assert_true(git.outside && !git.linked);
+	assert_string_equal(git.directory, directory);
+	expect_project(NULL, "super/part", "super/part", "super/part");
+	assert_int_equal(git_find(super, top, &outer), 1);
+	assert_true(strings_contain(&outer.protect, hooks));
+}
+
+static void the_effective_hooks_path_is_protected_wherever_it_is_configured(void **state) {
+	(void)state;
+	shell("git -C repo config core.hooksPath tools/hooks; printf '[include]\\n\\tpath = extra # c\\n' "
+	      ">>repo/.git/config;"
+	      "printf '[Core]\\n\\tHooksPath = \"~/glo\\\\\"bal\" ; x\\n' >repo/.git/extra");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *repo = in("repo"), *hooks = in("repo/tools/hooks"), *global = in("glo\"bal"),
+			  *extra = in("repo/.git/extra");
+	assert_int_equal(git_find(repo, top, &git), 1);
+	assert_true(strings_contain(&git.protect, hooks));
+	assert_true(strings_contain(&git.protect, global));
+	assert_true(strings_contain(&git.protect, extra));
+}
+
+static void a_fifo_for_a_configuration_does_not_hang(void **state) {
+	(void)state;
+	shell("git init -q trap; rm trap/.git/config; mkfifo trap/.git/config");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *trap = in("trap");
+	assert_int_equal(git_find(trap, top, &git), 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(project_is_the_git_top_level_or_the_folder),
+		cmocka_unit_test(attack_f_13_home_and_root_must_be_said_aloud),
+		cmocka_unit_test(a_home_that_is_a_repository_does_not_swallow_its_folders),
+		cmocka_unit_test(a_linked_worktree_shares_the_main_ones_grants),
+		cmocka_unit_test(attack_f_06_a_repository_can_not_claim_to_be_part_of_another),
+		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
+		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
+		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
