@@ -308,13 +308,13 @@ static void add_ways(const struct builder *builder, const struct rule *rule, con
 	const struct node *node = find_node(builder, fact->real);
 	const struct fact_link *planted = planted_link(builder->rules, rule, fact);
 	enum show show = node ? node->show : show_of(node_above(builder, fact->real));
-	if (planted && show < rule->show) {
+	if (planted && (show < rule->show || is_own(show))) {
 		CLEANUP_FREE char *path = text_visible(rule->path), *link = text_visible(planted->path);
 		strings_addf(&builder->plan->notes,
 			     "%s is not shown: it goes through the link %s, which the tool may change", path, link);
 	}
 	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_PROTECTED;
-	if (takes && show < SHOW_WRITE) hold_links(builder, fact);
+	if (takes && show != SHOW_WRITE) hold_links(builder, fact);
 	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
 }
 
