@@ -53,7 +53,7 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 	json_object_set_new(reply, "prompt_timeout", json_integer(settings.timeout_ms));
 	json_object_set_new(reply, "network", json_string(view_network_name(network)));
 	client_reply(client, "session-open", id, reply);
-	session_push_view(session);
+	session_push_first_view(session);
 	return HANDLED_REPLIED;
 }
 

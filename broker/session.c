@@ -5,6 +5,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -28,6 +29,7 @@ static void session_free(struct session *session) {
 	free(session->root);
 	ruleset_free(session->ruleset);
 	strings_finish(&session->environment);
+	json_decref(session->view);
 	free(session);
 }
 
@@ -136,7 +138,8 @@ static int write_wishes(struct session *session, const struct session_open *wish
 	return r;
 }
 
-static struct view *make_view(const struct session *session, struct error *error) {
+/* The view in its parts; NULL with the error. */
+static json_t *make_view(const struct session *session, struct error *error) {
 	CLEANUP_GRANT_SET struct grant_set grants = {0};
 	struct broker *broker = session->broker;
 	if (grant_set_load(broker->grants, broker->clock, &session->subject, session->record.id, &grants, error) < 0)
@@ -147,28 +150,26 @@ static struct view *make_view(const struct session *session, struct error *error
 					    .context = all ? (void *)&grants : broker->grants};
 	const struct stack_context context = {
 		.ruleset = session->ruleset, .grants = &finder, .protected = &broker->places.protected};
-	struct view *view = view_build(&context, &session->subject, session->record.id, grants.list.items,
-				       grants.list.count, &session->environment);
+	CLEANUP_VIEW struct view *view = view_build(&context, &session->subject, session->record.id, grants.list.items,
+						    grants.list.count, &session->environment);
 	if (session->offline) view->network = VIEW_NETWORK_NONE;
-	return view;
+	return view_to_parts(view);
 }
 
-static char *view_text(const struct view *view) {
-	json_t *parts = view_to_parts(view);
+static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
 	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
-	json_decref(parts);
 	if (!text) mem_exhausted();
+	hash_hex(ret_hash, text, strlen(text));
 	return text;
 }
 
 /* The view as it was at the start, in full in the session's row, by its hash in the chain. */
 static int record_start(struct session *session, struct error *error) {
-	CLEANUP_VIEW struct view *view = make_view(session, error);
-	if (!view) return -EIO;
+	session->view = make_view(session, error);
+	if (!session->view) return -EIO;
 	struct store *store = session->broker->store;
-	CLEANUP_FREE char *text = view_text(view);
 	char hash[HASH_HEX_SIZE];
-	hash_hex(hash, text, strlen(text));
+	CLEANUP_FREE char *text = view_text(session->view, hash);
 	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
 	store_bind_integer(update, 1, session->record.id);
 	store_bind_text(update, 2, text);
@@ -332,19 +333,7 @@ struct session *session_find(const struct broker *broker, int64_t id) {
 	return NULL;
 }
 
-void session_push_view(struct session *session) {
-	struct error error = ERROR_NONE;
-	CLEANUP_VIEW struct view *view = make_view(session, &error);
-	if (!view) {
-		log_error("making a session's view: %s", error.message);
-		return;
-	}
-	CLEANUP_FREE char *text = view_text(view);
-	char hash[HASH_HEX_SIZE];
-	hash_hex(hash, text, strlen(text));
-	if (strcmp(hash, session->view_hash) == 0) return;
-	memcpy(session->view_hash, hash, sizeof hash);
-	json_t *parts = view_to_parts(view);
+static void push_parts(struct session *session, const json_t *parts) {
 	size_t index;
 	json_t *part;
 	json_array_foreach (parts, index, part) {
@@ -352,7 +341,22 @@ void session_push_view(struct session *session) {
 		json_object_set_new(push, "session", json_integer(session->record.id));
 		client_push(session->client, "view", push);
 	}
-	json_decref(parts);
+}
+
+void session_push_first_view(struct session *session) {
+	push_parts(session, session->view);
+}
+
+void session_push_view(struct session *session) {
+	struct error error = ERROR_NONE;
+	json_t *parts = make_view(session, &error);
+	if (!parts) {
+		log_error("making a session's view: %s", error.message);
+		return;
+	}
+	if (!json_equal(parts, session->view)) push_parts(session, parts);
+	json_decref(session->view);
+	session->view = parts;
 }
 
 void session_refresh_rules(struct session *session) {

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/hash.h"
 #include "broker.h"
 #include "policy/ruleset.h"
 #include "policy/stack.h"
@@ -28,7 +27,7 @@ struct session {
 	bool own_policy; /* --policy FILE: the user's file changing means nothing to it */
 	bool offline, recording;
 	struct strings environment;
-	char view_hash[HASH_HEX_SIZE]; /* of the view that was pushed last */
+	json_t *view; /* in its parts, as pushed last */
 };
 
 struct session_open {
@@ -47,7 +46,8 @@ void session_end(struct session *session, int exit);
 
 struct session *session_find(const struct broker *broker, int64_t id); /* running ones; NULL */
 
-/* Push the view, if it is another one than before. */
+/* Push the view that the session starts with; later the one that holds now, if it is another than before. */
+void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
 /* New rules after the policy has changed; the old ones stay when the profile is gone. */
 void session_refresh_rules(struct session *session);

@@ -35,13 +35,18 @@ WORDS(enum view_home, view_home, homes)
 WORDS(enum view_network, view_network, networks)
 WORDS(enum view_doorbell, view_doorbell, doorbells)
 
-static const struct field path_fields[] = {
-	{"path", FIELD_TEXT, offsetof(struct view_path, path), NULL},
-	{"pattern", FIELD_BOOL, offsetof(struct view_path, pattern), NULL},
-	{"mode", FIELD_WORD, offsetof(struct view_path, mode), &modes},
-	{"ask_write", FIELD_BOOL, offsetof(struct view_path, ask_write), NULL},
+/* On the wire the paths are lists by what is said of them: most views say the same of a hundred paths. */
+static const struct {
+	const char *key;
+	bool pattern;
+	enum view_mode mode;
+	bool ask_write;
+} path_lists[] = {
+	{"absent", false, VIEW_ABSENT, false},  {"ask", false, VIEW_ASK, false},
+	{"ask-write", false, VIEW_ASK, true},   {"read", false, VIEW_READ, false},
+	{"masked", false, VIEW_READ, true},     {"write", false, VIEW_WRITE, false},
+	{"patterns", true, VIEW_ABSENT, false},
 };
-static const struct record path_record = {"path of a view", path_fields, ARRAY_LENGTH(path_fields)};
 
 static const struct field program_fields[] = {
 	{"pattern", FIELD_TEXT, offsetof(struct view_program, pattern), NULL},
@@ -80,7 +85,7 @@ static void free_pairs(struct view_pair *pairs, size_t count) {
 
 void view_free(struct view *view) {
 	if (!view) return;
-	for (size_t i = 0; i < view->path_count; i++) record_finish(&path_record, &view->paths[i]);
+	for (size_t i = 0; i < view->path_count; i++) free(view->paths[i].path);
 	free(view->paths);
 	for (size_t i = 0; i < view->program_count; i++) record_finish(&program_record, &view->programs[i]);
 	free(view->programs);
@@ -110,8 +115,8 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 		view->paths[low] = (struct view_path){.path = string_copy(path), .pattern = pattern};
 		view->path_count++;
 	}
-	view->paths[low].mode = mode;
-	view->paths[low].ask_write = ask_write;
+	view->paths[low].mode = pattern ? VIEW_ABSENT : mode;
+	view->paths[low].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
 }
 
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode) {
@@ -163,21 +168,40 @@ static json_t *head_to_json(const struct view *view) {
 	return json;
 }
 
+static const char *list_of_path(const struct view_path *path) {
+	for (size_t i = 0; i < ARRAY_LENGTH(path_lists); i++)
+		if (path->pattern == path_lists[i].pattern && path->mode == path_lists[i].mode &&
+		    path->ask_write == path_lists[i].ask_write)
+			return path_lists[i].key;
+	return path_lists[0].key; /* absent */
+}
+
+static void append_path(json_t *paths, const struct view_path *path) {
+	const char *key = list_of_path(path);
+	json_t *list = json_object_get(paths, key);
+	if (!list) {
+		list = json_array();
+		json_object_set_new(paths, key, list);
+	}
+	json_array_append_new(list, message_bytes(path->path));
+}
+
 json_t *view_to_parts(const struct view *view) {
 	json_t *parts = json_array(), *paths = NULL;
 	size_t used = 0;
 	for (size_t i = 0; i < view->path_count || !paths;) {
-		bool full = i < view->path_count && used + strlen(view->paths[i].path) * 3 + 80 > PART_PATHS_BYTES;
-		if (!paths || full) {
+		/* A byte that isn't UTF-8 takes three. */
+		size_t size = i < view->path_count ? strlen(view->paths[i].path) * 3 + 8 : 0;
+		if (!paths || used + size > PART_PATHS_BYTES) {
 			json_t *body = json_array_size(parts) == 0 ? head_to_json(view) : json_object();
-			paths = json_array();
+			paths = json_object();
 			used = 0;
 			json_object_set_new(body, "paths", paths);
 			json_array_append_new(parts, json_pack("{s:o}", "view", body));
 		}
 		if (i == view->path_count) break;
-		used += strlen(view->paths[i].path) * 3 + 80;
-		json_array_append_new(paths, record_to_json(&path_record, &view->paths[i++]));
+		used += size;
+		append_path(paths, &view->paths[i++]);
 	}
 	size_t index;
 	json_t *part;
@@ -203,18 +227,30 @@ static int take_pairs(const json_t *json, void (*add)(struct view *, const char 
 	return 0;
 }
 
-static int take_paths(struct view *view, const json_t *paths, struct error *error) {
-	size_t index;
+static int take_list(struct view *view, const char *key, const json_t *list, struct error *error) {
+	size_t kind = 0, index;
 	json_t *item;
-	if (!json_is_array(paths)) return error_set(error, EINVAL, "a view lacks its paths");
-	json_array_foreach (paths, index, item) {
-		struct view_path path = {0};
-		int r = record_from_json(&path_record, item, &path, error);
-		if (r == 0 && (!path.path || (int)path.mode < 0 || view->path_count >= LIMIT_VIEW_PATHS))
-			r = error_set(error, E2BIG, "a view has more than %d paths, or one without its mode",
-				      LIMIT_VIEW_PATHS);
-		if (r == 0) view_add_path(view, path.path, path.pattern, path.mode, path.ask_write);
-		record_finish(&path_record, &path);
+	while (kind < ARRAY_LENGTH(path_lists) && strcmp(path_lists[kind].key, key) != 0) kind++;
+	if (kind == ARRAY_LENGTH(path_lists) || !json_is_array(list))
+		return error_set(error, EINVAL, "the paths of a view have no list '%.40s'", key);
+	json_array_foreach (list, index, item) {
+		CLEANUP_FREE char *path = NULL;
+		int r = message_bytes_take(item, &path, error);
+		if (r < 0) return r;
+		if (!path || view->path_count >= LIMIT_VIEW_PATHS)
+			return error_set(error, E2BIG, "a view has more than %d paths, or an empty one",
+					 LIMIT_VIEW_PATHS);
+		view_add_path(view, path, path_lists[kind].pattern, path_lists[kind].mode, path_lists[kind].ask_write);
+	}
+	return 0;
+}
+
+static int take_paths(struct view *view, const json_t *paths, struct error *error) {
+	const char *key;
+	json_t *list;
+	if (!json_is_object(paths)) return error_set(error, EINVAL, "a view lacks its paths");
+	json_object_foreach ((json_t *)paths, key, list) {
+		int r = take_list(view, key, list, error);
 		if (r < 0) return r;
 	}
 	return 0;

@@ -13,7 +13,7 @@ static struct view *sample(size_t paths) {
 	view->limits.memory = 4LL << 30;
 	for (size_t i = 0; i < paths; i++) {
 		CLEANUP_FREE char *path = string_format("/home/u/%05zu/\xff/some/longer/path", paths - i);
-		view_add_path(view, path, i % 7 == 0, (enum view_mode)(i % 4), i % 2 == 0);
+		view_add_path(view, path, i % 7 == 0, (enum view_mode)(i % 4), i % 3 == 0);
 	}
 	strings_add(&view->environment, "LANG");
 	view_set_variable(view, "CI", "0");
@@ -47,6 +47,7 @@ static void views_travel_in_parts(void **state) {
 			assert_string_equal(back->paths[i].path, view->paths[i].path);
 			assert_int_equal(back->paths[i].mode, view->paths[i].mode);
 			assert_int_equal(back->paths[i].pattern, view->paths[i].pattern);
+			assert_int_equal(back->paths[i].ask_write, view->paths[i].ask_write);
 			if (i > 0) assert_true(strcmp(view->paths[i - 1].path, view->paths[i].path) < 0);
 		}
 		assert_string_equal(back->set[0].value, "1");
@@ -61,8 +62,8 @@ static void views_travel_in_parts(void **state) {
 static void broken_parts_leave_no_view(void **state) {
 	(void)state;
 	static const char *const texts[] = {
-		"{\"part\":2,\"parts\":2,\"view\":{\"paths\":[]}}",
-		"{\"part\":1,\"parts\":1,\"view\":{\"paths\":[]}}",
+		"{\"part\":2,\"parts\":2,\"view\":{\"paths\":{}}}",
+		"{\"part\":1,\"parts\":1,\"view\":{\"paths\":{}}}",
 		"{\"part\":0,\"parts\":0,\"view\":{}}",
 		"{\"part\":1,\"parts\":1}",
 	};
