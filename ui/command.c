@@ -60,6 +60,8 @@ static int check_operands(const struct command *command, const struct strings *o
 		return error_set(error, EINVAL, "too few arguments: sbx %s %s", command->name, command->operands);
 	if (operands->count <= command->operands_most) return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(operands->items[command->operands_most], 40);
+	if (command->operands_most == 0)
+		return error_set(error, EINVAL, "unexpected argument '%s': it takes options only", shown);
 	return error_set(error, EINVAL, "unexpected argument '%s': sbx %s %s", shown, command->name, command->operands);
 }
 

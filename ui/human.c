@@ -42,13 +42,12 @@ char *human_path(const char *path) {
 	return string_format("~%s", path + strlen(home));
 }
 
-char *human_end(const struct grant *grant, int64_t now_ms) {
-	if (grant->revoked_ms != 0) return string_copy("revoked");
+static char *end_of_lifetime(const struct grant *grant, int64_t now_ms) {
 	switch (grant->lifetime) {
 	case LIFETIME_ONCE:
 		return string_copy(grant->uses > 0 ? "used up" : "after one use");
 	case LIFETIME_SESSION:
-		return string_format("with session %lld", (long long)grant->session);
+		return string_copy("at its end");
 	case LIFETIME_ALWAYS:
 		return string_copy("never");
 	case LIFETIME_UNTIL:
@@ -59,15 +58,36 @@ char *human_end(const struct grant *grant, int64_t now_ms) {
 	return string_format("in %s", left);
 }
 
+char *human_end(const struct grant *grant, int64_t now_ms) {
+	if (grant->revoked_ms != 0) return string_copy("revoked");
+	char *end = end_of_lifetime(grant, now_ms);
+	if (grant->session == 0) return end;
+	char *with_session = string_format("session %lld, %s", (long long)grant->session, end);
+	free(end);
+	return with_session;
+}
+
+/* Who may: a profile, or where none is named one session or everybody. */
+static char *grant_subject(const struct grant *grant) {
+	if (!grant->profile && grant->session != 0) return string_format("session %lld", (long long)grant->session);
+	if (!grant->profile) return string_copy("every profile");
+	CLEANUP_FREE char *profile = text_visible(grant->profile);
+	return string_format("profile %s", profile);
+}
+
+static char *grant_place(const struct grant *grant) {
+	if (!grant->project) return string_copy(grant->session != 0 ? "" : " anywhere");
+	CLEANUP_FREE char *shortened = human_path(grant->project);
+	CLEANUP_FREE char *visible = text_visible(shortened);
+	return string_format(" in %s", visible);
+}
+
 char *human_grant(const struct grant *grant) {
 	CLEANUP_FREE char *pattern = text_visible(grant->pattern ? grant->pattern : "");
 	CLEANUP_FREE char *what = permission_sentence(&grant->permission, pattern);
-	CLEANUP_FREE char *short_path = human_path(grant->project);
-	CLEANUP_FREE char *place = text_visible(short_path);
-	CLEANUP_FREE char *profile = grant->profile ? text_visible(grant->profile) : NULL;
-	CLEANUP_FREE char *who = profile ? string_format("profile %s", profile) : string_copy("every profile");
-	return string_format("%s %s %s %s%s", who, grant->effect == EFFECT_ALLOW ? "may" : "may not", what,
-			     grant->project ? "in " : "", place);
+	CLEANUP_FREE char *who = grant_subject(grant);
+	CLEANUP_FREE char *place = grant_place(grant);
+	return string_format("%s %s %s%s", who, grant->effect == EFFECT_ALLOW ? "may" : "may not", what, place);
 }
 
 static char *grant_until(const struct grant *grant) {

@@ -38,11 +38,12 @@ static void the_end_of_a_grant_says_how_it_ends(void **state) {
 	} cases[] = {
 		{{.lifetime = LIFETIME_ALWAYS}, "never"},
 		{{.lifetime = LIFETIME_ALWAYS, .revoked_ms = 5}, "revoked"},
-		{{.lifetime = LIFETIME_SESSION, .session = 3}, "with session 3"},
+		{{.lifetime = LIFETIME_SESSION, .session = 3}, "session 3, at its end"},
 		{{.lifetime = LIFETIME_ONCE}, "after one use"},
 		{{.lifetime = LIFETIME_ONCE, .uses = 1}, "used up"},
 		{{.lifetime = LIFETIME_UNTIL, .expires_ms = 61000}, "in 1m"},
 		{{.lifetime = LIFETIME_UNTIL, .expires_ms = 1000}, "ended"},
+		{{.lifetime = LIFETIME_UNTIL, .expires_ms = 61000, .session = 3}, "session 3, in 1m"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		CLEANUP_FREE char *text = human_end(&cases[i].grant, 1000);
@@ -64,6 +65,9 @@ static void a_grant_is_a_sentence_of_visible_text(void **state) {
 	grant.profile = grant.project = NULL;
 	CLEANUP_FREE char *denied = human_grant(&grant);
 	assert_string_equal(denied, "every profile may not read /x\\x1b[2J anywhere");
+	grant.session = 9;
+	CLEANUP_FREE char *session = human_grant(&grant);
+	assert_string_equal(session, "session 9 may not read /x\\x1b[2J");
 }
 
 int main(void) {

@@ -14,7 +14,8 @@
 char *human_time(int64_t wall_ms);  /* "2026-01-31 14:03:05" */
 char *human_duration(int64_t ms);   /* rounded down to the largest unit that says enough: "58m", "2d", "1h 5m" */
 char *human_path(const char *path); /* "~/app" below the home directory; NULL stays "anywhere" */
-char *human_end(const struct grant *grant, int64_t now_ms); /* "in 58m", "never", "with session 3", "revoked" … */
+char *human_end(const struct grant *grant,
+		int64_t now_ms); /* "in 58m", "never", "session 3, at its end", "revoked" … */
 
 /* A grant as a sentence: "profile npm may connect to example.org:443 in ~/app". Visible text. */
 char *human_grant(const struct grant *grant);
