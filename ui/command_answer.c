@@ -7,8 +7,6 @@
 #include "ui/command.h"
 #include "ui/human.h"
 
-enum { ANSWER_TTL_MS = 3600 * 1000 };
-
 struct values {
 	bool once, session, always;
 	int64_t ttl_ms;
@@ -24,7 +22,8 @@ struct values {
 	}
 
 static const struct option_info allow_options[] = {
-	ANSWER_OPTIONS("This one call alone.", "For this long, such as 90s, 15m, 7d. Default: 1h."),
+	ANSWER_OPTIONS("This one call alone.",
+		       "For this long, such as 90s, 15m, 7d. Default: 1h, or prompt.lifetime of your policy."),
 	{"scope", OPTION_TEXT, "S",
 	 "How much of it: exact (the default), folder or a path above the target, host (any port), domain (the host's "
 	 "domain). 'sbx prompts --json' lists what fits.",
@@ -68,7 +67,7 @@ static int answer(struct command_call *call, enum effect effect, enum lifetime o
 						"effect", effect_name(effect), "lifetime", lifetime_name(lifetime),
 						"scope", "exact", "terminal", 1);
 	if (values->scope) json_put_text(body, "scope", values->scope);
-	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : ANSWER_TTL_MS);
+	json_put_id(body, "ttl_ms", values->ttl_ms);
 	r = broker_call("answer", body, &reply, error);
 	if (r == 0) r = print_answered(reply, prompt, effect, lifetime, error);
 	json_decref(reply);

@@ -87,7 +87,7 @@ static int show(const struct terminal *terminal, const struct prompt *prompt, st
 	prompt_describe(prompt, now.wall_ms, terminal_columns(terminal->fd), &text);
 	string_append(&text, "Type one word and Enter:\n"
 			     "  deny     not this time (also Ctrl-C)\n"
-			     "  allow    for 1 hour, this profile in this project\n"
+			     "  allow    for 1 hour (or your prompt.lifetime), this profile in this project\n"
 			     "  always   for this profile in this project, until you revoke it\n");
 	string_appendf(&text, "For more choices answer from another terminal: sbx allow %lld --help\n",
 		       (long long)prompt->id);
@@ -151,10 +151,8 @@ static int converse(const struct terminal *terminal, const struct prompt *prompt
 }
 
 static json_t *answer_message(const struct answer_word *word) {
-	json_t *answer = json_pack("{s:s, s:s, s:s, s:b}", "effect", effect_name(word->effect), "lifetime",
-				   lifetime_name(word->lifetime), "scope", "exact", "terminal", 1);
-	if (word->lifetime == LIFETIME_UNTIL) json_object_set_new(answer, "ttl_ms", json_integer(PROMPT_TTL_MS));
-	return answer;
+	return json_pack("{s:s, s:s, s:s, s:b}", "effect", effect_name(word->effect), "lifetime",
+			 lifetime_name(word->lifetime), "scope", "exact", "terminal", 1);
 }
 
 int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,

@@ -114,7 +114,7 @@ static void answered(struct desk *desk, const char *expected) {
 }
 
 #define DENIED  "{\"effect\":\"deny\",\"lifetime\":\"once\",\"scope\":\"exact\",\"terminal\":true}"
-#define ALLOWED "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"exact\",\"terminal\":true,\"ttl_ms\":3600000}"
+#define ALLOWED "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"exact\",\"terminal\":true}"
 #define ALWAYS  "{\"effect\":\"allow\",\"lifetime\":\"always\",\"scope\":\"exact\",\"terminal\":true}"
 
 static void a_whole_word_answers(void **state) {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "schema/prompt.h"
 
-enum { PROMPT_DELAY_MS = 400, PROMPT_TTL_MS = 3600 * 1000 };
+enum { PROMPT_DELAY_MS = 400 };
 
 /* run_terminal.ask; `context` is not used. */
 int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
