@@ -74,9 +74,12 @@ bool glob_match(const char *pattern, size_t pattern_size, const char *text, size
 
 bool glob_has_wildcard(const char *pattern) {
 	for (; *pattern; pattern++) {
+		bool unused;
 		if (*pattern == '\\' && pattern[1])
 			pattern++;
-		else if (strchr("*?[", *pattern))
+		else if (*pattern == '*' || *pattern == '?')
+			return true;
+		else if (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), '\0', &unused) > 0)
 			return true;
 	}
 	return false;
