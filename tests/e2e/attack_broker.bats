@@ -135,18 +135,18 @@ END
 }
 
 @test "attack_b_09 control, bidi and markup characters are shown escaped: command, target, reason" {
-	evil=$'./\e[31mred\e]0;title\a<b>bold</b>\u202egnp\u200bx'
+	evil=$'./\e[31mred\e]0;title\a<b>bold\xe2\x80\xaegnp\xe2\x80\x8bx'
 	cp "$(type -P true)" "$evil"
 	run sbx run -- "$evil" $'arg\e[2J\nsecond line'
 	[ "$status" = 0 ]
-	sbx grant db:access $'name\e[31m\u202e' --reason $'because\e[2J\nof that' --profile default
+	sbx grant db:access $'name\e[31m\xe2\x80\xae' --reason $'because\e[2J\nof that' --profile default
 	for line in "history" "grants" "grants --all" "sessions --all" "history --summary"; do
 		# shellcheck disable=SC2086 # words
 		run sbx $line
 		lacks "$output" $'\e'
 		lacks "$output" $'\a'
-		lacks "$output" $'\u202e'
-		lacks "$output" $'\u200b'
+		lacks "$output" $'\xe2\x80\xae'
+		lacks "$output" $'\xe2\x80\x8b'
 		lacks "$output" $'\nsecond line'
 		lacks "$output" $'\nof that'
 	done
@@ -154,8 +154,8 @@ END
 		# shellcheck disable=SC2086 # words
 		run sbx $line
 		lacks "$output" $'\e'
-		lacks "$output" $'\u202e'
-		lacks "$output" $'\u200b'
+		lacks "$output" $'\xe2\x80\xae'
+		lacks "$output" $'\xe2\x80\x8b'
 		jq -es . <<<"$output" >/dev/null
 	done
 	sbx revoke --all
@@ -203,10 +203,9 @@ C=D' -- sh -c 'env | grep -c ^C=D'
 }
 
 @test "attack_b_22 no names in /tmp: it works with a /tmp that can't be written" {
-	in_own_mounts bash -c '
+	in_own_mounts '
 		mount -t tmpfs -o ro tmpfs /tmp || exit 9
-		setpriv --ambient-caps=-all --inh-caps=-all sbx run -- sh -c "echo inside >/tmp/x && cat /tmp/x" >"$HOME/run/inside" 2>&1
-		kill "$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)"'
+		plain sbx run -- sh -c "echo inside >/tmp/x && cat /tmp/x" >"$HOME/run/inside" 2>&1'
 	[ "$(<"$HOME/run/inside")" = inside ]
 }
 
@@ -218,7 +217,7 @@ C=D' -- sh -c 'env | grep -c ^C=D'
 	run sbx grants
 	[ "$status" != 0 ]
 	grep -q '^sbx' <<<"$output"
-	[ "$(ls -A "$HOME/run/planted")" = "" ]
+	[ ! "$(find "$HOME/run/planted" -type f -o -type s)" ]
 	rm "$HOME/.local/state/sbx"
 	mv "$HOME/.local/state/aside" "$HOME/.local/state/sbx"
 	still_serving

@@ -25,11 +25,10 @@ load helper
 	for program in sh true env; do ln -sf "$(command -v $program)" "$HOME/bin/$program"; done
 	run env PATH="$SBX_BIN:$HOME/bin" sbx doctor
 	contains "$output" bwrap
-	in_own_mounts bash -c '
+	in_own_mounts '
 		mount --bind /dev/null "$(command -v bwrap)" || exit 9
-		setpriv --ambient-caps=-all --inh-caps=-all sbx run -- true >"$HOME/run/out" 2>&1
-		echo $? >"$HOME/run/status"
-		kill "$(python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)" 2>/dev/null || true'
+		plain sbx run -- true >"$HOME/run/out" 2>&1
+		echo $? >"$HOME/run/status"'
 	cat "$HOME/run/out"
 	[ "$(<"$HOME/run/status")" = 125 ]
 	grep -q '^sbx: .*bwrap' "$HOME/run/out"

@@ -164,10 +164,16 @@ one_error() {
 	}
 }
 
-# in_own_mounts COMMAND…: in a user and mount namespace of its own (shared propagation, as a host has it) with the right to
-# mount and the same uid. sbx itself is started in there through setpriv, without that right. The broker is stopped
-# first, since one outside would rightly refuse a peer from in there.
+# in_own_mounts LINES: bash runs them in a user and mount namespace of its own (shared propagation, as a host has it) with
+# the right to mount and the same uid. `plain COMMAND…` in there is without that right, as sbx itself must be. The broker is
+# ended before (it would rightly refuse a peer from in there) and after.
 in_own_mounts() {
 	broker_stop
-	unshare --user --mount --propagation shared --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps "$@"
+	# shellcheck disable=SC2016 # expanded in there
+	unshare --user --mount --propagation shared --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps bash -c '
+		plain() {
+			setpriv --ambient-caps=-all --inh-caps=-all "$@"
+		}
+		eval "$1"
+		kill "$(plain python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid)"' bash "$1"
 }

@@ -103,7 +103,7 @@ two_lines() { # typed once and printed once
 	sleep 0.5
 	tmux send-keys C-z
 	sees 'Stopped'
-	type_line 'jobs; kill %1; exit 4'
+	type_line 'kill -9 %1; sleep 0.2; exit 4'
 	sees 'ready\$$'
 	type_line 'echo "status $?"'
 	sees '^status 4'
