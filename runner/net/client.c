@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -52,9 +53,33 @@ static void client_wake(void *argument) {
 	client->door->run(client);
 }
 
+/* Some milliseconds' precision will do, and it costs no system call. */
+static int64_t coarse_ms(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void client_arm(struct client *client, int64_t ms) {
+	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+
+	event_add(client->deadline, &after);
+	client->armed_ms = coarse_ms() + ms;
+}
+
+/* Phases change with every request, so the timer is not moved each time: it is put off when it fires too early. */
 static void client_timed_out(evutil_socket_t fd, short what, void *argument) {
+	struct client *client = argument;
+	int64_t left = client->due_ms - coarse_ms();
+
 	(void)fd, (void)what;
-	client_end(argument);
+	client->armed_ms = 0;
+	if (client->due_ms == 0) return;
+	if (left > 0)
+		client_arm(client, left);
+	else
+		client_end(client);
 }
 
 void client_set_phase(struct client *client, enum client_phase phase) {
@@ -64,13 +89,10 @@ void client_set_phase(struct client *client, enum client_phase phase) {
 						 [CLIENT_LEAVING] = limits->leaving_ms,
 						 [CLIENT_CLOSING] = limits->closing_ms};
 	int ms = milliseconds[phase];
-	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
 	client->phase = phase;
-	if (ms == 0)
-		event_del(client->deadline);
-	else
-		event_add(client->deadline, &after);
+	client->due_ms = ms ? coarse_ms() + ms : 0;
+	if (ms && (client->armed_ms == 0 || client->due_ms < client->armed_ms)) client_arm(client, ms);
 }
 
 void client_new(struct proxy *proxy, int fd) {

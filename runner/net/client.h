@@ -54,9 +54,10 @@ struct client {
 	struct stream stream;
 	enum client_phase phase;
 	struct event *deadline;
-	const struct door *door; /* NULL before the first byte */
-	void *state;             /* the door's own */
-	struct gate_call *call;  /* asked, not answered yet */
+	int64_t due_ms, armed_ms; /* when the phase ends, when the timer fires; 0 = never */
+	const struct door *door;  /* NULL before the first byte */
+	void *state;              /* the door's own */
+	struct gate_call *call;   /* asked, not answered yet */
 	void (*answered)(struct client *client, const struct gate_result *result);
 	struct gate_lease *lease;
 	struct relay *relay; /* once it is a tunnel */

@@ -32,11 +32,11 @@ struct gate_call {
 	void *argument;
 };
 
-static void call_free(struct gate_call *call) {
-	struct gate *gate = call->gate;
+/* One that is not in the gate's list any more. */
+static void call_release(struct gate_call *call) {
+	const struct gate_judge *judge = &call->gate->judge;
 
-	TAILQ_REMOVE(&gate->calls, call, entry);
-	if (!call->judged && gate->judge.cancel) gate->judge.cancel(gate->judge.context, call->ticket);
+	if (!call->judged && judge->cancel) judge->cancel(judge->context, call->ticket);
 	if (call->resolve) resolve_cancel(call->resolve);
 	if (call->connector) connect_cancel(call->connector);
 	event_free(call->step);
@@ -44,6 +44,11 @@ static void call_free(struct gate_call *call) {
 	verdict_finish(&call->verdict);
 	free(call->target);
 	free(call);
+}
+
+static void call_free(struct gate_call *call) {
+	TAILQ_REMOVE(&call->gate->calls, call, entry);
+	call_release(call);
 }
 
 /* Takes the call out of the gate's hands before `done`, which may do anything to the gate's other calls. */
@@ -244,7 +249,10 @@ void gate_free(struct gate *gate) {
 
 	if (!gate) return;
 	leases_cut(gate, true, NULL, 0);
-	while ((call = TAILQ_FIRST(&gate->calls))) call_free(call);
+	while ((call = TAILQ_FIRST(&gate->calls))) {
+		TAILQ_REMOVE(&gate->calls, call, entry);
+		call_release(call);
+	}
 	resolver_free(gate->resolver);
 	denied_finish(&gate->denied);
 	free(gate->hosts);

@@ -212,10 +212,10 @@ static bool head_step(struct http *http) {
 		return false;
 	}
 	size = stream_unread(stream) < LIMIT_HEADER ? stream_unread(stream) : LIMIT_HEADER;
-	if (size > 0 && http->client->phase == CLIENT_IDLE) client_set_phase(http->client, CLIENT_OPENING);
 	bytes = size ? (const char *)evbuffer_pullup(stream->in, (ev_ssize_t)size) : NULL;
 	head = size ? http_head_scan(bytes, size, &http->scanned, &error) : 0;
 	if (head == 0) {
+		if (size > 0 && http->client->phase == CLIENT_IDLE) client_set_phase(http->client, CLIENT_OPENING);
 		if (stream->ended && stream_unsent(stream) == 0) client_end(http->client);
 		return false;
 	}

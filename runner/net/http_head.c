@@ -212,21 +212,26 @@ bool http_head_lists(const struct http_head *head, const char *name, const char 
 }
 
 bool http_head_is_hop_field(const struct http_head *head, struct slice name) {
-	static const char *const hop[] = {"Host",
-					  "Content-Length",
-					  "Transfer-Encoding",
-					  "Connection",
-					  "Keep-Alive",
-					  "Proxy-Authenticate",
-					  "Proxy-Authorization",
-					  "Proxy-Connection",
-					  "TE",
-					  "Trailer",
-					  "Upgrade",
-					  "HTTP2-Settings"};
+#define NAME(text)                                                                                                     \
+	{ text, sizeof text - 1 }
+	static const struct slice hop[] = {
+		NAME("Host"),
+		NAME("Content-Length"),
+		NAME("Transfer-Encoding"),
+		NAME("Connection"),
+		NAME("Keep-Alive"),
+		NAME("Proxy-Authenticate"),
+		NAME("Proxy-Authorization"),
+		NAME("Proxy-Connection"),
+		NAME("TE"),
+		NAME("Trailer"),
+		NAME("Upgrade"),
+		NAME("HTTP2-Settings"),
+	};
+#undef NAME
 
 	for (size_t i = 0; i < ARRAY_LENGTH(hop); i++)
-		if (slice_equal_nocase(name, hop[i])) return true;
+		if (slice_same_nocase(name, hop[i])) return true;
 	for (size_t i = 0; i < head->field_count; i++) {
 		struct slice list = head->fields[i].value, element;
 

@@ -63,7 +63,7 @@ static int host_check(const struct http_head *head, const struct http_request *r
 	if (r < 0) return r;
 	if (r == 0 && head->minor > 0 && !request->tunnel) return error_set(error, EBADMSG, "no Host header");
 	if (r == 0) return 0;
-	if ((r = authority_parse(value, request->port, &host, &port, error)) < 0)
+	if (authority_parse(value, request->port, &host, &port, error) < 0)
 		return error_prefix(error, "the Host header");
 	if (host.class != request->host.class || strcmp(host.name, request->host.name) != 0 || port != request->port)
 		return error_set(error, EBADMSG, "the Host header names another host than the request line");

@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <event2/listener.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
@@ -113,13 +116,16 @@ int proxy_listen(struct proxy *proxy, int listener, struct error *error) {
 	CLEANUP_FD int fd = listener;
 	struct proxy_listener *item;
 	struct evconnlistener *events;
+	const int on = 1;
 	int r;
 
+	/* Accepted connections inherit it: answers go out as they come. On a Unix socket it fails and isn't needed. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	if ((r = fd_nonblocking(fd, true, error)) < 0) return r;
 	events = evconnlistener_new(proxy->base, proxy_accept, proxy, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
 				    fd);
 	if (!events) return error_set(error, EINVAL, "the proxy can't listen on descriptor %d", fd);
-	fd = -1;
+	(void)fd_steal(&fd); /* it is the events' now */
 	evconnlistener_set_error_cb(events, proxy_accept_failed);
 	item = mem_new(struct proxy_listener);
 	*item = (struct proxy_listener){.next = proxy->listeners, .events = events};

@@ -27,6 +27,7 @@ struct side {
 
 struct way {
 	struct side *from, *to;
+	struct way *back;         /* the other way */
 	struct evbuffer *pending; /* goes before what is read; NULL when drained */
 	int pipe[2];
 	size_t held; /* bytes in the pipe */
@@ -97,6 +98,7 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 			if (r == -EAGAIN) way->to->writable = false;
 		} else if (way->ended) {
 			way->closed = true;
+			if (way->back->closed) break; /* both sockets are about to be closed */
 			if (shutdown(way->to->fd, SHUT_WR) < 0 && errno != ENOTCONN) r = -errno;
 		} else {
 			if (!way->from->readable) break;
@@ -148,8 +150,8 @@ static void side_init(struct side *side, struct event_base *base, int fd, event_
 	if (!side->event || event_add(side->event, NULL) < 0) mem_exhausted();
 }
 
-static void way_init(struct way *way, struct side *from, struct side *to, struct evbuffer *pending) {
-	*way = (struct way){.from = from, .to = to, .pipe = {-1, -1}};
+static void way_init(struct way *way, struct way *back, struct side *from, struct side *to, struct evbuffer *pending) {
+	*way = (struct way){.from = from, .to = to, .back = back, .pipe = {-1, -1}};
 	if (!pending || evbuffer_get_length(pending) == 0) return;
 	if (!(way->pending = evbuffer_new()) || evbuffer_add_buffer(way->pending, pending) < 0) mem_exhausted();
 }
@@ -161,8 +163,8 @@ struct relay *relay_new(struct event_base *base, struct pipes *pipes, const stru
 	*relay = (struct relay){.pipes = pipes, .done = done, .argument = argument};
 	side_init(&relay->near, base, ends->near, near_ready, relay);
 	side_init(&relay->far, base, ends->far, far_ready, relay);
-	way_init(&relay->out, &relay->near, &relay->far, ends->near_pending);
-	way_init(&relay->in, &relay->far, &relay->near, ends->far_pending);
+	way_init(&relay->out, &relay->in, &relay->near, &relay->far, ends->near_pending);
+	way_init(&relay->in, &relay->out, &relay->far, &relay->near, ends->far_pending);
 	event_active(relay->near.event, 0, 0);
 	return relay;
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -23,4 +24,9 @@ static inline long memory_use_kib(void) {
 	if (fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0; /* NOLINT(cert-err34-c): the kernel's text */
 	fclose(file);
 	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Has it grown by less than `limit_kib` from `before_kib` to `now_kib`? */
+static inline bool memory_use_stayed(long before_kib, long now_kib, long limit_kib) {
+	return MEMORY_USE_IS_INFLATED || now_kib - before_kib < limit_kib;
 }

@@ -104,8 +104,7 @@ static void attack_net_03_what_cant_be_normalised_gets_400(void **state) {
 		"127.1",
 		"[fe80::1%25lo]",
 		"good..example",
-		"b\xc3\xbc"
-		"cher.example",
+		"\xc3\xbc.example",
 		"good_example/\\evil",
 		"::1",
 		"[::1",
@@ -305,7 +304,7 @@ static void attack_net_12_an_endless_body_stays_with_its_sender(void **state) {
 	struct fixture *fixture = fixture_new();
 	int fd = wire_dial(fixture_port(fixture));
 	CLEANUP_FREE char *chunk = mem_alloc(65536, 1);
-	long before = memory_use_kib();
+	const long before = memory_use_kib();
 	size_t sent = 0;
 	ssize_t n;
 
@@ -323,7 +322,7 @@ static void attack_net_12_an_endless_body_stays_with_its_sender(void **state) {
 		usleep(10 * 1000);
 	}
 	assert_true(sent < 64 * 1024 * 1024); /* the sockets' buffers, and then no more */
-	if (!MEMORY_USE_IS_INFLATED) assert_true(memory_use_kib() - before < 4 * 1024);
+	assert_true(memory_use_stayed(before, memory_use_kib(), 4 * 1024));
 	fd_close(fd);
 	fd_close(stop[1]); /* the origin gives up, and nothing is left of either */
 	fixture_wait(fixture, clients_reach, 0);

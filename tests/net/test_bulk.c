@@ -76,7 +76,7 @@ static void serve_data(int fd, void *argument) {
 }
 
 static void memory_stayed(long before, long peak) {
-	if (!MEMORY_USE_IS_INFLATED && peak - before > MEMORY_KIB) fail_msg("%ld KiB grew to %ld KiB", before, peak);
+	if (!memory_use_stayed(before, peak, MEMORY_KIB)) fail_msg("%ld KiB grew to %ld KiB", before, peak);
 }
 
 static void an_upload_is_exact_and_bounded(void **state) {
@@ -268,31 +268,10 @@ static int make_certificate(const char *folder, char ret_key[200], char ret_cert
 				       "/CN=svc.test",
 				       "-addext",
 				       "subjectAltName=DNS:svc.test",
-				       "-quiet",
 				       NULL};
-	const char *const older[] = {"openssl",
-				     "req",
-				     "-x509",
-				     "-newkey",
-				     "ec",
-				     "-pkeyopt",
-				     "ec_paramgen_curve:prime256v1",
-				     "-nodes",
-				     "-keyout",
-				     ret_key,
-				     "-out",
-				     ret_certificate,
-				     "-days",
-				     "2",
-				     "-subj",
-				     "/CN=svc.test",
-				     "-addext",
-				     "subjectAltName=DNS:svc.test",
-				     NULL};
 	CLEANUP_FREE char *text = run(command);
 
 	if (!text) return -ENOENT;
-	if (access(ret_certificate, R_OK) < 0) free(run(older));
 	return access(ret_certificate, R_OK);
 }
 
@@ -330,7 +309,7 @@ static void curl_speaks_tls_through_the_tunnel(void **state) {
 					       "--cacert", certificate, "--proxy",    proxy, url,         NULL};
 		CLEANUP_FREE char *text = run(command);
 		if (!text) skip();
-		assert_non_null(strstr(text, "TLSv1."));
+		assert_non_null(strstr(text ? text : "", "TLSv1."));
 	}
 	kill(server, SIGTERM);
 	waitpid(server, NULL, 0);

@@ -64,7 +64,7 @@ static void forwarded_requests_are_written_anew(void **state) {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct http_head head;
-		struct http_request request;
+		struct http_request request = {0};
 		struct error error = ERROR_NONE;
 		CLEANUP_STRING struct string out = {0};
 
@@ -87,7 +87,7 @@ static void tunnels_name_host_and_port(void **state) {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
 		struct http_head head;
-		struct http_request request;
+		struct http_request request = {0};
 		struct error error = ERROR_NONE;
 
 		if (take_request(good[i], &head, &request, &error) < 0) fail_msg("%s: %s", good[i].data, error.message);
@@ -211,7 +211,7 @@ static void attack_net_04_malformed_and_ambiguous_requests_are_refused(void **st
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(MALFORMED); i++) {
 		struct http_head head;
-		struct http_request request;
+		struct http_request request = {0};
 		struct error error = ERROR_NONE;
 		int r = take_request(MALFORMED[i], &head, &request, &error);
 
@@ -227,7 +227,7 @@ static void attack_net_04_other_versions_and_expectations_are_refused(void **sta
 		TEXT("GET http://a/ HTTP/3.0\r\nHost: a\r\n\r\n"),
 	};
 	struct http_head head;
-	struct http_request request;
+	struct http_request request = {0};
 	struct text expectation = TEXT(GET "Expect: the-unexpected\r\n\r\n");
 
 	(void)state;
@@ -259,11 +259,11 @@ static void attack_net_12_heads_are_bounded(void **state) {
 	CLEANUP_FREE char *big = mem_alloc(size, 1);
 	CLEANUP_STRING struct string lines = {0};
 	struct http_head head;
-	struct http_request request;
+	struct http_request request = {0};
 
 	(void)state;
 	memset(big, 'x', size);
-	memcpy(big, GET "X: ", strlen(GET "X: "));
+	memcpy(big, GET "X: ", sizeof GET "X: " - 1);
 	assert_int_equal(http_head_scan(big, size, &scanned, NULL), -E2BIG);
 	assert_true(scanned <= LIMIT_HEADER);
 	string_append(&lines, GET);
@@ -353,7 +353,8 @@ static void attack_net_04_bad_chunks_are_refused(void **state) {
 		if (r != -EBADMSG) fail_msg("%zu \"%s\": %d", i, bad[i].data, r);
 	}
 	memset(extension, 'e', 4096);
-	memcpy(extension, "1;", 2);
+	extension[0] = '1';
+	extension[1] = ';';
 	CLEANUP_STRING struct string out = {0};
 	size_t used;
 	assert_int_equal(
@@ -377,30 +378,29 @@ static int take_response(struct text text, const struct http_request *request, s
 static void a_responses_body_ends_by_the_rules(void **state) {
 	static const struct {
 		struct text text;
-		bool head;
 		enum http_framing framing;
-		bool keep_alive;
+		bool head, keep_alive;
 	} cases[] = {
-		{TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), false, HTTP_FRAMING_LENGTH, true},
-		{TEXT("HTTP/1.1 200\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"), false, HTTP_FRAMING_LENGTH,
+		{TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), HTTP_FRAMING_LENGTH, false, true},
+		{TEXT("HTTP/1.1 200\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"), HTTP_FRAMING_LENGTH, false,
 		 false},
-		{TEXT("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), false, HTTP_FRAMING_LENGTH, false},
-		{TEXT("HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n"), false,
-		 HTTP_FRAMING_LENGTH, true},
-		{TEXT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), false, HTTP_FRAMING_CHUNKED, true},
-		{TEXT("HTTP/1.1 200 \r\n\r\n"), false, HTTP_FRAMING_CLOSE, false},
-		{TEXT("HTTP/1.1 204 No Content\r\n\r\n"), false, HTTP_FRAMING_NONE, true},
-		{TEXT("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"), false, HTTP_FRAMING_NONE, true},
-		{TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), true, HTTP_FRAMING_NONE, true},
-		{TEXT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), true, HTTP_FRAMING_NONE, true},
-		{TEXT("HTTP/1.1 100 Continue\r\n\r\n"), false, HTTP_FRAMING_NONE, true},
+		{TEXT("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), HTTP_FRAMING_LENGTH, false, false},
+		{TEXT("HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n"), HTTP_FRAMING_LENGTH,
+		 false, true},
+		{TEXT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), HTTP_FRAMING_CHUNKED, false, true},
+		{TEXT("HTTP/1.1 200 \r\n\r\n"), HTTP_FRAMING_CLOSE, false, false},
+		{TEXT("HTTP/1.1 204 No Content\r\n\r\n"), HTTP_FRAMING_NONE, false, true},
+		{TEXT("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"), HTTP_FRAMING_NONE, false, true},
+		{TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), HTTP_FRAMING_NONE, true, true},
+		{TEXT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), HTTP_FRAMING_NONE, true, true},
+		{TEXT("HTTP/1.1 100 Continue\r\n\r\n"), HTTP_FRAMING_NONE, false, true},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct http_head head;
 		struct http_request request = {.head = cases[i].head};
-		struct http_response response;
+		struct http_response response = {0};
 
 		assert_int_equal(take_response(cases[i].text, &request, &head, &response), 0);
 		assert_int_equal(response.framing, cases[i].framing);
@@ -431,7 +431,7 @@ static void attack_net_04_bad_responses_are_refused(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		struct http_head head;
 		struct http_request request = {0};
-		struct http_response response;
+		struct http_response response = {0};
 		int r = take_response(bad[i], &request, &head, &response);
 
 		if (r != -EBADMSG) fail_msg("%zu \"%s\": %d", i, bad[i].data, r);
@@ -445,7 +445,7 @@ static void responses_are_written_anew(void **state) {
 		     "Content-Length: 5\r\n\r\n");
 	struct http_head head;
 	struct http_request request = {0};
-	struct http_response response;
+	struct http_response response = {0};
 	CLEANUP_STRING struct string kept = {0};
 	CLEANUP_STRING struct string closed = {0};
 

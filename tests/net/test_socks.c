@@ -98,9 +98,9 @@ static void serve_echo(int fd, void *argument) {
 
 static void send_request(int fd, const char *name, uint16_t port) {
 	uint8_t bytes[300] = {5, 1, 0, 3, (uint8_t)strlen(name)};
-	size_t size = 5 + strlen(name);
+	size_t size = 5;
 
-	memcpy(bytes + 5, name, strlen(name));
+	for (const char *c = name; *c; c++) bytes[size++] = (uint8_t)*c;
 	bytes[size++] = (uint8_t)(port >> 8);
 	bytes[size++] = (uint8_t)(port & 0xff);
 	wire_send(fd, bytes, size);
@@ -164,15 +164,15 @@ static void all_messages_may_come_at_once_or_byte_by_byte(void **state) {
 
 static void replies_tell_the_reason(void **state) {
 	static const struct {
-		enum fixture_answer answer;
 		const char *name;
+		enum fixture_answer answer;
 		enum socks_code code;
 	} cases[] = {
-		{FIXTURE_DENY, "localhost", SOCKS_NOT_ALLOWED},
-		{FIXTURE_ALLOW, "localhost", SOCKS_REFUSED},
-		{FIXTURE_ALLOW, "nowhere.example", SOCKS_HOST_UNREACHABLE},
-		{FIXTURE_ALLOW, "169.254.169.254", SOCKS_NOT_ALLOWED},
-		{FIXTURE_ALLOW, "0x7f.1", SOCKS_FAILED},
+		{"localhost", FIXTURE_DENY, SOCKS_NOT_ALLOWED},
+		{"localhost", FIXTURE_ALLOW, SOCKS_REFUSED},
+		{"nowhere.example", FIXTURE_ALLOW, SOCKS_HOST_UNREACHABLE},
+		{"169.254.169.254", FIXTURE_ALLOW, SOCKS_NOT_ALLOWED},
+		{"0x7f.1", FIXTURE_ALLOW, SOCKS_FAILED},
 	};
 
 	(void)state;
