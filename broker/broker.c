@@ -111,12 +111,26 @@ static void on_reap(evutil_socket_t fd, short what, void *argument) {
 	broker_consider_idle(broker);
 }
 
-/* What needn't be at once: uses are written, and running sandboxes follow an edited policy. */
+static void keep_head(struct broker *broker) {
+	struct error error = ERROR_NONE;
+	int r = broker_begin(broker, STORE_NORMAL, &error);
+	if (r == 0) {
+		r = history_keep_head(broker->history, &error);
+		if (r == 0)
+			r = broker_commit(broker, &error);
+		else
+			broker_rollback(broker);
+	}
+	if (r < 0) log_error("%s", error.message);
+}
+
+/* What needn't be at once: uses and the head are written, and running sandboxes follow an edited policy. */
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
 	struct broker *broker = argument;
 	grants_flush(broker->grants);
+	if (history_head_is_behind(broker->history)) keep_head(broker);
 	if (broker->session_count > 0 || broker->prompt_count > 0) broker_refresh_policy(broker);
 }
 
@@ -226,6 +240,7 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	if (broker->grants) grants_flush(broker->grants);
+	if (broker->history && history_head_is_behind(broker->history)) keep_head(broker);
 	expiry_free(broker->expiry);
 	event_drop(broker->accept);
 	event_drop(broker->idle);

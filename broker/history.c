@@ -1,10 +1,15 @@
 /*
  * Theory of operation.
  *
- * hash(n) = SHA-256(hash(n-1) as hex, canonical JSON of row n), where canonical means event_to_json's keys sorted,
- * compact, ASCII. The first row follows the anchor: seq 0 and an empty hash in a new database; when retention takes
- * rows away it writes down the last one taken there. The state row keeps the head, so that rows cut off at the end
- * show as well. The head in memory runs ahead of the committed one inside a transaction and falls back with it.
+ * hash(n) = SHA-256(hash(n-1) as hex, canonical JSON of row n). Canonical: an object of the columns' names in the
+ * table's order but for the hash, no spaces, null for NULL, detail as it is stored; in texts a quote and a backslash
+ * are escaped by a backslash, bytes below 0x20 are \u00XX and those from 0x80 on \uf7XX. It is written here and not by
+ * Jansson because every decision pays for it. The first row follows the anchor: seq 0 and an empty hash in a new
+ * database; when retention takes rows away it writes down the last one taken there. The state row keeps the head, so
+ * that rows cut off at the end show as well. It is written by history_keep_head (each second, with each session's end),
+ * not with each row, which would cost a page more a decision; rows after it that follow it are the chain's all the
+ * same. The head in memory is always the last row's; inside a transaction it runs ahead of the committed one and falls
+ * back with it.
  */
 #include "history.h"
 
@@ -28,6 +33,7 @@ struct head {
 struct history {
 	struct store *store;
 	struct head now, committed;
+	int64_t kept; /* the head in the state row */
 	int64_t anchor_seq;
 	char anchor_hash[HASH_HEX_SIZE];
 };
@@ -49,9 +55,31 @@ int history_open(struct store *store, struct history **ret_history, struct error
 	copy_hash(history->anchor_hash, store_column(read, 3));
 	history->now.last_prompt = sqlite3_column_int64(read, 4);
 	sqlite3_reset(read);
+	history->kept = history->now.seq;
+	/* Fewer rows than the head says: they were cut off, and the numbers go on so that the gap stays. */
+	sqlite3_stmt *last = store_statement(store, STORE_STATE_LAST);
+	if (sqlite3_step(last) == SQLITE_ROW && sqlite3_column_int64(last, 0) > history->now.seq) {
+		history->now.seq = sqlite3_column_int64(last, 0);
+		copy_hash(history->now.hash, store_column(last, 1));
+	}
+	sqlite3_reset(last);
 	history->committed = history->now;
 	*ret_history = history;
 	return 0;
+}
+
+bool history_head_is_behind(const struct history *history) {
+	return history->kept != history->now.seq;
+}
+
+int history_keep_head(struct history *history, struct error *error) {
+	if (!history_head_is_behind(history)) return 0;
+	sqlite3_stmt *head = store_statement(history->store, STORE_STATE_HEAD);
+	store_bind_integer(head, 1, history->now.seq);
+	store_bind_text(head, 2, history->now.hash);
+	int r = store_run(history->store, head, error, "writing where the history ends");
+	if (r == 0) history->kept = history->now.seq;
+	return r;
 }
 
 void history_free(struct history *history) {
@@ -69,49 +97,143 @@ void history_committed(struct history *history) {
 
 void history_rolled_back(struct history *history) {
 	history->now = history->committed;
+	history->kept = -1; /* whatever it is, it isn't known to be this */
 }
 
-static void hash_event(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct event *event) {
-	json_t *json = event_to_json(event);
-	/* json_dumps allocates with malloc, which free(3) takes. */
-	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
-	json_decref(json);
-	if (!text) mem_exhausted();
-	hash_hex_two(ret_hash, previous, strlen(previous), text, strlen(text));
+/* A row as it is stored; texts borrowed. */
+struct row {
+	int64_t seq, time_ms;
+	const char *kind;
+	int64_t session;
+	const char *profile, *project, *process, *permission, *target, *verdict, *by, *why;
+	int64_t grant, prompt;
+	const char *detail; /* JSON */
+};
+
+enum column_type { COLUMN_INTEGER, COLUMN_TEXT, COLUMN_JSON };
+
+/* By EVENT_COLUMNS. */
+static const struct {
+	const char *name;
+	enum column_type type;
+	size_t offset;
+} columns[] = {
+	{"seq", COLUMN_INTEGER, offsetof(struct row, seq)},
+	{"time_ms", COLUMN_INTEGER, offsetof(struct row, time_ms)},
+	{"kind", COLUMN_TEXT, offsetof(struct row, kind)},
+	{"session", COLUMN_INTEGER, offsetof(struct row, session)},
+	{"profile", COLUMN_TEXT, offsetof(struct row, profile)},
+	{"project", COLUMN_TEXT, offsetof(struct row, project)},
+	{"process", COLUMN_TEXT, offsetof(struct row, process)},
+	{"permission", COLUMN_TEXT, offsetof(struct row, permission)},
+	{"target", COLUMN_TEXT, offsetof(struct row, target)},
+	{"verdict", COLUMN_TEXT, offsetof(struct row, verdict)},
+	{"by", COLUMN_TEXT, offsetof(struct row, by)},
+	{"why", COLUMN_TEXT, offsetof(struct row, why)},
+	{"grant_id", COLUMN_INTEGER, offsetof(struct row, grant)},
+	{"prompt", COLUMN_INTEGER, offsetof(struct row, prompt)},
+	{"detail", COLUMN_JSON, offsetof(struct row, detail)},
+};
+enum { COLUMN_HASH = ARRAY_LENGTH(columns) };
+
+static int64_t row_integer(const struct row *row, size_t column) {
+	return *(const int64_t *)((const char *)row + columns[column].offset);
 }
 
-static void bind_event(sqlite3_stmt *insert, const struct event *event, const char *detail, const char *hash) {
-	store_bind_integer(insert, 1, event->seq);
-	store_bind_integer(insert, 2, event->time_ms);
-	store_bind_text(insert, 3, event_kind_name(event->kind));
-	store_bind_integer(insert, 4, event->session);
-	store_bind_text(insert, 5, event->profile);
-	store_bind_text(insert, 6, event->project);
-	store_bind_text(insert, 7, event->process);
-	store_bind_text(insert, 8, event->permission);
-	store_bind_text(insert, 9, event->target);
-	store_bind_text(insert, 10, event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict));
-	store_bind_text(insert, 11, event->by);
-	store_bind_text(insert, 12, event->why);
-	store_bind_integer(insert, 13, event->grant);
-	store_bind_integer(insert, 14, event->prompt);
-	store_bind_text(insert, 15, detail);
-	store_bind_text(insert, 16, hash);
+static const char *row_text(const struct row *row, size_t column) {
+	return *(const char *const *)((const char *)row + columns[column].offset);
+}
+
+static void append_escaped(struct string *out, const char *text) {
+	for (const char *p = text; *p; p++) {
+		size_t plain = 0;
+		while (p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\') plain++;
+		string_append_bytes(out, p, plain);
+		p += plain;
+		if (*p == '\0') return;
+		unsigned char byte = (unsigned char)*p;
+		if (byte == '"' || byte == '\\')
+			string_appendf(out, "\\%c", byte);
+		else
+			string_appendf(out, "\\u%s%02x", byte < 0x80 ? "00" : "f7", byte);
+	}
+}
+
+static void append_value(struct string *out, const struct row *row, size_t column) {
+	const char *text = columns[column].type == COLUMN_INTEGER ? NULL : row_text(row, column);
+	if (columns[column].type == COLUMN_INTEGER) {
+		string_appendf(out, "%lld", (long long)row_integer(row, column));
+	} else if (!text || columns[column].type == COLUMN_JSON) {
+		string_append(out, text ? text : "null");
+	} else {
+		string_append_char(out, '"');
+		append_escaped(out, text);
+		string_append_char(out, '"');
+	}
+}
+
+static void hash_row(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
+	CLEANUP_STRING struct string text = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		string_append(&text, i == 0 ? "{\"" : ",\"");
+		string_append(&text, columns[i].name);
+		string_append(&text, "\":");
+		append_value(&text, row, i);
+	}
+	string_append_char(&text, '}');
+	hash_hex_two(ret_hash, previous, strlen(previous), text.data, text.size);
+}
+
+static struct row row_of_event(const struct event *event, const char *detail) {
+	return (struct row){.seq = event->seq,
+			    .time_ms = event->time_ms,
+			    .kind = event_kind_name(event->kind),
+			    .session = event->session,
+			    .profile = event->profile,
+			    .project = event->project,
+			    .process = event->process,
+			    .permission = event->permission,
+			    .target = event->target,
+			    .verdict = event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict),
+			    .by = event->by,
+			    .why = event->why,
+			    .grant = event->grant,
+			    .prompt = event->prompt,
+			    .detail = detail};
+}
+
+static struct row row_of_statement(sqlite3_stmt *statement) {
+	struct row row;
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		char *place = (char *)&row + columns[i].offset;
+		if (columns[i].type == COLUMN_INTEGER)
+			*(int64_t *)place = sqlite3_column_int64(statement, (int)i);
+		else
+			*(const char **)place = store_column(statement, (int)i);
+	}
+	return row;
+}
+
+static int insert_row(struct history *history, const struct row *row, const char *hash, struct error *error) {
+	sqlite3_stmt *insert = store_statement(history->store, STORE_EVENT_INSERT);
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		if (columns[i].type == COLUMN_INTEGER)
+			store_bind_integer(insert, (int)i + 1, row_integer(row, i));
+		else
+			store_bind_text(insert, (int)i + 1, row_text(row, i));
+	}
+	store_bind_text(insert, COLUMN_HASH + 1, hash);
+	return store_run(history->store, insert, error, "writing to the history");
 }
 
 int history_append(struct history *history, struct event *event, struct error *error) {
 	event->seq = history->now.seq + 1;
-	char hash[HASH_HEX_SIZE];
-	hash_event(hash, history->now.hash, event);
+	/* json_dumps allocates with malloc, which free(3) takes. */
 	CLEANUP_FREE char *detail = event->detail ? json_dumps(event->detail, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	sqlite3_stmt *insert = store_statement(history->store, STORE_EVENT_INSERT);
-	bind_event(insert, event, detail, hash);
-	int r = store_run(history->store, insert, error, "writing to the history");
-	if (r < 0) return r;
-	sqlite3_stmt *head = store_statement(history->store, STORE_STATE_HEAD);
-	store_bind_integer(head, 1, event->seq);
-	store_bind_text(head, 2, hash);
-	r = store_run(history->store, head, error, "writing where the history ends");
+	const struct row row = row_of_event(event, detail);
+	char hash[HASH_HEX_SIZE];
+	hash_row(hash, history->now.hash, &row);
+	int r = insert_row(history, &row, hash, error);
 	if (r < 0) return r;
 	history->now.seq = event->seq;
 	copy_hash(history->now.hash, hash);
@@ -126,34 +248,33 @@ int history_next_prompt(struct history *history, int64_t *ret_id, struct error *
 	return r;
 }
 
-static char *column_copy(sqlite3_stmt *row, int column) {
-	const char *text = store_column(row, column);
+static char *copy_or_null(const char *text) {
 	return text ? string_copy(text) : NULL;
 }
 
 /* -EINVAL when the row holds what history_append never writes. */
-static int read_event(sqlite3_stmt *row, struct event *ret_event) {
+static int read_event(sqlite3_stmt *statement, struct event *ret_event) {
+	const struct row row = row_of_statement(statement);
 	struct event event = {.verdict = -1};
 	enum effect effect;
-	const char *verdict = store_column(row, 9), *detail = store_column(row, 14);
-	if (event_kind_parse(store_column(row, 2) ? store_column(row, 2) : "", &event.kind, NULL) < 0) return -EINVAL;
-	if (verdict) {
-		if (effect_parse(verdict, &effect, NULL) < 0) return -EINVAL;
+	if (!row.kind || event_kind_parse(row.kind, &event.kind, NULL) < 0) return -EINVAL;
+	if (row.verdict) {
+		if (effect_parse(row.verdict, &effect, NULL) < 0) return -EINVAL;
 		event.verdict = (int)effect;
 	}
-	if (detail && !(event.detail = json_loads(detail, 0, NULL))) return -EINVAL;
-	event.seq = sqlite3_column_int64(row, 0);
-	event.time_ms = sqlite3_column_int64(row, 1);
-	event.session = sqlite3_column_int64(row, 3);
-	event.profile = column_copy(row, 4);
-	event.project = column_copy(row, 5);
-	event.process = column_copy(row, 6);
-	event.permission = column_copy(row, 7);
-	event.target = column_copy(row, 8);
-	event.by = column_copy(row, 10);
-	event.why = column_copy(row, 11);
-	event.grant = sqlite3_column_int64(row, 12);
-	event.prompt = sqlite3_column_int64(row, 13);
+	if (row.detail && !(event.detail = json_loads(row.detail, 0, NULL))) return -EINVAL;
+	event.seq = row.seq;
+	event.time_ms = row.time_ms;
+	event.session = row.session;
+	event.profile = copy_or_null(row.profile);
+	event.project = copy_or_null(row.project);
+	event.process = copy_or_null(row.process);
+	event.permission = copy_or_null(row.permission);
+	event.target = copy_or_null(row.target);
+	event.by = copy_or_null(row.by);
+	event.why = copy_or_null(row.why);
+	event.grant = row.grant;
+	event.prompt = row.prompt;
 	*ret_event = event;
 	return 0;
 }
@@ -171,15 +292,12 @@ static bool text_wanted(const char *wanted, const char *text) {
 	return !wanted || (text && strcmp(wanted, text) == 0);
 }
 
-static bool event_wanted(const struct history_filter *filter, sqlite3_stmt *row) {
-	int64_t time_ms = sqlite3_column_int64(row, 1);
-	return (filter->since_ms == 0 || time_ms >= filter->since_ms) &&
-	       (filter->until_ms == 0 || time_ms < filter->until_ms) &&
-	       (filter->session == 0 || sqlite3_column_int64(row, 3) == filter->session) &&
-	       text_wanted(filter->kind, store_column(row, 2)) && text_wanted(filter->profile, store_column(row, 4)) &&
-	       text_wanted(filter->project, store_column(row, 5)) &&
-	       text_wanted(filter->permission, store_column(row, 7)) &&
-	       text_wanted(filter->verdict, store_column(row, 9));
+static bool event_wanted(const struct history_filter *filter, sqlite3_stmt *statement) {
+	const struct row row = row_of_statement(statement);
+	return row.time_ms >= filter->since_ms && (filter->until_ms == 0 || row.time_ms < filter->until_ms) &&
+	       (filter->session == 0 || row.session == filter->session) && text_wanted(filter->kind, row.kind) &&
+	       text_wanted(filter->profile, row.profile) && text_wanted(filter->project, row.project) &&
+	       text_wanted(filter->permission, row.permission) && text_wanted(filter->verdict, row.verdict);
 }
 
 int history_list(struct history *history, const struct history_filter *filter, bool newest, int64_t cursor,
@@ -256,7 +374,7 @@ static int previous_hash(struct history *history, int64_t seq, char ret_hash[HAS
 	store_bind_integer(read, 1, seq);
 	int r = 0;
 	if (sqlite3_step(read) == SQLITE_ROW)
-		copy_hash(ret_hash, store_column(read, 15));
+		copy_hash(ret_hash, store_column(read, COLUMN_HASH));
 	else
 		r = error_set(error, EINVAL, "there is no row %lld in the history to go on from", (long long)seq);
 	sqlite3_reset(read);
@@ -264,14 +382,13 @@ static int previous_hash(struct history *history, int64_t seq, char ret_hash[HAS
 }
 
 /* NULL when the row follows `previous`; moves `previous` on. */
-static const char *check_row(sqlite3_stmt *row, int64_t expected, char previous[HASH_HEX_SIZE]) {
-	struct event event;
-	if (sqlite3_column_int64(row, 0) != expected) return "this row is missing";
-	if (read_event(row, &event) < 0) return "this row can't be read: it was edited";
+static const char *check_row(sqlite3_stmt *statement, int64_t expected, char previous[HASH_HEX_SIZE]) {
+	const struct row row = row_of_statement(statement);
+	if (row.seq != expected) return "this row is missing";
 	char hash[HASH_HEX_SIZE];
-	hash_event(hash, previous, &event);
-	event_finish(&event);
-	if (!string_equal(store_column(row, 15), hash)) return "this row doesn't match its hash: it was edited";
+	hash_row(hash, previous, &row);
+	if (!string_equal(store_column(statement, COLUMN_HASH), hash))
+		return "this row doesn't match its hash: it was edited";
 	copy_hash(previous, hash);
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -23,6 +24,10 @@ void history_free(struct history *history);
 int history_append(struct history *history, struct event *event, struct error *error);
 void history_committed(struct history *history);
 void history_rolled_back(struct history *history);
+
+/* Within a transaction: the row that tells of a cut is brought up to the last event. */
+bool history_head_is_behind(const struct history *history);
+int history_keep_head(struct history *history, struct error *error);
 
 int64_t history_head(const struct history *history, const char **ret_hash); /* borrowed */
 

@@ -115,6 +115,7 @@ static int restrict_self(struct error *error) {
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a write that fails is an error like others */
 	return drop_capabilities(error);
 }
 

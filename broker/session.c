@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "client.h"
 #include "decision.h"
-#include "grant_set.h"
 #include "granting.h"
 #include "prompts.h"
 #include "schema/limits.h"
@@ -140,18 +139,19 @@ static int write_wishes(struct session *session, const struct session_open *wish
 
 /* The view in its parts; NULL with the error. */
 static json_t *make_view(const struct session *session, struct error *error) {
-	CLEANUP_GRANT_SET struct grant_set grants = {0};
+	CLEANUP_GRANT_LIST struct grant_list grants = {0};
 	struct broker *broker = session->broker;
-	if (grant_set_load(broker->grants, broker->clock, &session->subject, session->record.id, &grants, error) < 0)
+	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, error) < 0) return NULL;
+	/* Denials come first: where one is last, there may be more that the view would miss. */
+	if (grants.count == LIMIT_VIEW_PATHS && grants.items[grants.count - 1].effect == EFFECT_DENY) {
+		error_set(error, E2BIG, "more than %d denials hold for this profile and project: revoke some",
+			  LIMIT_VIEW_PATHS);
 		return NULL;
-	/* More than were read: the rest is looked up one by one, so that no denial is missed. */
-	bool all = grants.list.count < LIMIT_VIEW_PATHS;
-	const struct stack_grants finder = {.find = all ? grant_set_find : grants_find,
-					    .context = all ? (void *)&grants : broker->grants};
-	const struct stack_context context = {
-		.ruleset = session->ruleset, .grants = &finder, .protected = &broker->places.protected};
-	CLEANUP_VIEW struct view *view = view_build(&context, &session->subject, session->record.id, grants.list.items,
-						    grants.list.count, &session->environment);
+	}
+	struct decision_finder finder;
+	struct stack_context context = decision_context(broker, session->ruleset, &finder);
+	CLEANUP_VIEW struct view *view = view_build(&context, &session->subject, session->record.id, grants.items,
+						    grants.count, &session->environment);
 	if (session->offline) view->network = VIEW_NETWORK_NONE;
 	return view_to_parts(view);
 }
@@ -264,6 +264,7 @@ static int write_end(struct broker *broker, const struct session_record *record,
 		json_object_set_new(event.detail, "exit", json_integer(record->exit));
 		r = broker_record(broker, &event, error);
 	}
+	if (r == 0) r = history_keep_head(broker->history, error);
 	if (r < 0) {
 		broker_rollback(broker);
 		return r;

@@ -30,6 +30,7 @@ static const char *const statements[] = {
 	[STORE_COMMIT] = "COMMIT",
 	[STORE_ROLLBACK] = "ROLLBACK",
 	[STORE_STATE_READ] = "SELECT head_seq, head_hash, anchor_seq, anchor_hash, last_prompt FROM state WHERE id = 1",
+	[STORE_STATE_LAST] = "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1",
 	[STORE_STATE_HEAD] = "UPDATE state SET head_seq = ?1, head_hash = ?2 WHERE id = 1",
 	[STORE_STATE_PROMPT] = "UPDATE state SET last_prompt = ?1 WHERE id = 1",
 	[STORE_SESSION_INSERT] =
@@ -51,7 +52,7 @@ static const char *const statements[] = {
 	[STORE_GRANT_OF_SUBJECT] =
 		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND project IN ('', ?1) AND profile IN ('', ?2)"
 		" AND (session IS NULL OR session = ?3) AND permission <> 'net:access' AND lifetime <> 'once'"
-		" ORDER BY id DESC LIMIT ?4",
+		" ORDER BY effect DESC, id DESC LIMIT ?4",
 	[STORE_GRANT_OF_SESSION] =
 		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL AND session = ?1",
 	[STORE_GRANT_OF_PROFILE] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND profile = ?1",
@@ -172,12 +173,16 @@ static int configure(struct store *store, struct error *error) {
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	/* Without it a new value for a parameter that the planner compared with a partial index prepares anew. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
-	/* A newer form is refused before anything is written: journal_mode would write. */
+	/*
+	 * A newer form is refused before anything is written: journal_mode would write. Exclusive: there is one broker
+	 * anyway, and without locks and the shared index a commit is a third of the system calls (bench/check.sh).
+	 */
 	int version = 0;
 	int r = read_version(store, &version, error);
 	if (r == 0 && version <= migrations_newest())
 		r = execute(store,
-			    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+			    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; "
+			    "PRAGMA synchronous = NORMAL;"
 			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY",
 			    error, "setting it up");
 	return r;
@@ -208,6 +213,9 @@ static int prepare(struct store *store, struct error *error) {
 
 int store_open(const char *path, struct store **ret_store, struct error *error) {
 	struct store *store = mem_new(struct store);
+	/* One thread, so no locks; and no accounts of memory, which nobody reads. Too late (SQLITE_MISUSE) is fine. */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	int r = make_file(path, error);
 	if (r == 0 &&
 	    sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
