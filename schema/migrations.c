@@ -9,7 +9,7 @@
  * events: append-only; `hash` is SHA-256 over the hash of the row before and this row's canonical JSON
  * (broker/history.c). No index: a row costs one page, and listings walk by seq.
  *
- * state: one row. The chain's head (what the last event must be, so that a truncation shows), its anchor (what
+ * state: one row. The chain's head (the event that must be there at least, so that a cut shows), its anchor (what
  * the first event follows; retention moves it), and the last prompt's id.
  */
 #include "schema/migrations.h"

@@ -245,7 +245,7 @@ static void a_socket_of_the_service_manager_is_taken(void **state) {
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Rows of one column added up. */
+/* Of a database that no broker has open. */
 static int64_t ask_database(const char *sql) {
 	CLEANUP_FREE char *path = home_path(".local/state/sbx/sbx.db");
 	sqlite3 *db;
@@ -295,6 +295,7 @@ static void kill_9_leaves_no_half_grant(void **state) {
 		cursor = json_incref(json_object_get(reply, "next"));
 		json_decref(reply);
 	} while (!json_is_null(cursor));
+	broker_stop();
 	assert_true(ask_database("SELECT count(*) FROM grants") > 10);
 	assert_int_equal(ask_database("SELECT count(*) FROM grants WHERE id NOT IN"
 				      " (SELECT grant_id FROM events WHERE kind = 'grant')"),
@@ -312,6 +313,7 @@ static void a_session_of_a_killed_broker_has_ended(void **state) {
 	broker_kill();
 	peer_free(peer);
 	assert_int_equal(broker_start(NULL), 0);
+	broker_stop();
 	CLEANUP_FREE char *ended =
 		string_format("SELECT exit FROM sessions WHERE id = %lld AND ended_ms > 0", (long long)session);
 	CLEANUP_FREE char *grants =

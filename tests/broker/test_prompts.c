@@ -1,7 +1,7 @@
 /* Prompts: who is asked, who may answer, what an answer does, and every way in which nobody does. */
 #include <errno.h>
-#include <sqlite3.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -561,19 +561,20 @@ static void attack_broker_16_a_restart_cancels_prompts(void **state) {
 	json_decref(next);
 }
 
-/* Somebody else holds the database: nothing can be written, so nothing is allowed, whatever rules and grants say. */
+/* The disk is full, as far as the broker can see: it may make no file longer. */
+static void fill_disk(bool full) {
+	const struct rlimit limit = {.rlim_cur = full ? 0 : RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+	assert_int_equal(prlimit(broker_pid(), RLIMIT_FSIZE, &limit, NULL), 0);
+}
+
 static void attack_broker_19_without_a_record_there_is_no_allow(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_FREE char *inside = home_path("app/x");
-	CLEANUP_FREE char *database = home_path(".local/state/sbx/sbx.db");
-	sqlite3 *db;
-	assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	fill_disk(true);
 	int64_t check = peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:write", "target", inside));
 	expect_verdict(runner, check, "deny none");
-	assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
+	fill_disk(false);
 	check = peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:write", "target", inside));
 	expect_verdict(runner, check, "allow rules");
 }
@@ -584,16 +585,18 @@ static void attack_broker_19_an_answer_that_can_not_be_written_changes_nothing(v
 	CLEANUP_PEER struct peer *command = peer_connect(true);
 	int64_t check = ask(runner, "svc.test:443");
 	int64_t prompt = the_prompt(command);
-	CLEANUP_FREE char *database = home_path(".local/state/sbx/sbx.db");
-	sqlite3 *db;
-	assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	answer_refused(command, prompt, NULL, "allow", NULL, "locked");
-	assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
+	fill_disk(true);
+	answer_refused(command, prompt, NULL, "allow", NULL, "the database");
+	fill_disk(false);
 	assert_int_equal(the_prompt(command), prompt); /* still there */
+	json_t *grants = peer_call(command, "list", json_pack("{s:s, s:b}", "what", "grants", "all", 1));
+	assert_int_equal(json_array_size(json_object_get(grants, "items")), 0);
+	json_decref(grants);
 	answer_well(command, prompt, NULL, "allow", NULL);
 	expect_verdict(runner, check, "allow ask");
+	json_t *chain = peer_call(command, "verify", NULL);
+	assert_true(json_is_null(json_object_get(chain, "bad")));
+	json_decref(chain);
 }
 
 static void the_history_has_prompts_and_answers(void **state) {
