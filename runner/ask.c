@@ -142,7 +142,7 @@ static void ask_next(struct asker *asker) {
 void asker_add(struct asker *asker, const json_t *prompt) {
 	struct question *question = mem_new(struct question);
 	struct error error = ERROR_NONE;
-	json_t *bare = json_copy((json_t *)(uintptr_t)prompt); /* "type" is the message's, not the prompt's */
+	json_t *bare = json_copy((json_t *)prompt); /* "type" is the message's, not the prompt's */
 	json_object_del(bare, "type");
 	int r = prompt_from_json(bare, &question->prompt, &error);
 	json_decref(bare);

@@ -79,30 +79,30 @@ static const struct {
 /* Calls that fail for some bits or values of one argument. */
 static const struct {
 	const char *name;
-	unsigned argument;
 	uint64_t mask, value;
+	unsigned argument;
 	int code;
 } refused_values[] = {
-	{"ioctl", 1, LOW32, TIOCSTI, EPERM}, /* K1: type into the user's terminal */
-	{"ioctl", 1, LOW32, TIOCLINUX, EPERM},
-	{"clone", 0, CLONE_NEWNS, CLONE_NEWNS, EPERM},
-	{"clone", 0, CLONE_NEWUTS, CLONE_NEWUTS, EPERM},
-	{"clone", 0, CLONE_NEWIPC, CLONE_NEWIPC, EPERM},
-	{"clone", 0, CLONE_NEWUSER, CLONE_NEWUSER, EPERM},
-	{"clone", 0, CLONE_NEWPID, CLONE_NEWPID, EPERM},
-	{"clone", 0, CLONE_NEWNET, CLONE_NEWNET, EPERM},
-	{"clone", 0, CLONE_NEWCGROUP, CLONE_NEWCGROUP, EPERM},
-	{"unshare", 0, CLONE_NEWNS, CLONE_NEWNS, EPERM},
-	{"unshare", 0, CLONE_NEWUTS, CLONE_NEWUTS, EPERM},
-	{"unshare", 0, CLONE_NEWIPC, CLONE_NEWIPC, EPERM},
-	{"unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER, EPERM},
-	{"unshare", 0, CLONE_NEWPID, CLONE_NEWPID, EPERM},
-	{"unshare", 0, CLONE_NEWNET, CLONE_NEWNET, EPERM},
-	{"unshare", 0, CLONE_NEWCGROUP, CLONE_NEWCGROUP, EPERM},
-	{"unshare", 0, CLONE_NEWTIME, CLONE_NEWTIME, EPERM},
+	{"ioctl", LOW32, TIOCSTI, 1, EPERM}, /* K1: type into the user's terminal */
+	{"ioctl", LOW32, TIOCLINUX, 1, EPERM},
+	{"clone", CLONE_NEWNS, CLONE_NEWNS, 0, EPERM},
+	{"clone", CLONE_NEWUTS, CLONE_NEWUTS, 0, EPERM},
+	{"clone", CLONE_NEWIPC, CLONE_NEWIPC, 0, EPERM},
+	{"clone", CLONE_NEWUSER, CLONE_NEWUSER, 0, EPERM},
+	{"clone", CLONE_NEWPID, CLONE_NEWPID, 0, EPERM},
+	{"clone", CLONE_NEWNET, CLONE_NEWNET, 0, EPERM},
+	{"clone", CLONE_NEWCGROUP, CLONE_NEWCGROUP, 0, EPERM},
+	{"unshare", CLONE_NEWNS, CLONE_NEWNS, 0, EPERM},
+	{"unshare", CLONE_NEWUTS, CLONE_NEWUTS, 0, EPERM},
+	{"unshare", CLONE_NEWIPC, CLONE_NEWIPC, 0, EPERM},
+	{"unshare", CLONE_NEWUSER, CLONE_NEWUSER, 0, EPERM},
+	{"unshare", CLONE_NEWPID, CLONE_NEWPID, 0, EPERM},
+	{"unshare", CLONE_NEWNET, CLONE_NEWNET, 0, EPERM},
+	{"unshare", CLONE_NEWCGROUP, CLONE_NEWCGROUP, 0, EPERM},
+	{"unshare", CLONE_NEWTIME, CLONE_NEWTIME, 0, EPERM},
 	/* a listener of the tool's own could answer for what a later filter of ours traps (K4) */
-	{"seccomp", 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER, EBUSY},
-	{"socket", 1, 0xf, SOCK_PACKET, EPERM},
+	{"seccomp", SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER, 1, EBUSY},
+	{"socket", 0xf, SOCK_PACKET, 1, EPERM},
 };
 
 /* The families that stay: local, IPv4, IPv6 and route netlink. All others, known and to come, are refused (N7). */
@@ -125,10 +125,10 @@ static int add_families(scmp_filter_ctx context, const char *name) {
 		if (!stays) r = add_rule(context, EAFNOSUPPORT, number, 1, &is);
 	}
 	/* with anything in the high half, too: nobody has a reason to put it there */
-	const struct scmp_arg_cmp above = SCMP_A0(SCMP_CMP_GE, FAMILY_END);
+	const struct scmp_arg_cmp above = SCMP_A0(SCMP_CMP_GE, FAMILY_END, 0);
 	if (r == 0) r = add_rule(context, EAFNOSUPPORT, number, 1, &above);
 	const struct scmp_arg_cmp other_netlink[] = {SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, AF_NETLINK),
-						     SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)};
+						     SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE, 0)};
 	if (r == 0) r = add_rule(context, EAFNOSUPPORT, number, ARRAY_LENGTH(other_netlink), other_netlink);
 	const struct scmp_arg_cmp raw[][2] = {
 		{SCMP_A0(SCMP_CMP_MASKED_EQ, LOW32, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)},

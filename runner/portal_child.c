@@ -286,11 +286,10 @@ static int serve(struct child *child, const struct portal_request *request, stru
 static int keep_only(int socket) {
 	int kept = dup2(socket, 3);
 	if (kept != 3 || fcntl(3, F_SETFD, FD_CLOEXEC) < 0) _exit(125);
-	CLEANUP_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* closed with everything else */
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0) _exit(125);
 	if (syscall(SYS_close_range, 4U, ~0U, 0U) < 0) _exit(125);
-	null = -1;
 	return kept;
 }
 

@@ -1,0 +1,144 @@
+#include "fake_broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+
+struct fake {
+	const struct view *view;
+	const char *matched, *events;
+	int client;
+};
+
+static void reply(const struct fake *fake, json_t *message) {
+	CLEANUP_FREE char *text = NULL;
+	size_t size = 0;
+	struct error error = ERROR_NONE;
+	if (message_encode(message, &text, &size, &error) < 0 ||
+	    fd_send(fake->client, text, size, NULL, 0, &error) < 0) {
+		fprintf(stderr, "fake broker: %s\n", error.message);
+		_exit(1);
+	}
+	json_decref(message);
+}
+
+static void push_view(const struct fake *fake) {
+	json_t *parts = view_to_parts(fake->view), *part;
+	size_t index;
+	json_array_foreach (parts, index, part) {
+		json_object_set_new(part, "type", json_string("view"));
+		json_object_set_new(part, "session", json_integer(1));
+		reply(fake, json_incref(part));
+	}
+	json_decref(parts);
+}
+
+static json_t *mode_of(const struct fake *fake, const char *path) {
+	const struct view_path *best = NULL;
+	for (size_t i = 0; i < fake->view->path_count; i++) {
+		const struct view_path *entry = &fake->view->paths[i];
+		if (entry->pattern || !path_is_below(path, entry->path)) continue;
+		if (!best || strlen(entry->path) > strlen(best->path)) best = entry;
+	}
+	enum view_mode mode = best ? best->mode : VIEW_ABSENT;
+	if (fake->matched && string_equal(path_name(path), fake->matched)) mode = VIEW_ABSENT;
+	return json_pack("{s:s, s:b}", "mode", view_mode_name(mode), "ask_write", 0);
+}
+
+static json_t *resolve(const struct fake *fake, const json_t *paths) {
+	json_t *modes = json_array(), *path;
+	size_t index;
+	json_array_foreach (paths, index, path) {
+		CLEANUP_FREE char *bytes = NULL;
+		if (message_bytes_take(path, &bytes, NULL) < 0 || !bytes) _exit(1);
+		json_array_append_new(modes, mode_of(fake, bytes));
+	}
+	return modes;
+}
+
+static void record(const struct fake *fake, const json_t *message) {
+	CLEANUP_FREE char *text = json_dumps(message, JSON_COMPACT | JSON_SORT_KEYS);
+	FILE *file = fopen(fake->events, "ae");
+	if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0) _exit(1);
+}
+
+static void serve_message(const struct fake *fake, const json_t *message) {
+	const char *type = json_string_value(json_object_get(message, "type"));
+	json_t *answer = json_pack("{s:s, s:O}", "type", type, "id", json_object_get(message, "id"));
+	bool opened = string_equal(type, "session-open");
+	if (string_equal(type, "hello")) {
+		json_object_set_new(answer, "protocol", json_integer(PROTOCOL_VERSION));
+	} else if (opened) {
+		json_object_set_new(answer, "session", json_integer(1));
+	} else if (string_equal(type, "resolve")) {
+		json_object_set_new(answer, "modes", resolve(fake, json_object_get(message, "paths")));
+	} else if (string_equal(type, "check")) {
+		const struct verdict_text { const char *why; } no = {"the fake broker says no"};
+		json_object_set_new(answer, "verdict",
+				    json_pack("{s:s, s:s, s:s, s:n, s:n, s:n, s:b, s:b, s:b, s:b}", "effect", "deny",
+					      "module", "rules", "why", no.why, "rule", "grant", "prompt", "private", 0,
+					      "direct", 0, "confirm", 0, "user", 0));
+	} else if (string_equal(type, "event")) {
+		record(fake, message);
+		json_object_set_new(answer, "seq", json_integer(1));
+	}
+	reply(fake, answer);
+	if (opened) push_view(fake);
+}
+
+static void serve_client(const struct fake *fake) {
+	static char buffer[LIMIT_MESSAGE];
+	for (;;) {
+		ssize_t size = recv(fake->client, buffer, sizeof buffer, 0);
+		if (size <= 0) return;
+		json_t *message = NULL;
+		struct error error = ERROR_NONE;
+		if (message_decode(buffer, (size_t)size, &message, &error) < 0) {
+			fprintf(stderr, "fake broker: %s\n", error.message);
+			_exit(1);
+		}
+		serve_message(fake, message);
+		json_decref(message);
+	}
+}
+
+static _Noreturn void serve(struct fake *fake, int listener) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		fake->client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fake->client < 0) _exit(1);
+		serve_client(fake);
+		fd_close(fake->client);
+	}
+}
+
+pid_t fake_broker_start(const char *path, const struct view *view, const char *matched, const char *events) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	CLEANUP_FD int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	unlink(path);
+	if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 8) < 0) return -1;
+	struct fake fake = {.view = view, .matched = matched, .events = events};
+	pid_t pid = fork();
+	if (pid == 0) serve(&fake, listener);
+	return pid;
+}
+
+void fake_broker_stop(pid_t pid) {
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+}

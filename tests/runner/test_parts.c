@@ -1,0 +1,192 @@
+/* The pure pieces: bwrap's arguments, variables, orders, limits on a made-up control group tree, the filter's shape. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "bwrap.h"
+#include "environment.h"
+#include "filter.h"
+#include "init/orders.h"
+#include "limits.h"
+#include "support/cmocka.h"
+
+static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {
+	(void)state;
+	CLEANUP_STRINGS struct strings argv = {0};
+	struct mount mounts[] = {
+		{.kind = MOUNT_FRESH, .path = (char *)"/run", .mode = 0755},
+		{.kind = MOUNT_READ, .path = (char *)"/usr", .source = (char *)"/usr"},
+		{.kind = MOUNT_WRITE, .path = (char *)"/p/--bind", .source = (char *)"/p/--bind"},
+		{.kind = MOUNT_HIDE_FOLDER, .path = (char *)"/p/--bind/a", .mode = 0111},
+		{.kind = MOUNT_HIDE_FILE, .path = (char *)"/p/--bind/k\n"},
+	};
+	const struct plan plan = {.mounts = mounts, .count = ARRAY_LENGTH(mounts)};
+	bwrap_arguments(&plan, &(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
+	CLEANUP_STRING struct string line = {0};
+	for (size_t i = 0; i < argv.count; i++) string_appendf(&line, "%s%s", i ? " " : "", argv.items[i]);
+	assert_string_equal(
+		line.data,
+		"/usr/bin/bwrap --unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
+		"--unshare-net --die-with-parent --as-pid-1 --perms 0755 --tmpfs /run --ro-bind /usr /usr "
+		"--bind /p/--bind /p/--bind --perms 0111 --tmpfs /p/--bind/a --perms 0000 --ro-bind-data 5 "
+		"/p/--bind/k\n --perms 0555 --ro-bind-data 4 /run/sbx/init --perms 0000 --ro-bind-data 6 "
+		"/run/sbx/void --perms 0000 --dir /run/sbx/hidden --remount-ro /p/--bind/a --remount-ro / -- "
+		"/run/sbx/init");
+	assert_int_equal(bwrap_empty_count(&plan), 2);
+}
+
+static bool has(const struct strings *list, const char *text) {
+	return strings_contain(list, text);
+}
+
+static void only_named_variables_are_passed(void **state) {
+	(void)state;
+	CLEANUP_VIEW struct view *view = view_new();
+	CLEANUP_STRINGS struct strings asked = {0}, environment = {0}, left_out = {0};
+	strings_add(&view->environment, "LANG");
+	strings_add(&view->environment, "HTTP_PROXY");
+	view_set_variable(view, "CI", "1");
+	view_set_variable(view, "HOME", "/evil");
+	strings_add(&asked, "MINE");
+	strings_add(&asked, "SET=a=b");
+	strings_add(&asked, "ABSENT");
+	char *const outside[] = {(char *)"LANG=C",
+				 (char *)"OPENAI_API_KEY=hush",
+				 (char *)"MINE=x",
+				 (char *)"HTTP_PROXY=http://corp",
+				 (char *)"LD_PRELOAD=evil.so",
+				 (char *)"USER=u",
+				 (char *)"PATH=/sbin",
+				 (char *)"broken",
+				 NULL};
+	const struct environment_options options = {.view = view,
+						    .outside = outside,
+						    .asked = &asked,
+						    .home = "/home/u",
+						    .path = "/usr/bin",
+						    .directory = "/home/u/app",
+						    .proxied = true};
+	environment_build(&options, &environment, &left_out);
+	assert_true(has(&environment, "LANG=C") && has(&environment, "CI=1") && has(&environment, "MINE=x"));
+	assert_true(has(&environment, "SET=a=b") && has(&environment, "HOME=/home/u") &&
+		    has(&environment, "PATH=/usr/bin"));
+	assert_true(has(&environment, "HTTP_PROXY=http://127.0.0.1:61080") && has(&environment, "USER=u"));
+	assert_true(has(&environment, "all_proxy=socks5h://127.0.0.1:61080"));
+	for (size_t i = 0; i < environment.count; i++) {
+		assert_null(strstr(environment.items[i], "hush"));
+		assert_null(strstr(environment.items[i], "evil"));
+		assert_null(strstr(environment.items[i], "corp"));
+	}
+	assert_int_equal(left_out.count, 1);
+	assert_string_equal(left_out.items[0], "OPENAI_API_KEY");
+}
+
+static void orders_come_out_as_they_went_in(void **state) {
+	(void)state;
+	struct sock_filter filter[3] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}};
+	CLEANUP_STRINGS struct strings arguments = {0}, environment = {0};
+	strings_add(&arguments, "tool");
+	strings_add(&arguments, "");
+	strings_add(&arguments, "-\n\xff");
+	strings_add(&environment, "A=");
+	const struct launch_orders in = {.arguments = arguments,
+					 .environment = environment,
+					 .program = (char *)"/bin/tool",
+					 .directory = (char *)"/",
+					 .filter = filter,
+					 .filter_count = 3,
+					 .limits = {{RLIMIT_NOFILE, 64}},
+					 .limit_count = 1};
+	CLEANUP_FD int fd = -1;
+	CLEANUP_ORDERS struct launch_orders out = {0};
+	assert_int_equal(orders_pack(&in, &fd, NULL), 0);
+	assert_int_equal(orders_unpack(fd, &out, NULL), 0);
+	assert_int_equal(out.arguments.count, 3);
+	assert_string_equal(out.arguments.items[2], "-\n\xff");
+	assert_string_equal(out.environment.items[0], "A=");
+	assert_string_equal(out.program, "/bin/tool");
+	assert_memory_equal(out.filter, filter, sizeof filter);
+	assert_int_equal(out.limits[0].soft, 64);
+}
+
+static void malformed_orders_are_refused(void **state) {
+	(void)state;
+	const size_t sizes[] = {0, 1, 40, 400};
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+		char name[] = "/tmp/sbx-orders.XXXXXX";
+		CLEANUP_FD int fd = mkstemp(name);
+		unlink(name);
+		char block[400];
+		memset(block, 0xff, sizeof block);
+		assert_int_equal(fd_write_all(fd, block, sizes[i], NULL), 0);
+		CLEANUP_ORDERS struct launch_orders out = {0};
+		assert_true(orders_unpack(fd, &out, NULL) < 0);
+	}
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+	(void)status, (void)type, (void)place;
+	return remove(path);
+}
+
+static void put(const char *root, const char *name, const char *text) {
+	CLEANUP_FREE char *path = path_join(root, name);
+	CLEANUP_FREE char *folder = path_parent(path);
+	assert_int_equal(file_make_directories(folder, NULL), 0);
+	assert_int_equal(file_write(path, text, strlen(text), 0600, NULL), 0);
+}
+
+/* A plain folder isn't a control group: memory.max doesn't come with mkdir, so the group can't be used and is removed.
+ */
+static void memory_falls_back_to_data_never_to_address_space(void **state) {
+	(void)state;
+	char root[] = "/tmp/sbx-cgroup.XXXXXX";
+	assert_non_null(mkdtemp(root));
+	put(root, "user/app/cgroup.subtree_control", "cpu memory pids\n");
+	put(root, "user/app/tool.scope/cgroup.subtree_control", "\n");
+	const struct view_limits wanted = {.memory = 1 << 30, .open_files = 7};
+	struct limits limits;
+	limits_make(&wanted, root, "12:cpu:/\n0::/user/app/tool.scope\n", &limits);
+	assert_true(limits.by_rlimit);
+	assert_int_equal(limits.procs, -1);
+	CLEANUP_FREE char *left = path_join(root, "user/app");
+	struct stat status;
+	assert_int_equal(stat(left, &status), 0);
+	assert_int_equal(status.st_nlink, 3); /* itself, its name, tool.scope: no group of ours is left */
+	struct launch_orders orders = {0};
+	limits_for_orders(&limits, &wanted, &orders);
+	assert_int_equal(orders.limit_count, 2);
+	assert_int_equal(orders.limits[0].resource, RLIMIT_DATA);
+	for (uint32_t i = 0; i < orders.limit_count; i++) assert_int_not_equal(orders.limits[i].resource, RLIMIT_AS);
+	limits_finish(&limits);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void the_filter_is_a_program_the_kernel_takes(void **state) {
+	(void)state;
+	struct sock_filter *filter = NULL;
+	uint32_t count = 0;
+	assert_int_equal(filter_build(&filter, &count, NULL), 0);
+	assert_in_range(count, 50, BPF_MAXINSNS);
+	assert_int_equal(BPF_CLASS(filter[count - 1].code), BPF_RET);
+	free(filter);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),
+		cmocka_unit_test(only_named_variables_are_passed),
+		cmocka_unit_test(orders_come_out_as_they_went_in),
+		cmocka_unit_test(malformed_orders_are_refused),
+		cmocka_unit_test(memory_falls_back_to_data_never_to_address_space),
+		cmocka_unit_test(the_filter_is_a_program_the_kernel_takes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
