@@ -170,6 +170,15 @@ static int split_names(struct pattern *pattern, struct error *error) {
 	return 0;
 }
 
+/* A path means its subtree, so ~ and all that is below it are the same: the stars must not make it look closer than a
+ * rule for one folder in there. */
+static void drop_trailing_stars(char *text) {
+	while (string_ends(text, "/**")) {
+		char *end = text + strlen(text) - strlen("/**");
+		end[end == text ? 1 : 0] = '\0';
+	}
+}
+
 static int compile_path(struct pattern *pattern, const char *text, const struct pattern_scope *scope,
 			struct error *error) {
 	bool spawn = pattern->permission.kind == PERMISSION_PROC_SPAWN;
@@ -187,6 +196,7 @@ static int compile_path(struct pattern *pattern, const char *text, const struct 
 		return error_set(error, EINVAL, "'..' and wildcards don't go together");
 	r = path_normalise(NULL, anchored, &pattern->text, error);
 	if (r < 0) return r;
+	if (pattern->form == FORM_TREE) drop_trailing_stars(pattern->text);
 	if (glob_has_wildcard(pattern->text)) return split_names(pattern, error);
 	pattern->target = glob_unquote(pattern->text);
 	return 0;

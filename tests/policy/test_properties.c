@@ -102,6 +102,7 @@ static bool closer(struct match a, struct match b) {
 
 static size_t names_before_wildcard(const char *text) {
 	size_t names = 0;
+	if (strcmp(text, "/") == 0) return 0;
 	for (const char *p = text; *p; p++) {
 		if (*p == '*') return names - 1;
 		if (*p == '/') names++;
@@ -146,7 +147,7 @@ static const struct view_path *nearest(const struct view *view, const char *path
 	const struct view_path *best = NULL;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *entry = &view->paths[i];
-		size_t size = strlen(entry->path);
+		size_t size = strcmp(entry->path, "/") == 0 ? 0 : strlen(entry->path);
 		if (entry->pattern || strncmp(entry->path, path, size) != 0 || (path[size] && path[size] != '/'))
 			continue;
 		if (!best || size > strlen(best->path)) best = entry;

@@ -137,6 +137,7 @@ static void the_closer_pattern_wins(void **state) {
 		 "/home/u/app/a/.env",
 		 {"/home/u/app/a/.env", "**/.env", "/home/u/app/a", "/home/u/app", "~", NULL}},
 		{"fs:read", "/repo/a/b/c", {"/repo/a/b", "/repo/a", "/repo/*", "/repo", "/", NULL}},
+		{"fs:read", "/repo/a/b/c", {"/repo/a", "/repo/**", "/repo/**/**", "/**", "/", NULL}},
 		{"net:access",
 		 "a.b.example.org:443",
 		 {"a.b.example.org:443", "a.b.example.org:1-1000", "a.b.example.org", "*.b.example.org",
@@ -185,10 +186,10 @@ static void walks_go_where_a_match_may_be(void **state) {
 		const char *pattern, *directory;
 		bool may;
 	} cases[] = {
-		{"**/.env", "/home/u/app", true}, {"/a/*/c", "/a", true},       {"/a/*/c", "/a/b", true},
-		{"/a/*/c", "/a/b/x", false},      {"/a/*/c", "/b", false},      {"/a/b/c", "/a", true},
-		{"/a/b/c", "/a/b/c", true},       {"/a/b/c", "/a/x", false},    {"/a/**/c", "/a/1/2", true},
-		{"/a/*/c", "/a/b/c", false},      {"/x*/**", "/xy/deep", true},
+		{"**/.env", "/home/u/app", true}, {"/a/*/c", "/a", true},        {"/a/*/c", "/a/b", true},
+		{"/a/*/c", "/a/b/x", false},      {"/a/*/c", "/b", false},       {"/a/b/c", "/a", true},
+		{"/a/b/c", "/a/b/c", true},       {"/a/b/c", "/a/x", false},     {"/a/**/c", "/a/1/2", true},
+		{"/a/*/c", "/a/b/c", false},      {"/x*/**", "/xy/deep", false},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		CLEANUP_PATTERN struct pattern *pattern = compile("fs:read", cases[i].pattern);
