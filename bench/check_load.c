@@ -37,7 +37,8 @@ static int compare(const void *a, const void *b) {
 
 static double report(const char *what, int64_t *times, size_t count) {
 	qsort(times, count, sizeof *times, compare);
-	double p50 = (double)times[count / 2] / 1000, p99 = (double)times[count * 99 / 100] / 1000;
+	size_t half = count / 2, most = count * 99 / 100;
+	double p50 = (double)times[half] / 1000, p99 = (double)times[most] / 1000;
 	printf("%-34s p50 %7.1f us   p99 %7.1f us   max %9.1f us\n", what, p50, p99, (double)times[count - 1] / 1000);
 	return p50;
 }

@@ -95,7 +95,7 @@ static int take_flag(const char *key, const json_t *json, bool *ret_flag, struct
 }
 
 static int take_exit(const char *key, const json_t *json, int *ret_exit, struct error *error) {
-	int64_t value;
+	int64_t value = 0;
 	int r = take_integer(key, json, -2, 255, &value, error);
 	if (r == 0) *ret_exit = (int)value;
 	return r;

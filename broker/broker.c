@@ -178,7 +178,6 @@ static void on_stop(evutil_socket_t number, short what, void *argument) {
 }
 
 static void make_events(struct broker *broker) {
-	static const int signals[] = {SIGTERM, SIGINT};
 	static const struct timeval tick = {.tv_sec = TICK_SECONDS};
 	broker->base = event_base_new();
 	if (!broker->base) mem_exhausted();
@@ -187,11 +186,11 @@ static void make_events(struct broker *broker) {
 	broker->tick = event_new(broker->base, -1, EV_PERSIST, on_tick, broker);
 	if (!broker->idle || !broker->reap || !broker->tick) mem_exhausted();
 	event_add(broker->tick, &tick);
-	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
-		broker->stop[i] = evsignal_new(broker->base, signals[i], on_stop, broker);
-		if (!broker->stop[i]) mem_exhausted();
-		evsignal_add(broker->stop[i], NULL);
-	}
+	broker->terminate = evsignal_new(broker->base, SIGTERM, on_stop, broker);
+	broker->interrupt = evsignal_new(broker->base, SIGINT, on_stop, broker);
+	if (!broker->terminate || !broker->interrupt) mem_exhausted();
+	evsignal_add(broker->terminate, NULL);
+	evsignal_add(broker->interrupt, NULL);
 }
 
 int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms, struct listener *listener,
@@ -246,7 +245,8 @@ void broker_free(struct broker *broker) {
 	event_drop(broker->idle);
 	event_drop(broker->reap);
 	event_drop(broker->tick);
-	for (size_t i = 0; i < ARRAY_LENGTH(broker->stop); i++) event_drop(broker->stop[i]);
+	event_drop(broker->terminate);
+	event_drop(broker->interrupt);
 	policies_free(broker->policies);
 	grants_free(broker->grants);
 	history_free(broker->history);

@@ -45,7 +45,7 @@ struct broker {
 	struct session_list sessions;
 	struct prompt_list prompts;
 	size_t client_count, session_count, prompt_count;
-	struct event *accept, *idle, *reap, *tick, *stop[2];
+	struct event *accept, *idle, *reap, *tick, *terminate, *interrupt;
 };
 
 /* Everything but the listener: database, policy, timers. `listener` is taken over in any case. */

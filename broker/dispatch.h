@@ -15,7 +15,8 @@ void dispatch(struct client *client, const char *bytes, size_t size);
 enum { HANDLED = 0, HANDLED_REPLIED = 1 /* the reply was sent, or comes later */ };
 
 /* `body` is the structure of the message's shape; *ret_reply (an object, or left NULL for an empty one) is sent. */
-typedef int handle_function(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error);
+typedef int handle_function(struct client *client, int64_t id, const void *body, json_t **ret_reply,
+			    struct error *error);
 
 struct request_handler {
 	handle_function *handle;

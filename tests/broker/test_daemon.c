@@ -73,7 +73,7 @@ static pid_t spawn_program(const char *program, const char *argv0, const char *a
 	assert_true(child >= 0);
 	if (child == 0) {
 		setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
-		execl(program, argv0, argument, (char *)NULL);
+		execv(program, (char *const[]){(char *)argv0, (char *)argument, NULL});
 		_exit(127);
 	}
 	return child;

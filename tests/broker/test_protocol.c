@@ -326,11 +326,8 @@ static void attack_broker_5_bytes_that_are_no_text_are_refused(void **state) {
 static void attack_broker_5_a_message_over_the_limit_is_refused(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *peer = connect_with(false);
-	char *bytes = mem_array(char, LIMIT_MESSAGE + 100);
-	memset(bytes, ' ', LIMIT_MESSAGE + 100);
-	memcpy(bytes, "{\"type\":\"status\",\"id\":1}", 24);
-	peer_send_text(peer, bytes, LIMIT_MESSAGE + 100);
-	free(bytes);
+	CLEANUP_FREE char *text = string_format("{\"type\":\"status\",\"id\":1}%*s", LIMIT_MESSAGE, "");
+	peer_send_text(peer, text, strlen(text));
 	json_t *reply = peer_receive(peer);
 	assert_string_equal(text_of(reply, "type"), "error");
 	json_decref(reply);
