@@ -30,9 +30,9 @@ enum { MOUNT_KIND_COUNT = MOUNT_DEV + 1 };
 
 struct mount {
 	enum mount_kind kind;
+	unsigned mode;
 	char *path;
 	char *source; /* what is mounted; NULL where the kind has none */
-	unsigned mode;
 	dev_t device; /* of source, 0 = not to be compared */
 	ino_t inode;
 };
