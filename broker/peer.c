@@ -1,15 +1,16 @@
 /*
- * SO_PEERPIDFD: Linux 6.5, unix(7). Before that SO_PEERCRED's pid may have been given to another process between
- * connect and here: the pidfd is opened first, the namespaces are read, and then the process must still be alive and
- * older than the connection could be ours to misread: since the pid can only have been reused before pidfd_open, and
- * a reused pid belongs to a process that runs as somebody who may start processes here, the checks are made of
- * that process. What would be gained is nothing: it must be of the same user and namespaces itself.
+ * Theory of operation.
+ *
+ * The pidfd holds the process while what belongs to its number is read from /proc; if it lives when that is done, all
+ * that was read was its own (pidfd_open(2): a pidfd polls readable when its process has ended). With SO_PEERPIDFD
+ * (Linux 6.5, unix(7)) it is the very process that connected. Before that it is who has the number now: if the number
+ * was given to another between connect and here, that one has passed the same checks as its own peer would.
  */
 #include "peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -56,9 +57,8 @@ int peer_check(int socket, pid_t *ret_pid, struct error *error) {
 	int r = same_namespace(credentials.pid, "user", error);
 	if (r == 0) r = same_namespace(credentials.pid, "pid", error);
 	if (r < 0) return r;
-	/* Alive still, so what was read under its number was its own. */
-	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0)
-		return error_errno(error, "process %d has gone", (int)credentials.pid);
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	if (poll(&ended, 1, 0) != 0) return error_set(error, ESRCH, "process %d has ended", (int)credentials.pid);
 	*ret_pid = credentials.pid;
 	return 0;
 }
