@@ -43,8 +43,8 @@ enum order_kind {
 struct order {
 	enum order_kind kind;
 	int value;
-	bool terminal[3]; /* GO: which of 0, 1, 2 become the pty */
-	bool background;  /* GO: start without the terminal's foreground */
+	bool terminal[3];     /* GO: which of 0, 1, 2 become the pty */
+	bool background;      /* GO: start without the terminal's foreground */
 	struct winsize size;  /* GO: of the user's terminal */
 	struct termios modes; /* GO: and its modes, for the pty */
 };
