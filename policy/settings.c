@@ -26,7 +26,8 @@ static void read_permissions(struct reader *reader, const struct node *value) {
 		int r = permission_parse(key->text, &permission, NULL);
 		if (r < 0)
 			problems_add(reader->problems, key->place,
-				     "\"%s\" can't be a permission's name, expected two words such as db:access",
+				     "\"%s\" can't be a permission's name, expected two words such as db:access, the "
+				     "first none of fs, net, proc, ipc and env",
 				     shown);
 		else if (permission.kind != PERMISSION_CUSTOM)
 			problems_add(reader->problems, key->place,
