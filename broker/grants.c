@@ -2,8 +2,9 @@
  * Theory of operation.
  *
  * A request's target has a handful of index keys (grant_key.h). For each, and for the permissions whose grants count
- * for it, one indexed query with both the subject's exact values and "any" yields the candidates; pattern_match and
- * pattern_rank_compare choose. The result is remembered in a small table, thrown away whole whenever any grant changes
+ * for it, one seek tells whether anybody has a grant there, and then one for each combination of the subject's own
+ * values and "any" yields the candidates (an IN would build a table of its values each time); grant_best.h chooses. The
+ * result is remembered in a small table, thrown away whole whenever any grant changes
  * (`epoch`); only the clocks are looked at each time.
  */
 #include "grants.h"
@@ -236,24 +237,45 @@ void grants_flush(struct grants *grants) {
 /* Which stored permissions count for a request, and with which effect (NULL = both): writing implies reading, and
  * what may not be read may not be written (design section 4). */
 struct counting {
-	enum permission_kind kind;
+	struct permission permission;
 	const char *effect;
 };
-static const struct counting counting_for_read[] = {{PERMISSION_FS_READ, NULL}, {PERMISSION_FS_WRITE, "allow"}};
-static const struct counting counting_for_write[] = {{PERMISSION_FS_WRITE, NULL}, {PERMISSION_FS_READ, "deny"}};
+enum { COUNTING_MAX = 2 };
 
-static int find_by_key(struct grants *grants, const struct request *request, const char *permission, const char *effect,
-		       const char *key, struct grant_best *best, struct error *error) {
+static size_t counting_for(const struct request *request, struct counting counting[COUNTING_MAX]) {
+	counting[0] = (struct counting){request->permission, NULL};
+	if (request->permission.kind == PERMISSION_FS_READ)
+		counting[1] = (struct counting){permission_of(PERMISSION_FS_WRITE), "allow"};
+	else if (request->permission.kind == PERMISSION_FS_WRITE)
+		counting[1] = (struct counting){permission_of(PERMISSION_FS_READ), "deny"};
+	else
+		return 1;
+	return 2;
+}
+
+/* Most keys of a target have no grant of anybody: one seek says so. */
+static bool key_is_used(struct grants *grants, const char *permission, const char *key) {
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_KEY);
+	store_bind_text(row, 1, permission);
+	store_bind_text(row, 2, key);
+	bool used = sqlite3_step(row) != SQLITE_DONE; /* an error is told by who reads on */
+	sqlite3_reset(row);
+	return used;
+}
+
+static int find_of_subject(struct grants *grants, const struct request *request, const struct counting *counting,
+			   const char *key, const char *project, const char *profile, struct grant_best *best,
+			   struct error *error) {
+	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_LOOKUP);
-	store_bind_text(rows, 1, permission);
+	store_bind_text(rows, 1, counting->permission.name);
 	store_bind_text(rows, 2, key);
-	store_bind_text(rows, 3, request->subject.project ? request->subject.project : "");
-	store_bind_text(rows, 4, request->subject.profile ? request->subject.profile : "");
+	store_bind_text(rows, 3, project);
+	store_bind_text(rows, 4, profile);
 	store_bind_integer(rows, 5, request->session);
-	store_bind_text(rows, 6, effect);
+	store_bind_text(rows, 6, counting->effect);
 	int r = collect(grants, rows, &list, error);
-	static const struct pattern_scope nothing = {.home = NULL};
 	struct moment now;
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
@@ -265,23 +287,31 @@ static int find_by_key(struct grants *grants, const struct request *request, con
 	return r;
 }
 
+/* With the subject's own values and with any. */
+static int find_by_key(struct grants *grants, const struct request *request, const struct counting *counting,
+		       const char *key, struct grant_best *best, struct error *error) {
+	const char *const projects[] = {request->subject.project, ""};
+	const char *const profiles[] = {request->subject.profile, ""};
+	int r = 0;
+	if (!key_is_used(grants, counting->permission.name, key)) return 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(projects); i++)
+		for (size_t j = 0; r == 0 && j < ARRAY_LENGTH(profiles); j++)
+			if (projects[i] && profiles[j])
+				r = find_of_subject(grants, request, counting, key, projects[i], profiles[j], best,
+						    error);
+	return r;
+}
+
 static int find_in_store(struct grants *grants, const struct request *request, struct grant_best *best,
 			 struct error *error) {
 	CLEANUP_STRINGS struct strings keys = {0};
+	struct counting counting[COUNTING_MAX];
+	size_t count = counting_for(request, counting);
 	grant_keys_of_target(&request->permission, request->target, &grants->networks, &keys);
-	const struct counting *counting = NULL;
-	size_t count = 1;
-	if (request->permission.kind == PERMISSION_FS_READ || request->permission.kind == PERMISSION_FS_WRITE) {
-		counting = request->permission.kind == PERMISSION_FS_READ ? counting_for_read : counting_for_write;
-		count = ARRAY_LENGTH(counting_for_read);
-	}
 	int r = 0;
 	for (size_t k = 0; r == 0 && k < keys.count; k++)
-		for (size_t i = 0; r == 0 && i < count; i++) {
-			struct permission permission = counting ? permission_of(counting[i].kind) : request->permission;
-			r = find_by_key(grants, request, permission.name, counting ? counting[i].effect : NULL,
-					keys.items[k], best, error);
-		}
+		for (size_t i = 0; r == 0 && i < count; i++)
+			r = find_by_key(grants, request, &counting[i], keys.items[k], best, error);
 	return r;
 }
 

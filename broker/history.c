@@ -1,8 +1,8 @@
 /*
  * Theory of operation.
  *
- * hash(n) = SHA-256(hash(n-1) as hex, canonical JSON of row n). Canonical: an object of the columns' names in the
- * table's order but for the hash, no spaces, null for NULL, detail as it is stored; in texts a quote and a backslash
+ * hash(n) = SHA-256(hash(n-1) as hex, canonical JSON of row n). Canonical: a list of the columns in the table's
+ * order but for the hash, no spaces, null for NULL, detail as it is stored; in texts a quote and a backslash
  * are escaped by a backslash, bytes below 0x20 are \u00XX and those from 0x80 on \uf7XX. It is written here and not by
  * Jansson because every decision pays for it. The first row follows the anchor: seq 0 and an empty hash in a new
  * database; when retention takes rows away it writes down the last one taken there. The state row keeps the head, so
@@ -114,25 +114,17 @@ enum column_type { COLUMN_INTEGER, COLUMN_TEXT, COLUMN_JSON };
 
 /* By EVENT_COLUMNS. */
 static const struct {
-	const char *name;
 	enum column_type type;
 	size_t offset;
 } columns[] = {
-	{"seq", COLUMN_INTEGER, offsetof(struct row, seq)},
-	{"time_ms", COLUMN_INTEGER, offsetof(struct row, time_ms)},
-	{"kind", COLUMN_TEXT, offsetof(struct row, kind)},
-	{"session", COLUMN_INTEGER, offsetof(struct row, session)},
-	{"profile", COLUMN_TEXT, offsetof(struct row, profile)},
-	{"project", COLUMN_TEXT, offsetof(struct row, project)},
-	{"process", COLUMN_TEXT, offsetof(struct row, process)},
-	{"permission", COLUMN_TEXT, offsetof(struct row, permission)},
-	{"target", COLUMN_TEXT, offsetof(struct row, target)},
-	{"verdict", COLUMN_TEXT, offsetof(struct row, verdict)},
-	{"by", COLUMN_TEXT, offsetof(struct row, by)},
-	{"why", COLUMN_TEXT, offsetof(struct row, why)},
-	{"grant_id", COLUMN_INTEGER, offsetof(struct row, grant)},
-	{"prompt", COLUMN_INTEGER, offsetof(struct row, prompt)},
-	{"detail", COLUMN_JSON, offsetof(struct row, detail)},
+	{COLUMN_INTEGER, offsetof(struct row, seq)},   {COLUMN_INTEGER, offsetof(struct row, time_ms)},
+	{COLUMN_TEXT, offsetof(struct row, kind)},     {COLUMN_INTEGER, offsetof(struct row, session)},
+	{COLUMN_TEXT, offsetof(struct row, profile)},  {COLUMN_TEXT, offsetof(struct row, project)},
+	{COLUMN_TEXT, offsetof(struct row, process)},  {COLUMN_TEXT, offsetof(struct row, permission)},
+	{COLUMN_TEXT, offsetof(struct row, target)},   {COLUMN_TEXT, offsetof(struct row, verdict)},
+	{COLUMN_TEXT, offsetof(struct row, by)},       {COLUMN_TEXT, offsetof(struct row, why)},
+	{COLUMN_INTEGER, offsetof(struct row, grant)}, {COLUMN_INTEGER, offsetof(struct row, prompt)},
+	{COLUMN_JSON, offsetof(struct row, detail)},
 };
 enum { COLUMN_HASH = ARRAY_LENGTH(columns) };
 
@@ -175,12 +167,10 @@ static void append_value(struct string *out, const struct row *row, size_t colum
 static void hash_row(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
 	CLEANUP_STRING struct string text = {0};
 	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
-		string_append(&text, i == 0 ? "{\"" : ",\"");
-		string_append(&text, columns[i].name);
-		string_append(&text, "\":");
+		string_append_char(&text, i == 0 ? '[' : ',');
 		append_value(&text, row, i);
 	}
-	string_append_char(&text, '}');
+	string_append_char(&text, ']');
 	hash_hex_two(ret_hash, previous, strlen(previous), text.data, text.size);
 }
 
