@@ -77,9 +77,8 @@ bool glob_has_wildcard(const char *pattern) {
 		bool unused;
 		if (*pattern == '\\' && pattern[1])
 			pattern++;
-		else if (*pattern == '*' || *pattern == '?')
-			return true;
-		else if (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), '\0', &unused) > 0)
+		else if (*pattern == '*' || *pattern == '?' ||
+			 (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), '\0', &unused) > 0))
 			return true;
 	}
 	return false;
