@@ -259,20 +259,20 @@ static void an_address_that_hangs_is_overtaken_after_250_ms(void **state) {
 	(void)state;
 	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
 	fixture_set_name(fixture, "two.example", "127.0.0.2,127.0.0.1");
-	fixture_set_name(fixture, "refused.example", "127.0.0.3,::1,127.0.0.1");
+	fixture_set_name(fixture, "refused.example", "127.0.0.3,127.0.0.4,127.0.0.5,127.0.0.1");
 	snprintf(target, sizeof target, "two.example:%d", server_port(server));
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	double seconds = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 	assert_true(seconds > 0.2 && seconds < 2);
-	/* one that refuses is passed over at once */
+	/* those that refuse are passed over at once */
 	snprintf(target, sizeof target, "refused.example:%d", server_port(server));
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	seconds = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
-	assert_true(seconds < 0.2);
+	assert_true(seconds < 0.6);
 	fixture_free(fixture);
 	server_free(server);
 	close(hole);

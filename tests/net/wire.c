@@ -114,7 +114,7 @@ struct server {
 	serve *serve;
 	void *argument;
 	pthread_mutex_t lock;
-	unsigned accepted;
+	unsigned accepted, joined;
 	pthread_t threads[CONNECTIONS_MAX];
 	int fds[CONNECTIONS_MAX];
 };
@@ -187,6 +187,10 @@ unsigned server_accepted(struct server *server) {
 	return accepted;
 }
 
+void server_join(struct server *server) {
+	for (; server->joined < server->accepted; server->joined++) pthread_join(server->threads[server->joined], NULL);
+}
+
 void server_free(struct server *server) {
 	fd_close(server->stop[1]);
 	pthread_join(server->thread, NULL);
@@ -194,7 +198,7 @@ void server_free(struct server *server) {
 	for (unsigned i = 0; i < server->accepted; i++)
 		if (server->fds[i] >= 0) shutdown(server->fds[i], SHUT_RDWR);
 	pthread_mutex_unlock(&server->lock);
-	for (unsigned i = 0; i < server->accepted; i++) pthread_join(server->threads[i], NULL);
+	server_join(server);
 	fd_close(server->listener);
 	fd_close(server->stop[0]);
 	pthread_mutex_destroy(&server->lock);

@@ -23,7 +23,8 @@ typedef void serve(int fd, void *argument); /* fd is closed behind it */
 struct server *server_new(serve *serve, void *argument);
 uint16_t server_port(const struct server *server);
 unsigned server_accepted(struct server *server);
-void server_free(struct server *server);
+void server_join(struct server *server); /* until the connections so far have been served to their end */
+void server_free(struct server *server); /* cuts those that have not */
 
 /* A port of 127.0.0.1 where nobody listens. */
 uint16_t wire_closed_port(void);
