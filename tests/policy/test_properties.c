@@ -296,8 +296,8 @@ static void grants_in_memory_are_found_like_those_in_the_store(void **state) {
 	(void)state;
 	size_t found_some = 0;
 	for (int round = 0; round < 500; round++) {
-		struct grant grants[6];
 		size_t count = dice(7);
+		CLEANUP_FREE struct grant *grants = mem_array(struct grant, count);
 		for (size_t i = 0; i < count; i++) {
 			struct string pattern = {0};
 			append_path(&pattern, true);
