@@ -17,6 +17,7 @@
 #include "base/string.h"
 #include "grant_best.h"
 #include "grant_key.h"
+#include "grant_row.h"
 #include "schema/limits.h"
 
 enum { CACHE_SIZE = 512, USES_MAX = 64 };
@@ -42,12 +43,6 @@ struct grants {
 	struct use uses[USES_MAX];
 	size_t use_count;
 };
-
-void grant_list_finish(struct grant_list *list) {
-	for (size_t i = 0; i < list->count; i++) grant_finish(&list->items[i]);
-	free(list->items);
-	*list = (struct grant_list){0};
-}
 
 static int load_networks(struct grants *grants, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_NETWORKS);
@@ -83,57 +78,6 @@ void grants_free(struct grants *grants) {
 
 void grants_changed(struct grants *grants) {
 	grants->epoch++;
-}
-
-/* Rows */
-
-static char *column_or_null(sqlite3_stmt *row, int column) {
-	const char *text = store_column(row, column);
-	return text && *text ? string_copy(text) : NULL;
-}
-
-/* By GRANT_COLUMNS. A row that doesn't parse was not written by us: -EUCLEAN. */
-static int read_row(sqlite3_stmt *row, struct grant *ret_grant, struct error *error) {
-	struct grant grant = {0};
-	const char *permission = store_column(row, 1), *effect = store_column(row, 3), *lifetime = store_column(row, 7);
-	const char *origin = store_column(row, 12), *boot_id = store_column(row, 11);
-	grant.id = sqlite3_column_int64(row, 0);
-	if (!permission || permission_parse(permission, &grant.permission, NULL) < 0 || !effect ||
-	    effect_parse(effect, &grant.effect, NULL) < 0 || !lifetime ||
-	    lifetime_parse(lifetime, &grant.lifetime, NULL) < 0 || !origin ||
-	    grant_origin_parse(origin, &grant.origin, NULL) < 0 || !store_column(row, 2))
-		return error_set(error, EUCLEAN, "grant %lld in the database is damaged", (long long)grant.id);
-	grant.pattern = string_copy(store_column(row, 2));
-	grant.profile = column_or_null(row, 4);
-	grant.project = column_or_null(row, 5);
-	grant.session = sqlite3_column_int64(row, 6);
-	grant.created_ms = sqlite3_column_int64(row, 8);
-	grant.expires_ms = sqlite3_column_int64(row, 9);
-	grant.expires_boot_ms = sqlite3_column_int64(row, 10);
-	size_t size = boot_id ? strnlen(boot_id, sizeof grant.boot_id - 1) : 0;
-	if (size > 0) memcpy(grant.boot_id, boot_id, size);
-	grant.prompt = sqlite3_column_int64(row, 13);
-	grant.reason = column_or_null(row, 14);
-	grant.uses = sqlite3_column_int64(row, 15);
-	grant.last_used_ms = sqlite3_column_int64(row, 16);
-	grant.revoked_ms = sqlite3_column_int64(row, 17);
-	grant.revoked_by = column_or_null(row, 18);
-	*ret_grant = grant;
-	return 0;
-}
-
-static int collect(struct grants *grants, sqlite3_stmt *rows, struct grant_list *list, struct error *error) {
-	int step, r = 0;
-	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) {
-		struct grant grant;
-		r = read_row(rows, &grant, error);
-		if (r < 0) break;
-		list->items = array_grow(list->items, list->count, sizeof *list->items);
-		list->items[list->count++] = grant;
-	}
-	if (r == 0 && step != SQLITE_DONE) r = store_error(grants->store, error, "reading the grants");
-	sqlite3_reset(rows);
-	return r;
 }
 
 /* Writing */
@@ -275,7 +219,7 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	store_bind_text(rows, 4, profile);
 	store_bind_integer(rows, 5, request->session);
 	store_bind_text(rows, 6, counting->effect);
-	int r = collect(grants, rows, &list, error);
+	int r = grant_rows_collect(grants->store, rows, &list, error);
 	struct moment now;
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
@@ -384,7 +328,7 @@ int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool
 	int step = sqlite3_step(row), r;
 	if (step == SQLITE_ROW) {
 		*ret_active = sqlite3_column_int(row, 19) != 0;
-		r = read_row(row, ret_grant, error);
+		r = grant_row_read(row, ret_grant, error);
 	} else if (step == SQLITE_DONE) {
 		r = error_set(error, ENOENT, "there is no grant %lld", (long long)id);
 	} else {
@@ -401,23 +345,23 @@ int grants_of_subject(struct grants *grants, const struct subject *subject, int6
 	store_bind_text(rows, 2, subject->profile ? subject->profile : "");
 	store_bind_integer(rows, 3, session);
 	store_bind_integer(rows, 4, LIMIT_VIEW_PATHS);
-	return collect(grants, rows, list, error);
+	return grant_rows_collect(grants->store, rows, list, error);
 }
 
 int grants_of_session(struct grants *grants, int64_t session, struct grant_list *list, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SESSION);
 	store_bind_integer(rows, 1, session);
-	return collect(grants, rows, list, error);
+	return grant_rows_collect(grants->store, rows, list, error);
 }
 
 int grants_of_profile(struct grants *grants, const char *profile, struct grant_list *list, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_PROFILE);
 	store_bind_text(rows, 1, profile);
-	return collect(grants, rows, list, error);
+	return grant_rows_collect(grants->store, rows, list, error);
 }
 
 int grants_allows(struct grants *grants, struct grant_list *list, struct error *error) {
-	return collect(grants, store_statement(grants->store, STORE_GRANT_ALLOWS), list, error);
+	return grant_rows_collect(grants->store, store_statement(grants->store, STORE_GRANT_ALLOWS), list, error);
 }
 
 static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
@@ -427,7 +371,7 @@ static int collect_matching(struct grants *grants, const struct permission *perm
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
 	store_bind_text(rows, 1, permission->name);
 	store_bind_text(rows, 2, key);
-	int r = collect(grants, rows, &found, error);
+	int r = grant_rows_collect(grants->store, rows, &found, error);
 	for (size_t i = 0; r == 0 && i < found.count; i++) {
 		CLEANUP_PATTERN struct pattern *other = NULL;
 		const char *target = pattern_target(pattern);
@@ -463,7 +407,7 @@ int grants_expired(struct grants *grants, struct grant_list *list, struct error 
 	store_bind_integer(rows, 1, now.wall_ms);
 	store_bind_text(rows, 2, now.boot_id);
 	store_bind_integer(rows, 3, now.boot_ms);
-	return collect(grants, rows, list, error);
+	return grant_rows_collect(grants->store, rows, list, error);
 }
 
 static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
@@ -497,7 +441,7 @@ int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t curs
 		CLEANUP_GRANT struct grant grant = {0};
 		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
 		bool in_force = sqlite3_column_int(rows, 19) != 0;
-		if (!full && (in_force || ended_too) && (r = read_row(rows, &grant, error)) == 0 &&
+		if (!full && (in_force || ended_too) && (r = grant_row_read(rows, &grant, error)) == 0 &&
 		    wanted(context, &grant)) {
 			json_t *json = grant_to_json(&grant);
 			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;

@@ -13,19 +13,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "grant_row.h"
 #include "schema/grant.h"
 #include "schema/pattern.h"
 #include "schema/request.h"
 #include "store.h"
 
 struct grants;
-
-struct grant_list {
-	struct grant *items;
-	size_t count;
-};
-void grant_list_finish(struct grant_list *list);
-#define CLEANUP_GRANT_LIST __attribute__((cleanup(grant_list_finish)))
 
 int grants_open(struct store *store, const struct clock *clock, struct grants **ret_grants, struct error *error);
 void grants_free(struct grants *grants);

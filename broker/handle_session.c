@@ -205,9 +205,7 @@ static int kill_sessions(struct client *client, int64_t id, const void *body, js
 	const struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!is_meant(meant, session->record.id)) continue;
-		json_t *push = json_object();
-		json_object_set_new(push, "session", json_integer(session->record.id));
-		client_push(session->client, "terminate", push);
+		session_terminate(session);
 		json_array_append_new(killed, json_integer(session->record.id));
 	}
 	*ret_reply = json_object();

@@ -2,8 +2,8 @@
  * Theory of operation.
  *
  * A pending prompt has waiters (checks that want a verdict) and showings (agents that were told, each with its token).
- * It ends in one of four ways, always through close_prompt: answered, expired, cancelled (no waiter left) or covered (a
- * new grant or rule decides). The waiters' decisions are recorded before their replies go out; for an answer in one
+ * It ends in one of four ways, always through pending_close: answered, expired, cancelled (no waiter left) or covered
+ * (a new grant or rule decides). The waiters' decisions are recorded before their replies go out; for an answer in one
  * transaction with the grant.
  */
 #include "prompts.h"
@@ -16,43 +16,15 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/string.h"
-#include "base/text.h"
-#include "granting.h"
+#include "pending.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/prompt.h"
 #include "scope.h"
 
-struct waiter {
-	struct client *client;
-	int64_t check;
-	struct request request;
-};
-
-struct showing {
-	struct client *agent;
-	char token[RANDOM_TOKEN_SIZE];
-};
-
-struct prompt_pending {
-	TAILQ_ENTRY(prompt_pending) link;
-	struct broker *broker;
-	struct prompt prompt; /* the snapshot; its token stays empty */
-	bool private_allowed, direct;
-	int64_t lifetime_ms;
-	struct waiter *waiters;
-	size_t waiter_count;
-	struct showing *showings;
-	size_t showing_count;
-	struct event *deadline;
-};
-
-static const char *const agent_names[] = {
-	[AGENT_NONE] = "command", [AGENT_TERMINAL] = "terminal", [AGENT_DESKTOP] = "desktop", [AGENT_TUI] = "tui"};
-
 /* Waiters and showings */
 
-static void reply_verdict(const struct waiter *waiter, const struct verdict *verdict) {
+void pending_reply(const struct waiter *waiter, const struct verdict *verdict) {
 	json_t *reply = json_object();
 	json_object_set_new(reply, "verdict", verdict_to_json(verdict));
 	client_reply(waiter->client, "check", waiter->check, reply);
@@ -115,7 +87,7 @@ static void pending_free(struct prompt_pending *pending) {
 	free(pending);
 }
 
-static void close_prompt(struct prompt_pending *pending, const char *how, const char *verdict) {
+void pending_close(struct prompt_pending *pending, const char *how, const char *verdict) {
 	for (size_t i = 0; i < pending->showing_count; i++) {
 		json_t *push = json_object();
 		json_object_set_new(push, "id", json_integer(pending->prompt.id));
@@ -129,8 +101,8 @@ static void close_prompt(struct prompt_pending *pending, const char *how, const 
 }
 
 /* Within a transaction: what has become of the prompt. `detail` is given up. */
-static int record_prompt(const struct prompt_pending *pending, enum event_kind kind, int verdict, int64_t grant,
-			 json_t *detail, struct error *error) {
+int pending_record(const struct prompt_pending *pending, enum event_kind kind, int verdict, int64_t grant,
+		   json_t *detail, struct error *error) {
 	const struct prompt *prompt = &pending->prompt;
 	/* Borrowed: broker_record frees only the detail. */
 	struct event event = {.kind = kind,
@@ -160,7 +132,7 @@ static void note_state(const struct prompt_pending *pending, const char *state) 
 	struct error error = ERROR_NONE;
 	int r = broker_begin(pending->broker, STORE_NORMAL, &error);
 	if (r == 0) {
-		r = record_prompt(pending, EVENT_PROMPT, -1, 0, state_detail(state), &error);
+		r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail(state), &error);
 		if (r == 0)
 			r = broker_commit(pending->broker, &error);
 		else
@@ -180,16 +152,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 		verdict_set(&decision.verdict, EFFECT_DENY, "ask", "nobody answered prompt %lld in time",
 			    (long long)pending->prompt.id);
 		decision_settle(pending->broker, &pending->waiters[0].request, &decision);
-		reply_verdict(&pending->waiters[0], &decision.verdict);
+		pending_reply(&pending->waiters[0], &decision.verdict);
 		remove_waiter(pending, 0);
 	}
-	close_prompt(pending, "expired", "deny");
+	pending_close(pending, "expired", "deny");
 }
 
 static void cancel_if_alone(struct prompt_pending *pending) {
 	if (pending->waiter_count > 0) return;
 	note_state(pending, "cancelled");
-	close_prompt(pending, "cancelled", NULL);
+	pending_close(pending, "cancelled", NULL);
 }
 
 static struct prompt_pending *next_of(struct prompt_pending *pending) {
@@ -246,6 +218,14 @@ static bool is_same(const struct prompt_pending *pending, const struct request *
 	       strcmp(prompt->target, request->target) == 0 &&
 	       string_equal(prompt->profile, request->subject.profile) &&
 	       string_equal(prompt->project, request->subject.project);
+}
+
+struct prompt_pending *pending_find(const struct broker *broker, int64_t id) {
+	struct prompt_pending *pending;
+	TAILQ_FOREACH(pending, &broker->prompts, link) {
+		if (pending->prompt.id == id) return pending;
+	}
+	return NULL;
 }
 
 static struct prompt_pending *find_same(const struct broker *broker, const struct request *request) {
@@ -313,7 +293,7 @@ static int write_shown(struct prompt_pending *pending, struct error *error) {
 	int r = broker_begin(broker, STORE_NORMAL, error);
 	if (r < 0) return r;
 	r = history_next_prompt(broker->history, &pending->prompt.id, error);
-	if (r == 0) r = record_prompt(pending, EVENT_PROMPT, -1, 0, state_detail("shown"), error);
+	if (r == 0) r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail("shown"), error);
 	if (r == 0) return broker_commit(broker, error);
 	broker_rollback(broker);
 	return r;
@@ -381,155 +361,16 @@ void prompts_show_all(struct client *agent) {
 	}
 }
 
-/* Answering */
+/* Covering */
 
-static struct prompt_pending *find_pending(const struct broker *broker, int64_t id) {
-	struct prompt_pending *pending;
-	TAILQ_FOREACH(pending, &broker->prompts, link) {
-		if (pending->prompt.id == id) return pending;
-	}
-	return NULL;
-}
-
-int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt) {
-	const struct prompt_pending *pending = find_pending(broker, prompt);
-	return pending ? pending->lifetime_ms : 0;
-}
-
-static bool same_token(const char *a, const char *b) {
-	unsigned char difference = 0;
-	if (strlen(a) != strlen(b)) return false;
-	for (size_t i = 0; a[i]; i++) difference |= (unsigned char)(a[i] ^ b[i]);
-	return difference == 0;
-}
-
-static int check_token(const struct prompt_pending *pending, const struct client *client, const char *token,
-		       struct error *error) {
-	for (size_t i = 0; token && i < pending->showing_count; i++)
-		if (pending->showings[i].agent == client && same_token(pending->showings[i].token, token)) return 0;
-	if (!token && client->agent == AGENT_NONE) return 0;
-	return error_set(error, EPERM, "the token is not the one that this agent was given for prompt %lld",
-			 (long long)pending->prompt.id);
-}
-
-static int check_answer(const struct prompt_pending *pending, const struct client *client,
-			const struct prompt_answer *answer, struct error *error) {
-	int r = check_token(pending, client, answer->token, error);
-	if (r < 0) return r;
-	if (answer->effect == EFFECT_ALLOW && pending->prompt.confirm_terminal &&
-	    (client->agent == AGENT_DESKTOP || !answer->terminal))
-		return error_set(error, EPERM,
-				 "this must be confirmed in a terminal (confirm: terminal): `sbx allow %lld`",
-				 (long long)pending->prompt.id);
-	if (answer->lifetime == LIFETIME_SESSION && pending->prompt.session == 0)
-		return error_set(error, EINVAL, "this prompt belongs to no session");
-	return 0;
-}
-
-/* Does the grant decide what was asked? One that ends above a mask does not. */
-static int check_covers(struct prompt_pending *pending, enum effect effect, const struct pattern *pattern,
-			const struct ruleset *ruleset, struct error *error) {
-	CLEANUP_DECISION struct decision decision;
-	decision_make(pending->broker, ruleset, session_find(pending->broker, pending->prompt.session),
-		      &pending->waiters[0].request, &decision, NULL);
-	if (decision.verdict.effect == effect) return 0;
-	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
-	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown,
-			 decision.verdict.why ? decision.verdict.why : "a closer rule decides");
-}
-
-static int rules_for(const struct broker *broker, const struct prompt *prompt, const struct ruleset **ret_ruleset,
-		     struct error *error) {
+int pending_rules(const struct broker *broker, const struct prompt *prompt, const struct ruleset **ret_ruleset,
+		  struct error *error) {
 	const struct session *session = session_find(broker, prompt->session);
 	if (session) {
 		*ret_ruleset = session->ruleset;
 		return 0;
 	}
 	return policies_ruleset(broker->policies, prompt->profile, prompt->project, ret_ruleset, error);
-}
-
-static int write_grant(struct prompt_pending *pending, const struct prompt_answer *answer, struct grant *ret_grant,
-		       struct error *error) {
-	const struct prompt *prompt = &pending->prompt;
-	bool once = answer->lifetime == LIFETIME_ONCE;
-	CLEANUP_FREE char *text = NULL;
-	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	int r = scope_pattern(&prompt->permission, prompt->target, &prompt->scopes, answer->scope, &text, error);
-	if (r < 0 || (once && answer->effect == EFFECT_DENY)) return r;
-	const struct granting wish = {.permission = prompt->permission,
-				      .target = text,
-				      .effect = answer->effect,
-				      .profile = prompt->profile,
-				      .project = prompt->project,
-				      .session = answer->lifetime == LIFETIME_SESSION || once ? prompt->session : 0,
-				      .lifetime = answer->lifetime,
-				      .ttl_ms = answer->ttl_ms,
-				      .origin = GRANT_ORIGIN_PROMPT,
-				      .prompt = prompt->id,
-				      .reason = prompt->reason};
-	struct pattern_scope scope = policies_scope(pending->broker->policies, prompt->project);
-	const struct ruleset *ruleset;
-	r = rules_for(pending->broker, prompt, &ruleset, error);
-	if (r == 0) r = granting_compile(pending->broker, &wish, &scope, NULL, &pattern, error);
-	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !once, ret_grant, error);
-	return r < 0 || once ? r : check_covers(pending, answer->effect, pattern, ruleset, error);
-}
-
-static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer, int64_t grant,
-			    struct decision *ret_decision) {
-	*ret_decision = (struct decision){.uses = 1, .lifetime = answer->lifetime};
-	struct verdict *verdict = &ret_decision->verdict;
-	verdict_set(verdict, answer->effect, "ask", "you %s it (prompt %lld)",
-		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id);
-	verdict->prompt = pending->prompt.id;
-	verdict->grant = grant;
-	verdict->private_allowed = pending->private_allowed;
-	verdict->direct = pending->direct;
-	verdict->asked_user = true;
-}
-
-static int write_answer(struct prompt_pending *pending, const struct client *client, const struct prompt_answer *answer,
-			struct grant *ret_grant, struct decision *ret_decision, struct error *error) {
-	int r = broker_begin(pending->broker, STORE_FULL, error);
-	if (r < 0) return r;
-	r = write_grant(pending, answer, ret_grant, error);
-	if (r == 0) {
-		json_t *detail = json_object();
-		json_object_set_new(detail, "lifetime", json_string(lifetime_name(answer->lifetime)));
-		json_object_set_new(detail, "scope", message_bytes(answer->scope));
-		json_object_set_new(detail, "agent", json_string(agent_names[client->agent]));
-		r = record_prompt(pending, EVENT_ANSWER, (int)answer->effect, ret_grant->id, detail, error);
-	}
-	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
-	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
-		r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
-	if (r == 0) return broker_commit(pending->broker, error);
-	broker_rollback(pending->broker);
-	return r;
-}
-
-int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
-		   struct error *error) {
-	struct broker *broker = client->broker;
-	struct prompt_pending *pending = find_pending(broker, answer->prompt);
-	if (!pending)
-		return error_set(error, ENOENT, "no prompt %lld is waiting: it was answered, or its time is over",
-				 (long long)answer->prompt);
-	int r = check_answer(pending, client, answer, error);
-	if (r < 0) return r;
-	CLEANUP_GRANT struct grant grant = {0};
-	CLEANUP_DECISION struct decision decision = {0};
-	r = write_answer(pending, client, answer, &grant, &decision, error);
-	if (r < 0) return r;
-	for (size_t i = 0; i < pending->waiter_count; i++) reply_verdict(&pending->waiters[i], &decision.verdict);
-	close_prompt(pending, "answered", effect_name(answer->effect));
-	if (grant.id != 0 && answer->lifetime != LIFETIME_ONCE) {
-		sessions_tell_new(broker, &grant);
-		prompts_recheck(broker);
-	}
-	*ret_grant = grant;
-	grant = (struct grant){0};
-	return 0;
 }
 
 /* A waiter is decided anew each: a grant for one use covers one of them. */
@@ -543,7 +384,7 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 			      &decision, NULL);
 		if (decision.verdict.effect == EFFECT_ASK) return NULL;
 		decision_settle(broker, &waiter->request, &decision);
-		reply_verdict(waiter, &decision.verdict);
+		pending_reply(waiter, &decision.verdict);
 		remove_waiter(pending, 0);
 		verdict = effect_name(decision.verdict.effect);
 	}
@@ -554,11 +395,11 @@ void prompts_recheck(struct broker *broker) {
 	for (struct prompt_pending *pending = TAILQ_FIRST(&broker->prompts), *next; pending; pending = next) {
 		next = next_of(pending);
 		const struct ruleset *ruleset;
-		if (rules_for(broker, &pending->prompt, &ruleset, NULL) < 0) continue;
+		if (pending_rules(broker, &pending->prompt, &ruleset, NULL) < 0) continue;
 		const char *verdict = recheck(pending, ruleset);
 		if (pending->waiter_count > 0) continue;
 		note_state(pending, "covered");
-		close_prompt(pending, "covered", verdict);
+		pending_close(pending, "covered", verdict);
 	}
 }
 

@@ -348,11 +348,20 @@ void session_push_first_view(struct session *session) {
 	push_parts(session, session->view);
 }
 
+void session_terminate(const struct session *session) {
+	json_t *push = json_object();
+	json_object_set_new(push, "session", json_integer(session->record.id));
+	client_push(session->client, "terminate", push);
+}
+
 void session_push_view(struct session *session) {
 	struct error error = ERROR_NONE;
 	json_t *parts = make_view(session, &error);
 	if (!parts) {
-		log_error("making a session's view: %s", error.message);
+		/* What it may no longer do can't be told: then it must end. */
+		log_error("session %lld is ended, its view can't be made: %s", (long long)session->record.id,
+			  error.message);
+		session_terminate(session);
 		return;
 	}
 	if (!json_equal(parts, session->view)) push_parts(session, parts);

@@ -49,6 +49,7 @@ struct session *session_find(const struct broker *broker, int64_t id); /* runnin
 /* Push the view that the session starts with; later the one that holds now, if it is another than before. */
 void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
+void session_terminate(const struct session *session); /* tell the runner to end the sandbox */
 /* New rules after the policy has changed; the old ones stay when the profile is gone. */
 void session_refresh_rules(struct session *session);
 

@@ -1,0 +1,146 @@
+/* An answer to a prompt: may this client give it, what grant is it, and what follows. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "granting.h"
+#include "pending.h"
+#include "prompts.h"
+#include "schema/message.h"
+#include "scope.h"
+
+static const char *const agent_names[] = {
+	[AGENT_NONE] = "command", [AGENT_TERMINAL] = "terminal", [AGENT_DESKTOP] = "desktop", [AGENT_TUI] = "tui"};
+
+int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt) {
+	const struct prompt_pending *pending = pending_find(broker, prompt);
+	return pending ? pending->lifetime_ms : 0;
+}
+
+static bool same_token(const char *a, const char *b) {
+	unsigned char difference = 0;
+	if (strlen(a) != strlen(b)) return false;
+	for (size_t i = 0; a[i]; i++) difference |= (unsigned char)(a[i] ^ b[i]);
+	return difference == 0;
+}
+
+static int check_token(const struct prompt_pending *pending, const struct client *client, const char *token,
+		       struct error *error) {
+	for (size_t i = 0; token && i < pending->showing_count; i++)
+		if (pending->showings[i].agent == client && same_token(pending->showings[i].token, token)) return 0;
+	if (!token && client->agent == AGENT_NONE) return 0;
+	return error_set(error, EPERM, "the token is not the one that this agent was given for prompt %lld",
+			 (long long)pending->prompt.id);
+}
+
+static int check_answer(const struct prompt_pending *pending, const struct client *client,
+			const struct prompt_answer *answer, struct error *error) {
+	int r = check_token(pending, client, answer->token, error);
+	if (r < 0) return r;
+	if (answer->effect == EFFECT_ALLOW && pending->prompt.confirm_terminal &&
+	    (client->agent == AGENT_DESKTOP || !answer->terminal))
+		return error_set(error, EPERM,
+				 "this must be confirmed in a terminal (confirm: terminal): `sbx allow %lld`",
+				 (long long)pending->prompt.id);
+	if (answer->lifetime == LIFETIME_SESSION && pending->prompt.session == 0)
+		return error_set(error, EINVAL, "this prompt belongs to no session");
+	return 0;
+}
+
+/* Does the grant decide what was asked? One that ends above a mask does not. */
+static int check_covers(struct prompt_pending *pending, enum effect effect, const struct pattern *pattern,
+			const struct ruleset *ruleset, struct error *error) {
+	CLEANUP_DECISION struct decision decision;
+	decision_make(pending->broker, ruleset, session_find(pending->broker, pending->prompt.session),
+		      &pending->waiters[0].request, &decision, NULL);
+	if (decision.verdict.effect == effect) return 0;
+	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
+	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown,
+			 decision.verdict.why ? decision.verdict.why : "a closer rule decides");
+}
+
+static int write_grant(struct prompt_pending *pending, const struct prompt_answer *answer, struct grant *ret_grant,
+		       struct error *error) {
+	const struct prompt *prompt = &pending->prompt;
+	bool once = answer->lifetime == LIFETIME_ONCE;
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	int r = scope_pattern(&prompt->permission, prompt->target, &prompt->scopes, answer->scope, &text, error);
+	if (r < 0 || (once && answer->effect == EFFECT_DENY)) return r;
+	const struct granting wish = {.permission = prompt->permission,
+				      .target = text,
+				      .effect = answer->effect,
+				      .profile = prompt->profile,
+				      .project = prompt->project,
+				      .session = answer->lifetime == LIFETIME_SESSION || once ? prompt->session : 0,
+				      .lifetime = answer->lifetime,
+				      .ttl_ms = answer->ttl_ms,
+				      .origin = GRANT_ORIGIN_PROMPT,
+				      .prompt = prompt->id,
+				      .reason = prompt->reason};
+	struct pattern_scope scope = policies_scope(pending->broker->policies, prompt->project);
+	const struct ruleset *ruleset;
+	r = pending_rules(pending->broker, prompt, &ruleset, error);
+	if (r == 0) r = granting_compile(pending->broker, &wish, &scope, NULL, &pattern, error);
+	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !once, ret_grant, error);
+	return r < 0 || once ? r : check_covers(pending, answer->effect, pattern, ruleset, error);
+}
+
+static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer, int64_t grant,
+			    struct decision *ret_decision) {
+	*ret_decision = (struct decision){.uses = 1, .lifetime = answer->lifetime};
+	struct verdict *verdict = &ret_decision->verdict;
+	verdict_set(verdict, answer->effect, "ask", "you %s it (prompt %lld)",
+		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id);
+	verdict->prompt = pending->prompt.id;
+	verdict->grant = grant;
+	verdict->private_allowed = pending->private_allowed;
+	verdict->direct = pending->direct;
+	verdict->asked_user = true;
+}
+
+static int write_answer(struct prompt_pending *pending, const struct client *client, const struct prompt_answer *answer,
+			struct grant *ret_grant, struct decision *ret_decision, struct error *error) {
+	int r = broker_begin(pending->broker, STORE_FULL, error);
+	if (r < 0) return r;
+	r = write_grant(pending, answer, ret_grant, error);
+	if (r == 0) {
+		json_t *detail = json_object();
+		json_object_set_new(detail, "lifetime", json_string(lifetime_name(answer->lifetime)));
+		json_object_set_new(detail, "scope", message_bytes(answer->scope));
+		json_object_set_new(detail, "agent", json_string(agent_names[client->agent]));
+		r = pending_record(pending, EVENT_ANSWER, (int)answer->effect, ret_grant->id, detail, error);
+	}
+	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
+	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
+		r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
+	if (r == 0) return broker_commit(pending->broker, error);
+	broker_rollback(pending->broker);
+	return r;
+}
+
+int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
+		   struct error *error) {
+	struct broker *broker = client->broker;
+	struct prompt_pending *pending = pending_find(broker, answer->prompt);
+	if (!pending)
+		return error_set(error, ENOENT, "no prompt %lld is waiting: it was answered, or its time is over",
+				 (long long)answer->prompt);
+	int r = check_answer(pending, client, answer, error);
+	if (r < 0) return r;
+	CLEANUP_GRANT struct grant grant = {0};
+	CLEANUP_DECISION struct decision decision = {0};
+	r = write_answer(pending, client, answer, &grant, &decision, error);
+	if (r < 0) return r;
+	for (size_t i = 0; i < pending->waiter_count; i++) pending_reply(&pending->waiters[i], &decision.verdict);
+	pending_close(pending, "answered", effect_name(answer->effect));
+	if (grant.id != 0 && answer->lifetime != LIFETIME_ONCE) {
+		sessions_tell_new(broker, &grant);
+		prompts_recheck(broker);
+	}
+	*ret_grant = grant;
+	grant = (struct grant){0};
+	return 0;
+}
