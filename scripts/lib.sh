@@ -62,10 +62,8 @@ as_root() {
 		"$@"
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
-	elif command -v doas >/dev/null; then
-		doas "$@"
 	else
-		die "this needs root, and there is neither sudo nor doas. As root, run: $*"
+		doas "$@"
 	fi
 }
 
@@ -95,7 +93,8 @@ packages_install() {
 	say "Missing: ${missing//$'\n'/, }"
 	say "Installing with $manager: $packages"
 	if [[ $EUID != 0 ]]; then
-		say "(as root, through sudo; stop with ^C if you would rather do that yourself)"
+		command -v sudo doas >/dev/null || die "this needs root, and there is neither sudo nor doas: run scripts/test --install-only as root"
+		say "(as root, through sudo or doas; stop with ^C if you would rather do that yourself)"
 	fi
 	if [[ $manager == apt ]]; then
 		as_root apt-get update -q >&2 || say "apt-get update failed; going on with the lists that are there"
