@@ -130,6 +130,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct broker *broker = argument;
 	grants_flush(broker->grants);
+	expiry_retry(broker);
 	if (history_head_is_behind(broker->history)) keep_head(broker);
 	if (broker->session_count > 0 || broker->prompt_count > 0) broker_refresh_policy(broker);
 }

@@ -1,5 +1,6 @@
 #include "expiry.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -18,6 +19,7 @@ struct expiry {
 		int fd;
 		struct event *event;
 	} timers[TIMER_COUNT];
+	bool failed; /* the last sweep could not be written */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *argument) {
@@ -95,8 +97,11 @@ void expiry_sweep(struct broker *broker) {
 	if (r == 0 && ended.count > 0) r = write_ends(broker, &ended, &error);
 	/* Lookups don't find an ended grant whether or not it could be written down; so tell of it in any case. */
 	if (r < 0) log_error("ending grants: %s", error.message);
-	if (ended.count > 0) {
-		sessions_tell_ended(broker, &ended);
-	}
+	if (ended.count > 0) sessions_tell_ended(broker, &ended);
+	broker->expiry->failed = r < 0;
 	if (r == 0) set_timers(broker);
+}
+
+void expiry_retry(struct broker *broker) {
+	if (broker->expiry->failed) expiry_sweep(broker);
 }

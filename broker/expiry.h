@@ -13,3 +13,4 @@ void expiry_free(struct expiry *expiry);
 
 /* End what is over, now; and set the timers for the next. Called whenever a grant was written. */
 void expiry_sweep(struct broker *broker);
+void expiry_retry(struct broker *broker); /* if the last sweep failed */
