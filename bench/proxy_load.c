@@ -28,6 +28,7 @@
 #include "net/proxy.h"
 
 enum { PIECE = 128 * 1024, HEAD_MAX = 4096, MEGABYTE = 1000 * 1000 };
+enum { BATCH = 50, SETTLE_US = 20 * 1000 }; /* connections are closed between the measurements, not in them */
 
 _Noreturn static void die(const char *what) {
 	fprintf(stderr, "proxy_load: %s: %s\n", what, errno ? strerror(errno) : "failed");
@@ -206,16 +207,6 @@ static void get_small(int fd, const char *url_prefix, uint16_t origin) {
 	if (behind_head(head, got) < 5) move_bytes(fd, false, 5 - behind_head(head, got));
 }
 
-static double time_connect(const struct route *route) {
-	double start = now_us();
-	int fd = dial_route(route);
-	double end = now_us();
-
-	get_small(fd, "", route->origin); /* it is one that works */
-	fd_close(fd);
-	return end - start;
-}
-
 static int by_size(const void *a, const void *b) {
 	double difference = *(const double *)a - *(const double *)b;
 
@@ -229,8 +220,21 @@ static void print_median(double *times, size_t count) {
 
 static void run_connect(const struct route *route, size_t count) {
 	double *times = mem_array(double, count);
+	int fds[BATCH];
 
-	for (size_t i = 0; i < count; i++) times[i] = time_connect(route);
+	for (size_t i = 0; i < count; i += BATCH) {
+		size_t batch = count - i < BATCH ? count - i : BATCH;
+
+		for (size_t k = 0; k < batch; k++) {
+			double start = now_us();
+
+			fds[k] = dial_route(route);
+			times[i + k] = now_us() - start;
+			get_small(fds[k], "", route->origin); /* it is one that works */
+		}
+		for (size_t k = 0; k < batch; k++) fd_close(fds[k]);
+		usleep(SETTLE_US);
+	}
 	print_median(times, count);
 	free(times);
 }

@@ -167,7 +167,7 @@ void client_open_gate(struct client *client, const struct host *host, uint16_t p
 	client_set_phase(client, CLIENT_BUSY);
 	client->answered = answered;
 	client->call = gate_open(client->proxy->gate, host, port, client->process, client_answered, client);
-	client_watch_held(client);
+	if (client->stream.hung_up) client_set_phase(client, CLIENT_LEAVING);
 }
 
 void client_watch_held(struct client *client) {

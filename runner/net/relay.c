@@ -145,7 +145,7 @@ static void far_ready(evutil_socket_t fd, short what, void *argument) {
 }
 
 static void side_init(struct side *side, struct event_base *base, int fd, event_callback_fn ready, void *argument) {
-	*side = (struct side){.fd = fd, .readable = true, .writable = true};
+	*side = (struct side){.fd = fd, .writable = true}; /* what there is to read shows as the first edge */
 	side->event = event_new(base, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, ready, argument);
 	if (!side->event || event_add(side->event, NULL) < 0) mem_exhausted();
 }
@@ -165,7 +165,7 @@ struct relay *relay_new(struct event_base *base, struct pipes *pipes, const stru
 	side_init(&relay->far, base, ends->far, far_ready, relay);
 	way_init(&relay->out, &relay->in, &relay->near, &relay->far, ends->near_pending);
 	way_init(&relay->in, &relay->out, &relay->far, &relay->near, ends->far_pending);
-	event_active(relay->near.event, 0, 0);
+	if (relay->out.pending || relay->in.pending) event_active(relay->near.event, 0, 0);
 	return relay;
 }
 

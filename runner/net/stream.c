@@ -28,7 +28,8 @@ static void stream_ready(evutil_socket_t fd, short what, void *argument) {
 void stream_open(struct stream *stream, struct event_base *base, int fd, void (*wake)(void *), void *argument) {
 	const short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
 
-	*stream = (struct stream){.fd = fd, .readable = true, .writable = true, .wake = wake, .argument = argument};
+	/* What there is to read shows as the first edge. */
+	*stream = (struct stream){.fd = fd, .writable = true, .wake = wake, .argument = argument};
 	stream->in = evbuffer_new();
 	stream->out = evbuffer_new();
 	stream->event = event_new(base, fd, what, stream_ready, stream);
