@@ -115,10 +115,9 @@ static bool sent_by_peer(const struct client *client, struct msghdr *header) {
 		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
 		struct ucred sender;
 		memcpy(&sender, CMSG_DATA(control), sizeof sender);
-		/* What was sent between connect and SO_PASSCRED carries none (older kernels): only a hello can be. */
-		return sender.pid == client->pid || (sender.pid == 0 && !client->greeted);
+		return sender.pid == client->pid;
 	}
-	return !client->greeted;
+	return false;
 }
 
 static ssize_t receive(struct client *client, char *bytes, size_t size, struct error *error) {
@@ -187,8 +186,7 @@ void client_accept(struct broker *broker, int fd) {
 		log_debug("refused: %s", error.message);
 		return;
 	}
-	static const int on = 1;
-	if (!has_room(broker, pid) || setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) return;
+	if (!has_room(broker, pid)) return;
 	struct client *client = mem_new(struct client);
 	client->broker = broker;
 	client->pid = pid;

@@ -88,11 +88,27 @@ static bool somebody_serves(const struct sockaddr_un *address) {
 	return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN);
 }
 
+/* Set here because accepted sockets inherit it: nothing that a client sends, not even before it is accepted, comes
+ * without the sender's credentials (client.c). */
+static int want_credentials(int fd, struct error *error) {
+	static const int on = 1;
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
+		return error_errno(error, "asking for the senders' credentials");
+	return 0;
+}
+
+static int take_activated(const struct listener *listener, struct error *error) {
+	int r = want_credentials(listener->fd, error);
+	return r < 0 ? r : fd_nonblocking(listener->fd, true, error);
+}
+
 int listener_resume(struct listener *listener, struct error *error) {
 	if (listener->activated) return 0;
 	fd_close(listener->fd);
 	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listener->fd < 0) return error_errno(error, "making the socket");
+	int r = want_credentials(listener->fd, error);
+	if (r < 0) return r;
 	if (unlink(listener->path) < 0 && errno != ENOENT)
 		return error_errno(error, "removing the old socket %s", listener->path);
 	/* The mode is the umask's (077): set before the name exists. */
@@ -125,7 +141,7 @@ int listener_open(const struct places *places, enum listener_outcome *ret_outcom
 	if (r == 0) r = wait_for_lock(listener, error);
 	if (r > 0) {
 		*ret_outcome = LISTENER_OURS;
-		r = listener->activated ? fd_nonblocking(listener->fd, true, error) : listener_resume(listener, error);
+		r = listener->activated ? take_activated(listener, error) : listener_resume(listener, error);
 	} else if (r == 0) {
 		*ret_outcome = LISTENER_ANOTHERS;
 		listener_free(listener);

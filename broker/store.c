@@ -174,16 +174,15 @@ static int configure(struct store *store, struct error *error) {
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	/* Without it a new value for a parameter that the planner compared with a partial index prepares anew. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
-	/*
-	 * A newer form is refused before anything is written: journal_mode would write. Exclusive: there is one broker
-	 * anyway, and without locks and the shared index a commit is a third of the system calls (bench/check.sh).
-	 */
+	/* Before the first look at the file, so that the shared index is never used. There is one broker anyway, and
+	 * without locks a commit is a third of the system calls (bench/check.sh). */
 	int version = 0;
-	int r = read_version(store, &version, error);
+	int r = execute(store, "PRAGMA locking_mode = EXCLUSIVE", error, "setting it up");
+	if (r == 0) r = read_version(store, &version, error);
+	/* A newer form is refused before anything is written: journal_mode would write. */
 	if (r == 0 && version <= migrations_newest())
 		r = execute(store,
-			    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; "
-			    "PRAGMA synchronous = NORMAL;"
+			    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
 			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY",
 			    error, "setting it up");
 	return r;

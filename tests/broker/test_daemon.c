@@ -224,6 +224,8 @@ static void a_socket_of_the_service_manager_is_taken(void **state) {
 	memcpy(address.sun_path, path, strlen(path));
 	assert_true(mkdir(folder, 0700) == 0 || errno == EEXIST);
 	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	static const int on = 1; /* PassCredentials=yes */
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
 	assert_int_equal(listen(fd, 8), 0);
 	pid_t child = fork();

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -119,6 +121,42 @@ static void attack_broker_14_read_only_is_refused(void **state) {
 	assert_true(strlen(error.message) > 0);
 }
 
+static void attack_broker_14_a_database_that_somebody_holds_is_refused(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	int ends[2];
+	char byte;
+	assert_int_equal(open_database(NULL), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	pid_t child = fork();
+	if (child == 0) { /* locks are a process's own */
+		sqlite3 *db;
+		if (sqlite3_open(database, &db) != SQLITE_OK ||
+		    sqlite3_exec(db, "BEGIN; SELECT * FROM state", NULL, NULL, NULL) != SQLITE_OK)
+			_exit(1);
+		_exit(write(ends[1], "x", 1) != 1 || read(ends[1], &byte, 1) != 1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(open_database(&error), -EBUSY);
+	assert_non_null(strstr(error.message, "locked"));
+	assert_int_equal(write(ends[0], "x", 1), 1);
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(open_database(NULL), 0);
+}
+
+static void while_it_is_open_nobody_else_can_write(void **state) {
+	(void)state;
+	struct store *store;
+	sqlite3 *db;
+	assert_int_equal(store_open(database, &store, NULL), 0);
+	assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE state SET last_prompt = 9", NULL, NULL, NULL), SQLITE_BUSY);
+	sqlite3_close(db);
+	store_free(store);
+}
+
 static void a_link_in_its_place_is_refused(void **state) {
 	(void)state;
 	CLEANUP_FREE char *elsewhere = home_path("elsewhere.db");
@@ -160,6 +198,8 @@ int main(void) {
 		cmocka_unit_test_setup(attack_broker_14_garbage_is_refused_unchanged, fresh),
 		cmocka_unit_test_setup(attack_broker_14_a_damaged_page_is_refused, fresh),
 		cmocka_unit_test_setup(attack_broker_14_read_only_is_refused, fresh),
+		cmocka_unit_test_setup(attack_broker_14_a_database_that_somebody_holds_is_refused, fresh),
+		cmocka_unit_test_setup(while_it_is_open_nobody_else_can_write, fresh),
 		cmocka_unit_test_setup(a_link_in_its_place_is_refused, fresh),
 		cmocka_unit_test_setup(a_folder_that_others_may_write_is_refused, fresh),
 		cmocka_unit_test_setup(a_transaction_that_is_not_committed_leaves_nothing, fresh),
