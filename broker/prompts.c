@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/string.h"
 #include "pending.h"
+#include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/prompt.h"
@@ -249,12 +250,21 @@ static char *copy_or_null(const char *text) {
 	return text ? string_copy(text) : NULL;
 }
 
+static bool target_names_address(const struct request *request) {
+	struct host host;
+	uint16_t port;
+	return request->permission.kind == PERMISSION_NET_ACCESS &&
+	       host_port_parse(request->target, strlen(request->target), &host, &port, NULL) == 0 &&
+	       host.class != HOST_NAME;
+}
+
 static struct prompt_pending *pending_new(struct broker *broker, const struct request *request,
 					  const struct verdict *verdict,
 					  const struct policy_prompt_settings *settings) {
 	struct prompt_pending *pending = mem_new(struct prompt_pending);
 	pending->broker = broker;
-	pending->private_allowed = verdict->private_allowed;
+	/* Who is asked about an address, or about localhost, allows just that. */
+	pending->private_allowed = verdict->private_allowed || target_names_address(request);
 	pending->direct = verdict->direct;
 	pending->lifetime_ms = settings->lifetime_ms;
 	struct prompt *prompt = &pending->prompt;

@@ -88,6 +88,7 @@ static int rule_compile(const struct source *source, const struct rule_text *tex
 	};
 	int r = pattern_compile(&text->permission, text->text, &anchored, &ret_rule->pattern, error);
 	if (r < 0) return error_prefix(error, "%s:%u:%u", source->profile->file, text->place.line, text->place.column);
+	ret_rule->private_allowed |= pattern_names_address(ret_rule->pattern);
 	ret_rule->profile = string_copy(source->profile->name);
 	ret_rule->origin = string_format("%s:%u", source->profile->file, text->place.line);
 	return 0;

@@ -48,6 +48,21 @@ static void set_module(struct verdict *verdict, const char *name) {
 	snprintf(verdict->module, sizeof verdict->module, "%s", name);
 }
 
+/* Did somebody grant these very addresses? */
+static bool grant_names_address(const struct grant *grant) {
+	const struct pattern_scope nothing = {0};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (grant->permission.kind != PERMISSION_NET_ACCESS || grant->effect != EFFECT_ALLOW) return false;
+	return pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0 &&
+	       pattern_names_address(pattern);
+}
+
+static bool is_private_allowed(const struct answer *answer) {
+	if (answer->effect == EFFECT_DENY) return false;
+	if (answer->rule && answer->rule->private_allowed) return true;
+	return answer->given && answer->grant && grant_names_address(answer->grant);
+}
+
 static void verdict_of_answer(const struct stack_context *context, const struct stack_line *line,
 			      const struct answer *answer, struct verdict *ret_verdict) {
 	const struct rule *rule = answer->rule;
@@ -58,7 +73,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.rule = rule && !grant ? string_copy(rule->origin) : NULL,
 		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
-		.private_allowed = rule && answer->effect != EFFECT_DENY && rule->private_allowed,
+		.private_allowed = is_private_allowed(answer),
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};
 	set_module(ret_verdict, stack_module_name(line->module));

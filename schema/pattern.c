@@ -82,6 +82,11 @@ bool pattern_is_literal(const struct pattern *pattern) {
 	return pattern->target != NULL;
 }
 
+bool pattern_names_address(const struct pattern *pattern) {
+	if (pattern->form != FORM_NET) return false;
+	return pattern->net_class == NET_CIDR || (pattern->net_class == NET_EXACT && pattern->host.class != HOST_NAME);
+}
+
 char *pattern_quote(const struct permission *permission, const char *target) {
 	enum form form = forms[permission->kind];
 	return form == FORM_NET || form == FORM_PORT ? string_copy(target) : glob_quote(target);

@@ -163,10 +163,10 @@ static void call_proceed(struct gate_call *call) {
 		return;
 	}
 	switch (call->host.class) {
-	case HOST_LOCALHOST: /* judged under this very name, so it is what the rule or the user meant */
+	case HOST_LOCALHOST:
 		addresses_add_ipv4(&addresses, loopback4);
 		addresses_add_ipv6(&addresses, loopback6);
-		call_connect(call, &addresses);
+		call_connect_checked(call, &addresses);
 		return;
 	case HOST_IPV4:
 		addresses_add_ipv4(&addresses, call->host.address);

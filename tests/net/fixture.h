@@ -11,7 +11,8 @@
 #include "net/gate.h"
 #include "proxy_limits.h"
 
-enum fixture_answer { FIXTURE_ALLOW, FIXTURE_DENY, FIXTURE_HOLD };
+/* FIXTURE_ALLOW_STAR: what a rule `*` says: yes, but no address is named. */
+enum fixture_answer { FIXTURE_ALLOW, FIXTURE_ALLOW_STAR, FIXTURE_DENY, FIXTURE_HOLD };
 
 struct fixture;
 

@@ -216,6 +216,21 @@ static void private_addresses_open_by_rule_hosts_and_localhost(void **state) {
 	server_free(server);
 }
 
+static void attack_net_06_a_star_does_not_open_localhost(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	char target[100];
+
+	(void)state;
+	snprintf(target, sizeof target, "localhost:%d", server_port(server));
+	fixture_set_judge(fixture, FIXTURE_ALLOW_STAR, 0, false);
+	struct opened opened = open_and_wait(fixture, target);
+	assert_int_equal(opened.outcome, GATE_DENIED);
+	assert_string_equal(opened.module, "private");
+	fixture_free(fixture);
+	server_free(server);
+}
+
 static void the_true_error_is_told(void **state) {
 	struct fixture *fixture = fixture_new();
 	struct opened opened;
@@ -401,6 +416,7 @@ int main(void) {
 		cmocka_unit_test(attack_net_06_public_addresses_remain_beside_private_ones),
 		cmocka_unit_test(attack_net_06_an_address_in_figures_needs_the_rule_too),
 		cmocka_unit_test(private_addresses_open_by_rule_hosts_and_localhost),
+		cmocka_unit_test(attack_net_06_a_star_does_not_open_localhost),
 		cmocka_unit_test(the_true_error_is_told),
 		cmocka_unit_test(an_address_that_hangs_is_overtaken_after_250_ms),
 		cmocka_unit_test(families_alternate_from_the_first_ones),

@@ -209,6 +209,20 @@ static void relative_allows_stay_in_the_project(void **state) {
 	pattern_free(pattern);
 }
 
+static void only_addresses_name_addresses(void **state) {
+	(void)state;
+	static const struct {
+		const char *pattern;
+		bool names;
+	} cases[] = {{"*", false},       {"*:80", false},      {"example.org", false}, {"*.example.org", false},
+		     {"10.0.0.1", true}, {"10.0.0.0/8", true}, {"[::1]:80", true},     {"localhost:80", true},
+		     {"fd00::/8", true}, {"localhost", true}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_PATTERN struct pattern *pattern = compile("net:access", cases[i].pattern);
+		if (pattern_names_address(pattern) != cases[i].names) fail_msg("%s", cases[i].pattern);
+	}
+}
+
 static void bad_patterns_are_refused(void **state) {
 	(void)state;
 	static const struct {
@@ -281,6 +295,7 @@ int main(void) {
 		cmocka_unit_test(quoted_targets_mean_themselves),
 		cmocka_unit_test(walks_go_where_a_match_may_be),
 		cmocka_unit_test(relative_allows_stay_in_the_project),
+		cmocka_unit_test(only_addresses_name_addresses),
 		cmocka_unit_test(bad_patterns_are_refused),
 		cmocka_unit_test(attack_fs_16_pattern_bombs_are_bounded),
 	};

@@ -54,6 +54,10 @@ bool pattern_is_literal(const struct pattern *pattern);
 /* A canonical target as the text of the pattern that means just it ("a[1]" → "a\\[1]"). Freed by the caller. */
 char *pattern_quote(const struct permission *permission, const char *target);
 
+/* net:access: does it name addresses or the host's loopback, so that whoever wrote it meant just these? `*` and names
+ * don't: what they lead to is checked (attack N6). */
+bool pattern_names_address(const struct pattern *pattern);
+
 /* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
 bool pattern_may_match_below(const struct pattern *pattern, const char *directory);
 

@@ -27,7 +27,7 @@ struct verdict {
 	int64_t grant;   /* id, 0 = none */
 	int64_t prompt;  /* id, 0 = nobody was asked */
 	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
-	bool private_allowed;  /* net: the rule or grant says `private: true` */
+	bool private_allowed;  /* net: the rule says `private: true`, or rule, grant or prompt name the address */
 	bool direct;           /* net: `direct: true` */
 	bool asked_user;       /* a user's denial (EACCES), not a rule's (absence) */
 };
