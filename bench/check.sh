@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # check.sh BIN: how long a permission check over the broker's socket takes, with an empty database and with a million
 # grants (SBX_BENCH_GRANTS), beside a bare ping-pong. A broker of its own in a fresh home.
+# Both sides run on one processor: else it is measured how deep an idle one sleeps, which says nothing about sbxd.
 # Run through scripts/bench, which finds BIN and the user.
 set -euo pipefail
+[ "${SBX_BENCH_PINNED:-}" ] || SBX_BENCH_PINNED=1 exec taskset -c "$(($(nproc) - 1))" "$0" "$@"
 
 bin=$1
 grants=${SBX_BENCH_GRANTS:-1000000}
