@@ -38,14 +38,13 @@ WORDS(enum view_doorbell, view_doorbell, doorbells)
 /* On the wire the paths are lists by what is said of them: most views say the same of a hundred paths. */
 static const struct {
 	const char *key;
-	bool pattern;
 	enum view_mode mode;
-	bool ask_write;
+	bool ask_write, pattern;
 } path_lists[] = {
-	{"absent", false, VIEW_ABSENT, false},  {"ask", false, VIEW_ASK, false},
-	{"ask-write", false, VIEW_ASK, true},   {"read", false, VIEW_READ, false},
-	{"masked", false, VIEW_READ, true},     {"write", false, VIEW_WRITE, false},
-	{"patterns", true, VIEW_ABSENT, false},
+	{"absent", VIEW_ABSENT, false, false},  {"ask", VIEW_ASK, false, false},
+	{"ask-write", VIEW_ASK, true, false},   {"read", VIEW_READ, false, false},
+	{"masked", VIEW_READ, true, false},     {"write", VIEW_WRITE, false, false},
+	{"patterns", VIEW_ABSENT, false, true},
 };
 
 static const struct field program_fields[] = {
