@@ -19,8 +19,9 @@ static const struct option_info options[] = {
 	{"profile", OPTION_TEXT, "P", "Those of one profile.", offsetof(struct values, profile)},
 	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target.", offsetof(struct values, match)},
 	{"kill", OPTION_FLAG, NULL,
-	 "Also end the running sandboxes that the revoked grants held for: files that are open stay open until their "
-	 "process ends. Default: they go on without the grant.",
+	 "Also end the running sandboxes that the revoked grants held for: files that they were started with stay "
+	 "until "
+	 "then. Default: they go on, with connections that rested on the grant cut.",
 	 offsetof(struct values, kill)},
 };
 
@@ -136,7 +137,8 @@ static int print_revoked(const json_t *reply, size_t asked) {
 	json_array_foreach ((json_t *)ids, index, id) {
 		printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
 	}
-	puts(". Sandboxes that run have lost it already: connections are cut, but files that are open stay open.");
+	puts(". In a sandbox that runs, connections are cut at once; files that it was started with stay until it ends "
+	     "('sbx revoke --kill' ends it).");
 	return json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
 

@@ -233,6 +233,14 @@ END
 	sbx history --verify
 }
 
+@test "attack_f_13 sbx's own folder can't be made by the tool where there is none yet" {
+	rm -rf "$HOME/.config"
+	cd "$HOME"
+	run sbx run --project "$HOME" --profile npm -- sh -c 'mkdir -p .config/sbx; echo "version: 1" >.config/sbx/policy.yaml'
+	echo "$output"
+	[ ! -e "$HOME/.config/sbx/policy.yaml" ]
+}
+
 @test "attack_f_13 the broker's own folder as the project" {
 	mkdir -p "$HOME/.config/sbx"
 	run sbx run --project "$HOME/.config/sbx" --cwd "$HOME/.config/sbx" -- sh -c 'echo evil >policy.yaml; ls -A'

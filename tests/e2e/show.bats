@@ -106,3 +106,27 @@ END
 	finished curl 5
 	[ "$status" != 0 ]
 }
+
+@test "a revoked file grant: the next sandbox has it no more, and --kill ends the one that was started with it" {
+	mkdir -p "$HOME/notes" && echo "a note" >"$HOME/notes/note"
+	sbx grant fs:read "$HOME/notes" --profile default --ttl 10m
+	background reader sbx run -- sh -c "cat '$HOME/notes/note'; sleep 100"
+	wait_for 10 grep -q "a note" "$HOME/run/reader.out"
+	run sbx revoke --match fs:read "$HOME/notes" --kill
+	echo "$output"
+	[ "$status" = 0 ]
+	finished reader
+	[ "$status" != 0 ]
+	run sbx run -- cat "$HOME/notes/note"
+	[ "$status" = 1 ]
+	lacks "$output" "a note"
+}
+
+@test "a file grant that has ended by itself is gone for the next sandbox" {
+	mkdir -p "$HOME/brief" && echo "brief" >"$HOME/brief/note"
+	sbx grant fs:read "$HOME/brief" --profile default --ttl 1s
+	sleep 1.5
+	run sbx run -- cat "$HOME/brief/note"
+	[ "$status" = 1 ]
+	[ "$(sbx grants --json | jq "map(select(.pattern == \"$HOME/brief\")) | length")" = 0 ]
+}
