@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "schema/channel.h"
@@ -56,6 +57,11 @@ int places_find(struct places *ret_places, struct error *error) {
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) protect(&places.protected, folders[i]);
 	*ret_places = places;
 	return 0;
+}
+
+void places_make(const struct places *places) {
+	/* What we may not make, the tool, being the same user, may not either; the runner's plan refuses the rest. */
+	for (size_t i = 0; i < places->protected.count; i++) file_make_directories(places->protected.items[i], NULL);
 }
 
 void places_finish(struct places *places) {

@@ -23,4 +23,6 @@ struct places {
 };
 
 int places_find(struct places *ret_places, struct error *error);
+/* Make the protected folders (0700), so that no sandbox can make one in sbx's place; what can't be made is left. */
+void places_make(const struct places *places);
 void places_finish(struct places *places);

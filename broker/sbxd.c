@@ -159,6 +159,7 @@ static int start(const struct options *options, int ready, struct error *error) 
 	enum listener_outcome outcome;
 	int r = places_find(&places, error);
 	if (r < 0) return r;
+	places_make(&places);
 	r = listener_open(&places, &outcome, &listener, error);
 	if (r == 0 && outcome == LISTENER_OURS) r = serve(&places, options, listener, ready, error);
 	places_finish(&places);

@@ -318,6 +318,20 @@ static void add_ways(const struct builder *builder, const struct rule *rule, con
 	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
 }
 
+/* sbx's own folders, where the tool could make them: whoever makes them first rules (design section 10.6). */
+static int refuse_missing_state(const struct builder *builder, struct error *error) {
+	for (size_t i = 0; i < builder->count; i++) {
+		const struct node *node = &builder->nodes[i];
+		if (!node->gone || node->origin != RULE_PROTECTED || show_of(node->above) != SHOW_WRITE) continue;
+		CLEANUP_FREE char *path = text_visible(node->path);
+		return error_set(
+			error, EPERM,
+			"%s is not there, and the tool could make it and so rule sbx: make it first (mkdir -p -m 700)",
+			path);
+	}
+	return 0;
+}
+
 static void add_mounts(const struct builder *builder) {
 	struct plan *plan = builder->plan;
 	for (size_t i = 0; i < builder->count; i++) {
@@ -342,8 +356,10 @@ int plan_build(const struct rules *rules, const struct facts *facts, struct plan
 	struct builder builder = {.rules = rules, .facts = facts, .plan = &plan};
 	collect_nodes(&builder);
 	for (size_t i = 0; i < builder.count; i++) settle_node(&builder, &builder.nodes[i]);
-	add_mounts(&builder);
+	int r = refuse_missing_state(&builder, error);
+	if (r == 0) add_mounts(&builder);
 	free(builder.nodes);
+	if (r < 0) return r;
 
 	if (plan.count > 0) qsort(plan.mounts, plan.count, sizeof *plan.mounts, compare_mounts);
 	remove_duplicates(&plan);

@@ -115,8 +115,8 @@ static char *plan_of(char *host, char *wishes) {
 		if (line[0] != '#') make_host(line);
 	for (char *line; (line = strtok_r(wishes, "\n", &wishes));) add_rule(&rules, line);
 	facts_collect(&rules, &facts);
-	assert_int_equal(plan_build(&rules, &facts, &plan, &error), 0);
-	CLEANUP_FREE char *text = plan_text(&plan);
+	bool refused = plan_build(&rules, &facts, &plan, &error) < 0;
+	CLEANUP_FREE char *text = refused ? string_format("refused: %s\n", error.message) : plan_text(&plan);
 	return without_root(text);
 }
 
