@@ -2,7 +2,12 @@
  * Theory of operation. What makes git on the *host* run a program of a sandbox's choosing is always one of: a hook, a
  * configuration file (core.fsmonitor, core.hooksPath, filters, aliases …), or something that moves git to another
  * directory where those lie (a `.git` file, `commondir`, `worktrees/X/…`, `modules/X/…`). git_find lists all of them;
- * the plan makes each read-only, and pins the folders above.
+ * the plan makes each read-only, and pins the folders above. A `.git` that git would not take, or that isn't understood
+ * here, is protected as a whole: what is broken in one run must not be free to write in the next.
+ *
+ * Pointing back proves nothing to whoever wrote both ends. So what lies outside the work tree is believed only when it
+ * has a repository's form, when neither of the two is inside the other (an archive unpacked into X/worktrees/NAME would
+ * name X), and when it isn't as wide as the home directory.
  *
  * See gitrepository-layout(5), git-worktree(1) "Details", git-config(1).
  */
@@ -22,6 +27,7 @@
 enum {
 	GIT_POINTER_MAX = 2 * PATH_MAX, /* bytes of a `.git` file */
 	GIT_MODULES_DEPTH = 8,
+	GIT_HOOKS_MAX = 200,
 	GIT_MODULES_MAX = 20 * 1000, /* entries looked at below modules/ and worktrees/ */
 };
 
@@ -46,6 +52,33 @@ static void protect_add(struct git_layout *layout, const char *path) {
 		return;
 	}
 	strings_take(&layout->protect, normal);
+}
+
+static bool is_there(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+static bool is_folder(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
+static bool is_repository(const char *directory) {
+	return is_there(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
+}
+
+static bool is_apart(const char *one, const char *two) {
+	return !path_is_below(one, two) && !path_is_below(two, one);
+}
+
+/* $HOME, what holds it, and / (attack F13). */
+static bool is_too_wide(const char *path, const char *home) {
+	CLEANUP_FREE char *real = realpath(home, NULL);
+	return path_is_below(real ? real : home, path);
 }
 
 static void protect_directory(struct git_layout *layout, const char *directory) {
@@ -85,8 +118,8 @@ static void protect_below(struct git_layout *layout, const char *directory, int 
 		for (size_t i = 0; i < ARRAY_LENGTH(bulky); i++) skip |= string_equal(entry->d_name, bulky[i]);
 		if (skip) continue;
 		CLEANUP_FREE char *below = path_join(directory, entry->d_name);
-		CLEANUP_FREE char *head = path_join(below, "HEAD");
-		if (access(head, F_OK) == 0) protect_directory(layout, below);
+		if (is_there(below, "HEAD") || is_there(below, "config") || is_there(below, "gitdir"))
+			protect_directory(layout, below);
 		protect_below(layout, below, depth - 1, budget);
 	}
 	closedir(stream);
@@ -123,7 +156,7 @@ static bool linked_is_mutual(const struct git_layout *layout) {
 	CLEANUP_FREE char *folder = path_parent(layout->directory);
 	CLEANUP_FREE char *back = pointer_read(layout->directory, "gitdir", "");
 	CLEANUP_FREE char *here = path_join(layout->top, ".git");
-	return string_equal(folder, worktrees) && string_equal(back, here);
+	return string_equal(folder, worktrees) && string_equal(back, here) && is_repository(layout->common);
 }
 
 /* A submodule or a work tree with core.worktree: the directory's own configuration must name this work tree. */
@@ -131,9 +164,21 @@ static bool worktree_is_mutual(const struct git_layout *layout, const char *home
 	CLEANUP_STRINGS struct strings values = {0}, files = {0};
 	CLEANUP_FREE char *config = path_join(layout->directory, "config");
 	git_config_values(config, home, "core.worktree", &values, &files);
-	if (values.count == 0) return false;
+	if (values.count == 0 || !is_repository(layout->directory)) return false;
 	CLEANUP_FREE char *top = real_path(layout->directory, values.items[values.count - 1]);
 	return string_equal(top, layout->top);
+}
+
+/* May what lies outside the work tree be shown to whoever works in it? */
+static bool may_be_outside(const struct git_layout *layout, const char *home) {
+	return is_apart(layout->directory, layout->top) && is_apart(layout->common, layout->top) &&
+	       !is_too_wide(layout->directory, home) && !is_too_wide(layout->common, home);
+}
+
+static char *main_of(const struct git_layout *layout, const char *home) {
+	CLEANUP_FREE char *main = string_equal(path_name(layout->common), ".git") ? path_parent(layout->common)
+										  : string_copy(layout->common);
+	return is_too_wide(main, home) ? string_copy(layout->top) : STEAL(main);
 }
 
 /* `.git` is a file. Returns false when what it names isn't there or doesn't point back. */
@@ -141,36 +186,25 @@ static bool follow_pointer(struct git_layout *layout, const char *home) {
 	layout->directory = pointer_read(layout->top, ".git", "gitdir:");
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
-	bool mutual;
-	if (layout->common) {
-		mutual = layout->linked = linked_is_mutual(layout);
-		if (mutual) {
-			layout->main = string_equal(path_name(layout->common), ".git") ? path_parent(layout->common)
-										       : string_copy(layout->common);
-		}
-	} else {
-		layout->common = string_copy(layout->directory);
-		mutual = path_is_below(layout->directory, layout->top) || worktree_is_mutual(layout, home);
-	}
-	layout->outside = mutual && !(path_is_below(layout->directory, layout->top) &&
-				      path_is_below(layout->common, layout->top));
-	return mutual;
+	bool linked = layout->common != NULL;
+	if (!linked) layout->common = string_copy(layout->directory);
+	if (!linked && path_is_below(layout->directory, layout->top)) return true;
+	if (!may_be_outside(layout, home)) return false;
+	layout->outside = linked ? linked_is_mutual(layout) : worktree_is_mutual(layout, home);
+	layout->linked = linked && layout->outside;
+	if (layout->linked) layout->main = main_of(layout, home);
+	return layout->outside;
 }
 
-static int layout_read(struct git_layout *layout, const char *dotgit, bool is_directory, const char *home) {
-	bool whole = true;
-	if (is_directory) {
-		layout->directory = realpath(dotgit, NULL);
-		layout->common = layout->directory ? pointer_read(layout->directory, "commondir", "") : NULL;
-		if (layout->directory && !layout->common) layout->common = string_copy(layout->directory);
-		whole = layout->directory != NULL;
-	} else {
-		protect_add(layout, dotgit);
-		whole = follow_pointer(layout, home);
-	}
-	if (whole && !layout->main) layout->main = string_copy(layout->top);
-	if (!layout->directory || !layout->common) return 0;
+static bool read_folder(struct git_layout *layout, const char *dotgit) {
+	layout->directory = realpath(dotgit, NULL);
+	if (!layout->directory) return false;
+	layout->common = pointer_read(layout->directory, "commondir", "");
+	if (!layout->common) layout->common = string_copy(layout->directory);
+	return is_there(layout->directory, "HEAD") && is_repository(layout->common);
+}
 
+static void protect_all(struct git_layout *layout, const char *home) {
 	int budget = GIT_MODULES_MAX;
 	protect_directory(layout, layout->directory);
 	protect_directory(layout, layout->common);
@@ -179,28 +213,33 @@ static int layout_read(struct git_layout *layout, const char *dotgit, bool is_di
 	CLEANUP_FREE char *worktrees = path_join(layout->common, "worktrees");
 	protect_below(layout, modules, GIT_MODULES_DEPTH, &budget);
 	protect_below(layout, worktrees, 1, &budget);
+}
+
+int git_at(const char *top, const char *home, struct git_layout *ret_layout) {
+	struct git_layout layout = {0};
+	struct stat status, link;
+	CLEANUP_FREE char *dotgit = path_join(top, ".git");
+	*ret_layout = layout;
+	if (lstat(dotgit, &link) < 0) return 0;
+
+	layout.top = string_copy(top);
+	bool exists = stat(dotgit, &status) == 0;
+	bool folder = exists && S_ISDIR(status.st_mode);
+	bool whole = folder ? read_folder(&layout, dotgit) : exists && follow_pointer(&layout, home);
+	if (!folder || !whole || S_ISLNK(link.st_mode)) protect_add(&layout, dotgit);
+	if (whole && !layout.main) layout.main = string_copy(layout.top);
+	if (layout.directory && layout.common) protect_all(&layout, home);
+	*ret_layout = layout;
 	return whole ? 1 : 0;
 }
 
 int git_find(const char *directory, const char *home, struct git_layout *ret_layout) {
-	*ret_layout = (struct git_layout){0};
 	CLEANUP_FREE char *at = string_copy(directory);
 	for (;;) {
-		CLEANUP_FREE char *dotgit = path_join(at, ".git");
-		CLEANUP_FREE char *head = path_join(dotgit, "HEAD");
-		struct stat status, link;
-		if (lstat(dotgit, &link) == 0 && stat(dotgit, &status) == 0 &&
-		    (S_ISREG(status.st_mode) || (S_ISDIR(status.st_mode) && access(head, F_OK) == 0))) {
-			struct git_layout layout = {.top = string_copy(at)};
-			if (S_ISLNK(link.st_mode)) protect_add(&layout, dotgit);
-			int r = layout_read(&layout, dotgit, S_ISDIR(status.st_mode), home);
-			*ret_layout = layout;
-			return r;
-		}
-		if (string_equal(at, "/")) break;
+		int r = git_at(at, home, ret_layout);
+		if (ret_layout->top || string_equal(at, "/")) return r;
 		char *parent = path_parent(at);
 		free(at);
 		at = parent;
 	}
-	return 0;
 }

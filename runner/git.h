@@ -24,5 +24,8 @@ struct git_layout {
 /* The layout of the repository whose work tree holds `directory` (canonical). Returns 1 when there is one, 0 when
  * there isn't (or when its `.git` leads nowhere that points back: then only ret->top and protect are set). */
 int git_find(const char *directory, const char *home, struct git_layout *ret_layout);
+/* The same of `top` (canonical) alone: nothing is set when it has no `.git` of any kind. */
+int git_at(const char *top, const char *home, struct git_layout *ret_layout);
+
 void git_layout_finish(struct git_layout *layout);
 #define CLEANUP_GIT_LAYOUT CLEANUP(git_layout_finish)

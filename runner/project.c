@@ -52,7 +52,7 @@ int project_find(const char *asked, const char *directory, const char *home, str
 	CLEANUP_FREE char *root = string_copy(whole ? layout.top : start);
 	if (!asked && (r = too_wide(root, home, error)) < 0) return r;
 
-	bool linked = layout.linked && string_equal(layout.top, root);
+	bool linked = layout.linked && string_equal(layout.top, root) && too_wide(layout.main, home, NULL) == 0;
 	ret_project->project = linked ? string_copy(layout.main) : string_copy(root);
 	ret_project->root = STEAL(root);
 	return 0;

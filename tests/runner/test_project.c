@@ -125,6 +125,69 @@ static void attack_f_06_a_repository_can_not_claim_to_be_part_of_another(void **
 	}
 }
 
+static void attack_f_06_a_repository_can_not_widen_its_project_to_what_holds_it(void **state) {
+	(void)state;
+	shell("mkdir -p wide/worktrees/tool wide/home; cd wide/worktrees/tool; echo 'gitdir: .'>.git; echo "
+	      "../..>commondir;"
+	      "echo .git>gitdir; echo 'ref: refs/heads/x'>HEAD");
+	shell("mkdir -p wide/worktrees/full; cd wide/worktrees/full; echo 'gitdir: .'>.git; echo ../..>commondir;"
+	      "echo .git>gitdir; cp ../tool/HEAD .; cp HEAD ../..; mkdir ../../objects ../../refs");
+	shell("mkdir -p up/work up/objects up/refs; cd up; cp ../wide/HEAD .; printf '[core]\nworktree = work\n' "
+	      ">config;"
+	      "echo 'gitdir: ..' >work/.git");
+	const char *const names[] = {"wide/worktrees/tool", "wide/worktrees/full", "up/work"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		CLEANUP_FREE char *path = in(names[i]), *pointer = path_join(path, ".git");
+		assert_int_equal(git_find(path, top, &git), 0);
+		assert_false(git.linked || git.outside);
+		assert_true(strings_contain(&git.protect, pointer));
+		expect_project(NULL, names[i], names[i], names[i]);
+	}
+	shell("rm -rf wide up");
+}
+
+static void attack_f_13_a_worktree_of_a_home_that_is_a_repository_is_its_own_project(void **state) {
+	(void)state;
+	shell("git init -q .; git commit -q --allow-empty -m dotfiles; git worktree add -q side -b side 2>/dev/null");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *side = in("side");
+	git_find(side, top, &git);
+	expect_project(NULL, "side", "side", "side");
+	shell("git worktree remove --force side; rm -rf .git");
+}
+
+static void expect_protected(const char *directory, const char *name, bool want) {
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *from = in(directory), *path = in(name);
+	git_find(from, top, &git);
+	assert_int_equal(strings_contain(&git.protect, path), want);
+}
+
+static void attack_f_04_a_git_folder_that_was_broken_inside_stays_protected(void **state) {
+	(void)state;
+	shell("git init -q broken; cd broken; git config core.hooksPath .husky; git commit -q --allow-empty -m one;"
+	      "head=$(git symbolic-ref HEAD); git pack-refs --all; ln -sfn $head .git/HEAD; git status >/dev/null");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *broken = in("broken");
+	assert_int_equal(git_find(broken, top, &git), 1);
+	expect_protected("broken", "broken/.git/config", true);
+	expect_protected("broken", "broken/.husky", true);
+	expect_protected("broken", "broken/.git", false);
+	const char *const breaks[] = {"mv .git/refs .git/r2", "mv .git/objects .git/o2", "rm .git/HEAD"};
+	for (size_t i = 0; i < ARRAY_LENGTH(breaks); i++) {
+		CLEANUP_FREE char *line = string_format("cd broken; %s", breaks[i]);
+		shell(line);
+		expect_protected("broken", "broken/.git", true);
+		expect_protected("broken", "broken/.husky", true);
+	}
+	shell("rm -rf broken/.git; mkfifo broken/.git");
+	expect_protected("broken", "broken/.git", true);
+	shell("rm broken/.git; ln -s nowhere broken/.git");
+	expect_protected("broken", "broken/.git", true);
+	shell("rm -rf broken");
+}
+
 static void a_submodule_points_back_by_its_configuration(void **state) {
 	(void)state;
 	shell("git init -q super; git -C super submodule --quiet add \"$HOME/repo\" part >/dev/null 2>&1");
@@ -168,6 +231,9 @@ int main(void) {
 		cmocka_unit_test(a_home_that_is_a_repository_does_not_swallow_its_folders),
 		cmocka_unit_test(a_linked_worktree_shares_the_main_ones_grants),
 		cmocka_unit_test(attack_f_06_a_repository_can_not_claim_to_be_part_of_another),
+		cmocka_unit_test(attack_f_06_a_repository_can_not_widen_its_project_to_what_holds_it),
+		cmocka_unit_test(attack_f_13_a_worktree_of_a_home_that_is_a_repository_is_its_own_project),
+		cmocka_unit_test(attack_f_04_a_git_folder_that_was_broken_inside_stays_protected),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
 		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),
