@@ -8,6 +8,9 @@ bool grant_counts(const struct permission *permission, enum effect effect, const
 
 static bool is_better(const struct grant_best *best, const struct grant *grant, struct pattern_rank rank) {
 	if (!best->found) return true;
+	bool denies = grant->session != 0 && grant->effect == EFFECT_DENY;
+	bool denied = best->grant.session != 0 && best->grant.effect == EFFECT_DENY;
+	if (denies != denied) return denies;
 	int closer = pattern_rank_compare(rank, best->rank);
 	if (closer != 0) return closer > 0;
 	if (grant->effect != best->grant.effect) return grant->effect == EFFECT_DENY;

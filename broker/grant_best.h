@@ -1,8 +1,9 @@
 /*
  * grant_best: which of several grants covers a request most closely.
  *
- * Promises: closer before wider; where equal deny before allow, then one that the call doesn't use up. Writing implies
- * reading, and what may not be read may not be written (design section 4).
+ * Promises: what the session itself denies (`--deny`) before all else; then closer before wider; where equal deny
+ * before allow, then one that the call doesn't use up. Writing implies reading, and what may not be read may not be
+ * written (design section 4).
  */
 #pragma once
 

@@ -49,6 +49,7 @@ const struct pattern *grant_set_pattern(const struct grant_set *set, size_t i) {
 }
 
 struct finding {
+	const struct grant_set *set;
 	const struct request *request;
 	const struct rule *best;
 	struct pattern_rank rank;
@@ -63,24 +64,36 @@ static bool counts(const struct rule *rule, const struct permission *asked) {
 	       rule->effect == EFFECT_DENY;
 }
 
+static const struct grant *grant_of(const struct grant_set *set, const struct rule *rule) {
+	return &set->grants[set->grant_of[rule - set->rules]];
+}
+
+/* What this run denies (`--deny`) is denied, however close an older allow is. */
+static bool is_better(const struct finding *finding, const struct rule *rule, struct pattern_rank rank) {
+	bool denies = rule->effect == EFFECT_DENY && grant_of(finding->set, rule)->session != 0;
+	bool denied = finding->best->effect == EFFECT_DENY && grant_of(finding->set, finding->best)->session != 0;
+	if (denies != denied) return denies;
+	int closer = pattern_rank_compare(rank, finding->rank);
+	return closer > 0 || (closer == 0 && rule->effect < finding->best->effect);
+}
+
 static void consider(void *context, const struct rule *rule) {
 	struct finding *finding = context;
 	struct pattern_rank rank;
 	if (!counts(rule, &finding->request->permission) ||
 	    !pattern_match(rule->pattern, finding->request->target, &rank))
 		return;
-	int closer = finding->best ? pattern_rank_compare(rank, finding->rank) : 1;
-	if (closer < 0 || (closer == 0 && rule->effect >= finding->best->effect)) return;
+	if (finding->best && !is_better(finding, rule, rank)) return;
 	finding->best = rule;
 	finding->rank = rank;
 }
 
 static bool find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
 	const struct grant_set *set = context;
-	struct finding finding = {.request = request};
+	struct finding finding = {.set = set, .request = request};
 	rule_index_visit(set->index, &request->permission, request->target, consider, &finding);
 	if (!finding.best) return false;
-	const struct grant *grant = &set->grants[set->grant_of[finding.best - set->rules]];
+	const struct grant *grant = grant_of(set, finding.best);
 	*ret_grant = (struct grant){.id = grant->id,
 				    .permission = grant->permission,
 				    .effect = grant->effect,

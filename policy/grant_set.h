@@ -2,7 +2,8 @@
  * grant_set: a subject's grants, compiled and indexed, in the place of the store while a view is built: a view asks a
  * few hundred times, and each question to the store is several look-ups in a database.
  *
- * Promises: finds what the store would find: the closest grant, deny before allow where equal.
+ * Promises: finds what the store would find: what the session itself denies, else the closest grant, deny before allow
+ * where equal.
  */
 #pragma once
 

@@ -74,6 +74,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
 		.private_allowed = is_private_allowed(answer),
+		.this_run = answer->grant && answer->grant->lifetime == LIFETIME_SESSION,
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};
 	set_module(ret_verdict, stack_module_name(line->module));

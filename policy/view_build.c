@@ -70,15 +70,14 @@ static char *program_example(const char *shown, const struct pattern *pattern) {
 	return strpbrk(shown, "/*?[\\") ? NULL : string_format("/usr/bin/%s", shown);
 }
 
-/* What the runner is told of a program that a rule denies or asks about, unless a closer rule allows it. */
-static void add_program(struct building *building, const struct rule *rule) {
+/* What the runner is told of a program that a rule or grant denies or asks about, unless a closer one allows it. */
+static void add_program(struct building *building, const struct pattern *pattern, enum effect effect) {
 	static const char any_folder[] = "/**/";
-	const char *text = pattern_text(rule->pattern);
+	const char *text = pattern_text(pattern);
 	/* A bare name means the program in any directory. */
 	const char *name = string_starts(text, any_folder) ? text + strlen(any_folder) : text;
 	const char *shown = strpbrk(name, "/*?[\\") ? text : name;
-	CLEANUP_FREE char *example = program_example(shown, rule->pattern);
-	enum effect effect = rule->effect;
+	CLEANUP_FREE char *example = program_example(shown, pattern);
 	if (example)
 		effect = judge_target(building->context, building->subject, building->session, PERMISSION_PROC_SPAWN,
 				      example);
@@ -92,7 +91,7 @@ static void add_rules(struct building *building) {
 	for (size_t i = 0; i < count; i++) {
 		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern, &rules[i]);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
-			add_program(building, &rules[i]);
+			add_program(building, rules[i].pattern, rules[i].effect);
 	}
 }
 
@@ -100,7 +99,10 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 		       enum effect effect) {
 	for (size_t i = 0; i < count; i++) {
 		const struct pattern *pattern = grant_set_pattern(set, i);
-		if (!pattern || !is_fs(&grants[i].permission) || grants[i].effect != effect) continue;
+		if (!pattern || grants[i].effect != effect) continue;
+		if (grants[i].permission.kind == PERMISSION_PROC_SPAWN && effect == EFFECT_DENY)
+			add_program(building, pattern, effect);
+		if (!is_fs(&grants[i].permission)) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
 		add_pattern(building, pattern, NULL);

@@ -96,6 +96,35 @@ static int64_t find(struct world *world, const char *permission, const char *tar
 	return find_for(world, permission, target, "npm", "/home/u/app");
 }
 
+static void what_a_run_denies_beats_any_older_allow(void **state) {
+	struct world *world = *state;
+	allow(world, "net:access", "svc.test:443");
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	assert_int_equal(store_begin(world->store, STORE_FULL, NULL), 0);
+	sqlite3_stmt *session = store_statement(world->store, STORE_SESSION_INSERT);
+	for (int i = 1; i <= 3; i++) store_bind_text(session, i, "x");
+	for (int i = 4; i <= 5; i++) store_bind_integer(session, i, 1);
+	assert_int_equal(store_run(world->store, session, NULL, "a session"), 0);
+	CLEANUP_GRANT struct grant session_deny = {.permission = permission_of(PERMISSION_NET_ACCESS),
+						   .effect = EFFECT_DENY,
+						   .session = store_last_id(world->store),
+						   .lifetime = LIFETIME_SESSION,
+						   .origin = GRANT_ORIGIN_CLI};
+	assert_int_equal(pattern_compile(&session_deny.permission, "*", &scope, &pattern, NULL), 0);
+	assert_int_equal(grants_insert(world->grants, &session_deny, pattern, true, NULL), 0);
+	assert_int_equal(store_commit(world->store, NULL), 0);
+	struct request request = {.session = session_deny.session,
+				  .subject = {(char *)"npm", (char *)"/home/u/app"},
+				  .permission = permission_of(PERMISSION_NET_ACCESS),
+				  .target = (char *)"svc.test:443"};
+	CLEANUP_GRANT struct grant found = {0};
+	struct pattern_rank rank;
+	assert_true(grants_find(world->grants, &request, &found, &rank));
+	assert_int_equal(found.effect, EFFECT_DENY);
+	/* Other runs keep what they have. */
+	assert_int_not_equal(find(world, "net:access", "svc.test:443"), session_deny.id);
+}
+
 /* Every pattern that covers a target is found by the target's keys. */
 static void keys_miss_nothing(void **state) {
 	static const struct {
@@ -321,6 +350,7 @@ static void lookups_never_scan(void **state) {
 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_a_run_denies_beats_any_older_allow, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_miss_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_covered_is_not_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_closest_wins_then_deny, setup, teardown),
