@@ -108,6 +108,15 @@ void terminal_resize(struct terminal *terminal) {
 	if (terminal->master >= 0) ioctl(terminal->master, TIOCSWINSZ, &size); /* the kernel tells the tool: SIGWINCH */
 }
 
+/* The kernel sends SIGWINCH for a change only, and a tool that draws the screen draws it anew then. */
+static void ask_for_redraw(struct terminal *terminal) {
+	struct winsize size;
+	if (terminal->master < 0 || ioctl(terminal->master, TIOCGWINSZ, &size) < 0 || size.ws_row == 0) return;
+	size.ws_row++;
+	ioctl(terminal->master, TIOCSWINSZ, &size);
+	terminal_resize(terminal);
+}
+
 void terminal_hold(struct terminal *terminal) {
 	terminal->held = true;
 	settle(terminal);
@@ -115,6 +124,7 @@ void terminal_hold(struct terminal *terminal) {
 
 void terminal_go_on(struct terminal *terminal) {
 	terminal->held = false;
+	ask_for_redraw(terminal);
 	settle(terminal);
 }
 

@@ -31,7 +31,7 @@ void terminal_take(struct terminal *terminal);    /* raw, typing goes to the too
 void terminal_release(struct terminal *terminal); /* as found, typing is not read */
 void terminal_resize(struct terminal *terminal);  /* SIGWINCH */
 
-/* For a prompt: the tool's output waits, and the terminal is as found, until terminal_go_on. */
+/* For a prompt: the tool's output waits, and the terminal is as found, until terminal_go_on, which makes it redraw. */
 void terminal_hold(struct terminal *terminal);
 void terminal_go_on(struct terminal *terminal);
 int terminal_reopen(const struct terminal *terminal);             /* a blocking descriptor of its own, or -1 */

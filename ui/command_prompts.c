@@ -43,12 +43,13 @@ static int64_t wall_ms(void) {
 static void add_row(struct output *output, const struct prompt *prompt) {
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - output->now_ms);
+	CLEANUP_FREE char *asker = prompt_asker(prompt);
 	table_cellf(output->table, "%lld", (long long)prompt->id);
 	table_cell(output->table, prompt->profile);
 	table_cell(output->table, place);
 	table_cell(output->table, prompt->permission.name);
 	table_cell(output->table, prompt->target);
-	table_cell(output->table, prompt->process);
+	table_cell(output->table, asker);
 	table_cell(output->table, left);
 }
 

@@ -8,9 +8,16 @@
  * A prompt appears at a moment that the sandbox chooses, so keys that were meant for the tool must not answer it: the
  * input queue is flushed when the text is on the screen and again after PROMPT_DELAY_MS, and only then the question
  * mark appears. What counts afterwards is one of the whole words of the table and Enter.
+ *
+ * What the tool wrote before is still in force in the terminal: it may have left a control string open that would
+ * swallow the prompt, or a mode that hides or misplaces it, below a picture of another prompt. So the first thing
+ * written ends and resets whatever a prompt needs to be seen (`clean_slate`). Should a terminal know yet another way to
+ * hide text, an answer that is meant for the picture still does not fit: what allows is a word and a code that is new
+ * with every prompt, and which the tool, that can't read the terminal, does not know.
  */
 #include "ui/prompt_terminal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -22,17 +29,37 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/string.h"
 #include "schema/grant.h"
 #include "ui/prompt_text.h"
 
-enum { LINE_MAX_BYTES = 64, CTRL_C = 3, WIDTH_MAX = 80, TRIES_MAX = 20 };
+enum { LINE_MAX_BYTES = 64, CTRL_C = 3, WIDTH_MAX = 80, TRIES_MAX = 20, CODE_SIZE = 3 };
 
 struct terminal {
 	int fd, gone_fd;
 	bool is_terminal;
 	struct termios before;
+	char code[CODE_SIZE]; /* belongs to what allows, this time */
 };
+
+/*
+ * ECMA-48, DEC STD 070 and xterm's ctlseqs. The screen is left as it is but for what lies below the cursor: a picture
+ * of a prompt there would end up beside ours.
+ */
+static const char clean_slate[] =
+	"\x18\x1b\\"                                              /* CAN, ST: no sequence or string is open */
+	"\x1b<\x1b[4i"                                            /* out of VT52 mode, and not to the printer */
+	"\x1b[!p"                                                 /* soft reset */
+	"\x1b[?2026l"                                             /* show at once what is written */
+	"\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l"    /* the mouse is silent */
+	"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" /* so is the focus */
+	"\x1b[?2004l\x1b[>4m"                                     /* keys and what is pasted come as they are */
+	"\x1b[?5l\x1b[?25h\x1b[?7h\x1b[4l\x1b[20l"                /* cursor seen; lines wrap, nothing is pushed aside */
+	"\0337\x1b[?6l\x1b[?69l\x1b[r\0338"                       /* no margins; they move the cursor: put it back */
+	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"              /* no colour looks like another */
+	"\x1b[0m\x1b(B\x0f"                                       /* plain letters of ASCII */
+	"\r\n\x1b[J";                                             /* a line of our own, and nothing below */
 
 static const struct answer_word {
 	const char *word;
@@ -43,6 +70,9 @@ static const struct answer_word {
 	{"no", EFFECT_DENY, LIFETIME_ONCE},      {"n", EFFECT_DENY, LIFETIME_ONCE},
 	{"allow", EFFECT_ALLOW, LIFETIME_UNTIL}, {"always", EFFECT_ALLOW, LIFETIME_ALWAYS},
 };
+/* Without those that look like another: l and 1, o and 0. */
+static const char code_letters[] = "23456789abcdefghijkmnpqrstuvwxyz";
+static_assert(sizeof code_letters == 32 + 1, "a code letter for each value of five bits");
 
 static const struct answer_word *const word_deny = &words[0];
 
@@ -79,23 +109,39 @@ static size_t terminal_columns(int fd) {
 	return size.ws_col;
 }
 
+/* Each letter from one hexadecimal digit and the lowest bit of another, so that all are as likely. */
+static void make_code(char ret_code[CODE_SIZE]) {
+	static const char digits[] = "0123456789abcdef";
+	char token[RANDOM_TOKEN_SIZE];
+	random_token(token);
+	for (size_t i = 0; i < CODE_SIZE - 1; i++) {
+		size_t high = (size_t)(strchr(digits, token[2 * i]) - digits);
+		size_t low = (size_t)(strchr(digits, token[2 * i + 1]) - digits);
+		ret_code[i] = code_letters[high * 2 + low % 2];
+	}
+	ret_code[CODE_SIZE - 1] = '\0';
+}
+
 static int show(const struct terminal *terminal, const struct prompt *prompt, struct error *error) {
 	CLEANUP_STRING struct string text = {0};
 	struct moment now;
 	clock_read(clock_system(), &now);
-	string_append(&text, "\n");
+	string_append(&text, terminal->is_terminal ? clean_slate : "\n");
 	prompt_describe(prompt, now.wall_ms, terminal_columns(terminal->fd), &text);
-	string_append(&text, "Type one word and Enter:\n"
-			     "  deny     not this time (also Ctrl-C)\n"
-			     "  allow    for 1 hour (or your prompt.lifetime), this profile in this project\n"
-			     "  always   for this profile in this project, until you revoke it\n");
+	string_appendf(&text,
+		       "Type one of these and Enter:\n"
+		       "  deny       not this time (also Ctrl-C)\n"
+		       "  allow %s   for 1 hour (or your prompt.lifetime), this profile in this project\n"
+		       "  always %s  for this profile in this project, until you revoke it\n",
+		       terminal->code, terminal->code);
 	string_appendf(&text, "For more choices answer from another terminal: sbx allow %lld --help\n",
 		       (long long)prompt->id);
 	return fd_write_all(terminal->fd, text.data, text.size, error);
 }
 
 static int ask_again(const struct terminal *terminal, const char *hint, struct error *error) {
-	CLEANUP_FREE char *text = string_format("%sdeny, allow or always? ", hint);
+	CLEANUP_FREE char *text =
+		string_format("%sdeny, allow %s or always %s? ", hint, terminal->code, terminal->code);
 	return fd_write_all(terminal->fd, text, strlen(text), error);
 }
 
@@ -118,14 +164,24 @@ static ssize_t read_line(const struct terminal *terminal, char line[LINE_MAX_BYT
 	}
 }
 
-static const struct answer_word *find_word(char *line) {
+/* Cuts the first word off: the rest behind it, without spaces around. */
+static char *cut_word(char *line) {
+	char *rest = line + strcspn(line, " \t");
+	if (*rest) *rest++ = '\0';
+	return rest + strspn(rest, " \t");
+}
+
+static const struct answer_word *find_word(char *line, const char *code) {
 	if (strchr(line, CTRL_C)) return word_deny;
 	size_t size = strlen(line);
 	if (size == 0 || line[size - 1] != '\n') return NULL;
 	while (size > 0 && strchr(" \t\r\n", line[size - 1])) line[--size] = '\0';
-	const char *word = line + strspn(line, " \t");
-	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
-		if (strcmp(words[i].word, word) == 0) return &words[i];
+	char *word = line + strspn(line, " \t");
+	const char *rest = cut_word(word);
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		const char *expected = words[i].effect == EFFECT_ALLOW ? code : "";
+		if (strcmp(words[i].word, word) == 0 && strcmp(expected, rest) == 0) return &words[i];
+	}
 	return NULL;
 }
 
@@ -142,9 +198,9 @@ static int converse(const struct terminal *terminal, const struct prompt *prompt
 		if (r < 0) return r;
 		ssize_t size = read_line(terminal, line, error);
 		if (size < 0) return (int)size;
-		*ret_word = size == 0 ? word_deny : find_word(line);
+		*ret_word = size == 0 ? word_deny : find_word(line, terminal->code);
 		if (*ret_word) return 0;
-		hint = "A whole word, please: ";
+		hint = "As it stands here, please: ";
 	}
 	*ret_word = word_deny;
 	return 0;
@@ -160,11 +216,13 @@ int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt 
 	(void)context;
 	struct terminal terminal = {.fd = fd, .gone_fd = gone_fd};
 	const struct answer_word *word = NULL;
+	make_code(terminal.code);
 	terminal_prepare(&terminal);
 	tcflush(fd, TCIFLUSH);
 	int r = converse(&terminal, prompt, &word, error);
 	static const char gone[] = "\nThe question is settled: answered elsewhere, or its time is up.\n";
-	static const char denied[] = "sbx: denied, this once\n", allowed[] = "sbx: allowed\n";
+	static const char denied[] = "sbx: denied, this once (a full-screen program may need a redraw: often Ctrl-L)\n";
+	static const char allowed[] = "sbx: allowed (a full-screen program may need a redraw: often Ctrl-L)\n";
 	const char *closing = r == -ECANCELED ? gone : r < 0 ? "\n" : word->effect == EFFECT_ALLOW ? allowed : denied;
 	/* The terminal may be gone by now: the answer counts all the same. */
 	fd_write_all(fd, closing, strlen(closing), NULL);

@@ -13,11 +13,24 @@ enum {
 	PROFILE_COLUMNS = 22,
 };
 
+/* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs: that is told as what they say. */
+char *prompt_asker(const struct prompt *prompt) {
+	struct string out = {0};
+	string_append(&out, "a process");
+	if (prompt->session > 0) string_appendf(&out, " in session %lld", (long long)prompt->session);
+	if (!prompt->process) return string_steal(&out);
+	string_appendf(&out, ", calls itself «%s", prompt->process);
+	for (size_t i = 0; i < prompt->parents.count; i++) string_appendf(&out, " < %s", prompt->parents.items[i]);
+	string_append(&out, "»");
+	return string_steal(&out);
+}
+
 char *prompt_sentence(const struct prompt *prompt) {
-	CLEANUP_FREE char *who = text_visible_cut(prompt->process ? prompt->process : "a process", PROCESS_COLUMNS);
+	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
 	CLEANUP_FREE char *target = text_visible(prompt->target ? prompt->target : "");
 	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, target);
-	return string_format("%s wants to %s", who, what);
+	if (!*name) return string_format("a process wants to %s", what);
+	return string_format("a process that calls itself «%s» wants to %s", name, what);
 }
 
 static size_t point_size(const char *point) {
@@ -68,18 +81,6 @@ static void append_line(struct string *out, const char *label, const char *bytes
 	append_broken(out, visible, width);
 }
 
-static char *process_line(const struct prompt *prompt) {
-	struct string out = {0};
-	if (prompt->process)
-		string_append(&out, prompt->process);
-	else if (prompt->session > 0)
-		string_appendf(&out, "a process in session %lld", (long long)prompt->session);
-	else
-		string_append(&out, "unknown");
-	for (size_t i = 0; i < prompt->parents.count; i++) string_appendf(&out, " < %s", prompt->parents.items[i]);
-	return string_steal(&out);
-}
-
 /* "sbx: may profile npm connect to:", in two lines where one is too short. */
 static void append_head(struct string *out, const struct prompt *prompt, size_t width) {
 	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
@@ -94,7 +95,7 @@ static void append_head(struct string *out, const struct prompt *prompt, size_t 
 
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
 	if (width < 40) width = 40;
-	CLEANUP_FREE char *processes = process_line(prompt);
+	CLEANUP_FREE char *processes = prompt_asker(prompt);
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);

@@ -51,6 +51,14 @@ sees() { # sees REGEX: within 10 s; else the screen is shown
 	}
 }
 
+sees_question() {
+	sees 'deny, allow [a-z2-9]{2} or always [a-z2-9]{2}\?$'
+}
+
+code() { # that goes with allow: of the newest question on the screen
+	screen | sed -nE 's/.*deny, allow (..) or always ..\?$/\1/p' | tail -n 1
+}
+
 @test "the tool has a terminal, of the right size and type, and it is not yours" {
 	type_line 'sbx run -- sh -c "test -t 0 -a -t 1 -a -t 2 && stty size && echo term=\$TERM && tty"'
 	sees '^30 100'
@@ -145,8 +153,8 @@ two_lines() { # typed once and printed once
 	type_line "sbx run -- curl -sS http://svc.test:$port/inline"
 	sees 'may profile default'
 	sees "svc.test:$port"
-	sees 'deny, allow or always\?$'
-	type_line allow
+	sees_question
+	type_line "allow $(code)"
 	sees '^hello /inline'
 	sbx grants --json | jq -e ".[0] | .pattern == \"svc.test:$port\" and .origin == \"prompt\" and .lifetime == \"until\""
 	sbx revoke --all
@@ -154,7 +162,7 @@ two_lines() { # typed once and printed once
 
 @test "a prompt is asked inline, and deny refuses" {
 	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/inline"
-	sees 'deny, allow or always\?$'
+	sees_question
 	type_line deny
 	sees '^403'
 	sees 'sbx: blocked net:access svc.test'
@@ -162,7 +170,7 @@ two_lines() { # typed once and printed once
 
 @test "^C at a prompt denies, and doesn't end the tool" {
 	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x; echo; echo still here'"
-	sees 'deny, allow or always\?$'
+	sees_question
 	tmux send-keys C-c
 	sees '^403'
 	sees '^still here'
@@ -174,19 +182,54 @@ two_lines() { # typed once and printed once
 		type_line allow
 		sleep 0.15
 	done
-	sees 'deny, allow or always\?$'
+	sees_question
 	sleep 0.5
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line y
-	sees 'A whole word'
+	sees 'As it stands here'
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line deny
 	sees '^403'
 }
 
+@test "attack_b_10 a picture of a prompt: what the tool leaves open or set hides no prompt, and an answer to the picture allows nothing" {
+	cat >"$HOME/project/picture" <<'END'
+printf 'sbx: may profile default connect to:\n  target   innocent.test:443\ndeny, allow or always? '
+printf "$1"
+curl -sS -w '%{http_code}\n' -o /dev/null "http://svc.test:$2/picture"
+END
+	local left
+	# DCS, OSC, APC, PM, SOS, a title (screen), a CSI, invisible and black letters, margins at the top with an origin there,
+	# the lower half of the screen taken, line drawing, the alternate screen.
+	for left in '\033P' '\033]0;' '\033]52;c;' '\033_' '\033^' '\033X' '\033k' '\033[' '\033P\033' '\033[8m\033[30;40m' \
+		'\033[1;2r\033[?6h' '\033[1;1H' '\033(0' '\033[?1049h\033[5;60H' '\033[?7l\033[10;95H' '\033[4h\033[?25l'; do
+		type_line 'clear'
+		type_line "sbx run -- sh picture '$left' $port"
+		sees "^  target   svc.test:$port"
+		sees '^sbx: may profile default connect to:$'
+		sees_question
+		type_line allow
+		sees 'As it stands here'
+		[ "$(sbx prompts --json | jq length)" = 1 ]
+		type_line deny
+		sees '^403'
+		[ "$(sbx grants --json | jq length)" = 0 ]
+		tmux send-keys -R
+		tmux clear-history
+	done
+}
+
+@test "after a prompt the tool is asked to redraw" {
+	type_line "sbx run -- bash -c 'trap \"echo redrawn\" WINCH; curl -sS -o /dev/null http://svc.test:$port/x; sleep 0.3; echo over'"
+	sees_question
+	type_line deny
+	sees '^redrawn'
+	sees '^over'
+}
+
 @test "an answer from another terminal takes the inline prompt down" {
 	type_line "sbx run -- curl -sS http://svc.test:$port/other"
-	sees 'deny, allow or always\?$'
+	sees_question
 	sbx allow "$(prompt_id)" --once
 	sees '^hello /other'
 	sees 'settled'

@@ -15,7 +15,7 @@
 #include "ui/prompt_terminal.h"
 
 enum { PATIENCE_MS = 10 * 1000 };
-static const char question[] = "deny, allow or always? ";
+static const char question[] = "deny, allow ";
 
 struct desk {
 	int master, gone; /* our ends */
@@ -23,6 +23,7 @@ struct desk {
 	pid_t child;
 	struct string screen;
 	size_t seen; /* of the screen */
+	char code[8];
 };
 
 static struct prompt sample_prompt(void) {
@@ -106,6 +107,29 @@ static void type(struct desk *desk, const char *keys) {
 	assert_int_equal(fd_write_all(desk->master, keys, strlen(keys), NULL), 0);
 }
 
+/* Wait for the question, and note its code. */
+static void see_question(struct desk *desk) {
+	see(desk, question);
+	see(desk, "? ");
+	const char *code = desk->screen.data + desk->seen - 4;
+	assert_int_equal(strcspn(code, "? "), 2);
+	memcpy(desk->code, code, 2);
+	CLEANUP_FREE char *expected = string_format("deny, allow %s or always %s? ", desk->code, desk->code);
+	assert_non_null(strstr(desk->screen.data, expected));
+}
+
+/* Types the keys with the question's code for each '#'. */
+static void type_code(struct desk *desk, const char *keys) {
+	CLEANUP_STRING struct string text = {0};
+	for (; *keys; keys++) {
+		if (*keys == '#')
+			string_append(&text, desk->code);
+		else
+			string_append_char(&text, *keys);
+	}
+	type(desk, text.data);
+}
+
 static void answered(struct desk *desk, const char *expected) {
 	char text[512] = "";
 	assert_true(readable(desk->answer, PATIENCE_MS));
@@ -121,14 +145,14 @@ static void a_whole_word_answers(void **state) {
 	(void)state;
 	static const struct {
 		const char *typed, *answer;
-	} cases[] = {{"allow\r", ALLOWED},    {"always\r", ALWAYS},      {"deny\r", DENIED},
-		     {"  allow \r", ALLOWED}, {"alz\x7flow\r", ALLOWED}, {"d\r", DENIED}};
+	} cases[] = {{"allow #\r", ALLOWED},     {"always #\r", ALWAYS},      {"deny\r", DENIED},
+		     {"  allow  # \r", ALLOWED}, {"alz\x7flow #\r", ALLOWED}, {"d\r", DENIED}};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct desk desk;
 		desk_open(&desk, "");
 		see(&desk, "svc.test:8443");
-		see(&desk, question);
-		type(&desk, cases[i].typed);
+		see_question(&desk);
+		type_code(&desk, cases[i].typed);
 		answered(&desk, cases[i].answer);
 		desk_close(&desk);
 	}
@@ -136,15 +160,17 @@ static void a_whole_word_answers(void **state) {
 
 static void anything_else_is_asked_again(void **state) {
 	(void)state;
-	static const char *const typed[] = {"y\r",     "yes\r",      "\r",        "a\r", "allo\r",
-					    "ALLOW\r", "allow it\r", "allow\x04", "1\r", "al\xc3\xb6w\r"};
+	static const char *const typed[] = {"y\r",        "yes\r",      "\r",          "a\r",      "allo\r",
+					    "ALLOW #\r",  "allow it\r", "allow #\x04", "1\r",      "al\xc3\xb6w\r",
+					    "allow\r",    "always\r",   "#\r",         "allow#\r", "allow # #\r",
+					    "allow #x\r", "deny #\r",   "allow 11\r"};
 	struct desk desk;
 	desk_open(&desk, "");
-	see(&desk, question);
+	see_question(&desk);
 	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
-		type(&desk, typed[i]);
-		see(&desk, "A whole word, please: ");
-		see(&desk, question);
+		type_code(&desk, typed[i]);
+		see(&desk, "As it stands here, please: ");
+		see_question(&desk);
 		assert_false(readable(desk.answer, 0));
 	}
 	type(&desk, "deny\r");
@@ -161,7 +187,7 @@ static void a_line_that_is_too_long_is_no_word(void **state) {
 	desk_open(&desk, "");
 	see(&desk, question);
 	type(&desk, line.data);
-	see(&desk, "A whole word, please: ");
+	see(&desk, "As it stands here, please: ");
 	type(&desk, "deny\r");
 	answered(&desk, DENIED);
 	desk_close(&desk);
@@ -194,11 +220,47 @@ static void attack_b10_what_was_typed_ahead_answers_nothing(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open(&desk, "allow\rallow\r");
-	see(&desk, "Type one word");
+	see(&desk, "Type one of these");
 	/* The text is there, the question isn't yet: these keys were meant for the tool. */
 	type(&desk, "allow\ralways\r");
 	see(&desk, question);
 	assert_false(readable(desk.answer, 500));
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void attack_b10_each_prompt_has_a_code_of_its_own(void **state) {
+	(void)state;
+	char codes[4][8];
+	for (size_t i = 0; i < ARRAY_LENGTH(codes); i++) {
+		struct desk desk;
+		desk_open(&desk, "");
+		see_question(&desk);
+		memcpy(codes[i], desk.code, sizeof desk.code);
+		assert_int_equal(strspn(codes[i], "23456789abcdefghijkmnpqrstuvwxyz"), 2);
+		type(&desk, "deny\r");
+		answered(&desk, DENIED);
+		desk_close(&desk);
+	}
+	/* 1 in 2^30 that all are the same by chance */
+	assert_false(strcmp(codes[0], codes[1]) == 0 && strcmp(codes[0], codes[2]) == 0 &&
+		     strcmp(codes[0], codes[3]) == 0);
+}
+
+static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "");
+	see_question(&desk);
+	assert_true(string_starts(desk.screen.data, "\x18\x1b\\"));
+	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	static const char *const before[] = {"\x1b[!p",     "\x1b[?2026l", "\x1b[?1000l",
+					     "\x1b[?2004l", "\x1b[0m",     "\x1b[J"};
+	for (size_t i = 0; i < ARRAY_LENGTH(before); i++) {
+		const char *at = strstr(desk.screen.data, before[i]);
+		assert_true(at && at < prompt);
+	}
 	type(&desk, "deny\r");
 	answered(&desk, DENIED);
 	desk_close(&desk);
@@ -225,6 +287,8 @@ int main(void) {
 		cmocka_unit_test(control_c_and_the_end_of_input_deny_this_once),
 		cmocka_unit_test(a_terminal_that_goes_away_denies),
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_answers_nothing),
+		cmocka_unit_test(attack_b10_each_prompt_has_a_code_of_its_own),
+		cmocka_unit_test(attack_b10_the_first_bytes_end_what_the_tool_left_open),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,11 @@
  * prompt_terminal: the inline prompt in the terminal of `sbx run` (runner/run.h, run_terminal).
  *
  * Promises: what was typed before the question was there is thrown away and so is what comes in the first moment after
- * (attack B10); only a whole word and Enter allows, nothing is the default; Ctrl-C and the end of input deny this once;
- * the terminal is left as it was. Untrusted text is shown through prompt_text.
+ * (attack B10); nothing the tool wrote before keeps the prompt from being seen, and only a whole word, this prompt's
+ * own code and Enter allow, so an answer to a picture of a prompt doesn't; nothing is the default; Ctrl-C and the end
+ * of input deny this once; the terminal's modes of the kernel (termios) are left as they were, what the tool had
+ * switched on in the terminal itself (mouse, bracketed paste, margins) is off. Untrusted text is shown through
+ * prompt_text.
  */
 #pragma once
 
