@@ -123,3 +123,19 @@ char *text_visible_cut(const char *bytes, size_t max) {
 	}
 	return string_steal(&out);
 }
+
+char *text_shell_word(const char *bytes) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+	CLEANUP_FREE char *visible = text_visible(bytes);
+	if (*visible && strspn(visible, plain) == strlen(visible)) return STEAL(visible);
+	struct string out = {0};
+	string_append_char(&out, '\'');
+	for (const char *p = visible; *p; p++) {
+		if (*p == '\'')
+			string_append(&out, "'\\''");
+		else
+			string_append_char(&out, *p);
+	}
+	string_append_char(&out, '\'');
+	return string_steal(&out);
+}

@@ -159,7 +159,7 @@ static int run_gate(void) {
 	const struct gate_judge judge = {.check = allow};
 	struct event_base *base = event_base_new();
 	struct gate *gate = gate_new(base, &judge);
-	struct proxy *proxy = proxy_new(base, gate, "%s");
+	struct proxy *proxy = proxy_new(base, gate, "default");
 	struct error error = ERROR_NONE;
 
 	if (proxy_listen(proxy, listen_and_print(), &error) < 0) die(error.message);

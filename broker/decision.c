@@ -129,7 +129,8 @@ void decision_settle(struct broker *broker, const struct request *request, struc
 	if (r < 0) {
 		log_error("recording a decision: %s", error.message);
 		verdict_finish(&decision->verdict);
-		verdict_set(&decision->verdict, EFFECT_DENY, "none", "the history can't be written: %s", error.message);
+		verdict_set(&decision->verdict, EFFECT_DENY, "broker", "the history can't be written: %s",
+			    error.message);
 		return;
 	}
 	if (rests_on_grant && !uses_up && decision->uses > 0) {

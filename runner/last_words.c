@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "schema/advice.h"
 #include "schema/limits.h"
 
 extern char **environ;
@@ -28,8 +29,8 @@ static void say_denied(void *argument, const char *target, unsigned count, const
 	CLEANUP_FREE char *shown = text_visible_cut(target, 200);
 	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", 200);
 	CLEANUP_FREE char *times = count > 1 ? string_format(", %u times", count) : string_copy("");
-	log_notice("blocked net:access %s (%s%s): allow with: sbx grant net:access %s --profile %s", shown, why, times,
-		   shown, speaker->scene->view->profile);
+	CLEANUP_FREE char *advice = advice_text(verdict, "net:access", target, speaker->scene->view->profile);
+	log_notice("blocked net:access %s (%s%s)%s%s", shown, why, times, advice ? ": " : "", advice ? advice : "");
 	speaker->denied++;
 }
 

@@ -1,8 +1,9 @@
 /*
  * last_words: what `sbx run` says when the command has ended, on stderr.
  *
- * Promises: one line for each target that was denied with the command that would allow it, one for variables that were
- * not passed, one for each masked path that appeared; everything that came from inside is made visible.
+ * Promises: one line for each target that was denied with what can be done about it (schema/advice.h), one for
+ * variables that were not passed, one for each masked path that appeared; everything that came from inside is made
+ * visible.
  */
 #pragma once
 

@@ -123,8 +123,7 @@ static void make_gate(struct run *run) {
 		.context = run, .check = judge_check, .cancel = judge_cancel, .report = judge_report};
 	run->gate = gate_new(run->base, &judge);
 	gate_set_hosts(run->gate, view->hosts, view->host_count);
-	CLEANUP_FREE char *suggest = string_format("sbx grant net:access %%s --profile %s", view->profile);
-	run->proxy = proxy_new(run->base, run->gate, suggest);
+	run->proxy = proxy_new(run->base, run->gate, view->profile);
 }
 
 static int open_doors(struct run *run, struct error *error) {

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "base/text.h"
+#include "schema/advice.h"
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/command.h"
@@ -51,12 +52,15 @@ static void print_steps(const json_t *steps) {
 	}
 }
 
-/* Not what a rule forbids: the broker refuses such a grant. */
-static bool grant_would_help(const json_t *verdict) {
-	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
-	CLEANUP_FREE char *module = json_visible(verdict, "module");
-	if (string_equal(effect, "allow")) return false;
-	return string_equal(effect, "ask") || string_equal(module, "none") || string_equal(module, "ask");
+static int print_advice(const struct permission *permission, const char *target, const char *profile,
+			const json_t *json, struct error *error) {
+	CLEANUP_VERDICT struct verdict verdict = {0};
+	int r = verdict_from_json(json, &verdict, error);
+	if (r < 0) return error_prefix(error, "the broker's reply");
+	if (verdict.effect == EFFECT_ALLOW) return 0;
+	CLEANUP_FREE char *advice = advice_text(&verdict, permission->name, target, profile);
+	if (advice) printf("What to do: %s\n", advice);
+	return 0;
 }
 
 static void print_walk(const struct permission *permission, const char *target, const char *profile,
@@ -72,10 +76,6 @@ static void print_walk(const struct permission *permission, const char *target, 
 	print_steps(json_object_get(reply, "steps"));
 	printf("So: %s", effect);
 	print_why(verdict);
-	if (!grant_would_help(verdict)) return;
-	CLEANUP_FREE char *target_word = shell_word(target);
-	CLEANUP_FREE char *profile_word = shell_word(profile);
-	printf("To allow it for an hour: sbx grant %s %s --profile %s\n", permission->name, target_word, profile_word);
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -96,8 +96,9 @@ static int run(struct command_call *call, struct error *error) {
 			&reply, error);
 	if (r < 0) return r;
 	print_walk(&permission, target, profile, project, reply);
+	r = print_advice(&permission, target, profile, json_object_get(reply, "verdict"), error);
 	json_decref(reply);
-	return EXIT_DONE;
+	return r < 0 ? r : EXIT_DONE;
 }
 
 const struct command command_why = {

@@ -34,19 +34,3 @@ char *json_visible(const json_t *object, const char *key) {
 	if (!json_is_string(value) || message_bytes_take(value, &bytes, NULL) < 0 || !bytes) return string_copy("-");
 	return text_visible(bytes);
 }
-
-char *shell_word(const char *bytes) {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
-	CLEANUP_FREE char *visible = text_visible(bytes);
-	if (*visible && strspn(visible, plain) == strlen(visible)) return STEAL(visible);
-	struct string out = {0};
-	string_append_char(&out, '\'');
-	for (const char *p = visible; *p; p++) {
-		if (*p == '\'')
-			string_append(&out, "'\\''");
-		else
-			string_append_char(&out, *p);
-	}
-	string_append_char(&out, '\'');
-	return string_steal(&out);
-}

@@ -20,7 +20,7 @@ TAILQ_HEAD(clients, client);
 struct proxy {
 	struct event_base *base;
 	struct gate *gate;
-	char *suggest;
+	char *profile;
 	struct proxy_limits limits;
 	struct pipes pipes;
 	struct clients clients; /* oldest first */

@@ -150,7 +150,7 @@ static void http_answered(struct client *client, const struct gate_result *resul
 	struct gate_lease *lease;
 
 	if (result->outcome != GATE_CONNECTED) {
-		http_reply(http, http_reply_result(result, client->proxy->suggest),
+		http_reply(http, http_reply_result(result, client->proxy->profile),
 			   http->request.keep_alive && body_is_read);
 		http_run(client);
 		return;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "schema/advice.h"
 
 static const struct {
 	int status;
@@ -57,39 +58,17 @@ struct http_reply http_reply_bad_origin(const char *target, const char *why) {
 		502, string_format("sbx: %s sent no answer that can be passed on: %s\n", target, visible)};
 }
 
-/* `suggest` with the target in the place of its %s; quoted where a shell would read more into it. */
-static char *suggestion(const char *suggest, const char *target) {
-	const char *place = strstr(suggest, "%s");
-	const char *quote = strchr(target, '[') ? "'" : "";
-
-	if (!place) return string_copy(suggest);
-	return string_format("%.*s%s%s%s%s", (int)(place - suggest), suggest, quote, target, quote, place + 2);
-}
-
-char *denial_advice(const struct gate_result *result, const char *suggest) {
-	const struct verdict *verdict = result->verdict;
-
-	if (strcmp(verdict->module, "private") == 0)
-		return string_format("To allow it, add `private: true` to the rule, or give the name its address under "
-				     "`hosts:` (sbx-policy(5)).\n");
-	if (strcmp(verdict->module, "rules") == 0 && verdict->rule) {
-		CLEANUP_FREE char *rule = text_visible(verdict->rule);
-
-		return string_format("To allow it, change the rule at %s.\n", rule);
-	}
-	CLEANUP_FREE char *line = suggestion(suggest, result->target);
-	return string_format("To allow it, type in a terminal outside the sandbox:\n    %s\n", line);
-}
-
-static struct http_reply reply_denied(const struct gate_result *result, const char *suggest) {
+static struct http_reply reply_denied(const struct gate_result *result, const char *profile) {
 	CLEANUP_FREE char *why = text_visible(result->message);
-	CLEANUP_FREE char *advice = denial_advice(result, suggest);
+	CLEANUP_FREE char *advice = advice_text(result->verdict, "net:access", result->target, profile);
+	CLEANUP_FREE char *line =
+		advice ? string_format("In a terminal outside the sandbox: %s\n", advice) : string_copy("");
 
-	return (struct http_reply){403, string_format("sbx: %s is not allowed: %s\n%s", result->target, why, advice)};
+	return (struct http_reply){403, string_format("sbx: %s is not allowed: %s\n%s", result->target, why, line)};
 }
 
-struct http_reply http_reply_result(const struct gate_result *result, const char *suggest) {
-	if (result->outcome == GATE_DENIED) return reply_denied(result, suggest);
+struct http_reply http_reply_result(const struct gate_result *result, const char *profile) {
+	if (result->outcome == GATE_DENIED) return reply_denied(result, profile);
 	CLEANUP_FREE char *why = text_visible(result->message);
 	return (struct http_reply){result->code == ETIMEDOUT ? 504 : 502,
 				   string_format("sbx: no connection to %s: %s\n", result->target, why)};

@@ -94,10 +94,10 @@ static size_t connections_for_descriptors(void) {
 	return usable / FDS_A_CLIENT < LIMIT_CONNECTIONS ? (size_t)(usable / FDS_A_CLIENT) : LIMIT_CONNECTIONS;
 }
 
-struct proxy *proxy_new(struct event_base *base, struct gate *gate, const char *suggest) {
+struct proxy *proxy_new(struct event_base *base, struct gate *gate, const char *profile) {
 	struct proxy *proxy = mem_new(struct proxy);
 
-	*proxy = (struct proxy){.base = base, .gate = gate, .suggest = string_copy(suggest)};
+	*proxy = (struct proxy){.base = base, .gate = gate, .profile = string_copy(profile)};
 	proxy->limits = (struct proxy_limits){.connections = connections_for_descriptors(),
 					      .handshake_ms = LIMIT_HANDSHAKE_MS,
 					      .idle_ms = LIMIT_IDLE_MS,
@@ -148,7 +148,7 @@ void proxy_free(struct proxy *proxy) {
 	event_free(proxy->reaper);
 	event_free(proxy->resume);
 	pipes_finish(&proxy->pipes);
-	free(proxy->suggest);
+	free(proxy->profile);
 	free(proxy);
 }
 

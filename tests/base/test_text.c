@@ -65,10 +65,31 @@ static void long_text_keeps_both_ends(void **state) {
 	assert_true(text_columns(broad) <= 9);
 }
 
+static void a_suggested_word_is_quoted_for_the_shell(void **state) {
+	(void)state;
+	static const struct {
+		const char *bytes, *word;
+	} cases[] = {
+		{"svc.test:8443", "svc.test:8443"},
+		{"/a b", "'/a b'"},
+		{"", "''"},
+		{"x';reboot;'", "'x'\\'';reboot;'\\'''"},
+		{"$(id)`id`", "'$(id)`id`'"},
+		{"a\nb", "'a\\nb'"},
+		{"~/x", "'~/x'"},
+		{"*.test", "'*.test'"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *word = text_shell_word(cases[i].bytes);
+		assert_string_equal(word, cases[i].word);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attack_b09_hostile_text_is_visible),
 		cmocka_unit_test(every_byte_string_comes_out_printable),
+		cmocka_unit_test(a_suggested_word_is_quoted_for_the_shell),
 		cmocka_unit_test(long_text_keeps_both_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

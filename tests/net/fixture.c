@@ -248,7 +248,7 @@ struct fixture *fixture_new(void) {
 	fixture->base = event_base_new();
 	fixture->gate = gate_new(fixture->base, &judge);
 	gate_set_lookup(fixture->gate, &lookup);
-	fixture->proxy = proxy_new(fixture->base, fixture->gate, "sbx grant net:access %s --profile test");
+	fixture->proxy = proxy_new(fixture->base, fixture->gate, "test");
 	assert_int_equal(proxy_listen(fixture->proxy, listen_on_loopback(&fixture->port), NULL), 0);
 	assert_int_equal(proxy_listen(fixture->proxy, listen_on_unix(fixture), NULL), 0);
 	fixture->control =

@@ -49,32 +49,11 @@ static void csv_values_are_quoted_visible_and_no_formulas(void **state) {
 	assert_string_equal(line.data, ",plain,\"a,b\",\"say \"\"x\"\"\",,'=cmd(),'-1+2,'@x,two\\nlines\\x1b");
 }
 
-static void a_suggested_word_is_quoted_for_the_shell(void **state) {
-	(void)state;
-	static const struct {
-		const char *bytes, *word;
-	} cases[] = {
-		{"svc.test:8443", "svc.test:8443"},
-		{"/a b", "'/a b'"},
-		{"", "''"},
-		{"x';reboot;'", "'x'\\'';reboot;'\\'''"},
-		{"$(id)`id`", "'$(id)`id`'"},
-		{"a\nb", "'a\\nb'"},
-		{"~/x", "'~/x'"},
-		{"*.test", "'*.test'"},
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		CLEANUP_FREE char *word = shell_word(cases[i].bytes);
-		assert_string_equal(word, cases[i].word);
-	}
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attack_b09_json_is_ascii),
 		cmocka_unit_test(a_list_is_one_array),
 		cmocka_unit_test(csv_values_are_quoted_visible_and_no_formulas),
-		cmocka_unit_test(a_suggested_word_is_quoted_for_the_shell),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,5 +12,9 @@
 
 char *text_visible(const char *bytes);                 /* freed by the caller */
 char *text_visible_cut(const char *bytes, size_t max); /* at most max columns: the middle replaced by an ellipsis */
+
+/* As one word for a shell, to be pasted by a person: visible, quoted where needed. Freed by the caller. */
+char *text_shell_word(const char *bytes);
+
 bool text_is_utf8(const char *bytes, size_t size);
 size_t text_columns(const char *visible); /* of text that text_visible made */

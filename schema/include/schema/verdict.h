@@ -21,14 +21,16 @@ int effect_parse(const char *name, enum effect *ret_effect, struct error *error)
 
 struct verdict {
 	enum effect effect; /* never EFFECT_ASK once it leaves the broker */
-	char module[24]; /* protect, flood, rules, grants, ask, exec; "none" when the stack ended without an answer */
-	char *why;       /* a sentence; owned */
-	char *rule;      /* "file:line", or NULL; owned */
-	int64_t grant;   /* id, 0 = none */
-	int64_t prompt;  /* id, 0 = nobody was asked */
+	char module[24];    /* protect, flood, rules, grants, ask, exec; private: the gate; broker: it failed; none: the
+			       stack ended without an answer */
+	char *why;          /* a sentence; owned */
+	char *rule;         /* "file:line", or NULL; owned */
+	int64_t grant;      /* id, 0 = none */
+	int64_t prompt;     /* id, 0 = nobody was asked */
 	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
 	bool private_allowed;  /* net: the rule says `private: true`, or rule, grant or prompt name the address */
 	bool direct;           /* net: `direct: true` */
+	bool this_run;         /* `grant` is for this session alone (--allow, --deny) */
 	bool asked_user;       /* a user's denial (EACCES), not a rule's (absence) */
 };
 

@@ -22,6 +22,3 @@ void json_list_end(struct json_list *list);
 
 /* The text of a key made visible; "-" when it is absent or null. Freed by the caller. */
 char *json_visible(const json_t *object, const char *key);
-
-/* A text as one word for a shell, to be pasted by a person: visible, quoted where needed. Freed by the caller. */
-char *shell_word(const char *bytes);

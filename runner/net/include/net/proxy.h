@@ -12,8 +12,7 @@
 
 struct proxy;
 
-/* `suggest` is what a 403's body tells the user to type for a target, printf-like with one %s, e.g.
- * "sbx grant net:access %s --profile npm". Copied. */
-struct proxy *proxy_new(struct event_base *base, struct gate *gate, const char *suggest);
+/* `profile` is whose policy or grants a 403's body tells the user to change. Copied. */
+struct proxy *proxy_new(struct event_base *base, struct gate *gate, const char *profile);
 int proxy_listen(struct proxy *proxy, int listener, struct error *error); /* takes the listening socket over */
 void proxy_free(struct proxy *proxy);

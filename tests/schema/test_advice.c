@@ -1,0 +1,55 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "schema/advice.h"
+#include "support/cmocka.h"
+
+static char rule[] = "policy\x1b.yaml:7";
+
+static void each_denial_has_its_own_advice(void **state) {
+	(void)state;
+	static const struct {
+		const char *module, *target;
+		char *rule;
+		int64_t grant;
+		bool this_run;
+		const char *advice; /* NULL = none */
+	} cases[] = {
+		{"none", "a.test:80", NULL, 0, false, "allow with: sbx grant net:access a.test:80 --profile p"},
+		{"ask", "[2001:db8::1]:80", NULL, 0, false,
+		 "allow with: sbx grant net:access '[2001:db8::1]:80' --profile p"},
+		{"ask", "a.test:80", NULL, 4, false, "end that with: sbx revoke 4"},
+		{"grants", "a.test:80", NULL, 7, false, "end that with: sbx revoke 7"},
+		{"grants", "a.test:80", NULL, 7, true, "it was denied for this run alone, as with --deny"},
+		{"grants", "a.test:80", NULL, 0, false, "allow with: sbx grant net:access a.test:80 --profile p"},
+		{"rules", "a.test:80", rule, 0, false,
+		 "the rule at policy\\x1b.yaml:7 forbids it, and no grant lifts a rule"},
+		{"rules", "a.test:80", NULL, 0, false, NULL},
+		{"private", "a.test:80", NULL, 0, false,
+		 "allow with this under `allow:` of the profile p in ~/.config/sbx/policy.yaml: "
+		 "net:access: [{target: \"a.test:80\", private: true}]"},
+		{"private", "10.0.0.5:443", NULL, 0, false,
+		 "allow with: sbx grant net:access 10.0.0.5:443 --profile p"},
+		{"private", "localhost:80", NULL, 0, false,
+		 "allow with: sbx grant net:access localhost:80 --profile p"},
+		{"broker", "a.test:80", NULL, 0, false, "try again"},
+		{"flood", "a.test:80", NULL, 0, false, "answer what waits (sbx prompts), then try again"},
+		{"protect", "a.test:80", NULL, 0, false, NULL},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct verdict verdict = {
+			.rule = cases[i].rule, .grant = cases[i].grant, .this_run = cases[i].this_run};
+		snprintf(verdict.module, sizeof verdict.module, "%s", cases[i].module);
+		CLEANUP_FREE char *advice = advice_text(&verdict, "net:access", cases[i].target, "p");
+		if (!cases[i].advice)
+			assert_null(advice);
+		else
+			assert_string_equal(advice, cases[i].advice);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_denial_has_its_own_advice)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
