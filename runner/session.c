@@ -173,7 +173,7 @@ static struct check *check_take(struct session *session, int64_t id) {
 }
 
 static void deny(void (*done)(void *argument, const struct verdict *verdict), void *argument, const char *why) {
-	const struct verdict verdict = {.effect = EFFECT_DENY, .module = "none", .why = (char *)why};
+	const struct verdict verdict = {.effect = EFFECT_DENY, .module = "broker", .why = (char *)why};
 	done(argument, &verdict);
 }
 
