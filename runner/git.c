@@ -81,11 +81,27 @@ static bool is_too_wide(const char *path, const char *home) {
 	return path_is_below(real ? real : home, path);
 }
 
+/* What a link in a folder of hooks leads to runs as well, and so does what a hook is also named. */
+static void protect_hooks(struct git_layout *layout, const char *hooks) {
+	DIR *stream = opendir(hooks);
+	int budget = GIT_HOOKS_MAX;
+	if (!stream) return;
+	for (struct dirent *entry; (entry = readdir(stream)) && --budget > 0;) {
+		CLEANUP_FREE char *path = path_join(hooks, entry->d_name);
+		struct stat status, target;
+		if (lstat(path, &status) < 0 || stat(path, &target) < 0 || !S_ISREG(target.st_mode)) continue;
+		if (S_ISLNK(status.st_mode) || status.st_nlink > 1) protect_add(layout, path);
+	}
+	closedir(stream);
+}
+
 static void protect_directory(struct git_layout *layout, const char *directory) {
 	for (size_t i = 0; i < ARRAY_LENGTH(protected_names); i++) {
 		CLEANUP_FREE char *path = path_join(directory, protected_names[i]);
 		protect_add(layout, path);
 	}
+	CLEANUP_FREE char *hooks = path_join(directory, "hooks");
+	protect_hooks(layout, hooks);
 }
 
 /* The real path of `name` seen from `directory`; NULL when there is none. */
@@ -146,7 +162,10 @@ static void protect_configured(struct git_layout *layout, const char *home) {
 	for (size_t i = 0; i < values.count; i++) {
 		CLEANUP_FREE char *path = string_starts(values.items[i], "~/") ? path_join(home, values.items[i] + 2)
 									       : string_copy(values.items[i]);
-		if (path[0]) protect_add(layout, path);
+		CLEANUP_FREE char *normal = NULL;
+		if (!path[0] || path_normalise(layout->top, path, &normal, NULL) < 0) continue;
+		protect_add(layout, normal);
+		protect_hooks(layout, normal);
 	}
 }
 

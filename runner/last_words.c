@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-enum { VARIABLES_SHOWN = 5 };
+enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10 };
 
 struct speaker {
 	const struct scene *scene;
@@ -56,10 +56,26 @@ static void say_appeared(const struct plan *plan) {
 	}
 }
 
+/* What would make git on the host run something is for the user to look at, too. */
+static void say_repositories(const struct scene *scene) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	git_survey_compare(&scene->survey, &paths);
+	for (size_t i = 0; i < paths.count; i++) {
+		if (strings_contain(&scene->plan.missing, paths.items[i])) continue; /* said already */
+		CLEANUP_FREE char *shown = text_visible_cut(paths.items[i], 400);
+		if (i < REPOSITORIES_SHOWN)
+			log_warning("%s was made inside: look at it before you run git there", shown);
+	}
+	if (paths.count > REPOSITORIES_SHOWN)
+		log_warning("and %zu more repositories or submodules were made inside",
+			    paths.count - REPOSITORIES_SHOWN);
+}
+
 int last_words(const struct scene *scene, const struct gate *gate, int status) {
 	struct speaker speaker = {.scene = scene};
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	say_appeared(&scene->plan);
+	say_repositories(scene);
 	say_left_out(&scene->left_out);
 	if (gate) gate_each_denied(gate, say_denied, &speaker);
 	return scene->options->fail_on_deny && speaker.denied > 0 ? RUN_EXIT_FAILED : status;

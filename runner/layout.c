@@ -10,6 +10,8 @@
 #include "regular.h"
 #include "walk.h"
 
+enum { LAYOUT_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
+
 /* What every sandbox shows, where the host has it. */
 static const char *const shown_trees[] = {
 	"/usr",
@@ -196,18 +198,43 @@ static bool is_lifted(const struct view *view, const char *path) {
 	return false;
 }
 
+static void add_masks(const struct layout *layout, const struct git_layout *git, struct rules *rules) {
+	for (size_t i = 0; i < git->protect.count; i++) {
+		if (!is_lifted(layout->view, git->protect.items[i])) rules_add_mask(rules, git->protect.items[i]);
+	}
+}
+
+/* Nested repositories as the top one; past a number of them the whole `.git`. */
+static void add_nested(const struct layout *layout, const char *top, struct rules *rules) {
+	struct git_survey *survey = layout->survey;
+	for (size_t i = 0; i < survey->repositories.count; i++) {
+		const char *folder = survey->repositories.items[i];
+		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		if (string_equal(folder, top)) continue;
+		if (i < LAYOUT_REPOSITORIES_MAX) {
+			git_at(folder, layout->home, &git);
+			add_masks(layout, &git, rules);
+			continue;
+		}
+		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
+		if (!is_lifted(layout->view, dotgit)) rules_add_mask(rules, dotgit);
+		if (i == LAYOUT_REPOSITORIES_MAX)
+			strings_addf(&survey->notes, "of %zu repositories in the project all but %d are read-only",
+				     survey->repositories.count, LAYOUT_REPOSITORIES_MAX);
+	}
+}
+
 static void add_git(const struct layout *layout, struct rules *rules) {
 	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
 	git_find(layout->project->root, layout->home, &git);
-	if (!git.top) return;
 	/* the repository of a linked worktree or submodule that lists this one: git can't work without it */
 	if (git.outside && is_inside_shown(rules, git.top)) {
 		rules_add(rules, RULE_VIEW, SHOW_WRITE, git.common);
 		if (!path_is_below(git.directory, git.common)) rules_add(rules, RULE_VIEW, SHOW_WRITE, git.directory);
 	}
-	for (size_t i = 0; i < git.protect.count; i++) {
-		if (!is_lifted(layout->view, git.protect.items[i])) rules_add_mask(rules, git.protect.items[i]);
-	}
+	add_masks(layout, &git, rules);
+	git_survey_take(layout->project->root, &git, layout->home, layout->survey);
+	add_nested(layout, git.top, rules);
 }
 
 int layout_rules(const struct layout *layout, struct rules *rules, struct error *error) {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "git.h"
+#include "git_survey.h"
 #include "rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
@@ -30,6 +30,7 @@ struct layout {
 	const char *home;   /* the user's, canonical */
 	const char *search; /* PATH */
 	struct layout_judge judge;
+	struct git_survey *survey; /* is taken here; the caller's to finish */
 };
 
 int layout_rules(const struct layout *layout, struct rules *rules, struct error *error);

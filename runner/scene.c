@@ -66,6 +66,7 @@ static int make_plan(struct scene *scene, struct session *session, struct error 
 				      .command = &scene->command,
 				      .home = scene->home,
 				      .search = scene->search,
+				      .survey = &scene->survey,
 				      .judge = {.resolve = resolve, .context = session}};
 	int r = layout_rules(&layout, &rules, error);
 	if (r < 0) return r;
@@ -181,6 +182,8 @@ char *scene_text(const struct scene *scene) {
 	}
 	CLEANUP_FREE char *plan = plan_text(&scene->plan);
 	string_append(&text, plan);
+	for (size_t i = 0; i < scene->survey.notes.count; i++)
+		string_appendf(&text, "%-11s %s\n", "note", scene->survey.notes.items[i]);
 	return string_steal(&text);
 }
 
@@ -192,6 +195,7 @@ void scene_finish(struct scene *scene) {
 	command_finish(&scene->command);
 	view_free(scene->view);
 	plan_finish(&scene->plan);
+	git_survey_finish(&scene->survey);
 	strings_finish(&scene->environment);
 	strings_finish(&scene->left_out);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "command.h"
+#include "git_survey.h"
 #include "plan.h"
 #include "runner/project.h"
 #include "runner/run.h"
@@ -21,7 +22,8 @@ struct scene {
 	struct command command;
 	struct view *view;
 	struct plan plan;
-	char *home_inside; /* HOME */
+	struct git_survey survey; /* of the project before anything ran */
+	char *home_inside;        /* HOME */
 	struct strings environment, left_out;
 };
 

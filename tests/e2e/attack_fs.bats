@@ -299,6 +299,59 @@ END
 	[ "$(sbx grants --json | jq length)" = 0 ]
 }
 
+@test "attack_f_06 an unpacked archive can't widen its project to what holds it" {
+	mkdir -p "$HOME/worktrees/tool" && cd "$HOME/worktrees/tool"
+	echo 'gitdir: .' >.git && echo ../.. >commondir && echo .git >gitdir && echo 'ref: refs/heads/x' >HEAD
+	echo hush >"$HOME/secret.txt"
+	inside 'cat ~/secret.txt; echo owned >~/PWNED'
+	lacks "$output" hush
+	[ ! -e "$HOME/PWNED" ]
+	rm -r "$HOME/worktrees" "$HOME/secret.txt"
+}
+
+@test "attack_f_04 a .git that one run breaks is protected in the next" {
+	inside 'B=$(git symbolic-ref HEAD); git pack-refs --all; ln -sfn $B .git/HEAD'
+	inside 'echo x >>.git/config; echo x >.git/hooks/pre-commit'
+	unchanged
+	inside 'rm -rf .git/refs .git/HEAD'
+	inside 'echo x >>.git/config; echo x >.git/hooks/pre-commit; echo x >.git/HEAD; mv .git g'
+	unchanged
+	[ ! -e .git/HEAD ]
+}
+
+@test "attack_f_05 nested repositories and submodules are masked as the top one" {
+	git init -q vendor/in
+	git -C vendor/in commit -q --allow-empty -m one
+	git init -q deep/separate && mv deep/separate/.git deep/store && echo 'gitdir: ../store' >deep/separate/.git
+	git add vendor/in
+	inside 'cd vendor/in && echo one >f && git add f && git -c user.name=a -c user.email=b commit -qm two'
+	[ "$(git -C vendor/in log -1 --format=%s)" = two ]
+	lacks "$output" "made inside"
+	sum=$(sha256sum vendor/in/.git/config deep/store/config deep/separate/.git)
+	for line in 'git -C vendor/in config core.fsmonitor ./evil' 'echo x >vendor/in/.git/hooks/pre-commit' \
+		'rm -rf vendor/in' 'mv vendor v2' 'mv vendor/in/.git vendor/in/g' 'echo x >>deep/store/config' \
+		'echo "gitdir: ../../evil" >deep/separate/.git' 'rm -f deep/separate/.git' 'mv deep d2'; do
+		inside "$line"
+		[ "$(sha256sum vendor/in/.git/config deep/store/config deep/separate/.git)" = "$sum" ]
+		[ ! -e vendor/in/.git/hooks/pre-commit ]
+	done
+}
+
+@test "attack_f_05 a submodule, a repository and a todo list that were made inside are said" {
+	inside 'git init -q evil/sub; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil/sub; mkdir .git/rebase-merge'
+	contains "$output" "evil/sub/.git was made inside: look at it before you run git there"
+	contains "$output" "evil/sub was made inside"
+	contains "$output" ".git/rebase-merge was made inside"
+}
+
+@test "attack_f_05 what a link among the hooks leads to can't be written" {
+	mkdir scripts && echo '#!/bin/sh' >scripts/pc
+	ln -sf ../../scripts/pc .git/hooks/pre-commit
+	inside 'echo evil >>scripts/pc; rm -f scripts/pc; mv scripts s2; echo ok >scripts/other'
+	[ "$(cat scripts/pc)" = '#!/bin/sh' ]
+	[ -e scripts/other ]
+}
+
 @test "attack_f_17 the host's git replaces a masked file under a running sandbox: it is masked again" {
 	sbx run -- sh -c 'touch started
 		while [ ! -e stop ]; do echo "	fsmonitor = evil" >>.git/config && echo opened >>window; done 2>/dev/null' 3>&- &

@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "git.h"
+#include "git_index.h"
+#include "git_survey.h"
 #include "runner/project.h"
 #include "support/cmocka.h"
 
@@ -188,6 +190,90 @@ static void attack_f_04_a_git_folder_that_was_broken_inside_stays_protected(void
 	shell("rm -rf broken");
 }
 
+static void the_target_of_a_link_among_the_hooks_is_protected(void **state) {
+	(void)state;
+	shell("git init -q hooked; cd hooked; mkdir scripts; echo >scripts/pc; ln -s ../../scripts/pc "
+	      ".git/hooks/pre-commit;"
+	      "ln -s ../.. .git/hooks/post-commit");
+	expect_protected("hooked", "hooked/.git/hooks/pre-commit", true);
+	expect_protected("hooked", "hooked/.git/hooks/post-commit", false);
+	shell("rm -rf hooked");
+}
+
+static void expect_gitlinks(const char *before) {
+	CLEANUP_STRINGS struct strings links = {0};
+	CLEANUP_FREE char *index = in("indexed/.git/index");
+	shell(before);
+	assert_true(git_index_links(index, 20, &links));
+	assert_int_equal(links.count, 2);
+	assert_string_equal(links.items[0], "deps/one");
+	assert_string_equal(links.items[1], "deps/two");
+}
+
+static void gitlinks_are_found_in_every_version_of_the_index(void **state) {
+	(void)state;
+	shell("git init -q indexed; cd indexed; mkdir deps other; touch a deps/on deps/tzz other/file z; git add .;"
+	      "for n in one two; do git update-index --add --cacheinfo 160000,$(git -C ../repo rev-parse HEAD),deps/$n;"
+	      "done");
+	expect_gitlinks("cd indexed; git update-index --index-version 2");
+	expect_gitlinks("cd indexed; git update-index --index-version 4");
+	expect_gitlinks("cd indexed; git update-index --index-version 3; touch n; git add -N n");
+	CLEANUP_STRINGS struct strings links = {0};
+	CLEANUP_FREE char *index = in("indexed/.git/index"), *none = in("indexed/.git/none");
+	assert_true(git_index_links(none, 20, &links));
+	shell("cd indexed; git update-index --split-index");
+	assert_false(git_index_links(index, 20, &links));
+	shell("cd indexed; git update-index --no-split-index; head -c 200 .git/index >c; mv c .git/index");
+	assert_false(git_index_links(index, 20, &links));
+	shell("cd indexed; rm .git/index; mkfifo .git/index");
+	assert_false(git_index_links(index, 20, &links));
+	shell("rm -rf indexed");
+}
+
+static void expect_new(const struct git_survey *before, const char *name) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	CLEANUP_FREE char *want = in(name);
+	git_survey_compare(before, &paths);
+	if (!strings_contain(&paths, want)) fail_msg("%s was not found to be new", name);
+}
+
+static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
+	(void)state;
+	shell("git init -q outer; cd outer; git init -q vendor/in; git init -q node_modules/x;"
+	      "mkdir -p far/a; echo gitdir: x >far/a/.git");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
+	CLEANUP_STRINGS struct strings paths = {0};
+	CLEANUP_FREE char *outer = in("outer"), *vendor = in("outer/vendor/in"), *far = in("outer/far/a");
+	assert_int_equal(git_find(outer, top, &git), 1);
+	git_survey_take(outer, &git, top, &survey);
+	assert_int_equal(survey.repositories.count, 3);
+	assert_string_equal(survey.repositories.items[0], outer);
+	assert_true(strings_contain(&survey.repositories, vendor) && strings_contain(&survey.repositories, far));
+	assert_int_equal(survey.notes.count, 0);
+	git_survey_compare(&survey, &paths);
+	assert_int_equal(paths.count, 0);
+	shell("cd outer; git init -q fresh; mkdir .git/rebase-merge; git update-index --add --cacheinfo "
+	      "160000,$(git -C ../repo rev-parse HEAD),vendor/in");
+	expect_new(&survey, "outer/fresh/.git");
+	expect_new(&survey, "outer/.git/rebase-merge");
+	expect_new(&survey, "outer/vendor/in");
+	shell("rm -rf outer");
+}
+
+static void a_survey_is_bounded_and_says_so(void **state) {
+	(void)state;
+	shell("mkdir -p many/z/deep; git init -q many/z; for i in $(seq 45); do mkdir -p $(seq -f many/a$i/%g 50); "
+	      "done");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
+	CLEANUP_FREE char *many = in("many"), *z = in("many/z");
+	git_survey_take(many, &git, top, &survey);
+	assert_true(strings_contain(&survey.repositories, z));
+	assert_int_equal(survey.notes.count, 1);
+	shell("rm -rf many");
+}
+
 static void a_submodule_points_back_by_its_configuration(void **state) {
 	(void)state;
 	shell("git init -q super; git -C super submodule --quiet add \"$HOME/repo\" part >/dev/null 2>&1");
@@ -234,6 +320,10 @@ int main(void) {
 		cmocka_unit_test(attack_f_06_a_repository_can_not_widen_its_project_to_what_holds_it),
 		cmocka_unit_test(attack_f_13_a_worktree_of_a_home_that_is_a_repository_is_its_own_project),
 		cmocka_unit_test(attack_f_04_a_git_folder_that_was_broken_inside_stays_protected),
+		cmocka_unit_test(the_target_of_a_link_among_the_hooks_is_protected),
+		cmocka_unit_test(gitlinks_are_found_in_every_version_of_the_index),
+		cmocka_unit_test(a_survey_finds_what_is_nested_and_what_is_new),
+		cmocka_unit_test(a_survey_is_bounded_and_says_so),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
 		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),

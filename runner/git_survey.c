@@ -1,0 +1,147 @@
+/*
+ * Theory of operation. `git status` in a project runs git in each submodule, with that one's own configuration; so does
+ * whoever changes into a folder that holds a repository. A gitlink in the index, which a sandbox may write, is all it
+ * takes to make a submodule of a folder. Both ways are looked at: what the index names, wherever it lies, and a walk in
+ * breadth, because what is deep is seldom a repository while what is bulky (dependencies, build trees) is deep.
+ */
+#include "git_survey.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "git_config.h"
+#include "git_index.h"
+
+enum {
+	SURVEY_FOLDERS_MAX = 2000,
+	SURVEY_ENTRIES_MAX = 50 * 1000,
+};
+
+static const char *const todo_lists[] = {"rebase-merge", "rebase-apply", "sequencer"};
+
+void git_survey_finish(struct git_survey *survey) {
+	free(survey->root);
+	free(survey->top);
+	free(survey->directory);
+	strings_finish(&survey->repositories);
+	strings_finish(&survey->plans);
+	strings_finish(&survey->notes);
+	*survey = (struct git_survey){0};
+}
+
+static bool is_there(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+static bool is_folder(int parent, const struct dirent *entry) {
+	struct stat status;
+	if (entry->d_type != DT_UNKNOWN) return entry->d_type == DT_DIR;
+	return fstatat(parent, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* One folder: its own `.git`, and the folders in it for later. False past a bound. */
+static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct strings *repositories) {
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!stream) return true;
+	fd_steal(&fd);
+	bool whole = true;
+	for (struct dirent *entry; whole && (entry = readdir(stream));) {
+		const char *name = entry->d_name;
+		whole = --*entries > 0;
+		if (string_equal(name, ".") || string_equal(name, "..") || string_equal(name, "node_modules")) continue;
+		if (string_equal(name, ".git")) {
+			strings_add(repositories, path);
+		} else if (is_folder(dirfd(stream), entry)) {
+			if (queue->count < SURVEY_FOLDERS_MAX)
+				strings_take(queue, path_join(path, name));
+			else
+				whole = false;
+		}
+	}
+	closedir(stream);
+	return whole;
+}
+
+static void survey_folders(struct git_survey *survey) {
+	CLEANUP_STRINGS struct strings queue = {0};
+	size_t entries = SURVEY_ENTRIES_MAX;
+	bool whole = true;
+	strings_add(&queue, survey->root);
+	for (size_t i = 0; i < queue.count && entries > 0; i++)
+		whole &= survey_folder(queue.items[i], &entries, &queue, &survey->repositories);
+	if (!whole)
+		strings_addf(
+			&survey->notes,
+			"nested repositories were looked for in %zu folders, the shallow ones: the .git of a deeper "
+			"one is not protected, unless it is a submodule",
+			queue.count);
+}
+
+static void survey_index(struct git_survey *survey) {
+	CLEANUP_STRINGS struct strings links = {0};
+	CLEANUP_FREE char *index = path_join(survey->directory, "index");
+	if (!git_index_links(index, survey->hash_size, &links))
+		strings_addf(&survey->notes, "git's index was not understood to its end: a submodule in it may not be "
+					     "protected if it lies deep");
+	for (size_t i = 0; i < links.count; i++) {
+		CLEANUP_FREE char *folder = NULL;
+		if (path_normalise(survey->top, links.items[i], &folder, NULL) < 0) continue;
+		if (!path_is_below(folder, survey->top) || string_equal(folder, survey->top)) continue;
+		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
+		if (!strings_contain(&survey->plans, folder)) strings_add(&survey->plans, folder);
+		if (is_there(dotgit) && !strings_contain(&survey->repositories, folder))
+			strings_add(&survey->repositories, folder);
+	}
+}
+
+static void survey_all(struct git_survey *survey) {
+	survey_folders(survey);
+	if (!survey->directory) return;
+	survey_index(survey);
+	for (size_t i = 0; i < ARRAY_LENGTH(todo_lists); i++) {
+		CLEANUP_FREE char *path = path_join(survey->directory, todo_lists[i]);
+		if (is_there(path)) strings_add(&survey->plans, path);
+	}
+}
+
+static size_t hash_size_of(const char *common, const char *home) {
+	CLEANUP_STRINGS struct strings values = {0}, files = {0};
+	CLEANUP_FREE char *config = path_join(common, "config");
+	git_config_values(config, home, "extensions.objectformat", &values, &files);
+	return values.count > 0 && string_equal(values.items[values.count - 1], "sha256") ? 32 : 20;
+}
+
+void git_survey_take(const char *root, const struct git_layout *layout, const char *home,
+		     struct git_survey *ret_survey) {
+	*ret_survey = (struct git_survey){.root = string_copy(root)};
+	if (layout->directory && layout->common) {
+		ret_survey->top = string_copy(layout->top);
+		ret_survey->directory = string_copy(layout->directory);
+		ret_survey->hash_size = hash_size_of(layout->common, home);
+	}
+	survey_all(ret_survey);
+}
+
+void git_survey_compare(const struct git_survey *before, struct strings *paths) {
+	if (!before->root) return;
+	CLEANUP_GIT_SURVEY struct git_survey after = {.root = string_copy(before->root),
+						      .top = before->top ? string_copy(before->top) : NULL,
+						      .directory =
+							      before->directory ? string_copy(before->directory) : NULL,
+						      .hash_size = before->hash_size};
+	survey_all(&after);
+	for (size_t i = 0; i < after.repositories.count; i++) {
+		if (!strings_contain(&before->repositories, after.repositories.items[i]))
+			strings_take(paths, path_join(after.repositories.items[i], ".git"));
+	}
+	for (size_t i = 0; i < after.plans.count; i++) {
+		if (!strings_contain(&before->plans, after.plans.items[i])) strings_add(paths, after.plans.items[i]);
+	}
+}
