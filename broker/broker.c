@@ -124,11 +124,23 @@ static void keep_head(struct broker *broker) {
 	if (r < 0) log_error("%s", error.message);
 }
 
+/* Somebody has removed our files (README, Removing it): what we would write from now on, nobody would ever read. */
+static bool is_removed(const struct broker *broker) {
+	struct stat named;
+	if (!listener_is_current(broker->listener) || lstat(broker->places.database, &named) < 0) return true;
+	return named.st_ino != broker->database.st_ino || named.st_dev != broker->database.st_dev;
+}
+
 /* What needn't be at once: uses and the head are written, and running sandboxes follow an edited policy. */
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
 	struct broker *broker = argument;
+	if (is_removed(broker)) {
+		log_error("%s or its lock was removed: leaving", broker->places.database);
+		event_base_loopbreak(broker->base);
+		return;
+	}
 	grants_flush(broker->grants);
 	expiry_retry(broker);
 	if (history_head_is_behind(broker->history)) keep_head(broker);
@@ -208,6 +220,8 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->prompts);
 	make_events(broker);
 	int r = store_open(broker->places.database, &broker->store, error);
+	if (r == 0 && lstat(broker->places.database, &broker->database) < 0)
+		r = error_errno(error, "%s", broker->places.database);
 	if (r == 0) r = history_open(broker->store, &broker->history, error);
 	if (r == 0) r = grants_open(broker->store, clock, &broker->grants, error);
 	if (r == 0) r = expiry_new(broker, &broker->expiry, error);

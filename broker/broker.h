@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -40,6 +41,7 @@ struct broker {
 	struct grants *grants;
 	struct policies *policies;
 	struct listener *listener;
+	struct stat database; /* as opened */
 	struct expiry *expiry;
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;

@@ -6,6 +6,10 @@
  * by its holder at the end; who opened it before and gets the lock afterwards sees by fstat/stat that the name is no
  * longer that file and starts over.
  *
+ * Somebody may remove the folder while we live; then another sbxd makes it anew and serves there. So the names are
+ * removed only while the lock's is still our file (which we hold open, so its inode can't be another's): then the
+ * socket is ours, too. listener_is_current lets the broker see that it is time to leave.
+ *
  * Leaving when idle: the name goes first, so that new clients find none (and start another sbxd, which waits for the
  * lock), then who is in the backlog already is taken and served after all.
  */
@@ -42,7 +46,7 @@ struct listener {
 	int lock;
 	int fd;
 	bool activated; /* the name is systemd's */
-	char *path;
+	char *path, *lock_path;
 	struct sockaddr_un address;
 };
 
@@ -68,16 +72,19 @@ static int activation_take(void) {
 	return ACTIVATION_FD;
 }
 
+static bool is_named(int fd, const char *path) {
+	struct stat named, status;
+	return lstat(path, &named) == 0 && fstat(fd, &status) == 0 && status.st_ino == named.st_ino &&
+	       status.st_dev == named.st_dev;
+}
+
 /* 1 when it is ours, 0 when another has it. */
 static int try_lock(struct listener *listener, struct error *error) {
 	CLEANUP_FD int fd = openat(listener->directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) return error_errno(error, "opening %s", lock_name);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK || errno == EINTR ? 0 : error_errno(error, "locking %s", lock_name);
-	struct stat locked, named;
-	if (fstat(fd, &locked) < 0 || fstatat(listener->directory, lock_name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    locked.st_ino != named.st_ino || locked.st_dev != named.st_dev)
-		return 0;
+	if (!is_named(fd, listener->lock_path)) return 0;
 	listener->lock = fd_steal(&fd);
 	return 1;
 }
@@ -126,7 +133,9 @@ static int wait_for_lock(struct listener *listener, struct error *error) {
 		if (!listener->activated && somebody_serves(&listener->address)) return 0;
 		nanosleep(&step, NULL);
 	}
-	return error_set(error, ETIMEDOUT, "another sbxd holds %s but doesn't serve", lock_name);
+	return error_set(error, ETIMEDOUT,
+			 "another sbxd holds %s but doesn't serve: end it (pgrep -u %u -x sbxd) and try again",
+			 listener->lock_path, geteuid());
 }
 
 int listener_open(const struct places *places, enum listener_outcome *ret_outcome, struct listener **ret_listener,
@@ -134,6 +143,7 @@ int listener_open(const struct places *places, enum listener_outcome *ret_outcom
 	struct listener *listener = mem_new(struct listener);
 	listener->lock = -1;
 	listener->path = string_copy(places->socket);
+	listener->lock_path = string_format("%s/%s", places->runtime, lock_name);
 	listener->fd = activation_take();
 	listener->activated = listener->fd >= 0;
 	listener->directory = file_open_private_directory(places->runtime, error);
@@ -158,14 +168,15 @@ int listener_open(const struct places *places, enum listener_outcome *ret_outcom
 
 void listener_free(struct listener *listener) {
 	if (!listener) return;
-	if (listener->lock >= 0) {
-		if (!listener->activated) unlink(listener->path);
-		unlinkat(listener->directory, lock_name, 0);
+	if (listener->lock >= 0 && listener_is_current(listener)) {
+		listener_retire(listener);
+		unlink(listener->lock_path);
 	}
 	fd_close(listener->fd);
 	fd_close(listener->lock);
 	fd_close(listener->directory);
 	free(listener->path);
+	free(listener->lock_path);
 	free(listener);
 }
 
@@ -174,5 +185,9 @@ int listener_fd(const struct listener *listener) {
 }
 
 void listener_retire(struct listener *listener) {
-	if (!listener->activated) unlink(listener->path);
+	if (!listener->activated && listener_is_current(listener)) unlink(listener->path);
+}
+
+bool listener_is_current(const struct listener *listener) {
+	return is_named(listener->lock, listener->lock_path);
 }

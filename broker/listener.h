@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "places.h"
 
@@ -20,6 +22,9 @@ int listener_open(const struct places *places, enum listener_outcome *ret_outcom
 		  struct error *error);
 void listener_free(struct listener *listener);
 int listener_fd(const struct listener *listener); /* borrowed, non-blocking */
+
+/* Is the lock still the file at its path? If not, the folder was removed under us, and another sbxd may serve. */
+bool listener_is_current(const struct listener *listener);
 
 /* Before leaving: take the name away. Who is in the backlog already can still be accepted, and then the broker stays
  * and listens under the name again with listener_resume (a new descriptor). */

@@ -2,12 +2,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -143,6 +145,41 @@ static void term_ends_it_and_removes_the_socket(void **state) {
 	(void)state;
 	assert_int_equal(broker_start(NULL), 0);
 	broker_stop();
+	assert_true(nothing_is_left());
+}
+
+static void remove_file(const char *name) {
+	CLEANUP_FREE char *path = home_path(name);
+	assert_int_equal(unlink(path), 0);
+}
+
+static bool leaves(int pidfd) {
+	struct pollfd gone = {.fd = pidfd, .events = POLLIN};
+	return poll(&gone, 1, 5000) == 1;
+}
+
+static void one_whose_files_were_removed_leaves_and_the_next_stays(void **state) {
+	(void)state;
+	assert_int_equal(broker_start(NULL), 0);
+	pid_t first = broker_pid();
+	CLEANUP_FD int held = (int)syscall(SYS_pidfd_open, first, 0);
+	remove_file("run/sbx/broker.lock");
+	remove_file("run/sbx/broker.sock");
+	remove_file(".local/state/sbx/sbx.db");
+	assert_int_equal(broker_start(NULL), 0);
+	pid_t second = broker_pid();
+	assert_int_not_equal(first, second);
+	assert_true(leaves(held));
+	assert_int_equal(broker_pid(), second);
+	assert_true(exists("run/sbx/broker.lock"));
+}
+
+static void one_whose_database_was_removed_leaves(void **state) {
+	(void)state;
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_FD int held = (int)syscall(SYS_pidfd_open, broker_pid(), 0);
+	remove_file(".local/state/sbx/sbx.db");
+	assert_true(leaves(held));
 	assert_true(nothing_is_left());
 }
 
@@ -335,6 +372,8 @@ int main(void) {
 		cmocka_unit_test_teardown(it_leaves_when_idle_and_leaves_nothing, teardown),
 		cmocka_unit_test_teardown(a_socket_that_a_killed_broker_left_is_replaced, teardown),
 		cmocka_unit_test_teardown(term_ends_it_and_removes_the_socket, teardown),
+		cmocka_unit_test_teardown(one_whose_files_were_removed_leaves_and_the_next_stays, teardown),
+		cmocka_unit_test_teardown(one_whose_database_was_removed_leaves, teardown),
 		cmocka_unit_test_teardown(its_files_are_private, teardown),
 		cmocka_unit_test_teardown(attack_broker_11_a_folder_that_others_may_write_is_refused, teardown),
 		cmocka_unit_test_teardown(attack_broker_11_a_link_for_its_folder_is_refused, teardown),
