@@ -19,7 +19,7 @@ struct check {
 	struct permission permission;
 	char *target, *process, *reason, *profile, *project;
 	struct strings parents;
-	bool ask;
+	bool ask, again;
 };
 
 static const struct body_field check_fields[] = {
@@ -31,6 +31,7 @@ static const struct body_field check_fields[] = {
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct check, profile), LIMIT_PERMISSION, NULL},
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct check, project), LIMIT_TARGET, NULL},
 	{"ask", BODY_TRUE, OPTIONAL, offsetof(struct check, ask), 0, NULL},
+	{"again", BODY_FLAG, OPTIONAL, offsetof(struct check, again), 0, NULL},
 };
 static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
 
@@ -53,13 +54,14 @@ static int check(struct client *client, int64_t id, const void *body, json_t **r
 	const struct check *asked = body;
 	CLEANUP_REQUEST struct request request = {0};
 	const struct ruleset *ruleset;
+	if (asked->again && !client->session) return error_set(error, EPROTO, "'again' is for what a session has");
 	broker_refresh_policy(client->broker);
 	int r = fill_request(client, asked, &ruleset, &request, error);
 	if (r < 0) return r;
 	CLEANUP_DECISION struct decision decision;
 	decision_make(client->broker, ruleset, client->session, &request, &decision, NULL);
 	if (decision.verdict.effect == EFFECT_ASK) {
-		if (!asked->ask) {
+		if (!asked->ask || asked->again) {
 			verdict_set(&decision.verdict, EFFECT_DENY, "ask", "you would be asked");
 		} else if (client->pending >= LIMIT_PENDING) {
 			verdict_set(&decision.verdict, EFFECT_DENY, "flood", "too many requests wait for an answer");
@@ -67,7 +69,8 @@ static int check(struct client *client, int64_t id, const void *body, json_t **r
 			return HANDLED_REPLIED;
 		}
 	}
-	decision_settle(client->broker, &request, &decision);
+	/* What lives was recorded when it began; if it is cut, its end will be. */
+	if (!asked->again) decision_settle(client->broker, &request, &decision);
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
 	return HANDLED;

@@ -369,6 +369,13 @@ void session_push_view(struct session *session) {
 	session->view = parts;
 }
 
+static void push_ended(struct session *session, json_t *ids) {
+	json_t *push = json_object();
+	json_object_set_new(push, "session", json_integer(session->record.id));
+	json_object_set_new(push, "grants", ids);
+	client_push(session->client, "ended", push);
+}
+
 void session_refresh_rules(struct session *session) {
 	struct policy *policy;
 	struct ruleset *ruleset;
@@ -382,19 +389,13 @@ void session_refresh_rules(struct session *session) {
 	ruleset_free(session->ruleset);
 	session->ruleset = ruleset;
 	session_push_view(session);
+	push_ended(session, json_array()); /* rules about the network are in no view */
 }
 
 bool session_is_covered(const struct session *session, const struct grant *grant) {
 	return (grant->session == 0 || grant->session == session->record.id) &&
 	       (!grant->profile || strcmp(grant->profile, session->subject.profile) == 0) &&
 	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
-}
-
-static void push_ended(struct session *session, json_t *ids) {
-	json_t *push = json_object();
-	json_object_set_new(push, "session", json_integer(session->record.id));
-	json_object_set_new(push, "grants", ids);
-	client_push(session->client, "ended", push);
 }
 
 static void tell_ended(struct session *session, const struct grant_list *ended) {

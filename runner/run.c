@@ -67,12 +67,16 @@ static void end_with(struct run *run, int status) {
 
 static void on_view(void *context, const struct view *view) {
 	struct run *run = context;
-	if (run->gate) gate_set_hosts(run->gate, view->hosts, view->host_count);
+	if (!run->gate) return;
+	gate_set_hosts(run->gate, view->hosts, view->host_count);
+	gate_review(run->gate);
 }
 
 static void on_ended(void *context, const int64_t *grants, size_t count) {
 	struct run *run = context;
-	if (run->gate) gate_cut(run->gate, grants, count);
+	if (!run->gate) return;
+	gate_cut(run->gate, grants, count);
+	gate_review(run->gate);
 }
 
 static void on_terminate(void *context) {
@@ -103,6 +107,12 @@ static uint64_t judge_check(void *context, const char *target, const char *proce
 	return session_check(run->session, "net:access", target, process, done, argument);
 }
 
+static uint64_t judge_check_again(void *context, const char *target,
+				  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct run *run = context;
+	return session_check_again(run->session, "net:access", target, done, argument);
+}
+
 static void judge_cancel(void *context, uint64_t ticket) {
 	struct run *run = context;
 	session_cancel(run->session, ticket);
@@ -119,8 +129,11 @@ static void judge_report(void *context, const char *target, int64_t grant, const
 static void make_gate(struct run *run) {
 	const struct view *view = run->scene.view;
 	if (!scene_is_proxied(&run->scene)) return;
-	const struct gate_judge judge = {
-		.context = run, .check = judge_check, .cancel = judge_cancel, .report = judge_report};
+	const struct gate_judge judge = {.context = run,
+					 .check = judge_check,
+					 .check_again = judge_check_again,
+					 .cancel = judge_cancel,
+					 .report = judge_report};
 	run->gate = gate_new(run->base, &judge);
 	gate_set_hosts(run->gate, view->hosts, view->host_count);
 	run->proxy = proxy_new(run->base, run->gate, view->profile);

@@ -14,6 +14,7 @@ enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLV
 struct check {
 	struct check *next;
 	int64_t id;
+	bool again;
 	void (*done)(void *argument, const struct verdict *verdict);
 	void *argument;
 };
@@ -172,9 +173,17 @@ static struct check *check_take(struct session *session, int64_t id) {
 	return NULL;
 }
 
-static void deny(void (*done)(void *argument, const struct verdict *verdict), void *argument, const char *why) {
+static void deny(const struct check *check, const char *why) {
 	const struct verdict verdict = {.effect = EFFECT_DENY, .module = "broker", .why = (char *)why};
-	done(argument, &verdict);
+	check->done(check->argument, &verdict);
+}
+
+/* The broker is gone: what was asked is denied, what lives is left for the next broker to judge. */
+static void leave(const struct check *check) {
+	if (check->again)
+		check->done(check->argument, NULL);
+	else
+		deny(check, "the broker is gone");
 }
 
 static void answer_check(struct session *session, const json_t *reply) {
@@ -184,9 +193,9 @@ static void answer_check(struct session *session, const json_t *reply) {
 	struct error error = ERROR_NONE;
 	const char *message = json_string_value(json_object_get(reply, "message"));
 	if (message)
-		deny(check->done, check->argument, message);
+		deny(check, message);
 	else if (verdict_from_json(json_object_get(reply, "verdict"), &verdict, &error) < 0)
-		deny(check->done, check->argument, "the broker's answer was malformed");
+		deny(check, "the broker's answer was malformed");
 	else
 		check->done(check->argument, &verdict);
 	free(check);
@@ -236,7 +245,7 @@ static void lose(struct session *session) {
 	while (session->checks) {
 		struct check *check = session->checks;
 		session->checks = check->next;
-		deny(check->done, check->argument, "the broker is gone");
+		leave(check);
 		free(check);
 	}
 	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
@@ -300,24 +309,40 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	listen_to(session);
 }
 
-uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
-		       void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+/* Takes `body` over. */
+static uint64_t check_send(struct session *session, json_t *body, const struct check *wish) {
 	int64_t id = 0;
 	if (!session->channel) {
-		deny(done, argument, "the broker is gone");
+		json_decref(body);
+		leave(wish);
 		return 0;
 	}
-	json_t *body = json_pack("{s:s, s:o}", "permission", permission, "target", message_bytes(target));
-	if (process) json_object_set_new(body, "process", message_bytes(process));
-	struct error error = ERROR_NONE;
-	if (channel_send(session->channel, "check", body, &id, &error) < 0) {
-		deny(done, argument, "the broker is gone"); /* the loop sees the end and connects again */
+	if (channel_send(session->channel, "check", body, &id, NULL) < 0) {
+		leave(wish); /* the loop sees the end and connects again */
 		return 0;
 	}
 	struct check *check = mem_new(struct check);
-	*check = (struct check){.next = session->checks, .id = id, .done = done, .argument = argument};
+	*check = *wish;
+	check->next = session->checks;
+	check->id = id;
 	session->checks = check;
 	return (uint64_t)id;
+}
+
+uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
+		       void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct check wish = {.done = done, .argument = argument};
+	json_t *body = json_pack("{s:s, s:o}", "permission", permission, "target", message_bytes(target));
+	if (process) json_object_set_new(body, "process", message_bytes(process));
+	return check_send(session, body, &wish);
+}
+
+uint64_t session_check_again(struct session *session, const char *permission, const char *target,
+			     void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct check wish = {.again = true, .done = done, .argument = argument};
+	json_t *body =
+		json_pack("{s:s, s:o, s:b}", "permission", permission, "target", message_bytes(target), "again", 1);
+	return check_send(session, body, &wish);
 }
 
 void session_cancel(struct session *session, uint64_t ticket) {

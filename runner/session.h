@@ -26,7 +26,9 @@ struct session_options {
 
 struct session_events { /* each may be NULL */
 	void *context;
+	/* Also when a broker is there again. */
 	void (*view)(void *context, const struct view *view);
+	/* Or a denial was made, or the rules changed: then there may be no grants. */
 	void (*ended)(void *context, const int64_t *grants, size_t count);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
@@ -43,6 +45,9 @@ void session_serve(struct session *session, struct event_base *base, const struc
 /* As struct gate_judge's check and cancel. */
 uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
 		       void (*done)(void *argument, const struct verdict *verdict), void *argument);
+/* As struct gate_judge's check_again. */
+uint64_t session_check_again(struct session *session, const char *permission, const char *target,
+			     void (*done)(void *argument, const struct verdict *verdict), void *argument);
 void session_cancel(struct session *session, uint64_t ticket);
 
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */

@@ -26,6 +26,7 @@ struct gate_call {
 	bool judged;
 	uint64_t ticket;
 	struct verdict verdict;
+	bool due; /* is to be judged again */
 	struct resolve_job *resolve;
 	struct connector *connector;
 	void (*done)(void *argument, const struct gate_result *result);
@@ -240,6 +241,7 @@ struct gate *gate_new(struct event_base *base, const struct gate_judge *judge) {
 	*gate = (struct gate){.base = base, .judge = *judge, .resolver = resolver_new(base, lookup_system())};
 	TAILQ_INIT(&gate->calls);
 	TAILQ_INIT(&gate->leases);
+	review_start(gate);
 	pipe_signal_catch();
 	return gate;
 }
@@ -253,6 +255,7 @@ void gate_free(struct gate *gate) {
 		TAILQ_REMOVE(&gate->calls, call, entry);
 		call_release(call);
 	}
+	review_finish(gate);
 	resolver_free(gate->resolver);
 	denied_finish(&gate->denied);
 	free(gate->hosts);
@@ -291,25 +294,66 @@ void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t cou
 		if (gate_host_parse(&hosts[i], &gate->hosts[gate->host_count])) gate->host_count++;
 }
 
+static bool call_is_allowed(const struct gate_call *call) {
+	return call->judged && call->verdict.effect == EFFECT_ALLOW;
+}
+
+/* Takes an allow back, and the verdict over. The requester is told from the loop, as always. */
+static void call_stop(struct gate_call *call, struct verdict verdict) {
+	if (call->resolve) resolve_cancel(STEAL(call->resolve));
+	if (call->connector) connect_cancel(STEAL(call->connector));
+	event_del(call->deadline);
+	verdict_finish(&call->verdict);
+	call->verdict = verdict;
+	event_active(call->step, EV_TIMEOUT, 0);
+}
+
 size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count) {
 	size_t cut = leases_cut(gate, false, grants, count);
-	struct gate_call *next;
+	struct gate_call *call;
 
-	/* A call on its way rests on its grant too. Its requester is told from the loop, as always. */
-	for (struct gate_call *call = TAILQ_FIRST(&gate->calls); call; call = next) {
-		next = TAILQ_NEXT(call, entry);
-		if (!call->judged || call->verdict.effect != EFFECT_ALLOW ||
-		    !grants_contain(grants, count, call->verdict.grant))
-			continue;
-		if (call->resolve) resolve_cancel(STEAL(call->resolve));
-		if (call->connector) connect_cancel(STEAL(call->connector));
-		event_del(call->deadline);
-		verdict_finish(&call->verdict);
-		call->verdict = (struct verdict){.module = "grants", .why = string_copy("the grant has ended")};
-		event_active(call->step, EV_TIMEOUT, 0);
+	/* A call on its way rests on its grant too. */
+	TAILQ_FOREACH(call, &gate->calls, entry) {
+		if (!call_is_allowed(call) || !grants_contain(grants, count, call->verdict.grant)) continue;
+		call_stop(call, (struct verdict){.module = "grants", .why = string_copy("the grant has ended")});
 		cut++;
 	}
 	return cut;
+}
+
+void calls_mark(struct gate *gate) {
+	struct gate_call *call;
+
+	TAILQ_FOREACH(call, &gate->calls, entry) {
+		call->due = call_is_allowed(call);
+	}
+}
+
+const char *calls_due(const struct gate *gate) {
+	const struct gate_call *call;
+
+	TAILQ_FOREACH(call, &gate->calls, entry) {
+		if (call->due) return call->target;
+	}
+	return NULL;
+}
+
+void calls_judge(struct gate *gate, const char *target, const struct verdict *verdict) {
+	struct gate_call *call;
+
+	TAILQ_FOREACH(call, &gate->calls, entry) {
+		struct right right = right_of(&call->verdict);
+
+		if (!call->due || !string_equal(call->target, target)) continue;
+		call->due = false;
+		if (right_holds(&right, verdict)) continue;
+		if (verdict->effect == EFFECT_ALLOW)
+			call_stop(call, (struct verdict){.module = "private",
+							 .why = string_copy("what allows it no longer says "
+									    "`private: true`")});
+		else
+			call_stop(call, verdict_copy(verdict));
+	}
 }
 
 void gate_each_denied(const struct gate *gate,

@@ -1,5 +1,5 @@
 /*
- * gate_private: what gate.c, lease.c and denied.c share.
+ * gate_private: what gate.c, lease.c, review.c and denied.c share.
  */
 #pragma once
 
@@ -17,6 +17,20 @@ struct gate_host { /* of the policy's `hosts:` */
 	struct address address;
 };
 
+/* What a connection rests on, as it was last judged. */
+struct right {
+	int64_t grant;
+	bool once; /* a user's answer that nothing is left of */
+	bool private_allowed;
+	bool due; /* is to be judged again */
+};
+
+struct review {
+	struct event *step;
+	char *target; /* being judged; NULL = none is */
+	uint64_t ticket;
+};
+
 struct gate {
 	struct event_base *base;
 	struct gate_judge judge;
@@ -25,11 +39,27 @@ struct gate {
 	size_t host_count;
 	struct gate_calls calls;
 	struct gate_leases leases;
+	struct review review;
 	struct denied denied;
 };
 
 /* Cuts the leases that rest on one of the grants, or all. Returns how many. */
 size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t count);
+
+/* The calls that are allowed and connecting, and the leases: mark all as due; one that is due, or NULL; judge those to
+ * `target`, which are due no more. */
+void calls_mark(struct gate *gate);
+void leases_mark(struct gate *gate);
+const char *calls_due(const struct gate *gate);
+const char *leases_due(const struct gate *gate);
+void calls_judge(struct gate *gate, const char *target, const struct verdict *verdict);
+void leases_judge(struct gate *gate, const char *target, const struct verdict *verdict);
+
+void review_start(struct gate *gate);
+void review_finish(struct gate *gate);
+
+struct right right_of(const struct verdict *verdict);
+bool right_holds(const struct right *right, const struct verdict *now);
 
 bool grants_contain(const int64_t *grants, size_t count, int64_t grant);
 

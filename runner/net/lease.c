@@ -8,7 +8,7 @@ struct gate_lease {
 	struct gate *gate;
 	char *target;
 	const char *door;
-	int64_t grant;
+	struct right right;
 	int64_t since_ms;
 	void (*cut)(void *argument);
 	void *argument;
@@ -28,7 +28,7 @@ struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *r
 	*lease = (struct gate_lease){.gate = gate,
 				     .target = string_copy(result->target),
 				     .door = door,
-				     .grant = result->verdict->grant,
+				     .right = right_of(result->verdict),
 				     .since_ms = boot_ms(),
 				     .cut = cut,
 				     .argument = argument};
@@ -46,7 +46,7 @@ void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, 
 
 	TAILQ_REMOVE(&lease->gate->leases, lease, entry);
 	if (judge->report)
-		judge->report(judge->context, lease->target, lease->grant, lease->door, sent, received,
+		judge->report(judge->context, lease->target, lease->right.grant, lease->door, sent, received,
 			      boot_ms() - lease->since_ms, error);
 	free(lease->target);
 	free(lease);
@@ -64,9 +64,47 @@ size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t cou
 
 	for (struct gate_lease *lease = TAILQ_FIRST(&gate->leases); lease; lease = next) {
 		next = TAILQ_NEXT(lease, entry); /* a cut ends its own lease and no other */
-		if (!all && !grants_contain(grants, count, lease->grant)) continue;
+		if (!all && !grants_contain(grants, count, lease->right.grant)) continue;
 		cut++;
 		lease->cut(lease->argument);
 	}
 	return cut;
+}
+
+void leases_mark(struct gate *gate) {
+	struct gate_lease *lease;
+
+	TAILQ_FOREACH(lease, &gate->leases, entry) {
+		lease->right.due = true;
+	}
+}
+
+const char *leases_due(const struct gate *gate) {
+	const struct gate_lease *lease;
+
+	TAILQ_FOREACH(lease, &gate->leases, entry) {
+		if (lease->right.due) return lease->target;
+	}
+	return NULL;
+}
+
+/* One that holds may rest on something else from now on. */
+static void right_renew(struct right *right, const struct verdict *verdict) {
+	right->due = false;
+	if (verdict->effect != EFFECT_ALLOW) return;
+	right->grant = verdict->grant;
+	right->once = false;
+}
+
+void leases_judge(struct gate *gate, const char *target, const struct verdict *verdict) {
+	struct gate_lease *next;
+
+	for (struct gate_lease *lease = TAILQ_FIRST(&gate->leases); lease; lease = next) {
+		next = TAILQ_NEXT(lease, entry); /* as above */
+		if (!lease->right.due || !string_equal(lease->target, target)) continue;
+		if (right_holds(&lease->right, verdict))
+			right_renew(&lease->right, verdict);
+		else
+			lease->cut(lease->argument);
+	}
 }

@@ -204,3 +204,75 @@ END
 	run sbx run -- true
 	[ "$status" = 0 ]
 }
+
+# downloads: two of them that never end, in a sandbox, one by plain HTTP and one by CONNECT; under way when it returns.
+downloads() {
+	rm -f plain tunnel
+	background downloads sbx run --profile loader -- sh -c "
+		curl -sNo plain http://good.test:$port/endless & one=\$!
+		curl -sNpo tunnel http://good.test:$port/endless & two=\$!
+		wait \$one; echo plain: \$?; wait \$two; echo tunnel: \$?"
+	wait_for 10 test -s plain
+	wait_for 10 test -s tunnel
+}
+
+downloads_are_cut() {
+	finished downloads 10
+	echo "$output"
+	grep -Eq '^plain: [1-9]' <<<"$output"
+	grep -Eq '^tunnel: [1-9]' <<<"$output"
+	sbx prompts --json | jq -e 'length == 0'
+}
+
+# loader_policy RULES: in one move, so that no half of it is read.
+loader_policy() {
+	cat >"$HOME/run/policy" <<END
+version: 1
+profiles:
+  loader:
+    extends: [default]
+    hosts: {good.test: 127.0.0.1}
+$1
+END
+	mv "$HOME/run/policy" "$HOME/.config/sbx/policy.yaml"
+}
+
+@test "a grant revoked while the broker was gone ends its connections when it is back" {
+	port=$(server "endless$BATS_TEST_NUMBER" server.py)
+	loader_policy ''
+	broker_stop
+	sbx grant net:access "good.test:$port" --profile loader --always
+	downloads
+	pid=$(broker_pid)
+	kill -9 "$pid"
+	wait_for 5 gone "$pid"
+	sbx revoke --all
+	downloads_are_cut
+}
+
+@test "a denial ends the connections that it covers, a grant for something else leaves them" {
+	port=$(server "endless$BATS_TEST_NUMBER" server.py)
+	loader_policy "    allow: {net:access: ['good.test:$port']}"
+	broker_stop
+	downloads
+	sbx grant net:access other.test --profile loader --always
+	sbx grant --deny net:access bad.test --profile loader --always
+	sbx grant fs:read /opt/other --profile loader --always
+	sleep 0.5
+	is_running downloads
+	sbx grant --deny net:access good.test --profile loader --always
+	downloads_are_cut
+	sbx revoke --profile loader
+}
+
+@test "an edited policy ends the connections that it no longer allows" {
+	port=$(server "endless$BATS_TEST_NUMBER" server.py)
+	loader_policy "    allow: {net:access: ['good.test:$port']}"
+	broker_stop
+	downloads
+	loader_policy "    allow: {net:access: ['good.test:$port', other.test]}"
+	sleep 2
+	is_running downloads
+	loader_policy "    deny: {net:access: ['good.test:$port']}"
+	downloads_are_cut
+}

@@ -64,15 +64,16 @@ struct fixture {
 
 static void answer(const struct fixture *fixture, enum fixture_answer given, const struct held *held) {
 	char why[] = "the test says so";
-	bool allow = given == FIXTURE_ALLOW || given == FIXTURE_ALLOW_STAR;
+	bool allow = given == FIXTURE_ALLOW || given == FIXTURE_ALLOW_STAR || given == FIXTURE_ALLOW_ONCE;
 	/* As the broker has it: who names localhost means it. */
 	bool named = held->localhost && given == FIXTURE_ALLOW;
 	struct verdict verdict = {.effect = allow ? EFFECT_ALLOW : EFFECT_DENY,
 				  .why = why,
 				  .grant = fixture->grant,
+				  .prompt = given == FIXTURE_ALLOW_ONCE,
 				  .private_allowed = fixture->private_allowed || named};
 
-	memcpy(verdict.module, "ask", 4);
+	snprintf(verdict.module, sizeof verdict.module, "%s", given == FIXTURE_FORBID ? "rules" : "ask");
 	held->done(held->argument, &verdict);
 }
 
@@ -92,6 +93,26 @@ static uint64_t judge_check(void *context, const char *target, const char *proce
 		return held.ticket;
 	}
 	answer(fixture, fixture->answer, &held);
+	return 0;
+}
+
+static uint64_t judge_check_again(void *context, const char *target,
+				  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct fixture *fixture = context;
+	struct held held = {++fixture->next_ticket, done, argument, string_starts(target, "localhost:")};
+
+	pthread_mutex_lock(&fixture->lock);
+	fixture->counts.again++;
+	pthread_mutex_unlock(&fixture->lock);
+	if (fixture->answer == FIXTURE_HOLD) {
+		assert_true(fixture->held_count < HELD_MAX);
+		fixture->held[fixture->held_count++] = held;
+		return held.ticket;
+	}
+	if (fixture->answer == FIXTURE_GONE)
+		done(argument, NULL);
+	else
+		answer(fixture, fixture->answer, &held);
 	return 0;
 }
 
@@ -238,8 +259,11 @@ static int listen_on_unix(struct fixture *fixture) {
 
 struct fixture *fixture_new(void) {
 	struct fixture *fixture = mem_new(struct fixture);
-	const struct gate_judge judge = {
-		.context = fixture, .check = judge_check, .cancel = judge_cancel, .report = judge_report};
+	const struct gate_judge judge = {.context = fixture,
+					 .check = judge_check,
+					 .check_again = judge_check_again,
+					 .cancel = judge_cancel,
+					 .report = judge_report};
 	const struct lookup lookup = {.context = fixture, .find = names_find, .release = list_free};
 
 	pthread_mutex_init(&fixture->lock, NULL);
@@ -344,6 +368,15 @@ size_t fixture_cut(struct fixture *fixture, int64_t grant) {
 	return cut.count;
 }
 
+static void do_review(struct fixture *fixture, void *argument) {
+	(void)argument;
+	gate_review(fixture->gate);
+}
+
+void fixture_review(struct fixture *fixture) {
+	fixture_call(fixture, do_review, NULL);
+}
+
 static void do_set_host(struct fixture *fixture, void *argument) {
 	gate_set_hosts(fixture->gate, argument, 1);
 }
@@ -404,6 +437,10 @@ void fixture_wait(struct fixture *fixture, bool (*holds)(const struct fixture_co
 
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted) {
 	return counts->checks >= wanted;
+}
+
+bool again_reaches(const struct fixture_counts *counts, unsigned wanted) {
+	return counts->again >= wanted;
 }
 
 bool cancels_reach(const struct fixture_counts *counts, unsigned wanted) {

@@ -11,8 +11,18 @@
 #include "net/gate.h"
 #include "proxy_limits.h"
 
-/* FIXTURE_ALLOW_STAR: what a rule `*` says: yes, but no address is named. */
-enum fixture_answer { FIXTURE_ALLOW, FIXTURE_ALLOW_STAR, FIXTURE_DENY, FIXTURE_HOLD };
+/* FIXTURE_ALLOW_STAR: what a rule `*` says: yes, but no address is named. FIXTURE_ALLOW_ONCE: a user's answer that
+ * leaves no grant. FIXTURE_DENY: the user said no, or would be asked; FIXTURE_FORBID: a rule says no. FIXTURE_GONE:
+ * there is no judge (only for what is judged again). */
+enum fixture_answer {
+	FIXTURE_ALLOW,
+	FIXTURE_ALLOW_STAR,
+	FIXTURE_ALLOW_ONCE,
+	FIXTURE_DENY,
+	FIXTURE_FORBID,
+	FIXTURE_HOLD,
+	FIXTURE_GONE
+};
 
 struct fixture;
 
@@ -25,6 +35,7 @@ int fixture_dial_unix(struct fixture *fixture);       /* its Unix socket */
 void fixture_set_judge(struct fixture *fixture, enum fixture_answer answer, int64_t grant, bool private_allowed);
 void fixture_answer_held(struct fixture *fixture, enum fixture_answer answer); /* the oldest one, when there is one */
 size_t fixture_cut(struct fixture *fixture, int64_t grant);
+void fixture_review(struct fixture *fixture);
 void fixture_set_host(struct fixture *fixture, const char *name, const char *address);
 void fixture_set_limits(struct fixture *fixture, struct proxy_limits limits);
 
@@ -32,7 +43,7 @@ void fixture_set_limits(struct fixture *fixture, struct proxy_limits limits);
 void fixture_set_name(struct fixture *fixture, const char *name, const char *addresses);
 
 struct fixture_counts {
-	unsigned checks, cancels, reports, lookups;
+	unsigned checks, again, cancels, reports, lookups;
 	size_t clients;
 	uint64_t sent, received; /* of all reports */
 	char target[300];        /* of the last check */
@@ -46,6 +57,7 @@ struct fixture_counts fixture_counts(struct fixture *fixture);
 void fixture_wait(struct fixture *fixture, bool (*holds)(const struct fixture_counts *counts, unsigned wanted),
 		  unsigned wanted);
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted);
+bool again_reaches(const struct fixture_counts *counts, unsigned wanted);
 bool cancels_reach(const struct fixture_counts *counts, unsigned wanted);
 bool reports_reach(const struct fixture_counts *counts, unsigned wanted);
 bool clients_reach(const struct fixture_counts *counts, unsigned wanted);

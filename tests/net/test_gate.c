@@ -364,6 +364,36 @@ static void a_grant_that_ends_stops_a_call_on_its_way(void **state) {
 	close(fillers[1]);
 }
 
+static void a_review_stops_a_call_on_its_way(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	struct opened opened;
+	int fillers[2];
+	int hole = black_hole("127.0.0.2", server_port(server), fillers);
+	char target[100];
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	fixture_set_name(fixture, "slow.example", "127.0.0.2");
+	snprintf(target, sizeof target, "slow.example:%d", server_port(server));
+	open_start(fixture, &opened, target);
+	usleep(50 * 1000); /* it is connecting */
+	fixture_review(fixture);
+	fixture_wait(fixture, again_reaches, 1);
+	assert_int_equal(sem_trywait(&opened.done), -1);
+	fixture_set_judge(fixture, FIXTURE_DENY, 0, false);
+	fixture_review(fixture);
+	open_wait(&opened);
+	assert_int_equal(opened.outcome, GATE_DENIED);
+	assert_string_equal(opened.module, "ask");
+	assert_int_equal(fixture_counts(fixture).checks, 1);
+	fixture_free(fixture);
+	server_free(server);
+	close(hole);
+	close(fillers[0]);
+	close(fillers[1]);
+}
+
 static void on_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
 	char *text = argument;
 	size_t size = strlen(text);
@@ -422,6 +452,7 @@ int main(void) {
 		cmocka_unit_test(families_alternate_from_the_first_ones),
 		cmocka_unit_test(a_cancelled_call_is_never_answered),
 		cmocka_unit_test(a_grant_that_ends_stops_a_call_on_its_way),
+		cmocka_unit_test(a_review_stops_a_call_on_its_way),
 		cmocka_unit_test(denied_targets_are_listed_once_in_order),
 		cmocka_unit_test(many_names_resolve_at_once),
 	};

@@ -500,6 +500,132 @@ static void a_half_closed_client_gets_its_answer(void **state) {
 	script_free(origin, log);
 }
 
+static bool echoes(int fd) {
+	wire_say(fd, "still");
+	CLEANUP_FREE char *echo = wire_read_bytes(fd, 5);
+	return string_equal(echo, "still");
+}
+
+static void count_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	(void)target, (void)verdict;
+	*(unsigned *)argument += count;
+}
+
+static void do_count_denied(struct fixture *fixture, void *argument) {
+	gate_each_denied(fixture_gate(fixture), count_denied, argument);
+}
+
+/* Waits for the answer, and for what comes of it: all on the loop's one thread. */
+static void review(struct fixture *fixture, enum fixture_answer answer, unsigned again) {
+	fixture_set_judge(fixture, answer, 0, false);
+	fixture_review(fixture);
+	fixture_wait(fixture, again_reaches, again);
+}
+
+static void a_review_cuts_what_is_not_allowed_any_more(void **state) {
+	struct server *origin = server_new(serve_echo, NULL), *other_origin = server_new(serve_echo, NULL);
+	struct fixture *fixture = fixture_new();
+	int tunnels[3];
+	unsigned denied = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) tunnels[i] = open_tunnel(fixture, server_port(i < 2 ? origin : other_origin));
+	review(fixture, FIXTURE_ALLOW, 2); /* one question a target */
+	review(fixture, FIXTURE_GONE, 3);  /* nobody to ask: no second question, and nothing is cut */
+	for (int i = 0; i < 3; i++) assert_true(echoes(tunnels[i]));
+	review(fixture, FIXTURE_DENY, 5);
+	for (int i = 0; i < 3; i++) assert_int_equal(wire_read_end(tunnels[i]), ECONNRESET);
+	fixture_wait(fixture, reports_reach, 3);
+	assert_int_equal(fixture_counts(fixture).again, 5);
+	assert_int_equal(fixture_counts(fixture).checks, 3);
+	fixture_call(fixture, do_count_denied, &denied);
+	assert_int_equal(denied, 0); /* the tool asked for nothing that was denied */
+	for (int i = 0; i < 3; i++) fd_close(tunnels[i]);
+	fixture_free(fixture);
+	server_free(origin);
+	server_free(other_origin);
+}
+
+static void a_review_cuts_a_kept_connection(void **state) {
+	const struct script script = {.reply = OK_HELLO};
+	struct origin_log *log;
+	struct server *origin = script_new(&script, &log);
+	struct fixture *fixture = fixture_new();
+	int fd = wire_dial(fixture_port(fixture));
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		say_get(fd, server_port(origin), "/");
+		expect_response(fd, "hello");
+	}
+	assert_int_equal(fixture_counts(fixture).checks, 1);
+	review(fixture, FIXTURE_DENY, 1);
+	fixture_wait(fixture, reports_reach, 1);
+	say_get(fd, server_port(origin), "/");
+	expect_response(fd, "403");
+	assert_int_equal(fixture_counts(fixture).checks, 2);
+	fd_close(fd);
+	fixture_free(fixture);
+	script_free(origin, log);
+}
+
+static void a_review_leaves_what_was_allowed_for_once(void **state) {
+	struct server *origin = server_new(serve_echo, NULL);
+	struct fixture *fixture = fixture_new();
+	int once, granted;
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW_ONCE, 0, true);
+	once = open_tunnel(fixture, server_port(origin));
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 7, true);
+	granted = open_tunnel(fixture, server_port(origin));
+	review(fixture, FIXTURE_DENY, 1);
+	assert_int_equal(wire_read_end(granted), ECONNRESET);
+	assert_true(echoes(once));
+	review(fixture, FIXTURE_FORBID, 2);
+	assert_int_equal(wire_read_end(once), ECONNRESET);
+	fd_close(once);
+	fd_close(granted);
+	fixture_free(fixture);
+	server_free(origin);
+}
+
+/* What is judged meanwhile may be judged by the old rules: the question is put again. */
+static void a_review_that_begins_in_another_starts_anew(void **state) {
+	struct server *origin = server_new(serve_echo, NULL);
+	struct fixture *fixture = fixture_new();
+	int tunnel = open_tunnel(fixture, server_port(origin));
+
+	(void)state;
+	review(fixture, FIXTURE_HOLD, 1);
+	review(fixture, FIXTURE_DENY, 2);
+	assert_int_equal(fixture_counts(fixture).cancels, 1);
+	assert_int_equal(wire_read_end(tunnel), ECONNRESET);
+	fd_close(tunnel);
+	fixture_free(fixture);
+	server_free(origin);
+}
+
+/* What holds after a review holds by what the judge said then. */
+static void a_review_binds_to_the_grant_that_holds_now(void **state) {
+	struct server *origin = server_new(serve_echo, NULL);
+	struct fixture *fixture = fixture_new();
+	int tunnel;
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 7, false);
+	tunnel = open_tunnel(fixture, server_port(origin));
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 8, false);
+	fixture_review(fixture);
+	fixture_wait(fixture, again_reaches, 1);
+	assert_int_equal(fixture_cut(fixture, 7), 0);
+	assert_int_equal(fixture_cut(fixture, 8), 1);
+	assert_int_equal(wire_read_end(tunnel), ECONNRESET);
+	fd_close(tunnel);
+	fixture_free(fixture);
+	server_free(origin);
+}
+
 static void cutting_a_grant_ends_its_tunnels_at_once(void **state) {
 	struct server *origin = server_new(serve_echo, NULL);
 	struct fixture *fixture = fixture_new();
@@ -703,6 +829,11 @@ int main(void) {
 		cmocka_unit_test(a_held_request_is_cancelled_when_its_client_dies),
 		cmocka_unit_test(a_held_request_is_cancelled_when_its_client_resets),
 		cmocka_unit_test(a_half_closed_client_gets_its_answer),
+		cmocka_unit_test(a_review_cuts_what_is_not_allowed_any_more),
+		cmocka_unit_test(a_review_cuts_a_kept_connection),
+		cmocka_unit_test(a_review_leaves_what_was_allowed_for_once),
+		cmocka_unit_test(a_review_that_begins_in_another_starts_anew),
+		cmocka_unit_test(a_review_binds_to_the_grant_that_holds_now),
 		cmocka_unit_test(cutting_a_grant_ends_its_tunnels_at_once),
 		cmocka_unit_test(cutting_a_grant_ends_kept_connections_and_asks_again),
 		cmocka_unit_test(cutting_a_grant_ends_an_answer_half_way),

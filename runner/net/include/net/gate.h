@@ -27,6 +27,9 @@ struct gate_judge {
 	/* Returns a ticket for cancel, 0 if done was already called. */
 	uint64_t (*check)(void *context, const char *target /* host:port */, const char *process /* or NULL */,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
+	/* The same for what lives already: nobody is asked and nothing recorded. NULL when there is no judge now. */
+	uint64_t (*check_again)(void *context, const char *target,
+				void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
 	/* A finished connection, for the history (kind `connection`). */
 	void (*report)(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
@@ -39,6 +42,13 @@ void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t cou
 
 /* Grants ended: cut the live connections that rest on them. Returns how many. */
 size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count);
+
+/*
+ * Rules, denials or the broker are others than before: judge again what lives, from the loop, and cut what would not be
+ * allowed now. What the user allowed for once stays unless something denies it. Without a judge all stays as it is:
+ * call it again when there is one. Denials found here don't count as denied requests.
+ */
+void gate_review(struct gate *gate);
 
 enum gate_outcome { GATE_CONNECTED, GATE_DENIED, GATE_FAILED };
 

@@ -1,0 +1,70 @@
+/*
+ * Theory of operation. gate_review marks everything live as due and wakes `step`, which has one target judged at a
+ * time: the answer goes to all connections to that target and wakes `step` again, until nothing is due. A review that
+ * begins meanwhile drops the question under way, whose answer may be of before. When there is no judge what is due
+ * stays so.
+ */
+#include "base/memory.h"
+#include "base/string.h"
+#include "gate_private.h"
+
+struct right right_of(const struct verdict *verdict) {
+	return (struct right){.grant = verdict->grant,
+			      .once = verdict->grant == 0 && verdict->prompt != 0,
+			      .private_allowed = verdict->private_allowed};
+}
+
+/* What led to a private address must still be allowed to. */
+bool right_holds(const struct right *right, const struct verdict *now) {
+	if (now->effect == EFFECT_ALLOW) return now->private_allowed || !right->private_allowed;
+	return right->once && string_equal(now->module, "ask");
+}
+
+static void review_judged(void *argument, const struct verdict *verdict) {
+	struct gate *gate = argument;
+	CLEANUP_FREE char *target = STEAL(gate->review.target);
+
+	if (!verdict) return;
+	calls_judge(gate, target, verdict);
+	leases_judge(gate, target, verdict);
+	event_active(gate->review.step, EV_TIMEOUT, 0);
+}
+
+static void review_step(evutil_socket_t fd, short what, void *argument) {
+	struct gate *gate = argument;
+	struct review *review = &gate->review;
+	const char *due = leases_due(gate);
+	uint64_t ticket;
+
+	(void)fd, (void)what;
+	if (!due) due = calls_due(gate);
+	if (!due || review->target) return;
+	review->target = string_copy(due);
+	ticket = gate->judge.check_again(gate->judge.context, review->target, review_judged, gate);
+	if (review->target) review->ticket = ticket; /* else it is answered */
+}
+
+static void review_drop(struct gate *gate) {
+	const struct gate_judge *judge = &gate->judge;
+
+	if (!gate->review.target) return;
+	free(STEAL(gate->review.target));
+	if (judge->cancel) judge->cancel(judge->context, gate->review.ticket);
+}
+
+void gate_review(struct gate *gate) {
+	review_drop(gate);
+	calls_mark(gate);
+	leases_mark(gate);
+	event_active(gate->review.step, EV_TIMEOUT, 0);
+}
+
+void review_start(struct gate *gate) {
+	gate->review.step = event_new(gate->base, -1, 0, review_step, gate);
+	if (!gate->review.step) mem_exhausted();
+}
+
+void review_finish(struct gate *gate) {
+	review_drop(gate);
+	event_free(gate->review.step);
+}
