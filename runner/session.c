@@ -6,10 +6,11 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
-enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256 };
+enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256, WARNING_COLUMNS = 600 };
 
 struct check {
 	struct check *next;
@@ -64,6 +65,18 @@ static json_t *open_body(const struct session_options *options) {
 			 run->offline, "record", run->record);
 }
 
+/* Once: when a broker comes back the tool has the terminal. */
+static void say_warnings(const json_t *reply) {
+	size_t index;
+	json_t *warning;
+	json_array_foreach (json_object_get(reply, "warnings"), index, warning) {
+		CLEANUP_FREE char *bytes = NULL;
+		if (message_bytes_take(warning, &bytes, NULL) < 0 || !bytes) continue;
+		CLEANUP_FREE char *shown = text_visible_cut(bytes, WARNING_COLUMNS);
+		log_warning("%s", shown);
+	}
+}
+
 static int connect_and_open(struct session *session, struct error *error) {
 	const struct run_options *run = session->options.run;
 	CLEANUP_CHANNEL struct channel *channel = NULL;
@@ -72,6 +85,7 @@ static int connect_and_open(struct session *session, struct error *error) {
 	json_t *reply = NULL;
 	r = channel_call(channel, "session-open", open_body(&session->options), &reply, error);
 	if (r < 0) return r;
+	if (session->id == 0) say_warnings(reply);
 	session->id = json_integer_value(json_object_get(reply, "session"));
 	json_decref(reply);
 	if (session->options.agent) {

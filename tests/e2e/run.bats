@@ -163,6 +163,29 @@ END
 	lacks "$output" sk-very-secret
 }
 
+@test "a policy that has an error while the broker runs is told, and the last good one stays" {
+	policy <<END
+version: 1
+END
+	sbx run -- true
+	printf 'version: 1\nprofiles: [\n' >"$HOME/.config/sbx/policy.yaml"
+	run sbx run -- echo still runs
+	[ "$status" = 0 ]
+	contains "$output" "still runs"
+	[ "$(grep -c '^sbx: .*policy.yaml has an error (.*policy.yaml:[0-9]*:[0-9]*: .*last good one' <<<"$output")" = 1 ]
+	policy <<END
+version: 1
+END
+	run sbx run -- true
+	[ "$output" = "" ]
+}
+
+@test "without HOME and XDG_RUNTIME_DIR the account's home is used" {
+	run env -u HOME -u XDG_RUNTIME_DIR SBX_IDLE=1s sbx sessions --json
+	echo "$output"
+	[ "$status" = 0 ]
+}
+
 @test "env: of a profile is set in the sandbox" {
 	policy <<END
 version: 1
