@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,18 +29,25 @@ static bool usable_runtime_directory(const char *path) {
 	       status.st_uid == geteuid() && (status.st_mode & 0077) == 0;
 }
 
+static const char *home_directory(void) {
+	const char *home = getenv("HOME");
+	if (home && *home == '/') return home;
+	const struct passwd *account = getpwuid(geteuid());
+	return account && account->pw_dir && *account->pw_dir == '/' ? account->pw_dir : NULL;
+}
+
 int channel_socket_path(char **ret_path, struct error *error) {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
+	const char *home = home_directory();
 	if (usable_runtime_directory(runtime))
 		*ret_path = string_format("%s/sbx/broker.sock", runtime);
 	else if (state && *state == '/')
 		*ret_path = string_format("%s/sbx/run/broker.sock", state);
-	else if (home && *home == '/')
+	else if (home)
 		*ret_path = string_format("%s/.local/state/sbx/run/broker.sock", home);
 	else
-		return error_set(error, ENOENT, "neither XDG_RUNTIME_DIR nor HOME says where the broker's socket is");
+		return error_set(error, ENOENT, "you have no home directory for the broker's socket: set HOME");
 	return 0;
 }
 
