@@ -84,6 +84,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 	fact->type = missing ? FACT_MISSING : type_of(status.st_mode);
 	fact->device = missing ? 0 : status.st_dev;
 	fact->inode = missing ? 0 : status.st_ino;
+	fact->names = fact->type == FACT_FILE ? status.st_nlink : 0;
 	if (fact->link_count == 0) {
 		string_finish(&walked->folder);
 		string_append_bytes(&walked->folder, at.data, folder_size);

@@ -26,6 +26,7 @@ struct fact {
 	size_t link_count;
 	dev_t device;
 	ino_t inode;
+	nlink_t names; /* of a file: more than one means hard links */
 };
 
 struct facts {

@@ -6,8 +6,10 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "facts.h"
+#include "other_names.h"
 #include "programs.h"
 #include "regular.h"
+#include "sockets.h"
 #include "walk.h"
 
 enum { LAYOUT_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
@@ -179,6 +181,9 @@ static int add_matches(const struct layout *layout, struct rules *rules, struct 
 		shown_folders(rules, &trees);
 		const struct walk walk = {.trees = &trees, .patterns = patterns, .pattern_count = count};
 		r = walk_trees(&walk, &matches, &sockets, error);
+		if (!sockets_find(&trees, &sockets))
+			strings_addf(&layout->survey->notes,
+				     "sockets were looked for in the shallow folders: a deeper one can be reached");
 	}
 	if (r == 0) r = judge_matches(layout, &matches, rules, error);
 	/* seeing a folder is no permission to talk to what listens in it */
@@ -253,5 +258,6 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct error 
 	add_git(layout, rules);
 	r = add_matches(layout, rules, error);
 	if (r < 0) return r;
+	other_names_add(layout->project->root, rules);
 	return programs_add(layout->view, layout->search, rules, error);
 }

@@ -41,6 +41,7 @@ void plan_finish(struct plan *plan) {
 	free(plan->mounts);
 	strings_finish(&plan->held);
 	strings_finish(&plan->missing);
+	strings_finish(&plan->shared);
 	strings_finish(&plan->notes);
 	*plan = (struct plan){0};
 }
@@ -185,6 +186,23 @@ static void settle_node(const struct builder *builder, struct node *node) {
 
 static void note_missing(struct plan *plan, const struct node *node) {
 	if (node->show < SHOW_WRITE && show_of(node->above) == SHOW_WRITE) strings_add(&plan->missing, node->path);
+}
+
+static bool takes_away(const struct node *node) {
+	if (node->gone || node->fact->names < 2) return false;
+	return node->show == SHOW_NOTHING ? is_hosts(show_of(node->above)) : node->cap && node->show == SHOW_READ;
+}
+
+/* A mask holds for a name. The file can be had by another one, unless each of them is masked. */
+static void note_shared(const struct builder *builder, const struct node *node) {
+	if (!takes_away(node)) return;
+	nlink_t known = 0;
+	for (size_t i = 0; i < builder->count; i++) {
+		const struct node *other = &builder->nodes[i];
+		known += other->fact->device == node->fact->device && other->fact->inode == node->fact->inode &&
+			 takes_away(other);
+	}
+	if (known < node->fact->names) strings_add(&builder->plan->shared, node->path);
 }
 
 static struct mount *add_shown(struct plan *plan, const struct node *node) {
@@ -340,6 +358,7 @@ static void add_mounts(const struct builder *builder) {
 			note_missing(plan, node);
 		else
 			add_node_mount(builder, node);
+		note_shared(builder, node);
 	}
 	for (size_t i = 0; i < builder->rules->count; i++)
 		add_ways(builder, &builder->rules->items[i], &builder->facts->items[i]);

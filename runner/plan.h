@@ -42,6 +42,7 @@ struct plan {
 	size_t count;
 	struct strings held;    /* links in writable trees that lead to a mask: mounted onto themselves, read-only */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
+	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
 	struct strings notes;   /* sentences for the user */
 };
 

@@ -40,6 +40,7 @@ char *plan_text(const struct plan *plan) {
 	}
 	append_list(&text, "hold-link", &plan->held);
 	append_list(&text, "watch", &plan->missing);
+	append_list(&text, "hard-links", &plan->shared);
 	append_list(&text, "note", &plan->notes);
 	return string_steal(&text);
 }

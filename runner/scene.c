@@ -121,6 +121,13 @@ static void warn_missing_writes(const struct scene *scene) {
 	}
 }
 
+static void warn_shared(const struct scene *scene) {
+	for (size_t i = 0; i < scene->plan.shared.count; i++) {
+		CLEANUP_FREE char *shown = text_visible(scene->plan.shared.items[i]);
+		log_warning("%s has other names (hard links): what is done through them isn't seen", shown);
+	}
+}
+
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
 	if (programs_deny(scene->view, scene->command.path) || programs_deny(scene->view, scene->command.real)) {
 		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
@@ -139,6 +146,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	}
 	if ((r = choose_directory(scene, error)) < 0) return r;
 	warn_missing_writes(scene);
+	warn_shared(scene);
 	CLEANUP_FREE char *path = command_visible_path(scene->search, is_there, &scene->plan);
 	const struct environment_options environment = {.view = scene->view,
 							.outside = environ,

@@ -352,6 +352,17 @@ END
 	[ -e scripts/other ]
 }
 
+@test "attack_f_05 another name of a masked file is masked in the project, and said where it lies elsewhere" {
+	ln .git/config notes
+	inside 'echo evil >>notes'
+	unchanged
+	lacks "$output" "hard links"
+	ln .git/config "$HOME/elsewhere"
+	inside true
+	contains "$output" "/repo/.git/config has other names (hard links): what is done through them isn't seen"
+	rm "$HOME/elsewhere"
+}
+
 @test "attack_f_17 the host's git replaces a masked file under a running sandbox: it is masked again" {
 	sbx run -- sh -c 'touch started
 		while [ ! -e stop ]; do echo "	fsmonitor = evil" >>.git/config && echo opened >>window; done 2>/dev/null' 3>&- &

@@ -40,7 +40,7 @@ static void make_socket(const char *path) {
 	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
 }
 
-/* "folder /a", "file /a/b", "socket /a/s", "link /a/l -> TEXT" */
+/* "folder /a", "file /a/b", "socket /a/s", "link /a/l -> TEXT", "name /a/n -> /a/b" (a hard link) */
 static void make_host(char *line) {
 	char *kind = strtok_r(line, " ", &line), *name = strtok_r(NULL, " ", &line);
 	CLEANUP_FREE char *path = below_root(name);
@@ -51,6 +51,9 @@ static void make_host(char *line) {
 		assert_int_equal(file_write(path, "x", 1, 0600, NULL), 0);
 	} else if (string_equal(kind, "socket")) {
 		make_socket(path);
+	} else if (string_equal(kind, "name")) {
+		CLEANUP_FREE char *file = below_root(line + strlen("-> "));
+		assert_int_equal(link(file, path), 0);
 	} else {
 		assert_string_equal(kind, "link");
 		CLEANUP_FREE char *text = below_root(line + strlen("-> "));
