@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "relay.h"
 
 static const char *const kept[] = {"TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "PATH", "SBX_DEBUG"};
 
@@ -56,6 +57,8 @@ static void build_arguments(char *const *argv, struct strings *ret) {
 static int become(const struct passwd *account, struct error *error) {
 	uid_t uid = account->pw_uid;
 	gid_t gid = account->pw_gid;
+	/* Not traced by the user's other processes while there is still something of root's in memory; exec ends it. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return error_errno(error, "hiding from the user's processes");
 	if (initgroups(account->pw_name, gid) < 0)
 		return error_errno(error, "taking the groups of %s", account->pw_name);
 	if (setresgid(gid, gid, gid) < 0) return error_errno(error, "becoming %s", account->pw_name);
@@ -89,8 +92,10 @@ int as_user_start_over(const char *name, const struct strings *kept_variables, b
 	CLEANUP_STRINGS struct strings arguments = {0};
 	build_environment(account, kept_variables, &environment);
 	build_arguments(argv, &arguments);
+	int r = relay_start(account->pw_uid, error);
+	if (r < 0) return r;
 	if (close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0) return error_errno(error, "closing what root had open");
-	int r = become(account, error);
+	r = become(account, error);
 	if (r == 0) r = enter_directory(account, elsewhere, error);
 	if (r < 0) return r;
 	if (!arguments.items || !environment.items) return error_set(error, EINVAL, "an empty command line");
