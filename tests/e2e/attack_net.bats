@@ -205,14 +205,14 @@ END
 @test "attack_n_13 abstract sockets and the well-known ones of the host are not reachable" {
 	name=sbx-e2e-$$
 	python3 - "$name" "$HOME/run/plain.sock" >"$HOME/run/unix.log" 2>&1 3>&- <<'END' &
-import select, socket, sys
+import socket, sys, time
 listeners = []
 for address in "\0" + sys.argv[1], sys.argv[2]:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
     listeners.append(listener)
-select.select(listeners, [], [], 60)
+time.sleep(60)
 END
 	echo $! >"$HOME/run/unix.pid"
 	wait_for 5 test -S "$HOME/run/plain.sock"
@@ -227,4 +227,31 @@ END
 	run env SSH_AUTH_SOCK="$HOME/run/plain.sock" DBUS_SESSION_BUS_ADDRESS="unix:abstract=$name" sbx run -- env
 	lacks "$output" "$name"
 	lacks "$output" plain.sock
+}
+
+@test "attack_n_13 n_16 a host socket deep in the project or in a granted folder is not reachable" {
+	deep=$HOME/project/a/b/service.sock
+	granted=$HOME/granted/c/d/service.sock
+	mkdir -p "${deep%/*}" "${granted%/*}"
+	python3 - "$deep" "$granted" >"$HOME/run/deep.log" 2>&1 3>&- <<'END' &
+import socket, sys, time
+listeners = []
+for address in sys.argv[1:]:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    listeners.append(listener)
+time.sleep(60)
+END
+	echo $! >"$HOME/run/deep.pid"
+	wait_for 5 test -S "$granted"
+	sbx grant fs:write "$HOME/granted/**" --profile default --ttl 1h
+	for address in "$deep" "$granted"; do
+		[ "$(./probe connect-unix "$address")" = worked ]
+		run sbx run -- ./probe connect-unix "$address"
+		echo "$address: $output"
+		[ "$output" = ECONNREFUSED ] || [ "$output" = ENOENT ] || [ "$output" = EACCES ] || [ "$output" = EPERM ]
+	done
+	[ "$(sbx run -- sh -c 'echo mine >a/b/file && cat a/b/file')" = mine ] # the folder is as it was
+	kill "$(cat "$HOME/run/deep.pid")"
 }
