@@ -138,7 +138,7 @@ const struct request_handler handle_resolve = {resolve, &resolve_shape};
 struct told {
 	char *kind;
 	struct permission permission;
-	char *target, *process;
+	char *target, *process, *refused;
 	int64_t grant;
 	json_t *detail;
 };
@@ -148,6 +148,7 @@ static const struct body_field event_fields[] = {
 	{"target", BODY_TEXT, OPTIONAL, offsetof(struct told, target), LIMIT_TARGET, NULL},
 	{"process", BODY_TEXT, OPTIONAL, offsetof(struct told, process), LIMIT_PROCESS, NULL},
 	{"grant", BODY_INTEGER, OPTIONAL, offsetof(struct told, grant), 0, NULL},
+	{"refused", BODY_TEXT, OPTIONAL, offsetof(struct told, refused), LIMIT_TARGET, NULL},
 	{"detail", BODY_OBJECT, REQUIRED, offsetof(struct told, detail), DETAIL_MAX, NULL},
 };
 static const struct body_shape event_shape = BODY_SHAPE_OF(struct told, event_fields);
@@ -171,7 +172,9 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 			      .process = told->process,
 			      .permission = told->permission.name[0] ? (char *)told->permission.name : NULL,
 			      .target = told->target,
-			      .verdict = -1,
+			      .verdict = told->refused ? EFFECT_DENY : -1,
+			      .by = told->refused ? (char *)"gate" : NULL,
+			      .why = told->refused,
 			      .grant = told->grant,
 			      .detail = json_incref(told->detail)};
 	r = broker_record(broker, &event, error);

@@ -83,9 +83,9 @@ static const char *const statements[] = {
 		"SELECT strftime('%Y-%m-%d', time_ms / 1000, 'unixepoch') AS day, profile, project,"
 		" sum(kind = 'session-start'), sum(kind = 'decision'),"
 		" sum(kind = 'prompt' AND json_extract(detail, '$.state') = 'shown'),"
-		" sum(kind = 'decision' AND verdict = 'deny')"
+		" sum(kind IN ('decision', 'connection') AND verdict = 'deny')"
 		" FROM events WHERE time_ms >= ?1 AND time_ms < ?2 AND profile IS NOT NULL"
-		" AND kind IN ('session-start', 'decision', 'prompt')"
+		" AND kind IN ('session-start', 'decision', 'prompt', 'connection')"
 		" AND (?3 IS NULL OR profile = ?3) AND (?4 IS NULL OR project = ?4) AND (?5 = 0 OR session = ?5)"
 		" GROUP BY day, profile, project ORDER BY day DESC, profile, project",
 };

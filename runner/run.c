@@ -123,7 +123,12 @@ static void judge_report(void *context, const char *target, int64_t grant, const
 	struct run *run = context;
 	json_t *detail = json_pack("{s:s, s:I, s:I, s:I, s:s*}", "door", door, "sent", (json_int_t)sent, "received",
 				   (json_int_t)received, "duration_ms", (json_int_t)duration_ms, "error", error);
-	session_event(run->session, "connection", "net:access", target, grant, detail);
+	session_event(run->session, "connection", "net:access", target, grant, NULL, detail);
+}
+
+static void judge_refuse(void *context, const char *target, int64_t grant, const char *why) {
+	struct run *run = context;
+	session_event(run->session, "connection", "net:access", target, grant, why, json_object());
 }
 
 static void make_gate(struct run *run) {
@@ -133,6 +138,7 @@ static void make_gate(struct run *run) {
 					 .check = judge_check,
 					 .check_again = judge_check_again,
 					 .cancel = judge_cancel,
+					 .refuse = judge_refuse,
 					 .report = judge_report};
 	run->gate = gate_new(run->base, &judge);
 	gate_set_hosts(run->gate, view->hosts, view->host_count);
@@ -157,7 +163,7 @@ static void on_repaired(void *context, const char *path, int code) {
 	CLEANUP_FREE char *shown = text_visible(path);
 	if (code == 0) {
 		log_debug("put back: %s", shown);
-		session_event(run->session, "repair", "fs:write", path, 0,
+		session_event(run->session, "repair", "fs:write", path, 0, NULL,
 			      json_pack("{s:s}", "what", "mount put back"));
 		return;
 	}

@@ -369,7 +369,7 @@ void session_cancel(struct session *session, uint64_t ticket) {
 }
 
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
-		   json_t *detail) {
+		   const char *refused, json_t *detail) {
 	int64_t id;
 	if (!session->channel) {
 		json_decref(detail);
@@ -379,6 +379,7 @@ void session_event(struct session *session, const char *kind, const char *permis
 	if (permission) json_object_set_new(body, "permission", json_string(permission));
 	if (target) json_object_set_new(body, "target", message_bytes(target));
 	if (grant > 0) json_object_set_new(body, "grant", json_integer(grant));
+	if (refused) json_object_set_new(body, "refused", message_bytes(refused));
 	channel_send(session->channel, "event", body, &id, NULL);
 }
 

@@ -52,7 +52,7 @@ void session_cancel(struct session *session, uint64_t ticket);
 
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
-		   json_t *detail);
+		   const char *refused, json_t *detail);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 void session_close(struct session *session, int status);      /* says so and waits for the broker to have it */
 void session_free(struct session *session);

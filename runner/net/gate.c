@@ -82,6 +82,9 @@ static void call_fail(struct gate_call *call, int code, const char *message) {
 
 /* An allow that is taken back here: by another reason than a rule or a user. */
 static void call_overrule(struct gate_call *call, const char *module, char *why) {
+	const struct gate_judge *judge = &call->gate->judge;
+
+	if (judge->refuse) judge->refuse(judge->context, call->target, call->verdict.grant, why);
 	verdict_finish(&call->verdict);
 	call->verdict = (struct verdict){.effect = EFFECT_DENY, .why = why};
 	snprintf(call->verdict.module, sizeof call->verdict.module, "%s", module);

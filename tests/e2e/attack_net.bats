@@ -168,6 +168,7 @@ END
 		run grep -E 'hello|timed out' "$HOME/run/$host"
 		[ "$status" = 1 ]
 		grep -q private "$HOME/run/$host"
+		[ "$(sbx history --json --verdict deny | jq -s "map(select(.by == \"gate\" and .target == \"$host.test:$port\")) | length")" -ge 1 ]
 	done
 	grep -q "hello /mine" "$HOME/run/mine"
 	policy <<<"$policy_before"

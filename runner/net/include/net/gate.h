@@ -31,6 +31,8 @@ struct gate_judge {
 	uint64_t (*check_again)(void *context, const char *target,
 				void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
+	/* Allowed, and yet not made by the gate (a private address): for the history. May be NULL. */
+	void (*refuse)(void *context, const char *target, int64_t grant, const char *why);
 	/* A finished connection, for the history (kind `connection`). */
 	void (*report)(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
 		       uint64_t received, int64_t duration_ms, const char *error /* or NULL */);
