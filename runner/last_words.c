@@ -1,5 +1,6 @@
 #include "last_words.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,15 +36,15 @@ static void say_denied(void *argument, const char *target, unsigned count, const
 }
 
 static void say_left_out(const struct strings *names) {
-	if (names->count == 0) return;
-	CLEANUP_STRING struct string line = {0}, options = {0};
+	/* For whoever looks on: in scripts and logs it would be the same line every time. */
+	if (names->count == 0 || (!isatty(STDERR_FILENO) && !getenv("SBX_DEBUG"))) return;
+	CLEANUP_STRING struct string line = {0};
 	for (size_t i = 0; i < names->count && i < VARIABLES_SHOWN; i++) {
 		CLEANUP_FREE char *shown = text_visible_cut(names->items[i], 60);
 		string_appendf(&line, "%s%s", i > 0 ? ", " : "", shown);
-		string_appendf(&options, " --env %s", shown);
 	}
 	if (names->count > VARIABLES_SHOWN) string_appendf(&line, " and %zu more", names->count - VARIABLES_SHOWN);
-	log_notice("not passed: %s (pass with%s)", line.data, options.data);
+	log_notice("not passed: %s (--env NAME passes one)", line.data);
 }
 
 /* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */

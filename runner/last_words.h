@@ -2,8 +2,8 @@
  * last_words: what `sbx run` says when the command has ended, on stderr.
  *
  * Promises: one line for each target that was denied with what can be done about it (schema/advice.h), one for
- * variables that were not passed, one for each masked path that appeared; everything that came from inside is made
- * visible.
+ * variables that were not passed (on a terminal, or with SBX_DEBUG), one for each masked path that appeared; everything
+ * that came from inside is made visible.
  */
 #pragma once
 

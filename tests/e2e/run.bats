@@ -156,6 +156,8 @@ exit 0
 END
 	chmod +x aider
 	OPENAI_API_KEY=sk-very-secret run sbx run --profile aider -- ./aider
+	[ "$output" = "" ] # stderr is no terminal
+	OPENAI_API_KEY=sk-very-secret SBX_DEBUG=1 run sbx run --profile aider -- ./aider
 	echo "$output"
 	[ "$status" = 0 ]
 	[ "$(grep -c 'not passed: OPENAI_API_KEY' <<<"$output")" = 1 ]
