@@ -573,7 +573,7 @@ static void attack_broker_19_without_a_record_there_is_no_allow(void **state) {
 	CLEANUP_FREE char *inside = home_path("app/x");
 	fill_disk(true);
 	int64_t check = peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:write", "target", inside));
-	expect_verdict(runner, check, "deny none");
+	expect_verdict(runner, check, "deny broker");
 	fill_disk(false);
 	check = peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:write", "target", inside));
 	expect_verdict(runner, check, "allow rules");
