@@ -126,7 +126,9 @@ int prompts_answer(struct client *client, const struct prompt_answer *answer, st
 	struct broker *broker = client->broker;
 	struct prompt_pending *pending = pending_find(broker, answer->prompt);
 	if (!pending)
-		return error_set(error, ENOENT, "no prompt %lld is waiting: it was answered, or its time is over",
+		return error_set(error, ENOENT,
+				 "no prompt %lld is waiting: it was answered, or its time is over (sbx prompts lists "
+				 "what waits)",
 				 (long long)answer->prompt);
 	int r = check_answer(pending, client, answer, error);
 	if (r < 0) return r;

@@ -54,6 +54,12 @@ const char *policy_profile_of_command(const struct policy *policy, const char *n
 	return "default";
 }
 
+bool policy_declares(const struct policy *policy, const char *permission) {
+	for (size_t i = 0; i < policy->count; i++)
+		if (pairs_find(&policy->documents[i]->permissions, permission)) return true;
+	return false;
+}
+
 bool policy_has_profile(const struct policy *policy, const char *name) {
 	for (size_t d = 0; d < policy->count; d++)
 		if (document_profile(policy->documents[d], name)) return true;

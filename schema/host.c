@@ -12,7 +12,9 @@
 #include <idn2.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
 
@@ -193,11 +195,25 @@ bad:
 	return refuse(error, text, size, "is not a port: a number from 1 to 65535 is expected");
 }
 
+int host_refuse_url(const char *text, size_t size, struct error *error) {
+	const char *start = size ? memmem(text, size, "://", 3) : NULL;
+
+	if (!start) return 0;
+	const char *port = start - text == 4 && strncasecmp(text, "http", 4) == 0 ? "80" : "443";
+	CLEANUP_FREE char *rest = string_copy_bytes(start + 3, (size_t)(text + size - start - 3));
+	rest[strcspn(rest, "/?#")] = '\0';
+	CLEANUP_FREE char *shown = text_visible_cut(*rest ? rest : "example.org", 100);
+	return strchr(rest, ':')
+		       ? error_set(error, EINVAL, "a host and a port are expected, not a URL: %s", shown)
+		       : error_set(error, EINVAL, "a host and a port are expected, not a URL: %s:%s", shown, port);
+}
+
 int host_port_parse(const char *text, size_t size, struct host *ret_host, uint16_t *ret_port, struct error *error) {
 	const char *colon = size ? memrchr(text, ':', size) : NULL;
 	const char *first = size ? memchr(text, ':', size) : NULL;
-	int r;
+	int r = host_refuse_url(text, size, error);
 
+	if (r < 0) return r;
 	if (!colon || colon == text) return refuse(error, text, size, "has no port: HOST:PORT is expected");
 	if (text[0] == '[' ? colon[-1] != ']' : first != colon)
 		return refuse(error, text, size, "is ambiguous: [ADDRESS]:PORT is expected for IPv6");

@@ -303,7 +303,8 @@ static int compile_host(struct pattern *pattern, const char *text, size_t size, 
 static int compile_net(struct pattern *pattern, const char *text, struct error *error) {
 	const char *host, *ports;
 	size_t size = 0;
-	int r = split_ports(text, &host, &size, &ports, error);
+	int r = host_refuse_url(text, strlen(text), error);
+	if (r == 0) r = split_ports(text, &host, &size, &ports, error);
 	if (r == 0) r = compile_host(pattern, host, size, error);
 	if (r == 0 && ports) r = compile_ports(ports, &pattern->ports, error);
 	if (r < 0) return r;

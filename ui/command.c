@@ -66,7 +66,7 @@ static int check_operands(const struct command *command, const struct strings *o
 }
 
 static int command_run_parsed(const struct command *command, char *const *argv, char *const *whole, void *values,
-			      struct error *error) {
+			      bool *ret_understood, struct error *error) {
 	CLEANUP_STRINGS struct strings operands = {0};
 	int r = options_parse(&command->options, argv, values, &operands, error);
 	if (r == 1) {
@@ -77,18 +77,19 @@ static int command_run_parsed(const struct command *command, char *const *argv, 
 	if (r < 0) return r;
 	struct command_call call = {.command = command, .values = values, .operands = &operands, .argv = whole};
 	r = refuse_root(command, error);
+	*ret_understood = true;
 	return r < 0 ? r : command->run(&call, error);
 }
 
 static int command_dispatch(const struct command *command, char *const *argv, char *const *whole,
-			    const struct command **ret_command, struct error *error) {
+			    const struct command **ret_command, bool *ret_understood, struct error *error) {
 	*ret_command = command;
 	if (command->commands) {
 		if (argv[0] && argv[0][0] != '-') {
 			const struct command *sub = command_find(command->commands, argv[0]);
 			CLEANUP_FREE char *before = string_format("%s ", command->name);
 			if (!sub) return unknown_command(command->commands, before, argv[0], error);
-			return command_dispatch(sub, argv + 1, whole, ret_command, error);
+			return command_dispatch(sub, argv + 1, whole, ret_command, ret_understood, error);
 		}
 		bool help = argv[0] && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
 		if (!help) return error_set(error, EINVAL, "expected %s", command->operands);
@@ -96,19 +97,21 @@ static int command_dispatch(const struct command *command, char *const *argv, ch
 		return EXIT_DONE;
 	}
 	void *values = mem_alloc(1, command->values_size + 1);
-	int r = command_run_parsed(command, argv, whole, values, error);
+	int r = command_run_parsed(command, argv, whole, values, ret_understood, error);
 	options_finish(&command->options, values);
 	free(values);
 	return r;
 }
 
-static int report(const struct command *command, int r, const struct error *error) {
+/* `understood`: the words were; what went wrong then, no help about usage mends. */
+static int report(const struct command *command, int r, bool understood, const struct error *error) {
 	if (r >= 0) return r;
 	if (command)
 		log_error("%s: %s", command->name, error->message);
 	else
 		log_error("%s", error->message);
 	if (r != -EINVAL) return EXIT_NO;
+	if (understood) return EXIT_USAGE;
 	if (command)
 		log_error("'sbx %s --help' shows how it is used", command->name);
 	else
@@ -132,24 +135,26 @@ int command_main(char *const *argv) {
 	}
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
 		const struct command *about = argv[2] ? command_find(commands, argv[2]) : NULL;
-		if (argv[2] && !about) return report(NULL, unknown_command(commands, "", argv[2], &error), &error);
+		if (argv[2] && !about)
+			return report(NULL, unknown_command(commands, "", argv[2], &error), false, &error);
 		if (about)
 			command_help(about, stdout);
 		else
 			command_help_all(stdout);
 		return flush_output(EXIT_DONE);
 	}
-	if (strcmp(word, "--version") == 0) {
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0) {
 		printf("sbx %s\n", SBX_VERSION);
 		return flush_output(EXIT_DONE);
 	}
 	if (word[0] == '-') {
 		CLEANUP_FREE char *shown = text_visible_cut(word, 40);
 		return report(NULL, error_set(&error, EINVAL, "unknown option '%s': expected a command first", shown),
-			      &error);
+			      false, &error);
 	}
 	const struct command *command = command_find(commands, word);
-	if (!command) return report(NULL, unknown_command(commands, "", word, &error), &error);
-	int r = command_dispatch(command, argv + 2, argv, &command, &error);
-	return flush_output(report(command, r, &error));
+	if (!command) return report(NULL, unknown_command(commands, "", word, &error), false, &error);
+	bool understood = false;
+	int r = command_dispatch(command, argv + 2, argv, &command, &understood, &error);
+	return flush_output(report(command, r, understood, &error));
 }

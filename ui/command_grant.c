@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "schema/grant.h"
 #include "schema/message.h"
 #include "ui/broker.h"
@@ -36,6 +37,13 @@ static const struct option_info options[] = {
 	{"reason", OPTION_TEXT, "TEXT", "A note for the listings and the history. Default: none.",
 	 offsetof(struct values, reason)},
 };
+
+/* Files are granted by what a sandbox is made of, which has no "once". */
+static int check_once(const struct values *values, const struct permission *permission, struct error *error) {
+	bool file = permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+	if (!values->once || !file) return 0;
+	return error_set(error, EINVAL, "--once is for connections in this version: for files give --ttl or --session");
+}
 
 static int check_values(const struct command_call *call, struct error *error) {
 	static const char *const groups[] = {"profile any-profile", "project anywhere", "ttl once always",
@@ -74,6 +82,7 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	const char *text;
 	CLEANUP_FREE char *pattern = NULL;
 	int r = operands_permission(call->operands, &permission, &text, error);
+	if (r == 0) r = check_once(values, &permission, error);
 	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
 	if (r == 0) r = put_subject(body, values, error);
 	if (r < 0) return r;
@@ -100,12 +109,27 @@ static void print_contradicted(const json_t *also) {
 	}
 }
 
+/* What the grant has no effect on yet. */
+static void print_notes(const struct grant *grant, const json_t *notes) {
+	CLEANUP_FREE char *missing = words_missing(&grant->permission, grant->pattern);
+	size_t index;
+	json_t *note;
+	if (missing) printf("Note: %s does not exist.\n", missing);
+	json_array_foreach ((json_t *)notes, index, note) {
+		CLEANUP_FREE char *bytes = NULL;
+		if (message_bytes_take(note, &bytes, NULL) < 0 || !bytes) continue;
+		CLEANUP_FREE char *shown = text_visible(bytes);
+		printf("Note: %s.\n", shown);
+	}
+}
+
 static int print_granted(const json_t *reply, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
 	print_contradicted(json_object_get(reply, "also"));
+	if (grant.effect == EFFECT_ALLOW) print_notes(&grant, json_object_get(reply, "notes"));
 	return EXIT_DONE;
 }
 

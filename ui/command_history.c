@@ -24,7 +24,8 @@ struct values {
 
 static const struct option_info options[] = {
 	{"since", OPTION_TIME, "D",
-	 "From then on: a duration ago (15m, 7d) or a time in UTC (2026-01-31, 2026-01-31T12:00:00Z). Default: from "
+	 "From then on: a duration ago (15m, 7d) or a local time (2026-01-31, 2026-01-31T12:00; with seconds and Z: "
+	 "UTC). Default: from "
 	 "the "
 	 "beginning.",
 	 offsetof(struct values, since_ms)},

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,11 +77,28 @@ static int read_policy(const char *path, char **ret_text, struct error *error) {
 static int check_variables(const struct strings *variables, struct error *error) {
 	for (size_t i = 0; i < variables->count; i++) {
 		const char *item = variables->items[i];
-		if (*item != '=' && *item != '-') continue;
+		size_t size = strcspn(item, "=");
+		if (size > 0 && *item != '-' && strcspn(item, " \t\n") >= size) continue;
 		CLEANUP_FREE char *shown = text_visible_cut(item, 40);
 		return error_set(error, EINVAL, "--env: '%s' has no variable's name; expected K or K=V", shown);
 	}
 	return 0;
+}
+
+/* What was asked for and can't have an effect. */
+static void warn_of_nothing(const struct values *values) {
+	for (size_t i = 0; i < values->environment.count; i++) {
+		const char *item = values->environment.items[i];
+		CLEANUP_FREE char *shown = text_visible_cut(item, 60);
+		if (!strchr(item, '=') && !getenv(item)) log_warning("--env: %s is not set: nothing is passed", shown);
+	}
+	for (size_t i = 0; i < values->allow.count; i++) {
+		struct permission permission;
+		const char *pattern;
+		if (permission_split(values->allow.items[i], &permission, &pattern, NULL) < 0) continue;
+		CLEANUP_FREE char *missing = words_missing(&permission, pattern);
+		if (missing) log_warning("--allow: %s does not exist", missing);
+	}
 }
 
 static int refuse_root(struct error *error) {
@@ -101,6 +119,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	if ((r = refuse_root(error)) < 0) return r;
 	if (words_patterns(&values->allow, error) < 0) return error_prefix(error, "--allow");
 	if (words_patterns(&values->deny, error) < 0) return error_prefix(error, "--deny");
+	warn_of_nothing(values);
 	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
 	if ((r = program_find("sbx-init", init, error)) < 0) return r;
 	*run = (struct run_options){

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -36,6 +37,23 @@ static int store_duration(const char *name, const char *text, void *place, struc
 	return r < 0 ? error_prefix(error, "--%s", name) : 0;
 }
 
+/* Without a Z it is the zone that the tables show. */
+static bool local_time_parse(const char *text, int64_t *ret_wall_ms) {
+	static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
+					    "%Y-%m-%d %H:%M:%S"};
+	for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
+		struct tm said = {.tm_isdst = -1};
+		const char *end = strptime(text, forms[i], &said);
+		if (!end || *end != '\0') continue;
+		struct tm local = said;
+		time_t seconds = mktime(&local);
+		if (seconds < 0 || local.tm_mday != said.tm_mday) return false; /* 31st of February */
+		*ret_wall_ms = (int64_t)seconds * 1000;
+		return true;
+	}
+	return false;
+}
+
 static int time_parse(const char *text, int64_t *ret_wall_ms, struct error *error) {
 	int64_t ago;
 	if (duration_parse(text, &ago, NULL) == 0) {
@@ -45,12 +63,11 @@ static int time_parse(const char *text, int64_t *ret_wall_ms, struct error *erro
 		return 0;
 	}
 	if (stamp_parse(text, ret_wall_ms, NULL) == 0) return 0;
-	CLEANUP_FREE char *midnight = string_format("%.40sT00:00:00Z", text);
-	if (stamp_parse(midnight, ret_wall_ms, NULL) == 0) return 0;
+	if (local_time_parse(text, ret_wall_ms)) return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(text, 40);
 	return error_set(error, EINVAL,
 			 "'%s' is no time; expected a duration ago such as 90s, 15m, 1h or 7d, or a time such as "
-			 "2026-01-31 or 2026-01-31T12:00:00Z",
+			 "2026-01-31, 2026-01-31T12:00 or, in UTC, 2026-01-31T12:00:00Z",
 			 shown);
 }
 

@@ -4,10 +4,12 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "runner/project.h"
 #include "schema/pattern.h"
 #include "schema/target.h"
@@ -62,6 +64,16 @@ int words_pattern(const struct permission *permission, const char *text, char **
 	if (r < 0) return r;
 	CLEANUP_FREE char *quoted = pattern_quote(permission, directory);
 	return path_normalise(quoted, text, ret_pattern, error);
+}
+
+char *words_missing(const struct permission *permission, const char *pattern) {
+	struct stat status;
+	const char *home = home_directory();
+	if (permission->kind != PERMISSION_FS_READ && permission->kind != PERMISSION_FS_WRITE) return NULL;
+	bool below_home = string_starts(pattern, "~/") && home;
+	if ((*pattern != '/' && !below_home) || strpbrk(pattern, "*?[\\$")) return NULL;
+	CLEANUP_FREE char *path = string_format("%s%s", below_home ? home : "", pattern + (below_home ? 1 : 0));
+	return lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
 }
 
 int words_patterns(struct strings *texts, struct error *error) {

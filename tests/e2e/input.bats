@@ -36,6 +36,32 @@ refuses() { # refuses STATUS ARG…: sbx ARG… says one clear thing, and grants
 	refuses 2 history --csv --json
 	refuses 2 run --timeout -- true
 	refuses 2 run --allow fs:read -- true
+	refuses 2 run --env 'A B=1' -- true
+	contains "$output" "'A B"
+	refuses 1 allow 99
+	contains "$output" "sbx prompts"
+	for word in -V version --version; do
+		[[ $(sbx $word) == "sbx "* ]]
+	done
+}
+
+@test "what has no effect yet is noted" {
+	run sbx grant fs:write "$HOME/nope" --ttl 1m
+	[ "$status" = 0 ]
+	contains "$output" "Note: $HOME/nope does not exist"
+	run sbx grant zz:yy x --ttl 1m
+	[ "$status" = 0 ]
+	contains "$output" "Note: no policy file declares zz:yy: nothing asks for it yet"
+	printf 'version: 1\npermissions:\n  zz:yy: use it\n' >"$HOME/.config/sbx/policy.yaml"
+	run sbx grant zz:yy y --ttl 1m
+	[ "$status" = 0 ]
+	lacks "$output" "Note"
+	rm "$HOME/.config/sbx/policy.yaml"
+	run sbx run --allow fs:read=/nonexistent/x --env SURELY_UNSET -- true
+	contains "$output" "--allow: /nonexistent/x does not exist"
+	contains "$output" "--env: SURELY_UNSET is not set"
+	# shellcheck disable=SC2046 # ids
+	sbx revoke $(sbx grants --json | jq '.[] | select(.pattern != "/opt/kept") | .id')
 }
 
 @test "durations" {
@@ -54,7 +80,15 @@ refuses() { # refuses STATUS ARG…: sbx ARG… says one clear thing, and grants
 	refuses 2 grant FS:READ /x
 	refuses 2 grant '' /x
 	refuses 2 grant net:access 'host:99999'
-	refuses 2 grant net:access 'http://host/'
+	refuses 2 grant net:access 'http://example.org/'
+	contains "$output" "a host and a port are expected, not a URL: example.org:80"
+	refuses 2 grant net:access 'https://example.org/x?y'
+	contains "$output" "not a URL: example.org:443"
+	refuses 2 why net:access 'https://example.org:8443/'
+	contains "$output" "not a URL: example.org:8443"
+	refuses 2 grant fs:read /x --once
+	contains "$output" "--once is for connections"
+	lacks "$output" "--help"
 	refuses 2 grant net:access 'a..b'
 	refuses 2 grant net:access 'exa mple.test'
 	refuses 2 grant net:access '10.0.0.0/99'

@@ -39,6 +39,7 @@ void policy_unref(struct policy *policy);
 /* Which profile a command (the name of its file) picks: the first layer whose profiles list it; "default" otherwise.
  * Borrowed. */
 const char *policy_profile_of_command(const struct policy *policy, const char *name);
+bool policy_declares(const struct policy *policy, const char *permission); /* one of the user's own */
 bool policy_has_profile(const struct policy *policy, const char *name);
 void policy_profile_names(const struct policy *policy, struct strings *ret_names);
 

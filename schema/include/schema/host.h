@@ -32,6 +32,9 @@ int host_parse(const char *text, size_t size, struct host *ret_host, struct erro
 int host_port_parse(const char *text, size_t size, struct host *ret_host, uint16_t *ret_port, struct error *error);
 int port_parse(const char *text, size_t size, uint16_t *ret_port, struct error *error);
 
+/* -EINVAL for a URL ("https://example.org/x"), with the host and port that it leads to in the message; else 0. */
+int host_refuse_url(const char *text, size_t size, struct error *error);
+
 /* "name:443", "[2001:db8::1]:443". Freed by the caller. */
 char *host_port_format(const struct host *host, uint16_t port);
 

@@ -20,7 +20,7 @@ enum option_kind {
 	OPTION_TEXT,       /* const char *, borrowed from argv */
 	OPTION_LIST,       /* struct strings: may be repeated */
 	OPTION_DURATION,   /* int64_t, milliseconds; 0 = not given */
-	OPTION_TIME,       /* int64_t, wall clock: RFC 3339, a date, or a duration ago; 0 = not given */
+	OPTION_TIME,       /* int64_t, wall clock: RFC 3339, a local date or time, or a duration ago; 0 = not given */
 	OPTION_NUMBER,     /* int64_t ≥ 1; 0 = not given */
 	OPTION_PERMISSION, /* struct strings of "PERM=TARGET": one word or two; may be repeated */
 };
