@@ -171,6 +171,16 @@ void asker_gone(struct asker *asker, int64_t id) {
 	}
 }
 
+void asker_forget(struct asker *asker) {
+	struct question **rest = asker->child ? &asker->first->next : &asker->first;
+	while (*rest) {
+		struct question *gone = *rest;
+		*rest = gone->next;
+		question_free(gone);
+	}
+	if (asker->child) fd_close_p(&asker->gone);
+}
+
 void asker_wake(struct asker *asker) {
 	ask_next(asker);
 }

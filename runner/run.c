@@ -94,6 +94,11 @@ static void on_prompt_gone(void *context, int64_t id) {
 	if (run->asker) asker_gone(run->asker, id);
 }
 
+static void on_broker_gone(void *context) {
+	struct run *run = context;
+	if (run->asker) asker_forget(run->asker);
+}
+
 static void on_user_answer(void *context, json_t *answer) {
 	struct run *run = context;
 	session_answer(run->session, answer);
@@ -411,7 +416,8 @@ static void serve_broker(struct run *run) {
 					      .ended = on_ended,
 					      .terminate = on_terminate,
 					      .prompt = on_prompt,
-					      .prompt_gone = on_prompt_gone};
+					      .prompt_gone = on_prompt_gone,
+					      .broker_gone = on_broker_gone};
 	if (run->terminal && run->scene.options->terminal) {
 		const struct asker_options options = {.base = run->base,
 						      .user = run->scene.options->terminal,

@@ -256,6 +256,7 @@ static void lose(struct session *session) {
 	session->channel = NULL;
 	view_free(session->coming);
 	session->coming = NULL;
+	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
 	while (session->checks) {
 		struct check *check = session->checks;
 		session->checks = check->next;

@@ -33,6 +33,7 @@ struct session_events { /* each may be NULL */
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
 	void (*prompt_gone)(void *context, int64_t id);
+	void (*broker_gone)(void *context); /* its questions went with it */
 };
 
 /* Connect and open; *ret_view is the session's first view. */

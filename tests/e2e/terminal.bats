@@ -236,6 +236,15 @@ END
 	sees 'ready\$$'
 }
 
+@test "a broker that dies takes its question down" {
+	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/lost"
+	sees_question
+	kill -9 "$(broker_pid)"
+	sees 'settled'
+	sees '^403'
+	sees 'ready\$$'
+}
+
 @test "the sandbox can't type into your terminal or answer its own prompt" {
 	cp "$SBX_PROBE" "$HOME/project/probe"
 	type_line 'sbx run -- ./probe tiocsti'
