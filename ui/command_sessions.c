@@ -1,11 +1,9 @@
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "schema/session.h"
-#include "ui/broker.h"
 #include "ui/command.h"
 #include "ui/human.h"
-#include "ui/output.h"
-#include "ui/table.h"
+#include "ui/records.h"
 
 struct values {
 	bool all, json;
@@ -22,12 +20,6 @@ static const struct table_column columns[] = {
 	{"STARTED", false, false}, {"STATE", false, false},  {"COMMAND", true, false},
 };
 
-struct output {
-	struct table *table; /* or NULL: JSON */
-	struct json_list json;
-	int64_t now_ms;
-};
-
 static char *session_state(const struct session_record *session, int64_t now_ms) {
 	if (session->ended_ms == 0) {
 		CLEANUP_FREE char *since = human_duration(now_ms - session->started_ms);
@@ -36,54 +28,37 @@ static char *session_state(const struct session_record *session, int64_t now_ms)
 	return session->exit < 0 ? string_copy("broke off") : string_format("exit %d", session->exit);
 }
 
-static void add_row(struct output *output, const struct session_record *session) {
-	CLEANUP_FREE char *place = human_path(session->project);
-	CLEANUP_FREE char *started = human_time(session->started_ms);
-	CLEANUP_FREE char *state = session_state(session, output->now_ms);
-	table_cellf(output->table, "%lld", (long long)session->id);
-	table_cell(output->table, session->profile);
-	table_cell(output->table, place);
-	table_cellf(output->table, "%lld", (long long)session->pid);
-	table_cell(output->table, started);
-	table_cell(output->table, state);
-	table_cell(output->table, session->command);
-}
-
-static int each(void *context, const json_t *item, struct error *error) {
-	struct output *output = context;
-	struct session_record session = {0};
+static int add_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
+	CLEANUP_SESSION struct session_record session = {0};
 	int r = session_record_from_json(item, &session, error);
 	if (r < 0) return r;
-	if (output->table) {
-		add_row(output, &session);
-	} else {
-		json_t *json = session_record_to_json(&session);
-		json_list_item(&output->json, json);
-		json_decref(json);
-	}
-	session_record_finish(&session);
+
+	CLEANUP_FREE char *place = human_path(session.project);
+	CLEANUP_FREE char *started = human_time(session.started_ms);
+	CLEANUP_FREE char *state = session_state(&session, now_ms);
+	table_cellf(table, "%lld", (long long)session.id);
+	table_cell(table, session.profile);
+	table_cell(table, place);
+	table_cellf(table, "%lld", (long long)session.pid);
+	table_cell(table, started);
+	table_cell(table, state);
+	table_cell(table, session.command);
 	return 0;
 }
 
+static const struct records records = {
+	.what = "sessions",
+	.columns = columns,
+	.column_count = ARRAY_LENGTH(columns),
+	.add_row = add_row,
+	.none = "No sandbox is running ('--all' shows ended ones).",
+	.none_at_all = "No sessions yet.",
+};
+
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
-	CLEANUP_CHANNEL struct channel *channel = NULL;
-	CLEANUP_TABLE struct table *table = values->json ? NULL : table_new(columns, ARRAY_LENGTH(columns));
-	struct output output = {.table = table, .json = {.out = stdout}};
-	struct listing listing = {.what = "sessions", .ended_too = values->all, .each = each, .context = &output};
-	struct moment now;
-	clock_read(clock_system(), &now);
-	output.now_ms = now.wall_ms;
-	int r = broker_connect(NULL, &channel, error);
-	if (r == 0) r = broker_list(channel, &listing, error);
-	if (r < 0) return r;
-	if (!table)
-		json_list_end(&output.json);
-	else if (table_rows(table) == 0)
-		puts(values->all ? "No sessions yet." : "No sandbox is running ('--all' shows ended ones).");
-	else
-		table_print(table, stdout, terminal_width(stdout), true);
-	return EXIT_DONE;
+	int r = records_print(&records, values->all, values->json, error);
+	return r < 0 ? r : EXIT_DONE;
 }
 
 const struct command command_sessions = {

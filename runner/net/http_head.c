@@ -241,3 +241,19 @@ bool http_head_is_hop_field(const struct http_head *head, struct slice name) {
 	}
 	return false;
 }
+
+void slice_append(struct string *out, struct slice slice) {
+	string_append_bytes(out, slice.data, slice.size);
+}
+
+void http_head_write_fields(const struct http_head *head, struct string *out) {
+	for (size_t i = 0; i < head->field_count; i++) {
+		const struct http_field *field = &head->fields[i];
+
+		if (http_head_is_hop_field(head, field->name)) continue;
+		slice_append(out, field->name);
+		string_append(out, ": ");
+		slice_append(out, field->value);
+		string_append(out, "\r\n");
+	}
+}

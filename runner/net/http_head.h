@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/string.h"
 #include "schema/limits.h"
 
 struct slice { /* borrowed bytes */
@@ -61,3 +62,7 @@ bool http_head_lists(const struct http_head *head, const char *name, const char 
  * Content-Length …) count too: they are written anew.
  */
 bool http_head_is_hop_field(const struct http_head *head, struct slice name);
+
+/* The fields that go on to the other side, each a line: all but those of this hop. */
+void http_head_write_fields(const struct http_head *head, struct string *out);
+void slice_append(struct string *out, struct slice slice);

@@ -127,17 +127,13 @@ int http_request_read(const struct http_head *head, struct http_request *ret_req
 	return 0;
 }
 
-static void append_slice(struct string *out, struct slice slice) {
-	string_append_bytes(out, slice.data, slice.size);
-}
-
 static void write_target(const struct http_head *head, const struct http_request *request, struct string *out) {
 	if (request->path.size == 0 && slice_equal(head->method, "OPTIONS")) { /* RFC 9112 3.2.4 */
 		string_append_char(out, '*');
 		return;
 	}
 	if (request->path.size == 0 || request->path.data[0] == '?') string_append_char(out, '/');
-	append_slice(out, request->path);
+	slice_append(out, request->path);
 }
 
 static void write_framing(const struct http_request *request, struct string *out) {
@@ -148,21 +144,13 @@ static void write_framing(const struct http_request *request, struct string *out
 
 /* No Via: what the origin sees is the tool's request, as it would be without us. */
 void http_request_write(const struct http_head *head, const struct http_request *request, struct string *out) {
-	append_slice(out, head->method);
+	slice_append(out, head->method);
 	string_append_char(out, ' ');
 	write_target(head, request, out);
 	string_append(out, " HTTP/1.1\r\nHost: ");
-	append_slice(out, request->authority);
+	slice_append(out, request->authority);
 	string_append(out, "\r\n");
-	for (size_t i = 0; i < head->field_count; i++) {
-		const struct http_field *field = &head->fields[i];
-
-		if (http_head_is_hop_field(head, field->name)) continue;
-		append_slice(out, field->name);
-		string_append(out, ": ");
-		append_slice(out, field->value);
-		string_append(out, "\r\n");
-	}
+	http_head_write_fields(head, out);
 	write_framing(request, out);
 	if (request->websocket) string_append(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
 	string_append(out, "\r\n");

@@ -34,24 +34,12 @@ enum http_framing http_response_client_framing(const struct http_response *respo
 	return response->framing;
 }
 
-static void append_slice(struct string *out, struct slice slice) {
-	string_append_bytes(out, slice.data, slice.size);
-}
-
 void http_response_write(const struct http_head *head, const struct http_response *response,
 			 enum http_framing client_framing, bool keep_alive, struct string *out) {
 	string_appendf(out, "HTTP/1.1 %d ", head->status);
-	append_slice(out, head->reason);
+	slice_append(out, head->reason);
 	string_append(out, "\r\n");
-	for (size_t i = 0; i < head->field_count; i++) {
-		const struct http_field *field = &head->fields[i];
-
-		if (http_head_is_hop_field(head, field->name)) continue;
-		append_slice(out, field->name);
-		string_append(out, ": ");
-		append_slice(out, field->value);
-		string_append(out, "\r\n");
-	}
+	http_head_write_fields(head, out);
 	if (client_framing == HTTP_FRAMING_CHUNKED) string_append(out, "Transfer-Encoding: chunked\r\n");
 	/* RFC 9110 8.6: never with 1xx and 204; with HEAD and 304 it tells of the body that is not sent. */
 	if (response->has_length && head->status >= 200 && head->status != 204)

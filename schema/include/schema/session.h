@@ -21,3 +21,4 @@ struct session_record {
 void session_record_finish(struct session_record *record);
 json_t *session_record_to_json(const struct session_record *record);
 int session_record_from_json(const json_t *json, struct session_record *ret_record, struct error *error);
+#define CLEANUP_SESSION __attribute__((cleanup(session_record_finish)))
