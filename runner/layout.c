@@ -146,6 +146,20 @@ static void shown_folders(const struct rules *rules, struct strings *trees) {
 	}
 }
 
+/* What is the system's own holds no user's sockets (services have theirs in /run), and is large. */
+static bool is_system(const char *path) {
+	for (size_t i = 0; i < ARRAY_LENGTH(shown_trees); i++)
+		if (path_is_below(path, shown_trees[i])) return true;
+	return false;
+}
+
+static bool find_sockets(const struct strings *trees, struct strings *sockets) {
+	CLEANUP_STRINGS struct strings own = {0};
+	for (size_t i = 0; i < trees->count; i++)
+		if (!is_system(trees->items[i])) strings_add(&own, trees->items[i]);
+	return sockets_find(&own, sockets);
+}
+
 /* The view's patterns, compiled; relative ones were made absolute by the broker. */
 static int compile_patterns(const struct layout *layout, struct pattern **patterns, size_t *ret_count,
 			    struct error *error) {
@@ -181,7 +195,7 @@ static int add_matches(const struct layout *layout, struct rules *rules, struct 
 		shown_folders(rules, &trees);
 		const struct walk walk = {.trees = &trees, .patterns = patterns, .pattern_count = count};
 		r = walk_trees(&walk, &matches, &sockets, error);
-		if (!sockets_find(&trees, &sockets))
+		if (!find_sockets(&trees, &sockets))
 			strings_addf(&layout->survey->notes,
 				     "sockets were looked for in the shallow folders: a deeper one can be reached");
 	}
