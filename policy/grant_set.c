@@ -68,22 +68,15 @@ static const struct grant *grant_of(const struct grant_set *set, const struct ru
 	return &set->grants[set->grant_of[rule - set->rules]];
 }
 
-/* What this run denies (`--deny`) is denied, however close an older allow is. */
-static bool is_better(const struct finding *finding, const struct rule *rule, struct pattern_rank rank) {
-	bool denies = rule->effect == EFFECT_DENY && grant_of(finding->set, rule)->session != 0;
-	bool denied = finding->best->effect == EFFECT_DENY && grant_of(finding->set, finding->best)->session != 0;
-	if (denies != denied) return denies;
-	int closer = pattern_rank_compare(rank, finding->rank);
-	return closer > 0 || (closer == 0 && rule->effect < finding->best->effect);
-}
-
 static void consider(void *context, const struct rule *rule) {
 	struct finding *finding = context;
 	struct pattern_rank rank;
 	if (!counts(rule, &finding->request->permission) ||
 	    !pattern_match(rule->pattern, finding->request->target, &rank))
 		return;
-	if (finding->best && !is_better(finding, rule, rank)) return;
+	if (finding->best &&
+	    !grant_beats(grant_of(finding->set, rule), rank, grant_of(finding->set, finding->best), finding->rank))
+		return;
 	finding->best = rule;
 	finding->rank = rank;
 }

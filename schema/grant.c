@@ -83,3 +83,16 @@ bool grant_has_expired(const struct grant *grant, const struct moment *now) {
 	return grant->expires_boot_ms != 0 && strcmp(grant->boot_id, now->boot_id) == 0 &&
 	       now->boot_ms >= grant->expires_boot_ms;
 }
+
+static bool is_session_denial(const struct grant *grant) {
+	return grant->session != 0 && grant->effect == EFFECT_DENY;
+}
+
+bool grant_beats(const struct grant *grant, struct pattern_rank rank, const struct grant *other,
+		 struct pattern_rank other_rank) {
+	if (is_session_denial(grant) != is_session_denial(other)) return is_session_denial(grant);
+	int closer = pattern_rank_compare(rank, other_rank);
+	if (closer != 0) return closer > 0;
+	if (grant->effect != other->effect) return grant->effect == EFFECT_DENY;
+	return other->lifetime == LIFETIME_ONCE && grant->lifetime != LIFETIME_ONCE;
+}

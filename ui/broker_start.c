@@ -103,12 +103,6 @@ static bool is_absent(int r) {
 	return r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
 }
 
-int broker_connect_running(struct channel **ret_channel, struct error *error) {
-	CLEANUP_FREE char *path = NULL;
-	int r = channel_socket_path(&path, error);
-	return r < 0 ? r : channel_connect(path, ret_channel, error);
-}
-
 static int64_t now_ms(void) {
 	struct moment now;
 	clock_read(clock_system(), &now);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "schema/pattern.h"
 #include "schema/permission.h"
 #include "schema/verdict.h"
 
@@ -51,4 +52,9 @@ int grant_from_json(const json_t *json, struct grant *ret_grant, struct error *e
 
 /* Ended by either clock? A session grant and an always grant don't end by time. */
 bool grant_has_expired(const struct grant *grant, const struct moment *now);
+
+/* Of two that cover the same target, does the first win? What a session itself denies (`--deny`) before all else; then
+ * the closer; where equal deny before allow, then one that the call doesn't use up. */
+bool grant_beats(const struct grant *grant, struct pattern_rank rank, const struct grant *other,
+		 struct pattern_rank other_rank);
 #define CLEANUP_GRANT __attribute__((cleanup(grant_finish)))

@@ -17,9 +17,6 @@ int program_find(const char *name, char **ret_path, struct error *error);
 /* `context` is not used: the signature is that of run_options.connect. */
 int broker_connect(void *context, struct channel **ret_channel, struct error *error);
 
-/* Connect only to a broker that runs already. */
-int broker_connect_running(struct channel **ret_channel, struct error *error);
-
 /* Connect, call, disconnect. `body` is taken over. */
 int broker_call(const char *type, json_t *body, json_t **ret_reply, struct error *error);
 
