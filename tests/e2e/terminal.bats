@@ -237,7 +237,7 @@ END
 }
 
 @test "a broker that dies takes its question down" {
-	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/lost"
+	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/lost; sleep 2'"
 	sees_question
 	kill -9 "$(broker_pid)"
 	sees 'settled'
