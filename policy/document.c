@@ -1,12 +1,12 @@
 #include "document.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "keys.h"
 #include "lineage.h"
 #include "node.h"
+#include "stack_line.h"
 
 void names_add(struct names *names, const char *text, struct place place) {
 	names->items = array_grow(names->items, names->count, sizeof *names->items);
@@ -56,18 +56,25 @@ static void profile_finish(struct profile *profile) {
 
 struct policy_document *document_new(enum policy_layer layer) {
 	struct policy_document *document = mem_new(struct policy_document);
+	document->references = 1;
 	document->layer = layer;
 	document->wait_without_agent = SETTING_UNSET;
 	return document;
 }
 
-void policy_document_free(struct policy_document *document) {
-	if (!document) return;
+struct policy_document *policy_document_ref(struct policy_document *document) {
+	if (document) document->references++;
+	return document;
+}
+
+void policy_document_unref(struct policy_document *document) {
+	if (!document || --document->references > 0) return;
 	for (size_t i = 0; i < document->profile_count; i++) profile_finish(&document->profiles[i]);
 	free(document->profiles);
 	pairs_finish(&document->permissions);
 	strings_finish(&document->quiet);
 	free(document->upstream);
+	for (size_t i = 0; i < document->stack_count; i++) stack_line_finish(&document->stack[i]);
 	free(document->stack);
 	free(document);
 }
@@ -76,22 +83,6 @@ const struct profile *document_profile(const struct policy_document *document, c
 	for (size_t i = 0; i < document->profile_count; i++)
 		if (strcmp(document->profiles[i].name, name) == 0) return &document->profiles[i];
 	return NULL;
-}
-
-static const char *const module_names[] = {
-	[STACK_PROTECT] = "protect", [STACK_FLOOD] = "flood", [STACK_RULES] = "rules",
-	[STACK_GRANTS] = "grants",   [STACK_ASK] = "ask",
-};
-static_assert(ARRAY_LENGTH(module_names) == STACK_MODULE_COUNT, "every module has a name");
-
-const char *stack_module_name(enum stack_module module) {
-	return module_names[module];
-}
-
-const char *stack_control_name(enum stack_control control) {
-	static const char *const names[] = {
-		[STACK_ANY] = "", [STACK_REQUISITE] = "requisite", [STACK_SUFFICIENT] = "sufficient"};
-	return names[control];
 }
 
 void document_read(struct policy_document *document, const char *text, size_t size, struct problems *problems) {
@@ -104,13 +95,36 @@ void document_read(struct policy_document *document, const char *text, size_t si
 	}
 }
 
-struct policy_document *policy_load(enum policy_layer layer, const char *name, const char *text, size_t size,
-				    struct strings *errors) {
+bool policy_document_sets_stack(const struct policy_document *document) {
+	return document->stack_count > 0;
+}
+
+struct profile *document_add_profile(struct policy_document *document, const char *name, const char *file,
+				     struct place place) {
+	document->profiles = array_grow(document->profiles, document->profile_count, sizeof *document->profiles);
+	struct profile *profile = &document->profiles[document->profile_count++];
+	*profile = (struct profile){.name = string_copy(name),
+				    .file = string_copy(file),
+				    .place = place,
+				    .home = SETTING_UNSET,
+				    .network = SETTING_UNSET,
+				    .doorbell = SETTING_UNSET};
+	return profile;
+}
+
+struct policy_document *policy_load_among(struct policy_document *const *others, size_t other_count,
+					  enum policy_layer layer, const char *name, const char *text, size_t size,
+					  struct strings *errors) {
 	CLEANUP_DOCUMENT struct policy_document *document = document_new(layer);
 	struct problems problems = {.file = name};
 	document_read(document, text, size, &problems);
-	lineage_check(document, &problems);
+	lineage_check(document, others, other_count, &problems);
 	bool good = problems.total == 0;
 	problems_finish(&problems, errors);
 	return good ? STEAL(document) : NULL;
+}
+
+struct policy_document *policy_load(enum policy_layer layer, const char *name, const char *text, size_t size,
+				    struct strings *errors) {
+	return policy_load_among(NULL, 0, layer, name, text, size, errors);
 }

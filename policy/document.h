@@ -53,20 +53,12 @@ struct profile {
 	int home, network, doorbell; /* view_home, view_network, view_doorbell, or SETTING_UNSET */
 };
 
-/* A line of the stack: "grants", "requisite: rules" … */
-enum stack_module { STACK_PROTECT, STACK_FLOOD, STACK_RULES, STACK_GRANTS, STACK_ASK };
-enum { STACK_MODULE_COUNT = STACK_ASK + 1 };
-enum stack_control { STACK_ANY, STACK_REQUISITE, STACK_SUFFICIENT };
-
-struct stack_line {
-	enum stack_control control;
-	enum stack_module module;
-};
-const char *stack_module_name(enum stack_module module);
-const char *stack_control_name(enum stack_control control); /* "" for STACK_ANY */
+struct stack_line;
 
 struct policy_document {
+	unsigned references;
 	enum policy_layer layer;
+	bool untrusted; /* it has nothing but denials */
 	struct profile *profiles;
 	size_t profile_count;
 	struct pairs permissions;                                       /* user-defined ones with their description */
@@ -80,6 +72,10 @@ struct policy_document {
 
 struct policy_document *document_new(enum policy_layer layer);
 
+/* A profile without anything in it yet, added to the document. `file` is where it stands. */
+struct profile *document_add_profile(struct policy_document *document, const char *name, const char *file,
+				     struct place place);
+
 /* Adds what a file says; its problems are added to `problems`. */
 void document_read(struct policy_document *document, const char *text, size_t size, struct problems *problems);
 
@@ -90,5 +86,5 @@ const struct name *names_find(const struct names *names, const char *text);
 void pairs_add(struct pairs *pairs, const char *name, const char *value);
 const char *pairs_find(const struct pairs *pairs, const char *name);
 
-DEFINE_CLEANUP(struct policy_document *, policy_document_free);
-#define CLEANUP_DOCUMENT CLEANUP(policy_document_free_p)
+DEFINE_CLEANUP(struct policy_document *, policy_document_unref);
+#define CLEANUP_DOCUMENT CLEANUP(policy_document_unref_p)

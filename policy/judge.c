@@ -9,6 +9,12 @@
  * A sensitive place is a deny rule and has ended the walk before. A mask has not: it asks about what rules would allow,
  * and is silent where they allow nothing (contest.c), but here it was a grant that would have allowed, so `ask` asks
  * for it. A deny that a user gave counts however far above it ends.
+ *
+ * `flood` stands before rules and grants, but means only what would be asked: while a session is flooding, the module
+ * walks the lines behind it and denies when they end in a question. So a flood breaks nothing that is allowed.
+ *
+ * An `exec` line answers with what its program has said to this request. Where it hasn't been asked the walk stops and
+ * says what it needs; where programs are not to be asked at all (views, `sbx why`) the line passes.
  */
 #include "judge.h"
 
@@ -23,7 +29,10 @@
 struct inquiry {
 	const struct stack_context *context;
 	const struct request *request;
-	bool found; /* `rule` has been looked for */
+	const struct stack_line *lines;
+	size_t count;
+	bool looking_ahead; /* for `flood` */
+	bool found;         /* `rule` has been looked for */
 	const struct rule *rule;
 	const struct rule *mask; /* which keeps a grant from covering the target */
 };
@@ -52,7 +61,8 @@ static bool target_is_path(const struct permission *permission) {
 	return false;
 }
 
-static void ask_protect(struct inquiry *inquiry, struct answer *answer) {
+static void ask_protect(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	(void)line;
 	const struct strings *protected = inquiry->context->protected;
 	if (!protected || !target_is_path(&inquiry->request->permission)) return;
 	for (size_t i = 0; i < protected->count; i++) {
@@ -62,11 +72,23 @@ static void ask_protect(struct inquiry *inquiry, struct answer *answer) {
 	}
 }
 
-static void ask_flood(struct inquiry *inquiry, struct answer *answer) {
-	if (inquiry->context->flooded) *answer = (struct answer){.given = true, .effect = EFFECT_DENY};
+static void walk(struct inquiry *inquiry, size_t first, struct answer *ret_answer, size_t *ret_line, judge_step *step,
+		 void *step_context);
+
+static void ask_flood(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	if (!inquiry->context->flooded || inquiry->looking_ahead) return;
+	struct inquiry ahead = *inquiry;
+	struct answer end;
+	size_t end_line;
+	ahead.looking_ahead = true;
+	walk(&ahead, line + 1, &end, &end_line, NULL, NULL);
+	answer->needed = end.needed;
+	if (end.given && end.effect == EFFECT_ASK) *answer = (struct answer){.given = true, .effect = EFFECT_DENY};
+	answer_finish(&end);
 }
 
-static void ask_rules(struct inquiry *inquiry, struct answer *answer) {
+static void ask_rules(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	(void)line;
 	const struct rule *rule = inquiry_rule(inquiry);
 	if (rule && rule->effect != EFFECT_ASK)
 		*answer = (struct answer){.given = true, .effect = rule->effect, .rule = rule};
@@ -80,7 +102,8 @@ static struct grant *find_grant(const struct inquiry *inquiry) {
 	return mem_copy(&found, sizeof found);
 }
 
-static void ask_grants(struct inquiry *inquiry, struct answer *answer) {
+static void ask_grants(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	(void)line;
 	struct pattern_rank rank;
 	answer->grant = find_grant(inquiry);
 	if (!answer->grant) return;
@@ -99,15 +122,30 @@ static void ask_grants(struct inquiry *inquiry, struct answer *answer) {
 	inquiry->mask = sticky->effect == EFFECT_ASK ? sticky : NULL;
 }
 
-static void ask_user(struct inquiry *inquiry, struct answer *answer) {
+static void ask_user(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	(void)line;
 	const struct rule *rule = inquiry_rule(inquiry);
 	if (!rule || rule->effect != EFFECT_ASK) rule = inquiry->mask;
 	if (rule) *answer = (struct answer){.given = true, .effect = EFFECT_ASK, .rule = rule};
 }
 
-static void (*const modules[])(struct inquiry *inquiry, struct answer *answer) = {
+static void ask_program(struct inquiry *inquiry, size_t line, struct answer *answer) {
+	const struct stack_exec_answers *known = inquiry->context->exec;
+	const struct stack_exec *exec = inquiry->lines[line].exec;
+	if (!known) return;
+	for (size_t i = 0; i < known->count && !answer->said; i++)
+		if (strcmp(known->items[i].command, exec->text) == 0) answer->said = &known->items[i];
+	if (!answer->said) {
+		answer->needed = exec;
+		return;
+	}
+	answer->given = !answer->said->passes;
+	answer->effect = answer->said->effect == EFFECT_ALLOW ? EFFECT_ALLOW : EFFECT_DENY;
+}
+
+static void (*const modules[])(struct inquiry *inquiry, size_t line, struct answer *answer) = {
 	[STACK_PROTECT] = ask_protect, [STACK_FLOOD] = ask_flood, [STACK_RULES] = ask_rules,
-	[STACK_GRANTS] = ask_grants,   [STACK_ASK] = ask_user,
+	[STACK_GRANTS] = ask_grants,   [STACK_ASK] = ask_user,    [STACK_EXEC] = ask_program,
 };
 static_assert(ARRAY_LENGTH(modules) == STACK_MODULE_COUNT, "every module can be asked");
 
@@ -130,22 +168,29 @@ static bool answer_counts(const struct answer *answer, enum stack_control contro
 	return true;
 }
 
-void judge(const struct stack_context *context, const struct request *request, struct answer *ret_answer,
-	   struct stack_line *ret_line, judge_step *step, void *step_context) {
-	struct inquiry inquiry = {.context = context, .request = request};
-	size_t count;
-	const struct stack_line *lines = policy_stack(ruleset_policy(context->ruleset), &count);
-	for (size_t i = 0; i < count; i++) {
+static void walk(struct inquiry *inquiry, size_t first, struct answer *ret_answer, size_t *ret_line, judge_step *step,
+		 void *step_context) {
+	for (size_t i = first; i < inquiry->count; i++) {
+		const struct stack_line *line = &inquiry->lines[i];
 		struct answer answer = {0};
-		modules[lines[i].module](&inquiry, &answer);
-		bool counts = answer_counts(&answer, lines[i].control);
-		if (step) step(step_context, &lines[i], &answer, counts);
-		if (counts) {
+		modules[line->module](inquiry, i, &answer);
+		bool counts = answer_counts(&answer, line->control);
+		if (step && !answer.needed) step(step_context, line, &answer, counts);
+		if (counts || answer.needed) {
 			*ret_answer = answer;
-			*ret_line = lines[i];
+			*ret_line = i;
 			return;
 		}
 		answer_finish(&answer);
 	}
 	*ret_answer = (struct answer){0};
+}
+
+void judge(const struct stack_context *context, const struct request *request, struct answer *ret_answer,
+	   struct stack_line *ret_line, judge_step *step, void *step_context) {
+	struct inquiry inquiry = {.context = context, .request = request};
+	size_t line = 0;
+	inquiry.lines = policy_stack(ruleset_policy(context->ruleset), &inquiry.count);
+	walk(&inquiry, 0, ret_answer, &line, step, step_context);
+	*ret_line = inquiry.lines[line];
 }

@@ -10,12 +10,15 @@
 #include "document.h"
 #include "node.h"
 
+struct stack_exec;
+
 struct reader {
 	struct policy_document *document;
 	struct problems *problems;
 	struct profile *profile;      /* the one being read */
 	enum effect effect;           /* of the rules being read */
 	struct permission permission; /* likewise */
+	struct stack_exec *exec;      /* the line being read */
 };
 
 struct key {
@@ -42,6 +45,7 @@ void keys_read(struct reader *reader, const struct keys *keys, const struct node
 extern const struct keys document_keys, prompt_keys, history_keys; /* settings.c */
 extern const struct keys profile_keys, limits_keys;                /* profile.c */
 extern const struct keys item_keys;                                /* item.c */
+extern const struct keys exec_keys;                                /* stack_line.c */
 
 /* Each returns NULL or false after adding a problem: "…, expected WHAT". */
 const char *reader_text(struct reader *reader, const struct node *node, const char *what);

@@ -77,17 +77,19 @@ int lineage_find(struct policy_document *const *documents, size_t count, const c
 	return 0;
 }
 
-static void check_names(const struct policy_document *document, const struct policy_document *builtin,
-			const struct profile *profile, struct problems *problems) {
-	size_t count = document->profile_count + builtin->profile_count;
-	CLEANUP_FREE const char **names = mem_array(const char *, count);
-	for (size_t i = 0; i < count; i++)
-		names[i] = i < document->profile_count ? document->profiles[i].name
-						       : builtin->profiles[i - document->profile_count].name;
+static void check_names(struct policy_document *const *documents, size_t count, const struct profile *profile,
+			struct problems *problems) {
+	CLEANUP_FREE const char **names = NULL;
+	size_t known = 0;
+	for (size_t d = 0; d < count; d++)
+		for (size_t i = 0; i < documents[d]->profile_count; i++) {
+			names = array_grow(names, known, sizeof *names);
+			names[known++] = documents[d]->profiles[i].name;
+		}
 	for (size_t i = 0; i < profile->extends.count; i++) {
 		const struct name *name = &profile->extends.items[i];
-		if (problems_are_full(problems) || is_among(names, count, name->text)) continue;
-		CLEANUP_FREE char *hint = names_nearest(name->text, names, count);
+		if (problems_are_full(problems) || is_among(names, known, name->text)) continue;
+		CLEANUP_FREE char *hint = names_nearest(name->text, names, known);
 		SHOWN(shown, name->text);
 		problems_add(problems, name->place,
 			     "there is no profile \"%s\", expected one of this file or a built-in one%s", shown, hint);
@@ -112,16 +114,21 @@ static void check_circles(struct policy_document *const *documents, size_t count
 	}
 }
 
-void lineage_check(const struct policy_document *document, struct problems *problems) {
+void lineage_check(const struct policy_document *document, struct policy_document *const *others, size_t other_count,
+		   struct problems *problems) {
 	bool extends = false;
 	for (size_t i = 0; i < document->profile_count; i++)
 		extends = extends || document->profiles[i].extends.count > 0;
 	if (!extends) return;
 	CLEANUP_DOCUMENT struct policy_document *builtin = policy_load_builtin();
+	size_t count = 0;
+	CLEANUP_FREE struct policy_document **documents = mem_array(struct policy_document *, other_count + 2);
+	documents[count++] = (struct policy_document *)document;
+	for (size_t i = 0; i < other_count; i++) documents[count++] = others[i];
+	documents[count++] = builtin;
 	/* A project's file may extend profiles of the user's: those are known only when the policy is put together. */
 	if (document->layer != POLICY_LAYER_PROJECT)
 		for (size_t i = 0; i < document->profile_count; i++)
-			check_names(document, builtin, &document->profiles[i], problems);
-	struct policy_document *const both[] = {(struct policy_document *)document, builtin};
-	check_circles(both, 2, problems);
+			check_names(documents, count, &document->profiles[i], problems);
+	check_circles(documents, count, problems);
 }

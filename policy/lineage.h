@@ -18,5 +18,7 @@ struct lineage {
 int lineage_find(struct policy_document *const *documents, size_t count, const char *profile,
 		 struct lineage *ret_lineage, struct error *error);
 
-/* Circles and unknown names that can be seen from one file and the built-in profiles, as problems with their places. */
-void lineage_check(const struct policy_document *document, struct problems *problems);
+/* Circles and unknown names that can be seen from one file, those it may build on and the built-in profiles, as
+ * problems with their places. */
+void lineage_check(const struct policy_document *document, struct policy_document *const *others, size_t other_count,
+		   struct problems *problems);

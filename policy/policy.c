@@ -35,9 +35,16 @@ struct policy *policy_ref(struct policy *policy) {
 
 void policy_unref(struct policy *policy) {
 	if (!policy || --policy->references > 0) return;
-	for (size_t i = 0; i < policy->count; i++) policy_document_free(policy->documents[i]);
+	for (size_t i = 0; i < policy->count; i++) policy_document_unref(policy->documents[i]);
 	free(policy->documents);
 	free(policy);
+}
+
+bool policy_equal(const struct policy *a, const struct policy *b) {
+	if (a->count != b->count) return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->documents[i] != b->documents[i]) return false;
+	return true;
 }
 
 struct policy_document *const *policy_documents(const struct policy *policy, size_t *ret_count) {
@@ -62,14 +69,14 @@ bool policy_declares(const struct policy *policy, const char *permission) {
 
 bool policy_has_profile(const struct policy *policy, const char *name) {
 	for (size_t d = 0; d < policy->count; d++)
-		if (document_profile(policy->documents[d], name)) return true;
+		if (!policy->documents[d]->untrusted && document_profile(policy->documents[d], name)) return true;
 	return false;
 }
 
 void policy_profile_names(const struct policy *policy, struct strings *ret_names) {
 	for (size_t d = 0; d < policy->count; d++) {
 		const struct policy_document *document = policy->documents[d];
-		for (size_t i = 0; i < document->profile_count; i++)
+		for (size_t i = 0; i < document->profile_count && !document->untrusted; i++)
 			if (!strings_contain(ret_names, document->profiles[i].name))
 				strings_add(ret_names, document->profiles[i].name);
 	}
@@ -105,8 +112,9 @@ const char *policy_upstream(const struct policy *policy) {
 
 /* The order that design section 4 gives. */
 static const struct stack_line stack_default[] = {
-	{STACK_REQUISITE, STACK_PROTECT}, {STACK_REQUISITE, STACK_FLOOD},  {STACK_REQUISITE, STACK_RULES},
-	{STACK_ANY, STACK_GRANTS},        {STACK_SUFFICIENT, STACK_RULES}, {STACK_ANY, STACK_ASK},
+	{STACK_REQUISITE, STACK_PROTECT, NULL}, {STACK_REQUISITE, STACK_FLOOD, NULL},
+	{STACK_REQUISITE, STACK_RULES, NULL},   {STACK_ANY, STACK_GRANTS, NULL},
+	{STACK_SUFFICIENT, STACK_RULES, NULL},  {STACK_ANY, STACK_ASK, NULL},
 };
 
 const struct stack_line *policy_stack(const struct policy *policy, size_t *ret_count) {
@@ -122,8 +130,5 @@ const struct stack_line *policy_stack(const struct policy *policy, size_t *ret_c
 void policy_stack_texts(const struct policy *policy, struct strings *texts) {
 	size_t count;
 	const struct stack_line *lines = policy_stack(policy, &count);
-	for (size_t i = 0; i < count; i++) {
-		const char *control = stack_control_name(lines[i].control);
-		strings_addf(texts, "%s%s%s", control, *control ? ": " : "", stack_module_name(lines[i].module));
-	}
+	for (size_t i = 0; i < count; i++) strings_take(texts, stack_line_text(&lines[i]));
 }

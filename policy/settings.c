@@ -6,6 +6,7 @@
 #include "keys.h"
 #include "schema/host.h"
 #include "schema/limits.h"
+#include "stack_line.h"
 
 static void read_version(struct reader *reader, const struct node *value) {
 	static const char what[] = "1 (is the file from a newer sbx?)";
@@ -128,67 +129,17 @@ static void read_upstream(struct reader *reader, const struct node *value) {
 	problems_add(reader->problems, value->place, "this is no proxy's address, expected %s", what);
 }
 
-static bool parse_module(const char *text, enum stack_module *ret_module) {
-	for (int i = 0; i < STACK_MODULE_COUNT; i++) {
-		if (strcmp(stack_module_name((enum stack_module)i), text) != 0) continue;
-		*ret_module = (enum stack_module)i;
-		return true;
-	}
-	return false;
-}
-
-static const char stack_what[] = "protect, flood, rules, grants or ask, alone or behind requisite: or sufficient:";
-
-/* "grants" or {requisite: rules} */
-static void read_stack_line(struct reader *reader, const struct node *node) {
-	struct stack_line line = {STACK_ANY, STACK_PROTECT};
-	const struct node *module = node;
-	if (node->kind == NODE_MAP && node->count == 1) {
-		module = node->items[0];
-		if (strcmp(node->keys[0]->text, "requisite") == 0) line.control = STACK_REQUISITE;
-		if (strcmp(node->keys[0]->text, "sufficient") == 0) line.control = STACK_SUFFICIENT;
-		if (line.control == STACK_ANY) {
-			SHOWN(shown, node->keys[0]->text);
-			problems_add(reader->problems, node->keys[0]->place, "\"%s\", expected %s", shown, stack_what);
-			return;
-		}
-	}
-	const char *text = reader_text(reader, module, stack_what);
-	if (!text) return;
-	if (!parse_module(text, &line.module)) {
-		SHOWN(shown, text);
-		problems_add(reader->problems, module->place, "\"%s\", expected %s", shown, stack_what);
-		return;
-	}
-	struct policy_document *document = reader->document;
-	document->stack = array_grow(document->stack, document->stack_count, sizeof *document->stack);
-	document->stack[document->stack_count++] = line;
-}
-
-static void read_stack(struct reader *reader, const struct node *value) {
-	enum { LINES_MAX = 16 };
-	if (!reader_is(reader, value, NODE_LIST, "a list of modules")) return;
-	if (value->count > LINES_MAX) {
-		problems_add(reader->problems, value->place, "a stack of %zu lines, expected at most %d", value->count,
-			     LINES_MAX);
-		return;
-	}
-	for (size_t i = 0; i < value->count; i++) read_stack_line(reader, value->items[i]);
-	const struct policy_document *document = reader->document;
-	bool begins = document->stack_count > 0 && document->stack[0].module == STACK_PROTECT &&
-		      document->stack[0].control != STACK_SUFFICIENT;
-	/* What can never be granted can't be granted by an administrator's stack either. */
-	if (!begins)
-		problems_add(reader->problems, value->place, "expected the stack to begin with requisite: protect");
-}
-
 static void read_profiles(struct reader *reader, const struct node *value);
 
 static const struct key document_items[] = {
-	{"version", read_version, 0, true},          {"permissions", read_permissions, 0, false},
-	{"prompt", read_prompt, NOT_PROJECT, false}, {"history", read_history, NOT_PROJECT, false},
-	{"quiet", read_quiet, NOT_PROJECT, false},   {"upstream", read_upstream, NOT_PROJECT, false},
-	{"stack", read_stack, ONLY_ADMIN, false},    {"profiles", read_profiles, 0, false},
+	{"version", read_version, 0, true},
+	{"permissions", read_permissions, 0, false},
+	{"prompt", read_prompt, NOT_PROJECT, false},
+	{"history", read_history, NOT_PROJECT, false},
+	{"quiet", read_quiet, NOT_PROJECT, false},
+	{"upstream", read_upstream, NOT_PROJECT, false},
+	{"stack", stack_lines_read, ONLY_ADMIN, false},
+	{"profiles", read_profiles, 0, false},
 };
 const struct keys document_keys = {"a policy", document_items, ARRAY_LENGTH(document_items)};
 
@@ -201,7 +152,6 @@ static bool is_profile_name(const char *name) {
 static void read_profiles(struct reader *reader, const struct node *value) {
 	if (!reader_is(reader, value, NODE_MAP, "a map of profiles") || !reader_fits(reader, value, LIMIT_PROFILES))
 		return;
-	struct policy_document *document = reader->document;
 	for (size_t i = 0; i < value->count; i++) {
 		const struct node *key = value->keys[i];
 		if (!is_profile_name(key->text)) {
@@ -212,16 +162,7 @@ static void read_profiles(struct reader *reader, const struct node *value) {
 				shown);
 			continue;
 		}
-		document->profiles =
-			array_grow(document->profiles, document->profile_count, sizeof *document->profiles);
-		struct profile *profile = &document->profiles[document->profile_count++];
-		*profile = (struct profile){.name = string_copy(key->text),
-					    .file = string_copy(reader->problems->file),
-					    .place = key->place,
-					    .home = SETTING_UNSET,
-					    .network = SETTING_UNSET,
-					    .doorbell = SETTING_UNSET};
-		reader->profile = profile;
+		reader->profile = document_add_profile(reader->document, key->text, reader->problems->file, key->place);
 		keys_read(reader, &profile_keys, value->items[i]);
 	}
 }

@@ -31,8 +31,7 @@ static size_t append_character(struct string *out, const char *text) {
 	return size;
 }
 
-/* In double quotes, as YAML reads it back. The text has come through YAML, so it is UTF-8. */
-static void append_quoted(struct string *out, const char *text) {
+void policy_append_quoted(struct string *out, const char *text) {
 	string_append_char(out, '"');
 	while (*text) {
 		unsigned char c = (unsigned char)*text;
@@ -56,7 +55,7 @@ static void append_list(struct string *out, const char *indent, const char *key,
 	string_appendf(out, "%s%s: [", indent, key);
 	for (size_t i = 0; i < items->count; i++) {
 		if (i > 0) string_append(out, ", ");
-		append_quoted(out, items->items[i]);
+		policy_append_quoted(out, items->items[i]);
 	}
 	string_append(out, "]\n");
 }
@@ -69,7 +68,7 @@ static void append_origin(struct string *out, const char *file, struct place pla
 static void show_rule(struct string *out, const struct profile *profile, const struct rule_text *rule) {
 	bool map = rule->confirm_terminal || rule->private_allowed || rule->direct;
 	string_append(out, map ? "        - {target: " : "        - ");
-	append_quoted(out, rule->text);
+	policy_append_quoted(out, rule->text);
 	if (rule->confirm_terminal) string_append(out, ", confirm: terminal");
 	if (rule->private_allowed) string_append(out, ", private: true");
 	if (rule->direct) string_append(out, ", direct: true");
@@ -120,9 +119,9 @@ static void show_pairs(struct string *out, const char *key, const struct pairs *
 	if (pairs->count > 0) string_appendf(out, "    %s:\n", key);
 	for (size_t i = 0; i < pairs->count; i++) {
 		string_append(out, "      ");
-		append_quoted(out, pairs->items[i].name);
+		policy_append_quoted(out, pairs->items[i].name);
 		string_append(out, ": ");
-		append_quoted(out, pairs->items[i].value);
+		policy_append_quoted(out, pairs->items[i].value);
 		string_append_char(out, '\n');
 	}
 }
@@ -197,7 +196,7 @@ static void show_top(struct showing *showing, const struct policy *policy) {
 			if (shown.count == 0) string_append(out, "permissions:\n");
 			strings_add(&shown, own->items[i].name);
 			string_appendf(out, "  %s: ", own->items[i].name);
-			append_quoted(out, own->items[i].value);
+			policy_append_quoted(out, own->items[i].value);
 			string_append_char(out, '\n');
 		}
 	}

@@ -2,11 +2,13 @@
 #include "policy/stack.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "judge.h"
 #include "problems.h"
+#include "schema/limits.h"
 
 static const char *const verbs[EFFECT_COUNT] = {
 	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};
@@ -27,6 +29,20 @@ static char *explain_grant(const struct answer *answer) {
 	return string_format("%s, but ends above %s, which %s keeps", what, place, answer->rule->profile);
 }
 
+/* "the program /usr/bin/judge denies it: not on a Sunday" */
+static char *explain_exec(const struct stack_line *line, const struct answer *answer) {
+	const struct stack_exec_answer *said = answer->said;
+	SHOWN(program, line->exec->argv.items[0]);
+	if (!said) return string_format("the program %s is not run for this", program);
+	CLEANUP_FREE char *why = said->why ? text_visible_cut(said->why, LIMIT_REASON) : string_copy("");
+	if (said->failed) return string_format("the program %s failed, which denies: %s", program, why);
+	return string_format("the program %s %s%s%s", program,
+			     !answer->given                   ? "has no say"
+			     : answer->effect == EFFECT_ALLOW ? "allows it"
+							      : "denies it",
+			     *why ? ": " : "", why);
+}
+
 static char *explain(const struct stack_context *context, const struct stack_line *line, const struct answer *answer) {
 	switch (line->module) {
 	case STACK_PROTECT: {
@@ -37,6 +53,8 @@ static char *explain(const struct stack_context *context, const struct stack_lin
 		return string_copy(context->flooded);
 	case STACK_GRANTS:
 		return explain_grant(answer);
+	case STACK_EXEC:
+		return explain_exec(line, answer);
 	case STACK_RULES:
 	case STACK_ASK:
 		break;
@@ -57,14 +75,16 @@ static bool grant_names_address(const struct grant *grant) {
 	       pattern_names_address(pattern);
 }
 
-static bool is_private_allowed(const struct answer *answer) {
+static bool is_private_allowed(const struct request *request, const struct answer *answer) {
 	if (answer->effect == EFFECT_DENY) return false;
+	/* What a program allows is this very target. */
+	if (answer->said) return request_names_address(request);
 	if (answer->rule && answer->rule->private_allowed) return true;
 	return answer->given && answer->grant && grant_names_address(answer->grant);
 }
 
-static void verdict_of_answer(const struct stack_context *context, const struct stack_line *line,
-			      const struct answer *answer, struct verdict *ret_verdict) {
+static void verdict_of_answer(const struct stack_context *context, const struct request *request,
+			      const struct stack_line *line, const struct answer *answer, struct verdict *ret_verdict) {
 	const struct rule *rule = answer->rule;
 	bool grant = line->module == STACK_GRANTS;
 	*ret_verdict = (struct verdict){
@@ -73,7 +93,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.rule = rule && !grant ? string_copy(rule->origin) : NULL,
 		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
-		.private_allowed = is_private_allowed(answer),
+		.private_allowed = is_private_allowed(request, answer),
 		.this_run = answer->grant && answer->grant->lifetime == LIFETIME_SESSION,
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};
@@ -82,6 +102,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 
 struct recording {
 	const struct stack_context *context;
+	const struct request *request;
 	struct stack_walk *walk;
 };
 
@@ -94,33 +115,54 @@ static void record_step(void *context, const struct stack_line *line, const stru
 				    .control = stack_control_name(line->control),
 				    .counted = counted};
 	if (answer->given)
-		verdict_of_answer(recording->context, line, answer, &step->answer);
-	else if (answer->grant) /* it passes, but has something to say */
+		verdict_of_answer(recording->context, recording->request, line, answer, &step->answer);
+	else if (answer->grant || line->module == STACK_EXEC) /* it passes, but has something to say */
 		step->answer.why = explain(recording->context, line, answer);
 }
 
-void stack_decide(const struct stack_context *context, const struct request *request, struct verdict *ret_verdict,
-		  struct stack_walk *walk) {
+static void verdict_of_none(const struct request *request, const struct answer *answer, struct verdict *ret_verdict) {
+	SHOWN(target, request->target);
+	*ret_verdict = (struct verdict){.effect = EFFECT_DENY};
+	set_module(ret_verdict, answer->needed ? stack_module_name(STACK_EXEC) : "none");
+	if (!answer->needed) {
+		ret_verdict->why = string_format("nothing allows %s %s, and nothing asks for it",
+						 request->permission.name, target);
+		return;
+	}
+	SHOWN(program, answer->needed->argv.items[0]);
+	ret_verdict->why = string_format("the program %s has to be asked first", program);
+}
+
+const struct stack_exec *stack_decide(const struct stack_context *context, const struct request *request,
+				      struct verdict *ret_verdict, struct stack_walk *walk) {
 	struct answer answer;
-	struct stack_line line = {0};
-	struct recording recording = {context, walk};
+	struct stack_line line;
+	struct recording recording = {context, request, walk};
 	if (walk) *walk = (struct stack_walk){0};
 	judge(context, request, &answer, &line, walk ? record_step : NULL, &recording);
-	if (answer.given) {
-		verdict_of_answer(context, &line, &answer, ret_verdict);
-	} else {
-		SHOWN(target, request->target);
-		*ret_verdict = (struct verdict){
-			.effect = EFFECT_DENY,
-			.why = string_format("nothing allows %s %s, and nothing asks for it", request->permission.name,
-					     target),
-		};
-		set_module(ret_verdict, "none");
-	}
+	if (answer.given)
+		verdict_of_answer(context, request, &line, &answer, ret_verdict);
+	else
+		verdict_of_none(request, &answer, ret_verdict);
 	answer_finish(&answer);
+	return answer.needed;
 }
 
 void stack_walk_finish(struct stack_walk *walk) {
 	for (size_t i = 0; i < walk->count; i++) verdict_finish(&walk->steps[i].answer);
 	*walk = (struct stack_walk){0};
+}
+
+void stack_exec_answers_add(struct stack_exec_answers *answers, struct stack_exec_answer answer) {
+	answers->items = array_grow(answers->items, answers->count, sizeof *answers->items);
+	answers->items[answers->count++] = answer;
+}
+
+void stack_exec_answers_finish(struct stack_exec_answers *answers) {
+	for (size_t i = 0; i < answers->count; i++) {
+		free(answers->items[i].command);
+		free(answers->items[i].why);
+	}
+	free(answers->items);
+	*answers = (struct stack_exec_answers){0};
 }

@@ -1,6 +1,17 @@
 #include "schema/request.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "schema/host.h"
+
+bool request_names_address(const struct request *request) {
+	struct host host;
+	uint16_t port;
+	return request->permission.kind == PERMISSION_NET_ACCESS &&
+	       host_port_parse(request->target, strlen(request->target), &host, &port, NULL) == 0 &&
+	       host.class != HOST_NAME;
+}
 
 void subject_finish(struct subject *subject) {
 	free(subject->profile);

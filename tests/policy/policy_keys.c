@@ -20,6 +20,7 @@ int main(void) {
 		{"[\"properties\", \"history\"]", &history_keys},
 		{"[\"$defs\", \"profile\"]", &profile_keys},
 		{"[\"$defs\", \"profile\", \"properties\", \"limits\"]", &limits_keys},
+		{"[\"$defs\", \"exec\"]", &exec_keys},
 		{"[\"$defs\", \"*item\"]", &item_keys},
 	};
 	printf("[\n");

@@ -25,6 +25,8 @@ struct scenario {
 	size_t grant_count;
 	struct strings protected, names;
 	char *flooded;
+	struct stack_exec_answers said;
+	bool asks_programs;
 	struct string out;
 };
 
@@ -92,6 +94,19 @@ static void add_grant(struct scenario *scenario, char *line) {
 	assert_int_equal(permission_parse(permission, &grant->permission, NULL), 0);
 }
 
+/* "allow /usr/bin/judge because" */
+static void add_answer(struct scenario *scenario, char *line) {
+	char *save = NULL;
+	const char *word = strtok_r(line, " ", &save), *program = strtok_r(NULL, " ", &save);
+	stack_exec_answers_add(
+		&scenario->said,
+		(struct stack_exec_answer){.command = string_format("[\"%s\"]", program),
+					   .passes = strcmp(word, "pass") == 0,
+					   .failed = strcmp(word, "fail") == 0,
+					   .effect = strcmp(word, "allow") == 0 ? EFFECT_ALLOW : EFFECT_DENY,
+					   .why = *save ? string_copy(save) : NULL});
+}
+
 static void append_verdict(struct string *out, const struct verdict *verdict) {
 	string_appendf(out, "%s by %s", effect_name(verdict->effect), verdict->module);
 	/* The lines of the built-in profiles move. */
@@ -118,7 +133,11 @@ static void append_walk(struct string *out, const struct stack_walk *walk) {
 
 static struct stack_context context_of(struct scenario *scenario, struct stack_grants *grants) {
 	*grants = (struct stack_grants){find_grant, scenario};
-	return (struct stack_context){scenario->ruleset, grants, &scenario->protected, scenario->flooded};
+	return (struct stack_context){.ruleset = scenario->ruleset,
+				      .grants = grants,
+				      .protected = &scenario->protected,
+				      .flooded = scenario->flooded,
+				      .exec = scenario->asks_programs ? &scenario->said : NULL};
 }
 
 static void ask(struct scenario *scenario, char *line, bool why) {
@@ -131,8 +150,9 @@ static void ask(struct scenario *scenario, char *line, bool why) {
 	struct request request = {.subject = {scenario->profile, (char *)project}, .target = target};
 	CLEANUP_VERDICT struct verdict verdict = {0};
 	assert_int_equal(permission_parse(line, &request.permission, NULL), 0);
-	stack_decide(&context, &request, &verdict, &walk);
+	const struct stack_exec *needed = stack_decide(&context, &request, &verdict, &walk);
 	string_appendf(&scenario->out, "%s %s: ", line, target);
+	if (needed) string_appendf(&scenario->out, "needs %s, ", needed->text);
 	append_verdict(&scenario->out, &verdict);
 	assert_non_null(verdict.why);
 	if (why) {
@@ -172,7 +192,7 @@ static void show_view(struct scenario *scenario) {
 	append_view(&scenario->out, view);
 }
 
-enum section { NONE, LAYER_USER, LAYER_PROJECT, LAYER_ADMIN, GRANTS, PROTECTED, NAMES, ASK, WHY };
+enum section { NONE, LAYER_USER, LAYER_PROJECT, LAYER_ADMIN, GRANTS, PROTECTED, NAMES, PROGRAMS, ASK, WHY };
 
 static void end_layer(struct scenario *scenario, enum section section, struct string *text) {
 	if (section == LAYER_USER) load(scenario, POLICY_LAYER_USER, "user", text->data);
@@ -195,9 +215,13 @@ static enum section begin_section(struct scenario *scenario, const char *line) {
 		enum section section;
 	} sections[] = {
 		{"@user", LAYER_USER},     {"@project", LAYER_PROJECT}, {"@admin", LAYER_ADMIN}, {"@grants", GRANTS},
-		{"@protected", PROTECTED}, {"@names", NAMES},           {"@ask", ASK},           {"@why", WHY}};
-	for (size_t i = 0; i < ARRAY_LENGTH(sections); i++)
-		if (strcmp(line, sections[i].name) == 0) return sections[i].section;
+		{"@protected", PROTECTED}, {"@names", NAMES},           {"@ask", ASK},           {"@why", WHY},
+		{"@programs", PROGRAMS}};
+	for (size_t i = 0; i < ARRAY_LENGTH(sections); i++) {
+		if (strcmp(line, sections[i].name) != 0) continue;
+		if (sections[i].section == PROGRAMS) scenario->asks_programs = true;
+		return sections[i].section;
+	}
 	if (string_starts(line, "@profile ")) {
 		set_profile(scenario, line + strlen("@profile "));
 	} else if (string_starts(line, "@flooded ")) {
@@ -227,6 +251,9 @@ static void play_line(struct scenario *scenario, enum section section, char *lin
 	case NAMES:
 		if (*line) strings_add(&scenario->names, line);
 		return;
+	case PROGRAMS:
+		if (*line) add_answer(scenario, line);
+		return;
 	case ASK:
 	case WHY:
 		if (*line == '#') string_appendf(&scenario->out, "%s\n", line);
@@ -248,6 +275,7 @@ static void scenario_finish(struct scenario *scenario) {
 	strings_finish(&scenario->protected);
 	strings_finish(&scenario->names);
 	free(scenario->flooded);
+	stack_exec_answers_finish(&scenario->said);
 	free(scenario->profile);
 }
 

@@ -6,6 +6,7 @@
  *     @grants                      lines "ID allow|deny PERM PATTERN"
  *     @protected                   paths
  *     @flooded WHY
+ *     @programs                    lines "allow|deny|pass|fail PROGRAM WHY": what exec lines' programs have said
  *     @names                       the caller's variables
  *     @ask                         lines "PERM TARGET": the verdict of each
  *     @why                         likewise, with the walk

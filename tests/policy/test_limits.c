@@ -275,7 +275,7 @@ static void damaged_files_are_loaded_or_refused(void **state) {
 			loaded++;
 		else
 			refused++;
-		policy_document_free(damaged);
+		policy_document_unref(damaged);
 	}
 	assert_true(loaded > 10 && refused > 100);
 }

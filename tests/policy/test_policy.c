@@ -203,11 +203,39 @@ static void good_files_load(void **state) {
 		{"user-design", POLICY_LAYER_USER},      {"user-everything", POLICY_LAYER_USER},
 		{"user-bom-crlf", POLICY_LAYER_USER},    {"user-cjk", POLICY_LAYER_USER},
 		{"project-plain", POLICY_LAYER_PROJECT}, {"admin-stack", POLICY_LAYER_ADMIN},
+		{"admin-exec", POLICY_LAYER_ADMIN},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		CLEANUP_FREE char *path = string_format("%s/good/%s.yaml", SBX_TEST_DATA, files[i].name);
 		CLEANUP_FREE char *text = golden_read(path);
-		policy_document_free(document(files[i].layer, files[i].name, text));
+		policy_document_unref(document(files[i].layer, files[i].name, text));
+	}
+}
+
+/* What is shown of a stack can be put into a file again. */
+static void the_stack_is_shown_as_it_is_written(void **state) {
+	(void)state;
+	static const char *const expected[] = {
+		"requisite: protect",
+		"requisite: {exec: [\"/usr/local/bin/judge\"]}",
+		"{exec: [\"/usr/local/bin/opa-bridge\", \"--policy\", \"a b\", \"é\\U0000202e\\\"\\\\\"], timeout: 1m}",
+		"sufficient: {exec: [\"/usr/bin/second\"], timeout: 250ms}",
+		"ask",
+	};
+	CLEANUP_FREE char *text = golden_read(SBX_TEST_DATA "/good/admin-exec.yaml");
+	CLEANUP_STRING struct string again = {0};
+	string_append(&again, "version: 1\nstack:\n");
+	for (int round = 0; round < 2; round++) {
+		CLEANUP_STRINGS struct strings lines = {0};
+		struct policy_document *admin = document(POLICY_LAYER_ADMIN, "admin", round == 0 ? text : again.data);
+		struct policy *policy = policy_new(&admin, 1);
+		policy_stack_texts(policy, &lines);
+		policy_unref(policy);
+		assert_int_equal(lines.count, ARRAY_LENGTH(expected));
+		for (size_t i = 0; i < lines.count; i++) {
+			assert_string_equal(lines.items[i], expected[i]);
+			string_appendf(&again, "  - %s\n", lines.items[i]);
+		}
 	}
 }
 
@@ -219,6 +247,7 @@ int main(void) {
 		cmocka_unit_test(faults_between_layers_are_errors_of_the_rule_set),
 		cmocka_unit_test(a_rule_set_keeps_its_policy),
 		cmocka_unit_test(good_files_load),
+		cmocka_unit_test(the_stack_is_shown_as_it_is_written),
 		cmocka_unit_test(a_shown_policy_can_be_loaded_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

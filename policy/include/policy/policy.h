@@ -20,19 +20,41 @@ enum policy_layer { POLICY_LAYER_ADMIN, POLICY_LAYER_USER, POLICY_LAYER_PROJECT,
 
 struct policy_document; /* one parsed file */
 
-/* NULL (and the errors added to *errors, at most LIMIT_POLICY_ERRORS) when the text has any. `name` is what errors call
- * it. */
+/*
+ * NULL (and the errors added to *errors, at most LIMIT_POLICY_ERRORS) when the text has any. `name` is what errors call
+ * it. Its profiles may extend each other, the built-in ones and those of `others` (a project's any, for which are known
+ * only when the policy is put together).
+ */
+struct policy_document *policy_load_among(struct policy_document *const *others, size_t other_count,
+					  enum policy_layer layer, const char *name, const char *text, size_t size,
+					  struct strings *errors);
 struct policy_document *policy_load(enum policy_layer layer, const char *name, const char *text, size_t size,
 				    struct strings *errors);
-void policy_document_free(struct policy_document *document);
+/* Documents are immutable and counted by reference: several policies share them. NULL is allowed. */
+struct policy_document *policy_document_ref(struct policy_document *document);
+void policy_document_unref(struct policy_document *document);
+
+bool policy_document_sets_stack(const struct policy_document *document);
+
+/*
+ * What counts of a project's file that nobody has trusted: its deny rules, in profiles that other documents have. No
+ * command picks a profile by it, and it is no reason for one to exist.
+ */
+struct policy_document *policy_document_untrusted(const struct policy_document *document);
+bool policy_document_needs_trust(const struct policy_document *document); /* it says more than that */
+/* What it says, in sentences, for the one who is to trust it; visible text, profile by profile. */
+void policy_document_describe(const struct policy_document *document, struct strings *lines);
 
 /* The profiles that sbx brings along (policy/profiles); they always load. */
 struct policy_document *policy_load_builtin(void);
 
 struct policy;
 
-/* Takes the documents over (user's before built-in or not: their layer orders them). */
+/* Takes the references over (user's before built-in or not: their layer orders them, and within one the order given).
+ */
 struct policy *policy_new(struct policy_document **documents, size_t count);
+/* Are they made of the very same documents? */
+bool policy_equal(const struct policy *a, const struct policy *b);
 struct policy *policy_ref(struct policy *policy);
 void policy_unref(struct policy *policy);
 

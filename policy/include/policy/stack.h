@@ -2,7 +2,8 @@
  * stack: PAM's idea: an ordered list of modules that answer allow, deny, or pass; the first answer that counts ends
  * the walk, and no answer at the end is a deny (design section 4).
  *
- * Promises: pure: grants come in through a function, the prompt goes out as EFFECT_ASK. The modules are a table.
+ * Promises: pure: grants come in through a function, the prompt goes out as EFFECT_ASK, and so does what a program has
+ * to be asked (`exec` lines): the caller has it run and walks anew with its answer. The modules are a table.
  */
 #pragma once
 
@@ -22,11 +23,39 @@ struct stack_grants {
 	void *context;
 };
 
+enum { STACK_STEPS_MAX = 16 }; /* lines of a stack */
+
+/* A program that a line of the stack names. */
+struct stack_exec {
+	struct strings argv; /* the first is an absolute path */
+	int64_t timeout_ms;
+	char *text; /* the command line as the policy writes it: what an answer is kept under */
+};
+
+/* What a program said to one request. */
+struct stack_exec_answer {
+	char *command; /* stack_exec.text; owned */
+	bool passes;
+	enum effect effect; /* EFFECT_ALLOW or EFFECT_DENY */
+	bool failed;        /* the denial is for want of an answer */
+	char *why;          /* or NULL; owned */
+};
+
+struct stack_exec_answers {
+	struct stack_exec_answer *items;
+	size_t count;
+};
+/* Takes the texts over. */
+void stack_exec_answers_add(struct stack_exec_answers *answers, struct stack_exec_answer answer);
+void stack_exec_answers_finish(struct stack_exec_answers *answers);
+
 struct stack_context {
 	const struct ruleset *ruleset;
 	const struct stack_grants *grants;
 	const struct strings *protected; /* normal paths that can never be granted (design section 10.6) */
-	const char *flooded;             /* why the session is denied everything now, or NULL */
+	const char *flooded;             /* why what would be asked is denied now, or NULL */
+	/* What programs have said to this very request; NULL: none is asked, their lines pass. */
+	const struct stack_exec_answers *exec;
 };
 
 /* One step of the walk, for `sbx why`. */
@@ -36,16 +65,17 @@ struct stack_step {
 	struct verdict answer; /* its module is empty when the module passed */
 	bool counted;
 };
-enum { STACK_STEPS_MAX = 16 };
-
 struct stack_walk {
 	struct stack_step steps[STACK_STEPS_MAX];
 	size_t count;
 };
 
-/* *ret_verdict: allow, deny, or EFFECT_ASK with module "ask" when the user must be asked. `walk` may be NULL. */
-void stack_decide(const struct stack_context *context, const struct request *request, struct verdict *ret_verdict,
-		  struct stack_walk *walk);
+/*
+ * *ret_verdict: allow, deny, or EFFECT_ASK with module "ask" when the user must be asked. `walk` may be NULL. Not NULL
+ * when the walk needs a program's answer to go on (borrowed from the policy): the verdict is a denial then.
+ */
+const struct stack_exec *stack_decide(const struct stack_context *context, const struct request *request,
+				      struct verdict *ret_verdict, struct stack_walk *walk);
 void stack_walk_finish(struct stack_walk *walk);
 
 /*

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -26,6 +27,9 @@ struct request {
 	struct strings parents; /* nearest first */
 	char *reason;           /* the tool's own words, or NULL */
 };
+
+/* A connection to an address, or to localhost: who allows it has named what it leads to. */
+bool request_names_address(const struct request *request);
 
 void subject_finish(struct subject *subject);
 void request_finish(struct request *request);
