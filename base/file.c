@@ -62,18 +62,47 @@ int file_make_directories(const char *path, struct error *error) {
 	return 0;
 }
 
-int file_open_private_directory(const char *path, struct error *error) {
-	int r = file_make_directories(path, error);
-	if (r < 0) return r;
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) return error_errno(error, "opening the directory %s", path);
+/* What a link leads to may lie where anybody can write, a sandbox for one (attack B11). */
+static int refuse_link(int at, const char *name, const char *shown, struct error *error) {
 	struct stat status;
-	if (fstat(fd, &status) < 0) return error_errno(error, "looking at the directory %s", path);
-	if (status.st_uid != geteuid())
-		return error_set(error, EPERM, "%s belongs to user %u, not to you (%u)", path, status.st_uid,
-				 geteuid());
-	if (status.st_mode & 0022)
-		return error_set(error, EPERM, "%s can be written by others (mode %04o): chmod go-w it", path,
-				 status.st_mode & 07777);
-	return fd_steal(&fd);
+	int code = errno;
+	if (fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode))
+		return error_set(error, ELOOP,
+				 "%s is a link and isn't followed, for others may be able to write what it leads to: "
+				 "put the thing itself in its place",
+				 shown);
+	errno = code;
+	return error_errno(error, "opening %s", shown);
+}
+
+static int check_demand(const struct stat *status, const char *shown, const struct file_demand *demand,
+			struct error *error) {
+	if ((status->st_mode & S_IFMT) != demand->kind)
+		return error_set(error, EINVAL, "%s is no %s", shown,
+				 demand->kind == S_IFDIR ? "directory" : "regular file");
+	if (status->st_uid != demand->owner && !(demand->or_root && status->st_uid == 0))
+		return error_set(error, EPERM, "%s belongs to user %u, not to %s (%u)", shown, status->st_uid,
+				 demand->owner == 0 ? "root" : "you", demand->owner);
+	mode_t too_much = status->st_mode & demand->never;
+	if (too_much != 0)
+		return error_set(error, EPERM, "%s can be written by others (mode %04o): chmod %sw it", shown,
+				 status->st_mode & 07777, demand->never & 0020 ? "go-" : "o-");
+	return 0;
+}
+
+int file_open_demanded(int at, const char *name, const char *shown, const struct file_demand *demand,
+		       struct error *error) {
+	/* Not blocking: a FIFO in its place must not stop us. */
+	CLEANUP_FD int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0) return refuse_link(at, name, shown, error);
+	struct stat status;
+	if (fstat(fd, &status) < 0) return error_errno(error, "looking at %s", shown);
+	int r = check_demand(&status, shown, demand, error);
+	return r < 0 ? r : fd_steal(&fd);
+}
+
+int file_open_private_directory(const char *path, struct error *error) {
+	const struct file_demand demand = {.kind = S_IFDIR, .owner = geteuid(), .never = 0022};
+	int r = file_make_directories(path, error);
+	return r < 0 ? r : file_open_demanded(AT_FDCWD, path, path, &demand, error);
 }

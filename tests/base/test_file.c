@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,10 +62,37 @@ static void attack_b11_private_directories(void **state) {
 	assert_true(file_open_private_directory("/proc", &error) < 0 || geteuid() == 0);
 }
 
+static void attack_b11_only_what_meets_its_demands_is_opened(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	const struct file_demand own = {.kind = S_IFREG, .owner = geteuid(), .never = 0002};
+	const struct file_demand others = {.kind = S_IFREG, .owner = geteuid() + 1, .or_root = false};
+	assert_int_equal(file_open_demanded(AT_FDCWD, "file", "my/file", &own, &error), -ENOENT);
+	assert_int_equal(file_write("file", "x", 1, 0600, NULL), 0);
+	int fd = file_open_demanded(AT_FDCWD, "file", "my/file", &own, &error);
+	assert_true(fd >= 0);
+	fd_close(fd);
+	assert_int_equal(file_open_demanded(AT_FDCWD, "file", "my/file", &others, &error), -EPERM);
+	assert_non_null(strstr(error.message, "my/file belongs to user"));
+	assert_int_equal(chmod("file", 0602), 0);
+	assert_int_equal(file_open_demanded(AT_FDCWD, "file", "my/file", &own, &error), -EPERM);
+	assert_non_null(strstr(error.message, "chmod o-w"));
+	assert_int_equal(symlink("file", "link"), 0);
+	assert_int_equal(file_open_demanded(AT_FDCWD, "link", "my/link", &own, &error), -ELOOP);
+	assert_non_null(strstr(error.message, "my/link is a link and isn't followed"));
+	assert_int_equal(mkdir("open", 0700), 0);
+	assert_int_equal(file_open_demanded(AT_FDCWD, "open", "my/open", &own, &error), -EINVAL);
+	assert_int_equal(remove("file"), 0);
+	assert_int_equal(mkfifo("file", 0600), 0);
+	assert_int_equal(file_open_demanded(AT_FDCWD, "file", "my/file", &own, &error), -EINVAL);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(whole_files, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(attack_b11_private_directories, enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(attack_b11_only_what_meets_its_demands_is_opened, enter_folder,
+						leave_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,21 @@ int file_read_fd(int fd, const char *name, size_t limit, char **ret_bytes, size_
 /* Replace the file in one step (temporary name beside it, fsync, rename). */
 int file_write(const char *path, const char *bytes, size_t size, mode_t mode, struct error *error);
 
+/* What a file or directory must be like to be believed. */
+struct file_demand {
+	mode_t kind; /* S_IFREG or S_IFDIR */
+	uid_t owner;
+	bool or_root; /* root as owner will do, too */
+	mode_t never; /* bits that its mode must not have: 0022, 0002, 0 */
+};
+
+/*
+ * Open for reading what is called `name` below the directory `at` (AT_FDCWD where it is absolute); errors call it
+ * `shown`. A link in its last part isn't followed: -ELOOP, with why. -EPERM says which demand isn't met. Never blocks.
+ */
+int file_open_demanded(int at, const char *name, const char *shown, const struct file_demand *demand,
+		       struct error *error);
+
 /*
  * Open (making it and its missing parents with mode 0700) a directory that must belong to us and be writable by
  * nobody else; the last component must not be a link. -EPERM says which rule was broken. Caller owns the fd.
