@@ -1,0 +1,147 @@
+#include "history_row.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/verdict.h"
+
+enum column_type { COLUMN_INTEGER, COLUMN_TEXT, COLUMN_JSON };
+
+/* By EVENT_COLUMNS. */
+static const struct {
+	enum column_type type;
+	size_t offset;
+} columns[] = {
+	{COLUMN_INTEGER, offsetof(struct row, seq)},   {COLUMN_INTEGER, offsetof(struct row, time_ms)},
+	{COLUMN_TEXT, offsetof(struct row, kind)},     {COLUMN_INTEGER, offsetof(struct row, session)},
+	{COLUMN_TEXT, offsetof(struct row, profile)},  {COLUMN_TEXT, offsetof(struct row, project)},
+	{COLUMN_TEXT, offsetof(struct row, process)},  {COLUMN_TEXT, offsetof(struct row, permission)},
+	{COLUMN_TEXT, offsetof(struct row, target)},   {COLUMN_TEXT, offsetof(struct row, verdict)},
+	{COLUMN_TEXT, offsetof(struct row, by)},       {COLUMN_TEXT, offsetof(struct row, why)},
+	{COLUMN_INTEGER, offsetof(struct row, grant)}, {COLUMN_INTEGER, offsetof(struct row, prompt)},
+	{COLUMN_JSON, offsetof(struct row, detail)},
+};
+static_assert(ARRAY_LENGTH(columns) == COLUMN_HASH, "every column but the hash is in the table");
+
+static int64_t row_integer(const struct row *row, size_t column) {
+	return *(const int64_t *)((const char *)row + columns[column].offset);
+}
+
+static const char *row_text(const struct row *row, size_t column) {
+	return *(const char *const *)((const char *)row + columns[column].offset);
+}
+
+static void append_escaped(struct string *out, const char *text) {
+	for (const char *p = text; *p; p++) {
+		size_t plain = 0;
+		while (p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\') plain++;
+		string_append_bytes(out, p, plain);
+		p += plain;
+		if (*p == '\0') return;
+		unsigned char byte = (unsigned char)*p;
+		if (byte == '"' || byte == '\\')
+			string_appendf(out, "\\%c", byte);
+		else
+			string_appendf(out, "\\u%s%02x", byte < 0x80 ? "00" : "f7", byte);
+	}
+}
+
+static void append_value(struct string *out, const struct row *row, size_t column) {
+	const char *text = columns[column].type == COLUMN_INTEGER ? NULL : row_text(row, column);
+	if (columns[column].type == COLUMN_INTEGER) {
+		string_appendf(out, "%lld", (long long)row_integer(row, column));
+	} else if (!text || columns[column].type == COLUMN_JSON) {
+		string_append(out, text ? text : "null");
+	} else {
+		string_append_char(out, '"');
+		append_escaped(out, text);
+		string_append_char(out, '"');
+	}
+}
+
+void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
+	CLEANUP_STRING struct string text = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		string_append_char(&text, i == 0 ? '[' : ',');
+		append_value(&text, row, i);
+	}
+	string_append_char(&text, ']');
+	hash_hex_two(ret_hash, previous, strlen(previous), text.data, text.size);
+}
+
+struct row row_of_event(const struct event *event, const char *detail) {
+	return (struct row){.seq = event->seq,
+			    .time_ms = event->time_ms,
+			    .kind = event_kind_name(event->kind),
+			    .session = event->session,
+			    .profile = event->profile,
+			    .project = event->project,
+			    .process = event->process,
+			    .permission = event->permission,
+			    .target = event->target,
+			    .verdict = event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict),
+			    .by = event->by,
+			    .why = event->why,
+			    .grant = event->grant,
+			    .prompt = event->prompt,
+			    .detail = detail};
+}
+
+struct row row_of_statement(sqlite3_stmt *statement) {
+	struct row row;
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		char *place = (char *)&row + columns[i].offset;
+		if (columns[i].type == COLUMN_INTEGER)
+			*(int64_t *)place = sqlite3_column_int64(statement, (int)i);
+		else
+			*(const char **)place = store_column(statement, (int)i);
+	}
+	return row;
+}
+
+void row_bind(const struct row *row, sqlite3_stmt *statement) {
+	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
+		if (columns[i].type == COLUMN_INTEGER)
+			store_bind_integer(statement, (int)i + 1, row_integer(row, i));
+		else
+			store_bind_text(statement, (int)i + 1, row_text(row, i));
+	}
+}
+
+static char *copy_or_null(const char *text) {
+	return text ? string_copy(text) : NULL;
+}
+
+int row_read_event(const struct row *row, struct event *ret_event) {
+	struct event event = {.verdict = -1};
+	enum effect effect;
+	if (!row->kind || event_kind_parse(row->kind, &event.kind, NULL) < 0) return -EINVAL;
+	if (row->verdict) {
+		if (effect_parse(row->verdict, &effect, NULL) < 0) return -EINVAL;
+		event.verdict = (int)effect;
+	}
+	if (row->detail && !(event.detail = json_loads(row->detail, 0, NULL))) return -EINVAL;
+	event.seq = row->seq;
+	event.time_ms = row->time_ms;
+	event.session = row->session;
+	event.profile = copy_or_null(row->profile);
+	event.project = copy_or_null(row->project);
+	event.process = copy_or_null(row->process);
+	event.permission = copy_or_null(row->permission);
+	event.target = copy_or_null(row->target);
+	event.by = copy_or_null(row->by);
+	event.why = copy_or_null(row->why);
+	event.grant = row->grant;
+	event.prompt = row->prompt;
+	*ret_event = event;
+	return 0;
+}
+
+void hash_copy(char to[HASH_HEX_SIZE], const char *from) {
+	size_t size = from ? strnlen(from, HASH_HEX_SIZE - 1) : 0;
+	if (size > 0) memcpy(to, from, size);
+	to[size] = '\0';
+}

@@ -1,0 +1,47 @@
+/*
+ * history_row: a row of the history as it is stored: its columns, its canonical form, its hash. For history*.c alone.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "history.h"
+#include "schema/event.h"
+#include "store.h"
+
+struct history_head {
+	int64_t seq;
+	char hash[HASH_HEX_SIZE];
+	int64_t last_prompt;
+};
+
+struct history {
+	struct store *store;
+	struct history_head now, committed;
+	int64_t kept; /* the head in the state row */
+	int64_t anchor_seq;
+	char anchor_hash[HASH_HEX_SIZE];
+};
+
+/* By EVENT_COLUMNS; texts borrowed. */
+struct row {
+	int64_t seq, time_ms;
+	const char *kind;
+	int64_t session;
+	const char *profile, *project, *process, *permission, *target, *verdict, *by, *why;
+	int64_t grant, prompt;
+	const char *detail; /* JSON */
+};
+enum { COLUMN_HASH = 15 };
+
+struct row row_of_event(const struct event *event, const char *detail);
+struct row row_of_statement(sqlite3_stmt *statement); /* until its next step */
+void row_bind(const struct row *row, sqlite3_stmt *statement);
+void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row);
+
+/* -EINVAL when the row holds what history_append never writes. */
+int row_read_event(const struct row *row, struct event *ret_event);
+
+void hash_copy(char to[HASH_HEX_SIZE], const char *from); /* NULL: empty */
