@@ -4,10 +4,16 @@
  * grants: `key` is the one index key under which a lookup finds the pattern (broker/grant_key.h): a path's literal
  * folder, a host, ".domain", a network or "*". `profile` and `project` are '' for any, so that a lookup names both
  * exactly. `active` is 1 until the grant expired, was revoked, used up or its session ended; the partial indexes hold
- * active rows only, so ended grants cost a lookup nothing. Rows are never deleted.
+ * active rows only, so ended grants cost a lookup nothing. Rows go when retention takes their last event.
  *
  * events: append-only; `hash` is SHA-256 over the hash of the row before and this row's canonical JSON
- * (broker/history.c). No index: a row costs one page, and listings walk by seq.
+ * (broker/history.c). No index of SQLite's: a row costs one page. What finds rows by their values and by time is
+ * derived from them a block (1,024 rows) at a time (broker/history_index.c): `postings` say for a value which rows of a
+ * block have it, `zones` between which times a block's rows lie (level 0) and those of 32, 32², … blocks (levels
+ * above). `tallies` (broker/history_tally.c) count by quarter of an hour and subject: of session 0 all, and of each
+ * session its own. All of these can be made anew from the rows; `upkeep` says how far they reach, and what retention
+ * needs to know: rows removed and not yet recorded, its own clock and when that last looked at the wall's, and when it
+ * last ran.
  *
  * state: one row. The chain's head (the event that must be there at least, so that a cut shows), its anchor (what
  * the first event follows; retention moves it), and the last prompt's id.
@@ -95,6 +101,48 @@ static const struct migration table[] = {
 	 "  last_prompt INTEGER NOT NULL"
 	 ") STRICT;"
 	 "INSERT INTO state VALUES (1, 0, '', 0, '', 0);"},
+	{2, "CREATE TABLE postings ("
+	    "  key INTEGER NOT NULL,"
+	    "  block INTEGER NOT NULL,"
+	    "  rows BLOB NOT NULL,"
+	    "  PRIMARY KEY (key, block)"
+	    ") STRICT, WITHOUT ROWID;"
+	    "CREATE TABLE zones ("
+	    "  level INTEGER NOT NULL,"
+	    "  number INTEGER NOT NULL,"
+	    "  first_ms INTEGER NOT NULL,"
+	    "  last_ms INTEGER NOT NULL,"
+	    "  keys BLOB,"
+	    "  PRIMARY KEY (level, number)"
+	    ") STRICT, WITHOUT ROWID;"
+	    "CREATE TABLE subjects ("
+	    "  id INTEGER PRIMARY KEY,"
+	    "  profile TEXT NOT NULL,"
+	    "  project TEXT NOT NULL,"
+	    "  UNIQUE (profile, project)"
+	    ") STRICT;"
+	    "CREATE TABLE tallies ("
+	    "  session INTEGER NOT NULL,"
+	    "  quarter INTEGER NOT NULL,"
+	    "  subject INTEGER NOT NULL,"
+	    "  sessions INTEGER NOT NULL,"
+	    "  decisions INTEGER NOT NULL,"
+	    "  asked INTEGER NOT NULL,"
+	    "  denied INTEGER NOT NULL,"
+	    "  PRIMARY KEY (session, quarter, subject)"
+	    ") STRICT, WITHOUT ROWID;"
+	    "CREATE TABLE upkeep ("
+	    "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+	    "  indexed_seq INTEGER NOT NULL,"
+	    "  tallied_seq INTEGER NOT NULL,"
+	    "  removed INTEGER NOT NULL,"
+	    "  clock_ms INTEGER NOT NULL,"
+	    "  seen_ms INTEGER NOT NULL,"
+	    "  run_ms INTEGER NOT NULL"
+	    ") STRICT;"
+	    "INSERT INTO upkeep SELECT 1, anchor_seq, anchor_seq, 0, 0, 0, 0 FROM state;"
+	    /* A session's row goes when nothing refers to it; without this each would look through all grants. */
+	    "CREATE INDEX grants_of_session ON grants (session) WHERE session IS NOT NULL;"},
 };
 
 const struct migration *migrations(size_t *ret_count) {
