@@ -17,7 +17,7 @@
 #include "schema/message.h"
 #include "session.h"
 
-enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1 };
+enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 4096 };
 
 int64_t broker_now_ms(const struct broker *broker) {
 	struct moment now;
@@ -49,6 +49,32 @@ int broker_commit(struct broker *broker, struct error *error) {
 int broker_record(struct broker *broker, struct event *event, struct error *error) {
 	event->time_ms = broker_now_ms(broker);
 	int r = history_append(broker->history, event, error);
+	json_decref(event->detail);
+	event->detail = NULL;
+	return r;
+}
+
+int broker_write_history(struct broker *broker, struct error *error) {
+	if (!history_head_is_behind(broker->history)) return 0;
+	int r = broker_begin(broker, STORE_NORMAL, error);
+	if (r == 0) {
+		r = history_keep_head(broker->history, error);
+		if (r == 0)
+			r = broker_commit(broker, error);
+		else
+			broker_rollback(broker);
+	}
+	broker->history_stuck = r < 0;
+	return r;
+}
+
+int broker_note(struct broker *broker, struct event *event, struct error *error) {
+	int r = 0;
+	/* While the database can't be written nothing may pile up beside it. */
+	if (broker->history_stuck || history_waiting(broker->history) >= WAITING_MAX)
+		r = broker_write_history(broker, error);
+	event->time_ms = broker_now_ms(broker);
+	if (r == 0) r = history_note(broker->history, event, error);
 	json_decref(event->detail);
 	event->detail = NULL;
 	return r;
@@ -111,19 +137,6 @@ static void on_reap(evutil_socket_t fd, short what, void *argument) {
 	broker_consider_idle(broker);
 }
 
-static void keep_head(struct broker *broker) {
-	struct error error = ERROR_NONE;
-	int r = broker_begin(broker, STORE_NORMAL, &error);
-	if (r == 0) {
-		r = history_keep_head(broker->history, &error);
-		if (r == 0)
-			r = broker_commit(broker, &error);
-		else
-			broker_rollback(broker);
-	}
-	if (r < 0) log_error("%s", error.message);
-}
-
 /* Somebody has removed our files (README, Removing it): what we would write from now on, nobody would ever read. */
 static bool is_removed(const struct broker *broker) {
 	struct stat named;
@@ -141,9 +154,10 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		event_base_loopbreak(broker->base);
 		return;
 	}
+	struct error error = ERROR_NONE;
 	grants_flush(broker->grants);
 	expiry_retry(broker);
-	if (history_head_is_behind(broker->history)) keep_head(broker);
+	if (broker_write_history(broker, &error) < 0) log_error("%s", error.message);
 	if (broker->session_count > 0 || broker->prompt_count > 0) broker_refresh_policy(broker);
 }
 
@@ -254,7 +268,8 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	if (broker->grants) grants_flush(broker->grants);
-	if (broker->history && history_head_is_behind(broker->history)) keep_head(broker);
+	struct error error = ERROR_NONE;
+	if (broker->history && broker_write_history(broker, &error) < 0) log_error("%s", error.message);
 	expiry_free(broker->expiry);
 	event_drop(broker->accept);
 	event_drop(broker->idle);

@@ -2,7 +2,7 @@
  * broker: what all parts of sbxd share, and transactions over them (design section 2).
  *
  * Promises: one thread, one loop: no two requests are ever half done at once (attack B16). Whatever changes the store
- * does so between broker_begin and broker_commit together with its event.
+ * does so between broker_begin and broker_commit together with its event; an event that changes nothing is noted.
  */
 #pragma once
 
@@ -42,6 +42,7 @@ struct broker {
 	struct policies *policies;
 	struct listener *listener;
 	struct stat database; /* as opened */
+	bool history_stuck;   /* the last try to write it has failed */
 	struct expiry *expiry;
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
@@ -65,6 +66,12 @@ void broker_rollback(struct broker *broker);
 
 /* Within a transaction; sets seq and time. Texts are borrowed, event->detail is given up. */
 int broker_record(struct broker *broker, struct event *event, struct error *error);
+
+/* Outside of a transaction: the event alone (history_note); texts and detail as above. */
+int broker_note(struct broker *broker, struct event *event, struct error *error);
+
+/* What was noted goes into the table, and the head into the state row. Before anybody reads the history. */
+int broker_write_history(struct broker *broker, struct error *error);
 
 /* The policy file, when it changed: sessions and prompts follow. */
 void broker_refresh_policy(struct broker *broker);

@@ -114,27 +114,39 @@ int decision_record(struct broker *broker, const struct request *request, const 
 	return decision->lifetime == LIFETIME_ONCE ? 0 : grants_use(broker->grants, &grant, error);
 }
 
+/* Does the grant's row change with it? A use that isn't the first is only counted. */
+static bool changes_grant(const struct decision *decision) {
+	return decision->verdict.grant != 0 &&
+	       (decision->verdict.prompt != 0 || decision->uses == 0 || decision->lifetime == LIFETIME_ONCE);
+}
+
+static int note(struct broker *broker, const struct request *request, const struct decision *decision,
+		struct error *error) {
+	struct event event = event_of(EVENT_DECISION, request, &decision->verdict);
+	event.detail = describe(request);
+	int r = broker_note(broker, &event, error);
+	const struct grant grant = {.id = decision->verdict.grant};
+	if (r == 0 && grant.id != 0) grants_count_use(broker->grants, &grant);
+	return r;
+}
+
+static int record_with_grant(struct broker *broker, const struct request *request, const struct decision *decision,
+			     struct error *error) {
+	bool uses_up = decision->verdict.prompt == 0 && decision->lifetime == LIFETIME_ONCE;
+	int r = broker_begin(broker, uses_up ? STORE_FULL : STORE_NORMAL, error);
+	if (r < 0) return r;
+	r = decision_record(broker, request, decision, error);
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}
+
 void decision_settle(struct broker *broker, const struct request *request, struct decision *decision) {
 	struct error error = ERROR_NONE;
-	bool rests_on_grant = decision->verdict.grant != 0 && decision->verdict.prompt == 0;
-	bool uses_up = rests_on_grant && decision->lifetime == LIFETIME_ONCE;
-	int r = broker_begin(broker, uses_up ? STORE_FULL : STORE_NORMAL, &error);
-	if (r == 0) {
-		r = decision_record(broker, request, decision, &error);
-		if (r == 0)
-			r = broker_commit(broker, &error);
-		else
-			broker_rollback(broker);
-	}
-	if (r < 0) {
-		log_error("recording a decision: %s", error.message);
-		verdict_finish(&decision->verdict);
-		verdict_set(&decision->verdict, EFFECT_DENY, "broker", "the history can't be written: %s",
-			    error.message);
-		return;
-	}
-	if (rests_on_grant && !uses_up && decision->uses > 0) {
-		const struct grant grant = {.id = decision->verdict.grant};
-		grants_count_use(broker->grants, &grant);
-	}
+	int r = changes_grant(decision) ? record_with_grant(broker, request, decision, &error)
+					: note(broker, request, decision, &error);
+	if (r == 0) return;
+	log_error("recording a decision: %s", error.message);
+	verdict_finish(&decision->verdict);
+	verdict_set(&decision->verdict, EFFECT_DENY, "broker", "the history can't be written: %s", error.message);
 }

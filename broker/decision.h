@@ -26,7 +26,7 @@ void decision_finish(struct decision *decision);
 int decision_record(struct broker *broker, const struct request *request, const struct decision *decision,
 		    struct error *error);
 
-/* In a transaction of its own; what can't be recorded is denied. */
+/* Outside of a transaction, before anybody is told; what can't be recorded is denied. */
 void decision_settle(struct broker *broker, const struct request *request, struct decision *decision);
 
 /* The stack's context for a subject; `finder` and what it points to must live as long. */

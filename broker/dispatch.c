@@ -9,8 +9,9 @@
 #include "schema/message.h"
 
 enum when {
-	FIRST = 1,          /* the first message, and only that */
-	WITHOUT_SESSION = 2 /* not once a session was opened on the connection */
+	FIRST = 1,           /* the first message, and only that */
+	WITHOUT_SESSION = 2, /* not once a session was opened on the connection */
+	HISTORY = 4          /* the history's table must be complete */
 };
 
 static const struct {
@@ -28,9 +29,9 @@ static const struct {
 	[MESSAGE_GRANT] = {&handle_grant, 0},
 	[MESSAGE_REVOKE] = {&handle_revoke, 0},
 	[MESSAGE_KILL] = {&handle_kill, 0},
-	[MESSAGE_LIST] = {&handle_list, 0},
-	[MESSAGE_SUMMARY] = {&handle_summary, 0},
-	[MESSAGE_VERIFY] = {&handle_verify, 0},
+	[MESSAGE_LIST] = {&handle_list, HISTORY},
+	[MESSAGE_SUMMARY] = {&handle_summary, HISTORY},
+	[MESSAGE_VERIFY] = {&handle_verify, HISTORY},
 	[MESSAGE_AGENT] = {&handle_agent, 0},
 	[MESSAGE_ANSWER] = {&handle_answer, 0},
 	[MESSAGE_WHY] = {&handle_why, 0},
@@ -79,7 +80,8 @@ static int run_handler(struct client *client, enum message_type type, int64_t id
 	json_t *reply = NULL;
 	int r = body_take(handler->shape, message, body, error);
 	if (r < 0) return r;
-	r = handler->handle(client, id, body, &reply, error);
+	if (table[type].when & HISTORY) r = broker_write_history(client->broker, error);
+	if (r == 0) r = handler->handle(client, id, body, &reply, error);
 	body_finish(handler->shape, body);
 	if (r == HANDLED)
 		client_reply(client, message_info(type)->name, id, reply);

@@ -162,9 +162,8 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 	int r = event_kind_parse(told->kind, &kind, error);
 	if (r == 0 && kind != EVENT_CONNECTION && kind != EVENT_REPAIR)
 		r = error_set(error, EINVAL, "a runner tells of connection and repair only");
-	if (r == 0) r = broker_begin(broker, STORE_NORMAL, error);
 	if (r < 0) return r;
-	/* Borrowed: broker_record frees only the detail. */
+	/* Borrowed: broker_note frees only the detail. */
 	struct event event = {.kind = kind,
 			      .session = session->record.id,
 			      .profile = session->subject.profile,
@@ -177,11 +176,7 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 			      .why = told->refused,
 			      .grant = told->grant,
 			      .detail = json_incref(told->detail)};
-	r = broker_record(broker, &event, error);
-	if (r == 0)
-		r = broker_commit(broker, error);
-	else
-		broker_rollback(broker);
+	r = broker_note(broker, &event, error);
 	if (r < 0) return r;
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "seq", json_integer(event.seq));

@@ -1,8 +1,9 @@
 /*
  * history: the events table, append-only and hash-chained (design section 6).
  *
- * Promises: an event is part of the caller's transaction: what is not committed with its event did not happen
- * ("no audit record, no allow", attack B19). An edited, missing or cut-off row is named by history_verify (B18).
+ * Promises: an event is part of the caller's transaction: what is not committed with its event did not happen; or it
+ * is noted alone, and then is kept when history_note returns ("no audit record, no allow", attack B19). An edited,
+ * missing or cut-off row is named by history_verify (B18).
  */
 #pragma once
 
@@ -22,8 +23,17 @@ void history_free(struct history *history);
 
 /* Fills event->seq. Within a transaction; after it call history_committed or history_rolled_back. */
 int history_append(struct history *history, struct event *event, struct error *error);
+/* Also after a transaction in which nothing was appended. */
 void history_committed(struct history *history);
 void history_rolled_back(struct history *history);
+
+/*
+ * Outside of any transaction: the event alone, at a fraction of the cost. It survives the end of this process, not of
+ * the machine. It is in the tail at first, so it must be put into the table (by history_append or history_keep_head)
+ * before anything reads that.
+ */
+int history_note(struct history *history, struct event *event, struct error *error);
+int64_t history_waiting(const struct history *history); /* rows in the tail */
 
 /* Within a transaction: the row that tells of a cut is brought up to the last event. */
 bool history_head_is_behind(const struct history *history);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -49,27 +50,111 @@ static void append_escaped(struct string *out, const char *text) {
 	}
 }
 
-static void append_value(struct string *out, const struct row *row, size_t column) {
-	const char *text = columns[column].type == COLUMN_INTEGER ? NULL : row_text(row, column);
-	if (columns[column].type == COLUMN_INTEGER) {
-		string_appendf(out, "%lld", (long long)row_integer(row, column));
-	} else if (!text || columns[column].type == COLUMN_JSON) {
-		string_append(out, text ? text : "null");
-	} else {
-		string_append_char(out, '"');
-		append_escaped(out, text);
-		string_append_char(out, '"');
+static void append_integer(struct string *out, int64_t value) {
+	char digits[24], *first = digits + sizeof digits;
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	do *--first = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (value < 0) *--first = '-';
+	string_append_bytes(out, first, (size_t)(digits + sizeof digits - first));
+}
+
+void row_write(const struct row *row, struct string *out) {
+	for (size_t i = 0; i < COLUMN_HASH; i++) {
+		const char *text = columns[i].type == COLUMN_INTEGER ? NULL : row_text(row, i);
+		string_append_char(out, i == 0 ? '[' : ',');
+		if (columns[i].type == COLUMN_INTEGER) {
+			append_integer(out, row_integer(row, i));
+		} else if (!text || columns[i].type == COLUMN_JSON) {
+			string_append(out, text ? text : "null");
+		} else {
+			string_append_char(out, '"');
+			append_escaped(out, text);
+			string_append_char(out, '"');
+		}
 	}
+	string_append_char(out, ']');
+}
+
+/* Reading: each takes its value off *rest. */
+
+static bool take(char **rest, const char *expected) {
+	if (!string_starts(*rest, expected)) return false;
+	*rest += strlen(expected);
+	return true;
+}
+
+static bool take_integer(char **rest, int64_t *ret_value) {
+	char *end;
+	if (**rest != '-' && (**rest < '0' || **rest > '9')) return false;
+	*ret_value = strtoll(*rest, &end, 10);
+	*rest = end;
+	return true;
+}
+
+/* The byte that an escape stands for; 0 = none. */
+static char take_escape(char **rest) {
+	if (take(rest, "\"")) return '"';
+	if (take(rest, "\\")) return '\\';
+	if (!take(rest, "u00") && !take(rest, "uf7")) return '\0';
+	char digits[3] = {0}, *end;
+	memcpy(digits, *rest, strnlen(*rest, 2));
+	unsigned long byte = strtoul(digits, &end, 16);
+	if (end != digits + 2) return '\0';
+	*rest += 2;
+	return (char)byte;
+}
+
+/* In place: an escape is never shorter than its byte. */
+static bool take_text(char **rest, const char **ret_text) {
+	if (!take(rest, "\"")) return false;
+	char *out = *rest;
+	*ret_text = out;
+	while (**rest && **rest != '"') {
+		char c = *(*rest)++;
+		if (c == '\\' && (c = take_escape(rest)) == '\0') return false;
+		*out++ = c;
+	}
+	if (!take(rest, "\"")) return false;
+	*out = '\0';
+	return true;
+}
+
+/* The last column: all that is left. */
+static bool take_json(char **rest, const char **ret_text) {
+	size_t size = strlen(*rest);
+	if (size < 3 || (*rest)[0] != '{' || (*rest)[size - 2] != '}') return false;
+	*ret_text = *rest;
+	*rest += size - 1;
+	return true;
+}
+
+bool row_parse(char *text, struct row *ret_row) {
+	struct row row = {0};
+	for (size_t i = 0; i < COLUMN_HASH; i++) {
+		char *place = (char *)&row + columns[i].offset;
+		bool good = take(&text, i == 0 ? "[" : ",");
+		if (good && columns[i].type == COLUMN_INTEGER)
+			good = take_integer(&text, (int64_t *)place);
+		else if (good && !take(&text, "null"))
+			good = columns[i].type == COLUMN_JSON ? take_json(&text, (const char **)place)
+							      : take_text(&text, (const char **)place);
+		if (!good) return false;
+	}
+	if (strcmp(text, "]") != 0) return false;
+	*text = '\0'; /* it ends the detail */
+	*ret_row = row;
+	return true;
+}
+
+void row_hash_text(char ret_hash[HASH_HEX_SIZE], const char *previous, const char *text, size_t size) {
+	hash_hex_two(ret_hash, previous, strlen(previous), text, size);
 }
 
 void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
 	CLEANUP_STRING struct string text = {0};
-	for (size_t i = 0; i < ARRAY_LENGTH(columns); i++) {
-		string_append_char(&text, i == 0 ? '[' : ',');
-		append_value(&text, row, i);
-	}
-	string_append_char(&text, ']');
-	hash_hex_two(ret_hash, previous, strlen(previous), text.data, text.size);
+	row_write(row, &text);
+	row_hash_text(ret_hash, previous, text.data, text.size);
 }
 
 struct row row_of_event(const struct event *event, const char *detail) {

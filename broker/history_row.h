@@ -3,13 +3,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "base/string.h"
 #include "history.h"
 #include "schema/event.h"
 #include "store.h"
+#include "tail.h"
 
 struct history_head {
 	int64_t seq;
@@ -19,8 +22,10 @@ struct history_head {
 
 struct history {
 	struct store *store;
-	struct history_head now, committed;
-	int64_t kept; /* the head in the state row */
+	struct tail *tail;
+	struct history_head now, committed, stored;
+	bool caught_up; /* this transaction has put all into the table that waited in the tail */
+	int64_t kept;   /* the head in the state row */
 	int64_t anchor_seq;
 	char anchor_hash[HASH_HEX_SIZE];
 };
@@ -40,6 +45,12 @@ struct row row_of_event(const struct event *event, const char *detail);
 struct row row_of_statement(sqlite3_stmt *statement); /* until its next step */
 void row_bind(const struct row *row, sqlite3_stmt *statement);
 void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row);
+
+/* The canonical form, which has no line feed; and back: false when that never was a row's. `text` is changed and then
+ * borrowed by the row. */
+void row_write(const struct row *row, struct string *out);
+bool row_parse(char *text, struct row *ret_row);
+void row_hash_text(char ret_hash[HASH_HEX_SIZE], const char *previous, const char *text, size_t size);
 
 /* -EINVAL when the row holds what history_append never writes. */
 int row_read_event(const struct row *row, struct event *ret_event);

@@ -240,6 +240,10 @@ void store_free(struct store *store) {
 	free(store);
 }
 
+const char *store_path(const struct store *store) {
+	return sqlite3_db_filename(store->db, "main");
+}
+
 sqlite3_stmt *store_statement(struct store *store, enum store_statement number) {
 	sqlite3_stmt *statement = store->prepared[number];
 	sqlite3_reset(statement);

@@ -64,6 +64,7 @@ struct store;
 
 int store_open(const char *path, struct store **ret_store, struct error *error);
 void store_free(struct store *store);
+const char *store_path(const struct store *store); /* of the database; borrowed */
 
 /*
  * A prepared statement, reset and without values; borrowed. The error of a step is told by store_error, which
