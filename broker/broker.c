@@ -13,6 +13,7 @@
 #include "client.h"
 #include "expiry.h"
 #include "prompts.h"
+#include "reload.h"
 #include "schema/event.h"
 #include "schema/message.h"
 #include "session.h"
@@ -80,37 +81,8 @@ int broker_note(struct broker *broker, struct event *event, struct error *error)
 	return r;
 }
 
-/* Policy */
-
-static void record_policy(struct broker *broker) {
-	const struct strings *errors = policies_errors(broker->policies);
-	struct event event = {.kind = EVENT_POLICY, .verdict = -1, .target = broker->places.policy};
-	json_t *texts = json_array();
-	for (size_t i = 0; i < errors->count; i++) json_array_append_new(texts, message_bytes(errors->items[i]));
-	event.detail = json_object();
-	json_object_set_new(event.detail, "errors", texts);
-	struct error error = ERROR_NONE;
-	int r = broker_begin(broker, STORE_NORMAL, &error);
-	if (r < 0) {
-		json_decref(event.detail);
-	} else {
-		r = broker_record(broker, &event, &error);
-		if (r == 0)
-			r = broker_commit(broker, &error);
-		else
-			broker_rollback(broker);
-	}
-	if (r < 0) log_error("recording that the policy changed: %s", error.message);
-}
-
 void broker_refresh_policy(struct broker *broker) {
-	if (!policies_refresh(broker->policies)) return;
-	record_policy(broker);
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		session_refresh_rules(session);
-	}
-	prompts_recheck(broker);
+	reload_now(broker->reload);
 }
 
 /* The loop */
@@ -158,7 +130,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	grants_flush(broker->grants);
 	expiry_retry(broker);
 	if (broker_write_history(broker, &error) < 0) log_error("%s", error.message);
-	if (broker->session_count > 0 || broker->prompt_count > 0) broker_refresh_policy(broker);
+	if (broker->session_count > 0 || broker->prompt_count > 0) reload_everything(broker->reload);
 }
 
 static int listen_on(struct broker *broker) {
@@ -244,7 +216,8 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 		broker_free(broker);
 		return r;
 	}
-	broker->policies = policies_new(&broker->places);
+	broker->policies = policies_new(&broker->places, broker->store);
+	broker->reload = reload_new(broker);
 	expiry_sweep(broker);
 	*ret_broker = broker;
 	return 0;
@@ -277,6 +250,7 @@ void broker_free(struct broker *broker) {
 	event_drop(broker->tick);
 	event_drop(broker->terminate);
 	event_drop(broker->interrupt);
+	reload_free(broker->reload);
 	policies_free(broker->policies);
 	grants_free(broker->grants);
 	history_free(broker->history);

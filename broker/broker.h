@@ -24,6 +24,7 @@
 struct client;
 struct expiry;
 struct prompt_pending;
+struct reload;
 struct session;
 
 TAILQ_HEAD(client_list, client);
@@ -44,6 +45,7 @@ struct broker {
 	struct stat database; /* as opened */
 	bool history_stuck;   /* the last try to write it has failed */
 	struct expiry *expiry;
+	struct reload *reload;
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
 	struct prompt_list prompts;

@@ -36,6 +36,7 @@ static const struct {
 	[MESSAGE_ANSWER] = {&handle_answer, 0},
 	[MESSAGE_WHY] = {&handle_why, 0},
 	[MESSAGE_POLICY] = {&handle_policy, 0},
+	[MESSAGE_TRUST] = {&handle_trust, WITHOUT_SESSION},
 	[MESSAGE_STATUS] = {&handle_status, 0},
 	[MESSAGE_VIEW] = {NULL, 0},
 	[MESSAGE_ENDED] = {NULL, 0},

@@ -1,4 +1,4 @@
-/* hello, status, policy, why. */
+/* hello, status, why. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,43 +76,6 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 }
 
 const struct request_handler handle_status = {status, &empty_shape};
-
-/* policy */
-
-static json_t *texts_to_json(const struct strings *texts) {
-	json_t *array = json_array();
-	for (size_t i = 0; i < texts->count; i++) json_array_append_new(array, message_bytes(texts->items[i]));
-	return array;
-}
-
-static int policy(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
-	(void)id;
-	(void)body;
-	(void)error;
-	struct broker *broker = client->broker;
-	broker_refresh_policy(broker);
-	json_t *files = json_array();
-	if (policies_file_exists(broker->policies)) {
-		json_t *file = json_object();
-		json_object_set_new(file, "path", message_bytes(broker->places.policy));
-		json_object_set_new(file, "layer", json_string("user"));
-		json_object_set_new(file, "errors", texts_to_json(policies_errors(broker->policies)));
-		json_array_append_new(files, file);
-	}
-	CLEANUP_STRINGS struct strings profiles = {0}, stack = {0};
-	struct policy *current;
-	if (policies_current(broker->policies, &current, NULL) == 0) {
-		policy_profile_names(current, &profiles);
-		policy_stack_texts(current, &stack);
-	}
-	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "files", files);
-	json_object_set_new(*ret_reply, "profiles", texts_to_json(&profiles));
-	json_object_set_new(*ret_reply, "stack", texts_to_json(&stack));
-	return HANDLED;
-}
-
-const struct request_handler handle_policy = {policy, &empty_shape};
 
 /* why */
 

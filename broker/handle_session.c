@@ -36,18 +36,6 @@ static const struct body_field open_fields[] = {
 };
 static const struct body_shape open_shape = BODY_SHAPE_OF(struct session_open, open_fields);
 
-/* What the user should hear before the tool starts: the policy's file is not what is in force. */
-static json_t *warnings_of(const struct broker *broker, const struct session_open *wish) {
-	const struct strings *errors = policies_errors(broker->policies);
-	json_t *warnings = json_array();
-	if (wish->policy || errors->count == 0) return warnings;
-	CLEANUP_FREE char *text = string_format("%s has an error (%s): the last good one stays in force; see "
-						"sbx policy check",
-						broker->places.policy, errors->items[0]);
-	json_array_append_new(warnings, message_bytes(text));
-	return warnings;
-}
-
 static int open_session(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)ret_reply;
 	struct session *session;
@@ -64,7 +52,7 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 	json_object_set_new(reply, "without_agent", json_string(settings.wait_without_agent ? "wait" : "deny"));
 	json_object_set_new(reply, "prompt_timeout", json_integer(settings.timeout_ms));
 	json_object_set_new(reply, "network", json_string(view_network_name(network)));
-	json_object_set_new(reply, "warnings", warnings_of(client->broker, body));
+	json_object_set_new(reply, "warnings", session_warnings(session));
 	client_reply(client, "session-open", id, reply);
 	session_push_first_view(session);
 	return HANDLED_REPLIED;

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/string.h"
+#include "policy/source.h"
 #include "schema/channel.h"
 
 static int find_home(char **ret_home, struct error *error) {
@@ -51,6 +53,7 @@ int places_find(struct places *ret_places, struct error *error) {
 	places.runtime = path_parent(places.socket);
 	places.database = path_join(places.state, "sbx.db");
 	places.policy = path_join(places.config, "policy.yaml");
+	places.admin = string_copy(POLICY_ADMIN_FOLDER);
 	CLEANUP_FREE char *plain_state = path_join(places.home, ".local/state/sbx");
 	CLEANUP_FREE char *plain_config = path_join(places.home, ".config/sbx");
 	const char *const folders[] = {places.state, places.config, places.runtime, plain_state, plain_config};
@@ -72,6 +75,7 @@ void places_finish(struct places *places) {
 	free(places->socket);
 	free(places->database);
 	free(places->policy);
+	free(places->admin);
 	strings_finish(&places->protected);
 	*places = (struct places){0};
 }

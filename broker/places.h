@@ -6,17 +6,21 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "base/string.h"
 
 struct places {
 	char *home;
-	char *state;    /* $XDG_STATE_HOME/sbx, else ~/.local/state/sbx: database, log */
-	char *config;   /* $XDG_CONFIG_HOME/sbx, else ~/.config/sbx */
-	char *runtime;  /* the folder of the socket */
-	char *socket;   /* channel_socket_path() */
-	char *database; /* state/sbx.db */
-	char *policy;   /* config/policy.yaml */
+	char *state;       /* $XDG_STATE_HOME/sbx, else ~/.local/state/sbx: database, log */
+	char *config;      /* $XDG_CONFIG_HOME/sbx, else ~/.config/sbx */
+	char *runtime;     /* the folder of the socket */
+	char *socket;      /* channel_socket_path() */
+	char *database;    /* state/sbx.db */
+	char *policy;      /* config/policy.yaml */
+	char *admin;       /* "/etc/sbx", whatever the environment says */
+	uid_t admin_owner; /* root; only tests within one process say something else */
 	/* What can never be granted (design section 10.6): the folders above, the places they'd have without XDG
 	 * variables, and what both resolve to. */
 	struct strings protected;

@@ -1,26 +1,14 @@
 #include "policies.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "schema/limits.h"
+#include "watch.h"
 
 enum { RULESETS_MAX = 8 };
-
-/* What tells one content of a file from another without reading it. */
-struct identity {
-	bool exists;
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec modified, changed;
-};
 
 struct remembered {
 	char *project;
@@ -29,158 +17,174 @@ struct remembered {
 
 struct policies {
 	const struct places *places;
-	struct identity seen;
-	bool looked;
-	struct policy *current;
-	struct strings errors;
+	struct watch *watch;
+	struct layer admin, user;
+	struct policy_document *builtin;
+	struct project_files *projects;
+	struct policy *current; /* without a project; NULL while a layer isn't known */
 	struct remembered rulesets[RULESETS_MAX];
 	size_t next; /* the one to be forgotten next */
 };
 
-static struct identity identify(const char *path) {
-	struct stat status;
-	if (stat(path, &status) < 0) return (struct identity){.exists = errno != ENOENT && errno != ENOTDIR};
-	return (struct identity){.exists = true,
-				 .device = status.st_dev,
-				 .inode = status.st_ino,
-				 .size = status.st_size,
-				 .modified = status.st_mtim,
-				 .changed = status.st_ctim};
-}
-
-static bool same_time(struct timespec a, struct timespec b) {
-	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-static bool same_identity(const struct identity *a, const struct identity *b) {
-	return a->exists == b->exists && a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       same_time(a->modified, b->modified) && same_time(a->changed, b->changed);
-}
-
-struct policies *policies_new(const struct places *places) {
+struct policies *policies_new(const struct places *places, struct store *store) {
 	struct policies *policies = mem_new(struct policies);
 	policies->places = places;
-	policies_refresh(policies);
+	policies->watch = watch_new();
+	layer_init(&policies->admin, POLICY_LAYER_ADMIN, places, policies->watch);
+	layer_init(&policies->user, POLICY_LAYER_USER, places, policies->watch);
+	policies->builtin = policy_load_builtin();
+	policies->projects = project_files_new(store, policies->watch);
+	policies_refresh(policies, POLICIES_ALL, NULL, NULL);
 	return policies;
-}
-
-static void forget_rulesets(struct policies *policies) {
-	for (size_t i = 0; i < RULESETS_MAX; i++) {
-		free(policies->rulesets[i].project);
-		ruleset_free(policies->rulesets[i].ruleset);
-		policies->rulesets[i] = (struct remembered){0};
-	}
 }
 
 void policies_free(struct policies *policies) {
 	if (!policies) return;
-	forget_rulesets(policies);
+	for (size_t i = 0; i < RULESETS_MAX; i++) {
+		free(policies->rulesets[i].project);
+		ruleset_free(policies->rulesets[i].ruleset);
+	}
 	policy_unref(policies->current);
-	strings_finish(&policies->errors);
+	project_files_free(policies->projects);
+	layer_finish(&policies->admin);
+	layer_finish(&policies->user);
+	policy_document_unref(policies->builtin);
+	watch_free(policies->watch);
 	free(policies);
 }
 
-/* NULL and the errors when the text has any. */
-static struct policy *assemble(const char *name, const char *text, size_t size, struct strings *errors) {
-	struct policy_document *documents[2] = {policy_load_builtin()};
-	size_t count = 1;
-	if (text) {
-		documents[count] = policy_load(POLICY_LAYER_USER, name, text, size, errors);
-		if (!documents[count]) {
-			policy_document_free(documents[0]);
-			return NULL;
-		}
-		count++;
-	}
-	return policy_new(documents, count);
+/* Putting together */
+
+static int check_layer(const struct layer *layer, struct error *error) {
+	if (layer->known) return 0;
+	return error_set(error, EINVAL, "%s (nothing is allowed until it is mended: `sbx policy check`)",
+			 layer->now.errors.count > 0 ? layer->now.errors.items[0] : "there is no policy");
 }
 
-static int read_policy(const char *path, char **ret_text, size_t *ret_size, struct error *error) {
-	/* Not blocking: a FIFO in its place must not stop the broker. */
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0) return error_errno(error, "%s", path);
-	struct stat status;
-	if (fstat(fd, &status) < 0) return error_errno(error, "%s", path);
-	if (!S_ISREG(status.st_mode)) return error_set(error, EINVAL, "%s: is no regular file", path);
-	if (status.st_uid != geteuid() && status.st_uid != 0)
-		return error_set(error, EPERM, "%s: belongs to another user", path);
-	if (status.st_mode & 0002)
-		return error_set(error, EPERM, "%s: can be written by everybody: chmod o-w it", path);
-	return file_read_fd(fd, path, LIMIT_POLICY, ret_text, ret_size, error);
+int policies_assemble(struct policies *policies, struct policy_document *own, const struct project_file *file,
+		      struct policy **ret_policy, struct error *error) {
+	const struct policy_reading *admin = &policies->admin.now, *user = &policies->user.now;
+	int r = check_layer(&policies->admin, error);
+	if (r == 0 && !own) r = check_layer(&policies->user, error);
+	if (r < 0) return r;
+	size_t count = 0;
+	CLEANUP_FREE struct policy_document **documents =
+		mem_array(struct policy_document *, admin->count + user->count + 3);
+	for (size_t i = 0; i < admin->count; i++) documents[count++] = policy_document_ref(admin->documents[i]);
+	for (size_t i = 0; !own && i < user->count; i++) documents[count++] = policy_document_ref(user->documents[i]);
+	if (own) documents[count++] = policy_document_ref(own);
+	if (file && file->counting) documents[count++] = policy_document_ref(file->counting);
+	documents[count++] = policy_document_ref(policies->builtin);
+	*ret_policy = policy_new(documents, count);
+	return 0;
 }
 
-static bool strings_same(const struct strings *a, const struct strings *b) {
-	if (a->count != b->count) return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i], b->items[i]) != 0) return false;
-	return true;
-}
-
-bool policies_refresh(struct policies *policies) {
-	const char *path = policies->places->policy;
-	struct identity now = identify(path);
-	if (policies->looked && same_identity(&now, &policies->seen)) return false;
-	policies->looked = true;
-	policies->seen = now;
-	CLEANUP_FREE char *text = NULL;
-	size_t size = 0;
-	struct strings errors = {0};
-	struct error error = ERROR_NONE;
-	struct policy *policy = NULL;
-	if (now.exists && read_policy(path, &text, &size, &error) < 0)
-		strings_add(&errors, error.message);
-	else
-		policy = assemble(path, text, size, &errors);
-	bool changed = policy || !strings_same(&errors, &policies->errors);
-	strings_finish(&policies->errors);
-	policies->errors = errors;
-	if (policy) {
-		forget_rulesets(policies);
-		policy_unref(policies->current);
-		policies->current = policy;
-	}
-	return changed;
+static void put_together(struct policies *policies) {
+	policy_unref(policies->current);
+	policies->current = NULL;
+	policies_assemble(policies, NULL, NULL, &policies->current, NULL);
 }
 
 int policies_current(struct policies *policies, struct policy **ret_policy, struct error *error) {
-	if (!policies->current)
-		return error_set(error, EINVAL, "%s (nothing is allowed until it is mended: `sbx policy check`)",
-				 policies->errors.count > 0 ? policies->errors.items[0] : "there is no policy");
 	*ret_policy = policies->current;
-	return 0;
+	int r = check_layer(&policies->admin, error);
+	return r < 0 ? r : check_layer(&policies->user, error);
 }
 
-int policies_with_user_text(struct policies *policies, const char *name, const char *text, struct policy **ret_policy,
-			    struct error *error) {
-	(void)policies;
+int policies_load_own(struct policies *policies, const char *name, const char *text,
+		      struct policy_document **ret_document, struct error *error) {
+	const struct policy_reading *admin = &policies->admin.now;
 	CLEANUP_STRINGS struct strings errors = {0};
-	struct policy *policy = assemble(name, text, strlen(text), &errors);
-	if (!policy) {
-		CLEANUP_STRING struct string all = {0};
-		for (size_t i = 0; i < errors.count; i++)
-			string_appendf(&all, "%s%s", i == 0 ? "" : "\n", errors.items[i]);
-		return error_set(error, EINVAL, "%s", all.data ? all.data : "the policy has errors");
-	}
-	*ret_policy = policy;
-	return 0;
+	*ret_document =
+		policy_load_among(admin->documents, admin->count, POLICY_LAYER_USER, name, text, strlen(text), &errors);
+	if (*ret_document) return 0;
+	CLEANUP_STRING struct string all = {0};
+	for (size_t i = 0; i < errors.count; i++) string_appendf(&all, "%s%s", i == 0 ? "" : "\n", errors.items[i]);
+	return error_set(error, EINVAL, "%s", all.data ? all.data : "the policy has errors");
 }
 
-int policies_ruleset(struct policies *policies, const char *profile, const char *project,
-		     const struct ruleset **ret_ruleset, struct error *error) {
-	struct policy *policy;
-	int r = policies_current(policies, &policy, error);
-	if (r < 0) return r;
+/* Changes */
+
+struct telling {
+	policies_tell *tell;
+	void *context;
+};
+
+static void tell_layer(const struct telling *telling, const struct layer *layer) {
+	const struct policy_change change = {
+		.layer = layer->source.layer, .path = layer->path, .errors = &layer->now.errors};
+	if (telling->tell) telling->tell(telling->context, &change);
+}
+
+static void tell_project(void *context, const struct project_file *file) {
+	const struct telling *telling = context;
+	const struct policy_change change = {
+		.layer = POLICY_LAYER_PROJECT, .path = file->path, .errors = &file->errors, .file = file};
+	if (telling->tell) telling->tell(telling->context, &change);
+}
+
+static bool look_at_layers(struct policies *policies, bool all, const struct telling *telling) {
+	struct layer *admin = &policies->admin, *user = &policies->user;
+	bool admin_changed = (all || layer_is_stirred(admin)) && layer_look(admin, false, NULL, 0);
+	/* The user's profiles may extend the administrator's. */
+	bool user_changed = (all || admin_changed || layer_is_stirred(user)) &&
+			    layer_look(user, admin_changed, admin->now.documents, admin->now.count);
+	if (admin_changed) tell_layer(telling, admin);
+	if (user_changed) tell_layer(telling, user);
+	if (!admin_changed && !user_changed) return false;
+	put_together(policies);
+	return true;
+}
+
+bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context) {
+	struct telling telling = {tell, context};
+	if (!watch_read(policies->watch) && care != POLICIES_ALL) return false;
+	bool changed = look_at_layers(policies, care == POLICIES_ALL, &telling);
+	if (care == POLICIES_LAYERS) return changed;
+	return project_files_look(policies->projects, care == POLICIES_STIRRED, tell_project, &telling) || changed;
+}
+
+int policies_watch_fd(const struct policies *policies) {
+	return watch_fd(policies->watch);
+}
+
+bool policies_are_stirred(const struct policies *policies) {
+	/* Who is blind waits for the next look at all. */
+	return !watch_is_blind(policies->watch) && watch_is_stirred(policies->watch);
+}
+
+/* For projects */
+
+struct project_file *policies_project(struct policies *policies, const char *root, const char *project) {
+	return project_files_get(policies->projects, root, project);
+}
+
+void policies_judge(struct policies *policies, const char *project) {
+	project_files_judge(policies->projects, project);
+}
+
+static struct remembered *find_ruleset(struct policies *policies, const struct policy *policy, const char *profile,
+				       const char *project) {
 	for (size_t i = 0; i < RULESETS_MAX; i++) {
-		const struct remembered *known = &policies->rulesets[i];
-		if (!known->ruleset || strcmp(known->project, project) != 0 ||
-		    strcmp(ruleset_profile(known->ruleset), profile) != 0)
-			continue;
+		struct remembered *known = &policies->rulesets[i];
+		if (known->ruleset && strcmp(known->project, project) == 0 &&
+		    strcmp(ruleset_profile(known->ruleset), profile) == 0 &&
+		    policy_equal(ruleset_policy(known->ruleset), policy))
+			return known;
+	}
+	return NULL;
+}
+
+static int make_ruleset(struct policies *policies, struct policy *policy, const char *profile, const char *project,
+			const struct ruleset **ret_ruleset, struct error *error) {
+	const struct remembered *known = find_ruleset(policies, policy, profile, project);
+	if (known) {
 		*ret_ruleset = known->ruleset;
 		return 0;
 	}
 	struct pattern_scope scope = policies_scope(policies, project);
 	struct ruleset *ruleset;
-	r = ruleset_new(policy, profile, &scope, &ruleset, error);
+	int r = ruleset_new(policy, profile, &scope, &ruleset, error);
 	if (r < 0) return r;
 	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
 	free(slot->project);
@@ -190,14 +194,22 @@ int policies_ruleset(struct policies *policies, const char *profile, const char 
 	return 0;
 }
 
+int policies_ruleset(struct policies *policies, const char *profile, const char *project,
+		     const struct ruleset **ret_ruleset, struct error *error) {
+	const struct project_file *file = policies_project(policies, project, project);
+	struct policy *policy;
+	int r = project_file_check(file, error);
+	if (r == 0) r = policies_assemble(policies, NULL, file, &policy, error);
+	if (r < 0) return r;
+	r = make_ruleset(policies, policy, profile, project, ret_ruleset, error);
+	policy_unref(policy);
+	return r;
+}
+
 struct pattern_scope policies_scope(const struct policies *policies, const char *project) {
 	return (struct pattern_scope){.home = policies->places->home, .project = project, .uid = geteuid()};
 }
 
-const struct strings *policies_errors(const struct policies *policies) {
-	return &policies->errors;
-}
-
-bool policies_file_exists(const struct policies *policies) {
-	return policies->seen.exists;
+const struct layer *policies_layer(const struct policies *policies, enum policy_layer kind) {
+	return kind == POLICY_LAYER_ADMIN ? &policies->admin : &policies->user;
 }

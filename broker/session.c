@@ -27,6 +27,8 @@ static void session_free(struct session *session) {
 	subject_finish(&session->subject);
 	free(session->root);
 	ruleset_free(session->ruleset);
+	policy_document_unref(session->own_policy);
+	project_file_leave(session->project_file);
 	strings_finish(&session->environment);
 	json_decref(session->view);
 	free(session);
@@ -41,53 +43,6 @@ static int check_path(const char *what, const char *path, struct error *error) {
 	int r = path_normalise(NULL, path, &normal, error);
 	if (r == 0 && strcmp(normal, path) != 0) r = error_set(error, EINVAL, "the path isn't normal");
 	return r < 0 ? error_prefix(error, "%s", what) : 0;
-}
-
-static bool lies_in_writable_place(const char *path, const struct session_open *wish) {
-	const char *const places[] = {wish->project, wish->root, "/tmp", "/var/tmp", "/dev/shm"};
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
-		if (path_is_below(path, places[i])) return true;
-	return false;
-}
-
-/* An executable that the sandboxed may have written must not choose its own rights (design section 4). */
-static const char *choose_profile(const struct policy *policy, const struct session_open *wish) {
-	if (wish->profile) return wish->profile;
-	const char *command = wish->command.items[0];
-	CLEANUP_FREE char *as_named = NULL;
-	if (lies_in_writable_place(wish->executable, wish)) return "default";
-	if (strchr(command, '/') &&
-	    (path_normalise(wish->cwd, command, &as_named, NULL) < 0 || lies_in_writable_place(as_named, wish)))
-		return "default";
-	return policy_profile_of_command(policy, path_name(command));
-}
-
-static int make_rules(struct session *session, const struct session_open *wish, struct error *error) {
-	struct broker *broker = session->broker;
-	struct policy *policy = NULL, *own = NULL;
-	int r;
-	if (wish->policy) {
-		r = policies_with_user_text(broker->policies, wish->policy_name ? wish->policy_name : "--policy",
-					    wish->policy, &own, error);
-		policy = own;
-		session->own_policy = true;
-	} else {
-		r = policies_current(broker->policies, &policy, error);
-	}
-	if (r == 0) {
-		const char *profile = choose_profile(policy, wish);
-		struct pattern_scope scope = policies_scope(broker->policies, session->root);
-		session->subject.profile = string_copy(profile);
-		if (!policy_has_profile(policy, profile)) {
-			CLEANUP_FREE char *shown = text_visible_cut(profile, 60);
-			r = error_set(error, ENOENT, "there is no profile '%s' (`sbx policy show` lists what there is)",
-				      shown);
-		} else {
-			r = ruleset_new(policy, profile, &scope, &session->ruleset, error);
-		}
-	}
-	policy_unref(own);
-	return r;
 }
 
 static char *command_line(const struct strings *command) {
@@ -183,6 +138,10 @@ static int record_start(struct session *session, struct error *error) {
 			      .detail = json_object()};
 	json_object_set_new(event.detail, "command", message_bytes(session->record.command));
 	json_object_set_new(event.detail, "view", json_string(hash));
+	const struct project_file *file = session->project_file;
+	if (file->said)
+		json_object_set_new(event.detail, "project_file",
+				    json_pack("{s:s, s:b}", "hash", file->hash, "trusted", file->trusted));
 	return broker_record(session->broker, &event, error);
 }
 
@@ -216,7 +175,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	session->recording = wish->record;
 	for (size_t i = 0; i < wish->environment.count; i++)
 		strings_add(&session->environment, wish->environment.items[i]);
-	r = make_rules(session, wish, error);
+	r = session_make_rules(session, wish, error);
 	if (r < 0) return r;
 	session->record = (struct session_record){.profile = string_copy(session->subject.profile),
 						  .project = string_copy(session->subject.project),
@@ -376,19 +335,7 @@ static void push_ended(struct session *session, json_t *ids) {
 	client_push(session->client, "ended", push);
 }
 
-void session_refresh_rules(struct session *session) {
-	struct policy *policy;
-	struct ruleset *ruleset;
-	if (session->own_policy || policies_current(session->broker->policies, &policy, NULL) < 0) return;
-	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
-	struct error error = ERROR_NONE;
-	if (ruleset_new(policy, session->subject.profile, &scope, &ruleset, &error) < 0) {
-		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
-		return;
-	}
-	ruleset_free(session->ruleset);
-	session->ruleset = ruleset;
-	session_push_view(session);
+void session_push_rules_changed(struct session *session) {
 	push_ended(session, json_array()); /* rules about the network are in no view */
 }
 

@@ -24,7 +24,8 @@ struct session {
 	struct subject subject;
 	char *root; /* what ${project} means */
 	struct ruleset *ruleset;
-	bool own_policy; /* --policy FILE: the user's file changing means nothing to it */
+	struct policy_document *own_policy; /* --policy FILE, in the place of the user's; or NULL */
+	struct project_file *project_file;  /* of its root; followed */
 	bool offline, recording;
 	struct strings environment;
 	json_t *view; /* in its parts, as pushed last */
@@ -50,8 +51,14 @@ struct session *session_find(const struct broker *broker, int64_t id); /* runnin
 void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
 void session_terminate(const struct session *session); /* tell the runner to end the sandbox */
-/* New rules after the policy has changed; the old ones stay when the profile is gone. */
+void session_push_rules_changed(struct session *session); /* connections are to be judged again */
+
+/* Profile, ruleset and what they are made of (session_rules.c). */
+int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);
+/* New rules after the policy has changed, if they are others; the old ones stay when the profile is gone. */
 void session_refresh_rules(struct session *session);
+/* What the user should hear before the tool starts: that the files as they are now are not what is in force. */
+json_t *session_warnings(const struct session *session);
 
 bool session_is_covered(const struct session *session, const struct grant *grant);
 /* To every session that these cover: they have ended, and the view. */

@@ -73,6 +73,9 @@ static const char *const statements[] = {
 	[STORE_GRANT_END] = "UPDATE grants SET active = 0 WHERE id = ?1 AND active = 1",
 	[STORE_GRANT_REVOKE] =
 		"UPDATE grants SET active = 0, revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND active = 1",
+	[STORE_TRUST_FIND] = "SELECT 1 FROM trusts WHERE project = ?1 AND hash = ?2",
+	[STORE_TRUST_INSERT] = "INSERT OR IGNORE INTO trusts (project, hash, trusted_ms) VALUES (?1, ?2, ?3)",
+	[STORE_TRUST_DELETE] = "DELETE FROM trusts WHERE project = ?1",
 	[STORE_EVENT_INSERT] = "INSERT INTO events (" EVENT_COLUMNS
 			       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[STORE_EVENT_READ] = "SELECT " EVENT_COLUMNS " FROM events WHERE seq = ?1",

@@ -95,8 +95,8 @@ void document_read(struct policy_document *document, const char *text, size_t si
 	}
 }
 
-bool policy_document_sets_stack(const struct policy_document *document) {
-	return document->stack_count > 0;
+bool policy_document_has_profile(const struct policy_document *document, const char *name) {
+	return document_profile(document, name) != NULL;
 }
 
 struct profile *document_add_profile(struct policy_document *document, const char *name, const char *file,

@@ -1,8 +1,11 @@
 #include "policy/policy.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "document.h"
 #include "policy_parts.h"
 
@@ -14,6 +17,28 @@ struct policy {
 
 enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS };
 static const int64_t year_ms = INT64_C(365) * 24 * HOUR_MS;
+
+static const char *const layer_names[] = {
+	[POLICY_LAYER_ADMIN] = "admin",
+	[POLICY_LAYER_USER] = "user",
+	[POLICY_LAYER_PROJECT] = "project",
+	[POLICY_LAYER_BUILTIN] = "built-in",
+};
+static_assert(ARRAY_LENGTH(layer_names) == POLICY_LAYER_COUNT, "every layer has a name");
+
+const char *policy_layer_name(enum policy_layer layer) {
+	return layer_names[layer];
+}
+
+int policy_layer_parse(const char *name, enum policy_layer *ret_layer, struct error *error) {
+	for (size_t i = 0; i < POLICY_LAYER_COUNT; i++) {
+		if (strcmp(layer_names[i], name) != 0) continue;
+		*ret_layer = (enum policy_layer)i;
+		return 0;
+	}
+	SHOWN(shown, name);
+	return error_set(error, EINVAL, "there is no layer '%s'", shown);
+}
 
 struct policy *policy_new(struct policy_document **documents, size_t count) {
 	struct policy *policy = mem_new(struct policy);

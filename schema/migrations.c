@@ -17,6 +17,8 @@
  *
  * state: one row. The chain's head (the event that must be there at least, so that a cut shows), its anchor (what
  * the first event follows; retention moves it), and the last prompt's id.
+ *
+ * trusts: contents (SHA-256) of project files that the user trusts, for each project.
  */
 #include "schema/migrations.h"
 
@@ -101,7 +103,13 @@ static const struct migration table[] = {
 	 "  last_prompt INTEGER NOT NULL"
 	 ") STRICT;"
 	 "INSERT INTO state VALUES (1, 0, '', 0, '', 0);"},
-	{2, "CREATE TABLE postings ("
+	{2, "CREATE TABLE trusts ("
+	    "  project TEXT NOT NULL,"
+	    "  hash TEXT NOT NULL,"
+	    "  trusted_ms INTEGER NOT NULL,"
+	    "  PRIMARY KEY (project, hash)"
+	    ") STRICT, WITHOUT ROWID;"
+	    "CREATE TABLE postings ("
 	    "  key INTEGER NOT NULL,"
 	    "  block INTEGER NOT NULL,"
 	    "  rows BLOB NOT NULL,"

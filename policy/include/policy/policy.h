@@ -17,6 +17,9 @@
 
 /* In the order in which they are asked; an admin's denies come first, its allows and asks last. */
 enum policy_layer { POLICY_LAYER_ADMIN, POLICY_LAYER_USER, POLICY_LAYER_PROJECT, POLICY_LAYER_BUILTIN };
+enum { POLICY_LAYER_COUNT = POLICY_LAYER_BUILTIN + 1 };
+const char *policy_layer_name(enum policy_layer layer); /* "admin", "user", "project", "built-in" */
+int policy_layer_parse(const char *name, enum policy_layer *ret_layer, struct error *error);
 
 struct policy_document; /* one parsed file */
 
@@ -34,7 +37,7 @@ struct policy_document *policy_load(enum policy_layer layer, const char *name, c
 struct policy_document *policy_document_ref(struct policy_document *document);
 void policy_document_unref(struct policy_document *document);
 
-bool policy_document_sets_stack(const struct policy_document *document);
+bool policy_document_has_profile(const struct policy_document *document, const char *name);
 
 /*
  * What counts of a project's file that nobody has trusted: its deny rules, in profiles that other documents have. No

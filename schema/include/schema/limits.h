@@ -43,6 +43,8 @@ enum {
 	LIMIT_PROCESS = 256,             /* bytes of a process description in a request */
 	LIMIT_PARENTS = 8,               /* processes above the asking one that are shown */
 	LIMIT_POLICY = 1024 * 1024,      /* bytes of a policy file */
+	LIMIT_POLICY_FILES = 64,         /* files in /etc/sbx/policy.d */
+	LIMIT_PROJECT_FILE = 64 * 1024,  /* bytes of a project's: a tool may write it as often as it likes */
 	LIMIT_POLICY_DEPTH = 16,         /* nesting of a policy file */
 	LIMIT_POLICY_NODES = 100 * 1000, /* scalars, lists and maps in it */
 	LIMIT_POLICY_SCALAR = 4096,      /* bytes of one scalar */

@@ -1,0 +1,118 @@
+/* What rules a session has: which profile, and which layers they come from. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "client.h"
+#include "schema/message.h"
+#include "session.h"
+
+static bool lies_in_writable_place(const char *path, const struct session_open *wish) {
+	const char *const places[] = {wish->project, wish->root, "/tmp", "/var/tmp", "/dev/shm"};
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
+		if (path_is_below(path, places[i])) return true;
+	return false;
+}
+
+/* An executable that the sandboxed may have written must not choose its own rights (design section 4). */
+static const char *choose_profile(const struct policy *policy, const struct session_open *wish) {
+	if (wish->profile) return wish->profile;
+	const char *command = wish->command.items[0];
+	CLEANUP_FREE char *as_named = NULL;
+	if (lies_in_writable_place(wish->executable, wish)) return "default";
+	if (strchr(command, '/') &&
+	    (path_normalise(wish->cwd, command, &as_named, NULL) < 0 || lies_in_writable_place(as_named, wish)))
+		return "default";
+	return policy_profile_of_command(policy, path_name(command));
+}
+
+static int refuse_profile(const struct session *session, const char *profile, struct error *error) {
+	const struct project_file *file = session->project_file;
+	CLEANUP_FREE char *shown = text_visible_cut(profile, 60);
+	if (project_file_needs_trust(file) && policy_document_has_profile(file->said, profile))
+		return error_set(error, ENOENT,
+				 "the profile '%s' stands only in %s, which you have not trusted: `sbx policy trust`",
+				 shown, file->path);
+	return error_set(error, ENOENT, "there is no profile '%s' (`sbx policy show` lists what there is)", shown);
+}
+
+static int assemble(const struct session *session, struct policy **ret_policy, struct error *error) {
+	return policies_assemble(session->broker->policies, session->own_policy, session->project_file, ret_policy,
+				 error);
+}
+
+static int compile(const struct session *session, struct policy *policy, const char *profile,
+		   struct ruleset **ret_ruleset, struct error *error) {
+	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	return ruleset_new(policy, profile, &scope, ret_ruleset, error);
+}
+
+int session_make_rules(struct session *session, const struct session_open *wish, struct error *error) {
+	struct policies *policies = session->broker->policies;
+	struct policy *policy = NULL;
+	int r = 0;
+	session->project_file = project_file_follow(policies_project(policies, wish->root, wish->project));
+	if (wish->policy)
+		r = policies_load_own(policies, wish->policy_name ? wish->policy_name : "--policy", wish->policy,
+				      &session->own_policy, error);
+	if (r == 0) r = project_file_check(session->project_file, error);
+	if (r == 0) r = assemble(session, &policy, error);
+	if (r < 0) return r;
+	const char *profile = choose_profile(policy, wish);
+	session->subject.profile = string_copy(profile);
+	r = policy_has_profile(policy, profile) ? compile(session, policy, profile, &session->ruleset, error)
+						: refuse_profile(session, profile, error);
+	policy_unref(policy);
+	return r;
+}
+
+void session_refresh_rules(struct session *session) {
+	struct policy *policy;
+	struct ruleset *ruleset = NULL;
+	struct error error = ERROR_NONE;
+	int r = assemble(session, &policy, &error);
+	if (r == 0 && policy_equal(policy, ruleset_policy(session->ruleset))) {
+		policy_unref(policy);
+		return;
+	}
+	if (r == 0) {
+		r = compile(session, policy, session->subject.profile, &ruleset, &error);
+		policy_unref(policy);
+	}
+	if (r < 0) {
+		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
+		return;
+	}
+	ruleset_free(session->ruleset);
+	session->ruleset = ruleset;
+	session_push_view(session);
+	session_push_rules_changed(session);
+}
+
+static void warn(json_t *warnings, char *text) {
+	json_array_append_new(warnings, message_bytes(text));
+	free(text);
+}
+
+static void warn_of_layer(json_t *warnings, const struct layer *layer) {
+	if (layer->now.errors.count == 0) return;
+	warn(warnings, string_format("the policy has an error (%s): the last good one stays in force; see "
+				     "sbx policy check",
+				     layer->now.errors.items[0]));
+}
+
+json_t *session_warnings(const struct session *session) {
+	const struct project_file *file = session->project_file;
+	json_t *warnings = json_array();
+	warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_ADMIN));
+	if (!session->own_policy) warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_USER));
+	if (project_file_needs_trust(file))
+		warn(warnings,
+		     string_format("%s is not trusted, so only its denials count: sbx policy trust shows what "
+				   "it says and lets you trust it",
+				   file->path));
+	return warnings;
+}
