@@ -103,12 +103,7 @@ static void look_database(struct doctor_finding *finding) {
 static void look_policy(struct doctor_finding *finding) {
 	CLEANUP_STRINGS struct strings files = {0};
 	CLEANUP_STRINGS struct strings errors = {0};
-	policy_files_default(&files);
-	for (size_t i = 0; i < files.count; i++) {
-		struct error error = ERROR_NONE;
-		if (policy_file_check(files.items[i], &errors, &error) < 0)
-			strings_take(&errors, text_visible(error.message));
-	}
+	policy_files_check(NULL, &files, &errors);
 	if (errors.count > 0)
 		return doctor_find(finding, DOCTOR_FAIL,
 				   string_format("%zu error(s); the first: %s", errors.count, errors.items[0]),

@@ -12,18 +12,18 @@
 #include "base/string.h"
 #include "policy/policy.h"
 
-/* The user's own file, if it exists: what the broker reads besides the built-in profiles. */
-void policy_files_default(struct strings *files);
-
 /* The layer that a file's place gives it. */
 enum policy_layer policy_file_layer(const char *path);
 
 /*
- * Adds what is wrong with the file, as "file:line:column: …", also what shows only together with the built-in profiles
- * (an unknown profile in `extends`). A negative errno only when it can't be read.
+ * Adds what is wrong with the file, as "file:line:column: …", also what shows only together with other files (an
+ * unknown profile in `extends`). A negative errno only when it can't be read.
  */
 int policy_file_check(const char *path, struct strings *errors, struct error *error);
 int policy_text_check(const char *path, const char *text, size_t size, struct strings *errors);
+
+/* All files that the broker reads for the project at `root` (NULL: without its own), read as it reads them. */
+void policy_files_check(const char *root, struct strings *paths, struct strings *errors);
 
 /* The rules of the files that the broker named (docs/protocol.md, `policy`) and of the built-in profiles as text. */
 int policy_files_show(const json_t *files, char **ret_text, struct error *error);

@@ -1,0 +1,152 @@
+/*
+ * `sbx policy trust`: what a project's file says, and the user's word that it may.
+ *
+ * What is trusted is what was shown: the hash of these very bytes goes to the broker, which reads the file itself and
+ * refuses when it is another one by now.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "command_policy.h"
+#include "policy/source.h"
+#include "runner/project.h"
+#include "ui/broker.h"
+#include "ui/words.h"
+
+static const char word[] = "trust";
+
+struct values {
+	bool yes, forget;
+};
+
+/* A project's file as it was read. */
+struct shown {
+	char *path;
+	char hash[HASH_HEX_SIZE];
+	struct policy_document *document;
+};
+
+static void shown_finish(struct shown *shown) {
+	free(shown->path);
+	policy_document_unref(shown->document);
+}
+
+static int read_file(const char *root, struct shown *shown, struct error *error) {
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_STRINGS struct strings errors = {0};
+	size_t size = 0;
+	bool exists;
+	shown->path = path_join(root, POLICY_PROJECT_FILE);
+	int r = policy_project_read(root, &exists, &text, &size, error);
+	if (r < 0) return r;
+	if (!exists) return error_set(error, ENOENT, "there is no %s: nothing to trust", shown->path);
+	hash_hex(shown->hash, text, size);
+	shown->document = policy_load(POLICY_LAYER_PROJECT, shown->path, text, size, &errors);
+	if (shown->document) return 0;
+	for (size_t i = 0; i < errors.count; i++) fprintf(stderr, "%s\n", errors.items[i]);
+	return error_set(error, EBADMSG, "the file has errors (%zu shown): nothing was trusted", errors.count);
+}
+
+static void print_file(const struct shown *shown, const char *project) {
+	CLEANUP_STRINGS struct strings lines = {0};
+	CLEANUP_FREE char *path = text_visible(shown->path);
+	CLEANUP_FREE char *place = text_visible(project);
+	policy_document_describe(shown->document, &lines);
+	printf("%s says, for what runs in %s:\n", path, place);
+	for (size_t i = 0; i < lines.count; i++) printf("  %s\n", lines.items[i]);
+	if (lines.count == 0) puts("  nothing");
+	fflush(stdout);
+}
+
+/* A whole word: what was typed before the question was there is thrown away. */
+static int confirm(struct error *error) {
+	char line[64] = "";
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return error_set(
+			error, EPERM,
+			"there is no terminal to ask at: read what it says, then say `sbx policy trust --yes`");
+	tcflush(STDIN_FILENO, TCIFLUSH);
+	printf("Type %s to trust exactly this, anything else not to: ", word);
+	fflush(stdout);
+	if (!fgets(line, sizeof line, stdin)) line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return strcmp(line, word) == 0 ? 0 : error_set(error, ECANCELED, "nothing was trusted");
+}
+
+static json_t *body_of(const struct project *project) {
+	json_t *body = json_object();
+	json_put_text(body, "project", project->project);
+	json_put_text(body, "root", project->root);
+	return body;
+}
+
+static int call_broker(json_t *body, struct error *error) {
+	json_t *reply = NULL;
+	int r = broker_call("trust", body, &reply, error);
+	json_decref(reply);
+	return r;
+}
+
+static int forget(const struct project *project, struct error *error) {
+	CLEANUP_FREE char *place = text_visible(project->project);
+	json_t *body = body_of(project);
+	json_object_set_new(body, "forget", json_true());
+	int r = call_broker(body, error);
+	if (r == 0) printf("Of %s in %s only the denials count from now on.\n", POLICY_PROJECT_FILE, place);
+	return r;
+}
+
+static int trust(const struct project *project, bool yes, struct error *error) {
+	CLEANUP(shown_finish) struct shown shown = {0};
+	int r = read_file(project->root, &shown, error);
+	if (r < 0) return r;
+	print_file(&shown, project->project);
+	if (!policy_document_needs_trust(shown.document)) {
+		puts("Denials count without being trusted: there is nothing to do.");
+		return 0;
+	}
+	if (!yes && (r = confirm(error)) < 0) return r;
+	json_t *body = body_of(project);
+	json_object_set_new(body, "hash", json_string(shown.hash));
+	r = call_broker(body, error);
+	if (r == 0) puts("Trusted until the file changes. To take it back: sbx policy trust --forget");
+	return r;
+}
+
+static int run(struct command_call *call, struct error *error) {
+	const struct values *values = call->values;
+	CLEANUP_FREE char *directory = NULL;
+	CLEANUP_PROJECT struct project project = {0};
+	const char *asked = call->operands->count == 1 ? call->operands->items[0] : NULL;
+	if (values->yes && values->forget) return error_set(error, EINVAL, "--yes and --forget don't go together");
+	int r = working_directory(&directory, error);
+	if (r == 0) r = project_find(asked, directory, home_directory(), &project, error);
+	if (r == 0) r = values->forget ? forget(&project, error) : trust(&project, values->yes, error);
+	return r < 0 ? r : EXIT_DONE;
+}
+
+static const struct option_info options[] = {
+	{"yes", OPTION_FLAG, NULL, "Don't ask. For scripts that have read the file.", offsetof(struct values, yes)},
+	{"forget", OPTION_FLAG, NULL, "Take back all trust in files of this project.", offsetof(struct values, forget)},
+};
+
+const struct command command_policy_trust = {
+	.name = "policy trust",
+	.operands = "[DIR]",
+	.summary = "Show what a project's .sbx.yaml says, and let it count.",
+	.details = "Until you trust exactly its content, only what a project's file denies counts, for it comes from a "
+		   "repository. When it changes it is not trusted any more. DIR is the project's directory; default: "
+		   "the current project.",
+	.options = OPTION_TABLE(options),
+	.values_size = sizeof(struct values),
+	.operands_most = 1,
+	.refuses_root = true,
+	.run = run,
+};
