@@ -8,6 +8,7 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
@@ -44,6 +45,7 @@ struct broker {
 	struct listener *listener;
 	struct stat database; /* as opened */
 	bool history_stuck;   /* the last try to write it has failed */
+	bool confined;        /* confine.h */
 	struct expiry *expiry;
 	struct reload *reload;
 	struct client_list clients; /* owned, as are the next two */

@@ -72,6 +72,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "agents", json_integer((json_int_t)count_agents(broker)));
 	json_object_set_new(*ret_reply, "database", message_bytes(broker->places.database));
 	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
+	json_object_set_new(*ret_reply, "confined", json_boolean(broker->confined));
 	return HANDLED;
 }
 

@@ -2,8 +2,8 @@
  * Theory of operation.
  *
  * The process that was started forks; the child takes the lock, listens, opens the database, gives up its terminal and
- * then writes one byte into a pipe. The parent ends with 0 when it reads it, else with the child's status. Nothing that
- * wouldn't survive a fork (SQLite, libevent) is opened before it.
+ * then, confined (confine.c), writes one byte into a pipe. The parent ends with 0 when it reads it, else with the
+ * child's status. Nothing that wouldn't survive a fork (SQLite, libevent) is opened before it.
  */
 #include "broker/sbxd.h"
 
@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "broker.h"
+#include "confine.h"
 #include "schema/limits.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
@@ -143,11 +144,10 @@ static int serve(struct places *places, const struct options *options, struct li
 	struct broker *broker;
 	int r = broker_new(places, clock_system(), options->idle_ms, listener, &broker, error);
 	if (r < 0) return r;
-	if (ready >= 0) {
-		r = leave_terminal(&broker->places, error);
-		if (r == 0 && write(ready, "", 1) != 1) log_debug("nobody waits for us");
-		fd_close(ready);
-	}
+	if (ready >= 0) r = leave_terminal(&broker->places, error);
+	if (r == 0) r = confine_self(&broker->confined, error);
+	if (r == 0 && ready >= 0 && write(ready, "", 1) != 1) log_debug("nobody waits for us");
+	fd_close(ready);
 	if (r == 0) r = broker_run(broker, error);
 	broker_free(broker);
 	return r;

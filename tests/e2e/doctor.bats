@@ -14,6 +14,11 @@ load helper
 	jq -e . <<<"$output" >/dev/null
 }
 
+@test "doctor says whether the broker is confined" {
+	run sbx doctor --json
+	[ "$(jq -r '.[] | select(.check == "confinement").status' <<<"$output")" = ok ]
+}
+
 @test "doctor works as root, where run refuses" {
 	run unshare -r sbx doctor
 	echo "$output"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/string.h"
 #include "schema/channel.h"
 #include "schema/limits.h"
@@ -50,7 +51,17 @@ pid_t broker_pid(void) {
 	return pid;
 }
 
+/* Whatever the tests made the broker do, it asked the kernel for nothing that isn't on its list (broker/confine.c). */
+static void no_call_was_refused(void) {
+	CLEANUP_FREE char *path = home_path(".local/state/sbx/sbxd.log");
+	CLEANUP_FREE char *log = NULL;
+	if (file_read(path, 16 * 1024 * 1024, &log, NULL, NULL) < 0) return;
+	const char *refused = strstr(log, "system call");
+	if (refused) fail_msg("sbxd.log: %.200s", refused);
+}
+
 static void end_broker(int number) {
+	no_call_was_refused();
 	pid_t pid = broker_pid();
 	if (pid <= 0) return;
 	CLEANUP_FD int held = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -58,6 +69,7 @@ static void end_broker(int number) {
 	assert_int_equal(kill(pid, number), 0);
 	struct pollfd gone = {.fd = held, .events = POLLIN};
 	assert_int_equal(poll(&gone, 1, PATIENCE_MS), 1);
+	no_call_was_refused();
 }
 
 void broker_stop(void) {
