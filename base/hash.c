@@ -1,14 +1,12 @@
 #include "base/hash.h"
 
-#include <sys/types.h>
-
-#include <sha2.h>
+#include <nettle/sha2.h>
 #include <stdint.h>
 
-static void finish_hex(SHA2_CTX *hash, char ret_hex[HASH_HEX_SIZE]) {
+static void finish_hex(struct sha256_ctx *hash, char ret_hex[HASH_HEX_SIZE]) {
 	static const char digits[] = "0123456789abcdef";
-	uint8_t digest[SHA256_DIGEST_LENGTH];
-	SHA256Final(digest, hash);
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	sha256_digest(hash, sizeof digest, digest);
 	for (size_t i = 0; i < sizeof digest; i++) {
 		ret_hex[2 * i] = digits[digest[i] >> 4];
 		ret_hex[2 * i + 1] = digits[digest[i] & 15];
@@ -22,9 +20,9 @@ void hash_hex(char ret_hex[HASH_HEX_SIZE], const void *bytes, size_t size) {
 
 void hash_hex_two(char ret_hex[HASH_HEX_SIZE], const void *first, size_t first_size, const void *second,
 		  size_t second_size) {
-	SHA2_CTX hash;
-	SHA256Init(&hash);
-	SHA256Update(&hash, first, first_size);
-	SHA256Update(&hash, second, second_size);
+	struct sha256_ctx hash;
+	sha256_init(&hash);
+	sha256_update(&hash, first_size, first);
+	sha256_update(&hash, second_size, second);
 	finish_hex(&hash, ret_hex);
 }

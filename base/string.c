@@ -10,8 +10,11 @@ char *string_copy(const char *text) {
 }
 
 char *string_copy_bytes(const char *bytes, size_t size) {
-	char *copy = mem_alloc(size + 1, 1);
+	size_t whole;
+	if (__builtin_add_overflow(size, 1, &whole)) mem_exhausted();
+	char *copy = mem_resize(NULL, whole, 1);
 	if (size > 0) memcpy(copy, bytes, size);
+	copy[size] = '\0';
 	return copy;
 }
 
@@ -74,6 +77,15 @@ void string_append(struct string *string, const char *text) {
 
 void string_append_char(struct string *string, char c) {
 	string_append_bytes(string, &c, 1);
+}
+
+void string_append_integer(struct string *string, int64_t value) {
+	char digits[24], *first = digits + sizeof digits;
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	do *--first = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (value < 0) *--first = '-';
+	string_append_bytes(string, first, (size_t)(digits + sizeof digits - first));
 }
 
 void string_appendf(struct string *string, const char *format, ...) {

@@ -65,9 +65,17 @@ bool text_is_utf8(const char *bytes, size_t size) {
 	return true;
 }
 
+/* Most texts are: this is their short way. */
+static bool is_plain(const char *bytes, size_t size) {
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] < ' ' || bytes[i] > '~' || bytes[i] == '\\') return false;
+	return true;
+}
+
 char *text_visible(const char *bytes) {
 	CLEANUP_STRING struct string out = {0};
 	size_t size = strlen(bytes);
+	if (is_plain(bytes, size)) return string_copy_bytes(bytes, size);
 	while (size > 0) {
 		uint32_t point = 0;
 		size_t length = decode_point((const unsigned char *)bytes, size, &point);
@@ -104,6 +112,7 @@ size_t text_columns(const char *visible) {
 
 char *text_visible_cut(const char *bytes, size_t max) {
 	CLEANUP_FREE char *visible = text_visible(bytes);
+	if (strlen(visible) <= max) return STEAL(visible); /* nothing has more columns than bytes */
 	size_t columns = text_columns(visible);
 	if (columns <= max || max < 3) return STEAL(visible);
 	/* The end tells files apart (names, extensions) and the start tells places: keep both halves. */

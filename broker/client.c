@@ -37,15 +37,22 @@ static void drop_first(struct client *client) {
 	free(first);
 }
 
+/* False: not now. What fails for good ends the client. */
+static bool send_now(struct client *client, const char *bytes, size_t size) {
+	while (send(client->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		if (errno == EINTR) continue;
+		if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+		client_die(client);
+		break;
+	}
+	return true;
+}
+
 static void flush(struct client *client) {
-	while (!STAILQ_EMPTY(&client->queue)) {
+	while (!client->dead && !STAILQ_EMPTY(&client->queue)) {
 		const struct client_datagram *first = STAILQ_FIRST(&client->queue);
-		if (send(client->fd, first->bytes, first->size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-			if (errno == EINTR) continue;
-			if (errno == EAGAIN || errno == EWOULDBLOCK)
-				event_add(client->writable, NULL);
-			else
-				client_die(client);
+		if (!send_now(client, first->bytes, first->size)) {
+			event_add(client->writable, NULL);
 			return;
 		}
 		drop_first(client);
@@ -59,26 +66,34 @@ static void on_writable(evutil_socket_t fd, short what, void *argument) {
 	flush(argument);
 }
 
-static void client_send(struct client *client, json_t *message) {
-	struct client_datagram *datagram = mem_new(struct client_datagram);
-	struct error error = ERROR_NONE;
-	int r = client->dead ? -EPIPE : message_encode(message, &datagram->bytes, &datagram->size, &error);
-	json_decref(message);
-	if (r < 0) {
-		free(datagram);
-		if (client->dead) return;
-		/* Whoever built it broke a bound: better no client than one that waits for ever. */
-		log_error("a message for process %d: %s", (int)client->pid, error.message);
-		client_die(client);
-		return;
-	}
+/* Takes the text. What can't be sent at once waits in the queue, and what comes behind it, too. */
+static void send_text(struct client *client, char *text, size_t size) {
+	CLEANUP_FREE char *own = text;
 	bool waiting = !STAILQ_EMPTY(&client->queue);
+	if (!waiting && send_now(client, own, size)) return;
+	struct client_datagram *datagram = mem_new(struct client_datagram);
+	*datagram = (struct client_datagram){.bytes = STEAL(own), .size = size};
 	STAILQ_INSERT_TAIL(&client->queue, datagram, link);
-	client->queued += datagram->size;
+	client->queued += size;
 	if (client->queued > LIMIT_QUEUE)
 		client_die(client);
 	else if (!waiting)
-		flush(client);
+		event_add(client->writable, NULL);
+}
+
+static void client_send(struct client *client, json_t *message) {
+	struct error error = ERROR_NONE;
+	char *text;
+	size_t size;
+	int r = client->dead ? -EPIPE : message_encode(message, &text, &size, &error);
+	json_decref(message);
+	if (r == 0) {
+		send_text(client, text, size);
+	} else if (!client->dead) {
+		/* Whoever built it broke a bound: better no client than one that waits for ever. */
+		log_error("a message for process %d: %s", (int)client->pid, error.message);
+		client_die(client);
+	}
 }
 
 void client_reply(struct client *client, const char *type, int64_t id, json_t *reply) {
@@ -86,6 +101,23 @@ void client_reply(struct client *client, const char *type, int64_t id, json_t *r
 	json_object_set_new(reply, "type", json_string(type));
 	json_object_set_new(reply, "id", json_integer(id));
 	client_send(client, reply);
+}
+
+void client_reply_verdict(struct client *client, int64_t id, const struct verdict *verdict) {
+	struct string text = {0};
+	if (client->dead) return;
+	string_append(&text, "{\"type\":\"check\",\"id\":");
+	string_append_integer(&text, id);
+	string_append(&text, ",\"verdict\":");
+	verdict_write(verdict, &text);
+	string_append_char(&text, '}');
+	if (text.size > LIMIT_MESSAGE) {
+		log_error("a verdict for process %d is too long", (int)client->pid);
+		client_die(client);
+		string_finish(&text);
+		return;
+	}
+	send_text(client, text.data, text.size);
 }
 
 void client_reply_error(struct client *client, int64_t id, const struct error *error) {

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "broker.h"
+#include "schema/verdict.h"
 
 enum agent_kind { AGENT_NONE, AGENT_TERMINAL, AGENT_DESKTOP, AGENT_TUI };
 
@@ -44,7 +45,8 @@ void client_accept(struct broker *broker, int fd); /* takes the descriptor */
 void client_free(struct client *client);
 
 /* Send; the message is given up. */
-void client_reply(struct client *client, const char *type, int64_t id, json_t *reply); /* NULL = {} */
+void client_reply(struct client *client, const char *type, int64_t id, json_t *reply);       /* NULL = {} */
+void client_reply_verdict(struct client *client, int64_t id, const struct verdict *verdict); /* of a check */
 void client_reply_error(struct client *client, int64_t id, const struct error *error);
 void client_push(struct client *client, const char *type, json_t *push);
 

@@ -50,21 +50,12 @@ static void append_escaped(struct string *out, const char *text) {
 	}
 }
 
-static void append_integer(struct string *out, int64_t value) {
-	char digits[24], *first = digits + sizeof digits;
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-	do *--first = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
-	if (value < 0) *--first = '-';
-	string_append_bytes(out, first, (size_t)(digits + sizeof digits - first));
-}
-
 void row_write(const struct row *row, struct string *out) {
 	for (size_t i = 0; i < COLUMN_HASH; i++) {
 		const char *text = columns[i].type == COLUMN_INTEGER ? NULL : row_text(row, i);
 		string_append_char(out, i == 0 ? '[' : ',');
 		if (columns[i].type == COLUMN_INTEGER) {
-			append_integer(out, row_integer(row, i));
+			string_append_integer(out, row_integer(row, i));
 		} else if (!text || columns[i].type == COLUMN_JSON) {
 			string_append(out, text ? text : "null");
 		} else {

@@ -7,7 +7,7 @@ pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp>=2.5)
 pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent>=2.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)
 pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
-pkg_check_modules(MD REQUIRED IMPORTED_TARGET libmd)
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 find_package(Threads REQUIRED)
 
 add_library(sbx_flags INTERFACE)

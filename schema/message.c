@@ -28,7 +28,6 @@ static const struct message_info messages[] = {
 	[MESSAGE_ANSWER] = {"answer", MESSAGE_REQUEST, false},
 	[MESSAGE_WHY] = {"why", MESSAGE_REQUEST, false},
 	[MESSAGE_POLICY] = {"policy", MESSAGE_REQUEST, false},
-	[MESSAGE_TRUST] = {"trust", MESSAGE_REQUEST, false},
 	[MESSAGE_STATUS] = {"status", MESSAGE_REQUEST, false},
 	[MESSAGE_VIEW] = {"view", MESSAGE_PUSH, false},
 	[MESSAGE_ENDED] = {"ended", MESSAGE_PUSH, false},
@@ -137,6 +136,25 @@ json_t *message_bytes(const char *bytes) {
 	return json_stringn(out.data, out.size);
 }
 
+void message_write_bytes(struct string *out, const char *bytes) {
+	const char *p = bytes;
+	while (p && *p >= ' ' && *p <= '~' && *p != '"' && *p != '\\') p++;
+	if (p && *p == '\0') {
+		string_append_char(out, '"');
+		string_append_bytes(out, bytes, (size_t)(p - bytes));
+		string_append_char(out, '"');
+		return;
+	}
+	json_t *json = message_bytes(bytes);
+	message_write_json(out, json);
+	json_decref(json);
+}
+
+void message_write_json(struct string *out, const json_t *json) {
+	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+	string_append(out, text ? text : "null");
+}
+
 int message_bytes_take(const json_t *json, char **ret_bytes, struct error *error) {
 	if (!json || json_is_null(json)) {
 		*ret_bytes = NULL;
@@ -145,6 +163,10 @@ int message_bytes_take(const json_t *json, char **ret_bytes, struct error *error
 	const char *text = json_string_value(json);
 	if (!text) return error_set(error, EINVAL, "expected a text");
 	CLEANUP_STRING struct string out = {0};
+	if (!strchr(text, '\xef')) { /* as nearly always */
+		*ret_bytes = string_copy(text);
+		return 0;
+	}
 	string_append(&out, "");
 	while (*text) {
 		if (is_byte_point(text)) {

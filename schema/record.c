@@ -78,6 +78,58 @@ json_t *record_to_json(const struct record *record, const void *structure) {
 	return json;
 }
 
+static void write_word(struct string *out, const char *word) {
+	string_append_char(out, '"');
+	string_append(out, word);
+	string_append_char(out, '"');
+}
+
+static void field_write(const struct field *field, const char *place, struct string *out) {
+	json_t *json;
+	switch (field->type) {
+	case FIELD_ID:
+	case FIELD_COUNT:
+		if (field->type == FIELD_COUNT || *(const int64_t *)place != 0)
+			string_append_integer(out, *(const int64_t *)place);
+		else
+			string_append(out, "null");
+		return;
+	case FIELD_BOOL:
+		string_append(out, *(const bool *)place ? "true" : "false");
+		return;
+	case FIELD_TEXT:
+		message_write_bytes(out, *(char *const *)place);
+		return;
+	case FIELD_WORD:
+		if (*(const int *)place == -1)
+			string_append(out, "null");
+		else
+			write_word(out, words_name(field->words, *(const int *)place));
+		return;
+	case FIELD_INT_OR_NULL:
+	case FIELD_STAMP:
+	case FIELD_NAME:
+	case FIELD_STRINGS:
+	case FIELD_PERMISSION:
+	case FIELD_OBJECT:
+		json = field_to_json(field, place);
+		message_write_json(out, json);
+		json_decref(json);
+		return;
+	}
+}
+
+void record_write(const struct record *record, const void *structure, struct string *out) {
+	for (size_t i = 0; i < record->count; i++) {
+		const struct field *field = &record->fields[i];
+		string_append_char(out, i == 0 ? '{' : ',');
+		write_word(out, field->key);
+		string_append_char(out, ':');
+		field_write(field, (const char *)structure + field->offset, out);
+	}
+	string_append_char(out, '}');
+}
+
 static int take_strings(const json_t *json, struct strings *strings, struct error *error) {
 	size_t index;
 	json_t *item;

@@ -43,12 +43,13 @@ static int parse_variable(const char *text, char **ret_target, struct error *err
 
 int target_parse(const struct permission *permission, const char *text, const char *directory, const char *home,
 		 char **ret_target, struct error *error) {
-	CLEANUP_FREE char *shown = text_visible_cut(text, 80);
 	int r = 0;
 	if (*text == '\0') return error_set(error, EINVAL, "the target of %s is empty", permission->name);
-	if (strlen(text) >= LIMIT_TARGET)
+	if (strlen(text) >= LIMIT_TARGET) {
+		CLEANUP_FREE char *shown = text_visible_cut(text, 80);
 		return error_set(error, ENAMETOOLONG, "the target '%s' is longer than %d bytes", shown,
 				 LIMIT_TARGET - 1);
+	}
 	switch (permission->kind) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
@@ -69,5 +70,7 @@ int target_parse(const struct permission *permission, const char *text, const ch
 		*ret_target = string_copy(text);
 		break;
 	}
-	return r < 0 ? error_prefix(error, "%s %s", permission->name, shown) : 0;
+	if (r == 0) return 0;
+	CLEANUP_FREE char *shown = text_visible_cut(text, 80);
+	return error_prefix(error, "%s %s", permission->name, shown);
 }

@@ -41,6 +41,10 @@ json_t *verdict_to_json(const struct verdict *verdict) {
 	return record_to_json(&verdict_record, verdict);
 }
 
+void verdict_write(const struct verdict *verdict, struct string *out) {
+	record_write(&verdict_record, verdict, out);
+}
+
 int verdict_from_json(const json_t *json, struct verdict *ret_verdict, struct error *error) {
 	struct verdict verdict = {0};
 	int r = record_from_json(&verdict_record, json, &verdict, error);

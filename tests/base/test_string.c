@@ -76,12 +76,24 @@ static void tokens_differ(void **state) {
 	assert_string_not_equal(a, b);
 }
 
+static void integers_are_written(void **state) {
+	(void)state;
+	static const int64_t values[] = {0, 1, -1, 9, 10, 1234567890123456789, INT64_MAX, INT64_MIN};
+	for (size_t i = 0; i < ARRAY_LENGTH(values); i++) {
+		CLEANUP_STRING struct string text = {0};
+		CLEANUP_FREE char *expected = string_format("%lld", (long long)values[i]);
+		string_append_integer(&text, values[i]);
+		assert_string_equal(text.data, expected);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_argvs),
 		cmocka_unit_test(texts_grow),
 		cmocka_unit_test(arrays_grow_without_a_capacity),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(integers_are_written),
 		cmocka_unit_test(hashes_are_sha_256),
 		cmocka_unit_test(tokens_differ),
 	};

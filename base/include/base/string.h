@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/memory.h"
 
@@ -29,6 +30,7 @@ struct string {
 void string_append(struct string *string, const char *text);
 void string_append_bytes(struct string *string, const char *bytes, size_t size);
 void string_append_char(struct string *string, char c);
+void string_append_integer(struct string *string, int64_t value); /* decimal */
 void string_appendf(struct string *string, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *string_steal(struct string *string) __attribute__((returns_nonnull)); /* "" when nothing was appended */
 void string_finish(struct string *string);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/string.h"
 
 enum { PROTOCOL_VERSION = 1 };
 
@@ -34,7 +35,6 @@ enum message_type {
 	MESSAGE_ANSWER,
 	MESSAGE_WHY,
 	MESSAGE_POLICY,
-	MESSAGE_TRUST,
 	MESSAGE_STATUS,
 	MESSAGE_VIEW,
 	MESSAGE_ENDED,
@@ -62,3 +62,7 @@ int message_decode(const char *text, size_t size, json_t **ret_json, struct erro
 /* A byte string as JSON text and back: bytes that aren't valid UTF-8 become U+F780…U+F7FF (docs/protocol.md). */
 json_t *message_bytes(const char *bytes);                                          /* NULL → null */
 int message_bytes_take(const json_t *json, char **ret_bytes, struct error *error); /* null → NULL */
+
+/* The same without a tree in between, for what is written often. */
+void message_write_bytes(struct string *out, const char *bytes);
+void message_write_json(struct string *out, const json_t *json);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/string.h"
 
 /* The names of an enum's values, in their order. */
 struct words {
@@ -52,6 +53,7 @@ struct record {
 };
 
 json_t *record_to_json(const struct record *record, const void *structure);
+void record_write(const struct record *record, const void *structure, struct string *out); /* the same as JSON text */
 int record_from_json(const struct record *record, const json_t *json, void *structure, struct error *error);
 void record_finish(const struct record *record, void *structure); /* frees what is owned and zeroes these fields */
 void record_copy(const struct record *record, void *ret_structure, const void *structure); /* deep, of all fields */

@@ -36,5 +36,6 @@ struct verdict {
 
 void verdict_finish(struct verdict *verdict);
 json_t *verdict_to_json(const struct verdict *verdict);
+void verdict_write(const struct verdict *verdict, struct string *out); /* the same as JSON text */
 int verdict_from_json(const json_t *json, struct verdict *ret_verdict, struct error *error);
 #define CLEANUP_VERDICT __attribute__((cleanup(verdict_finish)))
