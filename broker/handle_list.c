@@ -117,19 +117,36 @@ const struct request_handler handle_list = {list, &list_shape};
 
 struct summary {
 	struct filter filter;
+	struct body_ids days;
+	int64_t after;
 };
 static const struct body_field summary_fields[] = {
 	{"filter", BODY_SHAPE, OPTIONAL, offsetof(struct summary, filter), 0, &filter_shape},
+	{"days", BODY_IDS, REQUIRED, offsetof(struct summary, days), 0, NULL},
+	{"after", BODY_INTEGER, OPTIONAL, offsetof(struct summary, after), 0, NULL},
 };
 static const struct body_shape summary_shape = BODY_SHAPE_OF(struct summary, summary_fields);
+
+static json_t *id_or_null(int64_t id) {
+	return id != 0 ? json_integer(id) : json_null();
+}
 
 static int summary(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	const struct summary *asked = body;
+	const struct history_summary wish = {asked->days.items, asked->days.count, asked->after};
+	struct history_summary_next next = {0};
+	if (asked->days.count < 2 || asked->days.count > LIMIT_SUMMARY_DAYS)
+		return error_set(error, EINVAL, "a summary is of at least one day and at most %d",
+				 LIMIT_SUMMARY_DAYS - 1);
 	json_t *rows = json_array();
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "rows", rows);
-	int r = history_summary(client->broker->history, &asked->filter.wanted, rows, error);
+	int r = history_summary(client->broker->history, &asked->filter.wanted, &wish, rows, &next, error);
+	json_object_set_new(*ret_reply, "day", id_or_null(next.day_ms));
+	json_object_set_new(*ret_reply, "after", id_or_null(next.after));
+	json_object_set_new(*ret_reply, "before", id_or_null(next.before_ms));
+	json_object_set_new(*ret_reply, "behind", json_integer(next.behind));
 	return r < 0 ? r : HANDLED;
 }
 

@@ -130,6 +130,20 @@ int history_open(struct store *store, struct history **ret_history, struct error
 	}
 	sqlite3_reset(last);
 	history->committed = history->stored = history->now;
+	sqlite3_stmt *upkeep = store_statement(store, STORE_UPKEEP_READ);
+	if (sqlite3_step(upkeep) != SQLITE_ROW) {
+		int r = store_error(store, error, "reading how far the history is indexed");
+		history_free(history);
+		return r;
+	}
+	history->indexed_seq = sqlite3_column_int64(upkeep, 0);
+	history->tallied_seq = sqlite3_column_int64(upkeep, 1);
+	history->removed = sqlite3_column_int64(upkeep, 2);
+	history->clock.now_ms = sqlite3_column_int64(upkeep, 3);
+	history->clock.seen_ms = sqlite3_column_int64(upkeep, 4);
+	history->clock.run_ms = sqlite3_column_int64(upkeep, 5);
+	history->kept_clock = history->clock;
+	sqlite3_reset(upkeep);
 	int r = recover_tail(history, error);
 	if (r < 0) {
 		history_free(history);

@@ -1,7 +1,21 @@
+/*
+ * Theory of operation.
+ *
+ * A page is filled from where the cursor stands: in full blocks by the index (history_find.h), row by row where there
+ * is none yet (the block at the end that is being filled; a database of an older form until it is indexed), and row by
+ * row throughout when every row fits. Each row that the index names is read and compared with the filter, so the index
+ * can hide a row but not show a wrong one. Rows and looks into the index count against LIMIT_SCAN; where a page ends
+ * early its cursor says how far the search came, and the next goes on from there.
+ *
+ * A cursor is the last row that was dealt with: going forwards the next page begins after it, going back before it.
+ * Rows are only added at the end, so paging neither loses nor repeats any.
+ */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "history_find.h"
 #include "history_row.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -26,37 +40,140 @@ static bool row_wanted(const struct history_filter *filter, const struct row *ro
 	       text_wanted(filter->permission, row->permission) && text_wanted(filter->verdict, row->verdict);
 }
 
+struct page {
+	struct history *history;
+	const struct history_filter *filter;
+	bool newest;
+	int64_t low, high; /* rows between these two are wanted, both excluded; low or high moves on with each row */
+	int budget;
+	json_t *items;
+	size_t bytes;
+	bool full;
+};
+
+/* The rows up to and with this one are dealt with. */
+static void page_pass(struct page *page, int64_t seq) {
+	if (page->newest)
+		page->high = seq;
+	else
+		page->low = seq;
+}
+
+/* Puts the row onto the page if it fits the filter; where there is no room for it the page is full. */
+static void page_offer(struct page *page, const struct row *row) {
+	struct event event;
+	page->budget--;
+	if (row_wanted(page->filter, row) && row_read_event(row, &event) == 0) {
+		json_t *json = event_to_json(&event);
+		event_finish(&event);
+		page->bytes += json_dumpb(json, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) + 1;
+		size_t count = json_array_size(page->items);
+		page->full = count == LIMIT_PAGE || (page->bytes > LIMIT_PAGE_BYTES && count > 0);
+		if (!page->full) json_array_append(page->items, json);
+		json_decref(json);
+	}
+	if (!page->full) page_pass(page, row->seq);
+}
+
+static bool page_goes_on(const struct page *page) {
+	return !page->full && page->budget > 0;
+}
+
+/* Row after row between the two, both excluded. */
+static int scan(struct page *page, int64_t low, int64_t high, struct error *error) {
+	sqlite3_stmt *rows =
+		store_statement(page->history->store, page->newest ? STORE_EVENT_LIST_BACK : STORE_EVENT_LIST);
+	store_bind_integer(rows, 1, low);
+	store_bind_integer(rows, 2, high);
+	int step = SQLITE_ROW;
+	while (page_goes_on(page) && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		const struct row row = row_of_statement(rows);
+		page_offer(page, &row);
+	}
+	int r = step == SQLITE_ROW || step == SQLITE_DONE
+			? 0
+			: store_error(page->history->store, error, "reading the history");
+	sqlite3_reset(rows);
+	if (r == 0 && step == SQLITE_DONE) page_pass(page, page->newest ? low + 1 : high - 1);
+	return r;
+}
+
+static int offer_one(struct page *page, int64_t seq, struct error *error) {
+	sqlite3_stmt *read = store_statement(page->history->store, STORE_EVENT_READ);
+	store_bind_integer(read, 1, seq);
+	int step = sqlite3_step(read), r = 0;
+	if (step == SQLITE_ROW) {
+		const struct row row = row_of_statement(read);
+		page_offer(page, &row);
+	} else if (step != SQLITE_DONE) {
+		r = store_error(page->history->store, error, "reading the history");
+	}
+	sqlite3_reset(read);
+	return r;
+}
+
+static int offer_block(struct page *page, int64_t block, const uint64_t rows[BLOCK_WORDS], struct error *error) {
+	int64_t first = block_first_seq(block);
+	int r = 0;
+	for (int64_t i = 0; r == 0 && i < BLOCK_ROWS && page_goes_on(page); i++) {
+		int64_t place = page->newest ? BLOCK_ROWS - 1 - i : i;
+		bool named = rows[place / 64] >> place % 64 & 1;
+		if (named && first + place > page->low && first + place < page->high)
+			r = offer_one(page, first + place, error);
+	}
+	if (r == 0 && page_goes_on(page)) page_pass(page, page->newest ? first : block_last_seq(block));
+	return r;
+}
+
+/* The rows that the index covers, both included. */
+static int search(struct page *page, int64_t first, int64_t last, struct error *error) {
+	struct finder finder;
+	finder_init(&finder, page->history, page->filter, page->newest, &page->budget);
+	if (finder_is_idle(&finder)) return scan(page, first - 1, last + 1, error);
+	int64_t block = block_of(page->newest ? last : first), end = block_of(page->newest ? first : last);
+	int r = 1;
+	while (r > 0 && page_goes_on(page)) {
+		uint64_t rows[BLOCK_WORDS];
+		r = finder_next(&finder, end, &block, rows, error);
+		if (r < 0 && r != -EAGAIN) return r;
+		/* Whatever lies before this block was searched. */
+		int64_t passed = r == 0 ? (page->newest ? first : last)
+					: (page->newest ? block_last_seq(block) + 1 : block_first_seq(block) - 1);
+		if (page->newest ? passed < page->high : passed > page->low) page_pass(page, passed);
+		int failed = r == 1 ? offer_block(page, block, rows, error) : 0;
+		if (failed < 0) return failed;
+		block += page->newest ? -1 : 1;
+	}
+	return 0;
+}
+
+static int fill(struct page *page, struct error *error) {
+	int64_t anchor = page->history->anchor_seq, indexed = page->history->indexed_seq;
+	if (page->low < anchor) page->low = anchor;
+	int r = 0;
+	if (page->newest) {
+		if (page->high > indexed + 1)
+			r = scan(page, page->low > indexed ? page->low : indexed, page->high, error);
+		if (r == 0 && page_goes_on(page) && page->low < indexed && page->high > page->low + 1)
+			r = search(page, page->low + 1, page->high - 1 < indexed ? page->high - 1 : indexed, error);
+	} else {
+		if (page->low < indexed)
+			r = search(page, page->low + 1, page->high - 1 < indexed ? page->high - 1 : indexed, error);
+		if (r == 0 && page_goes_on(page)) r = scan(page, page->low, page->high, error);
+	}
+	return r;
+}
+
 int history_list(struct history *history, const struct history_filter *filter, bool newest, int64_t cursor,
 		 json_t *items, int64_t *ret_next, struct error *error) {
-	sqlite3_stmt *rows = store_statement(history->store, newest ? STORE_EVENT_LIST_BACK : STORE_EVENT_LIST);
-	store_bind_integer(rows, 1, newest ? 0 : cursor);
-	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
-	size_t bytes = 0;
-	int64_t last = 0;
-	int step;
-	*ret_next = 0;
-	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
-		if (scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE) {
-			*ret_next = last;
-			break;
-		}
-		struct event event;
-		const struct row row = row_of_statement(rows);
-		if (row_wanted(filter, &row) && row_read_event(&row, &event) == 0) {
-			json_t *json = event_to_json(&event);
-			event_finish(&event);
-			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) + 1;
-			if (bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0) {
-				json_decref(json);
-				*ret_next = last;
-				break;
-			}
-			json_array_append_new(items, json);
-		}
-		last = row.seq;
-	}
-	int r = step == SQLITE_ROW || step == SQLITE_DONE ? 0
-							  : store_error(history->store, error, "reading the history");
-	sqlite3_reset(rows);
+	struct page page = {.history = history,
+			    .filter = filter,
+			    .newest = newest,
+			    .low = newest ? 0 : cursor,
+			    .high = newest && cursor > 0 ? cursor : history->now.seq + 1,
+			    .budget = LIMIT_SCAN,
+			    .items = items};
+	int r = fill(&page, error);
+	*ret_next = page_goes_on(&page) ? 0 : newest ? page.high : page.low;
 	return r;
 }

@@ -191,6 +191,17 @@ static char *copy_or_null(const char *text) {
 	return text ? string_copy(text) : NULL;
 }
 
+const char *row_check(sqlite3_stmt *statement, int64_t expected, char previous[HASH_HEX_SIZE]) {
+	const struct row row = row_of_statement(statement);
+	if (row.seq != expected) return "this row is missing";
+	char hash[HASH_HEX_SIZE];
+	row_hash(hash, previous, &row);
+	if (!string_equal(store_column(statement, COLUMN_HASH), hash))
+		return "this row doesn't match its hash: it was edited";
+	hash_copy(previous, hash);
+	return NULL;
+}
+
 int row_read_event(const struct row *row, struct event *ret_event) {
 	struct event event = {.verdict = -1};
 	enum effect effect;

@@ -28,6 +28,28 @@ struct history {
 	int64_t kept;   /* the head in the state row */
 	int64_t anchor_seq;
 	char anchor_hash[HASH_HEX_SIZE];
+	/* As the upkeep row has it. */
+	int64_t indexed_seq; /* the last row of the last block that is in the index */
+	int64_t tallied_seq; /* the last row that is counted */
+	int64_t removed;     /* rows taken away by retention that no event tells of yet */
+	struct history_clock {
+		int64_t now_ms;  /* retention's time (history_retain.c); 0 = not set yet */
+		int64_t seen_ms; /* the wall clock when it was last looked at */
+		int64_t run_ms;  /* when retention has last looked at all rows */
+	} clock, kept_clock;     /* and as it is stored */
+	struct history_walk {
+		int64_t next;            /* the cursor that goes on with it */
+		int64_t anchor_seq;      /* when it began */
+		int64_t recorded_anchor; /* by the last event of retention so far */
+		uint64_t digest;         /* of the tallies that the rows so far make */
+		bool adding;             /* the stored ones are being added up: */
+		uint64_t stored;         /* their digest so far, */
+		int64_t key[3];          /* up to this one, */
+		int64_t tallied_seq;     /* which counted so many rows */
+		int tries;
+	} walk;          /* of history_verify */
+	int64_t keep_ms; /* how long rows are kept; 0 = not known, so for ever */
+	int64_t bad;     /* the first row that didn't follow the one before when it was taken away; 0 = none */
 };
 
 /* By EVENT_COLUMNS; texts borrowed. */
@@ -43,6 +65,7 @@ enum { COLUMN_HASH = 15 };
 
 struct row row_of_event(const struct event *event, const char *detail);
 struct row row_of_statement(sqlite3_stmt *statement); /* until its next step */
+struct row row_of_digest(sqlite3_stmt *statement);    /* of STORE_EVENT_DIGEST: what is indexed and counted */
 void row_bind(const struct row *row, sqlite3_stmt *statement);
 void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row);
 
@@ -51,6 +74,10 @@ void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct r
 void row_write(const struct row *row, struct string *out);
 bool row_parse(char *text, struct row *ret_row);
 void row_hash_text(char ret_hash[HASH_HEX_SIZE], const char *previous, const char *text, size_t size);
+
+/* NULL when the row is number `expected` and follows `previous`, which it then replaces; else what is wrong (static).
+ */
+const char *row_check(sqlite3_stmt *statement, int64_t expected, char previous[HASH_HEX_SIZE]);
 
 /* -EINVAL when the row holds what history_append never writes. */
 int row_read_event(const struct row *row, struct event *ret_event);

@@ -82,15 +82,51 @@ static const char *const statements[] = {
 	[STORE_EVENT_LIST] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", ""),
 	[STORE_EVENT_LIST_BACK] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", " DESC"),
 	[STORE_EVENT_VERIFY] = "SELECT " EVENT_COLUMNS " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-	[STORE_EVENT_SUMMARY] =
-		"SELECT strftime('%Y-%m-%d', time_ms / 1000, 'unixepoch') AS day, profile, project,"
-		" sum(kind = 'session-start'), sum(kind = 'decision'),"
-		" sum(kind = 'prompt' AND json_extract(detail, '$.state') = 'shown'),"
-		" sum(kind IN ('decision', 'connection') AND verdict = 'deny')"
-		" FROM events WHERE time_ms >= ?1 AND time_ms < ?2 AND profile IS NOT NULL"
-		" AND kind IN ('session-start', 'decision', 'prompt', 'connection')"
-		" AND (?3 IS NULL OR profile = ?3) AND (?4 IS NULL OR project = ?4) AND (?5 = 0 OR session = ?5)"
-		" GROUP BY day, profile, project ORDER BY day DESC, profile, project",
+	[STORE_EVENT_DIGEST] = "SELECT seq, time_ms, kind, session, profile, project, permission, verdict,"
+			       " CASE kind WHEN 'prompt' THEN detail END, grant_id FROM events"
+			       " WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
+	[STORE_EVENT_REMOVE] = "DELETE FROM events WHERE seq > ?1 AND seq <= ?2",
+	[STORE_STATE_ANCHOR] = "UPDATE state SET anchor_seq = ?1, anchor_hash = ?2 WHERE id = 1",
+	[STORE_UPKEEP_READ] =
+		"SELECT indexed_seq, tallied_seq, removed, clock_ms, seen_ms, run_ms FROM upkeep WHERE id = 1",
+	[STORE_UPKEEP_DIGEST] = "UPDATE upkeep SET indexed_seq = ?1, tallied_seq = ?2 WHERE id = 1",
+	[STORE_UPKEEP_REMOVED] = "UPDATE upkeep SET removed = ?1 WHERE id = 1",
+	[STORE_UPKEEP_CLOCK] = "UPDATE upkeep SET clock_ms = ?1, seen_ms = ?2, run_ms = ?3 WHERE id = 1",
+	[STORE_POSTING_WRITE] = "INSERT OR REPLACE INTO postings (key, block, rows) VALUES (?1, ?2, ?3)",
+	[STORE_POSTING_READ] = "SELECT rows FROM postings WHERE key = ?1 AND block = ?2",
+	[STORE_POSTING_NEXT] = "SELECT block, rows FROM postings WHERE key = ?1 AND block >= ?2 ORDER BY block LIMIT 1",
+	[STORE_POSTING_PREVIOUS] =
+		"SELECT block, rows FROM postings WHERE key = ?1 AND block <= ?2 ORDER BY block DESC LIMIT 1",
+	[STORE_POSTING_REMOVE] = "DELETE FROM postings WHERE key = ?1 AND block = ?2",
+	[STORE_ZONE_WRITE] = "INSERT INTO zones (level, number, first_ms, last_ms, keys) VALUES (?1, ?2, ?3, ?4, ?5)"
+			     " ON CONFLICT (level, number) DO UPDATE SET first_ms = min(first_ms, excluded.first_ms),"
+			     " last_ms = max(last_ms, excluded.last_ms), keys = excluded.keys",
+	[STORE_ZONE_READ] = "SELECT first_ms, last_ms, keys FROM zones WHERE level = ?1 AND number = ?2",
+	[STORE_ZONE_REMOVE] = "DELETE FROM zones WHERE level = ?1 AND number = ?2",
+	[STORE_SUBJECT_INSERT] = "INSERT INTO subjects (profile, project) VALUES (?1, ?2)",
+	[STORE_SUBJECT_FIND] = "SELECT id FROM subjects WHERE profile = ?1 AND project = ?2",
+	[STORE_TALLY_ADD] = "INSERT INTO tallies (session, quarter, subject, sessions, decisions, asked, denied)"
+			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (session, quarter, subject) DO UPDATE SET"
+			    " sessions = sessions + excluded.sessions, decisions = decisions + excluded.decisions,"
+			    " asked = asked + excluded.asked, denied = denied + excluded.denied",
+	[STORE_TALLY_REMOVE] = "DELETE FROM tallies WHERE session = ?1 AND quarter = ?2 AND subject = ?3"
+			       " AND sessions = 0 AND decisions = 0 AND asked = 0 AND denied = 0",
+	[STORE_TALLY_SUM] =
+		"SELECT s.id, s.profile, s.project, sum(t.sessions), sum(t.decisions), sum(t.asked), sum(t.denied)"
+		" FROM tallies t JOIN subjects s ON s.id = t.subject"
+		" WHERE t.session = ?1 AND t.quarter >= ?2 AND t.quarter < ?3 AND t.subject > ?4"
+		" AND (?5 IS NULL OR s.profile = ?5) AND (?6 IS NULL OR s.project = ?6) GROUP BY s.id ORDER BY s.id",
+	[STORE_TALLY_BEFORE] = "SELECT max(quarter) FROM tallies WHERE session = ?1 AND quarter < ?2",
+	[STORE_TALLY_WALK] =
+		"SELECT t.session, t.quarter, t.subject, s.profile, s.project, t.sessions, t.decisions, t.asked,"
+		" t.denied FROM tallies t LEFT JOIN subjects s ON s.id = t.subject"
+		" WHERE (t.session, t.quarter, t.subject) > (?1, ?2, ?3)"
+		" ORDER BY t.session, t.quarter, t.subject LIMIT ?4",
+	[STORE_TALLY_FORGET] = "DELETE FROM tallies",
+	[STORE_GRANT_REMOVE] = "DELETE FROM grants WHERE id = ?1 AND active = 0"
+			       " AND (?2 = 0 OR (lifetime = 'once' AND last_used_ms < ?2))",
+	[STORE_SESSION_REMOVE] = "DELETE FROM sessions WHERE id = ?1 AND ended_ms > 0"
+				 " AND NOT EXISTS (SELECT 1 FROM grants WHERE session = ?1)",
 };
 static_assert(ARRAY_LENGTH(statements) == STORE_STATEMENT_COUNT, "every statement has its SQL");
 
@@ -256,6 +292,11 @@ sqlite3_stmt *store_statement(struct store *store, enum store_statement number) 
 
 void store_bind_text(sqlite3_stmt *statement, int number, const char *text) {
 	sqlite3_bind_text(statement, number, text, -1, SQLITE_STATIC);
+}
+
+void store_bind_blob(sqlite3_stmt *statement, int number, const void *bytes, size_t size) {
+	/* sqlite3_bind_blob takes NULL for SQL's null. */
+	sqlite3_bind_blob64(statement, number, size > 0 ? bytes : "", size, SQLITE_STATIC);
 }
 
 void store_bind_integer(sqlite3_stmt *statement, int number, int64_t value) {

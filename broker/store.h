@@ -53,9 +53,33 @@ enum store_statement {
 	STORE_EVENT_LIST,
 	STORE_EVENT_LIST_BACK,
 	STORE_EVENT_VERIFY,
-	STORE_EVENT_SUMMARY,
+	STORE_EVENT_DIGEST,
+	STORE_EVENT_REMOVE,
+	STORE_STATE_ANCHOR,
+	STORE_UPKEEP_READ,
+	STORE_UPKEEP_DIGEST,
+	STORE_UPKEEP_REMOVED,
+	STORE_UPKEEP_CLOCK,
+	STORE_POSTING_WRITE,
+	STORE_POSTING_READ,
+	STORE_POSTING_NEXT,
+	STORE_POSTING_PREVIOUS,
+	STORE_POSTING_REMOVE,
+	STORE_ZONE_WRITE,
+	STORE_ZONE_READ,
+	STORE_ZONE_REMOVE,
+	STORE_SUBJECT_INSERT,
+	STORE_SUBJECT_FIND,
+	STORE_TALLY_ADD,
+	STORE_TALLY_REMOVE,
+	STORE_TALLY_SUM,
+	STORE_TALLY_BEFORE,
+	STORE_TALLY_WALK,
+	STORE_TALLY_FORGET,
+	STORE_GRANT_REMOVE,
+	STORE_SESSION_REMOVE,
 };
-enum { STORE_STATEMENT_COUNT = STORE_EVENT_SUMMARY + 1 };
+enum { STORE_STATEMENT_COUNT = STORE_SESSION_REMOVE + 1 };
 
 /* How much must be on the disk when store_commit returns: PRAGMA synchronous. */
 enum store_sync {
@@ -79,6 +103,7 @@ int store_error(struct store *store, struct error *error, const char *what);
 /* Bind by number from 1, as sqlite3_bind_* do; the text must live until the statement is run; NULL is SQL's null. */
 void store_bind_text(sqlite3_stmt *statement, int number, const char *text);
 void store_bind_integer(sqlite3_stmt *statement, int number, int64_t value);
+void store_bind_blob(sqlite3_stmt *statement, int number, const void *bytes, size_t size);
 const char *store_column(sqlite3_stmt *statement, int column); /* NULL for null; borrowed until the next step */
 
 /* Run a statement that returns no row. */

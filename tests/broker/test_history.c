@@ -230,29 +230,6 @@ static void listings_are_filtered(void **state) {
 	assert_int_equal(items, ROWS);
 }
 
-static int64_t number(const json_t *rows, const char *key) {
-	return json_integer_value(json_object_get(json_array_get(rows, 0), key));
-}
-
-static void a_summary_counts_by_day_profile_and_project(void **state) {
-	struct world *world = *state;
-	append(world, EVENT_SESSION_START, 1, "npm", -1);
-	append(world, EVENT_DECISION, 1, "npm", 0);
-	append(world, EVENT_DECISION, 1, "npm", 2);
-	append(world, EVENT_PROMPT, 1, "npm", -1);
-	append(world, EVENT_DECISION, 2, "git", 2);
-	const struct history_filter npm = {.profile = (char *)"npm"};
-	json_t *rows = json_array();
-	assert_int_equal(history_summary(world->history, &npm, rows, NULL), 0);
-	assert_int_equal(json_array_size(rows), 1);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "day")), "2023-11-14");
-	assert_int_equal(number(rows, "sessions"), 1);
-	assert_int_equal(number(rows, "decisions"), 2);
-	assert_int_equal(number(rows, "asked"), 1);
-	assert_int_equal(number(rows, "denied"), 1);
-	json_decref(rows);
-}
-
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_whole_chain_is_good, setup_filled, teardown),
@@ -270,7 +247,6 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(the_chain_goes_on_after_it_was_opened_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(listings_come_in_pages_both_ways, setup_filled, teardown),
 		cmocka_unit_test_setup_teardown(listings_are_filtered, setup_filled, teardown),
-		cmocka_unit_test_setup_teardown(a_summary_counts_by_day_profile_and_project, setup, teardown),
 	};
 	home_make(NULL);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
