@@ -28,6 +28,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_ANSWER] = {"answer", MESSAGE_REQUEST, false},
 	[MESSAGE_WHY] = {"why", MESSAGE_REQUEST, false},
 	[MESSAGE_POLICY] = {"policy", MESSAGE_REQUEST, false},
+	[MESSAGE_TRUST] = {"trust", MESSAGE_REQUEST, false},
 	[MESSAGE_STATUS] = {"status", MESSAGE_REQUEST, false},
 	[MESSAGE_VIEW] = {"view", MESSAGE_PUSH, false},
 	[MESSAGE_ENDED] = {"ended", MESSAGE_PUSH, false},
