@@ -208,7 +208,7 @@ char *policy_show(const struct policy *policy) {
 	showing.documents = policy_documents(policy, &showing.count);
 	show_top(&showing, policy);
 	policy_profile_names(policy, &names);
-	string_append(&showing.out, "profiles:\n");
+	string_append(&showing.out, names.count > 0 ? "profiles:\n" : "profiles: {}\n");
 	for (size_t i = 0; i < names.count; i++) show_profile(&showing, names.items[i]);
 	return string_steal(&showing.out);
 }

@@ -13,23 +13,32 @@ static size_t character_size(const char *text, size_t size) {
 	return length;
 }
 
+/* By bytes, which for UTF-8 is by code point (RFC 3629, section 1). */
+static int compare(const char *a, size_t a_size, const char *b, size_t b_size) {
+	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
+	return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
 /* A set at pattern[0] == '[': its size in the pattern, 0 when it has no end (then '[' is an ordinary character). */
-static size_t match_set(const char *pattern, size_t size, char c, bool *ret_matches) {
+static size_t match_set(const char *pattern, size_t size, const char *c, size_t c_size, bool *ret_matches) {
 	size_t i = 1;
 	bool negated = size > 1 && (pattern[1] == '!' || pattern[1] == '^'), found = false;
 	if (negated) i++;
-	for (size_t first = i; i < size; i++) {
+	for (size_t first = i; i < size;) {
 		if (pattern[i] == ']' && i > first) {
 			*ret_matches = found != negated;
 			return i + 1;
 		}
 		if (pattern[i] == '\\' && i + 1 < size) i++;
-		unsigned char low = (unsigned char)pattern[i], high = low;
-		if (i + 2 < size && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
-			high = (unsigned char)pattern[i + 2];
-			i += 2;
+		const char *low = pattern + i, *high = low;
+		size_t low_size = character_size(low, size - i), high_size = low_size;
+		i += low_size;
+		if (i + 1 < size && pattern[i] == '-' && pattern[i + 1] != ']') {
+			high = pattern + ++i;
+			high_size = character_size(high, size - i);
+			i += high_size;
 		}
-		if ((unsigned char)c >= low && (unsigned char)c <= high) found = true;
+		if (compare(c, c_size, low, low_size) >= 0 && compare(c, c_size, high, high_size) <= 0) found = true;
 	}
 	return 0;
 }
@@ -38,13 +47,14 @@ static size_t match_set(const char *pattern, size_t size, char c, bool *ret_matc
 static bool match_one(const char *pattern, size_t pattern_size, const char *text, size_t text_size, size_t *ret_pattern,
 		      size_t *ret_text) {
 	bool matches = false;
-	*ret_text = 1;
+	*ret_text = character_size(text, text_size);
 	if (*pattern == '?') {
 		*ret_pattern = 1;
-		*ret_text = character_size(text, text_size);
 		return true;
 	}
-	if (*pattern == '[' && (*ret_pattern = match_set(pattern, pattern_size, *text, &matches)) > 0) return matches;
+	if (*pattern == '[' && (*ret_pattern = match_set(pattern, pattern_size, text, *ret_text, &matches)) > 0)
+		return matches;
+	*ret_text = 1;
 	bool escaped = *pattern == '\\' && pattern_size > 1;
 	*ret_pattern = escaped ? 2 : 1;
 	return pattern[escaped ? 1 : 0] == *text;
@@ -63,7 +73,7 @@ bool glob_match(const char *pattern, size_t pattern_size, const char *text, size
 			t += t_step;
 		} else if (star != SIZE_MAX) {
 			p = star + 1;
-			t = ++star_text;
+			t = star_text += character_size(text + star_text, text_size - star_text);
 		} else {
 			return false;
 		}
@@ -78,7 +88,7 @@ bool glob_has_wildcard(const char *pattern) {
 		if (*pattern == '\\' && pattern[1])
 			pattern++;
 		else if (*pattern == '*' || *pattern == '?' ||
-			 (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), '\0', &unused) > 0))
+			 (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), "", 1, &unused) > 0))
 			return true;
 	}
 	return false;

@@ -32,6 +32,7 @@ need_is_met() {
 	pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
 	py:*) /usr/bin/python3 -c "import ${1#py:}" 2>/dev/null ;;
 	cc:*) command -v cc >/dev/null && [[ $(cc -print-file-name="${1#cc:}") == /* ]] ;;
+	rt:*) command -v clang >/dev/null && compgen -G "$(clang -print-resource-dir)/lib/*/libclang_rt.${1#rt:}*" >/dev/null ;;
 	*) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
 	esac
 }

@@ -72,8 +72,12 @@ static int time_parse(const char *text, int64_t *ret_wall_ms, struct error *erro
 }
 
 static int store_time(const char *name, const char *text, void *place, struct error *error) {
-	int r = time_parse(text, place, error);
-	return r < 0 ? error_prefix(error, "--%s", name) : 0;
+	int64_t wall_ms = 0;
+	int r = time_parse(text, &wall_ms, error);
+	if (r == 0 && wall_ms < 1) r = error_set(error, EINVAL, "a time before 1970 is before anything was recorded");
+	if (r < 0) return error_prefix(error, "--%s", name);
+	*(int64_t *)place = wall_ms;
+	return 0;
 }
 
 int id_parse(const char *text, const char *what, int64_t *ret_id, struct error *error) {

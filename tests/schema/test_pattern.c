@@ -54,6 +54,11 @@ static const struct match_case path_cases[] = {
 	{"fs:read", "/a/[a-c]x", "/a/bx", true},
 	{"fs:read", "/a/[!a-c]x", "/a/bx", false},
 	{"fs:read", "/a/[]]", "/a/]", true},
+	{"fs:read", "/a/[!b]", "/a/é", true},
+	{"fs:read", "/a/[é]x", "/a/éx", true},
+	{"fs:read", "/a/[à-ü]x", "/a/éx", true},
+	{"fs:read", "/a/[à-ü]x", "/a/zx", false},
+	{"fs:read", "/a/*\x82\xac", "/a/€", false}, /* half a character */
 	{"fs:read", "/a/[b", "/a/[b", true},
 	{"fs:read", "/a/\\*", "/a/*", true},
 	{"fs:read", "/a/\\*", "/a/b", false},

@@ -151,6 +151,7 @@ static void every_mistake_is_an_error_that_says_what_was_expected(void **state) 
 		{{"--ttl", "1h", "--ttl=2h"}, "twice"},
 		{{"--since", "yesterdayish"}, "2026-01-31"},
 		{{"--since", "2026-02-31"}, "2026-01-31"},
+		{{"--since", "0026-01-31T12:00:00Z"}, "before 1970"},
 		{{"--session", "0"}, "a number such as 7"},
 		{{"--session", "-7"}, "a number such as 7"},
 		{{"--session", "99999999999999999999"}, "a number such as 7"},

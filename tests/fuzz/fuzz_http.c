@@ -1,24 +1,11 @@
 /*
- * One entry for libFuzzer (clang -fsanitize=fuzzer,address runner/net/http_*.c …), and a main that feeds it mutated
- * seeds, so that it runs as a test wherever libFuzzer isn't. Whatever comes in, the parsers keep to their promises:
- * no byte outside the input is touched, and what is written on from it has one reading.
+ * What a tool says to the proxy, and an origin to it: whatever comes in, the parsers keep to their promises: no byte
+ * outside the input is touched, and what is written on from it has one reading.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/memory.h"
+#include "fuzz.h"
 #include "http_request.h"
 #include "http_response.h"
 #include "socks_head.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool holds, const char *what) {
-	if (holds) return;
-	fprintf(stderr, "fuzz_http: %s\n", what);
-	abort();
-}
 
 /* The head that goes to the origin: exactly one, and none of its framing or routing is there twice. */
 static void check_forwarded(const struct http_head *head, const struct http_request *request) {
@@ -98,72 +85,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	free(bytes);
 	return 0;
 }
-
-#ifndef SBX_LIBFUZZER
-
-static const char *const SEEDS[] = {
-	"GET http://example.com:80/a?b HTTP/1.1\r\nHost: example.com\r\nConnection: close, x\r\nX: 1\r\n\r\n",
-	"POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nTransfer-Encoding: "
-	"chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-	"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\nProxy-Connection: "
-	"keep-alive\r\n\r\n\x16\x03\x01",
-	"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\nhello",
-	"5;name=value\r\nhello\r\nA\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n",
-	"\x05\x01\x01\x05\x01\x01\x03\x0b"
-	"example.com\x01\xbb",
-};
-static const char *const SPLICES[] = {"\r\n",    "\r",          "\n",
-				      " ",       "\t",          ":",
-				      "\r\n ",   "Host: b\r\n", "Content-Length: 1\r\n",
-				      ",",       "@",           "Transfer-Encoding: chunked\r\n",
-				      "%00",     "\xff",        "0",
-				      "http://", "#",           "\r\n\r\n",
-				      "chunked"};
-
-static uint64_t random_state = 0x5bd1e995;
-
-static size_t random_below(size_t bound) { /* xorshift64: the same run every time */
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (size_t)(random_state % bound);
-}
-
-static void mutate(struct string *text) {
-	size_t at = random_below(text->size + 1);
-	CLEANUP_FREE char *tail = string_copy_bytes(text->data + at, text->size - at);
-	size_t tail_size = text->size - at;
-
-	switch (random_below(4)) {
-	case 0: /* put something in */
-		text->size = at;
-		string_append(text, SPLICES[random_below(ARRAY_LENGTH(SPLICES))]);
-		string_append_bytes(text, tail, tail_size);
-		break;
-	case 1: /* take something out */
-		text->size = at;
-		if (tail_size > 3) string_append_bytes(text, tail + 3, tail_size - 3);
-		break;
-	case 2: /* change a byte */
-		if (at < text->size) text->data[at] = (char)random_below(256);
-		break;
-	default: /* double the end */
-		if (text->size < 2000) string_append_bytes(text, tail, tail_size);
-		break;
-	}
-}
-
-int main(int argc, char **argv) {
-	int runs = argc > 1 ? atoi(argv[1]) : 100 * 1000; /* NOLINT(cert-err34-c): a developer's own number */
-
-	for (int i = 0; i < runs; i++) {
-		CLEANUP_STRING struct string text = {0};
-
-		string_append(&text, SEEDS[random_below(ARRAY_LENGTH(SEEDS))]);
-		for (size_t n = random_below(6); n > 0; n--) mutate(&text);
-		LLVMFuzzerTestOneInput((const uint8_t *)text.data, text.size);
-	}
-	return 0;
-}
-
-#endif
