@@ -116,9 +116,9 @@ static void read_upstream(struct reader *reader, const struct node *value) {
 	if (!text) return;
 	struct host host;
 	uint16_t port;
-	const char *authority = text + strlen(scheme), *at = strrchr(text, '@');
-	size_t size = strcspn(at ? at + 1 : authority, "/");
-	const char *start = at ? at + 1 : authority;
+	const char *at = strrchr(text, '@');
+	const char *start = at ? at + 1 : string_starts(text, scheme) ? text + strlen(scheme) : text;
+	size_t size = strcspn(start, "/");
 	if (string_starts(text, scheme) && (start[size] == '\0' || strcmp(start + size, "/") == 0) &&
 	    host_port_parse(start, size, &host, &port, NULL) == 0) {
 		free(reader->document->upstream);
