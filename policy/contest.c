@@ -5,7 +5,7 @@
  * profile before what it extends; where equal, deny before ask before allow. The layers are asked in turn and the first
  * with a match decides: an administrator's denies, the user, the project, the built-in profiles, an administrator's
  * allows and asks. A sticky rule (one of base's masks and sensitive places) counts in every layer: where the rule that
- * won a layer doesn't lift it (sticky.h), the sticky rule stands in its place.
+ * won a layer doesn't lift it (sticky.h), the stricter of the two holds.
  *
  * fs:read and fs:write speak of each other's requests, because writing implies reading:
  *
@@ -115,7 +115,9 @@ static struct winner contest_winner(const struct contest *contest) {
 		if (!best->rule) continue;
 		bool lifted = !sticky->rule || best->rule->sticky ||
 			      sticky_is_lifted(sticky->rank, pattern_text(best->rule->pattern));
-		return lifted ? *best : *sticky;
+		/* It makes nothing of a denial: else a project's file could turn one that a later layer has into a
+		 * question by denying more. */
+		return lifted || best->rule->effect < sticky->rule->effect ? *best : *sticky;
 	}
 	return (struct winner){0};
 }

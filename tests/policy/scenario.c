@@ -16,7 +16,7 @@
 static const char home[] = "/home/u", project[] = "/home/u/app";
 
 struct scenario {
-	struct policy_document *documents[4];
+	struct policy_document *documents[8];
 	size_t document_count;
 	struct policy *policy;
 	struct ruleset *ruleset;
@@ -66,8 +66,16 @@ static void load(struct scenario *scenario, enum policy_layer layer, const char 
 	struct policy_document *document = policy_load(layer, name, text, strlen(text), &errors);
 	for (size_t i = 0; i < errors.count; i++) print_error("%s\n", errors.items[i]);
 	assert_non_null(document);
-	assert_true(scenario->document_count < 4);
+	assert_true(scenario->document_count + 1 < ARRAY_LENGTH(scenario->documents));
 	scenario->documents[scenario->document_count++] = document;
+}
+
+/* What counts of a project's file that nobody has trusted. */
+static void load_untrusted(struct scenario *scenario, const char *text) {
+	load(scenario, POLICY_LAYER_PROJECT, "untrusted", text);
+	struct policy_document **last = &scenario->documents[scenario->document_count - 1], *all = *last;
+	*last = policy_document_untrusted(all);
+	policy_document_unref(all);
 }
 
 static void prepare(struct scenario *scenario) {
@@ -192,11 +200,24 @@ static void show_view(struct scenario *scenario) {
 	append_view(&scenario->out, view);
 }
 
-enum section { NONE, LAYER_USER, LAYER_PROJECT, LAYER_ADMIN, GRANTS, PROTECTED, NAMES, PROGRAMS, ASK, WHY };
+enum section {
+	NONE,
+	LAYER_USER,
+	LAYER_PROJECT,
+	LAYER_UNTRUSTED,
+	LAYER_ADMIN,
+	GRANTS,
+	PROTECTED,
+	NAMES,
+	PROGRAMS,
+	ASK,
+	WHY
+};
 
 static void end_layer(struct scenario *scenario, enum section section, struct string *text) {
 	if (section == LAYER_USER) load(scenario, POLICY_LAYER_USER, "user", text->data);
 	if (section == LAYER_PROJECT) load(scenario, POLICY_LAYER_PROJECT, "project", text->data);
+	if (section == LAYER_UNTRUSTED) load_untrusted(scenario, text->data);
 	if (section == LAYER_ADMIN) load(scenario, POLICY_LAYER_ADMIN, "admin", text->data);
 	string_finish(text);
 }
@@ -213,10 +234,16 @@ static enum section begin_section(struct scenario *scenario, const char *line) {
 	static const struct {
 		const char *name;
 		enum section section;
-	} sections[] = {
-		{"@user", LAYER_USER},     {"@project", LAYER_PROJECT}, {"@admin", LAYER_ADMIN}, {"@grants", GRANTS},
-		{"@protected", PROTECTED}, {"@names", NAMES},           {"@ask", ASK},           {"@why", WHY},
-		{"@programs", PROGRAMS}};
+	} sections[] = {{"@user", LAYER_USER},
+			{"@project", LAYER_PROJECT},
+			{"@untrusted", LAYER_UNTRUSTED},
+			{"@admin", LAYER_ADMIN},
+			{"@grants", GRANTS},
+			{"@protected", PROTECTED},
+			{"@names", NAMES},
+			{"@ask", ASK},
+			{"@why", WHY},
+			{"@programs", PROGRAMS}};
 	for (size_t i = 0; i < ARRAY_LENGTH(sections); i++) {
 		if (strcmp(line, sections[i].name) != 0) continue;
 		if (sections[i].section == PROGRAMS) scenario->asks_programs = true;
@@ -239,6 +266,7 @@ static void play_line(struct scenario *scenario, enum section section, char *lin
 	switch (section) {
 	case LAYER_USER:
 	case LAYER_PROJECT:
+	case LAYER_UNTRUSTED:
 	case LAYER_ADMIN:
 		string_appendf(text, "%s\n", line);
 		return;
