@@ -10,14 +10,18 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "announce.h"
 #include "client.h"
 #include "expiry.h"
 #include "prompts.h"
+#include "followers.h"
+#include "flood.h"
 #include "reload.h"
 #include "schema/event.h"
 #include "schema/message.h"
 #include "session.h"
 
+#include "upkeep.h"
 enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 4096 };
 
 int64_t broker_now_ms(const struct broker *broker) {
@@ -140,6 +144,7 @@ static int listen_on(struct broker *broker) {
 	if (!broker->accept) mem_exhausted();
 	return event_add(broker->accept, NULL);
 }
+	upkeep_look(broker->upkeep);
 
 void broker_consider_idle(struct broker *broker) {
 	const struct timeval wait = {.tv_sec = broker->idle_ms / 1000, .tv_usec = broker->idle_ms % 1000 * 1000};
@@ -215,6 +220,9 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	if (r < 0) {
 		broker_free(broker);
 		return r;
+	broker->exec = exec_new(broker);
+	broker->followers = followers_new(broker);
+	broker->flood = flood_new();
 	}
 	broker->policies = policies_new(&broker->places, broker->store);
 	broker->reload = reload_new(broker);
@@ -228,6 +236,7 @@ int broker_run(struct broker *broker, struct error *error) {
 	broker_consider_idle(broker);
 	if (event_base_dispatch(broker->base) < 0) return error_set(error, EIO, "the loop has failed");
 	return 0;
+	broker->upkeep = upkeep_new(broker);
 }
 
 static void event_drop(struct event *event) {
@@ -254,6 +263,9 @@ void broker_free(struct broker *broker) {
 	policies_free(broker->policies);
 	grants_free(broker->grants);
 	history_free(broker->history);
+	if (broker->upkeep) announce_head(broker, 0);
+	upkeep_free(broker->upkeep);
+	followers_free(broker->followers);
 	store_free(broker->store);
 	/* The name goes last: who finds it finds a broker. */
 	listener_free(broker->listener);

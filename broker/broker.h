@@ -25,9 +25,12 @@
 struct client;
 struct expiry;
 struct prompt_pending;
+struct followers;
+struct flood;
 struct reload;
 struct session;
 
+struct upkeep;
 TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(prompt_list, prompt_pending);
@@ -48,6 +51,9 @@ struct broker {
 	bool confined;        /* confine.h */
 	struct expiry *expiry;
 	struct reload *reload;
+	struct upkeep *upkeep;
+	struct followers *followers;
+	bool head_is_lost; /* that no log takes it was said */
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
 	struct prompt_list prompts;

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "dispatch.h"
+#include "exec.h"
+#include "followers.h"
 #include "peer.h"
 #include "prompts.h"
 #include "schema/limits.h"
@@ -239,6 +241,8 @@ void client_free(struct client *client) {
 	if (!client) return;
 	client->dead = true;
 	prompts_forget_client(client->broker, client);
+	followers_forget(client->broker->followers, client);
+	exec_forget_client(client->broker, client);
 	if (client->session) session_end(client->session, -2);
 	TAILQ_REMOVE(&client->broker->clients, client, link);
 	client->broker->client_count--;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "announce.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "decision.h"
@@ -70,6 +71,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "sessions", json_integer((json_int_t)broker->session_count));
 	json_object_set_new(*ret_reply, "prompts", json_integer((json_int_t)broker->prompt_count));
 	json_object_set_new(*ret_reply, "agents", json_integer((json_int_t)count_agents(broker)));
+	json_object_set_new(*ret_reply, "heads", json_string(announce_place(client->broker)));
 	json_object_set_new(*ret_reply, "database", message_bytes(broker->places.database));
 	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
 	json_object_set_new(*ret_reply, "confined", json_boolean(broker->confined));

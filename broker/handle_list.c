@@ -7,6 +7,7 @@
 #include "base/string.h"
 #include "dispatch.h"
 #include "expiry.h"
+#include "followers.h"
 #include "prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -33,7 +34,7 @@ static const struct body_shape filter_shape = BODY_SHAPE_OF(struct filter, filte
 struct list {
 	char *what;
 	int64_t cursor;
-	bool all, newest;
+	bool all, newest, wait;
 	struct filter filter;
 };
 static const struct body_field list_fields[] = {
@@ -41,6 +42,7 @@ static const struct body_field list_fields[] = {
 	{"cursor", BODY_INTEGER, OPTIONAL, offsetof(struct list, cursor), 0, NULL},
 	{"all", BODY_FLAG, OPTIONAL, offsetof(struct list, all), 0, NULL},
 	{"newest", BODY_FLAG, OPTIONAL, offsetof(struct list, newest), 0, NULL},
+	{"wait", BODY_FLAG, OPTIONAL, offsetof(struct list, wait), 0, NULL},
 	{"filter", BODY_SHAPE, OPTIONAL, offsetof(struct list, filter), 0, &filter_shape},
 };
 static const struct body_shape list_shape = BODY_SHAPE_OF(struct list, list_fields);
@@ -95,9 +97,17 @@ static const struct {
 } lists[] = {
 	{"grants", list_grants}, {"prompts", list_prompts}, {"sessions", list_sessions}, {"history", list_history}};
 
+/* Where there is nothing yet the reply comes when there is. */
+static int follow(struct client *client, int64_t id, const struct list *asked, struct error *error) {
+	if (strcmp(asked->what, "history") != 0 || asked->newest)
+		return error_set(error, EINVAL, "only the history can be waited for, from its oldest rows on");
+	int r = followers_add(client->broker->followers, client, id, &asked->filter.wanted, asked->cursor, error);
+	return r < 0 ? r : HANDLED_REPLIED;
+}
+
 static int list(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
-	(void)id;
 	const struct list *asked = body;
+	if (asked->wait) return follow(client, id, asked, error);
 	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
 		if (strcmp(lists[i].what, asked->what) != 0) continue;
 		json_t *items = json_array();
@@ -156,20 +166,43 @@ const struct request_handler handle_summary = {summary, &summary_shape};
 
 struct verify {
 	int64_t cursor;
+	char *head;
 };
 static const struct body_field verify_fields[] = {
 	{"cursor", BODY_INTEGER, OPTIONAL, offsetof(struct verify, cursor), 0, NULL},
+	{"head", BODY_TEXT, OPTIONAL, offsetof(struct verify, head), LIMIT_HEAD, NULL},
 };
 static const struct body_shape verify_shape = BODY_SHAPE_OF(struct verify, verify_fields);
+
+/* SEQ:HASH, as the system's log has it. */
+static int check_head(struct history *history, const char *text, struct history_check *check, struct error *error) {
+	const char *colon = strchr(text, ':');
+	unsigned long long seq = 0;
+	CLEANUP_FREE char *number = string_copy_bytes(text, colon ? (size_t)(colon - text) : 0);
+	if (!colon || string_to_u64(number, &seq) < 0 || seq == 0 || seq > INT64_MAX ||
+	    strlen(colon + 1) != HASH_HEX_SIZE - 1 || strspn(colon + 1, "0123456789abcdef") != HASH_HEX_SIZE - 1)
+		return error_set(error, EINVAL, "a head is a row's number, a colon and its hash of %d digits",
+				 HASH_HEX_SIZE - 1);
+	check->what = history_check_head(history, (int64_t)seq, colon + 1);
+	if (check->what) check->bad = (int64_t)seq;
+	return 0;
+}
+
+static json_t *rebuilt_to_json(const struct history_check *check) {
+	if (check->rebuilt_first == 0) return json_null();
+	return json_pack("{s:I, s:I}", "first", (json_int_t)check->rebuilt_first, "last",
+			 (json_int_t)check->rebuilt_last);
+}
 
 static int verify(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	const struct verify *asked = body;
-	struct history_check check;
-	int r = history_verify(client->broker->history, asked->cursor, &check, error);
+	struct history_check check = {0};
+	int r = asked->head ? check_head(client->broker->history, asked->head, &check, error) : 0;
+	if (r == 0 && check.bad == 0) r = history_verify(client->broker->history, asked->cursor, &check, error);
 	if (r < 0) return r;
 	const char *head;
-	history_head(client->broker->history, &head);
+	int64_t head_seq = history_head(client->broker->history, &head);
 	json_t *bad = json_null();
 	if (check.bad != 0) {
 		bad = json_object();
@@ -179,8 +212,11 @@ static int verify(struct client *client, int64_t id, const void *body, json_t **
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "checked", json_integer(check.checked));
 	json_object_set_new(*ret_reply, "head", json_string(head));
+	json_object_set_new(*ret_reply, "head_seq", json_integer(head_seq));
 	json_object_set_new(*ret_reply, "next", check.next ? json_integer(check.next) : json_null());
 	json_object_set_new(*ret_reply, "bad", bad);
+	json_object_set_new(*ret_reply, "rebuilt", rebuilt_to_json(&check));
+	json_object_set_new(*ret_reply, "recounted", json_boolean(check.recounted));
 	return HANDLED;
 }
 

@@ -52,6 +52,8 @@ int places_find(struct places *ret_places, struct error *error) {
 	places.config = under("XDG_CONFIG_HOME", places.home, ".config");
 	places.runtime = path_parent(places.socket);
 	places.database = path_join(places.state, "sbx.db");
+	places.journal = string_copy("/run/systemd/journal/socket");
+	places.syslog = string_copy("/dev/log");
 	places.policy = path_join(places.config, "policy.yaml");
 	places.admin = string_copy(POLICY_ADMIN_FOLDER);
 	CLEANUP_FREE char *plain_state = path_join(places.home, ".local/state/sbx");
@@ -74,6 +76,8 @@ void places_finish(struct places *places) {
 	free(places->runtime);
 	free(places->socket);
 	free(places->database);
+	free(places->journal);
+	free(places->syslog);
 	free(places->policy);
 	free(places->admin);
 	strings_finish(&places->protected);

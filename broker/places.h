@@ -18,6 +18,8 @@ struct places {
 	char *runtime;     /* the folder of the socket */
 	char *socket;      /* channel_socket_path() */
 	char *database;    /* state/sbx.db */
+	char *journal;     /* /run/systemd/journal/socket */
+	char *syslog;      /* /dev/log */
 	char *policy;      /* config/policy.yaml */
 	char *admin;       /* "/etc/sbx", whatever the environment says */
 	uid_t admin_owner; /* root; only tests within one process say something else */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 
+#include "announce.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -229,13 +229,6 @@ static int write_end(struct broker *broker, const struct session_record *record,
 		return r;
 	}
 	return broker_commit(broker, error);
-}
-
-/* What the chain must contain, where the user's own files don't reach (design section 6). */
-static void announce_head(const struct broker *broker, int64_t session) {
-	const char *hash;
-	int64_t seq = history_head(broker->history, &hash);
-	syslog(LOG_INFO, "session %lld ended; history head %lld %s", (long long)session, (long long)seq, hash);
 }
 
 void session_end(struct session *session, int exit) {

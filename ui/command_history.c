@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "history_output.h"
+#include "history_summary.h"
 #include "history_verify.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
@@ -14,11 +15,11 @@
 #include "ui/output.h"
 #include "ui/words.h"
 
-enum { FOLLOW_PAUSE_MS = 500 };
+enum { RECONNECT_MS = 500 };
 
 struct values {
 	int64_t since_ms, until_ms, session;
-	const char *project, *profile, *permission, *verdict;
+	const char *project, *profile, *permission, *verdict, *head;
 	bool summary, follow, json, csv, verify;
 };
 
@@ -36,15 +37,20 @@ static const struct option_info options[] = {
 	{"permission", OPTION_TEXT, "P", "About one permission, such as net:access.",
 	 offsetof(struct values, permission)},
 	{"verdict", OPTION_TEXT, "V", "That ended in allow or deny.", offsetof(struct values, verdict)},
-	{"summary", OPTION_FLAG, NULL, "Totals by day, profile and project instead of rows.",
+	{"summary", OPTION_FLAG, NULL, "What happened on which day, by profile and project, instead of rows.",
 	 offsetof(struct values, summary)},
 	{"follow", OPTION_FLAG, NULL, "Stay, and show new rows as they come.", offsetof(struct values, follow)},
 	{"json", OPTION_FLAG, NULL, "One JSON object a line (keys: sbx(1), JSON).", offsetof(struct values, json)},
 	{"csv", OPTION_FLAG, NULL, "Comma-separated values with a heading line (RFC 4180).",
 	 offsetof(struct values, csv)},
 	{"verify", OPTION_FLAG, NULL,
-	 "Check the hash chain instead: exit status 1 and the first bad row if anything was changed, cut or left out.",
+	 "Check the hash chain and what is derived from it instead: exit status 1 and the first bad row if anything "
+	 "was "
+	 "changed, cut or left out.",
 	 offsetof(struct values, verify)},
+	{"head", OPTION_TEXT, "SEQ:HASH",
+	 "With --verify: is the row with this number and hash still there? The system's log has such heads.",
+	 offsetof(struct values, head)},
 };
 
 /* A project that is gone still has a history: then its name is enough. */
@@ -100,13 +106,33 @@ static int list(json_t *filter, struct history_output *output, struct error *err
 	return broker_list(channel, &listing, error);
 }
 
+/* One page of what comes after the cursor, however long that takes. */
+static int wait_for_page(struct channel *channel, json_t *filter, int64_t *cursor, struct history_output *output,
+			 struct error *error) {
+	json_t *reply = NULL, *item;
+	size_t index;
+	json_t *body = json_pack("{s:s, s:b, s:O, s:I}", "what", "history", "wait", 1, "filter", filter, "cursor",
+				 (json_int_t)*cursor);
+	int r = channel_call(channel, "list", body, &reply, error);
+	if (r < 0) return r;
+	json_array_foreach (json_object_get(reply, "items"), index, item)
+		if (r == 0) r = each(output, item, error);
+	*cursor = json_integer_value(json_object_get(reply, "next"));
+	json_decref(reply);
+	return r < 0 ? r : page(output, error);
+}
+
+/* A broker that was ended is started again; the rows that come then follow the last one seen. */
 static int follow(json_t *filter, struct history_output *output, struct error *error) {
+	int64_t cursor = output->last_seq;
 	for (;;) {
-		struct timespec pause = {.tv_nsec = FOLLOW_PAUSE_MS * 1000000L};
-		nanosleep(&pause, NULL);
-		if (output->last_ms) json_object_set_new(filter, "since_ms", json_integer(output->last_ms));
-		int r = list(filter, output, error);
+		CLEANUP_CHANNEL struct channel *channel = NULL;
+		int r = broker_connect(NULL, &channel, error);
 		if (r < 0) return r;
+		while (r == 0) r = wait_for_page(channel, filter, &cursor, output, error);
+		if (r != -ECONNRESET && r != -EPIPE) return r;
+		const struct timespec pause = {.tv_nsec = RECONNECT_MS * 1000000L};
+		nanosleep(&pause, NULL);
 	}
 }
 
@@ -122,47 +148,6 @@ static int show(const struct values *values, json_t *filter, struct error *error
 	return r;
 }
 
-static const struct table_column summary_columns[] = {
-	{"DAY", false, false},      {"PROFILE", true, false}, {"PROJECT", true, false}, {"SESSIONS", false, true},
-	{"DECISIONS", false, true}, {"ASKED", false, true},   {"DENIED", false, true},
-};
-
-static void add_summary_row(struct table *table, const json_t *row) {
-	static const char *const texts[] = {"day", "profile", "project"};
-	static const char *const counts[] = {"sessions", "decisions", "asked", "denied"};
-	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		CLEANUP_FREE char *bytes = NULL;
-		message_bytes_take(json_object_get(row, texts[i]), &bytes, NULL);
-		CLEANUP_FREE char *text = bytes && i == 2 ? human_path(bytes) : string_copy(bytes ? bytes : "-");
-		table_cell(table, text);
-	}
-	for (size_t i = 0; i < ARRAY_LENGTH(counts); i++)
-		table_cellf(table, "%lld", (long long)json_integer_value(json_object_get(row, counts[i])));
-}
-
-static int summarise(const struct values *values, json_t *filter, struct error *error) {
-	CLEANUP_TABLE struct table *table = table_new(summary_columns, ARRAY_LENGTH(summary_columns));
-	struct json_list json = {.out = stdout};
-	json_t *reply = NULL, *row;
-	size_t index;
-	int r = broker_call("summary", json_pack("{s:O}", "filter", filter), &reply, error);
-	if (r < 0) return r;
-	json_array_foreach (json_object_get(reply, "rows"), index, row) {
-		if (values->json)
-			json_list_item(&json, row);
-		else
-			add_summary_row(table, row);
-	}
-	if (values->json)
-		json_list_end(&json);
-	else if (table_rows(table) == 0)
-		puts("Nothing in the history fits.");
-	else
-		table_print(table, stdout, terminal_width(stdout), true);
-	json_decref(reply);
-	return EXIT_DONE;
-}
-
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
 	static const char *const groups[] = {"json csv verify", "summary csv", "summary follow verify"};
@@ -170,10 +155,11 @@ static int run(struct command_call *call, struct error *error) {
 		int r = options_exclusive(&call->command->options, values, groups[i], error);
 		if (r < 0) return r;
 	}
-	if (values->verify) return history_verify(error);
+	if (values->head && !values->verify) return error_set(error, EINVAL, "--head is for --verify");
+	if (values->verify) return history_verify(values->head, error);
 	json_t *filter = json_object();
 	int r = build_filter(values, filter, error);
-	if (r == 0) r = values->summary ? summarise(values, filter, error) : show(values, filter, error);
+	if (r == 0) r = values->summary ? history_summarise(filter, values->json, error) : show(values, filter, error);
 	json_decref(filter);
 	return r;
 }

@@ -15,6 +15,7 @@ enum {
 	LIMIT_PAGE_BYTES = 56 * 1024,    /* of its records' JSON, so that it fits a message */
 	LIMIT_SCAN = 10 * 1000,          /* rows looked at for one page */
 	LIMIT_SUMMARY_DAYS = 33,         /* days of one page of a summary, and where the last ends */
+	LIMIT_HEAD = 100,                /* bytes of a row's number and hash */
 	LIMIT_CLIENTS_PROCESS = 64,      /* connections of one process */
 	LIMIT_QUEUE = 4 * 1024 * 1024,   /* bytes that wait for a client to read them */
 	LIMIT_HELLO_MS = 10 * 1000,      /* until a client must have said hello */
