@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "flood.h"
 #include "granting.h"
 #include "pending.h"
 #include "prompts.h"
@@ -54,7 +55,7 @@ static int check_covers(struct prompt_pending *pending, enum effect effect, cons
 			const struct ruleset *ruleset, struct error *error) {
 	CLEANUP_DECISION struct decision decision;
 	decision_make(pending->broker, ruleset, session_find(pending->broker, pending->prompt.session),
-		      &pending->waiters[0].request, &decision, NULL);
+		      &pending->waiters[0].request, &pending->waiters[0].said, &decision, NULL);
 	if (decision.verdict.effect == effect) return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
 	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown,
@@ -101,18 +102,40 @@ static void describe_answer(const struct prompt_pending *pending, const struct p
 	verdict->asked_user = true;
 }
 
+static int record_answer(const struct prompt_pending *pending, const struct client *client,
+			 const struct prompt_answer *answer, int64_t grant, struct error *error) {
+	json_t *detail = json_object();
+	json_object_set_new(detail, "lifetime", json_string(lifetime_name(answer->lifetime)));
+	json_object_set_new(detail, "scope", message_bytes(answer->scope));
+	json_object_set_new(detail, "agent", json_string(agent_names[client->agent]));
+	return pending_record(pending, EVENT_ANSWER, (int)answer->effect, grant, detail, error);
+}
+
+/* May the session ask on after a flood? No grant comes of it, whatever the lifetime. */
+static int answer_summary(struct prompt_pending *pending, const struct client *client,
+			  const struct prompt_answer *answer, struct error *error) {
+	struct broker *broker = pending->broker;
+	int r = broker_begin(broker, STORE_FULL, error);
+	if (r < 0) return r;
+	r = record_answer(pending, client, answer, 0, error);
+	if (r < 0) {
+		broker_rollback(broker);
+		return r;
+	}
+	r = broker_commit(broker, error);
+	if (r < 0) return r;
+	flood_answer(broker, session_find(broker, pending->prompt.session), answer->effect == EFFECT_ALLOW,
+		     pending->prompt.id);
+	pending_close(pending, "answered", effect_name(answer->effect));
+	return 0;
+}
+
 static int write_answer(struct prompt_pending *pending, const struct client *client, const struct prompt_answer *answer,
 			struct grant *ret_grant, struct decision *ret_decision, struct error *error) {
 	int r = broker_begin(pending->broker, STORE_FULL, error);
 	if (r < 0) return r;
 	r = write_grant(pending, answer, ret_grant, error);
-	if (r == 0) {
-		json_t *detail = json_object();
-		json_object_set_new(detail, "lifetime", json_string(lifetime_name(answer->lifetime)));
-		json_object_set_new(detail, "scope", message_bytes(answer->scope));
-		json_object_set_new(detail, "agent", json_string(agent_names[client->agent]));
-		r = pending_record(pending, EVENT_ANSWER, (int)answer->effect, ret_grant->id, detail, error);
-	}
+	if (r == 0) r = record_answer(pending, client, answer, ret_grant->id, error);
 	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
 	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
 		r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
@@ -132,11 +155,13 @@ int prompts_answer(struct client *client, const struct prompt_answer *answer, st
 				 (long long)answer->prompt);
 	int r = check_answer(pending, client, answer, error);
 	if (r < 0) return r;
+	if (pending->summary) return answer_summary(pending, client, answer, error);
 	CLEANUP_GRANT struct grant grant = {0};
 	CLEANUP_DECISION struct decision decision = {0};
 	r = write_answer(pending, client, answer, &grant, &decision, error);
 	if (r < 0) return r;
-	for (size_t i = 0; i < pending->waiter_count; i++) pending_reply(&pending->waiters[i], &decision.verdict);
+	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session_find(broker, pending->prompt.session));
+	for (size_t i = 0; i < pending->waiter_count; i++) checking_reply(&pending->waiters[i], &decision.verdict);
 	pending_close(pending, "answered", effect_name(answer->effect));
 	if (grant.id != 0 && answer->lifetime != LIFETIME_ONCE) {
 		sessions_tell_new(broker, &grant);

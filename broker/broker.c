@@ -12,16 +12,17 @@
 #include "base/string.h"
 #include "announce.h"
 #include "client.h"
+#include "exec.h"
 #include "expiry.h"
-#include "prompts.h"
 #include "followers.h"
 #include "flood.h"
+#include "prompts.h"
 #include "reload.h"
 #include "schema/event.h"
 #include "schema/message.h"
 #include "session.h"
-
 #include "upkeep.h"
+
 enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 4096 };
 
 int64_t broker_now_ms(const struct broker *broker) {
@@ -120,6 +121,14 @@ static bool is_removed(const struct broker *broker) {
 	return named.st_ino != broker->database.st_ino || named.st_dev != broker->database.st_dev;
 }
 
+static void flush_denials(struct broker *broker) {
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		flood_flush(broker, session);
+	}
+	flood_flush(broker, NULL);
+}
+
 /* What needn't be at once: uses and the head are written, and running sandboxes follow an edited policy. */
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
@@ -132,8 +141,10 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	}
 	struct error error = ERROR_NONE;
 	grants_flush(broker->grants);
+	flush_denials(broker);
 	expiry_retry(broker);
 	if (broker_write_history(broker, &error) < 0) log_error("%s", error.message);
+	upkeep_look(broker->upkeep);
 	if (broker->session_count > 0 || broker->prompt_count > 0) reload_everything(broker->reload);
 }
 
@@ -144,7 +155,6 @@ static int listen_on(struct broker *broker) {
 	if (!broker->accept) mem_exhausted();
 	return event_add(broker->accept, NULL);
 }
-	upkeep_look(broker->upkeep);
 
 void broker_consider_idle(struct broker *broker) {
 	const struct timeval wait = {.tv_sec = broker->idle_ms / 1000, .tv_usec = broker->idle_ms % 1000 * 1000};
@@ -210,6 +220,9 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->sessions);
 	TAILQ_INIT(&broker->prompts);
 	make_events(broker);
+	broker->exec = exec_new(broker);
+	broker->followers = followers_new(broker);
+	broker->flood = flood_new();
 	int r = store_open(broker->places.database, &broker->store, error);
 	if (r == 0 && lstat(broker->places.database, &broker->database) < 0)
 		r = error_errno(error, "%s", broker->places.database);
@@ -220,12 +233,10 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	if (r < 0) {
 		broker_free(broker);
 		return r;
-	broker->exec = exec_new(broker);
-	broker->followers = followers_new(broker);
-	broker->flood = flood_new();
 	}
 	broker->policies = policies_new(&broker->places, broker->store);
 	broker->reload = reload_new(broker);
+	broker->upkeep = upkeep_new(broker);
 	expiry_sweep(broker);
 	*ret_broker = broker;
 	return 0;
@@ -236,7 +247,6 @@ int broker_run(struct broker *broker, struct error *error) {
 	broker_consider_idle(broker);
 	if (event_base_dispatch(broker->base) < 0) return error_set(error, EIO, "the loop has failed");
 	return 0;
-	broker->upkeep = upkeep_new(broker);
 }
 
 static void event_drop(struct event *event) {
@@ -251,8 +261,14 @@ void broker_free(struct broker *broker) {
 	}
 	if (broker->grants) grants_flush(broker->grants);
 	struct error error = ERROR_NONE;
+	if (broker->history) flood_flush(broker, NULL);
 	if (broker->history && broker_write_history(broker, &error) < 0) log_error("%s", error.message);
+	if (broker->upkeep) announce_head(broker, 0);
+	upkeep_free(broker->upkeep);
+	followers_free(broker->followers);
 	expiry_free(broker->expiry);
+	exec_free(broker->exec);
+	flood_free(broker->flood);
 	event_drop(broker->accept);
 	event_drop(broker->idle);
 	event_drop(broker->reap);
@@ -263,9 +279,6 @@ void broker_free(struct broker *broker) {
 	policies_free(broker->policies);
 	grants_free(broker->grants);
 	history_free(broker->history);
-	if (broker->upkeep) announce_head(broker, 0);
-	upkeep_free(broker->upkeep);
-	followers_free(broker->followers);
 	store_free(broker->store);
 	/* The name goes last: who finds it finds a broker. */
 	listener_free(broker->listener);

@@ -23,14 +23,15 @@
 #include "store.h"
 
 struct client;
+struct exec;
 struct expiry;
-struct prompt_pending;
 struct followers;
 struct flood;
+struct prompt_pending;
 struct reload;
 struct session;
-
 struct upkeep;
+
 TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(prompt_list, prompt_pending);
@@ -47,13 +48,15 @@ struct broker {
 	struct policies *policies;
 	struct listener *listener;
 	struct stat database; /* as opened */
-	bool history_stuck;   /* the last try to write it has failed */
 	bool confined;        /* confine.h */
+	bool history_stuck;   /* the last try to write it has failed */
 	struct expiry *expiry;
-	struct reload *reload;
 	struct upkeep *upkeep;
 	struct followers *followers;
 	bool head_is_lost; /* that no log takes it was said */
+	struct reload *reload;
+	struct exec *exec;
+	struct flood *flood;        /* of who has no session */
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
 	struct prompt_list prompts;

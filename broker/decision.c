@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "flood.h"
 #include "schema/message.h"
 
 static bool find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
@@ -38,16 +39,19 @@ void verdict_set(struct verdict *verdict, enum effect effect, const char *module
 }
 
 void decision_make(struct broker *broker, const struct ruleset *ruleset, const struct session *session,
-		   const struct request *request, struct decision *ret_decision, struct stack_walk *walk) {
+		   const struct request *request, const struct stack_exec_answers *said, struct decision *ret_decision,
+		   struct stack_walk *walk) {
 	struct decision_finder finder;
 	struct stack_context context = decision_context(broker, ruleset, &finder);
+	context.flooded = flood_reason(broker, session);
+	context.exec = said;
 	*ret_decision = (struct decision){.uses = 1};
 	struct verdict *verdict = &ret_decision->verdict;
 	if (session && session->offline && request->permission.kind == PERMISSION_NET_ACCESS) {
 		verdict_set(verdict, EFFECT_DENY, "rules", "this session is offline");
 		return;
 	}
-	stack_decide(&context, request, verdict, walk);
+	ret_decision->needed = stack_decide(&context, request, verdict, walk);
 	if (verdict->grant != 0 && verdict->grant == finder.id) {
 		ret_decision->uses = finder.uses;
 		ret_decision->lifetime = finder.lifetime;
@@ -143,6 +147,9 @@ static int record_with_grant(struct broker *broker, const struct request *reques
 
 void decision_settle(struct broker *broker, const struct request *request, struct decision *decision) {
 	struct error error = ERROR_NONE;
+	if (decision->verdict.effect == EFFECT_DENY && !changes_grant(decision) &&
+	    !flood_denial(broker, session_find(broker, request->session)))
+		return;
 	int r = changes_grant(decision) ? record_with_grant(broker, request, decision, &error)
 					: note(broker, request, decision, &error);
 	if (r == 0) return;

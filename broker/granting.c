@@ -39,7 +39,7 @@ static int refuse_forbidden(struct broker *broker, const struct granting *wish, 
 		.permission = wish->permission,
 		.target = sample};
 	CLEANUP_DECISION struct decision decision;
-	decision_make(broker, ruleset, NULL, &request, &decision, NULL);
+	decision_make(broker, ruleset, NULL, &request, NULL, &decision, NULL);
 	const struct verdict *verdict = &decision.verdict;
 	if (verdict->effect != EFFECT_DENY ||
 	    (strcmp(verdict->module, "rules") != 0 && strcmp(verdict->module, "protect") != 0))

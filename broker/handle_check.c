@@ -5,8 +5,9 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "decision.h"
+#include "checking.h"
 #include "dispatch.h"
+#include "exec.h"
 #include "expiry.h"
 #include "prompts.h"
 #include "requesting.h"
@@ -35,10 +36,11 @@ static const struct body_field check_fields[] = {
 };
 static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
 
-static int fill_request(struct client *client, const struct check *asked, const struct ruleset **ret_ruleset,
-			struct request *request, struct error *error) {
-	int r = requesting_start(client, &asked->permission, asked->target, asked->profile, asked->project, ret_ruleset,
-				 request, error);
+static int fill_request(struct client *client, const struct check *asked, struct request *request,
+			struct error *error) {
+	const struct ruleset *ruleset;
+	int r = requesting_start(client->broker, client->session, &asked->permission, asked->target, asked->profile,
+				 asked->project, &ruleset, request, error);
 	if (r < 0) return r;
 	if (asked->process) request->process = string_copy(asked->process);
 	if (asked->reason) request->reason = string_copy(asked->reason);
@@ -52,28 +54,15 @@ static int fill_request(struct client *client, const struct check *asked, const 
 
 static int check(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	const struct check *asked = body;
-	CLEANUP_REQUEST struct request request = {0};
-	const struct ruleset *ruleset;
+	CLEANUP_CHECKING struct checking checking = {
+		.client = client, .id = id, .ask = asked->ask, .again = asked->again};
+	(void)ret_reply;
 	if (asked->again && !client->session) return error_set(error, EPROTO, "'again' is for what a session has");
 	broker_refresh_policy(client->broker);
-	int r = fill_request(client, asked, &ruleset, &request, error);
+	int r = fill_request(client, asked, &checking.request, error);
 	if (r < 0) return r;
-	CLEANUP_DECISION struct decision decision;
-	decision_make(client->broker, ruleset, client->session, &request, &decision, NULL);
-	if (decision.verdict.effect == EFFECT_ASK) {
-		if (!asked->ask || asked->again) {
-			verdict_set(&decision.verdict, EFFECT_DENY, "ask", "you would be asked");
-		} else if (client->pending >= LIMIT_PENDING) {
-			verdict_set(&decision.verdict, EFFECT_DENY, "flood", "too many requests wait for an answer");
-		} else if (prompts_ask(client, id, ruleset, &request, &decision) > 0) {
-			return HANDLED_REPLIED;
-		}
-	}
-	/* What lives was recorded when it began; if it is cut, its end will be. */
-	if (!asked->again) decision_settle(client->broker, &request, &decision);
-	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
-	return HANDLED;
+	checking_go_on(&checking);
+	return HANDLED_REPLIED;
 }
 
 const struct request_handler handle_check = {check, &check_shape};
@@ -93,7 +82,8 @@ static int cancel(struct client *client, int64_t id, const void *body, json_t **
 	(void)error;
 	const struct cancel *wish = body;
 	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "cancelled", json_boolean(prompts_cancel(client, wish->check)));
+	json_object_set_new(*ret_reply, "cancelled",
+			    json_boolean(prompts_cancel(client, wish->check) || exec_cancel(client, wish->check)));
 	return HANDLED;
 }
 
@@ -169,6 +159,8 @@ static int answer(struct client *client, int64_t id, const void *body, json_t **
 		answer.ttl_ms = prompts_default_ttl(client->broker, said->prompt);
 	if (answer.ttl_ms > LIMIT_TTL_MS) return error_set(error, ERANGE, "a grant lasts ten years at most");
 	CLEANUP_GRANT struct grant grant = {0};
+	/* What the rules forbid by now is no question any more. */
+	broker_refresh_policy(client->broker);
 	int r = prompts_answer(client, &answer, &grant, error);
 	if (r < 0) return r;
 	expiry_sweep(client->broker);

@@ -87,18 +87,6 @@ static json_t *grants_to_json(const struct grant_list *list) {
 	return array;
 }
 
-/* What the grant has no effect on yet. */
-static json_t *notes_on(const struct grant *grant, const struct ruleset *ruleset) {
-	json_t *notes = json_array();
-	if (grant->permission.kind != PERMISSION_CUSTOM ||
-	    policy_declares(ruleset_policy(ruleset), grant->permission.name))
-		return notes;
-	CLEANUP_FREE char *text =
-		string_format("no policy file declares %s: nothing asks for it yet", grant->permission.name);
-	json_array_append_new(notes, message_bytes(text));
-	return notes;
-}
-
 static int make_grant(struct client *client, const struct grant_wish *wish, const char *project, json_t **ret_reply,
 		      struct error *error) {
 	struct broker *broker = client->broker;
@@ -118,6 +106,7 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	CLEANUP_GRANT_LIST struct grant_list also = {0};
 	const struct ruleset *ruleset;
 	int r = choose_rules(broker, wish, &ruleset, error);
+	if (r == 0) r = policy_check_permission(ruleset_policy(ruleset), &wish->permission, error);
 	if (r == 0) r = granting_compile(broker, &granting, &scope, ruleset, &pattern, error);
 	if (r == 0) r = write_grant(broker, &granting, pattern, &grant, error);
 	if (r == 0) r = granting_contradictions(broker, &grant, pattern, &also, error);
@@ -128,7 +117,6 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "grant", grant_to_json(&grant));
 	json_object_set_new(*ret_reply, "also", grants_to_json(&also));
-	json_object_set_new(*ret_reply, "notes", notes_on(&grant, ruleset));
 	return HANDLED;
 }
 

@@ -85,12 +85,14 @@ const struct request_handler handle_status = {status, &empty_shape};
 struct why {
 	struct permission permission;
 	char *target, *profile, *project;
+	int64_t session;
 };
 static const struct body_field why_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct why, permission), 0, NULL},
 	{"target", BODY_TEXT, REQUIRED, offsetof(struct why, target), LIMIT_TARGET, NULL},
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct why, profile), LIMIT_PERMISSION, NULL},
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct why, project), LIMIT_TARGET, NULL},
+	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct why, session), 0, NULL},
 };
 static const struct body_shape why_shape = BODY_SHAPE_OF(struct why, why_fields);
 
@@ -112,16 +114,22 @@ static int why(struct client *client, int64_t id, const void *body, json_t **ret
 	CLEANUP_REQUEST struct request request = {0};
 	const struct ruleset *ruleset;
 	broker_refresh_policy(client->broker);
-	int r = requesting_start(client, &asked->permission, asked->target, asked->profile, asked->project, &ruleset,
-				 &request, error);
+	const struct session *session = client->session;
+	if (asked->session != 0) session = session_find(client->broker, asked->session);
+	if (asked->session != 0 && !session)
+		return error_set(error, ENOENT, "no session %lld is running", (long long)asked->session);
+	int r = requesting_start(client->broker, session, &asked->permission, asked->target, asked->profile,
+				 asked->project, &ruleset, &request, error);
 	if (r < 0) return r;
 	struct stack_walk walk = {0};
 	CLEANUP_DECISION struct decision decision;
-	decision_make(client->broker, ruleset, client->session, &request, &decision, &walk);
+	decision_make(client->broker, ruleset, session, &request, NULL, &decision, &walk);
 	json_t *steps = json_array();
 	for (size_t i = 0; i < walk.count; i++) json_array_append_new(steps, step_to_json(&walk.steps[i]));
 	stack_walk_finish(&walk);
 	*ret_reply = json_object();
+	json_object_set_new(*ret_reply, "profile", message_bytes(request.subject.profile));
+	json_object_set_new(*ret_reply, "project", message_bytes(request.subject.project));
 	json_object_set_new(*ret_reply, "verdict", verdict_to_json(&decision.verdict));
 	json_object_set_new(*ret_reply, "steps", steps);
 	return HANDLED;

@@ -4,14 +4,9 @@
 #pragma once
 
 #include "base/random.h"
+#include "checking.h"
 #include "prompts.h"
 #include "schema/prompt.h"
-
-struct waiter {
-	struct client *client;
-	int64_t check;
-	struct request request;
-};
 
 struct showing {
 	struct client *agent;
@@ -24,7 +19,8 @@ struct prompt_pending {
 	struct prompt prompt; /* the snapshot; its token stays empty */
 	bool private_allowed, direct;
 	int64_t lifetime_ms;
-	struct waiter *waiters;
+	bool summary; /* of a flood: nobody waits for it, and its answer is no grant */
+	struct checking *waiters;
 	size_t waiter_count;
 	struct showing *showings;
 	size_t showing_count;
@@ -40,6 +36,5 @@ int pending_rules(const struct broker *broker, const struct prompt *prompt, cons
 int pending_record(const struct prompt_pending *pending, enum event_kind kind, int verdict, int64_t grant,
 		   json_t *detail, struct error *error);
 
-void pending_reply(const struct waiter *waiter, const struct verdict *verdict);
 /* Agents are told, and it is freed with its waiters. */
 void pending_close(struct prompt_pending *pending, const char *how, const char *verdict);

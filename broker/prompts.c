@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/string.h"
+#include "flood.h"
 #include "pending.h"
-#include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/prompt.h"
@@ -25,25 +25,19 @@
 
 /* Waiters and showings */
 
-void pending_reply(const struct waiter *waiter, const struct verdict *verdict) {
-	json_t *reply = json_object();
-	json_object_set_new(reply, "verdict", verdict_to_json(verdict));
-	client_reply(waiter->client, "check", waiter->check, reply);
-}
-
 static void remove_waiter(struct prompt_pending *pending, size_t index) {
-	struct waiter *waiter = &pending->waiters[index];
+	struct checking *waiter = &pending->waiters[index];
 	waiter->client->pending--;
-	request_finish(&waiter->request);
+	checking_finish(waiter);
 	memmove(waiter, waiter + 1, (pending->waiter_count - index - 1) * sizeof *waiter);
 	pending->waiter_count--;
 }
 
-static void add_waiter(struct prompt_pending *pending, struct client *client, int64_t check, struct request *request) {
+static void add_waiter(struct prompt_pending *pending, struct checking *checking) {
 	pending->waiters = array_grow(pending->waiters, pending->waiter_count, sizeof *pending->waiters);
-	pending->waiters[pending->waiter_count++] = (struct waiter){client, check, *request};
-	*request = (struct request){0};
-	client->pending++;
+	pending->waiters[pending->waiter_count++] = *checking;
+	checking->client->pending++;
+	*checking = (struct checking){0};
 }
 
 static bool agent_sees(const struct client *client, int64_t session) {
@@ -114,7 +108,7 @@ int pending_record(const struct prompt_pending *pending, enum event_kind kind, i
 			      .permission = (char *)prompt->permission.name,
 			      .target = prompt->target,
 			      .verdict = verdict,
-			      .by = (char *)"ask",
+			      .by = (char *)(pending->summary ? "flood" : "ask"),
 			      .why = prompt->why,
 			      .grant = grant,
 			      .prompt = prompt->id,
@@ -153,7 +147,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 		verdict_set(&decision.verdict, EFFECT_DENY, "ask", "nobody answered prompt %lld in time",
 			    (long long)pending->prompt.id);
 		decision_settle(pending->broker, &pending->waiters[0].request, &decision);
-		pending_reply(&pending->waiters[0], &decision.verdict);
+		checking_reply(&pending->waiters[0], &decision.verdict);
 		remove_waiter(pending, 0);
 	}
 	pending_close(pending, "expired", "deny");
@@ -173,7 +167,7 @@ bool prompts_cancel(struct client *client, int64_t check) {
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &client->broker->prompts, link) {
 		for (size_t i = 0; i < pending->waiter_count; i++) {
-			if (pending->waiters[i].client != client || pending->waiters[i].check != check) continue;
+			if (pending->waiters[i].client != client || pending->waiters[i].id != check) continue;
 			struct error error;
 			error_set(&error, ECANCELED, "the check was cancelled");
 			client_reply_error(client, check, &error);
@@ -205,7 +199,7 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 		next = next_of(pending);
 		if (pending->prompt.session != session->record.id) continue;
 		for (size_t i = 0; i < pending->waiter_count; i++)
-			client_reply_error(pending->waiters[i].client, pending->waiters[i].check, &error);
+			client_reply_error(pending->waiters[i].client, pending->waiters[i].id, &error);
 		while (pending->waiter_count > 0) remove_waiter(pending, pending->waiter_count - 1);
 		cancel_if_alone(pending);
 	}
@@ -250,21 +244,13 @@ static char *copy_or_null(const char *text) {
 	return text ? string_copy(text) : NULL;
 }
 
-static bool target_names_address(const struct request *request) {
-	struct host host;
-	uint16_t port;
-	return request->permission.kind == PERMISSION_NET_ACCESS &&
-	       host_port_parse(request->target, strlen(request->target), &host, &port, NULL) == 0 &&
-	       host.class != HOST_NAME;
-}
-
 static struct prompt_pending *pending_new(struct broker *broker, const struct request *request,
 					  const struct verdict *verdict,
 					  const struct policy_prompt_settings *settings) {
 	struct prompt_pending *pending = mem_new(struct prompt_pending);
 	pending->broker = broker;
 	/* Who is asked about an address, or about localhost, allows just that. */
-	pending->private_allowed = verdict->private_allowed || target_names_address(request);
+	pending->private_allowed = verdict->private_allowed || request_names_address(request);
 	pending->direct = verdict->direct;
 	pending->lifetime_ms = settings->lifetime_ms;
 	struct prompt *prompt = &pending->prompt;
@@ -282,6 +268,12 @@ static struct prompt_pending *pending_new(struct broker *broker, const struct re
 	scopes_offered(&request->permission, request->target, broker->places.home, &prompt->scopes);
 	prompt->deadline_ms = broker_now_ms(broker) + settings->timeout_ms;
 	return pending;
+}
+
+/* A permission of the user's own is shown by the words that its policy has for it. */
+static void describe(struct prompt_pending *pending, const struct ruleset *ruleset) {
+	pending->prompt.description =
+		copy_or_null(policy_description(ruleset_policy(ruleset), pending->prompt.permission.name));
 }
 
 /* What doesn't fit a message is left out from the back, the wider scopes first; false when it never fits. */
@@ -326,7 +318,7 @@ static int start(struct prompt_pending *pending, int64_t timeout_ms, struct erro
 /* Why it can't be asked, or NULL. */
 static const char *refusal(const struct client *client, const struct request *request, bool wait_without_agent,
 			   const char **ret_module) {
-	const struct broker *broker = client->broker;
+	struct broker *broker = client->broker;
 	*ret_module = "ask";
 	if (client->session && client->session->recording)
 		return "it is not decided yet, and --record answers that with a denial";
@@ -334,34 +326,57 @@ static const char *refusal(const struct client *client, const struct request *re
 		return "nobody is there to be asked (prompt.without-agent: deny)";
 	*ret_module = "flood";
 	if (broker->prompt_count >= LIMIT_PROMPTS) return "too many prompts wait for an answer";
-	if (count_of_session(broker, request->session) >= LIMIT_SESSION_PROMPTS)
-		return "too many prompts of this session wait for an answer";
-	return NULL;
+	if (flood_question(broker, client->session, request, count_of_session(broker, request->session))) return NULL;
+	prompts_recheck(broker); /* the flood denies what the session has asked before, too */
+	return flood_reason(broker, client->session);
 }
 
-int prompts_ask(struct client *client, int64_t check, const struct ruleset *ruleset, struct request *request,
-		struct decision *decision) {
-	struct broker *broker = client->broker;
+bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision) {
+	struct broker *broker = checking->client->broker;
 	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
-	struct prompt_pending *pending = find_same(broker, request);
+	struct prompt_pending *pending = find_same(broker, &checking->request);
 	if (pending) {
-		add_waiter(pending, client, check, request);
-		return 1;
+		add_waiter(pending, checking);
+		return true;
 	}
-	const char *module, *why = refusal(client, request, settings.wait_without_agent, &module);
+	const char *module, *why = refusal(checking->client, &checking->request, settings.wait_without_agent, &module);
 	struct error error = ERROR_NONE;
 	if (!why) {
-		pending = pending_new(broker, request, &decision->verdict, &settings);
+		pending = pending_new(broker, &checking->request, &decision->verdict, &settings);
+		describe(pending, ruleset);
 		if (start(pending, settings.timeout_ms, &error) == 0) {
-			add_waiter(pending, client, check, request);
+			add_waiter(pending, checking);
 			show_to_agents(pending);
-			return 1;
+			return true;
 		}
 		pending_free(pending);
 		why = error.message;
 	}
 	verdict_set(&decision->verdict, EFFECT_DENY, module, "%s", why);
-	return 0;
+	return false;
+}
+
+void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
+		       const struct request *asked) {
+	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
+	if ((!settings.wait_without_agent && !has_agent(broker, asked->session)) ||
+	    !flood_wants_summary(broker, session))
+		return;
+	CLEANUP_FREE char *target = string_format("after %d questions", LIMIT_QUESTIONS);
+	/* Borrowed texts: not finished. */
+	const struct request request = {
+		.session = asked->session, .subject = asked->subject, .permission = permission_ask(), .target = target};
+	const struct verdict verdict = {.effect = EFFECT_ASK, .why = (char *)flood_reason(broker, session)};
+	struct error error = ERROR_NONE;
+	struct prompt_pending *pending = pending_new(broker, &request, &verdict, &settings);
+	pending->summary = true;
+	pending->prompt.description = string_copy("go on asking");
+	if (start(pending, settings.timeout_ms, &error) == 0) {
+		show_to_agents(pending);
+		return;
+	}
+	log_error("the summary of a flood: %s", error.message);
+	pending_free(pending);
 }
 
 void prompts_show_all(struct client *agent) {
@@ -383,18 +398,36 @@ int pending_rules(const struct broker *broker, const struct prompt *prompt, cons
 	return policies_ruleset(broker->policies, prompt->profile, prompt->project, ret_ruleset, error);
 }
 
+struct resumption {
+	struct checking *items;
+	size_t count;
+};
+
+/* A program is to be asked about it now, as rules have changed: it is no question any more. */
+static void resume_later(struct resumption *resumption, struct prompt_pending *pending) {
+	resumption->items = array_grow(resumption->items, resumption->count, sizeof *resumption->items);
+	resumption->items[resumption->count++] = pending->waiters[0];
+	pending->waiters[0] = (struct checking){.client = pending->waiters[0].client};
+	remove_waiter(pending, 0);
+}
+
 /* A waiter is decided anew each: a grant for one use covers one of them. */
-static const char *recheck(struct prompt_pending *pending, const struct ruleset *ruleset) {
+static const char *recheck(struct prompt_pending *pending, const struct ruleset *ruleset,
+			   struct resumption *resumption) {
 	const char *verdict = NULL;
 	struct broker *broker = pending->broker;
 	while (pending->waiter_count > 0) {
-		struct waiter *waiter = &pending->waiters[0];
+		struct checking *waiter = &pending->waiters[0];
 		CLEANUP_DECISION struct decision decision;
 		decision_make(broker, ruleset, session_find(broker, pending->prompt.session), &waiter->request,
-			      &decision, NULL);
+			      &waiter->said, &decision, NULL);
 		if (decision.verdict.effect == EFFECT_ASK) return NULL;
+		if (decision.needed) {
+			resume_later(resumption, pending);
+			continue;
+		}
 		decision_settle(broker, &waiter->request, &decision);
-		pending_reply(waiter, &decision.verdict);
+		checking_reply(waiter, &decision.verdict);
 		remove_waiter(pending, 0);
 		verdict = effect_name(decision.verdict.effect);
 	}
@@ -402,15 +435,21 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 }
 
 void prompts_recheck(struct broker *broker) {
+	struct resumption resumption = {0};
 	for (struct prompt_pending *pending = TAILQ_FIRST(&broker->prompts), *next; pending; pending = next) {
 		next = next_of(pending);
 		const struct ruleset *ruleset;
-		if (pending_rules(broker, &pending->prompt, &ruleset, NULL) < 0) continue;
-		const char *verdict = recheck(pending, ruleset);
+		if (pending->summary || pending_rules(broker, &pending->prompt, &ruleset, NULL) < 0) continue;
+		const char *verdict = recheck(pending, ruleset, &resumption);
 		if (pending->waiter_count > 0) continue;
+		if (string_equal(verdict, effect_name(EFFECT_ALLOW)))
+			flood_allowed(broker, session_find(broker, pending->prompt.session));
 		note_state(pending, "covered");
 		pending_close(pending, "covered", verdict);
 	}
+	/* Only now: what goes on may ask, and change the list. */
+	for (size_t i = 0; i < resumption.count; i++) checking_go_on(&resumption.items[i]);
+	free(resumption.items);
 }
 
 void prompts_list(struct broker *broker, bool newest, int64_t cursor, int64_t session, json_t *items,

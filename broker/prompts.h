@@ -3,24 +3,29 @@
  *
  * Promises: what is shown never changes (attack B6); every agent has its own single-use token for each prompt (B7);
  * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one that
- * nobody waits for any more is taken down. An answer is in the database before anybody profits from it.
+ * nobody waits for any more is taken down; of a session that floods there is one summary. An answer is in the database
+ * before anybody profits from it.
  */
 #pragma once
 
 #include <jansson.h>
 
 #include "broker.h"
+#include "checking.h"
 #include "client.h"
 #include "decision.h"
 #include "schema/grant.h"
 #include "schema/request.h"
 
 /*
- * The stack said ask (`decision`): 1 when the client waits now (the reply comes later; `request` was taken over), 0
+ * The stack said ask (`decision`): true when it waits now (the reply comes later; `checking` was taken over), false
  * when it was decided without asking: `decision` is a denial then.
  */
-int prompts_ask(struct client *client, int64_t check, const struct ruleset *ruleset, struct request *request,
-		struct decision *decision);
+bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision);
+
+/* `flood` has denied this: where it is time to, ask whether the session (NULL: whoever has none) may ask on. */
+void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
+		       const struct request *asked);
 
 /* True when that check was waiting: it gets an ECANCELED reply. */
 bool prompts_cancel(struct client *client, int64_t check);

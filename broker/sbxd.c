@@ -29,8 +29,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "broker.h"
 #include "confine.h"
+#include "exec.h"
+#include "executor.h"
 #include "schema/limits.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
@@ -138,12 +141,28 @@ static int leave_terminal(const struct places *places, struct error *error) {
 	return 0;
 }
 
+/* For the stack's exec lines, which only an administrator's file can have. -1: none; such lines deny then. */
+static int start_executor(const struct places *places) {
+	CLEANUP_FREE char *stack = path_join(places->admin, "sbx.yaml");
+	struct error error = ERROR_NONE;
+	int socket = -1;
+	if (access(stack, F_OK) < 0) return -1;
+	signal(SIGCHLD, SIG_IGN); /* its end is seen by its socket's */
+	if (executor_start(places->admin_owner, &socket, &error) < 0) log_error("%s", error.message);
+	return socket;
+}
+
 /* `ready` is told with one byte when the broker serves; -1 in the foreground. Takes the listener. */
 static int serve(struct places *places, const struct options *options, struct listener *listener, int ready,
 		 struct error *error) {
 	struct broker *broker;
+	int executor = start_executor(places);
 	int r = broker_new(places, clock_system(), options->idle_ms, listener, &broker, error);
-	if (r < 0) return r;
+	if (r < 0) {
+		fd_close(executor);
+		return r;
+	}
+	exec_use(broker->exec, executor);
 	if (ready >= 0) r = leave_terminal(&broker->places, error);
 	if (r == 0) r = confine_self(&broker->confined, error);
 	if (r == 0 && ready >= 0 && write(ready, "", 1) != 1) log_debug("nobody waits for us");

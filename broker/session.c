@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "client.h"
 #include "decision.h"
+#include "exec.h"
+#include "flood.h"
 #include "granting.h"
 #include "prompts.h"
 #include "schema/limits.h"
@@ -31,6 +33,7 @@ static void session_free(struct session *session) {
 	project_file_leave(session->project_file);
 	strings_finish(&session->environment);
 	json_decref(session->view);
+	flood_free(session->flood);
 	free(session);
 }
 
@@ -78,6 +81,7 @@ static int write_wish(struct session *session, const char *text, enum effect eff
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = permission_split(text, &wish.permission, &wish.target, error);
+	if (r == 0) r = policy_check_permission(ruleset_policy(session->ruleset), &wish.permission, error);
 	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
 	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
 	return r < 0 ? error_prefix(error, effect == EFFECT_ALLOW ? "--allow" : "--deny") : 0;
@@ -169,6 +173,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
+	session->flood = flood_new();
 	session->root = string_copy(wish->root);
 	session->subject.project = string_copy(wish->project);
 	session->offline = wish->offline;
@@ -236,6 +241,8 @@ void session_end(struct session *session, int exit) {
 	struct error error = ERROR_NONE;
 	session->record.exit = exit;
 	prompts_forget_session(broker, session);
+	exec_forget_session(broker, session);
+	flood_flush(broker, session);
 	if (write_end(broker, &session->record, &error) < 0) log_error("ending a session: %s", error.message);
 	announce_head(broker, session->record.id);
 	session->client->session = NULL;

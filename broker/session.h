@@ -29,6 +29,7 @@ struct session {
 	bool offline, recording;
 	struct strings environment;
 	json_t *view; /* in its parts, as pushed last */
+	struct flood *flood;
 };
 
 struct session_open {

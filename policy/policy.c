@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "document.h"
+#include "keys.h"
 #include "policy_parts.h"
 
 struct policy {
@@ -86,10 +87,26 @@ const char *policy_profile_of_command(const struct policy *policy, const char *n
 	return "default";
 }
 
-bool policy_declares(const struct policy *policy, const char *permission) {
-	for (size_t i = 0; i < policy->count; i++)
-		if (pairs_find(&policy->documents[i]->permissions, permission)) return true;
-	return false;
+const char *policy_description(const struct policy *policy, const char *permission) {
+	for (size_t i = 0; i < policy->count; i++) {
+		const char *description = pairs_find(&policy->documents[i]->permissions, permission);
+		if (description) return description;
+	}
+	return NULL;
+}
+
+int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error) {
+	if (permission->kind != PERMISSION_CUSTOM || policy_description(policy, permission->name)) return 0;
+	CLEANUP_STRINGS struct strings names = {0};
+	for (size_t i = 0; i < policy->count; i++) {
+		const struct pairs *own = &policy->documents[i]->permissions;
+		for (size_t k = 0; k < own->count; k++) strings_add(&names, own->items[k].name);
+	}
+	CLEANUP_FREE char *nearest = names_nearest(permission->name, (const char *const *)names.items, names.count);
+	return error_set(error, ENOENT,
+			 "no policy file declares %s: expected it in ~/.config/sbx/policy.yaml as "
+			 "`permissions: {%s: \"what it is for\"}`%s",
+			 permission->name, permission->name, nearest);
 }
 
 bool policy_has_profile(const struct policy *policy, const char *name) {

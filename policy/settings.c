@@ -24,11 +24,11 @@ static void read_permissions(struct reader *reader, const struct node *value) {
 		const struct node *key = value->keys[i];
 		struct permission permission;
 		SHOWN(shown, key->text);
-		int r = permission_parse(key->text, &permission, NULL);
+		int r = string_starts(key->text, "sbx:") ? -EINVAL : permission_parse(key->text, &permission, NULL);
 		if (r < 0)
 			problems_add(reader->problems, key->place,
 				     "\"%s\" can't be a permission's name, expected two words such as db:access, the "
-				     "first none of fs, net, proc, ipc and env",
+				     "first none of fs, net, proc, ipc, env and sbx",
 				     shown);
 		else if (permission.kind != PERMISSION_CUSTOM)
 			problems_add(reader->problems, key->place,

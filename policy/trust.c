@@ -60,7 +60,7 @@ static void describe_rule(struct strings *lines, const struct rule_text *rule) {
 	static const char *const verbs[EFFECT_COUNT] = {
 		[EFFECT_DENY] = "may not", [EFFECT_ASK] = "asks before it may", [EFFECT_ALLOW] = "may"};
 	CLEANUP_FREE char *target = text_visible(rule->text);
-	CLEANUP_FREE char *what = permission_sentence(&rule->permission, target);
+	CLEANUP_FREE char *what = permission_sentence(&rule->permission, NULL, target);
 	strings_addf(lines, "  %s %s%s (line %u)", verbs[rule->effect], what,
 		     rule->confirm_terminal ? ", in a terminal" : "", rule->place.line);
 }

@@ -22,6 +22,10 @@ static const struct {
 };
 static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");
 
+enum { DESCRIPTION_COLUMNS = 120 };
+
+static const char ask[] = "sbx:ask";
+
 static bool is_word(const char *text, size_t size) {
 	if (size == 0 || text[0] < 'a' || text[0] > 'z') return false;
 	for (size_t i = 0; i < size; i++) {
@@ -34,6 +38,7 @@ static bool is_word(const char *text, size_t size) {
 /* "fs:raed": the first words of the built-in ones are theirs, so that a slip is an error and no permission of its own.
  */
 static bool is_reserved(const char *name, size_t first_word) {
+	if (string_starts(name, "sbx:")) return strcmp(name, ask) != 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++)
 		if (strncmp(builtin[i].name, name, first_word + 1) == 0) return true;
 	return false;
@@ -61,6 +66,12 @@ int permission_parse(const char *name, struct permission *ret_permission, struct
 	return 0;
 }
 
+struct permission permission_ask(void) {
+	struct permission permission = {.kind = PERMISSION_CUSTOM};
+	memcpy(permission.name, ask, sizeof ask);
+	return permission;
+}
+
 struct permission permission_of(enum permission_kind kind) {
 	struct permission permission = {.kind = kind};
 	if (kind < PERMISSION_CUSTOM) memcpy(permission.name, builtin[kind].name, strlen(builtin[kind].name) + 1);
@@ -84,7 +95,11 @@ int permission_split(const char *text, struct permission *ret_permission, const 
 	return r;
 }
 
-char *permission_sentence(const struct permission *permission, const char *visible_target) {
+char *permission_sentence(const struct permission *permission, const char *description, const char *visible_target) {
+	if (description) {
+		CLEANUP_FREE char *shown = text_visible_cut(description, DESCRIPTION_COLUMNS);
+		return string_format("%s%s%s", shown, *visible_target ? ": " : "", visible_target);
+	}
 	if (permission->kind == PERMISSION_CUSTOM)
 		return string_format("use %s on %s", permission->name, visible_target);
 	const char *sentence = builtin[permission->kind].sentence;

@@ -12,6 +12,7 @@ static const struct field fields[] = {
 	{"profile", FIELD_TEXT, offsetof(struct prompt, profile), NULL},
 	{"project", FIELD_TEXT, offsetof(struct prompt, project), NULL},
 	{"permission", FIELD_PERMISSION, offsetof(struct prompt, permission), NULL},
+	{"description", FIELD_TEXT, offsetof(struct prompt, description), NULL},
 	{"target", FIELD_TEXT, offsetof(struct prompt, target), NULL},
 	{"process", FIELD_TEXT, offsetof(struct prompt, process), NULL},
 	{"parents", FIELD_STRINGS, offsetof(struct prompt, parents), NULL},

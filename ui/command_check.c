@@ -12,15 +12,16 @@
 
 struct values {
 	const char *profile, *project, *reason;
-	bool ask;
+	bool no_ask;
 };
 
 static const struct option_info options[] = {
 	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
 	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
 	 offsetof(struct values, project)},
-	{"ask", OPTION_FLAG, NULL, "Where a rule asks, ask the user and wait. Default: that counts as a no.",
-	 offsetof(struct values, ask)},
+	{"no-ask", OPTION_FLAG, NULL,
+	 "Where a rule asks, that counts as a no. Default: the user is asked and waited for.",
+	 offsetof(struct values, no_ask)},
 	{"reason", OPTION_TEXT, "TEXT", "Why it is wanted; shown when the user is asked. Default: none.",
 	 offsetof(struct values, reason)},
 };
@@ -48,7 +49,7 @@ static int run(struct command_call *call, struct error *error) {
 	json_t *reply = NULL, *body = json_pack("{s:s, s:o, s:o, s:o, s:b}", "permission", permission.name, "target",
 						message_bytes(target), "profile",
 						message_bytes(values->profile ? values->profile : "default"), "project",
-						message_bytes(project), "ask", values->ask);
+						message_bytes(project), "ask", !values->no_ask);
 	CLEANUP_FREE char *process = caller_name();
 	json_put_text(body, "process", process);
 	json_put_text(body, "reason", values->reason);
@@ -67,9 +68,12 @@ const struct command command_check = {
 	.name = "check",
 	.operands = "PERM TARGET",
 	.summary = "Is it allowed? Exit status 0 for yes, 1 for no.",
-	.details =
-		"For scripts, also with permissions of your own such as db:access. The decision is recorded like every "
-		"other; 'sbx why' explains without recording.",
+	.details = "For scripts, also with permissions of your own such as db:access, which a policy declares under "
+		   "'permissions:'. Where a rule asks, the user is asked, and it waits for the answer; with nobody "
+		   "there it is "
+		   "no (prompt.without-agent of the policy). The decision is recorded like every other; 'sbx why' "
+		   "explains "
+		   "without asking or recording.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,

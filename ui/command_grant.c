@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "schema/grant.h"
 #include "schema/message.h"
 #include "ui/broker.h"
@@ -110,17 +109,9 @@ static void print_contradicted(const json_t *also) {
 }
 
 /* What the grant has no effect on yet. */
-static void print_notes(const struct grant *grant, const json_t *notes) {
+static void print_missing(const struct grant *grant) {
 	CLEANUP_FREE char *missing = words_missing(&grant->permission, grant->pattern);
-	size_t index;
-	json_t *note;
 	if (missing) printf("Note: %s does not exist.\n", missing);
-	json_array_foreach ((json_t *)notes, index, note) {
-		CLEANUP_FREE char *bytes = NULL;
-		if (message_bytes_take(note, &bytes, NULL) < 0 || !bytes) continue;
-		CLEANUP_FREE char *shown = text_visible(bytes);
-		printf("Note: %s.\n", shown);
-	}
 }
 
 static int print_granted(const json_t *reply, struct error *error) {
@@ -129,7 +120,7 @@ static int print_granted(const json_t *reply, struct error *error) {
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
 	print_contradicted(json_object_get(reply, "also"));
-	if (grant.effect == EFFECT_ALLOW) print_notes(&grant, json_object_get(reply, "notes"));
+	if (grant.effect == EFFECT_ALLOW) print_missing(&grant);
 	return EXIT_DONE;
 }
 

@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "base/memory.h"
 #include "base/text.h"
 #include "schema/advice.h"
@@ -10,12 +12,15 @@
 
 struct values {
 	const char *profile, *project;
+	int64_t session;
 };
 
 static const struct option_info options[] = {
 	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
 	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
 	 offsetof(struct values, project)},
+	{"session", OPTION_NUMBER, "ID", "For this running session: its profile, project and state.",
+	 offsetof(struct values, session)},
 };
 
 static const char *answer_phrase(const char *answer) {
@@ -67,7 +72,7 @@ static void print_walk(const struct permission *permission, const char *target, 
 		       const char *project, const json_t *reply) {
 	const json_t *verdict = json_object_get(reply, "verdict");
 	CLEANUP_FREE char *visible = text_visible(target);
-	CLEANUP_FREE char *what = permission_sentence(permission, visible);
+	CLEANUP_FREE char *what = permission_sentence(permission, NULL, visible);
 	CLEANUP_FREE char *who = text_visible(profile);
 	CLEANUP_FREE char *shortened = human_path(project);
 	CLEANUP_FREE char *place = text_visible(shortened);
@@ -78,25 +83,38 @@ static void print_walk(const struct permission *permission, const char *target, 
 	print_why(verdict);
 }
 
+static int print_reply(const struct permission *permission, const char *target, const json_t *reply,
+		       struct error *error) {
+	CLEANUP_FREE char *profile = NULL;
+	CLEANUP_FREE char *project = NULL;
+	int r = message_bytes_take(json_object_get(reply, "profile"), &profile, error);
+	if (r == 0) r = message_bytes_take(json_object_get(reply, "project"), &project, error);
+	if (r == 0 && (!profile || !project)) r = error_set(error, EPROTO, "it names no profile or project");
+	if (r < 0) return error_prefix(error, "the broker's reply");
+	print_walk(permission, target, profile, project, reply);
+	return print_advice(permission, target, profile, json_object_get(reply, "verdict"), error);
+}
+
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
-	const char *profile = values->profile ? values->profile : "default", *text;
+	const char *text;
 	struct permission permission;
 	CLEANUP_FREE char *target = NULL;
 	CLEANUP_FREE char *project = NULL;
-	int r = operands_permission(call->operands, &permission, &text, error);
+	int r = 0;
+	if (values->session != 0 && (values->profile || values->project))
+		r = error_set(error, EINVAL, "--session names a profile and project of its own");
+	if (r == 0) r = operands_permission(call->operands, &permission, &text, error);
 	if (r == 0) r = words_target(&permission, text, &target, error);
-	if (r == 0) r = words_project(values->project, &project, error);
+	if (r == 0 && values->session == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
-	json_t *reply = NULL;
-	r = broker_call("why",
-			json_pack("{s:s, s:o, s:o, s:o}", "permission", permission.name, "target",
-				  message_bytes(target), "profile", message_bytes(profile), "project",
-				  message_bytes(project)),
-			&reply, error);
-	if (r < 0) return r;
-	print_walk(&permission, target, profile, project, reply);
-	r = print_advice(&permission, target, profile, json_object_get(reply, "verdict"), error);
+	json_t *reply = NULL,
+	       *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
+	json_put_id(body, "session", values->session);
+	json_put_text(body, "profile", values->profile);
+	json_put_text(body, "project", project);
+	r = broker_call("why", body, &reply, error);
+	if (r == 0) r = print_reply(&permission, target, reply, error);
 	json_decref(reply);
 	return r < 0 ? r : EXIT_DONE;
 }
@@ -105,7 +123,7 @@ const struct command command_why = {
 	.name = "why",
 	.operands = "PERM TARGET",
 	.summary = "Show how a request would be decided, step by step.",
-	.details = "Asks nobody and records nothing.",
+	.details = "Asks nobody, runs no programs of the decision stack, and records nothing.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,

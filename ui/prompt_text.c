@@ -28,7 +28,7 @@ char *prompt_asker(const struct prompt *prompt) {
 char *prompt_sentence(const struct prompt *prompt) {
 	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
 	CLEANUP_FREE char *target = text_visible(prompt->target ? prompt->target : "");
-	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, target);
+	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, prompt->description, target);
 	if (!*name) return string_format("a process wants to %s", what);
 	return string_format("a process that calls itself «%s» wants to %s", name, what);
 }
@@ -84,7 +84,7 @@ static void append_line(struct string *out, const char *label, const char *bytes
 /* "sbx: may profile npm connect to:", in two lines where one is too short. */
 static void append_head(struct string *out, const struct prompt *prompt, size_t width) {
 	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
-	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, "");
+	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, "");
 	CLEANUP_FREE char *what = text_visible_cut(sentence, width - 4);
 	size_t end = strlen(what);
 	while (end > 0 && what[end - 1] == ' ') what[--end] = '\0';

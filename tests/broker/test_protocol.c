@@ -55,7 +55,6 @@ static const struct {
 	{"{'type':'check','id':9,'permission':'net:access','target':'svc.test:443','project':'$HOME/app',"
 	 "'profile':'default','ask':false,'process':'tool (1)','parents':['sh (2)'],'reason':'to see'}",
 	 "check", false},
-	{"{'type':'check','id':9,'permission':'db:access','target':'prod','ask':false}", "check", true},
 	{"{'type':'cancel','id':9,'check':7}", "cancel", false},
 	{"{'type':'event','id':9,'kind':'connection','permission':'net:access','target':'svc.test:443','detail':"
 	 "{'bytes':12}}",
@@ -110,6 +109,14 @@ static const struct {
 	{"{'type':'check','id':9,'permission':'net:access','target':'no port','project':'/p'}", "net:access", false},
 	{"{'type':'check','id':9,'permission':'nonsense','target':'x','project':'/p'}", "nonsense", false},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/x','profile':'npm'}", "session's own", true},
+	{"{'type':'check','id':9,'permission':'db:access','target':'prod','ask':false}", "declares db:access", true},
+	{"{'type':'why','id':9,'permission':'db:access','target':'prod','project':'/p'}", "declares db:access", false},
+	{"{'type':'why','id':9,'permission':'fs:read','target':'/x','session':4711}", "no session 4711", false},
+	{"{'type':'grant','id':9,'permission':'db:access','target':'prod','effect':'allow','lifetime':'always'}",
+	 "declares db:access", false},
+	{"{'type':'grant','id':9,'permission':'sbx:ask','target':'*','effect':'allow','lifetime':'always'}",
+	 "declares sbx:ask", false},
+	{"{'type':'session-open','id':9," WISH ",'allow':['db:access=prod']}", "declares db:access", false},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/x','project':'/p','profile':'nonsense'}", "nonsense",
 	 false},
 	{"{'type':'event','id':9,'kind':'decision','detail':{}}", "connection and repair", true},

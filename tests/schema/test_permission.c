@@ -11,11 +11,19 @@ static void words(void **state) {
 		struct permission builtin = permission_of((enum permission_kind)kind);
 		assert_int_equal(permission_parse(builtin.name, &permission, NULL), 0);
 		assert_int_equal(permission.kind, kind);
-		CLEANUP_FREE char *sentence = permission_sentence(&builtin, "<100%s>");
+		CLEANUP_FREE char *sentence = permission_sentence(&builtin, NULL, "<100%s>");
 		assert_non_null(strstr(sentence, "<100%s>"));
 	}
 	assert_int_equal(permission_parse("db:access", &permission, NULL), 0);
 	assert_int_equal(permission.kind, PERMISSION_CUSTOM);
+
+	CLEANUP_FREE char *described = permission_sentence(&permission, "use the\ndatabase", "prod");
+	assert_string_equal(described, "use the\\ndatabase: prod");
+	CLEANUP_FREE char *alone = permission_sentence(&permission, "use the database", "");
+	assert_string_equal(alone, "use the database");
+	assert_int_equal(permission_parse("sbx:ask", &permission, NULL), 0);
+	const struct permission ask = permission_ask();
+	assert_true(permission_equal(&permission, &ask));
 
 	static const char *const bad[] = {"",
 					  ":",
@@ -23,6 +31,8 @@ static void words(void **state) {
 					  "fs:",
 					  "fs:raed",
 					  "env:write",
+					  "sbx:run",
+					  "sbx:asks",
 					  ":read",
 					  "FS:read",
 					  "fs:re ad",

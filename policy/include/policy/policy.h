@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "schema/permission.h"
 #include "schema/view.h"
 
 /* In the order in which they are asked; an admin's denies come first, its allows and asks last. */
@@ -64,7 +65,10 @@ void policy_unref(struct policy *policy);
 /* Which profile a command (the name of its file) picks: the first layer whose profiles list it; "default" otherwise.
  * Borrowed. */
 const char *policy_profile_of_command(const struct policy *policy, const char *name);
-bool policy_declares(const struct policy *policy, const char *permission); /* one of the user's own */
+/* What a permission of the user's own is called, borrowed; NULL when no file declares it. */
+const char *policy_description(const struct policy *policy, const char *permission);
+/* -ENOENT with a sentence when it is one of the user's own that no file declares. */
+int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error);
 bool policy_has_profile(const struct policy *policy, const char *name);
 void policy_profile_names(const struct policy *policy, struct strings *ret_names);
 

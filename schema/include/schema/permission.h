@@ -33,6 +33,10 @@ struct permission {
  */
 int permission_parse(const char *name, struct permission *ret_permission, struct error *error);
 
+/* sbx:ask, what the summary of a flood asks for: may it go on asking? Nothing else's first word is sbx, and no policy
+ * can declare it. */
+struct permission permission_ask(void);
+
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
 struct permission permission_of(enum permission_kind kind);
 
@@ -41,5 +45,8 @@ bool permission_equal(const struct permission *a, const struct permission *b);
 /* Split "PERM=TARGET" at the first '='. *ret_target is borrowed from `text`. */
 int permission_split(const char *text, struct permission *ret_permission, const char **ret_target, struct error *error);
 
-/* What a prompt says, with %s for the target made visible: "read the file %s". Freed by the caller. */
-char *permission_sentence(const struct permission *permission, const char *visible_target);
+/*
+ * What a prompt says of a target made visible: "read the file %s". `description`: the words that a policy has for one of
+ * the user's own ("use the database"), or NULL. Visible text; freed by the caller.
+ */
+char *permission_sentence(const struct permission *permission, const char *description, const char *visible_target);

@@ -18,6 +18,7 @@ struct prompt {
 	int64_t session;
 	char *profile, *project;
 	struct permission permission;
+	char *description; /* of a permission of the user's own, by its policy; or NULL */
 	char *target;
 	char *process; /* or NULL */
 	struct strings parents;
