@@ -75,9 +75,10 @@ int broker_write_history(struct broker *broker, struct error *error) {
 }
 
 int broker_note(struct broker *broker, struct event *event, struct error *error) {
-	int r = 0;
+	/* Where it is open what rows the table has nothing may be put behind them. */
+	int r = store_check(broker->store, error);
 	/* While the database can't be written nothing may pile up beside it. */
-	if (broker->history_stuck || history_waiting(broker->history) >= WAITING_MAX)
+	if (r == 0 && (broker->history_stuck || history_waiting(broker->history) >= WAITING_MAX))
 		r = broker_write_history(broker, error);
 	event->time_ms = broker_now_ms(broker);
 	if (r == 0) r = history_note(broker->history, event, error);
@@ -140,6 +141,12 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		return;
 	}
 	struct error error = ERROR_NONE;
+	if (store_is_doubtful(broker->store)) {
+		log_error("the disk failed while %s was written: leaving, so that the next sbxd looks what is in it",
+			  broker->places.database);
+		event_base_loopbreak(broker->base);
+		return;
+	}
 	grants_flush(broker->grants);
 	flush_denials(broker);
 	expiry_retry(broker);

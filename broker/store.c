@@ -1,3 +1,15 @@
+/*
+ * Theory of operation, when the disk fails.
+ *
+ * A commit is frames at the end of the log, the last of which says that it is one, and with STORE_FULL a sync. When
+ * that sync fails (or a write does), SQLite rolls back in its memory, but the frames may be in the file, and whoever
+ * opens it next finds them committed. And after a sync that failed, one that succeeds says nothing of what was written
+ * before the failure: Linux has marked those pages clean ("PostgreSQL's fsync() surprise", LWN 752063), so a later
+ * answer would be durable only if what it follows in the log was. So the store believes nothing any more: it is
+ * doubtful, every transaction from then on is refused, and the broker leaves. Who opens the file anew reads what the
+ * kernel has of it, copies the log back into the database with a sync of its own, and is told when that fails as well.
+ * The same holds when copying back fails in between (sqlite.org/wal.html, checkpointing).
+ */
 #include "store.h"
 
 #include <assert.h>
@@ -147,11 +159,14 @@ static const struct {
 	{SQLITE_READONLY, EROFS, "it can't be written"},
 	{SQLITE_FULL, ENOSPC, "the disk is full"},
 	{SQLITE_BUSY, EBUSY, "another program has it locked"},
+enum { LOG_PAGES = 1000 }; /* SQLITE_DEFAULT_WAL_AUTOCHECKPOINT */
+
 	{SQLITE_CANTOPEN, EACCES, "it can't be opened"},
 	{SQLITE_PERM, EACCES, "it can't be opened"},
 };
 
 int store_error(struct store *store, struct error *error, const char *what) {
+	bool doubtful;
 	int code = store->db ? sqlite3_errcode(store->db) : SQLITE_NOMEM;
 	const char *message = store->db ? sqlite3_errmsg(store->db) : "out of memory";
 	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
@@ -221,7 +236,28 @@ static int configure(struct store *store, struct error *error) {
 	/* A newer form is refused before anything is written: journal_mode would write. */
 	if (r == 0 && version <= migrations_newest())
 		r = execute(store,
-			    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+/* A write that the disk failed in: of what was to be written all, a part or nothing may be there. */
+static void doubt(struct store *store, int code) {
+	if ((code & 0xff) == SQLITE_IOERR) store->doubtful = true;
+}
+
+/* In the place of SQLite's own hook, which copies the log back just so but tells nobody when the disk fails. */
+static int on_logged(void *argument, sqlite3 *db, const char *name, int pages) {
+	struct store *store = argument;
+	if (pages >= LOG_PAGES)
+		doubt(store, sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
+	return SQLITE_OK;
+}
+
+/* What another broker left in the log is copied back and synced first. */
+static int settle_log(struct store *store, struct error *error) {
+	int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	/* On a full disk it stays in the log, as good as before. */
+	return (code & 0xff) == SQLITE_IOERR ? store_error(store, error, "copying its log back") : 0;
+}
+
+			    "PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;"
+			    "PRAGMA synchronous = NORMAL;"
 			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY",
 			    error, "setting it up");
 	return r;
@@ -279,8 +315,10 @@ void store_free(struct store *store) {
 	free(store);
 }
 
+	if (r == 0) sqlite3_wal_hook(store->db, on_logged, store);
 const char *store_path(const struct store *store) {
 	return sqlite3_db_filename(store->db, "main");
+	if (r == 0) r = settle_log(store, error);
 }
 
 sqlite3_stmt *store_statement(struct store *store, enum store_statement number) {
@@ -318,13 +356,14 @@ int64_t store_last_id(const struct store *store) {
 }
 
 int store_begin(struct store *store, enum store_sync sync, struct error *error) {
-	if (sync != store->sync) {
-		int r = execute(store, sync == STORE_FULL ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
-				error, "setting how it is written");
-		if (r < 0) return r;
-		store->sync = sync;
+	int r = store_check(store, error);
+	if (r == 0 && sync != store->sync) {
+		r = execute(store, sync == STORE_FULL ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+			    error, "setting how it is written");
+		if (r == 0) store->sync = sync;
 	}
-	int r = store_run(store, store_statement(store, STORE_BEGIN), error, "beginning to write");
+	if (r < 0) return r;
+	r = store_run(store, store_statement(store, STORE_BEGIN), error, "beginning to write");
 	store->in_transaction = r == 0;
 	return r;
 }
@@ -344,4 +383,15 @@ void store_rollback(struct store *store) {
 	/* Some errors have rolled back already (sqlite.org/lang_transaction.html); then there is nothing to do. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, store_statement(store, STORE_ROLLBACK), NULL, "rolling back");
+}
+	if (r < 0) doubt(store, sqlite3_errcode(store->db));
+
+bool store_is_doubtful(const struct store *store) {
+	return store->doubtful;
+}
+
+int store_check(const struct store *store, struct error *error) {
+	if (!store->doubtful) return 0;
+	return error_set(error, EIO,
+			 "the disk failed while the database was written; try again, another sbxd takes over");
 }

@@ -113,3 +113,10 @@ int64_t store_last_id(const struct store *store);
 int store_begin(struct store *store, enum store_sync sync, struct error *error);
 int store_commit(struct store *store, struct error *error); /* rolls back when it fails */
 void store_rollback(struct store *store);                   /* does nothing outside of a transaction */
+
+/*
+ * A write has failed in a way that leaves open what of it is on the disk. Nothing more is written then; only opening the
+ * database again can tell. The caller should end.
+ */
+bool store_is_doubtful(const struct store *store);
+int store_check(const struct store *store, struct error *error); /* -EIO when it is */

@@ -2,11 +2,11 @@
  * Theory of operation.
  *
  * An image is what the medium has of a file: the bytes of the last sync that succeeded, and in order what was written
- * or cut since. A sync that fails drops these for good, though the file itself still shows them: that is what Linux does
- * (a page whose write-back failed is marked clean; "PostgreSQL's fsync() surprise", LWN 752063), and why nothing may be
- * believed after one. When the power goes each pending change is kept, lost, or kept in some of its sectors; file
- * systems don't keep the order of unsynced writes. A file that was never synced may be empty; a name that was removed
- * may be back, unless the folder was synced.
+ * or cut since. A sync that fails drops these for good, though the file itself still shows them: that is what Linux
+ * does (a page whose write-back failed is marked clean; "PostgreSQL's fsync() surprise", LWN 752063), and why nothing
+ * may be believed after one. When the power goes each pending change is kept, lost, or kept in some of its sectors;
+ * file systems don't keep the order of unsynced writes. A file that was never synced may be empty; a name that was
+ * removed may be back, unless the folder was synced.
  */
 #include "disk.h"
 
@@ -127,9 +127,14 @@ static void image_tear(struct disk_image *image, const struct change *change, un
 static void image_lose_power(struct disk_image *image, unsigned *seed) {
 	for (struct change *change; (change = take_change(image));) {
 		switch (rand_r(seed) % 3) {
-		case 0: break;
-		case 1: image_apply(image, change); break;
-		default: image_tear(image, change, seed); break;
+		case 0:
+			break;
+		case 1:
+			image_apply(image, change);
+			break;
+		default:
+			image_tear(image, change, seed);
+			break;
 		}
 		change_free(change);
 	}
@@ -153,9 +158,12 @@ static bool strikes(struct disk *disk, enum disk_call call) {
 	if (!(disk->calls & call)) return false;
 	long number = ++disk->count;
 	switch (disk->fault) {
-	case DISK_SOUND: return false;
-	case DISK_FAILS: return number == disk->at;
-	case DISK_BREAKS: return number >= disk->at;
+	case DISK_SOUND:
+		return false;
+	case DISK_FAILS:
+		return number == disk->at;
+	case DISK_BREAKS:
+		return number >= disk->at;
 	case DISK_DIES:
 		if (number == disk->at) _exit(DISK_ENDED);
 		return false;
@@ -239,8 +247,8 @@ static int do_characteristics(sqlite3_file *file) {
 	return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
-/* Without the methods for shared memory: the store holds its database exclusively, so the index of its log is in its own
- * memory. */
+/* Without the methods for shared memory: the store holds its database exclusively, so the index of its log is in its
+ * own memory. */
 static const sqlite3_io_methods methods = {
 	.iVersion = 1,
 	.xClose = do_close,
@@ -263,6 +271,8 @@ static int do_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int f
 	*ours = (struct disk_file){.disk = disk, .real = (sqlite3_file *)(ours + 1)};
 	if (strikes(disk, DISK_OPEN)) return SQLITE_CANTOPEN;
 	if (path) ours->image = image_of(disk, path);
+	/* A name that was removed and is made anew may have the old bytes behind it until it is synced. */
+	if (ours->image && ours->image->removed) image_note(ours->image, 0, NULL, 0);
 	if (ours->image) ours->image->removed = false;
 	int r = real_vfs(vfs)->xOpen(real_vfs(vfs), path, ours->real, flags, ret_flags);
 	if (r == SQLITE_OK) ours->base.pMethods = &methods;
