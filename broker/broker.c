@@ -140,13 +140,13 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		event_base_loopbreak(broker->base);
 		return;
 	}
-	struct error error = ERROR_NONE;
 	if (store_is_doubtful(broker->store)) {
 		log_error("the disk failed while %s was written: leaving, so that the next sbxd looks what is in it",
 			  broker->places.database);
 		event_base_loopbreak(broker->base);
 		return;
 	}
+	struct error error = ERROR_NONE;
 	grants_flush(broker->grants);
 	flush_denials(broker);
 	expiry_retry(broker);

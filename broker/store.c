@@ -142,11 +142,14 @@ static const char *const statements[] = {
 };
 static_assert(ARRAY_LENGTH(statements) == STORE_STATEMENT_COUNT, "every statement has its SQL");
 
+enum { LOG_PAGES = 1000 }; /* SQLITE_DEFAULT_WAL_AUTOCHECKPOINT */
+
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *prepared[STORE_STATEMENT_COUNT];
 	enum store_sync sync;
 	bool in_transaction;
+	bool doubtful;
 };
 
 /* SQLite's result codes as errno; the rest are -EIO. */
@@ -159,14 +162,11 @@ static const struct {
 	{SQLITE_READONLY, EROFS, "it can't be written"},
 	{SQLITE_FULL, ENOSPC, "the disk is full"},
 	{SQLITE_BUSY, EBUSY, "another program has it locked"},
-enum { LOG_PAGES = 1000 }; /* SQLITE_DEFAULT_WAL_AUTOCHECKPOINT */
-
 	{SQLITE_CANTOPEN, EACCES, "it can't be opened"},
 	{SQLITE_PERM, EACCES, "it can't be opened"},
 };
 
 int store_error(struct store *store, struct error *error, const char *what) {
-	bool doubtful;
 	int code = store->db ? sqlite3_errcode(store->db) : SQLITE_NOMEM;
 	const char *message = store->db ? sqlite3_errmsg(store->db) : "out of memory";
 	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
@@ -219,23 +219,6 @@ static int migrate(struct store *store, struct error *error) {
 	return r;
 }
 
-static int configure(struct store *store, struct error *error) {
-	sqlite3_extended_result_codes(store->db, 0);
-	sqlite3_busy_timeout(store->db, 2000);
-	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-	/* Without it a new value for a parameter that the planner compared with a partial index prepares anew. */
-	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
-	/* Before the first look at the file, so that the shared index is never used. There is one broker anyway, and
-	 * without locks a commit is a third of the system calls (bench/check.sh). */
-	int version = 0;
-	int r = execute(store, "PRAGMA locking_mode = EXCLUSIVE", error, "setting it up");
-	if (r == 0) r = read_version(store, &version, error);
-	/* A newer form is refused before anything is written: journal_mode would write. */
-	if (r == 0 && version <= migrations_newest())
-		r = execute(store,
 /* A write that the disk failed in: of what was to be written all, a part or nothing may be there. */
 static void doubt(struct store *store, int code) {
 	if ((code & 0xff) == SQLITE_IOERR) store->doubtful = true;
@@ -256,6 +239,25 @@ static int settle_log(struct store *store, struct error *error) {
 	return (code & 0xff) == SQLITE_IOERR ? store_error(store, error, "copying its log back") : 0;
 }
 
+static int configure(struct store *store, struct error *error) {
+	sqlite3_extended_result_codes(store->db, 0);
+	sqlite3_busy_timeout(store->db, 2000);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	/* Without it a new value for a parameter that the planner compared with a partial index prepares anew. */
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
+	/* Before the first look at the file, so that the shared index is never used. There is one broker anyway, and
+	 * without locks a commit is a third of the system calls (bench/check.sh). */
+	int version = 0;
+	int r = execute(store, "PRAGMA locking_mode = EXCLUSIVE", error, "setting it up");
+	if (r == 0) r = read_version(store, &version, error);
+	/* A newer form is refused before anything is written: journal_mode would write. EXTRA, since it does so with a
+	 * rollback journal: one that is back after a power cut, its folder not synced, would undo all that came later.
+	 */
+	if (r == 0 && version <= migrations_newest())
+		r = execute(store,
 			    "PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;"
 			    "PRAGMA synchronous = NORMAL;"
 			    "PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY",
@@ -296,8 +298,10 @@ int store_open(const char *path, struct store **ret_store, struct error *error) 
 	    sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
 			    NULL) != SQLITE_OK)
 		r = store_error(store, error, "opening it");
+	if (r == 0) sqlite3_wal_hook(store->db, on_logged, store);
 	if (r == 0) r = configure(store, error);
 	if (r == 0) r = migrate(store, error);
+	if (r == 0) r = settle_log(store, error);
 	if (r == 0) r = prepare(store, error);
 	if (r < 0) {
 		store_free(store);
@@ -315,10 +319,8 @@ void store_free(struct store *store) {
 	free(store);
 }
 
-	if (r == 0) sqlite3_wal_hook(store->db, on_logged, store);
 const char *store_path(const struct store *store) {
 	return sqlite3_db_filename(store->db, "main");
-	if (r == 0) r = settle_log(store, error);
 }
 
 sqlite3_stmt *store_statement(struct store *store, enum store_statement number) {
@@ -370,6 +372,7 @@ int store_begin(struct store *store, enum store_sync sync, struct error *error) 
 
 int store_commit(struct store *store, struct error *error) {
 	int r = store_run(store, store_statement(store, STORE_COMMIT), error, "writing");
+	if (r < 0) doubt(store, sqlite3_errcode(store->db));
 	if (r < 0)
 		store_rollback(store);
 	else
@@ -384,7 +387,6 @@ void store_rollback(struct store *store) {
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, store_statement(store, STORE_ROLLBACK), NULL, "rolling back");
 }
-	if (r < 0) doubt(store, sqlite3_errcode(store->db));
 
 bool store_is_doubtful(const struct store *store) {
 	return store->doubtful;
