@@ -68,9 +68,10 @@ void upkeep_free(struct upkeep *upkeep) {
 
 /* 0, all is kept, while no policy holds: it could be one that says so. */
 static int64_t keep_ms(struct broker *broker) {
-	struct policy *policy;
+	struct policy *policy = NULL;
 	broker_refresh_policy(broker);
-	return policies_current(broker->policies, &policy, NULL) < 0 ? 0 : policy_history_keep_ms(policy);
+	if (policies_current(broker->policies, &policy, NULL) < 0 || !policy) return 0;
+	return policy_history_keep_ms(policy);
 }
 
 void upkeep_look(struct upkeep *upkeep) {
