@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "policy/source.h"
 #include "schema/channel.h"
+
+static const char database_name[] = "sbx.db";
 
 static int find_home(char **ret_home, struct error *error) {
 	const char *home = getenv("HOME");
@@ -51,7 +54,7 @@ int places_find(struct places *ret_places, struct error *error) {
 	places.state = under("XDG_STATE_HOME", places.home, ".local/state");
 	places.config = under("XDG_CONFIG_HOME", places.home, ".config");
 	places.runtime = path_parent(places.socket);
-	places.database = path_join(places.state, "sbx.db");
+	places.database = path_join(places.state, database_name);
 	places.journal = string_copy("/run/systemd/journal/socket");
 	places.syslog = string_copy("/dev/log");
 	places.policy = path_join(places.config, "policy.yaml");
@@ -64,9 +67,32 @@ int places_find(struct places *ret_places, struct error *error) {
 	return 0;
 }
 
-void places_make(const struct places *places) {
+static int make_private(const char *path, struct error *error) {
+	int fd = file_open_private_directory(path, error);
+	fd_close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* SQLite follows no link on the way to its file, but a home may well lie behind one (/home on image-based systems). */
+static int resolve_state(struct places *places, struct error *error) {
+	char *real = realpath(places->state, NULL);
+	if (!real) return error_errno(error, "%s", places->state);
+	free(places->state);
+	free(places->database);
+	places->state = real;
+	places->database = path_join(real, database_name);
+	return 0;
+}
+
+int places_make(struct places *places, struct error *error) {
+	/* State first: the runtime folder may lie in it, and nothing is to be made through a link in its place. */
+	int r = make_private(places->state, error);
+	if (r == 0) r = make_private(places->runtime, error);
+	if (r == 0) r = resolve_state(places, error);
+	if (r < 0) return r;
 	/* What we may not make, the tool, being the same user, may not either; the runner's plan refuses the rest. */
 	for (size_t i = 0; i < places->protected.count; i++) file_make_directories(places->protected.items[i], NULL);
+	return 0;
 }
 
 void places_finish(struct places *places) {

@@ -29,6 +29,8 @@ struct places {
 };
 
 int places_find(struct places *ret_places, struct error *error);
-/* Make the protected folders (0700), so that no sandbox can make one in sbx's place; what can't be made is left. */
-void places_make(const struct places *places);
+/* Make and check the state and runtime folders (-EPERM, -ELOOP: not ours alone), and make the other protected ones, so
+ * that no sandbox can make one in sbx's place; of these what can't be made is left. Then `state` and `database` have no
+ * link in them. */
+int places_make(struct places *places, struct error *error);
 void places_finish(struct places *places);

@@ -133,8 +133,9 @@ static int leave_terminal(const struct places *places, struct error *error) {
 	struct stat status;
 	if (log < 0) return error_errno(error, "opening sbxd.log in %s", places->state);
 	if (null < 0) return error_errno(error, "opening /dev/null");
-	if (fstat(log, &status) == 0 && status.st_size > LOG_MAX && ftruncate(log, 0) < 0)
-		return error_errno(error, "cutting sbxd.log");
+	if (fstat(log, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+		return error_set(error, EPERM, "sbxd.log in %s must be a file of your own", places->state);
+	if (status.st_size > LOG_MAX && ftruncate(log, 0) < 0) return error_errno(error, "cutting sbxd.log");
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 ||
 	    chdir("/") < 0)
 		return error_errno(error, "leaving the terminal");
@@ -178,8 +179,8 @@ static int start(const struct options *options, int ready, struct error *error) 
 	enum listener_outcome outcome;
 	int r = places_find(&places, error);
 	if (r < 0) return r;
-	places_make(&places);
-	r = listener_open(&places, &outcome, &listener, error);
+	r = places_make(&places, error);
+	if (r == 0) r = listener_open(&places, &outcome, &listener, error);
 	if (r == 0 && outcome == LISTENER_OURS) r = serve(&places, options, listener, ready, error);
 	places_finish(&places);
 	return r;

@@ -161,7 +161,7 @@ static const struct {
 	{SQLITE_NOTADB, EUCLEAN, "it is no database of sbx; move it away"},
 	{SQLITE_READONLY, EROFS, "it can't be written"},
 	{SQLITE_FULL, ENOSPC, "the disk is full"},
-	{SQLITE_BUSY, EBUSY, "another program has it locked"},
+	{SQLITE_BUSY, EBUSY, "another program has it locked (an sbxd that was started with another XDG_RUNTIME_DIR?)"},
 	{SQLITE_CANTOPEN, EACCES, "it can't be opened"},
 	{SQLITE_PERM, EACCES, "it can't be opened"},
 };

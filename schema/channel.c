@@ -1,6 +1,7 @@
 #include "schema/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -22,11 +26,16 @@ struct channel {
 	char buffer[LIMIT_MESSAGE];
 };
 
-/* A runtime directory counts when it is absolute, ours and nobody else's (XDG Base Directory Specification). */
-static bool usable_runtime_directory(const char *path) {
+const char *channel_runtime_fault(void) {
+	const char *path = getenv("XDG_RUNTIME_DIR");
 	struct stat status;
-	return path && *path == '/' && stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
-	       status.st_uid == geteuid() && (status.st_mode & 0077) == 0;
+	if (!path || !*path) return "XDG_RUNTIME_DIR isn't set";
+	if (*path != '/') return "XDG_RUNTIME_DIR isn't an absolute path";
+	if (stat(path, &status) < 0) return "what XDG_RUNTIME_DIR names isn't there or can't be entered";
+	if (!S_ISDIR(status.st_mode)) return "what XDG_RUNTIME_DIR names is no directory";
+	if (status.st_uid != geteuid()) return "what XDG_RUNTIME_DIR names belongs to another user";
+	if (status.st_mode & 0077) return "what XDG_RUNTIME_DIR names is open to others";
+	return NULL;
 }
 
 static const char *home_directory(void) {
@@ -37,11 +46,10 @@ static const char *home_directory(void) {
 }
 
 int channel_socket_path(char **ret_path, struct error *error) {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = home_directory();
-	if (usable_runtime_directory(runtime))
-		*ret_path = string_format("%s/sbx/broker.sock", runtime);
+	if (!channel_runtime_fault())
+		*ret_path = string_format("%s/sbx/broker.sock", getenv("XDG_RUNTIME_DIR"));
 	else if (state && *state == '/')
 		*ret_path = string_format("%s/sbx/run/broker.sock", state);
 	else if (home)
@@ -51,6 +59,15 @@ int channel_socket_path(char **ret_path, struct error *error) {
 	return 0;
 }
 
+/* Who can put a socket into the folder is whom we would ask. None is there: connect(2) says so. */
+static int check_folder(const char *path, struct error *error) {
+	const struct file_demand demand = {.kind = S_IFDIR, .owner = geteuid(), .never = 0022};
+	CLEANUP_FREE char *folder = path_parent(path);
+	int fd = file_open_demanded(AT_FDCWD, folder, folder, &demand, error);
+	fd_close(fd);
+	return fd < 0 && fd != -ENOENT ? error_prefix(error, "the folder of the broker's socket") : 0;
+}
+
 static int connect_socket(const char *path, struct error *error) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address.sun_path)
@@ -58,11 +75,13 @@ static int connect_socket(const char *path, struct error *error) {
 				 "the socket's path %s is longer than %zu bytes: set XDG_RUNTIME_DIR to a shorter one",
 				 path, sizeof address.sun_path - 1);
 	memcpy(address.sun_path, path, strlen(path) + 1);
+	int r = check_folder(path, error);
+	if (r < 0) return r;
 	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0) return error_errno(error, "making a socket");
 	if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
 		return error_errno(error, "connecting to the broker at %s", path);
-	/* Whoever listens there must be us: a directory that others can write is refused by the broker, not by us. */
+	/* Before a byte is sent. Root, for one, can put a socket anywhere. */
 	struct ucred peer;
 	socklen_t size = sizeof peer;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return error_errno(error, "asking who listens");

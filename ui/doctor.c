@@ -48,12 +48,10 @@ static void look_runtime(struct doctor_finding *finding) {
 	CLEANUP_FREE char *path = NULL;
 	if (channel_socket_path(&path, &error) < 0)
 		return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), "Set HOME.");
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *fault = channel_runtime_fault();
 	CLEANUP_FREE char *shown = text_visible(path);
-	if (runtime && *runtime == '/' && path_is_below(path, runtime))
-		return doctor_find(finding, DOCTOR_OK, STEAL(shown), NULL);
-	doctor_find(finding, DOCTOR_OK, string_format("%s (there is no usable XDG_RUNTIME_DIR; that is fine)", shown),
-		    NULL);
+	doctor_find(finding, DOCTOR_OK,
+		    fault ? string_format("%s (%s; that is fine)", shown, fault) : string_copy(shown), NULL);
 }
 
 /* One question to the broker, or why there is no answer. */

@@ -2,7 +2,9 @@
  * connection (attacks B1, B3, B11). */
 #include <errno.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,6 +22,8 @@
 
 /* What a child found: its exit status. */
 enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_NAMESPACE };
+
+enum { PEERPIDFD = 77 }; /* SO_PEERPIDFD, asm-generic/socket.h of Linux 6.5 */
 
 static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":1,\"version\":\"x\"}";
 
@@ -179,6 +183,35 @@ static int teardown(void **state) {
 	return 0;
 }
 
+/* A kernel before 6.5 has no SO_PEERPIDFD (attack B1): sbxd under a filter that says so. */
+static bool forget_peer_pidfd(void) {
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	const struct scmp_arg_cmp option = {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = PEERPIDFD};
+	bool fine =
+		filter &&
+		seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(getsockopt), 1, &option) == 0 &&
+		seccomp_load(filter) == 0;
+	seccomp_release(filter);
+	return fine;
+}
+
+static int setup_old_kernel(void **state) {
+	(void)state;
+	CLEANUP_FREE char *program = home_path("bin/sbxd");
+	pid_t child = fork();
+	if (child == 0) {
+		int fd = -1;
+		socklen_t size = sizeof fd;
+		setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+		if (!forget_peer_pidfd() || getsockopt(0, SOL_SOCKET, PEERPIDFD, &fd, &size) == 0 ||
+		    errno != ENOPROTOOPT)
+			_exit(126);
+		execl(program, "sbxd", (char *)NULL);
+		_exit(127);
+	}
+	return status_of(child);
+}
+
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -194,6 +227,8 @@ int main(void) {
 	keep_a_root_child();
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	root_end = -1; /* it tried once */
+	failed += cmocka_run_group_tests_name("before Linux 6.5", tests, setup_old_kernel, teardown);
 	home_remove();
 	return failed;
 }

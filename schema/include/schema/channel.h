@@ -16,11 +16,16 @@
 
 struct channel;
 
+/* Why XDG_RUNTIME_DIR isn't used: a sentence, NULL when it is. Absolute, ours and nobody else's is what the XDG Base
+ * Directory Specification asks for. */
+const char *channel_runtime_fault(void);
+
 /* The broker's socket: $XDG_RUNTIME_DIR/sbx/broker.sock, else ~/.local/state/sbx/run/broker.sock. Freed by the caller.
  */
 int channel_socket_path(char **ret_path, struct error *error);
 
-/* Connect and say hello. -ECONNREFUSED or -ENOENT: no broker (starting one is ui's affair). */
+/* Connect and say hello. -ECONNREFUSED or -ENOENT: no broker (starting one is ui's affair). Nothing is sent unless the
+ * socket lies in a folder that is ours alone and a process of our own user listens (attack B11). */
 int channel_connect(const char *path, struct channel **ret_channel, struct error *error);
 void channel_free(struct channel *channel);
 int channel_fd(const struct channel *channel); /* borrowed; for polling */
