@@ -143,10 +143,20 @@ json_t *peer_receive(struct peer *peer) {
 	return message;
 }
 
+/* Why is in its log, if anywhere. */
+static void fail_closed(void) {
+	CLEANUP_FREE char *path = home_path(".local/state/sbx/sbxd.log");
+	CLEANUP_FREE char *log = NULL;
+	file_read(path, 16 * 1024 * 1024, &log, NULL, NULL);
+	size_t size = log ? strlen(log) : 0;
+	fail_msg("the broker has closed the connection; sbxd.log ends: %s",
+		 log ? log + (size > 300 ? size - 300 : 0) : "");
+}
+
 json_t *peer_reply(struct peer *peer, int64_t id) {
 	for (;;) {
 		json_t *message = peer_receive(peer);
-		assert_non_null(message);
+		if (!message) fail_closed();
 		const json_t *answered = json_object_get(message, "id");
 		/* A push's own "id" is a prompt's: a reply has one of a request, and its type is no push's. */
 		const char *type = json_string_value(json_object_get(message, "type"));
