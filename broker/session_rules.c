@@ -99,9 +99,8 @@ static void warn(json_t *warnings, char *text) {
 
 static void warn_of_layer(json_t *warnings, const struct layer *layer) {
 	if (layer->now.errors.count == 0) return;
-	warn(warnings, string_format("the policy has an error (%s): the last good one stays in force; see "
-				     "sbx policy check",
-				     layer->now.errors.items[0]));
+	warn(warnings, string_format("%s has an error (%s): the last good one stays in force; see sbx policy check",
+				     layer->path, layer->now.errors.items[0]));
 }
 
 json_t *session_warnings(const struct session *session) {
