@@ -166,11 +166,15 @@ static void show_settings(struct showing *showing, const char *name) {
 
 static void show_profile(struct showing *showing, const char *name) {
 	string_appendf(&showing->out, "  %s:\n", name);
+	size_t empty = showing->out.size;
 	show_names(showing, "commands", name, offsetof(struct profile, commands));
 	show_names(showing, "extends", name, offsetof(struct profile, extends));
 	static const enum effect order[] = {EFFECT_ALLOW, EFFECT_ASK, EFFECT_DENY};
 	for (size_t i = 0; i < ARRAY_LENGTH(order); i++) show_effect(showing, name, order[i]);
 	show_settings(showing, name);
+	if (showing->out.size > empty) return;
+	showing->out.size--;
+	string_append(&showing->out, " {}\n");
 }
 
 static void show_top(struct showing *showing, const struct policy *policy) {

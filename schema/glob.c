@@ -19,21 +19,22 @@ static int compare(const char *a, size_t a_size, const char *b, size_t b_size) {
 	return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
 }
 
-/* A set at pattern[0] == '[': its size in the pattern, 0 when it has no end (then '[' is an ordinary character). */
+/* A set at pattern[0] == '[': its size in the pattern, 0 when it has no end before the next slash (then '[' is an
+ * ordinary character). */
 static size_t match_set(const char *pattern, size_t size, const char *c, size_t c_size, bool *ret_matches) {
 	size_t i = 1;
 	bool negated = size > 1 && (pattern[1] == '!' || pattern[1] == '^'), found = false;
 	if (negated) i++;
-	for (size_t first = i; i < size;) {
+	for (size_t first = i; i < size && pattern[i] != '/';) {
 		if (pattern[i] == ']' && i > first) {
 			*ret_matches = found != negated;
 			return i + 1;
 		}
-		if (pattern[i] == '\\' && i + 1 < size) i++;
+		if (pattern[i] == '\\' && i + 1 < size && pattern[i + 1] != '/') i++;
 		const char *low = pattern + i, *high = low;
 		size_t low_size = character_size(low, size - i), high_size = low_size;
 		i += low_size;
-		if (i + 1 < size && pattern[i] == '-' && pattern[i + 1] != ']') {
+		if (i + 1 < size && pattern[i] == '-' && pattern[i + 1] != ']' && pattern[i + 1] != '/') {
 			high = pattern + ++i;
 			high_size = character_size(high, size - i);
 			i += high_size;
@@ -88,10 +89,22 @@ bool glob_has_wildcard(const char *pattern) {
 		if (*pattern == '\\' && pattern[1])
 			pattern++;
 		else if (*pattern == '*' || *pattern == '?' ||
-			 (*pattern == '[' && match_set(pattern, strcspn(pattern, "/"), "", 1, &unused) > 0))
+			 (*pattern == '[' && match_set(pattern, strlen(pattern), "", 1, &unused) > 0))
 			return true;
 	}
 	return false;
+}
+
+uint32_t glob_fixed(const char *pattern) {
+	uint32_t fixed = 0;
+	bool unused;
+	while (*pattern) {
+		size_t set = *pattern == '[' ? match_set(pattern, strlen(pattern), "", 1, &unused) : 0;
+		bool escaped = *pattern == '\\' && pattern[1];
+		if (set == 0 && *pattern != '*' && *pattern != '?') fixed++;
+		pattern += set > 0 ? set : escaped ? 2 : 1;
+	}
+	return fixed;
 }
 
 char *glob_quote(const char *text) {

@@ -4,7 +4,6 @@
 #include <ftw.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -13,12 +12,6 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
-
-/* In the place of the C library's: thousands of sessions end here, and the system's journal needn't know. */
-void syslog(int priority, const char *format, ...) {
-	(void)priority;
-	(void)format;
-}
 
 static void read_still(const struct clock *clock, struct moment *ret_now) {
 	(void)clock;

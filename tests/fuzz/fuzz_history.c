@@ -33,7 +33,7 @@ static void fill(struct broker *broker) {
 }
 
 static json_t *call(struct client *client, int end, const char *type, const json_t *body) {
-	json_t *message = body ? json_deep_copy(body) : json_object(), *reply;
+	json_t *message = json_is_object(body) ? json_deep_copy(body) : json_object(), *reply;
 	json_object_set_new(message, "type", json_string(type));
 	json_object_set_new(message, "id", json_integer(7));
 	CLEANUP_FREE char *text = json_dumps(message, JSON_COMPACT);

@@ -31,9 +31,12 @@ static int compare(const char *a, size_t a_size, const char *b, size_t b_size) {
 	return order != 0 ? order : a_size < b_size ? -1 : a_size > b_size;
 }
 
-/* What the set at *pattern says of the character at text; its size in the pattern, 0 when it has no end. */
+/* What the set at *pattern says of the character at text; its size in the pattern, 0 when it has no end before a slash.
+ */
 static size_t in_set(const char *pattern, size_t size, const char *text, size_t text_size, bool *ret_in) {
 	size_t i = 1, first, length = character(text, text_size);
+	const char *slash = memchr(pattern, '/', size);
+	if (slash) size = (size_t)(slash - pattern);
 	bool not = i < size && (pattern[i] == '!' || pattern[i] == '^'), found = false;
 	if (not ) i++;
 	for (first = i; i < size && (pattern[i] != ']' || i == first);) {
