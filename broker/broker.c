@@ -6,16 +6,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "announce.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "announce.h"
 #include "client.h"
+#include "endings.h"
 #include "exec.h"
 #include "expiry.h"
-#include "followers.h"
 #include "flood.h"
+#include "followers.h"
 #include "prompts.h"
 #include "reload.h"
 #include "schema/event.h"
@@ -227,6 +228,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->sessions);
 	TAILQ_INIT(&broker->prompts);
 	make_events(broker);
+	broker->endings = endings_new(broker);
 	broker->exec = exec_new(broker);
 	broker->followers = followers_new(broker);
 	broker->flood = flood_new();
@@ -273,6 +275,7 @@ void broker_free(struct broker *broker) {
 	if (broker->upkeep) announce_head(broker, 0);
 	upkeep_free(broker->upkeep);
 	followers_free(broker->followers);
+	endings_free(broker->endings);
 	expiry_free(broker->expiry);
 	exec_free(broker->exec);
 	flood_free(broker->flood);

@@ -23,6 +23,7 @@
 #include "store.h"
 
 struct client;
+struct endings;
 struct exec;
 struct expiry;
 struct followers;
@@ -51,6 +52,7 @@ struct broker {
 	bool confined;        /* confine.h */
 	bool history_stuck;   /* the last try to write it has failed */
 	struct expiry *expiry;
+	struct endings *endings;
 	struct upkeep *upkeep;
 	struct followers *followers;
 	bool head_is_lost; /* that no log takes it was said */

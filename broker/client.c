@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "dispatch.h"
+#include "endings.h"
 #include "exec.h"
 #include "followers.h"
 #include "peer.h"
@@ -241,6 +242,7 @@ void client_free(struct client *client) {
 	if (!client) return;
 	client->dead = true;
 	prompts_forget_client(client->broker, client);
+	endings_forget_client(client->broker, client);
 	followers_forget(client->broker->followers, client);
 	exec_forget_client(client->broker, client);
 	if (client->session) session_end(client->session, -2);

@@ -99,6 +99,7 @@ void expiry_sweep(struct broker *broker) {
 	if (r < 0) log_error("ending grants: %s", error.message);
 	if (ended.count > 0) sessions_tell_ended(broker, &ended);
 	broker->expiry->failed = r < 0;
+	/* Of those that are left the time is past, so the timer goes off at once: others get their turn in between. */
 	if (r == 0) set_timers(broker);
 }
 

@@ -52,12 +52,16 @@ static char *key_of_path(const struct pattern *pattern) {
 	return string_steal(&key);
 }
 
-/* The normal text without brackets and ports; "*.example.org" is kept as ".example.org". */
+/* The normal text without brackets; "*.example.org" is kept as ".example.org", a single port behind a space. */
 static char *key_of_host(const struct pattern *pattern) {
 	const char *text = pattern_text(pattern);
-	if (*text == '[') return string_copy_bytes(text + 1, strcspn(text + 1, "]"));
-	if (string_starts(text, "*.")) text++;
-	return string_copy_bytes(text, strcspn(text, ":"));
+	bool bracket = *text == '[';
+	if (bracket || string_starts(text, "*.")) text++;
+	size_t size = strcspn(text, bracket ? "]" : ":");
+	CLEANUP_FREE char *host = string_copy_bytes(text, size);
+	const char *port = strchr(text + size, ':');
+	if (!port || strchr(port, '-')) return string_copy(host);
+	return string_format("%s %s", host, port + 1);
 }
 
 char *grant_key_of_pattern(const struct permission *permission, const struct pattern *pattern) {
@@ -104,11 +108,7 @@ static void add_network_keys(const char *host, const struct grant_networks *netw
 	}
 }
 
-static void add_host_keys(const char *target, const struct grant_networks *networks, struct strings *keys) {
-	const char *colon = strrchr(target, ':');
-	size_t size = colon ? (size_t)(colon - target) : strlen(target);
-	CLEANUP_FREE char *host =
-		*target == '[' && size > 2 ? string_copy_bytes(target + 1, size - 2) : string_copy_bytes(target, size);
+static void add_names(const char *host, const struct grant_networks *networks, struct strings *keys) {
 	strings_add(keys, host);
 	for (const char *dot = strchr(host, '.'); dot; dot = strchr(dot + 1, '.')) strings_add(keys, dot);
 	if (strcmp(host, "localhost") == 0) {
@@ -118,6 +118,20 @@ static void add_host_keys(const char *target, const struct grant_networks *netwo
 		add_network_keys(host, networks, keys);
 	}
 	strings_add(keys, "*");
+}
+
+/* Each with the port and without. */
+static void add_host_keys(const char *target, const struct grant_networks *networks, struct strings *keys) {
+	CLEANUP_STRINGS struct strings names = {0};
+	const char *colon = strrchr(target, ':');
+	size_t size = colon ? (size_t)(colon - target) : strlen(target);
+	CLEANUP_FREE char *host =
+		*target == '[' && size > 2 ? string_copy_bytes(target + 1, size - 2) : string_copy_bytes(target, size);
+	add_names(host, networks, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		if (colon) strings_addf(keys, "%s %s", names.items[i], colon + 1);
+		strings_add(keys, names.items[i]);
+	}
 }
 
 void grant_keys_of_target(const struct permission *permission, const char *target,

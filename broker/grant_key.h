@@ -3,7 +3,8 @@
  * (design section 6).
  *
  * Promises: if a pattern covers a target, the pattern's key is among the target's keys. The keys of a target are
- * bounded: a path's ancestors, a host's suffixes, the networks of the prefix lengths given, "*".
+ * bounded: a path's ancestors, a host's suffixes, the networks of the prefix lengths given, "*"; the last three and the
+ * host itself with the target's port ("example.org 443", of patterns with one port) and without (of all others).
  */
 #pragma once
 

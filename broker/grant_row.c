@@ -18,6 +18,12 @@ static char *column_or_null(sqlite3_stmt *row, int column) {
 	return text && *text ? string_copy(text) : NULL;
 }
 
+void grant_list_take(struct grant_list *list, struct grant *grant) {
+	list->items = array_grow(list->items, list->count, sizeof *list->items);
+	list->items[list->count++] = *grant;
+	*grant = (struct grant){0};
+}
+
 int grant_row_read(sqlite3_stmt *row, struct grant *ret_grant, struct error *error) {
 	struct grant grant = {0};
 	const char *permission = store_column(row, 1), *effect = store_column(row, 3), *lifetime = store_column(row, 7);
@@ -53,8 +59,7 @@ int grant_rows_collect(struct store *store, sqlite3_stmt *rows, struct grant_lis
 		struct grant grant;
 		r = grant_row_read(rows, &grant, error);
 		if (r < 0) break;
-		list->items = array_grow(list->items, list->count, sizeof *list->items);
-		list->items[list->count++] = grant;
+		grant_list_take(list, &grant);
 	}
 	if (r == 0 && step != SQLITE_DONE) r = store_error(store, error, "reading the grants");
 	sqlite3_reset(rows);

@@ -17,6 +17,7 @@ struct grant_list {
 	size_t count;
 };
 void grant_list_finish(struct grant_list *list);
+void grant_list_take(struct grant_list *list, struct grant *grant); /* *grant is empty then */
 #define CLEANUP_GRANT_LIST __attribute__((cleanup(grant_list_finish)))
 
 /* The current row of a statement whose columns begin as store.c's GRANT_COLUMNS. */

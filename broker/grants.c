@@ -34,8 +34,11 @@ struct use {
 	int64_t grant, count, last_ms;
 };
 
+TAILQ_HEAD(mass_list, grant_mass);
+
 struct grants {
 	struct store *store;
+	struct mass_list masses; /* borrowed */
 	const struct clock *clock;
 	struct grant_networks networks;
 	uint64_t epoch;
@@ -58,6 +61,7 @@ int grants_open(struct store *store, const struct clock *clock, struct grants **
 	grants->store = store;
 	grants->clock = clock;
 	grants->epoch = 1;
+	TAILQ_INIT(&grants->masses);
 	int r = load_networks(grants, error);
 	if (r < 0) {
 		grants_free(grants);
@@ -82,9 +86,36 @@ void grants_changed(struct grants *grants) {
 
 /* Writing */
 
+static void bind_session(sqlite3_stmt *statement, int number, int64_t session) {
+	if (session != 0) store_bind_integer(statement, number, session); /* else it stays NULL */
+}
+
+/* A lookup reads all that are alike, so there is an end to how many these can be. */
+static int check_alike(struct grants *grants, const struct grant *grant, const char *key, struct error *error) {
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_ALIKE);
+	store_bind_text(row, 1, grant->permission.name);
+	store_bind_text(row, 2, key);
+	store_bind_text(row, 3, grant->project ? grant->project : "");
+	store_bind_text(row, 4, grant->profile ? grant->profile : "");
+	bind_session(row, 5, grant->session);
+	store_bind_integer(row, 6, LIMIT_GRANTS_ALIKE - 1);
+	int step = sqlite3_step(row), r = 0;
+	if (step == SQLITE_ROW)
+		r = error_set(error, E2BIG,
+			      "%d grants for the same place, profile and project are in force already: revoke some of "
+			      "them (sbx grants), or grant what covers them all",
+			      LIMIT_GRANTS_ALIKE);
+	else if (step != SQLITE_DONE)
+		r = store_error(grants->store, error, "counting the grants");
+	sqlite3_reset(row);
+	return r;
+}
+
 int grants_insert(struct grants *grants, struct grant *grant, const struct pattern *pattern, bool active,
 		  struct error *error) {
 	CLEANUP_FREE char *key = grant_key_of_pattern(&grant->permission, pattern);
+	int r = active ? check_alike(grants, grant, key, error) : 0;
+	if (r < 0) return r;
 	sqlite3_stmt *insert = store_statement(grants->store, STORE_GRANT_INSERT);
 	store_bind_integer(insert, 1, active);
 	store_bind_text(insert, 2, grant->permission.name);
@@ -93,7 +124,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 	store_bind_text(insert, 5, effect_name(grant->effect));
 	store_bind_text(insert, 6, grant->profile ? grant->profile : "");
 	store_bind_text(insert, 7, grant->project ? grant->project : "");
-	if (grant->session != 0) store_bind_integer(insert, 8, grant->session);
+	bind_session(insert, 8, grant->session);
 	store_bind_text(insert, 9, lifetime_name(grant->lifetime));
 	store_bind_integer(insert, 10, grant->created_ms);
 	store_bind_integer(insert, 11, grant->expires_ms);
@@ -104,7 +135,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 	store_bind_text(insert, 16, grant->reason);
 	store_bind_integer(insert, 17, grant->uses);
 	store_bind_integer(insert, 18, grant->last_used_ms);
-	int r = store_run(grants->store, insert, error, "writing a grant");
+	r = store_run(grants->store, insert, error, "writing a grant");
 	grants_changed(grants);
 	if (r < 0) return r;
 	grant->id = store_last_id(grants->store);
@@ -176,6 +207,98 @@ void grants_flush(struct grants *grants) {
 	grants->use_count = 0;
 }
 
+/* Many that end together */
+
+void grants_mass_begin(struct grants *grants, struct grant_mass *mass) {
+	TAILQ_INSERT_TAIL(&grants->masses, mass, link);
+	grants_changed(grants);
+}
+
+void grants_mass_end(struct grants *grants, struct grant_mass *mass) {
+	TAILQ_REMOVE(&grants->masses, mass, link);
+	grants_changed(grants);
+}
+
+static bool mass_has(const struct grant_mass *mass, const struct grant *grant) {
+	if (grant->id > mass->last) return false;
+	switch (mass->what) {
+	case GRANT_MASS_ALLOWS:
+		return grant->effect == EFFECT_ALLOW;
+	case GRANT_MASS_PROFILE:
+		return string_equal(grant->profile, mass->profile);
+	case GRANT_MASS_SESSION:
+		return grant->session == mass->session;
+	case GRANT_MASS_SESSIONS:
+		return grant->session != 0;
+	}
+	return true;
+}
+
+/* In one of the masses, or in one of those that began before `end`. */
+static bool is_ending_before(const struct grants *grants, const struct grant *grant, const struct grant_mass *end) {
+	const struct grant_mass *mass;
+	TAILQ_FOREACH(mass, &grants->masses, link) {
+		if (mass == end) return false;
+		if (mass_has(mass, grant)) return true;
+	}
+	return false;
+}
+
+static bool is_ending(const struct grants *grants, const struct grant *grant) {
+	return is_ending_before(grants, grant, NULL);
+}
+
+int grants_last_id(struct grants *grants, int64_t *ret_id, struct error *error) {
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_LAST);
+	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading the grants");
+	if (r == 0) *ret_id = sqlite3_column_int64(row, 0);
+	sqlite3_reset(row);
+	return r;
+}
+
+/* The statement's rows from *cursor on, LIMIT_ENDING of them looked at. */
+static int read_mass(struct grants *grants, const struct grant_mass *mass, sqlite3_stmt *rows, int64_t *cursor,
+		     struct grant_list *list, struct error *error) {
+	int step = SQLITE_DONE, r = 0, seen = 0;
+	while (r == 0 && seen < LIMIT_ENDING && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		struct grant grant = {0};
+		r = grant_row_read(rows, &grant, error);
+		if (r < 0) break;
+		*cursor = grant.id;
+		seen++;
+		if (mass_has(mass, &grant) && !is_ending_before(grants, &grant, mass))
+			grant_list_take(list, &grant);
+		else
+			grant_finish(&grant);
+	}
+	if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
+		r = store_error(grants->store, error, "reading the grants");
+	if (seen < LIMIT_ENDING) *cursor = 0;
+	sqlite3_reset(rows);
+	return r;
+}
+
+int grants_mass_page(struct grants *grants, const struct grant_mass *mass, int64_t *cursor, struct grant_list *list,
+		     struct error *error) {
+	static const enum store_statement statements[] = {[GRANT_MASS_PROFILE] = STORE_GRANT_OF_PROFILE,
+							  [GRANT_MASS_SESSION] = STORE_GRANT_OF_SESSION,
+							  [GRANT_MASS_SESSIONS] = STORE_GRANT_OF_SESSIONS};
+	sqlite3_stmt *rows;
+	if (mass->what == GRANT_MASS_ALLOWS) {
+		rows = store_statement(grants->store, STORE_GRANT_IN_FORCE);
+		store_bind_integer(rows, 1, *cursor);
+		store_bind_integer(rows, 2, mass->last + 1);
+	} else {
+		rows = store_statement(grants->store, statements[mass->what]);
+		if (mass->what == GRANT_MASS_PROFILE) store_bind_text(rows, 1, mass->profile);
+		if (mass->what == GRANT_MASS_SESSION) store_bind_integer(rows, 1, mass->session);
+		if (mass->what != GRANT_MASS_SESSIONS) store_bind_integer(rows, 2, *cursor);
+		store_bind_integer(rows, 3, mass->last);
+		store_bind_integer(rows, 4, LIMIT_ENDING);
+	}
+	return read_mass(grants, mass, rows, cursor, list, error);
+}
+
 /* Looking up */
 
 /* Which stored permissions count for a request, and with which effect (NULL = both): writing implies reading, and
@@ -208,8 +331,8 @@ static bool key_is_used(struct grants *grants, const char *permission, const cha
 }
 
 static int find_of_subject(struct grants *grants, const struct request *request, const struct counting *counting,
-			   const char *key, const char *project, const char *profile, struct grant_best *best,
-			   struct error *error) {
+			   const char *key, const char *project, const char *profile, int64_t session,
+			   struct grant_best *best, struct error *error) {
 	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_LOOKUP);
@@ -217,13 +340,17 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	store_bind_text(rows, 2, key);
 	store_bind_text(rows, 3, project);
 	store_bind_text(rows, 4, profile);
-	store_bind_integer(rows, 5, request->session);
+	bind_session(rows, 5, session);
 	store_bind_text(rows, 6, counting->effect);
+	store_bind_integer(rows, 7, LIMIT_GRANTS_ALIKE + 1);
 	int r = grant_rows_collect(grants->store, rows, &list, error);
+	if (r == 0 && list.count > LIMIT_GRANTS_ALIKE)
+		r = error_set(error, E2BIG, "more than %d grants lie at %s: revoke some", LIMIT_GRANTS_ALIKE, key);
 	struct moment now;
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct grant *grant = &list.items[i];
+		if (is_ending(grants, grant)) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0)
 			grant_best_offer(best, grant, pattern, request->target, &now);
@@ -238,11 +365,15 @@ static int find_by_key(struct grants *grants, const struct request *request, con
 	const char *const profiles[] = {request->subject.profile, ""};
 	int r = 0;
 	if (!key_is_used(grants, counting->permission.name, key)) return 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(projects); i++)
-		for (size_t j = 0; r == 0 && j < ARRAY_LENGTH(profiles); j++)
-			if (projects[i] && profiles[j])
-				r = find_of_subject(grants, request, counting, key, projects[i], profiles[j], best,
-						    error);
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(projects); i++) {
+		for (size_t j = 0; r == 0 && j < ARRAY_LENGTH(profiles); j++) {
+			if (!projects[i] || !profiles[j]) continue;
+			r = find_of_subject(grants, request, counting, key, projects[i], profiles[j], 0, best, error);
+			if (r == 0 && request->session != 0)
+				r = find_of_subject(grants, request, counting, key, projects[i], profiles[j],
+						    request->session, best, error);
+		}
+	}
 	return r;
 }
 
@@ -327,8 +458,8 @@ int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool
 	store_bind_integer(row, 1, id);
 	int step = sqlite3_step(row), r;
 	if (step == SQLITE_ROW) {
-		*ret_active = sqlite3_column_int(row, 19) != 0;
 		r = grant_row_read(row, ret_grant, error);
+		if (r == 0) *ret_active = sqlite3_column_int(row, 19) != 0 && !is_ending(grants, ret_grant);
 	} else if (step == SQLITE_DONE) {
 		r = error_set(error, ENOENT, "there is no grant %lld", (long long)id);
 	} else {
@@ -338,30 +469,53 @@ int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool
 	return r;
 }
 
-int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
-		      struct error *error) {
+/* What a view needs of one effect and one combination of the subject's values and "any"; 1 when there is no more room.
+ */
+static int collect_for_view(struct grants *grants, const char *project, const char *profile, int64_t session,
+			    enum effect effect, int *scanned, struct grant_list *list, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SUBJECT);
-	store_bind_text(rows, 1, subject->project ? subject->project : "");
-	store_bind_text(rows, 2, subject->profile ? subject->profile : "");
-	store_bind_integer(rows, 3, session);
-	store_bind_integer(rows, 4, LIMIT_VIEW_PATHS);
-	return grant_rows_collect(grants->store, rows, list, error);
+	store_bind_text(rows, 1, project);
+	store_bind_text(rows, 2, profile);
+	bind_session(rows, 3, session);
+	store_bind_text(rows, 4, effect_name(effect));
+	struct moment now;
+	clock_read(grants->clock, &now);
+	int step = SQLITE_DONE, r = 0;
+	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		struct grant grant = {0};
+		if (list->count == LIMIT_VIEW_PATHS || ++*scanned > LIMIT_SCAN) {
+			r = 1;
+			break;
+		}
+		r = grant_row_read(rows, &grant, error);
+		if (r < 0) break;
+		if (is_ending(grants, &grant) || grant_has_expired(&grant, &now))
+			grant_finish(&grant);
+		else
+			grant_list_take(list, &grant);
+	}
+	if (r == 0 && step != SQLITE_DONE) r = store_error(grants->store, error, "reading the grants");
+	sqlite3_reset(rows);
+	return r;
 }
 
-int grants_of_session(struct grants *grants, int64_t session, struct grant_list *list, struct error *error) {
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SESSION);
-	store_bind_integer(rows, 1, session);
-	return grant_rows_collect(grants->store, rows, list, error);
-}
-
-int grants_of_profile(struct grants *grants, const char *profile, struct grant_list *list, struct error *error) {
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_PROFILE);
-	store_bind_text(rows, 1, profile);
-	return grant_rows_collect(grants->store, rows, list, error);
-}
-
-int grants_allows(struct grants *grants, struct grant_list *list, struct error *error) {
-	return grant_rows_collect(grants->store, store_statement(grants->store, STORE_GRANT_ALLOWS), list, error);
+int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
+		      bool *ret_cut, struct error *error) {
+	static const enum effect effects[] = {EFFECT_DENY, EFFECT_ALLOW};
+	const char *const projects[] = {subject->project, ""}, *const profiles[] = {subject->profile, ""};
+	const int64_t sessions[] = {session, 0};
+	int scanned = 0, r = 0;
+	for (size_t i = 0; i < 2 * 2 * 2 * 2 && r == 0; i++) {
+		const char *project = projects[i >> 1 & 1], *profile = profiles[i >> 2 & 1];
+		if (!project || !profile || (session == 0 && !(i & 1))) continue;
+		r = collect_for_view(grants, project, profile, sessions[i & 1], effects[i >> 3], &scanned, list, error);
+		if (r == 1 && effects[i >> 3] == EFFECT_DENY)
+			return error_set(error, E2BIG,
+					 "more than %d denials hold for this profile and project: revoke some",
+					 LIMIT_VIEW_PATHS);
+	}
+	*ret_cut = r == 1;
+	return r < 0 ? r : 0;
 }
 
 static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
@@ -371,18 +525,20 @@ static int collect_matching(struct grants *grants, const struct permission *perm
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
 	store_bind_text(rows, 1, permission->name);
 	store_bind_text(rows, 2, key);
+	store_bind_integer(rows, 3, LIMIT_SCAN + 1);
 	int r = grant_rows_collect(grants->store, rows, &found, error);
+	if (r == 0 && found.count > LIMIT_SCAN)
+		r = error_set(error, E2BIG, "more than %d grants lie there: name a profile or ids", LIMIT_SCAN);
 	for (size_t i = 0; r == 0 && i < found.count; i++) {
 		CLEANUP_PATTERN struct pattern *other = NULL;
+		if (is_ending(grants, &found.items[i])) continue;
 		const char *target = pattern_target(pattern);
 		bool matches = strcmp(found.items[i].pattern, pattern_text(pattern)) == 0;
 		if (!matches && target &&
 		    pattern_compile(permission, found.items[i].pattern, &nothing, &other, NULL) == 0)
 			matches = pattern_match(other, target, NULL);
 		if (!matches) continue;
-		list->items = array_grow(list->items, list->count, sizeof *list->items);
-		list->items[list->count++] = found.items[i];
-		found.items[i] = (struct grant){0};
+		grant_list_take(list, &found.items[i]);
 	}
 	return r;
 }
@@ -400,14 +556,41 @@ int grants_matching(struct grants *grants, const struct permission *permission, 
 	return r;
 }
 
+int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
+		 struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	/* "/a/" … "/a0": '0' comes after '/'. */
+	CLEANUP_FREE char *first = string_format("%s/", folder ? folder : ""),
+			  *end = string_format("%s0", folder ? folder : "");
+	sqlite3_stmt *rows = store_statement(grants->store, folder ? STORE_GRANT_BELOW : STORE_GRANT_OF_PERMISSION);
+	store_bind_text(rows, 1, permission->name);
+	if (folder) {
+		store_bind_text(rows, 2, first);
+		store_bind_text(rows, 3, end);
+	}
+	store_bind_integer(rows, 4, GRANTS_BELOW_MAX);
+	int r = grant_rows_collect(grants->store, rows, &found, error);
+	for (size_t i = 0; r == 0 && i < found.count; i++)
+		if (!is_ending(grants, &found.items[i])) grant_list_take(list, &found.items[i]);
+	return r;
+}
+
 int grants_expired(struct grants *grants, struct grant_list *list, struct error *error) {
+	static const enum store_statement clocks[] = {STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
 	struct moment now;
 	clock_read(grants->clock, &now);
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_EXPIRED);
-	store_bind_integer(rows, 1, now.wall_ms);
-	store_bind_text(rows, 2, now.boot_id);
-	store_bind_integer(rows, 3, now.boot_ms);
-	return grant_rows_collect(grants->store, rows, list, error);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(clocks) && list->count < LIMIT_ENDING; i++) {
+		sqlite3_stmt *rows = store_statement(grants->store, clocks[i]);
+		store_bind_integer(rows, 1, now.wall_ms);
+		store_bind_integer(rows, 2, LIMIT_ENDING - (int64_t)list->count);
+		if (clocks[i] == STORE_GRANT_EXPIRED_BOOT) {
+			store_bind_text(rows, 3, now.boot_id);
+			store_bind_integer(rows, 4, now.boot_ms);
+		}
+		r = grant_rows_collect(grants->store, rows, list, error);
+	}
+	return r;
 }
 
 static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
@@ -430,7 +613,11 @@ int grants_next_expiry(struct grants *grants, int64_t *ret_wall_ms, int64_t *ret
 int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t cursor,
 		bool (*wanted)(const void *context, const struct grant *grant), const void *context, json_t *items,
 		int64_t *ret_next, struct error *error) {
-	sqlite3_stmt *rows = store_statement(grants->store, newest ? STORE_GRANT_LIST_BACK : STORE_GRANT_LIST);
+	static const enum store_statement statements[2][2] = {{STORE_GRANT_IN_FORCE, STORE_GRANT_IN_FORCE_BACK},
+							      {STORE_GRANT_LIST, STORE_GRANT_LIST_BACK}};
+	sqlite3_stmt *rows = store_statement(grants->store, statements[ended_too][newest]);
+	struct moment now;
+	clock_read(grants->clock, &now);
 	store_bind_integer(rows, 1, newest ? 0 : cursor);
 	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
 	size_t bytes = 0;
@@ -441,8 +628,8 @@ int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t curs
 		CLEANUP_GRANT struct grant grant = {0};
 		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
 		bool in_force = sqlite3_column_int(rows, 19) != 0;
-		if (!full && (in_force || ended_too) && (r = grant_row_read(rows, &grant, error)) == 0 &&
-		    wanted(context, &grant)) {
+		if (!full && (r = grant_row_read(rows, &grant, error)) == 0 && wanted(context, &grant) &&
+		    (ended_too || (in_force && !is_ending(grants, &grant) && !grant_has_expired(&grant, &now)))) {
 			json_t *json = grant_to_json(&grant);
 			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
 			full = bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -36,6 +37,25 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 int grants_end(struct grants *grants, int64_t id, struct error *error);
 int grants_revoke(struct grants *grants, int64_t id, const char *by, struct error *error);
 
+/*
+ * Many that end together: what is named is no longer found, listed or in a view from grants_mass_begin to
+ * grants_mass_end, though it takes pages and as many transactions to write it down. Younger ones than `last` are not
+ * meant. The mass must live until then.
+ */
+struct grant_mass {
+	TAILQ_ENTRY(grant_mass) link;
+	enum { GRANT_MASS_ALLOWS, GRANT_MASS_PROFILE, GRANT_MASS_SESSION, GRANT_MASS_SESSIONS } what;
+	const char *profile; /* of GRANT_MASS_PROFILE; borrowed */
+	int64_t session;     /* of GRANT_MASS_SESSION; _SESSIONS: of any */
+	int64_t last;        /* id */
+};
+void grants_mass_begin(struct grants *grants, struct grant_mass *mass);
+void grants_mass_end(struct grants *grants, struct grant_mass *mass);
+int grants_last_id(struct grants *grants, int64_t *ret_id, struct error *error); /* 0: there was none yet */
+/* The next of them after *cursor (0 at first), at most LIMIT_ENDING; *cursor is 0 when there are no more. */
+int grants_mass_page(struct grants *grants, const struct grant_mass *mass, int64_t *cursor, struct grant_list *list,
+		     struct error *error);
+
 /* stack.h's find: `context` is the struct grants. The caller owns *ret_grant. A database error finds a deny. */
 bool grants_find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank);
 
@@ -47,15 +67,20 @@ void grants_flush(struct grants *grants);
 
 int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool *ret_active, struct error *error);
 
-/* Lists of grants in force; added to *list. */
+/*
+ * Lists of grants in force; added to *list. Of a subject: what a view is made of, denials first, at most
+ * LIMIT_VIEW_PATHS; *ret_cut when allows had no room, -E2BIG when denials hadn't.
+ */
 int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
-		      struct error *error);
-int grants_of_session(struct grants *grants, int64_t session, struct grant_list *list, struct error *error);
-int grants_of_profile(struct grants *grants, const char *profile, struct grant_list *list, struct error *error);
-int grants_allows(struct grants *grants, struct grant_list *list, struct error *error);
-/* Of any subject, those that cover the target or have just that pattern's text. */
+		      bool *ret_cut, struct error *error);
+/* Of any subject, those that cover the target or have just that pattern's text; -E2BIG past LIMIT_SCAN. */
 int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error);
+/* Of any subject and effect, those kept below this folder (NULL: anywhere); the first GRANTS_BELOW_MAX of them. */
+enum { GRANTS_BELOW_MAX = 2000 };
+int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
+		 struct grant_list *list, struct error *error);
+/* Of those whose time is over at most LIMIT_ENDING. */
 int grants_expired(struct grants *grants, struct grant_list *list, struct error *error);
 
 /* When the next grant ends by the wall clock and by this boot's clock, in ms; 0 = none does. */

@@ -7,14 +7,13 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "dispatch.h"
+#include "endings.h"
 #include "expiry.h"
 #include "granting.h"
 #include "prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
-
-enum { REVOKED_IDS_MAX = 2000 }; /* ids in a reply: 20 digits each at most */
 
 /* grant */
 
@@ -183,26 +182,27 @@ static int collect_matching(struct broker *broker, const struct match *match, st
 	return r < 0 ? r : grants_matching(broker->grants, &match->permission, pattern, list, error);
 }
 
-static int collect(struct broker *broker, const struct revoke *wish, struct grant_list *list, const char **ret_how,
-		   struct error *error) {
-	int ways = (wish->ids.count > 0) + wish->all + (wish->session != 0) + (wish->profile != NULL) +
-		   wish->match.present;
-	if (ways != 1) return error_set(error, EINVAL, "say which grants: ids, all, a session, a profile or a match");
-	if (wish->ids.count > 0) {
-		*ret_how = "id";
-		return collect_ids(broker, &wish->ids, list, error);
+static bool is_mass(const struct revoke *wish) {
+	return wish->all || wish->session != 0 || wish->profile;
+}
+
+/* The reply comes when all is written. */
+static int revoke_mass(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
+	struct ending_wish ending = {.kind = EVENT_REVOKE, .client = client, .id = id};
+	if (wish->all) {
+		ending.mass.what = GRANT_MASS_ALLOWS;
+		ending.why = "all";
+	} else if (wish->profile) {
+		ending.mass.what = GRANT_MASS_PROFILE;
+		ending.mass.profile = wish->profile;
+		ending.why = "profile";
+	} else {
+		ending.mass.what = GRANT_MASS_SESSION;
+		ending.mass.session = wish->session;
+		ending.why = "session";
 	}
-	if (wish->session != 0) {
-		*ret_how = "session";
-		return grants_of_session(broker->grants, wish->session, list, error);
-	}
-	if (wish->profile) {
-		*ret_how = "profile";
-		return grants_of_profile(broker->grants, wish->profile, list, error);
-	}
-	*ret_how = wish->all ? "all" : "match";
-	return wish->all ? grants_allows(broker->grants, list, error)
-			 : collect_matching(broker, &wish->match, list, error);
+	int r = endings_start(client->broker, &ending, error);
+	return r < 0 ? r : HANDLED_REPLIED;
 }
 
 static int write_revoked(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
@@ -217,26 +217,31 @@ static int write_revoked(struct broker *broker, const struct grant_list *list, c
 	return r;
 }
 
-static int revoke(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
-	(void)id;
-	struct broker *broker = client->broker;
+static int revoke_listed(struct broker *broker, const struct revoke *wish, json_t **ret_reply, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
-	const char *how;
-	expiry_sweep(broker);
-	int r = collect(broker, body, &list, &how, error);
-	if (r == 0 && list.count > 0) r = write_revoked(broker, &list, how, error);
+	bool by_id = wish->ids.count > 0;
+	int r = by_id ? collect_ids(broker, &wish->ids, &list, error)
+		      : collect_matching(broker, &wish->match, &list, error);
+	if (r == 0 && list.count > 0) r = write_revoked(broker, &list, by_id ? "id" : "match", error);
 	if (r < 0) return r;
 	expiry_sweep(broker);
 	sessions_tell_ended(broker, &list);
 	/* A denial that is gone may let a waiting one through. */
 	prompts_recheck(broker);
 	json_t *ids = json_array();
-	for (size_t i = 0; i < list.count && i < REVOKED_IDS_MAX; i++)
-		json_array_append_new(ids, json_integer(list.items[i].id));
-	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "revoked", ids);
-	json_object_set_new(*ret_reply, "count", json_integer((json_int_t)list.count));
+	endings_add_ids(ids, &list);
+	*ret_reply = endings_reply(ids, list.count);
 	return HANDLED;
+}
+
+static int revoke(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	const struct revoke *wish = body;
+	int ways = (wish->ids.count > 0) + wish->all + (wish->session != 0) + (wish->profile != NULL) +
+		   wish->match.present;
+	if (ways != 1) return error_set(error, EINVAL, "say which grants: ids, all, a session, a profile or a match");
+	expiry_sweep(client->broker);
+	return is_mass(wish) ? revoke_mass(client, id, wish, error)
+			     : revoke_listed(client->broker, wish, ret_reply, error);
 }
 
 const struct request_handler handle_revoke = {revoke, &revoke_shape};

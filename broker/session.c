@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "client.h"
 #include "decision.h"
+#include "endings.h"
 #include "exec.h"
 #include "flood.h"
 #include "granting.h"
@@ -97,16 +98,11 @@ static int write_wishes(struct session *session, const struct session_open *wish
 }
 
 /* The view in its parts; NULL with the error. */
-static json_t *make_view(const struct session *session, struct error *error) {
+static json_t *make_view(const struct session *session, bool *ret_cut, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list grants = {0};
 	struct broker *broker = session->broker;
-	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, error) < 0) return NULL;
-	/* Denials come first: where one is last, there may be more that the view would miss. */
-	if (grants.count == LIMIT_VIEW_PATHS && grants.items[grants.count - 1].effect == EFFECT_DENY) {
-		error_set(error, E2BIG, "more than %d denials hold for this profile and project: revoke some",
-			  LIMIT_VIEW_PATHS);
+	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, ret_cut, error) < 0)
 		return NULL;
-	}
 	struct decision_finder finder;
 	struct stack_context context = decision_context(broker, session->ruleset, &finder);
 	CLEANUP_VIEW struct view *view = view_build(&context, &session->subject, session->record.id, grants.items,
@@ -124,7 +120,7 @@ static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
 
 /* The view as it was at the start, in full in the session's row, by its hash in the chain. */
 static int record_start(struct session *session, struct error *error) {
-	session->view = make_view(session, error);
+	session->view = make_view(session, &session->view_is_cut, error);
 	if (!session->view) return -EIO;
 	struct store *store = session->broker->store;
 	char hash[HASH_HEX_SIZE];
@@ -199,16 +195,6 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 
 /* Ending */
 
-static int end_grants(struct broker *broker, int64_t session, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list grants = {0};
-	int r = grants_of_session(broker->grants, session, &grants, error);
-	for (size_t i = 0; r == 0 && i < grants.count; i++) {
-		r = grants_end(broker->grants, grants.items[i].id, error);
-		if (r == 0) r = granting_record_end(broker, EVENT_EXPIRE, &grants.items[i], "its session ended", error);
-	}
-	return r;
-}
-
 static int write_end(struct broker *broker, const struct session_record *record, struct error *error) {
 	int r = broker_begin(broker, STORE_NORMAL, error);
 	if (r < 0) return r;
@@ -217,7 +203,6 @@ static int write_end(struct broker *broker, const struct session_record *record,
 	store_bind_integer(end, 2, broker_now_ms(broker));
 	store_bind_integer(end, 3, record->exit);
 	r = store_run(broker->store, end, error, "recording a session's end");
-	if (r == 0) r = end_grants(broker, record->id, error);
 	if (r == 0) {
 		struct event event = {.kind = EVENT_SESSION_END,
 				      .session = record->id,
@@ -243,6 +228,10 @@ void session_end(struct session *session, int exit) {
 	prompts_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);
+	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
+					   .kind = EVENT_EXPIRE,
+					   .why = "its session ended"};
+	if (endings_start(broker, &grants, &error) < 0) log_error("ending a session's grants: %s", error.message);
 	if (write_end(broker, &session->record, &error) < 0) log_error("ending a session: %s", error.message);
 	announce_head(broker, session->record.id);
 	session->client->session = NULL;
@@ -272,9 +261,13 @@ static int read_unended(struct broker *broker, struct session_record **ret_recor
 }
 
 int sessions_clean_up(struct broker *broker, struct error *error) {
+	static const struct ending_wish grants = {
+		.mass = {.what = GRANT_MASS_SESSIONS}, .kind = EVENT_EXPIRE, .why = "its session ended"};
 	struct session_record *records;
 	size_t count;
-	int r = read_unended(broker, &records, &count, error);
+	int r = endings_start(broker, &grants, error);
+	if (r < 0) return r;
+	r = read_unended(broker, &records, &count, error);
 	for (size_t i = 0; i < count; i++) {
 		if (r == 0) r = write_end(broker, &records[i], error);
 		session_record_finish(&records[i]);
@@ -315,7 +308,7 @@ void session_terminate(const struct session *session) {
 
 void session_push_view(struct session *session) {
 	struct error error = ERROR_NONE;
-	json_t *parts = make_view(session, &error);
+	json_t *parts = make_view(session, &session->view_is_cut, &error);
 	if (!parts) {
 		/* What it may no longer do can't be told: then it must end. */
 		log_error("session %lld is ended, its view can't be made: %s", (long long)session->record.id,
@@ -361,6 +354,14 @@ static void tell_ended(struct session *session, const struct grant_list *ended) 
 	else
 		json_decref(ids);
 	if (covered) session_push_view(session);
+}
+
+void sessions_tell_all(struct broker *broker) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		session_push_view(session);
+		push_ended(session, json_array());
+	}
 }
 
 void sessions_tell_ended(struct broker *broker, const struct grant_list *ended) {

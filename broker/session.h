@@ -28,7 +28,8 @@ struct session {
 	struct project_file *project_file;  /* of its root; followed */
 	bool offline, recording;
 	struct strings environment;
-	json_t *view; /* in its parts, as pushed last */
+	json_t *view;     /* in its parts, as pushed last */
+	bool view_is_cut; /* there are more allows than a view holds */
 	struct flood *flood;
 };
 
@@ -51,7 +52,7 @@ struct session *session_find(const struct broker *broker, int64_t id); /* runnin
 /* Push the view that the session starts with; later the one that holds now, if it is another than before. */
 void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
-void session_terminate(const struct session *session); /* tell the runner to end the sandbox */
+void session_terminate(const struct session *session);    /* tell the runner to end the sandbox */
 void session_push_rules_changed(struct session *session); /* connections are to be judged again */
 
 /* Profile, ruleset and what they are made of (session_rules.c). */
@@ -64,6 +65,8 @@ json_t *session_warnings(const struct session *session);
 bool session_is_covered(const struct session *session, const struct grant *grant);
 /* To every session that these cover: they have ended, and the view. */
 void sessions_tell_ended(struct broker *broker, const struct grant_list *ended);
+/* To every one: look at everything again. */
+void sessions_tell_all(struct broker *broker);
 /* To every session that it covers: the view, and a denial. */
 void sessions_tell_new(struct broker *broker, const struct grant *grant);
 

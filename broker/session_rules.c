@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "client.h"
+#include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
 
@@ -113,5 +114,10 @@ json_t *session_warnings(const struct session *session) {
 		     string_format("%s is not trusted, so only its denials count: sbx policy trust shows what "
 				   "it says and lets you trust it",
 				   file->path));
+	if (session->view_is_cut)
+		warn(warnings,
+		     string_format("more than %d grants of files hold for this profile and project: the sandbox "
+				   "starts without the oldest of them (sbx grants lists them all)",
+				   LIMIT_VIEW_PATHS));
 	return warnings;
 }

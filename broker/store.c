@@ -58,26 +58,43 @@ static const char *const statements[] = {
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
 	[STORE_GRANT_KEY] = "SELECT 1 FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2 LIMIT 1",
 	[STORE_GRANT_LOOKUP] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
-			       " AND project = ?3 AND profile = ?4 AND (session IS NULL OR session = ?5)"
-			       " AND (?6 IS NULL OR effect = ?6)",
+			       " AND project = ?3 AND profile = ?4 AND session IS ?5"
+			       " AND (?6 IS NULL OR effect = ?6) LIMIT ?7",
+	[STORE_GRANT_ALIKE] = "SELECT 1 FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
+			      " AND project = ?3 AND profile = ?4 AND session IS ?5 LIMIT 1 OFFSET ?6",
 	[STORE_GRANT_READ] = "SELECT " GRANT_COLUMNS ", active FROM grants WHERE id = ?1",
-	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2",
+	[STORE_GRANT_LAST] = "SELECT max(id) FROM grants",
+	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
+			      " LIMIT ?3",
+	[STORE_GRANT_BELOW] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1"
+			      " AND key > ?2 AND key < ?3 LIMIT ?4",
+	[STORE_GRANT_OF_PERMISSION] =
+		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 LIMIT ?4",
 	[STORE_GRANT_OF_SUBJECT] =
-		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND project IN ('', ?1) AND profile IN ('', ?2)"
-		" AND (session IS NULL OR session = ?3) AND permission <> 'net:access' AND lifetime <> 'once'"
-		" ORDER BY effect DESC, id DESC LIMIT ?4",
-	[STORE_GRANT_OF_SESSION] =
-		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL AND session = ?1",
-	[STORE_GRANT_OF_PROFILE] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND profile = ?1",
-	[STORE_GRANT_ALLOWS] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND effect = 'allow'",
+		"SELECT " GRANT_COLUMNS
+		" FROM grants WHERE active = 1 AND project = ?1 AND profile = ?2 AND session IS ?3"
+		" AND effect = ?4 AND permission <> 'net:access' AND lifetime <> 'once' ORDER BY id DESC",
+	[STORE_GRANT_OF_SESSION] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL"
+				   " AND session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4",
+	[STORE_GRANT_OF_SESSIONS] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL"
+				    " AND id <= ?3 LIMIT ?4",
+	[STORE_GRANT_OF_PROFILE] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND profile = ?1"
+				   " AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4",
+	[STORE_GRANT_IN_FORCE] = "SELECT " GRANT_COLUMNS ", active FROM grants INDEXED BY grants_in_force"
+				 " WHERE active = 1 AND id > ?1 AND id < ?2 ORDER BY id",
+	[STORE_GRANT_IN_FORCE_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants INDEXED BY grants_in_force"
+				      " WHERE active = 1 AND id > ?1 AND id < ?2 ORDER BY id DESC",
 	[STORE_GRANT_LIST] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", ""),
 	[STORE_GRANT_LIST_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", " DESC"),
 	[STORE_GRANT_NETWORKS] = "SELECT key FROM grants"
 				 " WHERE active = 1 AND permission = 'net:access' AND instr(key, '/') > 0",
-	[STORE_GRANT_EXPIRED] = "SELECT " GRANT_COLUMNS " FROM grants"
-				" WHERE active = 1 AND expires_ms > 0 AND expires_ms <= ?1"
-				" UNION SELECT " GRANT_COLUMNS " FROM grants"
-				" WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?2 AND expires_boot_ms <= ?3",
+	[STORE_GRANT_EXPIRED_WALL] = "SELECT " GRANT_COLUMNS " FROM grants"
+				     " WHERE active = 1 AND expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2",
+	/* What has ended by both clocks is found by the other. */
+	[STORE_GRANT_EXPIRED_BOOT] =
+		"SELECT " GRANT_COLUMNS " FROM grants"
+		" WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?3"
+		" AND expires_boot_ms <= ?4 AND NOT (expires_ms > 0 AND expires_ms <= ?1) LIMIT ?2",
 	[STORE_GRANT_NEXT_WALL] = "SELECT min(expires_ms) FROM grants WHERE active = 1 AND expires_ms > 0",
 	[STORE_GRANT_NEXT_BOOT] = "SELECT min(expires_boot_ms) FROM grants"
 				  " WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?1",

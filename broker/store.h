@@ -31,15 +31,22 @@ enum store_statement {
 	STORE_GRANT_KEY,
 	STORE_GRANT_LOOKUP,
 	STORE_GRANT_READ,
+	STORE_GRANT_ALIKE,
+	STORE_GRANT_LAST,
 	STORE_GRANT_MATCH,
+	STORE_GRANT_BELOW,
+	STORE_GRANT_OF_PERMISSION,
 	STORE_GRANT_OF_SUBJECT,
 	STORE_GRANT_OF_SESSION,
+	STORE_GRANT_OF_SESSIONS,
 	STORE_GRANT_OF_PROFILE,
-	STORE_GRANT_ALLOWS,
+	STORE_GRANT_IN_FORCE,
+	STORE_GRANT_IN_FORCE_BACK,
 	STORE_GRANT_LIST,
 	STORE_GRANT_LIST_BACK,
 	STORE_GRANT_NETWORKS,
-	STORE_GRANT_EXPIRED,
+	STORE_GRANT_EXPIRED_WALL,
+	STORE_GRANT_EXPIRED_BOOT,
 	STORE_GRANT_NEXT_WALL,
 	STORE_GRANT_NEXT_BOOT,
 	STORE_GRANT_USE,
@@ -115,8 +122,8 @@ int store_commit(struct store *store, struct error *error); /* rolls back when i
 void store_rollback(struct store *store);                   /* does nothing outside of a transaction */
 
 /*
- * A write has failed in a way that leaves open what of it is on the disk. Nothing more is written then; only opening the
- * database again can tell. The caller should end.
+ * A write has failed in a way that leaves open what of it is on the disk. Nothing more is written then; only opening
+ * the database again can tell. The caller should end.
  */
 bool store_is_doubtful(const struct store *store);
 int store_check(const struct store *store, struct error *error); /* -EIO when it is */

@@ -2,9 +2,10 @@
  * Theory of operation.
  *
  * grants: `key` is the one index key under which a lookup finds the pattern (broker/grant_key.h): a path's literal
- * folder, a host, ".domain", a network or "*". `profile` and `project` are '' for any, so that a lookup names both
- * exactly. `active` is 1 until the grant expired, was revoked, used up or its session ended; the partial indexes hold
- * active rows only, so ended grants cost a lookup nothing. Rows go when retention takes their last event.
+ * folder, a host, ".domain", a network or "*", with one port also that. `profile` and `project` are '' for any, so that
+ * a lookup names both exactly. `active` is 1 until the grant expired, was revoked, used up or its session ended; the
+ * partial indexes hold active rows only, so ended grants cost a lookup nothing. Rows go when retention takes their last
+ * event.
  *
  * events: append-only; `hash` is SHA-256 over the hash of the row before and this row's canonical JSON
  * (broker/history.c). No index of SQLite's: a row costs one page. What finds rows by their values and by time is
@@ -103,54 +104,68 @@ static const struct migration table[] = {
 	 "  last_prompt INTEGER NOT NULL"
 	 ") STRICT;"
 	 "INSERT INTO state VALUES (1, 0, '', 0, '', 0);"},
-	{2, "CREATE TABLE trusts ("
-	    "  project TEXT NOT NULL,"
-	    "  hash TEXT NOT NULL,"
-	    "  trusted_ms INTEGER NOT NULL,"
-	    "  PRIMARY KEY (project, hash)"
-	    ") STRICT, WITHOUT ROWID;"
-	    "CREATE TABLE postings ("
-	    "  key INTEGER NOT NULL,"
-	    "  block INTEGER NOT NULL,"
-	    "  rows BLOB NOT NULL,"
-	    "  PRIMARY KEY (key, block)"
-	    ") STRICT, WITHOUT ROWID;"
-	    "CREATE TABLE zones ("
-	    "  level INTEGER NOT NULL,"
-	    "  number INTEGER NOT NULL,"
-	    "  first_ms INTEGER NOT NULL,"
-	    "  last_ms INTEGER NOT NULL,"
-	    "  keys BLOB,"
-	    "  PRIMARY KEY (level, number)"
-	    ") STRICT, WITHOUT ROWID;"
-	    "CREATE TABLE subjects ("
-	    "  id INTEGER PRIMARY KEY,"
-	    "  profile TEXT NOT NULL,"
-	    "  project TEXT NOT NULL,"
-	    "  UNIQUE (profile, project)"
-	    ") STRICT;"
-	    "CREATE TABLE tallies ("
-	    "  session INTEGER NOT NULL,"
-	    "  quarter INTEGER NOT NULL,"
-	    "  subject INTEGER NOT NULL,"
-	    "  sessions INTEGER NOT NULL,"
-	    "  decisions INTEGER NOT NULL,"
-	    "  asked INTEGER NOT NULL,"
-	    "  denied INTEGER NOT NULL,"
-	    "  PRIMARY KEY (session, quarter, subject)"
-	    ") STRICT, WITHOUT ROWID;"
-	    "CREATE TABLE upkeep ("
-	    "  id INTEGER PRIMARY KEY CHECK (id = 1),"
-	    "  indexed_seq INTEGER NOT NULL,"
-	    "  tallied_seq INTEGER NOT NULL,"
-	    "  removed INTEGER NOT NULL,"
-	    "  clock_ms INTEGER NOT NULL,"
-	    "  seen_ms INTEGER NOT NULL,"
-	    "  run_ms INTEGER NOT NULL"
-	    ") STRICT;"
-	    "INSERT INTO upkeep SELECT 1, anchor_seq, anchor_seq, 0, 0, 0, 0 FROM state;"
-	    /* A session's row goes when nothing refers to it; without this each would look through all grants. */
-	    "CREATE INDEX grants_of_session ON grants (session) WHERE session IS NOT NULL;"},
+	{2,
+	 "CREATE TABLE trusts ("
+	 "  project TEXT NOT NULL,"
+	 "  hash TEXT NOT NULL,"
+	 "  trusted_ms INTEGER NOT NULL,"
+	 "  PRIMARY KEY (project, hash)"
+	 ") STRICT, WITHOUT ROWID;"
+	 "CREATE TABLE postings ("
+	 "  key INTEGER NOT NULL,"
+	 "  block INTEGER NOT NULL,"
+	 "  rows BLOB NOT NULL,"
+	 "  PRIMARY KEY (key, block)"
+	 ") STRICT, WITHOUT ROWID;"
+	 "CREATE TABLE zones ("
+	 "  level INTEGER NOT NULL,"
+	 "  number INTEGER NOT NULL,"
+	 "  first_ms INTEGER NOT NULL,"
+	 "  last_ms INTEGER NOT NULL,"
+	 "  keys BLOB,"
+	 "  PRIMARY KEY (level, number)"
+	 ") STRICT, WITHOUT ROWID;"
+	 "CREATE TABLE subjects ("
+	 "  id INTEGER PRIMARY KEY,"
+	 "  profile TEXT NOT NULL,"
+	 "  project TEXT NOT NULL,"
+	 "  UNIQUE (profile, project)"
+	 ") STRICT;"
+	 "CREATE TABLE tallies ("
+	 "  session INTEGER NOT NULL,"
+	 "  quarter INTEGER NOT NULL,"
+	 "  subject INTEGER NOT NULL,"
+	 "  sessions INTEGER NOT NULL,"
+	 "  decisions INTEGER NOT NULL,"
+	 "  asked INTEGER NOT NULL,"
+	 "  denied INTEGER NOT NULL,"
+	 "  PRIMARY KEY (session, quarter, subject)"
+	 ") STRICT, WITHOUT ROWID;"
+	 "CREATE TABLE upkeep ("
+	 "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+	 "  indexed_seq INTEGER NOT NULL,"
+	 "  tallied_seq INTEGER NOT NULL,"
+	 "  removed INTEGER NOT NULL,"
+	 "  clock_ms INTEGER NOT NULL,"
+	 "  seen_ms INTEGER NOT NULL,"
+	 "  run_ms INTEGER NOT NULL"
+	 ") STRICT;"
+	 "INSERT INTO upkeep SELECT 1, anchor_seq, anchor_seq, 0, 0, 0, 0 FROM state;"
+	 /* A session's row goes when nothing refers to it; without this each would look through all grants. */
+	 "CREATE INDEX grants_of_session ON grants (session) WHERE session IS NOT NULL;"
+	 /* Lookups and views find what is a subject's by equality alone, listings and endings what is in force. */
+	 "DROP INDEX grants_lookup;"
+	 "CREATE INDEX grants_lookup ON grants (permission, key, project, profile, session) WHERE active = 1;"
+	 "DROP INDEX grants_subject;"
+	 "CREATE INDEX grants_view ON grants (project, profile, session, effect)"
+	 "  WHERE active = 1 AND permission <> 'net:access' AND lifetime <> 'once';"
+	 "CREATE INDEX grants_profile ON grants (profile) WHERE active = 1;"
+	 "CREATE INDEX grants_in_force ON grants (id) WHERE active = 1;"
+	 /* The key of a host with one port has the port: "example.org 443" (broker/grant_key.h). */
+	 "UPDATE grants SET key = key || ' ' || CASE WHEN substr(pattern, 1, 1) = '['"
+	 "    THEN substr(pattern, instr(pattern, ']:') + 2) ELSE substr(pattern, instr(pattern, ':') + 1) END"
+	 "  WHERE active = 1 AND permission = 'net:access' AND pattern GLOB '*:[0-9]*'"
+	 "    AND pattern NOT GLOB '*:*[0-9]-[0-9]*' AND (substr(pattern, 1, 1) <> '[' OR instr(pattern, ']:') > 0);"},
 };
 
 const struct migration *migrations(size_t *ret_count) {

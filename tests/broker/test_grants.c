@@ -333,9 +333,10 @@ static void uses_are_counted(void **state) {
 /* What SQLite does for a lookup: no SCAN in the plan. */
 static void lookups_never_scan(void **state) {
 	struct world *world = *state;
-	static const enum store_statement lookups[] = {STORE_GRANT_KEY,        STORE_GRANT_LOOKUP,
-						       STORE_GRANT_OF_SUBJECT, STORE_GRANT_MATCH,
-						       STORE_GRANT_OF_SESSION, STORE_GRANT_EXPIRED};
+	static const enum store_statement lookups[] = {
+		STORE_GRANT_KEY,          STORE_GRANT_LOOKUP,      STORE_GRANT_ALIKE,      STORE_GRANT_OF_SUBJECT,
+		STORE_GRANT_MATCH,        STORE_GRANT_BELOW,       STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE,
+		STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
 	for (size_t i = 0; i < ARRAY_LENGTH(lookups); i++) {
 		sqlite3_stmt *statement = store_statement(world->store, lookups[i]), *plan;
 		CLEANUP_FREE char *sql = string_format("EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
