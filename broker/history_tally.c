@@ -22,15 +22,24 @@ static bool detail_says_shown(const char *detail) {
 	return shown;
 }
 
+/* One, but for denials that were recorded together (flood.h). */
+static int64_t count_decisions(const struct row *row) {
+	if (row->permission || !row->detail) return 1;
+	json_t *json = json_loads(row->detail, 0, NULL);
+	int64_t count = json_integer_value(json_object_get(json, "count"));
+	json_decref(json);
+	return count > 0 ? count : 1;
+}
+
 /* What the row counts as; false when as nothing. */
 static bool count_row(const struct row *row, int64_t counts[TALLY_COUNT]) {
 	const char *kind = row->kind ? row->kind : "";
-	bool decision = strcmp(kind, "decision") == 0;
+	int64_t decisions = strcmp(kind, "decision") == 0 ? count_decisions(row) : 0;
 	memset(counts, 0, TALLY_COUNT * sizeof *counts);
 	counts[TALLY_SESSIONS] = strcmp(kind, "session-start") == 0;
-	counts[TALLY_DECISIONS] = decision;
+	counts[TALLY_DECISIONS] = decisions;
 	counts[TALLY_ASKED] = strcmp(kind, "prompt") == 0 && detail_says_shown(row->detail);
-	counts[TALLY_DENIED] = (decision || strcmp(kind, "connection") == 0) && string_equal(row->verdict, "deny");
+	if (string_equal(row->verdict, "deny")) counts[TALLY_DENIED] = strcmp(kind, "connection") == 0 ? 1 : decisions;
 	for (int i = 0; i < TALLY_COUNT; i++)
 		if (counts[i] != 0) return row->profile != NULL;
 	return false;

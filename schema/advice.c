@@ -46,8 +46,13 @@ static char *advise_private(const struct denial *denial) {
 }
 
 static char *advise_flood(const struct denial *denial) {
+	CLEANUP_FREE char *grant = advise_grant(denial);
+	return string_format("answer what waits (sbx prompts), or %s", grant);
+}
+
+static char *advise_exec(const struct denial *denial) {
 	(void)denial;
-	return string_copy("answer what waits (sbx prompts), then try again");
+	return string_copy("the administrator has a program decide this (/etc/sbx/sbx.yaml): ask them");
 }
 
 static char *advise_again(const struct denial *denial) {
@@ -60,8 +65,8 @@ static const struct {
 	const char *module;
 	char *(*advise)(const struct denial *denial);
 } rows[] = {
-	{"ask", advise_grants}, {"broker", advise_again},    {"flood", advise_flood}, {"grants", advise_grants},
-	{"none", advise_grant}, {"private", advise_private}, {"rules", advise_rules},
+	{"ask", advise_grants},    {"broker", advise_again}, {"exec", advise_exec},       {"flood", advise_flood},
+	{"grants", advise_grants}, {"none", advise_grant},   {"private", advise_private}, {"rules", advise_rules},
 };
 
 char *advice_text(const struct verdict *verdict, const char *permission, const char *target, const char *profile) {

@@ -8,8 +8,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size);
 bool glob_has_wildcard(const char *pattern);
-char *glob_quote(const char *text);      /* freed by the caller */
-char *glob_unquote(const char *pattern); /* of a pattern without wildcards; freed by the caller */
+uint32_t glob_fixed(const char *pattern); /* how many bytes of what it matches it spells out */
+char *glob_quote(const char *text);       /* freed by the caller */
+char *glob_unquote(const char *pattern);  /* of a pattern without wildcards; freed by the caller */

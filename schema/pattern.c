@@ -556,7 +556,8 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 		matches = pattern->everything || match_port(pattern->ports, strtoul(target, NULL, 10), &rank);
 		break;
 	case FORM_TEXT:
-		rank = (struct pattern_rank){(uint32_t)strlen(pattern->text), pattern->target ? 1 : 0};
+		rank = (struct pattern_rank){pattern->target ? UINT32_MAX : glob_fixed(pattern->text),
+					     pattern->target ? 1 : 0};
 		matches = glob_match(pattern->text, strlen(pattern->text), target, strlen(target));
 		break;
 	}

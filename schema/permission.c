@@ -22,8 +22,6 @@ static const struct {
 };
 static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");
 
-enum { DESCRIPTION_COLUMNS = 120 };
-
 static const char ask[] = "sbx:ask";
 
 static bool is_word(const char *text, size_t size) {
@@ -95,14 +93,10 @@ int permission_split(const char *text, struct permission *ret_permission, const 
 	return r;
 }
 
-char *permission_sentence(const struct permission *permission, const char *description, const char *visible_target) {
-	if (description) {
-		CLEANUP_FREE char *shown = text_visible_cut(description, DESCRIPTION_COLUMNS);
-		return string_format("%s%s%s", shown, *visible_target ? ": " : "", visible_target);
-	}
-	if (permission->kind == PERMISSION_CUSTOM)
-		return string_format("use %s on %s", permission->name, visible_target);
+char *permission_sentence(const struct permission *permission, const char *description, const char *target) {
+	if (description) return string_format("%s%s%s", description, *target ? ": " : "", target);
+	if (permission->kind == PERMISSION_CUSTOM) return string_format("use %s on %s", permission->name, target);
 	const char *sentence = builtin[permission->kind].sentence;
 	const char *gap = strstr(sentence, "%s");
-	return string_format("%.*s%s%s", (int)(gap - sentence), sentence, visible_target, gap + 2);
+	return string_format("%.*s%s%s", (int)(gap - sentence), sentence, target, gap + 2);
 }

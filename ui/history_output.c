@@ -35,6 +35,9 @@ static char *event_what(const struct event *event) {
 	if (event->kind == EVENT_SESSION_START &&
 	    message_bytes_take(json_object_get(event->detail, "command"), &command, NULL) == 0 && command)
 		return command;
+	const json_t *count = json_object_get(event->detail, "count");
+	if (event->kind == EVENT_DECISION && json_is_integer(count))
+		return string_format("%lld requests", (long long)json_integer_value(count));
 	if (!event->detail || json_object_size(event->detail) == 0) return string_copy("-");
 	char *text = json_dumps(event->detail, JSON_ENSURE_ASCII | JSON_COMPACT);
 	return text ? text : string_copy("-");

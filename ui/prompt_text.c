@@ -11,6 +11,7 @@ enum {
 	TARGET_LINES = 3,   /* of a long target; past that its middle is cut */
 	PROCESS_COLUMNS = 40,
 	PROFILE_COLUMNS = 22,
+	DESCRIPTION_COLUMNS = 60,
 };
 
 /* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs: that is told as what they say. */
@@ -28,7 +29,9 @@ char *prompt_asker(const struct prompt *prompt) {
 char *prompt_sentence(const struct prompt *prompt) {
 	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
 	CLEANUP_FREE char *target = text_visible(prompt->target ? prompt->target : "");
-	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, prompt->description, target);
+	CLEANUP_FREE char *description =
+		prompt->description ? text_visible_cut(prompt->description, DESCRIPTION_COLUMNS) : NULL;
+	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, description, target);
 	if (!*name) return string_format("a process wants to %s", what);
 	return string_format("a process that calls itself «%s» wants to %s", name, what);
 }

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "broker.h"
+#include "confine.h"
 #include "exec.h"
 #include "exec_file.h"
 #include "exec_verdict.h"
@@ -70,6 +71,7 @@ _Noreturn static void serve(bool with_executor) {
 	if (with_executor && executor_start(places.admin_owner, &executor, &error) < 0) goto failed;
 	if (broker_new(&places, clock_system(), 60 * 1000, listener, &here, &error) < 0) goto failed;
 	exec_use(here->exec, executor);
+	if (confine_self(&here->confined, &error) < 0) goto failed;
 	if (broker_run(here, &error) < 0) goto failed;
 	broker_free(here);
 	_exit(0);
@@ -496,7 +498,7 @@ static void a_new_line_before_an_open_question_is_asked(void **state) {
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *agent = peer_connect(true);
 	json_decref(peer_call(agent, "agent", json_pack("{s:s}", "kind", "tui")));
-	int64_t check = ask(runner, "asked");
+	int64_t check = ask(runner, "asked-later");
 	json_t *prompt = peer_push(agent, "prompt");
 	admin("  - exec: [%s/prog/judge]\n");
 	json_t *reply = peer_call(agent, "answer",

@@ -34,7 +34,10 @@ static void each_denial_has_its_own_advice(void **state) {
 		{"private", "localhost:80", NULL, 0, false,
 		 "allow with: sbx grant net:access localhost:80 --profile p"},
 		{"broker", "a.test:80", NULL, 0, false, "try again"},
-		{"flood", "a.test:80", NULL, 0, false, "answer what waits (sbx prompts), then try again"},
+		{"flood", "a.test:80", NULL, 0, false,
+		 "answer what waits (sbx prompts), or allow with: sbx grant net:access a.test:80 --profile p"},
+		{"exec", "a.test:80", NULL, 0, false,
+		 "the administrator has a program decide this (/etc/sbx/sbx.yaml): ask them"},
 		{"protect", "a.test:80", NULL, 0, false, NULL},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

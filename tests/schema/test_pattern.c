@@ -149,6 +149,8 @@ static void the_closer_pattern_wins(void **state) {
 		  "*.example.org:443", "*"}},
 		{"net:access", "10.1.2.3:443", {"10.1.2.3", "10.1.2.0/24", "10.0.0.0/8", "*:443", "*", NULL}},
 		{"proc:spawn", "/usr/bin/curl", {"/usr/bin/curl", "curl", "/usr/bin", "*", NULL}},
+		{"db:access", "stage-2", {"stage-2", "stage-?", "*age-[12]", "st*[0-9]", "*2", "*"}},
+		{"db:access", "a*b]", {"a\\*b]", "?\\*b]", "[a]\\*b]", "a[*]*", "*"}},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct pattern_rank before = {0}, rank;

@@ -39,6 +39,21 @@ static void all_that_must_be_shown_is_shown(void **state) {
 	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to connect to svc.test:8443");
 }
 
+/* A permission of the user's own by the words of its policy; the summary of a flood likewise. */
+static void what_a_policy_calls_it_is_shown(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	assert_int_equal(permission_parse("db:access", &prompt.permission, NULL), 0);
+	prompt.description = string_copy("use the\tdatabase");
+	free(prompt.target);
+	prompt.target = string_copy("prod");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data, "sbx: may profile default use the\\tdatabase:\n  target   prod\n"));
+	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
+	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to use the\\tdatabase: prod");
+}
+
 static void the_name_of_a_process_is_its_own_word(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -102,6 +117,7 @@ static void a_long_target_keeps_its_two_ends(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
+		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),

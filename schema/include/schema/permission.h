@@ -46,7 +46,7 @@ bool permission_equal(const struct permission *a, const struct permission *b);
 int permission_split(const char *text, struct permission *ret_permission, const char **ret_target, struct error *error);
 
 /*
- * What a prompt says of a target made visible: "read the file %s". `description`: the words that a policy has for one of
- * the user's own ("use the database"), or NULL. Visible text; freed by the caller.
+ * What a prompt says: "read %s", with the target. `description`: the words that a policy has for one of the user's own
+ * ("use the database"), or NULL. Both are put in as they are. Freed by the caller.
  */
-char *permission_sentence(const struct permission *permission, const char *description, const char *visible_target);
+char *permission_sentence(const struct permission *permission, const char *description, const char *target);
