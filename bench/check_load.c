@@ -1,102 +1,101 @@
 /*
  * check_load: how long a permission check over the broker's socket takes, beside a bare ping-pong of datagrams of
- * the same size between two processes.
+ * the same size between processes.
  *
- *     check_load [COUNT]              against the broker that serves now; prints microseconds
- *     check_load --fill N DATABASE    puts N grants of other projects into a database that no broker has open
+ *     check_load ping CLIENTS COUNT      datagrams to one process that answers them all
+ *     check_load cached CLIENTS COUNT    checks by the broker that serves now, of a target that was asked for before
+ *     check_load distinct CLIENTS COUNT  likewise, of ever new ones
+ *     check_load fill N DATABASE         put N grants of other projects into a database that no broker has open
+ *     check_load hold CLIENTS            connect so many that have said hello; leave when the input ends
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "load.h"
 #include "schema/channel.h"
 #include "schema/limits.h"
 
-enum { COUNT = 20000, WARM_UP = 500, REQUEST_SIZE = 160, REPLY_SIZE = 320 };
+enum { WARM_UP = 500, REQUEST_SIZE = 110, REPLY_SIZE = 240 }; /* as a check's are */
 
-static int64_t now_ns(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+/* The bare ping-pong: each client has one end of a pair, one process answers on all the others. */
+
+struct pair {
+	int client, server;
+};
+
+static int open_end(const struct load *load, size_t client, void **ret_client, struct error *error) {
+	(void)error;
+	*ret_client = (void *)&((const struct pair *)load->context)[client].client;
+	return 0;
 }
 
-static int compare(const void *a, const void *b) {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return (x > y) - (x < y);
-}
-
-static double report(const char *what, int64_t *times, size_t count) {
-	qsort(times, count, sizeof *times, compare);
-	size_t half = count / 2, most = count * 99 / 100;
-	double p50 = (double)times[half] / 1000, p99 = (double)times[most] / 1000;
-	printf("%-34s p50 %7.1f us   p99 %7.1f us   max %9.1f us\n", what, p50, p99, (double)times[count - 1] / 1000);
-	return p50;
-}
-
-static void echo(int fd) {
+static int ping(void *client, size_t number, struct error *error) {
+	(void)number;
 	static char bytes[LIMIT_MESSAGE];
-	while (recv(fd, bytes, sizeof bytes, 0) > 0)
-		if (send(fd, bytes, REPLY_SIZE, MSG_NOSIGNAL) < 0) break;
+	int fd = *(const int *)client;
+	if (send(fd, bytes, REQUEST_SIZE, MSG_NOSIGNAL) < 0 || recv(fd, bytes, sizeof bytes, 0) <= 0)
+		return error_errno(error, "ping-pong");
+	return 0;
+}
+
+_Noreturn static void echo(const struct pair *pairs, size_t clients) {
+	static char bytes[LIMIT_MESSAGE];
+	int waiter = epoll_create1(EPOLL_CLOEXEC);
+	for (size_t i = 0; i < clients; i++) {
+		struct epoll_event wanted = {.events = EPOLLIN, .data.fd = pairs[i].server};
+		fd_close(pairs[i].client);
+		if (epoll_ctl(waiter, EPOLL_CTL_ADD, pairs[i].server, &wanted) < 0) _exit(1);
+	}
+	/* A single client needs no asking which one. */
+	struct epoll_event ready = {.data.fd = pairs[0].server};
+	while (clients == 1 || epoll_wait(waiter, &ready, 1, -1) == 1)
+		if (recv(ready.data.fd, bytes, sizeof bytes, 0) <= 0 ||
+		    send(ready.data.fd, bytes, REPLY_SIZE, MSG_NOSIGNAL) < 0)
+			break;
 	_exit(0);
 }
 
-static int ping_pong(int64_t *times, size_t count, struct error *error) {
-	int ends[2];
-	static char bytes[LIMIT_MESSAGE];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return error_errno(error, "socketpair");
-	pid_t child = fork();
-	if (child < 0) return error_errno(error, "fork");
-	if (child == 0) {
-		close(ends[0]);
-		echo(ends[1]);
+static int ping_pong(size_t clients, size_t count, struct error *error) {
+	CLEANUP_FREE struct pair *pairs = mem_array(struct pair, clients);
+	for (size_t i = 0; i < clients; i++) {
+		int ends[2];
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+			return error_errno(error, "socketpair");
+		pairs[i] = (struct pair){ends[0], ends[1]};
 	}
-	close(ends[1]);
-	for (size_t i = 0; i < count + WARM_UP; i++) {
-		int64_t start = now_ns();
-		if (send(ends[0], bytes, REQUEST_SIZE, 0) < 0 || recv(ends[0], bytes, sizeof bytes, 0) < 0)
-			return error_errno(error, "ping-pong");
-		if (i >= WARM_UP) times[i - WARM_UP] = now_ns() - start;
-	}
-	close(ends[0]);
-	waitpid(child, NULL, 0);
-	return 0;
-}
-
-/* One exchange of raw text, so that this side's JSON isn't measured. */
-static int exchange(int fd, const char *text, char *reply, size_t size, struct error *error) {
-	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) return error_errno(error, "sending");
-	ssize_t got = recv(fd, reply, size - 1, 0);
-	if (got <= 0) return error_errno(error, "receiving");
-	reply[got] = '\0';
-	return 0;
-}
-
-static int checks(struct channel *channel, const char *target, bool distinct, int64_t *times, size_t count,
-		  struct error *error) {
-	static char reply[LIMIT_MESSAGE];
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < count + WARM_UP; i++) {
-		CLEANUP_FREE char *name = distinct ? string_format("h%zu.%s", i, target) : string_copy(target);
-		CLEANUP_FREE char *text = string_format("{\"type\":\"check\",\"id\":%zu,\"permission\":\"net:access\","
-							"\"target\":\"%s\",\"process\":\"bench (%d)\"}",
-							i + 1000, name, (int)getpid());
-		int64_t start = now_ns();
-		r = exchange(channel_fd(channel), text, reply, sizeof reply, error);
-		if (i >= WARM_UP) times[i - WARM_UP] = now_ns() - start;
-		if (r == 0 && !strstr(reply, "\"allow\"")) r = error_set(error, EPROTO, "no allow: %.300s", reply);
+	pid_t server = fork();
+	if (server < 0) return error_errno(error, "fork");
+	if (server == 0) echo(pairs, clients);
+	const struct load load = {"bare ping-pong", pairs, open_end, NULL, ping, WARM_UP};
+	int r = load_run(&load, clients, count, error);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	for (size_t i = 0; i < clients; i++) {
+		fd_close(pairs[i].client);
+		fd_close(pairs[i].server);
 	}
 	return r;
 }
+
+/* Checks: raw text, so that this side's JSON isn't measured. */
+
+struct checker {
+	struct channel *channel;
+	size_t client;
+	bool distinct;
+	char *text, reply[LIMIT_MESSAGE + 1];
+};
 
 static int open_session(struct channel *channel, struct error *error) {
 	json_t *reply = NULL, *message = NULL;
@@ -116,27 +115,93 @@ static int open_session(struct channel *channel, struct error *error) {
 	return r;
 }
 
-static int measure(size_t count, struct error *error) {
-	CLEANUP_FREE int64_t *times = mem_array(int64_t, count);
+static int connect_broker(struct channel **ret_channel, struct error *error) {
 	CLEANUP_FREE char *path = NULL;
-	CLEANUP_CHANNEL struct channel *channel = NULL;
-	int r = ping_pong(times, count, error);
-	if (r < 0) return r;
-	double bare = report("bare ping-pong", times, count);
-	r = channel_socket_path(&path, error);
-	if (r == 0) r = channel_connect(path, &channel, error);
-	if (r == 0) r = open_session(channel, error);
-	if (r == 0) r = checks(channel, "one.bench.test:443", false, times, count, error);
-	if (r < 0) return r;
-	double cached = report("check, cached grant", times, count);
-	r = checks(channel, "many.test:443", true, times, count, error);
-	if (r < 0) return r;
-	report("check, grant looked up each time", times, count);
-	printf("cached check / ping-pong: %.2f\n", cached / bare);
+	int r = channel_socket_path(&path, error);
+	return r < 0 ? r : channel_connect(path, ret_channel, error);
+}
+
+static int open_checker(const struct load *load, size_t client, void **ret_client, struct error *error) {
+	struct checker *checker = mem_new(struct checker);
+	checker->client = client;
+	checker->distinct = *(const bool *)load->context;
+	int r = connect_broker(&checker->channel, error);
+	if (r == 0) r = open_session(checker->channel, error);
+	*ret_client = checker;
+	return r;
+}
+
+static void prepare_check(void *client, size_t number) {
+	struct checker *checker = client;
+	CLEANUP_FREE char *target = checker->distinct ? string_format("h%zu-%zu.many.test:443", checker->client, number)
+						      : string_copy("one.bench.test:443");
+	free(checker->text);
+	checker->text = string_format("{\"type\":\"check\",\"id\":%zu,\"permission\":\"net:access\","
+				      "\"target\":\"%s\",\"process\":\"bench (%d)\"}",
+				      number + 1000, target, (int)getpid());
+}
+
+static int check(void *client, size_t number, struct error *error) {
+	(void)number;
+	struct checker *checker = client;
+	int fd = channel_fd(checker->channel);
+	if (send(fd, checker->text, strlen(checker->text), MSG_NOSIGNAL) < 0) return error_errno(error, "sending");
+	ssize_t got = recv(fd, checker->reply, sizeof checker->reply - 1, 0);
+	if (got <= 0) return error_errno(error, "receiving");
+	checker->reply[got] = '\0';
+	if (strstr(checker->reply, "\"effect\":\"allow\"")) return 0;
+	return error_set(error, EPROTO, "no allow: %.300s", checker->reply);
+}
+
+static int checks(size_t clients, size_t count, bool distinct, struct error *error) {
+	const struct load load = {distinct ? "check, grant looked up each time" : "check, cached grant",
+				  &distinct,
+				  open_checker,
+				  prepare_check,
+				  check,
+				  WARM_UP};
+	return load_run(&load, clients, count, error);
+}
+
+static int cached(size_t clients, size_t count, struct error *error) {
+	return checks(clients, count, false, error);
+}
+
+static int distinct(size_t clients, size_t count, struct error *error) {
+	return checks(clients, count, true, error);
+}
+
+/* What is there besides */
+
+static int hold(size_t clients, struct error *error) {
+	/* So many of one process are refused, so each is one. */
+	for (size_t i = 0; i < clients; i++) {
+		struct channel *channel = NULL;
+		int ready[2];
+		if (pipe(ready) < 0) return error_errno(error, "pipe");
+		pid_t child = fork();
+		if (child < 0) return error_errno(error, "fork");
+		if (child == 0) {
+			int r = connect_broker(&channel, error);
+			if (r < 0) log_error("%s", error->message);
+			if (r < 0 || write(ready[1], "", 1) != 1) _exit(1);
+			char byte;
+			while (read(STDIN_FILENO, &byte, 1) > 0) continue;
+			_exit(0);
+		}
+		fd_close(ready[1]);
+		char byte;
+		ssize_t got = read(ready[0], &byte, 1);
+		fd_close(ready[0]);
+		if (got != 1) return error_set(error, EIO, "client %zu was not let in", i);
+	}
+	puts("ready");
+	fflush(stdout);
+	while (wait(NULL) > 0) continue;
 	return 0;
 }
 
-static int fill(unsigned long long count, const char *database, struct error *error) {
+static int fill(size_t count, const char *database, struct error *error) {
 	static const char sql[] =
 		"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
 		" INSERT INTO grants (active, permission, key, pattern, effect, profile, project, lifetime, created_ms,"
@@ -156,15 +221,32 @@ static int fill(unsigned long long count, const char *database, struct error *er
 	return r;
 }
 
+static const struct {
+	const char *name;
+	int (*run)(size_t clients, size_t count, struct error *error);
+} loads[] = {{"ping", ping_pong}, {"cached", cached}, {"distinct", distinct}};
+
+static bool number(const char *text, size_t *ret_number) {
+	unsigned long long value;
+	if (string_to_u64(text, &value) < 0 || value == 0 || value > 100 * 1000 * 1000) return false;
+	*ret_number = (size_t)value;
+	return true;
+}
+
 int main(int argc, char **argv) {
 	struct error error = ERROR_NONE;
-	unsigned long long count = COUNT;
-	bool filling = argc == 4 && strcmp(argv[1], "--fill") == 0;
-	if (argc > 1 && (string_to_u64(argv[filling ? 2 : 1], &count) < 0 || count == 0 || (!filling && argc > 2))) {
-		log_error("usage: check_load [COUNT] | check_load --fill COUNT DATABASE");
-		return 2;
-	}
-	if ((filling ? fill(count, argv[3], &error) : measure((size_t)count, &error)) == 0) return 0;
-	log_error("%s", error.message);
-	return 1;
+	size_t first = 0, second = 0;
+	int r = 1;
+	if (argc < 3 || !number(argv[2], &first)) argc = 0;
+	for (size_t i = 0; argc == 4 && i < ARRAY_LENGTH(loads); i++)
+		if (strcmp(argv[1], loads[i].name) == 0 && number(argv[3], &second))
+			r = loads[i].run(first, second, &error);
+	if (argc == 4 && strcmp(argv[1], "fill") == 0) r = fill(first, argv[3], &error);
+	if (argc == 3 && strcmp(argv[1], "hold") == 0) r = hold(first, &error);
+	if (r == 0) return 0;
+	if (r > 0)
+		log_error("usage: check_load ping|cached|distinct CLIENTS COUNT | fill COUNT DATABASE | hold CLIENTS");
+	else
+		log_error("%s", error.message);
+	return r > 0 ? 2 : 1;
 }
