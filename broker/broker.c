@@ -24,7 +24,7 @@
 #include "session.h"
 #include "upkeep.h"
 
-enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 4096 };
+enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 2048 };
 
 int64_t broker_now_ms(const struct broker *broker) {
 	struct moment now;
