@@ -10,6 +10,16 @@ _Noreturn void mem_exhausted(void) {
 	_exit(125);
 }
 
+void *mem_raw(size_t size) {
+	void *memory = malloc(size > 0 ? size : 1);
+	if (!memory) mem_exhausted();
+	return memory;
+}
+
+void *mem_raw_resize(void *memory, size_t size) {
+	return mem_resize(memory, 1, size);
+}
+
 void *mem_alloc(size_t count, size_t size) {
 	void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
 	if (!memory) mem_exhausted();

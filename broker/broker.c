@@ -201,6 +201,7 @@ static void on_stop(evutil_socket_t number, short what, void *argument) {
 
 static void make_events(struct broker *broker) {
 	static const struct timeval tick = {.tv_sec = TICK_SECONDS};
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	broker->base = event_base_new();
 	if (!broker->base) mem_exhausted();
 	broker->idle = evtimer_new(broker->base, on_idle, broker);

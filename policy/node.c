@@ -49,6 +49,7 @@ static struct place event_place(const yaml_event_t *event) {
 
 static bool next_event(struct reading *reading, yaml_event_t *event) {
 	if (yaml_parser_parse(&reading->parser, event)) return true;
+	if (reading->parser.error == YAML_MEMORY_ERROR) mem_exhausted();
 	syntax_explain(&reading->parser, reading->text, reading->size, reading->problems);
 	return false;
 }

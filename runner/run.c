@@ -471,6 +471,8 @@ static void run_finish(struct run *run) {
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = scene_begin(&run->scene, options, ret_status, error);
 	if (r < 0) return r;
+	/* A buffer that lost bytes would go on as if nothing were. */
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	run->base = event_base_new();
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
 	if (!options->print_plan && (r = terminal_open(run->base, run->is_terminal, &run->terminal, error)) < 0)

@@ -38,6 +38,12 @@ static const struct message_info messages[] = {
 };
 static_assert(ARRAY_LENGTH(messages) == MESSAGE_TYPE_COUNT, "every message is in the table");
 
+/* Jansson's functions fail quietly: a key that there was no memory for is missing, and a grant without its "session"
+ * would be one for ever. So before main, in every program that has messages: it doesn't go on without memory. */
+__attribute__((constructor)) static void use_memory(void) {
+	json_set_alloc_funcs(mem_raw, free);
+}
+
 const struct message_info *message_info(enum message_type type) {
 	return &messages[type];
 }

@@ -199,8 +199,8 @@ static void prompt(struct scene *scene, const char *target, const char *effect, 
 static int open_broker(struct broker **ret_broker, struct error *error) {
 	struct places places;
 	int r = places_find(&places, error);
+	if (r == 0) r = places_make(&places, error);
 	if (r < 0) return r;
-	places_make(&places);
 	r = broker_new(&places, clock_system(), 60000, NULL, ret_broker, error);
 	/* It looks after the socket's name, and there is none. */
 	if (r == 0) event_del((*ret_broker)->tick);
