@@ -85,6 +85,8 @@ static const struct {
 	{"{'type':'why','id':9,'permission':'fs:read','target':'~/.ssh/id','project':'$HOME/app','profile':null}",
 	 "why", false},
 	{"{'type':'policy','id':9}", "policy", false},
+	{"{'type':'policy','id':9,'project':'$HOME/app','root':null}", "policy", true},
+	{"{'type':'trust','id':9,'project':'$HOME/app','root':'$HOME/app','forget':true}", "trust", false},
 	{"{'type':'status','id':9}", "status", false},
 };
 
@@ -151,6 +153,12 @@ static const struct {
 	{"{'type':'agent','id':9,'kind':'nonsense'}", "terminal, desktop or tui", false},
 	{"{'type':'answer','id':9,'prompt':4711,'effect':'allow'}", "no prompt 4711", false},
 	{"{'type':'why','id':9,'permission':'fs:read','target':'/x'}", "project", false},
+	{"{'type':'policy','id':9,'root':'/x'}", "project is missing", false},
+	{"{'type':'policy','id':9,'project':'x'}", "project", false},
+	{"{'type':'trust','id':9,'project':'/x'}", "by its hash, or forget", false},
+	{"{'type':'trust','id':9,'project':'/x','hash':'00','forget':true}", "by its hash, or forget", false},
+	{"{'type':'trust','id':9,'project':'/x','hash':'00'}", "there is no /x/.sbx.yaml", false},
+	{"{'type':'trust','id':9,'project':'/x','root':'../y','forget':true}", "root", false},
 };
 
 /* Not the protocol: an error, and the connection is closed. */
@@ -221,6 +229,9 @@ static const struct {
 	{"{'type':'answer','id':1,'prompt':1,'effect':'allow','token':5}", false},
 	{"{'type':'why','id':1,'permission':'fs:read'}", false},
 	{"{'type':'policy','id':1,'x':1}", false},
+	{"{'type':'trust','id':1,'hash':'00'}", false},
+	{"{'type':'trust','id':1,'project':'/x','hash':7}", false},
+	{"{'type':'trust','id':1,'project':'/x','forget':true}", true}, /* not a runner's to say */
 };
 
 static struct peer *connect_with(bool session) {

@@ -1,0 +1,202 @@
+/* Policy files that change under a real sbxd: what a request has of them, and what running sessions are told. */
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "support/broker.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+
+enum { ROUNDS = 200, SOON_MS = 800 /* a look each second would miss it now and then */ };
+
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const char *text_of(const json_t *message, const char *key) {
+	const char *text = json_string_value(json_object_get(message, key));
+	return text ? text : "";
+}
+
+static char *policy_text(const char *effect) {
+	return string_format("version: 1\nprofiles: {default: {%s: {net:access: [x.test]}}, p: {}}\n", effect);
+}
+
+static void write_in_place(const char *name, const char *text) {
+	CLEANUP_FREE char *path = home_path(name);
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static char *effect_of(struct peer *peer, bool session) {
+	CLEANUP_FREE char *app = home_path("app");
+	json_t *body = json_pack("{s:s, s:s, s:b}", "permission", "net:access", "target", "x.test:443", "ask", 0);
+	if (!session) json_object_set_new(body, "project", json_string(app));
+	json_t *reply = peer_call(peer, "check", body);
+	const json_t *verdict = json_object_get(reply, "verdict");
+	char *effect = string_copy(verdict ? text_of(verdict, "effect") : text_of(reply, "message"));
+	json_decref(reply);
+	return effect;
+}
+
+/* Every request is decided by the files as they were before it was sent, however they were written. */
+static void a_check_is_never_decided_by_rules_older_than_itself(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, json_pack("{s:s}", "profile", "default"));
+	for (int i = 0; i < ROUNDS; i++) {
+		const char *wanted = i % 2 ? "allow" : "deny";
+		CLEANUP_FREE char *text = policy_text(wanted);
+		if (i % 3 == 0)
+			write_in_place(".config/sbx/policy.yaml", text);
+		else
+			home_write(".config/sbx/policy.yaml", text); /* renamed over */
+		CLEANUP_FREE char *without = effect_of(user, false);
+		CLEANUP_FREE char *with = effect_of(runner, true);
+		if (strcmp(without, wanted) != 0 || strcmp(with, wanted) != 0)
+			fail_msg("round %d: %s and %s, not %s", i, without, with, wanted);
+	}
+}
+
+/* The next push of that kind. */
+static int64_t wait_for_push(struct peer *runner, const char *type) {
+	int64_t start = now_ms();
+	json_decref(peer_push(runner, type));
+	return now_ms() - start;
+}
+
+static void drain(struct peer *runner) {
+	json_decref(peer_call(runner, "resolve", json_pack("{s:[s]}", "paths", "/")));
+	json_array_clear(runner->pushes);
+}
+
+static void trust(struct peer *user, const char *text, bool forget) {
+	char hash[HASH_HEX_SIZE];
+	CLEANUP_FREE char *app = home_path("app");
+	hash_hex(hash, text, strlen(text));
+	json_t *body = json_pack("{s:s}", "project", app);
+	if (forget)
+		json_object_set_new(body, "forget", json_true());
+	else
+		json_object_set_new(body, "hash", json_string(hash));
+	json_t *reply = peer_call(user, "trust", body);
+	assert_string_equal(text_of(reply, "type"), "trust");
+	json_decref(reply);
+}
+
+static bool view_has(const json_t *push, const char *mode, const char *name) {
+	CLEANUP_FREE char *path = home_path(name);
+	const json_t *paths = json_object_get(json_object_get(json_object_get(push, "view"), "paths"), mode);
+	size_t index;
+	json_t *item;
+	json_array_foreach ((json_t *)paths, index, item)
+		if (strcmp(json_string_value(item), path) == 0) return true;
+	return false;
+}
+
+static void a_session_is_told_of_its_projects_file_by_itself(void **state) {
+	(void)state;
+	static const char text[] = "version: 1\nprofiles: {p: {deny: {fs:read: [\"~/app/secret\"]}, "
+				   "allow: {fs:read: [\"~/wide\"]}}}\n";
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, json_pack("{s:s}", "profile", "p"));
+	drain(runner);
+	home_write("app/.sbx.yaml", text);
+	json_t *push = peer_push(runner, "view");
+	assert_true(view_has(push, "absent", "app/secret"));
+	assert_false(view_has(push, "read", "wide"));
+	json_decref(push);
+	trust(user, text, false);
+	push = peer_push(runner, "view");
+	assert_true(view_has(push, "read", "wide"));
+	json_decref(push);
+	trust(user, text, true);
+	push = peer_push(runner, "view");
+	assert_false(view_has(push, "read", "wide"));
+	assert_true(view_has(push, "absent", "app/secret"));
+	json_decref(push);
+	drain(runner);
+	CLEANUP_FREE char *path = home_path("app/.sbx.yaml");
+	assert_int_equal(unlink(path), 0);
+	assert_true(wait_for_push(runner, "view") < SOON_MS);
+}
+
+static void a_session_is_told_of_the_users_file_by_itself(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, json_pack("{s:s}", "profile", "default"));
+	for (int i = 0; i < 5; i++) {
+		CLEANUP_FREE char *text = policy_text(i % 2 ? "allow" : "deny");
+		drain(runner);
+		home_write(".config/sbx/policy.yaml", text);
+		assert_true(wait_for_push(runner, "ended") < SOON_MS);
+	}
+}
+
+/* A tool may write there as often as it likes: others are served, and what is last holds. */
+static void attack_broker_21_a_file_that_changes_without_end_holds_nobody_up(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_FREE char *name = home_path("app/x"), *other = home_path("app/y");
+	peer_open_session(runner, json_pack("{s:s}", "profile", "p"));
+	write_in_place("app/x", "");
+	int64_t slowest = 0;
+	for (int i = 0; i < 3000; i++) {
+		CLEANUP_FREE char *text = string_format("version: 1\n# %d\n", i);
+		write_in_place("app/.sbx.yaml", text);
+		assert_int_equal(i % 2 ? rename(other, name) : rename(name, other), 0);
+		if (i % 100 != 0) continue;
+		int64_t start = now_ms();
+		json_decref(peer_call(user, "status", NULL));
+		if (now_ms() - start > slowest) slowest = now_ms() - start;
+	}
+	assert_true(slowest < 1000);
+	home_write("app/.sbx.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [\"~/app/secret\"]}}}\n");
+	for (bool last = false; !last;) { /* what came before comes first */
+		json_t *push = peer_push(runner, "view");
+		last = view_has(push, "absent", "app/secret");
+		json_decref(push);
+	}
+}
+
+static int setup(void **state) {
+	(void)state;
+	CLEANUP_FREE char *project_file = home_path("app/.sbx.yaml");
+	unlink(project_file);
+	CLEANUP_FREE char *text = policy_text("allow");
+	home_write(".config/sbx/policy.yaml", text);
+	home_write("app/file", "");
+	return broker_start(NULL);
+}
+
+static int teardown(void **state) {
+	(void)state;
+	broker_stop();
+	return 0;
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_check_is_never_decided_by_rules_older_than_itself),
+		TEST(a_session_is_told_of_its_projects_file_by_itself),
+		TEST(a_session_is_told_of_the_users_file_by_itself),
+		TEST(attack_broker_21_a_file_that_changes_without_end_holds_nobody_up),
+	};
+	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
+	home_make(programs);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	home_remove();
+	return failed;
+}
