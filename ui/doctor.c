@@ -122,6 +122,24 @@ static void look_database(struct doctor_finding *finding) {
 		NULL);
 }
 
+static void look_heads(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	CLEANUP_FREE char *place = json_visible(status, "heads");
+	json_decref(status);
+	if (strcmp(place, "nowhere") != 0)
+		return doctor_find(finding, DOCTOR_OK,
+				   string_format("the history's heads go to the %s",
+						 strcmp(place, "journal") == 0 ? "journal" : "system log"),
+				   NULL);
+	doctor_find(
+		finding, DOCTOR_WARN,
+		string_copy("neither journal nor syslog takes the history's heads: there is neither "
+			    "/run/systemd/journal/socket nor /dev/log"),
+		"Start one, or note what 'sbx history --verify' says now and then: a history that was made anew as a "
+		"whole shows only when compared with such a head.");
+}
+
 static void look_policy(struct doctor_finding *finding) {
 	CLEANUP_STRINGS struct strings files = {0};
 	CLEANUP_STRINGS struct strings errors = {0};
@@ -149,6 +167,7 @@ static const struct doctor_check checks[] = {
 	{"broker", look_broker},
 	{"confinement", look_confinement},
 	{"database", look_database},
+	{"heads", look_heads},
 	{"policy", look_policy},
 };
 

@@ -22,7 +22,8 @@ static int stop(void **state) {
 
 static void decide(struct peer *peer, const char *target) {
 	json_decref(peer_call(peer, "check",
-			      json_pack("{s:s, s:s, s:b}", "permission", "db:access", "target", target, "ask", 0)));
+			      json_pack("{s:s, s:s, s:s, s:s, s:b}", "profile", "default", "project", "/p",
+					"permission", "net:access", "target", target, "ask", 0)));
 }
 
 static int64_t follow(struct peer *peer, int64_t cursor, const char *permission) {
@@ -53,26 +54,27 @@ static void rows_come_when_they_are_there(void **state) {
 	CLEANUP_PEER struct peer *actor = peer_connect(true), *reader = peer_connect(true);
 	int64_t cursor = head(actor), id = follow(reader, cursor, NULL);
 	assert_true(peer_is_quiet(reader, 300));
-	decide(actor, "one");
-	cursor = take(reader, id, "one");
+	decide(actor, "one.test:1");
+	cursor = take(reader, id, "one.test:1");
 	/* What came before the next question is in its answer. */
-	decide(actor, "two");
-	cursor = take(reader, follow(reader, cursor, NULL), "two");
+	decide(actor, "two.test:1");
+	cursor = take(reader, follow(reader, cursor, NULL), "two.test:1");
 	id = follow(reader, cursor, NULL);
 	assert_true(peer_is_quiet(reader, 300));
-	decide(actor, "three");
-	take(reader, id, "three");
+	decide(actor, "three.test:1");
+	take(reader, id, "three.test:1");
 }
 
 static void what_the_filter_leaves_out_wakes_nobody(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *actor = peer_connect(true), *reader = peer_connect(true);
-	int64_t id = follow(reader, head(actor), "api:call");
-	decide(actor, "hidden");
+	int64_t id = follow(reader, head(actor), "fs:read");
+	decide(actor, "hidden.test:1");
 	assert_true(peer_is_quiet(reader, 400));
 	json_decref(peer_call(actor, "check",
-			      json_pack("{s:s, s:s, s:b}", "permission", "api:call", "target", "shown", "ask", 0)));
-	take(reader, id, "shown");
+			      json_pack("{s:s, s:s, s:s, s:s, s:b}", "profile", "default", "project", "/p",
+					"permission", "fs:read", "target", "/shown", "ask", 0)));
+	take(reader, id, "/shown");
 }
 
 static void a_connection_waits_once(void **state) {
@@ -82,16 +84,16 @@ static void a_connection_waits_once(void **state) {
 	json_t *reply = peer_reply(reader, follow(reader, 0, NULL));
 	assert_string_equal(json_string_value(json_object_get(reply, "code")), "EBUSY");
 	json_decref(reply);
-	decide(actor, "still");
-	take(reader, first, "still");
+	decide(actor, "still.test:1");
+	take(reader, first, "still.test:1");
 }
 
 static void other_requests_go_on_meanwhile(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *peer = peer_connect(true);
 	int64_t id = follow(peer, head(peer), NULL);
-	decide(peer, "own");
-	take(peer, id, "own");
+	decide(peer, "own.test:1");
+	take(peer, id, "own.test:1");
 }
 
 static void only_the_history_forwards_can_be_waited_for(void **state) {
@@ -113,7 +115,7 @@ static void who_leaves_while_waiting_leaves_nothing_behind(void **state) {
 		follow(reader, head(actor), NULL);
 		peer_free(reader);
 	}
-	decide(actor, "alone");
+	decide(actor, "alone.test:1");
 	assert_true(broker_pid() > 0);
 }
 

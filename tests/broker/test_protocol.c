@@ -77,8 +77,8 @@ static const struct {
 	{"{'type':'list','id':9,'what':'history','cursor':0,'filter':{'since_ms':0,'until_ms':1,'session':1,"
 	 "'project':'/x','profile':'y','permission':'fs:read','verdict':'deny','kind':'decision'}}",
 	 "list", false},
-	{"{'type':'summary','id':9}", "summary", false},
-	{"{'type':'summary','id':9,'filter':{'profile':'npm'}}", "summary", false},
+	{"{'type':'summary','id':9,'days':[1,2]}", "summary", false},
+	{"{'type':'summary','id':9,'days':[1,2,3],'filter':{'profile':'npm'}}", "summary", false},
 	{"{'type':'verify','id':9}", "verify", false},
 	{"{'type':'verify','id':9,'cursor':null}", "verify", false},
 	{"{'type':'agent','id':9,'kind':'tui','session':null}", "agent", false},
@@ -96,6 +96,9 @@ static const struct {
 	const char *says;
 	bool session;
 } refused[] = {
+	{"{'type':'summary','id':9,'days':[1]}", "at least one day", false},
+	{"{'type':'summary','id':9,'days':[2,1]}", "in order", false},
+	{"{'type':'verify','id':9,'head':'1:xyz'}", "its hash of 64 digits", false},
 	{"{'type':'session-open','id':9," WISH ",'profile':'nonsense'}", "no profile 'nonsense'", false},
 	{"{'type':'session-open','id':9,'command':[],'executable':'/x','project':'/p','root':'/p','cwd':'/p'}",
 	 "no command", false},
@@ -223,7 +226,12 @@ static const struct {
 	{"{'type':'list','id':1,'what':'grants','cursor':'x'}", false},
 	{"{'type':'list','id':1,'what':'grants','filter':{'nonsense':1}}", false},
 	{"{'type':'summary','id':1,'filter':{'since_ms':'x'}}", false},
+	{"{'type':'summary','id':1}", false},
+	{"{'type':'summary','id':1,'days':[0,1]}", false},
+	{"{'type':'summary','id':1,'days':7}", false},
+	{"{'type':'list','id':1,'what':'history','wait':1}", false},
 	{"{'type':'verify','id':1,'cursor':-5}", false},
+	{"{'type':'verify','id':1,'head':5}", false},
 	{"{'type':'agent','id':1}", false},
 	{"{'type':'answer','id':1,'prompt':1}", false},
 	{"{'type':'answer','id':1,'prompt':1,'effect':'allow','token':5}", false},
