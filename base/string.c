@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ROOM_FIRST = 64 }; /* most texts need no more than a few steps from here */
+
 char *string_copy(const char *text) {
 	return mem_copy(text, strlen(text) + 1);
 }
@@ -63,7 +65,8 @@ void string_append_bytes(struct string *string, const char *bytes, size_t size) 
 	size_t needed;
 	if (__builtin_add_overflow(string->size, size, &needed) || needed > SIZE_MAX / 2 - 1) mem_exhausted();
 	if (!string->data || needed + 1 > string->room) {
-		string->room = needed + 1 > string->room * 2 ? needed + 1 : string->room * 2;
+		size_t room = string->room > 0 ? string->room * 2 : ROOM_FIRST;
+		string->room = needed + 1 > room ? needed + 1 : room;
 		string->data = mem_resize(string->data, string->room, 1);
 	}
 	if (size > 0) memcpy(string->data + string->size, bytes, size);
