@@ -20,7 +20,7 @@
 #include "schema/message.h"
 #include "session.h"
 
-enum { MESSAGES_A_TURN = 16 };
+enum { MESSAGES_A_TURN = 4 }; /* of one client, before the others have theirs */
 
 static void client_die(struct client *client) {
 	if (client->dead) return;
