@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "decision.h"
 #include "grant_key.h"
+#include "schema/limits.h"
 
 /* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search. */
 static char *sample_target(const struct permission *permission, const struct pattern *pattern) {
@@ -128,20 +129,63 @@ static bool overlap(const char *a, const char *b) {
 	return !a || !b || strcmp(a, b) == 0;
 }
 
+static bool contradicts(const struct grant *grant, const struct grant *other) {
+	return other->effect != grant->effect && overlap(other->profile, grant->profile) &&
+	       overlap(other->project, grant->project) &&
+	       (other->session == 0 || grant->session == 0 || other->session == grant->session);
+}
+
+/* Whose grants may say the opposite: who may write may read, and what may not be read may not be written. */
+static size_t opposed_to(const struct grant *grant, struct permission ret_opposed[2]) {
+	ret_opposed[0] = grant->permission;
+	if (grant->permission.kind == PERMISSION_FS_READ && grant->effect == EFFECT_DENY)
+		ret_opposed[1] = permission_of(PERMISSION_FS_WRITE);
+	else if (grant->permission.kind == PERMISSION_FS_WRITE && grant->effect == EFFECT_ALLOW)
+		ret_opposed[1] = permission_of(PERMISSION_FS_READ);
+	else
+		return 1;
+	return 2;
+}
+
+static bool list_has(const struct grant_list *list, int64_t id) {
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].id == id) return true;
+	return false;
+}
+
+static bool is_within(const struct grant *other, const struct pattern *pattern) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *theirs = NULL;
+	if (pattern_compile(&other->permission, other->pattern, &nothing, &theirs, NULL) < 0) return false;
+	CLEANUP_FREE char *sample = sample_target(&other->permission, theirs);
+	return sample && pattern_match(pattern, sample, NULL);
+}
+
+/* Those that cover what this one covers, and those that cover a part of it. */
+static int find_opposed(struct broker *broker, const struct grant *grant, const struct permission *permission,
+			const struct pattern *pattern, struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list wider = {0}, narrower = {0};
+	CLEANUP_FREE char *folder = grant_key_of_pattern(permission, pattern);
+	bool path = *folder == '/';
+	if (path && folder[1] == '\0') *folder = '\0';
+	int r = grants_matching(broker->grants, permission, pattern, &wider, error);
+	if (r == -E2BIG) r = 0; /* too many to be named: it is granted all the same */
+	if (r == 0) r = grants_below(broker->grants, permission, path || !*folder ? folder : NULL, &narrower, error);
+	for (size_t i = 0; r == 0 && i < wider.count; i++)
+		if (contradicts(grant, &wider.items[i])) grant_list_take(list, &wider.items[i]);
+	for (size_t i = 0; r == 0 && i < narrower.count && list->count < LIMIT_PAGE; i++)
+		if (contradicts(grant, &narrower.items[i]) && !list_has(list, narrower.items[i].id) &&
+		    is_within(&narrower.items[i], pattern))
+			grant_list_take(list, &narrower.items[i]);
+	return r;
+}
+
 int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
 			    struct grant_list *list, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	int r = grants_matching(broker->grants, &grant->permission, pattern, &found, error);
-	for (size_t i = 0; r == 0 && i < found.count; i++) {
-		struct grant *other = &found.items[i];
-		if (other->effect == grant->effect || !overlap(other->profile, grant->profile) ||
-		    !overlap(other->project, grant->project) ||
-		    (other->session != 0 && grant->session != 0 && other->session != grant->session))
-			continue;
-		list->items = array_grow(list->items, list->count, sizeof *list->items);
-		list->items[list->count++] = *other;
-		*other = (struct grant){0};
-	}
+	struct permission opposed[2];
+	size_t count = opposed_to(grant, opposed);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count; i++) r = find_opposed(broker, grant, &opposed[i], pattern, list, error);
 	return r;
 }
 

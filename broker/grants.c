@@ -559,13 +559,12 @@ int grants_matching(struct grants *grants, const struct permission *permission, 
 int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
 		 struct grant_list *list, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	/* "/a/" … "/a0": '0' comes after '/'. */
-	CLEANUP_FREE char *first = string_format("%s/", folder ? folder : ""),
-			  *end = string_format("%s0", folder ? folder : "");
+	/* "/a" … "/a0", for '0' comes after '/': some neighbours too ("/a-b"). */
+	CLEANUP_FREE char *end = string_format("%s0", folder ? folder : "");
 	sqlite3_stmt *rows = store_statement(grants->store, folder ? STORE_GRANT_BELOW : STORE_GRANT_OF_PERMISSION);
 	store_bind_text(rows, 1, permission->name);
 	if (folder) {
-		store_bind_text(rows, 2, first);
+		store_bind_text(rows, 2, folder);
 		store_bind_text(rows, 3, end);
 	}
 	store_bind_integer(rows, 4, GRANTS_BELOW_MAX);

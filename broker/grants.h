@@ -76,7 +76,8 @@ int grants_of_subject(struct grants *grants, const struct subject *subject, int6
 /* Of any subject, those that cover the target or have just that pattern's text; -E2BIG past LIMIT_SCAN. */
 int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error);
-/* Of any subject and effect, those kept below this folder (NULL: anywhere); the first GRANTS_BELOW_MAX of them. */
+/* Of any subject and effect, those kept at or below this folder, and some beside it (NULL: all); the first
+ * GRANTS_BELOW_MAX of them. */
 enum { GRANTS_BELOW_MAX = 2000 };
 int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
 		 struct grant_list *list, struct error *error);

@@ -67,7 +67,7 @@ static const char *const statements[] = {
 	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
 			      " LIMIT ?3",
 	[STORE_GRANT_BELOW] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1"
-			      " AND key > ?2 AND key < ?3 LIMIT ?4",
+			      " AND key >= ?2 AND key < ?3 LIMIT ?4",
 	[STORE_GRANT_OF_PERMISSION] =
 		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 LIMIT ?4",
 	[STORE_GRANT_OF_SUBJECT] =

@@ -6,6 +6,8 @@
 #include "ui/command.h"
 #include "ui/words.h"
 
+enum { IDS_PRINTED_MAX = 20 };
+
 struct values {
 	bool all, kill;
 	int64_t session;
@@ -133,9 +135,14 @@ static int print_revoked(const json_t *reply, size_t asked) {
 		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
 		return asked == 0 ? EXIT_DONE : EXIT_NO;
 	}
-	printf("Revoked grant%s", json_array_size(ids) == 1 ? "" : "s");
-	json_array_foreach ((json_t *)ids, index, id) {
-		printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
+	json_int_t count = json_integer_value(json_object_get(reply, "count"));
+	if (count > IDS_PRINTED_MAX) {
+		printf("Revoked %lld grants", (long long)count);
+	} else {
+		printf("Revoked grant%s", count == 1 ? "" : "s");
+		json_array_foreach ((json_t *)ids, index, id) {
+			printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
+		}
 	}
 	puts(". In a sandbox that runs, connections are cut at once; files that it was started with stay until it ends "
 	     "('sbx revoke --kill' ends it).");

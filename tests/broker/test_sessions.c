@@ -344,6 +344,44 @@ static void what_contradicts_is_told(void **state) {
 	json_decref(reply);
 }
 
+/* A denial of the folder, the domain or all of them names the older allows that lie within. */
+static void a_wider_denial_names_what_it_contradicts(void **state) {
+	static const struct {
+		const char *permission, *allowed, *deny_permission, *denied;
+		bool named;
+	} cases[] = {
+		{"fs:read", "/srv/wide/a/b", "fs:read", "/srv/wide", true},
+		{"fs:write", "/srv/write/a", "fs:read", "/srv/write", true},
+		{"fs:read", "/srv/read/a", "fs:write", "/srv/read", false},
+		{"fs:read", "/srv/besides", "fs:read", "/srv/beside", false},
+		{"fs:read", "/srv/glob/*.c", "fs:read", "/srv/glob", true},
+		{"net:access", "deep.wide.test:443", "net:access", "*.wide.test", true},
+		{"net:access", "port.test:443", "net:access", "port.test", true},
+		{"net:access", "10.77.1.1:80", "net:access", "10.77.0.0/16", true},
+		{"net:access", "10.78.1.1:80", "net:access", "10.79.0.0/16", false},
+		{"env:read", "WIDE_A", "env:read", "WIDE_*", true},
+	};
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		int64_t allowed = grant(
+			user, json_pack("{s:s, s:s}", "permission", cases[i].permission, "target", cases[i].allowed));
+		json_t *reply = peer_call(user, "grant",
+					  json_pack("{s:s, s:s, s:s, s:s}", "permission", cases[i].deny_permission,
+						    "target", cases[i].denied, "effect", "deny", "lifetime", "always")),
+		       *also;
+		size_t index;
+		bool named = false;
+		json_array_foreach (json_object_get(reply, "also"), index, also)
+			named = named || json_integer_value(json_object_get(also, "id")) == allowed;
+		if (named != cases[i].named) fail_msg("%s and %s", cases[i].allowed, cases[i].denied);
+		int64_t denied = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
+		json_decref(reply);
+		json_decref(peer_call(user, "revoke",
+				      json_pack("{s:[I,I]}", "ids", (json_int_t)allowed, (json_int_t)denied)));
+	}
+}
+
 static void a_rule_forbids_a_grant_by_name(void **state) {
 	(void)state;
 	static const struct {
@@ -505,6 +543,7 @@ int main(void) {
 		cmocka_unit_test(a_grant_for_once_is_used_up),
 		cmocka_unit_test(a_file_grant_changes_the_view),
 		cmocka_unit_test(what_contradicts_is_told),
+		cmocka_unit_test(a_wider_denial_names_what_it_contradicts),
 		cmocka_unit_test(a_rule_forbids_a_grant_by_name),
 		cmocka_unit_test(all_means_allows),
 		cmocka_unit_test(kill_reaches_the_runner),

@@ -1,0 +1,70 @@
+#!/usr/bin/env bats
+# Grants as a user meets them: what `sbx grant`, `grants` and `revoke` say, and what a revocation does to a running sandbox.
+load helper
+
+setup_file() {
+	home_make
+}
+
+teardown() {
+	sbx revoke --all >/dev/null
+	sbx grants --json | jq '.[].id' | xargs -r sbx revoke >/dev/null
+}
+
+@test "a revoked grant's connection is cut at once, every time" {
+	sbx grants
+	run -0 python3 "$TESTS/cut.py" "$(broker_socket)" 50
+	echo "# $output" >&3
+	[[ $output == "revoke to cut, 50 rounds"* ]]
+}
+
+@test "a denial names the older allows that lie within it" {
+	sbx grant net:access deep.wide.test:443
+	id=$(sbx grants --json | jq '.[0].id')
+	run -0 sbx grant --deny net:access '*.wide.test'
+	[[ $output == *"grant $id says the opposite"* ]]
+}
+
+@test "whom a grant is for: --profile, --any-profile, --project, --anywhere" {
+	sbx grant net:access a.test:443 --profile npm --project "$HOME/project"
+	sbx grant net:access b.test:443 --any-profile --anywhere
+	[ "$(sbx grants --json | jq -c '[.[] | [.profile, .project]]')" = "[[\"npm\",\"$HOME/project\"],[null,null]]" ]
+	run -1 sbx check net:access a.test:443 --no-ask
+	run -0 sbx check net:access a.test:443 --profile npm --no-ask
+	run -0 sbx check net:access b.test:443 --profile git --project / --no-ask
+}
+
+@test "--once lasts for one use, and its use is counted" {
+	sbx grant net:access once.test:443 --once
+	run -0 sbx check net:access once.test:443 --no-ask
+	run -1 sbx check net:access once.test:443 --no-ask
+	[ "$(sbx grants --all --json | jq -c '.[] | select(.pattern == "once.test:443") | [.uses, .last_used != null]')" = '[1,true]' ]
+}
+
+@test "--ttl ends it" {
+	sbx grant net:access short.test:443 --ttl 1s
+	run -0 sbx check net:access short.test:443 --no-ask
+	sleep 1.1
+	run -1 sbx check net:access short.test:443 --no-ask
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "revoke by id, profile and match; --all leaves denials" {
+	sbx grant net:access a.test:443 --profile npm --always
+	sbx grant net:access b.test:443 --always
+	sbx grant net:access c.test:443 --deny --always
+	run -0 sbx revoke --profile npm
+	[[ $output == "Revoked grant "* ]]
+	run -0 sbx revoke --match net:access b.test:443
+	sbx grant net:access d.test:443
+	run -0 sbx revoke --all
+	[ "$(sbx grants --json | jq -r '.[].pattern')" = c.test:443 ]
+	run -0 sbx revoke "$(sbx grants --json | jq '.[0].id')"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "many that are revoked are counted, not listed" {
+	for i in $(seq 30); do sbx grant net:access "h$i.test:443" >/dev/null; done
+	run -0 sbx revoke --all
+	[[ $output == "Revoked 30 grants."* ]]
+}
