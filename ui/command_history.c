@@ -155,6 +155,9 @@ static int run(struct command_call *call, struct error *error) {
 		int r = options_exclusive(&call->command->options, values, groups[i], error);
 		if (r < 0) return r;
 	}
+	if (values->summary && (values->permission || values->verdict))
+		return error_set(error, EINVAL, "--summary counts by profile and project alone: leave out %s",
+				 values->permission ? "--permission" : "--verdict");
 	if (values->head && !values->verify) return error_set(error, EINVAL, "--head is for --verify");
 	if (values->verify) return history_verify(values->head, error);
 	json_t *filter = json_object();

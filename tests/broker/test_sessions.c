@@ -507,7 +507,9 @@ static void the_history_has_it_all_and_is_whole(void **state) {
 	assert_true(json_is_null(json_object_get(reply, "bad")));
 	assert_int_equal(strlen(text_of(reply, "head")), 64);
 	json_decref(reply);
-	reply = peer_call(user, "summary", json_pack("{s:{s:s}}", "filter", "profile", "tooled"));
+	reply = peer_call(user, "summary",
+			  json_pack("{s:{s:s}, s:[I, I]}", "filter", "profile", "tooled", "days", (json_int_t)1,
+				    (json_int_t)253402214400000));
 	assert_true(json_integer_value(json_object_get(json_array_get(json_object_get(reply, "rows"), 0), "sessions")) >
 		    5);
 	json_decref(reply);

@@ -35,6 +35,8 @@ decide() {
 	[ "$(jq -r '.[0].day' <<<"$output")" = "$(date +%Y-%m-%d)" ]
 	run sbx history --summary --profile npm
 	[ "$output" = "Nothing in the history fits." ]
+	run sbx history --summary --verdict deny
+	[ "$status" = 2 ]
 	run sbx history --summary --session 1
 	[ "$output" = "today default in ~/project: 1 session" ]
 }
