@@ -63,7 +63,7 @@ _Noreturn static void serve(bool with_executor) {
 	int executor = -1;
 	signal(SIGCHLD, SIG_IGN);
 	if (places_find(&places, &error) < 0) goto failed;
-	places_make(&places);
+	if (places_make(&places, &error) < 0) goto failed;
 	free(places.admin);
 	places.admin = home_path("etc");
 	places.admin_owner = getuid();
