@@ -1,6 +1,6 @@
 /*
- * fault_memory: the story with the n-th allocation failing. Nothing may come of it but the right result, a told error or
- * the end of the process with status 125. Needs libnomem.so in LD_PRELOAD.
+ * fault_memory: the story with the n-th allocation failing. Nothing may come of it but the right result, a told error
+ * or the end of the process with status 125. Needs libnomem.so in LD_PRELOAD.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static int telling_is_good(const struct story *sound) {
 	int wrong = story_wrong_allows(story, sound), silences = story_silences(story);
 	int lost = story_losses(story, false);
 	if (ended && wrong == 0 && silences == 0 && lost == 0) return 1;
-	fprintf(stderr, "allocation %ld: status %x, %d wrong, %d silent, %d lost; %s\n", wanted, (unsigned)status, wrong,
-		silences, lost, story->why);
+	fprintf(stderr, "allocation %ld: status %x, %d wrong, %d silent, %d lost; %s\n", wanted, (unsigned)status,
+		wrong, silences, lost, story->why);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /*
  * nomem: loaded in front of the C library (LD_PRELOAD), lets the n-th allocation of a process fail: SBX_NOMEM_AT=n, or
- * nomem_arm(n) from within. When it has, the file named by SBX_NOMEM_FILE exists. Children of the process are not struck.
+ * nomem_arm(n) from within. When it has, the file named by SBX_NOMEM_FILE exists. Children of the process are not
+ * struck.
  *
  * glibc calls these names itself, so strdup, getline, fopen and the like are struck too ("Replacing malloc", glibc's
  * manual).
