@@ -20,13 +20,10 @@ static int normal(const char *what, const char *path, char **ret_path, struct er
 	return r < 0 ? error_prefix(error, "%s", what) : 0;
 }
 
-/* NULL where no project was named. */
 static int find_file(struct broker *broker, const char *project, const char *root, struct project_file **ret_file,
 		     struct error *error) {
 	CLEANUP_FREE char *normal_project = NULL;
 	CLEANUP_FREE char *normal_root = NULL;
-	*ret_file = NULL;
-	if (!project) return root ? error_set(error, EINVAL, "the project is missing") : 0;
 	int r = normal("project", project, &normal_project, error);
 	if (r == 0) r = normal("root", root ? root : project, &normal_root, error);
 	if (r == 0) *ret_file = policies_project(broker->policies, normal_root, normal_project);
@@ -95,9 +92,10 @@ static int policy(struct client *client, int64_t id, const void *body, json_t **
 	(void)id;
 	const struct place *place = body;
 	struct broker *broker = client->broker;
-	struct project_file *project;
+	struct project_file *project = NULL;
 	broker_refresh_policy(broker);
-	int r = find_file(broker, place->project, place->root, &project, error);
+	if (place->root && !place->project) return error_set(error, EINVAL, "the project is missing");
+	int r = place->project ? find_file(broker, place->project, place->root, &project, error) : 0;
 	if (r < 0) return r;
 	json_t *files = json_array();
 	add_layer(files, policies_layer(broker->policies, POLICY_LAYER_ADMIN));
@@ -166,7 +164,8 @@ static int trust(struct client *client, int64_t id, const void *body, json_t **r
 	if (wish->forget == (wish->hash != NULL))
 		return error_set(error, EINVAL, "say which content is trusted by its hash, or forget");
 	int r = find_file(broker, wish->project, wish->root, &file, error);
-	if (r == 0) r = write_trust(broker, file, wish, error);
+	if (r < 0) return r;
+	r = write_trust(broker, file, wish, error);
 	if (r < 0) return r;
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "path", message_bytes(file->path));

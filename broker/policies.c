@@ -197,7 +197,7 @@ static int make_ruleset(struct policies *policies, struct policy *policy, const 
 int policies_ruleset(struct policies *policies, const char *profile, const char *project,
 		     const struct ruleset **ret_ruleset, struct error *error) {
 	const struct project_file *file = policies_project(policies, project, project);
-	struct policy *policy;
+	struct policy *policy = NULL;
 	int r = project_file_check(file, error);
 	if (r == 0) r = policies_assemble(policies, NULL, file, &policy, error);
 	if (r < 0) return r;

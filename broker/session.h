@@ -57,7 +57,7 @@ void session_push_rules_changed(struct session *session); /* connections are to 
 
 /* Profile, ruleset and what they are made of (session_rules.c). */
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);
-/* New rules after the policy has changed, if they are others; the old ones stay when the profile is gone. */
+/* New rules after the policy has changed, if they are others; none at all when they can't be made. */
 void session_refresh_rules(struct session *session);
 /* What the user should hear before the tool starts: that the files as they are now are not what is in force. */
 json_t *session_warnings(const struct session *session);

@@ -70,27 +70,35 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 	return r;
 }
 
-void session_refresh_rules(struct session *session) {
-	struct policy *policy;
+/* The profile may have gone, or with it the trust in the file that has it, or the rules have become too many. What was
+ * allowed before can't stay then: a tool could cause it, and so escape what its user denies meanwhile. */
+static struct ruleset *rules_now(const struct session *session, struct policy *policy) {
+	const char *profile = session->subject.profile;
 	struct ruleset *ruleset = NULL;
 	struct error error = ERROR_NONE;
-	int r = assemble(session, &policy, &error);
-	if (r == 0 && policy_equal(policy, ruleset_policy(session->ruleset))) {
-		policy_unref(policy);
-		return;
-	}
-	if (r == 0) {
-		r = compile(session, policy, session->subject.profile, &ruleset, &error);
-		policy_unref(policy);
-	}
-	if (r < 0) {
+	int r = policy_has_profile(policy, profile) ? compile(session, policy, profile, &ruleset, &error)
+						    : refuse_profile(session, profile, &error);
+	if (r == 0) return ruleset;
+	log_warning("session %lld has no rules any more, so everything is denied: %s", (long long)session->record.id,
+		    error.message);
+	return ruleset_new_empty(policy, profile);
+}
+
+void session_refresh_rules(struct session *session) {
+	struct policy *policy;
+	struct error error = ERROR_NONE;
+	if (assemble(session, &policy, &error) < 0) {
 		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
 		return;
 	}
-	ruleset_free(session->ruleset);
-	session->ruleset = ruleset;
-	session_push_view(session);
-	session_push_rules_changed(session);
+	if (!policy_equal(policy, ruleset_policy(session->ruleset))) {
+		struct ruleset *ruleset = rules_now(session, policy);
+		ruleset_free(session->ruleset);
+		session->ruleset = ruleset;
+		session_push_view(session);
+		session_push_rules_changed(session);
+	}
+	policy_unref(policy);
 }
 
 static void warn(json_t *warnings, char *text) {

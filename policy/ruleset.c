@@ -178,6 +178,16 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	return 0;
 }
 
+struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
+	struct ruleset *ruleset = mem_new(struct ruleset);
+	const struct sources none = {0};
+	ruleset->policy = policy_ref(policy);
+	ruleset->profile = string_copy(profile);
+	settings_collect(&ruleset->settings, &none);
+	ruleset->index = rule_index_new(NULL, 0);
+	return ruleset;
+}
+
 void ruleset_free(struct ruleset *ruleset) {
 	if (!ruleset) return;
 	for (size_t i = 0; i < ruleset->count; i++) {

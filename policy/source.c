@@ -54,7 +54,7 @@ static void parse(struct reader_of_files *reader, const char *path, const char *
 	struct policy_reading *reading = reader->reading;
 	size_t count = 0;
 	CLEANUP_FREE struct policy_document **before =
-		mem_array(struct policy_document *, reader->other_count + reading->count + 1);
+		mem_alloc(reader->other_count + reading->count + 1, sizeof(void *));
 	for (size_t i = 0; i < reader->other_count; i++) before[count++] = reader->others[i];
 	for (size_t i = 0; i < reading->count; i++) before[count++] = reading->documents[i];
 	struct policy_document *document =

@@ -35,7 +35,7 @@ static void documents_add(struct documents *documents, struct policy_document *d
 
 /* Together with the built-in ones. */
 static struct policy *documents_policy(const struct documents *documents) {
-	CLEANUP_FREE struct policy_document **all = mem_array(struct policy_document *, documents->count + 1);
+	CLEANUP_FREE struct policy_document **all = mem_alloc(documents->count + 1, sizeof(void *));
 	for (size_t i = 0; i < documents->count; i++) all[i] = policy_document_ref(documents->items[i]);
 	all[documents->count] = policy_load_builtin();
 	return policy_new(all, documents->count + 1);

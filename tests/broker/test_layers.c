@@ -47,6 +47,21 @@ static char *effect_of(struct peer *peer, bool session) {
 	return effect;
 }
 
+static void expect_effect(struct peer *runner, const char *wanted) {
+	CLEANUP_FREE char *effect = effect_of(runner, true);
+	assert_string_equal(effect, wanted);
+}
+
+static void wait_for_effect(struct peer *runner, const char *wanted) {
+	const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+	for (int i = 0; i < 100; i++) {
+		CLEANUP_FREE char *effect = effect_of(runner, true);
+		if (strcmp(effect, wanted) == 0) return;
+		nanosleep(&moment, NULL);
+	}
+	expect_effect(runner, wanted);
+}
+
 /* Every request is decided by the files as they were before it was sent, however they were written. */
 static void a_check_is_never_decided_by_rules_older_than_itself(void **state) {
 	(void)state;
@@ -143,6 +158,42 @@ static void a_session_is_told_of_the_users_file_by_itself(void **state) {
 	}
 }
 
+/* Rights that came with trust go with it, also those of a profile that nothing else has. */
+static void attack_broker_21_a_profile_that_is_not_trusted_any_more_allows_nothing(void **state) {
+	(void)state;
+	static const char text[] = "version: 1\nprofiles: {theirs: {allow: {net:access: [x.test]}}}\n";
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	home_write("app/.sbx.yaml", text);
+	trust(user, text, false);
+	peer_open_session(runner, json_pack("{s:s}", "profile", "theirs"));
+	expect_effect(runner, "allow");
+	trust(user, text, true);
+	expect_effect(runner, "deny");
+	trust(user, text, false);
+	expect_effect(runner, "allow");
+}
+
+/* Rules of a project's file can be too many, or too long, for this project: no way to keep what the user takes away. */
+static void attack_broker_21_a_file_that_can_not_be_compiled_keeps_no_rights(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_FREE char *denied = policy_text("deny"), *allowed = policy_text("allow");
+	CLEANUP_STRING struct string large = {0};
+	peer_open_session(runner, json_pack("{s:s}", "profile", "default"));
+	expect_effect(runner, "allow");
+	string_append(&large, "version: 1\nprofiles: {default: {deny: {fs:read: [");
+	for (int i = 0; i < 6000; i++) string_append(&large, "/a, ");
+	string_append(&large, "/b]}}}\n");
+	home_write("app/.sbx.yaml", large.data);
+	wait_for_effect(runner, "deny");
+	home_write(".config/sbx/policy.yaml", denied);
+	home_write("app/.sbx.yaml", "version: 1\n");
+	wait_for_effect(runner, "deny");
+	home_write(".config/sbx/policy.yaml", allowed);
+	wait_for_effect(runner, "allow");
+}
+
 /* A tool may write there as often as it likes: others are served, and what is last holds. */
 static void attack_broker_21_a_file_that_changes_without_end_holds_nobody_up(void **state) {
 	(void)state;
@@ -192,6 +243,8 @@ int main(void) {
 		TEST(a_check_is_never_decided_by_rules_older_than_itself),
 		TEST(a_session_is_told_of_its_projects_file_by_itself),
 		TEST(a_session_is_told_of_the_users_file_by_itself),
+		TEST(attack_broker_21_a_profile_that_is_not_trusted_any_more_allows_nothing),
+		TEST(attack_broker_21_a_file_that_can_not_be_compiled_keeps_no_rights),
 		TEST(attack_broker_21_a_file_that_changes_without_end_holds_nobody_up),
 	};
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};

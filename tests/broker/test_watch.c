@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,6 +167,25 @@ static void an_overflow_stirs_everything(void **state) {
 	assert_true(is_told(world));
 }
 
+static void who_is_blind_looks_every_time(void **state) {
+	(void)state;
+	struct rlimit limit, none;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	struct watch *watch = watch_new();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(watch_is_blind(watch));
+	assert_int_equal(watch_fd(watch), -1);
+	struct watched *watched = watch_file(watch, "/etc/passwd");
+	for (int i = 0; i < 3; i++) {
+		assert_true(watch_read(watch));
+		assert_true(watched_take(watched));
+	}
+	watched_free(watched);
+	watch_free(watch);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_one_is_stirred_once, setup, teardown),
@@ -177,6 +197,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(links_that_are_swapped_are_told_of, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_name_in_a_folder_can_be_watched, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_overflow_stirs_everything, setup, teardown),
+		cmocka_unit_test(who_is_blind_looks_every_time),
 	};
 	home_make(NULL);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

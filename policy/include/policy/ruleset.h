@@ -32,6 +32,8 @@ struct ruleset;
  * policy. */
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error);
+/* One without any rule: nothing is allowed, nothing asked. For a subject whose rules can't be made any more. */
+struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile);
 void ruleset_free(struct ruleset *ruleset);
 
 /* The winning rule, borrowed; NULL when none matches. *ret_rank (may be NULL) says how closely it matched. */
