@@ -16,13 +16,18 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+
+enum { VERSION_COLUMNS = 40 };
 
 struct channel {
 	int fd;
 	int64_t next_id;
 	json_t *kept; /* array: messages that came while a call waited for its reply */
+	char *broker_version;
+	pid_t broker_pid;
 	char buffer[LIMIT_MESSAGE];
 };
 
@@ -90,6 +95,19 @@ static int connect_socket(const char *path, struct error *error) {
 	return fd_steal(&fd);
 }
 
+/* What another protocol's hello may look like nobody knows; its number says enough. */
+static int take_greeting(struct channel *channel, const json_t *reply, struct error *error) {
+	const char *version = json_string_value(json_object_get(reply, "version"));
+	json_int_t protocol = json_integer_value(json_object_get(reply, "protocol"));
+	channel->broker_version = text_visible_cut(version ? version : "?", VERSION_COLUMNS);
+	channel->broker_pid = (pid_t)json_integer_value(json_object_get(reply, "pid"));
+	if (protocol == PROTOCOL_VERSION) return 0;
+	return error_set(error, EPROTONOSUPPORT, "sbxd %s (process %d) speaks protocol %lld, this program %d: %s",
+			 channel->broker_version, (int)channel->broker_pid, (long long)protocol, PROTOCOL_VERSION,
+			 protocol < PROTOCOL_VERSION ? "end sbxd with kill, the next command starts the new one"
+						     : "start this program again, it is the older one");
+}
+
 int channel_connect(const char *path, struct channel **ret_channel, struct error *error) {
 	int fd = connect_socket(path, error);
 	if (fd < 0) return fd;
@@ -101,6 +119,7 @@ int channel_connect(const char *path, struct channel **ret_channel, struct error
 	int r = channel_call(channel, "hello",
 			     json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", SBX_VERSION), &reply,
 			     error);
+	if (r == 0) r = take_greeting(channel, reply, error);
 	json_decref(reply);
 	if (r < 0) return error_prefix(error, "greeting the broker");
 	*ret_channel = STEAL(channel);
@@ -111,7 +130,16 @@ void channel_free(struct channel *channel) {
 	if (!channel) return;
 	fd_close(channel->fd);
 	json_decref(channel->kept);
+	free(channel->broker_version);
 	free(channel);
+}
+
+const char *channel_broker_version(const struct channel *channel) {
+	return channel->broker_version;
+}
+
+pid_t channel_broker_pid(const struct channel *channel) {
+	return channel->broker_pid;
 }
 
 int channel_fd(const struct channel *channel) {

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
@@ -109,8 +110,17 @@ static int64_t now_ms(void) {
 	return now.boot_ms;
 }
 
-int broker_connect(void *context, struct channel **ret_channel, struct error *error) {
-	(void)context;
+/* A broker lives as long as anybody needs it, so after an upgrade the old one serves on, faults and all. To end it is
+ * the user's to decide: prompts that wait would be cancelled, and grants for a session end with it. */
+static void compare_versions(const struct channel *channel) {
+	const char *version = channel_broker_version(channel);
+	if (strverscmp(version, SBX_VERSION) < 0)
+		log_warning("sbxd %s still runs, though sbx is %s by now: when no prompt waits, end it with 'kill %d'; "
+			    "the next command starts the new one, and what runs in sandboxes goes on",
+			    version, SBX_VERSION, (int)channel_broker_pid(channel));
+}
+
+static int connect_or_start(struct channel **ret_channel, struct error *error) {
 	CLEANUP_FREE char *path = NULL;
 	int r = channel_socket_path(&path, error);
 	if (r < 0) return r;
@@ -126,4 +136,11 @@ int broker_connect(void *context, struct channel **ret_channel, struct error *er
 		struct timespec pause = {.tv_nsec = START_PAUSE_MS * 1000000L};
 		nanosleep(&pause, NULL);
 	}
+}
+
+int broker_connect(void *context, struct channel **ret_channel, struct error *error) {
+	(void)context;
+	int r = connect_or_start(ret_channel, error);
+	if (r == 0) compare_versions(*ret_channel);
+	return r;
 }

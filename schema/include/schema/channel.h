@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -29,6 +30,9 @@ int channel_socket_path(char **ret_path, struct error *error);
 int channel_connect(const char *path, struct channel **ret_channel, struct error *error);
 void channel_free(struct channel *channel);
 int channel_fd(const struct channel *channel); /* borrowed; for polling */
+/* What it said of itself: fit to be shown, borrowed; and its process. */
+const char *channel_broker_version(const struct channel *channel);
+pid_t channel_broker_pid(const struct channel *channel);
 
 /* Send a request of that type (`body` is taken over; "type" and "id" are put in) and return its id. */
 int channel_send(struct channel *channel, const char *type, json_t *body, int64_t *ret_id, struct error *error);
