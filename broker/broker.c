@@ -94,12 +94,23 @@ void broker_refresh_policy(struct broker *broker) {
 
 /* The loop */
 
+/* Out of descriptors or memory: the socket would stay readable and the loop run hot. */
+static void pause_accepting(struct broker *broker) {
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+	log_error("no more clients for now: %m");
+	event_del(broker->accept);
+	broker->accept_paused = true;
+}
+
 static void on_accept(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct broker *broker = argument;
 	for (int i = 0; i < ACCEPTED_A_TURN; i++) {
 		int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (client < 0) break;
+		if (client < 0) {
+			pause_accepting(broker);
+			break;
+		}
 		client_accept(broker, client);
 	}
 	broker_consider_idle(broker);
@@ -148,6 +159,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		return;
 	}
 	struct error error = ERROR_NONE;
+	if (broker->accept_paused) event_add(broker->accept, NULL);
+	broker->accept_paused = false;
 	grants_flush(broker->grants);
 	flush_denials(broker);
 	expiry_retry(broker);

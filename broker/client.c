@@ -22,23 +22,29 @@
 
 enum { MESSAGES_A_TURN = 4 }; /* of one client, before the others have theirs */
 
+static void drop_first(struct client *client) {
+	struct client_datagram *first = STAILQ_FIRST(&client->queue);
+	STAILQ_REMOVE_HEAD(&client->queue, link);
+	client->queued -= first->size;
+	client->broker->queued -= first->size;
+	free(first->bytes);
+	free(first);
+}
+
+static void drop_queue(struct client *client) {
+	while (!STAILQ_EMPTY(&client->queue)) drop_first(client);
+}
+
 static void client_die(struct client *client) {
 	if (client->dead) return;
 	client->dead = true;
+	drop_queue(client);
 	event_del(client->readable);
 	event_del(client->writable);
 	event_active(client->broker->reap, EV_TIMEOUT, 0);
 }
 
 /* Writing */
-
-static void drop_first(struct client *client) {
-	struct client_datagram *first = STAILQ_FIRST(&client->queue);
-	STAILQ_REMOVE_HEAD(&client->queue, link);
-	client->queued -= first->size;
-	free(first->bytes);
-	free(first);
-}
 
 /* False: not now. What fails for good ends the client. */
 static bool send_now(struct client *client, const char *bytes, size_t size) {
@@ -52,12 +58,13 @@ static bool send_now(struct client *client, const char *bytes, size_t size) {
 }
 
 static void flush(struct client *client) {
-	while (!client->dead && !STAILQ_EMPTY(&client->queue)) {
+	while (!STAILQ_EMPTY(&client->queue)) {
 		const struct client_datagram *first = STAILQ_FIRST(&client->queue);
 		if (!send_now(client, first->bytes, first->size)) {
 			event_add(client->writable, NULL);
 			return;
 		}
+		if (client->dead) return;
 		drop_first(client);
 	}
 	if (client->leaving) client_die(client);
@@ -69,6 +76,18 @@ static void on_writable(evutil_socket_t fd, short what, void *argument) {
 	flush(argument);
 }
 
+/* What waits for one can be much, what waits for all is bounded too: then it is the slowest reader who goes. */
+static void make_room(struct broker *broker) {
+	while (broker->queued > LIMIT_QUEUES) {
+		struct client *slowest = NULL, *other;
+		TAILQ_FOREACH(other, &broker->clients, link) {
+			if (!slowest || other->queued > slowest->queued) slowest = other;
+		}
+		if (!slowest || slowest->queued == 0) return;
+		client_die(slowest);
+	}
+}
+
 /* Takes the text. What can't be sent at once waits in the queue, and what comes behind it, too. */
 static void send_text(struct client *client, char *text, size_t size) {
 	CLEANUP_FREE char *own = text;
@@ -78,10 +97,12 @@ static void send_text(struct client *client, char *text, size_t size) {
 	*datagram = (struct client_datagram){.bytes = STEAL(own), .size = size};
 	STAILQ_INSERT_TAIL(&client->queue, datagram, link);
 	client->queued += size;
+	client->broker->queued += size;
 	if (client->queued > LIMIT_QUEUE)
 		client_die(client);
 	else if (!waiting)
 		event_add(client->writable, NULL);
+	make_room(client->broker);
 }
 
 static void client_send(struct client *client, json_t *message) {
@@ -203,8 +224,19 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 
 /* Coming and going */
 
+/* When all places are taken: who was let in first of those that have not said a word makes room. */
+static bool make_place(struct broker *broker) {
+	struct client *silent;
+	if (broker->client_count < LIMIT_CLIENTS) return true;
+	TAILQ_FOREACH(silent, &broker->clients, link) {
+		if (silent->greeted || silent->dead) continue;
+		client_free(silent);
+		return true;
+	}
+	return false;
+}
+
 static bool has_room(const struct broker *broker, pid_t pid) {
-	if (broker->client_count >= LIMIT_CLIENTS) return false;
 	size_t same = 0;
 	const struct client *other;
 	TAILQ_FOREACH(other, &broker->clients, link) {
@@ -221,7 +253,7 @@ void client_accept(struct broker *broker, int fd) {
 		log_debug("refused: %s", error.message);
 		return;
 	}
-	if (!has_room(broker, pid)) return;
+	if (!has_room(broker, pid) || !make_place(broker)) return;
 	struct client *client = mem_new(struct client);
 	client->broker = broker;
 	client->pid = pid;
@@ -248,7 +280,7 @@ void client_free(struct client *client) {
 	if (client->session) session_end(client->session, -2);
 	TAILQ_REMOVE(&client->broker->clients, client, link);
 	client->broker->client_count--;
-	while (!STAILQ_EMPTY(&client->queue)) drop_first(client);
+	drop_queue(client);
 	event_free(client->readable);
 	event_free(client->writable);
 	event_free(client->deadline);

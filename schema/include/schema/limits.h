@@ -18,6 +18,7 @@ enum {
 	LIMIT_HEAD = 100,                /* bytes of a row's number and hash */
 	LIMIT_CLIENTS_PROCESS = 64,      /* connections of one process */
 	LIMIT_QUEUE = 4 * 1024 * 1024,   /* bytes that wait for a client to read them */
+	LIMIT_QUEUES = 32 * 1024 * 1024, /* of all clients together */
 	LIMIT_HELLO_MS = 10 * 1000,      /* until a client must have said hello */
 	LIMIT_SCOPES = 12,               /* scopes that a prompt offers */
 	LIMIT_PENDING = 256,             /* requests of one client that wait for an answer */
