@@ -33,6 +33,14 @@ void *mem_resize(void *memory, size_t count, size_t size) {
 	return resized;
 }
 
+void mem_trim(void) {
+#ifdef __GLIBC__
+	/* malloc.h declares what banned.h forbids. */
+	extern int malloc_trim(size_t pad);
+	malloc_trim(0);
+#endif
+}
+
 void *mem_copy(const void *bytes, size_t size) {
 	/* Not calloc: what is overwritten at once needn't be zero, and glibc serves malloc from a quicker place. */
 	void *copy = malloc(size > 0 ? size : 1);

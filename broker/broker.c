@@ -124,6 +124,7 @@ static void on_reap(evutil_socket_t fd, short what, void *argument) {
 		next = TAILQ_NEXT(client, link);
 		if (client->dead) client_free(client);
 	}
+	broker->clients_left = true;
 	broker_consider_idle(broker);
 }
 
@@ -159,6 +160,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		return;
 	}
 	struct error error = ERROR_NONE;
+	/* Their sessions' rules lie between what stays, where free(3) alone gives no page back. */
+	if (broker->clients_left) mem_trim();
+	broker->clients_left = false;
 	if (broker->accept_paused) event_add(broker->accept, NULL);
 	broker->accept_paused = false;
 	grants_flush(broker->grants);

@@ -65,6 +65,7 @@ struct broker {
 	size_t client_count, session_count, prompt_count;
 	size_t queued;      /* bytes that wait for clients to read them */
 	bool accept_paused; /* until the next tick */
+	bool clients_left;  /* since the last tick */
 	struct event *accept, *idle, *reap, *tick, *terminate, *interrupt;
 };
 

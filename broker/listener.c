@@ -59,17 +59,30 @@ static int make_address(const char *path, struct sockaddr_un *ret_address, struc
 	return 0;
 }
 
-static int activation_take(void) {
+/* 1: the service manager's socket (sd_listen_fds(3)) is ours, 0: there is none. One that isn't what its unit should
+ * have asked for is an error: we would serve where nobody looks. */
+static int activation_take(const struct sockaddr_un *wanted, struct error *error) {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 	unsigned long long number;
-	if (!pid || !count || string_to_u64(pid, &number) < 0 || number != (unsigned long long)getpid()) return -1;
-	if (string_to_u64(count, &number) < 0 || number != 1) return -1;
+	if (!pid || !count || string_to_u64(pid, &number) < 0 || number != (unsigned long long)getpid()) return 0;
 	int listening = 0, type = 0;
 	socklen_t size = sizeof listening, type_size = sizeof type;
-	if (getsockopt(ACTIVATION_FD, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) < 0 || !listening) return -1;
-	if (getsockopt(ACTIVATION_FD, SOL_SOCKET, SO_TYPE, &type, &type_size) < 0 || type != SOCK_SEQPACKET) return -1;
-	if (fcntl(ACTIVATION_FD, F_SETFD, FD_CLOEXEC) < 0) return -1;
-	return ACTIVATION_FD;
+	if (string_to_u64(count, &number) < 0 || number != 1 ||
+	    getsockopt(ACTIVATION_FD, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) < 0 || !listening ||
+	    getsockopt(ACTIVATION_FD, SOL_SOCKET, SO_TYPE, &type, &type_size) < 0 || type != SOCK_SEQPACKET)
+		return error_set(error, EINVAL,
+				 "the service manager must pass one listening socket (ListenSequentialPacket=%s)",
+				 wanted->sun_path);
+	struct sockaddr_un address = {0};
+	socklen_t address_size = sizeof address;
+	if (getsockname(ACTIVATION_FD, (struct sockaddr *)&address, &address_size) < 0 ||
+	    address.sun_family != AF_UNIX || strcmp(address.sun_path, wanted->sun_path) != 0)
+		return error_set(error, EINVAL,
+				 "the service manager's socket isn't where commands look: ListenSequentialPacket=%s",
+				 wanted->sun_path);
+	if (fcntl(ACTIVATION_FD, F_SETFD, FD_CLOEXEC) < 0)
+		return error_errno(error, "taking the service manager's socket");
+	return 1;
 }
 
 static bool is_named(int fd, const char *path) {
@@ -144,11 +157,15 @@ int listener_open(const struct places *places, enum listener_outcome *ret_outcom
 	listener->lock = -1;
 	listener->path = string_copy(places->socket);
 	listener->lock_path = string_format("%s/%s", places->runtime, lock_name);
-	listener->fd = activation_take();
-	listener->activated = listener->fd >= 0;
+	listener->fd = -1;
 	listener->directory = file_open_private_directory(places->runtime, error);
 	int r = listener->directory < 0 ? listener->directory : make_address(listener->path, &listener->address, error);
-	if (r == 0) r = wait_for_lock(listener, error);
+	if (r == 0) r = activation_take(&listener->address, error);
+	if (r > 0) {
+		listener->activated = true;
+		listener->fd = ACTIVATION_FD;
+	}
+	if (r >= 0) r = wait_for_lock(listener, error);
 	if (r > 0) {
 		*ret_outcome = LISTENER_OURS;
 		r = listener->activated ? take_activated(listener, error) : listener_resume(listener, error);

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+/* Give free pages back to the system; takes milliseconds where there was much. */
+void mem_trim(void);
+
 /* Zeroed memory for `count` objects of `size` bytes; freed with free(). */
 void *mem_alloc(size_t count, size_t size) __attribute__((__malloc__, returns_nonnull, alloc_size(1, 2)));
 void *mem_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull, warn_unused_result));
