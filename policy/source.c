@@ -63,7 +63,7 @@ static void parse(struct reader_of_files *reader, const char *path, const char *
 	if (!stack_may_stand && document->stack_count > 0)
 		strings_addf(&reading->errors, "%s: \"stack\" can't be set here, expected it in %s/%s alone", path,
 			     reader->source->folder, admin_name);
-	reading->documents = array_grow(reading->documents, reading->count, sizeof *reading->documents);
+	reading->documents = array_grow(reading->documents, reading->count, sizeof(void *));
 	reading->documents[reading->count++] = document;
 }
 

@@ -29,7 +29,7 @@ static void documents_finish(struct documents *documents) {
 
 static void documents_add(struct documents *documents, struct policy_document *document) {
 	if (!document) return;
-	documents->items = array_grow(documents->items, documents->count, sizeof *documents->items);
+	documents->items = array_grow(documents->items, documents->count, sizeof(void *));
 	documents->items[documents->count++] = document;
 }
 
