@@ -10,6 +10,7 @@ setup_file() {
 	policy <<'END'
 version: 1
 prompt: {timeout: 60s, without-agent: wait}
+permissions: {db:access: use the database}
 profiles:
   default:
     hosts: {svc.test: 127.0.0.1}
@@ -139,7 +140,6 @@ END
 	cp "$(type -P true)" "$evil"
 	run sbx run -- "$evil" $'arg\e[2J\nsecond line'
 	[ "$status" = 0 ]
-	printf 'version: 1\npermissions: {db:access: use it}\n' | policy
 	sbx grant db:access $'name\e[31m\xe2\x80\xae' --reason $'because\e[2J\nof that' --profile default
 	for line in "history" "grants" "grants --all" "sessions --all" "history --summary"; do
 		# shellcheck disable=SC2086 # words
