@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Every test that docs/threat-model.md names must exist: attack_… by its beginning, files and folders by their paths.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+missing=0
+known=$(grep -rhoE 'attack_[a-z]+_[0-9]+[a-z0-9_]*' tests --include='*.c' --include='*.bats' --include='*.sh' --include='*.py' | sort -u)
+while read -r name; do
+	if ! grep -q "^$name" <<<"$known"; then
+		echo "docs/threat-model.md names $name, but no test begins so"
+		missing=1
+	fi
+done < <(grep -oE 'attack_[a-z]+_[0-9]+_?' docs/threat-model.md | grep -v '^attack_fs_04_…' | sort -u)
+paths=$'\x60(tests/[a-z/_.]+|test_[a-z_]+\\.c)\x60'
+while read -r path; do
+	if [[ -z $(find tests -path "tests/${path#tests/}" -o -name "$path") ]]; then
+		echo "docs/threat-model.md names $path, which isn't there"
+		missing=1
+	fi
+done < <(grep -oE "$paths" docs/threat-model.md | tr -d '`' | sort -u)
+exit $missing
