@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "base/string.h"
 
+enum { LOOK_BACK = 64 };
+
 void tallies_finish(struct tallies *tallies) {
 	for (size_t i = 0; i < tallies->count; i++) {
 		free(tallies->items[i].profile);
@@ -47,8 +49,9 @@ static bool count_row(const struct row *row, int64_t counts[TALLY_COUNT]) {
 
 static struct tally *find(struct tallies *tallies, int64_t session, int64_t quarter, const char *profile,
 			  const char *project) {
-	/* The one that is looked for is mostly one of the last. */
-	for (size_t i = tallies->count; i-- > 0;) {
+	/* It is mostly one of the last. One that isn't found is made twice, which adds up to the same. */
+	size_t end = tallies->count > LOOK_BACK ? tallies->count - LOOK_BACK : 0;
+	for (size_t i = tallies->count; i-- > end;) {
 		struct tally *tally = &tallies->items[i];
 		if (tally->session == session && tally->quarter == quarter && strcmp(tally->profile, profile) == 0 &&
 		    strcmp(tally->project, project) == 0)
