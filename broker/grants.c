@@ -16,36 +16,8 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "grant_best.h"
-#include "grant_key.h"
-#include "grant_row.h"
+#include "grants_parts.h"
 #include "schema/limits.h"
-
-enum { CACHE_SIZE = 512, USES_MAX = 64 };
-
-struct cached {
-	uint64_t epoch;
-	struct string key;
-	bool found;
-	struct grant grant;
-	struct pattern_rank rank;
-};
-
-struct use {
-	int64_t grant, count, last_ms;
-};
-
-TAILQ_HEAD(mass_list, grant_mass);
-
-struct grants {
-	struct store *store;
-	struct mass_list masses; /* borrowed */
-	const struct clock *clock;
-	struct grant_networks networks;
-	uint64_t epoch;
-	struct cached cache[CACHE_SIZE];
-	struct use uses[USES_MAX];
-	size_t use_count;
-};
 
 static int load_networks(struct grants *grants, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_NETWORKS);
@@ -86,10 +58,6 @@ void grants_changed(struct grants *grants) {
 
 /* Writing */
 
-static void bind_session(sqlite3_stmt *statement, int number, int64_t session) {
-	if (session != 0) store_bind_integer(statement, number, session); /* else it stays NULL */
-}
-
 /* A lookup reads all that are alike, so there is an end to how many these can be. */
 static int check_alike(struct grants *grants, const struct grant *grant, const char *key, struct error *error) {
 	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_ALIKE);
@@ -97,7 +65,7 @@ static int check_alike(struct grants *grants, const struct grant *grant, const c
 	store_bind_text(row, 2, key);
 	store_bind_text(row, 3, grant->project ? grant->project : "");
 	store_bind_text(row, 4, grant->profile ? grant->profile : "");
-	bind_session(row, 5, grant->session);
+	grants_bind_session(row, 5, grant->session);
 	store_bind_integer(row, 6, LIMIT_GRANTS_ALIKE - 1);
 	int step = sqlite3_step(row), r = 0;
 	if (step == SQLITE_ROW)
@@ -124,7 +92,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 	store_bind_text(insert, 5, effect_name(grant->effect));
 	store_bind_text(insert, 6, grant->profile ? grant->profile : "");
 	store_bind_text(insert, 7, grant->project ? grant->project : "");
-	bind_session(insert, 8, grant->session);
+	grants_bind_session(insert, 8, grant->session);
 	store_bind_text(insert, 9, lifetime_name(grant->lifetime));
 	store_bind_integer(insert, 10, grant->created_ms);
 	store_bind_integer(insert, 11, grant->expires_ms);
@@ -207,98 +175,6 @@ void grants_flush(struct grants *grants) {
 	grants->use_count = 0;
 }
 
-/* Many that end together */
-
-void grants_mass_begin(struct grants *grants, struct grant_mass *mass) {
-	TAILQ_INSERT_TAIL(&grants->masses, mass, link);
-	grants_changed(grants);
-}
-
-void grants_mass_end(struct grants *grants, struct grant_mass *mass) {
-	TAILQ_REMOVE(&grants->masses, mass, link);
-	grants_changed(grants);
-}
-
-static bool mass_has(const struct grant_mass *mass, const struct grant *grant) {
-	if (grant->id > mass->last) return false;
-	switch (mass->what) {
-	case GRANT_MASS_ALLOWS:
-		return grant->effect == EFFECT_ALLOW;
-	case GRANT_MASS_PROFILE:
-		return string_equal(grant->profile, mass->profile);
-	case GRANT_MASS_SESSION:
-		return grant->session == mass->session;
-	case GRANT_MASS_SESSIONS:
-		return grant->session != 0;
-	}
-	return true;
-}
-
-/* In one of the masses, or in one of those that began before `end`. */
-static bool is_ending_before(const struct grants *grants, const struct grant *grant, const struct grant_mass *end) {
-	const struct grant_mass *mass;
-	TAILQ_FOREACH(mass, &grants->masses, link) {
-		if (mass == end) return false;
-		if (mass_has(mass, grant)) return true;
-	}
-	return false;
-}
-
-static bool is_ending(const struct grants *grants, const struct grant *grant) {
-	return is_ending_before(grants, grant, NULL);
-}
-
-int grants_last_id(struct grants *grants, int64_t *ret_id, struct error *error) {
-	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_LAST);
-	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading the grants");
-	if (r == 0) *ret_id = sqlite3_column_int64(row, 0);
-	sqlite3_reset(row);
-	return r;
-}
-
-/* The statement's rows from *cursor on, LIMIT_ENDING of them looked at. */
-static int read_mass(struct grants *grants, const struct grant_mass *mass, sqlite3_stmt *rows, int64_t *cursor,
-		     struct grant_list *list, struct error *error) {
-	int step = SQLITE_DONE, r = 0, seen = 0;
-	while (r == 0 && seen < LIMIT_ENDING && (step = sqlite3_step(rows)) == SQLITE_ROW) {
-		struct grant grant = {0};
-		r = grant_row_read(rows, &grant, error);
-		if (r < 0) break;
-		*cursor = grant.id;
-		seen++;
-		if (mass_has(mass, &grant) && !is_ending_before(grants, &grant, mass))
-			grant_list_take(list, &grant);
-		else
-			grant_finish(&grant);
-	}
-	if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
-		r = store_error(grants->store, error, "reading the grants");
-	if (seen < LIMIT_ENDING) *cursor = 0;
-	sqlite3_reset(rows);
-	return r;
-}
-
-int grants_mass_page(struct grants *grants, const struct grant_mass *mass, int64_t *cursor, struct grant_list *list,
-		     struct error *error) {
-	static const enum store_statement statements[] = {[GRANT_MASS_PROFILE] = STORE_GRANT_OF_PROFILE,
-							  [GRANT_MASS_SESSION] = STORE_GRANT_OF_SESSION,
-							  [GRANT_MASS_SESSIONS] = STORE_GRANT_OF_SESSIONS};
-	sqlite3_stmt *rows;
-	if (mass->what == GRANT_MASS_ALLOWS) {
-		rows = store_statement(grants->store, STORE_GRANT_IN_FORCE);
-		store_bind_integer(rows, 1, *cursor);
-		store_bind_integer(rows, 2, mass->last + 1);
-	} else {
-		rows = store_statement(grants->store, statements[mass->what]);
-		if (mass->what == GRANT_MASS_PROFILE) store_bind_text(rows, 1, mass->profile);
-		if (mass->what == GRANT_MASS_SESSION) store_bind_integer(rows, 1, mass->session);
-		if (mass->what != GRANT_MASS_SESSIONS) store_bind_integer(rows, 2, *cursor);
-		store_bind_integer(rows, 3, mass->last);
-		store_bind_integer(rows, 4, LIMIT_ENDING);
-	}
-	return read_mass(grants, mass, rows, cursor, list, error);
-}
-
 /* Looking up */
 
 /* Which stored permissions count for a request, and with which effect (NULL = both): writing implies reading, and
@@ -340,7 +216,7 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	store_bind_text(rows, 2, key);
 	store_bind_text(rows, 3, project);
 	store_bind_text(rows, 4, profile);
-	bind_session(rows, 5, session);
+	grants_bind_session(rows, 5, session);
 	store_bind_text(rows, 6, counting->effect);
 	store_bind_integer(rows, 7, LIMIT_GRANTS_ALIKE + 1);
 	int r = grant_rows_collect(grants->store, rows, &list, error);
@@ -350,7 +226,7 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct grant *grant = &list.items[i];
-		if (is_ending(grants, grant)) continue;
+		if (grants_is_ending(grants, grant)) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0)
 			grant_best_offer(best, grant, pattern, request->target, &now);
@@ -449,198 +325,4 @@ bool grants_find(void *context, const struct request *request, struct grant *ret
 	grant_copy(ret_grant, &slot->grant);
 	*ret_rank = slot->rank;
 	return true;
-}
-
-/* Listing */
-
-int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool *ret_active, struct error *error) {
-	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_READ);
-	store_bind_integer(row, 1, id);
-	int step = sqlite3_step(row), r;
-	if (step == SQLITE_ROW) {
-		r = grant_row_read(row, ret_grant, error);
-		if (r == 0) *ret_active = sqlite3_column_int(row, 19) != 0 && !is_ending(grants, ret_grant);
-	} else if (step == SQLITE_DONE) {
-		r = error_set(error, ENOENT, "there is no grant %lld", (long long)id);
-	} else {
-		r = store_error(grants->store, error, "reading a grant");
-	}
-	sqlite3_reset(row);
-	return r;
-}
-
-/* What a view needs of one effect and one combination of the subject's values and "any"; 1 when there is no more room.
- */
-static int collect_for_view(struct grants *grants, const char *project, const char *profile, int64_t session,
-			    enum effect effect, int *scanned, struct grant_list *list, struct error *error) {
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_SUBJECT);
-	store_bind_text(rows, 1, project);
-	store_bind_text(rows, 2, profile);
-	bind_session(rows, 3, session);
-	store_bind_text(rows, 4, effect_name(effect));
-	struct moment now;
-	clock_read(grants->clock, &now);
-	int step = SQLITE_DONE, r = 0;
-	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) {
-		struct grant grant = {0};
-		if (list->count == LIMIT_VIEW_PATHS || ++*scanned > LIMIT_SCAN) {
-			r = 1;
-			break;
-		}
-		r = grant_row_read(rows, &grant, error);
-		if (r < 0) break;
-		if (is_ending(grants, &grant) || grant_has_expired(&grant, &now))
-			grant_finish(&grant);
-		else
-			grant_list_take(list, &grant);
-	}
-	if (r == 0 && step != SQLITE_DONE) r = store_error(grants->store, error, "reading the grants");
-	sqlite3_reset(rows);
-	return r;
-}
-
-int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
-		      bool *ret_cut, struct error *error) {
-	static const enum effect effects[] = {EFFECT_DENY, EFFECT_ALLOW};
-	const char *const projects[] = {subject->project, ""}, *const profiles[] = {subject->profile, ""};
-	const int64_t sessions[] = {session, 0};
-	int scanned = 0, r = 0;
-	for (size_t i = 0; i < 2 * 2 * 2 * 2 && r == 0; i++) {
-		const char *project = projects[i >> 1 & 1], *profile = profiles[i >> 2 & 1];
-		if (!project || !profile || (session == 0 && !(i & 1))) continue;
-		r = collect_for_view(grants, project, profile, sessions[i & 1], effects[i >> 3], &scanned, list, error);
-		if (r == 1 && effects[i >> 3] == EFFECT_DENY)
-			return error_set(error, E2BIG,
-					 "more than %d denials hold for this profile and project: revoke some",
-					 LIMIT_VIEW_PATHS);
-	}
-	*ret_cut = r == 1;
-	return r < 0 ? r : 0;
-}
-
-static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
-			    const struct pattern *pattern, struct grant_list *list, struct error *error) {
-	static const struct pattern_scope nothing = {.home = NULL};
-	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
-	store_bind_text(rows, 1, permission->name);
-	store_bind_text(rows, 2, key);
-	store_bind_integer(rows, 3, LIMIT_SCAN + 1);
-	int r = grant_rows_collect(grants->store, rows, &found, error);
-	if (r == 0 && found.count > LIMIT_SCAN)
-		r = error_set(error, E2BIG, "more than %d grants lie there: name a profile or ids", LIMIT_SCAN);
-	for (size_t i = 0; r == 0 && i < found.count; i++) {
-		CLEANUP_PATTERN struct pattern *other = NULL;
-		if (is_ending(grants, &found.items[i])) continue;
-		const char *target = pattern_target(pattern);
-		bool matches = strcmp(found.items[i].pattern, pattern_text(pattern)) == 0;
-		if (!matches && target &&
-		    pattern_compile(permission, found.items[i].pattern, &nothing, &other, NULL) == 0)
-			matches = pattern_match(other, target, NULL);
-		if (!matches) continue;
-		grant_list_take(list, &found.items[i]);
-	}
-	return r;
-}
-
-int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
-		    struct grant_list *list, struct error *error) {
-	CLEANUP_STRINGS struct strings keys = {0};
-	if (pattern_is_literal(pattern))
-		grant_keys_of_target(permission, pattern_target(pattern), &grants->networks, &keys);
-	else
-		strings_take(&keys, grant_key_of_pattern(permission, pattern));
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < keys.count; i++)
-		r = collect_matching(grants, permission, keys.items[i], pattern, list, error);
-	return r;
-}
-
-int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
-		 struct grant_list *list, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	/* "/a" … "/a0", for '0' comes after '/': some neighbours too ("/a-b"). */
-	CLEANUP_FREE char *end = string_format("%s0", folder ? folder : "");
-	sqlite3_stmt *rows = store_statement(grants->store, folder ? STORE_GRANT_BELOW : STORE_GRANT_OF_PERMISSION);
-	store_bind_text(rows, 1, permission->name);
-	if (folder) {
-		store_bind_text(rows, 2, folder);
-		store_bind_text(rows, 3, end);
-	}
-	store_bind_integer(rows, 4, GRANTS_BELOW_MAX);
-	int r = grant_rows_collect(grants->store, rows, &found, error);
-	for (size_t i = 0; r == 0 && i < found.count; i++)
-		if (!is_ending(grants, &found.items[i])) grant_list_take(list, &found.items[i]);
-	return r;
-}
-
-int grants_expired(struct grants *grants, struct grant_list *list, struct error *error) {
-	static const enum store_statement clocks[] = {STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
-	struct moment now;
-	clock_read(grants->clock, &now);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(clocks) && list->count < LIMIT_ENDING; i++) {
-		sqlite3_stmt *rows = store_statement(grants->store, clocks[i]);
-		store_bind_integer(rows, 1, now.wall_ms);
-		store_bind_integer(rows, 2, LIMIT_ENDING - (int64_t)list->count);
-		if (clocks[i] == STORE_GRANT_EXPIRED_BOOT) {
-			store_bind_text(rows, 3, now.boot_id);
-			store_bind_integer(rows, 4, now.boot_ms);
-		}
-		r = grant_rows_collect(grants->store, rows, list, error);
-	}
-	return r;
-}
-
-static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
-	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading when grants end");
-	if (r == 0) *ret_value = sqlite3_column_int64(row, 0);
-	sqlite3_reset(row);
-	return r;
-}
-
-int grants_next_expiry(struct grants *grants, int64_t *ret_wall_ms, int64_t *ret_boot_ms, struct error *error) {
-	struct moment now;
-	clock_read(grants->clock, &now);
-	int r = read_minimum(grants, store_statement(grants->store, STORE_GRANT_NEXT_WALL), ret_wall_ms, error);
-	if (r < 0) return r;
-	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_NEXT_BOOT);
-	store_bind_text(row, 1, now.boot_id);
-	return read_minimum(grants, row, ret_boot_ms, error);
-}
-
-int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t cursor,
-		bool (*wanted)(const void *context, const struct grant *grant), const void *context, json_t *items,
-		int64_t *ret_next, struct error *error) {
-	static const enum store_statement statements[2][2] = {{STORE_GRANT_IN_FORCE, STORE_GRANT_IN_FORCE_BACK},
-							      {STORE_GRANT_LIST, STORE_GRANT_LIST_BACK}};
-	sqlite3_stmt *rows = store_statement(grants->store, statements[ended_too][newest]);
-	struct moment now;
-	clock_read(grants->clock, &now);
-	store_bind_integer(rows, 1, newest ? 0 : cursor);
-	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
-	size_t bytes = 0;
-	int64_t last = 0;
-	int step, r = 0;
-	*ret_next = 0;
-	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
-		CLEANUP_GRANT struct grant grant = {0};
-		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
-		bool in_force = sqlite3_column_int(rows, 19) != 0;
-		if (!full && (r = grant_row_read(rows, &grant, error)) == 0 && wanted(context, &grant) &&
-		    (ended_too || (in_force && !is_ending(grants, &grant) && !grant_has_expired(&grant, &now)))) {
-			json_t *json = grant_to_json(&grant);
-			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
-			full = bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0;
-			if (!full) json_array_append(items, json);
-			json_decref(json);
-		}
-		if (full) *ret_next = last;
-		if (full || r < 0) break;
-		last = sqlite3_column_int64(rows, 0);
-	}
-	if (r == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
-		r = store_error(grants->store, error, "reading the grants");
-	sqlite3_reset(rows);
-	return r;
 }

@@ -92,18 +92,25 @@ static int served_until_reply(struct peer *asking, int64_t id, struct peer *othe
 	return served;
 }
 
+/* The request was read: from then on the last of them counts no more, long before it is written. */
+static void wait_until_nothing_counts(struct peer *other) {
+	int tries = 0;
+	while (is_allowed(other, "h19999.test:443")) assert_true(++tries < 1000);
+}
+
 static void check_mass_revoke(json_t *body) {
+	static const char revocations[] = "SELECT count(*) FROM events WHERE kind = 'revoke'";
 	start_with("default", 0);
+	broker_stop();
+	int64_t before = count(revocations);
+	assert_int_equal(broker_start(NULL), 0);
 	CLEANUP_PEER struct peer *asking = peer_connect(true), *other = peer_connect(true);
 	assert_true(is_allowed(other, "h1.test:443"));
 	assert_true(is_allowed(other, "h19999.test:443"));
 	int64_t id = peer_send(asking, "revoke", body);
 	json_t *reply;
-	/* The first answer that comes after the request was read: the last of them counts no more. */
-	json_decref(peer_call(other, "status", NULL));
-	json_decref(peer_call(other, "status", NULL));
+	wait_until_nothing_counts(other);
 	assert_true(peer_is_quiet(asking, 0));
-	assert_false(is_allowed(other, "h19999.test:443"));
 	assert_int_equal(listed(other), 0);
 	int served = served_until_reply(asking, id, other, &reply);
 	print_message("%d other requests were served meanwhile\n", served);
@@ -113,7 +120,7 @@ static void check_mass_revoke(json_t *body) {
 	json_decref(reply);
 	broker_stop();
 	assert_int_equal(count("SELECT count(*) FROM grants WHERE active = 1"), 0);
-	assert_int_equal(count("SELECT count(*) FROM events WHERE kind = 'revoke'") % MANY, 0);
+	assert_int_equal(count(revocations) - before, MANY);
 }
 
 static void all_allows_are_revoked_page_by_page(void **state) {
@@ -131,8 +138,7 @@ static void sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again(v
 	start_with("default", 0);
 	CLEANUP_PEER struct peer *asking = peer_connect(true), *other = peer_connect(true);
 	peer_send(asking, "revoke", json_pack("{s:b}", "all", 1));
-	json_decref(peer_call(other, "status", NULL));
-	json_decref(peer_call(other, "status", NULL));
+	wait_until_nothing_counts(other);
 	assert_true(peer_is_quiet(asking, 0));
 	broker_kill();
 	int64_t ended = count("SELECT count(*) FROM grants WHERE active = 0 AND revoked_ms > 0 AND revoked_by = 'cli'");
@@ -155,8 +161,7 @@ static void a_client_that_goes_meanwhile_changes_nothing(void **state) {
 	struct peer *asking = peer_connect(true);
 	CLEANUP_PEER struct peer *other = peer_connect(true);
 	peer_send(asking, "revoke", json_pack("{s:b}", "all", 1));
-	json_decref(peer_call(other, "status", NULL));
-	json_decref(peer_call(other, "status", NULL));
+	wait_until_nothing_counts(other);
 	peer_free(asking);
 	json_t *reply = peer_call(other, "revoke", json_pack("{s:b}", "all", 1));
 	/* Queued behind the first, and nothing is left for it. */

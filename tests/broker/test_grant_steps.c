@@ -129,6 +129,36 @@ static void lookups_take_as_many_steps_at_a_thousand_as_at_a_million(void **stat
 	}
 }
 
+static bool want_profile(const void *context, const struct grant *grant) {
+	return !context || string_equal(grant->profile, context);
+}
+
+static int steps_of_page(struct world *world, bool newest, bool ended_too, const char *profile, int64_t *ret_next) {
+	json_t *items = json_array();
+	take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+	assert_int_equal(grants_list(world->grants, newest, ended_too, 0, want_profile, profile, items, ret_next, NULL),
+			 0);
+	assert_true(json_array_size(items) <= LIMIT_PAGE);
+	json_decref(items);
+	return take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+}
+
+/* Also where nearly all have ended, and where a filter fits none. */
+static void a_page_of_a_listing_takes_as_many_steps_at_any_size(void **state) {
+	struct world *world = *state;
+	int64_t next;
+	fill_all(world, 0, 1000);
+	int few = steps_of_page(world, false, false, NULL, &next), back = steps_of_page(world, true, true, NULL, &next);
+	fill_all(world, 1000, 20000);
+	assert_in_range(steps_of_page(world, false, false, NULL, &next), few / 2, few * 5 / 4);
+	assert_in_range(steps_of_page(world, true, true, NULL, &next), back / 2, back * 5 / 4);
+	int unfit = steps_of_page(world, false, false, "nobody's", &next);
+	assert_true(next != 0 && unfit < LIMIT_SCAN * 40);
+	assert_int_equal(sqlite3_exec(world->db, "UPDATE grants SET active = 0 WHERE id % 1000", NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_in_range(steps_of_page(world, false, false, NULL, &next), few / 2, few * 5 / 4);
+}
+
 static void a_view_of_too_many_grants_is_cut_and_of_too_many_denials_refused(void **state) {
 	struct world *world = *state;
 	const struct subject subject = {(char *)"npm", (char *)"/p"};
@@ -212,6 +242,7 @@ int main(void) {
 						teardown),
 		cmocka_unit_test_setup_teardown(a_view_of_too_many_grants_is_cut_and_of_too_many_denials_refused, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_page_of_a_listing_takes_as_many_steps_at_any_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_an_end_to_grants_that_are_alike, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mass_ending_hides_what_it_names_at_once, setup, teardown),
 	};

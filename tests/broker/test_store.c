@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "grant_key.h"
 #include "schema/migrations.h"
 #include "store.h"
 #include "support/cmocka.h"
@@ -190,8 +191,63 @@ static void a_transaction_that_is_not_committed_leaves_nothing(void **state) {
 	store_free(store);
 }
 
+/* What form 1 kept under a host is found under the host and its port. */
+static void form_2_keeps_grants_where_lookups_look(void **state) {
+	static const char *const patterns[][2] = {
+		{"svc.test:443", "svc.test"},
+		{"svc.test", "svc.test"},
+		{"svc.test:80-443", "svc.test"},
+		{"a1-2b.test:443", "a1-2b.test"},
+		{"*.svc.test:443", ".svc.test"},
+		{"*:80", "*"},
+		{"*", "*"},
+		{"10.0.0.0/8:80", "10.0.0.0/8"},
+		{"10.0.0.0/8", "10.0.0.0/8"},
+		{"[2001:db8::1]:443", "2001:db8::1"},
+		{"[2001:db8::1]", "2001:db8::1"},
+		{"[2001:db8::/32]:1-2", "2001:db8::/32"},
+		{"[2001:db8::/32]:1", "2001:db8::/32"},
+	};
+	static const struct pattern_scope scope = {.home = NULL};
+	const struct permission permission = permission_of(PERMISSION_NET_ACCESS);
+	CLEANUP_FREE char *path = home_path("form1/sbx.db"), *folder = home_path("form1");
+	struct store *store;
+	sqlite3 *db;
+	size_t count;
+	(void)state;
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, migrations(&count)[0].sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
+	for (size_t i = 0; i < ARRAY_LENGTH(patterns); i++) {
+		CLEANUP_FREE char *sql = string_format("INSERT INTO grants (active, permission, key, pattern, effect, "
+						       "profile, project, lifetime, created_ms,"
+						       " expires_ms, expires_boot_ms, boot_id, origin) VALUES (1, "
+						       "'net:access', '%s', '%s', 'allow', '', '',"
+						       " 'always', 1, 0, 0, '', 'cli')",
+						       patterns[i][1], patterns[i][0]);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	}
+	sqlite3_close(db);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(store_open(path, &store, NULL), 0);
+	sqlite3_stmt *rows;
+	db = sqlite3_db_handle(store_statement(store, STORE_GRANT_KEY));
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT pattern, key FROM grants", -1, &rows, NULL), SQLITE_OK);
+	for (count = 0; sqlite3_step(rows) == SQLITE_ROW; count++) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		assert_int_equal(pattern_compile(&permission, store_column(rows, 0), &scope, &pattern, NULL), 0);
+		CLEANUP_FREE char *key = grant_key_of_pattern(&permission, pattern);
+		assert_string_equal(store_column(rows, 1), key);
+	}
+	assert_int_equal(count, ARRAY_LENGTH(patterns));
+	sqlite3_finalize(rows);
+	store_free(store);
+}
+
 int main(void) {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(form_2_keeps_grants_where_lookups_look),
 		cmocka_unit_test_setup(a_new_database_is_private_and_of_the_newest_form, fresh),
 		cmocka_unit_test_setup(migrations_count_up_by_one, fresh),
 		cmocka_unit_test_setup(attack_broker_14_a_newer_form_is_refused_unchanged, fresh),

@@ -35,7 +35,7 @@ struct broker *fixture_new(void) {
 	struct error error = ERROR_NONE;
 	make_home();
 	demand(places_find(&places, &error) == 0, "%s", error.message);
-	places_make(&places);
+	demand(places_make(&places, &error) == 0, "%s", error.message);
 	unlink(places.database);
 	demand(broker_new(&places, &still, 60000, NULL, &broker, &error) == 0, "%s", error.message);
 	/* It looks after the socket's name, and there is none. */
