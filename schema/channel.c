@@ -192,7 +192,7 @@ static int error_of_reply(const json_t *reply, struct error *error) {
 		int code;
 	} codes[] = {{"ENOENT", ENOENT}, {"EPERM", EPERM},   {"EACCES", EACCES}, {"EEXIST", EEXIST},
 		     {"EBUSY", EBUSY},   {"E2BIG", E2BIG},   {"ESTALE", ESTALE}, {"EPROTO", EPROTO},
-		     {"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EAGAIN", EAGAIN}};
+		     {"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EAGAIN", EAGAIN}, {"EPROTONOSUPPORT", EPROTONOSUPPORT}};
 	int number = EINVAL;
 	for (size_t i = 0; code && i < ARRAY_LENGTH(codes); i++)
 		if (strcmp(codes[i].name, code) == 0) number = codes[i].code;

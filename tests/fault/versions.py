@@ -57,7 +57,7 @@ def main():
                 lost.append(result.returncode != 1 or expected not in result.stderr or result.stderr.count("\n") != 1)
                 run = home.sbx("run", "--", "true")
                 lost.append(run.returncode != 125 or expected not in run.stderr)
-            print(result.stderr, run.stderr, end="")
+            print(result.returncode, result.stderr, run.returncode, run.stderr, end="")
         good = claim("versions: sbx and an sbxd of another protocol say which side to start anew", 6, sum(lost))
 
         lost = []
