@@ -46,8 +46,8 @@ typedef void policies_tell(void *context, const struct policy_change *change);
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context);
 
 int policies_watch_fd(const struct policies *policies); /* readable when POLICIES_STIRRED is worth a call; or -1 */
-bool policies_are_stirred(
-	const struct policies *policies); /* a project's file is, which POLICIES_LAYERS leaves alone */
+/* A project's file is, which POLICIES_LAYERS leaves alone. */
+bool policies_are_stirred(const struct policies *policies);
 
 /* What holds where there is no project's file. Borrowed until the next refresh; -EINVAL with the first error while
  * there is none. */
