@@ -309,10 +309,14 @@ static void kill_9_leaves_no_half_grant(void **state) {
 	for (int round = 0; round < 5; round++) {
 		assert_int_equal(broker_start(NULL), 0);
 		pid_t broker = broker_pid();
+		CLEANUP_FD int held = (int)syscall(SYS_pidfd_open, broker, 0);
+		int ready[2];
+		assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 		pid_t writer = fork();
 		assert_true(writer >= 0);
 		if (writer == 0) {
 			struct peer *peer = peer_connect(true);
+			if (write(ready[1], "", 1) != 1) _exit(1);
 			for (int i = 0; peer; i++) {
 				CLEANUP_FREE char *target = string_format("h%d.test:443", i);
 				peer_send(peer, "grant", grant_wish(target));
@@ -321,8 +325,14 @@ static void kill_9_leaves_no_half_grant(void **state) {
 			}
 			_exit(0);
 		}
+		/* Before it has said hello there would be nothing to lose. */
+		char byte;
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		close(ready[0]);
+		close(ready[1]);
 		sleep_ms(30 + round * 17);
 		assert_int_equal(kill(broker, SIGKILL), 0);
+		assert_true(leaves(held)); /* until then its socket may still take connections */
 		assert_int_equal(wait_for(writer), 0);
 	}
 	assert_int_equal(broker_start(NULL), 0);
