@@ -18,7 +18,7 @@ for rows in "${sizes[@]}"; do
 	"$bin/history_load" fill "$rows" "$database"
 	broker_start
 	printf '%s rows, %s\n' "$rows" "$(du -h "$database" | cut -f 1)"
-	"$bin/history_load" measure "${SBX_BENCH_ROUNDS_HISTORY:-200}"
+	"$bin/history_load" measure 200
 	printf '\n| sbxd | RSS | of it anonymous |\n|---|---:|---:|\n'
 	broker_memory "with $rows rows, after these pages"
 	echo
