@@ -2,7 +2,7 @@
  * Theory of operation, when the disk fails.
  *
  * A commit is frames at the end of the log, the last of which says that it is one, and with STORE_FULL a sync. When
- * that sync fails (or a write does), SQLite rolls back in its memory, but the frames may be in the file, and whoever
+ * that sync fails, SQLite rolls back in its memory, but the frames may be in the file, and whoever
  * opens it next finds them committed. And after a sync that failed, one that succeeds says nothing of what was written
  * before the failure: Linux has marked those pages clean ("PostgreSQL's fsync() surprise", LWN 752063), so a later
  * answer would be durable only if what it follows in the log was. So the store believes nothing any more: it is
@@ -236,16 +236,18 @@ static int migrate(struct store *store, struct error *error) {
 	return r;
 }
 
-/* A write that the disk failed in: of what was to be written all, a part or nothing may be there. */
-static void doubt(struct store *store, int code) {
-	if ((code & 0xff) == SQLITE_IOERR) store->doubtful = true;
+/* Of what a sync that failed was to bring to the disk all, a part or nothing may be there. */
+static void doubt(struct store *store) {
+	int code = sqlite3_extended_errcode(store->db);
+	if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC) store->doubtful = true;
 }
 
 /* In the place of SQLite's own hook, which copies the log back just so but tells nobody when the disk fails. */
 static int on_logged(void *argument, sqlite3 *db, const char *name, int pages) {
 	struct store *store = argument;
-	if (pages >= LOG_PAGES)
-		doubt(store, sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
+	if (pages >= LOG_PAGES &&
+	    sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
+		doubt(store);
 	return SQLITE_OK;
 }
 
@@ -389,7 +391,7 @@ int store_begin(struct store *store, enum store_sync sync, struct error *error) 
 
 int store_commit(struct store *store, struct error *error) {
 	int r = store_run(store, store_statement(store, STORE_COMMIT), error, "writing");
-	if (r < 0) doubt(store, sqlite3_errcode(store->db));
+	if (r < 0) doubt(store);
 	if (r < 0)
 		store_rollback(store);
 	else
