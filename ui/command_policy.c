@@ -127,7 +127,7 @@ static const struct command command_policy_check = {
 static const struct command command_policy_show = {
 	.name = "policy show",
 	.operands = "",
-	.summary = "Show every rule that holds in the current project, and where it stands.",
+	.summary = "Show every rule that holds here, and where it stands.",
 	.refuses_root = true,
 	.run = show,
 };

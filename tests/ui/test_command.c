@@ -86,7 +86,7 @@ static void wrong_usage_exits_2_and_says_what_was_expected(void **state) {
 		{{"sbx", "grants", "--jsno"}, "did you mean --json?"},
 		{{"sbx", "policy"}, "check [FILE] | show"},
 		{{"sbx", "policy", "chekc"}, "did you mean 'sbx policy check'?"},
-		{{"sbx", "policy", "trust"}, "unknown command 'policy trust'"},
+		{{"sbx", "policy", "distrust"}, "unknown command 'policy distrust'"},
 		{{"sbx", "run"}, "too few arguments"},
 		{{"sbx", "run", "--timeout", "forever", "true"}, "15m"},
 		{{"sbx", "allow", "--", "x"}, NULL},
