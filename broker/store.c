@@ -236,10 +236,13 @@ static int migrate(struct store *store, struct error *error) {
 	return r;
 }
 
-/* Of what a sync that failed was to bring to the disk all, a part or nothing may be there. */
+/* Of what a sync that failed was to bring to the disk all, a part or nothing may be there; and without memory SQLite
+ * may fail to enter into its index a commit that is in the log already. A write that failed leaves no commit. */
 static void doubt(struct store *store) {
+	static const int codes[] = {SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC, SQLITE_NOMEM, SQLITE_IOERR_NOMEM};
 	int code = sqlite3_extended_errcode(store->db);
-	if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC) store->doubtful = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(codes); i++)
+		if (codes[i] == code) store->doubtful = true;
 }
 
 /* In the place of SQLite's own hook, which copies the log back just so but tells nobody when the disk fails. */
@@ -367,6 +370,10 @@ const char *store_column(sqlite3_stmt *statement, int column) {
 }
 
 int store_run(struct store *store, sqlite3_stmt *statement, struct error *error, const char *what) {
+	/* An error of any statement, even of one that reads, may have rolled back (sqlite.org/lang_transaction.html):
+	 * what the caller writes after it would each be a transaction of its own. */
+	if (store->in_transaction && sqlite3_get_autocommit(store->db))
+		return error_set(error, EIO, "%s: the database has rolled back after an error", what);
 	int r = sqlite3_step(statement) == SQLITE_DONE ? 0 : store_error(store, error, what);
 	sqlite3_reset(statement);
 	return r;
