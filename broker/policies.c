@@ -138,7 +138,7 @@ static bool look_at_layers(struct policies *policies, bool all, const struct tel
 
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context) {
 	struct telling telling = {tell, context};
-	if (!watch_read(policies->watch) && care != POLICIES_ALL) return false;
+	if (!watch_read(policies->watch) && care == POLICIES_LAYERS) return false;
 	bool changed = look_at_layers(policies, care == POLICIES_ALL, &telling);
 	if (care == POLICIES_LAYERS) return changed;
 	return project_files_look(policies->projects, care == POLICIES_STIRRED, tell_project, &telling) || changed;

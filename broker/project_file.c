@@ -103,12 +103,11 @@ static void take_content(struct project_file *file, const char *text, size_t siz
 	memcpy(file->hash, hash, sizeof hash);
 }
 
-/* True when something of it is another now. */
-static bool look(struct project_file *file) {
+static void look(struct project_file *file) {
 	if (file->watched) watched_take(file->watched);
 	CLEANUP_FREE char *root = path_parent(file->path);
 	CLEANUP_FREE char *seen = policy_project_look(root);
-	if (string_equal(seen, file->seen)) return false;
+	if (string_equal(seen, file->seen)) return;
 	free(file->seen);
 	file->seen = STEAL(seen);
 	CLEANUP_FREE char *text = NULL;
@@ -126,7 +125,7 @@ static bool look(struct project_file *file) {
 	else
 		drop_documents(file);
 	bool changed = file->said != before || strcmp(told, file->errors.count > 0 ? file->errors.items[0] : "") != 0;
-	return judge(file) || changed;
+	file->untold |= judge(file) || changed;
 }
 
 static void forget_some(struct project_files *files) {
@@ -167,6 +166,7 @@ struct project_file *project_file_follow(struct project_file *file) {
 		file->watched = watch_file(file->files->watch, file->path);
 		/* What happened between the look and the watch is seen by another look. */
 		look(file);
+		file->untold = false;
 	}
 	return file;
 }
@@ -182,7 +182,10 @@ bool project_files_look(struct project_files *files, bool stirred_only, project_
 	bool changed = false;
 	struct project_file *file;
 	TAILQ_FOREACH(file, &files->list, link) {
-		if (!file->watched || (stirred_only && !watched_is_stirred(file->watched)) || !look(file)) continue;
+		if (!file->watched) continue;
+		if (!stirred_only || watched_is_stirred(file->watched)) look(file);
+		if (!file->untold) continue;
+		file->untold = false;
 		changed = true;
 		if (each) each(context, file);
 	}

@@ -24,6 +24,7 @@ struct project_file {
 	TAILQ_ENTRY(project_file) link;
 	struct project_files *files;
 	unsigned followers;
+	bool untold;   /* it was found to be another, and who follows doesn't know yet */
 	char *project; /* what trust is kept under */
 	char *path;    /* root/.sbx.yaml */
 	bool exists;
@@ -46,7 +47,8 @@ struct project_file *project_files_get(struct project_files *files, const char *
 struct project_file *project_file_follow(struct project_file *file);
 void project_file_leave(struct project_file *file); /* NULL is allowed */
 
-/* For those that are followed: `each` is called with the ones that have changed (documents, trust or errors). */
+/* For those that are followed: `each` is called with the ones that have changed (documents, trust or errors) since it
+ * was last called, also where project_files_get was the first to see it. */
 typedef void project_file_changed(void *context, const struct project_file *file);
 bool project_files_look(struct project_files *files, bool stirred_only, project_file_changed *each, void *context);
 

@@ -146,6 +146,21 @@ static void a_session_is_told_of_its_projects_file_by_itself(void **state) {
 	assert_true(wait_for_push(runner, "view") < SOON_MS);
 }
 
+/* Whoever asks in between has read the new file, and the session hears of it all the same. */
+static void a_session_is_told_of_its_projects_file_that_others_have_seen_first(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	CLEANUP_FREE char *app = home_path("app");
+	peer_open_session(runner, json_pack("{s:s}", "profile", "p"));
+	drain(runner);
+	home_write("app/.sbx.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [\"~/app/secret\"]}}}\n");
+	json_decref(peer_call(user, "policy", json_pack("{s:s}", "project", app)));
+	json_t *push = peer_push(runner, "view");
+	assert_true(view_has(push, "absent", "app/secret"));
+	json_decref(push);
+}
+
 static void a_session_is_told_of_the_users_file_by_itself(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = peer_connect(true);
@@ -242,6 +257,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_check_is_never_decided_by_rules_older_than_itself),
 		TEST(a_session_is_told_of_its_projects_file_by_itself),
+		TEST(a_session_is_told_of_its_projects_file_that_others_have_seen_first),
 		TEST(a_session_is_told_of_the_users_file_by_itself),
 		TEST(attack_broker_21_a_profile_that_is_not_trusted_any_more_allows_nothing),
 		TEST(attack_broker_21_a_file_that_can_not_be_compiled_keeps_no_rights),
