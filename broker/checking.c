@@ -67,6 +67,8 @@ void checking_go_on(struct checking *checking) {
 	if (waits(&own, ruleset, &decision)) return;
 	/* What lives was recorded when it began; if it is cut, its end will be. */
 	if (!own.again) decision_settle(broker, &own.request, &decision);
-	if (strcmp(decision.verdict.module, "flood") == 0) prompts_summarize(broker, session, ruleset, &own.request);
+	/* Looked for again: asking may have had other rules made in the place of these. */
+	if (strcmp(decision.verdict.module, "flood") == 0 && find_rules(&own, &session, &ruleset, &error) == 0)
+		prompts_summarize(broker, session, ruleset, &own.request);
 	checking_reply(&own, &decision.verdict);
 }

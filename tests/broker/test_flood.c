@@ -305,19 +305,20 @@ static void questions_that_are_denied_are_one_in_the_end(void **state) {
 	assert_int_equal(questions, 0);
 }
 
+/* In whatever project they are: more of them than the broker remembers rules for. */
 static void those_without_a_session_share_one_measure(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *agent = agent_new();
-	CLEANUP_FREE char *app = home_path("app");
 	struct peer *scripts[2] = {peer_connect(true), peer_connect(true)};
 	int64_t last = 0;
 	int questions = 0;
 	for (int i = 0; i <= LIMIT_QUESTIONS; i++) {
 		CLEANUP_FREE char *target = string_format("h%d.test:443", i);
+		CLEANUP_FREE char *project = string_format("/srv/project-%d", i);
 		last = peer_send(
 			scripts[i % 2], "check",
-			json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", target, "project", app));
+			json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", target, "project", project));
 		/* Requests on one connection may overtake those on another. */
 		if (i < LIMIT_QUESTIONS) json_decref(peer_push(agent, "prompt"));
 	}
