@@ -110,41 +110,64 @@ static int catch_up(struct history *history, struct error *error) {
 	return r;
 }
 
-int history_open(struct store *store, struct history **ret_history, struct error *error) {
-	sqlite3_stmt *read = store_statement(store, STORE_STATE_READ);
-	if (sqlite3_step(read) != SQLITE_ROW) return store_error(store, error, "reading where the history ends");
-	struct history *history = mem_new(struct history);
-	history->store = store;
-	history->now.seq = sqlite3_column_int64(read, 0);
-	hash_copy(history->now.hash, store_column(read, 1));
-	history->anchor_seq = sqlite3_column_int64(read, 2);
-	hash_copy(history->anchor_hash, store_column(read, 3));
-	history->now.last_prompt = sqlite3_column_int64(read, 4);
-	sqlite3_reset(read);
-	history->kept = history->now.seq;
-	/* Fewer rows than the head says: they were cut off, and the numbers go on so that the gap stays. */
-	sqlite3_stmt *last = store_statement(store, STORE_STATE_LAST);
-	if (sqlite3_step(last) == SQLITE_ROW && sqlite3_column_int64(last, 0) > history->now.seq) {
+static int read_state(struct history *history, struct error *error) {
+	sqlite3_stmt *state = store_statement(history->store, STORE_STATE_READ);
+	int r = 0;
+	if (sqlite3_step(state) == SQLITE_ROW) {
+		history->kept = history->now.seq = sqlite3_column_int64(state, 0);
+		hash_copy(history->now.hash, store_column(state, 1));
+		history->anchor_seq = sqlite3_column_int64(state, 2);
+		hash_copy(history->anchor_hash, store_column(state, 3));
+		history->now.last_prompt = sqlite3_column_int64(state, 4);
+	} else {
+		r = store_error(history->store, error, "reading where the history ends");
+	}
+	sqlite3_reset(state);
+	return r;
+}
+
+/* The head may be behind the table. Fewer rows than it says: they were cut off, and the numbers go on so that the gap
+ * stays. */
+static int read_last(struct history *history, struct error *error) {
+	sqlite3_stmt *last = store_statement(history->store, STORE_STATE_LAST);
+	int step = sqlite3_step(last), r = 0;
+	if (step == SQLITE_ROW && sqlite3_column_int64(last, 0) > history->now.seq) {
 		history->now.seq = sqlite3_column_int64(last, 0);
 		hash_copy(history->now.hash, store_column(last, 1));
+	} else if (step != SQLITE_ROW && step != SQLITE_DONE) {
+		r = store_error(history->store, error, "reading where the history ends");
 	}
 	sqlite3_reset(last);
 	history->committed = history->stored = history->now;
-	sqlite3_stmt *upkeep = store_statement(store, STORE_UPKEEP_READ);
-	if (sqlite3_step(upkeep) != SQLITE_ROW) {
-		int r = store_error(store, error, "reading how far the history is indexed");
-		history_free(history);
-		return r;
+	return r;
+}
+
+static int read_upkeep(struct history *history, struct error *error) {
+	sqlite3_stmt *upkeep = store_statement(history->store, STORE_UPKEEP_READ);
+	int r = 0;
+	if (sqlite3_step(upkeep) == SQLITE_ROW) {
+		history->indexed_seq = sqlite3_column_int64(upkeep, 0);
+		history->tallied_seq = sqlite3_column_int64(upkeep, 1);
+		history->removed = sqlite3_column_int64(upkeep, 2);
+		history->clock.now_ms = sqlite3_column_int64(upkeep, 3);
+		history->clock.seen_ms = sqlite3_column_int64(upkeep, 4);
+		history->clock.run_ms = sqlite3_column_int64(upkeep, 5);
+		history->kept_clock = history->clock;
+	} else {
+		r = store_error(history->store, error, "reading how far the history is indexed");
 	}
-	history->indexed_seq = sqlite3_column_int64(upkeep, 0);
-	history->tallied_seq = sqlite3_column_int64(upkeep, 1);
-	history->removed = sqlite3_column_int64(upkeep, 2);
-	history->clock.now_ms = sqlite3_column_int64(upkeep, 3);
-	history->clock.seen_ms = sqlite3_column_int64(upkeep, 4);
-	history->clock.run_ms = sqlite3_column_int64(upkeep, 5);
-	history->kept_clock = history->clock;
 	sqlite3_reset(upkeep);
-	int r = recover_tail(history, error);
+	return r;
+}
+
+int history_open(struct store *store, struct history **ret_history, struct error *error) {
+	struct history *history = mem_new(struct history);
+	history->store = store;
+	int r = read_state(history, error);
+	if (r == 0) r = read_last(history, error);
+	if (r == 0) r = read_upkeep(history, error);
+	/* Measured by where the table ends: what doesn't follow that is dropped. */
+	if (r == 0) r = recover_tail(history, error);
 	if (r < 0) {
 		history_free(history);
 		return r;

@@ -147,6 +147,22 @@ static void a_note_outlives_the_process(void **state) {
 	assert_table(world, "a b c ");
 }
 
+static void where_the_table_ends_must_be_read(void **state) {
+	struct world *world = *state;
+	append(world, "a");
+	assert_int_equal(note(world, "b"), 0);
+	close_world(world);
+	assert_int_equal(store_open(world->path, &world->store, NULL), 0);
+	sqlite3 *database = sqlite3_db_handle(store_statement(world->store, STORE_STATE_READ));
+	/* In the place of a disk that fails just then. */
+	assert_int_equal(sqlite3_exec(database, "ALTER TABLE events RENAME TO away", NULL, NULL, NULL), SQLITE_OK);
+	assert_true(history_open(world->store, &world->history, NULL) < 0);
+	assert_int_equal(sqlite3_exec(database, "ALTER TABLE away RENAME TO events", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(history_open(world->store, &world->history, NULL), 0);
+	write_out(world);
+	assert_table(world, "a b ");
+}
+
 static void every_byte_comes_back(void **state) {
 	struct world *world = *state;
 	char bytes[256] = "";
@@ -306,6 +322,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_note_waits_for_the_next_transaction, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_note_outlives_the_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(where_the_table_ends_must_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_byte_comes_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(attack_broker_19_a_line_cut_anywhere_is_dropped_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(attack_broker_18_a_line_that_was_edited_ends_the_tail, setup, teardown),
