@@ -168,7 +168,15 @@ static int read_keys(struct history *history, int64_t number, int64_t **ret_keys
 	return r;
 }
 
-int block_remove(struct history *history, int64_t number, struct error *error) {
+static int remove_zone(struct history *history, int level, int64_t number, struct error *error) {
+	sqlite3_stmt *zone = store_statement(history->store, STORE_ZONE_REMOVE);
+	store_bind_integer(zone, 1, level);
+	store_bind_integer(zone, 2, number);
+	return store_run(history->store, zone, error, "removing from the history's index");
+}
+
+/* All of it but the zones above, which it shares with other blocks. */
+static int remove_own(struct history *history, int64_t number, struct error *error) {
 	CLEANUP_FREE int64_t *keys = NULL;
 	size_t count;
 	int r = read_keys(history, number, &keys, &count, error);
@@ -178,15 +186,22 @@ int block_remove(struct history *history, int64_t number, struct error *error) {
 		store_bind_integer(posting, 2, number);
 		r = store_run(history->store, posting, error, "removing from the history's index");
 	}
-	/* A zone above goes with the last of its blocks. */
-	for (int level = 0; r == 0 && level < ZONE_LEVELS; level++) {
-		if (level > 0 && (number + 1) & ((INT64_C(1) << level * ZONE_FAN_BITS) - 1)) break;
-		sqlite3_stmt *zone = store_statement(history->store, STORE_ZONE_REMOVE);
-		store_bind_integer(zone, 1, level);
-		store_bind_integer(zone, 2, number >> level * ZONE_FAN_BITS);
-		r = store_run(history->store, zone, error, "removing from the history's index");
+	return r == 0 ? remove_zone(history, 0, number, error) : r;
+}
+
+int block_remove(struct history *history, int64_t number, struct error *error) {
+	int r = remove_own(history, number, error);
+	/* Those go from the first block on, so a zone above goes with the last of its blocks. */
+	for (int level = 1; r == 0 && level < ZONE_LEVELS; level++) {
+		if ((number + 1) & ((INT64_C(1) << level * ZONE_FAN_BITS) - 1)) break;
+		r = remove_zone(history, level, number >> level * ZONE_FAN_BITS, error);
 	}
 	return r;
+}
+
+int block_rewrite(struct history *history, const struct block *block, struct error *error) {
+	int r = remove_own(history, block->number, error);
+	return r == 0 ? block_write(history, block, error) : r;
 }
 
 /* Comparing */

@@ -71,8 +71,9 @@ static inline void block_free_p(struct block **block) {
 
 void block_add(struct block *block, const struct row *row); /* one of its rows */
 
-/* Within a transaction. */
+/* Within a transaction. Blocks are removed in their order, with their rows. */
 int block_write(struct history *history, const struct block *block, struct error *error);
+int block_rewrite(struct history *history, const struct block *block, struct error *error); /* whatever is stored */
 int block_remove(struct history *history, int64_t number, struct error *error);
 
 /*

@@ -102,8 +102,7 @@ static int read_stretch(struct history *history, struct stretch *stretch, struct
 static int rebuild_block(struct history *history, const struct block *block, struct error *error) {
 	int r = store_begin(history->store, STORE_NORMAL, error);
 	if (r < 0) return r;
-	r = block_remove(history, block->number, error);
-	if (r == 0) r = block_write(history, block, error);
+	r = block_rewrite(history, block, error);
 	if (r == 0) return store_commit(history->store, error);
 	store_rollback(history->store);
 	return r;

@@ -88,6 +88,29 @@ static void attack_broker_18_an_edited_zone_above_is_mended(void **state) {
 	assert_int_equal(verify(world).rebuilt, 0);
 }
 
+/* The 32nd block is the last of the zone that it shares with 31 others. */
+static void mending_the_last_block_of_a_zone_hides_no_other(void **state) {
+	struct world *world = *state;
+	const int64_t first_ms = FIXTURE_START_MS + 60000;
+	const struct history_filter early = {.since_ms = first_ms, .until_ms = first_ms + 600000};
+	assert_int_equal(store_begin(world->store, STORE_NORMAL, NULL), 0);
+	for (int i = ROWS; i < 32 * 1024; i++) {
+		struct event event = {.time_ms = world->time_ms += 60000, .kind = EVENT_DECISION, .verdict = 2};
+		assert_int_equal(history_append(world->history, &event, NULL), 0);
+	}
+	assert_int_equal(store_commit(world->store, NULL), 0);
+	history_committed(world->history);
+	world_digest(world);
+	world_tamper(world, "DELETE FROM postings WHERE block = 31");
+	assert_int_equal(verify(world).rebuilt, 1);
+	assert_int_equal(verify(world).rebuilt, 0);
+	json_t *items = json_array();
+	int64_t next;
+	assert_int_equal(history_list(world->history, &early, false, 0, items, &next, NULL), 0);
+	assert_int_equal(json_array_size(items), 10);
+	json_decref(items);
+}
+
 static void attack_broker_18_edited_tallies_are_named_and_counted_anew(void **state) {
 	struct world *world = *state;
 	static const char *const edits[] = {
@@ -156,6 +179,7 @@ int main(void) {
 		TEST(untouched_it_is_as_it_should_be),
 		TEST(attack_broker_18_an_edited_index_is_named_and_made_anew),
 		TEST(attack_broker_18_an_edited_zone_above_is_mended),
+		TEST(mending_the_last_block_of_a_zone_hides_no_other),
 		TEST(attack_broker_18_edited_tallies_are_named_and_counted_anew),
 		TEST(rows_that_come_while_it_is_checked_are_no_fault),
 		TEST(attack_broker_18_a_head_that_was_told_must_be_there),
