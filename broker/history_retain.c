@@ -104,7 +104,7 @@ struct removal {
 	struct ended {
 		enum store_statement remove; /* a session or a grant */
 		int64_t id;
-		int64_t before_ms; /* only if it was for a single use, and that before then; 0 = in any case */
+		int64_t before_ms; /* only if it was over before then; 0 = in any case */
 	} * ended;                 /* whose end is among the rows */
 	size_t ended_count;
 };
@@ -118,7 +118,8 @@ static int64_t cutoff(const struct history *history) {
 	return history->clock.now_ms - history->keep_ms;
 }
 
-/* A grant ends with an event, but for one for a single use: that is over when it was used. */
+/* A grant ends with an event, but for one for a single use: that is over when it was used. Where a session has many
+ * they end after it, and it goes with the last of them. */
 static void note_end(struct removal *removal, const struct row *row, int64_t cutoff_ms) {
 	const struct {
 		const char *kind;
@@ -127,9 +128,11 @@ static void note_end(struct removal *removal, const struct row *row, int64_t cut
 		     {"expire", {STORE_GRANT_REMOVE, row->grant, 0}},
 		     {"revoke", {STORE_GRANT_REMOVE, row->grant, 0}},
 		     {"grant", {STORE_GRANT_REMOVE, row->grant, cutoff_ms}},
-		     {"use", {STORE_GRANT_REMOVE, row->grant, cutoff_ms}}};
+		     {"use", {STORE_GRANT_REMOVE, row->grant, cutoff_ms}},
+		     {"expire", {STORE_SESSION_REMOVE, row->session, cutoff_ms}},
+		     {"revoke", {STORE_SESSION_REMOVE, row->session, cutoff_ms}}};
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
-		if (!string_equal(row->kind, kinds[i].kind)) continue;
+		if (!string_equal(row->kind, kinds[i].kind) || kinds[i].end.id == 0) continue;
 		removal->ended = array_grow(removal->ended, removal->ended_count, sizeof *removal->ended);
 		removal->ended[removal->ended_count++] = kinds[i].end;
 	}
@@ -183,7 +186,7 @@ static int read_due(struct history *history, int64_t last, struct removal *remov
 static int remove_ended(struct history *history, const struct ended *ended, struct error *error) {
 	sqlite3_stmt *remove = store_statement(history->store, ended->remove);
 	store_bind_integer(remove, 1, ended->id);
-	if (ended->remove == STORE_GRANT_REMOVE) store_bind_integer(remove, 2, ended->before_ms);
+	store_bind_integer(remove, 2, ended->before_ms);
 	return store_run(history->store, remove, error, "removing old rows");
 }
 

@@ -154,7 +154,7 @@ static const char *const statements[] = {
 	[STORE_TALLY_FORGET] = "DELETE FROM tallies",
 	[STORE_GRANT_REMOVE] = "DELETE FROM grants WHERE id = ?1 AND active = 0"
 			       " AND (?2 = 0 OR (lifetime = 'once' AND last_used_ms < ?2))",
-	[STORE_SESSION_REMOVE] = "DELETE FROM sessions WHERE id = ?1 AND ended_ms > 0"
+	[STORE_SESSION_REMOVE] = "DELETE FROM sessions WHERE id = ?1 AND ended_ms > 0 AND (?2 = 0 OR ended_ms < ?2)"
 				 " AND NOT EXISTS (SELECT 1 FROM grants WHERE session = ?1)",
 };
 static_assert(ARRAY_LENGTH(statements) == STORE_STATEMENT_COUNT, "every statement has its SQL");

@@ -139,20 +139,32 @@ static void grants_and_sessions_go_with_the_events_of_their_end(void **state) {
 	world_tamper(
 		world,
 		"INSERT INTO sessions (profile, project, command, pid, started_ms, ended_ms, view) VALUES"
-		" ('npm', '/p', 'x', 1, 1, 2, 'v'), ('npm', '/p', 'x', 1, 1, 2, 'v'), ('npm', '/p', 'x', 1, 1, 0, 'v');"
+		" ('npm', '/p', 'x', 1, 1, 2, 'v'), ('npm', '/p', 'x', 1, 1, 2, 'v'), ('npm', '/p', 'x', 1, 1, 0, 'v'),"
+		" ('npm', '/p', 'x', 1, 1, 2, 'v');"
 		"INSERT INTO grants (active, permission, key, pattern, effect, profile, project, session, lifetime,"
 		" created_ms, expires_ms, expires_boot_ms, boot_id, origin) VALUES"
 		" (0, 'fs:read', '/', '/a', 'allow', '', '', 1, 'session', 1, 0, 0, '', 'cli'),"
 		" (1, 'fs:read', '/', '/b', 'allow', '', '', 2, 'always', 1, 0, 0, '', 'cli'),"
 		" (0, 'fs:read', '/', '/c', 'allow', '', '', NULL, 'until', 1, 0, 0, '', 'cli'),"
-		" (0, 'fs:read', '/', '/d', 'allow', '', '', NULL, 'once', 1, 0, 0, '', 'cli')");
+		" (0, 'fs:read', '/', '/d', 'allow', '', '', NULL, 'once', 1, 0, 0, '', 'cli'),"
+		" (0, 'fs:read', '/', '/e', 'allow', '', '', 4, 'session', 1, 0, 0, '', 'cli')");
 	static const struct {
 		enum event_kind kind;
 		int64_t session, grant;
 	} events[] = {
-		{EVENT_GRANT, 1, 1},  {EVENT_GRANT, 2, 2},       {EVENT_GRANT, 0, 3},
-		{EVENT_USE, 0, 3},    {EVENT_GRANT, 0, 4},       {EVENT_USE, 0, 4},
-		{EVENT_EXPIRE, 1, 1}, {EVENT_SESSION_END, 1, 0}, {EVENT_SESSION_END, 2, 0},
+		{EVENT_GRANT, 1, 1},
+		{EVENT_GRANT, 2, 2},
+		{EVENT_GRANT, 0, 3},
+		{EVENT_USE, 0, 3},
+		{EVENT_GRANT, 0, 4},
+		{EVENT_USE, 0, 4},
+		{EVENT_EXPIRE, 1, 1},
+		{EVENT_SESSION_END, 1, 0},
+		{EVENT_SESSION_END, 2, 0},
+		/* Where there are many the last end after their session. */
+		{EVENT_GRANT, 4, 5},
+		{EVENT_SESSION_END, 4, 0},
+		{EVENT_EXPIRE, 4, 5},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(events); i++) {
 		struct event event = {.time_ms = world->time_ms,
