@@ -15,7 +15,7 @@ enum { TALLY_SESSIONS, TALLY_DECISIONS, TALLY_ASKED, TALLY_DENIED, TALLY_COUNT }
 enum { QUARTER_MS = 15 * 60 * 1000 }; /* every time zone's days begin with one */
 
 static inline int64_t quarter_of(int64_t time_ms) {
-	return time_ms >= 0 ? time_ms / QUARTER_MS : -((-time_ms + QUARTER_MS - 1) / QUARTER_MS);
+	return time_ms / QUARTER_MS - (time_ms % QUARTER_MS < 0);
 }
 
 struct tally {

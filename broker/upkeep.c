@@ -78,6 +78,7 @@ void upkeep_look(struct upkeep *upkeep) {
 	struct broker *broker = upkeep->broker;
 	struct error error = ERROR_NONE;
 	int r = history_retain_look(broker->history, broker_now_ms(broker), keep_ms(broker), &error);
-	report(upkeep, r, &error);
+	/* Where a step is due it is that which shows whether it works again. */
+	if (r < 0 || !is_due(broker)) report(upkeep, r, &error);
 	if (r == 0 && is_due(broker) && !evtimer_pending(upkeep->timer, NULL)) pause_then_go_on(upkeep);
 }
