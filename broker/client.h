@@ -37,8 +37,9 @@ struct client {
 	bool dead;     /* for the reaper */
 	struct session *session;
 	enum agent_kind agent;
-	int64_t agent_session; /* 0 = all */
-	size_t pending;        /* checks that wait */
+	int64_t agent_session;    /* 0 = all */
+	size_t pending;           /* checks that wait */
+	struct history_walk walk; /* of its `verify` */
 };
 
 void client_accept(struct broker *broker, int fd); /* takes the descriptor */

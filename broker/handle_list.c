@@ -199,7 +199,8 @@ static int verify(struct client *client, int64_t id, const void *body, json_t **
 	const struct verify *asked = body;
 	struct history_check check = {0};
 	int r = asked->head ? check_head(client->broker->history, asked->head, &check, error) : 0;
-	if (r == 0 && check.bad == 0) r = history_verify(client->broker->history, asked->cursor, &check, error);
+	if (r == 0 && check.bad == 0)
+		r = history_verify(client->broker->history, &client->walk, asked->cursor, &check, error);
 	if (r < 0) return r;
 	const char *head;
 	int64_t head_seq = history_head(client->broker->history, &head);

@@ -108,8 +108,25 @@ struct history_check {
 	bool recounted;                      /* the tallies are not the rows': they are being made anew */
 };
 
-/* One page of the check of chain, index and tallies, after row `cursor` (0 = from the anchor). */
-int history_verify(struct history *history, int64_t cursor, struct history_check *ret_check, struct error *error);
+/* What one check keeps from page to page; zero-initialise. Several may be under way. */
+struct history_walk {
+	int64_t next;            /* the cursor that goes on with it */
+	int64_t anchor_seq;      /* when it began */
+	int64_t recorded_anchor; /* by the last event of retention so far */
+	uint64_t digest;         /* of the tallies that the rows so far make */
+	bool adding;             /* the stored ones are being added up: */
+	uint64_t stored;         /* their digest so far, */
+	int64_t key[3];          /* up to this one, */
+	int64_t tallied_seq;     /* which counted so many rows */
+	int tries;
+};
+
+/*
+ * One page of the check of chain, index and tallies, after row `cursor`: 0 = from the anchor, or the last page's
+ * `next`. After any other the chain and the index alone are checked.
+ */
+int history_verify(struct history *history, struct history_walk *walk, int64_t cursor, struct history_check *ret_check,
+		   struct error *error);
 
 /* Is the row with this hash still there? NULL, or what is wrong (static). */
 const char *history_check_head(struct history *history, int64_t seq, const char *hash);

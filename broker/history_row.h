@@ -37,19 +37,8 @@ struct history {
 		int64_t seen_ms; /* the wall clock when it was last looked at */
 		int64_t run_ms;  /* when retention has last looked at all rows */
 	} clock, kept_clock;     /* and as it is stored */
-	struct history_walk {
-		int64_t next;            /* the cursor that goes on with it */
-		int64_t anchor_seq;      /* when it began */
-		int64_t recorded_anchor; /* by the last event of retention so far */
-		uint64_t digest;         /* of the tallies that the rows so far make */
-		bool adding;             /* the stored ones are being added up: */
-		uint64_t stored;         /* their digest so far, */
-		int64_t key[3];          /* up to this one, */
-		int64_t tallied_seq;     /* which counted so many rows */
-		int tries;
-	} walk;          /* of history_verify */
-	int64_t keep_ms; /* how long rows are kept; 0 = not known, so for ever */
-	int64_t bad;     /* the first row that didn't follow the one before when it was taken away; 0 = none */
+	int64_t keep_ms;         /* how long rows are kept; 0 = not known, so for ever */
+	int64_t bad;             /* the first row that didn't follow the one before when it was taken away; 0 = none */
 };
 
 /* By EVENT_COLUMNS; texts borrowed. */

@@ -11,8 +11,7 @@
  * Each run of retention has left an event with its anchor; the newest must be the anchor that is stored, or the rows
  * between were taken by somebody else.
  *
- * The state of such a walk is kept between the calls and known again by its cursor. One that starts while another is on
- * its way takes its place: the other goes on, but compares rows and index only.
+ * The state of such a walk is its caller's (a client's), who may have begun another since: it is known by its cursor.
  */
 #include <errno.h>
 #include <string.h>
@@ -182,11 +181,9 @@ static int add_tallies(struct history *history, struct history_walk *walk, struc
 static int compare_tallies(struct history *history, struct history_walk *walk, int64_t seq, struct history_check *check,
 			   struct error *error) {
 	if (!walk->adding) {
-		while (history->tallied_seq < seq && history->tallied_seq < history->stored.seq) {
-			int r = history_digest(history, error);
-			if (r < 0) return r;
-			/* An old database that is being counted: later. */
-			if (seq - history->tallied_seq > INT64_C(100) * BLOCK_ROWS) return 0;
+		if (history->tallied_seq < seq) {
+			check->next = seq;
+			return history_digest(history, error);
 		}
 		walk->adding = true;
 		walk->tallied_seq = history->tallied_seq;
@@ -202,17 +199,14 @@ static int compare_tallies(struct history *history, struct history_walk *walk, i
 	return forget_tallies(history, error);
 }
 
-static struct history_walk *walk_find(struct history *history, int64_t cursor) {
-	struct history_walk *walk = &history->walk;
-	if (cursor == 0) *walk = (struct history_walk){.next = -1, .anchor_seq = history->anchor_seq};
-	if (cursor != 0 && walk->next != cursor) return NULL;
-	return walk;
-}
-
-int history_verify(struct history *history, int64_t cursor, struct history_check *ret_check, struct error *error) {
+int history_verify(struct history *history, struct history_walk *walk, int64_t cursor, struct history_check *ret_check,
+		   struct error *error) {
 	__attribute__((cleanup(stretch_finish))) struct stretch stretch = {
 		.seq = cursor > history->anchor_seq ? cursor : history->anchor_seq};
-	struct history_walk *walk = walk_find(history, cursor);
+	if (cursor == 0)
+		*walk = (struct history_walk){.anchor_seq = history->anchor_seq};
+	else if (walk->next != cursor)
+		walk = NULL;
 	struct history_check check = {0};
 	int r = previous_hash(history, stretch.seq, stretch.previous, error);
 	if (r == 0) r = read_stretch(history, &stretch, error);
@@ -234,7 +228,7 @@ int history_verify(struct history *history, int64_t cursor, struct history_check
 	if (r == 0 && check.bad == 0 && stretch.ended && walk)
 		r = compare_tallies(history, walk, stretch.seq, &check, error);
 	if (r < 0) return r;
-	if (walk) walk->next = check.next != 0 ? check.next : -1;
+	if (walk) walk->next = check.next;
 	*ret_check = check;
 	return 0;
 }

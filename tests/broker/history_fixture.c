@@ -85,7 +85,8 @@ int64_t world_number(struct world *world, const char *sql) {
 
 struct history_check world_verify(struct world *world) {
 	struct history_check check = {0};
-	do assert_int_equal(history_verify(world->history, check.next, &check, NULL), 0);
+	struct history_walk walk = {0};
+	do assert_int_equal(history_verify(world->history, &walk, check.next, &check, NULL), 0);
 	while (check.next != 0);
 	return check;
 }

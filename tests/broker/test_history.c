@@ -74,7 +74,8 @@ static void tamper(struct world *world, const char *sql) {
 
 static struct history_check verify_all(struct world *world) {
 	struct history_check check = {0};
-	do assert_int_equal(history_verify(world->history, check.next, &check, NULL), 0);
+	struct history_walk walk = {0};
+	do assert_int_equal(history_verify(world->history, &walk, check.next, &check, NULL), 0);
 	while (check.next != 0);
 	return check;
 }
@@ -94,7 +95,7 @@ static void an_empty_chain_is_good(void **state) {
 static void the_check_comes_in_pages(void **state) {
 	struct world *world = *state;
 	struct history_check check;
-	assert_int_equal(history_verify(world->history, 0, &check, NULL), 0);
+	assert_int_equal(history_verify(world->history, &(struct history_walk){0}, 0, &check, NULL), 0);
 	assert_int_not_equal(check.next, 0);
 	assert_true(check.checked < ROWS);
 }

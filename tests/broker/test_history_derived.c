@@ -30,8 +30,9 @@ struct findings {
 static struct findings verify(struct world *world) {
 	struct findings findings = {0};
 	struct history_check check = {0};
+	struct history_walk walk = {0};
 	do {
-		assert_int_equal(history_verify(world->history, check.next, &check, NULL), 0);
+		assert_int_equal(history_verify(world->history, &walk, check.next, &check, NULL), 0);
 		if (check.rebuilt_first != 0) {
 			findings.first = check.rebuilt_first;
 			findings.last = check.rebuilt_last;
@@ -138,9 +139,10 @@ static void attack_broker_18_edited_tallies_are_named_and_counted_anew(void **st
 static void rows_that_come_while_it_is_checked_are_no_fault(void **state) {
 	struct world *world = *state;
 	struct history_check check = {0};
+	struct history_walk walk = {0};
 	int pages = 0;
 	do {
-		assert_int_equal(history_verify(world->history, check.next, &check, NULL), 0);
+		assert_int_equal(history_verify(world->history, &walk, check.next, &check, NULL), 0);
 		assert_int_equal(check.rebuilt_first, 0);
 		assert_false(check.recounted);
 		for (int i = 0; i < 300 && pages < 8 && check.next != 0; i++)
@@ -150,6 +152,31 @@ static void rows_that_come_while_it_is_checked_are_no_fault(void **state) {
 	} while (check.next != 0);
 	assert_int_equal(check.bad, 0);
 	assert_int_equal(check.checked, world_number(world, "SELECT count(*) FROM events"));
+}
+
+static void a_check_that_begins_meanwhile_takes_nothing_from_another(void **state) {
+	struct world *world = *state;
+	struct history_check check = {0};
+	struct history_walk walk = {0};
+	bool recounted = false;
+	assert_int_equal(history_verify(world->history, &walk, 0, &check, NULL), 0);
+	assert_false(verify(world).recounted);
+	world_tamper(world, "UPDATE tallies SET denied = 0");
+	while (check.next != 0) {
+		assert_int_equal(history_verify(world->history, &walk, check.next, &check, NULL), 0);
+		recounted |= check.recounted;
+	}
+	assert_true(recounted);
+}
+
+static void tallies_that_lag_are_counted_first(void **state) {
+	struct world *world = *state;
+	world_tamper(world, "DELETE FROM tallies; UPDATE upkeep SET tallied_seq = 0");
+	world_reopen(world);
+	assert_false(verify(world).recounted);
+	world_tamper(world, "DELETE FROM tallies WHERE session = 1; UPDATE upkeep SET tallied_seq = 2400");
+	world_reopen(world);
+	assert_true(verify(world).recounted);
 }
 
 /* What somebody has from the system's log. */
@@ -182,6 +209,8 @@ int main(void) {
 		TEST(mending_the_last_block_of_a_zone_hides_no_other),
 		TEST(attack_broker_18_edited_tallies_are_named_and_counted_anew),
 		TEST(rows_that_come_while_it_is_checked_are_no_fault),
+		TEST(a_check_that_begins_meanwhile_takes_nothing_from_another),
+		TEST(tallies_that_lag_are_counted_first),
 		TEST(attack_broker_18_a_head_that_was_told_must_be_there),
 	};
 	home_make(NULL);

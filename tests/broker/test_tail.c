@@ -88,6 +88,7 @@ static void write_out(struct world *world) {
 static char *table(struct world *world) {
 	struct string all = {0};
 	struct history_check check = {0};
+	struct history_walk walk = {0};
 	const struct history_filter any = {0};
 	json_t *items = json_array();
 	int64_t next = 0;
@@ -95,7 +96,7 @@ static char *table(struct world *world) {
 	for (size_t i = 0; i < json_array_size(items); i++)
 		string_appendf(&all, "%s ", json_string_value(json_object_get(json_array_get(items, i), "target")));
 	json_decref(items);
-	assert_int_equal(history_verify(world->history, 0, &check, NULL), 0);
+	assert_int_equal(history_verify(world->history, &walk, 0, &check, NULL), 0);
 	if (history_waiting(world->history) == 0) assert_int_equal(check.bad, 0);
 	return string_steal(&all);
 }
@@ -189,7 +190,7 @@ static void every_byte_comes_back(void **state) {
 	sqlite3_reset(row);
 	json_decref(event.detail);
 	struct history_check check;
-	assert_int_equal(history_verify(world->history, 0, &check, NULL), 0);
+	assert_int_equal(history_verify(world->history, &(struct history_walk){0}, 0, &check, NULL), 0);
 	assert_int_equal(check.bad, 0);
 	assert_int_equal(check.checked, 1);
 }

@@ -382,8 +382,10 @@ static int count_losses(sqlite3 *db) {
 
 static int verify(struct broker *broker) {
 	struct history_check check = {0};
+	struct history_walk walk = {0};
 	do {
-		if (history_verify(broker->history, check.next, &check, NULL) < 0) return lose("verifying", check.next);
+		if (history_verify(broker->history, &walk, check.next, &check, NULL) < 0)
+			return lose("verifying", check.next);
 		if (check.bad) return lose(check.what, check.bad);
 	} while (check.next != 0);
 	return 0;
