@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,9 +49,15 @@ static void list_parts(int folder, struct strings *names) {
 
 /* Reading */
 
+void policy_source_check_place(const char *folder, const char *path, const struct policy_document *document,
+			       struct strings *errors) {
+	CLEANUP_FREE char *main = path_join(folder, admin_name);
+	if (document->stack_count > 0 && strcmp(path, main) != 0)
+		strings_addf(errors, "%s: \"stack\" can't be set here, expected it in %s alone", path, main);
+}
+
 /* Each may build on those before it. */
-static void parse(struct reader_of_files *reader, const char *path, const char *text, size_t size,
-		  bool stack_may_stand) {
+static void parse(struct reader_of_files *reader, const char *path, const char *text, size_t size) {
 	struct policy_reading *reading = reader->reading;
 	size_t count = 0;
 	CLEANUP_FREE struct policy_document **before =
@@ -60,15 +67,12 @@ static void parse(struct reader_of_files *reader, const char *path, const char *
 	struct policy_document *document =
 		policy_load_among(before, count, reader->source->layer, path, text, size, &reading->errors);
 	if (!document) return;
-	if (!stack_may_stand && document->stack_count > 0)
-		strings_addf(&reading->errors, "%s: \"stack\" can't be set here, expected it in %s/%s alone", path,
-			     reader->source->folder, admin_name);
+	policy_source_check_place(reader->source->folder, path, document, &reading->errors);
 	reading->documents = array_grow(reading->documents, reading->count, sizeof(void *));
 	reading->documents[reading->count++] = document;
 }
 
-static void read_file(struct reader_of_files *reader, int folder, const char *path, const struct file_demand *demand,
-		      bool stack_may_stand) {
+static void read_file(struct reader_of_files *reader, int folder, const char *path, const struct file_demand *demand) {
 	struct policy_reading *reading = reader->reading;
 	struct error error = ERROR_NONE;
 	CLEANUP_FREE char *text = NULL;
@@ -80,7 +84,7 @@ static void read_file(struct reader_of_files *reader, int folder, const char *pa
 		strings_addf(&reading->errors, "%s%s%s", string_starts(error.message, path) ? "" : path,
 			     string_starts(error.message, path) ? "" : ": ", error.message);
 	else
-		parse(reader, path, text, size, stack_may_stand);
+		parse(reader, path, text, size);
 }
 
 /* -1 without an error where there is none. */
@@ -105,7 +109,7 @@ static void read_parts(struct reader_of_files *reader, int folder, const struct 
 	}
 	for (size_t i = 0; i < names.count; i++) {
 		CLEANUP_FREE char *file = path_join(path, names.items[i]);
-		read_file(reader, parts, file, demand, false);
+		read_file(reader, parts, file, demand);
 	}
 }
 
@@ -120,7 +124,7 @@ void policy_source_read(const struct policy_source *source, struct policy_docume
 	CLEANUP_FD int folder = open_folder(&reader, AT_FDCWD, source->folder, source->folder);
 	CLEANUP_FREE char *main = path_join(source->folder, admin ? admin_name : user_name);
 	if (folder < 0) return;
-	read_file(&reader, folder, main, &demand, admin);
+	read_file(&reader, folder, main, &demand);
 	if (admin) read_parts(&reader, folder, &demand);
 }
 

@@ -111,6 +111,8 @@ int policy_text_check(const char *path, const char *text, size_t size, struct st
 	struct policy_document *document =
 		policy_load_among(documents.items, documents.count, layer, name, text, size, errors);
 	documents_add(&documents, document);
+	if (document && layer == POLICY_LAYER_ADMIN)
+		policy_source_check_place(POLICY_ADMIN_FOLDER, name, document, errors);
 	if (document) check_profiles(name, &documents, errors);
 	return errors->count > before ? -EINVAL : 0;
 }

@@ -34,6 +34,10 @@ void policy_source_read(const struct policy_source *source, struct policy_docume
 			struct policy_reading *ret_reading);
 void policy_reading_finish(struct policy_reading *reading);
 
+/* Adds what may not stand in the administrator's file at `path`: only the main file of `folder` has a stack. */
+void policy_source_check_place(const char *folder, const char *path, const struct policy_document *document,
+			       struct strings *errors);
+
 /* The bytes of a project's file; *ret_exists is false, and no error, where there is none. */
 int policy_project_read(const char *root, bool *ret_exists, char **ret_text, size_t *ret_size, struct error *error);
 
