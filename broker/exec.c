@@ -372,6 +372,10 @@ void exec_use(struct exec *exec, int socket) {
 	if (!exec->readable || !exec->writable || event_add(exec->readable, NULL) < 0) mem_exhausted();
 }
 
+bool exec_is_there(const struct exec *exec) {
+	return exec->socket >= 0;
+}
+
 void exec_free(struct exec *exec) {
 	if (!exec) return;
 	struct job_list *const lists[] = {&exec->waiting, &exec->running};

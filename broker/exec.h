@@ -20,6 +20,7 @@ struct exec *exec_new(struct broker *broker);
 /* Our end of the executor's socket (executor.h), taken over; until then, or with -1, nothing is run. */
 void exec_use(struct exec *exec, int socket);
 void exec_free(struct exec *exec);
+bool exec_is_there(const struct exec *exec); /* can programs be run? */
 
 /* True when it waits now (`checking` was taken over); false: `decision` is a denial. */
 bool exec_ask(struct checking *checking, struct decision *decision);

@@ -9,6 +9,7 @@
 #include "base/string.h"
 #include "decision.h"
 #include "dispatch.h"
+#include "exec.h"
 #include "requesting.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -75,6 +76,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "database", message_bytes(broker->places.database));
 	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
 	json_object_set_new(*ret_reply, "confined", json_boolean(broker->confined));
+	json_object_set_new(*ret_reply, "executor", json_boolean(exec_is_there(broker->exec)));
 	return HANDLED;
 }
 

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "policy_files.h"
+#include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/output.h"
 
@@ -103,6 +104,38 @@ static void look_confinement(struct doctor_finding *finding) {
 		    "Builds with a sanitizer do. With any other end sbxd and look into sbxd.log beside the database.");
 }
 
+static int count_programs(int *ret_count, struct error *error) {
+	json_t *reply = NULL, *line;
+	size_t index;
+	int r = broker_call("policy", NULL, &reply, error);
+	if (r < 0) return r;
+	*ret_count = 0;
+	json_array_foreach (json_object_get(reply, "stack"), index, line) {
+		CLEANUP_FREE char *text = NULL;
+		if (message_bytes_take(line, &text, NULL) == 0 && text && strstr(text, "{exec: ")) ++*ret_count;
+	}
+	json_decref(reply);
+	return 0;
+}
+
+static void look_executor(struct doctor_finding *finding) {
+	struct error error = ERROR_NONE;
+	int programs;
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	bool there = json_is_true(json_object_get(status, "executor"));
+	json_decref(status);
+	if (count_programs(&programs, &error) < 0)
+		return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), NULL);
+	if (programs == 0) return doctor_find(finding, DOCTOR_OK, string_copy("the stack asks no programs"), NULL);
+	if (there)
+		return doctor_find(finding, DOCTOR_OK, string_format("programs that the stack asks: %d", programs),
+				   NULL);
+	doctor_find(finding, DOCTOR_FAIL,
+		    string_format("programs that the stack asks: %d, and sbxd can't run them, so they deny", programs),
+		    "End sbxd (kill its process): the next command starts it anew, with the process that runs them.");
+}
+
 static void look_database(struct doctor_finding *finding) {
 	json_t *status = broker_status(finding);
 	if (!status) return;
@@ -166,6 +199,7 @@ static const struct doctor_check checks[] = {
 	{"runtime", look_runtime},
 	{"broker", look_broker},
 	{"confinement", look_confinement},
+	{"executor", look_executor},
 	{"database", look_database},
 	{"heads", look_heads},
 	{"policy", look_policy},
