@@ -13,8 +13,6 @@
 #include "schema/message.h"
 #include "session.h"
 
-enum { REVOKED_IDS_MAX = 2000 }; /* ids in a reply: 20 digits each at most */
-
 struct ending {
 	TAILQ_ENTRY(ending) link;
 	struct grant_mass mass;
@@ -24,8 +22,7 @@ struct ending {
 	struct client *client; /* borrowed, or NULL */
 	int64_t id;
 	int64_t cursor;
-	json_t *ids;
-	size_t count;
+	struct revoked revoked;
 };
 TAILQ_HEAD(ending_list, ending);
 
@@ -35,22 +32,49 @@ struct endings {
 	struct event *turn; /* the next page's */
 };
 
-void endings_add_ids(json_t *ids, const struct grant_list *list) {
-	for (size_t i = 0; i < list->count && json_array_size(ids) < REVOKED_IDS_MAX; i++)
-		json_array_append_new(ids, json_integer(list->items[i].id));
+static bool array_has(const json_t *array, int64_t id) {
+	for (size_t i = 0; i < json_array_size(array); i++)
+		if (json_integer_value(json_array_get(array, i)) == id) return true;
+	return false;
 }
 
-json_t *endings_reply(json_t *ids, size_t count) {
+static bool covers_any(const struct session *session, const struct grant_list *list) {
+	for (size_t i = 0; i < list->count; i++)
+		if (session_is_covered(session, &list->items[i])) return true;
+	return false;
+}
+
+void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
+	const struct session *session;
+	if (!revoked->ids) *revoked = (struct revoked){.ids = json_array(), .sessions = json_array()};
+	revoked->count += list->count;
+	for (size_t i = 0; i < list->count && json_array_size(revoked->ids) < REVOKED_IDS_MAX; i++)
+		json_array_append_new(revoked->ids, json_integer(list->items[i].id));
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!array_has(revoked->sessions, session->record.id) && covers_any(session, list))
+			json_array_append_new(revoked->sessions, json_integer(session->record.id));
+	}
+}
+
+json_t *revoked_reply(struct revoked *revoked) {
 	json_t *reply = json_object();
-	json_object_set_new(reply, "revoked", ids);
-	json_object_set_new(reply, "count", json_integer((json_int_t)count));
+	json_object_set_new(reply, "revoked", revoked->ids ? revoked->ids : json_array());
+	json_object_set_new(reply, "sessions", revoked->sessions ? revoked->sessions : json_array());
+	json_object_set_new(reply, "count", json_integer((json_int_t)revoked->count));
+	*revoked = (struct revoked){0};
 	return reply;
+}
+
+void revoked_finish(struct revoked *revoked) {
+	json_decref(revoked->ids);
+	json_decref(revoked->sessions);
+	*revoked = (struct revoked){0};
 }
 
 static void ending_finish(struct broker *broker, struct ending *ending) {
 	TAILQ_REMOVE(&broker->endings->list, ending, link);
 	grants_mass_end(broker->grants, &ending->mass);
-	json_decref(ending->ids);
+	revoked_finish(&ending->revoked);
 	free(ending->profile);
 	free(ending);
 }
@@ -75,8 +99,7 @@ static int end_page(struct broker *broker, struct ending *ending, struct grant_l
 	int r = grants_mass_page(broker->grants, &ending->mass, &ending->cursor, list, error);
 	if (r == 0 && list->count > 0) r = write_page(broker, ending, list, error);
 	if (r < 0) return r;
-	endings_add_ids(ending->ids, list);
-	ending->count += list->count;
+	revoked_add(&ending->revoked, broker, list);
 	return ending->cursor != 0;
 }
 
@@ -88,14 +111,12 @@ static void settle(struct broker *broker, enum event_kind kind) {
 }
 
 static void reply(struct ending *ending) {
-	if (ending->client)
-		client_reply(ending->client, "revoke", ending->id,
-			     endings_reply(json_incref(ending->ids), ending->count));
+	if (ending->client) client_reply(ending->client, "revoke", ending->id, revoked_reply(&ending->revoked));
 }
 
 static void fail(const struct ending *ending, const struct error *cause) {
 	struct error error = *cause;
-	error_prefix(&error, "%zu grants are revoked, the others are in force again", ending->count);
+	error_prefix(&error, "%zu grants are revoked, the others are in force again", ending->revoked.count);
 	log_error("ending grants: %s", error.message);
 	if (ending->client) client_reply_error(ending->client, ending->id, &error);
 }
@@ -149,7 +170,6 @@ static struct ending *ending_new(struct broker *broker, const struct ending_wish
 	ending->why = wish->why;
 	ending->client = wish->client;
 	ending->id = wish->id;
-	ending->ids = json_array();
 	TAILQ_INSERT_TAIL(&broker->endings->list, ending, link);
 	grants_mass_begin(broker->grants, &ending->mass);
 	return ending;

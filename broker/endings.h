@@ -28,6 +28,13 @@ struct ending_wish {
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error);
 void endings_forget_client(struct broker *broker, const struct client *client);
 
-/* {"revoked": [the first ids], "count"} */
-void endings_add_ids(json_t *ids, const struct grant_list *list);
-json_t *endings_reply(json_t *ids, size_t count);
+/* What a reply to `revoke` says of grants that have ended. Zero-initialise. */
+struct revoked {
+	json_t *ids;      /* the first REVOKED_IDS_MAX */
+	json_t *sessions; /* running ones that one of them held for */
+	size_t count;
+};
+enum { REVOKED_IDS_MAX = 2000 }; /* 20 digits each at most, and LIMIT_CLIENTS sessions beside them */
+void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
+json_t *revoked_reply(struct revoked *revoked); /* it is empty then */
+void revoked_finish(struct revoked *revoked);

@@ -228,9 +228,9 @@ static int revoke_listed(struct broker *broker, const struct revoke *wish, json_
 	sessions_tell_ended(broker, &list);
 	/* A denial that is gone may let a waiting one through. */
 	prompts_recheck(broker);
-	json_t *ids = json_array();
-	endings_add_ids(ids, &list);
-	*ret_reply = endings_reply(ids, list.count);
+	struct revoked revoked = {0};
+	revoked_add(&revoked, broker, &list);
+	*ret_reply = revoked_reply(&revoked);
 	return HANDLED;
 }
 

@@ -67,63 +67,14 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	return values->match.count > 0 ? put_match(body, values->match.items[0], error) : 0;
 }
 
-/* Which running sessions each revoked grant held for. */
-struct held {
-	const json_t *revoked;
-	json_t *grants; /* array of grants that were revoked */
-	json_t *sessions;
-};
-
-static bool array_has(const json_t *array, json_int_t id) {
-	size_t index;
-	json_t *item;
-	json_array_foreach ((json_t *)array, index, item) {
-		if (json_integer_value(item) == id) return true;
-	}
-	return false;
-}
-
-static int keep_grant(void *context, const json_t *item, struct error *error) {
-	(void)error;
-	struct held *held = context;
-	if (array_has(held->revoked, json_integer_value(json_object_get(item, "id"))))
-		json_array_append(held->grants, (json_t *)item);
-	return 0;
-}
-
-static bool scope_covers(const json_t *scope, const json_t *value) {
-	return !scope || json_is_null(scope) || json_equal((json_t *)scope, (json_t *)value);
-}
-
-static int keep_session(void *context, const json_t *item, struct error *error) {
-	(void)error;
-	struct held *held = context;
-	size_t index;
-	json_t *grant;
-	json_array_foreach (held->grants, index, grant) {
-		if (!scope_covers(json_object_get(grant, "session"), json_object_get(item, "id")) ||
-		    !scope_covers(json_object_get(grant, "profile"), json_object_get(item, "profile")) ||
-		    !scope_covers(json_object_get(grant, "project"), json_object_get(item, "project")))
-			continue;
-		json_array_append(held->sessions, json_object_get(item, "id"));
-		return 0;
-	}
-	return 0;
-}
-
-static int kill_holders(struct channel *channel, const json_t *revoked, struct error *error) {
-	struct held held = {.revoked = revoked, .grants = json_array(), .sessions = json_array()};
-	struct listing grants = {.what = "grants", .ended_too = true, .each = keep_grant, .context = &held};
-	struct listing sessions = {.what = "sessions", .each = keep_session, .context = &held};
+/* The running sandboxes that the revoked grants held for. */
+static int kill_holders(struct channel *channel, json_t *sessions, struct error *error) {
 	json_t *reply = NULL;
-	int r = broker_list(channel, &grants, error);
-	if (r == 0) r = broker_list(channel, &sessions, error);
-	if (r == 0 && json_array_size(held.sessions) > 0)
-		r = channel_call(channel, "kill", json_pack("{s:O}", "sessions", held.sessions), &reply, error);
+	int r = json_array_size(sessions) > 0
+			? channel_call(channel, "kill", json_pack("{s:O}", "sessions", sessions), &reply, error)
+			: 0;
 	if (r == 0) printf("Ended %zu running sandbox(es).\n", json_array_size(json_object_get(reply, "killed")));
 	json_decref(reply);
-	json_decref(held.grants);
-	json_decref(held.sessions);
 	return r < 0 ? error_prefix(error, "the grants are revoked, but ending the sandboxes failed") : 0;
 }
 
@@ -158,7 +109,7 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = channel_call(channel, "revoke", json_incref(body), &reply, error);
 	if (r == 0) status = print_revoked(reply, call->operands->count);
 	if (r == 0 && values->kill && json_array_size(json_object_get(reply, "revoked")) > 0)
-		r = kill_holders(channel, json_object_get(reply, "revoked"), error);
+		r = kill_holders(channel, json_object_get(reply, "sessions"), error);
 	json_decref(body);
 	json_decref(reply);
 	return r < 0 ? r : status;

@@ -133,6 +133,40 @@ static void a_profiles_grants_are_revoked_page_by_page(void **state) {
 	check_mass_revoke(json_pack("{s:s}", "profile", "default"));
 }
 
+static int64_t grant(struct peer *peer, const char *profile) {
+	json_t *reply = peer_call(peer, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s}", "permission", "fs:read", "target", "/srv",
+					    "profile", profile, "effect", "allow", "lifetime", "always"));
+	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
+	json_decref(reply);
+	assert_true(id > 0);
+	return id;
+}
+
+static void assert_held_for(struct peer *peer, json_t *revoke, json_t *expected) {
+	json_t *reply = peer_call(peer, "revoke", revoke);
+	assert_true(json_equal(json_object_get(reply, "sessions"), expected));
+	json_decref(reply);
+	json_decref(expected);
+}
+
+/* However many there were: those of the last pages count as well. */
+static void the_sessions_that_they_held_for_are_told(void **state) {
+	(void)state;
+	start_with("default", 0);
+	CLEANUP_PEER struct peer *peer = peer_connect(true);
+	CLEANUP_PEER struct peer *first = peer_connect(true), *second = peer_connect(true), *third = peer_connect(true);
+	json_int_t node = peer_open_session(first, json_pack("{s:s}", "profile", "node"));
+	json_int_t npm = peer_open_session(second, json_pack("{s:s}", "profile", "npm"));
+	json_int_t other = peer_open_session(third, NULL);
+	grant(peer, "npm");
+	assert_held_for(peer, json_pack("{s:b}", "all", 1), json_pack("[I, I]", other, npm));
+	grant(peer, "npm");
+	assert_held_for(peer, json_pack("{s:s}", "profile", "npm"), json_pack("[I]", npm));
+	assert_held_for(peer, json_pack("{s:[I]}", "ids", (json_int_t)grant(peer, "node")), json_pack("[I]", node));
+	assert_held_for(peer, json_pack("{s:[I]}", "ids", (json_int_t)grant(peer, "git")), json_array());
+}
+
 static void sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again(void **state) {
 	(void)state;
 	start_with("default", 0);
@@ -224,6 +258,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_allows_are_revoked_page_by_page, teardown),
 		cmocka_unit_test_teardown(a_profiles_grants_are_revoked_page_by_page, teardown),
+		cmocka_unit_test_teardown(the_sessions_that_they_held_for_are_told, teardown),
 		cmocka_unit_test_teardown(sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again, teardown),
 		cmocka_unit_test_teardown(a_client_that_goes_meanwhile_changes_nothing, teardown),
 		cmocka_unit_test_teardown(many_expire_together_and_others_are_served, teardown),
