@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +17,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/string.h"
-#include "schema/channel.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -251,39 +249,6 @@ static void attack_broker_4_without_arguments_at_all_it_still_serves(void **stat
 	assert_true(broker_pid() > 0);
 }
 
-static void a_socket_of_the_service_manager_is_taken(void **state) {
-	(void)state;
-	CLEANUP_FREE char *path = NULL;
-	CLEANUP_FREE char *program = home_path("bin/sbxd");
-	CLEANUP_FREE char *folder = home_path("run/sbx");
-	assert_int_equal(channel_socket_path(&path, NULL), 0);
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	memcpy(address.sun_path, path, strlen(path));
-	assert_true(mkdir(folder, 0700) == 0 || errno == EEXIST);
-	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	static const int on = 1; /* PassCredentials=yes */
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-	assert_int_equal(listen(fd, 8), 0);
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		char pid[16];
-		snprintf(pid, sizeof pid, "%d", (int)getpid());
-		setenv("LISTEN_PID", pid, 1);
-		setenv("LISTEN_FDS", "1", 1);
-		setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
-		if (dup2(fd, 3) < 0 || fcntl(3, F_SETFD, 0) < 0) _exit(126);
-		execl(program, "sbxd", "--foreground", (char *)NULL);
-		_exit(127);
-	}
-	assert_int_equal(broker_pid(), child);
-	assert_int_equal(kill(child, SIGTERM), 0);
-	assert_int_equal(wait_for(child), 0);
-	assert_true(exists("run/sbx/broker.sock")); /* it is not ours to remove */
-	assert_int_equal(unlink(path), 0);
-}
-
 /* Of a database that no broker has open. */
 static int64_t ask_database(const char *sql) {
 	CLEANUP_FREE char *path = home_path(".local/state/sbx/sbx.db");
@@ -390,7 +355,6 @@ int main(void) {
 		cmocka_unit_test_teardown(attack_broker_14_a_damaged_database_refuses_everything, teardown),
 		cmocka_unit_test_teardown(bad_options_are_told, teardown),
 		cmocka_unit_test_teardown(attack_broker_4_without_arguments_at_all_it_still_serves, teardown),
-		cmocka_unit_test_teardown(a_socket_of_the_service_manager_is_taken, teardown),
 		cmocka_unit_test_teardown(kill_9_leaves_no_half_grant, teardown),
 		cmocka_unit_test_teardown(a_session_of_a_killed_broker_has_ended, teardown),
 	};
