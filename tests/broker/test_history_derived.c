@@ -118,8 +118,7 @@ static void attack_broker_18_edited_tallies_are_named_and_counted_anew(void **st
 		"UPDATE tallies SET denied = 0",
 		"UPDATE tallies SET decisions = decisions + 1 WHERE session = 3",
 		"DELETE FROM tallies WHERE session = 0 AND quarter = (SELECT max(quarter) FROM tallies)",
-		"UPDATE tallies SET quarter = quarter + 96 WHERE session = 0 AND quarter = (SELECT max(quarter) FROM "
-		"tallies)",
+		"UPDATE tallies SET quarter = quarter + 96 WHERE quarter = (SELECT max(quarter) FROM tallies)",
 		"UPDATE subjects SET profile = 'innocent' WHERE profile = 'npm'",
 		"INSERT INTO tallies SELECT session, quarter + 1000, subject, 1, 1, 1, 1 FROM tallies LIMIT 1",
 	};
