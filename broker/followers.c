@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 
-enum { FOLLOW_MS = 100, PAGES_A_TURN = 4 };
+enum { FOLLOW_MS = 100, TURN_MS = 20, PAGES_A_TURN = 4 };
 
 struct follower {
 	TAILQ_ENTRY(follower) link;
@@ -56,16 +56,32 @@ static bool serve(struct followers *followers, struct follower *follower) {
 	return answered;
 }
 
+static int64_t now_ms(const struct followers *followers) {
+	struct moment now;
+	clock_read(followers->broker->clock, &now);
+	return now.boot_ms;
+}
+
+/* Each once, for as long as a turn may take; whom it has no time for the next one begins with. */
+static void serve_all(struct followers *followers) {
+	const struct follower *last = TAILQ_LAST(&followers->list, follower_list);
+	const int64_t end_ms = now_ms(followers) + TURN_MS;
+	for (bool done = !last; !done; done = done || now_ms(followers) >= end_ms) {
+		struct follower *follower = TAILQ_FIRST(&followers->list);
+		done = follower == last;
+		TAILQ_REMOVE(&followers->list, follower, link);
+		TAILQ_INSERT_TAIL(&followers->list, follower, link);
+		if (serve(followers, follower)) follower_free(followers, follower);
+	}
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
 	struct followers *followers = argument;
 	/* What was only noted isn't where it is listed from; if it can't be written, the tick says so. */
 	if (broker_write_history(followers->broker, NULL) < 0) return;
-	for (struct follower *follower = TAILQ_FIRST(&followers->list), *next; follower; follower = next) {
-		next = TAILQ_NEXT(follower, link);
-		if (serve(followers, follower)) follower_free(followers, follower);
-	}
+	serve_all(followers);
 	if (TAILQ_EMPTY(&followers->list)) event_del(followers->timer);
 }
 

@@ -1,8 +1,9 @@
 /*
  * followers: clients that wait for rows of the history (`list` with `wait`), which get them as they come.
  *
- * Promises: each row that fits once and in order, at most FOLLOW_MS after it was written; who doesn't ask again gets
- * nothing, so a slow reader costs no memory. While nobody waits there is nothing to do.
+ * Promises: each row that fits once and in order, FOLLOW_MS after it was written at the latest unless very many wait:
+ * a turn is bounded, so that others are served. Who doesn't ask again gets nothing, so a slow reader costs no memory.
+ * While nobody waits there is nothing to do.
  */
 #pragma once
 

@@ -392,7 +392,7 @@ int store_begin(struct store *store, enum store_sync sync, struct error *error) 
 	}
 	if (r < 0) return r;
 	r = store_run(store, store_statement(store, STORE_BEGIN), error, "beginning to write");
-	store->in_transaction = r == 0;
+	if (r == 0) store->in_transaction = true;
 	return r;
 }
 
