@@ -13,6 +13,7 @@ from home import ROUNDS, Home, claim, finish
 from load import POLICY
 
 LIBRARY = pathlib.Path(os.environ["SBX_FAULT"]) / "libnomem.so"
+SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1 << 32))
 TRIES = int(60 * ROUNDS)
 EXIT_NO_MEMORY = 125
 
@@ -76,7 +77,8 @@ def run(home, chance, words, statuses):
 
 
 def main():
-    chance = random.Random()
+    print(f"seed {SEED}", file=sys.stderr)
+    chance = random.Random(SEED)
     with Home() as home:
         home.policy(POLICY)
         home.connect().close()

@@ -156,7 +156,8 @@ _Noreturn static void be_witness(void) {
 		int64_t start = now_us();
 		if (!ask(fd, id, "witness.many.test") || !allowed(fd)) give_up("the witness was not served");
 		size_t count = atomic_load(&samples->count);
-		samples->micros[count % SAMPLES_MAX] = (uint32_t)(now_us() - start);
+		if (count >= SAMPLES_MAX) give_up("there is no room for more samples");
+		samples->micros[count] = (uint32_t)(now_us() - start);
 		atomic_store(&samples->count, count + 1);
 		pause_us(WITNESS_PAUSE_US);
 	}
@@ -375,10 +376,21 @@ static void agent_alone(int number) {
 	be_agent();
 }
 
-static void with_agent(int round) {
-	(void)round;
+static void wait_for_agent(void) {
+	char bytes[LIMIT_MESSAGE + 1] = "";
+	int fd = connect_greeted();
+	assert_true(fd >= 0);
+	for (int i = 0; i < 10 * 1000 && !strstr(bytes, "\"agents\":1"); i++) {
+		pause_us(1000);
+		assert_true(say(fd, status) && hear(fd, bytes) > 0);
+	}
+	close(fd);
+	assert_non_null(strstr(bytes, "\"agents\":1"));
+}
+
+static void with_agent(void) {
 	pid_t agent = start_attacker(agent_alone, 0);
-	pause_us(100 * 1000);
+	wait_for_agent();
 	scene("prompts, answered one by one", many_prompts, PROCESSES);
 	kill(agent, SIGTERM);
 	wait_for(agent);
@@ -387,7 +399,7 @@ static void with_agent(int round) {
 static void one_round(int round) {
 	scene("the witness alone", wait_alone, 1);
 	scene("500 clients that check", many_checks, PROCESSES);
-	with_agent(round);
+	with_agent();
 	scene("flood of prompts, nobody answers", flood_of_prompts, PROCESSES);
 	scene("500 that ask and don't read", slow_readers, PROCESSES);
 	scene("half, empty and huge messages", half_messages, PROCESSES);
@@ -433,8 +445,9 @@ static void what_is_over_leaves_nothing(void **state) {
 static void all_places_are_free_again(void **state) {
 	(void)state;
 	enum { EACH = 60, OTHERS = 16 };
-	int ends[2];
+	int ends[2], ready[2];
 	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(ready), 0);
 	pid_t children[OTHERS];
 	for (int i = 0; i < OTHERS; i++) {
 		children[i] = fork();
@@ -443,12 +456,19 @@ static void all_places_are_free_again(void **state) {
 		close(ends[1]);
 		for (int c = 0; c < EACH; c++)
 			if (connect_greeted() < 0) give_up("a place is taken");
-		char byte;
-		_exit(read(ends[0], &byte, 1) != 0); /* until all have theirs */
+		char byte = 0;
+		_exit(write(ready[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 0); /* until all have theirs */
 	}
-	pause_us(500 * 1000);
+	for (int i = 0; i < OTHERS; i++) {
+		struct pollfd one = {.fd = ready[0], .events = POLLIN};
+		char byte;
+		assert_int_equal(poll(&one, 1, 20 * 1000), 1);
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+	}
 	close(ends[0]);
 	close(ends[1]);
+	close(ready[0]);
+	close(ready[1]);
 	for (int i = 0; i < OTHERS; i++) assert_int_equal(wait_for(children[i]), 0);
 }
 
