@@ -24,7 +24,7 @@
 #include "ui/output.h"
 
 static const int64_t LAST_MS = INT64_C(253402214400000); /* 9999-12-31: whatever a wrong clock wrote is before */
-enum { HOUR_S = 3600 };
+enum { HOUR_S = 3600, QUARTER_MS = 15 * 60 * 1000 };
 
 static struct tm local_of(time_t seconds) {
 	struct tm local = {0};
@@ -178,10 +178,10 @@ static int print_all(struct summary *summary, struct error *error) {
 	int64_t since_ms = json_integer_value(json_object_get(summary->filter, "since_ms"));
 	int64_t until_ms = json_integer_value(json_object_get(summary->filter, "until_ms"));
 	int64_t before_ms = until_ms != 0 ? until_ms : LAST_MS;
+	/* When did something last happen? In the quarter that it ends in, too. */
+	json_int_t end_ms = before_ms + QUARTER_MS;
 	json_t *reply = NULL;
-	/* When did something last happen? */
-	int r = ask(summary, json_pack("[I, I]", (json_int_t)before_ms + 1, (json_int_t)before_ms + 2), 0, &reply,
-		    error);
+	int r = ask(summary, json_pack("[I, I]", end_ms, end_ms + 1), 0, &reply, error);
 	if (r < 0) return r;
 	int64_t last_ms = json_integer_value(json_object_get(reply, "before"));
 	json_decref(reply);

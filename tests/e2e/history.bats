@@ -41,6 +41,15 @@ decide() {
 	[ "$output" = "today default in ~/project: 1 session" ]
 }
 
+@test "a summary up to a time has the quarter of an hour that it lies in" {
+	decide one.test:443
+	run sbx history --summary --until "$(date -u -d "+1 second" +%Y-%m-%dT%H:%M:%SZ)"
+	echo "$output"
+	[ "$output" = "today default in ~/project: 1 decision, 1 denied" ]
+	run sbx history --summary --until 2d
+	[ "$output" = "Nothing in the history fits." ]
+}
+
 @test "days of a summary are those of the caller's time zone" {
 	decide one.test:443
 	here=$(TZ=UTC+12 date +%Y-%m-%d)
