@@ -33,7 +33,7 @@ static int64_t count_decisions(const struct row *row) {
 	return count > 0 ? count : 1;
 }
 
-/* What the row counts as; false when as nothing. */
+/* What the row counts as; false when as nothing. Of the details those that STORE_EVENT_DIGEST reads, too. */
 static bool count_row(const struct row *row, int64_t counts[TALLY_COUNT]) {
 	const char *kind = row->kind ? row->kind : "";
 	int64_t decisions = strcmp(kind, "decision") == 0 ? count_decisions(row) : 0;

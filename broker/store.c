@@ -111,9 +111,11 @@ static const char *const statements[] = {
 	[STORE_EVENT_LIST] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", ""),
 	[STORE_EVENT_LIST_BACK] = "SELECT " EVENT_COLUMNS " FROM events" BETWEEN("seq", " DESC"),
 	[STORE_EVENT_VERIFY] = "SELECT " EVENT_COLUMNS " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-	[STORE_EVENT_DIGEST] = "SELECT seq, time_ms, kind, session, profile, project, permission, verdict,"
-			       " CASE kind WHEN 'prompt' THEN detail END, grant_id FROM events"
-			       " WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
+	[STORE_EVENT_DIGEST] =
+		"SELECT seq, time_ms, kind, session, profile, project, permission, verdict,"
+		" CASE WHEN kind = 'prompt' OR (kind = 'decision' AND permission IS NULL) THEN detail END,"
+		" grant_id FROM events"
+		" WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
 	[STORE_EVENT_REMOVE] = "DELETE FROM events WHERE seq > ?1 AND seq <= ?2",
 	[STORE_STATE_ANCHOR] = "UPDATE state SET anchor_seq = ?1, anchor_hash = ?2 WHERE id = 1",
 	[STORE_UPKEEP_READ] =

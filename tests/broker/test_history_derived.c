@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "history_fixture.h"
+#include "schema/verdict.h"
 #include "support/home.h"
 
 enum { ROWS = 2500 };
@@ -168,6 +169,28 @@ static void a_check_that_begins_meanwhile_takes_nothing_from_another(void **stat
 	assert_true(recounted);
 }
 
+/* As flood.c records them. */
+static void denials_recorded_together_count_as_many(void **state) {
+	struct world *world = *state;
+	struct event event = {.time_ms = world->time_ms,
+			      .kind = EVENT_DECISION,
+			      .session = 1,
+			      .profile = (char *)"flooder",
+			      .project = (char *)"/p",
+			      .verdict = EFFECT_DENY,
+			      .detail = json_pack("{s:i}", "count", 700)};
+	assert_int_equal(store_begin(world->store, STORE_NORMAL, NULL), 0);
+	assert_int_equal(history_append(world->history, &event, NULL), 0);
+	assert_int_equal(store_commit(world->store, NULL), 0);
+	history_committed(world->history);
+	json_decref(event.detail);
+	assert_int_equal(history_digest(world->history, NULL), 0);
+	static const char sum[] = "SELECT t.denied FROM tallies t JOIN subjects s ON s.id = t.subject"
+				  " WHERE t.session = 0 AND s.profile = 'flooder'";
+	assert_int_equal(world_number(world, sum), 700);
+	assert_false(verify(world).recounted);
+}
+
 static void tallies_that_lag_are_counted_first(void **state) {
 	struct world *world = *state;
 	world_tamper(world, "DELETE FROM tallies; UPDATE upkeep SET tallied_seq = 0");
@@ -209,6 +232,7 @@ int main(void) {
 		TEST(attack_broker_18_edited_tallies_are_named_and_counted_anew),
 		TEST(rows_that_come_while_it_is_checked_are_no_fault),
 		TEST(a_check_that_begins_meanwhile_takes_nothing_from_another),
+		TEST(denials_recorded_together_count_as_many),
 		TEST(tallies_that_lag_are_counted_first),
 		TEST(attack_broker_18_a_head_that_was_told_must_be_there),
 	};
