@@ -165,13 +165,14 @@ void client_leave(struct client *client) {
 
 /* Reading */
 
-/* Who sent the datagram must be who connected: a descriptor that leaked elsewhere is of no use (attack B11). */
+/* Who sent the datagram must be who connected, and lives: a descriptor that leaked elsewhere is of no use (attack B11),
+ * nor to who has been given the number since (B1). */
 static bool sent_by_peer(const struct client *client, struct msghdr *header) {
 	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
 		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
 		struct ucred sender;
 		memcpy(&sender, CMSG_DATA(control), sizeof sender);
-		return sender.pid == client->pid;
+		return sender.pid == client->pid && !peer_has_ended(client->pidfd);
 	}
 	return false;
 }
@@ -249,7 +250,8 @@ void client_accept(struct broker *broker, int fd) {
 	CLEANUP_FD int socket = fd;
 	struct error error = ERROR_NONE;
 	pid_t pid;
-	if (peer_check(socket, &pid, &error) < 0) {
+	CLEANUP_FD int pidfd = -1;
+	if (peer_check(socket, &pid, &pidfd, &error) < 0) {
 		log_debug("refused: %s", error.message);
 		return;
 	}
@@ -257,6 +259,7 @@ void client_accept(struct broker *broker, int fd) {
 	struct client *client = mem_new(struct client);
 	client->broker = broker;
 	client->pid = pid;
+	client->pidfd = fd_steal(&pidfd);
 	client->fd = fd_steal(&socket);
 	STAILQ_INIT(&client->queue);
 	client->readable = event_new(broker->base, client->fd, EV_READ | EV_PERSIST, on_readable, client);
@@ -285,5 +288,6 @@ void client_free(struct client *client) {
 	event_free(client->writable);
 	event_free(client->deadline);
 	fd_close(client->fd);
+	fd_close(client->pidfd);
 	free(client);
 }

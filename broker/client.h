@@ -29,6 +29,7 @@ struct client {
 	struct broker *broker;
 	int fd;
 	pid_t pid; /* who connected, by the kernel */
+	int pidfd; /* the same, held */
 	struct event *readable, *writable, *deadline;
 	STAILQ_HEAD(, client_datagram) queue;
 	size_t queued; /* bytes */

@@ -5,6 +5,10 @@
  * that was read was its own (pidfd_open(2): a pidfd polls readable when its process has ended). With SO_PEERPIDFD
  * (Linux 6.5, unix(7)) it is the very process that connected. Before that it is who has the number now: if the number
  * was given to another between connect and here, that one has passed the same checks as its own peer would.
+ *
+ * The pidfd is kept as long as the connection. What comes names its sender by number (SCM_CREDENTIALS, unix(7)), and
+ * the number is the peer's for as long as the peer lives: so whoever looks after a message was received, and finds it
+ * alive, knows that the sender was this very process.
  */
 #include "peer.h"
 
@@ -43,7 +47,12 @@ static int same_namespace(pid_t pid, const char *name, struct error *error) {
 	return 0;
 }
 
-int peer_check(int socket, pid_t *ret_pid, struct error *error) {
+bool peer_has_ended(int pidfd) {
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	return poll(&ended, 1, 0) != 0;
+}
+
+int peer_check(int socket, pid_t *ret_pid, int *ret_pidfd, struct error *error) {
 	struct ucred credentials;
 	socklen_t size = sizeof credentials;
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
@@ -57,8 +66,8 @@ int peer_check(int socket, pid_t *ret_pid, struct error *error) {
 	int r = same_namespace(credentials.pid, "user", error);
 	if (r == 0) r = same_namespace(credentials.pid, "pid", error);
 	if (r < 0) return r;
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-	if (poll(&ended, 1, 0) != 0) return error_set(error, ESRCH, "process %d has ended", (int)credentials.pid);
+	if (peer_has_ended(pidfd)) return error_set(error, ESRCH, "process %d has ended", (int)credentials.pid);
 	*ret_pid = credentials.pid;
+	*ret_pidfd = fd_steal(&pidfd);
 	return 0;
 }

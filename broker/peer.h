@@ -7,8 +7,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
-int peer_check(int socket, pid_t *ret_pid, struct error *error);
+/* *ret_pidfd holds it; the caller closes it. */
+int peer_check(int socket, pid_t *ret_pid, int *ret_pidfd, struct error *error);
+bool peer_has_ended(int pidfd);

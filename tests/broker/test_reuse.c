@@ -116,8 +116,9 @@ static int impostor_status(void) {
 	return status;
 }
 
-/* Somebody connects, leaves the connection to us and is gone, and its number is free. */
-static pid_t connect_and_vanish(int *ret_fd) {
+/* Somebody connects (and is served, if it says something), leaves the connection to us and is gone, and its number is
+ * free. */
+static pid_t connect_and_vanish(bool speaks, int *ret_fd) {
 	int ends[2], fds[FD_PASS_MAX];
 	size_t count;
 	char byte;
@@ -125,6 +126,7 @@ static pid_t connect_and_vanish(int *ret_fd) {
 	pid_t child = fork();
 	if (child == 0) {
 		int fd = connect_to_broker();
+		if (fd >= 0 && speaks && speak(fd) != SERVED) _exit(CLOSED);
 		_exit(fd >= 0 && fd_send(ends[1], "x", 1, &fd, 1, NULL) == 0 ? SERVED : NO_CONNECTION);
 	}
 	assert_int_equal(status_of(child), SERVED);
@@ -155,7 +157,21 @@ static void attack_broker_1_who_has_the_number_of_one_that_is_gone_is_not_that_o
 	int fd;
 	/* The broker doesn't look while one goes and another comes. */
 	assert_int_equal(kill(broker, SIGSTOP), 0);
-	pid_t number = connect_and_vanish(&fd);
+	pid_t number = connect_and_vanish(false, &fd);
+	order_impostor(number, fd, false);
+	assert_int_equal(kill(broker, SIGCONT), 0);
+	assert_int_equal(impostor_status(), CLOSED);
+	fd_close(fd);
+}
+
+/* The same with a connection that was let in before. */
+static void attack_broker_1_a_connection_ends_with_who_made_it(void **state) {
+	(void)state;
+	if (maker_end < 0) skip();
+	int fd;
+	pid_t broker = broker_pid();
+	pid_t number = connect_and_vanish(true, &fd);
+	assert_int_equal(kill(broker, SIGSTOP), 0);
 	order_impostor(number, fd, false);
 	assert_int_equal(kill(broker, SIGCONT), 0);
 	assert_int_equal(impostor_status(), CLOSED);
@@ -167,7 +183,7 @@ static void an_impostor_is_served_as_itself(void **state) {
 	(void)state;
 	if (maker_end < 0) skip();
 	int fd;
-	pid_t number = connect_and_vanish(&fd);
+	pid_t number = connect_and_vanish(false, &fd);
 	order_impostor(number, fd, true);
 	assert_int_equal(impostor_status(), SERVED);
 	fd_close(fd);
@@ -188,6 +204,7 @@ static int run_all(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attack_broker_1_who_has_the_number_of_one_that_is_gone_is_not_that_one),
+		cmocka_unit_test(attack_broker_1_a_connection_ends_with_who_made_it),
 		cmocka_unit_test(an_impostor_is_served_as_itself),
 	};
 	home_make(programs);
