@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,11 @@ void *mem_raw(size_t size) {
 
 void *mem_raw_resize(void *memory, size_t size) {
 	return mem_resize(memory, 1, size);
+}
+
+void *mem_expect(void *result) {
+	if (!result && errno == ENOMEM) mem_exhausted();
+	return result;
 }
 
 void *mem_alloc(size_t count, size_t size) {

@@ -39,7 +39,7 @@ static char *under(const char *variable, const char *home, const char *otherwise
 static void protect(struct strings *protected, const char *path) {
 	if (!strings_contain(protected, path)) strings_add(protected, path);
 	/* realpath(3) allocates with malloc, which free(3) takes; a folder that isn't there yet has no other name. */
-	CLEANUP_FREE char *real = realpath(path, NULL);
+	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
 	if (real && !strings_contain(protected, real)) strings_add(protected, real);
 }
 
@@ -75,7 +75,7 @@ static int make_private(const char *path, struct error *error) {
 
 /* SQLite follows no link on the way to its file, but a home may well lie behind one (/home on image-based systems). */
 static int resolve_state(struct places *places, struct error *error) {
-	char *real = realpath(places->state, NULL);
+	char *real = mem_expect(realpath(places->state, NULL));
 	if (!real) return error_errno(error, "%s", places->state);
 	free(places->state);
 	free(places->database);

@@ -36,7 +36,7 @@ void policy_reading_finish(struct policy_reading *reading) {
 /* The names in policy.d, sorted; one more than LIMIT_POLICY_FILES when there are too many. */
 static void list_parts(int folder, struct strings *names) {
 	int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+	DIR *entries = copy < 0 ? NULL : mem_expect(fdopendir(copy));
 	if (!entries) {
 		fd_close(copy);
 		return;

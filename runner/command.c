@@ -71,7 +71,7 @@ static int find_on_path(const char *search, const char *name, char **ret_path, s
 /* The parents' links resolved but not the last name: where the file itself lies. */
 static char *real_entry(const char *path) {
 	CLEANUP_FREE char *folder = path_parent(path);
-	CLEANUP_FREE char *real = realpath(folder, NULL);
+	CLEANUP_FREE char *real = mem_expect(realpath(folder, NULL));
 	return real ? path_join(real, path_name(path)) : NULL;
 }
 

@@ -77,13 +77,13 @@ static bool is_apart(const char *one, const char *two) {
 
 /* $HOME, what holds it, and / (attack F13). */
 static bool is_too_wide(const char *path, const char *home) {
-	CLEANUP_FREE char *real = realpath(home, NULL);
+	CLEANUP_FREE char *real = mem_expect(realpath(home, NULL));
 	return path_is_below(real ? real : home, path);
 }
 
 /* What a link in a folder of hooks leads to runs as well, and so does what a hook is also named. */
 static void protect_hooks(struct git_layout *layout, const char *hooks) {
-	DIR *stream = opendir(hooks);
+	DIR *stream = mem_expect(opendir(hooks));
 	int budget = GIT_HOOKS_MAX;
 	if (!stream) return;
 	for (struct dirent *entry; (entry = readdir(stream)) && --budget > 0;) {
@@ -107,7 +107,7 @@ static void protect_directory(struct git_layout *layout, const char *directory) 
 /* The real path of `name` seen from `directory`; NULL when there is none. */
 static char *real_path(const char *directory, const char *name) {
 	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
-	return realpath(joined, NULL);
+	return mem_expect(realpath(joined, NULL));
 }
 
 /* A one-line file such as gitdir or commondir: the path in it, resolved. */
@@ -124,7 +124,7 @@ static char *pointer_read(const char *directory, const char *name, const char *p
 /* Each directory below `directory` that looks like a git directory of a submodule or linked worktree. */
 static void protect_below(struct git_layout *layout, const char *directory, int depth, int *budget) {
 	static const char *const bulky[] = {"objects", "refs", "logs", "hooks", "info", "lfs", "rr-cache"};
-	DIR *stream = depth > 0 ? opendir(directory) : NULL;
+	DIR *stream = depth > 0 ? mem_expect(opendir(directory)) : NULL;
 	if (!stream) return;
 	for (struct dirent *entry; (entry = readdir(stream)) && --*budget > 0;) {
 		if (entry->d_name[0] == '.' && (entry->d_name[1] == '\0' || string_equal(entry->d_name, "..")))
@@ -216,7 +216,7 @@ static bool follow_pointer(struct git_layout *layout, const char *home) {
 }
 
 static bool read_folder(struct git_layout *layout, const char *dotgit) {
-	layout->directory = realpath(dotgit, NULL);
+	layout->directory = mem_expect(realpath(dotgit, NULL));
 	if (!layout->directory) return false;
 	layout->common = pointer_read(layout->directory, "commondir", "");
 	if (!layout->common) layout->common = string_copy(layout->directory);

@@ -48,7 +48,7 @@ static bool is_folder(int parent, const struct dirent *entry) {
 /* One folder: its own `.git`, and the folders in it for later. False past a bound. */
 static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct strings *repositories) {
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	if (!stream) return true;
 	fd_steal(&fd);
 	bool whole = true;

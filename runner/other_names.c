@@ -57,7 +57,7 @@ static void compare_entry(int parent, const struct dirent *entry, const char *pa
 static void look_in(const char *folder, const struct shared_files *files, size_t *entries, struct strings *queue,
 		    struct rules *rules) {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	if (!stream) return;
 	for (struct dirent *entry; *entries > 0 && (entry = readdir(stream)); --*entries) {
 		if (string_equal(entry->d_name, ".") || string_equal(entry->d_name, "..")) continue;

@@ -41,7 +41,7 @@ static void add_in_folder(const struct pattern *pattern, const char *folder, str
 		if (pattern_match(pattern, path, NULL)) add_if_there(rules, path);
 		return;
 	}
-	DIR *stream = opendir(folder);
+	DIR *stream = mem_expect(opendir(folder));
 	for (struct dirent *entry; stream && (entry = readdir(stream));) {
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
 		if (!string_equal(entry->d_name, ".") && !string_equal(entry->d_name, "..") &&

@@ -21,7 +21,7 @@ static int directory_real(const char *directory, const char *path, char **ret_re
 	int r = path_normalise(NULL, joined, &normal, error);
 	if (r < 0) return r;
 	/* not `normal`: the text of "link/.." is not where the kernel ends up */
-	CLEANUP_FREE char *real = realpath(joined, NULL);
+	CLEANUP_FREE char *real = mem_expect(realpath(joined, NULL));
 	if (!real) return error_errno(error, "%s", path);
 	struct stat status;
 	if (stat(real, &status) < 0) return error_errno(error, "%s", path);
@@ -32,7 +32,7 @@ static int directory_real(const char *directory, const char *path, char **ret_re
 
 /* $HOME, what holds it, and / are projects only when the user says so. */
 static int too_wide(const char *root, const char *home, struct error *error) {
-	CLEANUP_FREE char *real_home = realpath(home, NULL);
+	CLEANUP_FREE char *real_home = mem_expect(realpath(home, NULL));
 	if (!path_is_below(real_home ? real_home : home, root)) return 0;
 	return error_set(error, EPERM,
 			 "the project would be %s: change to a project's directory, or say it with --project %s", root,

@@ -23,14 +23,14 @@ static int find_home(char **ret_home, struct error *error) {
 		const struct passwd *entry = getpwuid(getuid());
 		home = entry ? entry->pw_dir : NULL;
 	}
-	char *real = home ? realpath(home, NULL) : NULL;
+	char *real = home ? mem_expect(realpath(home, NULL)) : NULL;
 	if (!real) return error_set(error, ENOENT, "your home directory was not found: set HOME");
 	*ret_home = real;
 	return 0;
 }
 
 static int find_directory(const char *path, char **ret_directory, struct error *error) {
-	char *real = realpath(path, NULL);
+	char *real = mem_expect(realpath(path, NULL));
 	if (!real) return error_errno(error, "the working directory %s", path);
 	*ret_directory = real;
 	return 0;
@@ -81,7 +81,7 @@ static bool is_hosts(const struct plan *plan, const char *path) {
 }
 
 static bool is_there(const void *context, const char *path) {
-	CLEANUP_FREE char *real = realpath(path, NULL);
+	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
 	return real && is_hosts(context, real);
 }
 

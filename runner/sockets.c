@@ -47,7 +47,7 @@ static void search_entry(struct search *search, int folder, const char *path, co
 /* One that can't be read can still be passed through, by who knows a name in it. */
 static void search_folder(struct search *search, const char *path) {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
 	if (!stream) {
 		fd_close(fd);
 		return;

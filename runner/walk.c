@@ -55,7 +55,7 @@ static bool is_folder(int parent, const struct dirent *entry) {
 
 /* `fd` is taken over. A folder that can't be read can't be read inside either. */
 static int walk_folder(struct walker *walker, int fd, struct error *error) {
-	DIR *stream = fdopendir(fd);
+	DIR *stream = mem_expect(fdopendir(fd));
 	if (!stream) {
 		fd_close(fd);
 		return 0;

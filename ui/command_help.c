@@ -46,7 +46,9 @@ static void help_option(FILE *out, const char *name, const char *value, const ch
 	FILE *memory = open_memstream(&wrapped, &size);
 	if (!memory) mem_exhausted();
 	print_wrapped(memory, HELP_COLUMN, text);
-	fclose(memory);
+	bool failed = ferror(memory) != 0;
+	failed |= fclose(memory) != 0;
+	if (failed || !wrapped) mem_exhausted(); /* glibc's fclose tells nothing of a text that it had no room for */
 	fprintf(out, "%-*s%s", HELP_COLUMN, head, wrapped + HELP_COLUMN);
 	free(wrapped);
 }

@@ -1,40 +1,50 @@
-"""exhausted.py: sbx with its n-th allocation failing (libnomem.so): the right result, a sentence or status 125; never a signal,
-and never a grant that is wider than what was asked for.
+"""exhausted.py: sbx and sbxd with their n-th allocation failing (libnomem.so): the right result, a sentence or status 125; never a
+signal, never a grant that is wider than what was asked for, and never an allow that isn't recorded.
 """
 
 import os
 import pathlib
 import random
+import select
+import shutil
 import signal
+import struct
 import subprocess
 import sys
+import time
 
-from home import ROUNDS, Home, claim, finish
+from home import PATIENCE_S, ROUNDS, Client, Denied, Gone, Home, claim, finish
 from load import POLICY
 
 LIBRARY = pathlib.Path(os.environ["SBX_FAULT"]) / "libnomem.so"
 SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1 << 32))
-TRIES = int(60 * ROUNDS)
+TRIES = max(1, int(60 * ROUNDS))
+BROKER_TRIES = max(1, int(100 * ROUNDS))
 EXIT_NO_MEMORY = 125
 
 
+class Strike:
+    """What libnomem.so needs to be told, and what it tells."""
+
+    def __init__(self, home, number):
+        self.mark = home.root / "struck"
+        self.mark.unlink(missing_ok=True)
+        self.environment = {**home.environment, "LD_PRELOAD": str(LIBRARY), "SBX_NOMEM_AT": str(number), "SBX_NOMEM_FILE": str(self.mark)}
+
+    def count(self):
+        return struct.unpack("=qq", self.mark.read_bytes())[0]
+
+
 def strike(home, number, words):
-    """The command's result, and whether its allocation failed at all."""
-    mark = home.root / "struck"
-    mark.unlink(missing_ok=True)
-    environment = {**home.environment, "LD_PRELOAD": str(LIBRARY), "SBX_NOMEM_AT": str(number), "SBX_NOMEM_FILE": str(mark)}
-    result = subprocess.run([home.programs / "sbx", *words], env=environment, cwd=home.project, stdin=subprocess.DEVNULL,
+    """The command's result, and how many allocations it made."""
+    struck = Strike(home, number)
+    result = subprocess.run([home.programs / "sbx", *words], env=struck.environment, cwd=home.project, stdin=subprocess.DEVNULL,
                             capture_output=True, timeout=60, check=False)
-    return result, mark.exists()
+    return result, struck.count()
 
 
-def allocations(home, words):
-    """How many it makes: by halving."""
-    low, high = 1, 1 << 20
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if strike(home, middle, words)[1] else (low, middle - 1)
-    return low
+def sample(chance, count, tries):
+    return range(1, count + 1) if count <= tries else sorted(chance.sample(range(1, count + 1), tries))
 
 
 def wrong_grants(home, sound):
@@ -48,7 +58,7 @@ def wrong_grants(home, sound):
 
 
 def run(home, chance, words, statuses):
-    count = allocations(home, words)
+    count = strike(home, 1 << 60, words)[1]
     grant = words[0] == "grant"
     if grant:
         home.sbx("revoke", "--all")
@@ -61,7 +71,7 @@ def run(home, chance, words, statuses):
         client.call("revoke", all=True)
         client.close()
     lost = 0
-    numbers = range(1, count + 1) if count <= TRIES else sorted(chance.sample(range(1, count + 1), TRIES))
+    numbers = sample(chance, count, TRIES)
     for number in numbers:
         result, _ = strike(home, number, words)
         bad = result.returncode < 0 or (result.returncode not in (*statuses, EXIT_NO_MEMORY))
@@ -76,8 +86,129 @@ def run(home, chance, words, statuses):
     return claim(f"the n-th allocation fails in `sbx {' '.join(words[:2])}` (n to {count})", len(numbers), lost)
 
 
+# The real sbxd
+
+
+class Told:
+    """What the clients of one sbxd were told."""
+
+    def __init__(self):
+        self.allowed = set()  # processes
+        self.granted = set()  # ids, for ever
+
+
+def check(told, client, permission, target):
+    verdict = client.call("check", permission=permission, target=target, process=target)["verdict"]
+    if verdict["effect"] == "allow":
+        told.allowed.add(target)
+
+
+def prompt(told, runner, agent, target, lifetime):
+    """A question and its answer. Where it can't be asked the asker is told so."""
+    number = runner.send("check", permission="db:access", target=target, process=target)
+    while agent.socket not in select.select([runner.socket, agent.socket], [], [], PATIENCE_S)[0]:
+        if runner.receive().get("id") == number:
+            return
+    asked = agent.push("prompt")
+    grant = agent.call("answer", prompt=asked["id"], token=asked["token"], effect="allow", lifetime=lifetime, terminal=True)["grant"]
+    if grant and lifetime == "always":
+        told.granted.add(grant["id"])
+    if runner.reply(number)["verdict"]["effect"] == "allow":
+        told.allowed.add(target)
+
+
+def visit(told, home, step):
+    """One after the other, each by clients of its own: where one is refused the next one must be served."""
+    project = str(home.project)
+    runner = Client(home.socket)
+    if step == "grant":
+        told.granted.add(runner.call("grant", permission="api:call", target="made-1", effect="allow", lifetime="always",
+                                     profile="default", project=project)["grant"]["id"])
+        return
+    runner.call("session-open", command=["tool"], executable="/usr/bin/tool", project=project, root=project, cwd=project)
+    if step == "check":
+        for target in ("free-1", "never-1", "made-1", "unknown"):
+            check(told, runner, "api:call", target)
+    else:
+        agent = Client(home.socket)
+        agent.call("agent", kind="terminal", session=None)
+        prompt(told, runner, agent, f"asked-{step}", step)
+
+
+def serve(home, number):
+    """An sbxd with an empty database whose allocation fails, and its clients: what they were told, and what was wrong."""
+    told, wrong = Told(), []
+    shutil.rmtree(home.state, ignore_errors=True)
+    struck = Strike(home, number)
+    struck.environment["SBX_NOMEM_FORKS"] = "1"
+    with subprocess.Popen([home.programs / "sbxd", "--foreground"], env=struck.environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as broker:
+        end = time.monotonic() + PATIENCE_S
+        while broker.poll() is None:
+            try:
+                Client(home.socket).close()
+                break
+            except Gone:
+                if time.monotonic() > end:
+                    wrong.append("neither serves nor ends")
+                    break
+                time.sleep(0.01)
+        for step in ("grant", "check", "once", "always"):
+            try:
+                visit(told, home, step)
+            except (Gone, Denied):
+                pass
+            except AssertionError as error:
+                wrong.append(f"{step}: {error}")
+        if broker.poll() is None:
+            broker.terminate()
+        said = broker.stderr.read().decode(errors="replace")
+        status = broker.wait(PATIENCE_S)
+        if status not in (0, EXIT_NO_MEMORY) and not (status == 1 and said):
+            wrong.append(f"it ends with {status}: {said[-200:]}")
+    return told, wrong, struck.count()
+
+
+def left(home):
+    """What the next sbxd finds: it starts, its history verifies."""
+    client = home.connect()
+    client.verify()
+    events = list(client.pages("history"))
+    grants = {grant["id"]: (grant["permission"], grant["pattern"], grant["effect"], grant["lifetime"]) for grant in client.pages("grants")}
+    client.close()
+    home.end()
+    allows = {(event["kind"], event["target"]) for event in events if event["verdict"] == "allow"}
+    return allows, {event["process"] for event in events if event["verdict"] == "allow"}, grants
+
+
+def run_broker(home, chance):
+    home.end()
+    sound, wrong, count = serve(home, 1 << 60)
+    sound_allows, _, sound_grants = left(home)
+    if wrong or len(sound.allowed) != 4 or len(sound.granted) != 2:
+        raise AssertionError(f"without a fault: {wrong}, {sound.allowed}, {sound.granted}")
+    numbers = sample(chance, count, BROKER_TRIES)
+    lost = 0
+    for number in numbers:
+        told, wrong, _ = serve(home, number)
+        allows, processes, grants = left(home)
+        if told.allowed - sound.allowed:
+            wrong.append(f"allowed: {told.allowed - sound.allowed}")
+        if told.allowed - processes:
+            wrong.append(f"allowed without a record: {told.allowed - processes}")
+        if allows - sound_allows:
+            wrong.append(f"recorded: {allows - sound_allows}")
+        if told.granted - grants.keys():
+            wrong.append(f"granted and not there: {told.granted - grants.keys()}")
+        if set(grants.values()) - set(sound_grants.values()):
+            wrong.append(f"there and not granted: {grants}")
+        if wrong:
+            print(f"sbxd, allocation {number} of {count}: {wrong}", file=sys.stderr)
+        lost += bool(wrong)
+    return claim(f"the n-th allocation fails in the real sbxd, confined: start, grant, checks, prompts, end (n to {count})", len(numbers), lost)
+
+
 def main():
-    print(f"seed {SEED}", file=sys.stderr)
     chance = random.Random(SEED)
     with Home() as home:
         home.policy(POLICY)
@@ -90,6 +221,7 @@ def main():
             (["run", "--print-plan", "--", "true"], (0, 1, 125)),
             (["history", "--json"], (0, 1, 2)),
         )]
+        good.append(run_broker(home, chance))
     finish(all(good))
 
 

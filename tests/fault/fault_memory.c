@@ -1,15 +1,16 @@
 /*
- * fault_memory: the story with the n-th allocation failing. Nothing may come of it but the right result, a told error
- * or the end of the process with status 125. Needs libnomem.so in LD_PRELOAD.
+ * fault_memory: the broker's units and the story with the n-th allocation failing: all n, or an even sample. Nothing
+ * may come of it but the right result, a told error or the end of the process with status 125. Needs libnomem.so in
+ * LD_PRELOAD.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "nomem.h"
 #include "story.h"
+#include "unit.h"
 
 enum { TELLINGS = 1500, EXIT_NO_MEMORY = 125 };
 
@@ -38,16 +39,10 @@ static int telling_is_good(const struct story *sound) {
 	return 0;
 }
 
-int main(int argc, char **argv) {
-	if (!nomem_arm) {
-		fprintf(stderr, "%s: start it with LD_PRELOAD=libnomem.so\n", argv[0]);
-		return 1;
-	}
-	const char *rounds = getenv("SBX_FAULT_ROUNDS");
+static int tell_story(struct unit_sample sample) {
 	const struct story *story;
 	shared_count = mmap(NULL, sizeof *shared_count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared_count == MAP_FAILED) return 1;
-	story_begin();
 	story_reset();
 	wanted = 1L << 60;
 	story_tell(prepare, note_count, NULL, &story);
@@ -55,15 +50,28 @@ int main(int argc, char **argv) {
 	long all = *shared_count;
 	if (all == 0 || !telling_is_good(&sound)) return 1;
 	/* Each one takes too long by default: every so many, beginning at another one each time. */
-	long step = (long)((double)all / (TELLINGS * (rounds ? strtod(rounds, NULL) : 1)));
+	double step = (double)all / (TELLINGS * sample.rounds);
 	if (step < 1) step = 1;
 	int times = 0, lost = 0;
-	wanted = argc > 1 ? strtol(argv[1], NULL, 10) : 1 + getpid() % step;
-	for (; wanted <= all; wanted += step, times++) {
+	for (double at = 1 + sample.start * (step - 1); at <= (double)all; at += step, times++) {
+		wanted = (long)at;
 		lost += !telling_is_good(&sound);
-		if (argc > 1) break;
 	}
-	printf("claim %d %d the n-th allocation fails in sbxd, its libraries included (n to %ld)\n", times, lost, all);
+	printf("claim %d %d the n-th allocation fails in a broker that serves clients, its libraries included (n to "
+	       "%ld)\n",
+	       times, lost, all);
+	return lost;
+}
+
+int main(int argc, char **argv) {
+	(void)argc;
+	if (!nomem_arm) {
+		fprintf(stderr, "%s: start it with LD_PRELOAD=libnomem.so\n", argv[0]);
+		return 1;
+	}
+	struct unit_sample sample = unit_sample();
+	story_begin();
+	int lost = unit_room_run(&units_broker, sample) + tell_story(sample);
 	story_end();
 	return lost > 0;
 }

@@ -196,7 +196,7 @@ static void prompt(struct scene *scene, const char *target, const char *effect, 
 		note_allowed(scene, target, true);
 }
 
-static int open_broker(struct broker **ret_broker, struct error *error) {
+int story_open(struct broker **ret_broker, struct error *error) {
 	struct places places;
 	int r = places_find(&places, error);
 	if (r == 0) r = places_make(&places, error);
@@ -234,7 +234,7 @@ static void revive(struct scene *scene) {
 	if (!store_is_doubtful(scene->broker->store)) return;
 	for (int who = 0; who < WHO_COUNT; who++) fd_close(scene->ends[who]);
 	broker_free(scene->broker);
-	if (open_broker(&scene->broker, &error) < 0) {
+	if (story_open(&scene->broker, &error) < 0) {
 		COPY(scene->story->why, error.message);
 		if (at_end) at_end();
 		_exit(0);
@@ -288,7 +288,7 @@ static void tell(struct scene *scene) {
 static void tell_all(void) {
 	struct scene scene = {.story = shared, .prompt = json_object()};
 	struct error error = ERROR_NONE;
-	if (open_broker(&scene.broker, &error) < 0) {
+	if (story_open(&scene.broker, &error) < 0) {
 		COPY(shared->why, error.message);
 		return;
 	}
@@ -394,7 +394,7 @@ static int verify(struct broker *broker) {
 static void judge(void) {
 	struct broker *broker;
 	struct error error = ERROR_NONE;
-	if (open_broker(&broker, &error) < 0) {
+	if (story_open(&broker, &error) < 0) {
 		lose(error.message, 0);
 		_exit(1);
 	}

@@ -49,6 +49,10 @@ void story_end(void);
 void story_reset(void);
 const char *story_database(void); /* borrowed */
 
+/* A broker on that database, without clients and listener. */
+struct broker;
+int story_open(struct broker **ret_broker, struct error *error);
+
 /*
  * Fork and tell it, `prepare` first in the child and `end` (or NULL) before its broker is closed; a broker that would
  * leave since its disk failed is closed and opened again in between. Returns waitpid's status; *story is what was told

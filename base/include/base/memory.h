@@ -24,6 +24,10 @@ _Noreturn void mem_exhausted(void);
 void *mem_raw(size_t size) __attribute__((__malloc__, returns_nonnull, alloc_size(1)));
 void *mem_raw_resize(void *memory, size_t size) __attribute__((returns_nonnull, warn_unused_result));
 
+/* What a function of the C library that allocates (realpath(3), opendir(3)) has returned: NULL for want of memory ends
+ * the process, so that it can't be taken for "there is no such thing". */
+void *mem_expect(void *result);
+
 #define mem_new(type)          ((type *)mem_alloc(1, sizeof(type)))
 #define mem_array(type, count) ((type *)mem_alloc((count), sizeof(type)))
 
