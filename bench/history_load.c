@@ -137,7 +137,8 @@ static int measure_one(struct channel *channel, const struct query *query, int64
 		json_decref(reply);
 	}
 	qsort(times, rounds, sizeof *times, compare);
-	printf("%-32s %8.0f us   %3zu rows, %6zu bytes\n", query->what, (double)times[rounds / 2] / 1000, items, bytes);
+	const size_t middle = rounds / 2;
+	printf("%-32s %8.0f us   %3zu rows, %6zu bytes\n", query->what, (double)times[middle] / 1000, items, bytes);
 	return 0;
 }
 

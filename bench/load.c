@@ -78,10 +78,10 @@ static int compare(const void *a, const void *b) {
 
 static void report(const struct load *load, struct board *board, size_t clients, size_t count, int64_t ended_ns) {
 	int64_t *times = board->times;
-	size_t all = clients * count;
+	const size_t all = clients * count, half = all / 2, most = all * 99 / 100;
 	qsort(times, all, sizeof *times, compare);
-	printf("| %s | %zu | %.1f | %.1f | %.0f | %.0f |\n", load->what, clients, (double)times[all / 2] / 1e3,
-	       (double)times[all * 99 / 100] / 1e3, (double)times[all - 1] / 1e3,
+	printf("| %s | %zu | %.1f | %.1f | %.0f | %.0f |\n", load->what, clients, (double)times[half] / 1e3,
+	       (double)times[most] / 1e3, (double)times[all - 1] / 1e3,
 	       (double)all * 1e9 / (double)(ended_ns - board->started_ns));
 }
 

@@ -156,7 +156,10 @@ struct endings *endings_new(struct broker *broker) {
 
 void endings_free(struct endings *endings) {
 	if (!endings) return;
-	while (!TAILQ_EMPTY(&endings->list)) ending_finish(endings->broker, TAILQ_FIRST(&endings->list));
+	for (struct ending *ending = TAILQ_FIRST(&endings->list), *next; ending; ending = next) {
+		next = TAILQ_NEXT(ending, link);
+		ending_finish(endings->broker, ending);
+	}
 	event_free(endings->turn);
 	free(endings);
 }

@@ -96,13 +96,12 @@ struct followers *followers_new(struct broker *broker) {
 
 void followers_free(struct followers *followers) {
 	if (!followers) return;
-	while (!TAILQ_EMPTY(&followers->list)) follower_free(followers, TAILQ_FIRST(&followers->list));
+	for (struct follower *follower = TAILQ_FIRST(&followers->list), *next; follower; follower = next) {
+		next = TAILQ_NEXT(follower, link);
+		follower_free(followers, follower);
+	}
 	event_free(followers->timer);
 	free(followers);
-}
-
-static char *copy_or_null(const char *text) {
-	return text ? string_copy(text) : NULL;
 }
 
 int followers_add(struct followers *followers, struct client *client, int64_t id, const struct history_filter *filter,
@@ -118,11 +117,11 @@ int followers_add(struct followers *followers, struct client *client, int64_t id
 	follower->id = id;
 	follower->cursor = cursor;
 	follower->filter = *filter;
-	follower->filter.project = copy_or_null(filter->project);
-	follower->filter.profile = copy_or_null(filter->profile);
-	follower->filter.permission = copy_or_null(filter->permission);
-	follower->filter.verdict = copy_or_null(filter->verdict);
-	follower->filter.kind = copy_or_null(filter->kind);
+	follower->filter.project = string_copy_or_null(filter->project);
+	follower->filter.profile = string_copy_or_null(filter->profile);
+	follower->filter.permission = string_copy_or_null(filter->permission);
+	follower->filter.verdict = string_copy_or_null(filter->verdict);
+	follower->filter.kind = string_copy_or_null(filter->kind);
 	if (TAILQ_EMPTY(&followers->list)) event_add(followers->timer, &pause);
 	TAILQ_INSERT_TAIL(&followers->list, follower, link);
 	const char *hash;

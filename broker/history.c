@@ -26,6 +26,7 @@
  */
 #include "history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void write_line(const struct row *row, const char *previous, struct strin
 
 /* The line at *rest, when it is a row that follows `head`; both go on behind it. */
 static bool read_line(char **rest, struct history_head *head, struct row *ret_row) {
-	char *line = *rest, *end = strchr(line, '\n');
+	char *line = *rest, *end = line ? strchr(line, '\n') : NULL;
 	if (!end || end - line <= LINE_TEXT || line[LINE_TEXT - 1] != ' ') return false;
 	*end = '\0';
 	char hash[HASH_HEX_SIZE];
@@ -80,6 +81,7 @@ static int recover_tail(struct history *history, struct error *error) {
 	int r = tail_open(path, &history->tail, error);
 	if (r == 0) r = tail_read(history->tail, &lines, &size, error);
 	if (r < 0) return r;
+	assert(lines);
 	char *rest = lines;
 	struct row row;
 	if (!is_stored(lines, &history->stored)) {

@@ -225,7 +225,7 @@ static int zones_hold(struct history *history, const struct block *block, struct
 
 static int posting_holds(struct history *history, int64_t number, const struct block_value *value,
 			 struct error *error) {
-	uint64_t rows[BLOCK_WORDS];
+	uint64_t rows[BLOCK_WORDS] = {0};
 	sqlite3_stmt *posting = store_statement(history->store, STORE_POSTING_READ);
 	store_bind_integer(posting, 1, value->key);
 	store_bind_integer(posting, 2, number);

@@ -55,7 +55,7 @@ static bool is_allowed(struct peer *peer, const char *target) {
 					    "profile", "default", "project", "/p", "ask", 0));
 	const char *effect = json_string_value(json_object_get(json_object_get(reply, "verdict"), "effect"));
 	if (!effect) fail_msg("%s", json_string_value(json_object_get(reply, "message")));
-	bool allowed = strcmp(effect, "allow") == 0;
+	bool allowed = string_equal(effect, "allow");
 	json_decref(reply);
 	return allowed;
 }

@@ -411,7 +411,7 @@ static void one_round(int round) {
 static int setup(void **state) {
 	(void)state;
 	const char *wish = getenv("SBX_LOAD");
-	if (wish && atoi(wish) > 0) scale = atoi(wish);
+	if (wish && strtol(wish, NULL, 10) > 0) scale = (int)strtol(wish, NULL, 10);
 	home_write(".config/sbx/policy.yaml", "version: 1\nprompt: {timeout: 2s}\n");
 	samples = mmap(NULL, sizeof *samples, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (samples == MAP_FAILED || broker_start(NULL) != 0) return -1;

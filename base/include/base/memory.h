@@ -39,7 +39,7 @@ void *mem_expect(void *result);
  */
 void *array_grow(void *items, size_t count, size_t size) __attribute__((returns_nonnull, warn_unused_result));
 
-#define ARRAY_LENGTH(array) (sizeof(array) / sizeof *(array))
+#define ARRAY_LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
 /* Takes the pointer out of a variable that has a cleanup attribute. */
 #define STEAL(pointer)                                                                                                 \
