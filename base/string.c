@@ -11,6 +11,10 @@ char *string_copy(const char *text) {
 	return mem_copy(text, strlen(text) + 1);
 }
 
+char *string_copy_or_null(const char *text) {
+	return text ? string_copy(text) : NULL;
+}
+
 char *string_copy_bytes(const char *bytes, size_t size) {
 	size_t whole;
 	if (__builtin_add_overflow(size, 1, &whole)) mem_exhausted();

@@ -73,10 +73,6 @@ static void set_end(struct broker *broker, const struct granting *wish, struct g
 	grant->expires_boot_ms = now.boot_ms + wish->ttl_ms;
 }
 
-static char *copy_or_null(const char *text) {
-	return text ? string_copy(text) : NULL;
-}
-
 static struct event event_of(enum event_kind kind, const struct grant *grant, const char *why) {
 	/* Borrowed: broker_record frees only the detail. */
 	return (struct event){.kind = kind,
@@ -95,13 +91,13 @@ int granting_write(struct broker *broker, const struct granting *wish, const str
 		   struct grant *ret_grant, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {.permission = wish->permission,
 					    .effect = wish->effect,
-					    .profile = copy_or_null(wish->profile),
-					    .project = copy_or_null(wish->project),
+					    .profile = string_copy_or_null(wish->profile),
+					    .project = string_copy_or_null(wish->project),
 					    .session = wish->session,
 					    .lifetime = wish->lifetime,
 					    .origin = wish->origin,
 					    .prompt = wish->prompt,
-					    .reason = copy_or_null(wish->reason)};
+					    .reason = string_copy_or_null(wish->reason)};
 	set_end(broker, wish, &grant);
 	if (!active) { /* for the call that is answered: used with it */
 		grant.uses = 1;

@@ -187,10 +187,6 @@ void row_bind(const struct row *row, sqlite3_stmt *statement) {
 	}
 }
 
-static char *copy_or_null(const char *text) {
-	return text ? string_copy(text) : NULL;
-}
-
 const char *row_check(sqlite3_stmt *statement, int64_t expected, char previous[HASH_HEX_SIZE]) {
 	const struct row row = row_of_statement(statement);
 	if (row.seq != expected) return "this row is missing";
@@ -214,13 +210,13 @@ int row_read_event(const struct row *row, struct event *ret_event) {
 	event.seq = row->seq;
 	event.time_ms = row->time_ms;
 	event.session = row->session;
-	event.profile = copy_or_null(row->profile);
-	event.project = copy_or_null(row->project);
-	event.process = copy_or_null(row->process);
-	event.permission = copy_or_null(row->permission);
-	event.target = copy_or_null(row->target);
-	event.by = copy_or_null(row->by);
-	event.why = copy_or_null(row->why);
+	event.profile = string_copy_or_null(row->profile);
+	event.project = string_copy_or_null(row->project);
+	event.process = string_copy_or_null(row->process);
+	event.permission = string_copy_or_null(row->permission);
+	event.target = string_copy_or_null(row->target);
+	event.by = string_copy_or_null(row->by);
+	event.why = string_copy_or_null(row->why);
 	event.grant = row->grant;
 	event.prompt = row->prompt;
 	*ret_event = event;

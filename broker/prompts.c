@@ -240,10 +240,6 @@ static size_t count_of_session(const struct broker *broker, int64_t session) {
 	return count;
 }
 
-static char *copy_or_null(const char *text) {
-	return text ? string_copy(text) : NULL;
-}
-
 static struct prompt_pending *pending_new(struct broker *broker, const struct request *request,
 					  const struct verdict *verdict,
 					  const struct policy_prompt_settings *settings) {
@@ -255,15 +251,15 @@ static struct prompt_pending *pending_new(struct broker *broker, const struct re
 	pending->lifetime_ms = settings->lifetime_ms;
 	struct prompt *prompt = &pending->prompt;
 	prompt->session = request->session;
-	prompt->profile = copy_or_null(request->subject.profile);
-	prompt->project = copy_or_null(request->subject.project);
+	prompt->profile = string_copy_or_null(request->subject.profile);
+	prompt->project = string_copy_or_null(request->subject.project);
 	prompt->permission = request->permission;
 	prompt->target = string_copy(request->target);
-	prompt->process = copy_or_null(request->process);
+	prompt->process = string_copy_or_null(request->process);
 	for (size_t i = 0; i < request->parents.count; i++) strings_add(&prompt->parents, request->parents.items[i]);
-	prompt->reason = copy_or_null(request->reason);
+	prompt->reason = string_copy_or_null(request->reason);
 	prompt->why = verdict->rule ? string_format("%s (%s)", verdict->why ? verdict->why : "", verdict->rule)
-				    : copy_or_null(verdict->why);
+				    : string_copy_or_null(verdict->why);
 	prompt->confirm_terminal = verdict->confirm_terminal;
 	scopes_offered(&request->permission, request->target, broker->places.home, &prompt->scopes);
 	prompt->deadline_ms = broker_now_ms(broker) + settings->timeout_ms;
@@ -273,7 +269,7 @@ static struct prompt_pending *pending_new(struct broker *broker, const struct re
 /* A permission of the user's own is shown by the words that its policy has for it. */
 static void describe(struct prompt_pending *pending, const struct ruleset *ruleset) {
 	pending->prompt.description =
-		copy_or_null(policy_description(ruleset_policy(ruleset), pending->prompt.permission.name));
+		string_copy_or_null(policy_description(ruleset_policy(ruleset), pending->prompt.permission.name));
 }
 
 /* What doesn't fit a message is left out from the back, the wider scopes first; false when it never fits. */

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 
 char *string_copy(const char *text) __attribute__((returns_nonnull));
+char *string_copy_or_null(const char *text); /* NULL stays NULL */
 char *string_copy_bytes(const char *bytes, size_t size) __attribute__((returns_nonnull));
 char *string_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 bool string_equal(const char *a, const char *b); /* NULL equals NULL only */
