@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "runner/inside.h"
 #include "ui/broker.h"
 
 enum { START_PATIENCE_MS = 10 * 1000, START_PAUSE_MS = 20, START_WORDS_MAX = 600 };
@@ -140,7 +141,8 @@ static int connect_or_start(struct channel **ret_channel, struct error *error) {
 
 int broker_connect(void *context, struct channel **ret_channel, struct error *error) {
 	(void)context;
-	int r = connect_or_start(ret_channel, error);
+	int r = inside_refuse(error);
+	if (r == 0) r = connect_or_start(ret_channel, error);
 	if (r == 0) compare_versions(*ret_channel);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "runner/inside.h"
 #include "ui/nearest.h"
 
 static const struct command *const commands[] = {
@@ -76,8 +77,12 @@ static int command_run_parsed(const struct command *command, char *const *argv, 
 	if (r == 0) r = check_operands(command, &operands, error);
 	if (r < 0) return r;
 	struct command_call call = {.command = command, .values = values, .operands = &operands, .argv = whole};
-	r = refuse_root(command, error);
 	*ret_understood = true;
+	if (command->refuses_root && inside_refuse(error) < 0) {
+		log_error("%s: %s", command->name, error->message);
+		return EXIT_FAILED;
+	}
+	r = refuse_root(command, error);
 	return r < 0 ? r : command->run(&call, error);
 }
 

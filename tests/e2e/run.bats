@@ -264,3 +264,32 @@ END
 	done
 	[ ! "$(broker_pid)" ]
 }
+
+@test "sbx inside a sandbox of sbx decides nothing and starts no broker; what needs none works" {
+	inside() {
+		run sbx run --allow "fs:read=$SBX_BIN" -- "$SBX_BIN/sbx" "$@"
+		echo "$output"
+	}
+	for command in "grant net:access * --always" "check fs:read /etc/shadow" grants "history --verify" "why fs:read /etc" \
+		"allow 1" "policy show" "kill --all" "run -- true"; do
+		set -f
+		# shellcheck disable=SC2086 # words
+		inside $command
+		set +f
+		[ "$status" = 125 ]
+		[ "${#lines[@]}" = 1 ]
+		contains "$output" "this is inside a sandbox of sbx"
+		contains "$output" "run it outside"
+		lacks "$output" Granted
+	done
+	inside --version
+	[ "$status" = 0 ]
+	inside run --help
+	[ "$status" = 0 ]
+	inside policy check
+	[ "$status" = 0 ]
+	inside doctor
+	contains "$output" "this is inside a sandbox of sbx"
+	run sbx grants --json
+	[ "$output" = "[]" ]
+}

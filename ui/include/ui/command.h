@@ -15,8 +15,8 @@
 #include "base/string.h"
 #include "ui/option.h"
 
-/* Exit codes of sbx (sbx(1), EXIT STATUS); `sbx run` has more (runner/run.h). */
-enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
+/* Exit codes of sbx (sbx(1), EXIT STATUS); `sbx run` has more (runner/run.h). EXIT_FAILED: neither yes nor no. */
+enum { EXIT_DONE = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_FAILED = 125 };
 
 struct command;
 
@@ -35,7 +35,7 @@ struct command {
 	struct option_table options;
 	size_t values_size;
 	size_t operands_least, operands_most;
-	bool refuses_root;
+	bool refuses_root;                     /* it needs the broker: refused inside a sandbox, too */
 	const struct command *const *commands; /* subcommands, NULL-terminated; then `run` is not used */
 	int (*run)(struct command_call *call, struct error *error);
 };
