@@ -3,8 +3,8 @@
  *
  * A pending prompt has waiters (checks that want a verdict) and showings (agents that were told, each with its token).
  * It ends in one of four ways, always through pending_close: answered, expired, cancelled (no waiter left) or covered
- * (a new grant or rule decides). The waiters' decisions are recorded before their replies go out; for an answer in one
- * transaction with the grant.
+ * (a new grant or rule decides, or asks on other terms, which is another prompt). The waiters' decisions are recorded
+ * before their replies go out; for an answer in one transaction with the grant.
  */
 #include "prompts.h"
 
@@ -207,9 +207,23 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 
 /* Asking */
 
-static bool is_same(const struct prompt_pending *pending, const struct request *request) {
+/* Who is asked about an address, or about localhost, allows just that. */
+static bool opens_private(const struct request *request, const struct verdict *verdict) {
+	return verdict->private_allowed || request_names_address(request);
+}
+
+/* Who may answer, and what an allow opens. */
+static bool has_terms(const struct prompt_pending *pending, const struct request *request,
+		      const struct verdict *verdict) {
+	return pending->prompt.confirm_terminal == verdict->confirm_terminal && pending->direct == verdict->direct &&
+	       pending->private_allowed == opens_private(request, verdict);
+}
+
+static bool is_same(const struct prompt_pending *pending, const struct request *request,
+		    const struct verdict *verdict) {
 	const struct prompt *prompt = &pending->prompt;
-	return prompt->session == request->session && permission_equal(&prompt->permission, &request->permission) &&
+	return has_terms(pending, request, verdict) && prompt->session == request->session &&
+	       permission_equal(&prompt->permission, &request->permission) &&
 	       strcmp(prompt->target, request->target) == 0 &&
 	       string_equal(prompt->profile, request->subject.profile) &&
 	       string_equal(prompt->project, request->subject.project);
@@ -223,10 +237,11 @@ struct prompt_pending *pending_find(const struct broker *broker, int64_t id) {
 	return NULL;
 }
 
-static struct prompt_pending *find_same(const struct broker *broker, const struct request *request) {
+static struct prompt_pending *find_same(const struct broker *broker, const struct request *request,
+					const struct verdict *verdict) {
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &broker->prompts, link) {
-		if (is_same(pending, request)) return pending;
+		if (is_same(pending, request, verdict)) return pending;
 	}
 	return NULL;
 }
@@ -245,8 +260,7 @@ static struct prompt_pending *pending_new(struct broker *broker, const struct re
 					  const struct policy_prompt_settings *settings) {
 	struct prompt_pending *pending = mem_new(struct prompt_pending);
 	pending->broker = broker;
-	/* Who is asked about an address, or about localhost, allows just that. */
-	pending->private_allowed = verdict->private_allowed || request_names_address(request);
+	pending->private_allowed = opens_private(request, verdict);
 	pending->direct = verdict->direct;
 	pending->lifetime_ms = settings->lifetime_ms;
 	struct prompt *prompt = &pending->prompt;
@@ -330,7 +344,7 @@ static const char *refusal(const struct client *client, const struct request *re
 bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision) {
 	struct broker *broker = checking->client->broker;
 	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
-	struct prompt_pending *pending = find_same(broker, &checking->request);
+	struct prompt_pending *pending = find_same(broker, &checking->request, &decision->verdict);
 	if (pending) {
 		add_waiter(pending, checking);
 		return true;
@@ -399,7 +413,8 @@ struct resumption {
 	size_t count;
 };
 
-/* A program is to be asked about it now, as rules have changed: it is no question any more. */
+/* As rules have changed a program is to be asked about it now, or the user on other terms: it isn't this question any
+ * more. */
 static void resume_later(struct resumption *resumption, struct prompt_pending *pending) {
 	resumption->items = array_grow(resumption->items, resumption->count, sizeof *resumption->items);
 	resumption->items[resumption->count++] = pending->waiters[0];
@@ -417,8 +432,9 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 		CLEANUP_DECISION struct decision decision;
 		decision_make(broker, ruleset, session_find(broker, pending->prompt.session), &waiter->request,
 			      &waiter->said, &decision, NULL);
-		if (decision.verdict.effect == EFFECT_ASK) return NULL;
-		if (decision.needed) {
+		bool asks = decision.verdict.effect == EFFECT_ASK;
+		if (asks && has_terms(pending, &waiter->request, &decision.verdict)) return NULL;
+		if (asks || decision.needed) {
 			resume_later(resumption, pending);
 			continue;
 		}

@@ -232,6 +232,45 @@ static void attack_broker_16_a_rule_that_comes_before_the_answer_counts(void **s
 	expect_verdict(runner, check, "deny rules");
 }
 
+static void write_asking(const char *flag) {
+	CLEANUP_FREE char *text =
+		string_format("version: 1\nprompt: {timeout: 60s, without-agent: wait}\n"
+			      "profiles: {tooled: {commands: [tool], ask: {net:access: [{target: svc.test%s}]}}}\n",
+			      flag);
+	home_write(".config/sbx/policy.yaml", text);
+}
+
+/* Who may answer, and what an allow opens, are the rules' by then. What is shown never changes, so it is shown anew. */
+static void attack_broker_16_what_rules_ask_otherwise_by_now_is_asked_anew(void **state) {
+	(void)state;
+	static const char *const flags[] = {"", ", private: true", ", confirm: terminal"};
+	write_asking(", private: true");
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *desktop = agent_new("desktop");
+	CLEANUP_PEER struct peer *terminal = peer_connect(true);
+	int64_t check = ask(runner, "svc.test:443");
+	json_t *prompt = peer_push(desktop, "prompt");
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
+		int64_t id = number_of(prompt, "id");
+		write_asking(flags[i]);
+		answer_refused(desktop, id, text_of(prompt, "token"), "allow", NULL, "no prompt");
+		expect_gone(desktop, id, "covered");
+		json_decref(prompt);
+		prompt = peer_push(desktop, "prompt");
+		assert_true(number_of(prompt, "id") > id);
+	}
+	assert_true(json_is_true(json_object_get(prompt, "confirm")));
+	answer_refused(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL, "terminal");
+	/* An edit that asks the same leaves it alone. */
+	write_asking(", confirm: terminal}, {target: other.test");
+	answer_well(terminal, number_of(prompt, "id"), NULL, "allow", NULL);
+	json_decref(prompt);
+	json_t *reply = peer_reply(runner, check), *verdict = json_object_get(reply, "verdict");
+	assert_string_equal(text_of(verdict, "effect"), "allow");
+	assert_false(json_is_true(json_object_get(verdict, "private")));
+	json_decref(reply);
+}
+
 /* The disk is full, as far as the broker can see: it may make no file longer. */
 static void fill_disk(bool full) {
 	const struct rlimit limit = {.rlim_cur = full ? 0 : RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
@@ -306,6 +345,7 @@ int main(void) {
 		PROMPTS_TEST(a_desktop_may_deny_what_it_may_not_allow, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_16_a_revoked_grant_answers_nothing, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_16_a_rule_that_comes_before_the_answer_counts, prompts_setup_waits),
+		PROMPTS_TEST(attack_broker_16_what_rules_ask_otherwise_by_now_is_asked_anew, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_19_without_a_record_there_is_no_allow, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_19_an_answer_that_can_not_be_written_changes_nothing, prompts_setup_waits),
 		PROMPTS_TEST(the_history_has_prompts_and_answers, prompts_setup_waits),
