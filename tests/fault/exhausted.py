@@ -19,7 +19,7 @@ from load import POLICY
 LIBRARY = pathlib.Path(os.environ["SBX_FAULT"]) / "libnomem.so"
 SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1 << 32))
 TRIES = max(1, int(60 * ROUNDS))
-BROKER_TRIES = max(1, int(100 * ROUNDS))
+BROKER_TRIES = max(1, int(60 * ROUNDS))
 EXIT_NO_MEMORY = 125
 
 

@@ -12,7 +12,7 @@
 #include "story.h"
 #include "unit.h"
 
-enum { TELLINGS = 1500, EXIT_NO_MEMORY = 125 };
+enum { TELLINGS = 1000, EXIT_NO_MEMORY = 125 };
 
 static long *shared_count, wanted;
 

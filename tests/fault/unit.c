@@ -17,7 +17,7 @@
 #include "nomem.h"
 
 enum {
-	USES = 150,
+	USES = 100,
 	TOLD_SIZE = 1 << 20,
 	EXIT_NO_MEMORY = 125,
 	EXIT_TROUBLE = 70,
