@@ -19,8 +19,12 @@
  * architecture's table end the process at once (seccomp(2), SCMP_ACT_KILL_PROCESS).
  *
  * Paths are behind pointers, where no filter sees them. But all that is written is open by then (SQLite keeps what is
- * temporary in memory, store.c), so nothing can be opened for writing; and the sockets through which a program could be
- * started elsewhere (session bus, container services) or keys be used (agents) are streams, which it can't make.
+ * temporary in memory, store.c), so nothing can be opened for writing, no mode changed, no name moved; and the sockets
+ * through which a program could be started elsewhere (session bus, container services) or keys be used (agents) are
+ * streams, which it can't make. No other process is signalled, not even by a descriptor whose events it is told of
+ * (fcntl(2), F_SETOWN). What is left to a broker taken over: it reads what the user may read, unlinks the names of the
+ * user's files (SQLite's log and our own socket are unlinked at the end), binds sockets by name, and sends datagrams,
+ * with descriptors in them, to whoever of the user's receives such; and it answers requests.
  * Landlock, which knows paths, is not to be had: a process under it may look at no other process (landlock(7), ptrace
  * restrictions), and a client's namespaces tell a sandbox from its user (peer.c).
  *
@@ -64,8 +68,8 @@ static const struct {
 	const char *names[24];
 } allowed[] = {
 	{"SQLite, policies, the log, time zones: files",
-	 {"close", "read", "pread64", "write", "writev", "pwrite64", "lseek", "_llseek", "fcntl", "fcntl64",
-	  "ftruncate", "ftruncate64", "fallocate", "fsync", "fdatasync", "fchmod", "unlink"}},
+	 {"close", "read", "pread64", "write", "writev", "pwrite64", "lseek", "_llseek", "ftruncate", "ftruncate64",
+	  "fallocate", "fsync", "fdatasync", "unlink"}},
 	{"SQLite's and our own looks at names; /proc for a peer's namespaces",
 	 {"fstat", "fstat64", "stat", "stat64", "lstat", "lstat64", "newfstatat", "fstatat64", "statx", "access",
 	  "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "getdents64"}},
@@ -84,7 +88,7 @@ static const struct {
 	{"tokens, jansson's seed", {"getrandom"}},
 	{"who it is; qsort(3) asks how much memory there is",
 	 {"getpid", "gettid", "getuid", "getuid32", "geteuid", "geteuid32", "getgid", "getgid32", "getegid",
-	  "getegid32", "sysinfo", "uname", "umask"}},
+	  "getegid32", "sysinfo", "uname"}},
 	{"the end", {"exit", "exit_group"}},
 };
 
@@ -108,8 +112,15 @@ static const struct {
 	{"socket", {{0, LOW32, AF_UNIX}, {1, TYPE, SOCK_SEQPACKET}}}, /* the listener made anew (listener_resume) */
 	{"socket", {{0, LOW32, AF_UNIX}, {1, TYPE, SOCK_DGRAM}}},     /* syslog(3) */
 	{"getsockopt", {{1, LOW32, SOL_SOCKET}}},                     /* peers */
-	{"setsockopt", {{1, LOW32, SOL_SOCKET}}},
+	{"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_PASSCRED}}},
+	{"fcntl", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
+	{"fcntl64", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 };
+
+/* Flags, copies and locks (SQLite's). Whatever says who is signalled of a descriptor (F_SETOWN, F_SETSIG, F_NOTIFY,
+ * F_SETLEASE …) is not among them: it would reach any process of the user's. */
+static const int fcntl_commands[] = {F_GETFD, F_SETFD,  F_GETFL,     F_DUPFD_CLOEXEC, F_GETLK,
+				     F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK,     F_OFD_SETLKW};
 
 /* What nobody here ever calls by mistake. */
 static const char *const alarms[] = {"execve",
@@ -228,6 +239,14 @@ static int add_rules(scmp_filter_ctx filter) {
 							       .datum_b = condition->value};
 		}
 		r = add_rule(filter, limited[i].name, count, compare);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(fcntl_commands); i++) {
+		const struct scmp_arg_cmp command = {.arg = 1,
+						     .op = SCMP_CMP_MASKED_EQ,
+						     .datum_a = LOW32,
+						     .datum_b = (scmp_datum_t)fcntl_commands[i]};
+		r = add_rule(filter, "fcntl", 1, &command);
+		if (r == 0) r = add_rule(filter, "fcntl64", 1, &command);
 	}
 	/* abort(3) signals itself, and nobody else is signalled. */
 	const struct scmp_arg_cmp self = {.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)getpid()};

@@ -1,4 +1,5 @@
 /* What a broker that was taken over can still do: a process confines itself as sbxd does and tries. */
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,7 +34,7 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-enum { SAID_MAX = 4096, WORKED = 0, REFUSED = 10, NOT_CONFINED, ODD };
+enum { OTHER = 1, SAID_MAX = 4096, WORKED = 0, REFUSED = 10, NOT_CONFINED, ODD };
 
 /* A child's end: its status (-signal) and what it said. */
 struct end {
@@ -208,6 +211,82 @@ static int try_unknown(void) {
 	return outcome(syscall(1000), ENOSYS);
 }
 
+/* Who is told of a descriptor's events, and by which signal, is for the caller to say: any process of the user's. */
+static int command(int what, long argument) {
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	return fd < 0 ? ODD : outcome(fcntl(fd, what, argument), ENOSYS);
+}
+
+static int try_owner(void) {
+	return command(F_SETOWN, OTHER);
+}
+
+static int try_owner_by_kind(void) {
+	const struct f_owner_ex owner = {F_OWNER_PID, OTHER};
+	return command(F_SETOWN_EX, (long)&owner);
+}
+
+static int try_signal_of_events(void) {
+	return command(F_SETSIG, SIGKILL);
+}
+
+static int try_signals_on(void) {
+	return command(F_SETFL, O_ASYNC | O_NONBLOCK);
+}
+
+static int try_signals_of_a_folder(void) {
+	return command(F_NOTIFY, DN_CREATE);
+}
+
+static int try_lease(void) {
+	return command(F_SETLEASE, F_RDLCK);
+}
+
+static int control(unsigned long what) {
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), argument = OTHER;
+	return fd < 0 ? ODD : outcome(ioctl(fd, what, &argument), ENOSYS);
+}
+
+static int try_owner_by_ioctl(void) {
+	return control(FIOSETOWN);
+}
+
+static int try_group_by_ioctl(void) {
+	return control(SIOCSPGRP);
+}
+
+static int try_signals_by_ioctl(void) {
+	return control(FIOASYNC);
+}
+
+static int try_timer(void) {
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+	int timer;
+	return outcome(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer), ENOSYS);
+}
+
+static int try_message_queue(void) {
+	return outcome(syscall(SYS_mq_notify, 0, NULL), ENOSYS);
+}
+
+static int try_limits_of_others(void) {
+	return outcome(prlimit(OTHER, RLIMIT_NOFILE, NULL, NULL), ENOSYS);
+}
+
+static int try_priority_of_others(void) {
+	return outcome(setpriority(PRIO_PROCESS, (id_t)OTHER, 19), ENOSYS);
+}
+
+static int try_kcmp(void) {
+	return outcome(syscall(SYS_kcmp, getpid(), OTHER, 0, 0, 0), ENOSYS);
+}
+
+static int try_filter_of_a_socket(void) {
+	static const char program[16];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	return fd < 0 ? ODD : outcome(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, program, sizeof program), ENOSYS);
+}
+
 static void refuses(int (*const *attacks)(void), size_t count) {
 	for (size_t i = 0; i < count; i++) {
 		const struct end end = attempt(attacks[i]);
@@ -221,6 +300,26 @@ static void others_fail_as_if_the_kernel_had_none_and_are_told(void **state) {
 	(void)state;
 	static int (*const attacks[])(void) = {try_prctl,         try_executable_memory, try_made_executable,
 					       try_socket_option, try_signal_to_another, try_unknown};
+	refuses(attacks, ARRAY_LENGTH(attacks));
+}
+
+static void nobody_else_is_signalled_or_changed(void **state) {
+	(void)state;
+	static int (*const attacks[])(void) = {try_owner,
+					       try_owner_by_kind,
+					       try_signal_of_events,
+					       try_signals_on,
+					       try_signals_of_a_folder,
+					       try_lease,
+					       try_owner_by_ioctl,
+					       try_group_by_ioctl,
+					       try_signals_by_ioctl,
+					       try_timer,
+					       try_message_queue,
+					       try_limits_of_others,
+					       try_priority_of_others,
+					       try_kcmp,
+					       try_filter_of_a_socket};
 	refuses(attacks, ARRAY_LENGTH(attacks));
 }
 
@@ -290,14 +389,49 @@ static int try_rename(void) {
 	return outcome(rename("existing", "other"), ENOSYS);
 }
 
+static int try_mode(void) {
+	CLEANUP_FREE char *path = home_path("existing");
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? ODD : outcome(fchmod(fd, 04777), ENOSYS);
+}
+
+static int try_mode_by_name(void) {
+	return outcome(chmod("existing", 04777), ENOSYS);
+}
+
+/* A socket made by bind(2) would be for all. */
+static int try_umask(void) {
+	errno = 0;
+	long before = syscall(SYS_umask, 0);
+	return outcome(before, ENOSYS);
+}
+
+static int try_exchange(void) {
+	return outcome(syscall(SYS_renameat2, AT_FDCWD, "existing", AT_FDCWD, "other", 2), ENOSYS);
+}
+
+static int try_hard_link(void) {
+	return outcome(linkat(AT_FDCWD, "existing", AT_FDCWD, "other", 0), ENOSYS);
+}
+
+static int try_folder_removed(void) {
+	return outcome(unlinkat(AT_FDCWD, "existing", AT_REMOVEDIR), ENOSYS);
+}
+
+static int try_openat2(void) {
+	static const uint64_t how[3] = {O_WRONLY};
+	return outcome(syscall(437, AT_FDCWD, "existing", how, sizeof how), ENOSYS);
+}
+
 static int try_link(void) {
 	return outcome(symlink("existing", "other"), ENOSYS);
 }
 
 static void it_opens_nothing_for_writing(void **state) {
 	(void)state;
-	static int (*const attacks[])(void) = {try_create,    try_write,  try_update, try_truncate,
-					       try_temporary, try_rename, try_link};
+	static int (*const attacks[])(void) = {
+		try_create, try_write,        try_update, try_truncate, try_temporary, try_rename,         try_link,
+		try_mode,   try_mode_by_name, try_umask,  try_exchange, try_hard_link, try_folder_removed, try_openat2};
 	home_write("existing", "x");
 	refuses(attacks, ARRAY_LENGTH(attacks));
 	home_write("existing", "y"); /* it is there, and could be written */
@@ -328,6 +462,19 @@ static int try_reading(void) {
 	return fine ? REFUSED : ODD;
 }
 
+/* The database's locks, also those of open files; a folder read anew by a copy of its descriptor. */
+static int try_locks(void) {
+	CLEANUP_FREE char *path = home_path("existing");
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+	CLEANUP_FD int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	bool fine = works(fcntl(fd, F_SETLK, &lock) == 0 && fcntl(fd, F_GETLK, &lock) == 0, "a lock") &&
+		    works(fcntl(fd, F_SETFD, fcntl(fd, F_GETFD)) == 0, "a descriptor's flags") &&
+		    works(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0, "a file's flags") &&
+		    works(copy >= 0, "a copy");
+	return fine ? REFUSED : ODD;
+}
+
 static int try_library(void) {
 	char token[64];
 	time_t now = time(NULL);
@@ -347,7 +494,7 @@ static int try_library(void) {
 static void what_it_needs_still_works_and_nothing_is_told(void **state) {
 	(void)state;
 	home_write("existing", "x");
-	static int (*const needs[])(void) = {try_socket, try_reading, try_library};
+	static int (*const needs[])(void) = {try_socket, try_reading, try_locks, try_library};
 	for (size_t i = 0; i < ARRAY_LENGTH(needs); i++) {
 		const struct end end = attempt(needs[i]);
 		if (end.status != REFUSED || end.said[0])
@@ -398,6 +545,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_only_an_intruder_calls_ends_the_broker),
 		cmocka_unit_test(others_fail_as_if_the_kernel_had_none_and_are_told),
+		cmocka_unit_test(nobody_else_is_signalled_or_changed),
 		cmocka_unit_test(the_same_call_is_told_once),
 		cmocka_unit_test(without_its_handler_nothing_more_gets_through),
 		cmocka_unit_test(it_opens_nothing_for_writing),
