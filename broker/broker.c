@@ -153,6 +153,12 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 		event_base_loopbreak(broker->base);
 		return;
 	}
+	if (history_tail_is_gone(broker->history)) {
+		log_error("%s-tail was removed or changed: leaving, so that the next sbxd goes on from what is there",
+			  broker->places.database);
+		event_base_loopbreak(broker->base);
+		return;
+	}
 	if (store_is_doubtful(broker->store)) {
 		log_error("the disk failed while %s was written: leaving, so that the next sbxd looks what is in it",
 			  broker->places.database);
@@ -195,6 +201,10 @@ static void on_idle(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct broker *broker = argument;
 	struct error error = ERROR_NONE;
+	if (endings_are_unwritten(broker)) {
+		broker_consider_idle(broker);
+		return;
+	}
 	listener_retire(broker->listener);
 	on_accept(listener_fd(broker->listener), EV_READ, broker);
 	if (broker->client_count == 0) {
@@ -255,6 +265,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 		r = error_errno(error, "%s", broker->places.database);
 	if (r == 0) r = history_open(broker->store, &broker->history, error);
 	if (r == 0) r = grants_open(broker->store, clock, &broker->grants, error);
+	if (r == 0) r = endings_resume(broker, error);
 	if (r == 0) r = expiry_new(broker, &broker->expiry, error);
 	if (r == 0) r = sessions_clean_up(broker, error);
 	if (r < 0) {
@@ -262,6 +273,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 		return r;
 	}
 	broker->policies = policies_new(&broker->places, broker->store);
+	reload_record_start(broker);
 	broker->reload = reload_new(broker);
 	broker->upkeep = upkeep_new(broker);
 	expiry_sweep(broker);

@@ -81,8 +81,9 @@ static int run_handler(struct client *client, enum message_type type, int64_t id
 	json_t *reply = NULL;
 	int r = body_take(handler->shape, message, body, error);
 	if (r < 0) return r;
-	if (table[type].when & HISTORY) r = broker_write_history(client->broker, error);
-	if (r == 0) r = handler->handle(client, id, body, &reply, error);
+	/* Where there is no room (or no disk) what is in the table is shown; the head tells how much there is. */
+	if ((table[type].when & HISTORY) && broker_write_history(client->broker, error) < 0) *error = ERROR_NONE;
+	r = handler->handle(client, id, body, &reply, error);
 	body_finish(handler->shape, body);
 	if (r == HANDLED)
 		client_reply(client, message_info(type)->name, id, reply);

@@ -1,5 +1,6 @@
 #include "endings.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -13,10 +14,16 @@
 #include "schema/message.h"
 #include "session.h"
 
+/* Of those that can't be written so many are kept. */
+enum { STUCK_MAX = 256, RETRY_SECONDS = 1 };
+
 struct ending {
 	TAILQ_ENTRY(ending) link;
 	struct grant_mass mass;
 	char *profile;
+	int64_t *ids;
+	int64_t intent; /* its row in `revocations`; 0: none */
+	bool stuck;     /* the last try to write has failed */
 	enum event_kind kind;
 	const char *why;
 	struct client *client; /* borrowed, or NULL */
@@ -76,12 +83,48 @@ static void ending_finish(struct broker *broker, struct ending *ending) {
 	grants_mass_end(broker->grants, &ending->mass);
 	revoked_finish(&ending->revoked);
 	free(ending->profile);
+	free(ending->ids);
 	free(ending);
 }
 
-static int write_page(struct broker *broker, const struct ending *ending, const struct grant_list *list,
+/* What is ended in many transactions is known by one row from the first to the last of them. */
+static const char *const intents[] = {
+	[GRANT_MASS_ALLOWS] = "all", [GRANT_MASS_PROFILE] = "profile", [GRANT_MASS_SESSION] = "session"};
+
+static int write_intent(struct store *store, const struct ending *ending, int64_t *ret_id, struct error *error) {
+	sqlite3_stmt *insert = store_statement(store, STORE_REVOCATION_INSERT);
+	store_bind_text(insert, 1, intents[ending->mass.what]);
+	store_bind_text(insert, 2, ending->profile ? ending->profile : "");
+	store_bind_integer(insert, 3, ending->mass.session);
+	store_bind_integer(insert, 4, ending->mass.last);
+	store_bind_text(insert, 5, "cli");
+	int r = store_run(store, insert, error, "recording a revocation");
+	if (r == 0) *ret_id = store_last_id(store);
+	return r;
+}
+
+static int remove_intent(struct store *store, int64_t id, struct error *error) {
+	sqlite3_stmt *remove = store_statement(store, STORE_REVOCATION_DELETE);
+	store_bind_integer(remove, 1, id);
+	return store_run(store, remove, error, "recording a revocation");
+}
+
+/* Within a page's transaction. */
+static int keep_intent(struct broker *broker, const struct ending *ending, bool more, int64_t *ret_id,
+		       struct error *error) {
+	*ret_id = ending->intent;
+	if (!more && ending->intent != 0) {
+		*ret_id = 0;
+		return remove_intent(broker->store, ending->intent, error);
+	}
+	bool kept = ending->kind == EVENT_REVOKE && ending->mass.what != GRANT_MASS_LISTED;
+	return more && kept && ending->intent == 0 ? write_intent(broker->store, ending, ret_id, error) : 0;
+}
+
+static int write_page(struct broker *broker, struct ending *ending, const struct grant_list *list, bool more,
 		      struct error *error) {
 	bool revoked = ending->kind == EVENT_REVOKE;
+	int64_t intent;
 	int r = broker_begin(broker, revoked ? STORE_FULL : STORE_NORMAL, error);
 	if (r < 0) return r;
 	for (size_t i = 0; r == 0 && i < list->count; i++) {
@@ -89,18 +132,28 @@ static int write_page(struct broker *broker, const struct ending *ending, const 
 			    : grants_end(broker->grants, list->items[i].id, error);
 		if (r == 0) r = granting_record_end(broker, ending->kind, &list->items[i], ending->why, error);
 	}
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
+	if (r == 0) r = keep_intent(broker, ending, more, &intent, error);
+	if (r < 0) {
+		broker_rollback(broker);
+		return r;
+	}
+	r = broker_commit(broker, error);
+	if (r == 0) ending->intent = intent;
 	return r;
 }
 
-/* 1: more are left. */
+/* 1: more are left. After an error it is the same page's turn again. */
 static int end_page(struct broker *broker, struct ending *ending, struct grant_list *list, struct error *error) {
-	int r = grants_mass_page(broker->grants, &ending->mass, &ending->cursor, list, error);
-	if (r == 0 && list->count > 0) r = write_page(broker, ending, list, error);
+	int64_t cursor = ending->cursor;
+	int r = grants_mass_page(broker->grants, &ending->mass, &cursor, list, error);
+	bool more = cursor != 0;
+	if (r == 0 && (list->count > 0 || (!more && ending->intent != 0)))
+		r = write_page(broker, ending, list, more, error);
+	ending->stuck = r < 0;
 	if (r < 0) return r;
+	ending->cursor = cursor;
 	revoked_add(&ending->revoked, broker, list);
-	return ending->cursor != 0;
+	return more;
 }
 
 /* A denial that is gone may let a waiting one through. A session's end is no news to anybody else. */
@@ -114,29 +167,48 @@ static void reply(struct ending *ending) {
 	if (ending->client) client_reply(ending->client, "revoke", ending->id, revoked_reply(&ending->revoked));
 }
 
-static void fail(const struct ending *ending, const struct error *cause) {
+/* It stays as it is, and its next turn is in a second. */
+static void explain_stuck(const struct ending *ending, struct error *error) {
+	if (ending->intent != 0)
+		error_prefix(error,
+			     "%zu grants are written down as revoked; the others count no more either, and are "
+			     "written down as soon as that is possible",
+			     ending->revoked.count);
+	else
+		error_prefix(error,
+			     "what was revoked counts no more from now on, but that can't be written down; it is "
+			     "tried again each second, and if sbxd ends before, it is in force again");
+}
+
+static void report_stuck(struct ending *ending, const struct error *cause) {
 	struct error error = *cause;
-	error_prefix(&error, "%zu grants are revoked, the others are in force again", ending->revoked.count);
+	explain_stuck(ending, &error);
 	log_error("ending grants: %s", error.message);
 	if (ending->client) client_reply_error(ending->client, ending->id, &error);
+	ending->client = NULL;
+}
+
+static void schedule(struct endings *endings) {
+	const struct ending *first = TAILQ_FIRST(&endings->list);
+	const struct timeval pause = {.tv_sec = first && first->stuck ? RETRY_SECONDS : 0};
+	if (first) evtimer_add(endings->turn, &pause);
 }
 
 static void take_turn(struct endings *endings) {
-	static const struct timeval at_once = {0};
 	struct broker *broker = endings->broker;
 	struct ending *ending = TAILQ_FIRST(&endings->list);
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	struct error error = ERROR_NONE;
+	bool stuck = ending->stuck;
 	int r = end_page(broker, ending, &list, &error);
-	if (r <= 0) {
-		if (r < 0) fail(ending, &error);
-		if (r == 0) reply(ending);
+	if (r < 0 && !stuck) report_stuck(ending, &error);
+	if (r == 0) {
 		enum event_kind kind = ending->kind;
+		reply(ending);
 		ending_finish(broker, ending);
 		settle(broker, kind);
-		if (r < 0) sessions_tell_all(broker);
 	}
-	if (!TAILQ_EMPTY(&endings->list)) evtimer_add(endings->turn, &at_once);
+	schedule(endings);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
@@ -169,6 +241,11 @@ static struct ending *ending_new(struct broker *broker, const struct ending_wish
 	ending->mass = wish->mass;
 	ending->mass.last = last;
 	if (wish->mass.profile) ending->mass.profile = ending->profile = string_copy(wish->mass.profile);
+	for (size_t i = 0; i < wish->mass.id_count; i++) {
+		ending->ids = array_grow(ending->ids, i, sizeof *ending->ids);
+		ending->ids[i] = wish->mass.ids[i];
+	}
+	ending->mass.ids = ending->ids;
 	ending->kind = wish->kind;
 	ending->why = wish->why;
 	ending->client = wish->client;
@@ -178,8 +255,29 @@ static struct ending *ending_new(struct broker *broker, const struct ending_wish
 	return ending;
 }
 
+/* Every lookup asks each of them. */
+static bool has_room(const struct endings *endings) {
+	const struct ending *ending;
+	int stuck = 0;
+	TAILQ_FOREACH(ending, &endings->list, link) {
+		stuck += ending->stuck;
+	}
+	return stuck < STUCK_MAX;
+}
+
+/* What couldn't be written: it holds in memory, where there is room for it. */
+static void start_stuck(struct broker *broker, struct ending *ending, struct error *error) {
+	bool kept = has_room(broker->endings);
+	if (kept) {
+		ending->client = NULL; /* it gets the error */
+		explain_stuck(ending, error);
+		schedule(broker->endings);
+	} else {
+		ending_finish(broker, ending);
+	}
+}
+
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error) {
-	static const struct timeval at_once = {0};
 	int64_t last = 0;
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	int r = grants_last_id(broker->grants, &last, error);
@@ -187,16 +285,49 @@ int endings_start(struct broker *broker, const struct ending_wish *wish, struct 
 	struct ending *ending = ending_new(broker, wish, last);
 	r = end_page(broker, ending, &list, error);
 	if (r == 0) reply(ending);
-	if (r <= 0) ending_finish(broker, ending);
-	if (r < 0) return r;
-	if (r > 0) evtimer_add(broker->endings->turn, &at_once);
-	if (wish->kind != EVENT_REVOKE) return 0;
-	if (r > 0)
-		sessions_tell_all(broker);
-	else
-		sessions_tell_ended(broker, &list);
-	settle(broker, wish->kind);
+	if (r == 0) ending_finish(broker, ending);
+	if (r < 0) start_stuck(broker, ending, error);
+	if (r > 0) schedule(broker->endings);
+	if (wish->kind == EVENT_REVOKE) {
+		if (r == 0)
+			sessions_tell_ended(broker, &list);
+		else
+			sessions_tell_all(broker);
+		settle(broker, wish->kind);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int resume_one(struct broker *broker, sqlite3_stmt *row, struct error *error) {
+	const char *what = store_column(row, 1);
+	struct ending_wish wish = {.kind = EVENT_REVOKE};
+	for (size_t i = 0; i < ARRAY_LENGTH(intents); i++) {
+		if (!string_equal(what, intents[i])) continue;
+		wish.mass = (struct grant_mass){.what = i, .session = sqlite3_column_int64(row, 3)};
+		wish.why = intents[i];
+	}
+	if (!wish.why) return error_set(error, EUCLEAN, "a revocation in the database is of no known kind");
+	if (wish.mass.what == GRANT_MASS_PROFILE) wish.mass.profile = store_column(row, 2);
+	ending_new(broker, &wish, sqlite3_column_int64(row, 4))->intent = sqlite3_column_int64(row, 0);
 	return 0;
+}
+
+int endings_resume(struct broker *broker, struct error *error) {
+	sqlite3_stmt *rows = store_statement(broker->store, STORE_REVOCATION_LIST);
+	int step = SQLITE_ROW, r = 0;
+	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) r = resume_one(broker, rows, error);
+	if (r == 0 && step != SQLITE_DONE) r = store_error(broker->store, error, "reading the revocations");
+	sqlite3_reset(rows);
+	schedule(broker->endings);
+	return r;
+}
+
+bool endings_are_unwritten(const struct broker *broker) {
+	const struct ending *ending;
+	TAILQ_FOREACH(ending, &broker->endings->list, link) {
+		if (ending->kind == EVENT_REVOKE && ending->intent == 0) return true;
+	}
+	return false;
 }
 
 void endings_forget_client(struct broker *broker, const struct client *client) {

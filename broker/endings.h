@@ -2,9 +2,12 @@
  * endings: grants that end by the thousand: all allows, a profile's, a session's.
  *
  * Promises: none of them is found from the start on, whoever looks; they are written down LIMIT_ENDING at a time, each
- * with its event, and others are served in between. Whoever asked gets one reply, when all is written. If sbxd is
- * killed on the way, whole grants have ended and the others are in force again: who got no reply says it again; a
- * session's are ended when sbxd starts.
+ * with its event, and others are served in between. Whoever asked gets one reply, when all is written. A revocation of
+ * more than that is itself written down with its first part, durably, and removed with its last: if sbxd is killed on
+ * the way the next one begins with it, before it serves. A session's grants are ended when sbxd starts.
+ *
+ * What can't be written (a full disk) counts no more all the same, for as long as this sbxd runs; whoever asked is told
+ * so, and it is tried again each second.
  */
 #pragma once
 
@@ -24,8 +27,14 @@ struct ending_wish {
 	int64_t id;             /* of its request */
 };
 
-/* The first of them are ended at once; when that fails nothing is, and no reply is sent. */
+/* The first of them are ended at once. When that fails no reply is sent; the error says what holds now. */
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error);
+
+/* Before anybody is served: what an sbxd that was killed had begun to revoke. */
+int endings_resume(struct broker *broker, struct error *error);
+
+/* Something is revoked in memory alone: it would be in force again after the end of this process. */
+bool endings_are_unwritten(const struct broker *broker);
 void endings_forget_client(struct broker *broker, const struct client *client);
 
 /* What a reply to `revoke` says of grants that have ended. Zero-initialise. */

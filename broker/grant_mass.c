@@ -1,3 +1,6 @@
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "grants_parts.h"
 #include "schema/limits.h"
 
@@ -11,6 +14,11 @@ void grants_mass_end(struct grants *grants, struct grant_mass *mass) {
 	grants_changed(grants);
 }
 
+static int compare_ids(const void *a, const void *b) {
+	const int64_t *one = a, *other = b;
+	return (*one > *other) - (*one < *other);
+}
+
 static bool mass_has(const struct grant_mass *mass, const struct grant *grant) {
 	if (grant->id > mass->last) return false;
 	switch (mass->what) {
@@ -22,6 +30,8 @@ static bool mass_has(const struct grant_mass *mass, const struct grant *grant) {
 		return grant->session == mass->session;
 	case GRANT_MASS_SESSIONS:
 		return grant->session != 0;
+	case GRANT_MASS_LISTED:
+		return bsearch(&grant->id, mass->ids, mass->id_count, sizeof *mass->ids, compare_ids) != NULL;
 	}
 	return true;
 }
@@ -76,7 +86,7 @@ int grants_mass_page(struct grants *grants, const struct grant_mass *mass, int64
 							  [GRANT_MASS_SESSION] = STORE_GRANT_OF_SESSION,
 							  [GRANT_MASS_SESSIONS] = STORE_GRANT_OF_SESSIONS};
 	sqlite3_stmt *rows;
-	if (mass->what == GRANT_MASS_ALLOWS) {
+	if (mass->what == GRANT_MASS_ALLOWS || mass->what == GRANT_MASS_LISTED) {
 		rows = store_statement(grants->store, STORE_GRANT_IN_FORCE);
 		store_bind_integer(rows, 1, *cursor);
 		store_bind_integer(rows, 2, mass->last + 1);

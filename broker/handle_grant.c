@@ -217,13 +217,37 @@ static int write_revoked(struct broker *broker, const struct grant_list *list, c
 	return r;
 }
 
-static int revoke_listed(struct broker *broker, const struct revoke *wish, json_t **ret_reply, struct error *error) {
+static int compare_ids(const void *a, const void *b) {
+	const int64_t *one = a, *other = b;
+	return (*one > *other) - (*one < *other);
+}
+
+/* They can't be written: they count no more all the same (endings.h). */
+static int end_listed(struct client *client, int64_t id, const struct grant_list *list, const char *how,
+		      struct error *error) {
+	CLEANUP_FREE int64_t *ids = mem_alloc(list->count, sizeof *ids);
+	for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
+	qsort(ids, list->count, sizeof *ids, compare_ids);
+	const struct ending_wish ending = {.mass = {.what = GRANT_MASS_LISTED, .ids = ids, .id_count = list->count},
+					   .kind = EVENT_REVOKE,
+					   .why = how,
+					   .client = client,
+					   .id = id};
+	int r = endings_start(client->broker, &ending, error);
+	return r < 0 ? r : HANDLED_REPLIED;
+}
+
+static int revoke_listed(struct client *client, int64_t id, const struct revoke *wish, json_t **ret_reply,
+			 struct error *error) {
+	struct broker *broker = client->broker;
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
 	bool by_id = wish->ids.count > 0;
 	int r = by_id ? collect_ids(broker, &wish->ids, &list, error)
 		      : collect_matching(broker, &wish->match, &list, error);
-	if (r == 0 && list.count > 0) r = write_revoked(broker, &list, by_id ? "id" : "match", error);
 	if (r < 0) return r;
+	const char *how = by_id ? "id" : "match";
+	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
+		return end_listed(client, id, &list, how, error);
 	expiry_sweep(broker);
 	sessions_tell_ended(broker, &list);
 	/* A denial that is gone may let a waiting one through. */
@@ -240,8 +264,7 @@ static int revoke(struct client *client, int64_t id, const void *body, json_t **
 		   wish->match.present;
 	if (ways != 1) return error_set(error, EINVAL, "say which grants: ids, all, a session, a profile or a match");
 	expiry_sweep(client->broker);
-	return is_mass(wish) ? revoke_mass(client, id, wish, error)
-			     : revoke_listed(client->broker, wish, ret_reply, error);
+	return is_mass(wish) ? revoke_mass(client, id, wish, error) : revoke_listed(client, id, wish, ret_reply, error);
 }
 
 const struct request_handler handle_revoke = {revoke, &revoke_shape};

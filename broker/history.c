@@ -94,20 +94,35 @@ static int recover_tail(struct history *history, struct error *error) {
 	return tail_cut(history->tail, (size_t)(rest - lines), error);
 }
 
+void waiting_finish(struct waiting *waiting) {
+	free(waiting->lines);
+	free(waiting->rows);
+	*waiting = (struct waiting){0};
+}
+
+int waiting_read(const struct history *history, struct waiting *ret_waiting, struct error *error) {
+	struct history_head head = history->stored;
+	if (history_waiting(history) == 0) return 0;
+	int r = tail_read(history->tail, &ret_waiting->lines, NULL, error);
+	for (char *rest = ret_waiting->lines; r == 0 && head.seq < history->committed.seq;) {
+		struct waiting_row waiting;
+		if (!read_line(&rest, &head, &waiting.row))
+			return error_set(error, EUCLEAN, "the history's tail was changed by another program");
+		hash_copy(waiting.hash, head.hash);
+		ret_waiting->rows = array_grow(ret_waiting->rows, ret_waiting->count, sizeof waiting);
+		ret_waiting->rows[ret_waiting->count++] = waiting;
+	}
+	return r;
+}
+
 /* Within a transaction: what waits in the tail goes into the table. */
 static int catch_up(struct history *history, struct error *error) {
-	CLEANUP_FREE char *lines = NULL;
-	struct history_head head = history->stored;
-	struct row row;
-	int r = 0;
 	if (history->caught_up) return 0;
-	if (history_waiting(history) > 0) r = tail_read(history->tail, &lines, NULL, error);
-	for (char *rest = lines; r == 0 && head.seq < history->committed.seq;) {
-		if (read_line(&rest, &head, &row))
-			r = insert_row(history, &row, head.hash, error);
-		else
-			r = error_set(error, EUCLEAN, "the history's tail was changed by another program");
-	}
+	CLEANUP_WAITING struct waiting waiting = {0};
+	int r = waiting_read(history, &waiting, error);
+	if (r == -EUCLEAN) history->tail_is_changed = true;
+	for (size_t i = 0; r == 0 && i < waiting.count; i++)
+		r = insert_row(history, &waiting.rows[i].row, waiting.rows[i].hash, error);
 	history->caught_up = r == 0;
 	return r;
 }
@@ -203,6 +218,10 @@ void history_free(struct history *history) {
 int64_t history_head(const struct history *history, const char **ret_hash) {
 	*ret_hash = history->committed.hash;
 	return history->committed.seq;
+}
+
+bool history_tail_is_gone(const struct history *history) {
+	return history->tail_is_changed || !tail_is_whole(history->tail);
 }
 
 int64_t history_waiting(const struct history *history) {

@@ -34,6 +34,8 @@ void history_rolled_back(struct history *history);
  */
 int history_note(struct history *history, struct event *event, struct error *error);
 int64_t history_waiting(const struct history *history); /* rows in the tail */
+/* Another program has removed, cut or changed it. Nothing is written to the history then; the caller should end. */
+bool history_tail_is_gone(const struct history *history);
 
 /* Within a transaction: the row that tells of a cut is brought up to the last event. */
 bool history_head_is_behind(const struct history *history);

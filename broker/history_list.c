@@ -147,6 +147,17 @@ static int search(struct page *page, int64_t first, int64_t last, struct error *
 	return 0;
 }
 
+/* What isn't in the table yet. */
+static int offer_waiting(struct page *page, struct error *error) {
+	CLEANUP_WAITING struct waiting waiting = {0};
+	int r = waiting_read(page->history, &waiting, error);
+	for (size_t i = 0; r == 0 && i < waiting.count && page_goes_on(page); i++) {
+		const struct row *row = &waiting.rows[page->newest ? waiting.count - 1 - i : i].row;
+		if (row->seq > page->low && row->seq < page->high) page_offer(page, row);
+	}
+	return r;
+}
+
 static int fill(struct page *page, struct error *error) {
 	int64_t anchor = page->history->anchor_seq, indexed = page->history->indexed_seq;
 	if (page->low < anchor) page->low = anchor;
@@ -170,10 +181,19 @@ int history_list(struct history *history, const struct history_filter *filter, b
 			    .filter = filter,
 			    .newest = newest,
 			    .low = newest ? 0 : cursor,
-			    .high = newest && cursor > 0 ? cursor : history->now.seq + 1,
+			    .high = newest && cursor > 0 ? cursor : history->committed.seq + 1,
 			    .budget = LIMIT_SCAN,
 			    .items = items};
-	int r = fill(&page, error);
+	int64_t high = page.high, stored = history->stored.seq + 1;
+	int r = newest && high > stored ? offer_waiting(&page, error) : 0;
+	if (r == 0 && page_goes_on(&page)) {
+		if (page.high > stored) page.high = stored;
+		r = fill(&page, error);
+	}
+	if (r == 0 && !newest && high > stored && page_goes_on(&page)) {
+		page.high = high;
+		r = offer_waiting(&page, error);
+	}
 	*ret_next = page_goes_on(&page) ? 0 : newest ? page.high : page.low;
 	return r;
 }

@@ -24,8 +24,9 @@ struct history {
 	struct store *store;
 	struct tail *tail;
 	struct history_head now, committed, stored;
-	bool caught_up; /* this transaction has put all into the table that waited in the tail */
-	int64_t kept;   /* the head in the state row */
+	bool tail_is_changed; /* by another program */
+	bool caught_up;       /* this transaction has put all into the table that waited in the tail */
+	int64_t kept;         /* the head in the state row */
 	int64_t anchor_seq;
 	char anchor_hash[HASH_HEX_SIZE];
 	/* As the upkeep row has it. */
@@ -70,5 +71,18 @@ const char *row_check(sqlite3_stmt *statement, int64_t expected, char previous[H
 
 /* -EINVAL when the row holds what history_append never writes. */
 int row_read_event(const struct row *row, struct event *ret_event);
+
+/* What is in the tail alone: rows that can't be put into the table now, since the disk is full. */
+struct waiting {
+	char *lines;
+	struct waiting_row {
+		struct row row; /* borrowed of the lines */
+		char hash[HASH_HEX_SIZE];
+	} * rows;
+	size_t count;
+};
+int waiting_read(const struct history *history, struct waiting *ret_waiting, struct error *error);
+void waiting_finish(struct waiting *waiting);
+#define CLEANUP_WAITING __attribute__((cleanup(waiting_finish)))
 
 void hash_copy(char to[HASH_HEX_SIZE], const char *from); /* NULL: empty */

@@ -40,12 +40,21 @@ static int previous_hash(struct history *history, int64_t seq, char ret_hash[HAS
 	return r;
 }
 
+static int waiting_hash(struct history *history, int64_t seq, char ret_hash[HASH_HEX_SIZE]) {
+	CLEANUP_WAITING struct waiting waiting = {0};
+	int r = waiting_read(history, &waiting, NULL);
+	if (r == 0) hash_copy(ret_hash, waiting.rows[seq - history->stored.seq - 1].hash);
+	return r;
+}
+
 const char *history_check_head(struct history *history, int64_t seq, const char *hash) {
 	char found[HASH_HEX_SIZE];
 	if (seq < history->anchor_seq)
 		return "retention has taken this row away, so it can't be compared; use a newer head";
 	if (seq > history->committed.seq) return "the history ends before this row: it was cut off";
-	if (previous_hash(history, seq, found, NULL) < 0) return "this row is missing";
+	if (seq > history->stored.seq ? waiting_hash(history, seq, found) < 0
+				      : previous_hash(history, seq, found, NULL) < 0)
+		return "this row is missing";
 	return strcmp(found, hash) == 0 ? NULL : "this row has another hash: it or one before it was changed";
 }
 
@@ -119,10 +128,10 @@ static int compare_block(struct history *history, const struct block *block, str
 /* The end: is it the head, and was the beginning moved by retention alone? */
 static void check_ends(const struct history *history, const struct history_walk *walk, const struct stretch *stretch,
 		       struct history_check *check) {
-	if (stretch->seq < history->committed.seq) {
+	if (stretch->seq < history->stored.seq) {
 		check->bad = stretch->seq + 1;
 		check->what = "the rows from here on are missing: the history was cut off";
-	} else if (strcmp(stretch->previous, history->committed.hash) != 0) {
+	} else if (strcmp(stretch->previous, history->stored.hash) != 0) {
 		check->bad = stretch->seq;
 		check->what = "the last row is not the one that was written last";
 	} else if (walk && walk->anchor_seq == history->anchor_seq &&
@@ -199,6 +208,17 @@ static int compare_tallies(struct history *history, struct history_walk *walk, i
 	return forget_tallies(history, error);
 }
 
+/* The rows that can't be put into the table now follow it. */
+static int check_waiting(const struct history *history, struct history_check *check, struct error *error) {
+	CLEANUP_WAITING struct waiting waiting = {0};
+	int r = waiting_read(history, &waiting, error);
+	check->checked += (int64_t)waiting.count;
+	if (r != -EUCLEAN) return r;
+	check->bad = history->stored.seq + (int64_t)waiting.count + 1;
+	check->what = "the rows from here on, which were not in the table yet, were changed";
+	return 0;
+}
+
 int history_verify(struct history *history, struct history_walk *walk, int64_t cursor, struct history_check *ret_check,
 		   struct error *error) {
 	__attribute__((cleanup(stretch_finish))) struct stretch stretch = {
@@ -223,8 +243,12 @@ int history_verify(struct history *history, struct history_walk *walk, int64_t c
 		check.next = stretch.seq;
 	} else {
 		check_ends(history, walk, &stretch, &check);
+		if (check.bad == 0) r = check_waiting(history, &check, error);
+		if (r < 0) return r;
 	}
-	if (check.bad == 0 && stretch.block) r = compare_block(history, stretch.block, &check, error);
+	/* What is derived is mended where it differs, which needs room on the disk. */
+	if (history_waiting(history) > 0) walk = NULL;
+	if (check.bad == 0 && walk && stretch.block) r = compare_block(history, stretch.block, &check, error);
 	if (r == 0 && check.bad == 0 && stretch.ended && walk)
 		r = compare_tallies(history, walk, stretch.seq, &check, error);
 	if (r < 0) return r;

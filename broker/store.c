@@ -102,6 +102,10 @@ static const char *const statements[] = {
 	[STORE_GRANT_END] = "UPDATE grants SET active = 0 WHERE id = ?1 AND active = 1",
 	[STORE_GRANT_REVOKE] =
 		"UPDATE grants SET active = 0, revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND active = 1",
+	[STORE_REVOCATION_INSERT] = "INSERT INTO revocations (what, profile, session, last_id, revoked_by)"
+				    " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[STORE_REVOCATION_LIST] = "SELECT id, what, profile, session, last_id, revoked_by FROM revocations ORDER BY id",
+	[STORE_REVOCATION_DELETE] = "DELETE FROM revocations WHERE id = ?1",
 	[STORE_TRUST_FIND] = "SELECT 1 FROM trusts WHERE project = ?1 AND hash = ?2",
 	[STORE_TRUST_INSERT] = "INSERT OR IGNORE INTO trusts (project, hash, trusted_ms) VALUES (?1, ?2, ?3)",
 	[STORE_TRUST_DELETE] = "DELETE FROM trusts WHERE project = ?1",

@@ -57,6 +57,12 @@ int tail_append(struct tail *tail, const char *line, size_t size, struct error *
 	return r;
 }
 
+bool tail_is_whole(const struct tail *tail) {
+	struct stat opened, named;
+	return fstat(tail->fd, &opened) == 0 && lstat(tail->path, &named) == 0 && opened.st_ino == named.st_ino &&
+	       opened.st_dev == named.st_dev && opened.st_size >= tail->size;
+}
+
 int tail_cut(struct tail *tail, size_t size, struct error *error) {
 	tail->size = (off_t)size;
 	if (ftruncate(tail->fd, tail->size) < 0) return error_errno(error, "%s", tail->path);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -21,6 +22,9 @@ int tail_read(const struct tail *tail, char **ret_bytes, size_t *ret_size, struc
 
 /* Behind the last line; `line` ends with a line feed. */
 int tail_append(struct tail *tail, const char *line, size_t size, struct error *error);
+
+/* Is it still the file that has this name, and as long as it was made? */
+bool tail_is_whole(const struct tail *tail);
 
 /* Keep only the first `size` bytes. */
 int tail_cut(struct tail *tail, size_t size, struct error *error);

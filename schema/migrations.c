@@ -20,6 +20,9 @@
  * the first event follows; retention moves it), and the last prompt's id.
  *
  * trusts: contents (SHA-256) of project files that the user trusts, for each project.
+ *
+ * revocations: those of more grants than go into one transaction, from the first until the last of them is written
+ * (broker/endings.h): `last_id` is the youngest grant that is meant.
  */
 #include "schema/migrations.h"
 
@@ -151,6 +154,14 @@ static const struct migration table[] = {
 	 "  run_ms INTEGER NOT NULL"
 	 ") STRICT;"
 	 "INSERT INTO upkeep SELECT 1, anchor_seq, anchor_seq, 0, 0, 0, 0 FROM state;"
+	 "CREATE TABLE revocations ("
+	 "  id INTEGER PRIMARY KEY,"
+	 "  what TEXT NOT NULL CHECK (what IN ('all', 'profile', 'session')),"
+	 "  profile TEXT NOT NULL,"
+	 "  session INTEGER NOT NULL,"
+	 "  last_id INTEGER NOT NULL,"
+	 "  revoked_by TEXT NOT NULL"
+	 ") STRICT;"
 	 /* A session's row goes when nothing refers to it; without this each would look through all grants. */
 	 "CREATE INDEX grants_of_session ON grants (session) WHERE session IS NOT NULL;"
 	 /* Lookups and views find what is a subject's by equality alone, listings and endings what is in force. */

@@ -1,7 +1,9 @@
 /* Grants that end by the thousand, with a real sbxd: at once for who looks, page by page on the disk, others served. */
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/string.h"
@@ -167,7 +169,7 @@ static void the_sessions_that_they_held_for_are_told(void **state) {
 	assert_held_for(peer, json_pack("{s:[I]}", "ids", (json_int_t)grant(peer, "git")), json_array());
 }
 
-static void sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again(void **state) {
+static void attack_broker_19_sbxd_killed_meanwhile_and_nothing_is_in_force_again(void **state) {
 	(void)state;
 	start_with("default", 0);
 	CLEANUP_PEER struct peer *asking = peer_connect(true), *other = peer_connect(true);
@@ -181,12 +183,67 @@ static void sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again(v
 	assert_true(ended > 0 && left > 0);
 	assert_int_equal(broker_start(NULL), 0);
 	CLEANUP_PEER struct peer *again = peer_connect(true);
+	assert_int_equal(listed(again), 0);
+	assert_false(is_allowed(again, "h19999.test:443"));
+	/* Queued behind the rest. */
 	json_t *reply = peer_call(again, "revoke", json_pack("{s:b}", "all", 1));
-	assert_int_equal(json_integer_value(json_object_get(reply, "count")), left);
+	assert_int_equal(json_integer_value(json_object_get(reply, "count")), 0);
 	json_decref(reply);
 	json_t *check = peer_call(again, "verify", NULL);
 	assert_true(json_is_null(json_object_get(check, "bad")));
 	json_decref(check);
+	broker_stop();
+	assert_int_equal(count("SELECT count(*) FROM grants WHERE revoked_ms > 0 AND active = 0"), MANY);
+	assert_int_equal(count("SELECT count(*) FROM revocations"), 0);
+}
+
+/* The disk is full, as far as the broker can see: it may make no file longer. */
+static void fill_disk(bool full) {
+	const struct rlimit limit = {.rlim_cur = full ? 0 : RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+	assert_int_equal(prlimit(broker_pid(), RLIMIT_FSIZE, &limit, NULL), 0);
+}
+
+static void revoke_on_a_full_disk(struct peer *peer, json_t *body) {
+	fill_disk(true);
+	json_t *reply = peer_call(peer, "revoke", body);
+	const char *message = json_string_value(json_object_get(reply, "message"));
+	if (!message || !strstr(message, "counts no more from now on")) fail_msg("%s", message);
+	json_decref(reply);
+}
+
+/* It counts no more at once, lists are read, and it is written as soon as there is room. */
+static void attack_broker_19_all_are_revoked_on_a_full_disk(void **state) {
+	(void)state;
+	start_with("default", 0);
+	CLEANUP_PEER struct peer *peer = peer_connect(true), *session = peer_connect(true);
+	peer_open_session(session, NULL);
+	assert_true(is_allowed(peer, "h1.test:443"));
+	revoke_on_a_full_disk(peer, json_pack("{s:b}", "all", 1));
+	json_decref(peer_push(session, "ended"));
+	assert_int_equal(listed(peer), 0);
+	fill_disk(false);
+	assert_false(is_allowed(peer, "h1.test:443"));
+	/* Queued behind it: written when this is answered. */
+	sleep(2);
+	json_decref(peer_call(peer, "revoke", json_pack("{s:b}", "all", 1)));
+	broker_stop();
+	assert_int_equal(count("SELECT count(*) FROM grants WHERE revoked_ms > 0 AND active = 0"), MANY);
+}
+
+static void attack_broker_19_one_is_revoked_on_a_full_disk(void **state) {
+	(void)state;
+	assert_int_equal(broker_start(NULL), 0);
+	broker_stop();
+	run("DELETE FROM grants");
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_PEER struct peer *peer = peer_connect(true);
+	int64_t one = grant(peer, "default"), other = grant(peer, "npm");
+	revoke_on_a_full_disk(peer, json_pack("{s:[I]}", "ids", (json_int_t)one));
+	assert_int_equal(listed(peer), 1);
+	fill_disk(false);
+	sleep(2);
+	broker_stop();
+	assert_int_equal(count("SELECT sum(id) FROM grants WHERE active = 1"), other);
 }
 
 static void a_client_that_goes_meanwhile_changes_nothing(void **state) {
@@ -254,7 +311,10 @@ int main(void) {
 		cmocka_unit_test_teardown(all_allows_are_revoked_page_by_page, teardown),
 		cmocka_unit_test_teardown(a_profiles_grants_are_revoked_page_by_page, teardown),
 		cmocka_unit_test_teardown(the_sessions_that_they_held_for_are_told, teardown),
-		cmocka_unit_test_teardown(sbxd_killed_meanwhile_leaves_whole_grants_and_it_can_be_said_again, teardown),
+		cmocka_unit_test_teardown(attack_broker_19_sbxd_killed_meanwhile_and_nothing_is_in_force_again,
+					  teardown),
+		cmocka_unit_test_teardown(attack_broker_19_all_are_revoked_on_a_full_disk, teardown),
+		cmocka_unit_test_teardown(attack_broker_19_one_is_revoked_on_a_full_disk, teardown),
 		cmocka_unit_test_teardown(a_client_that_goes_meanwhile_changes_nothing, teardown),
 		cmocka_unit_test_teardown(many_expire_together_and_others_are_served, teardown),
 		cmocka_unit_test_teardown(a_sessions_grants_end_with_it, teardown),
