@@ -207,9 +207,8 @@ static bool is_reply(const json_t *message, int64_t id) {
 	       message_type_parse(name, &type, NULL) == 0 && message_info(type)->flow != MESSAGE_PUSH;
 }
 
-int channel_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error) {
-	int64_t id;
-	int r = channel_send(channel, type, body, &id, error);
+int channel_wait(struct channel *channel, int64_t id, json_t **ret_reply, struct error *error) {
+	int r = 0;
 	while (r == 0) {
 		json_t *message = NULL;
 		r = receive_fresh(channel, true, &message, error);
@@ -231,4 +230,10 @@ int channel_call(struct channel *channel, const char *type, json_t *body, json_t
 		return 0;
 	}
 	return r;
+}
+
+int channel_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error) {
+	int64_t id;
+	int r = channel_send(channel, type, body, &id, error);
+	return r < 0 ? r : channel_wait(channel, id, ret_reply, error);
 }

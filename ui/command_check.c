@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "check_terminal.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/broker.h"
@@ -53,7 +54,7 @@ static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *process = caller_name();
 	json_put_text(body, "process", process);
 	json_put_text(body, "reason", values->reason);
-	r = broker_call("check", body, &reply, error);
+	r = check_call(body, &reply, error);
 	if (r < 0) return r;
 	const json_t *verdict = json_object_get(reply, "verdict");
 	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
@@ -69,9 +70,9 @@ const struct command command_check = {
 	.operands = "PERM TARGET",
 	.summary = "Is it allowed? Exit status 0 for yes, 1 for no.",
 	.details = "For scripts, also with permissions of your own such as db:access, which a policy declares under "
-		   "'permissions:'. Where a rule asks, the user is asked, and it waits for the answer; with nobody "
-		   "there it is "
-		   "no (prompt.without-agent of the policy). The decision is recorded like every other; 'sbx why' "
+		   "'permissions:'. Where a rule asks, the user is asked, and it waits for the answer: here, "
+		   "when it runs in a terminal; with nobody there it is no (prompt.without-agent of the policy). The "
+		   "decision is recorded like every other; 'sbx why' "
 		   "explains "
 		   "without asking or recording.",
 	.options = OPTION_TABLE(options),

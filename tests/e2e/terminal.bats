@@ -13,8 +13,11 @@ setup_file() {
 	policy <<END
 version: 1
 prompt: {timeout: 60s, without-agent: deny}
+permissions: {db:access: use the database}
 profiles:
   default:
+    ask:
+      db:access: ["*"]
     hosts: {svc.test: 127.0.0.1}
 END
 	sbx grants
@@ -250,4 +253,36 @@ END
 	type_line 'sbx run -- ./probe tiocsti'
 	sees '^EPERM'
 	sees 'ready\$$'
+}
+
+@test "sbx check asks in its own terminal, about its own question alone; an answer from elsewhere takes that down" {
+	type_line 'sbx check db:access prod --reason nightly; echo "status $?"'
+	sees_question
+	sees 'use the database'
+	sees 'nightly'
+	type_line "allow $(code)"
+	sees '^status 0'
+	type_line 'clear; sbx check db:access other; echo "status $?"'
+	sees_question
+	background unasked sbx run -- curl -sS "http://svc.test:$port/x"
+	wait_for 10 two_questions
+	[ "$(screen | grep -c 'deny, allow')" = 1 ]
+	sbx deny "$(sbx prompts --json | jq 'map(select(.target == "other"))[0].id')"
+	sees 'settled: answered elsewhere'
+	sees '^status 1'
+	sbx deny "$(prompt_id)"
+	finished unasked
+	type_line 'clear; sbx check db:access third | cat; echo "status $?"'
+	sees_question
+	tmux send-keys C-c
+	sees '^deny: '
+	type_line 'clear; sbx check --no-ask db:access fourth; echo "status $?"'
+	sees '^status 1'
+	run sbx check db:access unasked
+	[ "$status" = 1 ]
+	contains "$output" "nobody is there to be asked"
+}
+
+two_questions() {
+	[[ $(sbx prompts --json | jq length) == 2 ]]
 }
