@@ -110,16 +110,25 @@ struct telling {
 	void *context;
 };
 
+struct policy_change policy_change_of_layer(const struct layer *layer) {
+	return (struct policy_change){.layer = layer->source.layer,
+				      .path = layer->path,
+				      .errors = &layer->now.errors,
+				      .hash = layer->now.hash};
+}
+
 static void tell_layer(const struct telling *telling, const struct layer *layer) {
-	const struct policy_change change = {
-		.layer = layer->source.layer, .path = layer->path, .errors = &layer->now.errors};
+	const struct policy_change change = policy_change_of_layer(layer);
 	if (telling->tell) telling->tell(telling->context, &change);
 }
 
 static void tell_project(void *context, const struct project_file *file) {
 	const struct telling *telling = context;
-	const struct policy_change change = {
-		.layer = POLICY_LAYER_PROJECT, .path = file->path, .errors = &file->errors, .file = file};
+	const struct policy_change change = {.layer = POLICY_LAYER_PROJECT,
+					     .path = file->path,
+					     .errors = &file->errors,
+					     .hash = file->hash,
+					     .file = file};
 	if (telling->tell) telling->tell(telling->context, &change);
 }
 

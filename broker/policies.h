@@ -38,9 +38,11 @@ struct policy_change {
 	enum policy_layer layer;
 	const char *path; /* the file, or the folder of the layer */
 	const struct strings *errors;
+	const char *hash;                /* of what its files say; "" where there is none */
 	const struct project_file *file; /* of POLICY_LAYER_PROJECT, else NULL */
 };
 typedef void policies_tell(void *context, const struct policy_change *change);
+struct policy_change policy_change_of_layer(const struct layer *layer);
 
 /* `tell` may be NULL. True when what is in force is another one now or errors came or went. */
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context);

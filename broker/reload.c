@@ -44,7 +44,7 @@ static void record(void *context, const struct policy_change *change) {
 			      .detail = json_object()};
 	json_object_set_new(event.detail, "layer", json_string(policy_layer_name(change->layer)));
 	json_object_set_new(event.detail, "errors", texts_to_json(change->errors));
-	if (file && file->said) json_object_set_new(event.detail, "hash", json_string(file->hash));
+	if (*change->hash) json_object_set_new(event.detail, "hash", json_string(change->hash));
 	if (file && file->said) json_object_set_new(event.detail, "trusted", json_boolean(file->trusted));
 	struct error error = ERROR_NONE;
 	int r = broker_begin(broker, STORE_NORMAL, &error);
@@ -58,6 +58,37 @@ static void record(void *context, const struct policy_change *change) {
 			broker_rollback(broker);
 	}
 	if (r < 0) log_error("recording that the policy changed: %s", error.message);
+}
+
+/* Of its last row among these, newest first; "" when that says none, NULL without a row. */
+static const char *last_recorded(const json_t *rows, enum policy_layer layer) {
+	size_t index;
+	const json_t *row;
+	json_array_foreach ((json_t *)rows, index, row) {
+		const json_t *detail = json_object_get(row, "detail");
+		const char *name = json_string_value(json_object_get(detail, "layer"));
+		const char *hash = json_string_value(json_object_get(detail, "hash"));
+		if (string_equal(name, policy_layer_name(layer))) return hash ? hash : "";
+	}
+	return NULL;
+}
+
+void reload_record_start(struct broker *broker) {
+	static const enum policy_layer layers[] = {POLICY_LAYER_ADMIN, POLICY_LAYER_USER};
+	const struct history_filter filter = {.kind = (char *)event_kind_name(EVENT_POLICY)};
+	struct error error = ERROR_NONE;
+	json_t *rows = json_array();
+	int64_t more;
+	/* One page: the start waits for no long search, rather is a row written twice. */
+	if (history_list(broker->history, &filter, true, 0, rows, &more, &error) < 0)
+		log_error("looking for the policy recorded last: %s", error.message);
+	for (size_t i = 0; i < ARRAY_LENGTH(layers); i++) {
+		const struct policy_change change = policy_change_of_layer(policies_layer(broker->policies, layers[i]));
+		const char *last = last_recorded(rows, layers[i]);
+		if (!last && more == 0) last = "";
+		if (!string_equal(last, change.hash)) record(broker, &change);
+	}
+	json_decref(rows);
 }
 
 /* Following */

@@ -72,6 +72,13 @@ static void parse(struct reader_of_files *reader, const char *path, const char *
 	reading->documents[reading->count++] = document;
 }
 
+static void add_to_hash(struct policy_reading *reading, const char *name, const char *content, size_t size) {
+	char hash[HASH_HEX_SIZE];
+	hash_hex(hash, content, size);
+	CLEANUP_FREE char *line = string_format("%s %s\n", hash, name);
+	hash_hex_two(reading->hash, reading->hash, strlen(reading->hash), line, strlen(line));
+}
+
 static void read_file(struct reader_of_files *reader, int folder, const char *path, const struct file_demand *demand) {
 	struct policy_reading *reading = reader->reading;
 	struct error error = ERROR_NONE;
@@ -83,8 +90,10 @@ static void read_file(struct reader_of_files *reader, int folder, const char *pa
 	if (fd < 0 || file_read_fd(fd, path, LIMIT_POLICY, &text, &size, &error) < 0)
 		strings_addf(&reading->errors, "%s%s%s", string_starts(error.message, path) ? "" : path,
 			     string_starts(error.message, path) ? "" : ": ", error.message);
-	else
+	else {
+		add_to_hash(reading, path, text, size);
 		parse(reader, path, text, size);
+	}
 }
 
 /* -1 without an error where there is none. */
@@ -113,19 +122,26 @@ static void read_parts(struct reader_of_files *reader, int folder, const struct 
 	}
 }
 
-void policy_source_read(const struct policy_source *source, struct policy_document *const *others, size_t other_count,
-			struct policy_reading *ret_reading) {
+static void read_files(struct reader_of_files *reader) {
+	const struct policy_source *source = reader->source;
 	bool admin = source->layer == POLICY_LAYER_ADMIN;
 	/* That the user's group can write the user's own file is the user's affair. */
 	const struct file_demand demand = {
 		.kind = S_IFREG, .owner = source->owner, .or_root = true, .never = admin ? 0022 : 0002};
-	*ret_reading = (struct policy_reading){0};
-	struct reader_of_files reader = {source, others, other_count, ret_reading};
-	CLEANUP_FD int folder = open_folder(&reader, AT_FDCWD, source->folder, source->folder);
+	CLEANUP_FD int folder = open_folder(reader, AT_FDCWD, source->folder, source->folder);
 	CLEANUP_FREE char *main = path_join(source->folder, admin ? admin_name : user_name);
 	if (folder < 0) return;
-	read_file(&reader, folder, main, &demand);
-	if (admin) read_parts(&reader, folder, &demand);
+	read_file(reader, folder, main, &demand);
+	if (admin) read_parts(reader, folder, &demand);
+}
+
+void policy_source_read(const struct policy_source *source, struct policy_document *const *others, size_t other_count,
+			struct policy_reading *ret_reading) {
+	*ret_reading = (struct policy_reading){0};
+	struct reader_of_files reader = {source, others, other_count, ret_reading};
+	read_files(&reader);
+	for (size_t i = 0; i < ret_reading->errors.count; i++)
+		add_to_hash(ret_reading, "", ret_reading->errors.items[i], strlen(ret_reading->errors.items[i]));
 }
 
 int policy_project_read(const char *root, bool *ret_exists, char **ret_text, size_t *ret_size, struct error *error) {

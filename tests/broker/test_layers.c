@@ -173,6 +173,64 @@ static void a_session_is_told_of_the_users_file_by_itself(void **state) {
 	}
 }
 
+/* How many rows of a layer's changes there are, and the hash of the last. */
+static size_t count_policy_rows(const char *layer, char **ret_hash) {
+	CLEANUP_PEER struct peer *peer = peer_connect(true);
+	json_t *row, *reply = peer_call(peer, "list",
+					json_pack("{s:s, s:{s:s}}", "what", "history", "filter", "kind", "policy"));
+	size_t index, count = 0;
+	*ret_hash = NULL;
+	json_array_foreach (json_object_get(reply, "items"), index, row) {
+		const json_t *detail = json_object_get(row, "detail");
+		if (strcmp(text_of(detail, "layer"), layer) != 0) continue;
+		free(*ret_hash);
+		*ret_hash = string_copy(text_of(detail, "hash"));
+		count++;
+	}
+	json_decref(reply);
+	return count;
+}
+
+/* Who edits a policy while no sbxd runs is on record as well, once. */
+static void what_changed_while_no_sbxd_ran_is_recorded_at_its_start(void **state) {
+	(void)state;
+	CLEANUP_FREE char *text = policy_text("deny");
+	CLEANUP_FREE char *first = NULL;
+	size_t before = count_policy_rows("user", &first);
+	broker_stop();
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_FREE char *same = NULL;
+	assert_int_equal(count_policy_rows("user", &same), before);
+	broker_stop();
+	home_write(".config/sbx/policy.yaml", text);
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_FREE char *other = NULL;
+	assert_int_equal(count_policy_rows("user", &other), before + 1);
+	assert_int_equal(strlen(other), HASH_HEX_SIZE - 1);
+	assert_string_not_equal(other, first ? first : "");
+	/* What is recorded while it runs counts as recorded, and that there is no file any more is a change, too. */
+	write_in_place(".config/sbx/policy.yaml", "version: 1\n");
+	struct peer *asking = peer_connect(true);
+	CLEANUP_FREE char *effect = effect_of(asking, false);
+	peer_free(asking);
+	CLEANUP_FREE char *running = NULL;
+	assert_int_equal(count_policy_rows("user", &running), before + 2);
+	broker_kill();
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_FREE char *again = NULL;
+	assert_int_equal(count_policy_rows("user", &again), before + 2);
+	assert_string_equal(again, running);
+	broker_stop();
+	CLEANUP_FREE char *path = home_path(".config/sbx/policy.yaml");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(broker_start(NULL), 0);
+	CLEANUP_FREE char *none = NULL;
+	assert_int_equal(count_policy_rows("user", &none), before + 3);
+	assert_string_equal(none, "");
+	CLEANUP_FREE char *admin = NULL;
+	assert_int_equal(count_policy_rows("admin", &admin), 0);
+}
+
 /* Rights that came with trust go with it, also those of a profile that nothing else has. */
 static void attack_broker_21_a_profile_that_is_not_trusted_any_more_allows_nothing(void **state) {
 	(void)state;
@@ -255,6 +313,8 @@ static int teardown(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		/* The first, so that all rows that it counts are on one page. */
+		TEST(what_changed_while_no_sbxd_ran_is_recorded_at_its_start),
 		TEST(a_check_is_never_decided_by_rules_older_than_itself),
 		TEST(a_session_is_told_of_its_projects_file_by_itself),
 		TEST(a_session_is_told_of_its_projects_file_that_others_have_seen_first),

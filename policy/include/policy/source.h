@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/hash.h"
 #include "policy/policy.h"
 
 #define POLICY_ADMIN_FOLDER "/etc/sbx"
@@ -26,7 +27,8 @@ struct policy_reading {
 	struct strings paths; /* of the files that there are */
 	struct policy_document **documents;
 	size_t count;
-	struct strings errors; /* each begins with the path that it is about */
+	struct strings errors;    /* each begins with the path that it is about */
+	char hash[HASH_HEX_SIZE]; /* of all names, contents and errors; "" where there is none of these */
 };
 
 /* `others` are documents that its profiles may extend. A folder that isn't there is no error. */
