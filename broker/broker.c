@@ -174,6 +174,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	grants_flush(broker->grants);
 	flush_denials(broker);
 	expiry_retry(broker);
+	sessions_retry_ends(broker);
 	if (broker_write_history(broker, &error) < 0) log_error("%s", error.message);
 	upkeep_look(broker->upkeep);
 	if (broker->session_count > 0 || broker->prompt_count > 0) reload_everything(broker->reload);
@@ -299,6 +300,8 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	if (broker->grants) grants_flush(broker->grants);
+	sessions_retry_ends(broker);
+	sessions_forget_ends(broker);
 	struct error error = ERROR_NONE;
 	if (broker->history) flood_flush(broker, NULL);
 	if (broker->history && broker_write_history(broker, &error) < 0) log_error("%s", error.message);

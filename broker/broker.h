@@ -63,6 +63,8 @@ struct broker {
 	struct session_list sessions;
 	struct prompt_list prompts;
 	size_t client_count, session_count, prompt_count;
+	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
+	size_t unwritten_end_count;
 	size_t queued;      /* bytes that wait for clients to read them */
 	bool accept_paused; /* until the next tick */
 	bool clients_left;  /* since the last tick */

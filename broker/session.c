@@ -22,7 +22,10 @@
 #include "schema/message.h"
 #include "schema/view.h"
 
-enum { ENDED_IDS_MAX = 2000 }; /* ids in one push: 20 digits each at most */
+enum {
+	ENDED_IDS_MAX = 2000, /* ids in one push: 20 digits each at most */
+	UNWRITTEN_ENDS_MAX = 4096,
+};
 
 static void session_free(struct session *session) {
 	if (!session) return;
@@ -200,7 +203,7 @@ static int write_end(struct broker *broker, const struct session_record *record,
 	if (r < 0) return r;
 	sqlite3_stmt *end = store_statement(broker->store, STORE_SESSION_END);
 	store_bind_integer(end, 1, record->id);
-	store_bind_integer(end, 2, broker_now_ms(broker));
+	store_bind_integer(end, 2, record->ended_ms ? record->ended_ms : broker_now_ms(broker));
 	store_bind_integer(end, 3, record->exit);
 	r = store_run(broker->store, end, error, "recording a session's end");
 	if (r == 0) {
@@ -221,10 +224,43 @@ static int write_end(struct broker *broker, const struct session_record *record,
 	return broker_commit(broker, error);
 }
 
+/* The next start closes those that find no room here. */
+static void keep_unwritten(struct broker *broker, struct session_record *record) {
+	if (broker->unwritten_end_count == UNWRITTEN_ENDS_MAX) return;
+	broker->unwritten_ends =
+		array_grow(broker->unwritten_ends, broker->unwritten_end_count, sizeof *broker->unwritten_ends);
+	broker->unwritten_ends[broker->unwritten_end_count++] = *record;
+	*record = (struct session_record){0};
+}
+
+static const struct session_record *find_unwritten(const struct broker *broker, int64_t id) {
+	for (size_t i = 0; i < broker->unwritten_end_count; i++)
+		if (broker->unwritten_ends[i].id == id) return &broker->unwritten_ends[i];
+	return NULL;
+}
+
+void sessions_retry_ends(struct broker *broker) {
+	while (broker->unwritten_end_count > 0) {
+		struct session_record *last = &broker->unwritten_ends[broker->unwritten_end_count - 1];
+		if (write_end(broker, last, NULL) < 0) return;
+		session_record_finish(last);
+		broker->unwritten_end_count--;
+	}
+}
+
+void sessions_forget_ends(struct broker *broker) {
+	for (size_t i = 0; i < broker->unwritten_end_count; i++) session_record_finish(&broker->unwritten_ends[i]);
+	free(broker->unwritten_ends);
+	broker->unwritten_ends = NULL;
+	broker->unwritten_end_count = 0;
+}
+
 void session_end(struct session *session, int exit) {
 	struct broker *broker = session->broker;
 	struct error error = ERROR_NONE;
+	const int64_t id = session->record.id;
 	session->record.exit = exit;
+	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);
@@ -232,8 +268,11 @@ void session_end(struct session *session, int exit) {
 					   .kind = EVENT_EXPIRE,
 					   .why = "its session ended"};
 	if (endings_start(broker, &grants, &error) < 0) log_error("ending a session's grants: %s", error.message);
-	if (write_end(broker, &session->record, &error) < 0) log_error("ending a session: %s", error.message);
-	announce_head(broker, session->record.id);
+	if (write_end(broker, &session->record, &error) < 0) {
+		log_error("ending a session: %s", error.message);
+		keep_unwritten(broker, &session->record);
+	}
+	announce_head(broker, id);
 	session->client->session = NULL;
 	TAILQ_REMOVE(&broker->sessions, session, link);
 	broker->session_count--;
@@ -418,6 +457,10 @@ int sessions_list(struct broker *broker, const struct history_filter *wanted, bo
 						.started_ms = sqlite3_column_int64(rows, 5),
 						.ended_ms = sqlite3_column_int64(rows, 6),
 						.exit = sqlite3_column_int(rows, 7)};
+		const struct session_record *unwritten =
+			record.ended_ms == 0 ? find_unwritten(broker, record.id) : NULL;
+		if (unwritten) record.ended_ms = unwritten->ended_ms;
+		if (unwritten) record.exit = unwritten->exit;
 		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
 		if (!full && (ended_too || record.ended_ms == 0) && record_wanted(wanted, &record)) {
 			json_t *json = session_record_to_json(&record);

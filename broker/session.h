@@ -70,6 +70,10 @@ void sessions_tell_all(struct broker *broker);
 /* To every session that it covers: the view, and a denial. */
 void sessions_tell_new(struct broker *broker, const struct grant *grant);
 
+/* Ends that couldn't be written, once more; they show as ended meanwhile. */
+void sessions_retry_ends(struct broker *broker);
+void sessions_forget_ends(struct broker *broker);
+
 /* After a start: rows of sessions whose broker was killed, and their grants, end. */
 int sessions_clean_up(struct broker *broker, struct error *error);
 
