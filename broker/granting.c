@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "decision.h"
 #include "grant_key.h"
+#include "schema/advice.h"
 #include "schema/limits.h"
 
 /* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search. */
@@ -46,9 +47,9 @@ static int refuse_forbidden(struct broker *broker, const struct granting *wish, 
 	    (strcmp(verdict->module, "rules") != 0 && strcmp(verdict->module, "protect") != 0))
 		return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
-	return error_set(error, EPERM, "%s %s can't be granted: %s%s%s%s", wish->permission.name, shown,
+	return error_set(error, EPERM, "%s %s can't be granted: %s%s%s%s%s", wish->permission.name, shown,
 			 verdict->why ? verdict->why : "a rule denies it", verdict->rule ? " (" : "",
-			 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "");
+			 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "", advice_lift(verdict->rule));
 }
 
 int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,

@@ -30,11 +30,12 @@ static int hello(struct client *client, int64_t id, const void *body, json_t **r
 	(void)id;
 	const struct hello *said = body;
 	if (said->protocol != PROTOCOL_VERSION)
-		return error_set(
-			error, EPROTONOSUPPORT, "sbxd %s (process %d) speaks protocol %d, this program %lld: %s",
-			SBX_VERSION, (int)getpid(), PROTOCOL_VERSION, (long long)said->protocol,
-			said->protocol > PROTOCOL_VERSION ? "end sbxd with kill, the next command starts the new one"
-							  : "start this program again, it is the older one");
+		return error_set(error, EPROTONOSUPPORT,
+				 "sbxd %s (process %d) speaks protocol %d, this program %lld: %s", SBX_VERSION,
+				 (int)getpid(), PROTOCOL_VERSION, (long long)said->protocol,
+				 said->protocol > PROTOCOL_VERSION
+					 ? "end sbxd (kill that process), the next command starts the new one"
+					 : "start this program again, it is the older one");
 	client->greeted = true;
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "protocol", json_integer(PROTOCOL_VERSION));

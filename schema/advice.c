@@ -26,10 +26,16 @@ static char *advise_grants(const struct denial *denial) {
 	return string_format("end that with: sbx revoke %lld", (long long)verdict->grant);
 }
 
+const char *advice_lift(const char *rule) {
+	bool builtin = rule && string_starts(rule, "built-in/");
+	return builtin ? "; to lift it, allow it in ~/.config/sbx/policy.yaml" : "";
+}
+
 static char *advise_rules(const struct denial *denial) {
 	if (!denial->verdict->rule) return NULL;
 	CLEANUP_FREE char *rule = text_visible(denial->verdict->rule);
-	return string_format("the rule at %s forbids it, and no grant lifts a rule", rule);
+	return string_format("the rule at %s forbids it, and no grant lifts a rule%s", rule,
+			     advice_lift(denial->verdict->rule));
 }
 
 /* A grant opens an address that it names; a name that leads to one needs `private: true`, which only a policy says. */

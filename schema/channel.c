@@ -104,8 +104,9 @@ static int take_greeting(struct channel *channel, const json_t *reply, struct er
 	if (protocol == PROTOCOL_VERSION) return 0;
 	return error_set(error, EPROTONOSUPPORT, "sbxd %s (process %d) speaks protocol %lld, this program %d: %s",
 			 channel->broker_version, (int)channel->broker_pid, (long long)protocol, PROTOCOL_VERSION,
-			 protocol < PROTOCOL_VERSION ? "end sbxd with kill, the next command starts the new one"
-						     : "start this program again, it is the older one");
+			 protocol < PROTOCOL_VERSION
+				 ? "end sbxd (kill that process), the next command starts the new one"
+				 : "start this program again, it is the older one");
 }
 
 int channel_connect(const char *path, struct channel **ret_channel, struct error *error) {

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -114,13 +115,36 @@ static void print_missing(const struct grant *grant) {
 	if (missing) printf("Note: %s does not exist.\n", missing);
 }
 
+/* What is easily granted without meaning all of it, or with hopes that this version doesn't fulfil. */
+static void print_reach(const struct grant *grant) {
+	switch (grant->permission.kind) {
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_IPC_CONNECT:
+		puts("Note: opens nothing in this version.");
+		break;
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+		if (strcmp(grant->pattern, "/") == 0) puts("Note: that is wide: every file that no rule denies.");
+		break;
+	case PERMISSION_NET_ACCESS:
+		if (strcmp(grant->pattern, "*") == 0) puts("Note: that is wide: every host that no rule denies.");
+		break;
+	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+}
+
 static int print_granted(const json_t *reply, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
 	print_contradicted(json_object_get(reply, "also"));
-	if (grant.effect == EFFECT_ALLOW) print_missing(&grant);
+	if (grant.effect != EFFECT_ALLOW) return EXIT_DONE;
+	print_missing(&grant);
+	print_reach(&grant);
 	return EXIT_DONE;
 }
 
@@ -144,7 +168,7 @@ const struct command command_grant = {
 		"proc:spawn, ipc:connect, env:read or a word:word of your own. A relative path is seen from the "
 		"working "
 		"directory. What a deny rule of the policy forbids is refused, and the rule named. Running sandboxes "
-		"get it at once.",
+		"get it at once for the network; for files, programs and variables it holds from the next run on.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,

@@ -119,9 +119,9 @@ const struct command command_revoke = {
 	.name = "revoke",
 	.operands = "ID... | --all | --session ID | --profile P | --match PERM TARGET",
 	.summary = "End grants before their time.",
-	.details = "What a revoked grant allowed ends in running sandboxes at once: new accesses fail, connections are "
-		   "cut. "
-		   "The history keeps the grant.",
+	.details =
+		"Connections that rest on a revoked grant are cut in running sandboxes at once; files that a sandbox "
+		"was started with stay in it until it ends (--kill ends it). The history keeps the grant.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_most = SIZE_MAX,

@@ -68,3 +68,21 @@ teardown() {
 	run -0 sbx revoke --all
 	[[ $output == "Revoked 30 grants."* ]]
 }
+
+@test "what a grant does not do, or does widely, is noted; a built-in denial says what lifts it" {
+	run -0 sbx grant net:listen 8080
+	[[ $output == *"Note: opens nothing in this version."* ]]
+	run -0 sbx grant ipc:connect /run/some.sock
+	[[ $output == *"Note: opens nothing in this version."* ]]
+	run -0 sbx grant net:access '*'
+	[[ $output == *"Note: that is wide: every host"* ]]
+	run -0 sbx grant fs:read /
+	[[ $output == *"Note: that is wide: every file"* ]]
+	run -0 sbx grant net:access narrow.test:443
+	[[ $output != *Note:* ]]
+	run -1 sbx grant fs:read ~/.ssh/id_ed25519
+	[[ $output == *"to lift it, allow it in ~/.config/sbx/policy.yaml"* ]]
+	run -0 sbx why fs:read ~/.ssh/id_ed25519
+	[[ $output != *"What to do"* && $output == *"to lift it, allow it in"* ]]
+	sbx revoke --all
+}

@@ -5,7 +5,7 @@
 #include "schema/advice.h"
 #include "support/cmocka.h"
 
-static char rule[] = "policy\x1b.yaml:7";
+static char rule[] = "policy\x1b.yaml:7", builtin[] = "built-in/base.yaml:18";
 
 static void each_denial_has_its_own_advice(void **state) {
 	(void)state;
@@ -25,6 +25,9 @@ static void each_denial_has_its_own_advice(void **state) {
 		{"grants", "a.test:80", NULL, 0, false, "allow with: sbx grant net:access a.test:80 --profile p"},
 		{"rules", "a.test:80", rule, 0, false,
 		 "the rule at policy\\x1b.yaml:7 forbids it, and no grant lifts a rule"},
+		{"rules", "a.test:80", builtin, 0, false,
+		 "the rule at built-in/base.yaml:18 forbids it, and no grant lifts a rule; to lift it, allow it in "
+		 "~/.config/sbx/policy.yaml"},
 		{"rules", "a.test:80", NULL, 0, false, NULL},
 		{"private", "a.test:80", NULL, 0, false,
 		 "allow with this under `allow:` of the profile p in ~/.config/sbx/policy.yaml: "

@@ -9,3 +9,7 @@
 
 /* NULL when there is nothing to do. Freed by the caller. */
 char *advice_text(const struct verdict *verdict, const char *permission, const char *target, const char *profile);
+
+/* What follows the naming of a rule (its place; or NULL) that forbids: a built-in one gives way to the user's policy;
+ * else "". */
+const char *advice_lift(const char *rule);
