@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -86,22 +87,25 @@ static struct stack_exec_answer failure(const char *why) {
 
 /* Reports */
 
-/* The first line of what it wrote to stderr, for people; the rest is in the log. */
-static char *last_words(const char *errors, size_t size) {
-	CLEANUP_FREE char *text = string_copy_bytes(errors, size);
-	text[strcspn(text, "\n")] = '\0';
+/* Why the executor didn't run it. What a program itself wrote to stderr is for the log alone: it may hold all of the
+ * request, which users' messages and the history don't. */
+static char *last_words(const struct exec_report *report, const char *errors) {
+	if (report->errors_size == 0) return string_copy("");
+	if (report->outcome != EXEC_REFUSED) return string_copy("; what it says is in sbxd.log");
+	CLEANUP_FREE char *text = string_copy_bytes(errors, report->errors_size);
 	CLEANUP_FREE char *shown = text_visible_cut(text, 160);
-	return string_format("%s%s", *shown ? ": " : "", shown);
+	return string_format(": %s", shown);
 }
 
 static char *describe_end(const struct job *job, const struct exec_report *report) {
+	CLEANUP_FREE char *within = duration_format(job->timeout_ms);
 	switch ((enum exec_outcome)report->outcome) {
 	case EXEC_ENDED:
 		return string_format("it ended with status %d", report->number);
 	case EXEC_KILLED:
 		return string_format("it was killed by signal %d", report->number);
 	case EXEC_TIMED_OUT:
-		return string_format("it did not answer within %lld ms", (long long)job->timeout_ms);
+		return string_format("it did not answer within %s", within);
 	case EXEC_TOO_LONG:
 		return string_format("it wrote more than %d bytes", LIMIT_EXEC_OUTPUT);
 	case EXEC_REFUSED:
@@ -121,7 +125,7 @@ static struct stack_exec_answer explain_failure(const struct job *job, const str
 static struct stack_exec_answer read_answer(const struct job *job, const struct exec_report *report,
 					    const char *bytes) {
 	const char *errors = bytes + report->output_size;
-	CLEANUP_FREE char *words = last_words(errors, report->errors_size);
+	CLEANUP_FREE char *words = last_words(report, errors);
 	if (report->errors_size > 0 && report->outcome != EXEC_REFUSED) {
 		CLEANUP_FREE char *all = string_copy_bytes(errors, report->errors_size);
 		CLEANUP_FREE char *shown = text_visible(all);

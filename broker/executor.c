@@ -4,8 +4,11 @@
  * One poll(2) over the socket and, for each run, a pidfd and the three pipes. A run ends in one of two ways. Its
  * program ends: what is left in the pipes is read (not waited for: somebody else may hold them open), and the report
  * goes out. Or it must end: its time is over, its output too long, sbxd has cancelled it; then the report goes out at
- * once. In both cases the process group is killed while its leader is not yet reaped, so the number can't be another's
- * by then. A run whose leader won't die (it hangs in the kernel) keeps its slot until it does.
+ * once, and its keeper (exec_keeper.h), whose number we have, gets SIGTERM. The keeper ends when nothing of the program
+ * is left; a run where something won't die (it hangs in the kernel) keeps its slot until then.
+ *
+ * sbxd is what talks to clients, so it is what may be taken over; this process must not be the hole in its filter. So
+ * an order is only a wish: which commands there are is read here, from the administrator's files (exec_lines.h).
  */
 #include "executor.h"
 
@@ -29,11 +32,12 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "exec_file.h"
+#include "exec_keeper.h"
+#include "exec_lines.h"
 #include "exec_wire.h"
 
 enum {
 	RUNS = 4 * LIMIT_EXEC_RUNNING, /* with room for those that don't die */
-	STATUS_NOT_STARTED = 127,      /* as the shell has it */
 	READ_SIZE = 16 * 1024,
 };
 
@@ -46,9 +50,9 @@ struct buffer {
 
 struct run {
 	bool used;
-	bool reported; /* only its leader's end is awaited */
+	bool reported; /* only its keeper's end is awaited */
 	uint64_t id;
-	pid_t pid;
+	pid_t pid; /* of its keeper */
 	int pidfd;
 	int in, out, errors;
 	char *input;
@@ -60,6 +64,7 @@ struct run {
 struct executor {
 	int socket;
 	uid_t owner;
+	struct exec_lines *lines;
 	struct run runs[RUNS];
 };
 
@@ -118,15 +123,13 @@ static void run_release(struct run *run) {
 	*run = (struct run){0};
 }
 
-/* The leader has ended (and is reaped only here): nobody of its group stays. */
-static void run_reap(struct run *run, siginfo_t *ret_how) {
-	kill(-run->pid, SIGKILL);
+static void run_reap(const struct run *run, siginfo_t *ret_how) {
 	while (waitid(P_PID, (id_t)run->pid, ret_how, WEXITED) < 0 && errno == EINTR)
 		;
 }
 
 static void run_cut(const struct executor *executor, struct run *run, enum exec_outcome outcome) {
-	kill(-run->pid, SIGKILL);
+	kill(run->pid, SIGTERM);
 	report_run(executor, run, outcome, 0);
 	run->reported = true;
 	close_pipe(&run->in);
@@ -174,22 +177,6 @@ static void run_write(struct run *run) {
 
 /* Starting */
 
-_Noreturn static void become(char *const *argv, const int pipes[3], pid_t parent) {
-	static const int reset[] = {SIGPIPE, SIGHUP, SIGXFSZ, SIGCHLD, SIGTERM, SIGINT};
-	static char *const environment[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LANG=C.UTF-8", NULL};
-	for (size_t i = 0; i < ARRAY_LENGTH(reset); i++) signal(reset[i], SIG_DFL);
-	setpgid(0, 0);
-	/* We may have lost our parent before we asked to die with it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || chdir("/") < 0)
-		_exit(STATUS_NOT_STARTED);
-	for (int i = 0; i < 3; i++)
-		if (dup2(pipes[i], i) < 0) _exit(STATUS_NOT_STARTED);
-	close_range(3, ~0U, 0);
-	execve(argv[0], argv, environment);
-	dprintf(STDERR_FILENO, "it can't be started: %s\n", strerrordesc_np(errno));
-	_exit(STATUS_NOT_STARTED);
-}
-
 /* ends[0..2] are the program's stdin, stdout, stderr; the others ours. Above 2, as 0 to 2 are /dev/null. */
 static int make_pipes(int theirs[3], int ours[3], struct error *error) {
 	for (int i = 0; i < 3; i++) {
@@ -209,7 +196,7 @@ static int spawn(struct run *run, char *const *argv, struct error *error) {
 	pid_t self = getpid();
 	if (r == 0) {
 		run->pid = fork();
-		if (run->pid == 0) become(argv, theirs, self);
+		if (run->pid == 0) exec_keeper_run(argv, theirs, self);
 		if (run->pid < 0) r = error_errno(error, "starting a process");
 	}
 	for (int i = 0; i < 3; i++) fd_close(theirs[i]);
@@ -217,12 +204,11 @@ static int spawn(struct run *run, char *const *argv, struct error *error) {
 	run->out = ours[1];
 	run->errors = ours[2];
 	if (r < 0) return r;
-	setpgid(run->pid, run->pid); /* whoever of us is first */
 	run->pidfd = (int)syscall(SYS_pidfd_open, run->pid, 0);
 	if (run->pidfd >= 0) return 0;
 	r = error_errno(error, "holding a process");
 	siginfo_t how;
-	kill(run->pid, SIGKILL);
+	kill(run->pid, SIGTERM);
 	run_reap(run, &how);
 	return r;
 }
@@ -240,7 +226,9 @@ static void run_start(struct executor *executor, const struct exec_order *order,
 		report_refused(executor, order->id, "too many programs before it do not end");
 		return;
 	}
-	int r = exec_file_check(argv[0], executor->owner, &error);
+	int r = exec_lines_has(executor->lines, argv, order->timeout_ms)
+			? exec_file_check(argv[0], executor->owner, &error)
+			: error_set(&error, EPERM, "its line isn't in the stack on the disk");
 	if (r == 0) {
 		*run = (struct run){.used = true, .id = order->id, .pidfd = -1, .in = -1, .out = -1, .errors = -1};
 		r = spawn(run, argv, &error);
@@ -353,18 +341,17 @@ static void leave_everything(int *socket) {
 	close_range(4, ~0U, 0);
 }
 
-_Noreturn static void executor_main(int socket, uid_t owner) {
+_Noreturn static void executor_main(int socket, const char *folder, uid_t owner) {
 	leave_everything(&socket);
 	struct executor *executor = mem_new(struct executor);
 	executor->socket = socket;
 	executor->owner = owner;
+	executor->lines = exec_lines_new(folder, owner);
 	loop(executor);
-	for (size_t i = 0; i < RUNS; i++)
-		if (executor->runs[i].used) kill(-executor->runs[i].pid, SIGKILL);
-	_exit(0);
+	_exit(0); /* which the keepers are told of */
 }
 
-int executor_start(uid_t owner, int *ret_socket, struct error *error) {
+int executor_start(const char *folder, uid_t owner, int *ret_socket, struct error *error) {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(error, "making a pair of sockets");
@@ -377,7 +364,7 @@ int executor_start(uid_t owner, int *ret_socket, struct error *error) {
 	}
 	if (pid == 0) {
 		fd_close(ends[0]);
-		executor_main(ends[1], owner);
+		executor_main(ends[1], folder, owner);
 	}
 	fd_close(ends[1]);
 	*ret_socket = ends[0];

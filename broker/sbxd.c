@@ -149,7 +149,7 @@ static int start_executor(const struct places *places) {
 	int socket = -1;
 	if (access(stack, F_OK) < 0) return -1;
 	signal(SIGCHLD, SIG_IGN); /* its end is seen by its socket's */
-	if (executor_start(places->admin_owner, &socket, &error) < 0) log_error("%s", error.message);
+	if (executor_start(places->admin, places->admin_owner, &socket, &error) < 0) log_error("%s", error.message);
 	return socket;
 }
 

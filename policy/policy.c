@@ -169,6 +169,22 @@ const struct stack_line *policy_stack(const struct policy *policy, size_t *ret_c
 	return stack_default;
 }
 
+static bool is_command(const struct strings *words, char *const *argv) {
+	size_t same = 0;
+	while (same < words->count && string_equal(words->items[same], argv[same])) same++;
+	return same == words->count && !argv[same];
+}
+
+bool policy_allows_exec(struct policy_document *const *documents, size_t count, char *const *argv, int64_t timeout_ms) {
+	for (size_t d = 0; d < count; d++) {
+		for (size_t i = 0; i < documents[d]->stack_count; i++) {
+			const struct stack_exec *exec = documents[d]->stack[i].exec;
+			if (exec && is_command(&exec->argv, argv) && timeout_ms <= exec->timeout_ms) return true;
+		}
+	}
+	return false;
+}
+
 void policy_stack_texts(const struct policy *policy, struct strings *texts) {
 	size_t count;
 	const struct stack_line *lines = policy_stack(policy, &count);

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +18,7 @@
 #include "exec.h"
 #include "exec_file.h"
 #include "exec_verdict.h"
+#include "exec_wire.h"
 #include "executor.h"
 #include "schema/limits.h"
 #include "support/broker.h"
@@ -66,7 +69,7 @@ _Noreturn static void serve(bool with_executor) {
 	places.admin = home_path("etc");
 	places.admin_owner = getuid();
 	if (listener_open(&places, &outcome, &listener, &error) < 0) goto failed;
-	if (with_executor && executor_start(places.admin_owner, &executor, &error) < 0) goto failed;
+	if (with_executor && executor_start(places.admin, places.admin_owner, &executor, &error) < 0) goto failed;
 	if (broker_new(&places, clock_system(), 60 * 1000, listener, &here, &error) < 0) goto failed;
 	exec_use(here->exec, executor);
 	if (confine_self(&here->confined, &error) < 0) goto failed;
@@ -184,10 +187,11 @@ static void the_verdict_is_the_programs(void **state) {
 		{"printf '{\"verdict\": \"all\\377ow\"}'", "deny exec", "no valid JSON"},
 		{"printf '[[[[[[[[[[[[[[[[[[[['", "deny exec", "nested deeper"},
 		{"echo '{\"verdict\": \"allow\"}'; exit 1", "deny exec", "it ended with status 1"},
-		{"echo 'no such table' >&2; exit 3", "deny exec", "it ended with status 3: no such table"},
+		{"echo 'no such table' >&2; exit 3", "deny exec",
+		 "it ended with status 3; what it says is in sbxd.log"},
 		{"echo '{\"verdict\": \"allow\"}'; kill -SEGV $$", "deny exec", "it was killed by signal 11"},
-		{"exec sleep 60", "deny exec", "did not answer within 400 ms"},
-		{"trap '' TERM INT HUP; while :; do :; done", "deny exec", "did not answer within 400 ms"},
+		{"exec sleep 60", "deny exec", "did not answer within 400ms"},
+		{"trap '' TERM INT HUP; while :; do :; done", "deny exec", "did not answer within 400ms"},
 		{"exec cat /dev/zero", "deny exec", "it wrote more than 65536 bytes"},
 		{"cat /dev/zero >&2 & sleep .1; kill $!; echo '{\"verdict\": \"allow\"}'", "allow exec", ""},
 		{"(exec sleep 60) & echo '{\"verdict\": \"allow\"}'", "allow exec", ""},
@@ -288,7 +292,7 @@ static void only_roots_programs_are_run(void **state) {
 	home_write("prog/judge", "echo '{\"verdict\": \"allow\"}'\n");
 	assert_int_equal(chmod(judge, 0755), 0);
 	admin("  - exec: [%s/prog/judge]\n");
-	expect(runner, ask(runner, "prod"), "deny exec", "it can't be started: Exec format error");
+	expect(runner, ask(runner, "prod"), "deny exec", "it ended with status 127; what it says is in sbxd.log");
 }
 
 static void the_way_to_a_program_is_looked_at(void **state) {
@@ -439,8 +443,105 @@ static void a_time_out_ends_the_whole_group(void **state) {
 	start(true);
 	remove_file("pid");
 	CLEANUP_PEER struct peer *runner = runner_new();
-	expect(runner, ask(runner, "prod"), "deny exec", "did not answer within 500 ms");
+	expect(runner, ask(runner, "prod"), "deny exec", "did not answer within 500ms");
 	expect_dead(pid_in("pid"));
+}
+
+/* Whoever leaves the group and the session, and whose parent ends, is the keeper's: the program's end is theirs. */
+static void nobody_that_a_program_started_outlives_it(void **state) {
+	(void)state;
+	static const char leave[] =
+		"(setsid sh -c 'echo $$ >\"$0\"; exec sleep 60' \"$1\" </dev/null >/dev/null 2>&1 &) &\n"
+		"while [ ! -s \"$1\" ]; do sleep .01; done\n";
+	static const char *const ends[] = {"echo '{\"verdict\": \"allow\"}'", "exec sleep 60", "kill -9 $$"};
+	static const char *const verdicts[] = {"allow exec", "deny exec", "deny exec"};
+	script("prog/judge", "exit 9");
+	admin("  - exec: [%s/prog/judge, %s/pid]\n    timeout: 2s\n");
+	start(true);
+	CLEANUP_PEER struct peer *runner = runner_new();
+	for (size_t i = 0; i < ARRAY_LENGTH(ends); i++) {
+		CLEANUP_FREE char *lines = string_format("%s%s", leave, ends[i]);
+		remove_file("pid");
+		script("prog/judge", lines);
+		expect(runner, ask(runner, "prod"), verdicts[i], "");
+		expect_dead(pid_in("pid"));
+	}
+}
+
+enum { ORDER_MS = 5000 };
+
+/* An order as a broker that was taken over sends it; what came of it. */
+static enum exec_outcome order(int socket, uint32_t timeout_ms, const char *a, const char *b, const char *c) {
+	const char *const words[] = {a, b, c};
+	struct exec_order head = {.id = 7, .timeout_ms = timeout_ms};
+	CLEANUP_STRING struct string command = {0};
+	char bytes[EXEC_REPORT_MAX];
+	struct exec_report report;
+	for (; head.words < ARRAY_LENGTH(words) && words[head.words]; head.words++)
+		string_append_bytes(&command, words[head.words], strlen(words[head.words]) + 1);
+	head.command_size = (uint32_t)command.size;
+	struct iovec parts[] = {{&head, sizeof head}, {command.data, command.size}};
+	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = ARRAY_LENGTH(parts)};
+	if (sendmsg(socket, &message, 0) < 0 || recv(socket, bytes, sizeof bytes, 0) < (ssize_t)sizeof report)
+		fail_msg("the executor is gone");
+	memcpy(&report, bytes, sizeof report);
+	return report.outcome;
+}
+
+static int forge(int socket) {
+	CLEANUP_FREE char *judge = home_path("prog/judge"), *other = home_path("prog/other");
+	CLEANUP_FREE char *ran = home_path("forged"), *wish = string_format("echo >'%s'", ran);
+	bool confined;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || confine_self(&confined, NULL) < 0) return 1;
+	static const char word[] = "-v";
+	const struct {
+		const char *words[3];
+		uint32_t timeout_ms;
+		enum exec_outcome outcome;
+	} rows[] = {
+		{{"/bin/sh", "-c", wish}, ORDER_MS, EXEC_REFUSED},
+		{{"/usr/bin/touch", ran, NULL}, ORDER_MS, EXEC_REFUSED},
+		{{other, NULL, NULL}, ORDER_MS, EXEC_REFUSED},
+		{{judge, NULL, NULL}, ORDER_MS, EXEC_REFUSED},
+		{{judge, word, ran}, ORDER_MS, EXEC_REFUSED},
+		{{judge, "-V", NULL}, ORDER_MS, EXEC_REFUSED},
+		{{judge, word, NULL}, ORDER_MS + 1, EXEC_REFUSED},
+		{{judge, word, NULL}, ORDER_MS, EXEC_ENDED},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const char *const *words = rows[i].words;
+		if (order(socket, rows[i].timeout_ms, words[0], words[1], words[2]) == rows[i].outcome) continue;
+		fprintf(stderr, "order %zu\n", i);
+		return 1;
+	}
+	return access(ran, F_OK) == 0;
+}
+
+static void a_forged_order_runs_nothing_that_is_not_in_the_stack(void **state) {
+	(void)state;
+	CLEANUP_FREE char *folder = home_path("etc"), *judge = home_path("prog/judge");
+	CLEANUP_FREE char *other = home_path("prog/other"), *file = home_path("etc/sbx.yaml");
+	CLEANUP_FD int socket = -1;
+	script("prog/judge", "exit 0");
+	script("prog/other", "exit 0");
+	admin("  - exec: [%s/prog/judge, -v]\n");
+	assert_int_equal(executor_start(folder, getuid(), &socket, NULL), 0);
+	pid_t forger = fork();
+	if (forger == 0) _exit(forge(socket));
+	int status;
+	assert_int_equal(waitpid(forger, &status, 0), forger);
+	assert_int_equal(status, 0);
+	/* What the administrator takes out is out. */
+	admin("  - exec: [%s/prog/other]\n");
+	assert_int_equal(order(socket, ORDER_MS, judge, "-v", NULL), EXEC_REFUSED);
+	assert_int_equal(order(socket, ORDER_MS, other, NULL, NULL), EXEC_ENDED);
+	/* A stack that others may write is none; the one before stays. */
+	admin("  - exec: [%s/prog/judge, -v]\n");
+	assert_int_equal(chmod(file, 0666), 0);
+	assert_int_equal(order(socket, ORDER_MS, judge, "-v", NULL), EXEC_REFUSED);
+	assert_int_equal(chmod(file, 0644), 0);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(order(socket, ORDER_MS, other, NULL, NULL), EXEC_REFUSED);
 }
 
 static void wait_for_go(const char *verdict) {
@@ -528,6 +629,11 @@ static pid_t parent_of(pid_t pid) {
 	return (pid_t)strtol(state + strlen(") S "), NULL, 10);
 }
 
+/* A keeper is between them. */
+static pid_t executor_of(pid_t program) {
+	return parent_of(parent_of(program));
+}
+
 static void an_executor_that_dies_denies_what_waits(void **state) {
 	(void)state;
 	script("prog/judge", "echo $$ >\"$1\"; exec sleep 60");
@@ -538,7 +644,7 @@ static void an_executor_that_dies_denies_what_waits(void **state) {
 	int64_t ids[20];
 	for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) ids[i] = ask(runner, "prod");
 	pid_t child = pid_in("pid");
-	assert_int_equal(kill(parent_of(child), SIGKILL), 0);
+	assert_int_equal(kill(executor_of(child), SIGKILL), 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) expect(runner, ids[i], "deny exec", "end sbxd");
 	expect_dead(child);
 	expect(runner, ask(runner, "prod"), "deny exec", "end sbxd");
@@ -553,7 +659,7 @@ static void the_end_of_sbxd_ends_programs(void **state) {
 	remove_file("pid");
 	CLEANUP_PEER struct peer *runner = runner_new();
 	ask(runner, "prod");
-	pid_t child = pid_in("pid"), executor = parent_of(child);
+	pid_t child = pid_in("pid"), executor = executor_of(child);
 	assert_int_equal(kill(broker, SIGKILL), 0);
 	expect_dead(child);
 	expect_dead(executor);
@@ -604,6 +710,8 @@ int main(void) {
 		EXEC(past_the_bounds_it_is_denied),
 		EXEC(a_requester_that_dies_takes_its_program_along),
 		EXEC(a_time_out_ends_the_whole_group),
+		EXEC(nobody_that_a_program_started_outlives_it),
+		cmocka_unit_test(a_forged_order_runs_nothing_that_is_not_in_the_stack),
 		EXEC(attack_broker_16_a_revoke_while_a_program_runs_counts),
 		EXEC(a_policy_that_changes_while_a_program_runs_counts),
 		EXEC(a_new_line_before_an_open_question_is_asked),

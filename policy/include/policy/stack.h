@@ -32,6 +32,9 @@ struct stack_exec {
 	char *text; /* the command line as the policy writes it: what an answer is kept under */
 };
 
+/* Does a line of the stack in these documents name exactly this command (ended by NULL), with as much time? */
+bool policy_allows_exec(struct policy_document *const *documents, size_t count, char *const *argv, int64_t timeout_ms);
+
 /* What a program said to one request. */
 struct stack_exec_answer {
 	char *command; /* stack_exec.text; owned */
