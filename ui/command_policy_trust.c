@@ -21,6 +21,7 @@
 #include "ui/words.h"
 
 static const char word[] = "trust";
+enum { SCREEN_LINES = 20 }; /* of a terminal of 24 */
 
 struct values {
 	bool yes, forget;
@@ -62,6 +63,11 @@ static void print_file(const struct shown *shown, const char *project) {
 	printf("%s says, for what runs in %s:\n", path, place);
 	for (size_t i = 0; i < lines.count; i++) printf("  %s\n", lines.items[i]);
 	if (lines.count == 0) puts("  nothing");
+	/* Last, so that nothing of weight scrolls out of sight. */
+	CLEANUP_FREE char *summary = policy_document_summary(shown->document);
+	printf("In all: %s.\n", summary);
+	if (lines.count > SCREEN_LINES)
+		printf("That were %zu lines: `sbx policy trust | less` shows them page by page.\n", lines.count);
 	fflush(stdout);
 }
 
@@ -103,7 +109,21 @@ static int forget(const struct project *project, struct error *error) {
 	return r;
 }
 
-static int trust(const struct project *project, bool yes, struct error *error) {
+/* What `sbx run` in the directory that was named would take, where that is another project. */
+static void warn_of_other(const char *asked, const struct project *project) {
+	CLEANUP_PROJECT struct project taken = {0};
+	struct error error = ERROR_NONE;
+	if (!asked || project_find(NULL, project->root, home_directory(), &taken, &error) < 0 ||
+	    strcmp(taken.root, project->root) == 0)
+		return;
+	CLEANUP_FREE char *named = text_visible(project->root);
+	CLEANUP_FREE char *other = text_visible(taken.root);
+	fprintf(stderr,
+		"sbx: warning: %s is no project by itself: `sbx run` there takes %s, unless it is told --project %s\n",
+		named, other, named);
+}
+
+static int trust(const struct project *project, const char *asked, bool yes, struct error *error) {
 	CLEANUP(shown_finish) struct shown shown = {0};
 	int r = read_file(project->root, &shown, error);
 	if (r < 0) return r;
@@ -116,8 +136,11 @@ static int trust(const struct project *project, bool yes, struct error *error) {
 	json_t *body = body_of(project);
 	json_object_set_new(body, "hash", json_string(shown.hash));
 	r = call_broker(body, error);
-	if (r == 0) puts("Trusted until the file changes. To take it back: sbx policy trust --forget");
-	return r;
+	if (r < 0) return r;
+	CLEANUP_FREE char *named = asked ? text_visible(asked) : NULL;
+	printf("Trusted until the file changes. To take it back: sbx policy trust --forget%s%s\n", named ? " " : "",
+	       named ? named : "");
+	return 0;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -128,7 +151,8 @@ static int run(struct command_call *call, struct error *error) {
 	if (values->yes && values->forget) return error_set(error, EINVAL, "--yes and --forget don't go together");
 	int r = working_directory(&directory, error);
 	if (r == 0) r = project_find(asked, directory, home_directory(), &project, error);
-	if (r == 0) r = values->forget ? forget(&project, error) : trust(&project, values->yes, error);
+	if (r == 0) warn_of_other(asked, &project);
+	if (r == 0) r = values->forget ? forget(&project, error) : trust(&project, asked, values->yes, error);
 	return r < 0 ? r : EXIT_DONE;
 }
 

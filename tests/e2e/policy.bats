@@ -136,6 +136,23 @@ stop_knocking() {
 	contains "$output" 403
 }
 
+@test "trust in a folder that is no project by itself is warned of, and what takes it back is named" {
+	git init -q "$HOME/whole"
+	mkdir -p "$HOME/whole/sub"
+	theirs >"$HOME/whole/sub/.sbx.yaml"
+	cd "$HOME/whole"
+	run sbx policy trust --yes sub
+	[ "$status" = 0 ]
+	contains "$output" "$HOME/whole/sub is no project by itself: \`sbx run\` there takes $HOME/whole, unless it is told --project"
+	contains "$output" "In all: 2 rules that allow or ask, "
+	contains "$output" "; the widest: may read ~/.ssh (line 5); may connect to svc.test:$port (line 6)."
+	contains "$output" "To take it back: sbx policy trust --forget sub"
+	sbx policy trust --forget sub
+	theirs >.sbx.yaml
+	run sbx policy trust --yes "$HOME/whole"
+	lacks "$output" "no project by itself"
+}
+
 @test "trust is given in a terminal by a whole word" {
 	theirs >.sbx.yaml
 	for word in "" y yes trus "trust me"; do

@@ -239,6 +239,37 @@ static void the_stack_is_shown_as_it_is_written(void **state) {
 	}
 }
 
+static size_t line_with(const struct strings *lines, const char *words) {
+	for (size_t i = 0; i < lines->count; i++)
+		if (strstr(lines->items[i], words)) return i;
+	fail_msg("nothing says \"%s\"", words);
+	return 0;
+}
+
+/* Before it is trusted: hundreds of lines hide neither the one that matters, nor does a value stay unsaid. */
+static void what_widens_is_said_first_and_the_widest_in_short(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string text = {0};
+	CLEANUP_STRINGS struct strings lines = {0};
+	string_append(&text, "version: 1\nprofiles:\n  a:\n    home: own\n    limits: {memory: 2G, processes: 7}\n"
+			     "    env: {NODE_OPTIONS: \"--require x\"}\n    deny:\n      fs:read:\n");
+	for (int i = 0; i < 40; i++) string_appendf(&text, "        - ~/d%d\n", i);
+	string_append(&text, "  b:\n    ask: {net:access: [\"*\"]}\n    allow:\n      fs:write:\n");
+	for (int i = 0; i < 9; i++) string_appendf(&text, "        - ${project}/w%d\n", i);
+	string_append(&text, "        - ~/\n");
+	struct policy_document *project = document(POLICY_LAYER_PROJECT, "project", text.data);
+	policy_document_describe(project, &lines);
+	assert_true(line_with(&lines, "may write to ~") < line_with(&lines, "may not read ~/d0"));
+	line_with(&lines, "sets the variable NODE_OPTIONS to --require x");
+	line_with(&lines, "at most 2048 MiB of memory");
+	line_with(&lines, "at most 7 processes");
+	line_with(&lines, "keeps a home directory of its own from run to run (home: own)");
+	CLEANUP_FREE char *summary = policy_document_summary(project);
+	assert_string_equal(summary, "11 rules that allow or ask, 4 settings, 40 denials; the widest: may write to ~/ "
+				     "(line 62); asks before it may connect to * (line 50)");
+	policy_document_unref(project);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_built_in_profiles_are_there),
@@ -248,6 +279,7 @@ int main(void) {
 		cmocka_unit_test(a_rule_set_keeps_its_policy),
 		cmocka_unit_test(good_files_load),
 		cmocka_unit_test(the_stack_is_shown_as_it_is_written),
+		cmocka_unit_test(what_widens_is_said_first_and_the_widest_in_short),
 		cmocka_unit_test(a_shown_policy_can_be_loaded_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

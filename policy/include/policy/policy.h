@@ -46,8 +46,10 @@ bool policy_document_has_profile(const struct policy_document *document, const c
  */
 struct policy_document *policy_document_untrusted(const struct policy_document *document);
 bool policy_document_needs_trust(const struct policy_document *document); /* it says more than that */
-/* What it says, in sentences, for the one who is to trust it; visible text, profile by profile. */
+/* What it says, in sentences, for the one who is to trust it; visible text, profile by profile, denials last. */
 void policy_document_describe(const struct policy_document *document, struct strings *lines);
+/* In one line: how much of what, and of each permission the widest rule. Freed by the caller. */
+char *policy_document_summary(const struct policy_document *document);
 
 /* The profiles that sbx brings along (policy/profiles); they always load. */
 struct policy_document *policy_load_builtin(void);
