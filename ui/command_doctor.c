@@ -6,7 +6,7 @@
 #include "ui/command.h"
 #include "ui/output.h"
 
-enum { NAME_COLUMNS = 16 };
+enum { NAME_COLUMNS = 12, DETAIL_COLUMN = 6 + NAME_COLUMNS + 1 };
 
 struct values {
 	bool json;
@@ -20,8 +20,8 @@ static const struct option_info options[] = {
 static const char *const status_names[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "fail"};
 
 static void print_finding(const char *name, const struct doctor_finding *finding) {
-	printf("%-5s %-10s%s\n", status_names[finding->status], name, finding->detail);
-	if (finding->advice) print_wrapped(stdout, NAME_COLUMNS, finding->advice);
+	printf("%-5s %-*s %s\n", status_names[finding->status], NAME_COLUMNS, name, finding->detail);
+	if (finding->advice) print_wrapped(stdout, DETAIL_COLUMN, finding->advice);
 }
 
 static int run(struct command_call *call, struct error *error) {

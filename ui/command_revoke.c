@@ -18,8 +18,9 @@ struct values {
 static const struct option_info options[] = {
 	{"all", OPTION_FLAG, NULL, "Every allow in force; denials stay.", offsetof(struct values, all)},
 	{"session", OPTION_NUMBER, "ID", "Those of one session.", offsetof(struct values, session)},
-	{"profile", OPTION_TEXT, "P", "Those of one profile.", offsetof(struct values, profile)},
-	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target.", offsetof(struct values, match)},
+	{"profile", OPTION_TEXT, "P", "Those of one profile, also denials.", offsetof(struct values, profile)},
+	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target, also denials.",
+	 offsetof(struct values, match)},
 	{"kill", OPTION_FLAG, NULL,
 	 "Also end the running sandboxes that the revoked grants held for: files that they were started with stay "
 	 "until "
@@ -73,19 +74,38 @@ static int kill_holders(struct channel *channel, json_t *sessions, struct error 
 	int r = json_array_size(sessions) > 0
 			? channel_call(channel, "kill", json_pack("{s:O}", "sessions", sessions), &reply, error)
 			: 0;
-	if (r == 0) printf("Ended %zu running sandbox(es).\n", json_array_size(json_object_get(reply, "killed")));
+	size_t killed = json_array_size(json_object_get(reply, "killed"));
+	if (r == 0) printf("Ended %zu running sandbox%s.\n", killed, killed == 1 ? "" : "es");
 	json_decref(reply);
 	return r < 0 ? error_prefix(error, "the grants are revoked, but ending the sandboxes failed") : 0;
+}
+
+static void print_lifted(const json_t *lifted) {
+	size_t count = json_array_size(lifted);
+	for (size_t i = 0; i < count && i < IDS_PRINTED_MAX; i++)
+		printf("%s %lld", i == 0 ? "Lifted the denial" : ",",
+		       (long long)json_integer_value(json_array_get(lifted, i)));
+	if (count > IDS_PRINTED_MAX) printf(" and %zu more", count - IDS_PRINTED_MAX);
+	if (count > 0) puts(".");
+}
+
+/* --all, and nothing was: denials stay. */
+static int print_none(struct channel *channel, bool all, struct error *error) {
+	json_t *reply = NULL;
+	int r = all ? channel_call(channel, "list", json_pack("{s:s}", "what", "grants"), &reply, error) : 0;
+	if (r < 0) return r;
+	if (json_array_size(json_object_get(reply, "items")) > 0)
+		puts("Nothing was revoked: only denials are in force ('sbx grants' lists them); revoke them by id.");
+	else
+		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
+	json_decref(reply);
+	return 0;
 }
 
 static int print_revoked(const json_t *reply, size_t asked) {
 	const json_t *ids = json_object_get(reply, "revoked");
 	size_t index;
 	json_t *id;
-	if (json_array_size(ids) == 0) {
-		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
-		return asked == 0 ? EXIT_DONE : EXIT_NO;
-	}
 	json_int_t count = json_integer_value(json_object_get(reply, "count"));
 	if (count > IDS_PRINTED_MAX) {
 		printf("Revoked %lld grants", (long long)count);
@@ -97,6 +117,7 @@ static int print_revoked(const json_t *reply, size_t asked) {
 	}
 	puts(". In a sandbox that runs, connections are cut at once; files that it was started with stay until it ends "
 	     "('sbx revoke --kill' ends it).");
+	print_lifted(json_object_get(reply, "lifted"));
 	return json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
 
@@ -107,7 +128,10 @@ static int run(struct command_call *call, struct error *error) {
 	int status = EXIT_DONE, r = build_request(call, body, error);
 	if (r == 0) r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = channel_call(channel, "revoke", json_incref(body), &reply, error);
-	if (r == 0) status = print_revoked(reply, call->operands->count);
+	if (r == 0 && json_array_size(json_object_get(reply, "revoked")) > 0)
+		status = print_revoked(reply, call->operands->count);
+	else if (r == 0)
+		r = print_none(channel, values->all, error);
 	if (r == 0 && values->kill && json_array_size(json_object_get(reply, "revoked")) > 0)
 		r = kill_holders(channel, json_object_get(reply, "sessions"), error);
 	json_decref(body);

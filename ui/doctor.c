@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -136,12 +137,23 @@ static void look_executor(struct doctor_finding *finding) {
 		    "End sbxd (kill its process): the next command starts it anew, with the process that runs them.");
 }
 
+static bool disk_is_full(const char *path) {
+	struct statvfs disk;
+	return statvfs(path, &disk) == 0 && disk.f_bavail == 0;
+}
+
 static void look_database(struct doctor_finding *finding) {
 	json_t *status = broker_status(finding);
 	if (!status) return;
 	CLEANUP_FREE char *path = json_visible(status, "database");
 	struct stat file;
+	bool writable = json_is_true(json_object_get(status, "writable"));
 	json_decref(status);
+	if (!writable || disk_is_full(path)) {
+		return doctor_find(finding, DOCTOR_FAIL, string_format("%s can't be written", path),
+				   "If the disk of its folder is full, free some space there; until then what can't be "
+				   "recorded is denied. sbxd.log in that folder says more.");
+	}
 	if (stat(path, &file) < 0)
 		return doctor_find(
 			finding, DOCTOR_FAIL, string_format("%s is not there", path),
@@ -173,17 +185,35 @@ static void look_heads(struct doctor_finding *finding) {
 		"whole shows only when compared with such a head.");
 }
 
+/* What holds while there are errors; the broker alone knows, and may see none. */
+static char *advice_on_errors(void) {
+	json_t *reply = NULL, *file;
+	size_t index;
+	const char *holds = NULL, *worst = NULL;
+	if (geteuid() != 0) broker_call("policy", NULL, &reply, NULL);
+	json_array_foreach (json_object_get(reply, "files"), index, file) {
+		if (!(holds = policy_file_holds(file))) continue;
+		if (!worst || !json_is_true(json_object_get(file, "good"))) worst = holds;
+	}
+	json_decref(reply);
+	return string_format("'sbx policy check' lists them all%s%s.", worst ? "; " : "", worst ? worst : "");
+}
+
 static void look_policy(struct doctor_finding *finding) {
 	CLEANUP_STRINGS struct strings files = {0};
 	CLEANUP_STRINGS struct strings errors = {0};
 	policy_files_check(NULL, &files, &errors);
-	if (errors.count > 0)
+	if (errors.count > 0) {
+		CLEANUP_FREE char *advice = advice_on_errors();
 		return doctor_find(finding, DOCTOR_FAIL,
-				   string_format("%zu error(s); the first: %s", errors.count, errors.items[0]),
-				   "'sbx policy check' lists them all; until then the last good version holds.");
+				   string_format("%zu error%s; the first: %s", errors.count,
+						 errors.count == 1 ? "" : "s", errors.items[0]),
+				   advice);
+	}
 	doctor_find(finding, DOCTOR_OK,
-		    files.count == 0 ? string_copy("no file of yours: the built-in profiles hold")
-				     : string_format("%zu file(s) without errors", files.count),
+		    files.count == 0
+			    ? string_copy("no file of yours: the built-in profiles hold")
+			    : string_format("%zu file%s without errors", files.count, files.count == 1 ? "" : "s"),
 		    NULL);
 }
 

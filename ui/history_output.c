@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
+#include "event_words.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/csv.h"
@@ -22,25 +23,6 @@ void history_output_init(struct history_output *output, enum history_format form
 
 void history_output_finish(struct history_output *output) {
 	table_free(output->table);
-}
-
-/* What an event is about: its permission and target, or what its details say. */
-static char *event_what(const struct event *event) {
-	if (event->permission) return string_format("%s %s", event->permission, event->target ? event->target : "");
-	if (event->target) return string_copy(event->target);
-	char *command = NULL;
-	const json_t *exit = json_object_get(event->detail, "exit");
-	if (event->kind == EVENT_SESSION_END && json_is_integer(exit))
-		return string_format("exit %lld", (long long)json_integer_value(exit));
-	if (event->kind == EVENT_SESSION_START &&
-	    message_bytes_take(json_object_get(event->detail, "command"), &command, NULL) == 0 && command)
-		return command;
-	const json_t *count = json_object_get(event->detail, "count");
-	if (event->kind == EVENT_DECISION && json_is_integer(count))
-		return string_format("%lld requests", (long long)json_integer_value(count));
-	if (!event->detail || json_object_size(event->detail) == 0) return string_copy("-");
-	char *text = json_dumps(event->detail, JSON_ENSURE_ASCII | JSON_COMPACT);
-	return text ? text : string_copy("-");
 }
 
 static char *event_why(const struct event *event) {

@@ -1,0 +1,56 @@
+#include "event_words.h"
+
+#include "base/memory.h"
+#include "support/cmocka.h"
+
+static char net[] = "net:access", host[] = "a.test:443", file[] = "/p/.sbx.yaml", retention[] = "retention";
+
+static void each_kind_has_its_words(void **state) {
+	(void)state;
+	static const struct {
+		enum event_kind kind;
+		char *permission, *target, *by;
+		const char *detail, *what;
+	} cases[] = {
+		{EVENT_PROMPT, net, host, NULL, "{\"state\":\"shown\"}", "net:access a.test:443"},
+		{EVENT_PROMPT, net, host, NULL, "{\"state\":\"expired\"}",
+		 "net:access a.test:443 (nobody answered in time)"},
+		{EVENT_CONNECTION, net, host, NULL,
+		 "{\"door\":\"http\",\"sent\":512,\"received\":1572864,\"duration_ms\":62000}",
+		 "net:access a.test:443 (512 B out, 1.5 MiB in, 1m 2s)"},
+		{EVENT_CONNECTION, net, host, NULL, "{}", "net:access a.test:443"},
+		{EVENT_SESSION_START, NULL, NULL, NULL, "{\"command\":\"make all\"}", "make all"},
+		{EVENT_SESSION_END, NULL, NULL, NULL, "{\"exit\":3}", "exit 3"},
+		{EVENT_SESSION_END, NULL, NULL, NULL, "{\"exit\":-2}", "broke off"},
+		{EVENT_POLICY, NULL, NULL, retention, "{\"removed\":12,\"anchor\":40}",
+		 "12 rows taken away, up to row 40"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"trusted\":true,\"hash\":\"ab\"}", "/p/.sbx.yaml: trusted"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"trusted\":false}", "/p/.sbx.yaml: trust taken back"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"errors\":[],\"hash\":\"ab\"}", "/p/.sbx.yaml: edited"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"errors\":[],\"hash\":\"ab\",\"trusted\":false}",
+		 "/p/.sbx.yaml: edited, not trusted"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"errors\":[]}", "/p/.sbx.yaml: gone"},
+		{EVENT_POLICY, NULL, file, NULL, "{\"errors\":[\"x\"],\"hash\":\"ab\"}",
+		 "/p/.sbx.yaml: edited, with errors: the last good version holds"},
+		{EVENT_DECISION, NULL, NULL, NULL, "{\"count\":7}", "7 requests"},
+		{EVENT_DECISION, net, host, NULL, NULL, "net:access a.test:443"},
+		{EVENT_REPAIR, NULL, NULL, NULL, "{\"x\":1}", "{\"x\":1}"},
+		{EVENT_REPAIR, NULL, NULL, NULL, NULL, "-"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		json_t *detail = cases[i].detail ? json_loads(cases[i].detail, 0, NULL) : NULL;
+		const struct event event = {.kind = cases[i].kind,
+					    .permission = cases[i].permission,
+					    .target = cases[i].target,
+					    .by = cases[i].by,
+					    .detail = detail};
+		CLEANUP_FREE char *what = event_what(&event);
+		assert_string_equal(what, cases[i].what);
+		json_decref(detail);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_kind_has_its_words)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+#include "event_words.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/message.h"
+#include "ui/human.h"
+
+static const char *detail_text(const struct event *event, const char *key) {
+	return json_string_value(json_object_get(event->detail, key));
+}
+
+static long long detail_number(const struct event *event, const char *key) {
+	return json_integer_value(json_object_get(event->detail, key));
+}
+
+/* "512 B", "1.5 KiB" */
+static char *bytes_text(long long bytes) {
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	if (bytes < 1024) return string_format("%lld B", bytes);
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+	for (; value >= 1024 && unit + 1 < ARRAY_LENGTH(units); unit++) value /= 1024;
+	return string_format("%.1f %s", value, units[unit]);
+}
+
+static char *asked_about(const struct event *event) {
+	return string_format("%s %s", event->permission, event->target ? event->target : "");
+}
+
+static char *prompt_words(const struct event *event) {
+	static const struct {
+		const char *state, *words;
+	} states[] = {{"expired", " (nobody answered in time)"},
+		      {"cancelled", " (taken back)"},
+		      {"covered", " (settled by a rule or grant)"}};
+	CLEANUP_FREE char *about = asked_about(event);
+	const char *state = detail_text(event, "state"), *words = "";
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++)
+		if (string_equal(states[i].state, state)) words = states[i].words;
+	return string_format("%s%s", about, words);
+}
+
+static char *connection_words(const struct event *event) {
+	CLEANUP_FREE char *about = asked_about(event);
+	if (!json_is_integer(json_object_get(event->detail, "duration_ms"))) return STEAL(about);
+	CLEANUP_FREE char *sent = bytes_text(detail_number(event, "sent"));
+	CLEANUP_FREE char *received = bytes_text(detail_number(event, "received"));
+	CLEANUP_FREE char *duration = human_duration(detail_number(event, "duration_ms"));
+	const char *fault = detail_text(event, "error");
+	return string_format("%s (%s out, %s in, %s%s%s)", about, sent, received, duration, fault ? ": " : "",
+			     fault ? fault : "");
+}
+
+static char *session_words(const struct event *event) {
+	char *command = NULL;
+	const json_t *exit = json_object_get(event->detail, "exit");
+	if (json_is_integer(exit) && json_integer_value(exit) < 0) return string_copy("broke off");
+	if (json_is_integer(exit)) return string_format("exit %lld", detail_number(event, "exit"));
+	if (message_bytes_take(json_object_get(event->detail, "command"), &command, NULL) < 0) return NULL;
+	return command;
+}
+
+/* A file that changed has a list of its errors; the user's word on one has none. */
+static const char *file_words(const struct event *event) {
+	const json_t *errors = json_object_get(event->detail, "errors"),
+		     *trusted = json_object_get(event->detail, "trusted");
+	if (!errors) return json_is_true(trusted) ? "trusted" : "trust taken back";
+	if (json_array_size(errors) > 0) return "edited, with errors: the last good version holds";
+	if (!detail_text(event, "hash")) return "gone";
+	return !trusted ? "edited" : json_is_true(trusted) ? "edited, trusted" : "edited, not trusted";
+}
+
+static char *policy_words(const struct event *event) {
+	if (string_equal(event->by, "retention"))
+		return string_format("%lld row%s taken away, up to row %lld", detail_number(event, "removed"),
+				     detail_number(event, "removed") == 1 ? "" : "s", detail_number(event, "anchor"));
+	return event->target ? string_format("%s: %s", event->target, file_words(event)) : NULL;
+}
+
+static char *decision_words(const struct event *event) {
+	const json_t *count = json_object_get(event->detail, "count");
+	if (event->permission || !json_is_integer(count)) return NULL;
+	return string_format("%lld requests", (long long)json_integer_value(count));
+}
+
+/* NULL: nothing better than what holds for all. */
+static char *kind_words(const struct event *event) {
+	switch (event->kind) {
+	case EVENT_DECISION:
+		return decision_words(event);
+	case EVENT_PROMPT:
+		return event->permission ? prompt_words(event) : NULL;
+	case EVENT_CONNECTION:
+		return event->permission ? connection_words(event) : NULL;
+	case EVENT_SESSION_START:
+	case EVENT_SESSION_END:
+		return session_words(event);
+	case EVENT_POLICY:
+		return policy_words(event);
+	case EVENT_ANSWER:
+	case EVENT_GRANT:
+	case EVENT_USE:
+	case EVENT_REVOKE:
+	case EVENT_EXPIRE:
+	case EVENT_REPAIR:
+		return NULL;
+	}
+	return NULL;
+}
+
+char *event_what(const struct event *event) {
+	char *words = kind_words(event);
+	if (words) return words;
+	if (event->permission) return asked_about(event);
+	if (event->target) return string_copy(event->target);
+	if (!event->detail || json_object_size(event->detail) == 0) return string_copy("-");
+	words = json_dumps(event->detail, JSON_ENSURE_ASCII | JSON_COMPACT);
+	return words ? words : string_copy("-");
+}
