@@ -44,11 +44,13 @@ static json_t *texts_to_json(const struct strings *texts) {
 	return array;
 }
 
-static json_t *file_to_json(const char *path, enum policy_layer layer, json_t *errors) {
+/* `good`: while it has errors something that was good before holds. */
+static json_t *file_to_json(const char *path, enum policy_layer layer, bool good, json_t *errors) {
 	json_t *file = json_object();
 	json_object_set_new(file, "path", message_bytes(path));
 	json_object_set_new(file, "layer", json_string(policy_layer_name(layer)));
 	json_object_set_new(file, "errors", errors);
+	json_object_set_new(file, "good", json_boolean(good));
 	json_object_set_new(file, "trust", json_null());
 	return file;
 }
@@ -68,16 +70,18 @@ static void add_layer(json_t *files, const struct layer *layer) {
 			if (is_about(layer->now.errors.items[k], layer->now.paths.items[i]))
 				json_array_append_new(errors, message_bytes(layer->now.errors.items[k]));
 		told += json_array_size(errors);
-		json_array_append_new(files, file_to_json(layer->now.paths.items[i], layer->source.layer, errors));
+		json_array_append_new(
+			files, file_to_json(layer->now.paths.items[i], layer->source.layer, layer->known, errors));
 	}
 	if (told < layer->now.errors.count)
-		json_array_append_new(files, file_to_json(layer->source.folder, layer->source.layer,
+		json_array_append_new(files, file_to_json(layer->source.folder, layer->source.layer, layer->known,
 							  texts_to_json(&layer->now.errors)));
 }
 
 static void add_project(json_t *files, const struct project_file *project) {
 	if (!project || !project->exists) return;
-	json_t *file = file_to_json(project->path, POLICY_LAYER_PROJECT, texts_to_json(&project->errors));
+	json_t *file = file_to_json(project->path, POLICY_LAYER_PROJECT, project->said != NULL,
+				    texts_to_json(&project->errors));
 	if (project->said) {
 		bool missing = project_file_needs_trust(project);
 		json_object_set_new(file, "trust",

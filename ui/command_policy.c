@@ -66,12 +66,13 @@ static const char *note_on_trust(const json_t *file) {
 static void print_files(const json_t *files) {
 	size_t index, number;
 	json_t *file, *fault;
-	puts("# Files that the broker has read, strongest first. With errors the last good version holds.");
+	puts("# Files that the broker has read, strongest first.");
 	json_array_foreach ((json_t *)files, index, file) {
 		CLEANUP_FREE char *path = json_visible(file, "path");
 		CLEANUP_FREE char *layer = json_visible(file, "layer");
-		size_t faults = json_array_size(json_object_get(file, "errors"));
-		printf("#   %-8s %s%s%s\n", layer, path, note_on_trust(file), faults ? "   HAS ERRORS:" : "");
+		const char *holds = policy_file_holds(file);
+		printf("#   %-8s %s%s%s%s%s\n", layer, path, note_on_trust(file), holds ? "   HAS ERRORS: " : "",
+		       holds ? holds : "", holds ? ":" : "");
 		json_array_foreach (json_object_get(file, "errors"), number, fault) {
 			CLEANUP_FREE char *bytes = NULL;
 			message_bytes_take(fault, &bytes, NULL);

@@ -137,6 +137,15 @@ void policy_files_check(const char *root, struct strings *paths, struct strings 
 
 /* Showing */
 
+const char *policy_file_holds(const json_t *file) {
+	const char *layer = json_string_value(json_object_get(file, "layer"));
+	if (json_array_size(json_object_get(file, "errors")) == 0) return NULL;
+	if (string_equal(layer, policy_layer_name(POLICY_LAYER_PROJECT)))
+		return "nothing begins in this project until it is mended";
+	return json_is_true(json_object_get(file, "good")) ? "the last good version holds until it is mended"
+							   : "nothing is allowed until it is mended";
+}
+
 /* Nothing when the broker found errors in it, or there are any by now. */
 static int load_shown(const json_t *file, struct documents *documents, struct error *error) {
 	CLEANUP_FREE char *path = NULL;

@@ -25,5 +25,8 @@ int policy_text_check(const char *path, const char *text, size_t size, struct st
 /* All files that the broker reads for the project at `root` (NULL: without its own), read as it reads them. */
 void policy_files_check(const char *root, struct strings *paths, struct strings *errors);
 
+/* What holds while one of these has errors, as half a sentence; NULL when it has none. */
+const char *policy_file_holds(const json_t *file);
+
 /* The rules of the files that the broker named (docs/protocol.md, `policy`) and of the built-in profiles as text. */
 int policy_files_show(const json_t *files, char **ret_text, struct error *error);

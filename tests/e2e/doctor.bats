@@ -25,6 +25,27 @@ load helper
 	contains "$output" root
 }
 
+@test "while a policy has errors it is said what holds: the last good one, or nothing at all" {
+	mkdir -p "$HOME/.config/sbx"
+	echo 'version: 1' >"$HOME/.config/sbx/policy.yaml"
+	sbx check net:access x.test:1 || [ $? = 1 ]
+	echo oops >"$HOME/.config/sbx/policy.yaml"
+	for what in "doctor --json" "policy show"; do
+		# shellcheck disable=SC2086 # two words
+		run sbx $what
+		contains "$output" "the last good version holds"
+		lacks "$output" "nothing is allowed"
+	done
+	broker_stop
+	for what in "doctor --json" "policy show"; do
+		# shellcheck disable=SC2086 # two words
+		run sbx $what
+		contains "$output" "nothing is allowed until it is mended"
+		lacks "$output" "last good version"
+	done
+	rm "$HOME/.config/sbx/policy.yaml"
+}
+
 @test "without bwrap it is a clear error with what to do" {
 	mkdir -p "$HOME/bin"
 	for program in sh true env; do ln -sf "$(command -v $program)" "$HOME/bin/$program"; done
