@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "flood.h"
+#include "schema/limits.h"
 #include "schema/message.h"
 
 static bool find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
@@ -145,8 +146,22 @@ static int record_with_grant(struct broker *broker, const struct request *reques
 	return r;
 }
 
+/* No allow without its row, and no session fills the disk with them. What changes a grant is bounded by the grants. */
+static void limit_allows(struct broker *broker, const struct request *request, struct decision *decision) {
+	if (decision->verdict.effect != EFFECT_ALLOW || changes_grant(decision) ||
+	    flood_allow(broker, session_find(broker, request->session)))
+		return;
+	verdict_finish(&decision->verdict);
+	*decision = (struct decision){.uses = decision->uses};
+	verdict_set(
+		&decision->verdict, EFFECT_DENY, "flood",
+		"%d requests of this session were allowed and recorded; more than one in %d s is denied from now on",
+		LIMIT_ALLOWS, LIMIT_ALLOW_MS / 1000);
+}
+
 void decision_settle(struct broker *broker, const struct request *request, struct decision *decision) {
 	struct error error = ERROR_NONE;
+	limit_allows(broker, request, decision);
 	if (decision->verdict.effect == EFFECT_DENY && !changes_grant(decision) &&
 	    !flood_denial(broker, session_find(broker, request->session)))
 		return;

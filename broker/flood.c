@@ -1,15 +1,19 @@
 /*
  * Theory of operation.
  *
- * Two leaking buckets a session (the generic cell rate algorithm of ITU-T I.371: all that is kept is when the bucket
+ * Leaking buckets of a session (the generic cell rate algorithm of ITU-T I.371: all that is kept is when the bucket
  * will be empty). A question fills the one, LIMIT_QUESTION_MS empty it by one, and one that the user allows is taken
  * out again: so a tool whose questions are answered with yes asks as long as it likes, and no honest one has
  * LIMIT_QUESTIONS open or denied within minutes. Time is the boot clock's; nothing of this outlives sbxd.
  *
- * When the bucket is full the session floods: its open questions are taken down (prompts_recheck walks the stack for
- * them, and `flood` denies), and one summary takes their place. Yes to it: the bucket is empty. No: silence till the
- * session's end; who has no session shares one bucket, and for them it ends after LIMIT_SILENCE_MS. No answer: the
- * flood stays, and the summary comes again with a question after LIMIT_FLOOD_MS.
+ * Two more bound its rows: of denials, and of what its runner tells of; what is past them is counted, and written as
+ * one row a second. An allow can't be counted so: it must have its row before it is answered, and a row that tells how
+ * many there were can be written only after them. So past LIMIT_ALLOWS an allow is a denial.
+ *
+ * When the bucket of questions is full the session floods: its open questions are taken down (prompts_recheck walks the
+ * stack for them, and `flood` denies), and one summary takes their place. Yes to it: the bucket is empty. No: silence
+ * till the session's end; who has no session shares one bucket, and for them it ends after LIMIT_SILENCE_MS. No answer:
+ * the flood stays, and the summary comes again with a question after LIMIT_FLOOD_MS.
  */
 #include "flood.h"
 
@@ -31,15 +35,19 @@ struct bucket {
 	int64_t empty_ms; /* by the boot clock, as all times here but one */
 };
 
+/* Rows that were not written. */
+struct together {
+	int64_t count, since_ms; /* wall clock */
+};
+
 struct flood {
-	struct bucket questions, denials;
+	struct bucket questions, denials, allows, told;
 	int64_t since_ms; /* when the first of the questions was put */
 	enum flood_state state;
-	char *why;        /* unless FLOOD_NONE: the sentence that verdicts carry */
-	int64_t shown_ms; /* when the summary was shown last; 0 = not yet */
-	int64_t until_ms; /* the end of FLOOD_SILENT; 0 = with the session */
-	/* Denials without a row yet. */
-	int64_t together, together_since_ms; /* wall clock */
+	char *why;                                  /* unless FLOOD_NONE: the sentence that verdicts carry */
+	int64_t shown_ms;                           /* when the summary was shown last; 0 = not yet */
+	int64_t until_ms;                           /* the end of FLOOD_SILENT; 0 = with the session */
+	struct together together[EVENT_KIND_COUNT]; /* decisions: denials */
 };
 
 struct flood *flood_new(void) {
@@ -133,29 +141,46 @@ void flood_answer(struct broker *broker, const struct session *session, bool all
 		string_format("it asked too much, and you denied that it asks on (prompt %lld)", (long long)prompt);
 }
 
-/* Denials */
+/* Rows */
+
+bool flood_allow(struct broker *broker, const struct session *session) {
+	return !session || bucket_fill(&session->flood->allows, boot_now(broker), LIMIT_ALLOW_MS, LIMIT_ALLOWS);
+}
+
+static void count_together(struct broker *broker, struct flood *flood, enum event_kind kind) {
+	struct together *together = &flood->together[kind];
+	if (together->count++ == 0) together->since_ms = broker_now_ms(broker);
+}
+
+bool flood_told(struct broker *broker, const struct session *session, enum event_kind kind) {
+	if (bucket_fill(&session->flood->told, boot_now(broker), LIMIT_ALLOW_MS, LIMIT_ALLOWS)) return true;
+	count_together(broker, session->flood, kind);
+	return false;
+}
 
 bool flood_denial(struct broker *broker, const struct session *session) {
 	struct flood *flood = flood_of(broker, session);
 	if (bucket_fill(&flood->denials, boot_now(broker), LIMIT_DENIAL_MS, LIMIT_DENIALS)) return true;
-	if (flood->together++ == 0) flood->together_since_ms = broker_now_ms(broker);
+	count_together(broker, flood, EVENT_DECISION);
 	return false;
 }
 
-static int write_together(struct broker *broker, const struct session *session, const struct flood *flood,
-			  struct error *error) {
+static int write_together(struct broker *broker, const struct session *session, enum event_kind kind,
+			  const struct together *together, struct error *error) {
+	bool denials = kind == EVENT_DECISION;
 	char since[CLOCK_STAMP_SIZE];
-	stamp_format(flood->together_since_ms, since);
+	stamp_format(together->since_ms, since);
 	/* Borrowed: broker_record frees only the detail. */
-	struct event event = {.kind = EVENT_DECISION,
+	struct event event = {.kind = kind,
 			      .session = session ? session->record.id : 0,
 			      .profile = session ? session->subject.profile : NULL,
 			      .project = session ? session->subject.project : NULL,
-			      .verdict = EFFECT_DENY,
-			      .by = (char *)"flood",
-			      .why = (char *)"too many denials: these are recorded together",
+			      .verdict = denials ? EFFECT_DENY : -1,
+			      .by = denials ? (char *)"flood" : NULL,
+			      .why = denials ? (char *)"too many denials: these are recorded together"
+					     : (char *)"too many of them: these are recorded together",
 			      .detail = json_object()};
-	json_object_set_new(event.detail, "count", json_integer(flood->together));
+	json_object_set_new(event.detail, "count", json_integer(together->count));
 	json_object_set_new(event.detail, "since", json_string(since));
 	int r = broker_begin(broker, STORE_NORMAL, error);
 	if (r < 0) {
@@ -170,10 +195,13 @@ static int write_together(struct broker *broker, const struct session *session, 
 
 void flood_flush(struct broker *broker, const struct session *session) {
 	struct flood *flood = flood_of(broker, session);
-	struct error error = ERROR_NONE;
-	if (flood->together == 0) return;
-	if (write_together(broker, session, flood, &error) < 0)
-		log_error("recording %lld denials: %s", (long long)flood->together, error.message);
-	else
-		flood->together = 0;
+	for (int kind = 0; kind < EVENT_KIND_COUNT; kind++) {
+		struct together *together = &flood->together[kind];
+		struct error error = ERROR_NONE;
+		if (together->count == 0) continue;
+		if (write_together(broker, session, (enum event_kind)kind, together, &error) < 0)
+			log_error("recording %lld rows together: %s", (long long)together->count, error.message);
+		else
+			together->count = 0;
+	}
 }

@@ -9,6 +9,7 @@
 #include "decision.h"
 #include "dispatch.h"
 #include "expiry.h"
+#include "flood.h"
 #include "prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -151,6 +152,11 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 	if (r == 0 && kind != EVENT_CONNECTION && kind != EVENT_REPAIR)
 		r = error_set(error, EINVAL, "a runner tells of connection and repair only");
 	if (r < 0) return r;
+	*ret_reply = json_object();
+	if (!flood_told(broker, session, kind)) {
+		json_object_set_new(*ret_reply, "seq", json_integer(0));
+		return HANDLED;
+	}
 	/* Borrowed: broker_note frees only the detail. */
 	struct event event = {.kind = kind,
 			      .session = session->record.id,
@@ -166,7 +172,6 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 			      .detail = json_incref(told->detail)};
 	r = broker_note(broker, &event, error);
 	if (r < 0) return r;
-	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "seq", json_integer(event.seq));
 	return HANDLED;
 }

@@ -10,12 +10,13 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-static const char rules[] = "version: 1\nprompt: {timeout: %s, lifetime: 1h, without-agent: wait}\n"
-			    "profiles:\n  tooled:\n    commands: [tool]\n    extends: [base]\n"
-			    "    allow:\n      fs:write: [\"${project}\"]\n      net:access: [\"ok.test:443\"]\n"
-			    "    ask:\n      net:access: [\"*\"]\n"
-			    "    deny:\n      net:access: [\"*.bad.test\"]\n"
-			    "  default:\n    ask:\n      net:access: [\"*\"]\n";
+static const char rules[] =
+	"version: 1\nprompt: {timeout: %s, lifetime: 1h, without-agent: wait}\n"
+	"profiles:\n  tooled:\n    commands: [tool]\n    extends: [base]\n"
+	"    allow:\n      fs:write: [\"${project}\"]\n      net:access: [\"ok.test:443\", \"*.ok.test:443\"]\n"
+	"    ask:\n      net:access: [\"*\"]\n"
+	"    deny:\n      net:access: [\"*.bad.test\"]\n"
+	"  default:\n    ask:\n      net:access: [\"*\"]\n";
 
 static const char *text_of(const json_t *message, const char *key) {
 	const char *text = json_string_value(json_object_get(message, key));
@@ -127,7 +128,7 @@ static json_t *pending(struct peer *peer) {
 }
 
 struct count {
-	int64_t rows, denials, denial_rows, shown;
+	int64_t rows, denials, denial_rows, shown, allows, connections, connection_rows;
 };
 
 static void count_row(struct count *count, const json_t *row) {
@@ -135,6 +136,10 @@ static void count_row(struct count *count, const json_t *row) {
 	bool denial = strcmp(text_of(row, "kind"), "decision") == 0 && strcmp(text_of(row, "verdict"), "deny") == 0;
 	int64_t together = number_of(detail, "count");
 	count->rows++;
+	count->allows += strcmp(text_of(row, "verdict"), "allow") == 0;
+	bool connection = strcmp(text_of(row, "kind"), "connection") == 0;
+	if (connection) count->connection_rows++;
+	if (connection) count->connections += together > 0 ? together : 1;
 	if (denial) count->denial_rows++;
 	if (denial) count->denials += together > 0 ? together : 1;
 	if (strcmp(text_of(row, "kind"), "prompt") == 0 && strcmp(text_of(detail, "state"), "shown") == 0)
@@ -392,6 +397,96 @@ static void attack_broker_12_denials_leave_few_rows(void **state) {
 		fail_msg("%lld rows in %lld s", (long long)count.denial_rows, (long long)seconds);
 }
 
+static bool is_allowed(struct peer *peer, int64_t id) {
+	json_t *reply = peer_reply(peer, id);
+	const json_t *verdict = json_object_get(reply, "verdict");
+	bool allowed = strcmp(text_of(verdict, "effect"), "allow") == 0;
+	if (!allowed &&
+	    (strcmp(text_of(verdict, "module"), "flood") != 0 || !strstr(text_of(verdict, "why"), "recorded")))
+		fail_msg("%s%s", text_of(verdict, "why"), text_of(reply, "message"));
+	json_decref(reply);
+	return allowed;
+}
+
+/* So many allowed requests, each with the connection that the runner tells of; how many were allowed. */
+static int64_t connect_often(struct peer *runner, int count, bool different) {
+	enum { BATCH = 200 };
+	int64_t allowed = 0;
+	for (int done = 0; done < count; done += BATCH) {
+		int64_t ids[BATCH];
+		for (int i = 0; i < BATCH; i++) {
+			CLEANUP_FREE char *target = string_format("h%d.ok.test:443", different ? done + i : 0);
+			ids[i] = ask(runner, target);
+		}
+		int connected = 0;
+		for (int i = 0; i < BATCH; i++) connected += is_allowed(runner, ids[i]);
+		allowed += connected;
+		for (int i = 0; i < connected; i++) {
+			json_t *told = peer_call(runner, "event",
+						 json_pack("{s:s, s:s, s:s, s:{}}", "kind", "connection", "permission",
+							   "net:access", "target", "h0.ok.test:443", "detail"));
+			assert_string_equal(text_of(told, "type"), "event");
+			json_decref(told);
+		}
+	}
+	return allowed;
+}
+
+static void attack_broker_12_equal_allows_fill_no_disk(void **state) {
+	(void)state;
+	enum { ALLOWS = 100 * 1000 };
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	struct timespec start, end;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	int64_t allowed = connect_often(runner, ALLOWS, false);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	int64_t seconds = end.tv_sec - start.tv_sec + 3;
+	assert_true(allowed >= LIMIT_ALLOWS && allowed <= LIMIT_ALLOWS + seconds);
+	usleep(1200 * 1000); /* what is counted together is written each second */
+	struct count count = count_history(command);
+	assert_int_equal(count.allows, allowed);
+	assert_int_equal(count.connections, allowed);
+	assert_int_equal(count.denials, ALLOWS - allowed);
+	if (count.rows > 2 * LIMIT_ALLOWS + LIMIT_DENIALS + 5 * seconds)
+		fail_msg("%lld rows in %lld s", (long long)count.rows, (long long)seconds);
+	/* Others are not held up. */
+	CLEANUP_PEER struct peer *other = runner_new();
+	expect_verdict(other, ask(other, "ok.test:443"), "allow rules");
+}
+
+static void an_honest_session_of_2000_targets_is_no_flood(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	assert_int_equal(connect_often(runner, 2000, true), 2000);
+	struct count count = count_history(command);
+	assert_int_equal(count.allows, 2000);
+	assert_int_equal(count.connection_rows, 2000);
+	assert_int_equal(count.denials, 0);
+}
+
+/* What the runner tells of without asking first: a mask that is put back again and again. */
+static void attack_broker_12_what_a_runner_tells_fills_no_disk(void **state) {
+	(void)state;
+	enum { EVENTS = LIMIT_ALLOWS + 10 * 1000 };
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	struct timespec start, end;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; i < EVENTS; i++) {
+		json_t *told = peer_call(runner, "event", json_pack("{s:s, s:{}}", "kind", "connection", "detail"));
+		assert_string_equal(text_of(told, "type"), "event");
+		json_decref(told);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	usleep(1200 * 1000);
+	struct count count = count_history(command);
+	int64_t seconds = end.tv_sec - start.tv_sec + 3;
+	assert_int_equal(count.connections, EVENTS);
+	assert_true(count.connection_rows <= LIMIT_ALLOWS + 2 * seconds);
+}
+
 #define FLOOD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -407,6 +502,9 @@ int main(void) {
 		FLOOD(those_without_a_session_share_one_measure),
 		FLOOD(why_shows_the_flood),
 		FLOOD(attack_broker_12_denials_leave_few_rows),
+		FLOOD(attack_broker_12_equal_allows_fill_no_disk),
+		FLOOD(attack_broker_12_what_a_runner_tells_fills_no_disk),
+		FLOOD(an_honest_session_of_2000_targets_is_no_flood),
 	};
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,8 @@ enum {
 	LIMIT_SILENCE_MS = 3600 * 1000,  /* a denied flood of who has no session */
 	LIMIT_DENIALS = 1000,            /* of one session that have a row of their own in the history */
 	LIMIT_DENIAL_MS = 1000,          /* until one of them is forgotten */
+	LIMIT_ALLOWS = 20 * 1000,        /* of one session, likewise, and of what its runner tells of; past it none */
+	LIMIT_ALLOW_MS = 1000,           /* until one of them is forgotten */
 	LIMIT_EXEC_WORDS = 64,           /* words of an exec line's command */
 	LIMIT_EXEC_COMMAND = 16 * 1024,  /* bytes of it */
 	LIMIT_EXEC_INPUT = 128 * 1024,   /* bytes of the request that its program reads */
