@@ -1,5 +1,6 @@
 #include "last_words.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,11 +12,11 @@
 
 extern char **environ;
 
-enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10 };
+enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, DENIED_SHOWN = 10 };
 
 struct speaker {
 	const struct scene *scene;
-	unsigned denied;
+	unsigned denied, most;
 };
 
 void last_words_variable_names(struct strings *names) {
@@ -27,12 +28,15 @@ void last_words_variable_names(struct strings *names) {
 
 static void say_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
 	struct speaker *speaker = argument;
+	if (speaker->denied++ >= speaker->most) return;
+	/* What waited was taken down with the run: of a flood only the grant is left to advise. */
+	static const struct verdict undecided = {.module = "none"};
+	const struct verdict *advised = strcmp(verdict->module, "flood") == 0 ? &undecided : verdict;
 	CLEANUP_FREE char *shown = text_visible_cut(target, 200);
 	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", 200);
 	CLEANUP_FREE char *times = count > 1 ? string_format(", %u times", count) : string_copy("");
-	CLEANUP_FREE char *advice = advice_text(verdict, "net:access", target, speaker->scene->view->profile);
+	CLEANUP_FREE char *advice = advice_text(advised, "net:access", target, speaker->scene->view->profile);
 	log_notice("blocked net:access %s (%s%s)%s%s", shown, why, times, advice ? ": " : "", advice ? advice : "");
-	speaker->denied++;
 }
 
 static void say_left_out(const struct strings *names) {
@@ -72,12 +76,16 @@ static void say_repositories(const struct scene *scene) {
 			    paths.count - REPOSITORIES_SHOWN);
 }
 
-int last_words(const struct scene *scene, const struct gate *gate, int status) {
-	struct speaker speaker = {.scene = scene};
+int last_words(const struct scene *scene, const struct gate *gate, int64_t session, int status) {
+	/* --record is for the whole list. */
+	struct speaker speaker = {.scene = scene, .most = scene->options->record ? UINT_MAX : DENIED_SHOWN};
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	say_appeared(&scene->plan);
 	say_repositories(scene);
 	say_left_out(&scene->left_out);
 	if (gate) gate_each_denied(gate, say_denied, &speaker);
+	if (speaker.denied > speaker.most)
+		log_notice("and %u more: sbx history --session %lld --verdict deny", speaker.denied - speaker.most,
+			   (long long)session);
 	return scene->options->fail_on_deny && speaker.denied > 0 ? RUN_EXIT_FAILED : status;
 }

@@ -1,7 +1,8 @@
 /*
  * last_words: what `sbx run` says when the command has ended, on stderr.
  *
- * Promises: one line for each target that was denied with what can be done about it (schema/advice.h), one for
+ * Promises: one line for each of the first ten targets that were denied with what can be done about it
+ * (schema/advice.h) and where the others are found (with --record: for all), one for
  * variables that were not passed (on a terminal, or with SBX_DEBUG), one for each masked path that appeared; everything
  * that came from inside is made visible.
  */
@@ -11,7 +12,7 @@
 #include "scene.h"
 
 /* Returns the exit status: the tool's, or 125 with --fail-on-deny when anything was denied. `gate` may be NULL. */
-int last_words(const struct scene *scene, const struct gate *gate, int status);
+int last_words(const struct scene *scene, const struct gate *gate, int64_t session, int status);
 
 /* The names in our own environment, at most LIMIT_ENVIRONMENT. */
 void last_words_variable_names(struct strings *names);

@@ -500,7 +500,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	take_down(run);
-	*ret_status = last_words(&run->scene, run->gate, run->status);
+	*ret_status = last_words(&run->scene, run->gate, session_id(run->session), run->status);
 	return 0;
 }
 

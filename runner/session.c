@@ -392,6 +392,10 @@ void session_answer(struct session *session, json_t *answer) {
 		json_decref(answer);
 }
 
+int64_t session_id(const struct session *session) {
+	return session->id;
+}
+
 void session_close(struct session *session, int status) {
 	json_t *reply = NULL;
 	if (!session->channel) return;

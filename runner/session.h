@@ -55,6 +55,7 @@ void session_cancel(struct session *session, uint64_t ticket);
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
 		   const char *refused, json_t *detail);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
+int64_t session_id(const struct session *session);            /* another one after each new broker */
 void session_close(struct session *session, int status);      /* says so and waits for the broker to have it */
 void session_free(struct session *session);
 DEFINE_CLEANUP(struct session *, session_free);

@@ -293,3 +293,21 @@ END
 	run sbx grants --json
 	[ "$output" = "[]" ]
 }
+
+@test "many refused hosts are ten last lines and where the others are" {
+	policy <<END
+version: 1
+prompt: {timeout: 5s, without-agent: deny}
+END
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	run sbx run -- sh -c 'for i in $(seq 14); do curl -s --max-time 10 -o /dev/null "http://h$i.test/"; done; exit 0'
+	echo "$output"
+	[ "$(grep -c 'blocked net:access' <<<"$output")" = 10 ]
+	more=$(sed -nE 's/^sbx: and 4 more: (sbx history .*)/\1/p' <<<"$output")
+	# shellcheck disable=SC2086 # words
+	run $more
+	[ "$(grep -c 'net:access h' <<<"$output")" = 14 ]
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	run sbx run --record -- sh -c 'for i in $(seq 14); do curl -s --max-time 10 -o /dev/null "http://h$i.test/"; done; exit 0'
+	[ "$(grep -c 'blocked net:access' <<<"$output")" = 14 ]
+}
