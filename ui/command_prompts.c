@@ -24,8 +24,8 @@ static const struct option_info options[] = {
 };
 
 static const struct table_column columns[] = {
-	{"ID", false, true},     {"PROFILE", true, false},  {"PROJECT", true, false}, {"PERMISSION", false, false},
-	{"TARGET", true, false}, {"ASKED BY", true, false}, {"LEFT", false, true},
+	{"ID", false, true},     {"PROFILE", true, false},  {"PROJECT", true, false}, {"PERMISSION", true, false},
+	{"TARGET", true, false}, {"ASKED BY", true, false}, {"IT SAYS", true, false}, {"LEFT", false, true},
 };
 
 struct output {
@@ -44,12 +44,16 @@ static void add_row(struct output *output, const struct prompt *prompt) {
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - output->now_ms);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
+	CLEANUP_FREE char *what = prompt->description
+					  ? string_format("%s (%s)", prompt->permission.name, prompt->description)
+					  : string_copy(prompt->permission.name);
 	table_cellf(output->table, "%lld", (long long)prompt->id);
 	table_cell(output->table, prompt->profile);
 	table_cell(output->table, place);
-	table_cell(output->table, prompt->permission.name);
+	table_cell(output->table, what);
 	table_cell(output->table, prompt->target);
 	table_cell(output->table, asker);
+	table_cell(output->table, prompt->reason);
 	table_cell(output->table, left);
 }
 

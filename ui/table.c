@@ -15,18 +15,21 @@ struct table {
 	const struct table_column *columns;
 	size_t count;
 	struct strings cells; /* row by row, made visible */
+	size_t *shown;        /* the widths of what was printed before: what follows stands below it */
 };
 
 struct table *table_new(const struct table_column *columns, size_t count) {
 	struct table *table = mem_new(struct table);
 	table->columns = columns;
 	table->count = count;
+	table->shown = mem_array(size_t, count);
 	return table;
 }
 
 void table_free(struct table *table) {
 	if (!table) return;
 	strings_finish(&table->cells);
+	free(table->shown);
 	free(table);
 }
 
@@ -52,7 +55,7 @@ size_t table_rows(const struct table *table) {
 static size_t table_widths(const struct table *table, bool heading, size_t *widths) {
 	size_t total = 0;
 	for (size_t c = 0; c < table->count; c++) {
-		widths[c] = heading ? strlen(table->columns[c].title) : 0;
+		widths[c] = heading ? strlen(table->columns[c].title) : table->shown[c];
 		for (size_t i = c; i < table->cells.count; i += table->count) {
 			size_t columns = text_columns(table->cells.items[i]);
 			if (columns > widths[c]) widths[c] = columns;
@@ -120,6 +123,7 @@ void table_print(struct table *table, FILE *out, size_t width, bool heading) {
 	CLEANUP_FREE size_t *widths = mem_array(size_t, table->count);
 	size_t total = table_widths(table, heading, widths);
 	if (width > 0) table_fit(table, widths, total, width);
+	memcpy(table->shown, widths, table->count * sizeof *widths);
 	if (heading) {
 		CLEANUP_STRINGS struct strings titles = {0};
 		for (size_t c = 0; c < table->count; c++) strings_add(&titles, table->columns[c].title);

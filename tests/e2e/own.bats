@@ -52,7 +52,8 @@ setup() {
 	is_running held
 	sbx prompts --json | jq -e '.[0] | .permission == "db:access" and .target == "prod" and .description == "use the database" and .reason == "the nightly report" and .session == null'
 	run sbx prompts
-	contains "$output" "db:access"
+	contains "$output" "db:access (use the database)"
+	contains "$output" "the nightly report"
 	sbx allow "$id"
 	finished held
 	[ "$status" = 0 ]

@@ -46,6 +46,17 @@ static void a_narrow_terminal_cuts_the_middle_of_what_may_be_cut(void **state) {
 				  "1234  x\\x1b[2Jy                    -\n");
 }
 
+static void what_follows_keeps_the_columns(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = sample();
+	CLEANUP_FREE char *before = printed(table, 40, true);
+	table_cell(table, "8");
+	table_cell(table, "/b");
+	table_cell(table, "never");
+	CLEANUP_FREE char *text = printed(table, 40, false);
+	assert_string_equal(text, "   8  /b                           never\n");
+}
+
 static void cutting_keeps_every_line_within_the_width(void **state) {
 	(void)state;
 	for (size_t width = 30; width < 70; width++) {
@@ -70,6 +81,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_and_cells_visible),
 		cmocka_unit_test(a_narrow_terminal_cuts_the_middle_of_what_may_be_cut),
+		cmocka_unit_test(what_follows_keeps_the_columns),
 		cmocka_unit_test(cutting_keeps_every_line_within_the_width),
 		cmocka_unit_test(an_empty_table_has_only_its_heading),
 	};
