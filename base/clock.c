@@ -53,7 +53,7 @@ int duration_parse(const char *text, int64_t *ret_ms, struct error *error) {
 		int64_t ms;
 		if (value > INT64_MAX || __builtin_mul_overflow((int64_t)value, units[i].ms, &ms) ||
 		    ms > DURATION_MAX_MS)
-			return error_set(error, ERANGE, "the duration '%.40s' is longer than ten years", text);
+			return error_set(error, EINVAL, "the duration '%.40s' is longer than ten years", text);
 		if (ms < 1) return error_set(error, EINVAL, "the duration '%.40s' must be more than nothing", text);
 		*ret_ms = ms;
 		return 0;

@@ -53,10 +53,15 @@ static bool covers_any(const struct session *session, const struct grant_list *l
 
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
 	const struct session *session;
-	if (!revoked->ids) *revoked = (struct revoked){.ids = json_array(), .sessions = json_array()};
+	if (!revoked->ids)
+		*revoked = (struct revoked){.ids = json_array(), .sessions = json_array(), .lifted = json_array()};
 	revoked->count += list->count;
-	for (size_t i = 0; i < list->count && json_array_size(revoked->ids) < REVOKED_IDS_MAX; i++)
-		json_array_append_new(revoked->ids, json_integer(list->items[i].id));
+	for (size_t i = 0; i < list->count && json_array_size(revoked->ids) < REVOKED_IDS_MAX; i++) {
+		const struct grant *grant = &list->items[i];
+		json_array_append_new(revoked->ids, json_integer(grant->id));
+		if (grant->effect == EFFECT_DENY && json_array_size(revoked->lifted) < REVOKED_LIFTED_MAX)
+			json_array_append_new(revoked->lifted, json_integer(grant->id));
+	}
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!array_has(revoked->sessions, session->record.id) && covers_any(session, list))
 			json_array_append_new(revoked->sessions, json_integer(session->record.id));
@@ -67,6 +72,7 @@ json_t *revoked_reply(struct revoked *revoked) {
 	json_t *reply = json_object();
 	json_object_set_new(reply, "revoked", revoked->ids ? revoked->ids : json_array());
 	json_object_set_new(reply, "sessions", revoked->sessions ? revoked->sessions : json_array());
+	json_object_set_new(reply, "lifted", revoked->lifted ? revoked->lifted : json_array());
 	json_object_set_new(reply, "count", json_integer((json_int_t)revoked->count));
 	*revoked = (struct revoked){0};
 	return reply;
@@ -75,6 +81,7 @@ json_t *revoked_reply(struct revoked *revoked) {
 void revoked_finish(struct revoked *revoked) {
 	json_decref(revoked->ids);
 	json_decref(revoked->sessions);
+	json_decref(revoked->lifted);
 	*revoked = (struct revoked){0};
 }
 

@@ -41,9 +41,11 @@ void endings_forget_client(struct broker *broker, const struct client *client);
 struct revoked {
 	json_t *ids;      /* the first REVOKED_IDS_MAX */
 	json_t *sessions; /* running ones that one of them held for */
+	json_t *lifted;   /* those of the ids that were denials, the first REVOKED_LIFTED_MAX */
 	size_t count;
 };
-enum { REVOKED_IDS_MAX = 2000 }; /* 20 digits each at most, and LIMIT_CLIENTS sessions beside them */
+/* 20 digits each at most, and LIMIT_CLIENTS sessions beside them. */
+enum { REVOKED_IDS_MAX = 2000, REVOKED_LIFTED_MAX = 200 };
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
 json_t *revoked_reply(struct revoked *revoked); /* it is empty then */
 void revoked_finish(struct revoked *revoked);

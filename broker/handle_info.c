@@ -9,6 +9,7 @@
 #include "base/string.h"
 #include "decision.h"
 #include "dispatch.h"
+#include "endings.h"
 #include "exec.h"
 #include "requesting.h"
 #include "schema/limits.h"
@@ -50,6 +51,11 @@ const struct request_handler handle_hello = {hello, &hello_shape};
 
 static const struct body_shape empty_shape = {NULL, 0, 1};
 
+static bool is_writable(struct broker *broker) {
+	return broker_write_history(broker, NULL) == 0 && broker->unwritten_end_count == 0 &&
+	       !endings_are_unwritten(broker);
+}
+
 static size_t count_agents(const struct broker *broker) {
 	size_t count = 0;
 	const struct client *client;
@@ -75,8 +81,10 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "agents", json_integer((json_int_t)count_agents(broker)));
 	json_object_set_new(*ret_reply, "heads", json_string(announce_place(client->broker)));
 	json_object_set_new(*ret_reply, "database", message_bytes(broker->places.database));
+	json_object_set_new(*ret_reply, "writable", json_boolean(is_writable(client->broker)));
 	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
 	json_object_set_new(*ret_reply, "confined", json_boolean(broker->confined));
+	json_object_set_new(*ret_reply, "watching", json_boolean(policies_are_watched(broker->policies)));
 	json_object_set_new(*ret_reply, "executor", json_boolean(exec_is_there(broker->exec)));
 	return HANDLED;
 }

@@ -183,6 +183,10 @@ static int check_head(struct history *history, const char *text, struct history_
 	    strlen(colon + 1) != HASH_HEX_SIZE - 1 || strspn(colon + 1, "0123456789abcdef") != HASH_HEX_SIZE - 1)
 		return error_set(error, EINVAL, "a head is a row's number, a colon and its hash of %d digits",
 				 HASH_HEX_SIZE - 1);
+	if (history_has_taken(history, (int64_t)seq))
+		return error_set(
+			error, ESTALE,
+			"retention has taken row %llu away, so it can't be compared any more; use a newer head", seq);
 	check->what = history_check_head(history, (int64_t)seq, colon + 1);
 	if (check->what) check->bad = (int64_t)seq;
 	return 0;

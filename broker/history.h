@@ -41,6 +41,9 @@ bool history_tail_is_gone(const struct history *history);
 bool history_head_is_behind(const struct history *history);
 int history_keep_head(struct history *history, struct error *error);
 
+/* Retention has taken this row: nothing can be said of it any more. */
+bool history_has_taken(const struct history *history, int64_t seq);
+
 int64_t history_head(const struct history *history, const char **ret_hash); /* borrowed */
 
 /* The next prompt's id, within a transaction. */

@@ -47,10 +47,12 @@ static int waiting_hash(struct history *history, int64_t seq, char ret_hash[HASH
 	return r;
 }
 
+bool history_has_taken(const struct history *history, int64_t seq) {
+	return seq < history->anchor_seq;
+}
+
 const char *history_check_head(struct history *history, int64_t seq, const char *hash) {
 	char found[HASH_HEX_SIZE];
-	if (seq < history->anchor_seq)
-		return "retention has taken this row away, so it can't be compared; use a newer head";
 	if (seq > history->committed.seq) return "the history ends before this row: it was cut off";
 	if (seq > history->stored.seq ? waiting_hash(history, seq, found) < 0
 				      : previous_hash(history, seq, found, NULL) < 0)

@@ -183,15 +183,20 @@ static const struct {
 	{SQLITE_CORRUPT, EUCLEAN, "it is damaged; move it away to start anew, or restore it from a backup"},
 	{SQLITE_NOTADB, EUCLEAN, "it is no database of sbx; move it away"},
 	{SQLITE_READONLY, EROFS, "it can't be written"},
-	{SQLITE_FULL, ENOSPC, "the disk is full"},
 	{SQLITE_BUSY, EBUSY, "another program has it locked (an sbxd that was started with another XDG_RUNTIME_DIR?)"},
 	{SQLITE_CANTOPEN, EACCES, "it can't be opened"},
 	{SQLITE_PERM, EACCES, "it can't be opened"},
 };
 
+static int full_error(const struct store *store, struct error *error, const char *what) {
+	CLEANUP_FREE char *folder = path_parent(store_path(store));
+	return error_set(error, ENOSPC, "%s: the disk of %s is full: free some space there", what, folder);
+}
+
 int store_error(struct store *store, struct error *error, const char *what) {
 	int code = store->db ? sqlite3_errcode(store->db) : SQLITE_NOMEM;
 	const char *message = store->db ? sqlite3_errmsg(store->db) : "out of memory";
+	if ((code & 0xff) == SQLITE_FULL) return full_error(store, error, what);
 	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
 		if (results[i].sqlite == (code & 0xff))
 			return error_set(error, results[i].code, "%s: the database: %s (%s)", what, results[i].hint,

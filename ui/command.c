@@ -115,7 +115,7 @@ static int report(const struct command *command, int r, bool understood, const s
 		log_error("%s: %s", command->name, error->message);
 	else
 		log_error("%s", error->message);
-	if (r != -EINVAL) return EXIT_NO;
+	if (r != -EINVAL) return command && command->failure ? command->failure : EXIT_NO;
 	if (understood) return EXIT_USAGE;
 	if (command)
 		log_error("'sbx %s --help' shows how it is used", command->name);

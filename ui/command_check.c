@@ -68,7 +68,7 @@ static int run(struct command_call *call, struct error *error) {
 const struct command command_check = {
 	.name = "check",
 	.operands = "PERM TARGET",
-	.summary = "Is it allowed? Exit status 0 for yes, 1 for no.",
+	.summary = "Is it allowed? Exit status 0 for yes, 1 for no, 125 for neither.",
 	.details = "For scripts, also with permissions of your own such as db:access, which a policy declares under "
 		   "'permissions:'. Where a rule asks, the user is asked, and it waits for the answer: here, "
 		   "when it runs in a terminal; with nobody there it is no (prompt.without-agent of the policy). The "
@@ -80,5 +80,6 @@ const struct command command_check = {
 	.operands_least = 1,
 	.operands_most = 2,
 	.refuses_root = true,
+	.failure = EXIT_FAILED,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "schema/grant.h"
 #include "schema/message.h"
 #include "ui/broker.h"
@@ -97,11 +98,28 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 }
 
 /* Grants that say the opposite: the broker names them so that nobody wonders. */
-static void print_contradicted(const json_t *also) {
+static bool is_for_the_same(const struct grant *grant, const struct grant *other) {
+	return strcmp(grant->permission.name, other->permission.name) == 0 &&
+	       string_equal(grant->pattern, other->pattern) && string_equal(grant->profile, other->profile) &&
+	       string_equal(grant->project, other->project) && grant->session == other->session;
+}
+
+static void print_contradicted(const struct grant *grant, const json_t *also) {
 	size_t index;
 	json_t *item;
 	json_array_foreach ((json_t *)also, index, item) {
 		json_int_t id = json_integer_value(json_is_object(item) ? json_object_get(item, "id") : item);
+		CLEANUP_GRANT struct grant other = {0};
+		if (grant_from_json(item, &other, NULL) == 0 && is_for_the_same(grant, &other)) {
+			if (grant->effect == EFFECT_ALLOW)
+				printf("Note: without effect while grant %lld denies exactly this. To end that: sbx "
+				       "revoke %lld\n",
+				       (long long)id, (long long)id);
+			else
+				printf("Note: grant %lld, which allows exactly this, is without effect from now on.\n",
+				       (long long)id);
+			continue;
+		}
 		printf("Note: grant %lld says the opposite about a part of it; the closer one wins, and deny where "
 		       "they are "
 		       "equal. To end it: sbx revoke %lld\n",
@@ -141,7 +159,7 @@ static int print_granted(const json_t *reply, struct error *error) {
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
-	print_contradicted(json_object_get(reply, "also"));
+	print_contradicted(&grant, json_object_get(reply, "also"));
 	if (grant.effect != EFFECT_ALLOW) return EXIT_DONE;
 	print_missing(&grant);
 	print_reach(&grant);

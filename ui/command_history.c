@@ -150,7 +150,7 @@ static int show(const struct values *values, json_t *filter, struct error *error
 
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
-	static const char *const groups[] = {"json csv verify", "summary csv", "summary follow verify"};
+	static const char *const groups[] = {"json csv verify", "summary csv", "summary follow verify", "until follow"};
 	for (size_t i = 0; i < ARRAY_LENGTH(groups); i++) {
 		int r = options_exclusive(&call->command->options, values, groups[i], error);
 		if (r < 0) return r;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "ui/broker.h"
 #include "ui/command.h"
@@ -86,7 +87,12 @@ int history_verify(const char *head, struct error *error) {
 		if (json_is_object(json_object_get(reply, "bad")) || !next || json_is_null(next)) break;
 	}
 	if (progress.shown) fputs("\r\033[K", stderr);
-	if (r == 0) r = print_result(reply, head, mended);
+	if (r == 0) {
+		r = print_result(reply, head, mended);
+	} else if (r != -EINVAL) {
+		log_error("history: %s", error->message); /* that is not "changed" */
+		r = EXIT_FAILED;
+	}
 	json_decref(reply);
 	return r;
 }

@@ -44,6 +44,13 @@ static bool is_allowed(struct peer *peer, const char *target) {
 	return allowed;
 }
 
+static bool is_writable(struct peer *peer) {
+	json_t *reply = peer_call(peer, "status", NULL);
+	bool writable = json_is_true(json_object_get(reply, "writable"));
+	json_decref(reply);
+	return writable;
+}
+
 static void start(void) {
 	home_write(".config/sbx/policy.yaml", policy);
 	assert_int_equal(broker_start(NULL), 0);
@@ -70,11 +77,13 @@ static void lists_show_what_is_only_in_the_tail(void **state) {
 	if (!json_is_null(json_object_get(check, "bad"))) fail_msg("%s", json_dumps(check, 0));
 	assert_int_equal(json_integer_value(json_object_get(check, "checked")), first);
 	json_decref(check);
+	assert_false(is_writable(peer));
 	listed(peer, "grants", json_object());
 	listed(peer, "prompts", json_object());
 	listed(peer, "sessions", json_object());
 	limit_files(RLIM_INFINITY);
 	assert_int_equal(listed(peer, "history", json_object()), before + 3);
+	assert_true(is_writable(peer));
 }
 
 static size_t ends_of(struct peer *peer, int64_t session) {

@@ -86,3 +86,25 @@ teardown() {
 	[[ $output != *"What to do"* && $output == *"to lift it, allow it in"* ]]
 	sbx revoke --all
 }
+
+@test "revoke says which denials it lifts, and that --all keeps them; equal grants are noted as what they are" {
+	run -0 sbx grant --deny net:access same.test:443
+	run -0 sbx grant net:access same.test:443
+	[[ $output == *"Note: without effect while grant "*" denies exactly this."* ]]
+	run -0 sbx revoke --all
+	[[ $output != *Lifted* ]]
+	run -0 sbx revoke --all
+	[[ $output == *"only denials are in force"*"revoke them by id"* ]]
+	run -0 sbx revoke --profile default
+	[[ $output == *"Lifted the denial "* ]]
+	run -0 sbx revoke --all
+	[[ $output == *"no grant in force fits"* ]]
+}
+
+@test "check: 0 for yes, 1 for no, 125 for neither; a --ttl out of range is wrong usage" {
+	run -1 sbx check --no-ask net:access nobody.test:443
+	run -125 sbx check --no-ask nothing:declared x
+	run -2 sbx grant --ttl 5 net:access a.test:443
+	run -2 sbx grant --ttl 99999d net:access a.test:443
+	run -2 sbx history --follow --until 1h
+}
