@@ -31,10 +31,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "exec_file.h"
 #include "exec_keeper.h"
 #include "exec_lines.h"
 #include "exec_wire.h"
+#include "policy/exec_file.h"
 
 enum {
 	RUNS = 4 * LIMIT_EXEC_RUNNING, /* with room for those that don't die */

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "document.h"
 #include "keys.h"
+#include "policy/exec_file.h"
 #include "policy_parts.h"
 
 struct policy {
@@ -183,6 +184,17 @@ bool policy_allows_exec(struct policy_document *const *documents, size_t count, 
 		}
 	}
 	return false;
+}
+
+void policy_check_programs(const struct policy_document *document, const char *name, uid_t owner,
+			   struct strings *errors) {
+	for (size_t i = 0; i < document->stack_count; i++) {
+		const struct stack_exec *exec = document->stack[i].exec;
+		struct error error = ERROR_NONE;
+		if (!exec || exec_file_check(exec->argv.items[0], owner, &error) == 0) continue;
+		CLEANUP_FREE char *shown = text_visible(error.message);
+		strings_addf(errors, "%s: the program of an exec line can't be run, so it denies: %s", name, shown);
+	}
 }
 
 void policy_stack_texts(const struct policy *policy, struct strings *texts) {

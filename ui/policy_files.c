@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "policy/ruleset.h"
 #include "policy/source.h"
+#include "policy/stack.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/pattern.h"
@@ -114,6 +115,7 @@ int policy_text_check(const char *path, const char *text, size_t size, struct st
 	if (document && layer == POLICY_LAYER_ADMIN)
 		policy_source_check_place(POLICY_ADMIN_FOLDER, name, document, errors);
 	if (document) check_profiles(name, &documents, errors);
+	if (document && layer == POLICY_LAYER_ADMIN) policy_check_programs(document, name, 0, errors);
 	return errors->count > before ? -EINVAL : 0;
 }
 
@@ -130,9 +132,13 @@ void policy_files_check(const char *root, struct strings *paths, struct strings 
 	CLEANUP(documents_finish) struct documents documents = {0};
 	CLEANUP_FREE char *folder = user_folder();
 	read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, paths, errors);
+	size_t admin_count = documents.count;
 	if (folder) read_source(POLICY_LAYER_USER, folder, &documents, paths, errors);
 	if (root) read_project(root, &documents, paths, errors);
 	if (errors->count == 0) check_profiles("", &documents, errors);
+	/* The only file that may have such lines. */
+	for (size_t i = 0; i < admin_count; i++)
+		policy_check_programs(documents.items[i], POLICY_ADMIN_FOLDER "/sbx.yaml", 0, errors);
 }
 
 /* Showing */

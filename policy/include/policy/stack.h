@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "policy/ruleset.h"
 #include "schema/grant.h"
@@ -34,6 +35,11 @@ struct stack_exec {
 
 /* Does a line of the stack in these documents name exactly this command (ended by NULL), with as much time? */
 bool policy_allows_exec(struct policy_document *const *documents, size_t count, char *const *argv, int64_t timeout_ms);
+
+/* Adds which of the programs that its stack names can't be run, and so deny; `name` is the document's file, `owner` as
+ * exec_file_check has it. */
+void policy_check_programs(const struct policy_document *document, const char *name, uid_t owner,
+			   struct strings *errors);
 
 /* What a program said to one request. */
 struct stack_exec_answer {

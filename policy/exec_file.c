@@ -1,4 +1,4 @@
-#include "exec_file.h"
+#include "policy/exec_file.h"
 
 #include <errno.h>
 #include <limits.h>
