@@ -153,6 +153,10 @@ bool policies_refresh(struct policies *policies, enum policies_care care, polici
 	return project_files_look(policies->projects, care == POLICIES_STIRRED, tell_project, &telling) || changed;
 }
 
+bool policies_are_watched(const struct policies *policies) {
+	return !watch_is_blind(policies->watch);
+}
+
 int policies_watch_fd(const struct policies *policies) {
 	return watch_fd(policies->watch);
 }

@@ -47,6 +47,7 @@ struct policy_change policy_change_of_layer(const struct layer *layer);
 /* `tell` may be NULL. True when what is in force is another one now or errors came or went. */
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context);
 
+bool policies_are_watched(const struct policies *policies); /* else changes are noticed when somebody looks */
 int policies_watch_fd(const struct policies *policies); /* readable when POLICIES_STIRRED is worth a call; or -1 */
 /* A project's file is, which POLICIES_LAYERS leaves alone. */
 bool policies_are_stirred(const struct policies *policies);

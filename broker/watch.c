@@ -143,7 +143,10 @@ static bool step_add(struct watched *watched, const char *folder, char *name) {
 		int code = errno;
 		free(name);
 		if (code == ENOSPC || code == ENOMEM) {
-			if (!watch->blind) log_warning("watching %s: %s", folder, strerror(code));
+			if (!watch->blind)
+				log_warning("changes of policy files are noticed within a second only: inotify: "
+					    "watching %s: %s",
+					    folder, strerror(code));
 			watch->blind = true;
 		}
 		return code != ENOENT && code != ENOTDIR;

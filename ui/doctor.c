@@ -137,6 +137,21 @@ static void look_executor(struct doctor_finding *finding) {
 		    "End sbxd (kill its process): the next command starts it anew, with the process that runs them.");
 }
 
+static void look_watching(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	bool watching = json_is_true(json_object_get(status, "watching"));
+	json_decref(status);
+	if (watching)
+		return doctor_find(finding, DOCTOR_OK, string_copy("changes of policy files are noticed at once"),
+				   NULL);
+	doctor_find(
+		finding, DOCTOR_WARN,
+		string_copy("inotify has no room, so changes of policy files are noticed within a second only"),
+		"All that you run shares it, sandboxes too: see fs.inotify.max_user_instances and max_user_watches, "
+		"end what takes so much, then end sbxd.");
+}
+
 static bool disk_is_full(const char *path) {
 	struct statvfs disk;
 	return statvfs(path, &disk) == 0 && disk.f_bavail == 0;
@@ -230,6 +245,7 @@ static const struct doctor_check checks[] = {
 	{"broker", look_broker},
 	{"confinement", look_confinement},
 	{"executor", look_executor},
+	{"watching", look_watching},
 	{"database", look_database},
 	{"heads", look_heads},
 	{"policy", look_policy},
