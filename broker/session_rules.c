@@ -30,14 +30,17 @@ static const char *choose_profile(const struct policy *policy, const struct sess
 	return policy_profile_of_command(policy, path_name(command));
 }
 
-static int refuse_profile(const struct session *session, const char *profile, struct error *error) {
+static int refuse_profile(const struct session *session, const struct policy *policy, const char *profile,
+			  struct error *error) {
 	const struct project_file *file = session->project_file;
 	CLEANUP_FREE char *shown = text_visible_cut(profile, 60);
 	if (project_file_needs_trust(file) && policy_document_has_profile(file->said, profile))
 		return error_set(error, ENOENT,
 				 "the profile '%s' stands only in %s, which you have not trusted: `sbx policy trust`",
 				 shown, file->path);
-	return error_set(error, ENOENT, "there is no profile '%s' (`sbx policy show` lists what there is)", shown);
+	CLEANUP_FREE char *hint = policy_profile_hint(policy, profile);
+	return error_set(error, ENOENT, "there is no profile '%s' (`sbx policy show` lists what there is)%s", shown,
+			 hint);
 }
 
 static int assemble(const struct session *session, struct policy **ret_policy, struct error *error) {
@@ -65,7 +68,7 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 	const char *profile = choose_profile(policy, wish);
 	session->subject.profile = string_copy(profile);
 	r = policy_has_profile(policy, profile) ? compile(session, policy, profile, &session->ruleset, error)
-						: refuse_profile(session, profile, error);
+						: refuse_profile(session, policy, profile, error);
 	policy_unref(policy);
 	return r;
 }
@@ -77,7 +80,7 @@ static struct ruleset *rules_now(const struct session *session, struct policy *p
 	struct ruleset *ruleset = NULL;
 	struct error error = ERROR_NONE;
 	int r = policy_has_profile(policy, profile) ? compile(session, policy, profile, &ruleset, &error)
-						    : refuse_profile(session, profile, &error);
+						    : refuse_profile(session, policy, profile, &error);
 	if (r == 0) return ruleset;
 	log_warning("session %lld has no rules any more, so everything is denied: %s", (long long)session->record.id,
 		    error.message);

@@ -132,3 +132,9 @@ void lineage_check(const struct policy_document *document, struct policy_documen
 			check_names(documents, count, &document->profiles[i], problems);
 	check_circles(documents, count, problems);
 }
+
+char *policy_profile_hint(const struct policy *policy, const char *name) {
+	CLEANUP_STRINGS struct strings names = {0};
+	policy_profile_names(policy, &names);
+	return names_nearest(name, (const char *const *)names.items, names.count);
+}

@@ -13,8 +13,14 @@
 static const char *const verbs[EFFECT_COUNT] = {
 	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};
 
+/* As it was typed: a relative pattern is compiled behind "/" and "**" (schema/pattern.c). */
+static const char *typed(const struct pattern *pattern) {
+	const char *text = pattern_text(pattern);
+	return string_starts(text, "/**/") ? text + strlen("/**/") : text;
+}
+
 static char *explain_rule(const struct rule *rule) {
-	SHOWN(pattern, pattern_text(rule->pattern));
+	SHOWN(pattern, typed(rule->pattern));
 	return string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect], rule->permission.name,
 			     pattern);
 }
@@ -25,7 +31,7 @@ static char *explain_grant(const struct answer *answer) {
 	CLEANUP_FREE char *what = string_format("grant %lld %s %s %s", (long long)grant->id, verbs[answer->effect],
 						grant->permission.name, pattern);
 	if (answer->given || !answer->rule) return STEAL(what);
-	SHOWN(place, pattern_text(answer->rule->pattern));
+	SHOWN(place, typed(answer->rule->pattern));
 	return string_format("%s, but ends above %s, which %s keeps", what, place, answer->rule->profile);
 }
 

@@ -54,6 +54,7 @@ static void append_broken(struct string *out, const char *visible, size_t width)
 		bool fits_a_line = text_columns(word) <= width - LABEL_COLUMNS;
 		size_t needed = fits_a_line ? text_columns(word) : 1;
 		if (column > LABEL_COLUMNS && column + needed > width) {
+			while (out->data[out->size - 1] == ' ') out->data[--out->size] = '\0';
 			string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
 			column = LABEL_COLUMNS;
 		}

@@ -311,3 +311,22 @@ END
 	run sbx run --record -- sh -c 'for i in $(seq 14); do curl -s --max-time 10 -o /dev/null "http://h$i.test/"; done; exit 0'
 	[ "$(grep -c 'blocked net:access' <<<"$output")" = 14 ]
 }
+
+@test "a misspelt profile has a suggestion, and rules are explained as they were typed" {
+	policy <<END
+version: 1
+profiles:
+  default:
+    deny:
+      fs:read: ["**/.env"]
+      proc:spawn: [sudo]
+END
+	run sbx run --profile npn -- true
+	one_error 125
+	contains "$output" 'did you mean "npm"?'
+	run sbx why fs:read .env
+	contains "$output" 'denies fs:read **/.env ['
+	lacks "$output" '/**/'
+	run sbx why proc:spawn /usr/bin/sudo
+	contains "$output" 'denies proc:spawn sudo ['
+}

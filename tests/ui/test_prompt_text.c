@@ -30,7 +30,7 @@ static void all_that_must_be_shown_is_shown(void **state) {
 	assert_string_equal(text.data,
 			    "sbx: may profile default connect to:\n"
 			    "  target   svc.test:8443\n"
-			    "  asked by a process in session 9, calls itself «curl (412) < bash (400) < npm \n"
+			    "  asked by a process in session 9, calls itself «curl (412) < bash (400) < npm\n"
 			    "           (390)»\n"
 			    "  project  ~/app\n"
 			    "  rule     ask rule at builtin/default.yaml:7\n"

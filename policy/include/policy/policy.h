@@ -73,6 +73,7 @@ const char *policy_description(const struct policy *policy, const char *permissi
 int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error);
 bool policy_has_profile(const struct policy *policy, const char *name);
 void policy_profile_names(const struct policy *policy, struct strings *ret_names);
+char *policy_profile_hint(const struct policy *policy, const char *name); /* "; did you mean \"npm\"?" or "" */
 
 struct policy_prompt_settings {
 	int64_t timeout_ms;  /* 60 s */
