@@ -19,6 +19,20 @@ load helper
 	[ "$(jq -r '.[] | select(.check == "confinement").status' <<<"$output")" = ok ]
 }
 
+@test "doctor says when changes of policy files are noticed late, for want of inotify" {
+	run sbx doctor --json
+	[ "$(jq -r '.[] | select(.check == "watching").status' <<<"$output")" = ok ]
+	broker_stop
+	# As if others of the user's, such as a sandbox, had taken all that there is.
+	run env SBX_IDLE=1s unshare --user --map-current-user --keep-caps sh -c '
+		echo 0 >/proc/sys/user/max_inotify_instances &&
+			exec setpriv --ambient-caps -all --inh-caps -all sbx doctor --json'
+	sleep 3 # that broker is nobody else's
+	echo "$output"
+	[ "$(jq -r '.[] | select(.check == "watching").status' <<<"$output")" = warn ]
+	contains "$(jq -r '.[] | select(.check == "watching").detail' <<<"$output")" "within a second"
+}
+
 @test "doctor works as root, where run refuses" {
 	run unshare -r sbx doctor
 	echo "$output"
