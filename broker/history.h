@@ -29,8 +29,8 @@ void history_rolled_back(struct history *history);
 
 /*
  * Outside of any transaction: the event alone, at a fraction of the cost. It survives the end of this process, not of
- * the machine. It is in the tail at first, so it must be put into the table (by history_append or history_keep_head)
- * before anything reads that.
+ * the machine. It is in the tail at first, until history_append or history_keep_head puts it into the table;
+ * history_list and history_verify read both, what is derived (summaries) the table alone.
  */
 int history_note(struct history *history, struct event *event, struct error *error);
 int64_t history_waiting(const struct history *history); /* rows in the tail */

@@ -61,9 +61,9 @@ static char *advise_exec(const struct denial *denial) {
 	return string_copy("the administrator has a program decide this (/etc/sbx/sbx.yaml): ask them");
 }
 
-static char *advise_again(const struct denial *denial) {
+static char *advise_broker(const struct denial *denial) {
 	(void)denial;
-	return string_copy("try again");
+	return string_copy("'sbx doctor' says what is wrong with sbxd or its disk");
 }
 
 /* A module that isn't here (protect) leaves nothing to do. */
@@ -71,8 +71,8 @@ static const struct {
 	const char *module;
 	char *(*advise)(const struct denial *denial);
 } rows[] = {
-	{"ask", advise_grants},    {"broker", advise_again}, {"exec", advise_exec},       {"flood", advise_flood},
-	{"grants", advise_grants}, {"none", advise_grant},   {"private", advise_private}, {"rules", advise_rules},
+	{"ask", advise_grants},    {"broker", advise_broker}, {"exec", advise_exec},       {"flood", advise_flood},
+	{"grants", advise_grants}, {"none", advise_grant},    {"private", advise_private}, {"rules", advise_rules},
 };
 
 char *advice_text(const struct verdict *verdict, const char *permission, const char *target, const char *profile) {

@@ -36,7 +36,7 @@ static void each_denial_has_its_own_advice(void **state) {
 		 "allow with: sbx grant net:access 10.0.0.5:443 --profile p"},
 		{"private", "localhost:80", NULL, 0, false,
 		 "allow with: sbx grant net:access localhost:80 --profile p"},
-		{"broker", "a.test:80", NULL, 0, false, "try again"},
+		{"broker", "a.test:80", NULL, 0, false, "'sbx doctor' says what is wrong with sbxd or its disk"},
 		{"flood", "a.test:80", NULL, 0, false,
 		 "answer what waits (sbx prompts), or allow with: sbx grant net:access a.test:80 --profile p"},
 		{"exec", "a.test:80", NULL, 0, false,
