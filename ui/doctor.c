@@ -101,7 +101,8 @@ static void look_confinement(struct doctor_finding *finding) {
 	if (confined && has_filter(pid))
 		return doctor_find(finding, DOCTOR_OK, string_copy("sbxd makes only the system calls that it needs"),
 				   NULL);
-	doctor_find(finding, DOCTOR_WARN, string_copy("sbxd runs without its filter of system calls"),
+	doctor_find(finding, DOCTOR_WARN,
+		    string_format("sbxd (process %d) runs without its filter of system calls", (int)pid),
 		    "Builds with a sanitizer do. With any other end sbxd and look into sbxd.log beside the database.");
 }
 
