@@ -27,7 +27,7 @@ for size in "${sizes[@]}"; do
 	printf '%s grants\n\n' "$size"
 	# shellcheck disable=SC2059 # the format is ours
 	printf "$head"
-	{ rows 1 20000 && rows 16 3000; } | tee "$home/rows"
+	{ rows 1 15000 && rows 16 3000; } | tee "$home/rows"
 	awk -F' *[|] *' '/ping-pong/ { bare[$3] = $4 }
 		/cached/ { printf "\nA cached check is %.2f × the ping-pong for %d client(s).\n", $4 / bare[$3], $3 }' "$home/rows"
 	echo
