@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "history.h"
 #include "schema/channel.h"
 #include "schema/verdict.h"
+#include "store/history.h"
 
 enum { ROWS_A_SESSION = 100, TRANSACTION = 20000, ROUNDS_MOST = 10000 };
 static const int64_t YEAR_MS = INT64_C(365) * 24 * 3600 * 1000, END_MS = INT64_C(1750000000000);

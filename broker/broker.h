@@ -15,12 +15,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "grants.h"
-#include "history.h"
 #include "listener.h"
 #include "places.h"
 #include "policies.h"
-#include "store.h"
+#include "store/grants.h"
+#include "store/history.h"
+#include "store/store.h"
 
 struct client;
 struct endings;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "client.h"
-#include "history.h"
+#include "store/history.h"
 
 struct followers;
 

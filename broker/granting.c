@@ -8,9 +8,9 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "decision.h"
-#include "grant_key.h"
 #include "schema/advice.h"
 #include "schema/limits.h"
+#include "store/grant_key.h"
 
 /* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search. */
 static char *sample_target(const struct permission *permission, const struct pattern *pattern) {

@@ -18,7 +18,7 @@
 #include "policy/policy.h"
 #include "policy/ruleset.h"
 #include "project_file.h"
-#include "store.h"
+#include "store/store.h"
 
 struct policies;
 
@@ -48,7 +48,7 @@ struct policy_change policy_change_of_layer(const struct layer *layer);
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context);
 
 bool policies_are_watched(const struct policies *policies); /* else changes are noticed when somebody looks */
-int policies_watch_fd(const struct policies *policies); /* readable when POLICIES_STIRRED is worth a call; or -1 */
+int policies_watch_fd(const struct policies *policies);     /* readable when POLICIES_STIRRED is worth a call; or -1 */
 /* A project's file is, which POLICIES_LAYERS leaves alone. */
 bool policies_are_stirred(const struct policies *policies);
 

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/string.h"
 #include "policy/policy.h"
-#include "store.h"
+#include "store/store.h"
 #include "watch.h"
 
 struct project_files; /* those that were looked at lately, and those that running sessions follow */

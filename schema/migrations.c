@@ -1,20 +1,20 @@
 /*
  * Theory of operation.
  *
- * grants: `key` is the one index key under which a lookup finds the pattern (broker/grant_key.h): a path's literal
+ * grants: `key` is the one index key under which a lookup finds the pattern (broker/store): a path's literal
  * folder, a host, ".domain", a network or "*", with one port also that. `profile` and `project` are '' for any, so that
  * a lookup names both exactly. `active` is 1 until the grant expired, was revoked, used up or its session ended; the
  * partial indexes hold active rows only, so ended grants cost a lookup nothing. Rows go when retention takes their last
  * event.
  *
  * events: append-only; `hash` is SHA-256 over the hash of the row before and this row's canonical JSON
- * (broker/history.c). No index of SQLite's: a row costs one page. What finds rows by their values and by time is
- * derived from them a block (1,024 rows) at a time (broker/history_index.c): `postings` say for a value which rows of a
- * block have it, `zones` between which times a block's rows lie (level 0) and those of 32, 32², … blocks (levels
- * above). `tallies` (broker/history_tally.c) count by quarter of an hour and subject: of session 0 all, and of each
- * session its own. All of these can be made anew from the rows; `upkeep` says how far they reach, and what retention
- * needs to know: rows removed and not yet recorded, its own clock and when that last looked at the wall's, and when it
- * last ran.
+ * (broker/store/history.c). No index of SQLite's: a row costs one page. What finds rows by their values and by time is
+ * derived from them a block (1,024 rows) at a time (broker/store/history_block.c): `postings` say for a value which
+ * rows of a block have it, `zones` between which times a block's rows lie (level 0) and those of 32, 32², … blocks
+ * (levels above). `tallies` (broker/store/history_tally.c) count by quarter of an hour and subject: of session 0 all,
+ * and of each session its own. All of these can be made anew from the rows; `upkeep` says how far they reach, and what
+ * retention needs to know: rows removed and not yet recorded, its own clock and when that last looked at the wall's,
+ * and when it last ran.
  *
  * state: one row. The chain's head (the event that must be there at least, so that a cut shows), its anchor (what
  * the first event follows; retention moves it), and the last prompt's id.
@@ -172,7 +172,7 @@ static const struct migration table[] = {
 	 "  WHERE active = 1 AND permission <> 'net:access' AND lifetime <> 'once';"
 	 "CREATE INDEX grants_profile ON grants (profile) WHERE active = 1;"
 	 "CREATE INDEX grants_in_force ON grants (id) WHERE active = 1;"
-	 /* The key of a host with one port has the port: "example.org 443" (broker/grant_key.h). */
+	 /* The key of a host with one port has the port: "example.org 443" (broker/store). */
 	 "UPDATE grants SET key = key || ' ' || CASE WHEN substr(pattern, 1, 1) = '['"
 	 "    THEN substr(pattern, instr(pattern, ']:') + 2) ELSE substr(pattern, instr(pattern, ':') + 1) END"
 	 "  WHERE active = 1 AND permission = 'net:access' AND pattern GLOB '*:[0-9]*'"

@@ -19,7 +19,7 @@
 #include "base/string.h"
 #include "disk.h"
 #include "schema/migrations.h"
-#include "store.h"
+#include "store/store.h"
 #include "story.h"
 
 enum { SIZE_MAX_READ = 64 * 1024 * 1024 };

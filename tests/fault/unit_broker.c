@@ -7,11 +7,11 @@
 #include "broker.h"
 #include "exec_verdict.h"
 #include "flood.h"
-#include "grants.h"
-#include "history.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/request.h"
+#include "store/grants.h"
+#include "store/history.h"
 #include "story.h"
 #include "unit.h"
 

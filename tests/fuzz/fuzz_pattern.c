@@ -9,9 +9,9 @@
 
 #include "base/path.h"
 #include "fuzz.h"
-#include "grant_key.h"
 #include "schema/host.h"
 #include "schema/target.h"
+#include "store/grant_key.h"
 
 static const struct pattern_scope scope = {.home = "/home/u", .project = "/home/u/[app]", .uid = 1000};
 

@@ -14,11 +14,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "grant_row.h"
 #include "schema/grant.h"
 #include "schema/pattern.h"
 #include "schema/request.h"
-#include "store.h"
+#include "store/grant_row.h"
+#include "store/store.h"
 
 struct grants;
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "schema/grant.h"
-#include "store.h"
+#include "store/store.h"
 
 struct grant_list {
 	struct grant *items;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "history.h"
+#include "store/history.h"
 #include "support/cmocka.h"
 
 enum { FIXTURE_START_S = 1700000000 };

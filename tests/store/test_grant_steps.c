@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "grants.h"
 #include "schema/limits.h"
+#include "store/grants.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "history.h"
 #include "schema/limits.h"
+#include "store/history.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "grant_key.h"
 #include "schema/migrations.h"
-#include "store.h"
+#include "store/grant_key.h"
+#include "store/store.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -1,4 +1,4 @@
-#include "grant_key.h"
+#include "store/grant_key.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

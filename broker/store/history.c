@@ -24,7 +24,7 @@
  * Three heads: `stored` is the table's last row, `committed` the chain's, which is the tail's last or the same; `now`
  * runs ahead of it inside a transaction and falls back with it.
  */
-#include "history.h"
+#include "store/history.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  * kernel has of it, copies the log back into the database with a sync of its own, and is told when that fails as well.
  * The same holds when copying back fails in between (sqlite.org/wal.html, checkpointing).
  */
-#include "store.h"
+#include "store/store.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,9 +9,9 @@
 
 #include "base/hash.h"
 #include "base/string.h"
-#include "history.h"
 #include "schema/event.h"
-#include "store.h"
+#include "store/history.h"
+#include "store/store.h"
 #include "tail.h"
 
 struct history_head {

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "schema/event.h"
-#include "store.h"
+#include "store/store.h"
 
 struct history;
 

@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "grant_key.h"
-#include "grants.h"
+#include "store/grant_key.h"
+#include "store/grants.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

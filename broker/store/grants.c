@@ -7,7 +7,7 @@
  * result is remembered in a small table, thrown away whole whenever any grant changes
  * (`epoch`); only the clocks are looked at each time.
  */
-#include "grants.h"
+#include "store/grants.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "history.h"
+#include "store/history.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/string.h"
-#include "grant_key.h"
-#include "grants.h"
+#include "store/grant_key.h"
+#include "store/grants.h"
 
 enum { CACHE_SIZE = 512, USES_MAX = 64 };
 

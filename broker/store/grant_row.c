@@ -1,4 +1,4 @@
-#include "grant_row.h"
+#include "store/grant_row.h"
 
 #include <errno.h>
 #include <stdlib.h>
