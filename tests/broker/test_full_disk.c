@@ -10,8 +10,9 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-static const char policy[] = "version: 1\npermissions:\n  api:call: to be called\nprofiles:\n  default:\n    allow:\n      api:call: "
-			     "[\"free-*\"]\n";
+static const char policy[] =
+	"version: 1\npermissions:\n  api:call: to be called\nprofiles:\n  default:\n    allow:\n      api:call: "
+	"[\"free-*\"]\n";
 
 static int teardown(void **state) {
 	(void)state;
