@@ -310,7 +310,8 @@ static int resume_one(struct broker *broker, sqlite3_stmt *row, struct error *er
 	struct ending_wish wish = {.kind = EVENT_REVOKE};
 	for (size_t i = 0; i < ARRAY_LENGTH(intents); i++) {
 		if (!string_equal(what, intents[i])) continue;
-		wish.mass = (struct grant_mass){.what = i, .session = sqlite3_column_int64(row, 3)};
+		wish.mass =
+			(struct grant_mass){.what = (enum grant_mass_kind)i, .session = sqlite3_column_int64(row, 3)};
 		wish.why = intents[i];
 	}
 	if (!wish.why) return error_set(error, EUCLEAN, "a revocation in the database is of no known kind");

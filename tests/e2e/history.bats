@@ -84,7 +84,9 @@ decide() {
 	decide two.test:443
 	wait_for 10 grep -q two.test "$HOME/all"
 	kill "$follower"
-	[ "$(jq -r .target "$HOME/all" | tr '\n' ' ')" = "one.test:443 two.test:443 " ]
+	cat "$HOME/all"
+	[ "$(jq -r 'select(.kind == "decision").target' "$HOME/all" | tr '\n' ' ')" = "one.test:443 two.test:443 " ]
+	[ "$(jq -r .seq "$HOME/all")" = "$(seq "$(jq -r .seq "$HOME/all" | tail -n 1)")" ]
 }
 
 @test "attack_b_09 csv: hostile bytes stay on their line, formulas are guarded, quotes doubled" {
@@ -93,7 +95,7 @@ decide() {
 	decide $'+two\n,lines\r\e[31m\xff' db:access
 	decide '@sum' db:access
 	decide '-1' db:access
-	sbx history --csv >"$HOME/csv"
+	sbx history --permission db:access --csv >"$HOME/csv"
 	cat -A "$HOME/csv"
 	[ "$(grep -c $'\r$' "$HOME/csv")" = 5 ]
 	[ "$(wc -l <"$HOME/csv")" = 5 ]

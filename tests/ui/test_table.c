@@ -49,7 +49,7 @@ static void a_narrow_terminal_cuts_the_middle_of_what_may_be_cut(void **state) {
 static void what_follows_keeps_the_columns(void **state) {
 	(void)state;
 	CLEANUP_TABLE struct table *table = sample();
-	CLEANUP_FREE char *before = printed(table, 40, true);
+	free(printed(table, 40, true));
 	table_cell(table, "8");
 	table_cell(table, "/b");
 	table_cell(table, "never");

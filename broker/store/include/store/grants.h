@@ -44,7 +44,13 @@ int grants_revoke(struct grants *grants, int64_t id, const char *by, struct erro
  */
 struct grant_mass {
 	TAILQ_ENTRY(grant_mass) link;
-	enum { GRANT_MASS_ALLOWS, GRANT_MASS_PROFILE, GRANT_MASS_SESSION, GRANT_MASS_SESSIONS, GRANT_MASS_LISTED } what;
+	enum grant_mass_kind {
+		GRANT_MASS_ALLOWS,
+		GRANT_MASS_PROFILE,
+		GRANT_MASS_SESSION,
+		GRANT_MASS_SESSIONS,
+		GRANT_MASS_LISTED
+	} what;
 	const char *profile; /* of GRANT_MASS_PROFILE; borrowed */
 	int64_t session;     /* of GRANT_MASS_SESSION; _SESSIONS: of any */
 	int64_t last;        /* id */
