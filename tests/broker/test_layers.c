@@ -211,7 +211,7 @@ static void what_changed_while_no_sbxd_ran_is_recorded_at_its_start(void **state
 	/* What is recorded while it runs counts as recorded, and that there is no file any more is a change, too. */
 	write_in_place(".config/sbx/policy.yaml", "version: 1\n");
 	struct peer *asking = peer_connect(true);
-	CLEANUP_FREE char *effect = effect_of(asking, false);
+	free(effect_of(asking, false));
 	peer_free(asking);
 	CLEANUP_FREE char *running = NULL;
 	assert_int_equal(count_policy_rows("user", &running), before + 2);
