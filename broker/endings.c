@@ -131,7 +131,7 @@ static int keep_intent(struct broker *broker, const struct ending *ending, bool 
 static int write_page(struct broker *broker, struct ending *ending, const struct grant_list *list, bool more,
 		      struct error *error) {
 	bool revoked = ending->kind == EVENT_REVOKE;
-	int64_t intent;
+	int64_t intent = ending->intent;
 	int r = broker_begin(broker, revoked ? STORE_FULL : STORE_NORMAL, error);
 	if (r < 0) return r;
 	for (size_t i = 0; r == 0 && i < list->count; i++) {
@@ -197,6 +197,7 @@ static void report_stuck(struct ending *ending, const struct error *cause) {
 
 static void schedule(struct endings *endings) {
 	const struct ending *first = TAILQ_FIRST(&endings->list);
+	/* The analyzer does not follow TAILQ_REMOVE. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	const struct timeval pause = {.tv_sec = first && first->stuck ? RETRY_SECONDS : 0};
 	if (first) evtimer_add(endings->turn, &pause);
 }

@@ -114,7 +114,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 		   char **init, struct error *error) {
 	int r = check_variables(&values->environment, error);
 	if (r < 0) return r;
-	if ((r = inside_refuse(error)) < 0) return error_prefix(error, "one sandbox can't be made in another");
+	if (inside_refuse(error) < 0) return error_prefix(error, "one sandbox can't be made in another");
 	if (values->as_user)
 		return as_user_start_over(values->as_user, &values->environment, values->cwd || values->project,
 					  call->argv, error);

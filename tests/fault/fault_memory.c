@@ -53,8 +53,9 @@ static int tell_story(struct unit_sample sample) {
 	double step = (double)all / (TELLINGS * sample.rounds);
 	if (step < 1) step = 1;
 	int times = 0, lost = 0;
-	for (double at = 1 + sample.start * (step - 1); at <= (double)all; at += step, times++) {
-		wanted = (long)at;
+	for (;; times++) {
+		wanted = (long)(1 + sample.start * (step - 1) + times * step);
+		if (wanted > all) break;
 		lost += !telling_is_good(&sound);
 	}
 	printf("claim %d %d the n-th allocation fails in a broker that serves clients, its libraries included (n to "

@@ -249,9 +249,11 @@ static bool unit_run(const struct unit *unit, struct unit_sample sample, struct 
 		++*times;
 		return true;
 	}
-	for (double at = 1 + sample.start * (step - 1); at <= (double)sound->count; at += step, ++*times)
-		*lost += !is_good(unit, (long)at, sound, sound_seen);
-	return true;
+	for (int i = 0;; i++, ++*times) {
+		long at = (long)(1 + sample.start * (step - 1) + i * step);
+		if (at > sound->count) return true;
+		*lost += !is_good(unit, at, sound, sound_seen);
+	}
 }
 
 int unit_room_run(const struct unit_room *room, struct unit_sample sample) {
