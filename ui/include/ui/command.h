@@ -36,7 +36,7 @@ struct command {
 	size_t values_size;
 	size_t operands_least, operands_most;
 	bool refuses_root;                     /* it needs the broker: refused inside a sandbox, too */
-	int failure; /* exit status when it fails, where EXIT_NO is an answer; 0: EXIT_NO */
+	int failure;                           /* exit status when it fails, where EXIT_NO is an answer; 0: EXIT_NO */
 	const struct command *const *commands; /* subcommands, NULL-terminated; then `run` is not used */
 	int (*run)(struct command_call *call, struct error *error);
 };
