@@ -29,7 +29,7 @@ static void prepare(void) {
 	unsigned char *entry = index + 12;
 	entry[26] = 0xe0; /* mode 0160000: a gitlink */
 	entry[61] = 8;    /* length of the name */
-	memcpy(entry + 62, "deps/one", 8);
+	memcpy(entry + 62, "deps/one", 8); /* NOLINT(bugprone-not-null-terminated-result): zeros follow it */
 	static const char *const folders[] = {
 		"repo", "repo/.git", "repo/.git/objects", "repo/.git/refs", "repo/deps", "repo/deps/one", "home"};
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++)

@@ -51,7 +51,7 @@ def main():
         # A newer broker that refuses us in its words, and one that would talk to anybody.
         refusal = {"type": "error", "code": "EPROTONOSUPPORT", "message": "sbxd 9 speaks protocol 2, you speak 1: start this again"}
         for hello, expected in ((refusal, "start this again"), (greeting(2, "9.0"), "start this program again, it is the older one"),
-                                (greeting(0, "0.0.1"), "end sbxd with kill")):
+                                (greeting(0, "0.0.1"), "end sbxd (kill that process)")):
             with OtherBroker(home, hello):
                 result = home.sbx("grants")
                 lost.append(result.returncode != 1 or expected not in result.stderr or result.stderr.count("\n") != 1)
@@ -73,7 +73,7 @@ def main():
         home.socket.unlink()
         lost = []
         home.connect().close()
-        for protocol, expected in ((2, "end sbxd with kill"), (0, "it is the older one"), (1 << 40, "end sbxd with kill")):
+        for protocol, expected in ((2, "end sbxd (kill that process)"), (0, "it is the older one"), (1 << 40, "end sbxd (kill that process)")):
             try:
                 Client(home.socket, protocol=protocol)
                 lost.append(True)
