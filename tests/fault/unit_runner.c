@@ -27,8 +27,8 @@ static void prepare(void) {
 	static const char other[] = "[core]\nhooksPath=~/hooks\n";
 	unsigned char index[12 + 72 + 20] = {'D', 'I', 'R', 'C', 0, 0, 0, 2, 0, 0, 0, 1};
 	unsigned char *entry = index + 12;
-	entry[26] = 0xe0; /* mode 0160000: a gitlink */
-	entry[61] = 8;    /* length of the name */
+	entry[26] = 0xe0;                  /* mode 0160000: a gitlink */
+	entry[61] = 8;                     /* length of the name */
 	memcpy(entry + 62, "deps/one", 8); /* NOLINT(bugprone-not-null-terminated-result): zeros follow it */
 	static const char *const folders[] = {
 		"repo", "repo/.git", "repo/.git/objects", "repo/.git/refs", "repo/deps", "repo/deps/one", "home"};
