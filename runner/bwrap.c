@@ -43,6 +43,9 @@ static void add_mount(struct strings *argv, const struct mount *mount, int *empt
 	case MOUNT_LINK:
 		ADD(argv, "--symlink", mount->source, mount->path);
 		break;
+	case MOUNT_HELD:
+	case MOUNT_CURTAIN:
+		break; /* the portal's */
 	case MOUNT_PROC:
 		ADD(argv, "--proc", mount->path);
 		break;

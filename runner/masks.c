@@ -67,13 +67,13 @@ static bool is_mounted(const struct strings *points, const char *path) {
 
 static bool can_be_torn(const struct mount *mount) {
 	return mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN ||
-	       mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_HIDE_FOLDER;
+	       mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HELD;
 }
 
 /* True when it lacks still and is worth trying again. */
-static bool put_back(const struct masks *masks, struct portal *portal, size_t index, bool held, const char *path) {
+static bool put_back(const struct masks *masks, struct portal *portal, size_t index, const char *path) {
 	struct error error = ERROR_NONE;
-	int r = held ? portal_restore_held(portal, index, &error) : portal_restore_mount(portal, index, &error);
+	int r = portal_restore_mount(portal, index, &error);
 	if (r == -ENOENT || r == -EPIPE) return true;
 	masks->options.repaired(masks->options.context, path, -r);
 	return false;
@@ -88,11 +88,7 @@ static void check(struct masks *masks) {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
 		if (!can_be_torn(mount) || is_mounted(&points, mount->path)) continue;
-		again |= !portal || put_back(masks, portal, i, false, mount->path);
-	}
-	for (size_t i = 0; i < plan->held.count; i++) {
-		if (is_mounted(&points, plan->held.items[i])) continue;
-		again |= !portal || put_back(masks, portal, i, true, plan->held.items[i]);
+		again |= !portal || put_back(masks, portal, i, mount->path);
 	}
 	const struct timeval delay = {.tv_usec = MASKS_RETRY_MS * 1000};
 	if (again) evtimer_add(masks->retry, &delay);

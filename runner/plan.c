@@ -39,7 +39,6 @@ void plan_finish(struct plan *plan) {
 		free(plan->mounts[i].source);
 	}
 	free(plan->mounts);
-	strings_finish(&plan->held);
 	strings_finish(&plan->missing);
 	strings_finish(&plan->shared);
 	strings_finish(&plan->notes);
@@ -228,8 +227,7 @@ static void add_links(const struct builder *builder, const struct fact *fact) {
 static void hold_links(const struct builder *builder, const struct fact *fact) {
 	for (size_t i = 0; i < fact->link_count; i++) {
 		const char *link = fact->links[i].path;
-		if (show_of(node_above(builder, link)) == SHOW_WRITE && !strings_contain(&builder->plan->held, link))
-			strings_add(&builder->plan->held, link);
+		if (show_of(node_above(builder, link)) == SHOW_WRITE) add_mount(builder->plan, MOUNT_HELD, link, NULL);
 	}
 }
 
@@ -251,6 +249,7 @@ static void add_node_mount(const struct builder *builder, const struct node *nod
 			add_mount(plan, MOUNT_FRESH, node->path, NULL);
 		return;
 	case SHOW_NOTHING:
+	case SHOW_ASK:
 		if (!is_hosts(above)) return;
 		if (node->fact->type == FACT_FOLDER)
 			add_mount(plan, MOUNT_HIDE_FOLDER, node->path, NULL)->mode = 0;
@@ -367,7 +366,6 @@ static void add_mounts(const struct builder *builder) {
 		CLEANUP_FREE char *path = string_copy(plan->mounts[i].path);
 		add_pins(builder, path);
 	}
-	for (size_t i = 0; i < plan->held.count; i++) add_pins(builder, plan->held.items[i]);
 }
 
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error) {
@@ -395,9 +393,17 @@ int plan_build(const struct rules *rules, const struct facts *facts, struct plan
 
 enum show plan_show(const struct plan *plan, const char *path) {
 	static const enum show shows[] = {
-		[MOUNT_READ] = SHOW_READ,   [MOUNT_WRITE] = SHOW_WRITE,         [MOUNT_PIN] = SHOW_WRITE,
-		[MOUNT_FRESH] = SHOW_FRESH, [MOUNT_HIDE_FOLDER] = SHOW_NOTHING, [MOUNT_HIDE_FILE] = SHOW_NOTHING,
-		[MOUNT_LINK] = SHOW_FRESH,  [MOUNT_PROC] = SHOW_PROC,           [MOUNT_DEV] = SHOW_DEV,
+		[MOUNT_READ] = SHOW_READ,
+		[MOUNT_WRITE] = SHOW_WRITE,
+		[MOUNT_PIN] = SHOW_WRITE,
+		[MOUNT_FRESH] = SHOW_FRESH,
+		[MOUNT_HIDE_FOLDER] = SHOW_NOTHING,
+		[MOUNT_HIDE_FILE] = SHOW_NOTHING,
+		[MOUNT_LINK] = SHOW_FRESH,
+		[MOUNT_HELD] = SHOW_READ,
+		[MOUNT_CURTAIN] = SHOW_ASK,
+		[MOUNT_PROC] = SHOW_PROC,
+		[MOUNT_DEV] = SHOW_DEV,
 	};
 	_Static_assert(ARRAY_LENGTH(shows) == MOUNT_KIND_COUNT, "every kind of mount");
 	enum show show = SHOW_NOTHING;

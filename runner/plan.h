@@ -23,6 +23,8 @@ enum mount_kind {
 	MOUNT_HIDE_FOLDER, /* an empty, sealed tmpfs of that mode */
 	MOUNT_HIDE_FILE,   /* an empty file that nobody can read or run */
 	MOUNT_LINK,        /* a link with the text `source`, where nothing of the host is shown */
+	MOUNT_HELD,        /* a link of a writable tree that leads to a mask: onto itself, read-only */
+	MOUNT_CURTAIN,     /* a node of the curtain: may be asked for; `mode` is the type alone (S_IFDIR, S_IFREG) */
 	MOUNT_PROC,
 	MOUNT_DEV,
 };
@@ -40,7 +42,6 @@ struct mount {
 struct plan {
 	struct mount *mounts;
 	size_t count;
-	struct strings held;    /* links in writable trees that lead to a mask: mounted onto themselves, read-only */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
 	struct strings notes;   /* sentences for the user */

@@ -12,6 +12,8 @@ static const char *const words[] = {
 	[MOUNT_HIDE_FOLDER] = "hide-folder",
 	[MOUNT_HIDE_FILE] = "hide-file",
 	[MOUNT_LINK] = "link",
+	[MOUNT_HELD] = "hold-link",
+	[MOUNT_CURTAIN] = "ask",
 	[MOUNT_PROC] = "proc",
 	[MOUNT_DEV] = "dev",
 };
@@ -38,7 +40,6 @@ char *plan_text(const struct plan *plan) {
 		if (mount->kind == MOUNT_HIDE_FOLDER) string_appendf(&text, " mode %04o", mount->mode);
 		string_append_char(&text, '\n');
 	}
-	append_list(&text, "hold-link", &plan->held);
 	append_list(&text, "watch", &plan->missing);
 	append_list(&text, "hard-links", &plan->shared);
 	append_list(&text, "note", &plan->notes);

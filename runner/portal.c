@@ -84,11 +84,6 @@ int portal_restore_mount(struct portal *portal, size_t index, struct error *erro
 	return call(portal, &request, NULL, error);
 }
 
-int portal_restore_held(struct portal *portal, size_t index, struct error *error) {
-	const struct portal_request request = {.verb = PORTAL_RESTORE_HELD, .number = (int32_t)index};
-	return call(portal, &request, NULL, error);
-}
-
 int portal_fd(const struct portal *portal) {
 	return portal->socket;
 }

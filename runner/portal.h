@@ -35,7 +35,6 @@ int portal_seal(struct portal *portal, const char *path, struct error *error);
 
 /* Put back what a rename or removal on the host tore off. -ENOENT: the host has nothing there at the moment. */
 int portal_restore_mount(struct portal *portal, size_t index, struct error *error);
-int portal_restore_held(struct portal *portal, size_t index, struct error *error);
 
 int portal_fd(const struct portal *portal); /* readable when it has died; borrowed */
 void portal_free(struct portal *portal);    /* ends it and waits for it */

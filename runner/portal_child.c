@@ -137,23 +137,20 @@ static int restore_mount(const struct child *child, size_t index, struct error *
 		return mount_host(child, mount->source, mount->path, true, false, error);
 	case MOUNT_PIN:
 		return mount_host(child, mount->source, mount->path, false, false, error);
+	case MOUNT_HELD:
+		return mount_host(child, mount->path, mount->path, false, true, error);
 	case MOUNT_HIDE_FILE:
 		return mount_own(child, BWRAP_VOID, mount->path, error);
 	case MOUNT_HIDE_FOLDER:
 		return mount_own(child, BWRAP_HIDDEN, mount->path, error);
 	case MOUNT_FRESH:
 	case MOUNT_LINK:
+	case MOUNT_CURTAIN:
 	case MOUNT_PROC:
 	case MOUNT_DEV:
 		break;
 	}
 	return error_set(error, EINVAL, "this kind of mount can't be torn off");
-}
-
-static int restore_held(const struct child *child, size_t index, struct error *error) {
-	if (index >= child->plan->held.count) return error_set(error, EINVAL, "no such link");
-	const char *path = child->plan->held.items[index];
-	return mount_host(child, path, path, false, true, error);
 }
 
 static bool is_bind(const struct mount *mount) {
@@ -221,7 +218,8 @@ static int enter(struct child *child, const struct portal_request *request, stru
 	step_out(child);
 	if (r < 0 || request->again) return r;
 	r = compare_mounts(child, error);
-	for (size_t i = 0; r == 0 && i < child->plan->held.count; i++) r = restore_held(child, i, error);
+	for (size_t i = 0; r == 0 && i < child->plan->count; i++)
+		if (child->plan->mounts[i].kind == MOUNT_HELD) r = restore_mount(child, i, error);
 	return r;
 }
 
@@ -276,8 +274,6 @@ static int serve(struct child *child, const struct portal_request *request, stru
 		return seal(child, request, error);
 	case PORTAL_RESTORE_MOUNT:
 		return restore_mount(child, (size_t)request->number, error);
-	case PORTAL_RESTORE_HELD:
-		return restore_held(child, (size_t)request->number, error);
 	}
 	return error_set(error, EINVAL, "no such verb");
 }

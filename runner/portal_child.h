@@ -15,9 +15,8 @@ enum portal_verb {
 	PORTAL_LISTEN_PATH,
 	PORTAL_SEAL,
 	PORTAL_RESTORE_MOUNT,
-	PORTAL_RESTORE_HELD,
 };
-enum { PORTAL_VERB_COUNT = PORTAL_RESTORE_HELD + 1 };
+enum { PORTAL_VERB_COUNT = PORTAL_RESTORE_MOUNT + 1 };
 
 struct portal_request {
 	enum portal_verb verb;

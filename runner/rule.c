@@ -6,7 +6,7 @@
 #include "base/string.h"
 
 static const char *const show_names[] = {
-	[SHOW_NOTHING] = "nothing", [SHOW_READ] = "read", [SHOW_WRITE] = "write",
+	[SHOW_NOTHING] = "nothing", [SHOW_ASK] = "ask",   [SHOW_READ] = "read", [SHOW_WRITE] = "write",
 	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",
 };
 static_assert(ARRAY_LENGTH(show_names) == SHOW_DEV + 1, "a name for each");

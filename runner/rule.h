@@ -11,6 +11,7 @@
 
 enum show {
 	SHOW_NOTHING,
+	SHOW_ASK, /* a node of the curtain, or nothing where there is none */
 	SHOW_READ,
 	SHOW_WRITE,
 	SHOW_FRESH, /* an empty tmpfs, or the folder `source` when there is one */
