@@ -1,0 +1,201 @@
+#include "call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "call_table.h"
+
+enum {
+	CALL_LINE_MAX = 256, /* /proc/TID/syscall: nine numbers of at most 18 characters */
+	CALL_PROC_NAME = 48,
+};
+
+static uint64_t argument(const struct call_raw *raw, unsigned char at) {
+	return raw->arguments[at - 1];
+}
+
+/* Up to `size` bytes. A read never spans pages: process_vm_readv(2) promises no part of an element. */
+static size_t read_memory(pid_t thread, uint64_t address, void *bytes, size_t size) {
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), rest = page - address % page;
+	const struct iovec local = {.iov_base = bytes, .iov_len = size < rest ? size : rest};
+	const struct iovec remote = {.iov_base = (void *)(uintptr_t)address, // NOLINT(performance-no-int-to-ptr)
+				     .iov_len = local.iov_len};
+	ssize_t got = process_vm_readv(thread, &local, 1, &remote, 1, 0);
+	return got > 0 ? (size_t)got : 0;
+}
+
+static bool read_exactly(pid_t thread, uint64_t address, void *bytes, size_t size) {
+	size_t done = 0;
+	while (done < size) {
+		size_t got = read_memory(thread, address + done, (char *)bytes + done, size - done);
+		if (got == 0) return false;
+		done += got;
+	}
+	return true;
+}
+
+static bool read_text(pid_t thread, uint64_t address, char text[PATH_MAX]) {
+	size_t done = 0;
+	while (done < PATH_MAX) {
+		size_t got = read_memory(thread, address + done, text + done, PATH_MAX - done);
+		if (got == 0) return false;
+		if (memchr(text + done, '\0', got)) return true;
+		done += got;
+	}
+	return false;
+}
+
+/* What the kernel calls a folder or file of the sandbox: the link's text, which nobody follows. */
+static bool read_link(pid_t thread, const char *name, char text[PATH_MAX]) {
+	char link[CALL_PROC_NAME];
+	snprintf(link, sizeof link, "/proc/%d/%s", thread, name);
+	ssize_t size = readlink(link, text, PATH_MAX - 1);
+	if (size <= 0 || text[0] != '/') return false; /* "pipe:[1]" is no place */
+	text[size] = '\0';
+	return true;
+}
+
+static bool read_descriptor(pid_t thread, int fd, char text[PATH_MAX]) {
+	char name[CALL_PROC_NAME];
+	if (fd == AT_FDCWD) return read_link(thread, "cwd", text);
+	if (fd < 0) return false;
+	snprintf(name, sizeof name, "fd/%d", fd);
+	return read_link(thread, name, text);
+}
+
+/* sun_path needs no NUL (unix(7)). */
+static bool read_address(pid_t thread, uint64_t address, uint64_t length, char text[PATH_MAX]) {
+	struct sockaddr_un name = {0};
+	const size_t before = offsetof(struct sockaddr_un, sun_path);
+	const size_t size = (uint32_t)length < sizeof name ? (uint32_t)length : sizeof name;
+	if (size <= before || !read_exactly(thread, address, &name, size)) return false;
+	if (name.sun_family != AF_UNIX || name.sun_path[0] == '\0') return false;
+	memcpy(text, name.sun_path, size - before);
+	text[size - before] = '\0';
+	return true;
+}
+
+struct place {
+	char folder[PATH_MAX], path[PATH_MAX];
+};
+
+/* `rooted`: openat2's RESOLVE_IN_ROOT, the descriptor is what "/" and ".." stop at. */
+static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
+	const bool relative = place->path[0] != '/';
+	CLEANUP_FREE char *inside = NULL, *below = NULL;
+	char *result = NULL;
+	const char *path = place->path[0] ? place->path : ".";
+	if ((relative || rooted) && !read_descriptor(thread, fd, place->folder)) return NULL;
+	if (rooted) {
+		if (path_normalise("/", path, &inside, NULL) < 0) return NULL;
+		path = below = string_format(".%s", inside);
+	}
+	path_normalise(relative || rooted ? place->folder : NULL, path, &result, NULL);
+	return result;
+}
+
+static char *read_path(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
+		       bool rooted) {
+	struct place place = {.path = ""};
+	const unsigned char folder = shape->paths[which].folder, path = shape->paths[which].path;
+	if (!folder && !path) return NULL;
+	const uint64_t pointer = path ? argument(raw, path) : 0;
+	if (shape->form == CALL_ADDRESS) {
+		if (!read_address(thread, pointer, argument(raw, path + 1), place.path)) return NULL;
+	} else if (pointer) {
+		if (!read_text(thread, pointer, place.path)) return NULL;
+	} else if (!folder) {
+		return NULL;
+	}
+	if (place.path[0] == '\0' && !folder) return NULL; /* ENOENT */
+	return join(&place, folder ? (int)argument(raw, folder) : AT_FDCWD, thread, rooted);
+}
+
+static void apply_open_flags(struct call *call, uint64_t flags) {
+	const uint64_t how = flags & O_ACCMODE;
+	if (flags & O_PATH) return; /* the others are ignored then */
+	call->nameless = (flags & O_TMPFILE) == O_TMPFILE;
+	call->create = (flags & O_CREAT) || call->nameless;
+	call->write = how != O_RDONLY || (flags & O_TRUNC) || call->nameless;
+}
+
+/* Returns whether paths are rooted at their descriptor. */
+static bool apply_flags(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
+	struct open_how how = {0};
+	switch (shape->flags) {
+	case CALL_FLAGS_NONE:
+		break;
+	case CALL_FLAGS_OPEN:
+		apply_open_flags(call, argument(raw, shape->flags_at));
+		break;
+	case CALL_FLAGS_CREAT:
+		apply_open_flags(call, O_CREAT | O_WRONLY | O_TRUNC);
+		break;
+	case CALL_FLAGS_HOW: {
+		const uint64_t size = argument(raw, shape->flags_at + 1);
+		if (!read_exactly(thread, argument(raw, shape->flags_at), &how, size < sizeof how ? size : sizeof how))
+			return false;
+		apply_open_flags(call, how.flags);
+		return how.resolve & RESOLVE_IN_ROOT;
+	}
+	case CALL_FLAGS_RENAME:
+		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
+		break;
+	}
+	return false;
+}
+
+void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
+	const struct call_shape *shape = call_shape_of(raw->number);
+	*ret_call = (struct call){.class = CALL_OTHER};
+	if (!shape) return;
+	ret_call->class = shape->class;
+	ret_call->name = shape->name;
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		ret_call->makes[i] = shape->paths[i].makes;
+		ret_call->removes[i] = shape->paths[i].removes;
+	}
+	const bool rooted = apply_flags(thread, raw, shape, ret_call);
+	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->paths[i] = read_path(thread, raw, shape, i, rooted);
+}
+
+void call_finish(struct call *call) {
+	for (size_t i = 0; i < CALL_PATHS; i++) free(call->paths[i]);
+	*call = (struct call){.class = CALL_OTHER};
+}
+
+int call_raw_read(pid_t thread, struct call_raw *ret_raw) {
+	char name[CALL_PROC_NAME], line[CALL_LINE_MAX + 1];
+	snprintf(name, sizeof name, "/proc/%d/syscall", thread);
+	CLEANUP_FD int fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return errno == ENOENT ? -ESRCH : -errno;
+	ssize_t size = read(fd, line, CALL_LINE_MAX);
+	if (size < 0) return -errno;
+	line[size] = '\0';
+
+	struct call_raw raw;
+	char *at = line, *end;
+	const long number = strtol(at, &end, 10);
+	if (end == at || number < 0) return -ESRCH; /* "running", or blocked in no call ("-1 …") */
+	raw.number = (int)number;
+	for (size_t i = 0; i < CALL_ARGUMENTS; i++) {
+		at = end;
+		raw.arguments[i] = strtoull(at, &end, 16);
+		if (end == at) return -ESRCH;
+	}
+	*ret_raw = raw;
+	return 0;
+}

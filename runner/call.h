@@ -1,0 +1,53 @@
+/*
+ * call: which system call a thread of the sandbox is in, and which paths it names.
+ *
+ * Promises: advisory. The tool can change its memory, its folder and its descriptors while we read; what is read here
+ * only words a question or lets a call go on to meet the mount table. Bounded (PATH_MAX for each path, one read a
+ * page); never follows or touches a path, sends nothing to the thread; a thread that is dead, hostile or unreadable
+ * gives paths that are NULL.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { CALL_ARGUMENTS = 6, CALL_PATHS = 2 };
+
+enum call_class {
+	CALL_OTHER,   /* names no path that we know of */
+	CALL_LOOK,    /* stat, access, readlink, chdir, statfs, getxattr, inotify_add_watch: no change */
+	CALL_OPEN,    /* open, openat, openat2, creat: `write`, `create`, `nameless` say how */
+	CALL_EXECUTE, /* execve, execveat */
+	CALL_NAMES,  /* mkdir, mknod, unlink, rmdir, rename, link, symlink, bind: changes the folder(s) the names are in
+		      */
+	CALL_CHANGE, /* truncate, chmod, chown, utimens, setxattr, removexattr: changes the object */
+};
+enum { CALL_CLASS_COUNT = CALL_CHANGE + 1 };
+
+/* Of the native architecture, as seccomp_data(2) and /proc/TID/syscall (proc_pid_syscall(5)) give it. */
+struct call_raw {
+	int number; /* -1: in none */
+	uint64_t arguments[CALL_ARGUMENTS];
+};
+
+struct call {
+	enum call_class class;
+	const char *name;         /* "openat", borrowed from the table; NULL for CALL_OTHER */
+	bool write;               /* an open that writes or truncates */
+	bool create;              /* an open that may make the file (O_CREAT, O_TMPFILE) */
+	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
+	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
+	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
+	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
+				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
+				  * An empty path is the descriptor's own. Of symlink the link alone, not its text. */
+};
+
+/* From /proc/TID/syscall. -ESRCH: it is gone, or in no call; -EACCES, -EPERM: not to be read. */
+int call_raw_read(pid_t thread, struct call_raw *ret_raw);
+
+/* Always fills *ret_call; call_finish frees its paths. */
+void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call);
+void call_finish(struct call *call);
+#define CLEANUP_CALL __attribute__((cleanup(call_finish)))

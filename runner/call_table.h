@@ -1,0 +1,44 @@
+/*
+ * call_table: the system calls that name paths, and which of their arguments do.
+ *
+ * Promises: one table for all who ask (call.c reads arguments by it, filter.c traps by it); complete for 64-bit Linux
+ * as of 6.17; a call that this architecture doesn't have is in it with number -1 (aarch64 has only the *at forms).
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "call.h"
+
+enum call_flags {
+	CALL_FLAGS_NONE,
+	CALL_FLAGS_OPEN,   /* open(2)'s */
+	CALL_FLAGS_CREAT,  /* creat(2): no argument, O_CREAT | O_WRONLY | O_TRUNC */
+	CALL_FLAGS_HOW,    /* a pointer to openat2(2)'s struct open_how, its size behind it */
+	CALL_FLAGS_RENAME, /* renameat2(2)'s */
+};
+
+enum call_form {
+	CALL_PATH,
+	CALL_ADDRESS, /* a sockaddr, its size behind it: a path where it is AF_UNIX's and no abstract one */
+};
+
+/* Arguments count from 1, as the manual counts them; 0 is none. */
+struct call_shape {
+	const char *name;
+	int number;
+	enum call_class class;
+	struct {
+		unsigned char folder; /* a descriptor; none: the working folder */
+		unsigned char path;   /* none: the descriptor's own */
+		bool makes, removes;  /* call.h */
+	} paths[CALL_PATHS];
+	enum call_form form;
+	enum call_flags flags;
+	unsigned char flags_at;
+};
+
+extern const struct call_shape call_shapes[];
+extern const size_t call_shape_count;
+
+const struct call_shape *call_shape_of(int number); /* NULL: names no path */
