@@ -127,8 +127,7 @@ static bool overlap(const char *a, const char *b) {
 }
 
 static bool contradicts(const struct grant *grant, const struct grant *other) {
-	return other->effect != grant->effect && overlap(other->profile, grant->profile) &&
-	       overlap(other->project, grant->project) &&
+	return overlap(other->profile, grant->profile) && overlap(other->project, grant->project) &&
 	       (other->session == 0 || grant->session == 0 || other->session == grant->session);
 }
 
@@ -161,19 +160,16 @@ static bool is_within(const struct grant *other, const struct pattern *pattern) 
 /* Those that cover what this one covers, and those that cover a part of it. */
 static int find_opposed(struct broker *broker, const struct grant *grant, const struct permission *permission,
 			const struct pattern *pattern, struct grant_list *list, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list wider = {0}, narrower = {0};
-	CLEANUP_FREE char *folder = grant_key_of_pattern(permission, pattern);
-	bool path = *folder == '/';
-	if (path && folder[1] == '\0') *folder = '\0';
-	int r = grants_matching(broker->grants, permission, pattern, &wider, error);
-	if (r == -E2BIG) r = 0; /* too many to be named: it is granted all the same */
-	if (r == 0) r = grants_below(broker->grants, permission, path || !*folder ? folder : NULL, &narrower, error);
+	CLEANUP_GRANT_LIST struct grant_list wider = {0}, near = {0};
+	enum effect effect = grant->effect == EFFECT_ALLOW ? EFFECT_DENY : EFFECT_ALLOW;
+	int r = grants_covering(broker->grants, permission, pattern, effect, &wider, error);
+	if (r == 0) r = grants_near(broker->grants, permission, pattern, effect, &near, error);
 	for (size_t i = 0; r == 0 && i < wider.count; i++)
 		if (contradicts(grant, &wider.items[i])) grant_list_take(list, &wider.items[i]);
-	for (size_t i = 0; r == 0 && i < narrower.count && list->count < LIMIT_PAGE; i++)
-		if (contradicts(grant, &narrower.items[i]) && !list_has(list, narrower.items[i].id) &&
-		    is_within(&narrower.items[i], pattern))
-			grant_list_take(list, &narrower.items[i]);
+	for (size_t i = 0; r == 0 && i < near.count && list->count < LIMIT_PAGE; i++)
+		if (contradicts(grant, &near.items[i]) && !list_has(list, near.items[i].id) &&
+		    is_within(&near.items[i], pattern))
+			grant_list_take(list, &near.items[i]);
 	return r;
 }
 

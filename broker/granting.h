@@ -33,8 +33,8 @@ int granting_compile(struct broker *broker, const struct granting *wish, const s
 int granting_write(struct broker *broker, const struct granting *wish, const struct pattern *pattern, bool active,
 		   struct grant *ret_grant, struct error *error);
 
-/* Grants in force of the other effect that cover the same, or a part of it (of these as many as a page holds, among the
- * first GRANTS_BELOW_MAX that lie there). */
+/* Grants in force of the other effect that cover the same, or a part of it (of these as many as a page holds), among
+ * the GRANTS_NEAR_MAX that are looked at under each key. */
 int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
 			    struct grant_list *list, struct error *error);
 

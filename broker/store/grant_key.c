@@ -76,6 +76,43 @@ char *grant_key_of_pattern(const struct permission *permission, const struct pat
 	return string_copy(pattern_is_literal(pattern) ? pattern_target(pattern) : "*");
 }
 
+void grant_span_finish(struct grant_span *span) {
+	free(span->key);
+	free(span->first);
+	free(span->end);
+	*span = (struct grant_span){0};
+}
+
+/* "/a", and "/a/" … "/a0", for '0' comes after '/'; of the root all from "/" on. */
+static void span_of_folder(const char *folder, struct grant_span *ret_span) {
+	bool root = folder[1] == '\0';
+	if (!root) ret_span->key = string_copy(folder);
+	ret_span->first = string_format("%s/", root ? "" : folder);
+	ret_span->end = string_format("%s0", root ? "" : folder);
+}
+
+/* "example.org", and its ports: "example.org " … "example.org!", for '!' comes after ' '. */
+static void span_of_host(const char *host, struct grant_span *ret_span) {
+	ret_span->key = string_copy(host);
+	ret_span->first = string_format("%s ", host);
+	ret_span->end = string_format("%s!", host);
+}
+
+void grant_span_of_pattern(const struct permission *permission, const struct pattern *pattern,
+			   struct grant_span *ret_span) {
+	CLEANUP_FREE char *key = grant_key_of_pattern(permission, pattern);
+	enum keying keying = keyings[permission->kind];
+	*ret_span = (struct grant_span){.key = NULL};
+	if (keying == KEYED_BY_PATH && *key == '/')
+		span_of_folder(key, ret_span);
+	else if (pattern_is_literal(pattern))
+		return; /* one target has no parts */
+	else if (keying == KEYED_BY_HOST && *key != '*' && *key != '.' && !strchr(key, '/'))
+		span_of_host(key, ret_span);
+	else
+		ret_span->anywhere = true;
+}
+
 static void add_path_keys(const char *target, struct strings *keys) {
 	CLEANUP_FREE char *path = string_copy(target);
 	for (size_t size = strlen(path); size > 1;) {

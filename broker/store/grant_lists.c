@@ -70,9 +70,24 @@ int grants_of_subject(struct grants *grants, const struct subject *subject, int6
 	return r < 0 ? r : 0;
 }
 
+static void take_matching(const struct grants *grants, const struct pattern *pattern, struct grant_list *found,
+			  struct grant_list *list) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	const char *target = pattern_target(pattern);
+	for (size_t i = 0; i < found->count; i++) {
+		struct grant *grant = &found->items[i];
+		CLEANUP_PATTERN struct pattern *other = NULL;
+		if (grants_is_ending(grants, grant)) continue;
+		bool matches = strcmp(grant->pattern, pattern_text(pattern)) == 0;
+		if (!matches && target &&
+		    pattern_compile(&grant->permission, grant->pattern, &nothing, &other, NULL) == 0)
+			matches = pattern_match(other, target, NULL);
+		if (matches) grant_list_take(list, grant);
+	}
+}
+
 static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
 			    const struct pattern *pattern, struct grant_list *list, struct error *error) {
-	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_GRANT_LIST struct grant_list found = {0};
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
 	store_bind_text(rows, 1, permission->name);
@@ -81,46 +96,65 @@ static int collect_matching(struct grants *grants, const struct permission *perm
 	int r = grant_rows_collect(grants->store, rows, &found, error);
 	if (r == 0 && found.count > LIMIT_SCAN)
 		r = error_set(error, E2BIG, "more than %d grants lie there: name a profile or ids", LIMIT_SCAN);
-	for (size_t i = 0; r == 0 && i < found.count; i++) {
-		CLEANUP_PATTERN struct pattern *other = NULL;
-		if (grants_is_ending(grants, &found.items[i])) continue;
-		const char *target = pattern_target(pattern);
-		bool matches = strcmp(found.items[i].pattern, pattern_text(pattern)) == 0;
-		if (!matches && target &&
-		    pattern_compile(permission, found.items[i].pattern, &nothing, &other, NULL) == 0)
-			matches = pattern_match(other, target, NULL);
-		if (!matches) continue;
-		grant_list_take(list, &found.items[i]);
-	}
+	if (r == 0) take_matching(grants, pattern, &found, list);
 	return r;
+}
+
+/* Under which those that cover the pattern are kept. */
+static void keys_covering(const struct grants *grants, const struct permission *permission,
+			  const struct pattern *pattern, struct strings *keys) {
+	if (pattern_is_literal(pattern))
+		grant_keys_of_target(permission, pattern_target(pattern), &grants->networks, keys);
+	else
+		strings_take(keys, grant_key_of_pattern(permission, pattern));
 }
 
 int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error) {
 	CLEANUP_STRINGS struct strings keys = {0};
-	if (pattern_is_literal(pattern))
-		grant_keys_of_target(permission, pattern_target(pattern), &grants->networks, &keys);
-	else
-		strings_take(&keys, grant_key_of_pattern(permission, pattern));
+	keys_covering(grants, permission, pattern, &keys);
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < keys.count; i++)
 		r = collect_matching(grants, permission, keys.items[i], pattern, list, error);
 	return r;
 }
 
-int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
-		 struct grant_list *list, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	/* "/a" … "/a0", for '0' comes after '/': some neighbours too ("/a-b"). */
-	CLEANUP_FREE char *end = string_format("%s0", folder ? folder : "");
-	sqlite3_stmt *rows = store_statement(grants->store, folder ? STORE_GRANT_BELOW : STORE_GRANT_OF_PERMISSION);
+static int collect_near(struct grants *grants, enum store_statement which, const struct permission *permission,
+			const char *first, const char *end, enum effect effect, struct grant_list *list,
+			struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, which);
 	store_bind_text(rows, 1, permission->name);
-	if (folder) {
-		store_bind_text(rows, 2, folder);
-		store_bind_text(rows, 3, end);
-	}
-	store_bind_integer(rows, 4, GRANTS_BELOW_MAX);
-	int r = grant_rows_collect(grants->store, rows, &found, error);
+	store_bind_integer(rows, 2, GRANTS_NEAR_MAX);
+	store_bind_text(rows, 3, effect_name(effect));
+	if (first) store_bind_text(rows, 4, first);
+	if (end) store_bind_text(rows, 5, end);
+	return grant_rows_collect(grants->store, rows, list, error);
+}
+
+int grants_covering(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		    enum effect effect, struct grant_list *list, struct error *error) {
+	CLEANUP_STRINGS struct strings keys = {0};
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	keys_covering(grants, permission, pattern, &keys);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < keys.count; i++)
+		r = collect_near(grants, STORE_GRANT_AT, permission, keys.items[i], NULL, effect, &found, error);
+	if (r == 0) take_matching(grants, pattern, &found, list);
+	return r;
+}
+
+int grants_near(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		enum effect effect, struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_SPAN struct grant_span span;
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	grant_span_of_pattern(permission, pattern, &span);
+	int r = 0;
+	if (span.anywhere)
+		r = collect_near(grants, STORE_GRANT_ANYWHERE, permission, NULL, NULL, effect, &found, error);
+	if (r == 0 && span.key)
+		r = collect_near(grants, STORE_GRANT_AT, permission, span.key, NULL, effect, &found, error);
+	if (r == 0 && span.first)
+		r = collect_near(grants, STORE_GRANT_BETWEEN, permission, span.first, span.end, effect, &found, error);
 	for (size_t i = 0; r == 0 && i < found.count; i++)
 		if (!grants_is_ending(grants, &found.items[i])) grant_list_take(list, &found.items[i]);
 	return r;

@@ -35,7 +35,11 @@
 	"prompt, detail, hash"
 /* One way or the other through a table: ids between ?1 and ?2, both excluded. */
 #define BETWEEN(id, way) " WHERE " id " > ?1 AND " id " < ?2 ORDER BY " id way
-#define SESSION_COLUMNS  "id, profile, project, command, pid, started_ms, ended_ms, exit"
+/* Those of effect ?3 among the first ?2 of permission ?1: of the others no row is made. */
+#define GRANTS_AMONG(keys)                                                                                             \
+	"SELECT " GRANT_COLUMNS " FROM (SELECT id AS found, effect AS said FROM grants"                                \
+	" WHERE active = 1 AND permission = ?1" keys " LIMIT ?2) CROSS JOIN grants ON id = found WHERE said = ?3"
+#define SESSION_COLUMNS "id, profile, project, command, pid, started_ms, ended_ms, exit"
 
 static const char *const statements[] = {
 	[STORE_BEGIN] = "BEGIN IMMEDIATE",
@@ -66,10 +70,9 @@ static const char *const statements[] = {
 	[STORE_GRANT_LAST] = "SELECT max(id) FROM grants",
 	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
 			      " LIMIT ?3",
-	[STORE_GRANT_BELOW] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1"
-			      " AND key >= ?2 AND key < ?3 LIMIT ?4",
-	[STORE_GRANT_OF_PERMISSION] =
-		"SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 LIMIT ?4",
+	[STORE_GRANT_AT] = GRANTS_AMONG(" AND key = ?4"),
+	[STORE_GRANT_BETWEEN] = GRANTS_AMONG(" AND key >= ?4 AND key < ?5"),
+	[STORE_GRANT_ANYWHERE] = GRANTS_AMONG(""),
 	[STORE_GRANT_OF_SUBJECT] =
 		"SELECT " GRANT_COLUMNS
 		" FROM grants WHERE active = 1 AND project = ?1 AND profile = ?2 AND session IS ?3"

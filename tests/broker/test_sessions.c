@@ -360,6 +360,16 @@ static void a_wider_denial_names_what_it_contradicts(void **state) {
 		{"net:access", "10.77.1.1:80", "net:access", "10.77.0.0/16", true},
 		{"net:access", "10.78.1.1:80", "net:access", "10.79.0.0/16", false},
 		{"env:read", "WIDE_A", "env:read", "WIDE_*", true},
+		{"env:read", "SAME_A", "env:read", "SAME_A", true},
+		{"fs:read", "/srv/tree-1", "fs:read", "/srv/tree", false},
+		{"fs:read", "/srv/root", "fs:read", "/", true},
+		{"net:access", "range.test:443", "net:access", "range.test:400-500", true},
+		{"net:access", "range.test:443", "net:access", "range.test:500-600", false},
+		{"net:access", "range.test:400-500", "net:access", "range.test", true},
+		{"net:access", "range.test:400-500", "net:access", "range.test:400", true},
+		{"net:access", "range.test.other.test:443", "net:access", "range.test", false},
+		{"net:access", "[2001:db8:7::1]:80", "net:access", "2001:db8:7::1", true},
+		{"net:access", "all.test:443", "net:access", "*", true},
 	};
 	(void)state;
 	CLEANUP_PEER struct peer *user = peer_connect(true);

@@ -129,6 +129,61 @@ static void lookups_take_as_many_steps_at_a_thousand_as_at_a_million(void **stat
 	}
 }
 
+/* What a grant just made is compared with: for one place that is a matter of index keys, else of a bound. */
+static const struct {
+	const char *permission, *pattern;
+	bool wide;
+} made[] = {
+	{"fs:read", "/p/a/b/c/d/e/77", false},
+	{"fs:write", "/p/a/b/c/d/e/78", false},
+	{"fs:read", "/nowhere/*.c", false},
+	{"net:access", "new.a.b.c.d.e.test:443", false},
+	{"net:access", "h7.a.b.c.d.e.test", false},
+	{"net:access", "h7.a.b.c.d.e.test:1-500", false},
+	{"net:access", "[2001:db8::1]:80", false},
+	{"env:read", "HOME", false},
+	{"fs:read", "/p", true},
+	{"fs:read", "/", true},
+	{"net:access", "one.test:443", true}, /* of any profile */
+	{"net:access", "svc.test", true},     /* of any port */
+	{"net:access", "*.d.e.test", true},
+	{"net:access", "0.0.0.0/8", true},
+};
+
+static int steps_of_comparing(struct world *world, const char *permission_name, const char *text, enum effect effect) {
+	CLEANUP_GRANT_LIST struct grant_list covering = {0}, near = {0};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	struct permission permission;
+	assert_int_equal(permission_parse(permission_name, &permission, NULL), 0);
+	assert_int_equal(pattern_compile(&permission, text, &(struct pattern_scope){.home = NULL}, &pattern, NULL), 0);
+	take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+	assert_int_equal(grants_covering(world->grants, &permission, pattern, effect, &covering, NULL), 0);
+	assert_int_equal(grants_near(world->grants, &permission, pattern, effect, &near, NULL), 0);
+	return take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+}
+
+static void a_new_grant_is_compared_in_as_many_steps_at_any_size(void **state) {
+	static const enum effect effects[] = {EFFECT_ALLOW, EFFECT_DENY};
+	enum { MORE = 100 * 1000, OF_ONE = 60 };
+	struct world *world = *state;
+	int few[ARRAY_LENGTH(made)][ARRAY_LENGTH(effects)];
+	fill_all(world, 0, FEW / KINDS);
+	for (size_t i = 0; i < ARRAY_LENGTH(made); i++)
+		for (size_t j = 0; j < ARRAY_LENGTH(effects); j++)
+			few[i][j] = steps_of_comparing(world, made[i].permission, made[i].pattern, effects[j]);
+	fill_all(world, FEW / KINDS, MORE / KINDS);
+	for (size_t i = 0; i < ARRAY_LENGTH(made); i++) {
+		for (size_t j = 0; j < ARRAY_LENGTH(effects); j++) {
+			int many = steps_of_comparing(world, made[i].permission, made[i].pattern, effects[j]);
+			printf("%-10s %-5s %-30s %5d steps at %d grants, %6d at %d\n", made[i].permission,
+			       effect_name(effects[j]), made[i].pattern, few[i][j], FEW, many, MORE);
+			if (many > (made[i].wide ? GRANTS_NEAR_MAX * OF_ONE : few[i][j] * 5 / 4))
+				fail_msg("%s %s: %d steps, then %d", made[i].permission, made[i].pattern, few[i][j],
+					 many);
+		}
+	}
+}
+
 static bool want_profile(const void *context, const struct grant *grant) {
 	return !context || string_equal(grant->profile, context);
 }
@@ -240,6 +295,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lookups_take_as_many_steps_at_a_thousand_as_at_a_million, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_new_grant_is_compared_in_as_many_steps_at_any_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_view_of_too_many_grants_is_cut_and_of_too_many_denials_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_page_of_a_listing_takes_as_many_steps_at_any_size, setup, teardown),

@@ -330,20 +330,20 @@ static void uses_are_counted(void **state) {
 	assert_true(active);
 }
 
-/* What SQLite does for a lookup: no SCAN in the plan. */
+/* What SQLite does for a lookup: no SCAN of the table or an index in the plan. */
 static void lookups_never_scan(void **state) {
 	struct world *world = *state;
 	static const enum store_statement lookups[] = {
-		STORE_GRANT_KEY,          STORE_GRANT_LOOKUP,      STORE_GRANT_ALIKE,      STORE_GRANT_OF_SUBJECT,
-		STORE_GRANT_MATCH,        STORE_GRANT_BELOW,       STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE,
-		STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
+		STORE_GRANT_KEY,        STORE_GRANT_LOOKUP,     STORE_GRANT_ALIKE,        STORE_GRANT_OF_SUBJECT,
+		STORE_GRANT_MATCH,      STORE_GRANT_AT,         STORE_GRANT_BETWEEN,      STORE_GRANT_ANYWHERE,
+		STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE, STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
 	for (size_t i = 0; i < ARRAY_LENGTH(lookups); i++) {
 		sqlite3_stmt *statement = store_statement(world->store, lookups[i]), *plan;
 		CLEANUP_FREE char *sql = string_format("EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
 		assert_int_equal(sqlite3_prepare_v2(sqlite3_db_handle(statement), sql, -1, &plan, NULL), SQLITE_OK);
 		while (sqlite3_step(plan) == SQLITE_ROW) {
 			const char *detail = (const char *)sqlite3_column_text(plan, 3);
-			if (string_starts(detail, "SCAN")) fail_msg("%s: %s", detail, sql);
+			if (string_starts(detail, "SCAN") && strstr(detail, "grants")) fail_msg("%s: %s", detail, sql);
 		}
 		sqlite3_finalize(plan);
 	}

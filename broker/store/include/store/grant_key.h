@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/string.h"
@@ -22,6 +23,18 @@ void grant_networks_add(struct grant_networks *networks, const char *key); /* of
 
 /* Freed by the caller. */
 char *grant_key_of_pattern(const struct permission *permission, const struct pattern *pattern);
+
+/* Where the keys lie of patterns that cover a part of what this one covers, but not all: `key` (NULL = not there), and
+ * from `first` up to `end`, which is excluded (NULL = no others). `anywhere`: keys don't tell, for they are sorted by
+ * their front and `*.example.org` is known by its end. */
+struct grant_span {
+	char *key, *first, *end;
+	bool anywhere;
+};
+void grant_span_of_pattern(const struct permission *permission, const struct pattern *pattern,
+			   struct grant_span *ret_span);
+void grant_span_finish(struct grant_span *span);
+#define CLEANUP_GRANT_SPAN __attribute__((cleanup(grant_span_finish)))
 
 /* Added to *ret_keys, the closest first. `target` is canonical. */
 void grant_keys_of_target(const struct permission *permission, const char *target,

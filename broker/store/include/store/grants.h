@@ -84,11 +84,16 @@ int grants_of_subject(struct grants *grants, const struct subject *subject, int6
 /* Of any subject, those that cover the target or have just that pattern's text; -E2BIG past LIMIT_SCAN. */
 int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error);
-/* Of any subject and effect, those kept at or below this folder, and some beside it (NULL: all); the first
- * GRANTS_BELOW_MAX of them. */
-enum { GRANTS_BELOW_MAX = 2000 };
-int grants_below(struct grants *grants, const struct permission *permission, const char *folder,
-		 struct grant_list *list, struct error *error);
+/*
+ * Of any subject, with this effect: those that cover the target or have just that pattern's text, and those that are
+ * kept where patterns within it are (whether they are within is for the caller to see). Under each key, and in the span
+ * of keys, GRANTS_NEAR_MAX are looked at.
+ */
+enum { GRANTS_NEAR_MAX = 2000 };
+int grants_covering(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		    enum effect effect, struct grant_list *list, struct error *error);
+int grants_near(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		enum effect effect, struct grant_list *list, struct error *error);
 /* Of those whose time is over at most LIMIT_ENDING. */
 int grants_expired(struct grants *grants, struct grant_list *list, struct error *error);
 
