@@ -1,6 +1,7 @@
 #include "filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -15,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "call_table.h"
 
 #define LOW32 0xffffffffULL /* what the kernel looks at of an int or unsigned int */
 
@@ -110,6 +112,14 @@ static const struct {
 static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 enum { FAMILY_END = 64 }; /* AF_MAX is 46 in Linux 6.12 */
 
+/* What makes an open one that may change something (open(2)): trapped when one of these is so. */
+static const struct {
+	uint64_t mask, value;
+} open_writes[] = {
+	{O_ACCMODE, O_WRONLY}, {O_ACCMODE, O_RDWR}, {O_ACCMODE, O_ACCMODE},
+	{O_CREAT, O_CREAT},    {O_TRUNC, O_TRUNC},  {O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY},
+};
+
 static int add_rule(scmp_filter_ctx context, int code, int number, unsigned count, const struct scmp_arg_cmp *compare) {
 	if (number == __NR_SCMP_ERROR) return 0; /* this libseccomp doesn't know it; neither does this architecture */
 	int r = seccomp_rule_add_array(context, SCMP_ACT_ERRNO((uint32_t)code), number, count, compare);
@@ -139,7 +149,42 @@ static int add_families(scmp_filter_ctx context, const char *name) {
 	return r;
 }
 
-static int add_rules(scmp_filter_ctx context) {
+static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
+	switch (shape->class) {
+	case CALL_OTHER:
+	case CALL_LOOK:
+		return false;
+	case CALL_OPEN:
+	case CALL_NAMES:
+	case CALL_CHANGE:
+		return wanted & (TRAPS_WRITES | TRAPS_OPENS);
+	case CALL_EXECUTE:
+		return wanted & (TRAPS_PROGRAMS | TRAPS_OPENS);
+	}
+	return false;
+}
+
+static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
+	if (shape->flags != CALL_FLAGS_OPEN || (wanted & TRAPS_OPENS))
+		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 0, NULL);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(open_writes); i++) {
+		const struct scmp_arg_cmp is =
+			SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, open_writes[i].mask, open_writes[i].value);
+		r = seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &is);
+	}
+	return r;
+}
+
+static int add_traps(scmp_filter_ctx context, unsigned wanted) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < call_shape_count; i++)
+		if (call_shapes[i].number >= 0 && is_trapped(&call_shapes[i], wanted))
+			r = add_trap(context, &call_shapes[i], wanted);
+	return r;
+}
+
+static int add_rules(scmp_filter_ctx context, unsigned wanted) {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused); i++)
 		r = add_rule(context, refused[i].code, seccomp_syscall_resolve_name(refused[i].name), 0, NULL);
@@ -152,7 +197,7 @@ static int add_rules(scmp_filter_ctx context) {
 			     &compare);
 	}
 	if (r == 0) r = add_families(context, "socket");
-	return r;
+	return r == 0 ? add_traps(context, wanted) : r;
 }
 
 /* libseccomp 2.5 writes programs to descriptors only. */
@@ -177,11 +222,13 @@ static int export_filter(scmp_filter_ctx context, struct sock_filter **ret_filte
 	return 0;
 }
 
-static int build(struct sock_filter **ret_filter, uint32_t *ret_count, struct error *error) {
+static int build(unsigned wanted, struct sock_filter **ret_filter, uint32_t *ret_count, struct error *error) {
 	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
 	if (!context) return error_set(error, ENOMEM, "making the system call filter");
 	int r = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	if (r == 0) r = add_rules(context);
+	/* a binary search for the call's number: calls whose arguments are looked at run all of the program */
+	if (r == 0) r = seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (r == 0) r = add_rules(context, wanted);
 	if (r < 0)
 		error_set(error, -r, "making the system call filter");
 	else
@@ -192,11 +239,11 @@ static int build(struct sock_filter **ret_filter, uint32_t *ret_count, struct er
 
 /* libseccomp 2.5 passes over an allocation that failed while it writes, and what is written lacks steps, then. Two
  * programs that are the same lack none. */
-int filter_build(struct sock_filter **ret_filter, uint32_t *ret_count, struct error *error) {
+int filter_build(unsigned wanted, struct sock_filter **ret_filter, uint32_t *ret_count, struct error *error) {
 	CLEANUP_FREE struct sock_filter *filter = NULL, *again = NULL;
 	uint32_t count, count_again;
-	int r = build(&filter, &count, error);
-	if (r == 0) r = build(&again, &count_again, error);
+	int r = build(wanted, &filter, &count, error);
+	if (r == 0) r = build(wanted, &again, &count_again, error);
 	if (r < 0) return r;
 	if (count != count_again || memcmp(filter, again, count * sizeof *filter) != 0)
 		return error_set(error, ENOMEM, "making the system call filter: it isn't whole");

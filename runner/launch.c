@@ -227,7 +227,7 @@ int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd)
 	if (size != sizeof *ret_report) return -ECONNRESET;
 	ret_report->text[sizeof ret_report->text - 1] = '\0';
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 && ret_report->kind == REPORT_TERMINAL)
+		if (i == 0 && (ret_report->kind == REPORT_TERMINAL || ret_report->kind == REPORT_LISTENER))
 			*ret_fd = fds[i];
 		else
 			fd_close(fds[i]);

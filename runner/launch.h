@@ -34,7 +34,8 @@ int launch_go(struct launch *launch, const struct order *order, const struct lau
 	      struct error *error);
 int launch_order(struct launch *launch, enum order_kind kind, int value);
 
-/* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone. *ret_fd is -1 but for TERMINAL. */
+/* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone. *ret_fd is -1 but for TERMINAL and
+ * LISTENER. */
 int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd);
 
 int launch_fd(const struct launch *launch); /* borrowed; readable when there is a report */

@@ -274,6 +274,9 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 		switch (report.kind) {
 		case REPORT_HELLO:
 			break;
+		case REPORT_LISTENER:
+			fd_close(passed);
+			break;
 		case REPORT_TERMINAL:
 			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
 			break;
@@ -396,7 +399,7 @@ static int start(struct run *run, struct error *error) {
 	int r = launch_start(&options, &run->launch, error);
 	if (r == 0) r = portal_start(&run->scene.plan, &run->portal, error);
 	/* while bwrap works; nothing before this line may start a thread */
-	if (r == 0) r = filter_build(&run->filter, &run->filter_count, error);
+	if (r == 0) r = filter_build(0, &run->filter, &run->filter_count, error);
 	if (r < 0) return r;
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);

@@ -2,7 +2,7 @@
  * sbx-init: process 1 of a sandbox. A static program without libraries, started by bwrap from a read-only copy.
  *
  * Theory of operation. It says hello and waits, so that the portal can finish its work before anything of the tool's
- * runs. On GO it puts itself under the filter (so that every process here is: attack K3), makes the pty, starts the
+ * runs. On GO it makes the pty, puts itself under the filter (so that every process here is: attack K3), starts the
  * tool in a process group and session of the sandbox's own, and from then on reaps, passes signals on and
  * reports. It can't be traced (not dumpable) and its end is the end of every process of the sandbox
  * (pid_namespaces(7)). Its peer's end is its own.
@@ -29,6 +29,10 @@
 #include "base/fd.h"
 #include "orders.h"
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 struct init {
 	struct launch_orders orders;
 	struct order go;
@@ -49,11 +53,25 @@ static _Noreturn void fail(const char *what, int code) {
 	_exit(125);
 }
 
+/* With WAIT_KILLABLE_RECV (Linux 5.19) a signal does not restart a call that waits for an answer. Our own copy of the
+ * listener is closed before there is a tool. */
 static void load_filter(const struct launch_orders *orders) {
 	const struct sock_fprog program = {.len = (unsigned short)orders->filter_count, .filter = orders->filter};
+	const unsigned long listen = orders->listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-		fail("loading the system call filter", errno);
+	bool killable = orders->listener;
+	long listener = -1;
+	if (killable)
+		listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				   listen | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+	if (listener < 0) {
+		killable = false;
+		listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, &program);
+	}
+	if (listener < 0) fail("loading the system call filter", errno);
+	if (!orders->listener) return;
+	report(REPORT_LISTENER, killable, NULL, (int)listener);
+	fd_close((int)listener);
 }
 
 /* The pty lies in the sandbox's own devpts, so its name means something inside; the runner gets the other end. */
@@ -241,9 +259,9 @@ int main(void) {
 	report(REPORT_HELLO, 0, NULL, -1);
 
 	receive_go(&init);
-	load_filter(&init.orders);
 	if (setsid() < 0) fail("making a session", errno);
 	open_terminal(&init);
+	load_filter(&init.orders);
 	start(&init);
 	serve(&init, signals);
 }

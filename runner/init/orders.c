@@ -13,7 +13,7 @@
 
 /* The memfd: this head, the filter's bytes, then the texts one after the other, each with its NUL. */
 struct orders_head {
-	uint32_t argument_count, environment_count, filter_count, limit_count;
+	uint32_t argument_count, environment_count, filter_count, limit_count, listener;
 	struct {
 		uint32_t resource, unused;
 		uint64_t soft;
@@ -37,7 +37,8 @@ int orders_pack(const struct launch_orders *orders, int *ret_fd, struct error *e
 	struct orders_head head = {.argument_count = (uint32_t)orders->arguments.count,
 				   .environment_count = (uint32_t)orders->environment.count,
 				   .filter_count = orders->filter_count,
-				   .limit_count = orders->limit_count};
+				   .limit_count = orders->limit_count,
+				   .listener = orders->listener};
 	for (uint32_t i = 0; i < orders->limit_count; i++) {
 		head.limits[i].resource = orders->limits[i].resource;
 		head.limits[i].soft = orders->limits[i].soft;
@@ -105,6 +106,7 @@ static bool parse(struct reader *reader, struct launch_orders *orders) {
 	if (!filter) return false;
 	orders->filter = mem_copy(filter, filter_size);
 	orders->filter_count = head.filter_count;
+	orders->listener = head.listener;
 	orders->program = string_copy(read_text(reader));
 	orders->directory = string_copy(read_text(reader));
 	for (uint32_t i = 0; i < head.argument_count && !reader->bad; i++)

@@ -21,6 +21,8 @@ enum { ORDERS_FD = 3 }; /* where sbx-init finds its end: BWRAP_FD_ORDERS */
 enum report_kind {
 	REPORT_HELLO = 1,   /* first; the kernel says who sends it */
 	REPORT_TERMINAL,    /* with one descriptor: the master of a pty of the sandbox's own devpts */
+	REPORT_LISTENER,    /* with one descriptor: where the filter's notifications come (seccomp_unotify(2)); value: 1
+			     * when signals don't interrupt a call that was received. Before the tool starts */
 	REPORT_FAILED,      /* value: errno, text: what failed; nothing was run */
 	REPORT_NOT_STARTED, /* value: errno of execve */
 	REPORT_STOPPED,     /* value: the signal */
@@ -59,6 +61,7 @@ struct launch_orders {
 	char *directory;            /* working directory inside */
 	void *filter;               /* struct sock_filter[filter_count] */
 	uint32_t filter_count;
+	bool listener; /* the filter has traps: REPORT_LISTENER is to be sent */
 	struct {
 		uint32_t resource;
 		uint64_t soft;

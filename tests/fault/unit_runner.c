@@ -158,7 +158,7 @@ static void use_filter(void) {
 	CLEANUP_FREE struct sock_filter *filter = NULL;
 	struct error error = ERROR_NONE;
 	uint32_t count;
-	if (unit_failed(filter_build(&filter, &count, &error), &error)) return;
+	if (unit_failed(filter_build(TRAPS_WRITES | TRAPS_PROGRAMS, &filter, &count, &error), &error)) return;
 	uint64_t sum = 14695981039346656037U; /* FNV-1a */
 	for (size_t i = 0; i < count * sizeof *filter; i++)
 		sum = (sum ^ ((const unsigned char *)filter)[i]) * 1099511628211U;

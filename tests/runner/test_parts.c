@@ -173,7 +173,7 @@ static void the_filter_is_a_program_the_kernel_takes(void **state) {
 	(void)state;
 	struct sock_filter *filter = NULL;
 	uint32_t count = 0;
-	assert_int_equal(filter_build(&filter, &count, NULL), 0);
+	assert_int_equal(filter_build(0, &filter, &count, NULL), 0);
 	assert_in_range(count, 50, BPF_MAXINSNS);
 	assert_int_equal(BPF_CLASS(filter[count - 1].code), BPF_RET);
 	free(filter);
