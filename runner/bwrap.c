@@ -30,6 +30,7 @@ static void add_mount(struct strings *argv, const struct mount *mount, int *empt
 		ADD(argv, "--ro-bind", mount->source, mount->path);
 		break;
 	case MOUNT_WRITE:
+	case MOUNT_OWN:
 	case MOUNT_PIN:
 		ADD(argv, "--bind", mount->source, mount->path);
 		break;

@@ -33,12 +33,18 @@ struct builder {
 	struct plan *plan;
 };
 
+void mount_finish(struct mount *mount) {
+	free(mount->path);
+	free(mount->source);
+	*mount = (struct mount){0};
+}
+
 void plan_finish(struct plan *plan) {
-	for (size_t i = 0; i < plan->count; i++) {
-		free(plan->mounts[i].path);
-		free(plan->mounts[i].source);
-	}
+	for (size_t i = 0; i < plan->count; i++) mount_finish(&plan->mounts[i]);
 	free(plan->mounts);
+	for (size_t i = 0; i < plan->below_count; i++) mount_finish(&plan->below[i]);
+	free(plan->below);
+	strings_finish(&plan->watched);
 	strings_finish(&plan->missing);
 	strings_finish(&plan->shared);
 	strings_finish(&plan->notes);
@@ -244,7 +250,7 @@ static void add_node_mount(const struct builder *builder, const struct node *nod
 		return;
 	case SHOW_FRESH:
 		if (has_source)
-			add_mount(plan, MOUNT_WRITE, node->path, node->rule->source);
+			add_mount(plan, MOUNT_OWN, node->path, node->rule->source);
 		else if (node->has_show)
 			add_mount(plan, MOUNT_FRESH, node->path, NULL);
 		return;
@@ -393,17 +399,10 @@ int plan_build(const struct rules *rules, const struct facts *facts, struct plan
 
 enum show plan_show(const struct plan *plan, const char *path) {
 	static const enum show shows[] = {
-		[MOUNT_READ] = SHOW_READ,
-		[MOUNT_WRITE] = SHOW_WRITE,
-		[MOUNT_PIN] = SHOW_WRITE,
-		[MOUNT_FRESH] = SHOW_FRESH,
-		[MOUNT_HIDE_FOLDER] = SHOW_NOTHING,
-		[MOUNT_HIDE_FILE] = SHOW_NOTHING,
-		[MOUNT_LINK] = SHOW_FRESH,
-		[MOUNT_HELD] = SHOW_READ,
-		[MOUNT_CURTAIN] = SHOW_ASK,
-		[MOUNT_PROC] = SHOW_PROC,
-		[MOUNT_DEV] = SHOW_DEV,
+		[MOUNT_READ] = SHOW_READ,         [MOUNT_WRITE] = SHOW_WRITE, [MOUNT_PIN] = SHOW_WRITE,
+		[MOUNT_FRESH] = SHOW_FRESH,       [MOUNT_OWN] = SHOW_FRESH,   [MOUNT_HIDE_FOLDER] = SHOW_NOTHING,
+		[MOUNT_HIDE_FILE] = SHOW_NOTHING, [MOUNT_LINK] = SHOW_FRESH,  [MOUNT_HELD] = SHOW_READ,
+		[MOUNT_CURTAIN] = SHOW_ASK,       [MOUNT_PROC] = SHOW_PROC,   [MOUNT_DEV] = SHOW_DEV,
 	};
 	_Static_assert(ARRAY_LENGTH(shows) == MOUNT_KIND_COUNT, "every kind of mount");
 	enum show show = SHOW_NOTHING;

@@ -1,25 +1,30 @@
 /*
  * plan: rules and facts → the ordered mounts of a sandbox (design section 7).
  *
- * Promises: pure; the same input gives the same plan, tested with golden files. Shallow before deep, so a narrower
+ * Promises: pure; the same input gives the same plan, tested with golden files. Shallow before deep and
+ * what lies below a path directly behind it, so a narrower
  * rule reopens or closes a part of a broader one. A rule holds for the path it names and for what that links to
  * (attack F3). An allow rule never follows a link that lies where a tool may write (F2). Nothing is made on the host.
  * Masks inside a writable tree stay: every folder above one is pinned (F4), every link on the way to one is held.
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/string.h"
 #include "facts.h"
 #include "rule.h"
 
-enum { PLAN_MOUNTS_MAX = 1000 }; /* bwrap takes 9000 arguments */
+enum { PLAN_MOUNTS_MAX = 5000 }; /* with some 2,000 nodes; fs.mount-max is 100,000 (proc(5)) */
 
 enum mount_kind {
-	MOUNT_READ,        /* the host's `source`, read-only */
-	MOUNT_WRITE,       /* the host's `source` */
-	MOUNT_PIN,         /* a folder of a writable tree onto itself, so that it can't be renamed */
-	MOUNT_FRESH,       /* an empty tmpfs of that mode */
+	MOUNT_READ,  /* the host's `source`, read-only */
+	MOUNT_WRITE, /* the host's `source` */
+	MOUNT_PIN,   /* a folder of a writable tree onto itself, so that it can't be renamed */
+	MOUNT_FRESH, /* an empty tmpfs of that mode */
+	MOUNT_OWN, /* the folder `source` of sbx's own, which lasts: the profile's home. Mount points may be made in it
+		    */
 	MOUNT_HIDE_FOLDER, /* an empty, sealed tmpfs of that mode */
 	MOUNT_HIDE_FILE,   /* an empty file that nobody can read or run */
 	MOUNT_LINK,        /* a link with the text `source`, where nothing of the host is shown */
@@ -33,6 +38,8 @@ enum { MOUNT_KIND_COUNT = MOUNT_DEV + 1 };
 struct mount {
 	enum mount_kind kind;
 	unsigned mode;
+	uint32_t id; /* the portal knows it by this; 0 = not put yet (steps.h) */
+	uint32_t on; /* the mount that it lies on; 0 = the root */
 	char *path;
 	char *source; /* what is mounted; NULL where the kind has none */
 	dev_t device; /* of source, 0 = not to be compared */
@@ -42,11 +49,16 @@ struct mount {
 struct plan {
 	struct mount *mounts;
 	size_t count;
+	struct mount *below; /* mounted still, and covered by `mounts`: there again when those are taken (steps.h) */
+	size_t below_count;
+	uint32_t last_id;
+	struct strings watched; /* folders of the host whose new names would change the plan */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
 	struct strings notes;   /* sentences for the user */
 };
 
+void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
 void plan_finish(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_finish)))

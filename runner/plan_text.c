@@ -5,17 +5,10 @@
 #include "plan.h"
 
 static const char *const words[] = {
-	[MOUNT_READ] = "read",
-	[MOUNT_WRITE] = "write",
-	[MOUNT_PIN] = "pin",
-	[MOUNT_FRESH] = "fresh",
-	[MOUNT_HIDE_FOLDER] = "hide-folder",
-	[MOUNT_HIDE_FILE] = "hide-file",
-	[MOUNT_LINK] = "link",
-	[MOUNT_HELD] = "hold-link",
-	[MOUNT_CURTAIN] = "ask",
-	[MOUNT_PROC] = "proc",
-	[MOUNT_DEV] = "dev",
+	[MOUNT_READ] = "read",           [MOUNT_WRITE] = "write", [MOUNT_PIN] = "pin",
+	[MOUNT_FRESH] = "fresh",         [MOUNT_OWN] = "own",     [MOUNT_HIDE_FOLDER] = "hide-folder",
+	[MOUNT_HIDE_FILE] = "hide-file", [MOUNT_LINK] = "link",   [MOUNT_HELD] = "hold-link",
+	[MOUNT_CURTAIN] = "ask",         [MOUNT_PROC] = "proc",   [MOUNT_DEV] = "dev",
 };
 static_assert(ARRAY_LENGTH(words) == MOUNT_KIND_COUNT, "a word for every kind of mount");
 

@@ -134,6 +134,7 @@ static int restore_mount(const struct child *child, size_t index, struct error *
 	case MOUNT_READ:
 		return mount_host(child, mount->source, mount->path, true, true, error);
 	case MOUNT_WRITE:
+	case MOUNT_OWN:
 		return mount_host(child, mount->source, mount->path, true, false, error);
 	case MOUNT_PIN:
 		return mount_host(child, mount->source, mount->path, false, false, error);
@@ -154,7 +155,8 @@ static int restore_mount(const struct child *child, size_t index, struct error *
 }
 
 static bool is_bind(const struct mount *mount) {
-	return mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN;
+	return mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN ||
+	       mount->kind == MOUNT_OWN;
 }
 
 /* bwrap mounted by name. Is each thing there what the host has at that very path, and what the plan was made for? */

@@ -2,26 +2,27 @@
  * steps: what the portal has to do so that a sandbox is as a plan says.
  *
  * Promises: pure; the same two plans give the same steps, tested with golden files. Never more open in between than
- * before or after: what is taken is taken first where both touch a path, and a mount comes with everything that lies
- * over it. Only what differs is touched.
+ * before or after: restrictions come first and freedoms last, a mount comes with everything that lies over it, in one
+ * move. Only what differs is touched, and what is only covered stays mounted, so that a working directory in it stays
+ * good and it is there again at once when the cover is taken.
  */
 #pragma once
 
 #include "plan.h"
 
 enum step_kind {
-	STEP_PUT,  /* mount `mount`; its mount point is made where the file system is sbx's own. PUTs below it that
-		      directly follow appear with it, in one move */
-	STEP_TAKE, /* detach what was put at `mount.path` with all that lies on it; remove a mount point that was made
-		      for it */
-	STEP_READ_ONLY, /* what was put at `mount.path`, in place, without what lies on it */
+	STEP_PUT,  /* mount `mount` on whatever is at its path now; its mount point is made where the file system is
+		      sbx's own. PUTs below it that directly follow appear with it, in one move */
+	STEP_TAKE, /* detach the mount `id` (it may be covered) with all that lies on it */
+	STEP_READ_ONLY, /* the mount `id`, in place, without what lies on it (it may be covered) */
 	STEP_WRITABLE,
-	STEP_REMOVE_LINK, /* a MOUNT_LINK that is no more */
+	STEP_REMOVE_LINK, /* the MOUNT_LINK `id`, if it is still there */
 };
+enum { STEP_KIND_COUNT = STEP_REMOVE_LINK + 1 };
 
 struct step {
 	enum step_kind kind;
-	struct mount mount; /* of the others only the path */
+	struct mount mount; /* owned; of the others than PUT only id, kind, path count */
 };
 
 struct steps {
@@ -29,9 +30,12 @@ struct steps {
 	size_t count;
 };
 
-/* `before` NULL: nothing is there yet. Fresh folders of `before` (home, /tmp) are never taken: the tool's own things
- * are in them. */
-void plan_changes(const struct plan *before, const struct plan *after, struct steps *ret_steps);
+/*
+ * From `before` (NULL: nothing is there yet) to `after`, which learns here what each of its mounts is called (id) and
+ * what stays below them (plan.below). Fresh folders of `before` (home, /tmp) are never taken: the tool's own things are
+ * in them.
+ */
+void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps);
 void steps_finish(struct steps *steps);
 char *steps_text(const struct steps *steps); /* one line a step, for golden files */
 #define CLEANUP_STEPS __attribute__((cleanup(steps_finish)))
