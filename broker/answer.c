@@ -97,6 +97,7 @@ static void describe_answer(const struct prompt_pending *pending, const struct p
 		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id);
 	verdict->prompt = pending->prompt.id;
 	verdict->grant = grant;
+	verdict->once = answer->effect == EFFECT_ALLOW && answer->lifetime == LIFETIME_ONCE;
 	verdict->private_allowed = pending->private_allowed;
 	verdict->direct = pending->direct;
 	verdict->asked_user = true;
@@ -160,11 +161,14 @@ int prompts_answer(struct client *client, const struct prompt_answer *answer, st
 	CLEANUP_DECISION struct decision decision = {0};
 	r = write_answer(pending, client, answer, &grant, &decision, error);
 	if (r < 0) return r;
-	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session_find(broker, pending->prompt.session));
+	struct session *session = session_find(broker, pending->prompt.session);
+	bool lasts = grant.id != 0 && answer->lifetime != LIFETIME_ONCE;
+	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session);
+	if (lasts && session) session_tell_new(session, &grant);
 	for (size_t i = 0; i < pending->waiter_count; i++) checking_reply(&pending->waiters[i], &decision.verdict);
 	pending_close(pending, "answered", effect_name(answer->effect));
-	if (grant.id != 0 && answer->lifetime != LIFETIME_ONCE) {
-		sessions_tell_new(broker, &grant);
+	if (lasts) {
+		sessions_tell_new(broker, &grant, session);
 		prompts_recheck(broker);
 	}
 	*ret_grant = grant;

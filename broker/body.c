@@ -114,6 +114,26 @@ static int take_shape(const struct body_field *field, const json_t *json, char *
 	return take_fields(field->shape, json, place, false, error);
 }
 
+static int take_shapes(const struct body_field *field, const json_t *json, struct body_list *list,
+		       struct error *error) {
+	if (!json_is_array(json)) return malformed(error, field->key, "a list of objects");
+	if (json_array_size(json) > field->most)
+		return error_set(error, E2BIG, "'%s' has more than the limit of %zu entries", field->key, field->most);
+	size_t index;
+	json_t *item;
+	list->items = mem_alloc(json_array_size(json) + 1, field->shape->size);
+	json_array_foreach (json, index, item) {
+		int r = take_shape(field, item, (char *)list->items + list->count++ * field->shape->size, error);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
+static void finish_shapes(const struct body_shape *shape, struct body_list *list) {
+	for (size_t i = 0; i < list->count; i++) body_finish(shape, (char *)list->items + i * shape->size);
+	free(list->items);
+}
+
 static int take_field(const struct body_field *field, const json_t *json, char *place, struct error *error) {
 	switch (field->type) {
 	case BODY_TEXT:
@@ -139,6 +159,8 @@ static int take_field(const struct body_field *field, const json_t *json, char *
 		return take_object(field->key, json, field->most, (json_t **)place, error);
 	case BODY_SHAPE:
 		return take_shape(field, json, place, error);
+	case BODY_SHAPES:
+		return take_shapes(field, json, (struct body_list *)place, error);
 	}
 	return -EPROTO;
 }
@@ -191,6 +213,7 @@ void body_finish(const struct body_shape *shape, void *body) {
 		if (field->type == BODY_IDS) free(((struct body_ids *)place)->items);
 		if (field->type == BODY_OBJECT) json_decref(*(json_t **)place);
 		if (field->type == BODY_SHAPE) body_finish(field->shape, place);
+		if (field->type == BODY_SHAPES) finish_shapes(field->shape, (struct body_list *)place);
 	}
 	memset(body, 0, shape->size);
 }

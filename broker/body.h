@@ -27,6 +27,7 @@ enum body_type {
 	BODY_IDS,        /* struct body_ids */
 	BODY_OBJECT,     /* json_t *, a reference; `most` bytes as text */
 	BODY_SHAPE,      /* another shape's structure, and `present` before it */
+	BODY_SHAPES,     /* struct body_list of at most `most` such structures */
 };
 
 enum body_presence { OPTIONAL, REQUIRED };
@@ -38,6 +39,11 @@ struct body_lifetime {
 
 struct body_ids {
 	int64_t *items;
+	size_t count;
+};
+
+struct body_list {
+	void *items;
 	size_t count;
 };
 

@@ -256,6 +256,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->clients);
 	TAILQ_INIT(&broker->sessions);
 	TAILQ_INIT(&broker->prompts);
+	TAILQ_INIT(&broker->settlings);
 	make_events(broker);
 	broker->endings = endings_new(broker);
 	broker->exec = exec_new(broker);
@@ -299,6 +300,7 @@ void broker_free(struct broker *broker) {
 		next = TAILQ_NEXT(client, link);
 		client_free(client);
 	}
+	settlings_free(broker);
 	if (broker->grants) grants_flush(broker->grants);
 	sessions_retry_ends(broker);
 	sessions_forget_ends(broker);

@@ -18,6 +18,7 @@
 #include "listener.h"
 #include "places.h"
 #include "policies.h"
+#include "settling.h"
 #include "store/grants.h"
 #include "store/history.h"
 #include "store/store.h"
@@ -62,6 +63,8 @@ struct broker {
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
 	struct prompt_list prompts;
+	struct settling_list settlings; /* owned */
+	int64_t last_settling;
 	size_t client_count, session_count, prompt_count;
 	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
 	size_t unwritten_end_count;

@@ -11,7 +11,9 @@
 #include "schema/limits.h"
 
 void checking_reply(const struct checking *checking, const struct verdict *verdict) {
-	client_reply_verdict(checking->client, checking->id, verdict);
+	struct verdict said = *verdict; /* borrows the texts */
+	if (said.once) said.grant = 0;  /* its row is kept for the history: nothing can rest on it */
+	client_reply_verdict(checking->client, checking->id, &said);
 }
 
 void checking_finish(struct checking *checking) {

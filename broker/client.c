@@ -278,6 +278,7 @@ void client_free(struct client *client) {
 	client->dead = true;
 	prompts_forget_client(client->broker, client);
 	endings_forget_client(client->broker, client);
+	settlings_forget_client(client->broker, client);
 	followers_forget(client->broker->followers, client);
 	exec_forget_client(client->broker, client);
 	if (client->session) session_end(client->session, -2);

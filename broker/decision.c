@@ -56,6 +56,7 @@ void decision_make(struct broker *broker, const struct ruleset *ruleset, const s
 	if (verdict->grant != 0 && verdict->grant == finder.id) {
 		ret_decision->uses = finder.uses;
 		ret_decision->lifetime = finder.lifetime;
+		verdict->once = verdict->effect == EFFECT_ALLOW && finder.lifetime == LIFETIME_ONCE;
 	}
 }
 

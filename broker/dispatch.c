@@ -26,6 +26,7 @@ static const struct {
 	[MESSAGE_CHECK] = {&handle_check, 0},
 	[MESSAGE_CANCEL] = {&handle_cancel, 0},
 	[MESSAGE_EVENT] = {&handle_event, 0},
+	[MESSAGE_SETTLED] = {&handle_settled, 0},
 	[MESSAGE_GRANT] = {&handle_grant, 0},
 	[MESSAGE_REVOKE] = {&handle_revoke, 0},
 	[MESSAGE_KILL] = {&handle_kill, 0},
@@ -41,6 +42,7 @@ static const struct {
 	[MESSAGE_VIEW] = {NULL, 0},
 	[MESSAGE_ENDED] = {NULL, 0},
 	[MESSAGE_TERMINATE] = {NULL, 0},
+	[MESSAGE_SLEEP] = {NULL, 0},
 	[MESSAGE_PROMPT] = {NULL, 0},
 	[MESSAGE_PROMPT_GONE] = {NULL, 0},
 };

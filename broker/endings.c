@@ -30,6 +30,7 @@ struct ending {
 	int64_t id;
 	int64_t cursor;
 	struct revoked revoked;
+	struct settling *settling; /* of the sandboxes that were told; NULL: none was */
 };
 TAILQ_HEAD(ending_list, ending);
 
@@ -88,6 +89,7 @@ void revoked_finish(struct revoked *revoked) {
 static void ending_finish(struct broker *broker, struct ending *ending) {
 	TAILQ_REMOVE(&broker->endings->list, ending, link);
 	grants_mass_end(broker->grants, &ending->mass);
+	if (ending->settling) settling_then(ending->settling, NULL, NULL);
 	revoked_finish(&ending->revoked);
 	free(ending->profile);
 	free(ending->ids);
@@ -170,8 +172,10 @@ static void settle(struct broker *broker, enum event_kind kind) {
 	prompts_recheck(broker);
 }
 
+/* All is written; the sandboxes may have to let go yet. */
 static void reply(struct ending *ending) {
-	if (ending->client) client_reply(ending->client, "revoke", ending->id, revoked_reply(&ending->revoked));
+	if (ending->settling)
+		settling_reply(STEAL(ending->settling), ending->client, ending->id, revoked_reply(&ending->revoked));
 }
 
 /* It stays as it is, and its next turn is in a second. */
@@ -285,6 +289,18 @@ static void start_stuck(struct broker *broker, struct ending *ending, struct err
 	}
 }
 
+/* `ended`: all of them; NULL: there are more than that. NULL when nobody is told. */
+static struct settling *tell(struct broker *broker, const struct ending_wish *wish, const struct grant_list *ended) {
+	if (wish->kind != EVENT_REVOKE) return NULL;
+	const struct settling_wish told = {.kind = EVENT_REVOKE, .kill = wish->kill};
+	struct settling *settling = settling_new(broker, &told);
+	if (ended)
+		sessions_tell_ended(broker, ended, settling);
+	else
+		sessions_tell_all(broker, settling);
+	return settling;
+}
+
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error) {
 	int64_t last = 0;
 	CLEANUP_GRANT_LIST struct grant_list list = {0};
@@ -292,17 +308,16 @@ int endings_start(struct broker *broker, const struct ending_wish *wish, struct 
 	if (r < 0) return r;
 	struct ending *ending = ending_new(broker, wish, last);
 	r = end_page(broker, ending, &list, error);
+	if (r < 0) start_stuck(broker, ending, error);
+	struct settling *settling = tell(broker, wish, r == 0 ? &list : NULL);
+	if (r >= 0)
+		ending->settling = settling;
+	else if (settling)
+		settling_then(settling, NULL, NULL);
 	if (r == 0) reply(ending);
 	if (r == 0) ending_finish(broker, ending);
-	if (r < 0) start_stuck(broker, ending, error);
 	if (r > 0) schedule(broker->endings);
-	if (wish->kind == EVENT_REVOKE) {
-		if (r == 0)
-			sessions_tell_ended(broker, &list);
-		else
-			sessions_tell_all(broker);
-		settle(broker, wish->kind);
-	}
+	settle(broker, wish->kind);
 	return r < 0 ? r : 0;
 }
 

@@ -23,6 +23,7 @@ struct ending_wish {
 	struct grant_mass mass; /* `last` is set here; the profile is copied */
 	enum event_kind kind;   /* EVENT_REVOKE or EVENT_EXPIRE */
 	const char *why;        /* static */
+	bool kill;              /* who still holds what is revoked is ended */
 	struct client *client;  /* who gets the reply to `revoke`; NULL: nobody */
 	int64_t id;             /* of its request */
 };

@@ -90,6 +90,13 @@ static int write_ends(struct broker *broker, const struct grant_list *ended, str
 	return r;
 }
 
+static void tell(struct broker *broker, const struct grant_list *ended) {
+	const struct settling_wish wish = {.kind = EVENT_EXPIRE, .grant = ended->count == 1 ? ended->items : NULL};
+	struct settling *settling = settling_new(broker, &wish);
+	sessions_tell_ended(broker, ended, settling);
+	settling_then(settling, NULL, NULL);
+}
+
 void expiry_sweep(struct broker *broker) {
 	CLEANUP_GRANT_LIST struct grant_list ended = {0};
 	struct error error = ERROR_NONE;
@@ -97,7 +104,7 @@ void expiry_sweep(struct broker *broker) {
 	if (r == 0 && ended.count > 0) r = write_ends(broker, &ended, &error);
 	/* Lookups don't find an ended grant whether or not it could be written down; so tell of it in any case. */
 	if (r < 0) log_error("ending grants: %s", error.message);
-	if (ended.count > 0) sessions_tell_ended(broker, &ended);
+	if (ended.count > 0) tell(broker, &ended);
 	broker->expiry->failed = r < 0;
 	/* Of those that are left the time is past, so the timer goes off at once: others get their turn in between. */
 	if (r == 0) set_timers(broker);

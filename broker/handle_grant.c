@@ -111,7 +111,7 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	if (r == 0) r = granting_contradictions(broker, &grant, pattern, &also, error);
 	if (r < 0) return r;
 	expiry_sweep(broker);
-	sessions_tell_new(broker, &grant);
+	sessions_tell_new(broker, &grant, NULL);
 	prompts_recheck(broker);
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "grant", grant_to_json(&grant));
@@ -144,6 +144,7 @@ struct revoke {
 	int64_t session;
 	char *profile;
 	struct match match;
+	bool kill;
 };
 static const struct body_field match_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct match, permission), 0, NULL},
@@ -156,20 +157,24 @@ static const struct body_field revoke_fields[] = {
 	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct revoke, session), 0, NULL},
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct revoke, profile), LIMIT_PERMISSION, NULL},
 	{"match", BODY_SHAPE, OPTIONAL, offsetof(struct revoke, match), 0, &match_shape},
+	{"kill", BODY_FLAG, OPTIONAL, offsetof(struct revoke, kill), 0, NULL},
 };
 static const struct body_shape revoke_shape = BODY_SHAPE_OF(struct revoke, revoke_fields);
 
+/* What has ended already can't be revoked, but who still holds it can be ended: `ended`, if not NULL. */
 static int collect_ids(struct broker *broker, const struct body_ids *ids, struct grant_list *list,
-		       struct error *error) {
+		       struct grant_list *ended, struct error *error) {
 	for (size_t i = 0; i < ids->count; i++) {
 		struct grant grant;
 		bool active;
 		int r = grants_read(broker->grants, ids->items[i], &grant, &active, error);
 		if (r < 0) return r;
-		list->items = array_grow(list->items, list->count, sizeof *list->items);
-		list->items[list->count++] = grant;
-		if (!active)
-			return error_set(error, EALREADY, "grant %lld has ended already", (long long)ids->items[i]);
+		if (active || ended) {
+			grant_list_take(active ? list : ended, &grant);
+			continue;
+		}
+		grant_finish(&grant);
+		return error_set(error, EALREADY, "grant %lld has ended already", (long long)ids->items[i]);
 	}
 	return 0;
 }
@@ -188,7 +193,7 @@ static bool is_mass(const struct revoke *wish) {
 
 /* The reply comes when all is written. */
 static int revoke_mass(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
-	struct ending_wish ending = {.kind = EVENT_REVOKE, .client = client, .id = id};
+	struct ending_wish ending = {.kind = EVENT_REVOKE, .kill = wish->kill, .client = client, .id = id};
 	if (wish->all) {
 		ending.mass.what = GRANT_MASS_ALLOWS;
 		ending.why = "all";
@@ -223,7 +228,7 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 /* They can't be written: they count no more all the same (endings.h). */
-static int end_listed(struct client *client, int64_t id, const struct grant_list *list, const char *how,
+static int end_listed(struct client *client, int64_t id, const struct grant_list *list, const char *how, bool kill,
 		      struct error *error) {
 	CLEANUP_FREE int64_t *ids = mem_alloc(list->count, sizeof *ids);
 	for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
@@ -231,40 +236,46 @@ static int end_listed(struct client *client, int64_t id, const struct grant_list
 	const struct ending_wish ending = {.mass = {.what = GRANT_MASS_LISTED, .ids = ids, .id_count = list->count},
 					   .kind = EVENT_REVOKE,
 					   .why = how,
+					   .kill = kill,
 					   .client = client,
 					   .id = id};
 	int r = endings_start(client->broker, &ending, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }
 
-static int revoke_listed(struct client *client, int64_t id, const struct revoke *wish, json_t **ret_reply,
-			 struct error *error) {
+/* The reply comes when the sandboxes have let go of them. */
+static int revoke_listed(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
 	struct broker *broker = client->broker;
-	CLEANUP_GRANT_LIST struct grant_list list = {0};
+	CLEANUP_GRANT_LIST struct grant_list list = {0}, ended = {0};
 	bool by_id = wish->ids.count > 0;
-	int r = by_id ? collect_ids(broker, &wish->ids, &list, error)
+	int r = by_id ? collect_ids(broker, &wish->ids, &list, wish->kill ? &ended : NULL, error)
 		      : collect_matching(broker, &wish->match, &list, error);
 	if (r < 0) return r;
 	const char *how = by_id ? "id" : "match";
 	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
-		return end_listed(client, id, &list, how, error);
+		return end_listed(client, id, &list, how, wish->kill, error);
 	expiry_sweep(broker);
-	sessions_tell_ended(broker, &list);
-	/* A denial that is gone may let a waiting one through. */
-	prompts_recheck(broker);
 	struct revoked revoked = {0};
 	revoked_add(&revoked, broker, &list);
-	*ret_reply = revoked_reply(&revoked);
-	return HANDLED;
+	for (size_t i = 0; i < ended.count; i++) grant_list_take(&list, &ended.items[i]);
+	const struct settling_wish told = {
+		.kind = EVENT_REVOKE, .grant = list.count == 1 ? list.items : NULL, .kill = wish->kill};
+	struct settling *settling = settling_new(broker, &told);
+	sessions_tell_ended(broker, &list, settling);
+	/* A denial that is gone may let a waiting one through. */
+	prompts_recheck(broker);
+	settling_reply(settling, client, id, revoked_reply(&revoked));
+	return HANDLED_REPLIED;
 }
 
 static int revoke(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)ret_reply;
 	const struct revoke *wish = body;
 	int ways = (wish->ids.count > 0) + wish->all + (wish->session != 0) + (wish->profile != NULL) +
 		   wish->match.present;
 	if (ways != 1) return error_set(error, EINVAL, "say which grants: ids, all, a session, a profile or a match");
 	expiry_sweep(client->broker);
-	return is_mass(wish) ? revoke_mass(client, id, wish, error) : revoke_listed(client, id, wish, ret_reply, error);
+	return is_mass(wish) ? revoke_mass(client, id, wish, error) : revoke_listed(client, id, wish, error);
 }
 
 const struct request_handler handle_revoke = {revoke, &revoke_shape};

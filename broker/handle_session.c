@@ -1,4 +1,4 @@
-/* session-open, session-close, resolve, event, kill. */
+/* session-open, session-close, resolve, event, settled, kill. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +177,37 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 }
 
 const struct request_handler handle_event = {tell_event, &event_shape};
+
+/* settled */
+
+struct settled {
+	int64_t settle;
+	struct body_list holders;
+	int64_t killed;
+};
+static const struct body_field holder_fields[] = {
+	{"pid", BODY_INTEGER, REQUIRED, offsetof(struct settling_holder, pid), 0, NULL},
+	{"command", BODY_TEXT, REQUIRED, offsetof(struct settling_holder, command), LIMIT_PROCESS, NULL},
+	{"path", BODY_TEXT, REQUIRED, offsetof(struct settling_holder, path), LIMIT_TARGET, NULL},
+};
+static const struct body_shape holder_shape = BODY_SHAPE_OF(struct settling_holder, holder_fields);
+static const struct body_field settled_fields[] = {
+	{"settle", BODY_INTEGER, REQUIRED, offsetof(struct settled, settle), 0, NULL},
+	{"holders", BODY_SHAPES, REQUIRED, offsetof(struct settled, holders), LIMIT_HOLDERS_TOLD, &holder_shape},
+	{"killed", BODY_INTEGER, OPTIONAL, offsetof(struct settled, killed), 0, NULL},
+};
+static const struct body_shape settled_shape = BODY_SHAPE_OF(struct settled, settled_fields);
+
+static int take_settled(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)ret_reply;
+	const struct settled *said = body;
+	if (said->killed > LIMIT_HOLDERS) return error_set(error, ERANGE, "so many processes no sandbox has");
+	client_reply(client, "settled", id, NULL);
+	settling_settled(client->session, said->settle, said->holders.items, said->holders.count, said->killed);
+	return HANDLED_REPLIED;
+}
+
+const struct request_handler handle_settled = {take_settled, &settled_shape};
 
 /* kill */
 

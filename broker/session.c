@@ -262,6 +262,7 @@ void session_end(struct session *session, int exit) {
 	session->record.exit = exit;
 	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
+	settlings_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);
 	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
@@ -360,15 +361,18 @@ void session_push_view(struct session *session) {
 	session->view = parts;
 }
 
-static void push_ended(struct session *session, json_t *ids) {
+/* `settling`: the runner is to say when it has let go of them; or NULL. */
+static void push_ended(struct session *session, json_t *ids, struct settling *settling) {
 	json_t *push = json_object();
 	json_object_set_new(push, "session", json_integer(session->record.id));
 	json_object_set_new(push, "grants", ids);
+	json_object_set_new(push, "kill", json_boolean(settling && settling_kills(settling)));
+	json_object_set_new(push, "settle", settling ? json_integer(settling_add(settling, session)) : json_null());
 	client_push(session->client, "ended", push);
 }
 
 void session_push_rules_changed(struct session *session) {
-	push_ended(session, json_array()); /* rules about the network are in no view */
+	push_ended(session, json_array(), NULL); /* rules about the network are in no view */
 }
 
 bool session_is_covered(const struct session *session, const struct grant *grant) {
@@ -377,36 +381,68 @@ bool session_is_covered(const struct session *session, const struct grant *grant
 	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
 }
 
-static void tell_ended(struct session *session, const struct grant_list *ended) {
-	json_t *ids = json_array();
-	bool covered = false;
-	for (size_t i = 0; i < ended->count; i++) {
-		if (!session_is_covered(session, &ended->items[i])) continue;
-		covered = true;
-		json_array_append_new(ids, json_integer(ended->items[i].id));
-		if (json_array_size(ids) < ENDED_IDS_MAX) continue;
-		push_ended(session, ids);
-		ids = json_array();
+/* What it gave may be open, or run, after it has ended. */
+static bool may_be_held(const struct grant *grant) {
+	switch (grant->permission.kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_PROC_SPAWN:
+		return grant->effect == EFFECT_ALLOW;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_IPC_CONNECT:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		break;
 	}
-	if (json_array_size(ids) > 0)
-		push_ended(session, ids);
-	else
-		json_decref(ids);
-	if (covered) session_push_view(session);
+	return false;
 }
 
-void sessions_tell_all(struct broker *broker) {
+static void tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
+	size_t left = 0;
+	bool held = false;
+	for (size_t i = 0; i < ended->count; i++) {
+		if (!session_is_covered(session, &ended->items[i])) continue;
+		held |= may_be_held(&ended->items[i]);
+		left++;
+	}
+	if (left == 0) return;
+	session_push_view(session);
+	json_t *ids = json_array();
+	for (size_t i = 0; left > 0; i++) {
+		if (!session_is_covered(session, &ended->items[i])) continue;
+		json_array_append_new(ids, json_integer(ended->items[i].id));
+		if (--left == 0 || json_array_size(ids) == ENDED_IDS_MAX) {
+			push_ended(session, ids, left == 0 && held ? settling : NULL);
+			ids = left > 0 ? json_array() : NULL;
+		}
+	}
+}
+
+void sessions_tell_all(struct broker *broker, struct settling *settling) {
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		session_push_view(session);
-		push_ended(session, json_array());
+		push_ended(session, json_array(), settling);
 	}
 }
 
-void sessions_tell_ended(struct broker *broker, const struct grant_list *ended) {
+void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling) {
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		tell_ended(session, ended);
+		tell_ended(session, ended, settling);
+	}
+}
+
+void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *settling) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		json_t *push = json_object();
+		json_object_set_new(push, "session", json_integer(session->record.id));
+		json_object_set_new(push, "sleeping", json_boolean(sleeping));
+		json_object_set_new(push, "settle",
+				    settling ? json_integer(settling_add(settling, session)) : json_null());
+		client_push(session->client, "sleep", push);
 	}
 }
 
@@ -417,15 +453,21 @@ static void tell_denied(struct session *session, const struct grant *grant) {
 	json_object_set_new(push, "session", json_integer(session->record.id));
 	json_object_set_new(push, "grants", json_array());
 	json_object_set_new(push, "denied", denied);
+	json_object_set_new(push, "kill", json_false());
+	json_object_set_new(push, "settle", json_null());
 	client_push(session->client, "ended", push);
 }
 
-void sessions_tell_new(struct broker *broker, const struct grant *grant) {
+void session_tell_new(struct session *session, const struct grant *grant) {
+	if (!session_is_covered(session, grant)) return;
+	if (grant->permission.kind != PERMISSION_NET_ACCESS) session_push_view(session);
+	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
+}
+
+void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told) {
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (!session_is_covered(session, grant)) continue;
-		if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
-		if (grant->permission.kind != PERMISSION_NET_ACCESS) session_push_view(session);
+		if (session != told) session_tell_new(session, grant);
 	}
 }
 

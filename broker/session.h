@@ -2,7 +2,8 @@
  * session: one run of `sbx run` as the broker has it: its subject, rules, view; it ends with its connection.
  *
  * Promises: the subject is fixed when the session opens; the runner is told of every change of its view and of every
- * grant that ends.
+ * grant that ends. A view goes out before whatever follows from it: the verdicts that a new grant gives, the end of a
+ * grant. So a runner that has a verdict has seen the view that it rests on.
  */
 #pragma once
 
@@ -63,12 +64,17 @@ void session_refresh_rules(struct session *session);
 json_t *session_warnings(const struct session *session);
 
 bool session_is_covered(const struct session *session, const struct grant *grant);
-/* To every session that these cover: they have ended, and the view. */
-void sessions_tell_ended(struct broker *broker, const struct grant_list *ended);
+/* To every session that these cover: the view, and that they have ended. Those that may hold something of them open are
+ * added to `settling`. */
+void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling);
 /* To every one: look at everything again. */
-void sessions_tell_all(struct broker *broker);
-/* To every session that it covers: the view, and a denial. */
-void sessions_tell_new(struct broker *broker, const struct grant *grant);
+void sessions_tell_all(struct broker *broker, struct settling *settling);
+/* To every one: the machine is about to sleep, or is awake again (then `settling` is NULL). */
+void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *settling);
+/* To a session that it covers: the view, and a denial. */
+void session_tell_new(struct session *session, const struct grant *grant);
+/* The same to every other than `told` (NULL: to all) that it covers. */
+void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told);
 
 /* Ends that couldn't be written, once more; they show as ended meanwhile. */
 void sessions_retry_ends(struct broker *broker);

@@ -18,6 +18,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_CHECK] = {"check", MESSAGE_REQUEST, false},
 	[MESSAGE_CANCEL] = {"cancel", MESSAGE_REQUEST, false},
 	[MESSAGE_EVENT] = {"event", MESSAGE_REQUEST, true},
+	[MESSAGE_SETTLED] = {"settled", MESSAGE_REQUEST, true},
 	[MESSAGE_GRANT] = {"grant", MESSAGE_REQUEST, false},
 	[MESSAGE_REVOKE] = {"revoke", MESSAGE_REQUEST, false},
 	[MESSAGE_KILL] = {"kill", MESSAGE_REQUEST, false},
@@ -33,6 +34,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_VIEW] = {"view", MESSAGE_PUSH, false},
 	[MESSAGE_ENDED] = {"ended", MESSAGE_PUSH, false},
 	[MESSAGE_TERMINATE] = {"terminate", MESSAGE_PUSH, false},
+	[MESSAGE_SLEEP] = {"sleep", MESSAGE_PUSH, false},
 	[MESSAGE_PROMPT] = {"prompt", MESSAGE_PUSH, false},
 	[MESSAGE_PROMPT_GONE] = {"prompt-gone", MESSAGE_PUSH, false},
 };

@@ -27,6 +27,7 @@ static const struct field fields[] = {
 	{"confirm", FIELD_BOOL, offsetof(struct verdict, confirm_terminal), NULL},
 	{"private", FIELD_BOOL, offsetof(struct verdict, private_allowed), NULL},
 	{"direct", FIELD_BOOL, offsetof(struct verdict, direct), NULL},
+	{"once", FIELD_BOOL, offsetof(struct verdict, once), NULL},
 	{"this_run", FIELD_BOOL, offsetof(struct verdict, this_run), NULL},
 	{"user", FIELD_BOOL, offsetof(struct verdict, asked_user), NULL},
 };

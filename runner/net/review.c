@@ -10,7 +10,7 @@
 
 struct right right_of(const struct verdict *verdict) {
 	return (struct right){.grant = verdict->grant,
-			      .once = verdict->grant == 0 && verdict->prompt != 0,
+			      .once = verdict->once,
 			      .private_allowed = verdict->private_allowed};
 }
 

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "schema/channel.h"
+#include "schema/message.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -148,7 +149,7 @@ static void a_broker_without_descriptors_left_takes_a_rest(void **state) {
 	assert_string_equal(json_string_value(json_object_get(reply, "type")), "status");
 	json_decref(reply);
 	limit_files(broker, before.rlim_cur, NULL);
-	reply = peer_call(waiting, "hello", json_pack("{s:i, s:s}", "protocol", 1, "version", "test"));
+	reply = peer_call(waiting, "hello", json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "test"));
 	assert_string_equal(json_string_value(json_object_get(reply, "type")), "hello");
 	json_decref(reply);
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "schema/limits.h"
+#include "schema/message.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -183,7 +184,7 @@ static const struct {
 	{"{'type':'nonsense','id':1}", false},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
-	{"{'type':'hello','id':1,'protocol':1,'version':'x'}", false}, /* a second one */
+	{"{'type':'hello','id':1,'protocol':2,'version':'x'}", false}, /* a second one */
 	{"{'type':'status','id':1,'extra':1}", false},
 	{"{'type':'status','id':1,'id':1}", false},
 	{"{'type':'status','type':'status','id':1}", false},
@@ -320,12 +321,12 @@ static void hello_comes_first(void **state) {
 static void another_protocol_is_told_which_side_to_restart(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *newer = peer_connect(false);
-	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':2,'version':'9'}");
+	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':3,'version':'9'}");
 	assert_non_null(strstr(text_of(reply, "message"), "end sbxd"));
 	json_decref(reply);
 	assert_null(peer_receive(newer));
 	CLEANUP_PEER struct peer *older = peer_connect(false);
-	reply = say(older, "{'type':'hello','id':1,'protocol':0,'version':'0'}");
+	reply = say(older, "{'type':'hello','id':1,'protocol':1,'version':'0'}");
 	assert_non_null(strstr(text_of(reply, "message"), "start this program again"));
 	json_decref(reply);
 }
@@ -395,7 +396,7 @@ static void attack_broker_5_one_process_has_so_many_connections(void **state) {
 	for (int i = 0; i < TRIED; i++) {
 		peers[i] = peer_connect(false);
 		if (!peers[i]) continue;
-		peer_send(peers[i], "hello", json_pack("{s:i, s:s}", "protocol", 1, "version", "test"));
+		peer_send(peers[i], "hello", json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "test"));
 		json_t *reply = peer_receive(peers[i]);
 		served += reply != NULL;
 		json_decref(reply);
@@ -405,7 +406,7 @@ static void attack_broker_5_one_process_has_so_many_connections(void **state) {
 	/* They are gone: there is room again, at once or soon. */
 	for (int i = 0; i < 100; i++) {
 		struct peer *again = peer_connect(false);
-		peer_send(again, "hello", json_pack("{s:i, s:s}", "protocol", 1, "version", "test"));
+		peer_send(again, "hello", json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "test"));
 		json_t *reply = peer_receive(again);
 		bool room = reply != NULL;
 		json_decref(reply);

@@ -219,7 +219,7 @@ static void seat(struct scene *scene) {
 }
 
 static json_t *hello_body(void) {
-	return json_pack("{s:i, s:s}", "protocol", 1, "version", "f");
+	return json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "f");
 }
 
 static json_t *session_body(void) {

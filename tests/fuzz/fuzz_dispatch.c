@@ -22,7 +22,7 @@ struct speaker {
 	size_t said, replies;
 };
 
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":1,\"version\":\"f\"}";
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":2,\"version\":\"f\"}";
 static const char open_session[] = "{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/"
 				   "bin/tool\",\"project\":\"/p\","
 				   "\"root\":\"/p\",\"cwd\":\"/p\",\"environment\":[\"TERM\"]}";
@@ -32,7 +32,8 @@ static void check_verdict(const json_t *verdict) {
 	const char *effect = json_string_value(json_object_get(verdict, "effect"));
 	if (!effect || strcmp(effect, "allow") != 0) return;
 	demand(json_is_string(json_object_get(verdict, "rule")) || json_is_integer(json_object_get(verdict, "grant")) ||
-		       json_is_integer(json_object_get(verdict, "prompt")),
+		       json_is_integer(json_object_get(verdict, "prompt")) ||
+		       json_is_true(json_object_get(verdict, "once")),
 	       "allowed by nothing");
 }
 

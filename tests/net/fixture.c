@@ -71,6 +71,7 @@ static void answer(const struct fixture *fixture, enum fixture_answer given, con
 				  .why = why,
 				  .grant = fixture->grant,
 				  .prompt = given == FIXTURE_ALLOW_ONCE,
+				  .once = given == FIXTURE_ALLOW_ONCE,
 				  .private_allowed = fixture->private_allowed || named};
 
 	snprintf(verdict.module, sizeof verdict.module, "%s", given == FIXTURE_FORBID ? "rules" : "ask");

@@ -93,7 +93,8 @@ struct peer *peer_connect(bool hello) {
 	peer->fd = fd_steal(&fd);
 	peer->pushes = json_array();
 	if (hello) {
-		json_t *reply = peer_call(peer, "hello", json_pack("{s:i, s:s}", "protocol", 1, "version", "test"));
+		json_t *reply = peer_call(peer, "hello",
+					  json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "test"));
 		assert_string_equal(json_string_value(json_object_get(reply, "type")), "hello");
 		json_decref(reply);
 	}

@@ -46,6 +46,15 @@ enum {
 	LIMIT_REASON = 400,              /* bytes of a reason given by a tool or a user */
 	LIMIT_PROCESS = 256,             /* bytes of a process description in a request */
 	LIMIT_PARENTS = 8,               /* processes above the asking one that are shown */
+	LIMIT_HELD = 4096,               /* calls of one sandbox that wait; past it they are refused */
+	LIMIT_HELD_ASKED = 128,          /* of their questions at the broker at once (LIMIT_PENDING), the gate's beside */
+	LIMIT_HELD_LOOK_MS = 20,         /* between looks at a held thread's signals */
+	LIMIT_HELD_LOOKS = 64,           /* threads looked at each time */
+	LIMIT_ONCE_MS = 2000,            /* the most time that a call that was allowed once takes to return */
+	LIMIT_REPLAN_MS = 50,            /* until what the host has changed is looked at */
+	LIMIT_HOLDERS = 4096,            /* processes of a sandbox that are looked at for what was taken */
+	LIMIT_HOLDER_FILES = 4096,       /* descriptors of one of them */
+	LIMIT_HOLDERS_TOLD = 64,         /* holders that are told of */
 	LIMIT_POLICY = 1024 * 1024,      /* bytes of a policy file */
 	LIMIT_POLICY_FILES = 64,         /* files in /etc/sbx/policy.d */
 	LIMIT_PROJECT_FILE = 64 * 1024,  /* bytes of a project's: a tool may write it as often as it likes */
@@ -73,6 +82,7 @@ enum {
 	LIMIT_ADDRESSES = 16,            /* of one name that are tried */
 	LIMIT_RESOLVERS = 8,             /* threads of one sandbox's gate that resolve names */
 	LIMIT_CHUNK_LINE = 1024,         /* bytes of an HTTP chunk's size line */
+	LIMIT_SETTLE_MS = 500,           /* until runners must have said so */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 };
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-enum { PROTOCOL_VERSION = 1 };
+enum { PROTOCOL_VERSION = 2 };
 
 enum message_type {
 	MESSAGE_HELLO,
@@ -25,6 +25,7 @@ enum message_type {
 	MESSAGE_CHECK,
 	MESSAGE_CANCEL,
 	MESSAGE_EVENT,
+	MESSAGE_SETTLED,
 	MESSAGE_GRANT,
 	MESSAGE_REVOKE,
 	MESSAGE_KILL,
@@ -40,6 +41,7 @@ enum message_type {
 	MESSAGE_VIEW,
 	MESSAGE_ENDED,
 	MESSAGE_TERMINATE,
+	MESSAGE_SLEEP,
 	MESSAGE_PROMPT,
 	MESSAGE_PROMPT_GONE,
 };

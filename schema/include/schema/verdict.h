@@ -25,11 +25,12 @@ struct verdict {
 			       stack ended without an answer */
 	char *why;          /* a sentence; owned */
 	char *rule;         /* "file:line", or NULL; owned */
-	int64_t grant;      /* id, 0 = none */
+	int64_t grant;      /* id, 0 = none, or `once` */
 	int64_t prompt;     /* id, 0 = nobody was asked */
 	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
 	bool private_allowed;  /* net: the rule says `private: true`, or rule, grant or prompt name the address */
 	bool direct;           /* net: `direct: true` */
+	bool once;             /* for this request alone: nothing is left that the next could rest on */
 	bool this_run;         /* `grant` is for this session alone (--allow, --deny) */
 	bool asked_user;       /* a user's denial (EACCES), not a rule's (absence) */
 };
