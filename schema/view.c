@@ -304,3 +304,15 @@ int view_add_part(struct view **view, const json_t *message, struct error *error
 	*view = NULL;
 	return r;
 }
+
+struct view *view_copy(const struct view *view) {
+	struct view *copy = NULL;
+	json_t *parts = view_to_parts(view), *part;
+	size_t index;
+	json_array_foreach (parts, index, part) {
+		/* It is ours: what can't be read again would be a fault here, and is a view that shows nothing. */
+		if (view_add_part(&copy, part, NULL) < 0) copy = view_new();
+	}
+	json_decref(parts);
+	return copy;
+}

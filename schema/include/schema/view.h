@@ -73,6 +73,7 @@ struct view {
 
 struct view *view_new(void);
 void view_free(struct view *view);
+struct view *view_copy(const struct view *view);
 
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);

@@ -1,0 +1,27 @@
+/*
+ * once: what was allowed for a held call alone, until that call has returned.
+ *
+ * Promises: a need is in the view for its thread's call and at most LIMIT_ONCE_MS; whether the call has returned is
+ * read from /proc/TID/syscall, which a thread can't write. While it is there other calls of the sandbox can use it,
+ * too.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/memory.h"
+#include "sight.h"
+
+struct onces;
+
+/* `over` is called when something has to go from the view. */
+struct onces *onces_new(struct event_base *base, void (*over)(void *context), void *context);
+void onces_free(struct onces *onces);
+DEFINE_CLEANUP(struct onces *, onces_free);
+
+void onces_add(struct onces *onces, pid_t thread, const struct need *need);
+bool onces_any(const struct onces *onces);
+void onces_put_into(const struct onces *onces, struct view *view);
+void onces_in_force(struct onces *onces); /* what was added so far: from now on the calls may return */

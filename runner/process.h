@@ -1,0 +1,14 @@
+/*
+ * process: who asks: the process of a thread and those above it, up to the sandbox's first.
+ *
+ * Promises: a name is what the process calls itself (prctl(2), PR_SET_NAME): for a person to read, never to judge by.
+ * Reads /proc alone; bounded (LIMIT_PARENTS, LIMIT_PROCESS).
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/string.h"
+
+/* *ret_process is NULL when it is gone; parents nearest first, without `init`. Both freed by the caller. */
+void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents);

@@ -1,0 +1,191 @@
+#include "sight.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "schema/pattern.h"
+
+struct sights {
+	const struct view *view;
+	const struct mount **mounts; /* by path */
+	size_t mount_count;
+	struct strings missing;    /* sorted */
+	struct pattern **programs; /* that are asked about */
+	size_t program_count;
+};
+
+static int compare_mounts(const void *a, const void *b) {
+	return strcmp((*(const struct mount *const *)a)->path, (*(const struct mount *const *)b)->path);
+}
+
+static void compile_programs(struct sights *sights) {
+	const struct permission permission = permission_of(PERMISSION_PROC_SPAWN);
+	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
+	sights->programs = mem_array(struct pattern *, sights->view->program_count + 1);
+	for (size_t i = 0; i < sights->view->program_count; i++) {
+		const struct view_program *program = &sights->view->programs[i];
+		struct pattern *pattern;
+		if (program->mode == VIEW_ASK &&
+		    pattern_compile(&permission, program->pattern, &scope, &pattern, NULL) == 0)
+			sights->programs[sights->program_count++] = pattern;
+	}
+}
+
+struct sights *sights_new(const struct plan *plan, const struct view *view) {
+	struct sights *sights = mem_new(struct sights);
+	*sights = (struct sights){.view = view, .mount_count = plan->count};
+	sights->mounts = mem_array(const struct mount *, plan->count + 1);
+	for (size_t i = 0; i < plan->count; i++) sights->mounts[i] = &plan->mounts[i];
+	qsort(sights->mounts, plan->count, sizeof *sights->mounts, compare_mounts);
+	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
+	strings_sort(&sights->missing);
+	compile_programs(sights);
+	return sights;
+}
+
+void sights_free(struct sights *sights) {
+	if (!sights) return;
+	for (size_t i = 0; i < sights->program_count; i++) pattern_free(sights->programs[i]);
+	free(sights->programs);
+	free(sights->mounts);
+	strings_finish(&sights->missing);
+	free(sights);
+}
+
+/* A list sorted by path, whatever is in it. */
+struct list {
+	const void *items;
+	size_t count;
+	const char *(*path)(const void *items, size_t index);
+};
+
+static const char *path_of_mount(const void *items, size_t index) {
+	return ((const struct mount *const *)items)[index]->path;
+}
+
+static const char *path_of_entry(const void *items, size_t index) {
+	return ((const struct view_path *)items)[index].path;
+}
+
+static const char *path_of_text(const void *items, size_t index) {
+	return ((char *const *)items)[index];
+}
+
+/* The first whose path isn't before the first `size` bytes of `path`. */
+static size_t lower_bound(const struct list *list, const char *path, size_t size) {
+	size_t low = 0, high = list->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *other = list->path(list->items, middle);
+		if (strncmp(other, path, size) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool has(const struct list *list, size_t index, const char *path, size_t size) {
+	const char *other = index < list->count ? list->path(list->items, index) : NULL;
+	return other && strncmp(other, path, size) == 0 && other[size] == '\0';
+}
+
+/* The one at `path` or nearest above it; -1 when there is none. Of equal paths the first. */
+static ptrdiff_t nearest(const struct list *list, const char *path) {
+	size_t size = strlen(path);
+	for (;;) {
+		size_t index = lower_bound(list, path, size);
+		if (has(list, index, path, size)) return (ptrdiff_t)index;
+		if (size <= 1) return -1;
+		while (size > 1 && path[size - 1] != '/') size--;
+		if (size > 1) size--;
+	}
+}
+
+/* Is one of them `path` or below it? */
+static bool reaches(const struct list *list, const char *path) {
+	size_t size = strlen(path);
+	if (size == 1) return list->count > 0;
+	size_t index = lower_bound(list, path, size);
+	if (has(list, index, path, size)) return true;
+	/* "/a-b" lies between "/a" and "/a/b" */
+	for (; index < list->count; index++) {
+		const char *other = list->path(list->items, index);
+		if (strncmp(other, path, size) != 0 || other[size] > '/') return false;
+		if (other[size] == '/') return true;
+	}
+	return false;
+}
+
+static struct list mounts_of(const struct sights *sights) {
+	return (struct list){sights->mounts, sights->mount_count, path_of_mount};
+}
+
+enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write) {
+	const struct list list = {view->paths, view->path_count, path_of_entry};
+	ptrdiff_t index = nearest(&list, path);
+	const struct view_path *entry = index < 0 ? NULL : &view->paths[index];
+	if (entry && entry->pattern) entry = NULL; /* a file that is called like the text of a pattern */
+	*ret_ask_write = entry && entry->ask_write;
+	return entry ? entry->mode : VIEW_ABSENT;
+}
+
+/* ASK: by the view, which also knows what lies behind a node that was hung for a part of it. */
+static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode rule) {
+	static const enum view_mode modes[] = {
+		[MOUNT_READ] = VIEW_READ,     [MOUNT_WRITE] = VIEW_WRITE, [MOUNT_PIN] = VIEW_WRITE,
+		[MOUNT_FRESH] = VIEW_WRITE,   [MOUNT_OWN] = VIEW_WRITE,   [MOUNT_HIDE_FOLDER] = VIEW_ASK,
+		[MOUNT_HIDE_FILE] = VIEW_ASK, [MOUNT_LINK] = VIEW_READ,   [MOUNT_HELD] = VIEW_READ,
+		[MOUNT_CURTAIN] = VIEW_ASK,   [MOUNT_PROC] = VIEW_WRITE,  [MOUNT_DEV] = VIEW_WRITE,
+	};
+	static_assert(ARRAY_LENGTH(modes) == MOUNT_KIND_COUNT, "every kind of mount");
+	const enum view_mode mode = mount ? modes[mount->kind] : VIEW_ASK;
+	if (mode != VIEW_ASK) return mode;
+	return rule == VIEW_ABSENT ? VIEW_ABSENT : VIEW_ASK;
+}
+
+static bool is_asked_program(const struct sights *sights, const char *path) {
+	for (size_t i = 0; i < sights->program_count; i++)
+		if (pattern_match(sights->programs[i], path, NULL)) return true;
+	return false;
+}
+
+struct sight sights_at(const struct sights *sights, const char *path) {
+	const struct list mounts = mounts_of(sights);
+	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
+	ptrdiff_t index = nearest(&mounts, path);
+	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
+	bool ask_write;
+	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
+	struct sight sight = {.mode = mode_of_mount(mount, rule),
+			      .leads = reaches(&mounts, path),
+			      .program = is_asked_program(sights, path),
+			      .masked_missing = nearest(&missing, path) >= 0};
+	sight.above_missing = !sight.masked_missing && reaches(&missing, path);
+	sight.ask_write = ask_write && sight.mode == VIEW_READ;
+	return sight;
+}
+
+bool sights_give(const struct sights *sights, const struct need *need) {
+	const struct sight sight = sights_at(sights, need->path);
+	switch (need->permission) {
+	case PERMISSION_PROC_SPAWN:
+		return !sight.program && sight.mode >= VIEW_READ;
+	case PERMISSION_FS_READ:
+		return sight.mode >= VIEW_READ;
+	case PERMISSION_FS_WRITE:
+		return sight.mode == VIEW_WRITE && !sight.masked_missing;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_IPC_CONNECT:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+	return false;
+}

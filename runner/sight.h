@@ -1,0 +1,47 @@
+/*
+ * sight: what the sandbox sees at a path, by the plan that is in force, and what a rule says of it, by the view.
+ *
+ * Promises: lexical: no system call, no allocation in sights_at, microseconds. Advisory for the doorbells, which say
+ * when to ask; what can be reached the mount table alone decides.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/memory.h"
+#include "plan.h"
+#include "schema/permission.h"
+#include "schema/view.h"
+
+/* What a call that can't go on needs. */
+struct need {
+	enum permission_kind permission; /* fs:read, fs:write, proc:spawn */
+	const char *path;                /* normal */
+	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
+	bool listing;                    /* the call lists `path` */
+};
+
+struct sight {
+	enum view_mode mode; /* absent, ask, read, write; of what is the sandbox's own: write */
+	bool ask_write;      /* read, and writing would be asked */
+	bool leads;          /* something of the plan is mounted at or below it: its name must stay */
+	bool program;        /* a proc:spawn rule asks about it */
+	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
+	bool above_missing;  /* a folder above one: what is renamed or linked to it may bring one along */
+};
+
+struct sights;
+
+/* Both are borrowed for as long as it lives. */
+struct sights *sights_new(const struct plan *plan, const struct view *view);
+void sights_free(struct sights *sights);
+DEFINE_CLEANUP(struct sights *, sights_free);
+#define CLEANUP_SIGHTS CLEANUP(sights_free_p)
+
+struct sight sights_at(const struct sights *sights, const char *path); /* normal */
+
+/* What a view says by name alone, whatever the plan makes of it; patterns say nothing here. */
+enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write);
+
+/* Does the sandbox have what is needed? */
+bool sights_give(const struct sights *sights, const struct need *need);
