@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <linux/openat2.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -127,6 +127,7 @@ static char *read_path(pid_t thread, const struct call_raw *raw, const struct ca
 static void apply_open_flags(struct call *call, uint64_t flags) {
 	const uint64_t how = flags & O_ACCMODE;
 	if (flags & O_PATH) return; /* the others are ignored then */
+	call->listing = (flags & O_DIRECTORY) && !(flags & (O_TMPFILE & ~O_DIRECTORY));
 	call->nameless = (flags & O_TMPFILE) == O_TMPFILE;
 	call->create = (flags & O_CREAT) || call->nameless;
 	call->write = how != O_RDONLY || (flags & O_TRUNC) || call->nameless;

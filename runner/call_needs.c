@@ -1,0 +1,133 @@
+#include "call_needs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "filter.h"
+
+/* One call that is judged. */
+struct judge {
+	const struct call *call;
+	const struct call_world *world;
+	struct call_needs *needs;
+	bool hidden; /* there is no curtain: what it would hold is held here */
+};
+
+static struct sight sight_of(const struct judge *judge, const char *path) {
+	return judge->world->sight(judge->world->context, path);
+}
+
+static bool exists(const struct judge *judge, const char *path) {
+	return judge->world->exists(judge->world->context, path);
+}
+
+static void add(struct judge *judge, enum permission_kind permission, const char *path, bool by_folder) {
+	struct call_needs *needs = judge->needs;
+	for (size_t i = 0; i < needs->count; i++)
+		if (needs->items[i].permission == permission && strcmp(needs->items[i].path, path) == 0) return;
+	if (needs->count == CALL_PATHS) return;
+	needs->items[needs->count++] = (struct need){.permission = permission, .path = path, .by_folder = by_folder};
+}
+
+static void add_folder(struct judge *judge, const char *path) {
+	char *folder = path_parent(path);
+	const size_t before = judge->needs->count;
+	add(judge, PERMISSION_FS_WRITE, folder, true);
+	if (judge->needs->count == before)
+		free(folder);
+	else
+		judge->needs->folders[before] = folder;
+}
+
+/* May what is at `path`, or a folder's names, be changed if somebody allows it? */
+static bool change_is_asked(const struct judge *judge, const struct sight *sight) {
+	return (sight->mode == VIEW_READ && sight->ask_write) || (sight->mode == VIEW_ASK && judge->hidden);
+}
+
+static void judge_open(struct judge *judge, const char *path) {
+	const struct call *call = judge->call;
+	const struct sight sight = sight_of(judge, path);
+	if (call->create && !call->nameless && sight.masked_missing) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
+		if (call->nameless)
+			add(judge, PERMISSION_FS_WRITE, path, true);
+		else if (call->create && !exists(judge, path))
+			add_folder(judge, path);
+		else if (call->write)
+			add(judge, PERMISSION_FS_WRITE, path, false);
+	}
+	if (judge->needs->count == 0 && sight.mode == VIEW_ASK && judge->hidden) {
+		add(judge, PERMISSION_FS_READ, path, false);
+		judge->needs->items[0].listing = call->listing;
+	}
+}
+
+static void judge_execute(struct judge *judge, const char *path) {
+	const struct sight sight = sight_of(judge, path);
+	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
+	if (sight.program && (sight.mode >= VIEW_READ || (sight.mode == VIEW_ASK && judge->hidden)))
+		add(judge, PERMISSION_PROC_SPAWN, path, false);
+}
+
+/* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
+static void judge_name(struct judge *judge, const char *path, bool makes) {
+	const struct sight sight = sight_of(judge, path);
+	if (makes && sight.masked_missing) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+		return;
+	}
+	if (!change_is_asked(judge, &sight)) return;
+	CLEANUP_FREE char *folder = path_parent(path);
+	const struct sight around = sight_of(judge, folder);
+	if (around.mode == VIEW_WRITE)
+		add(judge, PERMISSION_FS_WRITE, path, false);
+	else if (change_is_asked(judge, &around))
+		add_folder(judge, path);
+}
+
+static void judge_change(struct judge *judge, const char *path) {
+	const struct sight sight = sight_of(judge, path);
+	if (change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
+}
+
+static bool is_kernels(const char *path) {
+	static const char *const trees[] = {"/proc", "/sys", "/dev"};
+	for (size_t i = 0; i < ARRAY_LENGTH(trees); i++)
+		if (path_is_below(path, trees[i])) return true;
+	return false;
+}
+
+void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
+		     struct call_needs *ret_needs) {
+	*ret_needs = (struct call_needs){.count = 0};
+	struct judge judge = {.call = call, .world = world, .needs = ret_needs, .hidden = wanted & TRAPS_OPENS};
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		const char *path = call->paths[i];
+		if (!path || is_kernels(path)) continue;
+		switch (call->class) {
+		case CALL_OPEN:
+			judge_open(&judge, path);
+			break;
+		case CALL_EXECUTE:
+			judge_execute(&judge, path);
+			break;
+		case CALL_NAMES:
+			if (call->makes[i] || call->removes[i]) judge_name(&judge, path, call->makes[i]);
+			break;
+		case CALL_CHANGE:
+			judge_change(&judge, path);
+			break;
+		case CALL_LOOK:
+		case CALL_OTHER:
+			break;
+		}
+	}
+}
+
+void call_needs_finish(struct call_needs *needs) {
+	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->folders[i]);
+	*needs = (struct call_needs){.count = 0};
+}

@@ -1,0 +1,31 @@
+/*
+ * call_needs: what a trapped call would need that the sandbox doesn't have and that a rule asks about.
+ *
+ * Promises: lexical, by `sight` alone, so that where nothing is asked nothing is looked at (no oracle for what the
+ * host has); nothing below /proc, /sys and /dev is ever asked about. Only once it is certain that somebody will be
+ * asked, a file's being there decides between the file and its folder.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "call.h"
+#include "sight.h"
+
+struct call_needs {
+	struct need items[CALL_PATHS]; /* one after the other; no two alike */
+	size_t count;
+	char *folders[CALL_PATHS]; /* that paths of items are borrowed from; the others are the call's */
+};
+
+struct call_world {
+	struct sight (*sight)(void *context, const char *path);
+	bool (*exists)(void *context, const char *path); /* on the host, of a path that is seen or asked about */
+	void *context;
+};
+
+/* `wanted`: of enum traps_wanted (filter.h). The call is borrowed for as long as the needs are used. */
+void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
+		     struct call_needs *ret_needs);
+void call_needs_finish(struct call_needs *needs);
+#define CLEANUP_CALL_NEEDS __attribute__((cleanup(call_needs_finish)))

@@ -1,0 +1,49 @@
+/*
+ * traps: the doorbell for what the curtain can't hold: calls that the filter traps (seccomp_unotify(2)).
+ *
+ * Promises: decides only when to ask. What is let go on meets the mount table, which decides; nothing is carried out
+ * for the tool, so a path that is changed after we read it gains nothing (attack K7). The id in a notification is a
+ * thread's; it is looked at again after each reading of that thread and before each answer (K6). However many calls
+ * come, the rest of the loop has its turn (K5). Never blocks.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "filter.h"
+#include "held.h"
+#include "sight.h"
+
+struct traps;
+
+struct traps_options {
+	struct event_base *base;
+	int listener;    /* from REPORT_LISTENER; taken over, also on an error */
+	unsigned wanted; /* what filter_build was given */
+	struct sight (*sight)(void *context, const char *path);
+	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
+	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
+	void (*drop)(void *context, uint64_t ticket);
+	void *context;
+};
+
+int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error);
+
+/* The held open with that ticket gets this descriptor (borrowed) as its result, in one step; done() is not called any
+ * more, so the ticket is the caller's to forget. -ENOENT: the thread is gone; -EINVAL: no such open. */
+int traps_answer_fd(struct traps *traps, uint64_t ticket, int fd);
+
+/* Of this sandbox until now, for tests and the last words. */
+struct traps_counts {
+	uint64_t received, held;
+};
+struct traps_counts traps_count(const struct traps *traps);
+
+/* Calls that wait and those to come fail with ENOSYS: only when the sandbox has ended. */
+void traps_free(struct traps *traps);
+DEFINE_CLEANUP(struct traps *, traps_free);
+#define CLEANUP_TRAPS CLEANUP(traps_free_p)
