@@ -13,15 +13,9 @@
 #include <sys/types.h>
 
 #include "base/memory.h"
+#include "curtain/doorbell.h"
 #include "live.h"
 #include "schema/verdict.h"
-
-enum held_end {
-	HELD_AGAIN,       /* it is there now: let the kernel look again */
-	HELD_ABSENT,      /* a rule's denial: as if it weren't there (ENOENT) */
-	HELD_REFUSED,     /* a person's, or nobody answered (EACCES) */
-	HELD_INTERRUPTED, /* EINTR; also of a thread that has died, which nobody will read */
-};
 
 struct held;
 
@@ -37,8 +31,6 @@ struct held_options {
 	void (*refused)(void *context, const struct need *need, const struct verdict *verdict);
 	void *context;
 };
-
-typedef void held_done(void *argument, enum held_end end);
 
 struct held *held_new(const struct held_options *options);
 

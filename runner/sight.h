@@ -9,26 +9,10 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "curtain/doorbell.h"
 #include "plan.h"
 #include "schema/permission.h"
 #include "schema/view.h"
-
-/* What a call that can't go on needs. */
-struct need {
-	enum permission_kind permission; /* fs:read, fs:write, proc:spawn */
-	const char *path;                /* normal */
-	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
-	bool listing;                    /* the call lists `path` */
-};
-
-struct sight {
-	enum view_mode mode; /* absent, ask, read, write; of what is the sandbox's own: write */
-	bool ask_write;      /* read, and writing would be asked */
-	bool leads;          /* something of the plan is mounted at or below it: its name must stay */
-	bool program;        /* a proc:spawn rule asks about it */
-	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
-	bool above_missing;  /* a folder above one: what is renamed or linked to it may bring one along */
-};
 
 struct sights;
 

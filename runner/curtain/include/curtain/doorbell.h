@@ -1,0 +1,39 @@
+/*
+ * doorbell: the words between a doorbell and whoever answers it.
+ *
+ * A doorbell (the curtain, the traps) finds out that a call of the sandbox can't go on, and holds it; what the sandbox
+ * is to see, and whether it may have what it lacks, others know.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "schema/permission.h"
+#include "schema/view.h"
+
+/* What a call that can't go on needs. */
+struct need {
+	enum permission_kind permission; /* fs:read, fs:write, proc:spawn */
+	const char *path;                /* normal */
+	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
+	bool listing;                    /* the call lists `path` */
+};
+
+/* How what it waited for came out. */
+enum held_end {
+	HELD_AGAIN,       /* it is there now: let the kernel look again */
+	HELD_ABSENT,      /* a rule's denial: as if it weren't there (ENOENT) */
+	HELD_REFUSED,     /* a person's, or nobody answered (EACCES) */
+	HELD_INTERRUPTED, /* EINTR; also of a thread that has died, which nobody will read */
+};
+typedef void held_done(void *argument, enum held_end end);
+
+/* What the sandbox sees at a path. */
+struct sight {
+	enum view_mode mode; /* absent, ask, read, write; of what is the sandbox's own: write */
+	bool ask_write;      /* read, and writing would be asked */
+	bool leads;          /* something of the plan is mounted at or below it: its name must stay */
+	bool program;        /* a proc:spawn rule asks about it */
+	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
+	bool above_missing;  /* a folder above one: what is renamed or linked to it may bring one along */
+};
