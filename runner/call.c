@@ -165,6 +165,7 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 	if (!shape) return;
 	ret_call->class = shape->class;
 	ret_call->name = shape->name;
+	ret_call->brings = shape->brings;
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;

@@ -40,6 +40,7 @@ struct call {
 	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
+	bool brings;              /* CALL_NAMES: what is made may be a whole tree (rename, symlink) */
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
 				  * An empty path is the descriptor's own. Of symlink the link alone, not its text. */

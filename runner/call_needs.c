@@ -75,7 +75,7 @@ static void judge_execute(struct judge *judge, const char *path) {
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, const char *path, bool makes) {
 	const struct sight sight = sight_of(judge, path);
-	if (makes && sight.masked_missing) {
+	if (makes && (sight.masked_missing || (judge->call->brings && sight.above_missing))) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}

@@ -33,6 +33,7 @@ struct call_shape {
 		unsigned char path;   /* none: the descriptor's own */
 		bool makes, removes;  /* call.h */
 	} paths[CALL_PATHS];
+	bool brings; /* call.h */
 	enum call_form form;
 	enum call_flags flags;
 	unsigned char flags_at;

@@ -267,21 +267,23 @@ static void names_that_come_and_go_are_told(void **state) {
 	struct caller caller = caller_start(NULL);
 	const struct {
 		const char *name;
-		bool makes[CALL_PATHS], removes[CALL_PATHS];
+		bool makes[CALL_PATHS], removes[CALL_PATHS], brings;
 		uint64_t arguments[CALL_ARGUMENTS];
 	} calls[] = {
-		{"linkat", {false, true}, {false, false}, {cwd, P("a"), cwd, P("b"), 0}},
-		{"unlinkat", {false, false}, {true, false}, {cwd, P("a"), 0}},
-		{"mkdirat", {true, false}, {false, false}, {cwd, P("a"), 0}},
-		{"renameat2", {false, true}, {true, false}, {cwd, P("a"), cwd, P("b"), 0}},
-		{"renameat2", {true, true}, {true, true}, {cwd, P("a"), cwd, P("b"), RENAME_EXCHANGE}},
-		{"statx", {false, false}, {false, false}, {cwd, P("a"), 0, 0, 0}},
+		{"linkat", {false, true}, {false, false}, false, {cwd, P("a"), cwd, P("b"), 0}},
+		{"unlinkat", {false, false}, {true, false}, false, {cwd, P("a"), 0}},
+		{"symlinkat", {true, false}, {false, false}, true, {P("a"), cwd, P("b")}},
+		{"mkdirat", {true, false}, {false, false}, false, {cwd, P("a"), 0}},
+		{"renameat2", {false, true}, {true, false}, true, {cwd, P("a"), cwd, P("b"), 0}},
+		{"renameat2", {true, true}, {true, true}, true, {cwd, P("a"), cwd, P("b"), RENAME_EXCHANGE}},
+		{"statx", {false, false}, {false, false}, false, {cwd, P("a"), 0, 0, 0}},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
 		CLEANUP_CALL struct call call;
 		read_call(&caller, calls[i].name, &call, calls[i].arguments);
 		assert_memory_equal(call.makes, calls[i].makes, sizeof call.makes);
 		assert_memory_equal(call.removes, calls[i].removes, sizeof call.removes);
+		assert_int_equal(call.brings, calls[i].brings);
 	}
 	caller_end(&caller);
 }

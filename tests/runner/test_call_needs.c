@@ -1,0 +1,216 @@
+/*
+ * What is asked about a call, by a sight that the test makes.
+ */
+#include "call_needs.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "filter.h"
+#include "support/cmocka.h"
+
+static struct strings looked_up; /* on the host */
+
+/* /w written, /ask read and writing asked, /read read, /hidden asked about, the rest absent. */
+static struct sight sight(void *context, const char *path) {
+	struct sight sight = {.mode = VIEW_ABSENT};
+	(void)context;
+	if (path_is_below(path, "/w")) sight.mode = VIEW_WRITE;
+	if (path_is_below(path, "/ask") || path_is_below(path, "/w/mask") || path_is_below(path, "/proc/ask"))
+		sight = (struct sight){.mode = VIEW_READ, .ask_write = true};
+	if (path_is_below(path, "/read") || path_is_below(path, "/ask/mask")) sight = (struct sight){.mode = VIEW_READ};
+	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
+	sight.masked_missing = strcmp(path, "/w/missing") == 0;
+	sight.above_missing = strcmp(path, "/w/above") == 0;
+	sight.program = path_is_below(path, "/read/asked") || path_is_below(path, "/hidden/asked") ||
+			path_is_below(path, "/absent/asked");
+	return sight;
+}
+
+static bool exists(void *context, const char *path) {
+	(void)context;
+	strings_add(&looked_up, path);
+	return strstr(path, "new") == NULL;
+}
+
+static const char *const permissions[] = {
+	[PERMISSION_FS_READ] = "read", [PERMISSION_FS_WRITE] = "write", [PERMISSION_PROC_SPAWN] = "spawn"};
+
+/* "write /a in, spawn /b" */
+static char *needs_text(const struct call *call, unsigned wanted) {
+	const struct call_world world = {.sight = sight, .exists = exists};
+	CLEANUP_CALL_NEEDS struct call_needs needs;
+	call_needs_find(call, wanted, &world, &needs);
+	CLEANUP_STRING struct string text = {0};
+	for (size_t i = 0; i < needs.count; i++)
+		string_appendf(&text, "%s%s %s%s%s", i ? ", " : "", permissions[needs.items[i].permission],
+			       needs.items[i].path, needs.items[i].by_folder ? " in" : "",
+			       needs.items[i].listing ? " list" : "");
+	return string_steal(&text);
+}
+
+enum { READ = 0, WRITE = 1, CREATE = 2, NAMELESS = 4, LIST = 8 };
+
+static void check_open(const char *path, int how, unsigned wanted, const char *expected) {
+	struct call call = {.class = CALL_OPEN,
+			    .write = how & (WRITE | NAMELESS),
+			    .create = how & (CREATE | NAMELESS),
+			    .nameless = how & NAMELESS,
+			    .listing = how & LIST,
+			    .paths = {(char *)path}};
+	CLEANUP_FREE char *text = needs_text(&call, wanted);
+	if (strcmp(text, expected) != 0) fail_msg("open %s %d: '%s', not '%s'", path, how, text, expected);
+}
+
+static void opens(void **state) {
+	(void)state;
+	const unsigned curtain = TRAPS_WRITES | TRAPS_PROGRAMS, none = TRAPS_OPENS;
+	const struct {
+		const char *path;
+		int how;
+		const char *with_curtain, *without;
+	} rows[] = {
+		{"/w/f", WRITE | CREATE, "", ""},
+		{"/read/f", WRITE, "", ""},
+		{"/read/new", CREATE, "", ""},
+		{"/absent/f", WRITE | CREATE, "", ""},
+		{"/ask/f", READ, "", ""},
+		{"/ask/f", WRITE, "write /ask/f", "write /ask/f"},
+		{"/ask/f", WRITE | CREATE, "write /ask/f", "write /ask/f"},
+		{"/ask/f", CREATE, "", ""}, /* it is there: O_CREAT makes nothing */
+		{"/ask/new", CREATE, "write /ask in", "write /ask in"},
+		{"/ask/d/new", WRITE | CREATE, "write /ask/d in", "write /ask/d in"},
+		{"/ask/new", WRITE, "write /ask/new", "write /ask/new"},
+		{"/ask/d", NAMELESS, "write /ask/d in", "write /ask/d in"},
+		{"/ask/mask", WRITE, "", ""},
+		{"/w/mask", WRITE, "write /w/mask", "write /w/mask"},
+		{"/w/missing", WRITE | CREATE, "write /w/missing", "write /w/missing"},
+		{"/w/missing", WRITE, "", ""}, /* ENOENT */
+		{"/w/missing", READ, "", ""},
+		{"/hidden/f", READ, "", "read /hidden/f"},
+		{"/hidden", READ | LIST, "", "read /hidden list"},
+		{"/hidden/f", WRITE, "", "write /hidden/f"},
+		{"/hidden/new", WRITE | CREATE, "", "write /hidden in"},
+		{"/hidden/f", CREATE, "", "read /hidden/f"},
+		{"/proc/ask/f", WRITE, "", ""}, /* the kernel's trees: never */
+		{"/sys", WRITE, "", ""},
+		{"/dev/null", WRITE, "", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		check_open(rows[i].path, rows[i].how, curtain, rows[i].with_curtain);
+		check_open(rows[i].path, rows[i].how, none, rows[i].without);
+	}
+}
+
+static void the_host_is_looked_at_only_where_somebody_is_asked(void **state) {
+	(void)state;
+	strings_finish(&looked_up);
+	const char *const quiet[] = {"/w/f", "/read/f", "/absent/f", "/proc/ask/f", "/w/missing", "/hidden/f"};
+	for (size_t i = 0; i < ARRAY_LENGTH(quiet); i++) {
+		struct call call = {.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)quiet[i]}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
+	}
+	assert_int_equal(looked_up.count, 0);
+	check_open("/ask/f", WRITE | CREATE, TRAPS_WRITES, "write /ask/f");
+	assert_int_equal(looked_up.count, 1);
+	strings_finish(&looked_up);
+}
+
+static void names_change_their_folder(void **state) {
+	(void)state;
+	const struct {
+		const char *first, *second; /* "+/made", "-/removed", "=/named" */
+		const char *expected;
+	} rows[] = {
+		{"+/w/d", NULL, ""},
+		{"+/ask/d", NULL, "write /ask in"},
+		{"-/ask/d/f", NULL, "write /ask/d in"},
+		{"+/read/d", NULL, ""},
+		{"+/absent/d", NULL, ""},
+		{"-/w/mask", NULL, "write /w/mask"}, /* a mount point: it has to go first */
+		{"-/ask/mask", NULL, ""},
+		{"+/w/missing", NULL, "write /w/missing"},
+		{"-/w/missing", NULL, ""},
+		{"-/w/a", "+/w/missing", "write /w/missing"},
+		{"-/ask/a", "+/ask/b", "write /ask in"},
+		{"-/ask/d/a", "+/ask/e/b", "write /ask/d in, write /ask/e in"},
+		{"-/w/a", "+/ask/b", "write /ask in"},
+		{"-/w/a", "+/w/mask", "write /w/mask"}, /* git's way to write .git/config */
+		{"+/w/above", NULL, ""},
+		{"-/w/a", "+/w/above", "write /w/above"}, /* brings what is below it along */
+		{"-/w/above", "+/w/b", ""},
+		{"=/ask/a", "+/w/b", ""}, /* link(2) from there changes nothing there */
+		{"=/w/a", "+/ask/b", "write /ask in"},
+		{"-/proc/ask/a", "+/w/b", ""},
+		{"+/hidden/d", NULL, ""}, /* the curtain's */
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		const char *const paths[] = {rows[i].first, rows[i].second};
+		struct call call = {.class = CALL_NAMES};
+		for (size_t j = 0; j < CALL_PATHS; j++) {
+			if (!paths[j]) continue;
+			call.makes[j] = paths[j][0] == '+';
+			call.removes[j] = paths[j][0] == '-';
+			call.brings |= call.removes[j] && paths[1];
+			call.paths[j] = (char *)paths[j] + 1;
+		}
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
+		if (strcmp(text, rows[i].expected) != 0) fail_msg("row %zu: '%s', not '%s'", i, text, rows[i].expected);
+	}
+	struct call hidden = {.class = CALL_NAMES, .makes = {true}, .paths = {(char *)"/hidden/d/e"}};
+	CLEANUP_FREE char *text = needs_text(&hidden, TRAPS_OPENS);
+	assert_string_equal(text, "write /hidden/d in");
+}
+
+static void changes_and_programs(void **state) {
+	(void)state;
+	const struct {
+		enum call_class class;
+		const char *path, *with_curtain, *without;
+	} rows[] = {
+		{CALL_CHANGE, "/w/f", "", ""},
+		{CALL_CHANGE, "/read/f", "", ""},
+		{CALL_CHANGE, "/ask/f", "write /ask/f", "write /ask/f"},
+		{CALL_CHANGE, "/w/mask", "write /w/mask", "write /w/mask"},
+		{CALL_CHANGE, "/hidden/f", "", "write /hidden/f"},
+		{CALL_CHANGE, "/dev/tty", "", ""},
+		{CALL_EXECUTE, "/read/f", "", ""},
+		{CALL_EXECUTE, "/read/asked", "spawn /read/asked", "spawn /read/asked"},
+		{CALL_EXECUTE, "/absent/asked", "", ""}, /* no oracle */
+		{CALL_EXECUTE, "/hidden/f", "", "read /hidden/f"},
+		{CALL_EXECUTE, "/hidden/asked", "", "read /hidden/asked, spawn /hidden/asked"},
+		{CALL_LOOK, "/ask/f", "", ""},
+		{CALL_OTHER, "/ask/f", "", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct call call = {.class = rows[i].class, .paths = {(char *)rows[i].path}};
+		CLEANUP_FREE char *with = needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS);
+		CLEANUP_FREE char *without = needs_text(&call, TRAPS_OPENS);
+		assert_string_equal(with, rows[i].with_curtain);
+		assert_string_equal(without, rows[i].without);
+	}
+}
+
+static void what_can_not_be_read_goes_on(void **state) {
+	(void)state;
+	for (int class = 0; class < CALL_CLASS_COUNT; class ++) {
+		struct call call = {
+			.class = (enum call_class) class, .write = true, .create = true, .makes = {true, true}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS | TRAPS_OPENS);
+		assert_string_equal(text, "");
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opens),
+		cmocka_unit_test(the_host_is_looked_at_only_where_somebody_is_asked),
+		cmocka_unit_test(names_change_their_folder),
+		cmocka_unit_test(changes_and_programs),
+		cmocka_unit_test(what_can_not_be_read_goes_on),
+	};
+	int r = cmocka_run_group_tests(tests, NULL, NULL);
+	strings_finish(&looked_up);
+	return r;
+}
