@@ -63,6 +63,14 @@ size_t path_depth(const char *path) {
 	return depth;
 }
 
+int path_compare(const char *a, const char *b) {
+	while (*a && *a == *b) a++, b++;
+	/* the slash sorts before all that may be in a name, the end before the slash */
+	int one = *a == '/' ? 1 : *a ? (unsigned char)*a + 1 : 0;
+	int two = *b == '/' ? 1 : *b ? (unsigned char)*b + 1 : 0;
+	return one - two;
+}
+
 char *path_join(const char *directory, const char *name) {
 	return string_format(string_ends(directory, "/") ? "%s%s" : "%s/%s", directory, name);
 }

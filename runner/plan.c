@@ -277,9 +277,7 @@ static void add_node_mount(const struct builder *builder, const struct node *nod
 
 static int compare_mounts(const void *a, const void *b) {
 	const struct mount *one = a, *two = b;
-	size_t depth_one = path_depth(one->path), depth_two = path_depth(two->path);
-	if (depth_one != depth_two) return depth_one < depth_two ? -1 : 1;
-	return strcmp(one->path, two->path);
+	return path_compare(one->path, two->path);
 }
 
 static bool has_mount(const struct plan *plan, size_t count, const char *path) {
@@ -306,9 +304,8 @@ static void add_pins(const struct builder *builder, const char *path) {
 static void open_hidden(struct plan *plan) {
 	for (size_t i = 0; i < plan->count; i++) {
 		if (plan->mounts[i].kind != MOUNT_HIDE_FOLDER) continue;
-		for (size_t k = i + 1; k < plan->count; k++) {
-			if (path_is_below(plan->mounts[k].path, plan->mounts[i].path)) plan->mounts[i].mode = 0111;
-		}
+		if (i + 1 < plan->count && path_is_below(plan->mounts[i + 1].path, plan->mounts[i].path))
+			plan->mounts[i].mode = 0111;
 	}
 }
 

@@ -66,4 +66,5 @@ void plan_finish(struct plan *plan);
 /* How a path comes out inside: SHOW_READ and SHOW_WRITE are the host's, SHOW_FRESH is there but not the host's. */
 enum show plan_show(const struct plan *plan, const char *path);
 
-char *plan_text(const struct plan *plan); /* one line a mount, for --print-plan and golden files */
+char *mount_text(const struct mount *mount); /* its line, without the newline */
+char *plan_text(const struct plan *plan);    /* one line a mount, for --print-plan and golden files */

@@ -19,19 +19,24 @@ static void append_list(struct string *text, const char *word, const struct stri
 	}
 }
 
+char *mount_text(const struct mount *mount) {
+	struct string text = {0};
+	CLEANUP_FREE char *path = text_visible(mount->path);
+	CLEANUP_FREE char *source = mount->source ? text_visible(mount->source) : NULL;
+	string_appendf(&text, "%-11s %s", words[mount->kind], path);
+	if (mount->kind == MOUNT_LINK)
+		string_appendf(&text, " -> %s", source);
+	else if (source && !string_equal(mount->source, mount->path))
+		string_appendf(&text, " from %s", source);
+	if (mount->kind == MOUNT_HIDE_FOLDER) string_appendf(&text, " mode %04o", mount->mode);
+	return string_steal(&text);
+}
+
 char *plan_text(const struct plan *plan) {
 	struct string text = {0};
 	for (size_t i = 0; i < plan->count; i++) {
-		const struct mount *mount = &plan->mounts[i];
-		CLEANUP_FREE char *path = text_visible(mount->path);
-		CLEANUP_FREE char *source = mount->source ? text_visible(mount->source) : NULL;
-		string_appendf(&text, "%-11s %s", words[mount->kind], path);
-		if (mount->kind == MOUNT_LINK)
-			string_appendf(&text, " -> %s", source);
-		else if (source && !string_equal(mount->source, mount->path))
-			string_appendf(&text, " from %s", source);
-		if (mount->kind == MOUNT_HIDE_FOLDER) string_appendf(&text, " mode %04o", mount->mode);
-		string_append_char(&text, '\n');
+		CLEANUP_FREE char *mount = mount_text(&plan->mounts[i]);
+		string_appendf(&text, "%s\n", mount);
 	}
 	append_list(&text, "watch", &plan->missing);
 	append_list(&text, "hard-links", &plan->shared);

@@ -52,6 +52,16 @@ static void refusals(void **state) {
 	assert_null(path);
 }
 
+static void what_is_below_follows_directly(void **state) {
+	(void)state;
+	static const char *const sorted[] = {"/", "/a", "/a/b", "/a/b/c", "/a/c", "/a\n", "/a b", "/a-b", "/a.b", "/b"};
+	for (size_t i = 0; i + 1 < ARRAY_LENGTH(sorted); i++) {
+		assert_int_equal(path_compare(sorted[i], sorted[i]), 0);
+		assert_true(path_compare(sorted[i], sorted[i + 1]) < 0);
+		assert_true(path_compare(sorted[i + 1], sorted[i]) > 0);
+	}
+}
+
 static void below_is_by_whole_names(void **state) {
 	(void)state;
 	assert_true(path_is_below("/a/b", "/a"));
@@ -77,6 +87,7 @@ int main(void) {
 		cmocka_unit_test(normal_forms),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(below_is_by_whole_names),
+		cmocka_unit_test(what_is_below_follows_directly),
 		cmocka_unit_test(parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

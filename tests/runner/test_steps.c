@@ -1,0 +1,400 @@
+/*
+ * From plan to plan. Golden stories: a file in data/steps has plans, each a list of mounts as plan_text writes them,
+ * separated by lines "---", and after the last "===" the steps that lead from each to the next. With SBX_GOLDEN_WRITE=1
+ * in the environment the steps are written anew.
+ *
+ * And chance: long walks over random plans, whose steps are carried out on a small model of the kernel's mount tree. It
+ * must end as if built from nothing, and may at no moment show more of a path than the plan before or the one after.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "steps.h"
+#include "support/cmocka.h"
+
+static struct mount *append(struct plan *plan, enum mount_kind kind, const char *path) {
+	plan->mounts = array_grow(plan->mounts, plan->count, sizeof *plan->mounts);
+	struct mount *mount = &plan->mounts[plan->count++];
+	bool bind = kind == MOUNT_READ || kind == MOUNT_WRITE || kind == MOUNT_PIN;
+	*mount = (struct mount){
+		.kind = kind, .path = string_copy(path), .source = bind ? string_copy(path) : NULL, .mode = 0755};
+	return mount;
+}
+
+/* fail_msg cuts what is long. */
+#define fail_text(...)                                                                                                 \
+	do {                                                                                                           \
+		fprintf(stderr, __VA_ARGS__);                                                                          \
+		fail();                                                                                                \
+	} while (0)
+
+/*
+ * The model: mounts that lie on mounts.
+ */
+
+enum { MODEL_MAX = 4000 };
+
+struct model {
+	struct mount mounts[MODEL_MAX];
+	bool attached[MODEL_MAX];
+	size_t count;
+};
+
+static const struct mount *model_find(const struct model *model, uint32_t id) {
+	for (size_t i = 0; i < model->count; i++)
+		if (model->attached[i] && model->mounts[i].id == id) return &model->mounts[i];
+	return NULL;
+}
+
+static const struct mount *topmost(const struct model *model, const struct mount *on, const char *path) {
+	for (size_t i = 0; i < model->count; i++) {
+		const struct mount *mount = &model->mounts[i];
+		if (!model->attached[i] || mount->on != (on ? on->id : 0) || !string_equal(mount->path, path)) continue;
+		return topmost(model, mount, path);
+	}
+	return on;
+}
+
+/* The mount that a walk to `path` ends in: at each name it crosses into what lies there. */
+static const struct mount *walk(const struct model *model, const char *path) {
+	const struct mount *at = NULL;
+	for (size_t size = 1; size <= strlen(path); size++) {
+		if (path[size] != '/' && path[size] != '\0') continue;
+		CLEANUP_FREE char *prefix = string_copy_bytes(path, size);
+		at = topmost(model, at, prefix);
+	}
+	return at;
+}
+
+static void model_remove(struct model *model, uint32_t id) {
+	for (size_t i = 0; i < model->count; i++) {
+		if (!model->attached[i]) continue;
+		if (model->mounts[i].id == id) model->attached[i] = false;
+		if (model->mounts[i].on == id) model_remove(model, model->mounts[i].id);
+	}
+}
+
+static void model_do(struct model *model, const struct step *step) {
+	const struct mount *mount = model_find(model, step->mount.id);
+	switch (step->kind) {
+	case STEP_PUT: {
+		assert_null(mount);
+		assert_true(model->count < MODEL_MAX);
+		const struct mount *on = walk(model, step->mount.path);
+		assert_int_equal(step->mount.on, on ? on->id : 0);
+		model->attached[model->count] = true;
+		model->mounts[model->count++] = step->mount;
+		return;
+	}
+	case STEP_TAKE:
+	case STEP_REMOVE_LINK:
+		assert_non_null(mount);
+		assert_false(mount->kind == MOUNT_FRESH);
+		model_remove(model, step->mount.id);
+		return;
+	case STEP_READ_ONLY:
+	case STEP_WRITABLE:
+		assert_non_null(mount);
+		((struct mount *)mount)->kind = step->kind == STEP_WRITABLE ? MOUNT_WRITE : MOUNT_READ;
+		return;
+	}
+}
+
+/* The number of steps that appear as one. */
+static size_t move_size(const struct steps *steps, size_t at) {
+	size_t end = at + 1;
+	while (steps->items[at].kind == STEP_PUT && end < steps->count && steps->items[end].kind == STEP_PUT &&
+	       path_is_below(steps->items[end].mount.path, steps->items[at].mount.path))
+		end++;
+	return end - at;
+}
+
+/*
+ * Chance.
+ */
+
+static uint64_t seed = 88172645463325252;
+
+static unsigned roll(unsigned sides) {
+	seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+	return (unsigned)(seed >> 33) % sides;
+}
+
+enum { PROBES = 1 + 3 + 9 + 27 };
+static char probes[PROBES][16];
+
+static void make_probes(void) {
+	size_t count = 0, from = 0;
+	snprintf(probes[count++], sizeof probes[0], "/h");
+	for (int depth = 0; depth < 3; depth++) {
+		size_t end = count;
+		for (; from < end; from++)
+			for (const char *name = "abc"; *name; name++)
+				snprintf(probes[count++], sizeof probes[0], "%.12s/%c", probes[from], *name);
+	}
+}
+
+static bool shows_host(enum mount_kind kind) {
+	return kind == MOUNT_READ || kind == MOUNT_WRITE || kind == MOUNT_PIN;
+}
+
+/* A plan as plan_build makes them: no mount says what the one above it says. `wishes` are of the last plan, changed. */
+static void random_plan(int *wishes, struct plan *plan) {
+	enum { NO_WISH, WISH_ASK, WISH_READ, WISH_WRITE, WISH_NOTHING, WISH_COUNT };
+	for (unsigned i = 1 + roll(4); i > 0; i--) wishes[roll(PROBES)] = roll(3) ? NO_WISH : (int)roll(WISH_COUNT);
+	for (unsigned i = roll(3); i > 0; i--) wishes[roll(PROBES)] = WISH_READ + (int)roll(2);
+	if (roll(3)) wishes[0] = NO_WISH;
+	static const char *order[PROBES];
+	for (size_t i = 0; i < PROBES; i++) order[i] = probes[i];
+	for (size_t i = 0; i < PROBES; i++)
+		for (size_t k = i + 1; k < PROBES; k++)
+			if (path_compare(order[k], order[i]) < 0) {
+				const char *other = order[i];
+				order[i] = order[k];
+				order[k] = other;
+			}
+	for (size_t i = 0; i < PROBES; i++) {
+		const int wish = wishes[(size_t)(order[i] - probes[0]) / sizeof probes[0]];
+		const struct mount *above = NULL;
+		for (size_t k = 0; k < plan->count; k++)
+			if (path_is_below(order[i], plan->mounts[k].path)) above = &plan->mounts[k];
+		enum mount_kind around = above ? above->kind : MOUNT_FRESH;
+		bool host = shows_host(around);
+		if (i == 0 && wish != WISH_READ && wish != WISH_WRITE)
+			append(plan, MOUNT_FRESH, order[i]);
+		else if (wish == WISH_ASK && around != MOUNT_CURTAIN)
+			append(plan, MOUNT_CURTAIN, order[i])->mode = S_IFDIR;
+		else if (wish == WISH_READ && around != MOUNT_READ)
+			append(plan, MOUNT_READ, order[i]);
+		else if (wish == WISH_WRITE && around != MOUNT_WRITE && around != MOUNT_PIN)
+			append(plan, MOUNT_WRITE, order[i]);
+		else if (wish == WISH_WRITE && around == MOUNT_WRITE && roll(2))
+			append(plan, MOUNT_PIN, order[i]);
+		else if (wish == WISH_NOTHING && host)
+			append(plan, MOUNT_HIDE_FOLDER, order[i])->mode = 0;
+	}
+	for (size_t i = 0; i + 1 < plan->count; i++)
+		if (plan->mounts[i].kind == MOUNT_HIDE_FOLDER &&
+		    path_is_below(plan->mounts[i + 1].path, plan->mounts[i].path))
+			plan->mounts[i].mode = 0111;
+}
+
+static int level(const struct mount *mount) {
+	if (!mount) return 0;
+	return mount->kind == MOUNT_READ ? 1 : mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN ? 2 : 0;
+}
+
+static const struct mount *mount_in(const struct plan *plan, const char *path) {
+	const struct mount *found = NULL;
+	for (size_t i = 0; i < plan->count; i++)
+		if (path_is_below(path, plan->mounts[i].path)) found = &plan->mounts[i];
+	return found;
+}
+
+static int in_tree(const struct model *model, const struct mount *tree, const char *path) {
+	const struct mount *at = tree;
+	for (size_t size = strlen(tree->path) + 1; size <= strlen(path); size++) {
+		if (path[size] != '/' && path[size] != '\0') continue;
+		CLEANUP_FREE char *prefix = string_copy_bytes(path, size);
+		at = topmost(model, at, prefix);
+	}
+	return level(at);
+}
+
+/* Whoever is inside a covered tree has no more there than the plan says. What is put over itself is held to be open
+ * for reading, as a folder that stays open is. */
+static char *below_text(const struct plan *plan) {
+	struct string text = {0};
+	for (size_t i = 0; i < plan->count + plan->below_count; i++) {
+		const struct mount *mount = i < plan->count ? &plan->mounts[i] : &plan->below[i - plan->count];
+		CLEANUP_FREE char *line = mount_text(mount);
+		string_appendf(&text, "%s%u on %u: %s\n", i < plan->count ? "" : "below ", mount->id, mount->on, line);
+	}
+	return string_steal(&text);
+}
+
+static void check_covered(const struct model *model, const struct plan *before, const struct plan *plan,
+			  const struct steps *steps) {
+	for (size_t i = 0; i < plan->below_count; i++) {
+		const struct mount *mount = model_find(model, plan->below[i].id);
+		assert_non_null(mount);
+		assert_int_equal(mount->kind, plan->below[i].kind);
+		bool carries = topmost(model, mount, mount->path) != mount;
+		for (size_t k = 0; k < PROBES; k++) {
+			if (!path_is_below(probes[k], mount->path)) continue;
+			int after = level(mount_in(plan, probes[k]));
+			int inside = in_tree(model, mount, probes[k]);
+			if (inside > (carries && after < 1 ? 1 : after)) {
+				CLEANUP_FREE char *text = mount_text(mount), *two = plan_text(plan);
+				CLEANUP_FREE char *was = below_text(before), *is = below_text(plan),
+						  *way = steps_text(steps);
+				fail_text("covered %s is open to %d at %s\n%s---\n%s%s===\n%s", text, inside, probes[k],
+					  was, is, two, way);
+			}
+		}
+	}
+}
+
+static void check_walk(void) {
+	struct model *model = mem_new(struct model);
+	struct plan before = {0};
+	int wishes[PROBES] = {0};
+	for (int turn = 0; turn < 40; turn++) {
+		struct plan after = {0};
+		random_plan(wishes, &after);
+		struct steps steps;
+		plan_changes(turn ? &before : NULL, &after, &steps);
+		for (size_t at = 0; at < steps.count;) {
+			for (size_t end = at + move_size(&steps, at); at < end; at++) model_do(model, &steps.items[at]);
+			for (size_t i = 0; i < PROBES; i++) {
+				int was = level(mount_in(&before, probes[i])), is = level(mount_in(&after, probes[i]));
+				int seen = level(walk(model, probes[i]));
+				if (seen <= was || seen <= is) continue;
+				CLEANUP_FREE char *one = plan_text(&before), *two = plan_text(&after),
+						  *way = steps_text(&steps);
+				fail_text("%s is open to %d, not %d or %d, after step %zu:\n%s---\n%s===\n%s",
+					  probes[i], seen, was, is, at, one, two, way);
+			}
+		}
+		for (size_t i = 0; i < PROBES; i++) {
+			const struct mount *seen = walk(model, probes[i]), *wanted = mount_in(&after, probes[i]);
+			assert_true((seen ? seen->id : 0) == (wanted ? wanted->id : 0));
+			if (wanted) assert_int_equal(seen->kind, wanted->kind);
+		}
+		size_t mounted = 0;
+		for (size_t i = 0; i < model->count; i++) mounted += model->attached[i];
+		assert_int_equal(mounted, after.count + after.below_count);
+		check_covered(model, &before, &after, &steps);
+		/* the model borrowed the steps' texts */
+		for (size_t i = 0; i < model->count; i++) {
+			for (size_t k = 0; k < after.count + after.below_count; k++) {
+				struct mount *mount =
+					k < after.count ? &after.mounts[k] : &after.below[k - after.count];
+				if (mount->id == model->mounts[i].id)
+					model->mounts[i].path = mount->path, model->mounts[i].source = mount->source;
+			}
+		}
+		struct steps none;
+		struct plan again = {0};
+		for (size_t i = 0; i < after.count; i++)
+			append(&again, after.mounts[i].kind, after.mounts[i].path)->mode = after.mounts[i].mode;
+		plan_changes(&after, &again, &none);
+		assert_int_equal(none.count, 0);
+		plan_finish(&again);
+		steps_finish(&none);
+		steps_finish(&steps);
+		plan_finish(&before);
+		before = after;
+	}
+	plan_finish(&before);
+	free(model);
+}
+
+static void random_walks_show_nothing_on_the_way(void **state) {
+	(void)state;
+	make_probes();
+	for (int i = 0; i < 100; i++) check_walk();
+}
+
+/*
+ * Stories.
+ */
+
+static const struct {
+	const char *word;
+	enum mount_kind kind;
+} words[] = {{"read", MOUNT_READ},           {"write", MOUNT_WRITE}, {"pin", MOUNT_PIN},
+	     {"fresh", MOUNT_FRESH},         {"own", MOUNT_OWN},     {"hide-folder", MOUNT_HIDE_FOLDER},
+	     {"hide-file", MOUNT_HIDE_FILE}, {"ask", MOUNT_CURTAIN}, {"hold-link", MOUNT_HELD}};
+
+/* "read /a", "ask /a", "link /a -> b", "read /a inode 7", "hide-folder /a mode 0111" */
+static void read_mount(char *line, struct plan *plan) {
+	char *word = strtok_r(line, " ", &line), *path = strtok_r(NULL, " ", &line), *key = strtok_r(NULL, " ", &line);
+	struct mount *mount = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (string_equal(words[i].word, word)) mount = append(plan, words[i].kind, path);
+	if (!mount && string_equal(word, "link")) mount = append(plan, MOUNT_LINK, path);
+	assert_non_null(mount);
+	char *value = key ? strtok_r(NULL, " ", &line) : NULL;
+	if (mount->kind == MOUNT_HIDE_FOLDER) mount->mode = value ? (unsigned)strtoul(value, NULL, 8) : 0;
+	if (mount->kind == MOUNT_CURTAIN) mount->mode = value && string_equal(value, "file") ? S_IFREG : S_IFDIR;
+	if (mount->kind == MOUNT_LINK) mount->source = string_copy(value);
+	if (key && string_equal(key, "inode")) mount->inode = (ino_t)atoi(value);
+}
+
+static char *tell(char *plans) {
+	struct string text = {0};
+	struct plan before = {0};
+	bool first = true;
+	for (char *rest = plans, *part; rest;) {
+		part = rest;
+		rest = strstr(part, "---\n");
+		if (rest) {
+			*rest = '\0';
+			rest += strlen("---\n");
+		}
+		struct plan after = {0};
+		CLEANUP_STEPS struct steps steps = {0};
+		for (char *line; (line = strtok_r(part, "\n", &part));)
+			if (line[0] != '#') read_mount(line, &after);
+		plan_changes(first ? NULL : &before, &after, &steps);
+		CLEANUP_FREE char *way = steps_text(&steps);
+		string_appendf(&text, "%s%s", first ? "" : "---\n", way);
+		plan_finish(&before);
+		before = after;
+		first = false;
+	}
+	plan_finish(&before);
+	return string_steal(&text);
+}
+
+static void golden(void **state) {
+	const char *file = *state;
+	CLEANUP_FREE char *text = NULL;
+	assert_int_equal(file_read(file, 1 << 20, &text, NULL, NULL), 0);
+	char *expected = strstr(text, "===\n");
+	assert_non_null(expected);
+	CLEANUP_FREE char *plans = string_copy_bytes(text, (size_t)(expected - text));
+	expected += strlen("===\n");
+	CLEANUP_FREE char *steps = tell(plans);
+	if (getenv("SBX_GOLDEN_WRITE")) {
+		CLEANUP_STRING struct string out = {0};
+		string_append_bytes(&out, text, (size_t)(expected - text));
+		string_append(&out, steps);
+		assert_int_equal(file_write(file, out.data, out.size, 0644, NULL), 0);
+		return;
+	}
+	assert_string_equal(steps, expected);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_story(const struct dirent *entry) {
+	return string_ends(entry->d_name, ".steps");
+}
+
+int main(void) {
+	struct dirent **entries = NULL;
+	int count = scandir(SBX_TEST_DATA "/steps", &entries, is_story, by_name);
+	if (count <= 0) return 1;
+	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 1);
+	tests[0] = (struct CMUnitTest)cmocka_unit_test(random_walks_show_nothing_on_the_way);
+	for (int i = 0; i < count; i++) {
+		char *path = path_join(SBX_TEST_DATA "/steps", entries[i]->d_name);
+		tests[i + 1] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
+	}
+	int failed = _cmocka_run_group_tests("steps", tests, (size_t)count + 1, NULL, NULL);
+	for (int i = 0; i < count; i++) {
+		free(tests[i + 1].initial_state);
+		free(entries[i]);
+	}
+	free(entries);
+	free(tests);
+	return failed;
+}
