@@ -1,5 +1,7 @@
 /* An answer to a prompt: may this client give it, what grant is it, and what follows. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,6 +13,8 @@
 #include "prompts.h"
 #include "schema/message.h"
 #include "scope.h"
+#include "session.h"
+#include "walk.h"
 
 static const char *const agent_names[] = {
 	[AGENT_NONE] = "command", [AGENT_TERMINAL] = "terminal", [AGENT_DESKTOP] = "desktop", [AGENT_TUI] = "tui"};
@@ -50,20 +54,52 @@ static int check_answer(const struct prompt_pending *pending, const struct clien
 	return 0;
 }
 
+/*
+ * Those who wait, before and after the answer: it settles those that the grant decides. All who ask for the same are
+ * settled alike; of a walk each wants its own, and what the grant doesn't reach is asked about anew.
+ */
+struct settled {
+	bool *each;
+	size_t count;
+};
+
+static struct settled settled_all(const struct prompt_pending *pending) {
+	struct settled settled = {mem_array(bool, pending->waiter_count + 1), pending->waiter_count};
+	for (size_t i = 0; i < settled.count; i++) settled.each[i] = true;
+	return settled;
+}
+
+static void settled_finish(struct settled *settled) {
+	free(settled->each);
+}
+#define CLEANUP_SETTLED __attribute__((cleanup(settled_finish)))
+
 /* Does the grant decide what was asked? One that ends above a mask does not. */
-static int check_covers(struct prompt_pending *pending, enum effect effect, const struct pattern *pattern,
-			const struct ruleset *ruleset, struct error *error) {
-	CLEANUP_DECISION struct decision decision;
-	decision_make(pending->broker, ruleset, session_find(pending->broker, pending->prompt.session),
-		      &pending->waiters[0].request, &pending->waiters[0].said, &decision, NULL);
-	if (decision.verdict.effect == effect) return 0;
+static int find_settled(const struct prompt_pending *pending, enum effect effect, const struct pattern *pattern,
+			const struct ruleset *ruleset, struct settled *settled, struct error *error) {
+	const struct session *session = session_find(pending->broker, pending->prompt.session);
+	char why[ERROR_MESSAGE_MAX] = "a closer rule decides";
+	settled->count = 0;
+	for (size_t i = 0; i < pending->waiter_count; i++) {
+		const struct checking *waiter = &pending->waiters[i];
+		settled->each[i] = i > 0 && settled->each[0]; /* they ask for the same */
+		if (i == 0 || pending->walk) {
+			CLEANUP_DECISION struct decision decision;
+			decision_make(pending->broker, ruleset, session, &waiter->request, &waiter->said, &decision,
+				      NULL);
+			settled->each[i] = decision.verdict.effect == effect;
+			if (!settled->each[i] && decision.verdict.why)
+				snprintf(why, sizeof why, "%s", decision.verdict.why);
+		}
+		settled->count += settled->each[i];
+	}
+	if (settled->count > 0) return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
-	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown,
-			 decision.verdict.why ? decision.verdict.why : "a closer rule decides");
+	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown, why);
 }
 
 static int write_grant(struct prompt_pending *pending, const struct prompt_answer *answer, struct grant *ret_grant,
-		       struct error *error) {
+		       struct settled *settled, struct error *error) {
 	const struct prompt *prompt = &pending->prompt;
 	bool once = answer->lifetime == LIFETIME_ONCE;
 	CLEANUP_FREE char *text = NULL;
@@ -86,7 +122,7 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 	r = pending_rules(pending->broker, prompt, &ruleset, error);
 	if (r == 0) r = granting_compile(pending->broker, &wish, &scope, NULL, &pattern, error);
 	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !once, ret_grant, error);
-	return r < 0 || once ? r : check_covers(pending, answer->effect, pattern, ruleset, error);
+	return r < 0 || once ? r : find_settled(pending, answer->effect, pattern, ruleset, settled, error);
 }
 
 static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer, int64_t grant,
@@ -132,17 +168,43 @@ static int answer_summary(struct prompt_pending *pending, const struct client *c
 }
 
 static int write_answer(struct prompt_pending *pending, const struct client *client, const struct prompt_answer *answer,
-			struct grant *ret_grant, struct decision *ret_decision, struct error *error) {
+			struct grant *ret_grant, struct decision *ret_decision, struct settled *settled,
+			struct error *error) {
 	int r = broker_begin(pending->broker, STORE_FULL, error);
 	if (r < 0) return r;
-	r = write_grant(pending, answer, ret_grant, error);
+	r = write_grant(pending, answer, ret_grant, settled, error);
 	if (r == 0) r = record_answer(pending, client, answer, ret_grant->id, error);
 	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
 	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
-		r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
+		if (settled->each[i])
+			r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
 	if (r == 0) return broker_commit(pending->broker, error);
 	broker_rollback(pending->broker);
 	return r;
+}
+
+static void remember_denial(const struct prompt_pending *pending, const struct session *session) {
+	struct moment now;
+	clock_read(pending->broker->clock, &now);
+	for (size_t i = 0; i < pending->waiter_count; i++)
+		walk_deny(session->walks, &pending->waiters[i].request, pending->rule, pending->prompt.target,
+			  pending->prompt.id, now.boot_ms);
+}
+
+/* The prompt is closed; who was not settled by its answer asks anew. */
+static void settle(struct prompt_pending *pending, const struct settled *settled, const struct verdict *verdict) {
+	size_t count = pending->waiter_count, left = 0;
+	CLEANUP_FREE struct checking *others = mem_array(struct checking, count);
+	for (size_t i = 0; i < count; i++) {
+		if (settled->each[i]) {
+			checking_reply(&pending->waiters[0], verdict);
+			pending_remove(pending, 0);
+		} else {
+			others[left++] = pending_take(pending, 0);
+		}
+	}
+	pending_close(pending, "answered", effect_name(verdict->effect));
+	for (size_t i = 0; i < left; i++) checking_go_on(&others[i]);
 }
 
 int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
@@ -159,14 +221,15 @@ int prompts_answer(struct client *client, const struct prompt_answer *answer, st
 	if (pending->summary) return answer_summary(pending, client, answer, error);
 	CLEANUP_GRANT struct grant grant = {0};
 	CLEANUP_DECISION struct decision decision = {0};
-	r = write_answer(pending, client, answer, &grant, &decision, error);
+	CLEANUP_SETTLED struct settled settled = settled_all(pending);
+	r = write_answer(pending, client, answer, &grant, &decision, &settled, error);
 	if (r < 0) return r;
 	struct session *session = session_find(broker, pending->prompt.session);
 	bool lasts = grant.id != 0 && answer->lifetime != LIFETIME_ONCE;
 	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session);
+	if (answer->effect == EFFECT_DENY && !lasts && session) remember_denial(pending, session);
 	if (lasts && session) session_tell_new(session, &grant);
-	for (size_t i = 0; i < pending->waiter_count; i++) checking_reply(&pending->waiters[i], &decision.verdict);
-	pending_close(pending, "answered", effect_name(answer->effect));
+	settle(pending, &settled, &decision.verdict);
 	if (lasts) {
 		sessions_tell_new(broker, &grant, session);
 		prompts_recheck(broker);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "checking.h"
 #include "dispatch.h"
@@ -20,7 +21,8 @@ struct check {
 	struct permission permission;
 	char *target, *process, *reason, *profile, *project;
 	struct strings parents;
-	bool ask, again;
+	char *walk;
+	bool ask, again, by_folder, listing;
 };
 
 static const struct body_field check_fields[] = {
@@ -33,6 +35,9 @@ static const struct body_field check_fields[] = {
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct check, project), LIMIT_TARGET, NULL},
 	{"ask", BODY_TRUE, OPTIONAL, offsetof(struct check, ask), 0, NULL},
 	{"again", BODY_FLAG, OPTIONAL, offsetof(struct check, again), 0, NULL},
+	{"by_folder", BODY_FLAG, OPTIONAL, offsetof(struct check, by_folder), 0, NULL},
+	{"listing", BODY_FLAG, OPTIONAL, offsetof(struct check, listing), 0, NULL},
+	{"walk", BODY_TEXT, OPTIONAL, offsetof(struct check, walk), LIMIT_TARGET, NULL},
 };
 static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
 
@@ -44,6 +49,10 @@ static int fill_request(struct client *client, const struct check *asked, struct
 	if (r < 0) return r;
 	if (asked->process) request->process = string_copy(asked->process);
 	if (asked->reason) request->reason = string_copy(asked->reason);
+	request->by_folder = asked->by_folder;
+	request->listing = asked->listing;
+	if (r == 0 && asked->walk) r = path_normalise(NULL, asked->walk, &request->walk, error);
+	if (r < 0) return error_prefix(error, "walk");
 	for (size_t i = 0; i < asked->parents.count; i++) {
 		if (strlen(asked->parents.items[i]) > LIMIT_PROCESS)
 			return error_set(error, E2BIG, "'parents' has an entry longer than %d bytes", LIMIT_PROCESS);

@@ -3,8 +3,8 @@
  *
  * A pending prompt has waiters (checks that want a verdict) and showings (agents that were told, each with its token).
  * It ends in one of four ways, always through pending_close: answered, expired, cancelled (no waiter left) or covered
- * (a new grant or rule decides, or asks on other terms, which is another prompt). The waiters' decisions are recorded
- * before their replies go out; for an answer in one transaction with the grant.
+ * (a new grant or rule decides, or asks on other terms, or about a whole tree, which is another prompt). The waiters'
+ * decisions are recorded before their replies go out; for an answer in one transaction with the grant.
  */
 #include "prompts.h"
 
@@ -14,148 +14,18 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "flood.h"
 #include "pending.h"
 #include "schema/limits.h"
-#include "schema/message.h"
-#include "schema/prompt.h"
-#include "scope.h"
+#include "walk.h"
 
-/* Waiters and showings */
-
-static void remove_waiter(struct prompt_pending *pending, size_t index) {
-	struct checking *waiter = &pending->waiters[index];
-	waiter->client->pending--;
-	checking_finish(waiter);
-	memmove(waiter, waiter + 1, (pending->waiter_count - index - 1) * sizeof *waiter);
-	pending->waiter_count--;
-}
-
-static void add_waiter(struct prompt_pending *pending, struct checking *checking) {
-	pending->waiters = array_grow(pending->waiters, pending->waiter_count, sizeof *pending->waiters);
-	pending->waiters[pending->waiter_count++] = *checking;
-	checking->client->pending++;
-	*checking = (struct checking){0};
-}
-
-static bool agent_sees(const struct client *client, int64_t session) {
-	return client->agent != AGENT_NONE && !client->dead &&
-	       (client->agent_session == 0 || client->agent_session == session);
-}
-
-static void show(struct prompt_pending *pending, struct client *agent) {
-	struct showing showing = {.agent = agent};
-	random_token(showing.token);
-	pending->showings = array_grow(pending->showings, pending->showing_count, sizeof *pending->showings);
-	pending->showings[pending->showing_count++] = showing;
-	struct prompt shown = pending->prompt; /* borrows the texts */
-	memcpy(shown.token, showing.token, sizeof shown.token);
-	client_push(agent, "prompt", prompt_to_json(&shown));
-}
-
-static size_t show_to_agents(struct prompt_pending *pending) {
-	struct client *client;
-	TAILQ_FOREACH(client, &pending->broker->clients, link) {
-		if (agent_sees(client, pending->prompt.session)) show(pending, client);
-	}
-	return pending->showing_count;
-}
-
-static bool has_agent(const struct broker *broker, int64_t session) {
-	const struct client *client;
-	TAILQ_FOREACH(client, &broker->clients, link) {
-		if (agent_sees(client, session)) return true;
-	}
-	return false;
-}
-
-/* Ending */
-
-static void pending_free(struct prompt_pending *pending) {
-	while (pending->waiter_count > 0) remove_waiter(pending, pending->waiter_count - 1);
-	if (pending->deadline) event_free(pending->deadline);
-	prompt_finish(&pending->prompt);
-	free(pending->waiters);
-	free(pending->showings);
-	free(pending);
-}
-
-void pending_close(struct prompt_pending *pending, const char *how, const char *verdict) {
-	for (size_t i = 0; i < pending->showing_count; i++) {
-		json_t *push = json_object();
-		json_object_set_new(push, "id", json_integer(pending->prompt.id));
-		json_object_set_new(push, "how", json_string(how));
-		json_object_set_new(push, "verdict", verdict ? json_string(verdict) : json_null());
-		client_push(pending->showings[i].agent, "prompt-gone", push);
-	}
-	TAILQ_REMOVE(&pending->broker->prompts, pending, link);
-	pending->broker->prompt_count--;
-	pending_free(pending);
-}
-
-/* Within a transaction: what has become of the prompt. `detail` is given up. */
-int pending_record(const struct prompt_pending *pending, enum event_kind kind, int verdict, int64_t grant,
-		   json_t *detail, struct error *error) {
-	const struct prompt *prompt = &pending->prompt;
-	/* Borrowed: broker_record frees only the detail. */
-	struct event event = {.kind = kind,
-			      .session = prompt->session,
-			      .profile = prompt->profile,
-			      .project = prompt->project,
-			      .process = prompt->process,
-			      .permission = (char *)prompt->permission.name,
-			      .target = prompt->target,
-			      .verdict = verdict,
-			      .by = (char *)(pending->summary ? "flood" : "ask"),
-			      .why = prompt->why,
-			      .grant = grant,
-			      .prompt = prompt->id,
-			      .detail = detail};
-	return broker_record(pending->broker, &event, error);
-}
-
-static json_t *state_detail(const char *state) {
-	json_t *detail = json_object();
-	json_object_set_new(detail, "state", json_string(state));
-	return detail;
-}
-
-/* Alone in a transaction; the prompt ends even if the history can't be written, for nothing is allowed by that. */
-static void note_state(const struct prompt_pending *pending, const char *state) {
-	struct error error = ERROR_NONE;
-	int r = broker_begin(pending->broker, STORE_NORMAL, &error);
-	if (r == 0) {
-		r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail(state), &error);
-		if (r == 0)
-			r = broker_commit(pending->broker, &error);
-		else
-			broker_rollback(pending->broker);
-	}
-	if (r < 0) log_error("recording prompt %lld: %s", (long long)pending->prompt.id, error.message);
-}
-
-static void on_deadline(evutil_socket_t fd, short what, void *argument) {
-	(void)fd;
-	(void)what;
-	struct prompt_pending *pending = argument;
-	note_state(pending, "expired");
-	while (pending->waiter_count > 0) {
-		CLEANUP_DECISION struct decision decision = {.uses = 1};
-		decision.verdict.prompt = pending->prompt.id;
-		verdict_set(&decision.verdict, EFFECT_DENY, "ask", "nobody answered prompt %lld in time",
-			    (long long)pending->prompt.id);
-		decision_settle(pending->broker, &pending->waiters[0].request, &decision);
-		checking_reply(&pending->waiters[0], &decision.verdict);
-		remove_waiter(pending, 0);
-	}
-	pending_close(pending, "expired", "deny");
-}
+/* Giving up */
 
 static void cancel_if_alone(struct prompt_pending *pending) {
 	if (pending->waiter_count > 0) return;
-	note_state(pending, "cancelled");
+	pending_note(pending, "cancelled");
 	pending_close(pending, "cancelled", NULL);
 }
 
@@ -171,7 +41,7 @@ bool prompts_cancel(struct client *client, int64_t check) {
 			struct error error;
 			error_set(&error, ECANCELED, "the check was cancelled");
 			client_reply_error(client, check, &error);
-			remove_waiter(pending, i);
+			pending_remove(pending, i);
 			cancel_if_alone(pending);
 			return true;
 		}
@@ -187,7 +57,7 @@ void prompts_forget_client(struct broker *broker, struct client *client) {
 				pending->showings[i] = pending->showings[--pending->showing_count];
 		size_t before = pending->waiter_count;
 		for (size_t i = pending->waiter_count; i-- > 0;)
-			if (pending->waiters[i].client == client) remove_waiter(pending, i);
+			if (pending->waiters[i].client == client) pending_remove(pending, i);
 		if (pending->waiter_count < before) cancel_if_alone(pending);
 	}
 }
@@ -200,41 +70,21 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 		if (pending->prompt.session != session->record.id) continue;
 		for (size_t i = 0; i < pending->waiter_count; i++)
 			client_reply_error(pending->waiters[i].client, pending->waiters[i].id, &error);
-		while (pending->waiter_count > 0) remove_waiter(pending, pending->waiter_count - 1);
+		while (pending->waiter_count > 0) pending_remove(pending, pending->waiter_count - 1);
 		cancel_if_alone(pending);
 	}
 }
 
 /* Asking */
 
-/* Who is asked about an address, or about localhost, allows just that. */
-static bool opens_private(const struct request *request, const struct verdict *verdict) {
-	return verdict->private_allowed || request_names_address(request);
-}
-
-/* Who may answer, and what an allow opens. */
-static bool has_terms(const struct prompt_pending *pending, const struct request *request,
-		      const struct verdict *verdict) {
-	return pending->prompt.confirm_terminal == verdict->confirm_terminal && pending->direct == verdict->direct &&
-	       pending->private_allowed == opens_private(request, verdict);
-}
-
 static bool is_same(const struct prompt_pending *pending, const struct request *request,
 		    const struct verdict *verdict) {
 	const struct prompt *prompt = &pending->prompt;
-	return has_terms(pending, request, verdict) && prompt->session == request->session &&
+	return pending_has_terms(pending, request, verdict) && prompt->session == request->session &&
 	       permission_equal(&prompt->permission, &request->permission) &&
 	       strcmp(prompt->target, request->target) == 0 &&
 	       string_equal(prompt->profile, request->subject.profile) &&
 	       string_equal(prompt->project, request->subject.project);
-}
-
-struct prompt_pending *pending_find(const struct broker *broker, int64_t id) {
-	struct prompt_pending *pending;
-	TAILQ_FOREACH(pending, &broker->prompts, link) {
-		if (pending->prompt.id == id) return pending;
-	}
-	return NULL;
 }
 
 static struct prompt_pending *find_same(const struct broker *broker, const struct request *request,
@@ -255,74 +105,12 @@ static size_t count_of_session(const struct broker *broker, int64_t session) {
 	return count;
 }
 
-static struct prompt_pending *pending_new(struct broker *broker, const struct request *request,
-					  const struct verdict *verdict,
-					  const struct policy_prompt_settings *settings) {
-	struct prompt_pending *pending = mem_new(struct prompt_pending);
-	pending->broker = broker;
-	pending->private_allowed = opens_private(request, verdict);
-	pending->direct = verdict->direct;
-	pending->lifetime_ms = settings->lifetime_ms;
-	struct prompt *prompt = &pending->prompt;
-	prompt->session = request->session;
-	prompt->profile = string_copy_or_null(request->subject.profile);
-	prompt->project = string_copy_or_null(request->subject.project);
-	prompt->permission = request->permission;
-	prompt->target = string_copy(request->target);
-	prompt->process = string_copy_or_null(request->process);
-	for (size_t i = 0; i < request->parents.count; i++) strings_add(&prompt->parents, request->parents.items[i]);
-	prompt->reason = string_copy_or_null(request->reason);
-	prompt->why = verdict->rule ? string_format("%s (%s)", verdict->why ? verdict->why : "", verdict->rule)
-				    : string_copy_or_null(verdict->why);
-	prompt->confirm_terminal = verdict->confirm_terminal;
-	scopes_offered(&request->permission, request->target, broker->places.home, &prompt->scopes);
-	prompt->deadline_ms = broker_now_ms(broker) + settings->timeout_ms;
-	return pending;
-}
-
-/* A permission of the user's own is shown by the words that its policy has for it. */
-static void describe(struct prompt_pending *pending, const struct ruleset *ruleset) {
-	pending->prompt.description =
-		string_copy_or_null(policy_description(ruleset_policy(ruleset), pending->prompt.permission.name));
-}
-
-/* What doesn't fit a message is left out from the back, the wider scopes first; false when it never fits. */
-static bool fits_message(struct prompt *prompt) {
-	for (;;) {
-		json_t *json = prompt_to_json(prompt);
-		size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
-		json_decref(json);
-		if (size <= LIMIT_PAGE_BYTES) return true;
-		struct strings *list = prompt->scopes.count > 1 ? &prompt->scopes : &prompt->parents;
-		if (list->count == 0) return false;
-		free(list->items[--list->count]);
-		list->items[list->count] = NULL;
+static bool has_agent(const struct broker *broker, int64_t session) {
+	const struct client *client;
+	TAILQ_FOREACH(client, &broker->clients, link) {
+		if (pending_seen_by(client, session)) return true;
 	}
-}
-
-static int write_shown(struct prompt_pending *pending, struct error *error) {
-	struct broker *broker = pending->broker;
-	int r = broker_begin(broker, STORE_NORMAL, error);
-	if (r < 0) return r;
-	r = history_next_prompt(broker->history, &pending->prompt.id, error);
-	if (r == 0) r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail("shown"), error);
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
-	return r;
-}
-
-static int start(struct prompt_pending *pending, int64_t timeout_ms, struct error *error) {
-	if (!fits_message(&pending->prompt))
-		return error_set(error, E2BIG, "the request is too long to be shown to anybody");
-	int r = write_shown(pending, error);
-	if (r < 0) return r;
-	pending->deadline = evtimer_new(pending->broker->base, on_deadline, pending);
-	if (!pending->deadline) mem_exhausted();
-	const struct timeval wait = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
-	event_add(pending->deadline, &wait);
-	TAILQ_INSERT_TAIL(&pending->broker->prompts, pending, link);
-	pending->broker->prompt_count++;
-	return 0;
+	return false;
 }
 
 /* Why it can't be asked, or NULL. */
@@ -341,29 +129,114 @@ static const char *refusal(const struct client *client, const struct request *re
 	return flood_reason(broker, client->session);
 }
 
+/*
+ * A walk through a tree
+ */
+
+/* The folder that the rule which asks names; NULL when it names none, or isn't one for all that lies below. */
+static const char *folder_of_rule(const struct ruleset *ruleset, const struct request *request,
+				  const struct verdict *verdict) {
+	const struct rule *rule = ruleset_find(ruleset, &request->permission, request->target, NULL);
+	if (!rule || rule->effect != EFFECT_ASK || verdict->confirm_terminal) return NULL;
+	return pattern_target(rule->pattern);
+}
+
+static struct walk_step step_of(const struct broker *broker, const struct ruleset *ruleset,
+				const struct request *request, const struct verdict *verdict) {
+	struct moment now;
+	clock_read(broker->clock, &now);
+	return (struct walk_step){.request = request,
+				  .rule = verdict->rule,
+				  .root = folder_of_rule(ruleset, request, verdict),
+				  .home = broker->places.home,
+				  .now_ms = now.boot_ms};
+}
+
+static bool is_walked_by(const struct prompt_pending *pending, const struct request *request, const char *rule) {
+	return !pending->summary && pending->prompt.session == request->session &&
+	       permission_equal(&pending->prompt.permission, &request->permission) &&
+	       string_equal(pending->prompt.process, request->process) && string_equal(pending->rule, rule);
+}
+
+/* The question about a tree that this is a part of. */
+static struct prompt_pending *find_walk(const struct broker *broker, const struct request *request,
+					const struct verdict *verdict) {
+	struct prompt_pending *pending;
+	TAILQ_FOREACH(pending, &broker->prompts, link) {
+		if (pending->walk && is_walked_by(pending, request, verdict->rule) &&
+		    pending_has_terms(pending, request, verdict) &&
+		    path_is_below(request->target, pending->prompt.target))
+			return pending;
+	}
+	return NULL;
+}
+
+/* What the walk has asked name by name is part of the question about its tree. */
+static void take_in(struct prompt_pending *tree, const struct request *request) {
+	for (struct prompt_pending *pending = TAILQ_FIRST(&tree->broker->prompts), *next; pending; pending = next) {
+		next = next_of(pending);
+		if (pending == tree || !is_walked_by(pending, request, tree->rule) ||
+		    !path_is_below(pending->prompt.target, tree->prompt.target))
+			continue;
+		while (pending->waiter_count > 0) {
+			struct checking waiter = pending_take(pending, 0);
+			pending_add(tree, &waiter);
+		}
+		pending_note(pending, "covered");
+		pending_close(pending, "covered", NULL);
+	}
+}
+
+/* A prompt, old or new, that the check waits for now; NULL: why not is in the error, by *ret_module. */
+static struct prompt_pending *question_for(const struct checking *checking, const struct ruleset *ruleset,
+					   const struct verdict *verdict, const char *tree, const char **ret_module,
+					   struct error *error) {
+	struct broker *broker = checking->client->broker;
+	const struct request *request = &checking->request;
+	const struct pending_wish wish = {.request = request, .verdict = verdict, .tree = tree, .ruleset = ruleset};
+	const struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
+	const char *why = refusal(checking->client, request, settings.wait_without_agent, ret_module);
+	if (why) {
+		error_set(error, EPERM, "%s", why);
+		return NULL;
+	}
+	struct prompt_pending *pending = pending_new(broker, &wish);
+	if (pending_start(pending, error) < 0) {
+		pending_free(pending);
+		return NULL;
+	}
+	if (tree) take_in(pending, request);
+	pending_show_all(pending);
+	return pending;
+}
+
+static bool is_denied_walk(struct walks *walks, const struct walk_step *step, struct decision *decision) {
+	int64_t prompt = walks ? walk_denied(walks, step) : 0;
+	if (prompt == 0) return false;
+	verdict_set(&decision->verdict, EFFECT_DENY, "ask", "you denied it a moment ago (prompt %lld)",
+		    (long long)prompt);
+	decision->verdict.asked_user = true;
+	return true;
+}
+
 bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision) {
 	struct broker *broker = checking->client->broker;
-	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
-	struct prompt_pending *pending = find_same(broker, &checking->request, &decision->verdict);
-	if (pending) {
-		add_waiter(pending, checking);
-		return true;
+	const struct request *request = &checking->request;
+	const struct verdict *verdict = &decision->verdict;
+	struct walks *walks = checking->client->session ? checking->client->session->walks : NULL;
+	const struct walk_step step = step_of(broker, ruleset, request, verdict);
+	struct prompt_pending *pending = find_same(broker, request, verdict);
+	if (!pending) pending = find_walk(broker, request, verdict);
+	if (!pending && is_denied_walk(walks, &step, decision)) return false;
+	if (!pending) {
+		CLEANUP_FREE char *tree = walks ? walk_tree(walks, &step) : NULL;
+		const char *module = "ask";
+		struct error error = ERROR_NONE;
+		pending = question_for(checking, ruleset, verdict, tree, &module, &error);
+		if (!pending) verdict_set(&decision->verdict, EFFECT_DENY, module, "%s", error.message);
 	}
-	const char *module, *why = refusal(checking->client, &checking->request, settings.wait_without_agent, &module);
-	struct error error = ERROR_NONE;
-	if (!why) {
-		pending = pending_new(broker, &checking->request, &decision->verdict, &settings);
-		describe(pending, ruleset);
-		if (start(pending, settings.timeout_ms, &error) == 0) {
-			add_waiter(pending, checking);
-			show_to_agents(pending);
-			return true;
-		}
-		pending_free(pending);
-		why = error.message;
-	}
-	verdict_set(&decision->verdict, EFFECT_DENY, module, "%s", why);
-	return false;
+	if (pending) pending_add(pending, checking);
+	return pending;
 }
 
 void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
@@ -377,12 +250,12 @@ void prompts_summarize(struct broker *broker, const struct session *session, con
 	const struct request request = {
 		.session = asked->session, .subject = asked->subject, .permission = permission_ask(), .target = target};
 	const struct verdict verdict = {.effect = EFFECT_ASK, .why = (char *)flood_reason(broker, session)};
+	const struct pending_wish wish = {
+		.request = &request, .verdict = &verdict, .ruleset = ruleset, .summary = true};
 	struct error error = ERROR_NONE;
-	struct prompt_pending *pending = pending_new(broker, &request, &verdict, &settings);
-	pending->summary = true;
-	pending->prompt.description = string_copy("go on asking");
-	if (start(pending, settings.timeout_ms, &error) == 0) {
-		show_to_agents(pending);
+	struct prompt_pending *pending = pending_new(broker, &wish);
+	if (pending_start(pending, &error) == 0) {
+		pending_show_all(pending);
 		return;
 	}
 	log_error("the summary of a flood: %s", error.message);
@@ -392,21 +265,11 @@ void prompts_summarize(struct broker *broker, const struct session *session, con
 void prompts_show_all(struct client *agent) {
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &agent->broker->prompts, link) {
-		if (agent_sees(agent, pending->prompt.session)) show(pending, agent);
+		if (pending_seen_by(agent, pending->prompt.session)) pending_show(pending, agent);
 	}
 }
 
 /* Covering */
-
-int pending_rules(const struct broker *broker, const struct prompt *prompt, const struct ruleset **ret_ruleset,
-		  struct error *error) {
-	const struct session *session = session_find(broker, prompt->session);
-	if (session) {
-		*ret_ruleset = session->ruleset;
-		return 0;
-	}
-	return policies_ruleset(broker->policies, prompt->profile, prompt->project, ret_ruleset, error);
-}
 
 struct resumption {
 	struct checking *items;
@@ -415,11 +278,9 @@ struct resumption {
 
 /* As rules have changed a program is to be asked about it now, or the user on other terms: it isn't this question any
  * more. */
-static void resume_later(struct resumption *resumption, struct prompt_pending *pending) {
+static void resume_later(struct resumption *resumption, struct prompt_pending *pending, size_t waiter) {
 	resumption->items = array_grow(resumption->items, resumption->count, sizeof *resumption->items);
-	resumption->items[resumption->count++] = pending->waiters[0];
-	pending->waiters[0] = (struct checking){.client = pending->waiters[0].client};
-	remove_waiter(pending, 0);
+	resumption->items[resumption->count++] = pending_take(pending, waiter);
 }
 
 /* A waiter is decided anew each: a grant for one use covers one of them. */
@@ -427,20 +288,23 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 			   struct resumption *resumption) {
 	const char *verdict = NULL;
 	struct broker *broker = pending->broker;
-	while (pending->waiter_count > 0) {
-		struct checking *waiter = &pending->waiters[0];
+	for (size_t i = 0; i < pending->waiter_count;) {
+		struct checking *waiter = &pending->waiters[i];
 		CLEANUP_DECISION struct decision decision;
 		decision_make(broker, ruleset, session_find(broker, pending->prompt.session), &waiter->request,
 			      &waiter->said, &decision, NULL);
 		bool asks = decision.verdict.effect == EFFECT_ASK;
-		if (asks && has_terms(pending, &waiter->request, &decision.verdict)) return NULL;
+		if (asks && pending_has_terms(pending, &waiter->request, &decision.verdict)) {
+			i++;
+			continue;
+		}
 		if (asks || decision.needed) {
-			resume_later(resumption, pending);
+			resume_later(resumption, pending, i);
 			continue;
 		}
 		decision_settle(broker, &waiter->request, &decision);
 		checking_reply(waiter, &decision.verdict);
-		remove_waiter(pending, 0);
+		pending_remove(pending, i);
 		verdict = effect_name(decision.verdict.effect);
 	}
 	return verdict;
@@ -456,7 +320,7 @@ void prompts_recheck(struct broker *broker) {
 		if (pending->waiter_count > 0) continue;
 		if (string_equal(verdict, effect_name(EFFECT_ALLOW)))
 			flood_allowed(broker, session_find(broker, pending->prompt.session));
-		note_state(pending, "covered");
+		pending_note(pending, "covered");
 		pending_close(pending, "covered", verdict);
 	}
 	/* Only now: what goes on may ask, and change the list. */

@@ -27,10 +27,24 @@ static bool folder_may_be_offered(const char *folder, const char *home) {
 	return path_depth(folder) >= 2;
 }
 
-static void offer_folders(const char *target, const char *home, struct strings *scopes) {
+/* Below home: where so many programs have their files that one's folder is everybody's (XDG Base Directory). */
+static const char *const shared_folders[] = {
+	"", "/.config", "/.local", "/.local/share", "/.local/state", "/.local/bin", "/.cache"};
+
+static bool is_shared(const char *folder, const char *home) {
+	if (!path_is_below(folder, home)) return false;
+	for (size_t i = 0; i < ARRAY_LENGTH(shared_folders); i++)
+		if (strcmp(folder + strlen(home), shared_folders[i]) == 0) return true;
+	return false;
+}
+
+static void offer_folders(const char *target, const char *home, bool replaced, struct strings *scopes) {
 	CLEANUP_FREE char *folder = path_parent(target);
-	if (!folder_may_be_offered(folder, home)) return;
-	strings_add(scopes, "folder");
+	bool offered = folder_may_be_offered(folder, home), first = offered && replaced && !is_shared(folder, home);
+	if (first) strings_add(scopes, "folder");
+	strings_add(scopes, "exact");
+	if (!offered) return;
+	if (!first) strings_add(scopes, "folder");
 	while (scopes->count < LIMIT_SCOPES) {
 		char *parent = path_parent(folder);
 		free(folder);
@@ -61,17 +75,18 @@ static bool take_host(const char *target, struct host *ret_host) {
 	return host_port_parse(target, strlen(target), ret_host, &port, NULL) == 0;
 }
 
-void scopes_offered(const struct permission *permission, const char *target, const char *home,
+void scopes_offered(const struct permission *permission, const char *target, const char *home, bool replaced,
 		    struct strings *ret_scopes) {
 	struct host host;
-	strings_add(ret_scopes, "exact");
 	switch (reaches[permission->kind]) {
 	case REACH_EXACT:
+		strings_add(ret_scopes, "exact");
 		return;
 	case REACH_TREE:
-		offer_folders(target, home, ret_scopes);
+		offer_folders(target, home, replaced, ret_scopes);
 		return;
 	case REACH_HOST:
+		strings_add(ret_scopes, "exact");
 		/* Any port of this machine's loopback is many services, not one. */
 		if (!take_host(target, &host) || host.class == HOST_LOCALHOST) return;
 		strings_add(ret_scopes, "host");
@@ -89,6 +104,7 @@ static char *host_pattern(const char *target, bool domain) {
 
 int scope_pattern(const struct permission *permission, const char *target, const struct strings *offered,
 		  const char *scope, char **ret_pattern, struct error *error) {
+	if (strcmp(scope, target) == 0 && strings_contain(offered, "exact")) scope = "exact";
 	if (!strings_contain(offered, scope)) {
 		CLEANUP_STRING struct string list = {0};
 		CLEANUP_FREE char *shown = text_visible_cut(scope, 80);

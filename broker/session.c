@@ -21,6 +21,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/view.h"
+#include "walk.h"
 
 enum {
 	ENDED_IDS_MAX = 2000, /* ids in one push: 20 digits each at most */
@@ -38,6 +39,7 @@ static void session_free(struct session *session) {
 	strings_finish(&session->environment);
 	json_decref(session->view);
 	flood_free(session->flood);
+	walks_free(session->walks);
 	free(session);
 }
 
@@ -173,6 +175,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	session->broker = client->broker;
 	session->client = client;
 	session->flood = flood_new();
+	session->walks = walks_new();
 	session->root = string_copy(wish->root);
 	session->subject.project = string_copy(wish->project);
 	session->offline = wish->offline;

@@ -32,6 +32,7 @@ struct session {
 	json_t *view;     /* in its parts, as pushed last */
 	bool view_is_cut; /* there are more allows than a view holds */
 	struct flood *flood;
+	struct walks *walks;
 };
 
 struct session_open {

@@ -45,26 +45,10 @@ static const struct rule *inquiry_rule(struct inquiry *inquiry) {
 	return inquiry->rule;
 }
 
-static bool target_is_path(const struct permission *permission) {
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-		return true;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
-}
-
 static void ask_protect(struct inquiry *inquiry, size_t line, struct answer *answer) {
 	(void)line;
 	const struct strings *protected = inquiry->context->protected;
-	if (!protected || !target_is_path(&inquiry->request->permission)) return;
+	if (!protected || !permission_is_of_path(&inquiry->request->permission)) return;
 	for (size_t i = 0; i < protected->count; i++) {
 		if (!path_is_below(inquiry->request->target, protected->items[i])) continue;
 		*answer = (struct answer){.given = true, .effect = EFFECT_DENY, .place = protected->items[i]};

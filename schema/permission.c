@@ -76,6 +76,22 @@ struct permission permission_of(enum permission_kind kind) {
 	return permission;
 }
 
+bool permission_is_of_path(const struct permission *permission) {
+	switch (permission->kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_IPC_CONNECT:
+		return true;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+	return false;
+}
+
 bool permission_equal(const struct permission *a, const struct permission *b) {
 	return strcmp(a->name, b->name) == 0;
 }

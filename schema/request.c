@@ -25,5 +25,6 @@ void request_finish(struct request *request) {
 	free(request->process);
 	strings_finish(&request->parents);
 	free(request->reason);
+	free(request->walk);
 	*request = (struct request){0};
 }

@@ -5,14 +5,30 @@
 #include "scope.h"
 #include "support/cmocka.h"
 
-static void offers(const char *name, const char *target, const char *expected) {
+static void offers_for(const char *name, const char *target, bool replaced, const char *expected) {
 	struct permission permission;
 	CLEANUP_STRINGS struct strings scopes = {0};
 	CLEANUP_STRING struct string list = {0};
 	assert_int_equal(permission_parse(name, &permission, NULL), 0);
-	scopes_offered(&permission, target, "/home/u", &scopes);
+	scopes_offered(&permission, target, "/home/u", replaced, &scopes);
 	for (size_t i = 0; i < scopes.count; i++) string_appendf(&list, "%s%s", i ? " " : "", scopes.items[i]);
 	assert_string_equal(list.data, expected);
+}
+
+static void offers(const char *name, const char *target, const char *expected) {
+	offers_for(name, target, false, expected);
+}
+
+static void a_file_that_is_replaced_has_its_folder_first(void **state) {
+	(void)state;
+	offers_for("fs:write", "/home/u/src/a/b.c", true, "folder exact /home/u/src /home/u");
+	offers_for("fs:write", "/home/u/.config/tool/settings", true, "folder exact /home/u/.config /home/u");
+	offers_for("fs:write", "/srv/a/b", true, "folder exact");
+	offers_for("fs:write", "/srv/b", true, "exact");
+	/* Where everybody's files are: not by default. */
+	offers_for("fs:write", "/home/u/notes.txt", true, "exact folder");
+	offers_for("fs:write", "/home/u/.config/user-dirs.dirs", true, "exact folder /home/u");
+	offers_for("fs:write", "/home/u/.local/share/x", true, "exact folder /home/u/.local /home/u");
 }
 
 static void what_is_offered(void **state) {
@@ -44,7 +60,7 @@ static void many_folders_are_cut(void **state) {
 	CLEANUP_STRINGS struct strings scopes = {0};
 	CLEANUP_STRING struct string target = {0};
 	for (int i = 0; i < 1000; i++) string_append(&target, "/d");
-	scopes_offered(&permission, target.data, "/home/u", &scopes);
+	scopes_offered(&permission, target.data, "/home/u", false, &scopes);
 	assert_int_equal(scopes.count, LIMIT_SCOPES);
 }
 
@@ -54,7 +70,7 @@ static void means(const char *name, const char *target, const char *scope, const
 	CLEANUP_FREE char *pattern = NULL;
 	struct error error = ERROR_NONE;
 	assert_int_equal(permission_parse(name, &permission, NULL), 0);
-	scopes_offered(&permission, target, "/home/u", &scopes);
+	scopes_offered(&permission, target, "/home/u", false, &scopes);
 	int r = scope_pattern(&permission, target, &scopes, scope, &pattern, &error);
 	if (!expected) {
 		assert_true(r < 0);
@@ -71,6 +87,7 @@ static void what_a_scope_means(void **state) {
 	means("fs:read", "/home/u/src/a[1]/*.c", "exact", "/home/u/src/a\\[1]/\\*.c");
 	means("fs:read", "/home/u/src/a[1]/*.c", "folder", "/home/u/src/a\\[1]");
 	means("fs:read", "/home/u/src/a/b.c", "/home/u/src", "/home/u/src");
+	means("fs:read", "/home/u/src/a/b.c", "/home/u/src/a/b.c", "/home/u/src/a/b.c");
 	means("fs:read", "/home/u/src/a/b.c", "/home", NULL);
 	means("fs:read", "/home/u/src/a/b.c", "/", NULL);
 	means("fs:read", "/home/u/src/a/b.c", "/etc", NULL);
@@ -87,6 +104,7 @@ static void what_a_scope_means(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_offered),
+		cmocka_unit_test(a_file_that_is_replaced_has_its_folder_first),
 		cmocka_unit_test(many_folders_are_cut),
 		cmocka_unit_test(what_a_scope_means),
 	};

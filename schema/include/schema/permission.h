@@ -40,6 +40,7 @@ struct permission permission_ask(void);
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
 struct permission permission_of(enum permission_kind kind);
 
+bool permission_is_of_path(const struct permission *permission); /* its target is a path of the host */
 bool permission_equal(const struct permission *a, const struct permission *b);
 
 /* Split "PERM=TARGET" at the first '='. *ret_target is borrowed from `text`. */

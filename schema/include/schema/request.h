@@ -26,6 +26,10 @@ struct request {
 	char *process;          /* what asks, "npm (412)"; or NULL */
 	struct strings parents; /* nearest first */
 	char *reason;           /* the tool's own words, or NULL */
+	/* Of files, for the words of a question alone: how the call asks, as the runner sees it. */
+	bool by_folder; /* a name in the target is made or removed */
+	bool listing;   /* the target's names are read */
+	char *walk;     /* the uppermost folder above the target that the process has open, or NULL */
 };
 
 /* A connection to an address, or to localhost: who allows it has named what it leads to. */

@@ -1,0 +1,183 @@
+/*
+ * Theory of operation
+ *
+ * A walk shows in two ways. The runner says which folder above the target its process has open (`walk`): who lists ~
+ * and opens what it finds holds ~ open, as find, du and `ls -l` do, and then already the first question is about that
+ * folder. Others read a folder to its end and close it before they go on (rg, `ls -R`, node): they show when the same
+ * process asks again under the same rule within WALK_MS, at once when both list a folder, else with the fourth name;
+ * the tree is the deepest folder that all its names lie in.
+ *
+ * So `find ~` is one question, `rg ~` at most two, and `cat ~/a ~/b` two about two files.
+ *
+ * Who was denied is not asked about again for what lies below, nor for the walk's other names, as long as DENIED_MS
+ * don't pass without such a request, and at most DENIED_MOST_MS.
+ */
+#include "walk.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+
+enum {
+	REMEMBERED = 32, /* whose turn was longest ago makes room */
+	WALK_MS = 30 * 1000,
+	WALK_LISTED = 2, /* folders of one process under one rule that are a walk */
+	WALK_NAMES = 4,  /* names of any kind */
+	DENIED_MS = 5 * 1000,
+	DENIED_MOST_MS = 60 * 1000,
+};
+
+/* What one process has asked for under one rule. */
+struct trail {
+	char *process, *rule;
+	char *common; /* the deepest folder that all of it lies in */
+	int64_t names, listed;
+	int64_t seen_ms;
+};
+
+/* What the user has denied to one process. */
+struct denial {
+	char *process, *rule, *path;
+	enum permission_kind kind;
+	int64_t prompt;
+	int64_t since_ms, seen_ms;
+};
+
+struct walks {
+	struct trail trails[REMEMBERED];
+	struct denial denials[REMEMBERED];
+	size_t next_trail, next_denial;
+};
+
+static void trail_finish(struct trail *trail) {
+	free(trail->process);
+	free(trail->rule);
+	free(trail->common);
+	*trail = (struct trail){0};
+}
+
+static void denial_finish(struct denial *denial) {
+	free(denial->process);
+	free(denial->rule);
+	free(denial->path);
+	*denial = (struct denial){0};
+}
+
+struct walks *walks_new(void) {
+	return mem_new(struct walks);
+}
+
+void walks_free(struct walks *walks) {
+	if (!walks) return;
+	for (size_t i = 0; i < REMEMBERED; i++) {
+		trail_finish(&walks->trails[i]);
+		denial_finish(&walks->denials[i]);
+	}
+	free(walks);
+}
+
+/* The trail that the step goes on with, or NULL. */
+static struct trail *find_trail(struct walks *walks, const struct walk_step *step) {
+	for (size_t i = 0; i < REMEMBERED; i++) {
+		struct trail *trail = &walks->trails[i];
+		if (trail->process && step->now_ms - trail->seen_ms < WALK_MS &&
+		    string_equal(trail->process, step->request->process) && string_equal(trail->rule, step->rule))
+			return trail;
+	}
+	return NULL;
+}
+
+/* The deepest folder at or above `folder` (NULL: above `target`) that the target lies in. Freed by the caller. */
+static char *common_folder(const char *folder, const char *target) {
+	char *common = folder ? string_copy(folder) : path_parent(target);
+	while (!path_is_below(target, common) || string_equal(target, common)) {
+		if (string_equal(common, "/")) break;
+		char *parent = path_parent(common);
+		free(common);
+		common = parent;
+	}
+	return common;
+}
+
+/* Where the process walks, as far as it is known; NULL: it doesn't. Freed by the caller. */
+static char *folder_walked(const struct trail *trail, const struct walk_step *step) {
+	const struct request *request = step->request;
+	if (request->walk && path_is_below(request->target, request->walk)) return string_copy(request->walk);
+	if (!trail) return NULL;
+	bool walks = (request->listing && trail->listed + 1 >= WALK_LISTED) || trail->names + 1 >= WALK_NAMES;
+	return walks ? common_folder(trail->common, request->target) : NULL;
+}
+
+static bool may_walk(const struct walk_step *step) {
+	return step->request->permission.kind == PERMISSION_FS_READ && step->request->process && step->rule &&
+	       step->root && path_is_below(step->request->target, step->root);
+}
+
+/* Within what the rule names, and not above home. Freed by the caller. */
+static char *tree_of(const struct trail *trail, const struct walk_step *step) {
+	if (!may_walk(step)) return NULL;
+	CLEANUP_FREE char *folder = folder_walked(trail, step);
+	if (!folder) return NULL;
+	const char *tree = path_is_below(folder, step->root) ? folder : step->root;
+	bool above_home = path_is_below(step->home, tree) && !string_equal(step->home, tree);
+	return above_home || string_equal(tree, step->request->target) ? NULL : string_copy(tree);
+}
+
+static bool includes(enum permission_kind denied, enum permission_kind asked) {
+	return denied == asked || (denied == PERMISSION_FS_READ && asked == PERMISSION_FS_WRITE);
+}
+
+static bool is_fresh(const struct denial *denial, int64_t now_ms) {
+	return denial->process && now_ms - denial->seen_ms < DENIED_MS && now_ms - denial->since_ms < DENIED_MOST_MS;
+}
+
+int64_t walk_denied(struct walks *walks, const struct walk_step *step) {
+	const struct request *request = step->request;
+	CLEANUP_FREE char *tree = tree_of(find_trail(walks, step), step);
+	for (size_t i = 0; i < REMEMBERED; i++) {
+		struct denial *denial = &walks->denials[i];
+		if (!is_fresh(denial, step->now_ms) || !string_equal(denial->process, request->process) ||
+		    !includes(denial->kind, request->permission.kind))
+			continue;
+		bool same_walk = tree && string_equal(denial->rule, step->rule) && path_is_below(denial->path, tree);
+		if (!same_walk && !path_is_below(request->target, denial->path)) continue;
+		denial->seen_ms = step->now_ms;
+		return denial->prompt;
+	}
+	return 0;
+}
+
+char *walk_tree(struct walks *walks, const struct walk_step *step) {
+	if (!may_walk(step)) return NULL;
+	struct trail *trail = find_trail(walks, step);
+	char *tree = tree_of(trail, step);
+	if (!trail) {
+		trail = &walks->trails[walks->next_trail++ % REMEMBERED];
+		trail_finish(trail);
+		trail->process = string_copy(step->request->process);
+		trail->rule = string_copy(step->rule);
+	}
+	char *common = common_folder(trail->common, step->request->target);
+	free(trail->common);
+	trail->common = common;
+	trail->names++;
+	trail->listed += step->request->listing;
+	trail->seen_ms = step->now_ms;
+	return tree;
+}
+
+void walk_deny(struct walks *walks, const struct request *request, const char *rule, const char *path, int64_t prompt,
+	       int64_t now_ms) {
+	if (!request->process || !permission_is_of_path(&request->permission)) return;
+	struct denial *denial = &walks->denials[walks->next_denial++ % REMEMBERED];
+	denial_finish(denial);
+	*denial = (struct denial){.process = string_copy(request->process),
+				  .rule = string_copy_or_null(rule),
+				  .path = string_copy(path),
+				  .kind = request->permission.kind,
+				  .prompt = prompt,
+				  .since_ms = now_ms,
+				  .seen_ms = now_ms};
+}
