@@ -22,6 +22,6 @@ void onces_free(struct onces *onces);
 DEFINE_CLEANUP(struct onces *, onces_free);
 
 void onces_add(struct onces *onces, pid_t thread, const struct need *need);
-bool onces_any(const struct onces *onces);
+bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need); /* it is in force */
 void onces_put_into(const struct onces *onces, struct view *view);
 void onces_in_force(struct onces *onces); /* what was added so far: from now on the calls may return */

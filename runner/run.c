@@ -65,17 +65,19 @@ static void end_with(struct run *run, int status) {
 
 /* The broker */
 
-static void on_view(void *context, const struct view *view) {
+static void on_view(void *context, struct view *view) {
 	struct run *run = context;
-	if (!run->gate) return;
-	gate_set_hosts(run->gate, view->hosts, view->host_count);
-	gate_review(run->gate);
+	if (run->gate) {
+		gate_set_hosts(run->gate, view->hosts, view->host_count);
+		gate_review(run->gate);
+	}
+	view_free(view);
 }
 
-static void on_ended(void *context, const int64_t *grants, size_t count) {
+static void on_ended(void *context, const struct session_ended *ended) {
 	struct run *run = context;
 	if (!run->gate) return;
-	gate_cut(run->gate, grants, count);
+	gate_cut(run->gate, ended->grants, ended->count);
 	gate_review(run->gate);
 }
 

@@ -220,18 +220,30 @@ static void push_ended(struct session *session, const json_t *message) {
 	size_t count = json_array_size(list);
 	int64_t *grants = mem_array(int64_t, count + 1);
 	for (size_t i = 0; i < count; i++) grants[i] = json_integer_value(json_array_get(list, i));
-	if (session->events.ended) session->events.ended(session->events.context, grants, count);
+	const struct session_ended ended = {.grants = grants,
+					    .count = count,
+					    .kill = json_is_true(json_object_get(message, "kill")),
+					    .settle = json_integer_value(json_object_get(message, "settle"))};
+	if (session->events.ended) session->events.ended(session->events.context, &ended);
 	free(grants);
+}
+
+static void push_sleep(struct session *session, const json_t *message) {
+	if (session->events.sleep)
+		session->events.sleep(session->events.context, json_is_true(json_object_get(message, "sleeping")),
+				      json_integer_value(json_object_get(message, "settle")));
 }
 
 static void push_view(struct session *session, const json_t *message) {
 	struct error error = ERROR_NONE;
 	int r = take_view(session, message, &error);
 	if (r < 0) log_warning("a view of the broker: %s", error.message);
-	if (r > 0 && session->events.view) session->events.view(session->events.context, session->coming);
 	if (r == 0) return;
-	view_free(session->coming);
-	session->coming = NULL;
+	struct view *view = STEAL(session->coming);
+	if (r > 0 && session->events.view)
+		session->events.view(session->events.context, view);
+	else
+		view_free(view);
 }
 
 static void take_push(struct session *session, const json_t *message) {
@@ -240,6 +252,8 @@ static void take_push(struct session *session, const json_t *message) {
 		push_view(session, message);
 	else if (is_push(message, "ended"))
 		push_ended(session, message);
+	else if (is_push(message, "sleep"))
+		push_sleep(session, message);
 	else if (is_push(message, "terminate") && events->terminate)
 		events->terminate(events->context);
 	else if (is_push(message, "prompt") && events->prompt)
@@ -352,6 +366,19 @@ uint64_t session_check(struct session *session, const char *permission, const ch
 	return check_send(session, body, &wish);
 }
 
+uint64_t session_check_call(struct session *session, const struct session_call *call,
+			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct need *need = call->need;
+	const struct permission permission = permission_of(need->permission);
+	const struct check wish = {.done = done, .argument = argument};
+	json_t *body = json_pack("{s:s, s:o, s:b, s:b}", "permission", permission.name, "target",
+				 message_bytes(need->path), "by_folder", need->by_folder, "listing", need->listing);
+	if (call->process) json_object_set_new(body, "process", message_bytes(call->process));
+	if (call->parents->count > 0) json_object_set_new(body, "parents", text_list(call->parents));
+	if (call->walk) json_object_set_new(body, "walk", message_bytes(call->walk));
+	return check_send(session, body, &wish);
+}
+
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
 			     void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	const struct check wish = {.again = true, .done = done, .argument = argument};
@@ -382,6 +409,31 @@ void session_event(struct session *session, const char *kind, const char *permis
 	if (grant > 0) json_object_set_new(body, "grant", json_integer(grant));
 	if (refused) json_object_set_new(body, "refused", message_bytes(refused));
 	channel_send(session->channel, "event", body, &id, NULL);
+}
+
+/* As many as fit one message. */
+static json_t *holder_list(const struct holders *holders) {
+	json_t *list = json_array();
+	size_t left = LIMIT_MESSAGE / 2;
+	for (size_t i = 0; i < holders->count; i++) {
+		const struct holder *holder = &holders->items[i];
+		size_t size = 6 * (strlen(holder->command) + strlen(holder->path)) + 100; /* at worst, as JSON */
+		if (size > left) break;
+		left -= size;
+		json_array_append_new(list,
+				      json_pack("{s:i, s:o, s:o}", "pid", (int)holder->pid, "command",
+						message_bytes(holder->command), "path", message_bytes(holder->path)));
+	}
+	return list;
+}
+
+void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed) {
+	int64_t id;
+	if (!session->channel) return;
+	channel_send(session->channel, "settled",
+		     json_pack("{s:I, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(holders),
+			       "killed", (json_int_t)killed),
+		     &id, NULL);
 }
 
 void session_answer(struct session *session, json_t *answer) {

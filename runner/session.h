@@ -9,6 +9,8 @@
 #include <event2/event.h>
 
 #include "base/memory.h"
+#include "curtain/doorbell.h"
+#include "holders.h"
 #include "layout.h"
 #include "runner/run.h"
 #include "schema/verdict.h"
@@ -24,12 +26,20 @@ struct session_options {
 	bool agent;                 /* register for prompts */
 };
 
+/* What the push `ended` says; no number is 0. */
+struct session_ended {
+	const int64_t *grants; /* there may be none: a denial was made, the rules changed, or they are too many */
+	size_t count;
+	bool kill;
+	int64_t settle;
+};
+
 struct session_events { /* each may be NULL */
 	void *context;
-	/* Also when a broker is there again. */
-	void (*view)(void *context, const struct view *view);
-	/* Or a denial was made, or the rules changed: then there may be no grants. */
-	void (*ended)(void *context, const int64_t *grants, size_t count);
+	/* Also when a broker is there again. Taken over. */
+	void (*view)(void *context, struct view *view);
+	void (*ended)(void *context, const struct session_ended *ended);
+	void (*sleep)(void *context, bool sleeping, int64_t settle);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
 	void (*prompt_gone)(void *context, int64_t id);
@@ -46,6 +56,15 @@ void session_serve(struct session *session, struct event_base *base, const struc
 /* As struct gate_judge's check and cancel. */
 uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
 		       void (*done)(void *argument, const struct verdict *verdict), void *argument);
+/* The same for a held call (held.h): what it needs, who makes it. */
+struct session_call {
+	const struct need *need;
+	const char *process;           /* or NULL */
+	const struct strings *parents; /* nearest first */
+	const char *walk;              /* the folder that is walked through, or NULL */
+};
+uint64_t session_check_call(struct session *session, const struct session_call *call,
+			    void (*done)(void *argument, const struct verdict *verdict), void *argument);
 /* As struct gate_judge's check_again. */
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
 			     void (*done)(void *argument, const struct verdict *verdict), void *argument);
@@ -54,6 +73,8 @@ void session_cancel(struct session *session, uint64_t ticket);
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
 		   const char *refused, json_t *detail);
+/* What `ended` or `sleep` asked for with that number is done. */
+void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
 void session_close(struct session *session, int status);      /* says so and waits for the broker to have it */

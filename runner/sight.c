@@ -12,8 +12,8 @@
 
 struct sights {
 	const struct view *view;
-	const struct mount **mounts; /* by path */
-	size_t mount_count;
+	const struct mount **mounts, **coming; /* by path */
+	size_t mount_count, coming_count;
 	struct strings missing;    /* sorted */
 	struct pattern **programs; /* that are asked about */
 	size_t program_count;
@@ -36,12 +36,22 @@ static void compile_programs(struct sights *sights) {
 	}
 }
 
-struct sights *sights_new(const struct plan *plan, const struct view *view) {
+static const struct mount **by_path(const struct plan *plan) {
+	const struct mount **mounts = mem_array(const struct mount *, plan->count + 1);
+	for (size_t i = 0; i < plan->count; i++) mounts[i] = &plan->mounts[i];
+	qsort(mounts, plan->count, sizeof *mounts, compare_mounts);
+	return mounts;
+}
+
+struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
+	static const struct plan none = {0};
+	if (!coming) coming = &none;
 	struct sights *sights = mem_new(struct sights);
-	*sights = (struct sights){.view = view, .mount_count = plan->count};
-	sights->mounts = mem_array(const struct mount *, plan->count + 1);
-	for (size_t i = 0; i < plan->count; i++) sights->mounts[i] = &plan->mounts[i];
-	qsort(sights->mounts, plan->count, sizeof *sights->mounts, compare_mounts);
+	*sights = (struct sights){.view = view,
+				  .mounts = by_path(plan),
+				  .mount_count = plan->count,
+				  .coming = by_path(coming),
+				  .coming_count = coming->count};
 	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
 	strings_sort(&sights->missing);
 	compile_programs(sights);
@@ -53,6 +63,7 @@ void sights_free(struct sights *sights) {
 	for (size_t i = 0; i < sights->program_count; i++) pattern_free(sights->programs[i]);
 	free(sights->programs);
 	free(sights->mounts);
+	free(sights->coming);
 	strings_finish(&sights->missing);
 	free(sights);
 }
@@ -122,10 +133,6 @@ static bool reaches(const struct list *list, const char *path) {
 	return false;
 }
 
-static struct list mounts_of(const struct sights *sights) {
-	return (struct list){sights->mounts, sights->mount_count, path_of_mount};
-}
-
 enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write) {
 	const struct list list = {view->paths, view->path_count, path_of_entry};
 	ptrdiff_t index = nearest(&list, path);
@@ -156,14 +163,15 @@ static bool is_asked_program(const struct sights *sights, const char *path) {
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {
-	const struct list mounts = mounts_of(sights);
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const struct list coming = {sights->coming, sights->coming_count, path_of_mount};
 	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
 	ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	bool ask_write;
 	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
-			      .leads = reaches(&mounts, path),
+			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = is_asked_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	sight.above_missing = !sight.masked_missing && reaches(&missing, path);

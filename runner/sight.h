@@ -16,8 +16,9 @@
 
 struct sights;
 
-/* Both are borrowed for as long as it lives. */
-struct sights *sights_new(const struct plan *plan, const struct view *view);
+/* `coming`: while a plan is being changed, the one that follows (its ways lead already); or NULL. All are borrowed for
+ * as long as it lives. */
+struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view);
 void sights_free(struct sights *sights);
 DEFINE_CLEANUP(struct sights *, sights_free);
 #define CLEANUP_SIGHTS CLEANUP(sights_free_p)

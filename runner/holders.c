@@ -1,0 +1,200 @@
+#include "holders.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "process.h"
+#include "regular.h"
+#include "schema/limits.h"
+
+enum { HOLDERS_FDINFO_MAX = 4096, HOLDERS_MAPS_MAX = 4 * 1024 * 1024, HOLDERS_MAP_PATHS = 64, HOLDERS_ROUNDS = 3 };
+
+void taken_add(struct taken *taken, const struct strings *paths, const uint64_t *mounts, size_t count) {
+	for (size_t i = 0; i < paths->count; i++)
+		if (!strings_contain(&taken->paths, paths->items[i])) strings_add(&taken->paths, paths->items[i]);
+	for (size_t i = 0; i < count; i++) {
+		taken->mounts = array_grow(taken->mounts, taken->mount_count, sizeof *taken->mounts);
+		taken->mounts[taken->mount_count++] = mounts[i];
+	}
+}
+
+void taken_finish(struct taken *taken) {
+	strings_finish(&taken->paths);
+	free(taken->mounts);
+	*taken = (struct taken){0};
+}
+
+static bool is_taken(const struct taken *taken, uint64_t mount) {
+	for (size_t i = 0; i < taken->mount_count; i++)
+		if (taken->mounts[i] == mount) return true;
+	return false;
+}
+
+/* A number of an fdinfo file (proc_pid_fdinfo(5)); 0 when it isn't there. */
+static uint64_t number(const char *text, const char *field) {
+	const char *found = strstr(text, field);
+	return found ? strtoull(found + strlen(field), NULL, 10) : 0;
+}
+
+static char *link_text(const char *path) {
+	char text[PATH_MAX + 1];
+	ssize_t size = readlink(path, text, sizeof text - 1);
+	return size < 0 ? string_copy("") : string_copy_bytes(text, (size_t)size);
+}
+
+/* A path in a detached mount begins at that mount's root: put where it was, if the host has that inode there. */
+static char *whole_path(const struct taken *taken, const char *text, uint64_t inode) {
+	for (size_t i = 0; text[0] == '/' && i < taken->paths.count && i < HOLDERS_MAP_PATHS; i++) {
+		char *path = string_format("%s%s", taken->paths.items[i], string_equal(text, "/") ? "" : text);
+		struct stat status;
+		if (lstat(path, &status) == 0 && (inode == 0 || status.st_ino == inode)) return path;
+		free(path);
+	}
+	return NULL;
+}
+
+static char *path_to_show(const struct taken *taken, char *text, uint64_t inode) {
+	char *whole = whole_path(taken, text, inode);
+	if (!whole) return text;
+	free(text);
+	return whole;
+}
+
+static char *held_descriptor(pid_t pid, const struct taken *taken) {
+	CLEANUP_FREE char *folder = string_format("/proc/%d/fdinfo", pid);
+	DIR *stream = mem_expect(opendir(folder));
+	char *found = NULL;
+	int looked = 0;
+	for (struct dirent *entry; stream && !found && looked < LIMIT_HOLDER_FILES && (entry = readdir(stream));) {
+		if (!isdigit((unsigned char)entry->d_name[0])) continue;
+		CLEANUP_FREE char *path = path_join(folder, entry->d_name), *text = NULL;
+		looked++;
+		if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) continue;
+		if (!is_taken(taken, number(text, "mnt_id:"))) continue;
+		CLEANUP_FREE char *link = string_format("/proc/%d/fd/%s", pid, entry->d_name);
+		found = path_to_show(taken, link_text(link), number(text, "ino:"));
+	}
+	if (stream) closedir(stream);
+	return found;
+}
+
+/* Opened as a name alone: nothing is asked of the file system it lies on. */
+static char *held_folder(pid_t pid, const char *name, const struct taken *taken) {
+	CLEANUP_FREE char *link = string_format("/proc/%d/%s", pid, name), *info = NULL, *text = NULL;
+	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
+	if (fd < 0) return NULL;
+	info = string_format("/proc/self/fdinfo/%d", fd);
+	if (regular_read(info, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0 || !is_taken(taken, number(text, "mnt_id:")))
+		return NULL;
+	return path_to_show(taken, link_text(link), number(text, "ino:"));
+}
+
+/* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)). */
+static char *held_map(pid_t pid, const struct taken *taken) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/maps", pid), *text = NULL;
+	const char *last = "";
+	if (regular_read(path, HOLDERS_MAPS_MAX, &text, NULL, NULL) < 0) return NULL;
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		unsigned long long inode = 0;
+		int at = 0;
+		if (sscanf(line, "%*s %*s %*s %*s %llu %n", &inode, &at) < 1 || inode == 0 ||
+		    string_equal(line + at, last))
+			continue;
+		last = line + at;
+		char *whole = whole_path(taken, last, inode);
+		if (whole) return whole;
+	}
+	return NULL;
+}
+
+static char *what_it_holds(pid_t pid, const struct taken *taken) {
+	char *path = held_descriptor(pid, taken);
+	if (!path) path = held_folder(pid, "cwd", taken);
+	if (!path) path = held_folder(pid, "root", taken);
+	return path ? path : held_map(pid, taken);
+}
+
+/* Of a pid namespace; false when it is gone or another user's. */
+static bool namespace_of(pid_t pid, struct stat *ret_status) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/ns/pid", pid);
+	return stat(path, ret_status) == 0;
+}
+
+static bool is_inside(pid_t pid, const struct stat *inside) {
+	struct stat own;
+	return namespace_of(pid, &own) && own.st_dev == inside->st_dev && own.st_ino == inside->st_ino;
+}
+
+static void each_holder(pid_t init, const struct taken *taken,
+			void (*each)(void *argument, pid_t pid, const struct stat *inside, char *path),
+			void *argument) {
+	struct stat inside;
+	DIR *stream = taken->mount_count > 0 && namespace_of(init, &inside) ? mem_expect(opendir("/proc")) : NULL;
+	int looked = 0;
+	for (struct dirent *entry; stream && looked < LIMIT_HOLDERS && (entry = readdir(stream));) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (pid <= 0 || pid == init || !is_inside(pid, &inside)) continue;
+		looked++;
+		char *path = what_it_holds(pid, taken);
+		if (path) each(argument, pid, &inside, path);
+	}
+	if (stream) closedir(stream);
+}
+
+static void add_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
+	struct holders *holders = argument;
+	(void)inside;
+	if (holders->all++ >= LIMIT_HOLDERS_TOLD) {
+		free(path);
+		return;
+	}
+	holders->items = array_grow(holders->items, holders->count, sizeof *holders->items);
+	holders->items[holders->count++] = (struct holder){.pid = pid, .command = process_name(pid), .path = path};
+}
+
+void holders_find(pid_t init, const struct taken *taken, struct holders *ret_holders) {
+	*ret_holders = (struct holders){0};
+	each_holder(init, taken, add_holder, ret_holders);
+}
+
+void holders_finish(struct holders *holders) {
+	for (size_t i = 0; i < holders->count; i++) {
+		free(holders->items[i].command);
+		free(holders->items[i].path);
+	}
+	free(holders->items);
+	*holders = (struct holders){0};
+}
+
+struct killing {
+	const struct taken *taken;
+	size_t count;
+};
+
+static void kill_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
+	struct killing *killing = argument;
+	free(path);
+	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
+	if (process < 0 || !is_inside(pid, inside)) return;
+	CLEANUP_FREE char *still = what_it_holds(pid, killing->taken);
+	if (still && syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0U) == 0) killing->count++;
+}
+
+size_t holders_kill(pid_t init, const struct taken *taken) {
+	struct killing killing = {.taken = taken};
+	for (int round = 0; round < HOLDERS_ROUNDS; round++) {
+		size_t before = killing.count;
+		each_holder(init, taken, kill_holder, &killing);
+		if (killing.count == before) break;
+	}
+	return killing.count;
+}

@@ -1,0 +1,43 @@
+/*
+ * holders: the processes of a sandbox that still have open what was taken from it.
+ *
+ * Promises: the kernel's mount ids say what is held (descriptors, working and root folder); of memory maps, where it
+ * tells none, path and inode do. Sends nothing into the sandbox's file systems. Bounded (LIMIT_HOLDERS,
+ * LIMIT_HOLDER_FILES). A process is ended only when it is in the sandbox and holds something after its pidfd was
+ * opened.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+
+struct taken {
+	struct strings paths; /* where it was mounted */
+	uint64_t *mounts;     /* ids */
+	size_t mount_count;
+};
+void taken_add(struct taken *taken, const struct strings *paths, const uint64_t *mounts, size_t count);
+void taken_finish(struct taken *taken);
+
+struct holder {
+	pid_t pid; /* here, not inside */
+	char *command, *path;
+};
+
+struct holders {
+	struct holder *items; /* the first LIMIT_HOLDERS_TOLD */
+	size_t count;         /* of items */
+	size_t all;
+};
+
+/* `init`: process 1 of the sandbox, which holds nothing. */
+void holders_find(pid_t init, const struct taken *taken, struct holders *ret_holders);
+void holders_finish(struct holders *holders);
+#define CLEANUP_HOLDERS CLEANUP(holders_finish)
+
+/* SIGKILL for each; who may have handed something on meanwhile is looked for again. Returns how many. */
+size_t holders_kill(pid_t init, const struct taken *taken);
