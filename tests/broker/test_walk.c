@@ -1,0 +1,259 @@
+/* A process that goes through a tree: find, rg, ls. What is asked, what an answer covers, and what a denial silences.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "prompts_fixture.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+#include "walk.h"
+
+/* What is asked about instead of the target, by itself. */
+
+static char *tree_for(struct walks *walks, const char *target, bool listing, const char *walk, const char *root,
+		      int64_t now_ms) {
+	const struct request request = {.permission = permission_of(PERMISSION_FS_READ),
+					.target = (char *)target,
+					.process = (char *)"find (7)",
+					.listing = listing,
+					.walk = (char *)walk};
+	const struct walk_step step = {
+		.request = &request, .rule = "p:1", .root = root, .home = "/home/u", .now_ms = now_ms};
+	return walk_tree(walks, &step);
+}
+
+static void expect_tree(struct walks *walks, const char *target, bool listing, const char *walk, const char *root,
+			const char *expected) {
+	CLEANUP_FREE char *tree = tree_for(walks, target, listing, walk, root, 1000);
+	if (!string_equal(tree, expected))
+		fail_msg("%s: %s, not %s", target, tree ? tree : "none", expected ? expected : "none");
+}
+
+static void a_tree_is_within_what_the_rule_names_and_not_above_home(void **state) {
+	(void)state;
+	static const struct {
+		const char *target, *walk, *root, *tree;
+	} cases[] = {
+		{"/home/u/a", "/home/u", "/home/u", "/home/u"},
+		{"/home/u/a/b/c", "/home/u/a", "/home/u", "/home/u/a"},
+		{"/home/u/a/b/c", "/home/u/a/b", "/home/u", "/home/u/a/b"},
+		{"/home/u/a", "/home", "/home/u", "/home/u"},
+		{"/home/u/a", "/", "/home/u", "/home/u"},
+		{"/home/u/a/b", "/home/u", "/home/u/a", "/home/u/a"},
+		{"/home/u/a", "/home", "/home", NULL},
+		{"/home/u/a", "/", "/", NULL},
+		{"/home/u/a", "/home/u", "/home/u/a", NULL}, /* that is the target */
+		{"/home/u/a", "/home/u/b", "/home/u", NULL}, /* it isn't above */
+		{"/home/u/a", "/home/u", NULL, NULL},        /* the rule names a pattern */
+		{"/home/u/a", "/home/u", "/srv", NULL},      /* or something else */
+		{"/srv/a/b", "/srv/a", "/srv", "/srv/a"},
+		{"/home/u/a", NULL, "/home/u", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct walks *walks = walks_new();
+		expect_tree(walks, cases[i].target, true, cases[i].walk, cases[i].root, cases[i].tree);
+		walks_free(walks);
+	}
+}
+
+static void folders_listed_one_after_the_other_are_a_walk(void **state) {
+	(void)state;
+	struct walks *walks = walks_new();
+	expect_tree(walks, "/home/u/s/a", true, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/b/c", true, NULL, "/home/u", "/home/u/s");
+	expect_tree(walks, "/home/u/t", true, NULL, "/home/u", "/home/u");
+	walks_free(walks);
+	walks = walks_new();
+	CLEANUP_FREE char *first = tree_for(walks, "/home/u/a", true, NULL, "/home/u", 0);
+	CLEANUP_FREE char *late = tree_for(walks, "/home/u/b", true, NULL, "/home/u", 60 * 1000);
+	assert_null(late); /* that was long ago */
+	walks_free(walks);
+}
+
+static void three_files_are_three_questions_and_the_fourth_a_walk(void **state) {
+	(void)state;
+	struct walks *walks = walks_new();
+	expect_tree(walks, "/home/u/s/a", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/b", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/c", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/d", false, NULL, "/home/u", "/home/u/s");
+	walks_free(walks);
+}
+
+static void what_is_remembered_is_bounded(void **state) {
+	(void)state;
+	struct walks *walks = walks_new();
+	for (int i = 0; i < 10000; i++) {
+		CLEANUP_FREE char *process = string_format("p (%d)", i);
+		const struct request request = {.permission = permission_of(PERMISSION_FS_READ),
+						.target = (char *)"/home/u/a",
+						.process = process};
+		const struct walk_step step = {
+			.request = &request, .rule = "p:1", .root = "/home/u", .home = "/home/u", .now_ms = i};
+		assert_null(walk_tree(walks, &step));
+		assert_int_equal(walk_denied(walks, &step), 0);
+		walk_deny(walks, &request, "p:1", "/home/u/a", i + 1, i);
+		assert_int_equal(walk_denied(walks, &step), i + 1);
+	}
+	walks_free(walks);
+}
+
+/* With a real sbxd. */
+
+static int64_t list_folder(struct peer *runner, const char *process, const char *path, const char *walk) {
+	return peer_send(runner, "check",
+			 json_pack("{s:s, s:s, s:s, s:b, s:s?}", "permission", "fs:read", "target", path, "process",
+				   process, "listing", 1, "walk", walk));
+}
+
+static json_t *shown_prompt(struct peer *agent, const char *target) {
+	json_t *prompt = peer_push(agent, "prompt");
+	assert_string_equal(text_of(prompt, "target"), target);
+	return prompt;
+}
+
+static const char *scope(const json_t *prompt, size_t index) {
+	const char *text = json_string_value(json_array_get(json_object_get(prompt, "scopes"), index));
+	return text ? text : "";
+}
+
+static void who_walks_is_asked_about_once(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b");
+	int64_t check = list_folder(runner, "find (7)", a, tree);
+	json_t *prompt = shown_prompt(agent, tree);
+	assert_string_equal(scope(prompt, 0), "exact");
+	assert_string_equal(scope(prompt, 1), a); /* or only that */
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	expect_verdict(runner, check, "allow ask");
+	expect_verdict(runner, list_folder(runner, "find (7)", b, tree), "allow grants");
+	json_decref(prompt);
+}
+
+static void who_shows_it_later_is_asked_about_twice(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b"),
+			  *c = home_path("shared/c/d");
+	int64_t check = list_folder(runner, "ls (7)", a, NULL);
+	json_t *prompt = shown_prompt(agent, a);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	expect_verdict(runner, check, "allow ask");
+	json_decref(prompt);
+	check = list_folder(runner, "ls (7)", b, NULL);
+	prompt = shown_prompt(agent, tree);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	expect_verdict(runner, check, "allow ask");
+	json_decref(prompt);
+	expect_verdict(runner, list_folder(runner, "ls (7)", c, NULL), "allow grants");
+}
+
+static void threads_that_walk_share_one_question(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared");
+	int64_t checks[8];
+	json_t *first = NULL;
+	for (int i = 0; i < 8; i++) {
+		CLEANUP_FREE char *name = string_format("shared/%d", i), *path = home_path(name);
+		checks[i] = list_folder(runner, "rg (7)", path, NULL);
+		if (i == 0) first = shown_prompt(agent, path);
+	}
+	json_t *prompt = shown_prompt(agent, tree);
+	expect_gone(agent, number_of(first, "id"), "covered");
+	assert_int_equal(count_prompts(agent), 1);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	for (int i = 0; i < 8; i++) expect_verdict(runner, checks[i], "allow ask");
+	json_decref(first);
+	json_decref(prompt);
+}
+
+static void of_a_walk_a_part_can_be_allowed(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b");
+	int64_t one = list_folder(runner, "find (7)", a, tree), two = list_folder(runner, "find (7)", b, tree);
+	json_t *prompt = shown_prompt(agent, tree);
+	assert_int_equal(count_prompts(agent), 1);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", json_pack("{s:s}", "scope", a));
+	expect_verdict(runner, one, "allow ask");
+	json_decref(prompt);
+	prompt = shown_prompt(agent, tree); /* the other wants an answer yet */
+	assert_string_equal(scope(prompt, 1), b);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+	expect_verdict(runner, two, "deny ask");
+	json_decref(prompt);
+}
+
+static void a_denial_silences_the_walk_and_nobody_else(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *below = home_path("shared/a/x"),
+			  *b = home_path("shared/b");
+	int64_t check = list_folder(runner, "ls (7)", a, NULL);
+	json_t *prompt = shown_prompt(agent, a);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+	expect_verdict(runner, check, "deny ask");
+	json_decref(prompt);
+	/* The same again, what lies in it, and the walk's other names. */
+	expect_verdict(runner, list_folder(runner, "ls (7)", a, NULL), "deny ask");
+	expect_verdict(runner, list_folder(runner, "ls (7)", below, NULL), "deny ask");
+	expect_verdict(runner, list_folder(runner, "ls (7)", b, NULL), "deny ask");
+	expect_verdict(runner, list_folder(runner, "ls (7)", b, tree), "deny ask");
+	json_t *reply = peer_reply(runner, list_folder(runner, "ls (7)", a, NULL));
+	assert_true(json_is_true(json_object_get(json_object_get(reply, "verdict"), "user")));
+	assert_non_null(strstr(text_of(json_object_get(reply, "verdict"), "why"), "a moment ago"));
+	json_decref(reply);
+	assert_int_equal(count_prompts(agent), 0);
+	/* Another process asks for itself. */
+	list_folder(runner, "ls (8)", a, NULL);
+	json_decref(shown_prompt(agent, a));
+}
+
+/* A storm of what was denied: few rows, and soon over. */
+static void attack_broker_12_a_storm_of_file_requests_is_bounded(void **state) {
+	(void)state;
+	enum { STORM = 5000, AT_ONCE = 50 };
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared");
+	int64_t check = list_folder(runner, "find (7)", tree, NULL);
+	json_t *prompt = shown_prompt(agent, tree);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+	expect_verdict(runner, check, "deny ask");
+	json_decref(prompt);
+	for (int i = 0; i < STORM; i += AT_ONCE) {
+		int64_t checks[AT_ONCE];
+		for (int j = 0; j < AT_ONCE; j++) {
+			CLEANUP_FREE char *name = string_format("shared/%d", i + j), *path = home_path(name);
+			checks[j] = list_folder(runner, "find (7)", path, tree);
+		}
+		for (int j = 0; j < AT_ONCE; j++) expect_verdict(runner, checks[j], "deny ask");
+	}
+	json_t *reply = peer_call(agent, "list", json_pack("{s:s, s:b}", "what", "history", "newest", 1));
+	int64_t last = number_of(json_array_get(json_object_get(reply, "items"), 0), "seq");
+	json_decref(reply);
+	assert_in_range(last, LIMIT_DENIALS, LIMIT_DENIALS + 100);
+	assert_int_equal(count_prompts(agent), 0);
+}
+
+int main(void) {
+	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tree_is_within_what_the_rule_names_and_not_above_home),
+		cmocka_unit_test(folders_listed_one_after_the_other_are_a_walk),
+		cmocka_unit_test(three_files_are_three_questions_and_the_fourth_a_walk),
+		cmocka_unit_test(what_is_remembered_is_bounded),
+		PROMPTS_TEST(who_walks_is_asked_about_once, prompts_setup_waits),
+		PROMPTS_TEST(who_shows_it_later_is_asked_about_twice, prompts_setup_waits),
+		PROMPTS_TEST(threads_that_walk_share_one_question, prompts_setup_waits),
+		PROMPTS_TEST(of_a_walk_a_part_can_be_allowed, prompts_setup_waits),
+		PROMPTS_TEST(a_denial_silences_the_walk_and_nobody_else, prompts_setup_waits),
+		PROMPTS_TEST(attack_broker_12_a_storm_of_file_requests_is_bounded, prompts_setup_waits),
+	};
+	home_make(programs);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	home_remove();
+	return failed;
+}
