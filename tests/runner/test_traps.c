@@ -1,0 +1,511 @@
+/*
+ * Trapped calls of a real sandbox, judged by a sight and answered by a hold that the test makes (cell.h).
+ */
+#include "traps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "call_table.h"
+#include "cell.h"
+#include "support/cmocka.h"
+
+enum { HELD_MAX = 4096 };
+
+static struct cell cell;
+
+/* What waits, as held.c would keep it. */
+static struct {
+	struct {
+		uint64_t ticket;
+		pid_t thread;
+		held_done *done;
+		void *argument;
+		char *text; /* "write /ask/f", "write /ask in" */
+	} calls[HELD_MAX];
+	size_t count, most;
+	uint64_t last, dropped;
+	struct strings all;         /* texts of all that ever was held */
+	void (*each)(size_t index); /* called from the loop after a call was held */
+	struct event *turn;
+} held;
+
+static char *need_text(const struct need *need) {
+	static const char *const permissions[] = {
+		[PERMISSION_FS_READ] = "read", [PERMISSION_FS_WRITE] = "write", [PERMISSION_PROC_SPAWN] = "spawn"};
+	const char *path = need->path + (path_is_below(need->path, cell.top) ? strlen(cell.top) : 0);
+	return string_format("%s %s%s", permissions[need->permission], path, need->by_folder ? " in" : "");
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	while (held.each && held.count > 0) {
+		const size_t before = held.count;
+		held.each(before - 1);
+		if (held.count == before) return;
+	}
+}
+
+static uint64_t hold(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
+	(void)context;
+	assert_true(held.count < HELD_MAX);
+	held.calls[held.count].ticket = ++held.last;
+	held.calls[held.count].thread = thread;
+	held.calls[held.count].done = done;
+	held.calls[held.count].argument = argument;
+	held.calls[held.count].text = need_text(need);
+	strings_add(&held.all, held.calls[held.count].text);
+	held.count++;
+	if (held.count > held.most) held.most = held.count;
+	event_active(held.turn, EV_TIMEOUT, 0); /* done() never from within */
+	return held.last;
+}
+
+static void take_out(size_t index) {
+	free(held.calls[index].text);
+	held.calls[index] = held.calls[--held.count];
+}
+
+static void drop(void *context, uint64_t ticket) {
+	(void)context;
+	for (size_t i = 0; i < held.count; i++) {
+		if (held.calls[i].ticket != ticket) continue;
+		take_out(i);
+		held.dropped++;
+		return;
+	}
+	fail_msg("dropped a ticket that nobody has");
+}
+
+static void settle(size_t index, enum held_end end) {
+	held_done *done = held.calls[index].done;
+	void *argument = held.calls[index].argument;
+	take_out(index);
+	done(argument, end);
+}
+
+static void forget(void) {
+	while (held.count > 0) take_out(0);
+	strings_finish(&held.all);
+	if (held.turn) event_free(held.turn);
+	held.turn = NULL;
+	held.each = NULL;
+	held.most = held.dropped = held.last = 0;
+}
+
+/* Run the tool to its end; `each` sees every call that was held. */
+static char *serve(unsigned wanted, void (*each)(size_t index), const char *const *words) {
+	forget();
+	held.each = each;
+	held.turn = evtimer_new(cell.base, on_turn, NULL);
+	cell.hold = hold;
+	cell.drop = drop;
+	cell_start(&cell, wanted, words);
+	cell_run(&cell);
+	return cell_output(&cell);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(const char *output, const char *expected) {
+	if (strcmp(output, expected) != 0) fail_msg("printed '%s', not '%s'", output, expected);
+}
+
+/* Each call of the table */
+
+static void remove_made(const char *folder) {
+	CLEANUP_FREE char *top = path_join(cell.top, folder);
+	for (size_t i = 0; i < call_shape_count; i++) {
+		const char kinds[] = "ab";
+		for (size_t j = 0; kinds[j]; j++) {
+			CLEANUP_FREE char *path = string_format("%s/%c.%s", top, kinds[j], call_shapes[i].name);
+			remove(path);
+		}
+	}
+	rmdir(top);
+}
+
+/* What is there when calls.c's `each` begins: a.NAME for every call. */
+static void make_files(const char *folder) {
+	CLEANUP_FREE char *top = path_join(cell.top, folder);
+	remove_made(folder);
+	assert_int_equal(mkdir(top, 0755), 0);
+	for (size_t i = 0; i < call_shape_count; i++) {
+		CLEANUP_FREE char *path = string_format("%s/a.%s", top, call_shapes[i].name);
+		const char *content = call_shapes[i].class == CALL_EXECUTE ? "#!/bin/sh\n" : "";
+		if (strcmp(call_shapes[i].name, "rmdir") == 0)
+			assert_int_equal(mkdir(path, 0755), 0);
+		else
+			assert_int_equal(file_write(path, content, strlen(content), 0755, NULL), 0);
+	}
+}
+
+static void go_on(size_t index) {
+	settle(index, HELD_AGAIN);
+}
+static void refuse(size_t index) {
+	settle(index, HELD_REFUSED);
+}
+static void deny(size_t index) {
+	settle(index, HELD_ABSENT);
+}
+static void interrupt(size_t index) {
+	settle(index, HELD_INTERRUPTED);
+}
+
+static size_t count_shapes(bool (*counts)(const struct call_shape *shape)) {
+	size_t count = 0;
+	for (size_t i = 0; i < call_shape_count; i++) count += call_shapes[i].number >= 0 && counts(&call_shapes[i]);
+	return count;
+}
+
+static bool changes(const struct call_shape *shape) {
+	return shape->class != CALL_LOOK && shape->class != CALL_EXECUTE;
+}
+
+static bool is_program(const struct call_shape *shape) {
+	return shape->class == CALL_EXECUTE;
+}
+
+/* What each call gives without any trap. */
+static char *untrapped(const char *folder) {
+	make_files(folder);
+	return serve(0, NULL, WORDS("each", folder));
+}
+
+static void each_call_goes_on_where_nothing_is_asked(void **state) {
+	(void)state;
+	CLEANUP_FREE char *plain = untrapped("w/each");
+	make_files("w/each");
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES | TRAPS_PROGRAMS, refuse, WORDS("each", "w/each"));
+	expect(output, plain);
+	assert_non_null(strstr(output, "w/each mkdirat: worked"));
+	assert_int_equal(held.all.count, 0);
+	/* each once; and the program that sbx-init starts */
+	assert_int_equal(cell.counts.received, count_shapes(changes) + count_shapes(is_program) + 1);
+	remove_made("w/each");
+}
+
+static void each_call_is_held_and_goes_on(void **state) {
+	(void)state;
+	CLEANUP_FREE char *plain = untrapped("ask/each");
+	make_files("ask/each");
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, go_on, WORDS("each", "ask/each"));
+	expect(output, plain);
+	assert_int_equal(cell.counts.received, count_shapes(changes));
+	assert_int_equal(cell.counts.held, count_shapes(changes));
+	for (size_t i = 0; i < call_shape_count; i++) {
+		const struct call_shape *shape = &call_shapes[i];
+		if (shape->number < 0 || !changes(shape)) continue;
+		CLEANUP_FREE char *file = string_format("write /ask/each/a.%s", shape->name);
+		if (!strings_contain(&held.all, shape->class == CALL_NAMES ? "write /ask/each in" : file))
+			fail_msg("%s was not held", shape->name);
+	}
+	remove_made("ask/each");
+}
+
+/* Every line but those of programs ends with this. */
+static void expect_all(const char *output, const char *result) {
+	CLEANUP_FREE char *text = string_copy(output);
+	size_t count = 0;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+		if (*line == '\0' || strstr(line, " exec")) continue;
+		if (!string_ends(line, result)) fail_msg("%s, not %s", line, result);
+		count++;
+	}
+	assert_int_equal(count, count_shapes(changes));
+}
+
+static void each_call_is_refused_as_it_was_answered(void **state) {
+	(void)state;
+	const struct {
+		void (*answer)(size_t index);
+		const char *result;
+	} answers[] = {{refuse, ": EACCES"}, {deny, ": EROFS"}, {interrupt, ": EINTR"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(answers); i++) {
+		make_files("ask/each");
+		CLEANUP_FREE char *output = serve(TRAPS_WRITES, answers[i].answer, WORDS("each", "ask/each"));
+		expect_all(output, answers[i].result);
+	}
+	remove_made("ask/each");
+}
+
+static void what_goes_on_meets_the_mounts(void **state) {
+	(void)state;
+	CLEANUP_FREE char *read = serve(TRAPS_WRITES, go_on, WORDS("write", "read/file"));
+	expect(read, "read/file: EROFS\n");
+	assert_int_equal(held.all.count, 0);
+	CLEANUP_FREE char *secret = serve(TRAPS_WRITES, go_on, WORDS("write", "secret/file"));
+	expect(secret, "secret/file: ENOENT\n");
+	assert_int_equal(held.all.count, 0);
+}
+
+static void a_masked_name_is_made_only_when_it_is_allowed(void **state) {
+	(void)state;
+	CLEANUP_FREE char *path = path_join(cell.top, "w/masked");
+	CLEANUP_FREE char *made = serve(TRAPS_WRITES, refuse, WORDS("make", "w/masked"));
+	expect(made, "w/masked: EACCES\n");
+	assert_int_equal(access(path, F_OK), -1);
+	CLEANUP_FREE char *allowed = serve(TRAPS_WRITES, go_on, WORDS("make", "w/masked"));
+	expect(allowed, "w/masked: worked\n");
+	assert_string_equal(held.all.items[0], "write /w/masked");
+	assert_int_equal(unlink(path), 0);
+}
+
+static void opens_that_read_are_held_where_there_is_no_curtain(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_OPENS, refuse, WORDS("read", "secret/file"));
+	expect(output, "secret/file: EACCES\n");
+	assert_int_equal(held.all.count, 1);
+	assert_string_equal(held.all.items[0], "read /secret/file");
+	CLEANUP_FREE char *absent = serve(TRAPS_OPENS, deny, WORDS("read", "secret/file"));
+	expect(absent, "secret/file: ENOENT\n");
+	CLEANUP_FREE char *seen = serve(TRAPS_OPENS, refuse, WORDS("read", "read/file"));
+	expect(seen, "read/file: worked read\n");
+}
+
+/* Once, without a curtain: the very descriptor. */
+static void answer_with_descriptor(size_t index) {
+	CLEANUP_FREE char *path = path_join(cell.top, "secret/file");
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const uint64_t ticket = held.calls[index].ticket;
+	assert_int_equal(traps_answer_fd(cell.traps, ticket + 1, fd), -EINVAL);
+	assert_int_equal(traps_answer_fd(cell.traps, ticket, fd), 0);
+	assert_int_equal(traps_answer_fd(cell.traps, ticket, fd), -EINVAL);
+	take_out(index);
+}
+
+static void a_held_open_can_be_answered_with_a_descriptor(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_OPENS, answer_with_descriptor, WORDS("read", "secret/file"));
+	expect(output, "secret/file: worked secret\n");
+}
+
+/* Programs */
+
+static void programs_are_held_also_in_a_child_of_vfork(void **state) {
+	(void)state;
+	CLEANUP_FREE char *allowed = serve(TRAPS_PROGRAMS, go_on, WORDS("spawn", "/usr/bin/true"));
+	expect(allowed, "/usr/bin/true: worked\n");
+	assert_int_equal(held.all.count, 1);
+	assert_string_equal(held.all.items[0], "spawn /usr/bin/true");
+	CLEANUP_FREE char *refused = serve(TRAPS_PROGRAMS, refuse, WORDS("spawn", "/usr/bin/true"));
+	expect(refused, "/usr/bin/true: EACCES\n");
+	CLEANUP_FREE char *other = serve(TRAPS_PROGRAMS, refuse, WORDS("spawn", "/usr/bin/false"));
+	expect(other, "/usr/bin/false: worked\n");
+}
+
+/* Many at once */
+
+static void settle_when_all_wait(size_t index) {
+	if (held.count < 200) return;
+	while (held.count > 0) settle(index % held.count, held.count % 2 ? HELD_REFUSED : HELD_AGAIN);
+}
+
+static void two_hundred_wait_each_on_its_own(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, settle_when_all_wait, WORDS("at-once", "200", "ask"));
+	expect(output, "worked: 100\nEACCES: 100\n");
+	assert_int_equal(held.most, 200);
+	for (int i = 0; i < 200; i++) {
+		CLEANUP_FREE char *path = string_format("%s/ask/%d", cell.top, i);
+		unlink(path);
+	}
+}
+
+static void settle_threads(size_t index) {
+	(void)index;
+	if (held.count < 3) return;
+	assert_int_not_equal(held.calls[0].thread, held.calls[1].thread);
+	while (held.count > 0) settle(0, strstr(held.calls[0].text, "file") ? HELD_AGAIN : HELD_REFUSED);
+}
+
+static void threads_wait_each_on_its_own(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, settle_threads,
+					  WORDS("threads", "ask/file", "ask/other", "w/file", "ask/./file", "read/file"));
+	expect(output, "ask/file: worked\nask/other: EACCES\nw/file: worked\nask/./file: worked\nread/file: EROFS\n");
+}
+
+/* Signals */
+
+static void a_held_call_dies_of_a_signal(void **state) {
+	(void)state;
+	static const char *const signals[] = {"9", "15"};
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+		CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("killed", signals[i], "ask/file"));
+		CLEANUP_FREE char *expected = string_format("signal %s\n", signals[i]);
+		expect(output, expected);
+		assert_int_equal(held.all.count, 1);
+	}
+}
+
+static struct event *later;
+static int signal_to_send, signals_to_send;
+
+static void send_signals(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	for (int i = 0; i < signals_to_send; i++) {
+		kill(held.calls[0].thread, signal_to_send);
+		usleep(200);
+	}
+	assert_int_equal(held.count, 1);
+	assert_int_equal(held.all.count, 1); /* the call was not begun again */
+	settle(0, signal_to_send == SIGURG ? HELD_AGAIN : HELD_INTERRUPTED);
+	event_free(later);
+}
+
+static void signal_later(size_t index) {
+	const struct timeval soon = {.tv_usec = 20 * 1000};
+	(void)index;
+	later = evtimer_new(cell.base, send_signals, NULL);
+	evtimer_add(later, &soon);
+}
+
+static void a_handler_runs_once_the_call_is_interrupted(void **state) {
+	(void)state;
+	signal_to_send = SIGINT;
+	signals_to_send = 1;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, signal_later, WORDS("handled", "2", "0", "ask/file"));
+	if (!cell.killable) skip();
+	expect(output, "ask/file: EINTR\nhandled\n");
+}
+
+static void a_storm_of_urgent_signals_restarts_nothing(void **state) {
+	(void)state;
+	signal_to_send = SIGURG;
+	signals_to_send = 1000;
+	CLEANUP_FREE char *flags = string_format("%d", SA_RESTART);
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, signal_later, WORDS("handled", "23", flags, "ask/file"));
+	if (!cell.killable) skip();
+	expect(output, "ask/file: worked\nhandled\n");
+	assert_int_equal(cell.counts.held, 1);
+}
+
+/* Attacks */
+
+static void attack_kernel_04_no_listener_of_the_tools_own(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("listener"));
+	expect(output, "listener: EBUSY\n"); /* and no descriptor besides 0, 1, 2 */
+}
+
+struct ticks {
+	struct event *event;
+	int64_t last_us, worst_us, count;
+};
+
+static int64_t now_us(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument) {
+	struct ticks *ticks = argument;
+	(void)fd, (void)what;
+	const int64_t now = now_us();
+	if (ticks->last_us && now - ticks->last_us > ticks->worst_us) ticks->worst_us = now - ticks->last_us;
+	ticks->last_us = now;
+	ticks->count++;
+}
+
+static void attack_kernel_05_a_flood_leaves_the_loop_its_turns(void **state) {
+	(void)state;
+	const struct timeval interval = {.tv_usec = 5 * 1000};
+	struct ticks ticks = {0};
+	ticks.event = event_new(cell.base, -1, EV_PERSIST, on_tick, &ticks);
+	event_add(ticks.event, &interval);
+	int64_t begin = now_us();
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("flood", "64", "15625", "read/file"));
+	int64_t took = now_us() - begin;
+	event_free(ticks.event);
+	expect(output, "");
+	assert_int_equal(cell.counts.received, 64 * 15625);
+	print_message("10^6 calls of 64 processes in %ld ms; between two turns of the loop at most %ld ms\n",
+		      (long)(took / 1000), (long)(ticks.worst_us / 1000));
+	assert_true(ticks.worst_us < 500 * 1000); /* the machine may be busy with other things */
+	assert_true(ticks.count * 5000 > took / 10);
+}
+
+static void kill_held(size_t index) {
+	kill(held.calls[index].thread, SIGKILL);
+	usleep(20 * 1000);
+	settle(index, HELD_AGAIN);
+}
+
+static void attack_kernel_06_a_dead_thread_is_answered_nothing(void **state) {
+	(void)state;
+	CLEANUP_FREE char *path = path_join(cell.top, "ask/0");
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, kill_held, WORDS("at-once", "1", "ask"));
+	expect(output, "worked: 1\n"); /* its status is that of a signal, which reads as 0 here */
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void attack_kernel_07_a_path_that_changes_gains_nothing(void **state) {
+	(void)state;
+	CLEANUP_FREE char *secret = path_join(cell.top, "secret/file"), *read = path_join(cell.top, "read/file");
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, go_on,
+					  WORDS("race", "1000000", "w/file", secret, "read/file", "../etc/passwd",
+						"/proc/1/root/etc/passwd", "secret/file"));
+	expect(output, "opened, 0 others\n");
+	char *bytes = NULL;
+	assert_int_equal(file_read(secret, 100, &bytes, NULL, NULL), 0);
+	assert_string_equal(bytes, "secret");
+	free(bytes);
+	assert_int_equal(file_read(read, 100, &bytes, NULL, NULL), 0);
+	assert_string_equal(bytes, "read");
+	free(bytes);
+}
+
+static void a_process_that_hides_goes_on_to_the_mounts(void **state) {
+	(void)state;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("hidden", "read/file"));
+	expect(output, "read/file: EROFS\n");
+}
+
+static int setup(void **state) {
+	(void)state;
+	cell_make(&cell);
+	return 0;
+}
+
+static int teardown(void **state) {
+	(void)state;
+	forget();
+	cell_remove(&cell);
+	return 0;
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_call_goes_on_where_nothing_is_asked),
+		cmocka_unit_test(each_call_is_held_and_goes_on),
+		cmocka_unit_test(each_call_is_refused_as_it_was_answered),
+		cmocka_unit_test(what_goes_on_meets_the_mounts),
+		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
+		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
+		cmocka_unit_test(a_held_open_can_be_answered_with_a_descriptor),
+		cmocka_unit_test(programs_are_held_also_in_a_child_of_vfork),
+		cmocka_unit_test(two_hundred_wait_each_on_its_own),
+		cmocka_unit_test(threads_wait_each_on_its_own),
+		cmocka_unit_test(a_held_call_dies_of_a_signal),
+		cmocka_unit_test(a_handler_runs_once_the_call_is_interrupted),
+		cmocka_unit_test(a_storm_of_urgent_signals_restarts_nothing),
+		cmocka_unit_test(attack_kernel_04_no_listener_of_the_tools_own),
+		cmocka_unit_test(attack_kernel_05_a_flood_leaves_the_loop_its_turns),
+		cmocka_unit_test(attack_kernel_06_a_dead_thread_is_answered_nothing),
+		cmocka_unit_test(attack_kernel_07_a_path_that_changes_gains_nothing),
+		cmocka_unit_test(a_process_that_hides_goes_on_to_the_mounts),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
