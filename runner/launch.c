@@ -14,7 +14,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "bwrap.h"
 
 enum {
 	LAUNCH_HELLO_MS = 30 * 1000, /* a machine that pages, not a measure of speed */
@@ -47,8 +46,7 @@ static void give_up(const char *what) {
 }
 
 static int park(int fd) {
-	int parked = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE + PLAN_MOUNTS_MAX);
-	if (parked < 0) parked = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE);
+	int parked = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE);
 	if (parked < 0) give_up("descriptors");
 	return parked;
 }
@@ -71,10 +69,7 @@ static _Noreturn void become_bwrap(const struct launch *launch, int orders, int 
 	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(parked_orders, BWRAP_FD_ORDERS) < 0 ||
 	    dup2(parked_init, BWRAP_FD_INIT) < 0)
 		give_up("descriptors");
-	const int count = (int)bwrap_empty_count(launch->options.plan);
-	for (int i = 0; i < count; i++)
-		if (dup2(null, BWRAP_FD_FIRST_EMPTY + i) < 0) give_up("descriptors for hidden files");
-	if (syscall(SYS_close_range, (unsigned)(BWRAP_FD_FIRST_EMPTY + count), ~0U, 0U) < 0) give_up("close_range");
+	if (syscall(SYS_close_range, (unsigned)BWRAP_FD_COUNT, ~0U, 0U) < 0) give_up("close_range");
 	for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(launch->argv.items[0], launch->argv.items, no_environment);
@@ -86,10 +81,11 @@ static int spawn(struct launch *launch, struct error *error) {
 	int pair[2], complaints[2];
 	strings_finish(&launch->argv);
 	const struct bwrap_options options = {.program = find_program(),
+					      .root = launch->options.root,
 					      .network_host = launch->options.network_host,
 					      .disable_userns = launch->disable_userns};
 	if (!options.program) return error_set(error, ENOENT, "bubblewrap is not installed (no /usr/bin/bwrap)");
-	bwrap_arguments(launch->options.plan, &options, &launch->argv);
+	bwrap_arguments(&options, &launch->argv);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(error, "making a socket pair");
 	const int on = 1; /* the kernel then says who sends: sbx-init's process id as seen from here */

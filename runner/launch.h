@@ -11,13 +11,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "bwrap.h"
 #include "init/orders.h"
-#include "plan.h"
 
 struct launch;
 
 struct launch_options {
-	const struct plan *plan;
+	enum bwrap_root root;
 	const char *init_path; /* sbx-init's file on the host */
 	bool network_host;
 	int cgroup; /* descriptor of a cgroup.procs to enter, or -1 */

@@ -2,8 +2,9 @@
  * Theory of operation. When something on the host renames over, or removes, a file or folder that is a mount point in
  * another mount namespace, the kernel detaches the mount there (since Linux 3.18; a mount must not keep a host from
  * removing its files). For the sandbox the mask is gone then. The kernel also marks the namespace as changed, which
- * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal mount again what
- * lacks, shallow before deep.
+ * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal take what is left
+ * of what lacks and put it anew. How many mounts lie at a path is what is compared: a grant may cover a node of the
+ * curtain.
  *
  * libevent knows no POLLPRI, so the file is in an epoll set of its own and that set in the loop.
  */
@@ -17,81 +18,147 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/file.h"
+#include "mountinfo.h"
 
-enum { MASKS_RETRY_MS = 100, MASKS_MOUNTINFO_MAX = 8 * 1024 * 1024 };
+enum { MASKS_RETRY_MS = 100 };
+
+/* Something that is being put back. */
+struct repair {
+	struct repair *next;
+	struct masks *masks;
+	struct strings paths;
+};
 
 struct masks {
 	struct masks_options options;
+	const struct plan *plan;
 	int mountinfo, poller;
 	struct event *changed, *retry;
+	struct repair *repairs;
 };
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static char *unescape(const char *text, size_t size) {
-	struct string out = {0};
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] == '\\' && i + 3 < size) {
-			string_append_char(&out, (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
-							(text[i + 3] - '0')));
-			i += 3;
-		} else {
-			string_append_char(&out, text[i]);
-		}
-	}
-	return string_steal(&out);
-}
-
-/* The fifth field of each line: the mount points. */
+/* The mount points, sorted; one that several mounts lie at is there as often. */
 static int read_points(const struct masks *masks, struct strings *points) {
-	CLEANUP_FREE char *text = NULL;
-	if (lseek(masks->mountinfo, 0, SEEK_SET) < 0) return -errno;
-	int r = file_read_fd(masks->mountinfo, "mountinfo", MASKS_MOUNTINFO_MAX, &text, NULL, NULL);
-	if (r < 0) return r;
-	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-		const char *field = line;
-		for (int i = 0; field && i < 4; i++) field = strchr(field, ' ') ? strchr(field, ' ') + 1 : NULL;
-		if (field) strings_take(points, unescape(field, strcspn(field, " ")));
-	}
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	int r = mountinfo_read(masks->mountinfo, &info);
+	for (size_t i = 0; i < info.count; i++) strings_take(points, STEAL(info.entries[i].point));
 	strings_sort(points);
-	return 0;
+	return r;
 }
 
-static int compare_text(const void *a, const void *b) {
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_mounted(const struct strings *points, const char *path) {
-	return points->count > 0 && bsearch(&path, points->items, points->count, sizeof *points->items, compare_text);
+static size_t count_points(const struct strings *points, const char *path) {
+	size_t low = 0, high = points->count, count = 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(points->items[middle], path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low + count < points->count && string_equal(points->items[low + count], path)) count++;
+	return count;
 }
 
 static bool can_be_torn(const struct mount *mount) {
-	return mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN ||
-	       mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HELD;
-}
-
-/* True when it lacks still and is worth trying again. */
-static bool put_back(const struct masks *masks, struct portal *portal, size_t index, const char *path) {
-	struct error error = ERROR_NONE;
-	int r = portal_restore_mount(portal, index, &error);
-	if (r == -ENOENT || r == -EPIPE) return true;
-	masks->options.repaired(masks->options.context, path, -r);
+	switch (mount->kind) {
+	case MOUNT_READ:
+	case MOUNT_WRITE:
+	case MOUNT_PIN:
+	case MOUNT_HELD:
+	case MOUNT_HIDE_FILE:
+	case MOUNT_HIDE_FOLDER:
+		return !string_equal(mount->path, "/");
+	case MOUNT_CURTAIN:
+	case MOUNT_FRESH:
+	case MOUNT_OWN:
+	case MOUNT_LINK:
+	case MOUNT_PROC:
+	case MOUNT_DEV:
+		break;
+	}
 	return false;
 }
 
-static void check(struct masks *masks) {
-	const struct plan *plan = masks->options.plan;
-	CLEANUP_STRINGS struct strings points = {0};
-	if (read_points(masks, &points) < 0) return; /* the sandbox is ending */
-	struct portal *portal = masks->options.portal(masks->options.context);
-	bool again = false;
-	for (size_t i = 0; i < plan->count; i++) {
+static bool is_missing(const struct masks *masks, const struct strings *points, const struct mount *mount) {
+	const struct plan *plan = masks->plan;
+	size_t wanted = 1;
+	for (size_t i = 0; i < plan->below_count; i++)
+		wanted += plan->below[i].kind != MOUNT_LINK && string_equal(plan->below[i].path, mount->path);
+	return count_points(points, mount->path) < wanted;
+}
+
+/* The mount `index` of the plan, and those behind it that lie on it. */
+static void collect(const struct plan *plan, size_t index, bool *seen, struct steps *steps) {
+	steps->items = mem_array(struct step, plan->count - index + 1);
+	steps->items[steps->count++] = (struct step){.kind = STEP_TAKE, .mount = mount_copy(&plan->mounts[index])};
+	for (size_t i = index; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
-		if (!can_be_torn(mount) || is_mounted(&points, mount->path)) continue;
-		again |= !portal || put_back(masks, portal, i, mount->path);
+		bool lies_on = i == index;
+		for (size_t k = 1; k < steps->count && !lies_on; k++) lies_on = steps->items[k].mount.id == mount->on;
+		if (!lies_on) continue;
+		seen[i] = true;
+		struct step *step = &steps->items[steps->count++];
+		*step = (struct step){.kind = STEP_PUT, .mount = mount_copy(mount)};
+		step->mount.inode = 0; /* what is there now is another file */
 	}
+}
+
+static void repair_free(struct repair *repair) {
+	struct repair **link = &repair->masks->repairs;
+	while (*link != repair) link = &(*link)->next;
+	*link = repair->next;
+	strings_finish(&repair->paths);
+	free(repair);
+}
+
+static void retry_later(struct masks *masks) {
 	const struct timeval delay = {.tv_usec = MASKS_RETRY_MS * 1000};
-	if (again) evtimer_add(masks->retry, &delay);
+	evtimer_add(masks->retry, &delay);
+}
+
+static void check(struct masks *masks);
+
+static void on_put_back(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct repair *repair = argument;
+	struct masks *masks = repair->masks;
+	(void)text;
+	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	if (code == ENOENT || code == EPIPE) {
+		retry_later(masks);
+	} else {
+		for (size_t i = 0; i < repair->paths.count; i++)
+			masks->options.repaired(masks->options.context, repair->paths.items[i], code);
+	}
+	repair_free(repair);
+	if (!masks->repairs) check(masks); /* what was torn off meanwhile */
+}
+
+static void put_back(struct masks *masks, struct portal *portal, size_t index, bool *seen) {
+	CLEANUP_STEPS struct steps steps = {0};
+	collect(masks->plan, index, seen, &steps);
+	struct repair *repair = mem_new(struct repair);
+	*repair = (struct repair){.masks = masks, .next = masks->repairs};
+	masks->repairs = repair;
+	for (size_t i = 1; i < steps.count; i++)
+		if (can_be_torn(&steps.items[i].mount)) strings_add(&repair->paths, steps.items[i].mount.path);
+	portal_apply(portal, &steps, on_put_back, repair);
+}
+
+static void check(struct masks *masks) {
+	CLEANUP_STRINGS struct strings points = {0};
+	if (!masks->plan || masks->repairs || read_points(masks, &points) < 0) return;
+	struct portal *portal = masks->options.portal(masks->options.context);
+	const struct plan *plan = masks->plan;
+	bool *seen = mem_array(bool, plan->count + 1);
+	for (size_t i = 0; i < plan->count; i++) {
+		if (seen[i] || !can_be_torn(&plan->mounts[i]) || !is_missing(masks, &points, &plan->mounts[i]))
+			continue;
+		if (portal)
+			put_back(masks, portal, i, seen);
+		else
+			retry_later(masks);
+	}
+	free(seen);
 }
 
 static void on_change(evutil_socket_t fd, short what, void *argument) {
@@ -107,6 +174,11 @@ static void on_change(evutil_socket_t fd, short what, void *argument) {
 static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	check(argument);
+}
+
+void masks_follow(struct masks *masks, const struct plan *plan) {
+	masks->plan = plan;
+	check(masks);
 }
 
 int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error) {
@@ -133,6 +205,7 @@ void masks_free(struct masks *masks) {
 	if (!masks) return;
 	if (masks->changed) event_free(masks->changed);
 	if (masks->retry) event_free(masks->retry);
+	while (masks->repairs) repair_free(masks->repairs);
 	fd_close(masks->poller);
 	fd_close(masks->mountinfo);
 	free(masks);

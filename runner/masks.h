@@ -2,7 +2,8 @@
  * masks: what a rename or removal on the host tears off a running sandbox is put back at once (attack F17).
  *
  * Promises: woken by the kernel (poll on /proc/PID/mountinfo, proc_pid_mountinfo(5)); the window is the time from the
- * host's rename to the portal's move_mount. What the host has just nothing for is tried again until it has.
+ * host's rename to the portal's move_mount. What is torn off comes back with all that lay on it, in one move. What the
+ * host has just nothing for is tried again until it has.
  */
 #pragma once
 
@@ -16,7 +17,6 @@ struct masks;
 
 struct masks_options {
 	struct event_base *base;
-	const struct plan *plan; /* borrowed */
 	pid_t init;
 	struct portal *(*portal)(void *context); /* the living one, or NULL */
 	/* `path` was put back (code 0) or can't be (errno; the sandbox should end). */
@@ -25,4 +25,7 @@ struct masks_options {
 };
 
 int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error);
-void masks_free(struct masks *masks);
+
+/* The plan that is in force, borrowed until the next call; NULL while steps are carried out: nothing is put back. */
+void masks_follow(struct masks *masks, const struct plan *plan);
+void masks_free(struct masks *masks); /* after the portal */

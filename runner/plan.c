@@ -33,6 +33,13 @@ struct builder {
 	struct plan *plan;
 };
 
+struct mount mount_copy(const struct mount *mount) {
+	struct mount copy = *mount;
+	copy.path = string_copy(mount->path);
+	copy.source = string_copy_or_null(mount->source);
+	return copy;
+}
+
 void mount_finish(struct mount *mount) {
 	free(mount->path);
 	free(mount->source);

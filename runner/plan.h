@@ -58,6 +58,7 @@ struct plan {
 	struct strings notes;   /* sentences for the user */
 };
 
+struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
 void plan_finish(struct plan *plan);

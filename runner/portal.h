@@ -2,41 +2,84 @@
  * portal: one process that steps between a copy of the host's view and a sandbox's mount and network namespaces.
  *
  * Promises: holds no power over the host (its capabilities are those of the sandbox's own user namespace, and of them
- * only what is needed), never executes anything, follows no link on either side, dies with the runner. Nothing
- * the sandbox does reaches it: its only input is the runner.
+ * only what is needed), never executes anything, follows no link on either side, makes mount points only on file
+ * systems that are sbx's own, dies with the runner. Nothing the sandbox does reaches it: its only input is the runner.
+ *
+ * Calls are messages: they return at once, are carried out one after the other, and each one's done() is called exactly
+ * once from the loop, never from within the call. So the runner can serve the curtain that the portal is walking
+ * through.
  */
 #pragma once
 
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "plan.h"
+#include "steps.h"
 
 struct portal;
 
-/* Fork it. It keeps a copy of the plan, whose mounts and held links later calls name by index. */
-int portal_start(const struct plan *plan, struct portal **ret_portal, struct error *error);
+/* Fork it; it waits. No thread may have been started before. Replies come in the loop of `base`. */
+int portal_start(struct event_base *base, struct portal **ret_portal, struct error *error);
 
-/*
- * Step in: make the sandbox's mounts private (attack F19), compare what is mounted with what the host has at
- * that path, no links followed (F2), and mount held links onto themselves. `init` is process 1 of the sandbox.
- * With `again` the sandbox runs already (a portal died): nothing is compared.
+/* `code` is 0 or errno with a sentence in `text`. `fds` are the callee's to close or keep, each at most once; what a
+ * call promises is there when `code` is 0. May be NULL, for those that pass no descriptor. */
+typedef void portal_done(void *argument, int code, const char *text, int *fds, size_t fd_count);
+
+/* Join the user namespace that owns the mounts of `init`. May be called as soon as bwrap has made that process. */
+void portal_join(struct portal *portal, pid_t init, portal_done *done, void *argument);
+
+/* Make the curtain's superblock: two descriptors, the FUSE device for the server and a spare mount that a later portal
+ * needs. ENOENT, ENODEV, EACCES, EPERM: there is no curtain to be had here. */
+void portal_curtain(struct portal *portal, portal_done *done, void *argument);
+
+/* In a portal that was started again: the curtain that there is. `spare` is taken over; one descriptor, the next. */
+void portal_adopt(struct portal *portal, int spare, portal_done *done, void *argument);
+
+/* Step in, after sbx-init's hello: the sandbox's mounts become private (attack F19). With `again` a portal has died: a
+ * PUT of what is there already takes that over; then portal_apply_again is what makes all whole. */
+void portal_enter(struct portal *portal, bool again, portal_done *done, void *argument);
+
+/* Carry out steps. A group (a PUT with the PUTs below it that directly follow) is whole or not there; one that fails is
+ * left out and the rest is done. One descriptor, also when `code` is not 0 (then it is the first failure's), but for a
+ * portal that died: for portal_applied_read. Until the first is done nothing of the tool's may run. */
+void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument);
+
+/* In a portal that was started again: know what `plan`, which was in force, has put, put what is missing, and take what
+ * the steps that were under way (or NULL) had put by then. */
+void portal_apply_again(struct portal *portal, const struct plan *plan, const struct steps *under_way,
+			portal_done *done, void *argument);
+
+struct portal_applied {
+	uint32_t *failed; /* indices of steps: the first of each group that failed, or the step itself */
+	size_t failed_count;
+	uint64_t *taken; /* mount ids (STATX_MNT_ID, mnt_id of /proc/PID/fdinfo) of what was detached */
+	size_t taken_count;
+};
+/* `fd` stays the caller's. */
+int portal_applied_read(int fd, struct portal_applied *ret_applied, struct error *error);
+void portal_applied_finish(struct portal_applied *applied);
+#define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)
+
+/* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and at a path (mode 0600). One descriptor.*/
+void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done, void *argument);
+void portal_listen_path(struct portal *portal, const char *path, portal_done *done, void *argument);
+
+/* Make a mount read-only from now on ("/" and "/run", when all in them is made). */
+void portal_seal(struct portal *portal, const char *path, portal_done *done, void *argument);
+
+/* Run the loop until every call so far is done. The first failure since the last wait is the error. Not in a callback.
  */
-int portal_enter(struct portal *portal, pid_t init, bool again, struct error *error);
+int portal_wait(struct portal *portal, struct error *error);
 
-/* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and at a path (mode 0600). */
-int portal_listen_port(struct portal *portal, uint16_t port, int *ret_fd, struct error *error);
-int portal_listen_path(struct portal *portal, const char *path, int *ret_fd, struct error *error);
+pid_t portal_pid(const struct portal *portal);
 
-/* Make a mount read-only from now on (/run, when the sockets are made). */
-int portal_seal(struct portal *portal, const char *path, struct error *error);
-
-/* Put back what a rename or removal on the host tore off. -ENOENT: the host has nothing there at the moment. */
-int portal_restore_mount(struct portal *portal, size_t index, struct error *error);
-
-int portal_fd(const struct portal *portal); /* readable when it has died; borrowed */
-void portal_free(struct portal *portal);    /* ends it and waits for it */
+/* It died: every pending call's done gets EPIPE first. portal_free is allowed in there. */
+void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *argument);
+void portal_free(struct portal *portal); /* ends it and waits for it; calls no done */
 DEFINE_CLEANUP(struct portal *, portal_free);
 #define CLEANUP_PORTAL CLEANUP(portal_free_p)

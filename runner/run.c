@@ -1,7 +1,7 @@
 /*
  * Theory of operation. One event loop, one sandbox. What can be prepared while bwrap builds the sandbox is (filter,
- * gate, terminal); sbx-init holds the tool back until the portal has made the mounts private, compared them with the
- * host's, and put the proxy's sockets in. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
+ * gate, terminal); sbx-init holds the tool back until the portal has put in what the plan says, and the proxy's
+ * sockets. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
  * gate, the terminal, torn masks, signals. When the tool has ended everything is taken down in the reverse order.
  */
 #include "runner/run.h"
@@ -52,7 +52,8 @@ struct run {
 	uint32_t filter_count;
 	bool is_terminal[3];
 	pid_t init;
-	struct event *reports, *portal_end, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
+	struct error failed; /* in a callback while it starts */
+	struct event *reports, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
 	bool timed_out, ended;
 	int status;
 };
@@ -152,15 +153,16 @@ static void make_gate(struct run *run) {
 	run->proxy = proxy_new(run->base, run->gate, view->profile);
 }
 
-static int open_doors(struct run *run, struct error *error) {
-	CLEANUP_FD int path = -1;
-	CLEANUP_FD int port = -1;
-	if (!run->proxy) return 0;
-	int r = portal_listen_path(run->portal, BWRAP_RUN "/proxy.sock", &path, error);
-	if (r == 0) r = portal_listen_port(run->portal, ENVIRONMENT_PROXY_PORT, &port, error);
-	if (r == 0) r = proxy_listen(run->proxy, fd_steal(&path), error);
-	if (r == 0) r = proxy_listen(run->proxy, fd_steal(&port), error);
-	return r;
+static void on_door(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct run *run = argument;
+	(void)text;
+	if (code == 0 && fd_count == 1 && run->failed.code == 0) proxy_listen(run->proxy, fds[0], &run->failed);
+}
+
+static void open_doors(struct run *run) {
+	if (!run->proxy) return;
+	portal_listen_path(run->portal, BWRAP_RUN "/proxy.sock", on_door, run);
+	portal_listen_port(run->portal, ENVIRONMENT_PROXY_PORT, on_door, run);
 }
 
 /* The portal and the masks */
@@ -183,40 +185,30 @@ static struct portal *living_portal(void *context) {
 	return run->portal;
 }
 
-static void on_portal_end(evutil_socket_t fd, short what, void *argument);
-
-static void watch_portal(struct run *run) {
-	run->portal_end = event_new(run->base, portal_fd(run->portal), EV_READ, on_portal_end, run);
-	event_add(run->portal_end, NULL);
-}
-
-/* Between calls it never speaks: readable means that it died. Masks can't be kept without it. */
-static void on_portal_end(evutil_socket_t fd, short what, void *argument) {
+/* Masks can't be kept without it. */
+static void on_portal_end(void *argument) {
 	struct run *run = argument;
 	struct error error = ERROR_NONE;
-	(void)fd, (void)what;
-	event_free(run->portal_end);
-	run->portal_end = NULL;
 	portal_free(run->portal);
 	run->portal = NULL;
-	int r = portal_start(&run->scene.plan, &run->portal, &error);
-	if (r == 0) r = portal_enter(run->portal, run->init, true, &error);
+	int r = portal_start(run->base, &run->portal, &error);
 	if (r < 0) {
 		log_error("the portal ended and can't be started again: %s", error.message);
 		end_with(run, RUN_EXIT_FAILED);
 		return;
 	}
-	watch_portal(run);
+	portal_on_end(run->portal, on_portal_end, run);
+	portal_join(run->portal, run->init, NULL, NULL);
+	portal_enter(run->portal, true, NULL, NULL);
+	portal_apply_again(run->portal, &run->scene.plan, NULL, NULL, NULL);
 }
 
 static int make_masks(struct run *run, struct error *error) {
-	const struct masks_options options = {.base = run->base,
-					      .plan = &run->scene.plan,
-					      .init = run->init,
-					      .portal = living_portal,
-					      .repaired = on_repaired,
-					      .context = run};
-	return masks_new(&options, &run->masks, error);
+	const struct masks_options options = {
+		.base = run->base, .init = run->init, .portal = living_portal, .repaired = on_repaired, .context = run};
+	int r = masks_new(&options, &run->masks, error);
+	if (r == 0) masks_follow(run->masks, &run->scene.plan);
+	return r;
 }
 
 /* The tool */
@@ -392,25 +384,38 @@ static int go(struct run *run, struct error *error) {
 	return r;
 }
 
+/* All that bwrap has not made. The tool waits until it is there. */
+static int build(struct run *run, struct error *error) {
+	CLEANUP_STEPS struct steps steps = {0};
+	plan_changes(NULL, &run->scene.plan, &steps);
+	portal_join(run->portal, run->init, NULL, NULL);
+	portal_enter(run->portal, false, NULL, NULL);
+	portal_apply(run->portal, &steps, NULL, NULL);
+	open_doors(run);
+	if (bwrap_root_of(&run->scene.plan) == BWRAP_ROOT_FRESH) portal_seal(run->portal, "/", NULL, NULL);
+	portal_seal(run->portal, "/run", NULL, NULL);
+	int r = portal_wait(run->portal, error);
+	if (r < 0 || run->failed.code == 0) return r;
+	return error_set(error, run->failed.code, "%s", run->failed.message);
+}
+
 static int start(struct run *run, struct error *error) {
 	make_limits(run);
-	const struct launch_options options = {.plan = &run->scene.plan,
+	const struct launch_options options = {.root = bwrap_root_of(&run->scene.plan),
 					       .init_path = run->scene.options->init_path,
 					       .network_host = run->scene.view->network == VIEW_NETWORK_HOST,
 					       .cgroup = run->limits.procs};
 	int r = launch_start(&options, &run->launch, error);
-	if (r == 0) r = portal_start(&run->scene.plan, &run->portal, error);
+	if (r == 0) r = portal_start(run->base, &run->portal, error);
 	/* while bwrap works; nothing before this line may start a thread */
 	if (r == 0) r = filter_build(0, &run->filter, &run->filter_count, error);
 	if (r < 0) return r;
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
-	if (r == 0) r = portal_enter(run->portal, run->init, false, error);
-	if (r == 0) r = open_doors(run, error);
-	if (r == 0) r = portal_seal(run->portal, "/run", error);
+	if (r == 0) r = build(run, error);
 	if (r == 0) r = make_masks(run, error);
 	if (r < 0) return r;
-	watch_portal(run);
+	portal_on_end(run->portal, on_portal_end, run);
 	watch(run);
 	return go(run, error);
 }
@@ -444,14 +449,13 @@ static void free_event(struct event **event) {
 /* Nothing of the sandbox is left after this; the session and what was found out are. */
 static void take_down(struct run *run) {
 	free_event(&run->reports);
-	free_event(&run->portal_end);
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
+	portal_free(run->portal);
 	masks_free(run->masks);
 	if (run->terminal) terminal_drain(run->terminal);
 	launch_free(run->launch);
-	portal_free(run->portal);
 	limits_finish(&run->limits);
 	terminal_free(run->terminal);
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);

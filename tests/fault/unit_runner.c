@@ -124,7 +124,7 @@ static void use_plan(void) {
 	tell_all(&plan.missing);
 	tell_all(&plan.notes);
 	CLEANUP_STRINGS struct strings argv = {0};
-	bwrap_arguments(&plan, &(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
+	bwrap_arguments(&(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
 	tell_all(&argv);
 	git_survey_finish(&survey);
 	command_finish(&command);

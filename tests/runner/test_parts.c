@@ -20,26 +20,26 @@
 static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {
 	(void)state;
 	CLEANUP_STRINGS struct strings argv = {0};
-	struct mount mounts[] = {
-		{.kind = MOUNT_FRESH, .path = (char *)"/run", .mode = 0755},
-		{.kind = MOUNT_READ, .path = (char *)"/usr", .source = (char *)"/usr"},
-		{.kind = MOUNT_WRITE, .path = (char *)"/p/--bind", .source = (char *)"/p/--bind"},
-		{.kind = MOUNT_HIDE_FOLDER, .path = (char *)"/p/--bind/a", .mode = 0111},
-		{.kind = MOUNT_HIDE_FILE, .path = (char *)"/p/--bind/k\n"},
-	};
-	const struct plan plan = {.mounts = mounts, .count = ARRAY_LENGTH(mounts)};
-	bwrap_arguments(&plan, &(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
+	bwrap_arguments(&(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
 	CLEANUP_STRING struct string line = {0};
 	for (size_t i = 0; i < argv.count; i++) string_appendf(&line, "%s%s", i ? " " : "", argv.items[i]);
 	assert_string_equal(
 		line.data,
 		"/usr/bin/bwrap --unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
-		"--unshare-net --die-with-parent --as-pid-1 --perms 0755 --tmpfs /run --ro-bind /usr /usr "
-		"--bind /p/--bind /p/--bind --perms 0111 --tmpfs /p/--bind/a --perms 0000 --ro-bind-data 5 "
-		"/p/--bind/k\n --perms 0555 --ro-bind-data 4 /run/sbx/init --perms 0000 --ro-bind-data 6 "
-		"/run/sbx/void --perms 0000 --dir /run/sbx/hidden --remount-ro /p/--bind/a --remount-ro / -- "
-		"/run/sbx/init");
-	assert_int_equal(bwrap_empty_count(&plan), 2);
+		"--unshare-net --die-with-parent --as-pid-1 --proc /proc --dev /dev --perms 0755 --tmpfs /run "
+		"--perms 0555 --ro-bind-data 4 /run/sbx/init -- /run/sbx/init");
+}
+
+static void a_rule_for_the_root_is_bwraps(void **state) {
+	(void)state;
+	CLEANUP_STRINGS struct strings argv = {0};
+	struct mount mounts[] = {{.kind = MOUNT_READ, .path = (char *)"/", .source = (char *)"/"}};
+	const struct plan plan = {.mounts = mounts, .count = 1};
+	assert_int_equal(bwrap_root_of(&plan), BWRAP_ROOT_READ);
+	bwrap_arguments(&(struct bwrap_options){.program = "/usr/bin/bwrap", .root = BWRAP_ROOT_READ}, &argv);
+	assert_true(strings_contain(&argv, "--ro-bind"));
+	mounts[0].path = (char *)"/usr";
+	assert_int_equal(bwrap_root_of(&plan), BWRAP_ROOT_FRESH);
 }
 
 static bool has(const struct strings *list, const char *text) {
@@ -182,6 +182,7 @@ static void the_filter_is_a_program_the_kernel_takes(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),
+		cmocka_unit_test(a_rule_for_the_root_is_bwraps),
 		cmocka_unit_test(only_named_variables_are_passed),
 		cmocka_unit_test(orders_come_out_as_they_went_in),
 		cmocka_unit_test(malformed_orders_are_refused),

@@ -1,0 +1,70 @@
+#include "mountinfo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/string.h"
+
+/* It writes space, tab, newline and backslash as \ooo. */
+static char *unescape(const char *text, size_t size) {
+	struct string out = {0};
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] == '\\' && i + 3 < size) {
+			string_append_char(&out, (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
+							(text[i + 3] - '0')));
+			i += 3;
+		} else {
+			string_append_char(&out, text[i]);
+		}
+	}
+	return string_steal(&out);
+}
+
+/* 36 35 98:0 /root /point options… */
+static void add_line(struct mountinfo *info, const char *line) {
+	unsigned long long id, parent;
+	int point = 0, end = 0;
+	if (sscanf(line, "%llu %llu %*s %*s %n%*s%n", &id, &parent, &point, &end) < 2 || end == 0) return;
+	info->entries = array_grow(info->entries, info->count, sizeof *info->entries);
+	info->entries[info->count++] = (struct mountinfo_entry){
+		.id = id, .parent = parent, .point = unescape(line + point, (size_t)(end - point))};
+}
+
+static int compare(const void *a, const void *b) {
+	const struct mountinfo_entry *one = a, *two = b;
+	return one->id < two->id ? -1 : one->id > two->id;
+}
+
+int mountinfo_read(int fd, struct mountinfo *ret_info) {
+	CLEANUP_FREE char *text = NULL;
+	if (lseek(fd, 0, SEEK_SET) < 0) return -errno;
+	int r = file_read_fd(fd, "mountinfo", MOUNTINFO_MAX, &text, NULL, NULL);
+	if (r < 0) return r;
+	struct mountinfo info = {0};
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) add_line(&info, line);
+	if (info.count > 0) qsort(info.entries, info.count, sizeof *info.entries, compare);
+	*ret_info = info;
+	return 0;
+}
+
+void mountinfo_finish(struct mountinfo *info) {
+	for (size_t i = 0; i < info->count; i++) free(info->entries[i].point);
+	free(info->entries);
+	*info = (struct mountinfo){0};
+}
+
+uint64_t mountinfo_parent(const struct mountinfo *info, uint64_t id) {
+	const struct mountinfo_entry key = {.id = id}, *entry = NULL;
+	if (info->count > 0) entry = bsearch(&key, info->entries, info->count, sizeof *info->entries, compare);
+	return entry && entry->parent != id ? entry->parent : 0;
+}
+
+bool mountinfo_is_below(const struct mountinfo *info, uint64_t id, uint64_t top) {
+	for (size_t i = 0; i < info->count && id != 0 && id != top; i++) id = mountinfo_parent(info, id);
+	return id == top;
+}

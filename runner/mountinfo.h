@@ -1,0 +1,32 @@
+/*
+ * mountinfo: the mounts of a namespace (proc_pid_mountinfo(5)), as text → records.
+ *
+ * Promises: pure; a line that isn't as documented is passed over.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mountinfo_entry {
+	uint64_t id, parent;
+	char *point; /* as the reader's root sees it, escapes undone */
+};
+
+struct mountinfo {
+	struct mountinfo_entry *entries;
+	size_t count;
+};
+
+enum { MOUNTINFO_MAX = 8 * 1024 * 1024 }; /* bytes of it that are read */
+
+/* Read what there is behind `fd`, from its beginning. Negative errno. */
+int mountinfo_read(int fd, struct mountinfo *ret_info);
+void mountinfo_finish(struct mountinfo *info);
+#define CLEANUP_MOUNTINFO __attribute__((cleanup(mountinfo_finish)))
+
+uint64_t mountinfo_parent(const struct mountinfo *info, uint64_t id); /* 0: not known */
+
+/* Is `id` the mount `top` or below it? */
+bool mountinfo_is_below(const struct mountinfo *info, uint64_t id, uint64_t top);

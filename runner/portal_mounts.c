@@ -1,0 +1,150 @@
+#include "portal_mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "portal_stage.h"
+#include "portal_tree.h"
+
+bool mount_is_own(const struct mount *mount) {
+	return mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN ||
+	       (mount->kind == MOUNT_HIDE_FOLDER && mount->mode != 0);
+}
+
+/* A rule that shows the whole host has bwrap bind that. */
+bool mount_is_given(const struct mount *mount) {
+	return mount->kind == MOUNT_PROC || mount->kind == MOUNT_DEV || string_equal(mount->path, "/") ||
+	       (mount->kind == MOUNT_FRESH && string_equal(mount->path, "/run"));
+}
+
+struct put *mounts_find(const struct mounts *mounts, uint32_t id) {
+	for (size_t i = mounts->count; i-- > 0;)
+		if (mounts->puts[i].mount.id == id) return &mounts->puts[i];
+	return NULL;
+}
+
+void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number) {
+	mounts->puts = array_grow(mounts->puts, mounts->count, sizeof *mounts->puts);
+	mounts->puts[mounts->count++] = (struct put){.mount = mount_copy(mount), .tree = tree, .number = number};
+	if (mount_is_own(mount) && !mount_is_given(mount)) points_add(&mounts->points, number);
+}
+
+bool mounts_lie_on(const struct mounts *mounts, const struct put *put, uint32_t id) {
+	for (size_t i = 0; put && i <= mounts->count; i++) {
+		if (put->mount.id == id) return true;
+		put = put->mount.on == 0 ? NULL : mounts_find(mounts, put->mount.on);
+	}
+	return false;
+}
+
+void mounts_forget(struct mounts *mounts, uint32_t id) {
+	size_t kept = 0;
+	bool *gone = mem_array(bool, mounts->count + 1);
+	for (size_t i = 0; i < mounts->count; i++) gone[i] = mounts_lie_on(mounts, &mounts->puts[i], id);
+	for (size_t i = 0; i < mounts->count; i++) {
+		struct put *put = &mounts->puts[i];
+		if (!gone[i]) {
+			mounts->puts[kept++] = *put;
+			continue;
+		}
+		points_remove(&mounts->points, put->number);
+		mount_finish(&put->mount);
+		fd_close(put->tree);
+	}
+	mounts->count = kept;
+	free(gone);
+}
+
+int mounts_read(const struct mounts *mounts, struct mountinfo *ret_info) {
+	CLEANUP_FD int fd = openat(mounts->spaces->self, "mountinfo", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : mountinfo_read(fd, ret_info);
+}
+
+void report_failure(const struct report *report, size_t index, const struct step *step, const struct error *error) {
+	struct portal_applied *applied = report->applied;
+	applied->failed = array_grow(applied->failed, applied->failed_count, sizeof *applied->failed);
+	applied->failed[applied->failed_count++] = (uint32_t)index;
+	if (report->first->code != 0) return;
+	CLEANUP_FREE char *path = text_visible_cut(step->mount.path, 200);
+	error_set(report->first, error->code, "%s: %s", path, error->message);
+}
+
+static void do_inside(struct mounts *mounts, size_t index, const struct step *step, const struct report *report) {
+	struct error error = ERROR_NONE;
+	int r = spaces_step_in(mounts->spaces, &error);
+	if (r < 0) {
+		report_failure(report, index, step, &error);
+		return;
+	}
+	switch (step->kind) {
+	case STEP_PUT:
+		break;
+	case STEP_TAKE:
+		r = mounts_take(mounts, &step->mount, report, &error);
+		break;
+	case STEP_READ_ONLY:
+	case STEP_WRITABLE:
+		r = mounts_set_read_only(mounts, step->mount.id, step->kind == STEP_READ_ONLY, report, &error);
+		break;
+	case STEP_REMOVE_LINK:
+		point_unlink(&mounts->points, mounts->spaces->inside, step->mount.path, step->mount.source);
+		break;
+	}
+	spaces_step_out(mounts->spaces);
+	if (r < 0) report_failure(report, index, step, &error);
+}
+
+int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied,
+		 struct error *error) {
+	struct error first = ERROR_NONE;
+	const struct report report = {.applied = applied, .first = &first};
+	for (size_t at = 0, end; at < steps->count; at = end) {
+		end = at + 1;
+		if (steps->items[at].kind != STEP_PUT) {
+			do_inside(mounts, at, &steps->items[at], &report);
+			continue;
+		}
+		while (end < steps->count && steps->items[end].kind == STEP_PUT) end++;
+		mounts_put(mounts, steps, at, end, &report);
+	}
+	mounts->alone = false;
+	return first.code ? error_set(error, first.code, "%s", first.message) : 0;
+}
+
+/* The root and /run, if they are the tmpfs that bwrap makes and not the host's. */
+static void find_given(struct mounts *mounts) {
+	static const char *const given[] = {"/", "/run"};
+	for (size_t i = 0; i < ARRAY_LENGTH(given); i++) {
+		struct place inside, host;
+		CLEANUP_FD int fd = spaces_reach(mounts->spaces->inside, given[i]);
+		CLEANUP_FD int other = spaces_reach(mounts->spaces->host, given[i]);
+		if (fd < 0 || place_of(fd, &inside) < 0 || !inside.is_root) continue;
+		if (i == 0) mounts->root = inside.mount;
+		if (other >= 0 && place_of(other, &host) == 0 && host.device == inside.device) continue;
+		points_add(&mounts->points, inside.mount);
+	}
+}
+
+int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error) {
+	mounts->spaces = spaces;
+	mounts->again = again;
+	mounts->alone = !again;
+	find_given(mounts);
+	int r = stage_make(spaces->scratch, error);
+	if (r < 0 || !again) return r;
+	if ((r = spaces_step_in(spaces, error)) < 0) return r;
+	r = mounts_read(mounts, &mounts->before);
+	spaces_step_out(spaces);
+	return r < 0 ? error_set(error, -r, "reading what is mounted: %s", strerror(-r)) : 0;
+}
+
+void mounts_sweep(struct mounts *mounts) {
+	if (mounts->staged) stage_sweep(mounts->spaces);
+	mounts->staged = false;
+}

@@ -1,0 +1,82 @@
+/*
+ * portal_mounts: what a portal has put into its sandbox, and how steps change it.
+ *
+ * Promises: what is mounted is the very file whose device and inode were compared with the plan's; a group appears in
+ * one move (attack F22); what is taken is taken by the descriptor of its mount, never by a path (F18), after it was
+ * made read-only and noexec (F20).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "mountinfo.h"
+#include "portal_point.h"
+#include "portal_spaces.h"
+#include "portal_wire.h"
+#include "steps.h"
+
+/* Something that was put. */
+struct put {
+	struct mount mount; /* owned; known by its id, lying on another by that one's */
+	int tree;           /* O_PATH: its root; -1: a dead portal put it, and it is covered */
+	uint64_t number;    /* STATX_MNT_ID */
+};
+
+struct mounts {
+	const struct spaces *spaces;
+	struct put *puts; /* what lies on another comes behind it */
+	size_t count;
+	struct points points;
+	uint64_t root;           /* STATX_MNT_ID of the sandbox's root */
+	int curtain;             /* O_PATH: its root in our own namespace, -1 = none */
+	bool alone;              /* nothing of the tool's runs yet: nobody sees a group being put together */
+	bool again;              /* a portal has died */
+	struct mountinfo before; /* then: what it left */
+	bool staged;             /* something lies on the stage that mounts_sweep removes */
+};
+
+int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error);
+
+/* 0 or the first failure; *applied says all, also then. */
+int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
+void mounts_sweep(struct mounts *mounts); /* what can wait until the runner has its reply */
+
+/* For the parts of this room. */
+
+struct put *mounts_find(const struct mounts *mounts, uint32_t id);
+void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number); /* takes `tree` over */
+void mounts_forget(struct mounts *mounts, uint32_t id);                              /* with what lies on it */
+bool mounts_lie_on(const struct mounts *mounts, const struct put *put, uint32_t id); /* itself counts */
+
+/* May mount points be made on it? Is it bwrap's, and only known here? */
+bool mount_is_own(const struct mount *mount);
+bool mount_is_given(const struct mount *mount);
+
+/* Inside: what is mounted now. */
+int mounts_read(const struct mounts *mounts, struct mountinfo *ret_info);
+
+/* What became of steps. */
+struct report {
+	struct portal_applied *applied;
+	struct error *first;
+};
+void report_failure(const struct report *report, size_t index, const struct step *step, const struct error *error);
+
+/* PUTs, from `at` up to `end`; begins and ends outside. */
+void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, size_t end, const struct report *report);
+
+/* Both begin inside; they end inside or outside. */
+int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
+int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
+
+/* Outside: a detached mount of what the plan wants. */
+int mounts_make(const struct mounts *mounts, const struct mount *mount, struct error *error);
+int mounts_compare(const struct mount *mount, int there, struct error *error);
+
+/* Outside: if a dead portal has put it already, know it from now on. */
+bool mounts_recognise(struct mounts *mounts, const struct mount *mount);
+
+/* Inside: get hold of what is covered, by moving aside what lies over it; and move that back. */
+struct aside;
+int mounts_uncover(struct mounts *mounts, struct put *put, struct aside **ret_aside, struct error *error);
+void mounts_cover(struct mounts *mounts, struct aside *aside); /* frees it; NULL is allowed */

@@ -1,0 +1,149 @@
+#include "portal_point.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "portal_spaces.h"
+#include "portal_tree.h"
+
+/* Nothing else that lies in a sandbox's own folders has just these. */
+enum { POINT_FOLDER = 01755, POINT_FILE = 01000 };
+
+void points_add(struct points *points, uint64_t mount) {
+	points->mounts = array_grow(points->mounts, points->count, sizeof *points->mounts);
+	points->mounts[points->count++] = mount;
+}
+
+void points_remove(struct points *points, uint64_t mount) {
+	for (size_t i = 0; i < points->count; i++)
+		if (points->mounts[i] == mount) points->mounts[i--] = points->mounts[--points->count];
+}
+
+bool points_have(const struct points *points, uint64_t mount) {
+	for (size_t i = 0; i < points->count; i++)
+		if (points->mounts[i] == mount) return true;
+	return false;
+}
+
+void points_finish(struct points *points) {
+	free(points->mounts);
+	*points = (struct points){0};
+}
+
+static bool is_own(const struct points *points, int folder) {
+	struct place place;
+	return place_of(folder, &place) == 0 && points_have(points, place.mount);
+}
+
+/* A sealed folder can be written through a clone of its mount. */
+static int writable_twin(int folder) {
+	CLEANUP_FD int twin = tree_clone(folder, false, false, NULL);
+	if (twin < 0 || tree_set(twin, false, 0, MOUNT_ATTR_RDONLY) < 0) return -1;
+	return fd_steal(&twin);
+}
+
+/* What is done to a name in a folder; 0 or -1 with errno. */
+typedef int change_name(int folder, const char *name, const void *argument);
+
+static int change_in(const struct points *points, int folder, const char *name, change_name *change,
+		     const void *argument) {
+	if (!is_own(points, folder)) return -ENOENT;
+	if (change(folder, name, argument) == 0) return 0;
+	if (errno != EROFS) return -errno;
+	CLEANUP_FD int twin = writable_twin(folder);
+	return twin < 0 || change(twin, name, argument) < 0 ? -errno : 0;
+}
+
+static int make_name(int folder, const char *name, const void *argument) {
+	if (*(const bool *)argument) return mkdirat(folder, name, POINT_FOLDER);
+	CLEANUP_FD int fd = openat(folder, name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, POINT_FILE);
+	return fd < 0 ? -1 : 0;
+}
+
+static int make_link(int folder, const char *name, const void *argument) {
+	return symlinkat(argument, folder, name);
+}
+
+static int remove_name(int folder, const char *name, const void *argument) {
+	return unlinkat(folder, name, *(const int *)argument);
+}
+
+/* One name further; `folder` says what to make when it isn't there. */
+static int step(const struct points *points, int at, const char *name, bool folder) {
+	CLEANUP_FREE char *path = string_format("/%s", name);
+	int fd = spaces_reach(at, path);
+	if (fd >= 0 || errno != ENOENT) return fd < 0 ? -errno : fd;
+	int r = change_in(points, at, name, make_name, &folder);
+	if (r < 0 && r != -EEXIST) return r;
+	fd = spaces_reach(at, path);
+	return fd < 0 ? -errno : fd;
+}
+
+static int walk(const struct points *points, int base, const char *path, bool folder) {
+	CLEANUP_FD int at = spaces_reach(base, "/");
+	CLEANUP_FREE char *names = string_copy(path);
+	for (char *rest = names, *name; at >= 0 && (name = strtok_r(rest, "/", &rest));) {
+		bool last = *rest == '\0';
+		int next = step(points, at, name, folder || !last);
+		fd_close(at);
+		at = next;
+	}
+	return fd_steal(&at);
+}
+
+int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error) {
+	int fd = spaces_reach(base, path);
+	if (fd < 0) fd = errno == ENOENT ? walk(points, base, path, folder) : -errno;
+	if (fd >= 0) return fd;
+	if (fd == -ENOENT) return error_set(error, ENOENT, "there is nothing to mount it on, and it can't be made");
+	return error_set(error, -fd, "reaching the mount point: %s", strerror(-fd));
+}
+
+int point_link(const struct points *points, int base, const char *path, const char *text, struct error *error) {
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FD int at = point_reach(points, base, folder, true, error);
+	if (at < 0) return at;
+	int r = change_in(points, at, path_name(path), make_link, text);
+	return r < 0 && r != -EEXIST ? error_set(error, -r, "making a link: %s", strerror(-r)) : 0;
+}
+
+void point_unlink(const struct points *points, int base, const char *path, const char *text) {
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FD int at = spaces_reach(base, folder);
+	char found[4096];
+	ssize_t size = at < 0 ? -1 : readlinkat(at, path_name(path), found, sizeof found);
+	if (size < 0 || (text && ((size_t)size != strlen(text) || memcmp(found, text, (size_t)size) != 0))) return;
+	change_in(points, at, path_name(path), remove_name, &(int){0});
+	point_remove(points, base, folder);
+}
+
+static bool remove_one(const struct points *points, int base, const char *path) {
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FD int at = spaces_reach(base, folder);
+	CLEANUP_FD int there = spaces_reach(base, path);
+	struct place place;
+	if (at < 0 || there < 0 || place_of(there, &place) < 0 || place.is_root) return false;
+	bool is_folder = S_ISDIR(place.mode);
+	bool made = is_folder ? (place.mode & 07777) == POINT_FOLDER
+			      : S_ISREG(place.mode) && (place.mode & 07777) == POINT_FILE && place.size == 0;
+	const int flags = is_folder ? AT_REMOVEDIR : 0;
+	return made && change_in(points, at, path_name(path), remove_name, &flags) == 0;
+}
+
+void point_remove(const struct points *points, int base, const char *path) {
+	CLEANUP_FREE char *at = string_copy(path);
+	while (at[1] && remove_one(points, base, at)) {
+		char *folder = path_parent(at);
+		free(at);
+		at = folder;
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * portal_point: where something is mounted: the way there, and names made for it.
+ *
+ * Promises: no link is followed; names are made only on mounts that are sbx's own (`points`), never through to the
+ * host. A folder or file made here is known by its mode (the sticky bit), so that any later portal can remove it; what
+ * the tool made is never removed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* The mounts (STATX_MNT_ID) that are sbx's own. Zero-initialise. */
+struct points {
+	uint64_t *mounts;
+	size_t count;
+};
+void points_add(struct points *points, uint64_t mount);
+void points_remove(struct points *points, uint64_t mount);
+bool points_have(const struct points *points, uint64_t mount);
+void points_finish(struct points *points);
+
+/* O_PATH of `path` (absolute, normal, seen from `base`), made if need be as a folder or an empty file. The process
+ * stands in the mount namespace that `base` is of. */
+int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error);
+
+/* A link; one that is there already, or anything of the tool's in its place, stays. */
+int point_link(const struct points *points, int base, const char *path, const char *text, struct error *error);
+void point_unlink(const struct points *points, int base, const char *path, const char *text);
+
+/* What was made for `path`, and the folders above it that were and are empty now. */
+void point_remove(const struct points *points, int base, const char *path);

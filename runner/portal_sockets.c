@@ -1,0 +1,39 @@
+#include "portal_sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/fd.h"
+
+int sockets_listen_port(const struct spaces *spaces, uint16_t port, int *ret_fd, struct error *error) {
+	if (setns(spaces->network, CLONE_NEWNET) < 0) return error_errno(error, "entering the sandbox's network");
+	CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0)
+		return error_errno(error, "listening on 127.0.0.1:%u inside", port);
+	*ret_fd = fd_steal(&fd);
+	return 0;
+}
+
+int sockets_listen_path(const struct spaces *spaces, const char *path, int *ret_fd, struct error *error) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof address.sun_path) return error_set(error, ENAMETOOLONG, "%s is too long", path);
+	memcpy(address.sun_path, path, strlen(path));
+	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) return error_errno(error, "making a socket");
+	int r = spaces_step_in(spaces, error);
+	if (r < 0) return r;
+	mode_t mask = umask(0177);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0)
+		r = error_errno(error, "listening at %s inside", path);
+	umask(mask);
+	spaces_step_out(spaces);
+	if (r == 0) *ret_fd = fd_steal(&fd);
+	return r;
+}

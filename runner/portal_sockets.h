@@ -1,0 +1,13 @@
+/*
+ * portal_sockets: sockets that belong to a sandbox's namespaces, whoever holds their descriptors.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "portal_spaces.h"
+
+int sockets_listen_port(const struct spaces *spaces, uint16_t port, int *ret_fd, struct error *error);
+
+/* Mode 0600; fits a struct sockaddr_un. Before anything of the tool's runs: the way there is not checked for links. */
+int sockets_listen_path(const struct spaces *spaces, const char *path, int *ret_fd, struct error *error);

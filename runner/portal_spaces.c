@@ -1,0 +1,115 @@
+/*
+ * Theory of operation. The process joins the user namespace that owns the sandbox's mount namespace (NS_GET_USERNS; it
+ * may, because the user made it) and unshares a mount namespace there: still the host's view, but one in which it has
+ * the right to clone mounts. From then on it goes to and fro with setns(2).
+ *
+ * Over the root of its own namespace lies a tmpfs, the scratch: setns(2) puts the process's root on the topmost mount,
+ * so an absolute path finds nothing there, and the host's view is had through a descriptor of what lies below.
+ *
+ * System calls: setns, unshare, mount (propagation only), fsopen, fsmount, move_mount, openat2, capset, prctl.
+ */
+#include "portal_spaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/nsfs.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/string.h"
+#include "portal_tree.h"
+
+/* <sys/mount.h> and <linux/mount.h> don't go together in glibc 2.36. */
+int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data);
+enum { PROPAGATE_PRIVATE = 0x44000 /* MS_REC | MS_PRIVATE */, PROPAGATE_SLAVE = 0x84000 /* MS_REC | MS_SLAVE */ };
+
+void spaces_init(struct spaces *spaces, pid_t parent) {
+	*spaces = (struct spaces){.parent = parent,
+				  .own_mounts = -1,
+				  .mounts = -1,
+				  .network = -1,
+				  .host = -1,
+				  .scratch = -1,
+				  .inside = -1,
+				  .self = -1};
+}
+
+int spaces_reach(int root, const char *path) {
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	return (int)syscall(SYS_openat2, root, path[1] ? path + 1 : ".", &how, sizeof how);
+}
+
+int spaces_step_in(const struct spaces *spaces, struct error *error) {
+	return setns(spaces->mounts, CLONE_NEWNS) < 0 ? error_errno(error, "entering the sandbox's mounts") : 0;
+}
+
+/* There is no going on from the wrong side. */
+void spaces_step_out(const struct spaces *spaces) {
+	if (setns(spaces->own_mounts, CLONE_NEWNS) < 0) _exit(125);
+}
+
+static int open_namespace(pid_t pid, const char *name, struct error *error) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/ns/%s", pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_errno(error, "opening the sandbox's namespace %s", name) : fd;
+}
+
+/* DAC_OVERRIDE: a tool that takes rights from its own folders must not keep us from putting a mask back there. */
+static int drop_capabilities(struct error *error) {
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const unsigned kept =
+		1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_NET_BIND_SERVICE | 1U << CAP_DAC_OVERRIDE;
+	const struct __user_cap_data_struct data[2] = {{.effective = kept, .permitted = kept}};
+	if (syscall(SYS_capset, &header, data) < 0) return error_errno(error, "dropping capabilities");
+	return 0;
+}
+
+static int make_scratch(struct spaces *spaces, struct error *error) {
+	CLEANUP_FD int tree = tree_fresh(0700, false, error);
+	if (tree < 0) return tree;
+	int r = tree_attach(tree, spaces->host, error);
+	if (r < 0) return r;
+	spaces->scratch = fd_steal(&tree);
+	return 0;
+}
+
+int spaces_join(struct spaces *spaces, pid_t init, struct error *error) {
+	if (spaces->mounts >= 0) return error_set(error, EBUSY, "the portal has joined a sandbox already");
+	if ((spaces->self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return error_errno(error, "opening /proc");
+	if ((spaces->mounts = open_namespace(init, "mnt", error)) < 0) return spaces->mounts;
+	if ((spaces->network = open_namespace(init, "net", error)) < 0) return spaces->network;
+	CLEANUP_FD int owner = ioctl(spaces->mounts, NS_GET_USERNS);
+	if (owner < 0) return error_errno(error, "finding the sandbox's user namespace");
+	if (setns(owner, CLONE_NEWUSER) < 0) return error_errno(error, "joining the sandbox's user namespace");
+	if (unshare(CLONE_NEWNS) < 0) return error_errno(error, "copying the host's mounts");
+	/* a change of credentials cleared it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != spaces->parent) _exit(125);
+	if (mount(NULL, "/", NULL, PROPAGATE_SLAVE, NULL) < 0) return error_errno(error, "following the host's mounts");
+	if ((spaces->own_mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) < 0)
+		return error_errno(error, "opening the own mount namespace");
+	if ((spaces->host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return error_errno(error, "opening the host's root");
+	int r = make_scratch(spaces, error);
+	return r < 0 ? r : drop_capabilities(error);
+}
+
+int spaces_enter(struct spaces *spaces, struct error *error) {
+	if (spaces->mounts < 0) return error_set(error, EINVAL, "the portal has joined no sandbox");
+	int r = spaces_step_in(spaces, error);
+	if (r < 0) return r;
+	if (mount(NULL, "/", NULL, PROPAGATE_PRIVATE, NULL) < 0)
+		r = error_errno(error, "making the sandbox's mounts private");
+	else if ((spaces->inside = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		r = error_errno(error, "opening the sandbox's root");
+	spaces_step_out(spaces);
+	return r;
+}

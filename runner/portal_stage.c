@@ -1,0 +1,42 @@
+#include "portal_stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "portal_tree.h"
+
+int stage_make(int scratch, struct error *error) {
+	CLEANUP_FD int file = openat(scratch, "void", O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (file < 0 || mkdirat(scratch, "hidden", 0) < 0 || mkdirat(scratch, "stage", 0700) < 0)
+		return error_errno(error, "making what masks are made of");
+	return 0;
+}
+
+static int clone(int scratch, const char *name, struct error *error) {
+	CLEANUP_FD int fd = openat(scratch, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? error_errno(error, "reaching what masks are made of") : tree_clone(fd, false, true, error);
+}
+
+int stage_clone_void(int scratch, struct error *error) {
+	return clone(scratch, "void", error);
+}
+
+int stage_clone_hidden(int scratch, struct error *error) {
+	return clone(scratch, "hidden", error);
+}
+
+int stage_attach(int scratch, int tree, struct error *error) {
+	CLEANUP_FD int stage = openat(scratch, "stage", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return stage < 0 ? error_errno(error, "reaching the stage") : tree_attach(tree, stage, error);
+}
+
+void stage_sweep(const struct spaces *spaces) {
+	for (;;) {
+		struct place place;
+		CLEANUP_FD int stage = spaces_reach(spaces->scratch, "/stage");
+		if (stage < 0 || place_of(stage, &place) < 0 || !place.is_root) return;
+		if (tree_detach(stage, spaces->self) < 0) return;
+	}
+}

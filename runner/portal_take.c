@@ -1,0 +1,143 @@
+/*
+ * Theory of operation. TAKE: a mount and all that lies on it. First nothing in it can be written or run any more, by
+ * whoever has it open, then it is detached, by its descriptor. Which mounts went is read in /proc/self/mountinfo,
+ * opened while inside: also those of the host that came along below it.
+ *
+ * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
+ * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
+ * put anew with all that lay on it.
+ */
+#include <errno.h>
+#include <linux/mount.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "portal_mounts.h"
+#include "portal_tree.h"
+
+static void note(struct portal_applied *applied, uint64_t number) {
+	applied->taken = array_grow(applied->taken, applied->taken_count, sizeof *applied->taken);
+	applied->taken[applied->taken_count++] = number;
+}
+
+static void note_tree(const struct mounts *mounts, uint64_t top, struct portal_applied *applied) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	if (mounts_read(mounts, &info) < 0) note(applied, top);
+	for (size_t i = 0; i < info.count; i++)
+		if (mountinfo_is_below(&info, info.entries[i].id, top)) note(applied, info.entries[i].id);
+}
+
+/* What is open for writing keeps its own mount from it, not the others. */
+static void disarm(const struct mounts *mounts, const struct put *put) {
+	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return;
+	tree_set(put->tree, true, MOUNT_ATTR_NOEXEC, 0);
+	for (const struct put *at = mounts->puts; at < mounts->puts + mounts->count; at++)
+		if (at->tree >= 0 && mounts_lie_on(mounts, at, put->mount.id))
+			tree_set(at->tree, false, MOUNT_ATTR_RDONLY, 0);
+}
+
+/* What the host tore off is there no more (-EINVAL). */
+static int detach(struct mounts *mounts, const struct put *put, struct portal_applied *applied, struct error *error) {
+	note_tree(mounts, put->number, applied);
+	disarm(mounts, put);
+	int r = tree_detach(put->tree, mounts->spaces->self);
+	if (r < 0 && r != -EINVAL) return error_set(error, -r, "detaching it: %s", strerror(-r));
+	mounts_forget(mounts, put->mount.id);
+	return 0;
+}
+
+static bool is_known(const struct mounts *mounts, uint64_t number) {
+	for (size_t i = 0; i < mounts->count; i++)
+		if (mounts->puts[i].number == number) return true;
+	return number == mounts->root;
+}
+
+/* A portal that died may have put it: what is mounted at that very path and none that we know. */
+static void take_unknown(struct mounts *mounts, const struct mount *mount, struct portal_applied *applied) {
+	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, mount->path);
+	struct place place;
+	if (there < 0 || place_of(there, &place) < 0 || !place.is_root || is_known(mounts, place.mount)) return;
+	if (path_is_below(mount->path, "/proc") || path_is_below(mount->path, "/dev")) return;
+	note_tree(mounts, place.mount, applied);
+	if (tree_set(there, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) == -EBUSY)
+		tree_set(there, true, MOUNT_ATTR_NOEXEC, 0);
+	tree_detach(there, mounts->spaces->self);
+}
+
+int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
+	struct put *put = mounts_find(mounts, mount->id);
+	struct aside *aside = NULL;
+	int r = 0;
+	if (put && mount_is_given(&put->mount))
+		return error_set(error, EBUSY, "it can't be taken from a sandbox that runs");
+	if (put && put->tree < 0) r = mounts_uncover(mounts, put, &aside, error);
+	if (put && r == 0) r = detach(mounts, put, report->applied, error);
+	if (!put && mounts->again) take_unknown(mounts, mount, report->applied);
+	mounts_cover(mounts, aside);
+	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
+	return r;
+}
+
+/* Is the mount `number` one that came along with `put`, not one that lies on it? */
+static bool came_along(const struct mounts *mounts, const struct mountinfo *info, const struct put *put,
+		       uint64_t number) {
+	for (size_t i = 0; i < info->count && number != 0 && !is_known(mounts, number); i++)
+		number = mountinfo_parent(info, number);
+	return number == put->number;
+}
+
+/* The host's own mounts below a tree. Those that the host locked read-only stay so. */
+static int set_along(const struct mounts *mounts, const struct put *put, uint64_t set, uint64_t clear) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	int r = mounts_read(mounts, &info);
+	for (size_t i = 0; r == 0 && i < info.count; i++) {
+		const struct mountinfo_entry *entry = &info.entries[i];
+		struct place place;
+		if (entry->id == put->number || !came_along(mounts, &info, put, entry->id)) continue;
+		CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, entry->point);
+		if (there < 0 || place_of(there, &place) < 0 || place.mount != entry->id)
+			r = set ? -EBUSY : 0; /* something lies over it */
+		else
+			r = tree_set(there, false, set, clear);
+		if (r == -EPERM && clear) r = 0;
+	}
+	return r;
+}
+
+/* Detach it and put it anew, read-only, with all that lay on it. Begins inside, ends outside. */
+static int put_anew(struct mounts *mounts, const struct put *put, const struct report *report, struct error *error) {
+	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, mounts->count + 1)};
+	for (const struct put *at = mounts->puts; at < mounts->puts + mounts->count; at++)
+		if (mounts_lie_on(mounts, at, put->mount.id))
+			steps.items[steps.count++] = (struct step){.kind = STEP_PUT, .mount = mount_copy(&at->mount)};
+	steps.items[0].mount.kind = MOUNT_READ;
+	int r = detach(mounts, put, report->applied, error);
+	spaces_step_out(mounts->spaces);
+	if (r < 0) return r;
+	struct portal_applied applied = {0};
+	mounts_put(mounts, &steps, 0, steps.count, &(struct report){.applied = &applied, .first = error});
+	portal_applied_finish(&applied);
+	return -error->code;
+}
+
+int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report,
+			 struct error *error) {
+	const uint64_t set = on ? MOUNT_ATTR_RDONLY : 0, clear = on ? 0 : MOUNT_ATTR_RDONLY;
+	struct put *put = mounts_find(mounts, id);
+	struct aside *aside = NULL;
+	if (!put) return error_set(error, ENOENT, "nothing is mounted there");
+	if (put->tree < 0 && mounts_uncover(mounts, put, &aside, error) < 0) {
+		mounts_cover(mounts, aside);
+		return -error->code;
+	}
+	int r = tree_set(put->tree, false, set, clear);
+	if (r == 0) r = set_along(mounts, put, set, clear);
+	mounts_cover(mounts, aside);
+	if (r == -EBUSY && on) return put_anew(mounts, put, report, error);
+	if (r < 0) return error_set(error, -r, "changing it: %s", strerror(-r));
+	if (put->mount.kind == MOUNT_READ || put->mount.kind == MOUNT_WRITE)
+		put->mount.kind = on ? MOUNT_READ : MOUNT_WRITE;
+	return 0;
+}
