@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "call.h"
-#include "sight.h"
+#include "curtain/doorbell.h"
 
 struct call_needs {
 	struct need items[CALL_PATHS]; /* one after the other; no two alike */

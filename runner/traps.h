@@ -14,9 +14,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "curtain/doorbell.h"
 #include "filter.h"
-#include "held.h"
-#include "sight.h"
 
 struct traps;
 
