@@ -22,14 +22,14 @@ struct board {
 	int64_t started_ns, times[];
 };
 
-static int64_t now_ns(void) {
+int64_t load_now_ns(void) {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void wait_for_all(struct board *board, size_t clients) {
-	if (atomic_fetch_add(&board->ready, 1) + 1 == clients) board->started_ns = now_ns();
+	if (atomic_fetch_add(&board->ready, 1) + 1 == clients) board->started_ns = load_now_ns();
 	while (atomic_load(&board->ready) < clients && !atomic_load(&board->failed)) usleep(1000);
 }
 
@@ -41,9 +41,9 @@ static int run_client(const struct load *load, struct board *board, size_t clien
 	for (size_t i = 0; r == 0 && i < count + load->warm_up && !atomic_load(&board->failed); i++) {
 		if (i == load->warm_up) wait_for_all(board, clients);
 		if (load->prepare) load->prepare(state, i);
-		int64_t start = now_ns();
+		int64_t start = load_now_ns();
 		r = load->exchange(state, i, error);
-		if (i >= load->warm_up) times[i - load->warm_up] = now_ns() - start;
+		if (i >= load->warm_up) times[i - load->warm_up] = load_now_ns() - start;
 	}
 	return r;
 }
@@ -76,10 +76,14 @@ static int compare(const void *a, const void *b) {
 	return (x > y) - (x < y);
 }
 
+void load_sort(int64_t *times, size_t count) {
+	qsort(times, count, sizeof *times, compare);
+}
+
 static void report(const struct load *load, struct board *board, size_t clients, size_t count, int64_t ended_ns) {
 	int64_t *times = board->times;
 	const size_t all = clients * count, half = all / 2, most = all * 99 / 100;
-	qsort(times, all, sizeof *times, compare);
+	load_sort(times, all);
 	printf("| %s | %zu | %.1f | %.1f | %.0f | %.0f |\n", load->what, clients, (double)times[half] / 1e3,
 	       (double)times[most] / 1e3, (double)times[all - 1] / 1e3,
 	       (double)all * 1e9 / (double)(ended_ns - board->started_ns));
@@ -92,7 +96,7 @@ int load_run(const struct load *load, size_t clients, size_t count, struct error
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < clients; i++) r = start_client(load, board, clients, i, count, error);
 	if (r == 0) r = wait_for_clients(clients, error);
-	if (r == 0) report(load, board, clients, count, now_ns());
+	if (r == 0) report(load, board, clients, count, load_now_ns());
 	munmap(board, size);
 	return r;
 }

@@ -1,9 +1,10 @@
 /*
- * load: the same exchange by some client processes at once, and how long each took.
+ * load: the same exchange by some client processes at once, and how long each took; the clock of all load generators.
  */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -22,3 +23,6 @@ struct load {
  * clients, microseconds of the p50, the p99 and the longest, exchanges a second of all together.
  */
 int load_run(const struct load *load, size_t clients, size_t count, struct error *error);
+
+int64_t load_now_ns(void); /* CLOCK_MONOTONIC, which all processes of a machine share */
+void load_sort(int64_t *times, size_t count);
