@@ -1,6 +1,7 @@
 #include "facts.h"
 
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,14 +11,20 @@
 
 enum { FACT_LINKS_MAX = 40 }; /* path_resolution(7) */
 
-void facts_add_link(struct fact *fact, const char *path, const char *text) {
+struct fact_entry {
+	char *path;
+	struct fact fact;
+};
+
+void fact_add_link(struct fact *fact, const char *path, const char *text) {
 	fact->links = array_grow(fact->links, fact->link_count, sizeof *fact->links);
 	fact->links[fact->link_count++] = (struct fact_link){.path = string_copy(path), .text = string_copy(text)};
 }
 
-static enum fact_type type_of(mode_t mode) {
+enum fact_type fact_type_of(mode_t mode) {
 	if (S_ISDIR(mode)) return FACT_FOLDER;
-	return S_ISSOCK(mode) ? FACT_SOCKET : FACT_FILE;
+	if (S_ISREG(mode)) return FACT_FILE;
+	return S_ISSOCK(mode) ? FACT_SOCKET : S_ISLNK(mode) ? FACT_LINK : FACT_SPECIAL;
 }
 
 /* Put the link's text and what was still to walk in place of `rest`. */
@@ -25,7 +32,7 @@ static void follow_link(struct fact *fact, struct string *at, size_t parent_size
 	char text[PATH_MAX];
 	ssize_t size = readlink(at->data, text, sizeof text - 1);
 	text[size < 0 ? 0 : size] = '\0';
-	facts_add_link(fact, at->data, text);
+	fact_add_link(fact, at->data, text);
 	char *longer = string_format("%s/%s", text, *rest);
 	free(*rest);
 	*rest = longer;
@@ -36,6 +43,7 @@ static void follow_link(struct fact *fact, struct string *at, size_t parent_size
 /* Folders that were walked for the rule before: most rules lie side by side. */
 struct walked {
 	struct string folder; /* without links; empty at first */
+	size_t looks;
 };
 
 /* Put what is known to be a plain folder into `at`; returns what is left of the path. */
@@ -68,6 +76,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 			continue;
 		}
 		string_appendf(&at, "/%s", name);
+		walked->looks += !missing;
 		if (missing || lstat(at.data, &status) < 0) {
 			missing = true;
 		} else if (S_ISLNK(status.st_mode)) {
@@ -80,8 +89,9 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 		}
 	}
 	if (at.size == 0) string_append(&at, "/");
+	walked->looks += !missing;
 	missing = missing || lstat(at.data, &status) < 0;
-	fact->type = missing ? FACT_MISSING : type_of(status.st_mode);
+	fact->type = missing ? FACT_MISSING : fact_type_of(status.st_mode);
 	fact->device = missing ? 0 : status.st_dev;
 	fact->inode = missing ? 0 : status.st_ino;
 	fact->names = fact->type == FACT_FILE ? status.st_nlink : 0;
@@ -92,22 +102,68 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 	fact->real = string_steal(&at);
 }
 
-void facts_collect(const struct rules *rules, struct facts *ret_facts) {
+void fact_finish(struct fact *fact) {
+	for (size_t i = 0; i < fact->link_count; i++) {
+		free(fact->links[i].path);
+		free(fact->links[i].text);
+	}
+	free(fact->links);
+	free(fact->real);
+	*fact = (struct fact){0};
+}
+
+static int compare_entry(const void *path, const void *entry) {
+	return strcmp(path, ((const struct fact_entry *)entry)->path);
+}
+
+static int compare_entries(const void *a, const void *b) {
+	return compare_entry(((const struct fact_entry *)a)->path, b);
+}
+
+static const struct fact_entry *find_entry(const struct fact_book *book, const char *path) {
+	return book->count ? bsearch(path, book->entries, book->count, sizeof *book->entries, compare_entry) : NULL;
+}
+
+/* What the book doesn't have yet, in the rules' order: then most of a path was walked for the one before. */
+static void learn(struct fact_book *book, const struct rules *rules) {
 	struct walked walked = {0};
-	*ret_facts = (struct facts){.items = mem_array(struct fact, rules->count + 1), .count = rules->count};
-	for (size_t i = 0; i < rules->count; i++) fact_collect(rules->items[i].path, &walked, &ret_facts->items[i]);
+	const size_t known = book->count;
+	struct fact_book sorted = *book;
+	for (size_t i = 0; i < rules->count; i++) {
+		const char *path = rules->items[i].path;
+		if (find_entry(&sorted, path)) continue;
+		book->entries = array_grow(book->entries, book->count, sizeof *book->entries);
+		sorted.entries = book->entries;
+		struct fact_entry *entry = &book->entries[book->count++];
+		*entry = (struct fact_entry){.path = string_copy(path)};
+		fact_collect(path, &walked, &entry->fact);
+	}
+	book->looks += walked.looks;
 	string_finish(&walked.folder);
+	if (book->count > known) qsort(book->entries, book->count, sizeof *book->entries, compare_entries);
+}
+
+void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *ret_facts) {
+	*ret_facts = (struct facts){0};
+	learn(book, rules);
+	for (size_t i = 0; i < rules->count; i++) facts_add(ret_facts, &find_entry(book, rules->items[i].path)->fact);
+}
+
+void facts_add(struct facts *facts, const struct fact *fact) {
+	facts->items = array_grow(facts->items, facts->count, sizeof *facts->items);
+	facts->items[facts->count++] = *fact;
 }
 
 void facts_finish(struct facts *facts) {
-	for (size_t i = 0; i < facts->count; i++) {
-		for (size_t k = 0; k < facts->items[i].link_count; k++) {
-			free(facts->items[i].links[k].path);
-			free(facts->items[i].links[k].text);
-		}
-		free(facts->items[i].links);
-		free(facts->items[i].real);
-	}
 	free(facts->items);
 	*facts = (struct facts){0};
+}
+
+void fact_book_finish(struct fact_book *book) {
+	for (size_t i = 0; i < book->count; i++) {
+		free(book->entries[i].path);
+		fact_finish(&book->entries[i].fact);
+	}
+	free(book->entries);
+	*book = (struct fact_book){0};
 }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "command.h"
-#include "git_survey.h"
+#include "finds.h"
 #include "rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
@@ -27,10 +27,15 @@ struct layout {
 	const struct view *view;
 	const struct project *project;
 	const struct command *command;
-	const char *home;   /* the user's, canonical */
-	const char *search; /* PATH */
+	const char *home;     /* the user's, canonical */
+	bool has_home;        /* inside, too: a fresh one, or */
+	const char *own_home; /* the profile's own, or NULL */
+	const char *search;   /* PATH */
 	struct layout_judge judge;
-	struct git_survey *survey; /* is taken here; the caller's to finish */
+	struct git_survey *survey; /* is taken here, once; the caller's to finish */
+	struct finds *finds;       /* what was found for another view of the session, and now for this one; likewise */
+	bool curtain;              /* what may be asked for hangs as a node of it */
+	bool trapped;              /* there is none, and a program that may be asked for stays visible: it is trapped */
 };
 
 int layout_rules(const struct layout *layout, struct rules *rules, struct error *error);

@@ -29,7 +29,7 @@ struct shared_files {
 static void collect(const struct rules *rules, struct shared_files *files) {
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
-		bool hides = rule->origin == RULE_VIEW && rule->show == SHOW_NOTHING;
+		bool hides = rule->origin == RULE_VIEW && !rule->cap && rule->show < SHOW_READ;
 		struct stat status;
 		if (!(hides || rule->cap) || stat(rule->path, &status) < 0) continue;
 		if (!S_ISREG(status.st_mode) || status.st_nlink < 2) continue;
@@ -70,12 +70,12 @@ static void look_in(const char *folder, const struct shared_files *files, size_t
 	closedir(stream);
 }
 
-void other_names_add(const char *root, struct rules *rules) {
+void other_names_find(const char *root, const struct rules *rules, struct rules *ret_rules) {
 	struct shared_files files = {0};
 	CLEANUP_STRINGS struct strings queue = {0};
 	size_t entries = NAMES_ENTRIES_MAX;
 	collect(rules, &files);
 	if (files.count > 0) strings_add(&queue, root);
-	for (size_t i = 0; i < queue.count; i++) look_in(queue.items[i], &files, &entries, &queue, rules);
+	for (size_t i = 0; i < queue.count; i++) look_in(queue.items[i], &files, &entries, &queue, ret_rules);
 	free(files.items);
 }

@@ -8,5 +8,5 @@
 
 #include "rule.h"
 
-/* For each name below `root` of a file that a rule masks or hides, adds that rule for the name as well. */
-void other_names_add(const char *root, struct rules *rules);
+/* For each name below `root` of a file that a rule masks or hides, adds that rule for the name to `ret_rules`. */
+void other_names_find(const char *root, const struct rules *rules, struct rules *ret_rules);

@@ -48,7 +48,7 @@ static const char *const collections[] = {"/",    "/home",    "/root",    "/run"
 					  "/var", "/var/tmp", "/var/lib", "/mnt", "/media",      "/srv",
 					  "/dev", "/dev/shm", "/sys",     "/proc"};
 
-static bool is_system(const char *path) {
+bool place_is_system(const char *path) {
 	for (size_t i = 0; i < ARRAY_LENGTH(system_trees); i++)
 		if (path_is_below(path, system_trees[i])) return true;
 	return false;
@@ -99,7 +99,7 @@ static bool add_by_table(const char *path, const char *home, struct strings *pla
 }
 
 void place_add(const char *path, const char *home, bool known_only, struct strings *places) {
-	if (is_system(path) || add_by_table(path, home, places) || known_only) return;
+	if (place_is_system(path) || add_by_table(path, home, places) || known_only) return;
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FREE char *above = path_parent(folder);
 	bool in_bin = string_equal(path_name(folder), "bin") || string_equal(path_name(folder), "sbin");

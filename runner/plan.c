@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/path.h"
@@ -107,19 +108,29 @@ static enum show lesser(enum show a, enum show b) {
 	return a < b ? a : b;
 }
 
+static bool is_nothing(enum show show) {
+	return show == SHOW_NOTHING || show == SHOW_ASK;
+}
+
 /* A fresh folder shows nothing of the host's either. */
 static bool is_own(enum show show) {
 	return show >= SHOW_FRESH;
+}
+
+/* What may be asked for is there when the tool is installed in it. */
+static bool is_place(const struct node *node, const struct node *other) {
+	return node->origin == RULE_PLACE && other->origin == RULE_VIEW && other->show == SHOW_ASK;
 }
 
 /* Two rules for one path: the stronger origin's, and of equals the lesser. Masks add up. */
 static void merge_node(struct node *into, const struct node *other) {
 	into->cap |= other->cap;
 	if (!other->has_show) return;
-	if (into->has_show && is_own(into->show) && other->show == SHOW_NOTHING && other->origin != RULE_PROTECTED)
-		return;
-	if (into->has_show && is_own(other->show) && into->show == SHOW_NOTHING && into->origin != RULE_PROTECTED)
+	if (into->has_show && is_own(into->show) && is_nothing(other->show) && other->origin != RULE_PROTECTED) return;
+	if (into->has_show && is_own(other->show) && is_nothing(into->show) && into->origin != RULE_PROTECTED)
 		into->has_show = false;
+	if (into->has_show && is_place(into, other)) return;
+	if (into->has_show && is_place(other, into)) into->has_show = false;
 	int order = into->has_show ? stronger(other->origin, into->origin) : 1;
 	enum show show = order == 0 ? lesser(into->show, other->show) : order > 0 ? other->show : into->show;
 	if (order > 0) {
@@ -138,13 +149,14 @@ static void collect_nodes(struct builder *builder) {
 		const struct fact *fact = &builder->facts->items[i];
 		bool planted = planted_link(builder->rules, rule, fact) != NULL;
 		if (planted && rule->show == SHOW_WRITE) continue;
+		enum show show = rule->show == SHOW_ASK && !builder->rules->curtain ? SHOW_NOTHING : rule->show;
 		bool cap = rule->cap || planted; /* through a planted link a rule may take away, never give */
 		builder->nodes[count++] = (struct node){.path = fact->real,
 							.rule = rule,
 							.fact = fact,
 							.has_show = !cap,
 							.cap = cap,
-							.show = rule->show,
+							.show = show,
 							.origin = rule->origin};
 	}
 	qsort(builder->nodes, count, sizeof *builder->nodes, compare_nodes);
@@ -188,7 +200,7 @@ static void settle_node(const struct builder *builder, struct node *node) {
 	if (node->cap && is_hosts(own)) own = SHOW_READ;
 	node->protected = node->origin == RULE_PROTECTED || (node->above && node->above->protected);
 	if (node->protected) own = SHOW_NOTHING;
-	if (own == SHOW_READ || own == SHOW_WRITE) {
+	if (is_hosts(own) || own == SHOW_ASK) {
 		node->gone = node->fact->type == FACT_MISSING || (node->above && node->above->gone);
 	} else if (own == SHOW_NOTHING) {
 		node->gone = node->fact->type == FACT_MISSING && is_hosts(above);
@@ -202,7 +214,7 @@ static void note_missing(struct plan *plan, const struct node *node) {
 
 static bool takes_away(const struct node *node) {
 	if (node->gone || node->fact->names < 2) return false;
-	return node->show == SHOW_NOTHING ? is_hosts(show_of(node->above)) : node->cap && node->show == SHOW_READ;
+	return is_nothing(node->show) ? is_hosts(show_of(node->above)) : node->cap && node->show == SHOW_READ;
 }
 
 /* A mask holds for a name. The file can be had by another one, unless each of them is masked. */
@@ -244,6 +256,28 @@ static void hold_links(const struct builder *builder, const struct fact *fact) {
 	}
 }
 
+/* What may be asked for: only files and folders can be. */
+static void add_asked(struct plan *plan, const struct node *node, bool hides) {
+	switch (node->fact->type) {
+	case FACT_FOLDER:
+		add_mount(plan, MOUNT_CURTAIN, node->path, NULL)->mode = S_IFDIR;
+		return;
+	case FACT_FILE:
+		add_mount(plan, MOUNT_CURTAIN, node->path, NULL)->mode = S_IFREG;
+		return;
+	case FACT_LINK:
+		add_mount(plan, MOUNT_LINK, node->path, node->fact->links[0].text);
+		return;
+	case FACT_MISSING:
+	case FACT_SOCKET:
+	case FACT_SPECIAL:
+		break;
+	}
+	CLEANUP_FREE char *path = text_visible(node->path);
+	if (hides) add_mount(plan, MOUNT_HIDE_FILE, node->path, NULL)->mode = 0;
+	strings_addf(&plan->notes, "%s is no file or folder: it is not shown and can't be asked for", path);
+}
+
 static void add_node_mount(const struct builder *builder, const struct node *node) {
 	struct plan *plan = builder->plan;
 	enum show above = show_of(node->above);
@@ -261,8 +295,10 @@ static void add_node_mount(const struct builder *builder, const struct node *nod
 		else if (node->has_show)
 			add_mount(plan, MOUNT_FRESH, node->path, NULL);
 		return;
-	case SHOW_NOTHING:
 	case SHOW_ASK:
+		if (above != SHOW_ASK) add_asked(plan, node, is_hosts(above));
+		return;
+	case SHOW_NOTHING:
 		if (!is_hosts(above)) return;
 		if (node->fact->type == FACT_FOLDER)
 			add_mount(plan, MOUNT_HIDE_FOLDER, node->path, NULL)->mode = 0;

@@ -30,15 +30,15 @@ static void search_folders(const char *search, struct strings *ret_folders) {
 	}
 }
 
-static void add_if_there(struct rules *rules, const char *path) {
-	if (access(path, F_OK) == 0) rules_add(rules, RULE_VIEW, SHOW_NOTHING, path);
+static void add_if_there(struct rules *rules, enum show show, const char *path) {
+	if (access(path, F_OK) == 0) rules_add(rules, RULE_VIEW, show, path);
 }
 
-static void add_in_folder(const struct pattern *pattern, const char *folder, struct rules *rules) {
+static void add_in_folder(const struct pattern *pattern, enum show show, const char *folder, struct rules *rules) {
 	const char *name = path_name(pattern_text(pattern));
 	if (!strpbrk(name, "*?[\\")) {
 		CLEANUP_FREE char *path = path_join(folder, name);
-		if (pattern_match(pattern, path, NULL)) add_if_there(rules, path);
+		if (pattern_match(pattern, path, NULL)) add_if_there(rules, show, path);
 		return;
 	}
 	DIR *stream = mem_expect(opendir(folder));
@@ -46,31 +46,34 @@ static void add_in_folder(const struct pattern *pattern, const char *folder, str
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
 		if (!string_equal(entry->d_name, ".") && !string_equal(entry->d_name, "..") &&
 		    pattern_match(pattern, path, NULL))
-			rules_add(rules, RULE_VIEW, SHOW_NOTHING, path);
+			rules_add(rules, RULE_VIEW, show, path);
 	}
 	if (stream) closedir(stream);
 }
 
-int programs_add(const struct view *view, const char *search, struct rules *rules, struct error *error) {
+int programs_add(const struct view *view, const char *search, bool trapped, struct rules *rules, struct error *error) {
 	CLEANUP_STRINGS struct strings all = {0};
 	search_folders(search, &all);
 	for (size_t i = 0; i < view->program_count; i++) {
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		enum show show = view->programs[i].mode == VIEW_ASK ? SHOW_ASK : SHOW_NOTHING;
+		if (show == SHOW_ASK && trapped) continue;
 		int r = compile(view->programs[i].pattern, &pattern, error);
 		if (r < 0) return error_prefix(error, "a program of the view");
 		if (pattern_is_literal(pattern)) {
-			add_if_there(rules, pattern_target(pattern));
+			add_if_there(rules, show, pattern_target(pattern));
 			continue;
 		}
-		if (string_equal(pattern_text(pattern), "*"))
+		if (!(show == SHOW_ASK && rules->curtain) && string_equal(pattern_text(pattern), "*"))
 			return error_set(error, EACCES, "the profile %s lets no program run", view->profile);
-		for (size_t k = 0; k < all.count; k++) add_in_folder(pattern, all.items[k], rules);
+		for (size_t k = 0; k < all.count; k++) add_in_folder(pattern, show, all.items[k], rules);
 	}
 	return 0;
 }
 
-bool programs_deny(const struct view *view, const char *path) {
+bool programs_deny(const struct view *view, bool asks, const char *path) {
 	for (size_t i = 0; i < view->program_count; i++) {
+		if (asks && view->programs[i].mode == VIEW_ASK) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (compile(view->programs[i].pattern, &pattern, NULL) < 0 || pattern_match(pattern, path, NULL))
 			return true;

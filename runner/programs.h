@@ -10,7 +10,8 @@
 #include "rule.h"
 #include "schema/view.h"
 
-int programs_add(const struct view *view, const char *search, struct rules *rules, struct error *error);
+/* What is asked about is a node of the curtain, or stays as it is where its execution is `trapped`. */
+int programs_add(const struct view *view, const char *search, bool trapped, struct rules *rules, struct error *error);
 
-/* Is the program at `path` one that the view doesn't let run? */
-bool programs_deny(const struct view *view, const char *path);
+/* Is the program at `path` one that the view doesn't let run? With `asks` it can be asked for. */
+bool programs_deny(const struct view *view, bool asks, const char *path);

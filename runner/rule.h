@@ -11,7 +11,7 @@
 
 enum show {
 	SHOW_NOTHING,
-	SHOW_ASK, /* a node of the curtain, or nothing where there is none */
+	SHOW_ASK,
 	SHOW_READ,
 	SHOW_WRITE,
 	SHOW_FRESH, /* an empty tmpfs, or the folder `source` when there is one */
@@ -38,6 +38,7 @@ struct rule {
 struct rules {
 	struct rule *items;
 	size_t count;
+	bool curtain; /* there is one: SHOW_ASK is a node of it, else nothing */
 };
 
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);

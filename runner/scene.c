@@ -58,20 +58,43 @@ static int resolve(void *context, const struct strings *paths, struct layout_mod
 	return session_resolve(context, paths, modes, error);
 }
 
-static int make_plan(struct scene *scene, struct session *session, struct error *error) {
+static void add_notes(const struct scene *scene, struct plan *plan) {
+	for (size_t i = 0; i < scene->finds.notes.count; i++) strings_add(&plan->notes, scene->finds.notes.items[i]);
+	if (scene->nodes.more)
+		strings_addf(&plan->notes, "more than %d names could be asked for: the rest is not there",
+			     ASK_NODES_MAX);
+}
+
+int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
+		 struct plan *ret_plan, struct error *error) {
 	CLEANUP_RULES struct rules rules = {0};
 	CLEANUP_FACTS struct facts facts = {0};
-	const struct layout layout = {.view = scene->view,
+	CLEANUP_STRINGS struct strings watched = {0};
+	if (fresh) {
+		finds_forget(&scene->finds);
+		ask_nodes_forget(&scene->nodes);
+	}
+	const struct layout layout = {.view = view,
 				      .project = &scene->project,
 				      .command = &scene->command,
 				      .home = scene->home,
+				      .own_home = scene->own_home,
+				      .has_home = scene->home_kind != VIEW_HOME_HIDDEN,
 				      .search = scene->search,
 				      .survey = &scene->survey,
+				      .finds = &scene->finds,
+				      .curtain = scene->curtain,
+				      .trapped = scene->trapped,
 				      .judge = {.resolve = resolve, .context = session}};
 	int r = layout_rules(&layout, &rules, error);
 	if (r < 0) return r;
-	facts_collect(&rules, &facts);
-	return plan_build(&rules, &facts, &scene->plan, error);
+	facts_collect(&rules, &scene->finds.book, &facts);
+	if (scene->curtain) ask_nodes_add(&scene->nodes, scene->home, scene->own_home, &rules, &facts, &watched);
+	if ((r = plan_build(&rules, &facts, ret_plan, error)) < 0) return r;
+	ret_plan->watched = watched;
+	watched = (struct strings){0};
+	add_notes(scene, ret_plan);
+	return 0;
 }
 
 /* Is the host's own thing at `path` there inside? */
@@ -83,6 +106,13 @@ static bool is_hosts(const struct plan *plan, const char *path) {
 static bool is_there(const void *context, const char *path) {
 	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
 	return real && is_hosts(context, real);
+}
+
+/* A program that may be asked for is there to be started: then it is asked for. */
+static bool can_start(const struct scene *scene, const char *path) {
+	if (is_there(&scene->plan, path)) return true;
+	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
+	return real && plan_show(&scene->plan, real) == SHOW_ASK && programs_deny(scene->view, false, real);
 }
 
 /* The caller's directory if it is visible; without --cwd the project's is as good. */
@@ -129,16 +159,20 @@ static void warn_shared(const struct scene *scene) {
 }
 
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
-	if (programs_deny(scene->view, scene->command.path) || programs_deny(scene->view, scene->command.real)) {
+	const bool asks = scene->curtain || scene->trapped;
+	if (programs_deny(scene->view, asks, scene->command.path) ||
+	    programs_deny(scene->view, asks, scene->command.real)) {
 		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
 		return error_set(error, EACCES, "%s: the profile %s does not let it run (proc:spawn)",
 				 scene->options->command[0], scene->view->profile);
 	}
 	if (scene->options->offline) scene->view->network = VIEW_NETWORK_NONE;
-	int r = make_plan(scene, session, error);
+	scene->home_kind = scene->view->home;
+	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
+	int r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
-	if (!is_there(&scene->plan, scene->command.path)) {
+	if (!can_start(scene, scene->command.path)) {
 		CLEANUP_FREE char *shown = text_visible(scene->command.path);
 		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
 		return error_set(error, EACCES, "%s is not visible in the sandbox: allow it with --allow fs:read=%s",
@@ -199,11 +233,14 @@ void scene_finish(struct scene *scene) {
 	free(scene->home);
 	free(scene->directory);
 	free(scene->home_inside);
+	free(scene->own_home);
 	project_finish(&scene->project);
 	command_finish(&scene->command);
 	view_free(scene->view);
 	plan_finish(&scene->plan);
 	git_survey_finish(&scene->survey);
+	finds_finish(&scene->finds);
+	ask_nodes_finish(&scene->nodes);
 	strings_finish(&scene->environment);
 	strings_finish(&scene->left_out);
 }

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include "ask_nodes.h"
 #include "command.h"
+#include "finds.h"
 #include "git_survey.h"
 #include "plan.h"
 #include "runner/project.h"
@@ -21,7 +23,12 @@ struct scene {
 	struct project project;
 	struct command command;
 	struct view *view;
-	struct plan plan;
+	bool curtain, trapped; /* the doorbell, set before scene_complete; see layout.h */
+	struct plan plan;      /* what the sandbox starts with */
+	struct finds finds;    /* what plans were made from, and which folders are real: kept for the next plan */
+	struct ask_nodes nodes;
+	enum view_home home_kind; /* as the sandbox started */
+	char *own_home;           /* of the profile, or NULL */
 	struct git_survey survey; /* of the project before anything ran */
 	char *home_inside;        /* HOME */
 	struct strings environment, left_out;
@@ -33,6 +40,11 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 
 /* With the view: the plan, the directory inside, the environment. */
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error);
+
+/* The plan for another view of this run. `fresh`: nothing that was found on the host before counts. What the sandbox
+ * has of its own (home, network, limits) stays as it started. */
+int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
+		 struct plan *ret_plan, struct error *error);
 
 bool scene_is_proxied(const struct scene *scene);
 char *scene_text(const struct scene *scene); /* --print-plan */

@@ -104,6 +104,7 @@ static void use_plan(void) {
 	struct git_survey survey = {0};
 	CLEANUP_RULES struct rules rules = {0};
 	CLEANUP_FACTS struct facts facts = {0};
+	struct finds finds = {0};
 	CLEANUP_PLAN struct plan plan = {0};
 	struct error error = ERROR_NONE;
 	if (unit_failed(project_find(NULL, repo, home, &project, &error), &error)) return;
@@ -113,11 +114,13 @@ static void use_plan(void) {
 				      .project = &project,
 				      .command = &command,
 				      .home = home,
+				      .has_home = true,
 				      .search = "/usr/bin:/bin",
 				      .judge = {.resolve = resolve},
-				      .survey = &survey};
+				      .survey = &survey,
+				      .finds = &finds};
 	if (unit_failed(layout_rules(&layout, &rules, &error), &error)) return;
-	facts_collect(&rules, &facts);
+	facts_collect(&rules, &finds.book, &facts);
 	if (unit_failed(plan_build(&rules, &facts, &plan, &error), &error)) return;
 	CLEANUP_FREE char *text = plan_text(&plan);
 	unit_tell("%s", text);
@@ -126,6 +129,7 @@ static void use_plan(void) {
 	CLEANUP_STRINGS struct strings argv = {0};
 	bwrap_arguments(&(struct bwrap_options){.program = "/usr/bin/bwrap"}, &argv);
 	tell_all(&argv);
+	finds_finish(&finds);
 	git_survey_finish(&survey);
 	command_finish(&command);
 	project_finish(&project);

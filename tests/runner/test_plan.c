@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ask_nodes.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -40,7 +41,7 @@ static void make_socket(const char *path) {
 	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
 }
 
-/* "folder /a", "file /a/b", "socket /a/s", "link /a/l -> TEXT", "name /a/n -> /a/b" (a hard link) */
+/* "folder /a", "file /a/b", "socket /a/s", "fifo /a/f", "link /a/l -> TEXT", "name /a/n -> /a/b" (a hard link) */
 static void make_host(char *line) {
 	char *kind = strtok_r(line, " ", &line), *name = strtok_r(NULL, " ", &line);
 	CLEANUP_FREE char *path = below_root(name);
@@ -51,6 +52,8 @@ static void make_host(char *line) {
 		assert_int_equal(file_write(path, "x", 1, 0600, NULL), 0);
 	} else if (string_equal(kind, "socket")) {
 		make_socket(path);
+	} else if (string_equal(kind, "fifo")) {
+		assert_int_equal(mkfifo(path, 0600), 0);
 	} else if (string_equal(kind, "name")) {
 		CLEANUP_FREE char *file = below_root(line + strlen("-> "));
 		assert_int_equal(link(file, path), 0);
@@ -61,13 +64,17 @@ static void make_host(char *line) {
 	}
 }
 
-/* "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a" */
+/* "curtain", "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a" */
 static void add_rule(struct rules *rules, char *line) {
 	static const struct {
 		const char *word;
 		enum rule_origin origin;
 	} origins[] = {{"layout", RULE_LAYOUT}, {"firm", RULE_FIRM}, {"place", RULE_PLACE}, {"view", RULE_VIEW}};
 	char *word = strtok_r(line, " ", &line);
+	if (string_equal(word, "curtain")) {
+		rules->curtain = true;
+		return;
+	}
 	if (string_equal(word, "mask") || string_equal(word, "protected")) {
 		CLEANUP_FREE char *path = below_root(strtok_r(NULL, " ", &line));
 		if (word[0] == 'm')
@@ -111,13 +118,21 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 static char *plan_of(char *host, char *wishes) {
 	CLEANUP_RULES struct rules rules = {0};
+	CLEANUP_FACT_BOOK struct fact_book book = {0};
 	CLEANUP_FACTS struct facts facts = {0};
+	CLEANUP_ASK_NODES struct ask_nodes nodes = {0};
 	CLEANUP_PLAN struct plan plan = {0};
 	struct error error = ERROR_NONE;
 	for (char *line; (line = strtok_r(host, "\n", &host));)
 		if (line[0] != '#') make_host(line);
 	for (char *line; (line = strtok_r(wishes, "\n", &wishes));) add_rule(&rules, line);
-	facts_collect(&rules, &facts);
+	facts_collect(&rules, &book, &facts);
+	const struct rule *home = NULL;
+	for (size_t i = 0; i < rules.count; i++)
+		if (rules.items[i].show == SHOW_FRESH && rules.items[i].source) home = &rules.items[i];
+	if (rules.curtain)
+		ask_nodes_add(&nodes, home ? home->path : "/", home ? home->source : NULL, &rules, &facts,
+			      &plan.watched);
 	bool refused = plan_build(&rules, &facts, &plan, &error) < 0;
 	CLEANUP_FREE char *text = refused ? string_format("refused: %s\n", error.message) : plan_text(&plan);
 	return without_root(text);

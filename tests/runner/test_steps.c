@@ -132,9 +132,11 @@ static void make_probes(void) {
 	snprintf(probes[count++], sizeof probes[0], "/h");
 	for (int depth = 0; depth < 3; depth++) {
 		size_t end = count;
-		for (; from < end; from++)
+		for (; from < end; from++) {
+			CLEANUP_FREE char *parent = string_copy(probes[from]);
 			for (const char *name = "abc"; *name; name++)
-				snprintf(probes[count++], sizeof probes[0], "%.12s/%c", probes[from], *name);
+				snprintf(probes[count++], sizeof probes[0], "%.12s/%c", parent, *name);
+		}
 	}
 }
 

@@ -1,0 +1,224 @@
+#include "finds.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "other_names.h"
+#include "place.h"
+#include "sockets.h"
+#include "walk.h"
+
+enum { FINDS_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
+
+static void forget_trees(struct finds *finds) {
+	strings_finish(&finds->patterns);
+	strings_finish(&finds->trees);
+	strings_finish(&finds->matches);
+	strings_finish(&finds->sockets);
+	finds->deep = false;
+}
+
+void finds_forget(struct finds *finds) {
+	fact_book_finish(&finds->book);
+	forget_trees(finds);
+	git_layout_finish(&finds->git);
+	strings_finish(&finds->repositories);
+	strings_finish(&finds->protect);
+	rules_finish(&finds->names);
+	strings_finish(&finds->named);
+	strings_finish(&finds->notes);
+}
+
+void finds_finish(struct finds *finds) {
+	finds_forget(finds);
+}
+
+static bool is_in(const struct strings *trees, const char *path) {
+	for (size_t i = 0; i < trees->count; i++)
+		if (path_is_below(path, trees->items[i])) return true;
+	return false;
+}
+
+/* The canonical folders that the view shows, at least so, without those inside others. */
+static void shown_folders(struct finds *finds, const struct rules *rules, enum show least, struct strings *trees) {
+	CLEANUP_RULES struct rules shown = {0};
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->items[i];
+		bool shows = rule->show == SHOW_READ || rule->show == SHOW_WRITE;
+		if (rule->origin == RULE_VIEW && !rule->cap && shows && rule->show >= least)
+			rules_add(&shown, RULE_VIEW, rule->show, rule->path);
+	}
+	CLEANUP_FACTS struct facts facts = {0};
+	facts_collect(&shown, &finds->book, &facts);
+	CLEANUP_STRINGS struct strings all = {0};
+	for (size_t i = 0; i < facts.count; i++)
+		if (facts.items[i].type == FACT_FOLDER) strings_add(&all, facts.items[i].real);
+	strings_sort(&all);
+	for (size_t i = 0; i < all.count; i++) /* sorted: what holds a folder comes before it */
+		if (!is_in(trees, all.items[i])) strings_add(trees, all.items[i]);
+}
+
+/* Those that weren't looked into yet; from now on they were. */
+static void take_new(struct strings *known, const struct strings *trees, struct strings *fresh) {
+	for (size_t i = 0; i < trees->count; i++) {
+		if (is_in(known, trees->items[i])) continue;
+		strings_add(known, trees->items[i]);
+		strings_add(fresh, trees->items[i]);
+	}
+}
+
+/*
+ * Patterns and sockets.
+ */
+
+static void view_patterns(const struct view *view, struct strings *patterns) {
+	for (size_t i = 0; i < view->path_count; i++)
+		if (view->paths[i].pattern) strings_add(patterns, view->paths[i].path);
+}
+
+static bool are_equal(const struct strings *a, const struct strings *b) {
+	if (a->count != b->count) return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!string_equal(a->items[i], b->items[i])) return false;
+	return true;
+}
+
+/* Relative ones were made absolute by the broker. */
+static int compile_patterns(const struct finds_options *options, const struct strings *texts, struct pattern **patterns,
+			    struct error *error) {
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	const struct pattern_scope scope = {
+		.home = options->home, .project = options->project->root, .uid = getuid(), .relative_anywhere = true};
+	for (size_t i = 0; i < texts->count; i++) {
+		int r = pattern_compile(&permission, texts->items[i], &scope, &patterns[i], error);
+		if (r < 0) return error_prefix(error, "a pattern of the view");
+	}
+	return 0;
+}
+
+/* What is the system's own holds no user's sockets (services have theirs in /run), and is large. */
+static void find_sockets(struct finds *finds, const struct strings *trees) {
+	CLEANUP_STRINGS struct strings own = {0};
+	for (size_t i = 0; i < trees->count; i++)
+		if (!place_is_system(trees->items[i])) strings_add(&own, trees->items[i]);
+	if (sockets_find(&own, &finds->sockets) || finds->deep) return;
+	finds->deep = true;
+	strings_add(&finds->notes, "sockets were looked for in the shallow folders: a deeper one can be reached");
+}
+
+int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
+		  struct error *error) {
+	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
+	view_patterns(options->view, &texts);
+	if (!are_equal(&texts, &finds->patterns)) forget_trees(finds);
+	shown_folders(finds, rules, SHOW_READ, &trees);
+	take_new(&finds->trees, &trees, &fresh);
+	if (finds->patterns.count == 0)
+		for (size_t i = 0; i < texts.count; i++) strings_add(&finds->patterns, texts.items[i]);
+	if (fresh.count == 0) return 0;
+	struct pattern **patterns = mem_array(struct pattern *, texts.count + 1);
+	int r = compile_patterns(options, &texts, patterns, error);
+	const struct walk walk = {.trees = &fresh, .patterns = patterns, .pattern_count = texts.count};
+	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
+	if (r == 0) find_sockets(finds, &fresh);
+	for (size_t i = 0; i < texts.count; i++) pattern_free(patterns[i]);
+	free(patterns);
+	if (r < 0) forget_trees(finds); /* not walked to the end */
+	return r;
+}
+
+/*
+ * Repositories.
+ */
+
+static void add_protect(struct finds *finds, const struct git_layout *git) {
+	for (size_t i = 0; i < git->protect.count; i++)
+		if (!strings_contain(&finds->protect, git->protect.items[i]))
+			strings_add(&finds->protect, git->protect.items[i]);
+}
+
+/* Nested repositories as the top one; past a number of them the whole `.git`. */
+static void add_nested(struct finds *finds, const struct finds_options *options, const struct git_survey *survey,
+		       const char *top) {
+	for (size_t i = 0; i < survey->repositories.count; i++) {
+		const char *folder = survey->repositories.items[i];
+		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		if (string_equal(folder, top)) continue;
+		if (i < FINDS_REPOSITORIES_MAX) {
+			git_at(folder, options->home, &git);
+			add_protect(finds, &git);
+			continue;
+		}
+		strings_take(&finds->protect, path_join(folder, ".git"));
+		if (i == FINDS_REPOSITORIES_MAX)
+			strings_addf(&finds->notes, "of %zu repositories in %s all but %d are read-only",
+				     survey->repositories.count, survey->root, FINDS_REPOSITORIES_MAX);
+	}
+}
+
+static void survey_project(struct finds *finds, const struct finds_options *options) {
+	const char *root = options->project->root;
+	git_find(root, options->home, &finds->git);
+	add_protect(finds, &finds->git);
+	if (!options->survey->root) git_survey_take(root, &finds->git, options->home, options->survey);
+	add_nested(finds, options, options->survey, finds->git.top);
+	strings_add(&finds->repositories, root);
+}
+
+/* What tools keep for themselves (~/.npm, ~/.cache) is bulky and no place for a person's repositories. */
+static bool is_tools_own(const struct finds_options *options, const char *tree) {
+	const char *rest = path_is_below(tree, options->home) ? tree + strlen(options->home) : "";
+	return string_starts(rest, "/.");
+}
+
+static void survey_tree(struct finds *finds, const struct finds_options *options, const char *tree) {
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
+	git_at(tree, options->home, &git);
+	add_protect(finds, &git);
+	if (is_tools_own(options, tree)) return;
+	git_survey_take(tree, &git, options->home, &survey);
+	add_nested(finds, options, &survey, tree);
+	for (size_t i = 0; i < survey.notes.count; i++) strings_add(&finds->notes, survey.notes.items[i]);
+}
+
+void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules) {
+	CLEANUP_STRINGS struct strings trees = {0}, fresh = {0};
+	if (finds->repositories.count == 0) survey_project(finds, options);
+	shown_folders(finds, rules, SHOW_WRITE, &trees);
+	take_new(&finds->repositories, &trees, &fresh);
+	for (size_t i = 0; i < fresh.count; i++) survey_tree(finds, options, fresh.items[i]);
+}
+
+/*
+ * Other names.
+ */
+
+void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules) {
+	CLEANUP_STRINGS struct strings named = {0};
+	CLEANUP_FACTS struct facts facts = {0};
+	facts_collect(rules, &finds->book, &facts);
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->items[i];
+		bool takes = rule->cap || (rule->origin == RULE_VIEW && rule->show < SHOW_READ);
+		if (takes && facts.items[i].names > 1) strings_addf(&named, "%d%s", rule->cap, rule->path);
+	}
+	strings_sort(&named);
+	if (!are_equal(&named, &finds->named)) {
+		rules_finish(&finds->names);
+		strings_finish(&finds->named);
+		finds->named = named;
+		named = (struct strings){0};
+		if (finds->named.count > 0) other_names_find(options->project->root, rules, &finds->names);
+	}
+	for (size_t i = 0; i < finds->names.count; i++) {
+		const struct rule *rule = &finds->names.items[i];
+		if (rule->cap)
+			rules_add_mask(rules, rule->path);
+		else
+			rules_add(rules, rule->origin, rule->show, rule->path);
+	}
+}

@@ -1,0 +1,47 @@
+/*
+ * finds: what was looked for in the trees that a sandbox is shown: names that the view's patterns match, sockets, the
+ * files of repositories that are masked, other names of masked files.
+ *
+ * Promises: each walk is bounded; what was found is kept for a session, so that one more grant costs a look into the
+ * one tree that is new. What the host makes later is not found until it is forgotten.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "facts.h"
+#include "git.h"
+#include "git_survey.h"
+#include "rule.h"
+#include "runner/project.h"
+#include "schema/view.h"
+
+/* Zero-initialise. */
+struct finds {
+	struct fact_book book;
+	struct strings patterns;         /* of the view, when `trees` were walked */
+	struct strings trees;            /* walked for patterns and sockets */
+	struct strings matches, sockets; /* in them */
+	bool deep;                       /* more folders than sockets were looked for in */
+	struct git_layout git;           /* the project's */
+	struct strings repositories;     /* trees that were looked into for repositories */
+	struct strings protect;          /* what is masked in repositories */
+	struct rules names;              /* for other names of what `named` says */
+	struct strings named;
+	struct strings notes; /* sentences for the user */
+};
+
+struct finds_options {
+	const struct view *view;
+	const struct project *project;
+	const char *home;
+	struct git_survey *survey; /* is taken here, once */
+};
+
+/* Each brings its lists up to date with the rules there are so far; finds_names adds its own to them. */
+int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
+		  struct error *error);
+void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules);
+void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules);
+
+void finds_forget(struct finds *finds); /* look again, at all of it */
+void finds_finish(struct finds *finds);
