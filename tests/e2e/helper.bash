@@ -4,7 +4,8 @@
 
 bats_require_minimum_version 1.5.0
 
-# Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE (probe.c), SBX_E2E_BASE (where homes are made).
+# Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE (probe.c and so on), SBX_E2E_BASE (where
+# homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test).
 
 home_make() {
 	local base=${SBX_E2E_BASE:-$(getent passwd "$(id -u)" | cut -d: -f6)/.cache/sbx/e2e}
@@ -64,6 +65,32 @@ policy() {
 	broker_stop
 }
 
+# asking_policy [TIMEOUT [LINES]]: questions wait for `sbx allow`, the doorbell is the one under test; LINES are more of the
+# profile called default.
+asking_policy() {
+	policy <<END
+version: 1
+prompt: {timeout: ${1:-60s}, without-agent: wait}
+profiles:
+  default:
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+${2:-}
+END
+}
+
+# The doorbell under test must be there to be tested.
+needs_doorbell() {
+	[[ ${SBX_TEST_DOORBELL:-auto} == auto ]] || return 0
+	grep -qw fuse /proc/filesystems || skip "optional: this kernel has no FUSE"
+	# shellcheck disable=SC2016 # expanded in there
+	bash -c 'exec 3<>/dev/fuse' 2>/dev/null || skip "/dev/fuse is not open to $(id -un)"
+}
+
+# only_curtain WHY: for what only the curtain can do.
+only_curtain() {
+	[[ ${SBX_TEST_DOORBELL:-auto} == auto ]] || skip "optional: with the curtain only: $1"
+}
+
 broker_socket() {
 	if [[ ${XDG_RUNTIME_DIR:-} ]]; then
 		echo "$XDG_RUNTIME_DIR/sbx/broker.sock"
@@ -101,6 +128,30 @@ server() {
 	echo $! >"$HOME/run/$name.pid"
 	wait_for 10 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
 	cat "$ready"
+}
+
+# answers NAME RULE…: somebody who answers each question at once, by the rules of tests/e2e/answer.py; what was asked is in
+# $HOME/run/NAME.asked, one JSON object a line. answers_end NAME stops it.
+answers() {
+	local name=$1
+	shift
+	sbx grants >/dev/null # starts the broker
+	rm -f "$HOME/run/$name.ready" "$HOME/run/$name.asked"
+	: >"$HOME/run/$name.asked"
+	python3 "$TESTS/answer.py" "$(broker_socket)" --ready "$HOME/run/$name.ready" --log "$HOME/run/$name.asked" "$@" \
+		>"$HOME/run/$name.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/$name.pid"
+	wait_for 10 test -s "$HOME/run/$name.ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
+}
+
+answers_end() {
+	kill "$(<"$HOME/run/$1.pid")" 2>/dev/null || true
+	rm -f "$HOME/run/$1.pid"
+}
+
+# asked NAME: how many questions there were.
+asked() {
+	wc -l <"$HOME/run/$1.asked"
 }
 
 # The id of the oldest pending prompt; waits for one.

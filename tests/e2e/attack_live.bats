@@ -1,0 +1,494 @@
+#!/usr/bin/env bats
+# Attacks on live grants, held calls and masks, each named after its kind and number. CMakeLists.txt runs this file with each
+# doorbell. SBX_TEST_LONG=1: as often as the issue says, for a nightly run.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2088 # expanded inside the sandbox; a test's variables are its own
+
+load helper
+
+setup_file() {
+	home_make
+	asking_policy
+	git config --global user.name tester
+	git config --global user.email tester@example.test
+	git config --global init.defaultBranch main
+}
+
+# A fresh project that is a repository, and a folder that a rule asks about.
+setup() {
+	needs_doorbell
+	rm -rf "$HOME/repo"
+	git init -q "$HOME/repo"
+	cd "$HOME/repo" || return
+	echo one >file
+	git add file
+	git commit -qm one
+	printf 'probe\nrace\ntouch\nup*\ngo*\n' >.git/info/exclude
+	cp "$SBX_PROBE" probe
+	cp "$SBX_RACE" race
+	here=$HOME/t$BATS_TEST_NUMBER
+	mkdir -p "$here/mid/asked"
+	echo "in $here" >"$here/file"
+	echo "what was shown" >"$here/mid/asked/file"
+	before=$(sha256sum .git/config .git/hooks/*)
+}
+
+teardown() {
+	exec 7>&-
+	sbx kill --all >/dev/null 2>&1 || true
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	if [ -e "$HOME/run/agent.pid" ]; then answers_end agent; fi
+}
+
+unchanged() {
+	[[ $(sha256sum .git/config .git/hooks/*) == "$before" ]]
+}
+
+# How often, in the normal suite and in a long run.
+times() {
+	if [ "${SBX_TEST_LONG:-}" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
+
+asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its id is in $id.
+	id=$(prompt_id) || return
+	[ "$(sbx prompts --json | jq -r '.[] | "\(.permission) \(.target)"')" = "$1 $2" ] || {
+		echo "expected a question about $1 $2, got:"
+		sbx prompts
+		return 1
+	}
+}
+
+@test "attack_f_01 a masked name that is missing: making it is asked, by whatever call, and refused it is not made" {
+	local line
+	for line in 'mkdir .claude' 'mkdir -p .claude/hooks' 'echo x >.envrc' 'echo x >tmp; mv tmp .envrc' 'mkdir tmpd; mv tmpd .vscode' \
+		'ln -s file .envrc' 'ln file .envrc' 'mkfifo .envrc' 'python3 -c "import os; os.open(\".envrc\", os.O_CREAT | os.O_WRONLY)"' \
+		'touch .mcp.json' 'cp file .gitconfig' "cd /; echo x >$HOME/repo/.//.envrc" 'mkdir -p d; echo x >d/../.envrc' \
+		'cd .git; echo x >../.envrc' 'cp -r .git/info .cursor'; do
+		background maker sbx run -- sh -c "$line"
+		id=$(prompt_id) || { echo "not asked: $line" && return 1; }
+		sbx prompts --json | jq -e '.[0] | .permission == "fs:write" and .confirm == "terminal"'
+		sbx deny "$id"
+		while is_running maker && sleep 0.1; do
+			if prompt_is_pending; then sbx deny "$(prompt_id)" || true; fi
+		done
+		finished maker
+		echo "$line: $output ($status)"
+		[ "$status" != 0 ]
+		for name in .claude .envrc .vscode .mcp.json .gitconfig .cursor; do [ ! -e $name ] && [ ! -L $name ]; done
+		rm -rf tmp tmpd d
+	done
+}
+
+@test "attack_f_01 a masked name that is missing: allowed, it is made, and shut again when the grant has ended" {
+	background maker sbx run -- sh -c 'echo mine >.envrc; touch up; until [ -e go ]; do sleep 0.05; done; echo later >>.envrc; echo "status $?"'
+	asks fs:write "$HOME/repo/.envrc"
+	sbx allow "$id" --ttl 1h
+	wait_for 5 test -e up
+	[ "$(cat .envrc)" = mine ]
+	sbx revoke --all
+	touch go
+	sleep 0.3
+	if prompt_is_pending; then sbx deny "$(prompt_id)"; fi
+	finished maker
+	echo "$output"
+	lacks "$output" "status 0"
+	[ "$(cat .envrc)" = mine ]
+	rm -f up go
+}
+
+@test "attack_f_01 what slips past the question in a race is said at the end" {
+	answers agent 'deny=*=*'
+	: >x.envrc
+	run timeout 100 sbx run -- ./race path create "$(times 20000 1000000)" "$HOME/repo/venvrc" "$HOME/repo/.envrc"
+	echo "$output"
+	if [ -e .envrc ]; then
+		contains "$output" "/.envrc is new and would have been protected"
+	fi
+	rm -f venvrc .envrc x.envrc
+	unchanged
+}
+
+@test "attack_f_02 attack_f_15 what is swapped between question and answer is not mounted: by the host or another sandbox" {
+	mkdir -p "$here/evil"
+	echo "a key" >"$here/evil/file"
+	background victim sbx run -- cat "$here/mid/asked/file"
+	prompt_id
+	sbx run --allow "fs:write=$here" -- sh -c "mv $here/mid/asked $here/mid/away; mv $here/evil $here/mid/asked"
+	sbx allow "$(prompt_id)" --scope folder || true
+	sleep 0.5
+	while prompt_is_pending; do sbx deny "$(prompt_id)" || true; done
+	finished victim
+	echo "$output"
+	lacks "$output" "a key"
+	# and by a link
+	ln -sfn "$HOME/.ssh" "$here/link"
+	mkdir "$here/plain"
+	echo plain >"$here/plain/id_ed25519"
+	background victim sbx run -- cat "$here/plain/id_ed25519"
+	prompt_id
+	sbx run --allow "fs:write=$here" -- sh -c "mv $here/plain $here/plain2; ln -s $HOME/.ssh $here/plain"
+	sbx allow "$(prompt_id)" --scope folder || true
+	sleep 0.5
+	while prompt_is_pending; do sbx deny "$(prompt_id)" || true; done
+	finished victim
+	echo "$output"
+	lacks "$output" "not a real key"
+}
+
+@test "attack_f_02 links and renames planted by the tool between question and answer lead nowhere" {
+	asking_policy 60s "    allow: {fs:write: [\"\${project}\", $here]}
+    ask: {fs:read: [$here/mid/asked]}"
+	background planter sbx run -- sh -c "cat $here/mid/asked/file & sleep 0.5
+		mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
+		./probe exchange $here/mid $here/file; ./probe rename $here/mid $here/m2; mkdir -p $here/new
+		ln -s $HOME/.ssh $here/new/asked; ./probe exchange $here/new $here/mid; touch up; wait"
+	wait_for 10 test -e up
+	sbx allow "$(prompt_id)" --ttl 1h || true
+	finished planter
+	echo "$output"
+	lacks "$output" "not a real key"
+	[ "$(cat "$here/mid/asked/file")" = "what was shown" ]
+	[ ! -L "$here/mid" ]
+	rm -f up
+	asking_policy
+}
+
+@test "attack_f_15 an exchange of what is granted while it is mounted: inside it is what was granted" {
+	mkdir "$here/evil"
+	echo "a key" >"$here/evil/file"
+	sbx grant fs:read "$here/mid/asked" --profile default
+	background reader sbx run -- sh -c "cat $here/mid/asked/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/mid/asked/file"
+	wait_for 10 test -e up
+	./probe exchange "$here/mid/asked" "$here/evil"
+	touch go
+	finished reader
+	echo "$output"
+	lacks "$output" "a key"
+	rm -f up go
+}
+
+@test "attack_f_04 attack_f_17 masks stay when a tree is granted over them while the sandbox runs" {
+	git init -q "$here/inner"
+	git -C "$here/inner" commit -q --allow-empty -m one
+	sum=$(sha256sum "$here/inner/.git/config" "$here/inner/.git/HEAD")
+	background granted sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; cd $here
+		echo fine >made && echo made
+		echo x >>inner/.git/config; echo x >inner/.git/hooks/pre-commit; mv inner/.git inner/g; mv inner i2; rm -rf inner/.git/hooks"
+	wait_for 10 test -e up
+	answers agent 'deny=*=*'
+	sbx grant fs:write "$here" --profile default
+	touch go
+	finished granted 20
+	echo "$output"
+	contains "$output" made
+	[ "$(sha256sum "$here/inner/.git/config" "$here/inner/.git/HEAD")" = "$sum" ]
+	[ ! -e "$here/inner/.git/hooks/pre-commit" ]
+	[ -d "$here/inner/.git/hooks" ]
+	rm -f up go
+}
+
+@test "attack_f_06 attack_f_17 an answer lifts a mask until the grant ends, and the host's git doesn't tear it off" {
+	background lifted sbx run -- sh -c 'echo "[x]" >>.git/config && echo first; touch up; until [ -e go ]; do sleep 0.05; done
+		echo "[y]" >>.git/config && echo second; true'
+	asks fs:write "$HOME/repo/.git/config"
+	[ "$(sbx prompts --json | jq -r '.[0].confirm')" = terminal ]
+	sbx allow "$id" --ttl 1h
+	wait_for 5 test -e up
+	grep -q '\[x\]' .git/config
+	sbx revoke --all
+	git config sbx.count 1 # lock and rename over what was mounted
+	sleep 0.3
+	touch go
+	sleep 0.3
+	if prompt_is_pending; then sbx deny "$(prompt_id)"; fi
+	finished lifted
+	echo "$output"
+	contains "$output" first
+	lacks "$output" second
+	run ! grep -q '\[y\]' .git/config
+	rm -f up go
+}
+
+@test "attack_f_01 no ghost files: after many runs git status is clean and nothing new lies in the project" {
+	local count i
+	count=$(times 100 1000)
+	rm -f probe race
+	listing=$(find . | sort)
+	for ((i = 0; i < count; i++)); do
+		sbx run -- sh -c 'git status --porcelain >/dev/null; test -e .envrc; ls -A >/dev/null'
+		((i % 50)) || [ "$(find . -not -path './.git/*' | sort)" = "$(grep -v '^./.git/' <<<"$listing")" ]
+	done
+	[ -z "$(git status --porcelain)" ]
+	[ "$(find . | sort)" = "$listing" ]
+	unchanged
+}
+
+@test "attack_f_18 a link planted where a grant will be mounted: not followed, nothing is made through it" {
+	listing=$(find "$HOME/repo" | sort)
+	background planter sbx run -- sh -c "ln -s $HOME/repo ~/planted; mkdir -p ~/deep; ln -s $HOME/repo ~/deep/er; touch up
+		until [ -e go ]; do sleep 0.05; done; cat file; cat ~/planted/content; cat ~/deep/er/content; ls -d ~/repo/new ~/repo/deep
+		touch up2; until [ -e go2 ]; do sleep 0.05; done; cat file; echo x >>.git/config && echo unmasked"
+	wait_for 10 test -e up
+	mkdir -p "$HOME/planted" "$HOME/deep/er/new"
+	echo "what was granted" | tee "$HOME/planted/content" "$HOME/deep/er/content" "$HOME/deep/er/new/content" >/dev/null
+	sbx grant fs:write "$HOME/planted" --profile default || true
+	sbx grant fs:write "$HOME/deep/er/new" --profile default || true
+	answers agent 'deny=*=*'
+	touch go
+	wait_for 10 test -e up2
+	sbx revoke --all
+	touch go2
+	finished planter
+	echo "$output"
+	[ "$(grep -c '^one$' <<<"$output")" = 2 ] # the project is what it was
+	lacks "$output" unmasked
+	rm -f up up2 go go2
+	[ "$(find "$HOME/repo" | sort)" = "$listing" ]
+	unchanged
+	rm -rf "$HOME/planted" "$HOME/deep"
+}
+
+@test "attack_f_18 folders above a grant that the tool moves: revoking takes the grant, wherever it is by then" {
+	mkdir -p "$HOME/par/x/y"
+	echo "what was granted" >"$HOME/par/x/y/file"
+	sbx grant fs:read "$HOME/par/x/y" --profile default
+	background mover sbx run -- sh -c "cat ~/par/x/y/file; mv ~/par ~/par2; mv ~/par2/x ~/par2/x2; mkdir -p ~/par/x/y; touch up
+		until [ -e go ]; do sleep 0.05; done; cat \$(find ~ -name file -path '*/y/file' 2>/dev/null)"
+	wait_for 10 test -e up
+	sbx revoke --match fs:read "$HOME/par/x/y"
+	answers agent 'deny=*=*'
+	touch go
+	sleep 0.5
+	is_running mover && sbx kill --all
+	finished mover
+	echo "$output"
+	[ "$(grep -c "what was granted" <<<"$output")" = 1 ]
+	rm -rf up go "$HOME/par"
+}
+
+@test "attack_f_19 what the host mounts under a live grant later does not appear inside" {
+	mkdir -p "$here/sub"
+	echo early >"$here/sub/file"
+	in_own_mounts '
+		cd "$HOME/repo"
+		plain sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; cat '"$here"'/sub/file; cat '"$here"'/sub/late" \
+			>"$HOME/run/inside" 2>&1 3>&- &
+		pid=$!
+		for i in $(seq 200); do [ ! -e up ] || break; sleep 0.05; done
+		plain sbx grant fs:read '"$here"' --profile default
+		mount -t tmpfs tmpfs '"$here"'/sub || exit 9
+		echo leaked >'"$here"'/sub/late
+		touch go
+		wait $pid'
+	cat "$HOME/run/inside"
+	grep -q early "$HOME/run/inside"
+	run ! grep -q leaked "$HOME/run/inside"
+	rm -f up go
+}
+
+@test "attack_f_20 after a revocation a working directory, an open folder and one that was passed on reach nothing to write or run" {
+	printf '#!/bin/sh\necho executed\n' >"$here/program"
+	chmod +x "$here/program"
+	sbx grant fs:write "$here" --profile default
+	answers agent 'deny=*=*'
+	background holder sbx run -- python3 -c '
+import array, os, socket, subprocess, sys, time
+path = sys.argv[1]
+here = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+ours, theirs = socket.socketpair()
+child = os.fork()
+def attempt(what, call):
+    try:
+        call()
+        print(what, "worked", flush=True)
+    except OSError as error:
+        print(what, error.strerror, flush=True)
+def wait():
+    while not os.path.exists(sys.argv[2] + "/go"):
+        time.sleep(0.02)
+def attempts(who, folder):
+    attempt(who + " create", lambda: os.open("new-" + who, os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    attempt(who + " write", lambda: os.open("file", os.O_WRONLY, dir_fd=folder))
+    attempt(who + " remove", lambda: os.unlink("file", dir_fd=folder))
+    attempt(who + " folder", lambda: os.mkdir("dir-" + who, dir_fd=folder))
+    attempt(who + " up", lambda: os.open("../t-up", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+if child == 0:
+    message, ancillary, _, _ = theirs.recvmsg(1, socket.CMSG_SPACE(4))
+    passed = array.array("i", ancillary[0][2])[0]
+    wait()
+    attempts("passed", passed)
+    os._exit(0)
+ours.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [here]))])
+os.chdir(path)
+attempts_before = os.open("made-before", os.O_CREAT | os.O_WRONLY)
+open(sys.argv[2] + "/up", "w")
+wait()
+attempts("folder", here)
+attempts("cwd", os.open(".", os.O_RDONLY))
+attempt("cwd execute", lambda: subprocess.run(["./program"], check=True))
+attempt("named", lambda: open(path + "/file").close())
+os.waitpid(child, 0)
+' "$here" "$HOME/repo"
+	wait_for 10 test -e up
+	run sbx revoke --match fs:write "$here"
+	echo "$output"
+	contains "$output" python3
+	touch go
+	finished holder
+	echo "$output"
+	lacks "$output" worked
+	lacks "$output" executed
+	[ "$(ls -A "$here")" = $'file\nmade-before\nmid\nprogram' ]
+	rm -f up go
+}
+
+@test "attack_f_22 while a broad grant comes and goes, sbx's own state and what is denied is never seen" {
+	background peeker sbx run -- python3 -c '
+import os, sys, time
+secrets = [os.path.expanduser(path) for path in ("~/.local/state/sbx/sbx.db", "~/.config/sbx/policy.yaml", "~/.ssh/id_ed25519")]
+seen, plain = 0, 0
+open("up", "w")
+while not os.path.exists("go"):
+    for path in secrets:
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+            seen += 1
+        except OSError:
+            pass
+    try:
+        os.close(os.open(sys.argv[1], os.O_RDONLY))
+        plain += 1
+    except OSError:
+        pass
+print("seen", seen, "plain", plain > 0)' "$here/file"
+	wait_for 10 test -e up
+	answers agent 'deny=*=*'
+	for _ in $(seq "$(times 20 200)"); do
+		sbx grant fs:read "$HOME" --profile default >/dev/null
+		sleep 0.05
+		sbx revoke --match fs:read "$HOME" >/dev/null
+	done
+	touch go
+	finished peeker
+	echo "$output"
+	contains "$output" "seen 0 plain True"
+	rm -f up go
+}
+
+@test "attack_k_03 the portal and the runner are not there for a tool, and nothing of them is" {
+	run sbx run -- sh -c 'for p in /proc/[0-9]*; do cat $p/comm; done; cat /proc/*/mountinfo | grep -c "$HOME/.local/state"; ls -l /proc/1/fd /proc/self/fd; cat /proc/keys; ls /dev/fuse'
+	echo "$output"
+	lacks "$output" bwrap
+	[ "$(grep -c '^sbx' <<<"$output")" = 1 ] # sbx-init
+	lacks "$output" broker.sock
+	lacks "$output" "/dev/fuse"$'\n'
+	contains "$output" "/dev/fuse': No such file"
+}
+
+@test "attack_k_04 a second listener is refused while traps are on" {
+	asking_policy 60s '    ask: {proc:spawn: [sha1sum]}'
+	sed -i "s/doorbell: .*/doorbell: traps/" "$HOME/.config/sbx/policy.yaml"
+	broker_stop
+	run sbx run -- ./probe listener
+	echo "$output"
+	[ "$output" = EBUSY ] || [ "$output" = EPERM ] || [ "$output" = ENOSYS ]
+	asking_policy
+}
+
+@test "attack_k_05 a storm of trapped and held calls: limits hold, the broker and another sandbox go on" {
+	sbx grant fs:read "$here/mid" --profile default
+	answers agent "deny:600000=*=$here/file"
+	background storm sbx run -- ./race storm 16 "$(times 5000 500000)" "$here/file" "$here/mid/asked/file" /etc/hostname
+	sleep 0.5
+	for _ in 1 2 3; do
+		SECONDS=0
+		run timeout 20 sbx run -- cat "$here/mid/asked/file"
+		[ "$output" = "what was shown" ]
+		((SECONDS < 5))
+		run timeout 10 sbx prompts
+		[ "$status" = 0 ]
+	done
+	finished storm 120
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "${output##*worked }" = $((16 * $(times 5000 500000) * 2)) ]
+}
+
+@test "attack_k_05 a process without a descriptor left can be held like any other" {
+	background full sbx run -- sh -c "ulimit -n 8; exec 3</dev/null 4<&3 5<&3 6<&3; cat $here/file"
+	asks fs:read "$here/file"
+	sbx allow "$id"
+	finished full
+	echo "$output"
+	contains "$output" "in $here"
+}
+
+@test "attack_k_06 processes that die at any moment of a held call: no question stays, the next call is its own" {
+	run timeout 60 sbx run -- ./race die "$(times 300 10000)" "$here/file"
+	[ "${lines[-1]}" = "done" ]
+	wait_for 5 no_prompt_is_pending
+	answers agent 'deny=*=*'
+	background after sbx run -- sh -c "./race die 100 $here/file; cat $here/mid/asked/file"
+	finished after 30
+	lacks "$output" "what was shown"
+	contains "$output" "Permission denied"
+}
+
+@test "attack_k_07 a path that a second thread swaps: a million opens, nothing outside the view" {
+	mkdir -p "$here/a" "$here/b" "$HOME/repo/a"
+	echo seen >"$here/a/file"
+	echo secret >"$here/b/file"
+	asking_policy 60s '  bare:
+    extends: [base]
+    allow: {fs:write: ["${project}"]}'
+	sbx grant fs:read "$here/a" --profile bare --anywhere
+	sbx grant fs:read "$here/a" --profile default --anywhere
+	sbx grant --deny fs:read "$here/b" --profile default --anywhere
+	run timeout 120 sbx run --profile bare -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	echo "absent: $output"
+	[[ $output == *" other 0" && $output != "one 0 "* ]]
+	run timeout 120 sbx run --profile default -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	echo "denied: $output"
+	[[ $output == *" other 0" && $output != "one 0 "* ]]
+	asking_policy
+}
+
+@test "attack_k_07 a path that a second thread swaps while it is asked about, trapped and refused" {
+	mkdir -p "$here/a" "$here/b"
+	echo seen >"$here/a/file"
+	echo secret >"$here/b/file"
+	sbx grant fs:write "$here/a" --profile default
+	answers agent "deny=fs:*=$here/b*"
+	run timeout 120 sbx run -- ./race path read "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	echo "asked: $output"
+	[[ $output == *" other 0" && $output != "one 0 "* ]]
+	sbx grant fs:read "$here/b" --profile default
+	run timeout 120 sbx run -- ./race path write "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	echo "trapped: $output"
+	[[ $output == *" other 0" && $output != "one 0 "* ]]
+	[ "$(cat "$here/b/file")" = secret ]
+}
+
+@test "attack_b_15 a grant whose end falls into a sleep has ended when the machine is awake again" {
+	sbx grant fs:read "$here" --profile default --ttl 1s
+	background late sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/file"
+	wait_for 10 test -e up
+	broker=$(broker_pid)
+	kill -STOP "$broker" # it can't tell anybody, as in a machine that sleeps
+	sleep 1.5
+	kill -CONT "$broker"
+	sleep 0.1
+	touch go
+	sbx deny "$(prompt_id)"
+	finished late
+	echo "$output"
+	[ "$(grep -c "in $here" <<<"$output")" = 1 ]
+	rm -f up go
+}
+
+@test "the filter's own answers are the same with every doorbell" {
+	for attempt in userns mount open-tree fsopen io-uring ptrace-init; do
+		run sbx run -- ./probe "$attempt"
+		[ "$output" != worked ]
+	done
+}

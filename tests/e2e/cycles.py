@@ -1,0 +1,87 @@
+"""cycles.py SOCKET ROUNDS MARK PATH: grant and revoke PATH again and again while a sandbox reads it, and see that nothing is left.
+
+MARK is a word in the command line of the sandbox's readers, which print a line when they begin. Before and after: the sandbox's
+mounts, the descriptors and the memory of sbxd, the runner and its children. Prints what grew; fails when something did that
+doesn't just fluctuate.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+MEMORY_KB = 1024  # malloc's own caches
+
+
+class Broker:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(path)
+        self.last = 0
+        self.pid = self.call(type="hello", protocol=2, version="cycles.py")["pid"]
+
+    def call(self, **message):
+        self.last += 1
+        self.socket.send(json.dumps({**message, "id": self.last}).encode())
+        reply = json.loads(self.socket.recv(1 << 17))
+        assert reply["type"] != "error", reply
+        return reply
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def memory(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+
+def name(pid):
+    with open(f"/proc/{pid}/comm") as file:
+        return file.read().strip()
+
+
+def state(broker, runner, inside):
+    ours = {"sbxd": broker.pid, "runner": runner}
+    ours.update({f"child {name(child)}": child for child in children(runner) if name(child) != "bwrap"})
+    with open(f"/proc/{inside}/mountinfo") as file:
+        mounts = len(file.readlines())
+    return {
+        "mounts": mounts,
+        **{f"descriptors of {who}": len(os.listdir(f"/proc/{pid}/fd")) for who, pid in ours.items() if os.access(f"/proc/{pid}/fd", os.R_OK)},
+        **{f"memory of {who}": memory(pid) for who, pid in ours.items()},
+    }
+
+
+def main():
+    path, rounds, mark, target = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+    broker = Broker(path)
+    runner = broker.call(type="list", what="sessions")["items"][0]["pid"]
+    inside = int(subprocess.check_output(["pgrep", "-n", "-f", "--", mark]).split()[0])
+
+    def cycle():
+        grant = broker.call(type="grant", permission="fs:read", target=target, effect="allow", profile=None, project=None, lifetime="always")
+        broker.call(type="revoke", ids=[grant["grant"]["id"]])
+
+    for _ in range(rounds // 10):  # what is made once is made
+        cycle()
+    time.sleep(0.5)
+    before, begin = state(broker, runner, inside), time.monotonic()
+    for _ in range(rounds):
+        cycle()
+    took = time.monotonic() - begin
+    time.sleep(0.5)
+    after, bad = state(broker, runner, inside), 0
+    for what in before:
+        grown = after.get(what, 0) - before[what]
+        if grown:
+            print(f"{what}: {before[what]} -> {after.get(what)}")
+        bad += grown > (MEMORY_KB if what.startswith("memory") else 0)
+    print(f"{rounds} cycles, {took / rounds * 1000:.2f} ms each; " + ", ".join(f"{what} {value}" for what, value in after.items()))
+    return 1 if bad else 0
+
+
+sys.exit(main())

@@ -1,0 +1,726 @@
+#!/usr/bin/env bats
+# Live grants: a call that touches what a rule asks about is held, the answer lets that very call go on, and a grant that ends
+# is gone from the running sandbox. CMakeLists.txt runs this file with each doorbell.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2088 # expanded inside the sandbox; a test's id is its own
+
+load helper
+
+setup_file() {
+	home_make
+	needs_doorbell
+	asking_policy
+	cp "$SBX_WATCH" "$HOME/project/watch"
+}
+
+setup() {
+	needs_doorbell
+	cd "$HOME/project" || return
+	here=$HOME/t$BATS_TEST_NUMBER # what a rule asks about, for this test alone
+	mkdir -p "$here"
+	echo "in $here" >"$here/file"
+}
+
+teardown() {
+	exec 7>&-
+	sbx kill --all >/dev/null 2>&1 || true
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	if [ -e "$HOME/run/agent.pid" ]; then answers_end agent; fi
+}
+
+# asks PERMISSION TARGET: one question is open, and it is this one. Its id is in $id.
+asks() {
+	id=$(prompt_id) || return
+	[ "$(sbx prompts --json | jq -r '.[] | "\(.permission) \(.target)"')" = "$1 $2" ] || {
+		echo "expected a question about $1 $2, got:"
+		sbx prompts
+		return 1
+	}
+}
+
+# Processes inside whose command line has MARK, as the host sees them.
+inside_pids() {
+	pgrep -u "$(id -u)" -f -- "$1"
+}
+
+now() {
+	"$SBX_WATCH" --now | cut -d ' ' -f 1
+}
+
+# at_most LIMIT FROM TO: no more than so many milliseconds between them.
+at_most() {
+	awk -v limit="$1" -v from="$2" -v to="$3" 'BEGIN { print "# " to - from " ms of " limit; exit !(to - from <= limit) }' >&2
+}
+
+# watching NAME RUN-OPTION… -- WATCH-ARG…: watch.c in a sandbox; it goes on to the test's end.
+watching() {
+	local name=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -f "$HOME/run/hold" "$HOME/run/$name.out"
+	mkfifo "$HOME/run/hold"
+	exec 7<>"$HOME/run/hold"
+	sbx run "${options[@]}" -- ./watch "$@" <"$HOME/run/hold" >"$HOME/run/$name.out" 2>&1 3>&- 7>&- &
+	wait_for 10 test -s "$HOME/run/$name.out"
+}
+
+saw() { # saw NAME WORD: that is what it says now
+	[[ $(tail -n 1 "$HOME/run/$1.out" | cut -d ' ' -f 2) == "$2" ]]
+}
+
+when() { # when NAME: since when
+	tail -n 1 "$HOME/run/$1.out" | cut -d ' ' -f 1
+}
+
+@test "a look and a read are held, go on when allowed, and are asked again when the grant has ended" {
+	mkdir "$HOME/notes"
+	echo "buy milk" >"$HOME/notes/todo.txt"
+	background show sbx run -- sh -c 'stat ~/notes; cat ~/notes/todo.txt; sleep 5; cat ~/notes/todo.txt'
+	if [ "${SBX_TEST_DOORBELL:-auto}" = auto ]; then
+		asks fs:read "$HOME/notes"
+	else
+		id=$(prompt_id)
+	fi
+	is_running show
+	sbx allow "$id" --ttl 3s --scope "$HOME/notes" || sbx allow "$id" --ttl 3s
+	wait_for 3 grep -q "buy milk" "$HOME/run/show.out"
+	no_prompt_is_pending
+	wait_for 10 prompt_is_pending
+	is_running show
+	asks fs:read "$HOME/notes/todo.txt"
+	sbx allow "$id" --once
+	finished show
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(grep -c "buy milk" <<<"$output")" = 2 ]
+	[ "${SBX_TEST_DOORBELL:-auto}" = traps ] || contains "$output" "$(stat -c 'Inode: %i' "$HOME/notes")"
+}
+
+@test "a write is held; allowed for the folder, the file is on the host" {
+	mkdir "$HOME/other"
+	background python sbx run -- python3 -c "open('$HOME/other/x', 'w').write('hi')"
+	asks fs:write "$HOME/other"
+	is_running python
+	sbx allow "$id"
+	finished python
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(cat "$HOME/other/x")" = hi ]
+	[ "$(sbx grants --json | jq -r '.[].pattern')" = "$HOME/other" ]
+}
+
+@test "a denial is EACCES, is asked again, and a rule's denial is absence" {
+	background denied sbx run -- sh -c "cat $here/file; cat $here/file; cat ~/.ssh/id_ed25519"
+	for _ in 1 2; do
+		asks fs:read "$here/file"
+		sbx deny "$id"
+		wait_for 5 no_prompt_is_pending || true
+	done
+	finished denied
+	echo "$output"
+	[ "$(grep -c "$here/file: Permission denied" <<<"$output")" = 2 ]
+	contains "$output" "id_ed25519: No such file or directory"
+	lacks "$output" "in $here"
+}
+
+@test "an unanswered question ends in EACCES at its deadline, once" {
+	asking_policy 2s
+	SECONDS=0
+	run timeout 20 sbx run -- cat "$here/file"
+	echo "$output"
+	[ "$status" = 1 ]
+	contains "$output" "Permission denied"
+	((SECONDS >= 1 && SECONDS < 8))
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	asking_policy
+}
+
+@test "with nobody to ask and without-agent: deny, nobody is waited for" {
+	asking_policy
+	sed -i 's/wait/deny/' "$HOME/.config/sbx/policy.yaml"
+	broker_stop
+	SECONDS=0
+	run timeout 20 sbx run -- cat "$here/file"
+	[ "$status" = 1 ]
+	contains "$output" "Permission denied"
+	((SECONDS < 5))
+	asking_policy
+}
+
+@test "sbx grant to a running sandbox: it is there when the command returns, and a held call goes on" {
+	watching w -- "$here/file"
+	wait_for 5 saw w held || wait_for 1 saw w ENOENT
+	sbx grant fs:read "$here" --profile default
+	after=$(now)
+	wait_for 5 saw w there
+	at_most 50 "$after" "$(when w)"
+	no_prompt_is_pending
+}
+
+# vanishes WHAT…: after the command returns, `w` has seen its path for at most 50 ms. Others may have the machine meanwhile.
+vanishes() {
+	local try
+	for try in 1 2 3 4 5; do
+		sbx grant fs:read "$here" --profile "${profile:-default}" --anywhere
+		wait_for 5 saw w there
+		sleep 0.3
+		"$@"
+		after=$(now)
+		wait_for 5 has_vanished
+		at_most 50 "$after" "$(when w)" && return
+		echo "try $try"
+	done
+	return 1
+}
+
+has_vanished() {
+	saw w held || saw w ENOENT || saw w EACCES
+}
+
+revoke_here() {
+	sbx revoke --match fs:read "$here"
+}
+
+@test "revoke: gone from the running sandbox within 50 ms, and the next touch asks again" {
+	watching w -- --open "$here/file"
+	vanishes revoke_here
+	asks fs:read "$here/file"
+	[ "$(tail -n 1 "$HOME/run/w.out" | cut -d ' ' -f 2)" = held ]
+}
+
+@test "revoke without an ask rule: absent within 50 ms, and nothing is asked" {
+	asking_policy 60s '  bare:
+    extends: [base]
+    allow: {fs:write: ["${project}"]}'
+	watching w --profile bare -- "$here/file"
+	saw w ENOENT
+	profile=bare vanishes revoke_here
+	saw w ENOENT
+	no_prompt_is_pending
+	asking_policy
+}
+
+@test "a grant's own end: to the second, in every running sandbox" {
+	background second sbx run -- sh -c "touch up; until cat $here/file; do sleep 0.1; done; sleep 20"
+	watching w -- --open "$here/file"
+	wait_for 5 test -e up
+	before=$(now)
+	sbx grant fs:read "$here" --profile default --ttl 2s
+	wait_for 5 saw w there
+	wait_for 5 saw w held
+	gone=$(when w)
+	at_most 3000 "$before" "$gone"
+	at_most 0 "$gone" "$(awk -v t="$before" 'BEGIN { print t + 1900 }')" # not before
+	rm up
+}
+
+@test "two sandboxes: one answer's grant is in both, and one revocation takes it from both" {
+	for name in one two; do
+		background $name sbx run -- sh -c "touch up.$name; until [ -e go ]; do sleep 0.05; done; cat $here/file; echo read >>read.$name
+			until [ -e again ]; do sleep 0.05; done; cat $here/file"
+		wait_for 10 test -e up.$name
+	done
+	touch go
+	sleep 0.5
+	[ "$(sbx prompts --json | jq length)" -ge 1 ]
+	sbx allow "$(prompt_id)" --ttl 1h
+	wait_for 5 test -s read.one
+	wait_for 5 test -s read.two
+	no_prompt_is_pending
+	sbx revoke --all
+	touch again
+	sleep 0.5
+	is_running one
+	is_running two
+	while sbx deny "$(sbx prompts --json | jq -er '.[0].id')"; do sleep 0.2; done
+	for name in one two; do
+		finished $name
+		[ "$(grep -c "in $here" <<<"$output")" = 1 ]
+		contains "$output" "Permission denied"
+	done
+	rm -f go again up.* read.*
+}
+
+@test "once is one call: the next asks again, and no grant is left" {
+	background once sbx run -- sh -c "cat $here/file; cat $here/file"
+	asks fs:read "$here/file"
+	sbx allow "$id" --once
+	wait_for 5 grep -q "in $here" "$HOME/run/once.out"
+	wait_for 5 prompt_is_pending
+	asks fs:read "$here/file"
+	sbx deny "$id"
+	finished once
+	[ "$(grep -c "in $here" <<<"$output")" = 1 ]
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "once for a write is one open: what is written through it is on the host, no more is written" {
+	background once sbx run -- sh -c "echo first >$here/file; echo second >>$here/file"
+	id=$(prompt_id)
+	sbx allow "$id" --once
+	wait_for 5 grep -q first "$here/file"
+	sbx deny "$(prompt_id)"
+	finished once
+	[ "$(cat "$here/file")" = first ]
+}
+
+@test "--session ends with the sandbox, and is not another sandbox's" {
+	background mine sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done"
+	sbx allow "$(prompt_id)" --session
+	wait_for 5 test -e up
+	background other sbx run -- cat "$here/file"
+	asks fs:read "$here/file"
+	sbx deny "$id"
+	finished other
+	lacks "$output" "in $here"
+	touch go
+	finished mine
+	contains "$output" "in $here"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	rm -f up go
+}
+
+@test "read to write and back in place: what is held open stays open, new writes follow the grant" {
+	sbx grant fs:read "$here" --profile default
+	background both sbx run -- python3 -c '
+import os, sys, time
+path = sys.argv[1]
+def wait(name):
+    while not os.path.exists(name):
+        time.sleep(0.02)
+def write(text):
+    try:
+        with open(path, "a") as file:
+            file.write(text)
+        print("wrote", text, flush=True)
+    except OSError as error:
+        print(text, error.strerror, flush=True)
+reader = open(path)
+open("up", "w")
+wait("write")
+write("granted")
+reader.seek(0)
+print("reader sees", "granted" in reader.read(), flush=True)
+open("written", "w")
+wait("back")
+write("revoked")
+reader.seek(0)
+print("still reads", "in " in reader.read(), flush=True)
+' "$here/file"
+	wait_for 10 test -e up
+	sbx grant fs:write "$here" --profile default
+	touch write
+	wait_for 5 test -e written
+	sbx revoke --match fs:write "$here"
+	sbx grant fs:read "$here" --profile default
+	touch back
+	sleep 0.5
+	if prompt_is_pending; then sbx deny "$(prompt_id)"; fi
+	finished both
+	echo "$output"
+	contains "$output" "wrote granted"
+	contains "$output" "reader sees True"
+	contains "$output" "still reads True"
+	lacks "$output" "wrote revoked"
+	[ "$(tail -n 1 "$here/file")" = granted ] || [ "$(tail -c 7 "$here/file")" = granted ]
+	rm -f up write written back
+}
+
+@test "a granted tree is read-only for a write that a rule asks about: held, allowed, goes on" {
+	sbx grant fs:read "$here" --profile default
+	background writer sbx run -- sh -c "cat $here/file; echo more >>$here/file && mkdir $here/sub && mv $here/file $here/sub/moved"
+	wait_for 10 prompt_is_pending
+	[ "$(sbx prompts --json | jq -r '.[0].permission')" = fs:write ]
+	contains "$(cat "$HOME/run/writer.out")" "in $here"
+	sbx allow "$(prompt_id)" --scope "$here" || sbx allow "$(prompt_id)"
+	sleep 0.3
+	while prompt_is_pending; do sbx allow "$(prompt_id)" && sleep 0.2; done
+	finished writer
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(tail -n 1 "$here/sub/moved")" = more ]
+}
+
+# The sandbox's shell does one round for each file `stepN`; step makes that and waits for its end.
+step() {
+	touch "step$1"
+	wait_for 20 test -e "done$1"
+}
+
+part() { # part N: what was printed in that round
+	sed -n "/^step $1\$/,/^step $(($1 + 1))\$/p" <<<"$output"
+}
+
+@test "nested grants: each comes and goes alone" {
+	asking_policy 1s # what isn't granted is refused soon
+	mkdir -p "$here/in/deep"
+	echo inner >"$here/in/file"
+	echo deepest >"$here/in/deep/file"
+	sbx grant fs:read "$here" --profile default
+	sbx grant fs:write "$here/in" --profile default
+	background nested sbx run -- sh -c "for step in 1 2 3 4; do
+			until [ -e step\$step ]; do sleep 0.02; done
+			echo \"step \$step\"; cat $here/file $here/in/file $here/in/deep/file
+			(echo w >>$here/in/new\$step) && echo \"wrote \$step\"
+			touch done\$step
+		done 2>&1"
+	step 1 # both
+	sbx revoke "$(sbx grants --json | jq 'map(select(.permission == "fs:write"))[0].id')"
+	step 2 # the outer one alone
+	sbx grant fs:read "$here/in/deep" --profile default
+	sbx revoke "$(sbx grants --json | jq "map(select(.pattern == \"$here\"))[0].id")"
+	step 3 # a new one within what the outer one was
+	sbx revoke --all
+	step 4 # nothing
+	finished nested
+	echo "$output"
+	for word in "in $here" inner deepest "wrote 1"; do contains "$(part 1)" "$word"; done
+	for word in "in $here" inner deepest; do contains "$(part 2)" "$word"; done
+	lacks "$output" "wrote 2"
+	contains "$(part 3)" deepest
+	for word in "in $here"$'\n' inner wrote; do lacks "$(part 3)" "$word"; done
+	for word in deepest inner wrote; do lacks "$(part 4)" "$word"; done
+	[ -e "$here/in/new1" ] && [ ! -e "$here/in/new2" ] && [ ! -e "$here/in/new3" ]
+	rm -f step? done?
+	asking_policy
+}
+
+@test "a denial made meanwhile takes a part of a grant away, and back when it is revoked" {
+	echo secret >"$here/secret"
+	sbx grant fs:read "$here" --profile default
+	watching w -- --open "$here/secret"
+	saw w there
+	sbx grant --deny fs:read "$here/secret" --profile default
+	after=$(now)
+	wait_for 5 has_vanished
+	at_most 1000 "$after" "$(when w)"
+	no_prompt_is_pending
+	sbx revoke "$(sbx grants --json | jq 'map(select(.effect == "deny"))[0].id')"
+	wait_for 5 saw w there
+}
+
+@test "an edited policy holds in the running sandbox" {
+	watching w -- --open "$here/file"
+	saw w held
+	cat >"$HOME/run/policy" <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  default:
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+    allow: {fs:read: ["$here"]}
+END
+	mv "$HOME/run/policy" "$HOME/.config/sbx/policy.yaml"
+	wait_for 5 saw w there
+	no_prompt_is_pending
+	sed -i '/allow:/d' "$HOME/.config/sbx/policy.yaml"
+	wait_for 5 saw w held
+}
+
+@test "what a tool still holds of a revoked grant is named, and --kill ends it" {
+	for kind in file folder cwd; do
+		sbx grant fs:read "$here" --profile default
+		case $kind in
+		file) line="exec 5<$here/file" ;;
+		folder) line="exec 5<$here" ;;
+		cwd) line="cd $here" ;;
+		esac
+		background "$kind" sbx run -- bash -c "$line; touch $HOME/project/up; exec -a holder-$kind sleep 1000"
+		wait_for 10 test -e up
+		rm up
+		run sbx revoke --match fs:read "$here"
+		echo "$kind: $output"
+		contains "$output" "$here"
+		contains "$output" "holder-$kind"
+		is_running "$kind"
+		sbx kill --all
+		finished "$kind"
+	done
+	sbx grant fs:read "$here" --profile default
+	background killed sbx run -- bash -c "sleep 1001 <$here/file & touch up; wait; echo \"ended \$?\"; cat file"
+	echo "the rest goes on" >file
+	wait_for 10 test -e up
+	rm up
+	run sbx revoke --match fs:read "$here" --kill
+	echo "$output"
+	[ "$status" = 0 ]
+	finished killed
+	echo "$output"
+	contains "$output" "the rest goes on"
+	no_process 'sleep 1001'
+}
+
+@test "many held calls, each on its own: the one that is answered goes on" {
+	for i in {1..40}; do echo "file $i" >"$here/$i"; done
+	background many sbx run -- sh -c "for i in \$(seq 40); do cat $here/\$i & done; wait"
+	wait_for 15 forty_are_pending
+	id=$(sbx prompts --json | jq "map(select(.target == \"$here/17\"))[0].id")
+	sbx allow "$id"
+	wait_for 5 grep -q "file 17" "$HOME/run/many.out"
+	[ "$(wc -l <"$HOME/run/many.out")" = 1 ]
+	sbx grant fs:read "$here" --profile default
+	finished many
+	[ "$(grep -c '^file' <<<"$output")" = 40 ]
+}
+
+forty_are_pending() {
+	[[ $(sbx prompts --json | jq length) == 40 ]]
+}
+
+@test "a requester that dies takes its question with it, by whatever signal" {
+	for signal in KILL TERM INT HUP; do
+		background dying sbx run -- sh -c "exec 2>/dev/null; python3 -c 'import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); open(sys.argv[1])' $here/file; echo \"ended \$?\"; sleep 20"
+		asks fs:read "$here/file"
+		SECONDS=0
+		kill -s $signal "$(inside_pids "^python3 -c .*$here/file")"
+		wait_for 5 no_prompt_is_pending
+		wait_for 5 grep -q ended "$HOME/run/dying.out"
+		((SECONDS < 4))
+		[ "$(cat "$HOME/run/dying.out")" = "ended $((128 + $(kill -l $signal)))" ]
+		sbx kill --all
+		finished dying
+	done
+}
+
+@test "attack_k_09 a caught signal: the handler runs while the call is held" {
+	for signal in INT TERM HUP QUIT; do
+		background handler sbx run -- python3 -c "
+import signal, sys
+def handle(*_):
+    print('handled', flush=True)
+    sys.exit(7)
+signal.signal(signal.SIG$signal, handle)
+open('$here/file')"
+		asks fs:read "$here/file"
+		SECONDS=0
+		kill -s $signal "$(inside_pids "^python3 -c.*SIG$signal")"
+		finished handler 5
+		echo "$output"
+		[ "$status" = 7 ]
+		contains "$output" handled
+		wait_for 5 no_prompt_is_pending
+	done
+}
+
+@test "signals that no handler is for, and timers as Go's SIGURG, restart nothing: one question, one answer" {
+	background timers sbx run -- python3 -c "
+import signal
+signal.signal(signal.SIGURG, lambda *_: None)
+signal.siginterrupt(signal.SIGURG, False)
+print(open('$here/file').read(), flush=True)"
+	asks fs:read "$here/file"
+	first=$id
+	pid=$(inside_pids "^python3 -c.*SIGURG")
+	for _ in {1..50}; do
+		kill -s URG "$pid"
+		kill -s WINCH "$pid"
+		kill -s CHLD "$pid"
+		sleep 0.01
+	done
+	asks fs:read "$here/file"
+	[ "$id" = "$first" ]
+	sbx allow "$id"
+	finished timers
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" "in $here"
+	[ "$(sbx history --json | jq -s "map(select(.kind == \"prompt\" and .target == \"$here/file\")) | length")" = 1 ]
+}
+
+@test "attack_k_09 SIGSTOP stops a held process, SIGCONT lets it go on" {
+	background stopped sbx run -- python3 -c "
+import time
+while True:
+    try:
+        print(open('$here/file').read(), flush=True)
+        break
+    except InterruptedError:
+        pass"
+	asks fs:read "$here/file"
+	pid=$(inside_pids "^python3 -c.*InterruptedError")
+	kill -s STOP "$pid"
+	wait_for 3 is_stopped "$pid"
+	kill -s CONT "$pid"
+	sbx allow "$(prompt_id)"
+	finished stopped
+	echo "$output"
+	contains "$output" "in $here"
+}
+
+is_stopped() {
+	[[ $(awk '/^State:/ { print $2 }' "/proc/$1/status") == T ]]
+}
+
+@test "2,000 processes that wait leave others alone" {
+	sbx grant fs:read "$HOME/run" --profile default
+	echo free >"$HOME/run/free"
+	background flood sbx run -- python3 -c "
+import os, time
+for i in range(2000):
+    if os.fork() == 0:
+        try:
+            os.open('$here/file', os.O_RDONLY)
+        finally:
+            os._exit(0)
+begin = time.monotonic()
+for i in range(100):
+    open('$HOME/run/free').read()
+    os.listdir('$HOME')
+print('others %d ms' % ((time.monotonic() - begin) * 1000), flush=True)
+open('up', 'w')
+left = 2000
+while left:
+    os.wait()
+    left -= 1
+print('all came back', flush=True)"
+	wait_for 60 test -e up
+	rm up
+	cat "$HOME/run/flood.out"
+	[ "$(sed -n 's/others \([0-9]*\) ms/\1/p' "$HOME/run/flood.out")" -lt 2000 ]
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	SECONDS=0
+	run timeout 20 sbx run -- cat "$HOME/run/free"
+	[ "$output" = free ]
+	((SECONDS < 5))
+	sbx allow "$(prompt_id)"
+	finished flood 60
+	contains "$output" "all came back"
+}
+
+@test "a program that a rule asks about: held, and the chain of callers is shown" {
+	asking_policy 60s '    ask: {proc:spawn: [sha1sum]}
+    deny: {proc:spawn: [sha512sum]}'
+	printf '#!/bin/sh\nsha1sum file\n' >script
+	chmod +x script
+	echo text >file
+	background spawn sbx run -- sh -c './script; echo "status $?"'
+	asks proc:spawn "$(readlink -f "$(command -v sha1sum)")"
+	sbx prompts --json | jq -e '.[0].parents | length >= 1'
+	sbx allow "$id" --ttl 1h
+	finished spawn
+	echo "$output"
+	contains "$output" "$(sha1sum file)"
+	contains "$output" "status 0"
+	sbx revoke --all
+	background refused sbx run -- sh -c 'sha1sum file; echo "status $?"; sha512sum file; echo "status $?"; sha256sum file'
+	asks proc:spawn "$(readlink -f "$(command -v sha1sum)")"
+	sbx deny "$id"
+	finished refused
+	echo "$output"
+	contains "$output" "status 126"
+	lacks "$output" "$(sha1sum file)"
+	lacks "$output" "$(sha512sum file)"
+	contains "$output" "$(sha256sum file)"
+	asking_policy
+}
+
+@test "a program that a rule asks about, as an interpreter: of a script and of an ELF file" {
+	asking_policy 60s '    ask: {proc:spawn: [dash]}'
+	printf '#!/usr/bin/dash\necho interpreted\n' >script
+	chmod +x script
+	background spawn sbx run -- bash -c './script; echo "status $?"'
+	asks proc:spawn "$(readlink -f /usr/bin/dash)"
+	sbx allow "$id" --once
+	finished spawn
+	echo "$output"
+	contains "$output" interpreted
+	asking_policy
+}
+
+@test "scopes: the file, its folder, trees above up to the home, never more" {
+	mkdir -p "$here/a/b"
+	echo deep >"$here/a/b/file"
+	background scope sbx run -- sh -c "cat $here/a/b/file; cat $here/file"
+	id=$(prompt_id)
+	scopes=$(sbx prompts --json | jq -c '.[0].scopes')
+	echo "$scopes"
+	jq -e "index(\"exact\") == 0 and index(\"folder\") and index(\"$here/a\") and index(\"$here\")" <<<"$scopes"
+	jq -e "index(\"/\") == null and index(\"${HOME%/*}\") == null" <<<"$scopes"
+	for bad in / "${HOME%/*}" /etc; do
+		run sbx allow "$id" --scope "$bad"
+		[ "$status" != 0 ]
+	done
+	is_running scope
+	sbx allow "$id" --scope "$here"
+	finished scope
+	contains "$output" deep
+	contains "$output" "in $here"
+}
+
+@test "home: own lasts, hidden is /tmp, and the host's names in an own home are still asked for" {
+	asking_policy 60s '    home: own'
+	sbx run -- sh -c 'echo kept >~/kept-inside'
+	[ "$(sbx run -- cat "$HOME/kept-inside")" = kept ]
+	[ ! -e "$HOME/kept-inside" ]
+	background own sbx run -- cat "$here/file"
+	asks fs:read "$here/file"
+	sbx allow "$id"
+	finished own
+	contains "$output" "in $here"
+	asking_policy 60s '    home: hidden'
+	[ "$(sbx run -- sh -c 'echo $HOME')" = /tmp ]
+	asking_policy
+}
+
+@test "new names in the home are the sandbox's own, and nothing is asked" {
+	run timeout 20 sbx run -- sh -c 'echo x >~/fresh && mkdir ~/fresh-folder && mv ~/fresh ~/fresh-folder/moved && cat ~/fresh-folder/moved'
+	echo "$output"
+	[ "$output" = x ]
+	[ ! -e "$HOME/fresh" ] && [ ! -e "$HOME/fresh-folder" ]
+}
+
+@test "the portal's death: it is started again, and grants are whole" {
+	sbx grant fs:read "$here" --profile default
+	mkdir -p "$HOME/later$BATS_TEST_NUMBER"
+	echo later >"$HOME/later$BATS_TEST_NUMBER/file"
+	background portal sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done
+		cat $here/file; cat $HOME/later$BATS_TEST_NUMBER/file; touch asked; until [ -e end ]; do sleep 0.05; done; cat $here/file"
+	wait_for 10 test -e up
+	runner=$(sbx sessions --json | jq '.[0].pid')
+	init=$(pgrep -u "$(id -u)" -P "$(pgrep -P "$runner" -x bwrap)" -x sbx-init || true)
+	for pid in $(pgrep -P "$runner"); do
+		[ "$(cat "/proc/$pid/comm")" = bwrap ] || [ "$pid" = "$init" ] || kill -9 "$pid"
+	done
+	sleep 0.5
+	touch go
+	asks fs:read "$HOME/later$BATS_TEST_NUMBER/file"
+	sbx allow "$id"
+	wait_for 5 test -e asked
+	sbx revoke --match fs:read "$here"
+	touch end
+	sbx deny "$(prompt_id)"
+	finished portal
+	echo "$output"
+	[ "$(grep -c "in $here" <<<"$output")" = 2 ]
+	contains "$output" later
+	contains "$output" "Permission denied"
+	rm -f up go asked end
+}
+
+@test "a broker that is killed while a call is held: refused or asked anew, never let through" {
+	background broken sbx run -- sh -c "cat $here/file; sleep 1; cat $here/file"
+	asks fs:read "$here/file"
+	kill -9 "$(broker_pid)"
+	sleep 0.5
+	sbx grants >/dev/null
+	for _ in {1..40}; do
+		is_running broken || break
+		if prompt_is_pending; then sbx deny "$(prompt_id)" || true; fi
+		sleep 0.1
+	done
+	finished broken
+	echo "$output"
+	lacks "$output" "in $here"
+	contains "$output" "Permission denied"
+}
+
+@test "each doorbell: what is not to be had is told once, by doctor too" {
+	run sbx doctor
+	contains "$output" fuse
+	run sbx run -- true
+	[ -z "$output" ]
+}
