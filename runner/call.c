@@ -126,7 +126,8 @@ static char *read_path(pid_t thread, const struct call_raw *raw, const struct ca
 
 static void apply_open_flags(struct call *call, uint64_t flags) {
 	const uint64_t how = flags & O_ACCMODE;
-	if (flags & O_PATH) return; /* the others are ignored then */
+	call->quiet = flags & O_PATH;
+	if (call->quiet) return; /* the others are ignored then */
 	call->listing = (flags & O_DIRECTORY) && !(flags & (O_TMPFILE & ~O_DIRECTORY));
 	call->nameless = (flags & O_TMPFILE) == O_TMPFILE;
 	call->create = (flags & O_CREAT) || call->nameless;

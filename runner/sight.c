@@ -174,6 +174,9 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = is_asked_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
+	/* a node on a program that is seen: no rule for files speaks of it */
+	if (mount && mount->kind == MOUNT_CURTAIN && sight.program) sight.mode = VIEW_ASK;
+	sight.visible = sight.program && sight.mode == VIEW_ASK && rule != VIEW_ASK;
 	sight.above_missing = !sight.masked_missing && reaches(&missing, path);
 	sight.ask_write = ask_write && sight.mode == VIEW_READ;
 	return sight;

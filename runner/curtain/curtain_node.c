@@ -113,9 +113,14 @@ struct node *nodes_find(const struct nodes *nodes, uint64_t number) {
 	return node;
 }
 
-struct node *nodes_look_up(struct nodes *nodes, struct node *parent, const char *name, mode_t type) {
+struct node *nodes_child(const struct nodes *nodes, const struct node *parent, const char *name) {
 	struct node *node = *bucket_of_name(nodes, parent->number, name);
 	while (node && (node->parent != parent || strcmp(node->name, name) != 0)) node = node->next_by_name;
+	return node;
+}
+
+struct node *nodes_look_up(struct nodes *nodes, struct node *parent, const char *name, mode_t type) {
+	struct node *node = nodes_child(nodes, parent, name);
 	if (!node) {
 		if (nodes->count >= NODES_MAX) return NULL;
 		node = add(nodes, parent, name, type);

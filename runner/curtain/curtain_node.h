@@ -33,6 +33,8 @@ size_t nodes_count(const struct nodes *nodes); /* with the root */
 
 struct node *nodes_find(const struct nodes *nodes, uint64_t number); /* NULL: no such */
 
+struct node *nodes_child(const struct nodes *nodes, const struct node *parent, const char *name); /* NULL: not known */
+
 /* The name in `parent`, held once more by the kernel; NULL: there are NODES_MAX. */
 struct node *nodes_look_up(struct nodes *nodes, struct node *parent, const char *name, mode_t type);
 

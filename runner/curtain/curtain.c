@@ -1,0 +1,494 @@
+/*
+ * Theory of operation. A node hangs where something may be asked for, and the kernel sends what a call wants of it.
+ *
+ *   LOOKUP comes with the parent's lock when the name is new to the kernel: always answered at once. What a rule asks
+ *   about and the host has is there, with nothing told but its type; what is hidden or missing is not.
+ *   OPEN, OPENDIR, READLINK, STATFS, GETXATTR of user.*, LISTXATTR, TMPFILE come without a lock: held.
+ *   GETATTR: curtain_getattr.c says which it is.
+ *   CREATE, MKDIR, UNLINK, RENAME … and SETATTR come with a lock: the wish is noted (curtain_caller.h) and ESTALE
+ * given, whereupon the kernel walks the path again (retry_estale) and sends a GETATTR of the folder, without a lock:
+ * held.
+ *
+ * What was held and is there now is answered ESTALE: the kernel walks again and crosses into what was mounted. Names
+ * that lead to a mount are told for ever, since one that the kernel finds gone takes the mount with it; all others
+ * are asked for each time, and so are all attributes. Nothing else is cached, so nothing is ever taken back:
+ * FUSE_NOTIFY_INVAL_ENTRY would wait for the folder's lock, whose holder may wait for us.
+ */
+#include "curtain/curtain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "curtain_private.h"
+
+enum {
+	REQUESTS_A_TURN = 64, /* then the rest of the loop has its turn */
+	OPCODE_TMPFILE = 51,  /* linux/fuse.h of 6.2 */
+};
+
+/* --- Requests that aren't answered at once. */
+
+static struct exchange **bucket_of(struct curtain *curtain, uint64_t unique) {
+	return &curtain->exchanges[unique / 2 % EXCHANGE_BUCKETS]; /* odd ones are interrupts */
+}
+
+struct exchange *exchange_new(struct curtain *curtain, const struct wire_request *request, const char *path) {
+	struct exchange *exchange = mem_new(struct exchange);
+	struct exchange **bucket = bucket_of(curtain, request->unique);
+	*exchange = (struct exchange){
+		.next = *bucket,
+		.curtain = curtain,
+		.unique = request->unique,
+		.node = request->node,
+		.opcode = request->opcode,
+		.thread = request->thread,
+		.path = string_copy(path),
+		.name = string_copy_or_null(request->name),
+	};
+	*bucket = exchange;
+	return exchange;
+}
+
+void exchange_free(struct exchange *exchange) {
+	struct exchange **at = bucket_of(exchange->curtain, exchange->unique);
+	while (*at != exchange) at = &(*at)->next;
+	*at = exchange->next;
+	if (exchange->timer) event_free(exchange->timer);
+	free(exchange->path);
+	free(exchange->name);
+	free(exchange);
+}
+
+void exchange_refuse(struct exchange *exchange, int code) {
+	wire_reply(exchange->curtain->device, exchange->unique, code, NULL, 0);
+	exchange_free(exchange);
+}
+
+void exchange_tell(struct exchange *exchange, const struct stat *status) {
+	const struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
+	if (!node) {
+		exchange_refuse(exchange, -ESTALE);
+		return;
+	}
+	const struct wire_object object = curtain_object(exchange->curtain, node, status);
+	wire_reply_attributes(exchange->curtain->device, exchange->unique, &object);
+	exchange_free(exchange);
+}
+
+static const int end_codes[] = {
+	[HELD_AGAIN] = -ESTALE,
+	[HELD_ABSENT] = -ENOENT,
+	[HELD_REFUSED] = -EACCES,
+	[HELD_INTERRUPTED] = -EINTR,
+};
+
+static void told_after_all(void *argument, int code, const struct stat *status, struct host_names *names) {
+	struct exchange *exchange = argument;
+	(void)names;
+	if (code < 0)
+		exchange_refuse(exchange, -ESTALE);
+	else
+		exchange_tell(exchange, status);
+}
+
+static void exchange_end(void *argument, enum held_end end) {
+	struct exchange *exchange = argument;
+	struct curtain *curtain = exchange->curtain;
+	exchange->ticket = 0;
+	if (end != HELD_AGAIN) callers_drop(curtain->callers, exchange->thread); /* its call is over */
+	if (end == HELD_AGAIN && exchange->by_descriptor &&
+	    curtain->options.sight(curtain->options.context, exchange->path).mode >= VIEW_READ)
+		host_look(curtain->host, exchange->path, told_after_all, exchange);
+	else
+		exchange_refuse(exchange, end_codes[end]);
+}
+
+void exchange_hold(struct exchange *exchange, const struct need *need) {
+	const struct curtain_options *options = &exchange->curtain->options;
+	exchange->ticket = options->hold(options->context, exchange->thread, need, exchange_end, exchange);
+	if (exchange->ticket == 0)
+		exchange_refuse(exchange, -EACCES);
+	else if (exchange->interrupted)
+		options->interrupted(options->context, exchange->ticket);
+}
+
+static void interrupt(struct curtain *curtain, uint64_t unique) {
+	struct exchange *exchange = *bucket_of(curtain, unique);
+	while (exchange && exchange->unique != unique) exchange = exchange->next;
+	if (!exchange) return;
+	exchange->interrupted = true;
+	if (exchange->ticket) curtain->options.interrupted(curtain->options.context, exchange->ticket);
+}
+
+/* --- What a request means. */
+
+struct wire_object curtain_object(const struct curtain *curtain, const struct node *node, const struct stat *status) {
+	const uid_t nobody = 65534; /* user_namespaces(7): who has no name there */
+	const bool ours = !status || status->st_uid == getuid();
+	return (struct wire_object){.node = node->number,
+				    .type = node->type,
+				    .uid = ours ? curtain->options.uid : nobody,
+				    .gid = ours ? curtain->options.gid : nobody,
+				    .status = status};
+}
+
+/* What isn't a folder or a link is a file until it is shown: a pipe that nobody writes to would be waited for. */
+static mode_t told_type(mode_t mode) {
+	return S_ISDIR(mode) || S_ISLNK(mode) ? mode & S_IFMT : S_IFREG;
+}
+
+static void looked_up(void *argument, int code, const struct stat *status, struct host_names *names) {
+	struct exchange *exchange = argument;
+	struct curtain *curtain = exchange->curtain;
+	struct node *parent = nodes_find(curtain->nodes, exchange->node), *node = NULL;
+	(void)names;
+	const bool leads = curtain->options.sight(curtain->options.context, exchange->path).leads;
+	mode_t type = status ? told_type(status->st_mode) : 0;
+	if (parent && leads) {
+		/* Mounted on: it stays what it was. */
+		const struct node *known = nodes_child(curtain->nodes, parent, exchange->name);
+		if (known) type = known->type;
+	}
+	if (parent && type) node = nodes_look_up(curtain->nodes, parent, exchange->name, type);
+	if (!parent || (type && !node)) {
+		exchange_refuse(exchange, parent ? -ENOMEM : -ESTALE);
+	} else if (!node) {
+		exchange_refuse(exchange, code == -ENOTDIR || code == 0 ? -ENOENT : code);
+	} else {
+		const struct wire_object object = curtain_object(curtain, node, NULL);
+		wire_reply_entry(curtain->device, exchange->unique, &object, leads);
+		exchange_free(exchange);
+	}
+}
+
+static void look_up(struct request *request) {
+	struct curtain *curtain = request->curtain;
+	char path[PATH_MAX];
+	int code = node_path_of_name(request->node, request->wire.name, path);
+	if (code == 0 && !request->by_portal) {
+		const struct sight sight = curtain->options.sight(curtain->options.context, path);
+		if (sight.mode == VIEW_ABSENT && !sight.leads) code = -ENOENT;
+	}
+	if (code < 0) {
+		wire_reply(curtain->device, request->wire.unique, code, NULL, 0);
+		return;
+	}
+	host_look(curtain->host, path, looked_up, exchange_new(curtain, &request->wire, path));
+}
+
+static void hold(struct request *request, enum permission_kind permission, bool by_folder, bool listing) {
+	const struct need need = {
+		.permission = permission, .path = request->path, .by_folder = by_folder, .listing = listing};
+	exchange_hold(exchange_new(request->curtain, &request->wire, request->path), &need);
+}
+
+static void refuse(struct request *request, int code) {
+	wire_reply(request->curtain->device, request->wire.unique, code, NULL, 0);
+}
+
+static void open_file(struct request *request) {
+	const bool writes = (request->wire.flags & O_ACCMODE) != O_RDONLY || (request->wire.flags & O_TRUNC);
+	if (request->sight.mode == VIEW_ABSENT)
+		refuse(request, -EACCES);
+	else if (request->sight.visible)
+		hold(request, PERMISSION_PROC_SPAWN, false, false);
+	else
+		hold(request, writes ? PERMISSION_FS_WRITE : PERMISSION_FS_READ, false, false);
+}
+
+static void listed(void *argument, int code, const struct stat *status, struct host_names *names) {
+	struct exchange *exchange = argument;
+	struct curtain *curtain = exchange->curtain;
+	(void)status;
+	const uint64_t handle = names ? listings_open(curtain->listings, names) : 0;
+	if (handle == 0) {
+		exchange_refuse(exchange, code < 0 ? code : -ENFILE);
+		return;
+	}
+	wire_reply_opened(curtain->device, exchange->unique, handle);
+	exchange_free(exchange);
+}
+
+/* A folder that only leads somewhere has a listing of what may be known. */
+static void open_folder(struct request *request) {
+	if (request->sight.mode != VIEW_ABSENT)
+		hold(request, PERMISSION_FS_READ, false, true);
+	else
+		host_list(request->curtain->host, request->path, listed,
+			  exchange_new(request->curtain, &request->wire, request->path));
+}
+
+static bool is_shown(void *argument, const char *name) {
+	const struct request *request = argument;
+	char path[PATH_MAX];
+	if (node_path_of_name(request->node, name, path) < 0) return false;
+	const struct sight sight = request->curtain->options.sight(request->curtain->options.context, path);
+	return sight.mode != VIEW_ABSENT || sight.leads;
+}
+
+static void read_folder(struct request *request) {
+	CLEANUP_STRING struct string entries = {0};
+	const size_t room = request->wire.size < LISTING_BYTES ? request->wire.size : LISTING_BYTES;
+	int code = listings_read(request->curtain->listings, request->wire.handle, request->wire.offset, room, is_shown,
+				 request, &entries);
+	wire_reply(request->curtain->device, request->wire.unique, code, entries.data, entries.size);
+}
+
+static void look_at(struct request *request) {
+	if (request->sight.mode == VIEW_ABSENT)
+		refuse(request, -EACCES);
+	else
+		hold(request, PERMISSION_FS_READ, false, false);
+}
+
+static void get_attribute(struct request *request) {
+	/* What the kernel itself asks for (security.*, system.*), perhaps with a lock, there is none of. */
+	if (request->sight.visible || request->sight.mode == VIEW_ABSENT ||
+	    !string_starts(request->wire.attribute, "user."))
+		refuse(request, -ENODATA);
+	else
+		hold(request, PERMISSION_FS_READ, false, false);
+}
+
+static void list_attributes(struct request *request) {
+	if (request->sight.visible || request->sight.mode == VIEW_ABSENT)
+		refuse(request, -EOPNOTSUPP);
+	else
+		hold(request, PERMISSION_FS_READ, false, false);
+}
+
+static void get_space(struct request *request) {
+	if (request->sight.visible || request->sight.mode == VIEW_ABSENT)
+		wire_reply_statfs(request->curtain->device, request->wire.unique);
+	else
+		hold(request, PERMISSION_FS_READ, false, false);
+}
+
+static void make_nameless(struct request *request) {
+	if (request->sight.mode == VIEW_ABSENT)
+		refuse(request, -EACCES);
+	else
+		hold(request, PERMISSION_FS_WRITE, true, false);
+}
+
+static void get_attributes(struct request *request) {
+	struct curtain *curtain = request->curtain;
+	struct exchange *exchange = exchange_new(curtain, &request->wire, request->path);
+	if (request->sight.visible && !S_ISDIR(request->node->type))
+		host_look(curtain->host, request->path, told_after_all, exchange);
+	else
+		getattr_decide(exchange);
+}
+
+static void wish(struct exchange *exchange, const struct call_raw *raw) {
+	struct curtain *curtain = exchange->curtain;
+	const struct node *node = nodes_find(curtain->nodes, exchange->node);
+	const bool by_folder = exchange->opcode != FUSE_SETATTR;
+	if (node && !by_folder) node = node->parent;
+	if (!node || !raw) {
+		exchange_refuse(exchange, -EACCES);
+		return;
+	}
+	struct caller *caller = callers_get(curtain->callers, exchange->thread, raw);
+	const bool noted = caller_wishes(caller, node->number, exchange->path, by_folder);
+	exchange_refuse(exchange, noted ? -ESTALE : -EACCES);
+}
+
+/* It has a lock: what it wants is asked for when it comes by again. */
+static void change(struct request *request) {
+	if (request->sight.mode == VIEW_ABSENT || request->sight.visible)
+		refuse(request, -EACCES);
+	else
+		exchange_with_call(exchange_new(request->curtain, &request->wire, request->path), wish);
+}
+
+static void never(struct request *request) {
+	refuse(request, -EACCES);
+}
+
+static const struct {
+	uint32_t opcode;
+	void (*handle)(struct request *request);
+} handlers[] = {
+	{FUSE_LOOKUP, look_up},
+	{FUSE_GETATTR, get_attributes},
+	{FUSE_OPEN, open_file},
+	{FUSE_OPENDIR, open_folder},
+	{FUSE_READLINK, look_at},
+	{FUSE_GETXATTR, get_attribute},
+	{FUSE_STATFS, get_space},
+	{FUSE_LISTXATTR, list_attributes},
+	{OPCODE_TMPFILE, make_nameless},
+	{FUSE_CREATE, change},
+	{FUSE_MKNOD, change},
+	{FUSE_MKDIR, change},
+	{FUSE_SYMLINK, change},
+	{FUSE_LINK, change},
+	{FUSE_UNLINK, change},
+	{FUSE_RMDIR, change},
+	{FUSE_RENAME, change},
+	{FUSE_RENAME2, change},
+	{FUSE_SETATTR, change},
+	{FUSE_SETXATTR, never},
+	{FUSE_REMOVEXATTR, never},
+};
+
+/* What the portal does on its way is no question. */
+static void serve_portal(struct request *request) {
+	const struct wire_object object = curtain_object(request->curtain, request->node, NULL);
+	switch (request->wire.opcode) {
+	case FUSE_LOOKUP:
+		look_up(request);
+		break;
+	case FUSE_GETATTR:
+		wire_reply_attributes(request->curtain->device, request->wire.unique, &object);
+		break;
+	case FUSE_STATFS:
+		wire_reply_statfs(request->curtain->device, request->wire.unique);
+		break;
+	default:
+		refuse(request, -EACCES);
+		break;
+	}
+}
+
+static void serve_sandbox(struct request *request) {
+	struct curtain *curtain = request->curtain;
+	int code = node_path(request->node, request->path);
+	if (code == 0 && request->wire.opcode != FUSE_LOOKUP) {
+		request->sight = curtain->options.sight(curtain->options.context, request->path);
+		if (request->sight.mode == VIEW_ABSENT && !request->sight.leads) code = -ENOENT;
+	}
+	if (code < 0) {
+		refuse(request, code);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(handlers); i++)
+		if (handlers[i].opcode == request->wire.opcode) {
+			handlers[i].handle(request);
+			return;
+		}
+	refuse(request, -ENOSYS);
+}
+
+static void forget(struct curtain *curtain, uint64_t number, uint64_t count) {
+	struct node *node = nodes_find(curtain->nodes, number);
+	if (node) nodes_forget(curtain->nodes, node, count);
+}
+
+/* What has nothing to do with who asks. True: it is done. */
+static bool serve_kernel(struct request *request) {
+	struct curtain *curtain = request->curtain;
+	const struct wire_request *wire = &request->wire;
+	switch (wire->opcode) {
+	case FUSE_INIT:
+		wire_reply_init(curtain->device, wire);
+		return true;
+	case FUSE_FORGET:
+		forget(curtain, wire->node, wire->count);
+		return true;
+	case FUSE_BATCH_FORGET:
+		for (uint64_t i = 0; i < wire->count; i++)
+			forget(curtain, wire->forgets[i].nodeid, wire->forgets[i].nlookup);
+		return true;
+	case FUSE_INTERRUPT:
+		interrupt(curtain, wire->target);
+		return true;
+	case FUSE_RELEASEDIR:
+		listings_close(curtain->listings, wire->handle);
+		refuse(request, 0);
+		return true;
+	case FUSE_DESTROY:
+		refuse(request, 0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void serve(struct curtain *curtain, const void *bytes, size_t size) {
+	struct request request = {.curtain = curtain};
+	const bool good = wire_parse(bytes, size, &request.wire) == 0;
+	if (!good) {
+		if (wire_wants_reply(&request.wire)) refuse(&request, -EIO);
+		return;
+	}
+	if (serve_kernel(&request)) return;
+	request.node = nodes_find(curtain->nodes, request.wire.node);
+	request.by_portal = request.wire.thread != 0 && request.wire.thread == curtain->options.portal;
+	if (!wire_wants_reply(&request.wire)) return;
+	if (!request.node)
+		refuse(&request, -ESTALE);
+	else if (request.wire.opcode == FUSE_READDIR)
+		read_folder(&request); /* who opened it was let in */
+	else if (request.by_portal)
+		serve_portal(&request);
+	else if (thread_is_in(request.wire.thread, curtain->pid_namespace))
+		serve_sandbox(&request);
+	else
+		refuse(&request, -EACCES);
+}
+
+static void read_device(evutil_socket_t fd, short what, void *argument) {
+	struct curtain *curtain = argument;
+	(void)what;
+	for (int i = 0; i < REQUESTS_A_TURN; i++) {
+		ssize_t size = read(fd, curtain->buffer, sizeof curtain->buffer);
+		if (size > 0) {
+			serve(curtain, curtain->buffer, (size_t)size);
+		} else if (size < 0 && errno == EAGAIN) {
+			return;
+		} else if (size == 0 || (errno != EINTR && errno != ENOENT)) { /* ENOENT: taken back */
+			event_del(curtain->event);
+			curtain->options.ended(curtain->options.context);
+			return;
+		}
+	}
+}
+
+int curtain_new(int device, const struct curtain_options *options, struct curtain **ret_curtain, struct error *error) {
+	CLEANUP_FD int fd = device;
+	const ino_t pid_namespace = thread_pid_namespace(options->init);
+	if (pid_namespace == 0) return error_set(error, ESRCH, "the sandbox's first process can't be looked at");
+	int code = fd_nonblocking(fd, true, error);
+	if (code < 0) return code;
+	struct curtain *curtain = mem_new(struct curtain);
+	*curtain = (struct curtain){
+		.options = *options,
+		.device = fd_steal(&fd),
+		.pid_namespace = pid_namespace,
+		.nodes = nodes_new(),
+		.callers = callers_new(),
+		.listings = listings_new(),
+		.host = host_new(options->base),
+	};
+	curtain->event = event_new(options->base, curtain->device, EV_READ | EV_PERSIST, read_device, curtain);
+	if (!curtain->event || event_add(curtain->event, NULL) < 0) mem_exhausted();
+	*ret_curtain = curtain;
+	return 0;
+}
+
+void curtain_set_portal(struct curtain *curtain, pid_t portal) {
+	curtain->options.portal = portal;
+}
+
+void curtain_free(struct curtain *curtain) {
+	if (!curtain) return;
+	host_free(curtain->host); /* answers no exchange from now on */
+	for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
+		while (curtain->exchanges[i]) {
+			struct exchange *exchange = curtain->exchanges[i];
+			if (exchange->ticket) curtain->options.drop(curtain->options.context, exchange->ticket);
+			exchange_refuse(exchange, -EACCES);
+		}
+	event_free(curtain->event);
+	fd_close(curtain->device);
+	listings_free(curtain->listings);
+	callers_free(curtain->callers);
+	nodes_free(curtain->nodes);
+	free(curtain);
+}
