@@ -25,7 +25,7 @@ files_load=$project/files_load
 sides=(asking silent bwrap)
 
 home_make() {
-	mkdir -p "$work" "$home/.config/sbx" "$home/.npm" "$project" "$home/granted" "$home/notes" "$home/touched"
+	mkdir -p "$work" "$home/.config/sbx" "$home/.npm" "$project" "$home/granted" "$home/notes/later" "$home/touched"
 	cat >"$home/.config/sbx/policy.yaml" <<-'END'
 		version: 1
 		prompt: {timeout: 60s, without-agent: deny}
@@ -36,7 +36,7 @@ home_make() {
 		  asking: {extends: [same, base], ask: {fs:write: ["~"]}}
 		  silent: {extends: [same, base], doorbell: none}
 	END
-	touch "$home/granted/file" "$home/notes/denied" "$home/notes/asked"
+	touch "$home/granted/file" "$home/notes/later/file" "$home/notes/denied" "$home/notes/asked"
 	(cd "$home/touched" && eval "touch {0..$((touches - 1))}")
 	(cd "$home/granted" && eval "touch {0..$((touches - 1))}")
 	cp "$bin/files_load" "$files_load"
@@ -103,6 +103,7 @@ calls() {
 	local many=100000
 	sides_measure stat "$rounds" $many ok stat $many "$home/granted/file"
 	sides_measure open "$rounds" $many ok read $many "$home/granted/file"
+	sides_measure later "$rounds" 20000 ok stat 20000 "$home/notes/later/file"
 	sides_measure write "$rounds" 2000 ok write 2000 "$project/.gitignore"
 	sides_measure none "$rounds" $many absent stat $many "$home/nothing"
 	sides_measure denied "$rounds" 2000 absent stat 2000 "$home/notes/denied"
@@ -110,6 +111,7 @@ calls() {
 	head_print "a call"
 	sides_row "\`stat\` in a granted tree" stat ns -
 	sides_row "\`open\` and \`close\` in a granted tree" open ns -
+	sides_row "\`stat\` in a tree granted meanwhile, below what is asked about" later ns -
 	sides_row "\`open\` to write and \`close\` in the project" write ns -
 	sides_row "\`stat\` of a name that the home doesn't have" none ns -
 	sides_row "\`stat\` of a denied name beside what is asked about" denied ns -
@@ -226,6 +228,10 @@ broker_start
 cd "$project"
 echo "medians of $rounds rounds and more; the ratios are medians of each round's"
 side_start asking "$bin/sbx" run --profile asking --
+side_do asking stat 1 / # it runs: what is granted from now on comes later
+for profile in asking silent; do
+	"$bin/sbx" grant fs:read "$home/notes/later" --profile $profile --anywhere --ttl 1h >/dev/null
+done
 side_start silent "$bin/sbx" run --profile silent --
 # shellcheck disable=SC2046 # words
 side_start bwrap $(view_bwrap --profile silent)
@@ -233,8 +239,6 @@ for table in calls programs touches starts memory_print; do
 	echo
 	"$table"
 done
-if [[ -x $here/traps.sh ]]; then
-	echo
-	"$here/traps.sh" "$bin"
-fi
+echo
+SBX_BENCH_ROUNDS=$(((rounds + 1) / 2)) "$here/traps.sh" "$bin"
 [[ ! $sides_failed ]]

@@ -11,7 +11,8 @@
  * first
  *
  * and answers each with a line `BEGIN END OUTCOME`: two readings of CLOCK_MONOTONIC in ns, which all processes of a
- * machine share; and `ok`, `absent` (ENOENT), `refused` (EACCES), else the errno or the program's exit status.
+ * machine share; and `ok`, `absent` (ENOENT), `refused` (EACCES), else `failed:ERRNO`, ECHILD for a
+ * program that did not succeed.
  * Uses nothing but libc, so that it runs in any view.
  */
 #include <errno.h>
@@ -100,7 +101,7 @@ static int job_run(char *const *words, struct span *span) {
 	if (code == 0 && waitpid(child, &status, 0) < 0) code = errno;
 	span->end_ns = load_now_ns();
 	posix_spawn_file_actions_destroy(&actions);
-	return code != 0 ? code : status;
+	return code == 0 && status != 0 ? ECHILD : code;
 }
 
 /* Mounts. Looked for in mountinfo, since a look at the path itself would ask. */
