@@ -1,0 +1,377 @@
+/*
+ * The portal on real sandboxes: what is put appears, what is taken is gone, whatever a tool does to the way there.
+ * The rows of the attack list are in the names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "box.h"
+#include "support/cmocka.h"
+
+static struct box box;
+
+static int setup(void **state) {
+	(void)state;
+	box_make(&box);
+	return 0;
+}
+
+static int teardown(void **state) {
+	(void)state;
+	if (box.launch) box_close(&box);
+	box_remove(&box);
+	return 0;
+}
+
+static void open_usual(void) {
+	struct plan plan;
+	box_plan(&box, &plan);
+	box_open(&box, &plan);
+}
+
+/* The usual plan with one mount more. */
+static int change_to(enum mount_kind kind, const char *path) {
+	struct plan plan;
+	box_plan(&box, &plan);
+	if (path) box_add(&box, &plan, kind, path);
+	return box_change(&box, &plan);
+}
+
+static void the_portal_builds_what_a_plan_says(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box,
+		 "mkdir -p app/.git/hooks app/deep/open read own; echo r >read/f; echo w >app/f; echo s >app/secret;"
+		 "echo c >app/.git/config; ln -s .git/config app/link; echo o >app/deep/open/f; echo d >app/deep/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_READ, "read");
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/.git");
+	box_add(&box, &plan, MOUNT_READ, "app/.git/config");
+	box_add(&box, &plan, MOUNT_HELD, "app/link");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "app/secret")->mode = 0;
+	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "app/.git/hooks")->mode = 0;
+	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "app/deep")->mode = 0111;
+	box_add(&box, &plan, MOUNT_WRITE, "app/deep/open");
+	box_add_from(&box, &plan, MOUNT_OWN, "kept", "own");
+	box_add(&box, &plan, MOUNT_READ, "read/f");
+	box_add_from(&box, &plan, MOUNT_LINK, "to", "read");
+	box_open(&box, &plan);
+	box_expect(&box, "cat read/f to/f; w read/f read/g app/f; cat app/f", "r\nr\nrefused\nrefused\nwrote\nw\nx");
+	box_expect(&box, "for f in app/secret app/.git/hooks/x app/deep/f; do cat $f 2>/dev/null || echo no; done",
+		   "no\nno\nno");
+	box_expect(&box,
+		   "ls app/.git/hooks app/deep 2>/dev/null || echo no; cat app/deep/open/f; w app/deep/n app/secret",
+		   "no\no\nrefused\nrefused");
+	box_expect(&box,
+		   "mv app/.git app/g 2>/dev/null || echo no; rm -f app/link 2>/dev/null || echo no; cat app/link; w "
+		   "app/.git/config /x",
+		   "no\nno\nc\nrefused\nrefused");
+	box_expect(&box, "echo k >kept/k; touch new; ls -A; ls -A /",
+		   "app\nkept\nnew\nread\nto\nbin\ndev\nlib\nlib64\nproc\nrun\ntmp\nusr");
+	box_host(&box, "test \"$(cat own/k)\" = k; test ! -e new; test ! -e kept; test ! -e app/deep/n");
+}
+
+static void grants_come_and_go(void **state) {
+	(void)state;
+	box_host(&box,
+		 "mkdir -p notes/a; echo one >notes/f; echo file >single; mkdir notes/a/b; echo two >notes/a/b/f");
+	open_usual();
+	const size_t mounts = box_count_mounts(&box);
+	box_expect(&box, "ls -A; test -e notes || echo absent", "absent");
+	assert_int_equal(change_to(MOUNT_READ, "notes"), 0);
+	box_expect(&box, "cat notes/f; w notes/f notes/n", "one\nrefused\nrefused");
+	assert_int_equal(change_to(MOUNT_WRITE, "notes"), 0);
+	assert_int_equal(box.applied.taken_count, 0); /* in place */
+	box_expect(&box, "w notes/f; cat notes/f; cd notes", "wrote\none\nx");
+	assert_int_equal(change_to(MOUNT_READ, "notes"), 0);
+	assert_int_equal(box.applied.taken_count, 0);
+	box_expect(&box, "w notes/f f; cd ..", "refused\nrefused");
+	assert_int_equal(change_to(MOUNT_READ, "notes/a/b"), 0);
+	box_expect(&box, "cat notes/a/b/f; ls -A . notes", "two\n.:\nnotes\n\nnotes:\na");
+	assert_true(box.applied.taken_count > 0);
+	assert_int_equal(change_to(MOUNT_READ, "single"), 0);
+	box_expect(&box, "cat single; ls -A", "file\nsingle");
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	box_expect(&box, "ls -A", "");
+	assert_int_equal(box_count_mounts(&box), mounts);
+	/* in the sealed root, too */
+	assert_int_equal(change_to(MOUNT_READ, "/opt"), 0);
+	box_expect(&box, "ls -d /opt; w /x", "/opt\nrefused");
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	box_expect(&box, "test -e /opt || echo absent", "absent");
+	/* what isn't there, and what came instead of what was checked */
+	assert_int_equal(change_to(MOUNT_READ, "none"), ENOENT);
+	assert_int_equal(box.applied.failed_count, 1);
+	assert_non_null(strstr(box.text, "/home/none"));
+}
+
+static void what_the_tool_made_stays(void **state) {
+	(void)state;
+	box_host(&box, "mkdir notes; echo hosts >notes/f");
+	open_usual();
+	box_expect(&box, "mkdir notes; echo mine >notes/mine; echo mine >file", "");
+	assert_int_equal(change_to(MOUNT_READ, "notes"), 0);
+	box_expect(&box, "ls notes", "f");
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	box_expect(&box, "cat notes/mine file", "mine\nmine");
+}
+
+static void mounts_below_come_along_read_only(void **state) {
+	(void)state;
+	struct plan plan;
+	open_usual();
+	box_plan(&box, &plan);
+	box_add_from(&box, &plan, MOUNT_WRITE, "sub", "/dev"); /* has mounts of its own below it anywhere */
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_plan(&box, &plan);
+	box_add_from(&box, &plan, MOUNT_READ, "sub", "/dev");
+	assert_int_equal(box_change(&box, &plan), 0);
+	CLEANUP_FREE char *options = box_say(&box, "while read a b c d p o rest; do case $p in */home/sub*) echo $o;; "
+						   "esac; done </proc/self/mountinfo");
+	size_t count = 0;
+	for (char *rest = options, *line; (line = strtok_r(rest, "\n", &rest)); count++)
+		if (!string_starts(line, "ro,nosuid,nodev")) fail_msg("a mount is %s", line);
+	assert_true(count > 1);
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	assert_int_equal(box.applied.taken_count, count);
+}
+
+static void what_is_open_for_writing_is_put_anew(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir -p app/sub; echo s >app/sub/mask");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "app/sub/mask")->mode = 0;
+	box_open(&box, &plan);
+	box_expect(&box, "exec 7>app/open; echo before >&7; cd app", "");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_READ, "app");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "app/sub/mask")->mode = 0;
+	assert_int_equal(box_change(&box, &plan), 0);
+	assert_int_equal(box.applied.taken_count, 2);
+	box_expect(&box, "w $PWD/new; cat $PWD/sub/mask 2>/dev/null || echo hidden; echo after >&7; cat $PWD/open",
+		   "refused\nhidden\nbefore\nafter"); /* who has it open keeps it: holders.h */
+	box_expect(&box, "exec 7>&-; cd $PWD; w $PWD/open", "refused");
+}
+
+/* A link where a grant will be, on the way to it, or in the place of what was checked. */
+static void attack_fs_02_links_of_the_tool_lead_nowhere(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir -p app/in secret notes; echo s >secret/f; echo n >notes/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_open(&box, &plan);
+	box_expect(&box, "ln -s ../secret app/way; ln -s app/in notes", "");
+	/* a source that is reached by a link: never */
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_READ, "app/way/f")->inode = 0;
+	assert_int_equal(box_change(&box, &plan), ELOOP);
+	/* a mount point that is a link: refused, and nothing made behind it on the host */
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_READ, "notes");
+	assert_int_not_equal(box_change(&box, &plan), 0);
+	box_expect(&box, "ls -A app/in", "");
+	box_host(&box, "test -z \"$(ls -A app/in)\"");
+	/* on the way to one */
+	box_expect(&box, "rm notes; ln -s app/in deep", "");
+	box_host(&box, "mkdir deep; echo d >deep/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_READ, "deep/f");
+	assert_int_not_equal(box_change(&box, &plan), 0);
+	box_host(&box, "test -z \"$(ls -A app/in)\"");
+}
+
+static void attack_fs_15_an_exchanged_folder_stays_what_was_checked(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir -p app/good app/bad; echo good >app/good/f; echo bad >app/bad/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_open(&box, &plan);
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_READ, "app/good");
+	CLEANUP_FREE char *good = path_join(box.home, "app/good"), *bad = path_join(box.home, "app/bad");
+	/* between the check and the mount */
+	assert_int_equal(renameat2(AT_FDCWD, good, AT_FDCWD, bad, RENAME_EXCHANGE), 0);
+	assert_int_equal(box_change(&box, &plan), ESTALE);
+	assert_int_equal(renameat2(AT_FDCWD, good, AT_FDCWD, bad, RENAME_EXCHANGE), 0);
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	CLEANUP_PLAN struct plan granted;
+	box_plan(&box, &granted);
+	box_add(&box, &granted, MOUNT_WRITE, "app");
+	box_add_from(&box, &granted, MOUNT_READ, "grant", "app/good");
+	assert_int_equal(box_change(&box, &plan), 0);
+	assert_int_equal(box_change(&box, &granted), 0);
+	granted = (struct plan){0};
+	/* and while it is mounted */
+	assert_int_equal(renameat2(AT_FDCWD, good, AT_FDCWD, bad, RENAME_EXCHANGE), 0);
+	box_expect(&box, "cat grant/f", "good");
+}
+
+static void attack_fs_18_a_revoke_takes_what_was_put(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir -p app/.git notes/sub; echo hosts >app/.git/config; echo n >notes/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/.git");
+	box_add(&box, &plan, MOUNT_READ, "app/.git/config");
+	box_open(&box, &plan);
+	box_expect(&box, "mkdir -p a/b", "");
+	box_host(&box, "mkdir -p a/b/grant; echo g >a/b/grant/f");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/.git");
+	box_add(&box, &plan, MOUNT_READ, "app/.git/config");
+	box_add(&box, &plan, MOUNT_READ, "a/b/grant");
+	assert_int_equal(box_change(&box, &plan), 0);
+	const size_t mounts = box_count_mounts(&box);
+	/* the grant is elsewhere now, and its name leads to a mask */
+	box_expect(&box, "mv a moved && mkdir -p a && ln -s ../app/.git a/b; cat moved/b/grant/f", "g");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/.git");
+	box_add(&box, &plan, MOUNT_READ, "app/.git/config");
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_expect(&box, "ls moved/b/grant; w app/.git/config", "refused");
+	assert_int_equal(box_count_mounts(&box), mounts - 1);
+	box_host(&box, "test -f a/b/grant/f; test \"$(cat app/.git/config)\" = hosts");
+}
+
+static void attack_fs_20_the_dead_mount_is_read_only_and_noexec(void **state) {
+	(void)state;
+	box_host(&box, "mkdir notes; echo n >notes/f; cp /usr/bin/true notes/prog");
+	open_usual();
+	assert_int_equal(change_to(MOUNT_WRITE, "notes"), 0);
+	box_expect(&box, "cd notes; w f; ./prog && echo ran", "wrote\nran");
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	box_expect(&box, "w f new; ./prog 2>/dev/null || echo no; cd ~; test -e notes || echo absent",
+		   "refused\nrefused\nno\nabsent");
+	box_host(&box, "test ! -e notes/new");
+}
+
+static void write_proc(const char *name, const char *text) {
+	CLEANUP_FREE char *path = path_join("/proc/self", name);
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd_write_all(fd, text, strlen(text), NULL) < 0) _exit(2);
+}
+
+/* The host mounts something below a shown tree while the sandbox runs: needs a host of our own. */
+static _Noreturn void run_with_own_host(void) {
+	const uid_t uid = getuid();
+	const gid_t gid = getgid();
+	CLEANUP_FREE char *users = string_format("%u %u 1", uid, uid), *groups = string_format("%u %u 1", gid, gid);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) _exit(77);
+	write_proc("setgroups", "deny");
+	write_proc("uid_map", users);
+	write_proc("gid_map", groups);
+	CLEANUP_FREE char *below = path_join(box.home, "app/below");
+	box_host(&box, "mkdir -p app/below && echo under >app/below/f");
+	if (mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) < 0) _exit(3);
+	struct plan plan;
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_open(&box, &plan);
+	if (mount("none", below, "tmpfs", 0, NULL) < 0) _exit(4);
+	box_host(&box, "echo over >app/below/f; test \"$(cat app/below/f)\" = over");
+	box_expect(&box, "cat app/below/f; grep -c below /proc/self/mountinfo", "under\n0");
+	box_close(&box);
+	_exit(0);
+}
+
+static void attack_fs_19_what_the_host_mounts_later_never_appears(void **state) {
+	(void)state;
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0) run_with_own_host();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
+	assert_int_equal(status, 0);
+}
+
+/* Inside, processes look for what a broad grant must not show at any moment. */
+static void attack_fs_22_a_broad_grant_never_shows_what_it_masks(void **state) {
+	(void)state;
+	box_host(&box,
+		 "mkdir -p .config/sbx app/.git; echo key >.config/sbx/policy.yaml; echo a >app/f; echo s >app/.env");
+	open_usual();
+	box_expect(&box,
+		   "look() { while [ ! -e /tmp/stop ]; do cat ~/.config/sbx/policy.yaml ~/app/.env; ls ~/.config/sbx;"
+		   "done >>/tmp/seen 2>/dev/null; }; look & look & echo go",
+		   "go");
+	for (int i = 0; i < 200; i++) {
+		struct plan plan;
+		box_plan(&box, &plan);
+		struct mount *home = box_add(&box, &plan, i % 2 ? MOUNT_WRITE : MOUNT_READ, "grant");
+		free(home->path);
+		free(home->source);
+		home->path = string_copy(box.home);
+		home->source = string_copy(box.home);
+		home->inode = 0;
+		for (size_t k = 0; k < plan.count; k++) /* in the place of the fresh one */
+			if (plan.mounts[k].kind == MOUNT_FRESH && string_equal(plan.mounts[k].path, box.home)) {
+				mount_finish(&plan.mounts[k]);
+				memmove(&plan.mounts[k], &plan.mounts[k + 1],
+					(plan.count - k - 1) * sizeof *plan.mounts);
+				plan.count--;
+			}
+		box_add(&box, &plan, MOUNT_HIDE_FOLDER, ".config/sbx")->mode = 0;
+		box_add(&box, &plan, MOUNT_HIDE_FILE, "app/.env")->mode = 0;
+		assert_int_equal(box_change(&box, &plan), 0);
+		if (i == 0) box_expect(&box, "cat ~/app/f", "a");
+		box_plan(&box, &plan);
+		assert_int_equal(box_change(&box, &plan), 0);
+	}
+	box_expect(&box, "touch /tmp/stop; wait; cat /tmp/seen", "");
+}
+
+static void nothing_of_the_portal_is_seen_inside(void **state) {
+	(void)state;
+	box_host(&box, "mkdir notes");
+	open_usual();
+	assert_int_equal(change_to(MOUNT_READ, "notes"), 0);
+	box_expect(&box, "cat /proc/[0-9]*/comm | grep -c -v -e '^sh$' -e '^sbx-init$' -e '^cat$' -e '^grep$'", "0");
+	box_expect(&box, "grep -c -e stage -e void -e hidden -e aside /proc/self/mountinfo; ls /run/sbx", "0\ninit");
+	box_expect(&box, "for f in /proc/[0-9]*/fd/*; do readlink $f; done | grep -v -e pipe: -e ^/proc -e ^/usr/", "");
+}
+
+#define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		PORTAL_TEST(the_portal_builds_what_a_plan_says),
+		PORTAL_TEST(grants_come_and_go),
+		PORTAL_TEST(what_the_tool_made_stays),
+		PORTAL_TEST(mounts_below_come_along_read_only),
+		PORTAL_TEST(what_is_open_for_writing_is_put_anew),
+		PORTAL_TEST(attack_fs_02_links_of_the_tool_lead_nowhere),
+		PORTAL_TEST(attack_fs_15_an_exchanged_folder_stays_what_was_checked),
+		PORTAL_TEST(attack_fs_18_a_revoke_takes_what_was_put),
+		PORTAL_TEST(attack_fs_20_the_dead_mount_is_read_only_and_noexec),
+		PORTAL_TEST(attack_fs_19_what_the_host_mounts_later_never_appears),
+		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
+		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
