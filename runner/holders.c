@@ -177,16 +177,25 @@ void holders_finish(struct holders *holders) {
 
 struct killing {
 	const struct taken *taken;
+	pid_t *pids; /* that were ended: they may take a moment to be gone */
 	size_t count;
 };
+
+static bool is_ended(const struct killing *killing, pid_t pid) {
+	for (size_t i = 0; i < killing->count; i++)
+		if (killing->pids[i] == pid) return true;
+	return false;
+}
 
 static void kill_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
 	struct killing *killing = argument;
 	free(path);
-	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
+	CLEANUP_FD int process = is_ended(killing, pid) ? -1 : (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (process < 0 || !is_inside(pid, inside)) return;
 	CLEANUP_FREE char *still = what_it_holds(pid, killing->taken);
-	if (still && syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0U) == 0) killing->count++;
+	if (!still || syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0U) < 0) return;
+	killing->pids = array_grow(killing->pids, killing->count, sizeof *killing->pids);
+	killing->pids[killing->count++] = pid;
 }
 
 size_t holders_kill(pid_t init, const struct taken *taken) {
@@ -196,5 +205,6 @@ size_t holders_kill(pid_t init, const struct taken *taken) {
 		each_holder(init, taken, kill_holder, &killing);
 		if (killing.count == before) break;
 	}
+	free(killing.pids);
 	return killing.count;
 }

@@ -26,7 +26,8 @@ void last_words_variable_names(struct strings *names) {
 	}
 }
 
-static void say_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+static void say_denied(void *argument, const char *permission, const char *target, unsigned count,
+		       const struct verdict *verdict) {
 	struct speaker *speaker = argument;
 	if (speaker->denied++ >= speaker->most) return;
 	/* What waited was taken down with the run: of a flood only the grant is left to advise. */
@@ -35,8 +36,20 @@ static void say_denied(void *argument, const char *target, unsigned count, const
 	CLEANUP_FREE char *shown = text_visible_cut(target, 200);
 	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", 200);
 	CLEANUP_FREE char *times = count > 1 ? string_format(", %u times", count) : string_copy("");
-	CLEANUP_FREE char *advice = advice_text(advised, "net:access", target, speaker->scene->view->profile);
-	log_notice("blocked net:access %s (%s%s)%s%s", shown, why, times, advice ? ": " : "", advice ? advice : "");
+	CLEANUP_FREE char *advice = advice_text(advised, permission, target, speaker->scene->view->profile);
+	log_notice("blocked %s %s (%s%s)%s%s", permission, shown, why, times, advice ? ": " : "", advice ? advice : "");
+}
+
+static void say_kind(struct speaker *speaker, enum permission_kind kind, const struct denied *denied) {
+	for (size_t i = 0; i < denied[kind].count; i++) {
+		const struct denied_target *target = &denied[kind].items[i];
+		const struct permission permission = permission_of(kind);
+		say_denied(speaker, permission.name, target->target, target->count, &target->verdict);
+	}
+}
+
+static void say_connection(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	say_denied(argument, "net:access", target, count, verdict);
 }
 
 static void say_left_out(const struct strings *names) {
@@ -76,14 +89,16 @@ static void say_repositories(const struct scene *scene) {
 			    paths.count - REPOSITORIES_SHOWN);
 }
 
-int last_words(const struct scene *scene, const struct gate *gate, int64_t session, int status) {
+int last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session,
+	       int status) {
 	/* --record is for the whole list. */
 	struct speaker speaker = {.scene = scene, .most = scene->options->record ? UINT_MAX : DENIED_SHOWN};
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	say_appeared(&scene->plan);
 	say_repositories(scene);
 	say_left_out(&scene->left_out);
-	if (gate) gate_each_denied(gate, say_denied, &speaker);
+	for (int kind = 0; kind < PERMISSION_KIND_COUNT; kind++) say_kind(&speaker, (enum permission_kind)kind, denied);
+	if (gate) gate_each_denied(gate, say_connection, &speaker);
 	if (speaker.denied > speaker.most)
 		log_notice("and %u more: sbx history --session %lld --verdict deny", speaker.denied - speaker.most,
 			   (long long)session);

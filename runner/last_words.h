@@ -8,11 +8,14 @@
  */
 #pragma once
 
+#include "net/denied.h"
 #include "net/gate.h"
 #include "scene.h"
 
-/* Returns the exit status: the tool's, or 125 with --fail-on-deny when anything was denied. `gate` may be NULL. */
-int last_words(const struct scene *scene, const struct gate *gate, int64_t session, int status);
+/* `denied`: one for each kind of permission. Returns the exit status: the tool's, or 125 with --fail-on-deny when
+ * anything was denied. `gate` may be NULL. */
+int last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session,
+	       int status);
 
 /* The names in our own environment, at most LIMIT_ENVIRONMENT. */
 void last_words_variable_names(struct strings *names);

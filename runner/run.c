@@ -21,12 +21,11 @@
 #include "bwrap.h"
 #include "environment.h"
 #include "filter.h"
+#include "keeper.h"
 #include "last_words.h"
 #include "launch.h"
 #include "limits.h"
-#include "masks.h"
 #include "net/proxy.h"
-#include "portal.h"
 #include "regular.h"
 #include "scene.h"
 #include "session.h"
@@ -41,8 +40,8 @@ struct run {
 	struct session *session;
 	struct event_base *base;
 	struct launch *launch;
-	struct portal *portal;
-	struct masks *masks;
+	struct keeper *keeper;
+	struct denied denied[PERMISSION_KIND_COUNT]; /* but for connections, which the gate knows */
 	struct gate *gate;
 	struct proxy *proxy;
 	struct terminal *terminal;
@@ -50,6 +49,7 @@ struct run {
 	struct limits limits;
 	struct sock_filter *filter;
 	uint32_t filter_count;
+	unsigned trapped; /* by the filter */
 	bool is_terminal[3];
 	pid_t init;
 	struct error failed; /* in a callback while it starts */
@@ -72,14 +72,21 @@ static void on_view(void *context, struct view *view) {
 		gate_set_hosts(run->gate, view->hosts, view->host_count);
 		gate_review(run->gate);
 	}
-	view_free(view);
+	keeper_view(run->keeper, view);
 }
 
 static void on_ended(void *context, const struct session_ended *ended) {
 	struct run *run = context;
-	if (!run->gate) return;
-	gate_cut(run->gate, ended->grants, ended->count);
-	gate_review(run->gate);
+	if (run->gate) {
+		gate_cut(run->gate, ended->grants, ended->count);
+		gate_review(run->gate);
+	}
+	keeper_ended(run->keeper, ended);
+}
+
+static void on_sleep(void *context, bool sleeping, int64_t settle) {
+	struct run *run = context;
+	if (sleeping) keeper_sleep(run->keeper, settle);
 }
 
 static void on_terminate(void *context) {
@@ -159,59 +166,26 @@ static void on_door(void *argument, int code, const char *text, int *fds, size_t
 	if (code == 0 && fd_count == 1 && run->failed.code == 0) proxy_listen(run->proxy, fds[0], &run->failed);
 }
 
-static void open_doors(struct run *run) {
+static void open_doors(void *context, struct portal *portal) {
+	struct run *run = context;
 	if (!run->proxy) return;
-	portal_listen_path(run->portal, BWRAP_RUN "/proxy.sock", on_door, run);
-	portal_listen_port(run->portal, ENVIRONMENT_PROXY_PORT, on_door, run);
-}
-
-/* The portal and the masks */
-
-static void on_repaired(void *context, const char *path, int code) {
-	struct run *run = context;
-	CLEANUP_FREE char *shown = text_visible(path);
-	if (code == 0) {
-		log_debug("put back: %s", shown);
-		session_event(run->session, "repair", "fs:write", path, 0, NULL,
-			      json_pack("{s:s}", "what", "mount put back"));
-		return;
-	}
-	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
-	end_with(run, RUN_EXIT_FAILED);
-}
-
-static struct portal *living_portal(void *context) {
-	struct run *run = context;
-	return run->portal;
-}
-
-/* Masks can't be kept without it. */
-static void on_portal_end(void *argument) {
-	struct run *run = argument;
-	struct error error = ERROR_NONE;
-	portal_free(run->portal);
-	run->portal = NULL;
-	int r = portal_start(run->base, &run->portal, &error);
-	if (r < 0) {
-		log_error("the portal ended and can't be started again: %s", error.message);
-		end_with(run, RUN_EXIT_FAILED);
-		return;
-	}
-	portal_on_end(run->portal, on_portal_end, run);
-	portal_join(run->portal, run->init, NULL, NULL);
-	portal_enter(run->portal, true, NULL, NULL);
-	portal_apply_again(run->portal, &run->scene.plan, NULL, NULL, NULL);
-}
-
-static int make_masks(struct run *run, struct error *error) {
-	const struct masks_options options = {
-		.base = run->base, .init = run->init, .portal = living_portal, .repaired = on_repaired, .context = run};
-	int r = masks_new(&options, &run->masks, error);
-	if (r == 0) masks_follow(run->masks, &run->scene.plan);
-	return r;
+	portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, run);
+	portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, run);
 }
 
 /* The tool */
+
+static void on_keeper_failed(void *context) {
+	end_with(context, RUN_EXIT_FAILED);
+}
+
+/* Trapped calls wait until somebody looks: nobody who can't must be left with them. */
+static void on_listener(struct run *run, int listener) {
+	struct error error = ERROR_NONE;
+	if (keeper_listen(run->keeper, listener, &error) == 0) return;
+	log_error("%s", error.message);
+	end_with(run, RUN_EXIT_FAILED);
+}
 
 /* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
 static void stop_with(struct run *run, int number) {
@@ -269,7 +243,7 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 		case REPORT_HELLO:
 			break;
 		case REPORT_LISTENER:
-			fd_close(passed);
+			on_listener(run, passed);
 			break;
 		case REPORT_TERMINAL:
 			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
@@ -376,7 +350,8 @@ static int go(struct run *run, struct error *error) {
 				       .directory = scene->directory,
 				       .environment = scene->environment,
 				       .filter = run->filter,
-				       .filter_count = run->filter_count};
+				       .filter_count = run->filter_count,
+				       .listener = run->trapped != 0};
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
 	int r = launch_go(run->launch, &order, &orders, error);
@@ -384,19 +359,12 @@ static int go(struct run *run, struct error *error) {
 	return r;
 }
 
-/* All that bwrap has not made. The tool waits until it is there. */
-static int build(struct run *run, struct error *error) {
-	CLEANUP_STEPS struct steps steps = {0};
-	plan_changes(NULL, &run->scene.plan, &steps);
-	portal_join(run->portal, run->init, NULL, NULL);
-	portal_enter(run->portal, false, NULL, NULL);
-	portal_apply(run->portal, &steps, NULL, NULL);
-	open_doors(run);
-	if (bwrap_root_of(&run->scene.plan) == BWRAP_ROOT_FRESH) portal_seal(run->portal, "/", NULL, NULL);
-	portal_seal(run->portal, "/run", NULL, NULL);
-	int r = portal_wait(run->portal, error);
-	if (r < 0 || run->failed.code == 0) return r;
-	return error_set(error, run->failed.code, "%s", run->failed.message);
+static int build_filter(struct run *run, unsigned wanted, struct error *error) {
+	if (run->filter && wanted == run->trapped) return 0;
+	free(run->filter);
+	run->filter = NULL;
+	run->trapped = wanted;
+	return filter_build(wanted, &run->filter, &run->filter_count, error);
 }
 
 static int start(struct run *run, struct error *error) {
@@ -405,17 +373,23 @@ static int start(struct run *run, struct error *error) {
 					       .init_path = run->scene.options->init_path,
 					       .network_host = run->scene.view->network == VIEW_NETWORK_HOST,
 					       .cgroup = run->limits.procs};
+	const struct keeper_options keeper = {.base = run->base,
+					      .scene = &run->scene,
+					      .session = run->session,
+					      .denied = run->denied,
+					      .failed = on_keeper_failed,
+					      .context = run};
 	int r = launch_start(&options, &run->launch, error);
-	if (r == 0) r = portal_start(run->base, &run->portal, error);
+	if (r == 0) r = keeper_new(&keeper, &run->keeper, error);
 	/* while bwrap works; nothing before this line may start a thread */
-	if (r == 0) r = filter_build(0, &run->filter, &run->filter_count, error);
+	if (r == 0) r = build_filter(run, keeper_traps(run->keeper), error);
 	if (r < 0) return r;
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
-	if (r == 0) r = build(run, error);
-	if (r == 0) r = make_masks(run, error);
+	if (r == 0) r = keeper_build(run->keeper, run->init, open_doors, error);
+	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
+	if (r == 0) r = build_filter(run, keeper_traps(run->keeper), error); /* there may be no curtain */
 	if (r < 0) return r;
-	portal_on_end(run->portal, on_portal_end, run);
 	watch(run);
 	return go(run, error);
 }
@@ -424,6 +398,7 @@ static void serve_broker(struct run *run) {
 	const struct session_events events = {.context = run,
 					      .view = on_view,
 					      .ended = on_ended,
+					      .sleep = on_sleep,
 					      .terminate = on_terminate,
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
@@ -452,18 +427,17 @@ static void take_down(struct run *run) {
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
-	portal_free(run->portal);
-	masks_free(run->masks);
+	keeper_stop(run->keeper);
 	if (run->terminal) terminal_drain(run->terminal);
 	launch_free(run->launch);
+	keeper_free(run->keeper);
 	limits_finish(&run->limits);
 	terminal_free(run->terminal);
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
 	proxy_free(run->proxy);
 	run->asker = NULL;
-	run->masks = NULL;
 	run->launch = NULL;
-	run->portal = NULL;
+	run->keeper = NULL;
 	run->terminal = NULL;
 	run->proxy = NULL;
 }
@@ -474,6 +448,7 @@ static void run_finish(struct run *run) {
 	session_free(run->session);
 	if (run->base) event_base_free(run->base);
 	free(run->filter);
+	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	scene_finish(&run->scene);
 }
 
@@ -493,7 +468,9 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 					  .agent = run->terminal && options->terminal};
 	last_words_variable_names(&session.environment);
 	r = session_open(&session, &run->session, &run->scene.view, error);
-	return r < 0 ? r : scene_complete(&run->scene, run->session, ret_status, error);
+	if (r < 0) return r;
+	keeper_choose_doorbell(&run->scene);
+	return scene_complete(&run->scene, run->session, ret_status, error);
 }
 
 static int run_all(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
@@ -509,7 +486,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	take_down(run);
-	*ret_status = last_words(&run->scene, run->gate, session_id(run->session), run->status);
+	*ret_status = last_words(&run->scene, run->gate, run->denied, session_id(run->session), run->status);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "denied.h"
+#include "net/denied.h"
 
 #include <limits.h>
 

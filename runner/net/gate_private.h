@@ -5,7 +5,7 @@
 
 #include <sys/queue.h>
 
-#include "denied.h"
+#include "net/denied.h"
 #include "net/gate.h"
 #include "resolve.h"
 

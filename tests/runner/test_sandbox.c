@@ -250,8 +250,20 @@ static void a_masked_path_that_appears_is_reported(void **state) {
 	(void)state;
 	CLEANUP_OUTCOME struct outcome outcome = {0};
 	add_view("app/.envrc", VIEW_READ, true);
+	sandbox.view->doorbell = VIEW_DOORBELL_NONE;
 	sandbox_run(&sandbox, "echo evil >.envrc", NULL, &outcome);
 	assert_non_null(strstr(outcome.err, ".envrc is new"));
+}
+
+static void making_a_masked_path_is_asked(void **state) {
+	(void)state;
+	CLEANUP_OUTCOME struct outcome outcome = {0};
+	add_view("app/.envrc", VIEW_READ, true);
+	sandbox_run(&sandbox, "(echo evil >.envrc) 2>/dev/null || echo refused; echo fine >other; cat other", NULL,
+		    &outcome);
+	assert_string_equal(outcome.out, "refused\nfine\n");
+	assert_null(strstr(outcome.err, ".envrc is new"));
+	assert_non_null(strstr(outcome.err, "blocked fs:write"));
 }
 
 static void memory_limit_leaves_address_space_alone(void **state) {
@@ -292,6 +304,7 @@ int main(void) {
 		SANDBOX_TEST(network_none_has_loopback_alone),
 		SANDBOX_TEST(a_denied_host_gets_403_and_the_last_words_say_how_to_allow),
 		SANDBOX_TEST(a_masked_path_that_appears_is_reported),
+		SANDBOX_TEST(making_a_masked_path_is_asked),
 		SANDBOX_TEST(memory_limit_leaves_address_space_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

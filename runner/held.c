@@ -1,0 +1,358 @@
+/*
+ * Theory of operation. A call joins the question of its need, or makes it. A question goes through these states:
+ *
+ *     QUEUED ──► ASKED ──verdict──► PLACING ──► READY ──► done() of each of its calls
+ *     (others    (check at           (allowed: until live      │
+ *     first)      the broker)         has carried it out)      └ denied: at once
+ *
+ * done() is called from the loop alone (held->turn), so that a doorbell is never called from within its own call.
+ *
+ * Signals. The kernel lets a held thread be ended or interrupted by us alone: once a FUSE request is read, or a
+ * seccomp notification received (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), it waits uninterruptibly for the answer. FUSE
+ * says so once, with INTERRUPT, and not again for a second signal; so from then on the thread is looked at. Looking at
+ * many is spread over the ticks. A thread that was woken and has nothing pending was woken by the freezer (or by a
+ * debugger): the machine can't sleep until it is answered.
+ */
+#include "held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/string.h"
+#include "pending.h"
+#include "schema/limits.h"
+
+struct question;
+
+struct call {
+	struct call *next; /* of its question */
+	struct question *question;
+	uint64_t ticket;
+	pid_t thread;
+	bool looked_at; /* at every tick */
+	bool woken;     /* the kernel said that something came */
+	bool quiet;     /* at the last look nothing was pending */
+	held_done *done;
+	void *argument;
+};
+
+enum state { QUEUED, ASKED, PLACING, READY };
+
+struct question {
+	struct question *next; /* oldest first */
+	struct held *held;
+	struct need need;
+	char *path; /* need.path */
+	enum state state;
+	enum held_end end; /* when READY */
+	uint64_t check;    /* when ASKED */
+	struct call *calls;
+};
+
+struct held {
+	struct held_options options;
+	struct question *questions;
+	size_t count, asked;
+	uint64_t last_ticket, last_looked;
+	struct event *turn, *look;
+};
+
+static void on_turn(evutil_socket_t fd, short what, void *argument);
+static void on_look(evutil_socket_t fd, short what, void *argument);
+
+struct held *held_new(const struct held_options *options) {
+	struct held *held = mem_new(struct held);
+	*held = (struct held){.options = *options};
+	held->turn = evtimer_new(options->base, on_turn, held);
+	held->look = evtimer_new(options->base, on_look, held);
+	return held;
+}
+
+/* Questions */
+
+static struct question *question_find(const struct held *held, const struct need *need) {
+	for (struct question *question = held->questions; question; question = question->next)
+		if (question->state != READY && question->need.permission == need->permission &&
+		    question->need.by_folder == need->by_folder && string_equal(question->path, need->path))
+			return question;
+	return NULL;
+}
+
+static struct question *question_new(struct held *held, const struct need *need) {
+	struct question *question = mem_new(struct question), **end = &held->questions;
+	*question = (struct question){.held = held, .need = *need, .path = string_copy(need->path)};
+	question->need.path = question->path;
+	while (*end) end = &(*end)->next;
+	*end = question;
+	return question;
+}
+
+static void question_free(struct question *question) {
+	for (struct call *call = question->calls, *next; call; call = next) {
+		next = call->next;
+		free(call);
+	}
+	free(question->path);
+	free(question);
+}
+
+static void turn_soon(struct held *held) {
+	event_active(held->turn, EV_TIMEOUT, 1);
+}
+
+static void question_end(struct question *question, enum held_end end) {
+	question->state = READY;
+	question->end = end;
+	turn_soon(question->held);
+}
+
+static void question_placed(void *argument) {
+	struct question *question = argument;
+	/* The plan is what counts: what was allowed and can't be shown stays refused. */
+	bool given = live_gives(question->held->options.live, &question->need);
+	question_end(question, given ? HELD_AGAIN : HELD_REFUSED);
+}
+
+static void question_place(struct question *question, const struct verdict *verdict) {
+	struct live *live = question->held->options.live;
+	/* Nothing of it is in a view: for these calls alone. */
+	bool once = verdict->once || (verdict->grant == 0 && !live_rules_give(live, &question->need));
+	for (struct call *call = question->calls; call && once; call = call->next)
+		live_once(live, call->thread, &question->need);
+	question->state = PLACING;
+	live_when(live, question_placed, question);
+}
+
+static bool is_rule(const struct verdict *verdict) {
+	return !verdict->asked_user &&
+	       (strcmp(verdict->module, "rules") == 0 || strcmp(verdict->module, "protect") == 0);
+}
+
+/* What a rule denies looks as if it weren't there, unless it is seen already. */
+static enum held_end end_of_denial(const struct question *question, const struct verdict *verdict) {
+	const enum view_mode mode = live_sight(question->held->options.live, question->path).mode;
+	const bool seen = mode == VIEW_READ || mode == VIEW_WRITE || question->need.permission == PERMISSION_PROC_SPAWN;
+	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
+}
+
+static void on_verdict(void *argument, const struct verdict *verdict) {
+	struct question *question = argument;
+	const struct held_options *options = &question->held->options;
+	question->held->asked--;
+	question->check = 0;
+	if (verdict && verdict->effect == EFFECT_ALLOW) {
+		question_place(question, verdict);
+		return;
+	}
+	if (verdict && options->refused) options->refused(options->context, &question->need, verdict);
+	question_end(question, verdict ? end_of_denial(question, verdict) : HELD_REFUSED);
+}
+
+static void question_ask(struct question *question) {
+	const struct held_options *options = &question->held->options;
+	question->state = ASKED;
+	question->held->asked++;
+	uint64_t check =
+		options->check(options->context, question->calls->thread, &question->need, on_verdict, question);
+	if (question->state == ASKED) question->check = check;
+}
+
+/* The next of those that wait for their turn to be asked. */
+static void ask_next(struct held *held) {
+	for (struct question *question = held->questions; question && held->asked < LIMIT_HELD_ASKED;
+	     question = question->next)
+		if (question->state == QUEUED) question_ask(question);
+}
+
+/* Nobody waits for it any more. One that is being placed stays until live has said so. */
+static void question_leave(struct question *question) {
+	struct held *held = question->held;
+	if (question->state == PLACING) return;
+	if (question->state == ASKED) {
+		held->options.cancel(held->options.context, question->check);
+		held->asked--;
+	}
+	for (struct question **at = &held->questions; *at; at = &(*at)->next) {
+		if (*at != question) continue;
+		*at = question->next;
+		break;
+	}
+	question_free(question);
+}
+
+/* Calls */
+
+static struct call *call_take(struct question *question, uint64_t ticket) {
+	for (struct call **at = &question->calls; *at; at = &(*at)->next) {
+		if ((*at)->ticket != ticket) continue;
+		struct call *call = *at;
+		*at = call->next;
+		question->held->count--;
+		return call;
+	}
+	return NULL;
+}
+
+static struct call *call_find(const struct held *held, uint64_t ticket) {
+	for (const struct question *question = held->questions; question; question = question->next)
+		for (struct call *call = question->calls; call; call = call->next)
+			if (call->ticket == ticket) return call;
+	return NULL;
+}
+
+/* Alone of its question: into one of its own that is settled. */
+static void call_end(struct call *call, enum held_end end) {
+	struct question *from = call->question, *own = question_new(from->held, &from->need);
+	call_take(from, call->ticket);
+	from->held->count++;
+	call->next = NULL;
+	call->question = own;
+	own->calls = call;
+	if (!from->calls) question_leave(from);
+	question_end(own, end);
+}
+
+static struct question *question_ready(const struct held *held) {
+	struct question *question = held->questions;
+	while (question && question->state != READY) question = question->next;
+	return question;
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument) {
+	struct held *held = argument;
+	(void)fd, (void)what;
+	/* looked for anew each time: done() may add, and drop */
+	for (struct question *question; (question = question_ready(held));) {
+		struct call *call = question->calls;
+		if (!call) {
+			question_leave(question);
+			continue;
+		}
+		call_take(question, call->ticket);
+		call->done(call->argument, question->end);
+		free(call);
+	}
+	ask_next(held);
+}
+
+uint64_t held_add(struct held *held, pid_t thread, const struct need *need, held_done *done, void *argument) {
+	/* One that was let in once and comes back in the same call can't get there (by a descriptor from before). */
+	const bool over = held->count >= LIMIT_HELD || live_gave_once(held->options.live, thread, need);
+	struct question *question = over ? NULL : question_find(held, need);
+	bool fresh = !question;
+	if (fresh) question = question_new(held, need);
+	struct call *call = mem_new(struct call), **end = &question->calls;
+	*call = (struct call){.question = question,
+			      .ticket = ++held->last_ticket,
+			      .thread = thread,
+			      .done = done,
+			      .argument = argument};
+	while (*end) end = &(*end)->next;
+	*end = call;
+	held->count++;
+	if (over)
+		question_end(question, HELD_REFUSED);
+	else if (fresh && live_gives(held->options.live, need))
+		question_end(question, HELD_AGAIN);
+	else if (fresh)
+		ask_next(held);
+	return call->ticket;
+}
+
+void held_drop(struct held *held, uint64_t ticket) {
+	struct call *call = call_find(held, ticket);
+	if (!call) return;
+	struct question *question = call->question;
+	call_take(question, ticket);
+	free(call);
+	if (question->calls) return;
+	question_leave(question);
+	turn_soon(held); /* another one may be asked now */
+}
+
+void held_settle_all(struct held *held, enum held_end end) {
+	for (struct question *question = held->questions; question; question = question->next) {
+		if (question->state == ASKED) {
+			held->options.cancel(held->options.context, question->check);
+			held->asked--;
+		}
+		if (question->state == QUEUED || question->state == ASKED) question_end(question, end);
+		while (question->state == PLACING && question->calls) call_end(question->calls, end);
+	}
+}
+
+void held_flush(struct held *held) {
+	on_turn(-1, 0, held);
+}
+
+size_t held_count(const struct held *held) {
+	return held->count;
+}
+
+/* Signals */
+
+static void look_soon(struct held *held) {
+	const struct timeval delay = {.tv_usec = LIMIT_HELD_LOOK_MS * 1000};
+	if (!evtimer_pending(held->look, NULL)) evtimer_add(held->look, &delay);
+}
+
+static void call_look(struct call *call) {
+	bool alone, again = call->quiet;
+	enum pending pending = pending_read(call->thread, &alone);
+	call->quiet = pending == PENDING_NONE;
+	bool unknown = call->quiet && again && call->woken && alone;
+	if (pending == PENDING_MEANT || pending == PENDING_GONE || unknown) call_end(call, HELD_INTERRUPTED);
+}
+
+/* The next one to be looked at: tickets only grow. */
+static struct call *call_after(const struct held *held, uint64_t ticket) {
+	struct call *best = NULL;
+	for (const struct question *question = held->questions; question; question = question->next)
+		for (struct call *call = question->calls; call && question->state != READY; call = call->next)
+			if (call->looked_at && call->ticket > ticket && (!best || call->ticket < best->ticket))
+				best = call;
+	return best;
+}
+
+static void on_look(evutil_socket_t fd, short what, void *argument) {
+	struct held *held = argument;
+	(void)fd, (void)what;
+	struct call *call = call_after(held, held->last_looked);
+	if (!call) call = call_after(held, 0);
+	if (call && pending_freeze(call->thread)) {
+		held_settle_all(held, HELD_INTERRUPTED);
+		call = NULL;
+	}
+	for (int looks = 0; call && looks < LIMIT_HELD_LOOKS; looks++) {
+		held->last_looked = call->ticket;
+		call_look(call);
+		call = call_after(held, held->last_looked);
+	}
+	if (call_after(held, 0)) look_soon(held);
+}
+
+void held_watch(struct held *held, uint64_t ticket) {
+	struct call *call = call_find(held, ticket);
+	if (!call) return;
+	call->looked_at = true;
+	look_soon(held);
+}
+
+void held_interrupted(struct held *held, uint64_t ticket) {
+	struct call *call = call_find(held, ticket);
+	if (!call) return;
+	call->woken = call->looked_at = true;
+	call_look(call);
+	look_soon(held);
+}
+
+void held_free(struct held *held) {
+	if (!held) return;
+	for (struct question *question = held->questions, *next; question; question = next) {
+		next = question->next;
+		question_free(question);
+	}
+	event_free(held->turn);
+	event_free(held->look);
+	free(held);
+}

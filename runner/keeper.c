@@ -1,0 +1,488 @@
+/*
+ * Theory of operation. live (live.h) turns views into steps, and this is what it turns them with: the scene makes its
+ * plans, the portal carries out its steps, masks put back what the host tears off, in between. Both doorbells ask live
+ * what is seen and hold their calls in held, which asks the broker. All on one loop; nothing here waits but
+ * keeper_build, before anything of the tool's runs.
+ *
+ * A portal that died is started again: it joins, takes the curtain's spare mount over, steps in, and live has it made
+ * whole. What grants had given and no longer do is collected as it is taken; when the broker wants to know (settle) it
+ * is told who still holds that.
+ */
+#include "keeper.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "bwrap.h"
+#include "curtain/curtain.h"
+#include "held.h"
+#include "live.h"
+#include "masks.h"
+#include "process.h"
+#include "regular.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "traps.h"
+#include "watched.h"
+
+enum { KEEPER_HOLDERS_SHOWN = 5, KEEPER_COLUMNS = 200 };
+
+/* An `ended` of the broker's that waits until its view is in force. */
+struct ending {
+	struct ending *next;
+	struct keeper *keeper;
+	bool kill, named;
+	int64_t settle;
+};
+
+struct keeper {
+	struct keeper_options options;
+	struct portal *portal;
+	struct masks *masks;
+	struct live *live;
+	struct held *held;
+	struct curtain *curtain;
+	struct traps *traps;
+	struct watched *watched;
+	struct taken taken;
+	struct ending *endings;
+	pid_t init;
+	int device, spare;   /* of the curtain */
+	int curtain_code;    /* why there is none: errno */
+	struct error failed; /* in a callback while it is built */
+	unsigned wanted;
+};
+
+static void fail(struct keeper *keeper) {
+	keeper->options.failed(keeper->options.context);
+}
+
+/* What the doorbells ask */
+
+static struct sight on_sight(void *context, const char *path) {
+	struct keeper *keeper = context;
+	return live_sight(keeper->live, path);
+}
+
+static uint64_t on_hold(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
+	struct keeper *keeper = context;
+	return held_add(keeper->held, thread, need, done, argument);
+}
+
+static uint64_t on_trap(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
+	struct keeper *keeper = context;
+	uint64_t ticket = held_add(keeper->held, thread, need, done, argument);
+	held_watch(keeper->held, ticket);
+	return ticket;
+}
+
+static void on_interrupted(void *context, uint64_t ticket) {
+	struct keeper *keeper = context;
+	held_interrupted(keeper->held, ticket);
+}
+
+static void on_drop(void *context, uint64_t ticket) {
+	struct keeper *keeper = context;
+	held_drop(keeper->held, ticket);
+}
+
+static void on_curtain_ended(void *context) {
+	struct keeper *keeper = context;
+	log_warning("the curtain's connection was ended from outside: what is hidden can't be asked for any more");
+	curtain_free(keeper->curtain);
+	keeper->curtain = NULL;
+}
+
+/* What held asks */
+
+static uint64_t on_check(void *context, pid_t thread, const struct need *need,
+			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct keeper *keeper = context;
+	CLEANUP_FREE char *process = NULL, *walk = NULL;
+	CLEANUP_STRINGS struct strings parents = {0};
+	process_describe(thread, keeper->init, &process, &parents);
+	if (need->permission == PERMISSION_FS_READ) walk = process_walk(thread, need->path);
+	const struct session_call call = {.need = need, .process = process, .parents = &parents, .walk = walk};
+	return session_check_call(keeper->options.session, &call, done, argument);
+}
+
+static void on_cancel(void *context, uint64_t check) {
+	struct keeper *keeper = context;
+	session_cancel(keeper->options.session, check);
+}
+
+static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
+	struct keeper *keeper = context;
+	denied_add(&keeper->options.denied[need->permission], need->path, verdict);
+}
+
+/* What live asks */
+
+static int on_plan(void *context, const struct view *view, bool fresh, struct plan *ret_plan, struct error *error) {
+	struct keeper *keeper = context;
+	return scene_replan(keeper->options.scene, keeper->options.session, view, fresh, ret_plan, error);
+}
+
+static void on_apply(void *context, const struct steps *steps, portal_done *done, void *argument) {
+	struct keeper *keeper = context;
+	portal_apply(keeper->portal, steps, done, argument);
+}
+
+static void on_restore(void *context, const struct plan *plan, const struct steps *under_way, portal_done *done,
+		       void *argument) {
+	struct keeper *keeper = context;
+	portal_apply_again(keeper->portal, plan, under_way, done, argument);
+}
+
+static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
+	struct keeper *keeper = context;
+	(void)steps;
+	masks_follow(keeper->masks, plan);
+	if (plan) watched_follow(keeper->watched, &plan->watched);
+}
+
+static void on_taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
+	struct keeper *keeper = context;
+	taken_add(&keeper->taken, paths, mounts, count);
+}
+
+static void on_not_in_force(void *context, const char *why, bool open) {
+	struct keeper *keeper = context;
+	CLEANUP_FREE char *shown = text_visible_cut(why, KEEPER_COLUMNS);
+	session_event(keeper->options.session, "repair", NULL, NULL, 0, NULL,
+		      json_pack("{s:s, s:o}", "what", "not in force", "why", message_bytes(why)));
+	if (!open) {
+		log_warning("a part of what is allowed can't be shown in the sandbox: %s", shown);
+		return;
+	}
+	log_error("what is not allowed any more can't be taken from the sandbox: %s: it is ended", shown);
+	fail(keeper);
+}
+
+static void on_stirred(void *context) {
+	struct keeper *keeper = context;
+	live_refresh(keeper->live);
+}
+
+/* Masks */
+
+static void on_repaired(void *context, const char *path, int code) {
+	struct keeper *keeper = context;
+	CLEANUP_FREE char *shown = text_visible(path);
+	if (code == 0) {
+		log_debug("put back: %s", shown);
+		session_event(keeper->options.session, "repair", "fs:write", path, 0, NULL,
+			      json_pack("{s:s}", "what", "mount put back"));
+		return;
+	}
+	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
+	fail(keeper);
+}
+
+static struct portal *living_portal(void *context) {
+	struct keeper *keeper = context;
+	return keeper->portal;
+}
+
+/* The portal */
+
+static void on_portal_end(void *argument);
+
+static int start_portal(struct keeper *keeper, struct error *error) {
+	int r = portal_start(keeper->options.base, &keeper->portal, error);
+	if (r == 0) portal_on_end(keeper->portal, on_portal_end, keeper);
+	return r;
+}
+
+static void on_spare(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct keeper *keeper = argument;
+	if (code == 0 && fd_count == 1)
+		keeper->spare = fds[0];
+	else if (code != EPIPE)
+		log_debug("the next portal will have no curtain: %s", text);
+}
+
+static void on_portal_end(void *argument) {
+	struct keeper *keeper = argument;
+	struct error error = ERROR_NONE;
+	portal_free(keeper->portal);
+	keeper->portal = NULL;
+	if (!keeper->masks) return; /* while it starts: keeper_build has the error */
+	if (start_portal(keeper, &error) < 0) {
+		log_error("the portal ended and can't be started again: %s", error.message);
+		fail(keeper);
+		return;
+	}
+	portal_join(keeper->portal, keeper->init, NULL, NULL);
+	if (keeper->spare >= 0) portal_adopt(keeper->portal, fd_steal(&keeper->spare), on_spare, keeper);
+	if (keeper->curtain) curtain_set_portal(keeper->curtain, portal_pid(keeper->portal));
+	portal_enter(keeper->portal, true, NULL, NULL);
+	live_restore(keeper->live);
+}
+
+static bool wants_asking(const struct view *view) {
+	bool asks = false;
+	for (size_t i = 0; i < view->path_count && !asks; i++)
+		asks = !view->paths[i].pattern && view->paths[i].mode == VIEW_ASK;
+	for (size_t i = 0; i < view->program_count && !asks; i++) asks = view->programs[i].mode == VIEW_ASK;
+	return asks;
+}
+
+void keeper_choose_doorbell(struct scene *scene) {
+	const enum view_doorbell doorbell = scene->view->doorbell;
+	/* A later view may ask although this one doesn't; then there is nowhere to ask from. */
+	scene->curtain =
+		doorbell == VIEW_DOORBELL_AUTO && wants_asking(scene->view) && access("/dev/fuse", R_OK | W_OK) == 0;
+	scene->trapped = !scene->curtain && doorbell != VIEW_DOORBELL_NONE;
+}
+
+/* Which calls the filter must stop at, so that somebody can be asked. What a later view asks for beyond is refused as
+ * it is: a filter can't be changed. */
+static unsigned traps_of(const struct view *view, bool curtain) {
+	unsigned wanted = 0;
+	if (view->doorbell == VIEW_DOORBELL_NONE) return 0;
+	for (size_t i = 0; i < view->path_count; i++) {
+		const struct view_path *path = &view->paths[i];
+		if (path->pattern) continue;
+		if (path->ask_write) wanted |= TRAPS_WRITES;
+		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
+	}
+	for (size_t i = 0; i < view->program_count; i++)
+		if (view->programs[i].mode == VIEW_ASK && !curtain) wanted |= TRAPS_PROGRAMS;
+	return wanted;
+}
+
+int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error) {
+	CLEANUP_KEEPER struct keeper *keeper = mem_new(struct keeper);
+	*keeper = (struct keeper){.options = *options, .device = -1, .spare = -1};
+	keeper->wanted = traps_of(options->scene->view, options->scene->curtain);
+	int r = start_portal(keeper, error);
+	if (r < 0) return r;
+	*ret_keeper = STEAL(keeper);
+	return 0;
+}
+
+/* The curtain */
+
+static void on_curtain(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct keeper *keeper = argument;
+	if (code != 0 || fd_count != 2) {
+		log_warning("what is hidden can be asked for by opening it only, since there is no curtain: %s", text);
+		return;
+	}
+	keeper->device = fds[0];
+	keeper->spare = fds[1];
+}
+
+/* What a user namespace calls us: a line "INSIDE OUTSIDE COUNT" of its map (user_namespaces(7)). */
+static unsigned mapped(pid_t pid, const char *map, unsigned outside) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/%s", pid, map), *text = NULL;
+	unsigned inside, first, count;
+	if (regular_read(path, 4096, &text, NULL, NULL) < 0) return outside;
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));)
+		if (sscanf(line, "%u %u %u", &inside, &first, &count) == 3 && outside >= first &&
+		    outside - first < count)
+			return inside + (outside - first);
+	return outside;
+}
+
+static int serve_curtain(struct keeper *keeper, struct error *error) {
+	pid_t portal = portal_pid(keeper->portal);
+	const struct curtain_options options = {.base = keeper->options.base,
+						.portal = portal,
+						.init = keeper->init,
+						.uid = mapped(portal, "uid_map", getuid()),
+						.gid = mapped(portal, "gid_map", getgid()),
+						.sight = on_sight,
+						.hold = on_hold,
+						.interrupted = on_interrupted,
+						.drop = on_drop,
+						.ended = on_curtain_ended,
+						.context = keeper};
+	return curtain_new(fd_steal(&keeper->device), &options, &keeper->curtain, error);
+}
+
+/* What was planned as nodes is trapped instead. */
+static int go_without(struct keeper *keeper, struct error *error) {
+	struct scene *scene = keeper->options.scene;
+	scene->curtain = false;
+	scene->trapped = true;
+	plan_finish(&scene->plan);
+	return scene_replan(scene, keeper->options.session, scene->view, true, &scene->plan, error);
+}
+
+static void on_joined(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct keeper *keeper = argument;
+	(void)fds, (void)fd_count;
+	if (code != 0) error_set(&keeper->failed, code, "%s", text);
+}
+
+static int make_curtain(struct keeper *keeper, struct error *error) {
+	portal_join(keeper->portal, keeper->init, on_joined, keeper);
+	if (!keeper->options.scene->curtain) return 0;
+	portal_curtain(keeper->portal, on_curtain, keeper);
+	portal_wait(keeper->portal, NULL);
+	if (keeper->failed.code != 0) return error_set(error, keeper->failed.code, "%s", keeper->failed.message);
+	return keeper->device < 0 ? go_without(keeper, error) : serve_curtain(keeper, error);
+}
+
+/* Building */
+
+static void make_live(struct keeper *keeper) {
+	struct scene *scene = keeper->options.scene;
+	const struct live_options live = {.base = keeper->options.base,
+					  .plan = on_plan,
+					  .apply = on_apply,
+					  .restore = on_restore,
+					  .changed = on_changed,
+					  .taken = on_taken,
+					  .failed = on_not_in_force,
+					  .context = keeper};
+	keeper->live = live_new(&live, view_copy(scene->view), &scene->plan);
+	const struct held_options held = {.base = keeper->options.base,
+					  .live = keeper->live,
+					  .check = on_check,
+					  .cancel = on_cancel,
+					  .refused = on_refused,
+					  .context = keeper};
+	keeper->held = held_new(&held);
+	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
+	watched_follow(keeper->watched, &live_plan(keeper->live)->watched);
+}
+
+static int make_masks(struct keeper *keeper, struct error *error) {
+	const struct masks_options options = {.base = keeper->options.base,
+					      .init = keeper->init,
+					      .portal = living_portal,
+					      .repaired = on_repaired,
+					      .context = keeper};
+	int r = masks_new(&options, &keeper->masks, error);
+	if (r == 0) masks_follow(keeper->masks, live_plan(keeper->live));
+	return r;
+}
+
+int keeper_build(struct keeper *keeper, pid_t init, void (*doors)(void *context, struct portal *portal),
+		 struct error *error) {
+	struct scene *scene = keeper->options.scene;
+	CLEANUP_STEPS struct steps steps = {0};
+	keeper->init = init;
+	int r = make_curtain(keeper, error);
+	if (r < 0) return r;
+	keeper->wanted = traps_of(scene->view, keeper->curtain != NULL);
+	const bool fresh_root = bwrap_root_of(&scene->plan) == BWRAP_ROOT_FRESH;
+	plan_changes(NULL, &scene->plan, &steps);
+	make_live(keeper);
+	portal_enter(keeper->portal, false, NULL, NULL);
+	portal_apply(keeper->portal, &steps, NULL, NULL);
+	doors(keeper->options.context, keeper->portal);
+	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);
+	portal_seal(keeper->portal, "/run", NULL, NULL);
+	r = portal_wait(keeper->portal, error);
+	return r < 0 ? r : make_masks(keeper, error);
+}
+
+unsigned keeper_traps(const struct keeper *keeper) {
+	return keeper->wanted;
+}
+
+int keeper_listen(struct keeper *keeper, int listener, struct error *error) {
+	const struct traps_options options = {.base = keeper->options.base,
+					      .listener = listener,
+					      .wanted = keeper->wanted,
+					      .sight = on_sight,
+					      .hold = on_trap,
+					      .drop = on_drop,
+					      .context = keeper};
+	if (keeper->traps) {
+		fd_close(listener);
+		return error_set(error, EPROTO, "sbx-init handed out a second listener");
+	}
+	return traps_new(&options, &keeper->traps, error);
+}
+
+/* The broker */
+
+void keeper_view(struct keeper *keeper, struct view *view) {
+	live_update(keeper->live, view);
+}
+
+static void say_holders(const struct holders *holders, size_t killed) {
+	CLEANUP_STRING struct string line = {0};
+	for (size_t i = 0; i < holders->count && i < KEEPER_HOLDERS_SHOWN; i++) {
+		const struct holder *holder = &holders->items[i];
+		CLEANUP_FREE char *command = text_visible_cut(holder->command, 40);
+		CLEANUP_FREE char *path = text_visible_cut(holder->path, KEEPER_COLUMNS);
+		string_appendf(&line, "%s%d %s (%s)", i > 0 ? ", " : "", holder->pid, command, path);
+	}
+	if (holders->all > KEEPER_HOLDERS_SHOWN)
+		string_appendf(&line, " and %zu more", holders->all - KEEPER_HOLDERS_SHOWN);
+	if (killed > 0) log_notice("ended %zu that held what is not allowed any more", killed);
+	if (holders->all > 0) log_notice("not allowed any more, but still open in %s", line.data);
+}
+
+static void on_settled(void *argument) {
+	struct ending *ending = argument;
+	struct keeper *keeper = ending->keeper;
+	CLEANUP_HOLDERS struct holders holders = {0};
+	size_t killed = ending->kill ? holders_kill(keeper->init, &keeper->taken) : 0;
+	holders_find(keeper->init, &keeper->taken, &holders);
+	say_holders(&holders, killed);
+	if (ending->settle > 0) session_settled(keeper->options.session, ending->settle, &holders, killed);
+	if (holders.all == 0) taken_finish(&keeper->taken);
+	for (struct ending **at = &keeper->endings; *at; at = &(*at)->next) {
+		if (*at != ending) continue;
+		*at = ending->next;
+		break;
+	}
+	free(ending);
+}
+
+void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {
+	if (ended->count == 0 && ended->settle == 0) return; /* nothing ended: rules or denials */
+	struct ending *ending = mem_new(struct ending);
+	*ending = (struct ending){
+		.next = keeper->endings, .keeper = keeper, .kill = ended->kill, .settle = ended->settle};
+	keeper->endings = ending;
+	live_when(keeper->live, on_settled, ending);
+}
+
+void keeper_sleep(struct keeper *keeper, int64_t settle) {
+	static const struct holders none = {0};
+	held_settle_all(keeper->held, HELD_INTERRUPTED);
+	held_flush(keeper->held);
+	if (settle > 0) session_settled(keeper->options.session, settle, &none, 0);
+}
+
+/* End */
+
+void keeper_stop(struct keeper *keeper) {
+	if (!keeper) return;
+	curtain_free(keeper->curtain);
+	portal_free(keeper->portal);
+	masks_free(keeper->masks);
+	keeper->curtain = NULL;
+	keeper->portal = NULL;
+	keeper->masks = NULL;
+}
+
+void keeper_free(struct keeper *keeper) {
+	if (!keeper) return;
+	keeper_stop(keeper);
+	traps_free(keeper->traps);
+	held_free(keeper->held);
+	watched_free(keeper->watched);
+	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
+	for (struct ending *ending = keeper->endings, *next; ending; ending = next) {
+		next = ending->next;
+		free(ending);
+	}
+	taken_finish(&keeper->taken);
+	fd_close(keeper->device);
+	fd_close(keeper->spare);
+	free(keeper);
+}

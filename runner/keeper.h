@@ -1,0 +1,53 @@
+/*
+ * keeper: keeps a running sandbox as its view says: its portal, masks, doorbells and the calls that they hold.
+ *
+ * Promises: nothing of the tool's runs before all of the first plan is there (keeper_build). What can't be kept (a
+ * portal that doesn't start again, a grant that ended and can't be taken) ends the sandbox.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "net/denied.h"
+#include "portal.h"
+#include "scene.h"
+#include "session.h"
+
+struct keeper;
+
+struct keeper_options {
+	struct event_base *base;
+	struct scene *scene;           /* borrowed; its plan is the one in force when keeper_free has returned */
+	struct session *session;       /* borrowed */
+	struct denied *denied;         /* one for each kind of permission; borrowed: what was refused is added */
+	void (*failed)(void *context); /* the sandbox has to end; why was said */
+	void *context;
+};
+
+/* By what is asked from there and the machine: before the scene's plan is made. */
+void keeper_choose_doorbell(struct scene *scene);
+
+/* Forks the portal: nothing before this may start a thread. */
+int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error);
+
+/* Put in all that the plan says, after the hello of sbx-init, `init`; `doors` asks the portal for more. */
+int keeper_build(struct keeper *keeper, pid_t init, void (*doors)(void *context, struct portal *portal),
+		 struct error *error);
+
+/* What the filter has to trap (enum traps_wanted): before keeper_build what is likely. */
+unsigned keeper_traps(const struct keeper *keeper);
+int keeper_listen(struct keeper *keeper, int listener, struct error *error); /* taken over */
+
+/* The broker's pushes (session.h). */
+void keeper_view(struct keeper *keeper, struct view *view); /* taken over */
+void keeper_ended(struct keeper *keeper, const struct session_ended *ended);
+void keeper_sleep(struct keeper *keeper, int64_t settle);
+
+/* The tool has ended, what it left has not: what waits in the curtain could not be ended otherwise. */
+void keeper_stop(struct keeper *keeper);
+void keeper_free(struct keeper *keeper); /* when nothing of the sandbox is left */
+DEFINE_CLEANUP(struct keeper *, keeper_free);
+#define CLEANUP_KEEPER CLEANUP(keeper_free_p)

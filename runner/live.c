@@ -1,0 +1,335 @@
+/*
+ * Theory of operation. `view` is the newest, `plan` what is in force. A turn makes the plan that the view (with what is
+ * allowed once) asks for, and has the steps between the two carried out; while they are, nothing else is begun, and
+ * views that come meanwhile are one turn. `wanted` counts what is to be in force, `applied` what is or can't be:
+ * who waits (live_when) waits for a number.
+ *
+ * A step that fails leaves out its group (portal.h). Then the plan in force is the new one without what failed, and a
+ * second turn follows with fresh facts, since what usually fails is that the host has changed. What fails again is
+ * told. When the portal dies nobody knows which steps were carried out: the plan before counts, and live_restore has
+ * the next portal take everything that was to be put, and put everything of that plan.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "once.h"
+#include "schema/limits.h"
+#include "undone.h"
+
+struct waiter {
+	struct waiter *next;
+	uint64_t serial;
+	void (*applied)(void *argument);
+	void *argument;
+};
+
+struct live {
+	struct live_options options;
+	struct view *view;  /* the newest */
+	struct view *shown; /* that `sights` speaks of: the newest, and what is allowed once */
+	struct plan plan;
+	struct sights *sights;
+	struct onces *onces;
+	struct waiter *waiters;
+	struct event *turn, *refresh;
+
+	uint64_t wanted, applied;
+	bool fresh;  /* the next plan is made with fresh facts */
+	bool second; /* the next try is the second one */
+	bool broken; /* the portal died while it carried out `steps`; until live_restore */
+
+	bool busy, restoring;
+	uint64_t target; /* what `steps` lead to */
+	struct steps steps;
+	struct plan next;
+};
+
+static void turn_soon(struct live *live) {
+	event_active(live->turn, EV_TIMEOUT, 1);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument);
+
+static void on_refresh(evutil_socket_t fd, short what, void *argument) {
+	struct live *live = argument;
+	(void)fd, (void)what;
+	live->fresh = true;
+	live->wanted++;
+	turn_soon(live);
+}
+
+static void on_once_over(void *context) {
+	struct live *live = context;
+	live->wanted++;
+	turn_soon(live);
+}
+
+static void look_again(struct live *live) {
+	sights_free(live->sights);
+	live->sights = sights_new(&live->plan, live->busy ? &live->next : NULL, live->shown);
+}
+
+static void show(struct live *live) {
+	struct view *shown = view_copy(live->view);
+	onces_put_into(live->onces, shown);
+	sights_free(live->sights);
+	live->sights = NULL;
+	view_free(live->shown);
+	live->shown = shown;
+	look_again(live);
+}
+
+struct live *live_new(const struct live_options *options, struct view *view, struct plan *plan) {
+	struct live *live = mem_new(struct live);
+	*live = (struct live){.options = *options, .view = view, .plan = *plan};
+	*plan = (struct plan){0};
+	live->onces = onces_new(options->base, on_once_over, live);
+	live->turn = evtimer_new(options->base, on_turn, live);
+	live->refresh = evtimer_new(options->base, on_refresh, live);
+	show(live);
+	return live;
+}
+
+void live_free(struct live *live) {
+	if (!live) return;
+	for (struct waiter *waiter = live->waiters, *next; waiter; waiter = next) {
+		next = waiter->next;
+		free(waiter);
+	}
+	sights_free(live->sights);
+	onces_free(live->onces);
+	event_free(live->turn);
+	event_free(live->refresh);
+	view_free(live->shown);
+	view_free(live->view);
+	steps_finish(&live->steps);
+	plan_finish(&live->next);
+	plan_finish(&live->plan);
+	free(live);
+}
+
+void live_finish(struct live *live, struct plan *ret_plan) {
+	*ret_plan = live->plan;
+	live->plan = (struct plan){0};
+	live_free(live);
+}
+
+/* What the steps have led to */
+
+/* The new plan is in force, but for what failed. */
+static void settle_plan(struct live *live, const struct portal_applied *applied) {
+	plan_undo(&live->next, &live->plan, &live->steps, applied->failed, applied->failed_count);
+	plan_finish(&live->plan);
+	live->plan = live->next;
+	live->next = (struct plan){0};
+}
+
+/* Is something still there that was to go? */
+static bool left_open(const struct steps *steps, const struct portal_applied *applied) {
+	for (size_t i = 0; i < applied->failed_count; i++)
+		if (applied->failed[i] >= steps->count || steps->items[applied->failed[i]].kind != STEP_PUT)
+			return true;
+	return false;
+}
+
+static void tell_taken(struct live *live, const struct portal_applied *applied) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	for (size_t i = 0; i < live->steps.count; i++)
+		if (live->steps.items[i].kind == STEP_TAKE) strings_add(&paths, live->steps.items[i].mount.path);
+	if (applied->taken_count > 0)
+		live->options.taken(live->options.context, &paths, applied->taken, applied->taken_count);
+}
+
+/* Whatever is known now has been tried. */
+static void arrive(struct live *live) {
+	live->applied = live->target;
+	live->second = false;
+	onces_in_force(live->onces);
+}
+
+static void finish_turn(struct live *live) {
+	live->busy = false;
+	look_again(live);
+	live->options.changed(live->options.context, &live->plan, &live->steps);
+	steps_finish(&live->steps);
+	turn_soon(live);
+}
+
+/* Which of the steps were carried out nobody knows. */
+static void on_lost(struct live *live) {
+	live->broken = true;
+	live->busy = false;
+	look_again(live);
+	plan_finish(&live->next);
+}
+
+static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct live *live = argument;
+	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
+	if (fd_count == 0 || portal_applied_read(fds[0], &applied, NULL) < 0) {
+		if (fd_count > 0) fd_close(fds[0]);
+		on_lost(live);
+		return;
+	}
+	fd_close(fds[0]);
+	settle_plan(live, &applied);
+	tell_taken(live, &applied);
+	if (code == 0) {
+		arrive(live);
+	} else if (!live->second) {
+		live->fresh = live->second = true; /* and it is wanted still */
+	} else {
+		live->options.failed(live->options.context, text, left_open(&live->steps, &applied));
+		arrive(live);
+	}
+	finish_turn(live);
+}
+
+/* Turns */
+
+static void carry_out(struct live *live) {
+	live->busy = true;
+	look_again(live);
+	live->options.changed(live->options.context, NULL, &live->steps);
+	live->options.apply(live->options.context, &live->steps, on_applied, live);
+}
+
+/* Does the newer view give less than the other, by name? */
+static bool narrows(const struct view *from, const struct view *to) {
+	bool ask_write;
+	for (size_t i = 0; i < to->path_count; i++)
+		if (!to->paths[i].pattern && sight_rule(from, to->paths[i].path, &ask_write) > to->paths[i].mode)
+			return true;
+	for (size_t i = 0; i < from->path_count; i++)
+		if (!from->paths[i].pattern && sight_rule(to, from->paths[i].path, &ask_write) < from->paths[i].mode)
+			return true;
+	return false;
+}
+
+static void make_plan(struct live *live) {
+	struct error error = ERROR_NONE;
+	bool fresh = live->fresh;
+	CLEANUP_VIEW struct view *view = view_copy(live->view);
+	onces_put_into(live->onces, view);
+	live->fresh = false;
+	live->target = live->wanted;
+	int r = live->options.plan(live->options.context, view, fresh, &live->next, &error);
+	if (r < 0) {
+		/* the broker is gone: what is there stays, and the next one sends a view */
+		bool gone = r == -ECONNRESET || r == -EPIPE;
+		live->options.failed(live->options.context, error.message, !gone && narrows(live->shown, view));
+		arrive(live);
+		turn_soon(live);
+		return;
+	}
+	view_free(live->shown);
+	live->shown = STEAL(view);
+	plan_changes(&live->plan, &live->next, &live->steps);
+	if (live->steps.count > 0) {
+		carry_out(live);
+		return;
+	}
+	static const struct portal_applied all = {0};
+	settle_plan(live, &all);
+	arrive(live);
+	finish_turn(live);
+}
+
+static struct waiter *waiter_take(struct live *live) {
+	for (struct waiter **at = &live->waiters; *at; at = &(*at)->next) {
+		if ((*at)->serial > live->applied) continue;
+		struct waiter *waiter = *at;
+		*at = waiter->next;
+		return waiter;
+	}
+	return NULL;
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument) {
+	struct live *live = argument;
+	(void)fd, (void)what;
+	if (live->busy || live->broken) return;
+	for (struct waiter *waiter; (waiter = waiter_take(live));) {
+		waiter->applied(waiter->argument);
+		free(waiter);
+	}
+	if (live->applied < live->wanted) make_plan(live);
+}
+
+static void on_restored(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct live *live = argument;
+	(void)text;
+	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	live->restoring = false;
+	if (code == EPIPE) return; /* the next portal's turn */
+	live->fresh |= code != 0;
+	live->wanted++;
+	live->broken = false;
+	finish_turn(live);
+}
+
+void live_restore(struct live *live) {
+	if (live->restoring) return;
+	live->broken = live->restoring = true;
+	live->options.changed(live->options.context, NULL, &live->steps);
+	live->options.restore(live->options.context, &live->plan, &live->steps, on_restored, live);
+}
+
+/* What is asked of it */
+
+struct sight live_sight(const struct live *live, const char *path) {
+	return sights_at(live->sights, path);
+}
+
+bool live_gives(const struct live *live, const struct need *need) {
+	return !live->busy && !live->broken && sights_give(live->sights, need);
+}
+
+bool live_rules_give(const struct live *live, const struct need *need) {
+	bool ask_write;
+	if (need->permission == PERMISSION_PROC_SPAWN) return !live_sight(live, need->path).program;
+	return sight_rule(live->view, need->path, &ask_write) >=
+	       (need->permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ);
+}
+
+const struct plan *live_plan(const struct live *live) {
+	return &live->plan;
+}
+
+const struct view *live_view(const struct live *live) {
+	return live->view;
+}
+
+void live_update(struct live *live, struct view *view) {
+	view_free(live->view);
+	live->view = view;
+	live->wanted++;
+	turn_soon(live);
+}
+
+void live_refresh(struct live *live) {
+	const struct timeval delay = {.tv_usec = LIMIT_REPLAN_MS * 1000};
+	if (!evtimer_pending(live->refresh, NULL)) evtimer_add(live->refresh, &delay);
+}
+
+void live_when(struct live *live, void (*applied)(void *argument), void *argument) {
+	struct waiter *waiter = mem_new(struct waiter), **end = &live->waiters;
+	*waiter = (struct waiter){.serial = live->wanted, .applied = applied, .argument = argument};
+	while (*end) end = &(*end)->next;
+	*end = waiter;
+	turn_soon(live);
+}
+
+bool live_gave_once(const struct live *live, pid_t thread, const struct need *need) {
+	return onces_gave(live->onces, thread, need);
+}
+
+void live_once(struct live *live, pid_t thread, const struct need *need) {
+	onces_add(live->onces, thread, need);
+	live->wanted++;
+	turn_soon(live);
+}

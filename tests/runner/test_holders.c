@@ -1,0 +1,164 @@
+/* Who still holds a mount that was detached: by a descriptor, a folder, a map; and ending just them. */
+#include "holders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "support/cmocka.h"
+
+enum hold { HOLD_DESCRIPTOR, HOLD_FOLDER, HOLD_MAP, HOLD_NOTHING, HOLD_COUNT };
+
+static char folder[] = "/tmp/sbx-holders.XXXXXX";
+static char *file;
+static pid_t pids[HOLD_COUNT], top;
+static struct taken taken;
+
+static uint64_t mount_of(int fd) {
+	CLEANUP_FREE char *path = string_format("/proc/self/fdinfo/%d", fd), *text = NULL;
+	if (file_read(path, 4096, &text, NULL, NULL) < 0) abort();
+	return strtoull(strstr(text, "mnt_id:") + strlen("mnt_id:"), NULL, 10);
+}
+
+static void write_file(const char *path, const char *text) {
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0) abort();
+	close(fd);
+}
+
+/* A mount namespace of our own, as an ordinary user in a user namespace of our own. */
+static bool make_space(void) {
+	const uid_t uid = geteuid();
+	if (uid == 0) return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) return false;
+	CLEANUP_FREE char *map = string_format("0 %u 1", uid);
+	write_file("/proc/self/uid_map", map);
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static pid_t hold(enum hold how) {
+	pid_t pid = fork();
+	if (pid != 0) return pid;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (how == HOLD_MAP && mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) abort();
+	if (how == HOLD_FOLDER && chdir(folder) < 0) abort();
+	if (how != HOLD_DESCRIPTOR) close(fd);
+	for (;;) pause();
+}
+
+/* Detaches the mount when all hold it, and tells its id and who they are. */
+static _Noreturn void run_space(int out) {
+	uint64_t id = 0;
+	if (!make_space() || mount(folder, folder, NULL, MS_BIND, NULL) < 0) _exit(77);
+	int fd = open(folder, O_PATH | O_CLOEXEC);
+	id = mount_of(fd);
+	close(fd);
+	for (int i = 0; i < HOLD_COUNT; i++) pids[i] = hold((enum hold)i);
+	usleep(100 * 1000);
+	if (umount2(folder, MNT_DETACH) < 0) _exit(78);
+	if (write(out, &id, sizeof id) < 0 || write(out, pids, sizeof pids) < 0) _exit(79);
+	for (;;) pause();
+}
+
+static int setup(void **state) {
+	uint64_t id;
+	int pipes[2];
+	(void)state;
+	snprintf(folder, sizeof folder, "/tmp/sbx-holders.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	file = path_join(folder, "todo");
+	assert_int_equal(file_write(file, "milk\n", 5, 0600, NULL), 0);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	top = fork();
+	if (top == 0) run_space(pipes[1]);
+	close(pipes[1]);
+	if (read(pipes[0], &id, sizeof id) != sizeof id) skip(); /* no namespaces to be had */
+	assert_int_equal(read(pipes[0], pids, sizeof pids), sizeof pids);
+	close(pipes[0]);
+	CLEANUP_STRINGS struct strings paths = {0};
+	strings_add(&paths, folder);
+	taken_add(&taken, &paths, &id, 1);
+	return 0;
+}
+
+static int teardown(void **state) {
+	(void)state;
+	for (int i = 0; i < HOLD_COUNT; i++)
+		if (pids[i] > 0) kill(pids[i], SIGKILL);
+	kill(top, SIGKILL);
+	waitpid(top, NULL, 0);
+	unlink(file);
+	rmdir(folder);
+	free(file);
+	taken_finish(&taken);
+	return 0;
+}
+
+static const struct holder *holder_of(const struct holders *holders, pid_t pid) {
+	for (size_t i = 0; i < holders->count; i++)
+		if (holders->items[i].pid == pid) return &holders->items[i];
+	return NULL;
+}
+
+static void each_kind_is_found_and_named(void **state) {
+	CLEANUP_HOLDERS struct holders holders = {0};
+	(void)state;
+	holders_find(getpid(), &taken, &holders);
+	for (int i = 0; i < HOLD_NOTHING; i++) {
+		const struct holder *holder = holder_of(&holders, pids[i]);
+		if (!holder) fail_msg("kind %d was not found", i);
+		assert_string_equal(holder->path, i == HOLD_FOLDER ? folder : file);
+		assert_string_equal(holder->command, "test_runner_hol"); /* 15 bytes of it */
+	}
+	assert_null(holder_of(&holders, pids[HOLD_NOTHING]));
+	assert_null(holder_of(&holders, top));
+	assert_int_equal(holders.all, HOLD_NOTHING);
+}
+
+static bool is_alive(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", pid), *text = NULL;
+	return file_read(path, 4096, &text, NULL, NULL) == 0 && !strstr(text, ") Z ");
+}
+
+static void just_they_are_ended(void **state) {
+	CLEANUP_HOLDERS struct holders holders = {0};
+	(void)state;
+	assert_int_equal(holders_kill(getpid(), &taken), HOLD_NOTHING);
+	usleep(50 * 1000);
+	for (int i = 0; i < HOLD_NOTHING; i++) assert_false(is_alive(pids[i]));
+	assert_true(is_alive(pids[HOLD_NOTHING]));
+	assert_true(is_alive(top));
+	holders_find(getpid(), &taken, &holders);
+	assert_int_equal(holders.all, 0);
+}
+
+static void nobody_of_another_pid_namespace_is_touched(void **state) {
+	CLEANUP_HOLDERS struct holders holders = {0};
+	(void)state;
+	holders_find(0x3ffffff, &taken, &holders); /* no such sandbox */
+	assert_int_equal(holders.all, 0);
+	assert_int_equal(holders_kill(0x3ffffff, &taken), 0);
+	assert_true(is_alive(pids[HOLD_DESCRIPTOR]));
+}
+
+#define HOLDERS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		HOLDERS_TEST(each_kind_is_found_and_named),
+		HOLDERS_TEST(just_they_are_ended),
+		HOLDERS_TEST(nobody_of_another_pid_namespace_is_touched),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
