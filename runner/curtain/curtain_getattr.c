@@ -6,7 +6,8 @@
  *   An open that makes a name in this folder: held here, when no lock can be held (curtain_caller.h); the CREATE that
  *   would follow comes with the folder's lock, and after its ESTALE do_filp_open() walks again only once, which then
  *   must not end in another ESTALE. bind(2) doesn't walk again at all. What other calls change comes back as a wish.
- *   Of O_PATH and AT_STATX_DONT_SYNC the object itself hears nothing: held at the folder above it.
+ *   Of O_PATH and AT_STATX_DONT_SYNC the object itself hears nothing, and inotify_add_watch(2) doesn't walk again once
+ *   it is there: held at the folder above it.
  *   An open or execution of a file: told its type; the OPEN that follows knows the flags for sure, and is held.
  *   What can't be read, or may have the object's own lock: told its type.
  */
@@ -84,9 +85,10 @@ static bool is_by_descriptor(const struct call *call, const struct call_raw *raw
 	       (is_call(call, "statx") && (raw->arguments[2] & AT_EMPTY_PATH));
 }
 
-/* The object itself won't be asked. */
+/* The object itself won't be asked, or only when it is too late to walk again. */
 static bool is_quiet(const struct call *call, const struct call_raw *raw) {
-	return call->quiet || (is_call(call, "statx") && (raw->arguments[2] & AT_STATX_DONT_SYNC));
+	return call->quiet || (is_call(call, "statx") && (raw->arguments[2] & AT_STATX_DONT_SYNC)) ||
+	       is_call(call, "inotify_add_watch");
 }
 
 static enum view_mode mode_at(const struct curtain *curtain, const char *path) {
@@ -152,7 +154,7 @@ static void decide_folder(struct exchange *exchange, const struct call_raw *raw,
 		exchange_tell(exchange, NULL);
 		return;
 	}
-	if (inside && is_quiet(call, raw) && mode_at(curtain, inside) != VIEW_ABSENT) {
+	if (inside && is_quiet(call, raw) && mode_at(curtain, inside) == VIEW_ASK) {
 		free(exchange->name);
 		exchange->name = string_copy(inside);
 		host_look(curtain->host, inside, looked_for_quiet, exchange);

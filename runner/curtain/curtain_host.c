@@ -92,7 +92,7 @@ static int list(const char *path, struct host_names *names) {
 	if (fd < 0) return fd;
 	DIR *folder = mem_expect(fdopendir(fd));
 	fd_steal(&fd);
-	for (const struct dirent *entry; names->count < LIMIT_CURTAIN_NAMES && (entry = readdir(folder));) {
+	for (const struct dirent *entry; names->count < LIMIT_LISTING && (entry = readdir(folder));) {
 		names->starts = array_grow(names->starts, names->count, sizeof *names->starts);
 		names->starts[names->count++] = names->text.size;
 		string_append_char(&names->text, (char)entry->d_type);
@@ -221,13 +221,12 @@ static bool start_thread(struct host *host) {
 }
 
 static bool is_away(struct shared *shared) {
-	return shared->working && now_ms() - shared->working->taken_ms > LIMIT_CURTAIN_HOST_MS;
+	return shared->working && now_ms() - shared->working->taken_ms > LIMIT_LOOK_MS;
 }
 
 /* Takes the job over. False: it can't be done. */
 static bool give_to_thread(struct host *host, struct job *job) {
-	const struct timeval time = {.tv_sec = LIMIT_CURTAIN_HOST_MS / 1000,
-				     .tv_usec = LIMIT_CURTAIN_HOST_MS % 1000 * 1000};
+	const struct timeval time = {.tv_sec = LIMIT_LOOK_MS / 1000, .tv_usec = LIMIT_LOOK_MS % 1000 * 1000};
 	if (!host->shared && !start_thread(host)) return false;
 	job->deadline = evtimer_new(host->base, give_up, job);
 	if (!job->deadline || event_add(job->deadline, &time) < 0) mem_exhausted();

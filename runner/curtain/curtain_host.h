@@ -2,8 +2,8 @@
  * curtain_host: what the host has at a path, by looking, never by opening what is there.
  *
  * Promises: no link is followed, in no part of a path; what is local is looked at here and now, what may be far away (a
- * network, another FUSE server) by one thread, and given up after LIMIT_CURTAIN_HOST_MS with -EIO, so that a server
- * that hangs holds up nobody. Bounded: LIMIT_CURTAIN_NAMES names of a folder.
+ * network, another FUSE server) by one thread, and given up after LIMIT_LOOK_MS with -EIO, so that a server
+ * that hangs holds up nobody. Bounded: LIMIT_LISTING names of a folder.
  */
 #pragma once
 

@@ -31,7 +31,7 @@ void listings_free(struct listings *listings) {
 
 uint64_t listings_open(struct listings *listings, struct host_names *names) {
 	const size_t bytes = sizeof(struct listing) + names->text.room + names->count * sizeof *names->starts;
-	if (bytes > LIMIT_CURTAIN_LISTINGS - listings->bytes) return 0;
+	if (bytes > LIMIT_LISTINGS - listings->bytes) return 0;
 	struct listing *listing = mem_new(struct listing);
 	*listing = (struct listing){
 		.next = listings->first, .handle = ++listings->last_handle, .bytes = bytes, .names = *names};

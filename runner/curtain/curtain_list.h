@@ -2,7 +2,7 @@
  * curtain_list: folders of the curtain that are open for reading their names (READDIR).
  *
  * Promises: a listing is as the host's folder was when it was opened; a position that a tool made up (lseek(2)) reads
- * no part of a name; all of them together hold at most LIMIT_CURTAIN_LISTINGS bytes.
+ * no part of a name; all of them together hold at most LIMIT_LISTINGS bytes.
  */
 #pragma once
 
