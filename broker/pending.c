@@ -171,6 +171,17 @@ static void offer_scopes(struct prompt_pending *pending, const struct pending_wi
 	strings_add(&prompt->scopes, request->target);
 }
 
+/* A permission of the user's own is shown by the words that its policy has for it, and a folder as all that is in it.
+ */
+static const char *words_for(const struct pending_wish *wish, const struct policy *policy) {
+	const struct request *request = wish->request;
+	bool folder = wish->tree || request->listing || request->by_folder;
+	if (wish->summary) return "go on asking";
+	if (folder && request->permission.kind == PERMISSION_FS_READ) return "read everything in";
+	if (folder && request->permission.kind == PERMISSION_FS_WRITE) return "write to everything in";
+	return policy_description(policy, request->permission.name);
+}
+
 struct prompt_pending *pending_new(struct broker *broker, const struct pending_wish *wish) {
 	struct prompt_pending *pending = mem_new(struct prompt_pending);
 	const struct request *request = wish->request;
@@ -190,9 +201,7 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	prompt->profile = string_copy_or_null(request->subject.profile);
 	prompt->project = string_copy_or_null(request->subject.project);
 	prompt->permission = request->permission;
-	/* A permission of the user's own is shown by the words that its policy has for it. */
-	prompt->description = wish->summary ? string_copy("go on asking")
-					    : string_copy_or_null(policy_description(policy, prompt->permission.name));
+	prompt->description = string_copy_or_null(words_for(wish, policy));
 	prompt->target = string_copy(wish->tree ? wish->tree : request->target);
 	prompt->process = string_copy_or_null(request->process);
 	for (size_t i = 0; i < request->parents.count; i++) strings_add(&prompt->parents, request->parents.items[i]);

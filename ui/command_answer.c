@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "schema/grant.h"
 #include "ui/broker.h"
 #include "ui/command.h"
@@ -56,6 +57,13 @@ static int print_answered(const json_t *reply, int64_t prompt, enum effect effec
 	return EXIT_DONE;
 }
 
+/* A path as the prompt has it: without a slash at its end. */
+static void put_scope(json_t *body, const char *scope) {
+	CLEANUP_FREE char *normal = NULL;
+	bool path = *scope == '/' && path_normalise(NULL, scope, &normal, NULL) == 0;
+	json_put_text(body, "scope", path ? normal : scope);
+}
+
 static int answer(struct command_call *call, enum effect effect, enum lifetime otherwise, struct error *error) {
 	const struct values *values = call->values;
 	int64_t prompt = 0;
@@ -66,7 +74,7 @@ static int answer(struct command_call *call, enum effect effect, enum lifetime o
 	json_t *reply = NULL, *body = json_pack("{s:I, s:n, s:s, s:s, s:s, s:b}", "prompt", (json_int_t)prompt, "token",
 						"effect", effect_name(effect), "lifetime", lifetime_name(lifetime),
 						"scope", "exact", "terminal", 1);
-	if (values->scope) json_put_text(body, "scope", values->scope);
+	if (values->scope) put_scope(body, values->scope);
 	json_put_id(body, "ttl_ms", values->ttl_ms);
 	r = broker_call("answer", body, &reply, error);
 	if (r == 0) r = print_answered(reply, prompt, effect, lifetime, error);

@@ -4,6 +4,7 @@
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/command.h"
+#include "ui/output.h"
 #include "ui/words.h"
 
 enum { IDS_PRINTED_MAX = 20 };
@@ -22,9 +23,8 @@ static const struct option_info options[] = {
 	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target, also denials.",
 	 offsetof(struct values, match)},
 	{"kill", OPTION_FLAG, NULL,
-	 "Also end the running sandboxes that the revoked grants held for: files that they were started with stay "
-	 "until "
-	 "then. Default: they go on, with connections that rested on the grant cut.",
+	 "Also end the processes that still hold open what the grants gave, even of grants that have ended before. "
+	 "Default: they are named. A sandbox that doesn't say what it holds is ended whole.",
 	 offsetof(struct values, kill)},
 };
 
@@ -56,6 +56,7 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	const struct values *values = call->values;
 	int r = options_exclusive(&call->command->options, values, "all session profile match", error);
 	if (r < 0) return r;
+	if (values->kill) json_object_set_new(body, "kill", json_true());
 	bool chosen = values->all || values->session || values->profile || values->match.count > 0;
 	if (chosen == (call->operands->count > 0))
 		return error_set(error, EINVAL,
@@ -68,16 +69,59 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	return values->match.count > 0 ? put_match(body, values->match.items[0], error) : 0;
 }
 
-/* The running sandboxes that the revoked grants held for. */
-static int kill_holders(struct channel *channel, json_t *sessions, struct error *error) {
-	json_t *reply = NULL;
-	int r = json_array_size(sessions) > 0
-			? channel_call(channel, "kill", json_pack("{s:O}", "sessions", sessions), &reply, error)
-			: 0;
-	size_t killed = json_array_size(json_object_get(reply, "killed"));
-	if (r == 0) printf("Ended %zu running sandbox%s.\n", killed, killed == 1 ? "" : "es");
-	json_decref(reply);
-	return r < 0 ? error_prefix(error, "the grants are revoked, but ending the sandboxes failed") : 0;
+/* "still held open in session 7: node (pid 4242): /home/ada/notes/a.txt" */
+static void print_holder(const json_t *holder) {
+	CLEANUP_FREE char *command = json_visible(holder, "command");
+	CLEANUP_FREE char *path = json_visible(holder, "path");
+	printf("still held open in session %lld: %s (pid %lld): %s\n",
+	       (long long)json_integer_value(json_object_get(holder, "session")), command,
+	       (long long)json_integer_value(json_object_get(holder, "pid")), path);
+}
+
+static void print_sessions(const char *head, const json_t *sessions, const char *tail) {
+	size_t index;
+	const json_t *session;
+	if (json_array_size(sessions) == 0) return;
+	printf("%s", head);
+	json_array_foreach ((json_t *)sessions, index, session)
+		printf("%s%lld", index == 0 ? " " : ", ", (long long)json_integer_value(session));
+	puts(tail);
+}
+
+/* The line that ends them: by the grants' ids, though they have ended by now. */
+static void print_way_out(const struct command_call *call, const json_t *revoked) {
+	size_t index, asked = call->operands->count;
+	const json_t *id;
+	if (asked == 0 && (json_array_size(revoked) == 0 || json_array_size(revoked) > IDS_PRINTED_MAX)) {
+		puts("end it with: sbx kill SESSION");
+		return;
+	}
+	printf("end it with: sbx revoke");
+	for (size_t i = 0; i < asked; i++) printf(" %s", call->operands->items[i]);
+	if (asked == 0)
+		json_array_foreach ((json_t *)revoked, index, id) printf(" %lld", (long long)json_integer_value(id));
+	puts(" --kill");
+}
+
+/* What is held of it in sandboxes that run. */
+static void print_held(const struct command_call *call, const json_t *reply) {
+	const struct values *values = call->values;
+	const json_t *holders = json_object_get(reply, "holders"), *unsettled = json_object_get(reply, "unsettled");
+	json_int_t more = json_integer_value(json_object_get(reply, "more"));
+	json_int_t killed = json_integer_value(json_object_get(reply, "killed"));
+	size_t index;
+	const json_t *holder;
+	json_array_foreach ((json_t *)holders, index, holder) print_holder(holder);
+	if (more > 0) printf("and %lld more\n", (long long)more);
+	if (killed > 0) printf("Ended %lld process%s that held it.\n", (long long)killed, killed == 1 ? "" : "es");
+	if (values->kill) {
+		print_sessions("Ended session", unsettled, ", which did not say what it holds.");
+	} else {
+		print_sessions("What is held open isn't known of session", unsettled,
+			       ", which did not answer in time.");
+		if (json_array_size(holders) > 0 || json_array_size(unsettled) > 0)
+			print_way_out(call, json_object_get(reply, "revoked"));
+	}
 }
 
 static void print_lifted(const json_t *lifted) {
@@ -102,7 +146,7 @@ static int print_none(struct channel *channel, bool all, struct error *error) {
 	return 0;
 }
 
-static int print_revoked(const json_t *reply, size_t asked) {
+static int print_revoked(const json_t *reply, size_t asked, bool kill) {
 	const json_t *ids = json_object_get(reply, "revoked");
 	size_t index;
 	json_t *id;
@@ -115,10 +159,9 @@ static int print_revoked(const json_t *reply, size_t asked) {
 			printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
 		}
 	}
-	puts(". In a sandbox that runs, connections are cut at once; files that it was started with stay until it ends "
-	     "('sbx revoke --kill' ends it).");
+	puts(". It has ended in running sandboxes, too.");
 	print_lifted(json_object_get(reply, "lifted"));
-	return json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
+	return !kill && json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -128,12 +171,12 @@ static int run(struct command_call *call, struct error *error) {
 	int status = EXIT_DONE, r = build_request(call, body, error);
 	if (r == 0) r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = channel_call(channel, "revoke", json_incref(body), &reply, error);
-	if (r == 0 && json_array_size(json_object_get(reply, "revoked")) > 0)
-		status = print_revoked(reply, call->operands->count);
-	else if (r == 0)
+	bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
+	if (r == 0 && revoked)
+		status = print_revoked(reply, call->operands->count, values->kill);
+	else if (r == 0 && !(values->kill && call->operands->count > 0)) /* they have ended before */
 		r = print_none(channel, values->all, error);
-	if (r == 0 && values->kill && json_array_size(json_object_get(reply, "revoked")) > 0)
-		r = kill_holders(channel, json_object_get(reply, "sessions"), error);
+	if (r == 0) print_held(call, reply);
 	json_decref(body);
 	json_decref(reply);
 	return r < 0 ? r : status;
@@ -143,9 +186,10 @@ const struct command command_revoke = {
 	.name = "revoke",
 	.operands = "ID... | --all | --session ID | --profile P | --match PERM TARGET",
 	.summary = "End grants before their time.",
-	.details =
-		"Connections that rest on a revoked grant are cut in running sandboxes at once; files that a sandbox "
-		"was started with stay in it until it ends (--kill ends it). The history keeps the grant.",
+	.details = "In running sandboxes connections that rest on a revoked grant are cut, and files disappear, at "
+		   "once. A "
+		   "file that a process has open stays open in it: such processes are named, and --kill ends them. The "
+		   "history keeps the grant.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_most = SIZE_MAX,

@@ -29,9 +29,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/random.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "schema/grant.h"
+#include "schema/message.h"
+#include "ui/human.h"
 #include "ui/prompt_text.h"
 
 enum { LINE_MAX_BYTES = 64, CTRL_C = 3, WIDTH_MAX = 80, TRIES_MAX = 20, CODE_SIZE = 3 };
@@ -122,6 +126,24 @@ static void make_code(char ret_code[CODE_SIZE]) {
 	ret_code[CODE_SIZE - 1] = '\0';
 }
 
+/* The scope that the words here mean: the first that is offered. */
+static const char *default_scope(const struct prompt *prompt) {
+	return prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
+}
+
+/* What an allow covers, where that is more than the target. */
+static void append_reach(struct string *out, const struct prompt *prompt, size_t columns) {
+	const char *scope = default_scope(prompt);
+	if (strcmp(scope, "exact") == 0) return;
+	CLEANUP_FREE char *folder = path_parent(prompt->target);
+	CLEANUP_FREE char *place = human_path(strcmp(scope, "folder") == 0 ? folder : scope);
+	CLEANUP_FREE char *shown = text_visible_cut(place, columns - 2);
+	string_appendf(out,
+		       "An allow covers the folder, for the file may be replaced when it is saved:\n  %s\n"
+		       "Only the file: sbx allow %lld\n",
+		       shown, (long long)prompt->id);
+}
+
 static int show(const struct terminal *terminal, const struct prompt *prompt, struct error *error) {
 	CLEANUP_STRING struct string text = {0};
 	struct moment now;
@@ -134,6 +156,7 @@ static int show(const struct terminal *terminal, const struct prompt *prompt, st
 		       "  allow %s   for 1 hour (or your prompt.lifetime), this profile in this project\n"
 		       "  always %s  for this profile in this project, until you revoke it\n",
 		       terminal->code, terminal->code);
+	append_reach(&text, prompt, terminal_columns(terminal->fd));
 	string_appendf(&text, "For more choices answer from another terminal: sbx allow %lld --help\n",
 		       (long long)prompt->id);
 	return fd_write_all(terminal->fd, text.data, text.size, error);
@@ -206,9 +229,9 @@ static int converse(const struct terminal *terminal, const struct prompt *prompt
 	return 0;
 }
 
-static json_t *answer_message(const struct answer_word *word) {
-	return json_pack("{s:s, s:s, s:s, s:b}", "effect", effect_name(word->effect), "lifetime",
-			 lifetime_name(word->lifetime), "scope", "exact", "terminal", 1);
+static json_t *answer_message(const struct answer_word *word, const struct prompt *prompt) {
+	return json_pack("{s:s, s:s, s:o, s:b}", "effect", effect_name(word->effect), "lifetime",
+			 lifetime_name(word->lifetime), "scope", message_bytes(default_scope(prompt)), "terminal", 1);
 }
 
 int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
@@ -228,6 +251,6 @@ int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt 
 	fd_write_all(fd, closing, strlen(closing), NULL);
 	tcflush(fd, TCIFLUSH);
 	terminal_restore(&terminal);
-	if (r == 0) *ret_answer = answer_message(word);
+	if (r == 0) *ret_answer = answer_message(word, prompt);
 	return r;
 }

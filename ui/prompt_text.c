@@ -14,14 +14,31 @@ enum {
 	DESCRIPTION_COLUMNS = 60,
 };
 
+static const char link_of_chain[] = " › ";
+
+/* A name as a link of the chain: it brings no link of its own, and of parents no number. */
+static void append_link(struct string *out, const char *name, bool parent) {
+	size_t size = strlen(name);
+	const char *number = strrchr(name, ' ');
+	if (parent && number && number[1] == '(' && number[2 + strspn(number + 2, "0123456789")] == ')')
+		size = (size_t)(number - name);
+	CLEANUP_FREE char *own = string_copy_bytes(name, size);
+	for (char *fake; (fake = strstr(own, "›"));) memcpy(fake, "???", strlen("›"));
+	string_append(out, own);
+}
+
 /* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs: that is told as what they say. */
 char *prompt_asker(const struct prompt *prompt) {
 	struct string out = {0};
 	string_append(&out, "a process");
 	if (prompt->session > 0) string_appendf(&out, " in session %lld", (long long)prompt->session);
 	if (!prompt->process) return string_steal(&out);
-	string_appendf(&out, ", calls itself «%s", prompt->process);
-	for (size_t i = 0; i < prompt->parents.count; i++) string_appendf(&out, " < %s", prompt->parents.items[i]);
+	string_append(&out, ", calls itself «");
+	for (size_t i = prompt->parents.count; i-- > 0;) {
+		append_link(&out, prompt->parents.items[i], true);
+		string_append(&out, link_of_chain);
+	}
+	append_link(&out, prompt->process, false);
 	string_append(&out, "»");
 	return string_steal(&out);
 }

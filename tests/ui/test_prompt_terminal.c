@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pty.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -36,8 +37,19 @@ static struct prompt sample_prompt(void) {
 			       .deadline_ms = 60000};
 }
 
-_Noreturn static void child_ask(int slave, int gone, int answer) {
-	CLEANUP_PROMPT struct prompt prompt = sample_prompt();
+/* A file that is saved by putting another in its place. */
+static struct prompt saving_prompt(void) {
+	struct prompt prompt = sample_prompt();
+	prompt.permission = permission_of(PERMISSION_FS_WRITE);
+	free(prompt.target);
+	prompt.target = string_copy("/srv/notes/\xe2\x80\xaetodo.txt");
+	strings_add(&prompt.scopes, "folder");
+	strings_add(&prompt.scopes, "exact");
+	return prompt;
+}
+
+_Noreturn static void child_ask(int slave, int gone, int answer, bool saving) {
+	CLEANUP_PROMPT struct prompt prompt = saving ? saving_prompt() : sample_prompt();
 	struct error error = ERROR_NONE;
 	struct termios before = {0}, after = {0};
 	json_t *reply = NULL;
@@ -54,7 +66,7 @@ _Noreturn static void child_ask(int slave, int gone, int answer) {
 	_exit(0);
 }
 
-static void desk_open(struct desk *desk, const char *typed_before) {
+static void desk_open_for(struct desk *desk, const char *typed_before, bool saving) {
 	int slave, gone[2], answer[2];
 	*desk = (struct desk){0};
 	struct winsize size = {.ws_col = 80, .ws_row = 24};
@@ -67,13 +79,17 @@ static void desk_open(struct desk *desk, const char *typed_before) {
 	if (desk->child == 0) {
 		close(desk->master);
 		close(gone[1]);
-		child_ask(slave, gone[0], answer[1]);
+		child_ask(slave, gone[0], answer[1], saving);
 	}
 	close(slave);
 	close(gone[0]);
 	close(answer[1]);
 	desk->gone = gone[1];
 	desk->answer = answer[0];
+}
+
+static void desk_open(struct desk *desk, const char *typed_before) {
+	desk_open_for(desk, typed_before, false);
 }
 
 static void desk_close(struct desk *desk) {
@@ -156,6 +172,19 @@ static void a_whole_word_answers(void **state) {
 		answered(&desk, cases[i].answer);
 		desk_close(&desk);
 	}
+}
+
+static void an_allow_covers_what_is_offered_first_and_says_so(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open_for(&desk, "", true);
+	see(&desk, "An allow covers the folder");
+	see(&desk, "  /srv/notes\r\n");
+	see(&desk, "Only the file: sbx allow 3");
+	see_question(&desk);
+	type_code(&desk, "allow #\r");
+	answered(&desk, "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"folder\",\"terminal\":true}");
+	desk_close(&desk);
 }
 
 static void anything_else_is_asked_again(void **state) {
@@ -282,6 +311,7 @@ static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_word_answers),
+		cmocka_unit_test(an_allow_covers_what_is_offered_first_and_says_so),
 		cmocka_unit_test(anything_else_is_asked_again),
 		cmocka_unit_test(a_line_that_is_too_long_is_no_word),
 		cmocka_unit_test(control_c_and_the_end_of_input_deny_this_once),

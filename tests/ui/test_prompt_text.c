@@ -27,14 +27,12 @@ static void all_that_must_be_shown_is_shown(void **state) {
 	CLEANUP_PROMPT struct prompt prompt = sample();
 	CLEANUP_STRING struct string text = {0};
 	prompt_describe(&prompt, 2000, 80, &text);
-	assert_string_equal(text.data,
-			    "sbx: may profile default connect to:\n"
-			    "  target   svc.test:8443\n"
-			    "  asked by a process in session 9, calls itself «curl (412) < bash (400) < npm\n"
-			    "           (390)»\n"
-			    "  project  ~/app\n"
-			    "  rule     ask rule at builtin/default.yaml:7\n"
-			    "  prompt   3, 58s left\n");
+	assert_string_equal(text.data, "sbx: may profile default connect to:\n"
+				       "  target   svc.test:8443\n"
+				       "  asked by a process in session 9, calls itself «npm › bash › curl (412)»\n"
+				       "  project  ~/app\n"
+				       "  rule     ask rule at builtin/default.yaml:7\n"
+				       "  prompt   3, 58s left\n");
 	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
 	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to connect to svc.test:8443");
 }
@@ -58,12 +56,25 @@ static void the_name_of_a_process_is_its_own_word(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
 	CLEANUP_FREE char *named = prompt_asker(&prompt);
-	assert_string_equal(named, "a process in session 9, calls itself «curl (412) < bash (400) < npm (390)»");
+	assert_string_equal(named, "a process in session 9, calls itself «npm › bash › curl (412)»");
 	free(STEAL(prompt.process)); /* the loopback proxy can't tell */
 	CLEANUP_FREE char *nameless = prompt_asker(&prompt);
 	assert_string_equal(nameless, "a process in session 9");
 	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
 	assert_string_equal(sentence, "a process wants to connect to svc.test:8443");
+}
+
+static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	free(prompt.process);
+	prompt.process = string_copy("git › npm (1)");
+	strings_add(&prompt.parents, "a (b) › (7)");
+	strings_add(&prompt.parents, "(12)");
+	strings_add(&prompt.parents, "x (9) (10)");
+	CLEANUP_FREE char *named = prompt_asker(&prompt);
+	assert_string_equal(named, "a process in session 9, calls itself «x (9) › (12) › a (b) ??? › npm › bash › git "
+				   "??? npm (1)»");
 }
 
 static void assert_harmless(const char *text, size_t width) {
@@ -119,6 +130,7 @@ int main(void) {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
+		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),
 	};

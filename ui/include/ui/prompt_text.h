@@ -13,7 +13,8 @@
 #include "base/string.h"
 #include "schema/prompt.h"
 
-/* "a process in session 9, calls itself «curl (412) < bash (400)»". Not made visible yet. Freed by the caller. */
+/* "a process in session 9, calls itself «npm › sh › curl (412)»": what started it stands before it. Not made visible
+ * yet. Freed by the caller. */
 char *prompt_asker(const struct prompt *prompt);
 
 /* "a process that calls itself «curl (412)» wants to connect to svc.test:8443". Freed by the caller. */
