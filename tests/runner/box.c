@@ -194,6 +194,25 @@ void box_close(struct box *box) {
 	box->launch = NULL;
 }
 
+static void on_adopted(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct box *box = argument;
+	if (code != 0 || fd_count != 1) fail_msg("adopting a curtain: %s", text);
+	box->spare = fds[0];
+}
+
+static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count);
+
+void box_restart(struct box *box, const struct steps *under_way) {
+	struct error error = ERROR_NONE;
+	portal_free(box->portal);
+	if (portal_start(box->base, &box->portal, &error) < 0) fail_msg("%s", error.message);
+	portal_join(box->portal, box->init, NULL, NULL);
+	if (box->spare >= 0) portal_adopt(box->portal, fd_steal(&box->spare), on_adopted, box);
+	portal_enter(box->portal, true, NULL, NULL);
+	portal_apply_again(box->portal, &box->plan, under_way, on_applied, box);
+	box_wait(box);
+}
+
 static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count) {
 	struct box *box = argument;
 	box->code = code;
@@ -228,10 +247,14 @@ char *box_say(struct box *box, const char *line) {
 	struct string text = {0};
 	CLEANUP_FREE char *marked = string_format("{ %s\n} 2>&1; printf '\\001end\\n'", line);
 	box_send(box, marked);
-	for (;;) {
+	for (int waited = 0;; waited++) {
 		char bytes[4096];
 		struct pollfd polled = {.fd = box->out, .events = POLLIN};
-		if (poll(&polled, 1, BOX_ANSWER_MS) != 1) fail_msg("no answer to: %s\nso far: %s", line, text.data);
+		event_base_loop(box->base, EVLOOP_NONBLOCK); /* what the shell does may need an answer of ours */
+		if (poll(&polled, 1, 1) != 1) {
+			if (waited == BOX_ANSWER_MS) fail_msg("no answer to: %s\nso far: %s", line, text.data);
+			continue;
+		}
 		ssize_t size = read(box->out, bytes, sizeof bytes);
 		if (size <= 0) fail_msg("the shell ended at: %s", line);
 		string_append_bytes(&text, bytes, (size_t)size);

@@ -47,6 +47,8 @@ void box_close(struct box *box);
 /* From the plan in force to another one (taken over). The applied list is the box's; code 0 or the failure's. */
 int box_change(struct box *box, struct plan *plan);
 int box_apply(struct box *box, const struct steps *steps);
+/* Another portal in the place of the one there is, dead or not. */
+void box_restart(struct box *box, const struct steps *under_way);
 void box_wait(struct box *box); /* for the portal; fails the test when a call failed */
 
 /* What the shell inside prints for a line, without the last newline. Freed by the caller. Its function w says of each
