@@ -12,7 +12,8 @@ struct judge {
 	const struct call *call;
 	const struct call_world *world;
 	struct call_needs *needs;
-	bool hidden; /* there is no curtain: what it would hold is held here */
+	bool hidden;   /* there is no curtain: what it would hold is held here */
+	bool programs; /* are asked about */
 };
 
 static struct sight sight_of(const struct judge *judge, const char *path) {
@@ -31,19 +32,27 @@ static void add(struct judge *judge, enum permission_kind permission, const char
 	needs->items[needs->count++] = (struct need){.permission = permission, .path = path, .by_folder = by_folder};
 }
 
-static void add_folder(struct judge *judge, const char *path) {
-	char *folder = path_parent(path);
+/* `path` is taken over. */
+static void add_owned(struct judge *judge, enum permission_kind permission, char *path, bool by_folder) {
 	const size_t before = judge->needs->count;
-	add(judge, PERMISSION_FS_WRITE, folder, true);
+	add(judge, permission, path, by_folder);
 	if (judge->needs->count == before)
-		free(folder);
+		free(path);
 	else
-		judge->needs->folders[before] = folder;
+		judge->needs->owned[before] = path;
+}
+
+static void add_folder(struct judge *judge, const char *path) {
+	add_owned(judge, PERMISSION_FS_WRITE, path_parent(path), true);
 }
 
 /* May what is at `path`, or a folder's names, be changed if somebody allows it? */
 static bool change_is_asked(const struct judge *judge, const struct sight *sight) {
 	return (sight->mode == VIEW_READ && sight->ask_write) || (sight->mode == VIEW_ASK && judge->hidden);
+}
+
+static bool is_asked(const struct sight *sight) {
+	return sight->program && sight->mode >= VIEW_READ;
 }
 
 static void judge_open(struct judge *judge, const char *path) {
@@ -59,17 +68,34 @@ static void judge_open(struct judge *judge, const char *path) {
 		else if (call->write)
 			add(judge, PERMISSION_FS_WRITE, path, false);
 	}
-	if (judge->needs->count == 0 && sight.mode == VIEW_ASK && judge->hidden) {
+	if (judge->needs->count > 0 || !judge->hidden) return;
+	if (sight.mode == VIEW_ASK) {
 		add(judge, PERMISSION_FS_READ, path, false);
 		judge->needs->items[0].listing = call->listing;
+	} else if (judge->programs && is_asked(&sight) && !call->write) {
+		add(judge, PERMISSION_PROC_SPAWN, path, false); /* "ld.so PROGRAM" reads it, as the curtain would see */
+	}
+}
+
+/* Behind its links, and what its `#!` line or ELF header names: the first that is asked about. */
+static void judge_interpreters(struct judge *judge, const char *path) {
+	CLEANUP_STRINGS struct strings programs = {0};
+	judge->world->programs(judge->world->context, path, &programs);
+	for (size_t i = 0; i < programs.count; i++) {
+		const struct sight sight = sight_of(judge, programs.items[i]);
+		if (!is_asked(&sight)) continue;
+		add_owned(judge, PERMISSION_PROC_SPAWN, string_copy(programs.items[i]), false);
+		return;
 	}
 }
 
 static void judge_execute(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path);
 	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
-	if (sight.program && (sight.mode >= VIEW_READ || (sight.mode == VIEW_ASK && judge->hidden)))
+	if (sight.program && (is_asked(&sight) || judge->needs->count > 0))
 		add(judge, PERMISSION_PROC_SPAWN, path, false);
+	else if (judge->programs && sight.mode >= VIEW_READ)
+		judge_interpreters(judge, path);
 }
 
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
@@ -103,7 +129,11 @@ static bool is_kernels(const char *path) {
 void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
 		     struct call_needs *ret_needs) {
 	*ret_needs = (struct call_needs){.count = 0};
-	struct judge judge = {.call = call, .world = world, .needs = ret_needs, .hidden = wanted & TRAPS_OPENS};
+	struct judge judge = {.call = call,
+			      .world = world,
+			      .needs = ret_needs,
+			      .hidden = wanted & TRAPS_OPENS,
+			      .programs = wanted & TRAPS_PROGRAMS};
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		const char *path = call->paths[i];
 		if (!path || is_kernels(path)) continue;
@@ -128,6 +158,6 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 }
 
 void call_needs_finish(struct call_needs *needs) {
-	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->folders[i]);
+	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->owned[i]);
 	*needs = (struct call_needs){.count = 0};
 }

@@ -3,24 +3,28 @@
  *
  * Promises: lexical, by `sight` alone, so that where nothing is asked nothing is looked at (no oracle for what the
  * host has); nothing below /proc, /sys and /dev is ever asked about. Only once it is certain that somebody will be
- * asked, a file's being there decides between the file and its folder.
+ * asked, a file's being there decides between the file and its folder; only where programs are asked about, a visible
+ * one's links and interpreters are followed.
  */
 #pragma once
 
 #include <stddef.h>
 
+#include "base/string.h"
 #include "call.h"
 #include "curtain/doorbell.h"
 
 struct call_needs {
 	struct need items[CALL_PATHS]; /* one after the other; no two alike */
 	size_t count;
-	char *folders[CALL_PATHS]; /* that paths of items are borrowed from; the others are the call's */
+	char *owned[CALL_PATHS]; /* that paths of items are borrowed from; the others are the call's */
 };
 
 struct call_world {
 	struct sight (*sight)(void *context, const char *path);
-	bool (*exists)(void *context, const char *path); /* on the host, of a path that is seen or asked about */
+	/* On the host, of a path that is seen or asked about: */
+	bool (*exists)(void *context, const char *path);
+	void (*programs)(void *context, const char *path, struct strings *ret_paths); /* interpreters_find */
 	void *context;
 };
 

@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "call_needs.h"
 #include "call_table.h"
+#include "interpreters.h"
 
 enum {
 	TRAPS_TURN = 64, /* calls answered before the rest of the loop has its turn: some 0.3 ms */
@@ -196,6 +197,11 @@ static bool host_has(void *context, const char *path) {
 	return lstat(path, &status) == 0;
 }
 
+static void find_programs(void *context, const char *path, struct strings *ret_paths) {
+	(void)context;
+	interpreters_find(path, ret_paths);
+}
+
 static struct sight look(void *context, const char *path) {
 	const struct traps *traps = context;
 	return traps->options.sight(traps->options.context, path);
@@ -214,7 +220,9 @@ static int get_sizes(struct traps *traps, struct error *error) {
 
 int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error) {
 	CLEANUP_TRAPS struct traps *traps = mem_new(struct traps);
-	*traps = (struct traps){.options = *options, .world = {.sight = look, .exists = host_has, .context = traps}};
+	*traps = (struct traps){
+		.options = *options,
+		.world = {.sight = look, .exists = host_has, .programs = find_programs, .context = traps}};
 	int r = get_sizes(traps, error);
 	if (r < 0) return r;
 	/* the answer runs where the asking thread was, at once: 7 µs a call instead of up to 45 */

@@ -34,12 +34,19 @@ static bool exists(void *context, const char *path) {
 	return strstr(path, "new") == NULL;
 }
 
+static void programs(void *context, const char *path, struct strings *ret_paths) {
+	(void)context;
+	strings_add(&looked_up, path);
+	if (strcmp(path, "/read/script") == 0) strings_add(ret_paths, "/read/asked");
+	if (strcmp(path, "/w/script") == 0) strings_add(ret_paths, "/absent/asked");
+}
+
 static const char *const permissions[] = {
 	[PERMISSION_FS_READ] = "read", [PERMISSION_FS_WRITE] = "write", [PERMISSION_PROC_SPAWN] = "spawn"};
 
 /* "write /a in, spawn /b" */
 static char *needs_text(const struct call *call, unsigned wanted) {
-	const struct call_world world = {.sight = sight, .exists = exists};
+	const struct call_world world = {.sight = sight, .exists = exists, .programs = programs};
 	CLEANUP_CALL_NEEDS struct call_needs needs;
 	call_needs_find(call, wanted, &world, &needs);
 	CLEANUP_STRING struct string text = {0};
@@ -111,6 +118,11 @@ static void the_host_is_looked_at_only_where_somebody_is_asked(void **state) {
 		struct call call = {.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)quiet[i]}};
 		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
 	}
+	const char *const executed[] = {"/absent/script", "/hidden/script", "/read/asked"};
+	for (size_t i = 0; i < ARRAY_LENGTH(executed); i++) {
+		struct call call = {.class = CALL_EXECUTE, .paths = {(char *)executed[i]}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS | TRAPS_OPENS);
+	}
 	assert_int_equal(looked_up.count, 0);
 	check_open("/ask/f", WRITE | CREATE, TRAPS_WRITES, "write /ask/f");
 	assert_int_equal(looked_up.count, 1);
@@ -177,7 +189,10 @@ static void changes_and_programs(void **state) {
 		{CALL_CHANGE, "/dev/tty", "", ""},
 		{CALL_EXECUTE, "/read/f", "", ""},
 		{CALL_EXECUTE, "/read/asked", "spawn /read/asked", "spawn /read/asked"},
-		{CALL_EXECUTE, "/absent/asked", "", ""}, /* no oracle */
+		{CALL_EXECUTE, "/absent/asked", "", ""},                                  /* no oracle */
+		{CALL_EXECUTE, "/read/script", "spawn /read/asked", "spawn /read/asked"}, /* by its #! line */
+		{CALL_EXECUTE, "/w/script", "", ""},
+		{CALL_OPEN, "/read/asked", "", "spawn /read/asked"},
 		{CALL_EXECUTE, "/hidden/f", "", "read /hidden/f"},
 		{CALL_EXECUTE, "/hidden/asked", "", "read /hidden/asked, spawn /hidden/asked"},
 		{CALL_LOOK, "/ask/f", "", ""},
@@ -186,7 +201,7 @@ static void changes_and_programs(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct call call = {.class = rows[i].class, .paths = {(char *)rows[i].path}};
 		CLEANUP_FREE char *with = needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS);
-		CLEANUP_FREE char *without = needs_text(&call, TRAPS_OPENS);
+		CLEANUP_FREE char *without = needs_text(&call, TRAPS_OPENS | TRAPS_PROGRAMS);
 		assert_string_equal(with, rows[i].with_curtain);
 		assert_string_equal(without, rows[i].without);
 	}
