@@ -203,11 +203,16 @@ void portal_enter(struct portal *portal, bool again, portal_done *done, void *ar
 	post_number(portal, PORTAL_ENTER, again, done, argument);
 }
 
-void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument) {
+static void post_steps(struct portal *portal, enum portal_verb verb, const struct steps *steps, portal_done *done,
+		       void *argument) {
 	struct error error = ERROR_NONE;
-	struct errand *errand = add_errand(portal, PORTAL_APPLY, done, argument);
+	struct errand *errand = add_errand(portal, verb, done, argument);
 	if (portal_steps_pack(steps, &errand->fd, &error) < 0) refuse(errand, error.code, error.message);
 	post(portal);
+}
+
+void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument) {
+	post_steps(portal, PORTAL_APPLY, steps, done, argument);
 }
 
 static int compare_ids(const void *a, const void *b) {
@@ -215,24 +220,28 @@ static int compare_ids(const void *a, const void *b) {
 	return one->mount.id < two->mount.id ? -1 : one->mount.id > two->mount.id;
 }
 
-static void add_puts(struct steps *steps, const struct mount *mounts, size_t count) {
+static void add_steps(struct steps *steps, enum step_kind kind, const struct mount *mounts, size_t count) {
 	for (size_t i = 0; i < count; i++)
-		steps->items[steps->count++] = (struct step){.kind = STEP_PUT, .mount = mount_copy(&mounts[i])};
+		steps->items[steps->count++] = (struct step){.kind = kind, .mount = mount_copy(&mounts[i])};
 }
 
 void portal_apply_again(struct portal *portal, const struct plan *plan, const struct steps *under_way,
 			portal_done *done, void *argument) {
-	const size_t most = plan->count + plan->below_count + (under_way ? under_way->count : 0);
+	CLEANUP_STEPS struct steps known = {.items = mem_array(struct step, plan->count + plan->below_count + 1)};
+	add_steps(&known, STEP_PUT, plan->below, plan->below_count);
+	add_steps(&known, STEP_PUT, plan->mounts, plan->count);
+	qsort(known.items, known.count, sizeof *known.items, compare_ids); /* what others lie on comes first */
+	post_steps(portal, PORTAL_KNOW, &known, NULL, NULL);
+
+	const size_t most = known.count + (under_way ? under_way->count : 0);
 	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, most + 1)};
-	add_puts(&steps, plan->below, plan->below_count);
-	add_puts(&steps, plan->mounts, plan->count);
-	qsort(steps.items, steps.count, sizeof *steps.items, compare_ids); /* what others lie on comes first */
 	for (size_t i = 0; under_way && i < under_way->count; i++) {
 		const struct step *step = &under_way->items[i];
-		if (step->kind != STEP_PUT || step->mount.kind == MOUNT_LINK) continue;
-		steps.items[steps.count++] = (struct step){.kind = STEP_TAKE, .mount = mount_copy(&step->mount)};
+		if (step->kind == STEP_PUT && step->mount.kind != MOUNT_LINK)
+			add_steps(&steps, STEP_TAKE, &step->mount, 1);
 	}
-	portal_apply(portal, &steps, done, argument);
+	add_steps(&steps, STEP_PUT, plan->mounts, plan->count);
+	post_steps(portal, PORTAL_APPLY, &steps, done, argument);
 }
 
 void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done, void *argument) {

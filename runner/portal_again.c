@@ -1,9 +1,11 @@
 /*
- * Theory of operation. A portal has died and left its mounts. The next one is told again what was put, what lies below
- * before what lies on it; each mount is known by what it lies on and by its mount point, which /proc/self/mountinfo
- * tells of covered ones, too. What is in sight is reached by its path and compared: its mount id, and the file. What is
- * covered can't be reached: its descriptor is fetched when it is needed, by moving aside for a moment what lies over
- * it.
+ * Theory of operation. A portal has died and left its mounts. The next one is first told again what had been put, what
+ * lies below before what lies on it (KNOW): each mount is known by what it lies on and by its mount point, which
+ * /proc/self/mountinfo tells of covered ones, too. Then what was under way is taken, as far as it is there and not
+ * known, and last come the PUTs of the plan that was in force: what is there gets its descriptor and its flags, what is
+ * missing is put.
+ *
+ * A covered mount can't be reached by a path: what lies over it is moved aside for a moment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,51 +16,44 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/path.h"
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
 #define ASIDE_PATH "/run/sbx/aside"
 
-enum { ASIDE_MAX = 64, /* mounts over one another */ READ_ONLY = 0x1 /* ST_RDONLY of statfs(2)'s f_flags */ };
+enum {
+	ASIDE_MAX = 64, /* mounts over one another */
+	READ_ONLY = 0x1 /* ST_RDONLY of statfs(2)'s f_flags */
+};
 
-static const struct mountinfo_entry *find_before(const struct mounts *mounts, uint64_t on, const char *path) {
-	for (size_t i = 0; i < mounts->before.count; i++) {
-		const struct mountinfo_entry *entry = &mounts->before.entries[i];
+static const struct mountinfo_entry *find_entry(const struct mountinfo *info, uint64_t on, const char *path) {
+	for (size_t i = 0; i < info->count; i++) {
+		const struct mountinfo_entry *entry = &info->entries[i];
 		if (entry->parent == on && string_equal(entry->point, path)) return entry;
 	}
 	return NULL;
 }
 
-static bool is_writable(enum mount_kind kind) {
-	return kind == MOUNT_WRITE || kind == MOUNT_PIN || kind == MOUNT_OWN || kind == MOUNT_FRESH;
-}
-
-/* A step that was under way may have changed it. */
-static void mend_flag(const struct mounts *mounts, const struct mount *mount, int there) {
-	struct statfs status;
-	if (mount->kind == MOUNT_CURTAIN || fstatfs(there, &status) < 0) return;
-	bool wanted = !is_writable(mount->kind);
-	if (wanted == ((status.f_flags & READ_ONLY) != 0) || spaces_step_in(mounts->spaces, NULL) < 0) return;
-	tree_set(there, false, wanted ? MOUNT_ATTR_RDONLY : 0, wanted ? 0 : MOUNT_ATTR_RDONLY);
-	spaces_step_out(mounts->spaces);
-}
-
-bool mounts_recognise(struct mounts *mounts, const struct mount *mount) {
+static void know(struct mounts *mounts, const struct mountinfo *info, const struct mount *mount) {
 	const struct put *on = mount->on ? mounts_find(mounts, mount->on) : NULL;
-	if (mount->on && !on) return false;
-	const struct mountinfo_entry *entry = find_before(mounts, on ? on->number : mounts->root, mount->path);
-	if (!entry) return false;
-	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, mount->path);
-	struct place place;
-	if (there < 0 || place_of(there, &place) < 0 || place.mount != entry->id) {
-		mounts_keep(mounts, mount, -1, entry->id);
-		return true;
+	if (mount->kind == MOUNT_LINK || (mount->on && !on)) return;
+	if (string_equal(mount->path, "/")) {
+		mounts_keep(mounts, mount, -1, mounts->root);
+		return;
 	}
-	if (mounts_compare(mount, there, NULL) < 0) return false;
-	mend_flag(mounts, mount, there);
-	mounts_keep(mounts, mount, fd_steal(&there), entry->id);
-	return true;
+	const struct mountinfo_entry *entry = find_entry(info, on ? on->number : mounts->root, mount->path);
+	if (entry) mounts_keep(mounts, mount, -1, entry->id);
+}
+
+int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *error) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	int r = spaces_step_in(mounts->spaces, error);
+	if (r < 0) return r;
+	r = mounts_read(mounts, &info);
+	spaces_step_out(mounts->spaces);
+	if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
+	for (size_t i = 0; i < steps->count; i++) know(mounts, &info, &steps->items[i].mount);
+	return 0;
 }
 
 struct aside {
@@ -97,8 +92,7 @@ static int move_aside(struct mounts *mounts, const char *path, struct aside *asi
 	return 0;
 }
 
-int mounts_uncover(struct mounts *mounts, struct put *put, struct aside **ret_aside, struct error *error) {
-	struct aside *aside = *ret_aside = mem_new(struct aside);
+static int uncover(struct mounts *mounts, struct put *put, struct aside *aside, struct error *error) {
 	for (;;) {
 		struct place place;
 		CLEANUP_MOUNTINFO struct mountinfo info = {0};
@@ -115,8 +109,7 @@ int mounts_uncover(struct mounts *mounts, struct put *put, struct aside **ret_as
 	}
 }
 
-void mounts_cover(struct mounts *mounts, struct aside *aside) {
-	if (!aside) return;
+static void cover(struct mounts *mounts, struct aside *aside) {
 	while (aside->count-- > 0) {
 		const int tree = aside->items[aside->count].tree;
 		CLEANUP_FD int point = spaces_reach(mounts->spaces->inside, aside->items[aside->count].path);
@@ -125,5 +118,33 @@ void mounts_cover(struct mounts *mounts, struct aside *aside) {
 		free(aside->items[aside->count].path);
 	}
 	point_remove(&mounts->points, mounts->spaces->inside, ASIDE_PATH);
-	free(aside);
+}
+
+static bool is_writable(enum mount_kind kind) {
+	return kind == MOUNT_WRITE || kind == MOUNT_PIN || kind == MOUNT_OWN || kind == MOUNT_FRESH;
+}
+
+/* A step that was under way may have changed it. */
+static void mend_flag(const struct put *put) {
+	struct statfs status;
+	if (put->mount.kind == MOUNT_CURTAIN || mount_is_given(&put->mount) || fstatfs(put->tree, &status) < 0) return;
+	bool wanted = !is_writable(put->mount.kind);
+	if (wanted != ((status.f_flags & READ_ONLY) != 0))
+		tree_set(put->tree, false, wanted ? MOUNT_ATTR_RDONLY : 0, wanted ? 0 : MOUNT_ATTR_RDONLY);
+}
+
+bool mounts_recognise(struct mounts *mounts, uint32_t id) {
+	struct put *put = mounts_find(mounts, id);
+	struct aside aside = {.count = 0};
+	if (!put || put->tree >= 0) return put != NULL;
+	bool there = spaces_step_in(mounts->spaces, NULL) == 0 && uncover(mounts, put, &aside, NULL) == 0;
+	if (there && mounts_compare(&put->mount, put->tree, NULL) < 0) { /* the host has another there by now */
+		tree_detach(put->tree, mounts->spaces->self);
+		there = false;
+	}
+	if (there) mend_flag(put);
+	cover(mounts, &aside);
+	spaces_step_out(mounts->spaces);
+	if (!there) mounts_forget(mounts, id);
+	return there;
 }

@@ -70,6 +70,13 @@ static int enter(struct child *child, const struct portal_request *request, stru
 	return r;
 }
 
+static int know(struct child *child, const struct portal_request *request, struct error *error) {
+	(void)request;
+	CLEANUP_STEPS struct steps steps = {0};
+	int r = portal_steps_unpack(child->given, &steps, error);
+	return r < 0 ? r : mounts_know(&child->mounts, &steps, error);
+}
+
 static int apply(struct child *child, const struct portal_request *request, struct error *error) {
 	(void)request;
 	CLEANUP_STEPS struct steps steps = {0};
@@ -114,6 +121,7 @@ static const struct {
 	[PORTAL_CURTAIN] = {.serve = make_curtain},
 	[PORTAL_ADOPT] = {.serve = adopt, .given = true},
 	[PORTAL_ENTER] = {.serve = enter},
+	[PORTAL_KNOW] = {.serve = know, .entered = true, .given = true},
 	[PORTAL_APPLY] = {.serve = apply, .entered = true, .given = true},
 	[PORTAL_LISTEN_PORT] = {.serve = listen_port, .entered = true},
 	[PORTAL_LISTEN_PATH] = {.serve = listen_path, .entered = true, .path = true},

@@ -136,12 +136,7 @@ int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, 
 	mounts->again = again;
 	mounts->alone = !again;
 	find_given(mounts);
-	int r = stage_make(spaces->scratch, error);
-	if (r < 0 || !again) return r;
-	if ((r = spaces_step_in(spaces, error)) < 0) return r;
-	r = mounts_read(mounts, &mounts->before);
-	spaces_step_out(spaces);
-	return r < 0 ? error_set(error, -r, "reading what is mounted: %s", strerror(-r)) : 0;
+	return stage_make(spaces->scratch, error);
 }
 
 void mounts_sweep(struct mounts *mounts) {

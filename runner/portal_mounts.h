@@ -18,7 +18,7 @@
 /* Something that was put. */
 struct put {
 	struct mount mount; /* owned; known by its id, lying on another by that one's */
-	int tree;           /* O_PATH: its root; -1: a dead portal put it, and it is covered */
+	int tree;           /* O_PATH: its root; -1: a dead portal put it, see portal_again.c */
 	uint64_t number;    /* STATX_MNT_ID */
 };
 
@@ -27,15 +27,17 @@ struct mounts {
 	struct put *puts; /* what lies on another comes behind it */
 	size_t count;
 	struct points points;
-	uint64_t root;           /* STATX_MNT_ID of the sandbox's root */
-	int curtain;             /* O_PATH: its root in our own namespace, -1 = none */
-	bool alone;              /* nothing of the tool's runs yet: nobody sees a group being put together */
-	bool again;              /* a portal has died */
-	struct mountinfo before; /* then: what it left */
-	bool staged;             /* something lies on the stage that mounts_sweep removes */
+	uint64_t root; /* STATX_MNT_ID of the sandbox's root */
+	int curtain;   /* O_PATH: its root in our own namespace, -1 = none */
+	bool alone;    /* nothing of the tool's runs yet: nobody sees a group being put together */
+	bool again;    /* a portal has died */
+	bool staged;   /* something lies on the stage that mounts_sweep removes */
 };
 
 int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error);
+
+/* What a portal that died has put; its steps are PUTs, what lies below before what lies on it. */
+int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *error);
 
 /* 0 or the first failure; *applied says all, also then. */
 int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
@@ -73,10 +75,5 @@ int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const stru
 int mounts_make(const struct mounts *mounts, const struct mount *mount, struct error *error);
 int mounts_compare(const struct mount *mount, int there, struct error *error);
 
-/* Outside: if a dead portal has put it already, know it from now on. */
-bool mounts_recognise(struct mounts *mounts, const struct mount *mount);
-
-/* Inside: get hold of what is covered, by moving aside what lies over it; and move that back. */
-struct aside;
-int mounts_uncover(struct mounts *mounts, struct put *put, struct aside **ret_aside, struct error *error);
-void mounts_cover(struct mounts *mounts, struct aside *aside); /* frees it; NULL is allowed */
+/* Outside: is it there already, put by a portal that died? Then it is as its plan says from now on. */
+bool mounts_recognise(struct mounts *mounts, uint32_t id);

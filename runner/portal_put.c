@@ -191,7 +191,8 @@ static int recognise_given(struct mounts *mounts, const struct mount *mount, str
 /* Nothing is to be put: it is there. */
 static bool is_there(struct mounts *mounts, const struct step *step, size_t index, const struct report *report) {
 	struct error error = ERROR_NONE;
-	if (!mount_is_given(&step->mount)) return mounts->again && mounts_recognise(mounts, &step->mount);
+	if (mounts->again && mounts_recognise(mounts, step->mount.id)) return true;
+	if (!mount_is_given(&step->mount)) return false;
 	if (recognise_given(mounts, &step->mount, &error) < 0) report_failure(report, index, step, &error);
 	return true;
 }

@@ -48,6 +48,15 @@ static int detach(struct mounts *mounts, const struct put *put, struct portal_ap
 	return 0;
 }
 
+/* What a dead portal put and something covers is reached only now. Begins and ends inside. */
+static struct put *find_put(struct mounts *mounts, uint32_t id, struct error *error) {
+	struct put *put = mounts_find(mounts, id);
+	if (!put || put->tree >= 0) return put;
+	bool there = mounts_recognise(mounts, id);
+	if (spaces_step_in(mounts->spaces, error) < 0) return NULL;
+	return there ? mounts_find(mounts, id) : NULL;
+}
+
 static bool is_known(const struct mounts *mounts, uint64_t number) {
 	for (size_t i = 0; i < mounts->count; i++)
 		if (mounts->puts[i].number == number) return true;
@@ -67,15 +76,12 @@ static void take_unknown(struct mounts *mounts, const struct mount *mount, struc
 }
 
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
-	struct put *put = mounts_find(mounts, mount->id);
-	struct aside *aside = NULL;
+	const struct put *put = find_put(mounts, mount->id, error);
 	int r = 0;
 	if (put && mount_is_given(&put->mount))
 		return error_set(error, EBUSY, "it can't be taken from a sandbox that runs");
-	if (put && put->tree < 0) r = mounts_uncover(mounts, put, &aside, error);
-	if (put && r == 0) r = detach(mounts, put, report->applied, error);
+	if (put) r = detach(mounts, put, report->applied, error);
 	if (!put && mounts->again) take_unknown(mounts, mount, report->applied);
-	mounts_cover(mounts, aside);
 	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
 	return r;
 }
@@ -125,16 +131,10 @@ static int put_anew(struct mounts *mounts, const struct put *put, const struct r
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report,
 			 struct error *error) {
 	const uint64_t set = on ? MOUNT_ATTR_RDONLY : 0, clear = on ? 0 : MOUNT_ATTR_RDONLY;
-	struct put *put = mounts_find(mounts, id);
-	struct aside *aside = NULL;
+	struct put *put = find_put(mounts, id, error);
 	if (!put) return error_set(error, ENOENT, "nothing is mounted there");
-	if (put->tree < 0 && mounts_uncover(mounts, put, &aside, error) < 0) {
-		mounts_cover(mounts, aside);
-		return -error->code;
-	}
 	int r = tree_set(put->tree, false, set, clear);
 	if (r == 0) r = set_along(mounts, put, set, clear);
-	mounts_cover(mounts, aside);
 	if (r == -EBUSY && on) return put_anew(mounts, put, report, error);
 	if (r < 0) return error_set(error, -r, "changing it: %s", strerror(-r));
 	if (put->mount.kind == MOUNT_READ || put->mount.kind == MOUNT_WRITE)

@@ -356,6 +356,136 @@ static void nothing_of_the_portal_is_seen_inside(void **state) {
 	box_expect(&box, "for f in /proc/[0-9]*/fd/*; do readlink $f; done | grep -v -e pipe: -e ^/proc -e ^/usr/", "");
 }
 
+/* Grants as a user of a day makes them: some nested, some over others. */
+static void random_plan(unsigned *seed, struct plan *plan) {
+	static const char *const paths[] = {"g", "g/a", "g/a/b", "h", "h/f", "app/sub"};
+	box_plan(&box, plan);
+	box_add(&box, plan, MOUNT_WRITE, "app");
+	box_add(&box, plan, MOUNT_PIN, "app/.git");
+	box_add(&box, plan, MOUNT_HIDE_FILE, "app/.git/config")->mode = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		const int chance = rand_r(seed) % 4;
+		if (chance < 2) box_add(&box, plan, chance == 0 ? MOUNT_READ : MOUNT_WRITE, paths[i]);
+	}
+}
+
+static void make_host_of_random_plans(void) {
+	box_host(&box, "mkdir -p app/.git app/sub g/a/b h; echo c >app/.git/config; echo 1 >g/f; echo 2 >g/a/f; echo 3 "
+		       ">g/a/b/f; echo 4 >h/f; echo 5 >app/sub/f");
+}
+
+/* What is to be seen by a plan, as the shell inside says it. */
+static void expect_plan(const struct plan *plan) {
+	static const char *const files[] = {"g/f", "g/a/f", "g/a/b/f", "h/f", "app/sub/f", "app/.git/config"};
+	CLEANUP_STRING struct string said = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
+		CLEANUP_FREE char *path = path_join(box.home, files[i]);
+		const enum show show = plan_show(plan, path);
+		string_append(&said, show == SHOW_WRITE ? "write\n" : show == SHOW_READ ? "read\n" : "none\n");
+	}
+	said.data[--said.size] = '\0';
+	box_expect(&box,
+		   "for f in g/f g/a/f g/a/b/f h/f app/sub/f app/.git/config; do if ! [ -r $f ]; then echo none; elif "
+		   "[ -w $f ]; then echo write; else echo read; fi; done",
+		   said.data);
+}
+
+static size_t count_planned(const struct plan *plan) {
+	size_t count = 0;
+	for (size_t i = 0; i < plan->count; i++) count += plan->mounts[i].kind != MOUNT_LINK;
+	for (size_t i = 0; i < plan->below_count; i++) count += plan->below[i].kind != MOUNT_LINK;
+	return count;
+}
+
+static void a_portal_that_dies_leaves_all_whole(void **state) {
+	(void)state;
+	unsigned seed = 4;
+	struct plan plan;
+	make_host_of_random_plans();
+	random_plan(&seed, &plan);
+	box_open(&box, &plan);
+	expect_plan(&box.plan);
+	const size_t bwraps = box_count_mounts(&box) - count_planned(&box.plan);
+	for (int i = 0; i < 50; i++) {
+		CLEANUP_STEPS struct steps steps = {0};
+		unsigned same = seed;
+		random_plan(&seed, &plan);
+		plan_changes(&box.plan, &plan, &steps);
+		/* somewhere in the middle of it, or before, or after */
+		pid_t killer = fork();
+		if (killer == 0) {
+			usleep((useconds_t)(rand_r(&seed) % 600));
+			kill(portal_pid(box.portal), SIGKILL);
+			_exit(0);
+		}
+		const int code = box_apply(&box, &steps);
+		assert_int_equal(waitpid(killer, NULL, 0), killer);
+		(void)rand_r(&seed);
+		if (code == 0 && i % 2) {
+			plan_finish(&box.plan);
+			box.plan = plan;
+			box_restart(&box, NULL);
+		} else { /* as far as it got: back to what was in force, then again */
+			box_restart(&box, &steps);
+			expect_plan(&box.plan);
+			CLEANUP_STEPS struct steps once_more = {0};
+			plan_finish(&plan);
+			random_plan(&same, &plan);
+			plan_changes(&box.plan, &plan, &once_more);
+			if (box_apply(&box, &once_more) != 0) fail_msg("round %d: %s", i, box.text);
+			plan_finish(&box.plan);
+			box.plan = plan;
+		}
+		expect_plan(&box.plan);
+		assert_int_equal(box_count_mounts(&box), bwraps + count_planned(&box.plan)); /* no stale one */
+	}
+	/* and all that was granted goes */
+	box_plan(&box, &plan);
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_expect(&box, "ls -A; grep -c -e /g -e /h/ -e /app /proc/self/mountinfo", "0");
+}
+
+static size_t read_memory(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/statm", pid), *text = NULL;
+	size_t pages = 0;
+	assert_int_equal(file_read(path, 4096, &text, NULL, NULL), 0);
+	assert_int_equal(sscanf(text, "%*u %zu", &pages), 1);
+	return pages;
+}
+
+static void a_thousand_grants_leave_nothing_behind(void **state) {
+	(void)state;
+	box_host(&box, "mkdir -p g/a; echo 1 >g/f; echo 2 >g/a/f");
+	open_usual();
+	box_expect(&box,
+		   "for i in 1 2 3 4 5 6 7 8; do while [ ! -e /tmp/stop ]; do cat g/f g/a/f g >/dev/null 2>&1; done & "
+		   "done; echo go",
+		   "go");
+	size_t fds[2] = {0}, memory[2] = {0}, own[2] = {0}, mounts = 0;
+	for (int i = 0; i <= 1000; i++) {
+		struct plan plan;
+		if (i == 20 || i == 1000) {
+			const int at = i == 1000;
+			memory[at] = read_memory(portal_pid(box.portal));
+			own[at] = box_count_fds(getpid());
+			if (at == 0) mounts = box_count_mounts(&box);
+			/* a portal's descriptors can't be looked at from here: it counts them itself */
+			fds[at] = box_count_mounts(&box);
+		}
+		box_plan(&box, &plan);
+		box_add(&box, &plan, i % 3 ? MOUNT_READ : MOUNT_WRITE, "g");
+		if (i % 2) box_add(&box, &plan, MOUNT_HIDE_FILE, "g/a/f")->mode = 0;
+		assert_int_equal(box_change(&box, &plan), 0);
+		box_plan(&box, &plan);
+		assert_int_equal(box_change(&box, &plan), 0);
+	}
+	box_expect(&box, "touch /tmp/stop; wait; ls -A", "");
+	assert_int_equal(box_count_mounts(&box), mounts);
+	assert_int_equal(fds[0], fds[1]);
+	assert_int_equal(own[0], own[1]);
+	if (memory[1] > memory[0] + 16) fail_msg("the portal grew from %zu to %zu pages", memory[0], memory[1]);
+}
+
 #define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -372,6 +502,8 @@ int main(void) {
 		PORTAL_TEST(attack_fs_19_what_the_host_mounts_later_never_appears),
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
+		PORTAL_TEST(a_portal_that_dies_leaves_all_whole),
+		PORTAL_TEST(a_thousand_grants_leave_nothing_behind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
