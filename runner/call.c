@@ -20,7 +20,7 @@
 
 enum {
 	CALL_LINE_MAX = 256, /* /proc/TID/syscall: nine numbers of at most 18 characters */
-	CALL_PROC_NAME = 48,
+	CALL_PROC_NAME = 32,
 };
 
 static uint64_t argument(const struct call_raw *raw, unsigned char at) {
@@ -60,7 +60,7 @@ static bool read_text(pid_t thread, uint64_t address, char text[PATH_MAX]) {
 
 /* What the kernel calls a folder or file of the sandbox: the link's text, which nobody follows. */
 static bool read_link(pid_t thread, const char *name, char text[PATH_MAX]) {
-	char link[CALL_PROC_NAME];
+	char link[2 * CALL_PROC_NAME];
 	snprintf(link, sizeof link, "/proc/%d/%s", thread, name);
 	ssize_t size = readlink(link, text, PATH_MAX - 1);
 	if (size <= 0 || text[0] != '/') return false; /* "pipe:[1]" is no place */

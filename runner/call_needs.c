@@ -116,7 +116,8 @@ static void judge_name(struct judge *judge, const char *path, bool makes) {
 
 static void judge_change(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path);
-	if (change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
+	/* also what is hidden behind the curtain, which gets these calls under a lock and can't hold them */
+	if (sight.mode == VIEW_ASK || change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
 }
 
 static bool is_kernels(const char *path) {

@@ -211,7 +211,7 @@ static int flood(char **argv) {
 	int processes = atoi(argv[0]), calls = atoi(argv[1]);
 	for (int i = 0; i < processes; i++) {
 		if (fork() > 0) continue;
-		for (int j = 0; j < calls; j++) truncate(argv[2], 0);
+		for (int j = 0; j < calls; j++) syscall(SYS_truncate, argv[2], 0);
 		_exit(0);
 	}
 	while (wait(NULL) > 0) {

@@ -14,10 +14,9 @@
 
 static char *top;
 
-static char *put(const char *name, const char *bytes, size_t size) {
-	char *path = path_join(top, name);
+static void put(const char *name, const char *bytes, size_t size) {
+	CLEANUP_FREE char *path = path_join(top, name);
 	assert_int_equal(file_write(path, bytes, size, 0755, NULL), 0);
-	return path;
 }
 
 static char *find(const char *path) {
@@ -41,10 +40,12 @@ static void scripts_and_links(void **state) {
 	CLEANUP_FREE char *inner_line = string_format("#!%s/plain -x\n", top);
 	CLEANUP_FREE char *outer_line = string_format("#! \t%s/inner\n", top);
 	CLEANUP_FREE char *loop_line = string_format("#!%s/loop", top);
-	CLEANUP_FREE char *plain = put("plain", "nothing", 7), *inner = put("inner", inner_line, strlen(inner_line)),
-			  *outer = put("outer", outer_line, strlen(outer_line)),
-			  *loop = put("loop", loop_line, strlen(loop_line)), *relative = put("relative", "#!sh\n", 5),
-			  *empty = put("empty", "#!", 2);
+	put("plain", "nothing", 7);
+	put("inner", inner_line, strlen(inner_line));
+	put("outer", outer_line, strlen(outer_line));
+	put("loop", loop_line, strlen(loop_line));
+	put("relative", "#!sh\n", 5);
+	put("empty", "#!", 2);
 	CLEANUP_FREE char *link = path_join(top, "link");
 	assert_int_equal(symlink("outer", link), 0);
 	expect("plain", "plain");
@@ -83,8 +84,8 @@ static void hostile_bytes(void **state) {
 		for (size_t i = 0; i < sizeof bytes; i++)
 			bytes[i] = (char)((seed * 2654435761U + i * 40503U) >> (i % 13));
 		memcpy(bytes, seed % 2 ? "\177ELF" : "#! /", 4);
-		CLEANUP_FREE char *path = put("hostile", bytes, 1 + seed % sizeof bytes);
-		CLEANUP_FREE char *text = find(path);
+		put("hostile", bytes, 1 + seed % sizeof bytes);
+		CLEANUP_FREE char *path = path_join(top, "hostile"), *text = find(path);
 		assert_true(string_starts(text, "hostile"));
 	}
 }
