@@ -22,6 +22,7 @@
 #include "schema/event.h"
 #include "schema/message.h"
 #include "session.h"
+#include "sleep.h"
 #include "upkeep.h"
 
 enum { ACCEPTED_A_TURN = 32, TICK_SECONDS = 1, WAITING_MAX = 2048 };
@@ -301,6 +302,7 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	settlings_free(broker);
+	sleep_free(broker->sleep);
 	if (broker->grants) grants_flush(broker->grants);
 	sessions_retry_ends(broker);
 	sessions_forget_ends(broker);

@@ -14,6 +14,7 @@
 #include "requesting.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "sleep.h"
 
 /* hello */
 
@@ -76,6 +77,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "version", json_string(SBX_VERSION));
 	json_object_set_new(*ret_reply, "pid", json_integer(getpid()));
 	json_object_set_new(*ret_reply, "started", json_string(started));
+	json_object_set_new(*ret_reply, "sleep", json_boolean(sleep_is_told(broker->sleep)));
 	json_object_set_new(*ret_reply, "sessions", json_integer((json_int_t)broker->session_count));
 	json_object_set_new(*ret_reply, "prompts", json_integer((json_int_t)broker->prompt_count));
 	json_object_set_new(*ret_reply, "agents", json_integer((json_int_t)count_agents(broker)));

@@ -35,6 +35,7 @@
 #include "exec.h"
 #include "executor.h"
 #include "schema/limits.h"
+#include "sleep.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
 
@@ -157,13 +158,15 @@ static int start_executor(const struct places *places) {
 static int serve(struct places *places, const struct options *options, struct listener *listener, int ready,
 		 struct error *error) {
 	struct broker *broker;
-	int executor = start_executor(places);
+	int sleeper = sleep_start(), executor = start_executor(places);
 	int r = broker_new(places, clock_system(), options->idle_ms, listener, &broker, error);
 	if (r < 0) {
 		fd_close(executor);
+		fd_close(sleeper);
 		return r;
 	}
 	exec_use(broker->exec, executor);
+	broker->sleep = sleep_new(broker, sleeper);
 	if (ready >= 0) r = leave_terminal(&broker->places, error);
 	if (r == 0) r = confine_self(&broker->confined, error);
 	if (r == 0 && ready >= 0 && write(ready, "", 1) != 1) log_debug("nobody waits for us");

@@ -19,7 +19,7 @@ struct settling {
 	struct broker *broker;
 	enum event_kind kind;
 	struct grant grant; /* id 0: not one alone */
-	bool kill;
+	bool kill, unrecorded;
 	int64_t number;
 	int64_t *sessions; /* that have not answered */
 	size_t session_count;
@@ -106,6 +106,7 @@ struct settling *settling_new(struct broker *broker, const struct settling_wish 
 	settling->broker = broker;
 	settling->kind = wish->kind;
 	settling->kill = wish->kill;
+	settling->unrecorded = wish->unrecorded;
 	settling->number = ++broker->last_settling;
 	settling->holders = json_array();
 	settling->unsettled = json_array();
@@ -168,7 +169,7 @@ static json_t *holders_to_json(const struct settling_holder *holders, size_t cou
 /* What ended has its row; this one says that it goes on. */
 static void note(const struct settling *settling, const struct session *session, const json_t *holders,
 		 int64_t killed) {
-	if (json_array_size(holders) == 0 && killed == 0) return;
+	if (settling->unrecorded || (json_array_size(holders) == 0 && killed == 0)) return;
 	const struct grant *grant = &settling->grant;
 	int64_t more = 0;
 	/* Borrowed: broker_note frees only the detail. */

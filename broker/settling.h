@@ -27,6 +27,7 @@ struct settling_wish {
 	enum event_kind kind;      /* of the rows of the history: EVENT_REVOKE, EVENT_EXPIRE */
 	const struct grant *grant; /* what ends, when it is one; or NULL. Copied */
 	bool kill;                 /* the runners end who holds it */
+	bool unrecorded;           /* nothing ends that has rows */
 };
 
 /* Then settling_add for each session that is told, and one of the two below, which give it up. */

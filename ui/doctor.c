@@ -153,6 +153,24 @@ static void look_watching(struct doctor_finding *finding) {
 		"end what takes so much, then end sbxd.");
 }
 
+static void look_sleep(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	bool told = json_is_true(json_object_get(status, "sleep"));
+	json_decref(status);
+	if (told)
+		return doctor_find(finding, DOCTOR_OK,
+				   string_copy("logind says when the machine is about to sleep; calls that wait for an "
+					       "answer then end first"),
+				   NULL);
+	doctor_find(
+		finding, DOCTOR_WARN,
+		string_copy("nobody says when the machine is about to sleep: no logind on the system bus, or sbx was "
+			    "built without libsystemd"),
+		"On a machine that never sleeps nothing is lost. On others a call that waits for an answer may keep "
+		"it awake: answer prompts before it sleeps, or run systemd-logind and D-Bus, and end sbxd.");
+}
+
 static bool disk_is_full(const char *path) {
 	struct statvfs disk;
 	return statvfs(path, &disk) == 0 && disk.f_bavail == 0;
@@ -247,6 +265,7 @@ static const struct doctor_check checks[] = {
 	{"confinement", look_confinement},
 	{"executor", look_executor},
 	{"watching", look_watching},
+	{"sleep", look_sleep},
 	{"database", look_database},
 	{"heads", look_heads},
 	{"policy", look_policy},

@@ -17,19 +17,35 @@
 
 enum { SETTING_MAX = 4096 };
 
-/* From which kernel on something is there, and what is lost before (design section 7). */
+/* From which kernel on something is there, and what is lost before (design section 7; each by the name that its commit
+ * or manual page has). */
 static const struct {
 	unsigned major, minor;
 	enum doctor_status status;
 	const char *lost;
 } features[] = {
 	{5, 9, DOCTOR_FAIL, "descriptors can't be taken from or given to a sandbox"},
-	{5, 12, DOCTOR_FAIL, "mounts can't be made read-only as a whole (mount_setattr)"},
-	{5, 19, DOCTOR_WARN, "a held call may be broken off by any signal (WAIT_KILLABLE_RECV)"},
+	{5, 12, DOCTOR_FAIL, "mounts can't be made or made read-only in a sandbox that runs (mount_setattr)"},
+	{5, 19, DOCTOR_WARN, "a trapped call may be broken off by any signal (WAIT_KILLABLE_RECV)"},
 	{6, 5, DOCTOR_WARN, "the broker looks twice to know who talks to it (SO_PEERPIDFD)"},
-	{6, 6, DOCTOR_WARN, "a held call costs some 30 microseconds more (SYNC_WAKE_UP)"},
-	{6, 9, DOCTOR_WARN, "threads are watched through their process (PIDFD_THREAD)"},
+	{6, 6, DOCTOR_WARN, "a trapped call costs some 30 microseconds more (SYNC_WAKE_UP)"},
+	{6, 9, DOCTOR_WARN, "the end of a thread that waits is seen by looking, not told (PIDFD_THREAD)"},
+	{6, 12, DOCTOR_WARN,
+	 "an open that may make a file (O_CREAT) locks its folder, so it is sent back once before it "
+	 "is asked about"},
 };
+
+static const char *kernel_advice(enum doctor_status worst) {
+	switch (worst) {
+	case DOCTOR_FAIL:
+		return "Start a newer kernel (5.12 at least).";
+	case DOCTOR_WARN:
+		return "Nothing has to be done; a newer kernel has it.";
+	case DOCTOR_OK:
+		break;
+	}
+	return NULL;
+}
 
 void doctor_kernel(struct doctor_finding *finding) {
 	struct utsname name;
@@ -45,7 +61,7 @@ void doctor_kernel(struct doctor_finding *finding) {
 	}
 	CLEANUP_FREE char *release = text_visible_cut(name.release, 60);
 	doctor_find(finding, worst, string_format("Linux %s%s", release, lost.data ? lost.data : ""),
-		    worst == DOCTOR_FAIL ? "Start a newer kernel (5.12 at least)." : NULL);
+		    kernel_advice(worst));
 }
 
 void doctor_bwrap(struct doctor_finding *finding) {
@@ -120,13 +136,18 @@ void doctor_seccomp(struct doctor_finding *finding) {
 
 void doctor_fuse(struct doctor_finding *finding) {
 	CLEANUP_FD int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (fd >= 0) return doctor_find(finding, DOCTOR_OK, string_copy("/dev/fuse can be opened"), NULL);
+	if (fd >= 0)
+		return doctor_find(finding, DOCTOR_OK,
+				   string_copy("/dev/fuse can be opened: hidden files are asked about when they are "
+					       "touched"),
+				   NULL);
 	doctor_find(
 		finding, DOCTOR_WARN,
-		string_format("/dev/fuse: %s; hidden files can't be asked about when they are opened", strerror(errno)),
-		"Load the module fuse (modprobe fuse), or give the container /dev/fuse with mode 0666. Until then "
-		"grant "
-		"files before the run: sbx grant fs:read PATH.");
+		string_format("/dev/fuse: %s; hidden files are asked about by traps, when they are opened: nobody "
+			      "sees their names before, and each open of a tool costs more",
+			      strerror(errno)),
+		"Load the module fuse (modprobe fuse), and let users open it (chmod 0666 /dev/fuse, as udev does); a "
+		"container needs the device (--device /dev/fuse).");
 }
 
 /* Our cgroup's directory in the unified hierarchy; NULL when there is none. */
