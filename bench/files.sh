@@ -145,6 +145,7 @@ touch_rows() {
 				!budget ? "–" : sprintf("%s ≤ %g ms: %s", $1 == "gone" ? "p99" : "p50", budget / 1000,
 					($1 == "gone" ? $3 : $2) <= budget ? "met" : "**not met**") }' "$work/parts"
 	else
+		tail -n 3 "$work/touch.errors" >&2
 		echo "| $1 | failed | | | |"
 		sides_failed=1
 	fi

@@ -13,7 +13,7 @@ side_start() {
 	shift
 	rm -f "$in" "$out"
 	mkfifo "$in" "$out"
-	"$@" "$files_load" <"$in" >"$out" &
+	"$@" "$files_load" <"$in" >"$out" 2>>"$work/$name.errors" &
 	side_pids[$name]=$!
 	exec {jobs}>"$in" {answers}<"$out"
 	side_jobs[$name]=$jobs side_answers[$name]=$answers
@@ -59,6 +59,7 @@ sides_measure() {
 			side_do "${sides[side]}" "${job[@]}"
 			if [[ $outcome != "${expected[side]:-${expected[-1]}}" ]]; then
 				echo "${0##*/}: $row, ${sides[side]}: ${*:1:4} came out as $outcome" >&2
+				tail -n 3 "$work/${sides[side]}.errors" >&2
 				sides_failed=1
 				for side in "${sides[@]}"; do echo failed >"$work/rows/$row.$side"; done
 				return 0
