@@ -1,0 +1,170 @@
+/* A file grant's end in a running sandbox, whatever the clocks do: the wall clock set, a suspend, a clock that stands
+ * (attack B15). A broker with the test's own clock, in a child. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "broker.h"
+#include "prompts_fixture.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+
+enum { MINUTE_MS = 60 * 1000 };
+
+/* Shared with the child. */
+struct moving_clock {
+	struct clock clock;
+	struct moment now;
+};
+static struct moving_clock *moving;
+static pid_t broker_child;
+
+static void read_moving(const struct clock *clock, struct moment *ret_now) {
+	*ret_now = ((const struct moving_clock *)clock)->now;
+}
+
+_Noreturn static void serve(void) {
+	struct places places;
+	struct listener *listener;
+	struct broker *broker;
+	enum listener_outcome outcome;
+	struct error error = ERROR_NONE;
+	int r = places_find(&places, &error);
+	if (r == 0) r = places_make(&places, &error);
+	if (r == 0) r = listener_open(&places, &outcome, &listener, &error);
+	if (r == 0) r = broker_new(&places, &moving->clock, MINUTE_MS, listener, &broker, &error);
+	if (r == 0) r = broker_run(broker, &error);
+	if (r < 0) fprintf(stderr, "%s\n", error.message);
+	if (r == 0) broker_free(broker);
+	_exit(r < 0);
+}
+
+static int setup(void **state) {
+	(void)state;
+	CLEANUP_FREE char *database = home_path(".local/state/sbx/sbx.db");
+	unlink(database);
+	home_write(".config/sbx/policy.yaml", prompts_waiting);
+	moving = mmap(NULL, sizeof *moving, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(moving != MAP_FAILED);
+	*moving = (struct moving_clock){
+		.clock = {.read = read_moving},
+		.now = {.wall_ms = INT64_C(1800000000000), .boot_ms = 500 * MINUTE_MS, .boot_id = "one"}};
+	broker_child = fork();
+	assert_true(broker_child >= 0);
+	if (broker_child == 0) serve();
+	for (int i = 0; i < 1000; i++) {
+		struct peer *peer = peer_connect(false);
+		if (peer) {
+			peer_free(peer);
+			return 0;
+		}
+		usleep(10 * 1000);
+	}
+	return -1;
+}
+
+static int teardown(void **state) {
+	(void)state;
+	int status;
+	kill(broker_child, SIGTERM);
+	assert_int_equal(waitpid(broker_child, &status, 0), broker_child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	munmap(moving, sizeof *moving);
+	return 0;
+}
+
+static bool is_allowed(struct peer *runner, const char *path) {
+	json_t *reply = peer_call(runner, "check",
+				  json_pack("{s:s, s:s, s:b}", "permission", "fs:read", "target", path, "ask", 0));
+	const json_t *verdict = json_object_get(reply, "verdict");
+	bool allowed = strcmp(text_of(verdict, "effect"), "allow") == 0;
+	json_decref(reply);
+	return allowed;
+}
+
+static bool shows(const json_t *push, const char *path) {
+	const json_t *paths = json_object_get(json_object_get(push, "view"), "paths"), *item;
+	size_t index;
+	json_array_foreach ((json_t *)json_object_get(paths, "read"), index, item)
+		if (strcmp(json_string_value(item), path) == 0) return true;
+	return false;
+}
+
+/* Whoever looks has what is over ended, as the timers have, which go by the kernel's clocks. */
+static void look(struct peer *user) {
+	json_decref(peer_call(user, "list", json_pack("{s:s}", "what", "grants")));
+}
+
+static void grant_for_an_hour(struct peer *user, struct peer *runner, const char *path) {
+	CLEANUP_FREE char *app = home_path("app");
+	json_t *reply = peer_call(user, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "permission", "fs:read", "target",
+					    path, "effect", "allow", "profile", "tooled", "project", app, "lifetime",
+					    "until", "ttl_ms", 60 * MINUTE_MS));
+	assert_string_equal(text_of(reply, "type"), "grant");
+	json_decref(reply);
+	json_t *view = peer_push(runner, "view");
+	assert_true(shows(view, path));
+	json_decref(view);
+}
+
+/* How far the clocks go, in minutes, and whether the grant is still in force then. */
+static const struct move {
+	const char *what;
+	int wall, boot;
+	bool in_force;
+} moves[] = {
+	{"half an hour goes by", 30, 30, true},
+	{"an hour goes by", 60, 60, false},
+	{"the wall clock is set back", -600, 59, true},
+	{"the wall clock is set back, and an hour goes by", -600, 60, false},
+	{"the wall clock is set forward", 61, 1, false},
+	{"the machine slept, and its clock is set late", 1, 61, false},
+	{"the wall clock stands", 0, 60, false},
+	{"the boot clock stands", 60, 0, false},
+};
+
+static void nothing_prolongs_a_file_grant(void **state) {
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(moves); i++) {
+		const struct move *move = &moves[i];
+		CLEANUP_PEER struct peer *user = peer_connect(true), *runner = runner_new();
+		CLEANUP_FREE char *name = string_format("shared/%zu", i), *path = home_path(name);
+		const struct moment start = moving->now;
+		grant_for_an_hour(user, runner, path);
+		moving->now.wall_ms = start.wall_ms + move->wall * INT64_C(60000);
+		moving->now.boot_ms = start.boot_ms + move->boot * INT64_C(60000);
+		if (is_allowed(runner, path) != move->in_force) fail_msg("%s: the verdict", move->what);
+		look(user);
+		if (move->in_force) {
+			if (!peer_is_quiet(runner, 20)) fail_msg("%s: the runner is told", move->what);
+		} else {
+			json_t *view = peer_receive(runner), *ended = peer_receive(runner);
+			assert_string_equal(text_of(view, "type"), "view");
+			if (shows(view, path)) fail_msg("%s: the view", move->what);
+			assert_string_equal(text_of(ended, "type"), "ended");
+			json_decref(view);
+			json_decref(ended);
+		}
+		/* It doesn't come back with the clock. */
+		moving->now = start;
+		if (!move->in_force && is_allowed(runner, path)) fail_msg("%s: again in force", move->what);
+		json_decref(peer_call(user, "revoke", json_pack("{s:b, s:b}", "all", 1, "kill", 0)));
+	}
+}
+
+int main(void) {
+	static const char *const programs[] = {NULL};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_prolongs_a_file_grant, setup, teardown),
+	};
+	home_make(programs);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	home_remove();
+	return failed;
+}
