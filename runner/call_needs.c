@@ -16,12 +16,28 @@ struct judge {
 	bool programs; /* are asked about */
 };
 
-static struct sight sight_of(const struct judge *judge, const char *path) {
-	return judge->world->sight(judge->world->context, path);
-}
-
 static bool exists(const struct judge *judge, const char *path) {
 	return judge->world->exists(judge->world->context, path);
+}
+
+/* Without a curtain nothing stands where it would have a node: whether there would be one, the host knows. A name that
+ * is to be made is in a folder that the host has. */
+static bool would_be_asked(const struct judge *judge, const char *path, bool makes) {
+	if (exists(judge, path)) return true;
+	if (!makes) return false;
+	CLEANUP_FREE char *folder = path_parent(path);
+	const struct sight around = judge->world->sight(judge->world->context, folder);
+	return (around.mode == VIEW_ASK || around.own_or_asked) && exists(judge, folder);
+}
+
+static struct sight sight_of(const struct judge *judge, const char *path, bool makes) {
+	struct sight sight = judge->world->sight(judge->world->context, path);
+	if (!judge->hidden || !(sight.mode == VIEW_ASK || sight.own_or_asked)) return sight;
+	if (would_be_asked(judge, path, makes))
+		sight.mode = VIEW_ASK;
+	else if (sight.mode == VIEW_ASK)
+		sight.mode = VIEW_ABSENT;
+	return sight;
 }
 
 static void add(struct judge *judge, enum permission_kind permission, const char *path, bool by_folder) {
@@ -57,7 +73,7 @@ static bool is_asked(const struct sight *sight) {
 
 static void judge_open(struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
-	const struct sight sight = sight_of(judge, path);
+	const struct sight sight = sight_of(judge, path, call->create);
 	if (call->create && !call->nameless && sight.masked_missing) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
@@ -82,7 +98,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 	CLEANUP_STRINGS struct strings programs = {0};
 	judge->world->programs(judge->world->context, path, &programs);
 	for (size_t i = 0; i < programs.count; i++) {
-		const struct sight sight = sight_of(judge, programs.items[i]);
+		const struct sight sight = sight_of(judge, programs.items[i], false);
 		if (!is_asked(&sight)) continue;
 		add_owned(judge, PERMISSION_PROC_SPAWN, string_copy(programs.items[i]), false);
 		return;
@@ -90,7 +106,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 }
 
 static void judge_execute(struct judge *judge, const char *path) {
-	const struct sight sight = sight_of(judge, path);
+	const struct sight sight = sight_of(judge, path, false);
 	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
 	if (sight.program && (is_asked(&sight) || judge->needs->count > 0))
 		add(judge, PERMISSION_PROC_SPAWN, path, false);
@@ -100,14 +116,14 @@ static void judge_execute(struct judge *judge, const char *path) {
 
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, const char *path, bool makes) {
-	const struct sight sight = sight_of(judge, path);
+	const struct sight sight = sight_of(judge, path, makes);
 	if (makes && (sight.masked_missing || (judge->call->brings && sight.above_missing))) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}
 	if (!change_is_asked(judge, &sight)) return;
 	CLEANUP_FREE char *folder = path_parent(path);
-	const struct sight around = sight_of(judge, folder);
+	const struct sight around = sight_of(judge, folder, false);
 	if (around.mode == VIEW_WRITE)
 		add(judge, PERMISSION_FS_WRITE, path, false);
 	else if (change_is_asked(judge, &around))
@@ -115,7 +131,7 @@ static void judge_name(struct judge *judge, const char *path, bool makes) {
 }
 
 static void judge_change(struct judge *judge, const char *path) {
-	const struct sight sight = sight_of(judge, path);
+	const struct sight sight = sight_of(judge, path, false);
 	/* also what is hidden behind the curtain, which gets these calls under a lock and can't hold them */
 	if (sight.mode == VIEW_ASK || change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
 }

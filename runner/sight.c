@@ -174,6 +174,9 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = is_asked_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
+	/* with a curtain, what the host has would be a node */
+	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&
+			     strcmp(mount->path, path) != 0;
 	/* a node on a program that is seen: no rule for files speaks of it */
 	if (mount && mount->kind == MOUNT_CURTAIN && sight.program) sight.mode = VIEW_ASK;
 	sight.visible = sight.program && sight.mode == VIEW_ASK && rule != VIEW_ASK;

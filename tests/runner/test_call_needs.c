@@ -12,7 +12,8 @@
 
 static struct strings looked_up; /* on the host */
 
-/* /w written, /ask read and writing asked, /read read, /hidden asked about, the rest absent. */
+/* /w written, /ask read and writing asked, /read read, /hidden asked about, /home the sandbox's own with a rule that
+ * asks about what the host has there, the rest absent. */
 static struct sight sight(void *context, const char *path) {
 	struct sight sight = {.mode = VIEW_ABSENT};
 	(void)context;
@@ -21,6 +22,7 @@ static struct sight sight(void *context, const char *path) {
 		sight = (struct sight){.mode = VIEW_READ, .ask_write = true};
 	if (path_is_below(path, "/read") || path_is_below(path, "/ask/mask")) sight = (struct sight){.mode = VIEW_READ};
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
+	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
 	sight.masked_missing = strcmp(path, "/w/missing") == 0;
 	sight.above_missing = strcmp(path, "/w/above") == 0;
 	sight.program = path_is_below(path, "/read/asked") || path_is_below(path, "/hidden/asked") ||
@@ -100,6 +102,15 @@ static void opens(void **state) {
 		{"/hidden/f", WRITE, "", "write /hidden/f"},
 		{"/hidden/new", WRITE | CREATE, "", "write /hidden in"},
 		{"/hidden/f", CREATE, "", "read /hidden/f"},
+		{"/hidden/new", READ, "", ""}, /* ENOENT */
+		{"/hidden/new/new", WRITE | CREATE, "", ""},
+		{"/home", READ | LIST, "", ""},
+		{"/home/f", READ, "", "read /home/f"},
+		{"/home/new", READ, "", ""},
+		{"/home/new", WRITE | CREATE, "", ""}, /* the sandbox's own home */
+		{"/home/new/new", WRITE | CREATE, "", ""},
+		{"/home/d/new", WRITE | CREATE, "", "write /home/d in"},
+		{"/home/d/f", WRITE | CREATE, "", "write /home/d/f"},
 		{"/proc/ask/f", WRITE, "", ""}, /* the kernel's trees: never */
 		{"/sys", WRITE, "", ""},
 		{"/dev/null", WRITE, "", ""},
@@ -121,7 +132,7 @@ static void the_host_is_looked_at_only_where_somebody_is_asked(void **state) {
 	const char *const executed[] = {"/absent/script", "/hidden/script", "/read/asked"};
 	for (size_t i = 0; i < ARRAY_LENGTH(executed); i++) {
 		struct call call = {.class = CALL_EXECUTE, .paths = {(char *)executed[i]}};
-		free(needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS | TRAPS_OPENS));
+		free(needs_text(&call, TRAPS_WRITES | TRAPS_PROGRAMS));
 	}
 	assert_int_equal(looked_up.count, 0);
 	check_open("/ask/f", WRITE | CREATE, TRAPS_WRITES, "write /ask/f");
@@ -170,9 +181,18 @@ static void names_change_their_folder(void **state) {
 		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
 		if (strcmp(text, rows[i].expected) != 0) fail_msg("row %zu: '%s', not '%s'", i, text, rows[i].expected);
 	}
-	struct call hidden = {.class = CALL_NAMES, .makes = {true}, .paths = {(char *)"/hidden/d/e"}};
-	CLEANUP_FREE char *text = needs_text(&hidden, TRAPS_OPENS);
-	assert_string_equal(text, "write /hidden/d in");
+	const struct {
+		const char *path, *expected;
+	} hidden[] = {{"/hidden/d/e", "write /hidden/d in"},
+		      {"/hidden/new/new", ""},
+		      {"/home/new", ""},
+		      {"/home/d/new", "write /home/d in"},
+		      {"/home/new/new", ""}};
+	for (size_t i = 0; i < ARRAY_LENGTH(hidden); i++) {
+		struct call call = {.class = CALL_NAMES, .makes = {true}, .paths = {(char *)hidden[i].path}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_OPENS);
+		assert_string_equal(text, hidden[i].expected);
+	}
 }
 
 static void changes_and_programs(void **state) {

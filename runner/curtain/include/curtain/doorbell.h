@@ -31,6 +31,7 @@ typedef void held_done(void *argument, enum held_end end);
 /* What the sandbox sees at a path. */
 struct sight {
 	enum view_mode mode; /* absent, ask, read, write; of what is the sandbox's own: write */
+	bool own_or_asked;   /* write, since nothing of the plan is here; a rule asks about it if the host has it */
 	bool ask_write;      /* read, and writing would be asked */
 	bool leads;          /* something of the plan is mounted at or below it: its name must stay */
 	bool program;        /* a proc:spawn rule asks about it */
