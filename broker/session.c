@@ -37,7 +37,8 @@ static void session_free(struct session *session) {
 	policy_document_unref(session->own_policy);
 	project_file_leave(session->project_file);
 	strings_finish(&session->environment);
-	json_decref(session->view);
+	view_free(session->view);
+	json_decref(session->view_parts);
 	flood_free(session->flood);
 	walks_free(session->walks);
 	free(session);
@@ -102,18 +103,18 @@ static int write_wishes(struct session *session, const struct session_open *wish
 	return r;
 }
 
-/* The view in its parts; NULL with the error. */
-static json_t *make_view(const struct session *session, bool *ret_cut, struct error *error) {
+/* The view as it is now; NULL with the error. */
+static struct view *make_view(const struct session *session, bool *ret_cut, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list grants = {0};
 	struct broker *broker = session->broker;
 	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, ret_cut, error) < 0)
 		return NULL;
 	struct decision_finder finder;
 	struct stack_context context = decision_context(broker, session->ruleset, &finder);
-	CLEANUP_VIEW struct view *view = view_build(&context, &session->subject, session->record.id, grants.items,
-						    grants.count, &session->environment);
+	struct view *view = view_build(&context, &session->subject, session->record.id, grants.items, grants.count,
+				       &session->environment);
 	if (session->offline) view->network = VIEW_NETWORK_NONE;
-	return view_to_parts(view);
+	return view;
 }
 
 static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
@@ -127,9 +128,10 @@ static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
 static int record_start(struct session *session, struct error *error) {
 	session->view = make_view(session, &session->view_is_cut, error);
 	if (!session->view) return -EIO;
+	session->view_parts = view_to_parts(session->view);
 	struct store *store = session->broker->store;
 	char hash[HASH_HEX_SIZE];
-	CLEANUP_FREE char *text = view_text(session->view, hash);
+	CLEANUP_FREE char *text = view_text(session->view_parts, hash);
 	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
 	store_bind_integer(update, 1, session->record.id);
 	store_bind_text(update, 2, text);
@@ -340,7 +342,7 @@ static void push_parts(struct session *session, const json_t *parts) {
 }
 
 void session_push_first_view(struct session *session) {
-	push_parts(session, session->view);
+	push_parts(session, session->view_parts);
 }
 
 void session_terminate(const struct session *session) {
@@ -349,19 +351,38 @@ void session_terminate(const struct session *session) {
 	client_push(session->client, "terminate", push);
 }
 
+/* If it is another than it knows. */
+static void push_changed(struct session *session) {
+	json_t *parts = view_to_parts(session->view);
+	if (!json_equal(parts, session->view_parts)) push_parts(session, parts);
+	json_decref(session->view_parts);
+	session->view_parts = parts;
+}
+
 void session_push_view(struct session *session) {
 	struct error error = ERROR_NONE;
-	json_t *parts = make_view(session, &session->view_is_cut, &error);
-	if (!parts) {
+	struct view *view = make_view(session, &session->view_is_cut, &error);
+	if (!view) {
 		/* What it may no longer do can't be told: then it must end. */
 		log_error("session %lld is ended, its view can't be made: %s", (long long)session->record.id,
 			  error.message);
 		session_terminate(session);
 		return;
 	}
-	if (!json_equal(parts, session->view)) push_parts(session, parts);
-	json_decref(session->view);
-	session->view = parts;
+	view_free(session->view);
+	session->view = view;
+	push_changed(session);
+}
+
+/* With a grant more; mostly its path alone has to be looked at. */
+static void push_with_grant(struct session *session, const struct grant *grant) {
+	struct decision_finder finder;
+	struct stack_context context = decision_context(session->broker, session->ruleset, &finder);
+	if (!session->view_is_cut &&
+	    view_add_grant(session->view, &context, &session->subject, session->record.id, grant))
+		push_changed(session);
+	else
+		session_push_view(session);
 }
 
 /* `settling`: the runner is to say when it has let go of them; or NULL. */
@@ -463,7 +484,8 @@ static void tell_denied(struct session *session, const struct grant *grant) {
 
 void session_tell_new(struct session *session, const struct grant *grant) {
 	if (!session_is_covered(session, grant)) return;
-	if (grant->permission.kind != PERMISSION_NET_ACCESS) session_push_view(session);
+	if (grant->lifetime != LIFETIME_ONCE && grant->permission.kind != PERMISSION_NET_ACCESS)
+		push_with_grant(session, grant);
 	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
 }
 

@@ -29,8 +29,9 @@ struct session {
 	struct project_file *project_file;  /* of its root; followed */
 	bool offline, recording;
 	struct strings environment;
-	json_t *view;     /* in its parts, as pushed last */
-	bool view_is_cut; /* there are more allows than a view holds */
+	struct view *view;
+	json_t *view_parts; /* as pushed last */
+	bool view_is_cut;   /* there are more allows than a view holds */
 	struct flood *flood;
 	struct walks *walks;
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/string.h"
 #include "grant_set.h"
 #include "judge.h"
@@ -140,4 +141,55 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);
 	return view;
+}
+
+/* Above that many to be asked for anew, building the whole view costs less: it asks in memory. */
+enum { ADDED_MAX = 16 };
+
+/* A rule's own path at or below the tree, which the view may not have yet (a mask where nothing was given). */
+static bool is_rule_below(const struct rule *rule, const char *tree) {
+	const char *target = is_fs(&rule->permission) ? pattern_target(rule->pattern) : NULL;
+	return target && path_is_below(target, tree);
+}
+
+static bool is_entry_below(const struct view_path *entry, const char *tree) {
+	return !entry->pattern && path_is_below(entry->path, tree);
+}
+
+static size_t count_below(const struct building *building, const char *tree) {
+	size_t rule_count, count = 0;
+	const struct rule *rules = ruleset_rules(building->context->ruleset, &rule_count);
+	for (size_t i = 0; i < rule_count; i++) count += is_rule_below(&rules[i], tree);
+	for (size_t i = 0; i < building->view->path_count; i++)
+		count += is_entry_below(&building->view->paths[i], tree);
+	return count;
+}
+
+static void add_below(struct building *building, const char *tree) {
+	size_t rule_count;
+	const struct rule *rules = ruleset_rules(building->context->ruleset, &rule_count);
+	struct view *view = building->view;
+	for (size_t i = 0; i < view->path_count; i++) {
+		struct view_path *entry = &view->paths[i];
+		if (is_entry_below(entry, tree))
+			entry->mode = view_mode_of_path(building->context, building->subject, building->session,
+							entry->path, &entry->ask_write);
+	}
+	for (size_t i = 0; i < rule_count; i++)
+		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i]);
+}
+
+bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
+		    int64_t session, const struct grant *grant) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	struct building building = {context, subject, session, view};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (!is_fs(&grant->permission) || grant->effect != EFFECT_ALLOW || view->path_count >= LIMIT_VIEW_PATHS ||
+	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)
+		return false;
+	const char *tree = pattern_target(pattern);
+	if (!tree || count_below(&building, tree) > ADDED_MAX) return false;
+	add_below(&building, tree);
+	add_pattern(&building, pattern, NULL);
+	return true;
 }

@@ -373,8 +373,54 @@ static void grants_in_memory_are_found_like_those_in_the_store(void **state) {
 	assert_true(found_some > 500);
 }
 
+static struct grant random_grant(int64_t id) {
+	struct string pattern = {0};
+	append_path(&pattern, dice(4) == 0);
+	return (struct grant){.id = id,
+			      .permission = permission_of(dice(2) ? PERMISSION_FS_READ : PERMISSION_FS_WRITE),
+			      .effect = dice(4) ? EFFECT_ALLOW : EFFECT_DENY,
+			      .lifetime = LIFETIME_ALWAYS,
+			      .pattern = string_steal(&pattern)};
+}
+
+/* A view with one grant more, by the short way, is the one that is built from all. */
+static void a_grant_that_is_added_makes_the_same_view(void **state) {
+	(void)state;
+	enum { GRANTS_MOST = 6 };
+	const struct subject subject = {(char *)"p", (char *)"/a/b"};
+	CLEANUP_STRINGS struct strings protected = {0};
+	strings_add(&protected, "/c/c");
+	size_t added = 0;
+	for (int round = 0; round < SETS; round++) {
+		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
+		struct policy *policy = random_policy();
+		CLEANUP_RULESET struct ruleset *ruleset = NULL;
+		assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+		struct grant grants[GRANTS_MOST];
+		for (size_t i = 0; i < GRANTS_MOST; i++) {
+			grants[i] = random_grant((int64_t)i + 1);
+			CLEANUP_GRANT_SET struct grant_set *set = grant_set_new(grants, i + 1);
+			const struct stack_grants finder = grant_set_finder(set);
+			const struct stack_context context = {
+				.ruleset = ruleset, .grants = &finder, .protected = &protected};
+			CLEANUP_VIEW struct view *view = view_build(&context, &subject, 1, grants, i, NULL);
+			if (!view_add_grant(view, &context, &subject, 1, &grants[i])) continue;
+			CLEANUP_VIEW struct view *built = view_build(&context, &subject, 1, grants, i + 1, NULL);
+			json_t *one = view_to_parts(view), *other = view_to_parts(built);
+			assert_true(json_equal(one, other));
+			json_decref(one);
+			json_decref(other);
+			added++;
+		}
+		for (size_t i = 0; i < GRANTS_MOST; i++) grant_finish(&grants[i]);
+		policy_unref(policy);
+	}
+	assert_true(added > SETS);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_grant_that_is_added_makes_the_same_view),
 		cmocka_unit_test(any_rules_decide_as_the_design_reads),
 		cmocka_unit_test(an_untrusted_file_only_narrows),
 		cmocka_unit_test(grants_in_memory_are_found_like_those_in_the_store),

@@ -95,6 +95,14 @@ void stack_walk_finish(struct stack_walk *walk);
 struct view *view_build(const struct stack_context *context, const struct subject *subject, int64_t session,
 			const struct grant *grants, size_t grant_count, const struct strings *names);
 
+/*
+ * The view that view_build made, as it is with one allow more, which context->grants finds by now: what lies at and
+ * below it is asked for anew. False when that is much, or not enough: build it anew. For the answer that somebody waits
+ * for.
+ */
+bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
+		    int64_t session, const struct grant *grant);
+
 /* What the stack says of one path, for message `resolve`. */
 enum view_mode view_mode_of_path(const struct stack_context *context, const struct subject *subject, int64_t session,
 				 const char *path, bool *ret_ask_write);
