@@ -463,16 +463,16 @@ void keeper_sleep(struct keeper *keeper, int64_t settle) {
 void keeper_stop(struct keeper *keeper) {
 	if (!keeper) return;
 	curtain_free(keeper->curtain);
-	portal_free(keeper->portal);
-	masks_free(keeper->masks);
 	keeper->curtain = NULL;
-	keeper->portal = NULL;
-	keeper->masks = NULL;
+	fd_close_p(&keeper->spare);
+	if (keeper->portal) portal_on_end(keeper->portal, NULL, NULL);
 }
 
 void keeper_free(struct keeper *keeper) {
 	if (!keeper) return;
 	keeper_stop(keeper);
+	portal_leave(keeper->portal); /* the last that holds the curtain */
+	masks_free(keeper->masks);
 	traps_free(keeper->traps);
 	held_free(keeper->held);
 	watched_free(keeper->watched);
@@ -483,6 +483,5 @@ void keeper_free(struct keeper *keeper) {
 	}
 	taken_finish(&keeper->taken);
 	fd_close(keeper->device);
-	fd_close(keeper->spare);
 	free(keeper);
 }

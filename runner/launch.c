@@ -126,6 +126,15 @@ int launch_start(const struct launch_options *options, struct launch **ret_launc
 	return 0;
 }
 
+int launch_settle(struct launch *launch, const struct launch_options *options, struct error *error) {
+	const struct launch_options had = launch->options;
+	launch->options = *options;
+	if (had.root == options->root && had.network_host == options->network_host && had.cgroup == options->cgroup)
+		return 0;
+	reap(launch);
+	return spawn(launch, error);
+}
+
 /* What bwrap wrote before it ended, as one line. */
 static char *read_complaint(int fd) {
 	char text[LAUNCH_COMPLAINT_MAX + 1];

@@ -26,6 +26,9 @@ struct launch_options {
 /* Returns as soon as bwrap was started; launch_hello waits for it. */
 int launch_start(const struct launch_options *options, struct launch **ret_launch, struct error *error);
 
+/* It was started before these were known: if it needs others, it is ended and started anew. Before launch_hello. */
+int launch_settle(struct launch *launch, const struct launch_options *options, struct error *error);
+
 /* Wait until sbx-init said hello; *ret_init is its process id here. */
 int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error);
 

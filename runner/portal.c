@@ -275,7 +275,7 @@ void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *a
 	portal->ended_argument = argument;
 }
 
-void portal_free(struct portal *portal) {
+static void finish(struct portal *portal, int wait_flags) {
 	if (!portal) return;
 	if (portal->freed) *portal->freed = true;
 	event_free(portal->readable);
@@ -283,11 +283,19 @@ void portal_free(struct portal *portal) {
 	event_free(portal->turn);
 	fd_close(portal->socket);
 	kill(portal->pid, SIGKILL);
-	while (waitpid(portal->pid, NULL, 0) < 0 && errno == EINTR) {
+	while (waitpid(portal->pid, NULL, wait_flags) < 0 && errno == EINTR) {
 	}
 	for (struct errand *errand = portal->first, *next; errand; errand = next) {
 		next = errand->next;
 		errand_free(errand);
 	}
 	free(portal);
+}
+
+void portal_free(struct portal *portal) {
+	finish(portal, 0);
+}
+
+void portal_leave(struct portal *portal) {
+	finish(portal, WNOHANG);
 }

@@ -80,6 +80,7 @@ pid_t portal_pid(const struct portal *portal);
 
 /* It died: every pending call's done gets EPIPE first. portal_free is allowed in there. */
 void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *argument);
-void portal_free(struct portal *portal); /* ends it and waits for it; calls no done */
+void portal_free(struct portal *portal);  /* ends it and waits for it; calls no done */
+void portal_leave(struct portal *portal); /* likewise, but doesn't wait: what it holds last takes the kernel 10 ms */
 DEFINE_CLEANUP(struct portal *, portal_free);
 #define CLEANUP_PORTAL CLEANUP(portal_free_p)

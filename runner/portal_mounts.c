@@ -114,6 +114,7 @@ int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal
 		mounts_put(mounts, steps, at, end, &report);
 	}
 	mounts->alone = false;
+	fd_close_p(&mounts->folder); /* another view may know its names otherwise */
 	return first.code ? error_set(error, first.code, "%s", first.message) : 0;
 }
 

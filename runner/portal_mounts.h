@@ -29,9 +29,11 @@ struct mounts {
 	struct points points;
 	uint64_t root; /* STATX_MNT_ID of the sandbox's root */
 	int curtain;   /* O_PATH: its root in our own namespace, -1 = none */
-	bool alone;    /* nothing of the tool's runs yet: nobody sees a group being put together */
-	bool again;    /* a portal has died */
-	bool staged;   /* something lies on the stage that mounts_sweep removes */
+	int folder;    /* O_PATH: the one in there that was walked to last, -1 = none */
+	char *folder_path;
+	bool alone;  /* nothing of the tool's runs yet: nobody sees a group being put together */
+	bool again;  /* a portal has died */
+	bool staged; /* something lies on the stage that mounts_sweep removes */
 };
 
 int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error);
@@ -72,7 +74,7 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 
 /* Outside: a detached mount of what the plan wants. */
-int mounts_make(const struct mounts *mounts, const struct mount *mount, struct error *error);
+int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *error);
 int mounts_compare(const struct mount *mount, int there, struct error *error);
 
 /* Outside: is it there already, put by a portal that died? Then it is as its plan says from now on. */

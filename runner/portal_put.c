@@ -35,16 +35,28 @@ static int clone_source(const struct mounts *mounts, const struct mount *mount, 
 	return r < 0 ? r : tree_clone(fd, recursive, read_only, error);
 }
 
-static int clone_curtain(const struct mounts *mounts, const struct mount *mount, struct error *error) {
+/* A walk asks the server for each folder on the way; many nodes lie in the same one. */
+static int reach_node(struct mounts *mounts, const char *path) {
+	CLEANUP_FREE char *folder = path_parent(path), *name = string_format("/%s", path_name(path));
+	if (mounts->folder < 0 || !string_equal(mounts->folder_path, folder)) {
+		fd_close(mounts->folder);
+		free(mounts->folder_path);
+		mounts->folder_path = STEAL(folder);
+		mounts->folder = spaces_reach(mounts->curtain, mounts->folder_path);
+	}
+	return mounts->folder < 0 ? -1 : spaces_reach(mounts->folder, name);
+}
+
+static int clone_curtain(struct mounts *mounts, const struct mount *mount, struct error *error) {
 	if (mounts->curtain < 0) return error_set(error, ENODEV, "there is no curtain");
-	CLEANUP_FD int fd = spaces_reach(mounts->curtain, mount->path);
+	CLEANUP_FD int fd = reach_node(mounts, mount->path);
 	struct place place;
 	if (fd < 0 || place_of(fd, &place) < 0) return error_errno(error, "reaching its curtain");
 	if ((place.mode & S_IFMT) != (mount->mode & S_IFMT)) return error_set(error, ESTALE, "its curtain is another");
 	return tree_clone(fd, false, false, error);
 }
 
-int mounts_make(const struct mounts *mounts, const struct mount *mount, struct error *error) {
+int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *error) {
 	switch (mount->kind) {
 	case MOUNT_READ:
 		return clone_source(mounts, mount, true, true, error);
@@ -103,7 +115,7 @@ static void add_own(struct points *points, const struct mount *mount, int tree) 
 	if (mount_is_own(mount) && place_of(tree, &place) == 0) points_add(points, place.mount);
 }
 
-static int put_on_stage(const struct mounts *mounts, const struct group *group, int top, struct error *error) {
+static int put_on_stage(struct mounts *mounts, const struct group *group, int top, struct error *error) {
 	struct points points = {0};
 	int r = 0;
 	add_own(&points, &group->steps[0].mount, top);

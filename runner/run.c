@@ -379,7 +379,7 @@ static int start(struct run *run, struct error *error) {
 					      .denied = run->denied,
 					      .failed = on_keeper_failed,
 					      .context = run};
-	int r = launch_start(&options, &run->launch, error);
+	int r = launch_settle(run->launch, &options, error);
 	if (r == 0) r = keeper_new(&keeper, &run->keeper, error);
 	/* while bwrap works; nothing before this line may start a thread */
 	if (r == 0) r = build_filter(run, keeper_traps(run->keeper), error);
@@ -452,6 +452,12 @@ static void run_finish(struct run *run) {
 	scene_finish(&run->scene);
 }
 
+/* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. */
+static int start_early(struct run *run, struct error *error) {
+	const struct launch_options usual = {.init_path = run->scene.options->init_path, .cgroup = -1};
+	return launch_start(&usual, &run->launch, error);
+}
+
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = scene_begin(&run->scene, options, ret_status, error);
 	if (r < 0) return r;
@@ -459,8 +465,9 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	run->base = event_base_new();
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
-	if (!options->print_plan && (r = terminal_open(run->base, run->is_terminal, &run->terminal, error)) < 0)
-		return r;
+	if (!options->print_plan) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
+	if (!options->print_plan && r == 0) r = start_early(run, error);
+	if (r < 0) return r;
 	struct session_options session = {.run = options,
 					  .project = &run->scene.project,
 					  .executable = run->scene.command.real,
