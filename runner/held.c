@@ -252,7 +252,7 @@ uint64_t held_add(struct held *held, pid_t thread, const struct need *need, held
 	held->count++;
 	if (over)
 		question_end(question, HELD_REFUSED);
-	else if (fresh && live_gives(held->options.live, need))
+	else if (fresh && live_gives(held->options.live, need) && !live_is_once(held->options.live, need->path))
 		question_end(question, HELD_AGAIN);
 	else if (fresh)
 		ask_next(held);

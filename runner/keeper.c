@@ -74,8 +74,19 @@ static uint64_t on_hold(void *context, pid_t thread, const struct need *need, he
 	return held_add(keeper->held, thread, need, done, argument);
 }
 
+/* What is there once is there for the call that it was allowed to. */
+static struct sight on_trap_sight(void *context, const char *path) {
+	struct keeper *keeper = context;
+	struct sight sight = live_sight(keeper->live, path);
+	bool once = !(keeper->wanted & TRAPS_OPENS) && live_is_once(keeper->live, path);
+	if (once && sight.mode == VIEW_ASK) sight.mode = VIEW_READ;
+	sight.ask_write |= once;
+	return sight;
+}
+
 static uint64_t on_trap(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
 	struct keeper *keeper = context;
+	live_once_over(keeper->live, thread);
 	uint64_t ticket = held_add(keeper->held, thread, need, done, argument);
 	held_watch(keeper->held, ticket);
 	return ticket;
@@ -394,7 +405,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct error *error) {
 	const struct traps_options options = {.base = keeper->options.base,
 					      .listener = listener,
 					      .wanted = keeper->wanted,
-					      .sight = on_sight,
+					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,
 					      .context = keeper};

@@ -30,7 +30,7 @@ struct waiter {
 struct live {
 	struct live_options options;
 	struct view *view;  /* the newest */
-	struct view *shown; /* that `sights` speaks of: the newest, and what is allowed once */
+	struct view *shown; /* that the plan was made from, without what is allowed once */
 	struct plan plan;
 	struct sights *sights;
 	struct onces *onces;
@@ -75,7 +75,6 @@ static void look_again(struct live *live) {
 
 static void show(struct live *live) {
 	struct view *shown = view_copy(live->view);
-	onces_put_into(live->onces, shown);
 	sights_free(live->sights);
 	live->sights = NULL;
 	view_free(live->shown);
@@ -227,7 +226,7 @@ static void make_plan(struct live *live) {
 		return;
 	}
 	view_free(live->shown);
-	live->shown = STEAL(view);
+	live->shown = view_copy(live->view);
 	plan_changes(&live->plan, &live->next, &live->steps);
 	if (live->steps.count > 0) {
 		carry_out(live);
@@ -282,7 +281,10 @@ void live_restore(struct live *live) {
 /* What is asked of it */
 
 struct sight live_sight(const struct live *live, const char *path) {
-	return sights_at(live->sights, path);
+	struct sight sight = sights_at(live->sights, path);
+	/* Who may use what is there once has been told so. */
+	if (onces_cover(live->onces, path)) sight.mode = sight_rule(live->view, path, &sight.ask_write);
+	return sight;
 }
 
 bool live_gives(const struct live *live, const struct need *need) {
@@ -326,6 +328,14 @@ void live_when(struct live *live, void (*applied)(void *argument), void *argumen
 
 bool live_gave_once(const struct live *live, pid_t thread, const struct need *need) {
 	return onces_gave(live->onces, thread, need);
+}
+
+bool live_is_once(const struct live *live, const char *path) {
+	return onces_cover(live->onces, path);
+}
+
+void live_once_over(struct live *live, pid_t thread) {
+	onces_over(live->onces, thread);
 }
 
 void live_once(struct live *live, pid_t thread, const struct need *need) {

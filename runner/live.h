@@ -71,3 +71,5 @@ void live_when(struct live *live, void (*applied)(void *argument), void *argumen
  * after LIMIT_ONCE_MS. In force when live_when says so. */
 void live_once(struct live *live, pid_t thread, const struct need *need);
 bool live_gave_once(const struct live *live, pid_t thread, const struct need *need); /* and it is in force */
+bool live_is_once(const struct live *live, const char *path);
+void live_once_over(struct live *live, pid_t thread); /* it makes another call */

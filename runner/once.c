@@ -1,17 +1,27 @@
+/*
+ * Theory of operation. What is allowed once is mounted as a grant is, and taken when the call has returned. That is
+ * seen, by looks that soon follow one another: the thread waits in another call; or it has what it came for (a
+ * descriptor of it, or runs the program); or it runs and has run for ONCE_RUNS_MS, which no call needs for a path.
+ */
 #include "once.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "call.h"
 #include "pending.h"
 #include "schema/limits.h"
 #include "schema/pattern.h"
 
-enum { ONCE_LOOK_FIRST_US = 200, ONCE_LOOK_MAX_US = 20 * 1000 };
+enum { ONCE_LOOK_FIRST_US = 100, ONCE_LOOK_MAX_US = 20 * 1000, ONCE_RUNS_MS = 20, ONCE_FILES = 1024 };
 
 struct once {
 	struct once *next;
@@ -19,12 +29,14 @@ struct once {
 	struct need need;
 	char *path; /* need.path */
 	struct call_raw call;
-	bool in_force;
+	bool in_force, over;
 	int64_t since_ms; /* that it is in force */
+	int64_t runs_ms;  /* since when it was seen running; 0: it waited */
 };
 
 struct onces {
 	struct once *list;
+	int timer;
 	struct event *look;
 	int delay_us;
 	void (*over)(void *context);
@@ -37,27 +49,57 @@ static int64_t now_ms(void) {
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Another call than the one that was held, or none: the thread is past it. One that runs may be in it still. */
-static bool has_returned(const struct once *once) {
-	struct call_raw call;
-	bool alone;
-	if (now_ms() - once->since_ms > LIMIT_ONCE_MS || pending_read(once->thread, &alone) == PENDING_GONE)
-		return true;
-	if (call_raw_read(once->thread, &call) < 0) return false;
-	return call.number != once->call.number ||
-	       memcmp(call.arguments, once->call.arguments, sizeof call.arguments) != 0;
+static bool leads_to(const char *link, const char *path) {
+	char text[PATH_MAX];
+	ssize_t size = readlink(link, text, sizeof text - 1);
+	if (size <= 0) return false;
+	text[size] = '\0';
+	return text[0] == '/' && path_is_below(text, path);
 }
 
+/* A descriptor of it, or it is the program that runs: it had neither while it was held. */
+static bool has_it(const struct once *once) {
+	CLEANUP_FREE char *program = string_format("/proc/%d/exe", once->thread);
+	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", once->thread);
+	if (once->need.permission == PERMISSION_PROC_SPAWN) return leads_to(program, once->path);
+	DIR *stream = mem_expect(opendir(folder));
+	bool found = false;
+	int looked = 0;
+	for (struct dirent *entry; stream && !found && looked < ONCE_FILES && (entry = readdir(stream)); looked++) {
+		CLEANUP_FREE char *link = path_join(folder, entry->d_name);
+		found = leads_to(link, once->path);
+	}
+	if (stream) closedir(stream);
+	return found;
+}
+
+static bool has_returned(struct once *once) {
+	struct call_raw call;
+	bool alone;
+	if (once->over || now_ms() - once->since_ms > LIMIT_ONCE_MS) return true;
+	if (call_raw_read(once->thread, &call) == 0) {
+		once->runs_ms = 0;
+		return call.number != once->call.number ||
+		       memcmp(call.arguments, once->call.arguments, sizeof call.arguments) != 0;
+	}
+	if (pending_read(once->thread, &alone) == PENDING_GONE || has_it(once)) return true;
+	if (once->runs_ms == 0) once->runs_ms = now_ms();
+	return now_ms() - once->runs_ms > ONCE_RUNS_MS;
+}
+
+/* The loop's own timers are no finer than a millisecond (epoll_wait(2)). */
 static void look_later(struct onces *onces) {
-	const struct timeval delay = {.tv_usec = onces->delay_us};
+	const struct itimerspec delay = {.it_value = {.tv_nsec = onces->delay_us * 1000L}};
 	onces->delay_us = onces->delay_us * 2 < ONCE_LOOK_MAX_US ? onces->delay_us * 2 : ONCE_LOOK_MAX_US;
-	evtimer_add(onces->look, &delay);
+	timerfd_settime(onces->timer, 0, &delay, NULL);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *argument) {
 	struct onces *onces = argument;
+	uint64_t times;
 	bool over = false, more = false;
-	(void)fd, (void)what;
+	(void)what;
+	if (read(fd, &times, sizeof times) < 0) return;
 	for (struct once **at = &onces->list; *at;) {
 		struct once *once = *at;
 		if (once->in_force && has_returned(once)) {
@@ -77,7 +119,9 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 struct onces *onces_new(struct event_base *base, void (*over)(void *context), void *context) {
 	struct onces *onces = mem_new(struct onces);
 	*onces = (struct onces){.over = over, .context = context};
-	onces->look = evtimer_new(base, on_look, onces);
+	onces->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	onces->look = event_new(base, onces->timer, EV_READ | EV_PERSIST, on_look, onces);
+	event_add(onces->look, NULL);
 	return onces;
 }
 
@@ -91,10 +135,25 @@ void onces_add(struct onces *onces, pid_t thread, const struct need *need) {
 
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need) {
 	for (const struct once *once = onces->list; once; once = once->next)
-		if (once->in_force && once->thread == thread && once->need.permission == need->permission &&
-		    string_equal(once->path, need->path))
+		if (once->in_force && !once->over && once->thread == thread &&
+		    once->need.permission == need->permission && string_equal(once->path, need->path))
 			return true;
 	return false;
+}
+
+bool onces_cover(const struct onces *onces, const char *path) {
+	for (const struct once *once = onces->list; once; once = once->next)
+		if (path_is_below(path, once->path)) return true;
+	return false;
+}
+
+void onces_over(struct onces *onces, pid_t thread) {
+	for (struct once *once = onces->list; once; once = once->next) {
+		if (once->thread != thread || !once->in_force) continue;
+		once->over = true;
+		onces->delay_us = 1;
+		look_later(onces);
+	}
 }
 
 static void allow_program(struct view *view, const char *path) {
@@ -145,5 +204,6 @@ void onces_free(struct onces *onces) {
 		free(once);
 	}
 	event_free(onces->look);
+	fd_close(onces->timer);
 	free(onces);
 }
