@@ -38,8 +38,16 @@ static void disarm(const struct mounts *mounts, const struct put *put) {
 			tree_set(at->tree, false, MOUNT_ATTR_RDONLY, 0);
 }
 
-/* What the host tore off is there no more (-EINVAL). */
+/* The host may have torn it off: setting what is set is refused then. */
+static bool is_mounted(const struct put *put) {
+	return tree_set(put->tree, false, MOUNT_ATTR_NOSUID, 0) == 0;
+}
+
 static int detach(struct mounts *mounts, const struct put *put, struct portal_applied *applied, struct error *error) {
+	if (!is_mounted(put)) {
+		mounts_forget(mounts, put->mount.id);
+		return 0;
+	}
 	note_tree(mounts, put->number, applied);
 	disarm(mounts, put);
 	int r = tree_detach(put->tree, mounts->spaces->self);

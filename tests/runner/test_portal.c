@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -469,8 +471,7 @@ static void a_thousand_grants_leave_nothing_behind(void **state) {
 			memory[at] = read_memory(portal_pid(box.portal));
 			own[at] = box_count_fds(getpid());
 			if (at == 0) mounts = box_count_mounts(&box);
-			/* a portal's descriptors can't be looked at from here: it counts them itself */
-			fds[at] = box_count_mounts(&box);
+			fds[at] = box_count_fds(portal_pid(box.portal));
 		}
 		box_plan(&box, &plan);
 		box_add(&box, &plan, i % 3 ? MOUNT_READ : MOUNT_WRITE, "g");
@@ -484,6 +485,80 @@ static void a_thousand_grants_leave_nothing_behind(void **state) {
 	assert_int_equal(fds[0], fds[1]);
 	assert_int_equal(own[0], own[1]);
 	if (memory[1] > memory[0] + 16) fail_msg("the portal grew from %zu to %zu pages", memory[0], memory[1]);
+}
+
+static size_t repaired;
+
+static void on_repaired(void *context, const char *path, int code) {
+	(void)context;
+	if (code != 0) fail_msg("%s can't be put back: %s", path, strerror(code));
+	repaired++;
+}
+
+static struct portal *living_portal(void *context) {
+	return ((struct box *)context)->portal;
+}
+
+static int compare_times(const void *a, const void *b) {
+	const int64_t one = *(const int64_t *)a, two = *(const int64_t *)b;
+	return one < two ? -1 : one > two;
+}
+
+static int64_t now_us(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(void **state) {
+	(void)state;
+	struct plan plan;
+	struct masks *masks;
+	int64_t times[100];
+	box_host(&box, "mkdir -p app/.git/hooks; echo c >app/.git/config; echo k >app/.git/keep");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/.git");
+	box_add(&box, &plan, MOUNT_READ, "app/.git/config");
+	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "app/.git/hooks")->mode = 0;
+	box_open(&box, &plan);
+	const size_t mounts = box_count_mounts(&box);
+	const struct masks_options options = {
+		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	CLEANUP_FREE char *config = path_join(box.home, "app/.git/config"), *new = path_join(box.home, "app/.git/new");
+	size_t fds = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
+		assert_int_equal(file_write(new, "c", 1, 0644, NULL), 0);
+		repaired = 0;
+		const int64_t start = now_us();
+		assert_int_equal(rename(new, config), 0);
+		while (repaired == 0) event_base_loop(box.base, EVLOOP_ONCE);
+		times[i] = now_us() - start;
+		if (i == 10) fds = box_count_fds(portal_pid(box.portal));
+	}
+	qsort(times, ARRAY_LENGTH(times), sizeof *times, compare_times);
+	print_message("torn off and put back: %" PRId64 " us, at most %" PRId64 "\n", times[ARRAY_LENGTH(times) / 2],
+		      times[ARRAY_LENGTH(times) - 1]);
+	assert_int_equal(box_count_fds(portal_pid(box.portal)), fds);
+	box_expect(&box, "w app/.git/config; mv app/.git/config app/x 2>/dev/null || echo no", "refused\nno");
+	/* a folder, and what lay on it; while it is away nothing of it is put back */
+	repaired = 0;
+	box_host(&box, "rm -r app/.git");
+	for (int i = 0; i < 20; i++) {
+		event_base_loop(box.base, EVLOOP_NONBLOCK);
+		usleep(1000);
+	}
+	assert_int_equal(repaired, 0);
+	box_host(&box, "mkdir -p app/n/hooks; echo c >app/n/config; mv app/n app/.git");
+	while (repaired == 0) event_base_loop(box.base, EVLOOP_ONCE);
+	assert_int_equal(repaired, 3);
+	assert_int_equal(box_count_mounts(&box), mounts);
+	box_expect(&box, "w app/.git/config app/.git/hooks/x; mv app/.git app/g 2>/dev/null || echo no",
+		   "refused\nrefused\nno");
+	portal_free(STEAL(box.portal));
+	masks_free(masks);
 }
 
 #define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -501,6 +576,7 @@ int main(void) {
 		PORTAL_TEST(attack_fs_20_the_dead_mount_is_read_only_and_noexec),
 		PORTAL_TEST(attack_fs_19_what_the_host_mounts_later_never_appears),
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
+		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
 		PORTAL_TEST(a_portal_that_dies_leaves_all_whole),
 		PORTAL_TEST(a_thousand_grants_leave_nothing_behind),
