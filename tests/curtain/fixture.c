@@ -166,8 +166,6 @@ static int carry_out(const struct fixture *fixture, const struct order *order) {
 
 static void run_task(int socket, const struct task *task, const char *host) {
 	struct outcome outcome = {.which = task->which, .begun = true};
-	const int on = 1;
-	(void)on;
 	send(socket, &outcome, sizeof outcome, 0);
 	outcome.begun = false;
 	outcome.result = task->action(host, task->argument);
@@ -183,6 +181,7 @@ _Noreturn static void serve_tasks(int socket, const char *host) {
 		pid_t child = fork();
 		if (child == 0) {
 			signal(SIGCHLD, SIG_DFL);
+			signal(SIGINT, SIG_DFL);
 			run_task(socket, &task, host);
 		}
 		if (child < 0) {
@@ -203,7 +202,11 @@ _Noreturn static void be_portal(struct fixture *fixture, int orders, int tasks) 
 	if (mount(fixture->host, stage, NULL, MS_BIND | MS_REC, NULL) < 0) give_up(stage);
 	int device = mount_superblock(fuse);
 	pid_t init = fork();
-	if (init == 0) serve_tasks(tasks, fixture->host);
+	if (init == 0) {
+		close(device); /* else the server's end would not end the connection */
+		close(orders);
+		serve_tasks(tasks, fixture->host);
+	}
 	close(tasks);
 	if (fd_send(orders, &init, sizeof init, &device, 1, NULL) < 0) give_up("send");
 	close(device);
