@@ -16,7 +16,13 @@
 #include "regular.h"
 #include "schema/limits.h"
 
-enum { HOLDERS_FDINFO_MAX = 4096, HOLDERS_MAPS_MAX = 4 * 1024 * 1024, HOLDERS_MAP_PATHS = 64, HOLDERS_ROUNDS = 3 };
+enum {
+	HOLDERS_FDINFO_MAX = 4096,
+	HOLDERS_MAPS_MAX = 4 * 1024 * 1024,
+	HOLDERS_MAP_PATHS = 64,
+	HOLDERS_ROUNDS = 3,
+	HOLDERS_CHILDREN_MAX = 64 * 1024
+};
 
 void taken_add(struct taken *taken, const struct strings *paths, const uint64_t *mounts, size_t count) {
 	for (size_t i = 0; i < paths->count; i++)
@@ -134,20 +140,40 @@ static bool is_inside(pid_t pid, const struct stat *inside) {
 	return namespace_of(pid, &own) && own.st_dev == inside->st_dev && own.st_ino == inside->st_ino;
 }
 
+struct pids {
+	pid_t *items;
+	size_t count;
+};
+
+static void add_children(pid_t pid, struct pids *pids) {
+	CLEANUP_FREE char *tasks = string_format("/proc/%d/task", pid);
+	DIR *stream = mem_expect(opendir(tasks));
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		CLEANUP_FREE char *path = string_format("%s/%s/children", tasks, entry->d_name), *text = NULL;
+		if (entry->d_name[0] == '.' || regular_read(path, HOLDERS_CHILDREN_MAX, &text, NULL, NULL) < 0)
+			continue;
+		for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest)) && pids->count < LIMIT_HOLDERS;) {
+			pids->items = array_grow(pids->items, pids->count, sizeof *pids->items);
+			pids->items[pids->count++] = (pid_t)strtol(word, NULL, 10);
+		}
+	}
+	if (stream) closedir(stream);
+}
+
+/* All of a pid namespace descend from its first process, which inherits who lost their parents. */
 static void each_holder(pid_t init, const struct taken *taken,
 			void (*each)(void *argument, pid_t pid, const struct stat *inside, char *path),
 			void *argument) {
 	struct stat inside;
-	DIR *stream = taken->mount_count > 0 && namespace_of(init, &inside) ? mem_expect(opendir("/proc")) : NULL;
-	int looked = 0;
-	for (struct dirent *entry; stream && looked < LIMIT_HOLDERS && (entry = readdir(stream));) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (pid <= 0 || pid == init || !is_inside(pid, &inside)) continue;
-		looked++;
-		char *path = what_it_holds(pid, taken);
-		if (path) each(argument, pid, &inside, path);
+	struct pids pids = {0};
+	if (taken->mount_count == 0 || !namespace_of(init, &inside)) return;
+	add_children(init, &pids);
+	for (size_t i = 0; i < pids.count; i++) {
+		add_children(pids.items[i], &pids);
+		char *path = is_inside(pids.items[i], &inside) ? what_it_holds(pids.items[i], taken) : NULL;
+		if (path) each(argument, pids.items[i], &inside, path);
 	}
-	if (stream) closedir(stream);
+	free(pids.items);
 }
 
 static void add_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {

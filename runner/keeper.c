@@ -482,8 +482,8 @@ void keeper_stop(struct keeper *keeper) {
 void keeper_free(struct keeper *keeper) {
 	if (!keeper) return;
 	keeper_stop(keeper);
-	portal_leave(keeper->portal); /* the last that holds the curtain */
 	masks_free(keeper->masks);
+	portal_leave(keeper->portal); /* the last that holds the sandbox's mounts: the kernel takes them apart in it */
 	traps_free(keeper->traps);
 	held_free(keeper->held);
 	watched_free(keeper->watched);

@@ -30,7 +30,7 @@ struct waiter {
 struct live {
 	struct live_options options;
 	struct view *view;  /* the newest */
-	struct view *shown; /* that the plan was made from, without what is allowed once */
+	struct view *shown; /* that the plan was made from, without what is allowed once; may be the newest */
 	struct plan plan;
 	struct sights *sights;
 	struct onces *onces;
@@ -73,15 +73,6 @@ static void look_again(struct live *live) {
 	live->sights = sights_new(&live->plan, live->busy ? &live->next : NULL, live->shown);
 }
 
-static void show(struct live *live) {
-	struct view *shown = view_copy(live->view);
-	sights_free(live->sights);
-	live->sights = NULL;
-	view_free(live->shown);
-	live->shown = shown;
-	look_again(live);
-}
-
 struct live *live_new(const struct live_options *options, struct view *view, struct plan *plan) {
 	struct live *live = mem_new(struct live);
 	*live = (struct live){.options = *options, .view = view, .plan = *plan};
@@ -89,7 +80,8 @@ struct live *live_new(const struct live_options *options, struct view *view, str
 	live->onces = onces_new(options->base, on_once_over, live);
 	live->turn = evtimer_new(options->base, on_turn, live);
 	live->refresh = evtimer_new(options->base, on_refresh, live);
-	show(live);
+	live->shown = live->view;
+	look_again(live);
 	return live;
 }
 
@@ -103,7 +95,7 @@ void live_free(struct live *live) {
 	onces_free(live->onces);
 	event_free(live->turn);
 	event_free(live->refresh);
-	view_free(live->shown);
+	if (live->shown != live->view) view_free(live->shown);
 	view_free(live->view);
 	steps_finish(&live->steps);
 	plan_finish(&live->next);
@@ -212,8 +204,9 @@ static bool narrows(const struct view *from, const struct view *to) {
 static void make_plan(struct live *live) {
 	struct error error = ERROR_NONE;
 	bool fresh = live->fresh;
-	CLEANUP_VIEW struct view *view = view_copy(live->view);
-	onces_put_into(live->onces, view);
+	CLEANUP_VIEW struct view *with_onces = onces_any(live->onces) ? view_copy(live->view) : NULL;
+	const struct view *view = with_onces ? with_onces : live->view;
+	if (with_onces) onces_put_into(live->onces, with_onces);
 	live->fresh = false;
 	live->target = live->wanted;
 	int r = live->options.plan(live->options.context, view, fresh, &live->next, &error);
@@ -225,8 +218,8 @@ static void make_plan(struct live *live) {
 		turn_soon(live);
 		return;
 	}
-	view_free(live->shown);
-	live->shown = view_copy(live->view);
+	if (live->shown != live->view) view_free(live->shown);
+	live->shown = live->view;
 	plan_changes(&live->plan, &live->next, &live->steps);
 	if (live->steps.count > 0) {
 		carry_out(live);
@@ -307,7 +300,7 @@ const struct view *live_view(const struct live *live) {
 }
 
 void live_update(struct live *live, struct view *view) {
-	view_free(live->view);
+	if (live->shown != live->view) view_free(live->view);
 	live->view = view;
 	live->wanted++;
 	turn_soon(live);

@@ -133,6 +133,10 @@ void onces_add(struct onces *onces, pid_t thread, const struct need *need) {
 	onces->list = once;
 }
 
+bool onces_any(const struct onces *onces) {
+	return onces->list != NULL;
+}
+
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need) {
 	for (const struct once *once = onces->list; once; once = once->next)
 		if (once->in_force && !once->over && once->thread == thread &&

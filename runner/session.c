@@ -159,6 +159,9 @@ static int read_modes(const json_t *reply, size_t count, struct layout_mode *mod
 
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error) {
+	if (!session->channel) return error_set(error, ECONNRESET, "the broker is gone");
+	/* what comes while a call waits is in no descriptor any more */
+	if (session->readable) event_active(session->readable, EV_READ, 1);
 	for (size_t start = 0; start < paths->count;) {
 		json_t *list = json_array(), *reply = NULL;
 		size_t count = 0, size = 0;

@@ -2,7 +2,9 @@
  * watched: folders of the host in which a new or vanished name changes the plan (plan.h, `watched`).
  *
  * Promises: inotify(7), names alone; bounded reads a turn, so that who makes many names keeps nothing else from its
- * turn. What can't be watched is left: the next plan sees it.
+ * turn. What can't be watched is left: the next plan sees it. Watching begins WATCHED_BEGINS_MS after watched_new,
+ * since closing an inotify descriptor with watches takes the kernel milliseconds (an RCU grace period), which a short
+ * run would wait for; what changes before is noticed then.
  */
 #pragma once
 

@@ -114,7 +114,7 @@ static const struct holder *holder_of(const struct holders *holders, pid_t pid) 
 static void each_kind_is_found_and_named(void **state) {
 	CLEANUP_HOLDERS struct holders holders = {0};
 	(void)state;
-	holders_find(getpid(), &taken, &holders);
+	holders_find(top, &taken, &holders);
 	for (int i = 0; i < HOLD_NOTHING; i++) {
 		const struct holder *holder = holder_of(&holders, pids[i]);
 		if (!holder) fail_msg("kind %d was not found", i);
@@ -134,12 +134,12 @@ static bool is_alive(pid_t pid) {
 static void just_they_are_ended(void **state) {
 	CLEANUP_HOLDERS struct holders holders = {0};
 	(void)state;
-	assert_int_equal(holders_kill(getpid(), &taken), HOLD_NOTHING);
+	assert_int_equal(holders_kill(top, &taken), HOLD_NOTHING);
 	usleep(50 * 1000);
 	for (int i = 0; i < HOLD_NOTHING; i++) assert_false(is_alive(pids[i]));
 	assert_true(is_alive(pids[HOLD_NOTHING]));
 	assert_true(is_alive(top));
-	holders_find(getpid(), &taken, &holders);
+	holders_find(top, &taken, &holders);
 	assert_int_equal(holders.all, 0);
 }
 
