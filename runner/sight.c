@@ -191,9 +191,9 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 	case PERMISSION_PROC_SPAWN:
 		return !sight.program && sight.mode >= VIEW_READ;
 	case PERMISSION_FS_READ:
-		return sight.mode >= VIEW_READ;
+		return sight.mode >= VIEW_READ && !sight.own_or_asked;
 	case PERMISSION_FS_WRITE:
-		return sight.mode == VIEW_WRITE && !sight.masked_missing;
+		return sight.mode == VIEW_WRITE && !sight.own_or_asked && !sight.masked_missing;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_IPC_CONNECT:
