@@ -2,9 +2,9 @@
  * Theory of operation. When something on the host renames over, or removes, a file or folder that is a mount point in
  * another mount namespace, the kernel detaches the mount there (since Linux 3.18; a mount must not keep a host from
  * removing its files). For the sandbox the mask is gone then. The kernel also marks the namespace as changed, which
- * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal take what is left
- * of what lacks and put it anew. How many mounts lie at a path is what is compared: a grant may cover a node of the
- * curtain.
+ * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal put what lacks
+ * anew (it takes what may be left of it). How many mounts lie at a path is what is compared: a grant may cover a node
+ * of the curtain.
  *
  * libevent knows no POLLPRI, so the file is in an epoll set of its own and that set in the loop.
  */
@@ -90,11 +90,10 @@ static bool is_missing(const struct masks *masks, const struct strings *points, 
 /* The mount `index` of the plan, and those behind it that lie on it. */
 static void collect(const struct plan *plan, size_t index, bool *seen, struct steps *steps) {
 	steps->items = mem_array(struct step, plan->count - index + 1);
-	steps->items[steps->count++] = (struct step){.kind = STEP_TAKE, .mount = mount_copy(&plan->mounts[index])};
 	for (size_t i = index; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
 		bool lies_on = i == index;
-		for (size_t k = 1; k < steps->count && !lies_on; k++) lies_on = steps->items[k].mount.id == mount->on;
+		for (size_t k = 0; k < steps->count && !lies_on; k++) lies_on = steps->items[k].mount.id == mount->on;
 		if (!lies_on) continue;
 		seen[i] = true;
 		struct step *step = &steps->items[steps->count++];
@@ -139,7 +138,7 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 	struct repair *repair = mem_new(struct repair);
 	*repair = (struct repair){.masks = masks, .next = masks->repairs};
 	masks->repairs = repair;
-	for (size_t i = 1; i < steps.count; i++)
+	for (size_t i = 0; i < steps.count; i++)
 		if (can_be_torn(&steps.items[i].mount)) strings_add(&repair->paths, steps.items[i].mount.path);
 	portal_apply(portal, &steps, on_put_back, repair);
 }

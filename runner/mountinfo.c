@@ -58,9 +58,14 @@ void mountinfo_finish(struct mountinfo *info) {
 	*info = (struct mountinfo){0};
 }
 
+const struct mountinfo_entry *mountinfo_find(const struct mountinfo *info, uint64_t id) {
+	const struct mountinfo_entry key = {.id = id};
+	if (info->count == 0) return NULL;
+	return bsearch(&key, info->entries, info->count, sizeof *info->entries, compare);
+}
+
 uint64_t mountinfo_parent(const struct mountinfo *info, uint64_t id) {
-	const struct mountinfo_entry key = {.id = id}, *entry = NULL;
-	if (info->count > 0) entry = bsearch(&key, info->entries, info->count, sizeof *info->entries, compare);
+	const struct mountinfo_entry *entry = mountinfo_find(info, id);
 	return entry && entry->parent != id ? entry->parent : 0;
 }
 

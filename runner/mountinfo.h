@@ -26,7 +26,8 @@ int mountinfo_read(int fd, struct mountinfo *ret_info);
 void mountinfo_finish(struct mountinfo *info);
 #define CLEANUP_MOUNTINFO __attribute__((cleanup(mountinfo_finish)))
 
-uint64_t mountinfo_parent(const struct mountinfo *info, uint64_t id); /* 0: not known */
+const struct mountinfo_entry *mountinfo_find(const struct mountinfo *info, uint64_t id); /* or NULL */
+uint64_t mountinfo_parent(const struct mountinfo *info, uint64_t id);                    /* 0: not known */
 
 /* Is `id` the mount `top` or below it? */
 bool mountinfo_is_below(const struct mountinfo *info, uint64_t id, uint64_t top);

@@ -12,14 +12,17 @@
 #include <linux/mount.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
-#define ASIDE_PATH "/run/sbx/aside"
+#define ASIDE_FOLDER "/run/sbx/aside"
+#define ASIDE_FILE   "/run/sbx/aside-file"
 
 enum {
 	ASIDE_MAX = 64, /* mounts over one another */
@@ -64,26 +67,39 @@ struct aside {
 	size_t count;
 };
 
+/* As far as `path` leads through what lies over it. */
+static int reach_some(const struct mounts *mounts, const char *path) {
+	CLEANUP_FREE char *at = string_copy(path);
+	for (;;) {
+		int fd = spaces_reach(mounts->spaces->inside, at);
+		if (fd >= 0 || at[1] == '\0') return fd;
+		char *folder = path_parent(at);
+		free(at);
+		at = folder;
+	}
+}
+
 /* The mount that lies over `covered`, of those through which its path leads to `reached`. */
-static const char *find_cover(const struct mountinfo *info, uint64_t reached, uint64_t covered) {
+static const struct mountinfo_entry *find_cover(const struct mountinfo *info, uint64_t reached, uint64_t covered) {
 	uint64_t cover = reached;
 	for (size_t i = 0; i < info->count && cover != 0; i++) {
 		uint64_t parent = mountinfo_parent(info, cover);
 		if (parent != 0 && mountinfo_is_below(info, covered, parent)) break;
 		cover = parent;
 	}
-	for (size_t i = 0; i < info->count; i++)
-		if (info->entries[i].id == cover) return info->entries[i].point;
-	return NULL;
+	return mountinfo_find(info, cover);
 }
 
-static int move_aside(struct mounts *mounts, const char *path, struct aside *aside, struct error *error) {
+/* A folder can be moved onto a folder only, and a file onto a file. */
+static int move_aside(const struct mounts *mounts, const char *path, struct aside *aside, struct error *error) {
 	struct place place;
 	if (aside->count == ASIDE_MAX) return error_set(error, ELOOP, "too much lies over it");
 	CLEANUP_FD int tree = spaces_reach(mounts->spaces->inside, path);
 	if (tree < 0 || place_of(tree, &place) < 0 || !place.is_root)
 		return error_set(error, ESTALE, "what lies over it can't be reached");
-	CLEANUP_FD int point = point_reach(&mounts->points, mounts->spaces->inside, ASIDE_PATH, true, error);
+	const bool folder = S_ISDIR(place.mode);
+	CLEANUP_FD int point =
+		point_reach(&mounts->points, mounts->spaces->inside, folder ? ASIDE_FOLDER : ASIDE_FILE, folder, error);
 	if (point < 0) return point;
 	int r = tree_attach(tree, point, error);
 	if (r < 0) return r;
@@ -92,24 +108,27 @@ static int move_aside(struct mounts *mounts, const char *path, struct aside *asi
 	return 0;
 }
 
-static int uncover(struct mounts *mounts, struct put *put, struct aside *aside, struct error *error) {
+/* 1, or 0 when it is not mounted any more. Inside. */
+static int uncover(const struct mounts *mounts, struct put *put, struct aside *aside, struct error *error) {
 	for (;;) {
 		struct place place;
 		CLEANUP_MOUNTINFO struct mountinfo info = {0};
-		CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, put->mount.path);
+		CLEANUP_FD int there = reach_some(mounts, put->mount.path);
 		if (there < 0 || place_of(there, &place) < 0) return error_errno(error, "reaching what is covered");
-		if (place.mount == put->number) {
+		if (place.mount == put->number && place.is_root) {
 			put->tree = fd_steal(&there);
-			return 0;
+			return 1;
 		}
 		int r = mounts_read(mounts, &info);
-		const char *cover = r < 0 ? NULL : find_cover(&info, place.mount, put->number);
-		if (!cover) return error_set(error, ESTALE, "what is covered isn't there any more");
-		if ((r = move_aside(mounts, cover, aside, error)) < 0) return r;
+		if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
+		if (!mountinfo_find(&info, put->number)) return 0;
+		const struct mountinfo_entry *over = find_cover(&info, place.mount, put->number);
+		if (!over) return error_set(error, ESTALE, "what lies over it isn't known");
+		if ((r = move_aside(mounts, over->point, aside, error)) < 0) return r;
 	}
 }
 
-static void cover(struct mounts *mounts, struct aside *aside) {
+static void cover(const struct mounts *mounts, struct aside *aside) {
 	while (aside->count-- > 0) {
 		const int tree = aside->items[aside->count].tree;
 		CLEANUP_FD int point = spaces_reach(mounts->spaces->inside, aside->items[aside->count].path);
@@ -117,7 +136,8 @@ static void cover(struct mounts *mounts, struct aside *aside) {
 		fd_close(tree);
 		free(aside->items[aside->count].path);
 	}
-	point_remove(&mounts->points, mounts->spaces->inside, ASIDE_PATH);
+	point_remove(&mounts->points, mounts->spaces->inside, ASIDE_FOLDER);
+	point_remove(&mounts->points, mounts->spaces->inside, ASIDE_FILE);
 }
 
 static bool is_writable(enum mount_kind kind) {
@@ -133,18 +153,20 @@ static void mend_flag(const struct put *put) {
 		tree_set(put->tree, false, wanted ? MOUNT_ATTR_RDONLY : 0, wanted ? 0 : MOUNT_ATTR_RDONLY);
 }
 
-bool mounts_recognise(struct mounts *mounts, uint32_t id) {
+int mounts_recognise(struct mounts *mounts, uint32_t id, struct error *error) {
 	struct put *put = mounts_find(mounts, id);
 	struct aside aside = {.count = 0};
-	if (!put || put->tree >= 0) return put != NULL;
-	bool there = spaces_step_in(mounts->spaces, NULL) == 0 && uncover(mounts, put, &aside, NULL) == 0;
-	if (there && mounts_compare(&put->mount, put->tree, NULL) < 0) { /* the host has another there by now */
+	if (!put || put->tree >= 0) return 0;
+	int r = spaces_step_in(mounts->spaces, error);
+	if (r < 0) return r;
+	r = uncover(mounts, put, &aside, error);
+	if (r == 1 && mounts_compare(&put->mount, put->tree, NULL) < 0) { /* the host has another there by now */
 		tree_detach(put->tree, mounts->spaces->self);
-		there = false;
+		r = 0;
 	}
-	if (there) mend_flag(put);
+	if (r == 1) mend_flag(put);
 	cover(mounts, &aside);
 	spaces_step_out(mounts->spaces);
-	if (!there) mounts_forget(mounts, id);
-	return there;
+	if (r == 0) mounts_forget(mounts, id);
+	return r;
 }

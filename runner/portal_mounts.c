@@ -35,30 +35,39 @@ void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uin
 	if (mount_is_own(mount) && !mount_is_given(mount)) points_add(&mounts->points, number);
 }
 
-bool mounts_lie_on(const struct mounts *mounts, const struct put *put, uint32_t id) {
-	for (size_t i = 0; put && i <= mounts->count; i++) {
-		if (put->mount.id == id) return true;
-		put = put->mount.on == 0 ? NULL : mounts_find(mounts, put->mount.on);
-	}
+static bool is_among(const struct mounts *mounts, const size_t *indices, size_t count, uint32_t id) {
+	for (size_t i = 0; i < count; i++)
+		if (mounts->puts[indices[i]].mount.id == id) return true;
 	return false;
 }
 
-void mounts_forget(struct mounts *mounts, uint32_t id) {
-	size_t kept = 0;
-	bool *gone = mem_array(bool, mounts->count + 1);
-	for (size_t i = 0; i < mounts->count; i++) gone[i] = mounts_lie_on(mounts, &mounts->puts[i], id);
+size_t *mounts_on(const struct mounts *mounts, uint32_t id, size_t *ret_count) {
+	size_t *indices = NULL, count = 0;
 	for (size_t i = 0; i < mounts->count; i++) {
+		const struct mount *mount = &mounts->puts[i].mount;
+		if (mount->id != id && !is_among(mounts, indices, count, mount->on)) continue;
+		indices = array_grow(indices, count, sizeof *indices);
+		indices[count++] = i;
+	}
+	*ret_count = count;
+	return indices;
+}
+
+void mounts_forget(struct mounts *mounts, uint32_t id) {
+	size_t gone_count, kept = 0;
+	CLEANUP_FREE size_t *gone = mounts_on(mounts, id, &gone_count);
+	for (size_t i = 0, next = 0; i < mounts->count; i++) {
 		struct put *put = &mounts->puts[i];
-		if (!gone[i]) {
+		if (next == gone_count || gone[next] != i) {
 			mounts->puts[kept++] = *put;
 			continue;
 		}
+		next++;
 		points_remove(&mounts->points, put->number);
 		mount_finish(&put->mount);
 		fd_close(put->tree);
 	}
 	mounts->count = kept;
-	free(gone);
 }
 
 int mounts_read(const struct mounts *mounts, struct mountinfo *ret_info) {

@@ -49,8 +49,10 @@ void mounts_sweep(struct mounts *mounts); /* what can wait until the runner has 
 
 struct put *mounts_find(const struct mounts *mounts, uint32_t id);
 void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number); /* takes `tree` over */
-void mounts_forget(struct mounts *mounts, uint32_t id);                              /* with what lies on it */
-bool mounts_lie_on(const struct mounts *mounts, const struct put *put, uint32_t id); /* itself counts */
+void mounts_forget(struct mounts *mounts, uint32_t id); /* with what lies on it */
+
+/* Indices of a put and of those that lie on it, ascending; freed by the caller. */
+size_t *mounts_on(const struct mounts *mounts, uint32_t id, size_t *ret_count);
 
 /* May mount points be made on it? Is it bwrap's, and only known here? */
 bool mount_is_own(const struct mount *mount);
@@ -69,13 +71,15 @@ void report_failure(const struct report *report, size_t index, const struct step
 /* PUTs, from `at` up to `end`; begins and ends outside. */
 void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, size_t end, const struct report *report);
 
-/* Both begin inside; they end inside or outside. */
+/* Begins and ends inside. */
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
+/* Begins inside, ends inside or outside. */
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 
 /* Outside: a detached mount of what the plan wants. */
 int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *error);
 int mounts_compare(const struct mount *mount, int there, struct error *error);
 
-/* Outside: is it there already, put by a portal that died? Then it is as its plan says from now on. */
-bool mounts_recognise(struct mounts *mounts, uint32_t id);
+/* Outside: get hold of what was put by a portal that died (mounts_know): 1, then it is as its plan says; 0: it isn't
+ * there, or is no such thing. */
+int mounts_recognise(struct mounts *mounts, uint32_t id, struct error *error);

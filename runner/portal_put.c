@@ -174,9 +174,11 @@ static int keep(struct mounts *mounts, const struct mount *mount, int *tree, str
 	return 0;
 }
 
-static int group_attach(struct mounts *mounts, struct group *group, struct error *error) {
+/* What had its name before was torn off by the host. */
+static int group_attach(struct mounts *mounts, struct group *group, const struct report *report, struct error *error) {
 	const struct mount *top = &group->steps[0].mount;
-	int r = attach(&mounts->points, mounts->spaces->inside, top->path, top, group->trees[0], error);
+	int r = !mounts->alone && mounts_find(mounts, top->id) ? mounts_take(mounts, top, report, error) : 0;
+	if (r == 0) r = attach(&mounts->points, mounts->spaces->inside, top->path, top, group->trees[0], error);
 	for (size_t i = 0; r == 0 && i < group->count; i++)
 		if (group->trees[i] >= 0) r = keep(mounts, &group->steps[i].mount, &group->trees[i], error);
 	return r;
@@ -203,7 +205,9 @@ static int recognise_given(struct mounts *mounts, const struct mount *mount, str
 /* Nothing is to be put: it is there. */
 static bool is_there(struct mounts *mounts, const struct step *step, size_t index, const struct report *report) {
 	struct error error = ERROR_NONE;
-	if (mounts->again && mounts_recognise(mounts, step->mount.id)) return true;
+	int r = mounts->again ? mounts_recognise(mounts, step->mount.id, &error) : 0;
+	if (r < 0) report_failure(report, index, step, &error);
+	if (r != 0) return true;
 	if (!mount_is_given(&step->mount)) return false;
 	if (recognise_given(mounts, &step->mount, &error) < 0) report_failure(report, index, step, &error);
 	return true;
@@ -215,7 +219,7 @@ static void attach_groups(struct mounts *mounts, struct group *groups, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct group *group = &groups[i];
 		if (!inside) group->error = stuck;
-		if (group->error.code == 0) group_attach(mounts, group, &group->error);
+		if (group->error.code == 0) group_attach(mounts, group, report, &group->error);
 		if (group->error.code != 0) report_failure(report, group->first, group->steps, &group->error);
 	}
 	if (inside) spaces_step_out(mounts->spaces);

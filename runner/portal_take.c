@@ -33,9 +33,9 @@ static void note_tree(const struct mounts *mounts, uint64_t top, struct portal_a
 static void disarm(const struct mounts *mounts, const struct put *put) {
 	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return;
 	tree_set(put->tree, true, MOUNT_ATTR_NOEXEC, 0);
-	for (const struct put *at = mounts->puts; at < mounts->puts + mounts->count; at++)
-		if (at->tree >= 0 && mounts_lie_on(mounts, at, put->mount.id))
-			tree_set(at->tree, false, MOUNT_ATTR_RDONLY, 0);
+	size_t count;
+	CLEANUP_FREE size_t *on = mounts_on(mounts, put->mount.id, &count);
+	for (size_t i = 0; i < count; i++) tree_set(mounts->puts[on[i]].tree, false, MOUNT_ATTR_RDONLY, 0);
 }
 
 /* The host may have torn it off: setting what is set is refused then. */
@@ -56,13 +56,13 @@ static int detach(struct mounts *mounts, const struct put *put, struct portal_ap
 	return 0;
 }
 
-/* What a dead portal put and something covers is reached only now. Begins and ends inside. */
-static struct put *find_put(struct mounts *mounts, uint32_t id, struct error *error) {
-	struct put *put = mounts_find(mounts, id);
-	if (!put || put->tree >= 0) return put;
-	bool there = mounts_recognise(mounts, id);
-	if (spaces_step_in(mounts->spaces, error) < 0) return NULL;
-	return there ? mounts_find(mounts, id) : NULL;
+/* What a dead portal put and something covers is reached only now. 1, or 0: not there. Begins and ends inside. */
+static int find_put(struct mounts *mounts, uint32_t id, struct put **ret_put, struct error *error) {
+	*ret_put = mounts_find(mounts, id);
+	if (!*ret_put || (*ret_put)->tree >= 0) return *ret_put != NULL;
+	int r = mounts_recognise(mounts, id, error), stepped = spaces_step_in(mounts->spaces, error);
+	*ret_put = mounts_find(mounts, id);
+	return stepped < 0 ? stepped : r;
 }
 
 static bool is_known(const struct mounts *mounts, uint64_t number) {
@@ -84,12 +84,13 @@ static void take_unknown(struct mounts *mounts, const struct mount *mount, struc
 }
 
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
-	const struct put *put = find_put(mounts, mount->id, error);
-	int r = 0;
-	if (put && mount_is_given(&put->mount))
+	struct put *put;
+	int r = find_put(mounts, mount->id, &put, error);
+	if (r < 0) return r;
+	if (r == 1 && mount_is_given(&put->mount))
 		return error_set(error, EBUSY, "it can't be taken from a sandbox that runs");
-	if (put) r = detach(mounts, put, report->applied, error);
-	if (!put && mounts->again) take_unknown(mounts, mount, report->applied);
+	if (r == 0 && mounts->again) take_unknown(mounts, mount, report->applied);
+	if (r == 1) r = detach(mounts, put, report->applied, error);
 	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
 	return r;
 }
@@ -122,10 +123,12 @@ static int set_along(const struct mounts *mounts, const struct put *put, uint64_
 
 /* Detach it and put it anew, read-only, with all that lay on it. Begins inside, ends outside. */
 static int put_anew(struct mounts *mounts, const struct put *put, const struct report *report, struct error *error) {
-	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, mounts->count + 1)};
-	for (const struct put *at = mounts->puts; at < mounts->puts + mounts->count; at++)
-		if (mounts_lie_on(mounts, at, put->mount.id))
-			steps.items[steps.count++] = (struct step){.kind = STEP_PUT, .mount = mount_copy(&at->mount)};
+	size_t count;
+	CLEANUP_FREE size_t *on = mounts_on(mounts, put->mount.id, &count);
+	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, count + 1)};
+	for (size_t i = 0; i < count; i++)
+		steps.items[steps.count++] =
+			(struct step){.kind = STEP_PUT, .mount = mount_copy(&mounts->puts[on[i]].mount)};
 	steps.items[0].mount.kind = MOUNT_READ;
 	int r = detach(mounts, put, report->applied, error);
 	spaces_step_out(mounts->spaces);
@@ -139,9 +142,11 @@ static int put_anew(struct mounts *mounts, const struct put *put, const struct r
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report,
 			 struct error *error) {
 	const uint64_t set = on ? MOUNT_ATTR_RDONLY : 0, clear = on ? 0 : MOUNT_ATTR_RDONLY;
-	struct put *put = find_put(mounts, id, error);
-	if (!put) return error_set(error, ENOENT, "nothing is mounted there");
-	int r = tree_set(put->tree, false, set, clear);
+	struct put *put;
+	int r = find_put(mounts, id, &put, error);
+	if (r < 0) return r;
+	if (r == 0) return error_set(error, ENOENT, "nothing is mounted there");
+	r = tree_set(put->tree, false, set, clear);
 	if (r == 0) r = set_along(mounts, put, set, clear);
 	if (r == -EBUSY && on) return put_anew(mounts, put, report, error);
 	if (r < 0) return error_set(error, -r, "changing it: %s", strerror(-r));
