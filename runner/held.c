@@ -109,7 +109,11 @@ static void question_end(struct question *question, enum held_end end) {
 static void question_placed(void *argument) {
 	struct question *question = argument;
 	/* The plan is what counts: what was allowed and can't be shown stays refused. */
-	bool given = live_gives(question->held->options.live, &question->need);
+	const struct live *live = question->held->options.live;
+	bool given = live_gives(live, &question->need);
+	/* a program: the view goes on asking about it */
+	if (question->need.permission == PERMISSION_PROC_SPAWN && question->calls)
+		given |= live_gave_once(live, question->calls->thread, &question->need);
 	question_end(question, given ? HELD_AGAIN : HELD_REFUSED);
 }
 

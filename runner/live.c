@@ -32,6 +32,8 @@ struct live {
 	struct view *view;  /* the newest */
 	struct view *shown; /* that the plan was made from, without what is allowed once; may be the newest */
 	struct plan plan;
+	struct plan base; /* of the same view without what is allowed once */
+	bool with_onces, has_base;
 	struct sights *sights;
 	struct onces *onces;
 	struct waiter *waiters;
@@ -99,6 +101,7 @@ void live_free(struct live *live) {
 	view_free(live->view);
 	steps_finish(&live->steps);
 	plan_finish(&live->next);
+	plan_finish(&live->base);
 	plan_finish(&live->plan);
 	free(live);
 }
@@ -182,6 +185,11 @@ static void on_applied(void *argument, int code, const char *text, int *fds, siz
 
 /* Turns */
 
+static void drop_base(struct live *live) {
+	plan_finish(&live->base);
+	live->has_base = false;
+}
+
 static void carry_out(struct live *live) {
 	live->busy = true;
 	look_again(live);
@@ -201,19 +209,40 @@ static bool narrows(const struct view *from, const struct view *to) {
 	return false;
 }
 
+/* What is allowed once goes as soon as its call has returned: then the plan before it is there already. */
+static void keep_base(struct live *live, bool with_onces) {
+	if (live->shown != live->view || live->fresh) drop_base(live);
+	if (!with_onces || live->with_onces || live->shown != live->view) return;
+	drop_base(live);
+	plan_copy(&live->plan, &live->base);
+	live->has_base = true;
+}
+
+static int plan_next(struct live *live, struct view *with_onces, struct error *error) {
+	const bool fresh = live->fresh;
+	keep_base(live, with_onces != NULL);
+	live->fresh = false;
+	live->with_onces = with_onces != NULL;
+	if (!with_onces && live->has_base) {
+		live->next = live->base;
+		live->base = (struct plan){0};
+		live->has_base = false;
+		return 0;
+	}
+	if (with_onces) onces_put_into(live->onces, with_onces);
+	return live->options.plan(live->options.context, with_onces ? with_onces : live->view, fresh, &live->next,
+				  error);
+}
+
 static void make_plan(struct live *live) {
 	struct error error = ERROR_NONE;
-	bool fresh = live->fresh;
 	CLEANUP_VIEW struct view *with_onces = onces_any(live->onces) ? view_copy(live->view) : NULL;
-	const struct view *view = with_onces ? with_onces : live->view;
-	if (with_onces) onces_put_into(live->onces, with_onces);
-	live->fresh = false;
 	live->target = live->wanted;
-	int r = live->options.plan(live->options.context, view, fresh, &live->next, &error);
+	int r = plan_next(live, with_onces, &error);
 	if (r < 0) {
 		/* the broker is gone: what is there stays, and the next one sends a view */
 		bool gone = r == -ECONNRESET || r == -EPIPE;
-		live->options.failed(live->options.context, error.message, !gone && narrows(live->shown, view));
+		live->options.failed(live->options.context, error.message, !gone && narrows(live->shown, live->view));
 		arrive(live);
 		turn_soon(live);
 		return;

@@ -47,6 +47,31 @@ void mount_finish(struct mount *mount) {
 	*mount = (struct mount){0};
 }
 
+static struct mount *copy_mounts(const struct mount *mounts, size_t count) {
+	struct mount *copy = NULL;
+	for (size_t i = 0; i < count; i++) {
+		copy = array_grow(copy, i, sizeof *copy);
+		copy[i] = mount_copy(&mounts[i]);
+	}
+	return copy;
+}
+
+static struct strings copy_texts(const struct strings *texts) {
+	struct strings copy = {0};
+	for (size_t i = 0; i < texts->count; i++) strings_add(&copy, texts->items[i]);
+	return copy;
+}
+
+void plan_copy(const struct plan *plan, struct plan *ret_plan) {
+	*ret_plan = *plan;
+	ret_plan->mounts = copy_mounts(plan->mounts, plan->count);
+	ret_plan->below = copy_mounts(plan->below, plan->below_count);
+	ret_plan->watched = copy_texts(&plan->watched);
+	ret_plan->missing = copy_texts(&plan->missing);
+	ret_plan->shared = copy_texts(&plan->shared);
+	ret_plan->notes = copy_texts(&plan->notes);
+}
+
 void plan_finish(struct plan *plan) {
 	for (size_t i = 0; i < plan->count; i++) mount_finish(&plan->mounts[i]);
 	free(plan->mounts);

@@ -61,6 +61,7 @@ struct plan {
 struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
+void plan_copy(const struct plan *plan, struct plan *ret_plan);
 void plan_finish(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_finish)))
 

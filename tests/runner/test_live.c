@@ -189,6 +189,7 @@ static void once_lasts_until_the_call_has_returned(void **state) {
 	assert_int_equal(write(pipes[1], "", 1), 1);
 	fixture_turns(&fixture, 100);
 	assert_false(gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
+	assert_int_equal(fixture.plans, 1); /* the plan before was kept */
 	pthread_join(waiting, NULL);
 	for (int i = 0; i < 4; i++) close(pipes[i]);
 }
