@@ -66,6 +66,7 @@ static void folders_listed_one_after_the_other_are_a_walk(void **state) {
 	walks_free(walks);
 	walks = walks_new();
 	CLEANUP_FREE char *first = tree_for(walks, "/home/u/a", true, NULL, "/home/u", 0);
+	assert_null(first);
 	CLEANUP_FREE char *late = tree_for(walks, "/home/u/b", true, NULL, "/home/u", 60 * 1000);
 	assert_null(late); /* that was long ago */
 	walks_free(walks);
