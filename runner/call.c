@@ -129,6 +129,7 @@ static void apply_open_flags(struct call *call, uint64_t flags) {
 	call->quiet = flags & O_PATH;
 	if (call->quiet) return; /* the others are ignored then */
 	call->listing = (flags & O_DIRECTORY) && !(flags & (O_TMPFILE & ~O_DIRECTORY));
+	call->exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	call->nameless = (flags & O_TMPFILE) == O_TMPFILE;
 	call->create = (flags & O_CREAT) || call->nameless;
 	call->write = how != O_RDONLY || (flags & O_TRUNC) || call->nameless;

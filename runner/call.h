@@ -37,6 +37,7 @@ struct call {
 	bool write;               /* an open that writes or truncates */
 	bool create;              /* an open that may make the file (O_CREAT, O_TMPFILE) */
 	bool listing;             /* an open of a folder to read its names (O_DIRECTORY) */
+	bool exclusive;           /* an open that must make the file (O_EXCL) */
 	bool quiet;               /* an open that the file itself never hears of (O_PATH) */
 	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */

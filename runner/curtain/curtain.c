@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "curtain_private.h"
 
 enum {
@@ -69,7 +70,7 @@ void exchange_refuse(struct exchange *exchange, int code) {
 }
 
 void exchange_tell(struct exchange *exchange, const struct stat *status) {
-	const struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
+	struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
 	if (!node) {
 		exchange_refuse(exchange, -ESTALE);
 		return;
@@ -126,19 +127,46 @@ static void interrupt(struct curtain *curtain, uint64_t unique) {
 
 /* --- What a request means. */
 
-struct wire_object curtain_object(const struct curtain *curtain, const struct node *node, const struct stat *status) {
+/* A folder that is only a way, or that many walk through to what is granted, stays as it is for a while. */
+static uint32_t validity(const struct curtain *curtain, struct node *node) {
+	char path[PATH_MAX];
+	if (!S_ISDIR(node->type) || node_path(node, path) < 0) return 0;
+	const struct sight sight = curtain->options.sight(curtain->options.context, path);
+	return node_tell(node, sight.mode == VIEW_ABSENT);
+}
+
+struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status) {
 	const uid_t nobody = 65534; /* user_namespaces(7): who has no name there */
 	const bool ours = !status || status->st_uid == getuid();
 	return (struct wire_object){.node = node->number,
 				    .type = node->type,
 				    .uid = ours ? curtain->options.uid : nobody,
 				    .gid = ours ? curtain->options.gid : nobody,
-				    .status = status};
+				    .status = status,
+				    .valid_ms = validity(curtain, node)};
 }
 
 /* What isn't a folder or a link is a file until it is shown: a pipe that nobody writes to would be waited for. */
 static mode_t told_type(mode_t mode) {
 	return S_ISDIR(mode) || S_ISLNK(mode) ? mode & S_IFMT : S_IFREG;
+}
+
+/* An open that makes the file is better held at the file: there nobody has a lock. */
+static void look_up_unborn(struct exchange *exchange, const struct call_raw *raw) {
+	struct curtain *curtain = exchange->curtain;
+	struct node *parent = nodes_find(curtain->nodes, exchange->node), *node = NULL;
+	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
+	if (raw) call_read(exchange->thread, raw, &call);
+	if (parent && call.class == CALL_OPEN && call.create && !call.exclusive && !call.nameless)
+		node = nodes_look_up(curtain->nodes, parent, exchange->name, S_IFREG);
+	if (!node) {
+		exchange_refuse(exchange, -ENOENT);
+		return;
+	}
+	node->unborn = true;
+	const struct wire_object object = curtain_object(curtain, node, NULL);
+	wire_reply_entry(curtain->device, exchange->unique, &object, false);
+	exchange_free(exchange);
 }
 
 static void looked_up(void *argument, int code, const struct stat *status, struct host_names *names) {
@@ -154,7 +182,10 @@ static void looked_up(void *argument, int code, const struct stat *status, struc
 		if (known) type = known->type;
 	}
 	if (parent && type) node = nodes_look_up(curtain->nodes, parent, exchange->name, type);
-	if (!parent || (type && !node)) {
+	if (node) node->unborn = false;
+	if (parent && parent->told > 0 && code == -ENOENT && !type && !exchange->by_portal) {
+		exchange_with_call(exchange, look_up_unborn);
+	} else if (!parent || (type && !node)) {
 		exchange_refuse(exchange, parent ? -ENOMEM : -ESTALE);
 	} else if (!node) {
 		exchange_refuse(exchange, code == -ENOTDIR || code == 0 ? -ENOENT : code);
@@ -177,7 +208,9 @@ static void look_up(struct request *request) {
 		wire_reply(curtain->device, request->wire.unique, code, NULL, 0);
 		return;
 	}
-	host_look(curtain->host, path, looked_up, exchange_new(curtain, &request->wire, path));
+	struct exchange *exchange = exchange_new(curtain, &request->wire, path);
+	exchange->by_portal = request->by_portal;
+	host_look(curtain->host, path, looked_up, exchange);
 }
 
 static void hold(struct request *request, enum permission_kind permission, bool by_folder, bool listing) {
@@ -190,12 +223,21 @@ static void refuse(struct request *request, int code) {
 	wire_reply(request->curtain->device, request->wire.unique, code, NULL, 0);
 }
 
+/* For what is to be made in the folder that the node would be in. */
+static void hold_folder(struct request *request) {
+	CLEANUP_FREE char *folder = path_parent(request->path);
+	const struct need need = {.permission = PERMISSION_FS_WRITE, .path = folder, .by_folder = true};
+	exchange_hold(exchange_new(request->curtain, &request->wire, request->path), &need);
+}
+
 static void open_file(struct request *request) {
 	const bool writes = (request->wire.flags & O_ACCMODE) != O_RDONLY || (request->wire.flags & O_TRUNC);
 	if (request->sight.mode == VIEW_ABSENT)
 		refuse(request, -EACCES);
 	else if (request->sight.visible)
 		hold(request, PERMISSION_PROC_SPAWN, false, false);
+	else if (request->node->unborn)
+		hold_folder(request);
 	else
 		hold(request, writes ? PERMISSION_FS_WRITE : PERMISSION_FS_READ, false, false);
 }
@@ -286,7 +328,7 @@ static void get_attributes(struct request *request) {
 
 static void wish(struct exchange *exchange, const struct call_raw *raw) {
 	struct curtain *curtain = exchange->curtain;
-	const struct node *node = nodes_find(curtain->nodes, exchange->node);
+	struct node *node = nodes_find(curtain->nodes, exchange->node);
 	const bool by_folder = exchange->opcode != FUSE_SETATTR;
 	if (node && !by_folder) node = node->parent;
 	if (!node || !raw) {
@@ -294,7 +336,8 @@ static void wish(struct exchange *exchange, const struct call_raw *raw) {
 		return;
 	}
 	struct caller *caller = callers_get(curtain->callers, exchange->thread, raw);
-	const bool noted = caller_wishes(caller, node->number, exchange->path, by_folder);
+	const bool noted = caller_wishes(caller, node, exchange->path, by_folder);
+	if (noted && node_cool(node)) wire_notify_attributes(curtain->device, node->number);
 	exchange_refuse(exchange, noted ? -ESTALE : -EACCES);
 }
 

@@ -12,6 +12,10 @@
  * is answered ESTALE, and the kernel walks again (retry_estale), now with its record cleared. A call that can't be read
  * is taken for the one that follows.
  *
+ * A folder that was told to stay as it is for a while (curtain_heat.h) isn't asked about in each call any more, so the
+ * first GETATTR that comes may be the one with the lock: there nothing is held but a wish, and that only when the
+ * folder wasn't told so again since the wish was noted and the kernel made to forget what it had been told.
+ *
  * setxattr(2) and removexattr(2) check the object itself under its own lock, before any other request for it: nothing
  * is held in those, whatever it is.
  */
@@ -124,13 +128,13 @@ void caller_pass(struct caller *caller, uint64_t folder) {
 		caller->crowded = true;
 }
 
-bool caller_is_unlocked(const struct caller *caller, uint64_t folder) {
+bool caller_is_unlocked(const struct caller *caller, const struct node *folder) {
 	for (size_t i = 0; i < caller->passed_count; i++)
-		if (caller->passed[i] == folder) return false;
-	return !caller->crowded;
+		if (caller->passed[i] == folder->number) return false;
+	return !caller->crowded && folder->told == 0;
 }
 
-bool caller_wishes(struct caller *caller, uint64_t folder, const char *path, bool by_folder) {
+bool caller_wishes(struct caller *caller, const struct node *folder, const char *path, bool by_folder) {
 	const bool again = caller->wish.folder || (caller->asked_ms && now_ms() - caller->asked_ms < ASKED_MS);
 	free(caller->wish.path);
 	caller->wish = (struct caller_wish){0};
@@ -138,8 +142,10 @@ bool caller_wishes(struct caller *caller, uint64_t folder, const char *path, boo
 	caller->passed_count = 0;
 	caller->crowded = false;
 	if (!again)
-		caller->wish =
-			(struct caller_wish){.folder = folder, .by_folder = by_folder, .path = string_copy(path)};
+		caller->wish = (struct caller_wish){.folder = folder->number,
+						    .told = folder->told,
+						    .by_folder = by_folder,
+						    .path = string_copy(path)};
 	return !again;
 }
 

@@ -13,12 +13,14 @@
 #include "../call.h"
 #include "base/memory.h"
 #include "curtain/doorbell.h"
+#include "curtain_node.h"
 
 enum { CALLER_FOLDERS = 32 };
 
 /* What a change that came under a lock lacks: asked for when the same call comes by again, without one. */
 struct caller_wish {
 	uint64_t folder; /* where to ask; 0: there is no wish */
+	uint32_t told;   /* its node's then */
 	bool by_folder;
 	char *path;
 };
@@ -48,10 +50,10 @@ void callers_drop(struct callers *callers, pid_t thread); /* its call is over */
 
 void caller_pass(struct caller *caller, uint64_t folder);
 /* Is it sure that no lock is held? Also of a call that makes a name in it. */
-bool caller_is_unlocked(const struct caller *caller, uint64_t folder);
+bool caller_is_unlocked(const struct caller *caller, const struct node *folder);
 
 /* The call changes something below `folder`'s lock, which it will give back now. False: it was asked for already. */
-bool caller_wishes(struct caller *caller, uint64_t folder, const char *path, bool by_folder);
+bool caller_wishes(struct caller *caller, const struct node *folder, const char *path, bool by_folder);
 
 /* Its wish, which is asked for now: the path is the caller's. */
 char *caller_ask(struct caller *caller, bool *ret_by_folder);

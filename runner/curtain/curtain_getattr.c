@@ -136,7 +136,8 @@ static void looked_for_quiet(void *argument, int code, const struct stat *status
 	pass(exchange, good ? &raw : NULL, CALL_OPEN);
 }
 
-static void decide_folder(struct exchange *exchange, const struct call_raw *raw, const struct call *call) {
+static void decide_folder(struct exchange *exchange, struct node *node, const struct call_raw *raw,
+			  const struct call *call) {
 	struct curtain *curtain = exchange->curtain;
 	const bool asked = mode_at(curtain, exchange->path) != VIEW_ABSENT;
 	const char *inside = named_in(call, exchange->path);
@@ -144,13 +145,17 @@ static void decide_folder(struct exchange *exchange, const struct call_raw *raw,
 	struct caller *caller =
 		locks || call->class == CALL_CHANGE ? callers_get(curtain->callers, exchange->thread, raw) : NULL;
 
-	if (caller && caller->wish.folder == exchange->node) {
+	if (caller && caller->wish.folder == node->number && caller->wish.told == node->told) {
 		bool by_folder;
 		CLEANUP_FREE char *path = caller_ask(caller, &by_folder);
 		hold(exchange, PERMISSION_FS_WRITE, path, by_folder);
 		return;
 	}
-	if (locks && !caller_is_unlocked(caller, exchange->node)) {
+	for (size_t i = 0; i < CALL_PATHS; i++)
+		if (call->paths[i] && path_is_below(call->paths[i], exchange->path) &&
+		    mode_at(curtain, call->paths[i]) >= VIEW_READ)
+			node_warm(node);
+	if (locks && !caller_is_unlocked(caller, node)) {
 		exchange_tell(exchange, NULL);
 		return;
 	}
@@ -182,7 +187,7 @@ static void decide_file(struct exchange *exchange, const struct call_raw *raw, c
 }
 
 static void decide(struct exchange *exchange, const struct call_raw *raw) {
-	const struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
+	struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
 	if (!node) {
 		exchange_refuse(exchange, -ESTALE);
 	} else if (!raw) {
@@ -191,7 +196,7 @@ static void decide(struct exchange *exchange, const struct call_raw *raw) {
 		CLEANUP_CALL struct call call;
 		call_read(exchange->thread, raw, &call);
 		if (S_ISDIR(node->type))
-			decide_folder(exchange, raw, &call);
+			decide_folder(exchange, node, raw, &call);
 		else
 			decide_file(exchange, raw, &call);
 	}

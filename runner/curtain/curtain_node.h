@@ -7,6 +7,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,11 @@ struct node {
 	uint64_t lookups;  /* of the kernel (FUSE_LOOKUP, FUSE_FORGET) */
 	uint32_t children; /* that hold it */
 	mode_t type;       /* S_IFDIR, S_IFREG … */
+	bool unborn;       /* the host doesn't have it: it stands for a file that an open is about to make */
+	/* Of a folder: how often it was told to stay as it is for a while, and what decides that (curtain_heat.h). */
+	uint32_t told;
+	uint32_t heat;
+	int64_t heat_ms, cool_until_ms;
 	char name[];
 };
 

@@ -8,6 +8,7 @@
 
 #include "curtain/curtain.h"
 #include "curtain_caller.h"
+#include "curtain_heat.h"
 #include "curtain_host.h"
 #include "curtain_list.h"
 #include "curtain_node.h"
@@ -46,8 +47,9 @@ struct exchange {
 	uint64_t unique, node;
 	uint32_t opcode;
 	pid_t thread;
-	char *path, *name;   /* the node's; of what is looked up, its own; `name` may be NULL */
-	uint64_t ticket;     /* held; 0: not */
+	char *path, *name; /* the node's; of what is looked up, its own; `name` may be NULL */
+	uint64_t ticket;   /* held; 0: not */
+	bool by_portal;
 	bool interrupted;    /* a signal came meanwhile */
 	bool by_descriptor;  /* no path is walked again: what is there now is told */
 	struct event *timer; /* until its thread's call can be read */
@@ -60,7 +62,8 @@ void exchange_free(struct exchange *exchange);
 void exchange_refuse(struct exchange *exchange, int code);                /* negative errno */
 void exchange_tell(struct exchange *exchange, const struct stat *status); /* attributes; NULL: the type */
 void exchange_hold(struct exchange *exchange, const struct need *need);   /* borrowed for the call */
-struct wire_object curtain_object(const struct curtain *curtain, const struct node *node, const struct stat *status);
+/* For a reply that is sent at once. */
+struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status);
 
 /* Go on once the thread's call can be read, or, with NULL, when it can't be. */
 void exchange_with_call(struct exchange *exchange,

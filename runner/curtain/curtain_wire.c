@@ -260,14 +260,24 @@ static struct fuse_attr attributes_of(const struct wire_object *object) {
 }
 
 void wire_reply_attributes(int device, uint64_t unique, const struct wire_object *object) {
-	const struct fuse_attr_out out = {.attr = attributes_of(object)};
+	const struct fuse_attr_out out = {.attr_valid = object->valid_ms / 1000,
+					  .attr_valid_nsec = object->valid_ms % 1000 * 1000000,
+					  .attr = attributes_of(object)};
 	wire_reply(device, unique, 0, &out, sizeof out);
 }
 
 void wire_reply_entry(int device, uint64_t unique, const struct wire_object *object, bool stays) {
-	const struct fuse_entry_out out = {
-		.nodeid = object->node, .entry_valid = stays ? WIRE_NEVER : 0, .attr = attributes_of(object)};
+	const struct fuse_entry_out out = {.nodeid = object->node,
+					   .entry_valid = stays ? WIRE_NEVER : 0,
+					   .attr_valid = object->valid_ms / 1000,
+					   .attr_valid_nsec = object->valid_ms % 1000 * 1000000,
+					   .attr = attributes_of(object)};
 	wire_reply(device, unique, 0, &out, sizeof out);
+}
+
+void wire_notify_attributes(int device, uint64_t node) {
+	const struct fuse_notify_inval_inode_out out = {.ino = node, .off = -1};
+	wire_reply(device, 0, FUSE_NOTIFY_INVAL_INODE, &out, sizeof out);
 }
 
 bool wire_append_name(struct string *listing, size_t room, const char *name, unsigned char type, uint64_t next) {

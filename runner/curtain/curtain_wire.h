@@ -58,10 +58,14 @@ struct wire_object {
 	uid_t uid;
 	gid_t gid;
 	const struct stat *status; /* may be NULL */
+	uint32_t valid_ms;         /* for so long the attributes hold */
 };
 void wire_reply_attributes(int device, uint64_t unique, const struct wire_object *object);
 /* The name is looked up again at each use, or, when it is to stay, never. */
 void wire_reply_entry(int device, uint64_t unique, const struct wire_object *object, bool stays);
+
+/* The kernel is to forget a node's attributes. Waits for nothing. */
+void wire_notify_attributes(int device, uint64_t node);
 
 /* Append an entry of a listing whose next one is at `next`; false when it doesn't fit `room` bytes. */
 bool wire_append_name(struct string *listing, size_t room, const char *name, unsigned char type, uint64_t next);

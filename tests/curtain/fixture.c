@@ -226,11 +226,12 @@ static bool is_in(const struct strings *names, const char *path, bool below) {
 }
 
 static struct sight sight_of(void *context, const char *path) {
-	const struct fixture *fixture = context;
+	struct fixture *fixture = context;
 	struct sight sight = {.mode = VIEW_ABSENT};
 	if (path_is_below(path, fixture->host)) sight.mode = VIEW_ASK;
 	if (strings_contain(&fixture->leading, path) || is_in(&fixture->hidden, path, true)) sight.mode = VIEW_ABSENT;
 	if (is_in(&fixture->granted, path, true)) sight.mode = VIEW_WRITE;
+	fixture->counts.sights++;
 	sight.visible = sight.program = strings_contain(&fixture->programs, path);
 	sight.leads = is_in(&fixture->nodes, path, false) || is_in(&fixture->mounting, path, false) ||
 		      strings_contain(&fixture->leading, path);

@@ -61,6 +61,7 @@ struct fixture_counts {
 	size_t held;        /* now */
 	size_t interrupted; /* that the kernel said so of */
 	size_t ended;
+	size_t sights;   /* how often the server looked at what the sandbox may see */
 	char last[4200]; /* "fs:read /path", "fs:write /path by folder", "… listing" */
 };
 const struct fixture_counts *fixture_counts(const struct fixture *fixture);

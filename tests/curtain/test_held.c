@@ -398,6 +398,69 @@ static void an_aborted_connection_is_told(void **state) {
 	assert_int_equal(fixture_counts(fixture)->ended, 1);
 }
 
+/* --- What is granted behind a node costs nothing. */
+
+static int stat_often(const char *host, const char *name) {
+	int code = 0;
+	for (int i = 0; i < 5000 && code == 0; i++) code = stat_it(host, name);
+	return code;
+}
+
+static int make_it(const char *host, const char *name) {
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/%s", host, name);
+	int fd = open(path, O_CREAT | O_WRONLY, 0600);
+	return fd < 0 ? errno : 0;
+}
+
+static int make_it_exclusively(const char *host, const char *name) {
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/%s", host, name);
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	return fd < 0 ? errno : 0;
+}
+
+static int mkdir_it(const char *host, const char *name) {
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/%s", host, name);
+	return mkdir(path, 0700) < 0 ? errno : 0;
+}
+
+static void what_is_granted_behind_a_node_is_used_without_asking_the_server(void **state) {
+	(void)state;
+	CLEANUP_FIXTURE struct fixture *fixture = hung("", ANSWER_OBJECT);
+	assert_int_equal(fixture_put(fixture, "a"), 0);
+	const size_t before = fixture_counts(fixture)->sights;
+	assert_int_equal(fixture_run(fixture, stat_often, "a/b.txt"), 0);
+	assert_true(fixture_counts(fixture)->sights - before < 500);
+	assert_int_equal(fixture_counts(fixture)->asked, 0);
+}
+
+/* Then what is made in that folder is held all the same, and ends where it belongs. */
+static void what_is_made_in_a_busy_folder_is_held(void **state) {
+	(void)state;
+	static const struct {
+		fixture_action *action;
+		int first; /* with O_EXCL it is too late to walk again: asked, and right the next time */
+	} ways[] = {{make_it, 0}, {mkdir_it, 0}, {make_it_exclusively, ESTALE}};
+	for (size_t i = 0; i < ARRAY_LENGTH(ways); i++) {
+		CLEANUP_FIXTURE struct fixture *fixture = hung("", ANSWER_OBJECT);
+		CLEANUP_FREE char *made = fixture_path(fixture, "made");
+		assert_int_equal(fixture_put(fixture, "a"), 0);
+		assert_int_equal(fixture_run(fixture, stat_often, "a/b.txt"), 0);
+		fixture_answer(fixture, ANSWER_REFUSED);
+		assert_int_equal(fixture_run(fixture, ways[i].action, "made"), EACCES);
+		assert_int_equal(fixture_counts(fixture)->asked, 1);
+		assert_string_equal(fixture_counts(fixture)->last, "fs:write  by folder");
+		assert_int_equal(fixture_run(fixture, stat_often, "a/b.txt"), 0);
+		fixture_answer(fixture, ANSWER_OBJECT);
+		assert_int_equal(fixture_run(fixture, ways[i].action, "made"), ways[i].first);
+		assert_int_equal(fixture_counts(fixture)->asked, 2);
+		if (ways[i].first) assert_int_equal(fixture_run(fixture, ways[i].action, "made"), 0);
+		assert_int_equal(access(made, F_OK), 0);
+	}
+}
+
 /* --- No lock is held by who waits, whatever its memory says. */
 
 static struct open_how lie;
@@ -480,6 +543,8 @@ static void attack_fs_held_locks_keep_nobody_waiting(void **state) {
 	fixture_heed_interrupts(fixture, true);
 	for (size_t i = 0; i < ARRAY_LENGTH(runs); i++)
 		runs[i] = fixture_begin(fixture, attack_locks, ways[i % ARRAY_LENGTH(ways)]);
+	assert_int_equal(fixture_put(fixture, "a/c.txt"), 0);
+	for (int i = 0; i < 4; i++) fixture_begin(fixture, stat_often, "a/c.txt"); /* it is told to stay as it is */
 	int64_t longest = 0;
 	for (int i = 0; i < 100; i++) {
 		CLEANUP_FREE char *name = string_format("a/n%05d", i);
@@ -514,6 +579,8 @@ int main(void) {
 		cmocka_unit_test(what_has_ended_is_asked_for_again),
 		cmocka_unit_test(names_are_as_long_as_names_may_be),
 		cmocka_unit_test(an_aborted_connection_is_told),
+		cmocka_unit_test(what_is_granted_behind_a_node_is_used_without_asking_the_server),
+		cmocka_unit_test(what_is_made_in_a_busy_folder_is_held),
 		cmocka_unit_test(attack_fs_held_locks_keep_nobody_waiting),
 	};
 	home_make(NULL);

@@ -1,0 +1,39 @@
+#include "curtain_heat.h"
+
+#include <time.h>
+
+enum {
+	HOT = 16,            /* walks within */
+	HOT_WITHIN_MS = 100, /* this long, and the folder is told for */
+	HOT_FOR_MS = 1000,   /* so long: one request in a thousand of what a busy loop would make */
+	COOL_FOR_MS = 1000,  /* after a call that has to be held at its next walk */
+	WAY_MS = 10 * 1000,
+};
+
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void node_warm(struct node *node) {
+	const int64_t now = now_ms();
+	if (now - node->heat_ms > HOT_WITHIN_MS) {
+		node->heat_ms = now;
+		node->heat = 0;
+	}
+	node->heat++;
+}
+
+uint32_t node_tell(struct node *node, bool is_way) {
+	const int64_t now = now_ms();
+	const bool hot = node->heat >= HOT && now - node->heat_ms <= HOT_WITHIN_MS;
+	if (now < node->cool_until_ms || !(is_way || hot)) return 0;
+	node->told++;
+	return is_way ? WAY_MS : HOT_FOR_MS;
+}
+
+bool node_cool(struct node *node) {
+	node->cool_until_ms = now_ms() + COOL_FOR_MS;
+	return node->told > 0;
+}
