@@ -94,6 +94,36 @@ void view_free(struct view *view) {
 	free(view);
 }
 
+/* Compares the entry with the first `size` bytes of `path`. */
+static int compare_beginning(const struct view_path *entry, const char *path, size_t size) {
+	int order = strncmp(entry->path, path, size);
+	return order != 0 ? order : entry->path[size] != '\0';
+}
+
+static const struct view_path *find_path(const struct view *view, const char *path, size_t size) {
+	size_t low = 0, high = view->path_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct view_path *entry = &view->paths[middle];
+		int order = compare_beginning(entry, path, size);
+		if (order == 0 && !entry->pattern) return entry;
+		if (order < 0)
+			low = middle + 1;
+		else /* of a path and a pattern of that text the path comes first */
+			high = middle;
+	}
+	return NULL;
+}
+
+const struct view_path *view_at(const struct view *view, const char *path) {
+	for (size_t size = strlen(path);;) {
+		const struct view_path *entry = find_path(view, path, size);
+		if (entry || size == 1) return entry;
+		while (size > 1 && path[size - 1] != '/') size--;
+		if (size > 1) size--;
+	}
+}
+
 static int compare_paths(const struct view_path *entry, const char *path, bool pattern) {
 	int order = strcmp(entry->path, path);
 	return order != 0 ? order : (int)entry->pattern - (int)pattern;

@@ -86,9 +86,40 @@ static void one_entry_a_path(void **state) {
 	assert_int_equal(view->paths[0].mode, VIEW_WRITE);
 }
 
+static const char *at(const struct view *view, const char *path) {
+	const struct view_path *entry = view_at(view, path);
+	return entry ? entry->path : "nothing";
+}
+
+static void what_holds_at_a_path_is_the_nearest_entry_above(void **state) {
+	(void)state;
+	CLEANUP_VIEW struct view *view = view_new();
+	assert_null(view_at(view, "/"));
+	view_add_path(view, "/home/u", false, VIEW_ASK, true);
+	view_add_path(view, "/home/u/app", false, VIEW_WRITE, false);
+	view_add_path(view, "/home/u/app-old", false, VIEW_READ, false);
+	view_add_path(view, "/home/u/app/.git/hooks", false, VIEW_READ, true);
+	view_add_path(view, "/home/u/app", true, VIEW_ABSENT, false);
+	view_add_path(view, "/home/u/app/sub", true, VIEW_ABSENT, false);
+	assert_string_equal(at(view, "/home/u"), "/home/u");
+	assert_string_equal(at(view, "/home/u/x/y"), "/home/u");
+	assert_string_equal(at(view, "/home/u/app"), "/home/u/app");
+	assert_false(view_at(view, "/home/u/app")->pattern);
+	assert_string_equal(at(view, "/home/u/app/sub/x"), "/home/u/app");
+	assert_string_equal(at(view, "/home/u/app-old/x"), "/home/u/app-old");
+	assert_string_equal(at(view, "/home/u/app-new"), "/home/u");
+	assert_string_equal(at(view, "/home/u/app/.git/hooks/pre-commit"), "/home/u/app/.git/hooks");
+	assert_string_equal(at(view, "/home/u/app/.git"), "/home/u/app");
+	assert_string_equal(at(view, "/home/us"), "nothing");
+	assert_string_equal(at(view, "/"), "nothing");
+	view_add_path(view, "/", false, VIEW_READ, false);
+	assert_string_equal(at(view, "/home/us"), "/");
+	assert_string_equal(at(view, "/"), "/");
+}
+
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(views_travel_in_parts),
-					   cmocka_unit_test(broken_parts_leave_no_view),
-					   cmocka_unit_test(one_entry_a_path)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(views_travel_in_parts), cmocka_unit_test(broken_parts_leave_no_view),
+		cmocka_unit_test(one_entry_a_path), cmocka_unit_test(what_holds_at_a_path_is_the_nearest_entry_above)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

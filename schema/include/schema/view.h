@@ -75,6 +75,9 @@ struct view *view_new(void);
 void view_free(struct view *view);
 struct view *view_copy(const struct view *view);
 
+/* The entry (no pattern) at `path` or nearest above it, which says what holds there; NULL = absent. No allocation. */
+const struct view_path *view_at(const struct view *view, const char *path);
+
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
