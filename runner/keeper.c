@@ -244,6 +244,15 @@ static bool wants_asking(const struct view *view) {
 	return asks;
 }
 
+/* To whoever looks on: in scripts and logs it would be the same line every time. */
+static void say_no_curtain(const char *why) {
+	if (isatty(STDERR_FILENO) || getenv("SBX_DEBUG"))
+		log_notice("what is hidden is asked for when it is opened, not when it is looked at, since /dev/fuse "
+			   "can't "
+			   "be used (%s): sbx doctor says more",
+			   why);
+}
+
 void keeper_choose_doorbell(struct scene *scene) {
 	const enum view_doorbell doorbell = scene->view->doorbell;
 	/* A later view may ask although this one doesn't; then there is nowhere to ask from. */
@@ -283,7 +292,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper,
 static void on_curtain(void *argument, int code, const char *text, int *fds, size_t fd_count) {
 	struct keeper *keeper = argument;
 	if (code != 0 || fd_count != 2) {
-		log_warning("what is hidden can be asked for by opening it only, since there is no curtain: %s", text);
+		say_no_curtain(text);
 		return;
 	}
 	keeper->device = fds[0];
