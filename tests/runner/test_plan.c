@@ -121,6 +121,7 @@ static char *plan_of(char *host, char *wishes) {
 	CLEANUP_FACT_BOOK struct fact_book book = {0};
 	CLEANUP_FACTS struct facts facts = {0};
 	CLEANUP_ASK_NODES struct ask_nodes nodes = {0};
+	CLEANUP_STRINGS struct strings watched = {0};
 	CLEANUP_PLAN struct plan plan = {0};
 	struct error error = ERROR_NONE;
 	for (char *line; (line = strtok_r(host, "\n", &host));)
@@ -131,8 +132,7 @@ static char *plan_of(char *host, char *wishes) {
 	for (size_t i = 0; i < rules.count; i++)
 		if (rules.items[i].show == SHOW_FRESH && rules.items[i].source) home = &rules.items[i];
 	if (rules.curtain)
-		ask_nodes_add(&nodes, home ? home->path : "/", home ? home->source : NULL, &rules, &facts,
-			      &plan.watched);
+		ask_nodes_add(&nodes, home ? home->path : "/", home ? home->source : NULL, &rules, &facts, &watched);
 	bool refused = plan_build(&rules, &facts, &plan, &error) < 0;
 	CLEANUP_FREE char *text = refused ? string_format("refused: %s\n", error.message) : plan_text(&plan);
 	return without_root(text);

@@ -299,7 +299,7 @@ static void check_walk(void) {
 static void random_walks_show_nothing_on_the_way(void **state) {
 	(void)state;
 	make_probes();
-	for (int i = 0; i < 100; i++) check_walk();
+	for (int i = 0; i < 50; i++) check_walk();
 }
 
 /*
