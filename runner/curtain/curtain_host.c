@@ -1,8 +1,8 @@
 /*
  * Theory of operation. A job is a path to look at. Local ones are done in the loop. A far one goes to the thread, which
  * takes the oldest, and comes back through an eventfd. A job whose time is up is answered with -EIO at once: still
- * waiting, it is dropped; in the thread's hands, it is given up and freed when the thread comes back. While the thread
- * has been away for longer than that, new far jobs fail at once. The thread may never come back (an NFS server that is
+ * waiting, it is dropped; in the thread's hands, it is given up and freed when the thread comes back. While it
+ * has not come back, new far jobs fail at once. The thread may never come back (an NFS server that is
  * gone): what it shares with the loop is counted, so that the loop need not wait for it at the end.
  */
 #include "curtain_host.h"
@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -32,7 +31,6 @@ struct job {
 	bool list;
 	host_done *done;
 	void *argument;
-	int64_t taken_ms; /* when the thread took it; 0: not yet */
 	/* the result */
 	int code;
 	struct stat status;
@@ -60,12 +58,6 @@ void host_names_finish(struct host_names *names) {
 	string_finish(&names->text);
 	free(names->starts);
 	*names = (struct host_names){0};
-}
-
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int open_beneath(const char *path, int flags) {
@@ -144,7 +136,6 @@ static void *work_on(void *argument) {
 		struct job *job = shared->waiting;
 		shared->waiting = job->next;
 		shared->working = job;
-		job->taken_ms = now_ms();
 		pthread_mutex_unlock(&shared->lock);
 		work(job);
 		pthread_mutex_lock(&shared->lock);
@@ -221,7 +212,7 @@ static bool start_thread(struct host *host) {
 }
 
 static bool is_away(struct shared *shared) {
-	return shared->working && now_ms() - shared->working->taken_ms > LIMIT_LOOK_MS;
+	return shared->working && !shared->working->host;
 }
 
 /* Takes the job over. False: it can't be done. */

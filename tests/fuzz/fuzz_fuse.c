@@ -122,12 +122,12 @@ static void feed(int device, struct event_base *base, const uint8_t *data, size_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct answerer answerer = {0};
-	struct event_base *base = event_base_new();
 	struct curtain *curtain;
 	int sockets[2], room = 1024 * 1024;
 	size_t wanted = 0, got = 0;
 
 	if (size == 0) return 0;
+	struct event_base *base = event_base_new();
 	demand(base && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
 	setsockopt(sockets[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
 	const struct curtain_options options = {.base = base,
