@@ -87,7 +87,12 @@ static struct sight on_trap_sight(void *context, const char *path) {
 static uint64_t on_trap(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
 	struct keeper *keeper = context;
 	live_once_over(keeper->live, thread);
-	uint64_t ticket = held_add(keeper->held, thread, need, done, argument);
+	/* /bin/curl is asked about by the name that a rule and the curtain know */
+	const bool last = need->permission == PERMISSION_PROC_SPAWN;
+	CLEANUP_FREE char *path = live_resolve(keeper->live, need->path, last);
+	struct need resolved = *need;
+	resolved.path = path;
+	uint64_t ticket = held_add(keeper->held, thread, &resolved, done, argument);
 	held_watch(keeper->held, ticket);
 	return ticket;
 }

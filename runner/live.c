@@ -309,6 +309,10 @@ struct sight live_sight(const struct live *live, const char *path) {
 	return sight;
 }
 
+char *live_resolve(const struct live *live, const char *path, bool last) {
+	return sights_resolve(live->sights, path, last);
+}
+
 bool live_gives(const struct live *live, const struct need *need) {
 	return !live->busy && !live->broken && sights_give(live->sights, need);
 }

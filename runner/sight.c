@@ -10,6 +10,8 @@
 #include "base/string.h"
 #include "schema/pattern.h"
 
+enum { SIGHT_LINKS = 40 }; /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
+
 struct sights {
 	const struct view *view;
 	const struct mount **mounts, **coming; /* by path */
@@ -202,4 +204,27 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 		break;
 	}
 	return false;
+}
+
+/* One link on the way; NULL when there is none. */
+static char *follow(const struct sights *sights, const char *path, bool last) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	ptrdiff_t index = nearest(&mounts, path);
+	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
+	if (!mount || mount->kind != MOUNT_LINK || (!last && string_equal(mount->path, path))) return NULL;
+	CLEANUP_FREE char *folder = path_parent(mount->path);
+	CLEANUP_FREE char *text = string_format("%s%s", mount->source, path + strlen(mount->path));
+	char *followed;
+	return path_normalise(folder, text, &followed, NULL) == 0 ? followed : NULL;
+}
+
+char *sights_resolve(const struct sights *sights, const char *path, bool last) {
+	char *resolved = string_copy(path);
+	for (int links = 0; links < SIGHT_LINKS; links++) {
+		char *next = follow(sights, resolved, last);
+		if (!next) break;
+		free(resolved);
+		resolved = next;
+	}
+	return resolved;
 }

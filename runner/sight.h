@@ -25,6 +25,9 @@ DEFINE_CLEANUP(struct sights *, sights_free);
 
 struct sight sights_at(const struct sights *sights, const char *path); /* normal */
 
+/* The path with the plan's own links (/bin) followed; `last`: also when it is one itself. Freed by the caller. */
+char *sights_resolve(const struct sights *sights, const char *path, bool last);
+
 /* What a view says by name alone, whatever the plan makes of it; patterns say nothing here. */
 enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write);
 
