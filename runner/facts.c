@@ -49,9 +49,14 @@ struct walked {
 /* Put what is known to be a plain folder into `at`; returns what is left of the path. */
 static const char *start_of(const struct walked *walked, const char *path, struct string *at) {
 	string_append(at, "");
-	if (walked->folder.size == 0 || !path_is_below(path, walked->folder.data)) return path;
-	string_append(at, walked->folder.data);
-	return path + walked->folder.size;
+	const char *known = walked->folder.size > 0 ? walked->folder.data : "";
+	size_t common = 0; /* whole names */
+	for (size_t i = 0;; i++) {
+		if ((known[i] == '\0' || known[i] == '/') && (path[i] == '\0' || path[i] == '/')) common = i;
+		if (known[i] == '\0' || known[i] != path[i]) break;
+	}
+	string_append_bytes(at, known, common);
+	return path + common;
 }
 
 /* Walk `path` name by name, as the kernel does. */
@@ -59,8 +64,8 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 	CLEANUP_STRING struct string at = {0};
 	CLEANUP_FREE char *rest = string_copy(start_of(walked, path, &at));
 	struct stat status = {.st_mode = S_IFDIR};
-	size_t folder_size = at.size; /* of the part of `at` that is folders */
-	bool missing = false;
+	size_t folder_size = at.size;         /* of the part of `at` that is folders */
+	bool missing = false, looked = false; /* `status` is that of `at` */
 	while (rest[0] != '\0') {
 		size_t skip = strspn(rest, "/"), size = strcspn(rest + skip, "/");
 		CLEANUP_FREE char *name = string_copy_bytes(rest + skip, size);
@@ -73,13 +78,16 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 			char *slash = strrchr(at.data, '/');
 			at.size = slash ? (size_t)(slash - at.data) : 0;
 			at.data[at.size] = '\0';
+			looked = false;
 			continue;
 		}
 		string_appendf(&at, "/%s", name);
 		walked->looks += !missing;
+		looked = true;
 		if (missing || lstat(at.data, &status) < 0) {
 			missing = true;
 		} else if (S_ISLNK(status.st_mode)) {
+			looked = false;
 			if (fact->link_count >= FACT_LINKS_MAX)
 				missing = true;
 			else
@@ -89,8 +97,8 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 		}
 	}
 	if (at.size == 0) string_append(&at, "/");
-	walked->looks += !missing;
-	missing = missing || lstat(at.data, &status) < 0;
+	walked->looks += !missing && !looked;
+	missing = missing || (!looked && lstat(at.data, &status) < 0);
 	fact->type = missing ? FACT_MISSING : fact_type_of(status.st_mode);
 	fact->device = missing ? 0 : status.st_dev;
 	fact->inode = missing ? 0 : status.st_ino;
