@@ -18,11 +18,12 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "bwrap.h"
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
-#define ASIDE_FOLDER "/run/sbx/aside"
-#define ASIDE_FILE   "/run/sbx/aside-file"
+#define ASIDE_FOLDER BWRAP_RUN "/aside" /* mounts_clear knows them */
+#define ASIDE_FILE   BWRAP_RUN "/aside-file"
 
 enum {
 	ASIDE_MAX = 64, /* mounts over one another */
@@ -50,6 +51,7 @@ static void know(struct mounts *mounts, const struct mountinfo *info, const stru
 
 int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *error) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	mounts_clear(mounts);
 	int r = spaces_step_in(mounts->spaces, error);
 	if (r < 0) return r;
 	r = mounts_read(mounts, &info);
@@ -161,8 +163,7 @@ int mounts_recognise(struct mounts *mounts, uint32_t id, struct error *error) {
 	if (r < 0) return r;
 	r = uncover(mounts, put, &aside, error);
 	if (r == 1 && mounts_compare(&put->mount, put->tree, NULL) < 0) { /* the host has another there by now */
-		tree_detach(put->tree, mounts->spaces->self);
-		r = 0;
+		r = mounts_drop(mounts, put->tree, error);
 	}
 	if (r == 1) mend_flag(put);
 	cover(mounts, &aside);

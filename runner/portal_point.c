@@ -47,8 +47,7 @@ static bool is_own(const struct points *points, int folder) {
 	return place_of(folder, &place) == 0 && points_have(points, place.mount);
 }
 
-/* A sealed folder can be written through a clone of its mount. */
-static int writable_twin(int folder) {
+int point_twin(int folder) {
 	CLEANUP_FD int twin = tree_clone(folder, false, false, NULL);
 	if (twin < 0 || tree_set(twin, false, 0, MOUNT_ATTR_RDONLY) < 0) return -1;
 	return fd_steal(&twin);
@@ -62,7 +61,7 @@ static int change_in(const struct points *points, int folder, const char *name, 
 	if (!is_own(points, folder)) return -ENOENT;
 	if (change(folder, name, argument) == 0) return 0;
 	if (errno != EROFS) return -errno;
-	CLEANUP_FD int twin = writable_twin(folder);
+	CLEANUP_FD int twin = point_twin(folder);
 	return twin < 0 || change(twin, name, argument) < 0 ? -errno : 0;
 }
 

@@ -33,3 +33,6 @@ void point_unlink(const struct points *points, int base, const char *path, const
 
 /* What was made for `path`, and the folders above it that were and are empty now. */
 void point_remove(const struct points *points, int base, const char *path);
+
+/* A second, writable mount of a folder that may be sealed. The process stands in the namespace that it is of. */
+int point_twin(int folder);

@@ -8,12 +8,16 @@
  * put anew with all that lay on it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/mount.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "bwrap.h"
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
@@ -39,21 +43,62 @@ static void disarm(const struct mounts *mounts, const struct put *put) {
 }
 
 /* The host may have torn it off: setting what is set is refused then. */
-static bool is_mounted(const struct put *put) {
-	return tree_set(put->tree, false, MOUNT_ATTR_NOSUID, 0) == 0;
+static bool is_mounted(int tree) {
+	return tree_set(tree, false, MOUNT_ATTR_NOSUID, 0) == 0;
+}
+
+static int open_own(const struct mounts *mounts) {
+	CLEANUP_FD int folder = spaces_reach(mounts->spaces->inside, BWRAP_RUN);
+	return folder < 0 ? -1 : point_twin(folder);
+}
+
+/* From outside; whatever is mounted there goes. */
+static void clear_attic(int own) {
+	unlinkat(own, "attic", AT_REMOVEDIR);
+	unlinkat(own, "attic-file", 0);
+}
+
+void mounts_clear(const struct mounts *mounts) {
+	if (spaces_step_in(mounts->spaces, NULL) < 0) return;
+	CLEANUP_FD int own = open_own(mounts);
+	spaces_step_out(mounts->spaces);
+	clear_attic(own);
+	unlinkat(own, "aside", AT_REMOVEDIR);
+	unlinkat(own, "aside-file", 0);
+}
+
+static int attach_in_attic(const struct mounts *mounts, int own, int tree, struct error *error) {
+	struct place place;
+	if (place_of(tree, &place) < 0) return error_errno(error, "looking at a mount");
+	const bool folder = S_ISDIR(place.mode);
+	CLEANUP_FD int file = folder ? -1 : openat(own, "attic-file", O_RDONLY | O_CREAT | O_CLOEXEC, 0);
+	if (folder && mkdirat(own, "attic", 0) < 0 && errno != EEXIST) return error_errno(error, "making the attic");
+	const char *path = folder ? BWRAP_RUN "/attic" : BWRAP_RUN "/attic-file";
+	CLEANUP_FD int point = spaces_reach(mounts->spaces->inside, path);
+	return point < 0 ? error_errno(error, "reaching the attic") : tree_attach(tree, point, error);
+}
+
+int mounts_drop(const struct mounts *mounts, int tree, struct error *error) {
+	CLEANUP_FD int own = open_own(mounts);
+	if (own < 0) return error_errno(error, "reaching " BWRAP_RUN);
+	int r = attach_in_attic(mounts, own, tree, error);
+	spaces_step_out(mounts->spaces);
+	clear_attic(own);
+	int again = spaces_step_in(mounts->spaces, error);
+	if (r == 0) r = again;
+	if (r == 0 && is_mounted(tree)) r = error_set(error, EBUSY, "it can't be detached");
+	return r;
 }
 
 static int detach(struct mounts *mounts, const struct put *put, struct portal_applied *applied, struct error *error) {
-	if (!is_mounted(put)) {
-		mounts_forget(mounts, put->mount.id);
-		return 0;
+	int r = 0;
+	if (is_mounted(put->tree)) {
+		note_tree(mounts, put->number, applied);
+		disarm(mounts, put);
+		r = mounts_drop(mounts, put->tree, error);
 	}
-	note_tree(mounts, put->number, applied);
-	disarm(mounts, put);
-	int r = tree_detach(put->tree, mounts->spaces->self);
-	if (r < 0 && r != -EINVAL) return error_set(error, -r, "detaching it: %s", strerror(-r));
-	mounts_forget(mounts, put->mount.id);
-	return 0;
+	if (r == 0) mounts_forget(mounts, put->mount.id);
+	return r;
 }
 
 /* What a dead portal put and something covers is reached only now. 1, or 0: not there. Begins and ends inside. */
@@ -80,7 +125,7 @@ static void take_unknown(struct mounts *mounts, const struct mount *mount, struc
 	note_tree(mounts, place.mount, applied);
 	if (tree_set(there, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) == -EBUSY)
 		tree_set(there, true, MOUNT_ATTR_NOEXEC, 0);
-	tree_detach(there, mounts->spaces->self);
+	mounts_drop(mounts, there, NULL);
 }
 
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {

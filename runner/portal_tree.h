@@ -21,8 +21,8 @@ int tree_attach(int tree, int point, struct error *error);          /* `tree` th
 /* MOUNT_ATTR_…; -EBUSY: something is open for writing. */
 int tree_set(int tree, bool recursive, uint64_t set, uint64_t clear);
 
-/* Take it off, whatever lies on it, and wherever that is now. `self` is the process's folder in /proc. -EINVAL: it is
- * mounted nowhere. */
+/* Take it off, whatever lies on it, and wherever that is now; only what nobody holds any more: others would then see
+ * behind what lies on it. `self` is the process's folder in /proc. -EINVAL: it is mounted nowhere. */
 int tree_detach(int tree, int self);
 
 struct place {
