@@ -107,10 +107,10 @@ END
 	[ "$status" != 0 ]
 }
 
-@test "a revoked file grant: the next sandbox has it no more, and --kill ends the one that was started with it" {
+@test "a revoked file grant: the next sandbox has it no more, and --kill ends who holds it open" {
 	mkdir -p "$HOME/notes" && echo "a note" >"$HOME/notes/note"
 	sbx grant fs:read "$HOME/notes" --profile default --ttl 10m
-	background reader sbx run -- sh -c "cat '$HOME/notes/note'; sleep 100"
+	background reader sbx run -- sh -c "exec 5<'$HOME/notes/note'; cat <&5; sleep 100"
 	wait_for 10 grep -q "a note" "$HOME/run/reader.out"
 	run sbx revoke --match fs:read "$HOME/notes" --kill
 	echo "$output"
