@@ -490,6 +490,7 @@ void keeper_stop(struct keeper *keeper) {
 	curtain_free(keeper->curtain);
 	keeper->curtain = NULL;
 	fd_close_p(&keeper->spare);
+	masks_stop(keeper->masks);
 	if (keeper->portal) portal_on_end(keeper->portal, NULL, NULL);
 }
 

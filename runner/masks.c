@@ -200,6 +200,15 @@ int masks_new(const struct masks_options *options, struct masks **ret_masks, str
 	return 0;
 }
 
+void masks_stop(struct masks *masks) {
+	if (!masks) return;
+	event_del(masks->changed);
+	event_del(masks->retry);
+	masks->plan = NULL;
+	fd_close_p(&masks->poller);
+	fd_close_p(&masks->mountinfo);
+}
+
 void masks_free(struct masks *masks) {
 	if (!masks) return;
 	if (masks->changed) event_free(masks->changed);

@@ -28,4 +28,7 @@ int masks_new(const struct masks_options *options, struct masks **ret_masks, str
 
 /* The plan that is in force, borrowed until the next call; NULL while steps are carried out: nothing is put back. */
 void masks_follow(struct masks *masks, const struct plan *plan);
+
+/* Before the sandbox is ended: who has its mountinfo open last takes its mount namespace apart, for milliseconds. */
+void masks_stop(struct masks *masks);
 void masks_free(struct masks *masks); /* after the portal */

@@ -79,32 +79,27 @@ static int remove_name(int folder, const char *name, const void *argument) {
 	return unlinkat(folder, name, *(const int *)argument);
 }
 
-/* One name further; `folder` says what to make when it isn't there. */
-static int step(const struct points *points, int at, const char *name, bool folder) {
+/* A name in a folder that hasn't got it. */
+static int make(const struct points *points, int at, const char *name, bool folder) {
 	CLEANUP_FREE char *path = string_format("/%s", name);
-	int fd = spaces_reach(at, path);
-	if (fd >= 0 || errno != ENOENT) return fd < 0 ? -errno : fd;
 	int r = change_in(points, at, name, make_name, &folder);
 	if (r < 0 && r != -EEXIST) return r;
-	fd = spaces_reach(at, path);
+	int fd = spaces_reach(at, path);
 	return fd < 0 ? -errno : fd;
 }
 
-static int walk(const struct points *points, int base, const char *path, bool folder) {
-	CLEANUP_FD int at = spaces_reach(base, "/");
-	CLEANUP_FREE char *names = string_copy(path);
-	for (char *rest = names, *name; at >= 0 && (name = strtok_r(rest, "/", &rest));) {
-		bool last = *rest == '\0';
-		int next = step(points, at, name, folder || !last);
-		fd_close(at);
-		at = next;
-	}
-	return fd_steal(&at);
+/* `path` isn't there: from the deepest folder on the way that is. */
+static int make_way(const struct points *points, int base, const char *path, bool folder) {
+	CLEANUP_FREE char *above = path_parent(path);
+	CLEANUP_FD int at = spaces_reach(base, above);
+	if (at < 0 && errno != ENOENT) return -errno;
+	if (at < 0 && (at = make_way(points, base, above, true)) < 0) return at;
+	return make(points, at, path_name(path), folder);
 }
 
 int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error) {
 	int fd = spaces_reach(base, path);
-	if (fd < 0) fd = errno == ENOENT ? walk(points, base, path, folder) : -errno;
+	if (fd < 0) fd = errno == ENOENT ? make_way(points, base, path, folder) : -errno;
 	if (fd >= 0) return fd;
 	if (fd == -ENOENT) return error_set(error, ENOENT, "there is nothing to mount it on, and it can't be made");
 	return error_set(error, -fd, "reaching the mount point: %s", strerror(-fd));
