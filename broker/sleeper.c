@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/prctl.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
 #include <unistd.h>

@@ -85,6 +85,25 @@ static char *decision_words(const struct event *event) {
 	return string_format("%lld requests", (long long)json_integer_value(count));
 }
 
+/* What went on after a grant's end: "fs:read /p: node (42) held /p/a, and 2 more; 3 ended". NULL: that isn't it. */
+static char *held_words(const struct event *event) {
+	const json_t *holders = json_object_get(event->detail, "holders"), *first = json_array_get(holders, 0);
+	size_t count = json_array_size(holders) + (size_t)detail_number(event, "more");
+	CLEANUP_FREE char *command = NULL, *path = NULL;
+	CLEANUP_STRING struct string words = {0};
+	if (!json_is_array(holders) || message_bytes_take(json_object_get(first, "command"), &command, NULL) < 0 ||
+	    message_bytes_take(json_object_get(first, "path"), &path, NULL) < 0)
+		return NULL;
+	if (event->permission) string_appendf(&words, "%s %s: ", event->permission, event->target ? event->target : "");
+	if (command && path)
+		string_appendf(&words, "%s (%lld) held %s", command,
+			       (long long)json_integer_value(json_object_get(first, "pid")), path);
+	if (count > 1) string_appendf(&words, ", and %zu more", count - 1);
+	if (detail_number(event, "killed") > 0)
+		string_appendf(&words, "%s%lld ended", command ? "; " : "", detail_number(event, "killed"));
+	return string_steal(&words);
+}
+
 /* NULL: nothing better than what holds for all. */
 static char *kind_words(const struct event *event) {
 	switch (event->kind) {
@@ -99,11 +118,12 @@ static char *kind_words(const struct event *event) {
 		return session_words(event);
 	case EVENT_POLICY:
 		return policy_words(event);
+	case EVENT_REVOKE:
+	case EVENT_EXPIRE:
+		return held_words(event);
 	case EVENT_ANSWER:
 	case EVENT_GRANT:
 	case EVENT_USE:
-	case EVENT_REVOKE:
-	case EVENT_EXPIRE:
 	case EVENT_REPAIR:
 		return NULL;
 	}

@@ -44,7 +44,9 @@ static bool list_has(const json_t *list, const char *text) {
 static void expect_view(struct peer *runner, const char *path, const char *list) {
 	json_t *view = next_of(runner, "view");
 	const json_t *paths = json_object_get(json_object_get(view, "view"), "paths");
-	bool shown = list_has(json_object_get(paths, "read"), path) || list_has(json_object_get(paths, "write"), path);
+	bool shown = list_has(json_object_get(paths, "read"), path) ||
+		     list_has(json_object_get(paths, "masked"), path) ||
+		     list_has(json_object_get(paths, "write"), path);
 	assert_int_equal(shown, list != NULL);
 	if (list) assert_true(list_has(json_object_get(paths, list), path));
 	json_decref(view);
@@ -137,6 +139,30 @@ static void an_edited_policys_view_comes_before_the_verdict_by_it(void **state) 
 	json_decref(next_verdict(runner, check, "allow"));
 	home_write(".config/sbx/policy.yaml", policy);
 	expect_view(runner, path, NULL);
+}
+
+/* An ask to write is one to read: what is asked is what was touched, and a read stays a read. */
+static void a_read_under_a_rule_that_asks_for_writing_is_asked_as_a_read(void **state) {
+	(void)state;
+	home_write(".config/sbx/policy.yaml", "version: 1\nprompt: {without-agent: wait}\nprofiles:\n  tooled:\n"
+					      "    commands: [tool]\n    extends: [base]\n    ask:\n"
+					      "      fs:write: [\"~/both\"]\n");
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *path = home_path("both/a");
+	int64_t check = ask_for(runner, "fs:read", path);
+	json_t *prompt = peer_push(agent, "prompt");
+	assert_string_equal(text_of(prompt, "permission"), "fs:read");
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	json_decref(prompt);
+	expect_view(runner, path, "masked"); /* read, and writing would be asked */
+	json_decref(next_verdict(runner, check, "allow"));
+	check = ask_for(runner, "fs:write", path);
+	prompt = peer_push(agent, "prompt");
+	assert_string_equal(text_of(prompt, "permission"), "fs:write");
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	json_decref(prompt);
+	expect_view(runner, path, "write");
+	json_decref(next_verdict(runner, check, "allow"));
 }
 
 /* once */
@@ -428,6 +454,7 @@ int main(void) {
 		PROMPTS_TEST(it_comes_before_the_verdicts_of_all_that_the_answer_covers, prompts_setup_waits),
 		PROMPTS_TEST(a_grants_view_comes_before_the_verdicts_that_it_gives, prompts_setup_waits),
 		PROMPTS_TEST(an_edited_policys_view_comes_before_the_verdict_by_it, prompts_setup_waits),
+		PROMPTS_TEST(a_read_under_a_rule_that_asks_for_writing_is_asked_as_a_read, prompts_setup_waits),
 		PROMPTS_TEST(once_is_the_held_call_alone, prompts_setup_waits),
 		PROMPTS_TEST(a_grant_for_once_is_used_up_by_the_first_request, prompts_setup_waits),
 		PROMPTS_TEST(a_revocation_says_who_holds_what_it_took, prompts_setup_waits),

@@ -3,7 +3,8 @@
 #include "base/memory.h"
 #include "support/cmocka.h"
 
-static char net[] = "net:access", host[] = "a.test:443", file[] = "/p/.sbx.yaml", retention[] = "retention";
+static char net[] = "net:access", host[] = "a.test:443", file[] = "/p/.sbx.yaml", retention[] = "retention",
+	    read[] = "fs:read", folder[] = "/p";
 
 static void each_kind_has_its_words(void **state) {
 	(void)state;
@@ -34,6 +35,15 @@ static void each_kind_has_its_words(void **state) {
 		 "/p/.sbx.yaml: edited, with errors: the last good version holds"},
 		{EVENT_DECISION, NULL, NULL, NULL, "{\"count\":7}", "7 requests"},
 		{EVENT_DECISION, net, host, NULL, NULL, "net:access a.test:443"},
+		{EVENT_REVOKE, net, host, NULL, NULL, "net:access a.test:443"},
+		{EVENT_REVOKE, read, folder, NULL,
+		 "{\"holders\":[{\"pid\":42,\"command\":\"node\",\"path\":\"/p/"
+		 "a\"},{\"pid\":43}],\"more\":1,\"killed\":0}",
+		 "fs:read /p: node (42) held /p/a, and 2 more"},
+		{EVENT_EXPIRE, read, folder, NULL, "{\"holders\":[],\"more\":0,\"killed\":3}", "fs:read /p: 3 ended"},
+		{EVENT_REVOKE, NULL, NULL, NULL,
+		 "{\"holders\":[{\"pid\":42,\"command\":\"node\",\"path\":\"/p/a\"}],\"more\":0,\"killed\":1}",
+		 "node (42) held /p/a; 1 ended"},
 		{EVENT_REPAIR, NULL, NULL, NULL, "{\"x\":1}", "{\"x\":1}"},
 		{EVENT_REPAIR, NULL, NULL, NULL, NULL, "-"},
 	};
