@@ -1,0 +1,144 @@
+/* Steps on their way to the portal: what comes out is what went in, and nothing malformed comes out. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/string.h"
+#include "portal_wire.h"
+#include "support/cmocka.h"
+
+static struct step steps_here[] = {
+	{.kind = STEP_PUT,
+	 .mount = {.kind = MOUNT_READ,
+		   .mode = 0755,
+		   .id = 7,
+		   .on = 3,
+		   .path = (char *)"/a\n/b",
+		   .source = (char *)"/\377",
+		   .device = 11,
+		   .inode = 1ULL << 40}},
+	{.kind = STEP_TAKE, .mount = {.id = 8, .path = (char *)"/c"}},
+	{.kind = STEP_PUT,
+	 .mount = {.kind = MOUNT_LINK, .id = 9, .path = (char *)"/bin", .source = (char *)"../usr/bin"}},
+};
+
+static struct steps all_steps(void) {
+	return (struct steps){.items = steps_here, .count = ARRAY_LENGTH(steps_here)};
+}
+
+static void what_goes_in_comes_out(void **state) {
+	(void)state;
+	const struct steps steps = all_steps();
+	CLEANUP_FD int fd = -1;
+	CLEANUP_STEPS struct steps got = {0};
+	assert_int_equal(portal_steps_pack(&steps, &fd, NULL), 0);
+	assert_int_equal(portal_steps_unpack(fd, &got, NULL), 0);
+	assert_int_equal(got.count, steps.count);
+	for (size_t i = 0; i < got.count; i++) {
+		const struct mount *one = &steps.items[i].mount, *two = &got.items[i].mount;
+		assert_int_equal(steps.items[i].kind, got.items[i].kind);
+		assert_int_equal(one->kind, two->kind);
+		assert_int_equal(one->mode, two->mode);
+		assert_int_equal(one->id, two->id);
+		assert_int_equal(one->on, two->on);
+		assert_string_equal(one->path, two->path);
+		assert_true(string_equal(one->source, two->source));
+		assert_true(one->device == two->device && one->inode == two->inode);
+	}
+	/* sealed: nobody changes it between check and use */
+	assert_int_equal(write(fd, "x", 1), -1);
+	assert_int_equal(ftruncate(fd, 0), -1);
+}
+
+/* The bytes of a message, changed. */
+static bool is_taken(const char *bytes, size_t size) {
+	CLEANUP_STEPS struct steps got = {0};
+	CLEANUP_FD int fd = memfd_create("test", MFD_CLOEXEC);
+	assert_int_equal(fd_write_all(fd, bytes, size, NULL), 0);
+	return portal_steps_unpack(fd, &got, NULL) == 0;
+}
+
+static void what_is_cut_or_longer_is_refused(void **state) {
+	(void)state;
+	const struct steps steps = all_steps();
+	char bytes[4096];
+	CLEANUP_FD int fd = -1;
+	assert_int_equal(portal_steps_pack(&steps, &fd, NULL), 0);
+	const ssize_t size = pread(fd, bytes, sizeof bytes, 0);
+	assert_true(size > 0);
+	assert_true(is_taken(bytes, (size_t)size));
+	for (size_t i = 0; i < (size_t)size; i++) assert_false(is_taken(bytes, i));
+	bytes[size] = 0;
+	assert_false(is_taken(bytes, (size_t)size + 1));
+	for (size_t i = 0; i < (size_t)size; i++) { /* no byte leads out of it */
+		bytes[i] = (char)~bytes[i];
+		is_taken(bytes, (size_t)size);
+		bytes[i] = (char)~bytes[i];
+	}
+}
+
+static bool is_taken_alone(const struct step *step) {
+	const struct steps steps = {.items = (struct step *)step, .count = 1};
+	CLEANUP_FD int fd = -1;
+	CLEANUP_STEPS struct steps got = {0};
+	assert_int_equal(portal_steps_pack(&steps, &fd, NULL), 0);
+	return portal_steps_unpack(fd, &got, NULL) == 0;
+}
+
+static void what_a_plan_never_says_is_refused(void **state) {
+	(void)state;
+	struct step step = {.kind = STEP_PUT,
+			    .mount = {.kind = MOUNT_READ, .path = (char *)"/a", .source = (char *)"/b"}};
+	assert_true(is_taken_alone(&step));
+	static const char *const bad[] = {"a", "", "/a/", "/a//b", "/a/../b", "/a/./b"};
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+		step.mount.path = (char *)bad[i];
+		assert_false(is_taken_alone(&step));
+		step.mount.path = (char *)"/a";
+		step.mount.source = (char *)bad[i];
+		assert_false(is_taken_alone(&step));
+		step.mount.source = (char *)"/b";
+	}
+	step.mount.source = (char *)"/"; /* with our own scratch on it */
+	assert_false(is_taken_alone(&step));
+	step.mount.source = NULL;
+	assert_false(is_taken_alone(&step));
+	step.mount.kind = (enum mount_kind)MOUNT_KIND_COUNT;
+	assert_false(is_taken_alone(&step));
+	step.mount.kind = MOUNT_FRESH;
+	assert_true(is_taken_alone(&step));
+	step.kind = (enum step_kind)STEP_KIND_COUNT;
+	assert_false(is_taken_alone(&step));
+}
+
+static void what_became_of_steps_comes_back(void **state) {
+	(void)state;
+	uint32_t failed[] = {4, 9};
+	uint64_t taken[] = {1, 2, 1ULL << 33};
+	const struct portal_applied applied = {failed, ARRAY_LENGTH(failed), taken, ARRAY_LENGTH(taken)};
+	CLEANUP_PORTAL_APPLIED struct portal_applied got = {0};
+	CLEANUP_FD int fd = -1, bad = memfd_create("test", MFD_CLOEXEC);
+	assert_int_equal(portal_applied_pack(&applied, &fd, NULL), 0);
+	assert_int_equal(portal_applied_read(fd, &got, NULL), 0);
+	assert_int_equal(got.failed_count, 2);
+	assert_int_equal(got.taken_count, 3);
+	assert_memory_equal(got.failed, failed, sizeof failed);
+	assert_memory_equal(got.taken, taken, sizeof taken);
+	const uint32_t lies[] = {~0U, ~0U, 0};
+	assert_int_equal(fd_write_all(bad, lies, sizeof lies, NULL), 0);
+	struct portal_applied none = {0};
+	assert_true(portal_applied_read(bad, &none, NULL) < 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_in_comes_out),
+		cmocka_unit_test(what_is_cut_or_longer_is_refused),
+		cmocka_unit_test(what_a_plan_never_says_is_refused),
+		cmocka_unit_test(what_became_of_steps_comes_back),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
