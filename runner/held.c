@@ -46,6 +46,7 @@ struct question {
 	enum state state;
 	enum held_end end; /* when READY */
 	uint64_t check;    /* when ASKED */
+	bool noted;        /* what it is about (live_note) */
 	struct call *calls;
 };
 
@@ -92,6 +93,7 @@ static void question_free(struct question *question) {
 		next = call->next;
 		free(call);
 	}
+	if (question->noted) live_forget(question->held->options.live, question->path);
 	free(question->path);
 	free(question);
 }
@@ -156,6 +158,8 @@ static void question_ask(struct question *question) {
 	const struct held_options *options = &question->held->options;
 	question->state = ASKED;
 	question->held->asked++;
+	question->noted = true;
+	live_note(options->live, question->path);
 	uint64_t check =
 		options->check(options->context, question->calls->thread, &question->need, on_verdict, question);
 	if (question->state == ASKED) question->check = check;

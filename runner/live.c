@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "asked.h"
 #include "base/fd.h"
 #include "once.h"
 #include "schema/limits.h"
@@ -36,6 +38,7 @@ struct live {
 	bool with_onces, has_base;
 	struct sights *sights;
 	struct onces *onces;
+	struct asked *asked;
 	struct waiter *waiters;
 	struct event *turn, *refresh;
 
@@ -79,6 +82,7 @@ struct live *live_new(const struct live_options *options, struct view *view, str
 	struct live *live = mem_new(struct live);
 	*live = (struct live){.options = *options, .view = view, .plan = *plan};
 	*plan = (struct plan){0};
+	live->asked = asked_new();
 	live->onces = onces_new(options->base, on_once_over, live);
 	live->turn = evtimer_new(options->base, on_turn, live);
 	live->refresh = evtimer_new(options->base, on_refresh, live);
@@ -95,6 +99,7 @@ void live_free(struct live *live) {
 	}
 	sights_free(live->sights);
 	onces_free(live->onces);
+	asked_free(live->asked);
 	event_free(live->turn);
 	event_free(live->refresh);
 	if (live->shown != live->view) view_free(live->shown);
@@ -234,6 +239,37 @@ static int plan_next(struct live *live, struct view *with_onces, struct error *e
 				  error);
 }
 
+static const struct mount *mounted_at(const struct plan *plan, const char *path) {
+	for (size_t i = 0; i < plan->count; i++)
+		if (string_equal(plan->mounts[i].path, path)) return &plan->mounts[i];
+	return NULL;
+}
+
+static bool is_hosts(const struct mount *mount) {
+	return (mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE) && mount->inode != 0;
+}
+
+/* A folder that is mounted stays the one that was given, whatever is moved to its name on the host (attack F15). A file
+ * is replaced by its next version. */
+static void keep_folders(struct live *live) {
+	for (size_t i = 0; i < live->next.count; i++) {
+		struct mount *mount = &live->next.mounts[i];
+		const struct mount *now = is_hosts(mount) ? mounted_at(&live->plan, mount->path) : NULL;
+		struct stat status;
+		if (!now || !is_hosts(now) || (now->device == mount->device && now->inode == mount->inode)) continue;
+		if (lstat(mount->path, &status) < 0 || !S_ISDIR(status.st_mode)) continue;
+		mount->device = now->device;
+		mount->inode = now->inode;
+	}
+}
+
+static void refuse_swapped(struct live *live) {
+	const char *path = asked_check(live->asked, &live->next);
+	if (!path) return;
+	CLEANUP_FREE char *why = string_format("%s is not what it was when it was asked for", path);
+	live->options.failed(live->options.context, why, false);
+}
+
 static void make_plan(struct live *live) {
 	struct error error = ERROR_NONE;
 	CLEANUP_VIEW struct view *with_onces = onces_any(live->onces) ? view_copy(live->view) : NULL;
@@ -247,6 +283,8 @@ static void make_plan(struct live *live) {
 		turn_soon(live);
 		return;
 	}
+	keep_folders(live);
+	refuse_swapped(live);
 	if (live->shown != live->view) view_free(live->shown);
 	live->shown = live->view;
 	plan_changes(&live->plan, &live->next, &live->steps);
@@ -362,6 +400,14 @@ bool live_is_once(const struct live *live, const char *path) {
 
 void live_once_over(struct live *live, pid_t thread) {
 	onces_over(live->onces, thread);
+}
+
+void live_note(struct live *live, const char *path) {
+	asked_note(live->asked, path);
+}
+
+void live_forget(struct live *live, const char *path) {
+	asked_forget(live->asked, path);
 }
 
 void live_once(struct live *live, pid_t thread, const struct need *need) {

@@ -68,6 +68,10 @@ void live_restore(struct live *live);
 /* Call back, later and once, when everything that is known now is in force or can't be. */
 void live_when(struct live *live, void (*applied)(void *argument), void *argument);
 
+/* A question about the path is put, and settled: what comes to its place in between is not shown (asked.h). */
+void live_note(struct live *live, const char *path);
+void live_forget(struct live *live, const char *path);
+
 /* Give the thread what it needs for the call that it is in, and take it away when that has returned, at the latest
  * after LIMIT_ONCE_MS. In force when live_when says so. */
 void live_once(struct live *live, pid_t thread, const struct need *need);

@@ -1,0 +1,21 @@
+/*
+ * asked: what lay at a path, and at the folders above it, when somebody was asked about it.
+ *
+ * Promises: what is mounted after an answer is what was there when the question was put (attack F15): another file or
+ * folder that came to its place meanwhile is not shown in this run, whatever was answered. Looks with lstat(2) alone.
+ */
+#pragma once
+
+#include "base/memory.h"
+#include "plan.h"
+
+struct asked;
+
+struct asked *asked_new(void);
+void asked_note(struct asked *asked, const char *path);   /* the question is put */
+void asked_forget(struct asked *asked, const char *path); /* and settled; what was swapped stays known */
+
+/* Takes out of a plan what was swapped. Returns the path of the first (borrowed), NULL: nothing was. */
+const char *asked_check(struct asked *asked, struct plan *plan);
+void asked_free(struct asked *asked);
+DEFINE_CLEANUP(struct asked *, asked_free);
