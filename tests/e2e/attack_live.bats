@@ -33,6 +33,7 @@ setup() {
 }
 
 teardown() {
+	policy_restore
 	exec 7>&-
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
@@ -139,7 +140,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	asking_policy 60s "    allow: {fs:write: [\"\${project}\", $here]}
     ask: {fs:read: [$here/mid/asked]}"
 	background planter sbx run -- sh -c "cat $here/mid/asked/file & sleep 0.5
-		mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
+		timeout 2 mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; timeout 2 rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
 		./probe exchange $here/mid $here/file; ./probe rename $here/mid $here/m2; mkdir -p $here/new
 		ln -s $HOME/.ssh $here/new/asked; ./probe exchange $here/new $here/mid; touch up; wait"
 	wait_for 10 test -e up
@@ -291,7 +292,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	chmod +x "$here/program"
 	sbx grant fs:write "$here" --profile default
 	answers agent 'deny=*=*'
-	background holder sbx run -- python3 -c '
+	background holder sbx run --profile default -- python3 -c '
 import array, os, socket, subprocess, sys, time
 path = sys.argv[1]
 here = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -343,7 +344,7 @@ os.waitpid(child, 0)
 }
 
 @test "attack_f_22 while a broad grant comes and goes, sbx's own state and what is denied is never seen" {
-	background peeker sbx run -- python3 -c '
+	background peeker sbx run --profile default -- python3 -c '
 import os, sys, time
 secrets = [os.path.expanduser(path) for path in ("~/.local/state/sbx/sbx.db", "~/.config/sbx/policy.yaml", "~/.ssh/id_ed25519")]
 seen, plain = 0, 0
