@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sandboxes side by side, each with a files_load in it (files_load.c) that does and times what it is told; so what is compared
-# runs in turns, in the same seconds. Sourced; wants $files_load, one that the
-# sandboxes can see, and $work, a folder of its own.
+# runs in turns, in the same seconds. Sourced; wants $files_load, where the sandboxes see it, $work, a folder of its own, and
+# $sides, the names of those that are compared, the one that the others are compared with last.
 # shellcheck disable=SC2034,SC2154
 
 declare -A side_jobs side_answers side_pids
@@ -70,8 +70,8 @@ sides_measure() {
 	done
 }
 
-# sides_row TITLE ROW UNIT BUDGET: a row of a table: the median of each of $sides in that unit (ns, µs, ms), and how many times
-# the last one's the first one's and the second one's are: the median over the rounds. BUDGET (or -) is for the first one's.
+# sides_row TITLE ROW UNIT BUDGET: a row of a table: the median of each of $sides in that unit (ns, µs, ms), then how many times
+# the last one's the others' are: the median over the rounds. BUDGET (or -) is for the first one's.
 sides_row() {
 	local side
 	# shellcheck disable=SC2046 # file names of ours
