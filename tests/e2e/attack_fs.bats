@@ -77,9 +77,9 @@ END
 	run sbx run -- ./probe exchange .git other
 	[ "$output" = EBUSY ]
 	run sbx run -- ./probe rename .git/hooks .git/h2
-	[ "$output" = EBUSY ] || [ "$output" = EXDEV ]
+	[[ $output =~ ^(EBUSY|EXDEV|EACCES) ]] # EACCES: asked about first, and refused
 	run sbx run -- ./probe unlink .git/config
-	[ "$output" = EBUSY ] || [ "$output" = EROFS ]
+	[[ $output =~ ^(EBUSY|EROFS|EACCES) ]]
 	inside 'echo two >file && git -c user.name=a -c user.email=b commit -qam two && git log --oneline'
 	[ "$status" = 0 ]
 	contains "$output" two
