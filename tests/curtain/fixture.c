@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -23,7 +24,7 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-enum { WAIT_MS = 20 * 1000, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
+enum { WAIT_MS = 20 * 1000, TICK_MS = 5, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
 
 /* To the portal. Paths are below the host tree. */
 enum order_kind { ORDER_HANG, ORDER_PUT, ORDER_TAKE, ORDER_ABORT };
@@ -406,8 +407,18 @@ static void take_outcome(evutil_socket_t fd, short what, void *argument) {
 
 /* --- What tests call. */
 
+static void demand_fuse(void) {
+	const char *no_skip = getenv("SBX_NO_SKIP");
+	CLEANUP_FD int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (device >= 0) return;
+	if (no_skip && strcmp(no_skip, "1") == 0) fail_msg("/dev/fuse can't be opened");
+	print_message("skipped: /dev/fuse can't be opened by this user (scripts/test opens it)\n");
+	skip();
+}
+
 struct fixture *fixture_new(void) {
 	static unsigned last;
+	demand_fuse();
 	struct fixture *fixture = mem_new(struct fixture);
 	CLEANUP_FREE char *name = string_format("f%u", ++last);
 	fixture->folder = home_path(name);
@@ -507,18 +518,25 @@ void fixture_free_p(struct fixture **fixture) {
 	fixture_free(*fixture);
 }
 
-static void set_flag(evutil_socket_t fd, short what, void *argument) {
+static void tick(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
-	*(bool *)argument = true;
+	(void)argument;
+}
+
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static bool serve_while(struct fixture *fixture, int ms, bool (*goes_on)(struct fixture *, void *), void *argument) {
-	bool over = false;
-	const struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	struct event *timer = evtimer_new(fixture->base, set_flag, &over);
+	const struct timeval time = {.tv_usec = TICK_MS * 1000};
+	const int64_t end = now_ms() + ms;
+	/* What is waited for may be no event of the loop. */
+	struct event *timer = event_new(fixture->base, -1, EV_PERSIST, tick, NULL);
 	check(timer && event_add(timer, &time) == 0, "timer");
-	while (!over && goes_on(fixture, argument)) event_base_loop(fixture->base, EVLOOP_ONCE);
+	while (now_ms() < end && goes_on(fixture, argument)) event_base_loop(fixture->base, EVLOOP_ONCE);
 	event_free(timer);
 	return !goes_on(fixture, argument);
 }
@@ -639,6 +657,16 @@ int fixture_wait(struct fixture *fixture, size_t which) {
 
 int fixture_run(struct fixture *fixture, fixture_action *action, const char *argument) {
 	return fixture_wait(fixture, fixture_begin(fixture, action, argument));
+}
+
+size_t fixture_begun(const struct fixture *fixture) {
+	return fixture->task_count;
+}
+
+size_t fixture_finished(const struct fixture *fixture) {
+	size_t count = 0;
+	for (size_t i = 0; i < fixture->task_count; i++) count += fixture->finished[i];
+	return count;
 }
 
 pid_t fixture_pid(struct fixture *fixture, size_t which) {

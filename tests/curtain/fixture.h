@@ -49,6 +49,8 @@ int fixture_run(struct fixture *fixture, fixture_action *action, const char *arg
 /* The same beside others; fixture_wait waits for the result of the one that was started n-th (from 0). */
 size_t fixture_begin(struct fixture *fixture, fixture_action *action, const char *argument);
 int fixture_wait(struct fixture *fixture, size_t which);
+size_t fixture_begun(const struct fixture *fixture);
+size_t fixture_finished(const struct fixture *fixture);
 pid_t fixture_pid(struct fixture *fixture, size_t which); /* as we see it; 0 until it runs */
 
 void fixture_serve(struct fixture *fixture, int ms); /* for so long */
