@@ -71,8 +71,8 @@ static int attach_in_attic(const struct mounts *mounts, int own, int tree, struc
 	struct place place;
 	if (place_of(tree, &place) < 0) return error_errno(error, "looking at a mount");
 	const bool folder = S_ISDIR(place.mode);
-	CLEANUP_FD int file = folder ? -1 : openat(own, "attic-file", O_RDONLY | O_CREAT | O_CLOEXEC, 0);
 	if (folder && mkdirat(own, "attic", 0) < 0 && errno != EEXIST) return error_errno(error, "making the attic");
+	if (!folder) fd_close(openat(own, "attic-file", O_RDONLY | O_CREAT | O_CLOEXEC, 0));
 	const char *path = folder ? BWRAP_RUN "/attic" : BWRAP_RUN "/attic-file";
 	CLEANUP_FD int point = spaces_reach(mounts->spaces->inside, path);
 	return point < 0 ? error_errno(error, "reaching the attic") : tree_attach(tree, point, error);
