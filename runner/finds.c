@@ -21,7 +21,7 @@ static void forget_trees(struct finds *finds) {
 	finds->deep = false;
 }
 
-void finds_forget(struct finds *finds) {
+void finds_finish(struct finds *finds) {
 	fact_book_finish(&finds->book);
 	forget_trees(finds);
 	git_layout_finish(&finds->git);
@@ -30,10 +30,6 @@ void finds_forget(struct finds *finds) {
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
 	strings_finish(&finds->notes);
-}
-
-void finds_finish(struct finds *finds) {
-	finds_forget(finds);
 }
 
 static bool is_in(const struct strings *trees, const char *path) {

@@ -3,7 +3,8 @@
  * files of repositories that are masked, other names of masked files.
  *
  * Promises: each walk is bounded; what was found is kept for a session, so that one more grant costs a look into the
- * one tree that is new. What the host makes later is not found until it is forgotten.
+ * one tree that is new. What the host makes later in a tree that was walked is not found; facts are taken anew
+ * (facts.h).
  */
 #pragma once
 
@@ -43,5 +44,4 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules);
 
-void finds_forget(struct finds *finds); /* look again, at all of it */
 void finds_finish(struct finds *finds);

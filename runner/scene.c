@@ -71,7 +71,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 	CLEANUP_FACTS struct facts facts = {0};
 	CLEANUP_STRINGS struct strings watched = {0};
 	if (fresh) {
-		finds_forget(&scene->finds);
+		fact_book_finish(&scene->finds.book);
 		ask_nodes_forget(&scene->nodes);
 	}
 	const struct layout layout = {.view = view,

@@ -41,7 +41,8 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 /* With the view: the plan, the directory inside, the environment. */
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error);
 
-/* The plan for another view of this run. `fresh`: nothing that was found on the host before counts. What the sandbox
+/* The plan for another view of this run. `fresh`: the host is asked again what is at a path and which names a home
+ * has; trees that were walked are not walked again. What the sandbox
  * has of its own (home, network, limits) stays as it started. */
 int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
 		 struct plan *ret_plan, struct error *error);
