@@ -101,7 +101,8 @@ static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
 	if ((relative || rooted) && !read_descriptor(thread, fd, place->folder)) return NULL;
 	if (rooted) {
 		if (path_normalise("/", path, &inside, NULL) < 0) return NULL;
-		path = below = string_format(".%s", inside);
+		below = string_format(".%s", inside);
+		path = below;
 	}
 	path_normalise(relative || rooted ? place->folder : NULL, path, &result, NULL);
 	return result;

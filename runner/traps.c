@@ -254,9 +254,10 @@ struct traps_counts traps_count(const struct traps *traps) {
 
 void traps_free(struct traps *traps) {
 	if (!traps) return;
-	while (traps->held) {
-		if (traps->held->ticket) traps->options.drop(traps->options.context, traps->held->ticket);
-		trapped_free(traps->held);
+	for (struct trapped *held = traps->held, *next; held; held = next) {
+		next = held->next;
+		if (held->ticket) traps->options.drop(traps->options.context, held->ticket);
+		trapped_free(held);
 	}
 	if (traps->readable) event_free(traps->readable);
 	fd_close(traps->options.listener);

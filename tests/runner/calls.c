@@ -131,9 +131,13 @@ static int read_one(char **argv) {
 	return 0;
 }
 
+static int number(const char *text) {
+	return (int)strtol(text, NULL, 10);
+}
+
 /* at once COUNT FOLDER: so many processes open a file each; how many got which result. */
 static int at_once(char **argv) {
-	int count = atoi(argv[0]), results[256] = {0};
+	int count = number(argv[0]), results[256] = {0};
 	for (int i = 0; i < count; i++) {
 		if (fork() > 0) continue;
 		char path[256];
@@ -146,19 +150,29 @@ static int at_once(char **argv) {
 	return 0;
 }
 
+struct opening {
+	pthread_t thread;
+	const char *path;
+	int code;
+};
+
 static void *open_in_thread(void *argument) {
-	return (void *)(intptr_t)(open(argument, O_RDWR | O_CLOEXEC) >= 0 ? 0 : errno);
+	struct opening *opening = argument;
+	opening->code = open(opening->path, O_RDWR | O_CLOEXEC) >= 0 ? 0 : errno;
+	return NULL;
 }
 
 /* threads PATH…: one for each, at the same time */
 static int threads(char **argv) {
-	pthread_t ids[16];
+	struct opening openings[16] = {0};
 	int count = 0;
-	for (; argv[count]; count++) pthread_create(&ids[count], NULL, open_in_thread, argv[count]);
+	for (; count < 16 && argv[count]; count++) {
+		openings[count].path = argv[count];
+		pthread_create(&openings[count].thread, NULL, open_in_thread, &openings[count]);
+	}
 	for (int i = 0; i < count; i++) {
-		void *result;
-		pthread_join(ids[i], &result);
-		errno = (int)(intptr_t)result;
+		pthread_join(openings[i].thread, NULL);
+		errno = openings[i].code;
 		say(argv[i], errno ? -1 : 0);
 	}
 	return 0;
@@ -184,8 +198,8 @@ static void on_signal(int number) {
 
 /* handled SIGNAL FLAGS PATH: open with a handler; then how many signals it saw */
 static int handled(char **argv) {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = atoi(argv[1])};
-	sigaction(atoi(argv[0]), &action, NULL);
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = number(argv[1])};
+	sigaction(number(argv[0]), &action, NULL);
 	say(argv[2], open(argv[2], O_RDWR | O_CLOEXEC));
 	printf("%s\n", signals_seen > 0 ? "handled" : "no signal");
 	return 0;
@@ -197,7 +211,7 @@ static int killed(char **argv) {
 	pid_t child = fork();
 	if (child == 0) _exit(open(argv[1], O_RDWR | O_CLOEXEC) >= 0 ? 0 : 1);
 	usleep(50 * 1000);
-	kill(child, atoi(argv[0]));
+	kill(child, number(argv[0]));
 	waitpid(child, &status, 0);
 	if (WIFSIGNALED(status))
 		printf("signal %d\n", WTERMSIG(status));
@@ -208,7 +222,7 @@ static int killed(char **argv) {
 
 /* flood PROCESSES CALLS PATH */
 static int flood(char **argv) {
-	int processes = atoi(argv[0]), calls = atoi(argv[1]);
+	int processes = number(argv[0]), calls = number(argv[1]);
 	for (int i = 0; i < processes; i++) {
 		if (fork() > 0) continue;
 		for (int j = 0; j < calls; j++) syscall(SYS_truncate, argv[2], 0);
@@ -233,7 +247,7 @@ static void *rewrite(void *argument) {
 /* race COUNT GOOD PATH…: opens for writing a path that another thread goes on rewriting; whatever is opened must be
  * the first */
 static int race(char **argv) {
-	int count = atoi(argv[0]), opened = 0, others = 0;
+	int count = number(argv[0]), opened = 0, others = 0;
 	struct stat good, status;
 	pthread_t thread;
 	if (stat(argv[1], &good) < 0) return 1;

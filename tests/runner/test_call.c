@@ -125,8 +125,11 @@ static void read_call(struct caller *caller, const char *name, struct call *ret_
 	const struct call_shape *shape = NULL;
 	for (size_t i = 0; i < call_shape_count; i++)
 		if (strcmp(call_shapes[i].name, name) == 0) shape = &call_shapes[i];
-	assert_non_null(shape);
 	*ret_call = (struct call){0};
+	if (!shape) {
+		fail_msg("no call %s", name);
+		return;
+	}
 	if (shape->number < 0) return; /* not on this architecture */
 	struct call_raw raw = caller_make(caller, shape->number, arguments), seen = {0};
 	assert_int_equal(call_raw_read((pid_t)caller->held.pid, &seen), 0);
@@ -375,7 +378,7 @@ static void hostile_pointers_give_no_path(void **state) {
 	memset(endless, 'x', 4 * PATH_MAX);
 	for (size_t i = 0; i < PATH_MAX - 1; i++) longest[i] = i % 2 ? 'a' : '/';
 	longest[PATH_MAX - 2] = '/';
-	memcpy(edge - 2, "/x", 2); /* no NUL before the edge */
+	edge[-2] = '/', edge[-1] = 'x'; /* no NUL before the edge */
 	memcpy(edge - 7, "/in", 4);
 	CLEANUP_FREE char *name = mem_array(char, NAME_MAX + 3);
 	memset(name, 'n', NAME_MAX + 1);
