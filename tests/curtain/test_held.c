@@ -467,12 +467,13 @@ static struct open_how lie;
 static char lie_path[PATH_MAX];
 static volatile bool lying = true;
 
+/* What the kernel has copied is a name that is there, or isn't; what the server reads is the same, or the other. */
 static void *lie_on(void *argument) {
-	const size_t at = strlen(argument);
+	char *name = lie_path + strlen(argument) + 1;
 	while (lying) {
 		lie.flags ^= O_CREAT;
-		lie_path[at + 3] ^= 'u' ^ 'v';
-		if (lie.flags & O_CREAT) lie_path[at + 2] ^= '/' ^ 'z';
+		memcpy(name, "c.txt", 5);
+		memcpy(name, "n.new", 5);
 	}
 	return NULL;
 }
@@ -481,7 +482,7 @@ static int attack_locks(const char *host, const char *argument) {
 	pthread_t liar;
 	char folder[PATH_MAX / 2], fixed[PATH_MAX];
 	snprintf(folder, sizeof folder, "%s/a", host);
-	snprintf(lie_path, sizeof lie_path, "%s//un", folder);
+	snprintf(lie_path, sizeof lie_path, "%s/c.txt", folder);
 	snprintf(fixed, sizeof fixed, "%s/unfixed", folder);
 	lie.flags = O_RDWR;
 	lie.mode = 0600;
