@@ -56,7 +56,9 @@ static int compare_spoken(const void *a, const void *b) {
 }
 
 static void collect_spoken(struct asking *asking) {
-	asking->spoken = mem_array(struct spoken, 2 * asking->rules->count + 1);
+	size_t links = 0;
+	for (size_t i = 0; i < asking->facts->count; i++) links += asking->facts->items[i].link_count;
+	asking->spoken = mem_array(struct spoken, 2 * asking->rules->count + links + 1);
 	for (size_t i = 0; i < asking->rules->count; i++) {
 		const struct rule *rule = &asking->rules->items[i];
 		const struct fact *fact = &asking->facts->items[i];
@@ -64,6 +66,8 @@ static void collect_spoken(struct asking *asking) {
 		asking->spoken[asking->spoken_count++] = (struct spoken){fact->real, i};
 		if (!string_equal(fact->real, rule->path))
 			asking->spoken[asking->spoken_count++] = (struct spoken){rule->path, i};
+		for (size_t k = 0; k < fact->link_count; k++)
+			asking->spoken[asking->spoken_count++] = (struct spoken){fact->links[k].path, i};
 	}
 	qsort(asking->spoken, asking->spoken_count, sizeof *asking->spoken, compare_spoken);
 }
@@ -98,6 +102,14 @@ static bool is_real_path(const struct asking *asking, const struct spoken *spoke
 	return spoken->path == fact_of(asking, spoken)->real;
 }
 
+/* Or a link on the way: what is shown makes that, too. */
+static bool is_link(const struct asking *asking, const struct spoken *spoken) {
+	const struct fact *fact = fact_of(asking, spoken);
+	for (size_t i = 0; i < fact->link_count; i++)
+		if (spoken->path == fact->links[i].path) return true;
+	return false;
+}
+
 static bool is_shown(const struct asking *asking, const struct spoken *spoken) {
 	switch (rule_of(asking, spoken)->show) {
 	case SHOW_READ:
@@ -119,8 +131,8 @@ static bool leads(const struct asking *asking, const char *path) {
 	for (size_t i = first_spoken(asking, path); i < asking->spoken_count; i++) {
 		const struct spoken *spoken = &asking->spoken[i];
 		if (!path_is_below(spoken->path, path)) return false;
-		if (!string_equal(spoken->path, path) && is_real_path(asking, spoken) && is_shown(asking, spoken))
-			return true;
+		if (string_equal(spoken->path, path) || !is_shown(asking, spoken)) continue;
+		if (is_real_path(asking, spoken) || is_link(asking, spoken)) return true;
 	}
 	return false;
 }
@@ -168,19 +180,12 @@ static bool is_real(const struct asking *asking, const char *path) {
 	return asking->nodes->settled ? find_folder(asking->nodes, path) != NULL : leads(asking, path);
 }
 
-/* An empty file or folder is what another sandbox's mount point has left. */
+/* The sticky bit says that a portal made it as a mount point (portal_point.h), for another sandbox. */
 static bool own_home_has(const struct asking *asking, const char *path) {
 	if (!asking->own || !path_is_below(path, asking->home)) return false;
 	CLEANUP_FREE char *own = string_format("%s%s", asking->own, path + strlen(asking->home));
 	struct stat status;
-	if (lstat(own, &status) < 0) return false;
-	if (S_ISREG(status.st_mode)) return status.st_size > 0;
-	if (!S_ISDIR(status.st_mode)) return true;
-	DIR *stream = mem_expect(opendir(own));
-	size_t count = 0;
-	while (stream && count < 3 && readdir(stream)) count++;
-	if (stream) closedir(stream);
-	return count > 2;
+	return lstat(own, &status) == 0 && !(status.st_mode & S_ISVTX);
 }
 
 /* False when the name is gone again. */
@@ -235,11 +240,12 @@ static void add_folder(struct asking *asking, const char *path) {
 	for (size_t i = 0; i < asking->nodes->folders[index].names.count; i++) {
 		const char *name = asking->nodes->folders[index].names.items[i];
 		const struct fact *fact = &asking->nodes->folders[index].facts.items[i];
-		if (speaks_of(asking, name) || own_home_has(asking, name)) continue;
+		if (speaks_of(asking, name)) continue;
 		if (fact->type == FACT_FOLDER && is_real(asking, name)) {
 			add_folder(asking, name);
 			continue;
 		}
+		if (own_home_has(asking, name)) continue;
 		rules_add(asking->rules, RULE_LAYOUT, SHOW_ASK, name);
 		facts_add(asking->facts, fact);
 	}

@@ -183,7 +183,8 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	if (mount && mount->kind == MOUNT_CURTAIN && sight.program) sight.mode = VIEW_ASK;
 	sight.visible = sight.program && sight.mode == VIEW_ASK && rule != VIEW_ASK;
 	sight.above_missing = !sight.masked_missing && reaches(&missing, path);
-	sight.ask_write = ask_write && sight.mode == VIEW_READ;
+	/* where the view says read: what is shown although it asks (the command's place) is as it is */
+	sight.ask_write = ask_write && rule == VIEW_READ && sight.mode == VIEW_READ;
 	return sight;
 }
 
