@@ -1,7 +1,6 @@
 #include "mountinfo.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,13 +25,15 @@ static char *unescape(const char *text, size_t size) {
 }
 
 /* 36 35 98:0 /root /point options… */
-static void add_line(struct mountinfo *info, const char *line) {
+static void add_line(struct mountinfo *info, char *line) {
+	char *fields[5], *rest = line;
 	unsigned long long id, parent;
-	int point = 0, end = 0;
-	if (sscanf(line, "%llu %llu %*s %*s %n%*s%n", &id, &parent, &point, &end) < 2 || end == 0) return;
+	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
+		if (!(fields[i] = strtok_r(rest, " ", &rest))) return;
+	if (string_to_u64(fields[0], &id) < 0 || string_to_u64(fields[1], &parent) < 0) return;
 	info->entries = array_grow(info->entries, info->count, sizeof *info->entries);
-	info->entries[info->count++] = (struct mountinfo_entry){
-		.id = id, .parent = parent, .point = unescape(line + point, (size_t)(end - point))};
+	info->entries[info->count++] =
+		(struct mountinfo_entry){.id = id, .parent = parent, .point = unescape(fields[4], strlen(fields[4]))};
 }
 
 static int compare(const void *a, const void *b) {

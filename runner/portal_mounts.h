@@ -71,8 +71,8 @@ void report_failure(const struct report *report, size_t index, const struct step
 /* PUTs, from `at` up to `end`; begins and ends outside. */
 void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, size_t end, const struct report *report);
 
-/* Detach with all that lies on it, and stays on it for who has something of it open. Begins inside; ends there, but
- * when it fails. */
+/* Detach with all that lies on it, and stays on it for who has something of it open. Begins and ends
+ * inside. */
 int mounts_drop(const struct mounts *mounts, int tree, struct error *error);
 
 /* Outside: drop what a portal that died was just dropping or had moved aside. */
@@ -80,6 +80,7 @@ void mounts_clear(const struct mounts *mounts);
 
 /* Begins and ends inside. */
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
+
 /* Begins inside, ends inside or outside. */
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 

@@ -1,7 +1,12 @@
 /*
  * Theory of operation. TAKE: a mount and all that lies on it. First nothing in it can be written or run any more, by
- * whoever has it open, then it is detached, by its descriptor. Which mounts went is read in /proc/self/mountinfo,
- * opened while inside: also those of the host that came along below it.
+ * whoever has it open, then it goes, by its descriptor. Which mounts went is read in /proc/self/mountinfo, opened while
+ * inside: also those of the host that came along below it.
+ *
+ * umount2(MNT_DETACH) would take the masks off the tree as well, and who has a folder of it open would see what they
+ * hid. But when a mount point is removed, which another mount namespace can do, the kernel detaches what is mounted
+ * there together with what lies on it (detach_mounts in fs/namespace.c, since Linux 4.3). So the tree is moved to the
+ * attic, a name made for it, and that is removed from outside.
  *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
@@ -33,13 +38,50 @@ static void note_tree(const struct mounts *mounts, uint64_t top, struct portal_a
 		if (mountinfo_is_below(&info, info.entries[i].id, top)) note(applied, info.entries[i].id);
 }
 
+static bool is_known(const struct mounts *mounts, uint64_t number) {
+	for (size_t i = 0; i < mounts->count; i++)
+		if (mounts->puts[i].number == number) return true;
+	return number == mounts->root;
+}
+
+/* Is the mount `number` one that came along with `put`, not one that lies on it? */
+static bool came_along(const struct mounts *mounts, const struct mountinfo *info, const struct put *put,
+		       uint64_t number) {
+	for (size_t i = 0; i < info->count && number != 0 && !is_known(mounts, number); i++)
+		number = mountinfo_parent(info, number);
+	return number == put->number;
+}
+
+static int set_one(const struct mounts *mounts, const struct mountinfo_entry *entry, uint64_t set, uint64_t clear) {
+	struct place place;
+	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, entry->point);
+	if (there < 0 || place_of(there, &place) < 0 || place.mount != entry->id)
+		return set ? -EBUSY : 0; /* something lies over it */
+	int r = tree_set(there, false, set, clear);
+	return r == -EPERM && clear ? 0 : r; /* the host has locked it read-only */
+}
+
+/* A tree and the host's own mounts below it, all that can be; the first failure. */
+static int set_along(const struct mounts *mounts, const struct put *put, uint64_t set, uint64_t clear) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	int first = tree_set(put->tree, false, set, clear), r = mounts_read(mounts, &info);
+	if (first == 0) first = r;
+	for (size_t i = 0; i < info.count; i++) {
+		const struct mountinfo_entry *entry = &info.entries[i];
+		if (entry->id == put->number || !came_along(mounts, &info, put, entry->id)) continue;
+		r = set_one(mounts, entry, set, clear);
+		if (first == 0) first = r;
+	}
+	return first;
+}
+
 /* What is open for writing keeps its own mount from it, not the others. */
 static void disarm(const struct mounts *mounts, const struct put *put) {
 	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return;
 	tree_set(put->tree, true, MOUNT_ATTR_NOEXEC, 0);
 	size_t count;
 	CLEANUP_FREE size_t *on = mounts_on(mounts, put->mount.id, &count);
-	for (size_t i = 0; i < count; i++) tree_set(mounts->puts[on[i]].tree, false, MOUNT_ATTR_RDONLY, 0);
+	for (size_t i = 0; i < count; i++) set_along(mounts, &mounts->puts[on[i]], MOUNT_ATTR_RDONLY, 0);
 }
 
 /* The host may have torn it off: setting what is set is refused then. */
@@ -110,12 +152,6 @@ static int find_put(struct mounts *mounts, uint32_t id, struct put **ret_put, st
 	return stepped < 0 ? stepped : r;
 }
 
-static bool is_known(const struct mounts *mounts, uint64_t number) {
-	for (size_t i = 0; i < mounts->count; i++)
-		if (mounts->puts[i].number == number) return true;
-	return number == mounts->root;
-}
-
 /* A portal that died may have put it: what is mounted at that very path and none that we know. */
 static void take_unknown(struct mounts *mounts, const struct mount *mount, struct portal_applied *applied) {
 	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, mount->path);
@@ -137,32 +173,6 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 	if (r == 0 && mounts->again) take_unknown(mounts, mount, report->applied);
 	if (r == 1) r = detach(mounts, put, report->applied, error);
 	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
-	return r;
-}
-
-/* Is the mount `number` one that came along with `put`, not one that lies on it? */
-static bool came_along(const struct mounts *mounts, const struct mountinfo *info, const struct put *put,
-		       uint64_t number) {
-	for (size_t i = 0; i < info->count && number != 0 && !is_known(mounts, number); i++)
-		number = mountinfo_parent(info, number);
-	return number == put->number;
-}
-
-/* The host's own mounts below a tree. Those that the host locked read-only stay so. */
-static int set_along(const struct mounts *mounts, const struct put *put, uint64_t set, uint64_t clear) {
-	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	int r = mounts_read(mounts, &info);
-	for (size_t i = 0; r == 0 && i < info.count; i++) {
-		const struct mountinfo_entry *entry = &info.entries[i];
-		struct place place;
-		if (entry->id == put->number || !came_along(mounts, &info, put, entry->id)) continue;
-		CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, entry->point);
-		if (there < 0 || place_of(there, &place) < 0 || place.mount != entry->id)
-			r = set ? -EBUSY : 0; /* something lies over it */
-		else
-			r = tree_set(there, false, set, clear);
-		if (r == -EPERM && clear) r = 0;
-	}
 	return r;
 }
 
@@ -191,8 +201,7 @@ int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const stru
 	int r = find_put(mounts, id, &put, error);
 	if (r < 0) return r;
 	if (r == 0) return error_set(error, ENOENT, "nothing is mounted there");
-	r = tree_set(put->tree, false, set, clear);
-	if (r == 0) r = set_along(mounts, put, set, clear);
+	r = set_along(mounts, put, set, clear);
 	if (r == -EBUSY && on) return put_anew(mounts, put, report, error);
 	if (r < 0) return error_set(error, -r, "changing it: %s", strerror(-r));
 	if (put->mount.kind == MOUNT_READ || put->mount.kind == MOUNT_WRITE)
