@@ -41,13 +41,15 @@ static void make_socket(const char *path) {
 	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
 }
 
-/* "folder /a", "file /a/b", "socket /a/s", "fifo /a/f", "link /a/l -> TEXT", "name /a/n -> /a/b" (a hard link) */
+/* "folder /a", "point /a" (a folder that a portal has made), "file /a/b", "socket /a/s", "fifo /a/f", "link /a/l ->
+ * TEXT", "name /a/n -> /a/b" (a hard link) */
 static void make_host(char *line) {
 	char *kind = strtok_r(line, " ", &line), *name = strtok_r(NULL, " ", &line);
 	CLEANUP_FREE char *path = below_root(name);
 	make_parent(path);
-	if (string_equal(kind, "folder")) {
+	if (string_equal(kind, "folder") || string_equal(kind, "point")) {
 		assert_int_equal(file_make_directories(path, NULL), 0);
+		if (kind[0] == 'p') assert_int_equal(chmod(path, 01755), 0);
 	} else if (string_equal(kind, "file")) {
 		assert_int_equal(file_write(path, "x", 1, 0600, NULL), 0);
 	} else if (string_equal(kind, "socket")) {
