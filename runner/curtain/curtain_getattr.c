@@ -109,31 +109,29 @@ static void pass(struct exchange *exchange, const struct call_raw *raw, enum cal
 	exchange_tell(exchange, NULL);
 }
 
-/* A new name in the folder, or not: there are others that wait to be looked at. */
-static void looked_for_new(void *argument, int code, const struct stat *status, struct host_names *list) {
+/* What the call names in the folder is to be made, or is there and would not be asked; else it isn't held here. */
+static void looked_inside(void *argument, int code, const struct stat *status, struct host_names *list) {
 	struct exchange *exchange = argument;
+	struct call_raw raw;
 	(void)status;
 	(void)list;
-	if (code == -ENOENT) {
+	if (!exchange->name && code == -ENOENT) {
 		hold(exchange, PERMISSION_FS_WRITE, exchange->path, true);
-		return;
+	} else if (exchange->name && code == 0) {
+		hold(exchange, PERMISSION_FS_READ, exchange->name, false);
+	} else {
+		const bool good = call_raw_read(exchange->thread, &raw) == 0;
+		pass(exchange, good ? &raw : NULL, CALL_OPEN);
 	}
-	struct call_raw raw;
-	const bool good = call_raw_read(exchange->thread, &raw) == 0;
-	pass(exchange, good ? &raw : NULL, CALL_OPEN);
 }
 
-static void looked_for_quiet(void *argument, int code, const struct stat *status, struct host_names *list) {
-	struct exchange *exchange = argument;
-	(void)status;
-	(void)list;
-	if (code == 0) {
-		hold(exchange, PERMISSION_FS_READ, exchange->name, false);
-		return;
-	}
-	struct call_raw raw;
-	const bool good = call_raw_read(exchange->thread, &raw) == 0;
-	pass(exchange, good ? &raw : NULL, CALL_OPEN);
+/* The folder is walked through to something that the sandbox has. */
+static bool leads_to_granted(const struct curtain *curtain, const struct call *call, const char *folder) {
+	for (size_t i = 0; i < CALL_PATHS; i++)
+		if (call->paths[i] && path_is_below(call->paths[i], folder) &&
+		    mode_at(curtain, call->paths[i]) >= VIEW_READ)
+			return true;
+	return false;
 }
 
 static void decide_folder(struct exchange *exchange, struct node *node, const struct call_raw *raw,
@@ -151,22 +149,18 @@ static void decide_folder(struct exchange *exchange, struct node *node, const st
 		hold(exchange, PERMISSION_FS_WRITE, path, by_folder);
 		return;
 	}
-	for (size_t i = 0; i < CALL_PATHS; i++)
-		if (call->paths[i] && path_is_below(call->paths[i], exchange->path) &&
-		    mode_at(curtain, call->paths[i]) >= VIEW_READ)
-			node_warm(node);
+	if (leads_to_granted(curtain, call, exchange->path)) node_warm(node);
 	if (locks && !caller_is_unlocked(caller, node)) {
 		exchange_tell(exchange, NULL);
 		return;
 	}
 	if (inside && is_quiet(call, raw) && mode_at(curtain, inside) == VIEW_ASK) {
-		free(exchange->name);
 		exchange->name = string_copy(inside);
-		host_look(curtain->host, inside, looked_for_quiet, exchange);
+		host_look(curtain->host, inside, looked_inside, exchange);
 	} else if (asked && call->nameless && names(call, exchange->path)) {
 		hold(exchange, PERMISSION_FS_WRITE, exchange->path, true);
 	} else if (asked && inside && (call->create || is_call(call, "bind"))) {
-		host_look(curtain->host, inside, looked_for_new, exchange);
+		host_look(curtain->host, inside, looked_inside, exchange);
 	} else if (asked && call->class == CALL_LOOK && !is_call(call, "fchdir") && names(call, exchange->path)) {
 		exchange->by_descriptor = is_by_descriptor(call, raw);
 		hold(exchange, PERMISSION_FS_READ, exchange->path, false);

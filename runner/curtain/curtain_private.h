@@ -47,8 +47,9 @@ struct exchange {
 	uint64_t unique, node;
 	uint32_t opcode;
 	pid_t thread;
-	char *path, *name; /* the node's; of what is looked up, its own; `name` may be NULL */
-	uint64_t ticket;   /* held; 0: not */
+	char *path;      /* the node's; LOOKUP: of what is looked up */
+	char *name;      /* LOOKUP: that; GETATTR of a folder: the path in it that is asked for instead; else NULL */
+	uint64_t ticket; /* held; 0: not */
 	bool by_portal;
 	bool interrupted;    /* a signal came meanwhile */
 	bool by_descriptor;  /* no path is walked again: what is there now is told */
