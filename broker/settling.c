@@ -236,5 +236,8 @@ void settlings_forget_client(struct broker *broker, const struct client *client)
 }
 
 void settlings_free(struct broker *broker) {
-	while (!TAILQ_EMPTY(&broker->settlings)) settling_free(TAILQ_FIRST(&broker->settlings));
+	for (struct settling *settling = TAILQ_FIRST(&broker->settlings), *next; settling; settling = next) {
+		next = TAILQ_NEXT(settling, link);
+		settling_free(settling);
+	}
 }

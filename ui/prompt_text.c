@@ -23,7 +23,7 @@ static void append_link(struct string *out, const char *name, bool parent) {
 	if (parent && number && number[1] == '(' && number[2 + strspn(number + 2, "0123456789")] == ')')
 		size = (size_t)(number - name);
 	CLEANUP_FREE char *own = string_copy_bytes(name, size);
-	for (char *fake; (fake = strstr(own, "›"));) memcpy(fake, "???", strlen("›"));
+	for (char *fake; (fake = strstr(own, "›"));) memset(fake, '?', strlen("›"));
 	string_append(out, own);
 }
 

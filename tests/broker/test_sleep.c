@@ -19,7 +19,7 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-enum { PATIENCE_MS = 10 * 1000 };
+enum { PATIENCE_MS = 20 * 1000 }; /* dbus-daemon and two programs start meanwhile */
 
 static const char object[] = "/org/freedesktop/login1", interface[] = "org.freedesktop.login1.Manager";
 
