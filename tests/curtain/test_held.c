@@ -90,28 +90,34 @@ static void make_names(struct fixture *fixture, const char *folder, int count) {
 
 /* --- many */
 
-static const char *threads_host;
+struct opener {
+	pthread_t thread;
+	const char *host;
+	int number;
+	bool right;
+};
 
 static void *open_mine(void *argument) {
+	struct opener *opener = argument;
 	char path[PATH_MAX];
 	struct statfs status;
-	snprintf(path, sizeof path, "%s/many/n%05d", threads_host, (int)(intptr_t)argument);
+	snprintf(path, sizeof path, "%s/many/n%05d", opener->host, opener->number);
 	int fd = open(path, O_RDONLY);
-	bool right = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type != FUSE_MAGIC;
-	return (void *)(intptr_t)right;
+	opener->right = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type != FUSE_MAGIC;
+	return NULL;
 }
 
 static int open_by_threads(const char *host, const char *argument) {
-	pthread_t threads[THREADS];
+	static struct opener openers[THREADS];
 	int right = 0;
 	(void)argument;
-	threads_host = host;
-	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, open_mine, (void *)(intptr_t)i) != 0) return -EAGAIN;
 	for (int i = 0; i < THREADS; i++) {
-		void *result;
-		pthread_join(threads[i], &result);
-		right += result != NULL;
+		openers[i] = (struct opener){.host = host, .number = i};
+		if (pthread_create(&openers[i].thread, NULL, open_mine, &openers[i]) != 0) return -EAGAIN;
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(openers[i].thread, NULL);
+		right += openers[i].right;
 	}
 	return right;
 }
@@ -174,10 +180,10 @@ static void memory_is_flat(void **state) {
 
 /* Names that are there and names that aren't, without touching what they name. */
 static int look_often(const char *host, const char *argument) {
-	const int count = atoi(argument);
-	for (int i = 0; i < count; i++) {
+	const long count = strtol(argument, NULL, 10);
+	for (long i = 0; i < count; i++) {
 		char path[PATH_MAX];
-		snprintf(path, sizeof path, i % 3 ? "%s/many/n%05d" : "%s/many/missing%d", host, i % 1000);
+		snprintf(path, sizeof path, i % 3 ? "%s/many/n%05ld" : "%s/many/missing%ld", host, i % 1000);
 		if (i % 3 ? mkdir(path, 0700) == 0 || errno != EEXIST : rmdir(path) == 0 || errno != ENOENT)
 			return errno ? errno : EINVAL;
 	}
@@ -374,7 +380,7 @@ static int open_a_long_name(const char *host, const char *argument) {
 	memset(path, 'x', sizeof path);
 	memcpy(path, host, strlen(host));
 	path[strlen(host)] = '/';
-	path[strlen(host) + 1 + (size_t)atoi(argument)] = '\0';
+	path[strlen(host) + 1 + strtoul(argument, NULL, 10)] = '\0';
 	return open(path, O_RDONLY) < 0 ? errno : 0;
 }
 

@@ -132,9 +132,8 @@ int main(int argc, char **argv) {
 	} else {
 		struct CMUnitTest *tests = mem_array(struct CMUnitTest, touch_count);
 		for (size_t i = 0; i < touch_count; i++)
-			tests[i] = (struct CMUnitTest){.name = touches[i].name,
-						       .test_func = row,
-						       .initial_state = (void *)(uintptr_t)&touches[i]};
+			tests[i] = (struct CMUnitTest){
+				.name = touches[i].name, .test_func = row, .initial_state = (void *)&touches[i]};
 		result = _cmocka_run_group_tests("matrix", tests, touch_count, NULL, NULL);
 		free(tests);
 	}
