@@ -67,7 +67,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 		'cd .git; echo x >../.envrc' 'cp -r .git/info .cursor'; do
 		background maker sbx run -- sh -c "$line"
 		id=$(prompt_id) || { echo "not asked: $line" && return 1; }
-		sbx prompts --json | jq -e '.[0] | .permission == "fs:write" and .confirm == "terminal"'
+		sbx prompts --json | jq -e '.[0] | .permission == "fs:write" and .confirm'
 		sbx deny "$id"
 		while is_running maker && sleep 0.1; do
 			if prompt_is_pending; then sbx deny "$(prompt_id)" || true; fi
@@ -192,7 +192,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	background lifted sbx run -- sh -c 'echo "[x]" >>.git/config && echo first; touch up; until [ -e go ]; do sleep 0.05; done
 		echo "[y]" >>.git/config && echo second; true'
 	asks fs:write "$HOME/repo/.git/config"
-	[ "$(sbx prompts --json | jq -r '.[0].confirm')" = terminal ]
+	[ "$(sbx prompts --json | jq -r '.[0].confirm')" = true ]
 	sbx allow "$id" --ttl 1h
 	wait_for 5 test -e up
 	grep -q '\[x\]' .git/config
@@ -253,7 +253,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	mkdir -p "$HOME/par/x/y"
 	echo "what was granted" >"$HOME/par/x/y/file"
 	sbx grant fs:read "$HOME/par/x/y" --profile default
-	background mover sbx run -- sh -c "cat ~/par/x/y/file; mv ~/par ~/par2; mv ~/par2/x ~/par2/x2; mkdir -p ~/par/x/y; touch up
+	background mover sbx run -- sh -c "cat ~/par/x/y/file; mv ~/par ~/par2; mv ~/par2/x ~/par2/x2; timeout 1 mkdir -p ~/par/x/y; touch up
 		until [ -e go ]; do sleep 0.05; done; cat \$(find ~ -name file -path '*/y/file' 2>/dev/null)"
 	wait_for 10 test -e up
 	sbx revoke --match fs:read "$HOME/par/x/y"
@@ -396,6 +396,11 @@ print("seen", seen, "plain", plain > 0)' "$here/file"
 	asking_policy
 }
 
+# What sbx says at the end of what was refused.
+without_last_words() {
+	grep -v '^sbx: ' <<<"$1"
+}
+
 @test "attack_k_05 a storm of trapped and held calls: limits hold, the broker and another sandbox go on" {
 	sbx grant fs:read "$here/mid" --profile default
 	answers agent "deny:600000=*=$here/file"
@@ -412,6 +417,7 @@ print("seen", seen, "plain", plain > 0)' "$here/file"
 	finished storm 120
 	echo "$output"
 	[ "$status" = 0 ]
+	output=$(without_last_words "$output")
 	[ "${output##*worked }" = $((16 * $(times 5000 500000) * 2)) ]
 }
 
@@ -426,7 +432,8 @@ print("seen", seen, "plain", plain > 0)' "$here/file"
 
 @test "attack_k_06 processes that die at any moment of a held call: no question stays, the next call is its own" {
 	run timeout 60 sbx run -- ./race die "$(times 300 10000)" "$here/file"
-	[ "${lines[-1]}" = "done" ]
+	output=$(without_last_words "$output")
+	[ "${output##*$'\n'}" = "done" ]
 	wait_for 5 no_prompt_is_pending
 	answers agent 'deny=*=*'
 	background after sbx run -- sh -c "./race die 100 $here/file; cat $here/mid/asked/file"
@@ -462,10 +469,12 @@ print("seen", seen, "plain", plain > 0)' "$here/file"
 	answers agent "deny=fs:*=$here/b*"
 	run timeout 120 sbx run -- ./race path read "$(times 2000 100000)" "$here/a/file" "$here/b/file"
 	echo "asked: $output"
+	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	sbx grant fs:read "$here/b" --profile default
 	run timeout 120 sbx run -- ./race path write "$(times 2000 100000)" "$here/a/file" "$here/b/file"
 	echo "trapped: $output"
+	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	[ "$(cat "$here/b/file")" = secret ]
 }
