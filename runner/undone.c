@@ -28,13 +28,6 @@ static struct mount *find_path(struct mount *list, size_t count, const char *pat
 	return NULL;
 }
 
-static struct mount copy(const struct mount *mount) {
-	struct mount own = *mount;
-	own.path = string_copy(mount->path);
-	own.source = string_copy_or_null(mount->source);
-	return own;
-}
-
 /* It isn't there; the last that it would have covered is seen. */
 static void unput(struct plan *plan, const struct mount *put) {
 	struct mount *mount = find(plan->mounts, plan->count, put->id);
@@ -58,9 +51,9 @@ static void untake(struct plan *plan, const struct plan *before, uint32_t id) {
 	if (still)
 		still->kind = was->kind;
 	else if (find_path(plan->mounts, plan->count, was->path))
-		append(&plan->below, &plan->below_count, copy(was));
+		append(&plan->below, &plan->below_count, mount_copy(was));
 	else
-		append(&plan->mounts, &plan->count, copy(was));
+		append(&plan->mounts, &plan->count, mount_copy(was));
 }
 
 static int compare(const void *a, const void *b) {
