@@ -60,7 +60,7 @@ struct broker {
 	bool head_is_lost; /* that no log takes it was said */
 	struct reload *reload;
 	struct exec *exec;
-	struct sleep *sleep; /* NULL: sbxd_main has not come to it */
+	struct sleep *sleep;        /* NULL: sbxd_main has not come to it */
 	struct flood *flood;        /* of who has no session */
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;

@@ -9,9 +9,8 @@
 #include "gate_private.h"
 
 struct right right_of(const struct verdict *verdict) {
-	return (struct right){.grant = verdict->grant,
-			      .once = verdict->once,
-			      .private_allowed = verdict->private_allowed};
+	return (struct right){
+		.grant = verdict->grant, .once = verdict->once, .private_allowed = verdict->private_allowed};
 }
 
 /* What led to a private address must still be allowed to. */
