@@ -273,6 +273,7 @@ static void refuse_swapped(struct live *live) {
 static void make_plan(struct live *live) {
 	struct error error = ERROR_NONE;
 	CLEANUP_VIEW struct view *with_onces = onces_any(live->onces) ? view_copy(live->view) : NULL;
+	onces_plan(live->onces);
 	live->target = live->wanted;
 	int r = plan_next(live, with_onces, &error);
 	if (r < 0) {

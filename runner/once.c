@@ -29,7 +29,10 @@ struct once {
 	struct need need;
 	char *path; /* need.path */
 	struct call_raw call;
-	bool in_force, over;
+	bool in_force;
+	bool over;        /* its thread makes another call */
+	bool ended;       /* the call has returned: the next plan is without it */
+	bool leaving;     /* and that plan is made */
 	int64_t since_ms; /* that it is in force */
 	int64_t runs_ms;  /* since when it was seen running; 0: it waited */
 };
@@ -100,17 +103,12 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 	bool over = false, more = false;
 	(void)what;
 	if (read(fd, &times, sizeof times) < 0) return;
-	for (struct once **at = &onces->list; *at;) {
-		struct once *once = *at;
-		if (once->in_force && has_returned(once)) {
-			*at = once->next;
-			free(once->path);
-			free(once);
-			over = true;
-			continue;
-		}
-		more |= once->in_force;
-		at = &once->next;
+	for (struct once *once = onces->list; once; once = once->next) {
+		if (!once->in_force || once->ended) continue;
+		if (has_returned(once))
+			once->ended = over = true;
+		else
+			more = true;
 	}
 	if (more) look_later(onces);
 	if (over) onces->over(onces->context);
@@ -134,12 +132,18 @@ void onces_add(struct onces *onces, pid_t thread, const struct need *need) {
 }
 
 bool onces_any(const struct onces *onces) {
-	return onces->list != NULL;
+	for (const struct once *once = onces->list; once; once = once->next)
+		if (!once->ended) return true;
+	return false;
+}
+
+void onces_plan(struct onces *onces) {
+	for (struct once *once = onces->list; once; once = once->next) once->leaving = once->ended;
 }
 
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need) {
 	for (const struct once *once = onces->list; once; once = once->next)
-		if (once->in_force && !once->over && once->thread == thread &&
+		if (once->in_force && !once->over && !once->ended && once->thread == thread &&
 		    once->need.permission == need->permission && string_equal(once->path, need->path))
 			return true;
 	return false;
@@ -180,6 +184,7 @@ static void allow_program(struct view *view, const char *path) {
 
 void onces_put_into(const struct onces *onces, struct view *view) {
 	for (const struct once *once = onces->list; once; once = once->next) {
+		if (once->ended) continue;
 		if (once->need.permission == PERMISSION_PROC_SPAWN)
 			allow_program(view, once->path);
 		else
@@ -188,8 +193,22 @@ void onces_put_into(const struct onces *onces, struct view *view) {
 	}
 }
 
+static void remove_left(struct onces *onces) {
+	for (struct once **at = &onces->list; *at;) {
+		struct once *once = *at;
+		if (!once->leaving) {
+			at = &once->next;
+			continue;
+		}
+		*at = once->next;
+		free(once->path);
+		free(once);
+	}
+}
+
 void onces_in_force(struct onces *onces) {
 	bool any = false;
+	remove_left(onces);
 	for (struct once *once = onces->list; once; once = once->next) {
 		if (once->in_force) continue;
 		once->in_force = any = true;

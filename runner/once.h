@@ -27,4 +27,5 @@ bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need
 bool onces_cover(const struct onces *onces, const char *path);                     /* is it there for a call alone? */
 void onces_over(struct onces *onces, pid_t thread);                                /* it makes another call */
 void onces_put_into(const struct onces *onces, struct view *view);
-void onces_in_force(struct onces *onces); /* what was added so far: from now on the calls may return */
+void onces_plan(struct onces *onces);     /* a plan is made: without those whose calls have returned */
+void onces_in_force(struct onces *onces); /* it is in force: from now on the calls may return */
