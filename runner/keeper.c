@@ -307,12 +307,13 @@ static void on_curtain(void *argument, int code, const char *text, int *fds, siz
 /* What a user namespace calls us: a line "INSIDE OUTSIDE COUNT" of its map (user_namespaces(7)). */
 static unsigned mapped(pid_t pid, const char *map, unsigned outside) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/%s", pid, map), *text = NULL;
-	unsigned inside, first, count;
 	if (regular_read(path, 4096, &text, NULL, NULL) < 0) return outside;
-	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));)
-		if (sscanf(line, "%u %u %u", &inside, &first, &count) == 3 && outside >= first &&
-		    outside - first < count)
-			return inside + (outside - first);
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		char *end;
+		unsigned long inside = strtoul(line, &end, 10), first = strtoul(end, &end, 10);
+		unsigned long count = strtoul(end, NULL, 10); /* 0 where a number lacks */
+		if (outside >= first && outside - first < count) return (unsigned)(inside + (outside - first));
+	}
 	return outside;
 }
 
