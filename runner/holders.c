@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,18 +76,22 @@ static char *path_to_show(const struct taken *taken, char *text, uint64_t inode)
 	return whole;
 }
 
-static char *held_descriptor(pid_t pid, const struct taken *taken) {
-	CLEANUP_FREE char *folder = string_format("/proc/%d/fdinfo", pid);
+/* `left`: how many more of its process's are looked at. A message that waits in a socket of it, which may bring what
+ * was taken at any time (scm_fds, Linux 5.6), and what isn't looked at any more count as holding it. */
+static char *held_descriptor(pid_t task, const struct taken *taken, int *left) {
+	CLEANUP_FREE char *folder = string_format("/proc/%d/fdinfo", task);
 	DIR *stream = mem_expect(opendir(folder));
 	char *found = NULL;
-	int looked = 0;
-	for (struct dirent *entry; stream && !found && looked < LIMIT_HOLDER_FILES && (entry = readdir(stream));) {
+	for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
 		if (!isdigit((unsigned char)entry->d_name[0])) continue;
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name), *text = NULL;
-		looked++;
+		if (--*left < 0) {
+			found = string_copy("more files than are looked at");
+			break;
+		}
 		if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) continue;
-		if (!is_taken(taken, number(text, "mnt_id:"))) continue;
-		CLEANUP_FREE char *link = string_format("/proc/%d/fd/%s", pid, entry->d_name);
+		if (!is_taken(taken, number(text, "mnt_id:")) && number(text, "scm_fds:") == 0) continue;
+		CLEANUP_FREE char *link = string_format("/proc/%d/fd/%s", task, entry->d_name);
 		found = path_to_show(taken, link_text(link), number(text, "ino:"));
 	}
 	if (stream) closedir(stream);
@@ -94,8 +99,8 @@ static char *held_descriptor(pid_t pid, const struct taken *taken) {
 }
 
 /* Opened as a name alone: nothing is asked of the file system it lies on. */
-static char *held_folder(pid_t pid, const char *name, const struct taken *taken) {
-	CLEANUP_FREE char *link = string_format("/proc/%d/%s", pid, name), *info = NULL, *text = NULL;
+static char *held_folder(pid_t task, const char *name, const struct taken *taken) {
+	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name), *info = NULL, *text = NULL;
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
 	if (fd < 0) return NULL;
 	info = string_format("/proc/self/fdinfo/%d", fd);
@@ -104,29 +109,56 @@ static char *held_folder(pid_t pid, const char *name, const struct taken *taken)
 	return path_to_show(taken, link_text(link), number(text, "ino:"));
 }
 
-/* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)). */
-static char *held_map(pid_t pid, const struct taken *taken) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/maps", pid), *text = NULL;
+static char *next_word(char *text) {
+	text += strcspn(text, " ");
+	return text + strspn(text, " ");
+}
+
+/* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)). The threads of a process have them in common, but
+ * one that has ended has none. */
+static char *held_map(pid_t task, const struct taken *taken, bool *seen) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/maps", task), *text = NULL;
 	const char *last = "";
-	if (regular_read(path, HOLDERS_MAPS_MAX, &text, NULL, NULL) < 0) return NULL;
+	size_t size = 0;
+	if (*seen || regular_read(path, HOLDERS_MAPS_MAX, &text, &size, NULL) < 0) return NULL;
+	*seen = size > 0;
+	if (size >= HOLDERS_MAPS_MAX) return string_copy("more maps than are looked at");
 	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-		unsigned long long inode = 0;
-		int at = 0;
-		if (sscanf(line, "%*s %*s %*s %*s %llu %n", &inode, &at) < 1 || inode == 0 ||
-		    string_equal(line + at, last))
-			continue;
-		last = line + at;
+		char *field = line, *name;
+		for (int i = 0; i < 4; i++) field = next_word(field);
+		const uint64_t inode = strtoull(field, &name, 10);
+		name += strspn(name, " ");
+		if (inode == 0 || string_equal(name, last)) continue;
+		last = name;
 		char *whole = whole_path(taken, last, inode);
 		if (whole) return whole;
 	}
 	return NULL;
 }
 
+static bool same_descriptors(pid_t a, pid_t b) {
+	return syscall(SYS_kcmp, a, b, KCMP_FILES, 0UL, 0UL) == 0;
+}
+
+/* Each thread may have descriptors and folders of its own (unshare(2)), and the first one may have ended. */
 static char *what_it_holds(pid_t pid, const struct taken *taken) {
-	char *path = held_descriptor(pid, taken);
-	if (!path) path = held_folder(pid, "cwd", taken);
-	if (!path) path = held_folder(pid, "root", taken);
-	return path ? path : held_map(pid, taken);
+	CLEANUP_FREE char *tasks = string_format("/proc/%d/task", pid);
+	DIR *stream = mem_expect(opendir(tasks));
+	char *path = NULL;
+	int left = LIMIT_HOLDER_FILES;
+	bool maps_seen = false;
+	pid_t before = 0;
+	for (struct dirent *entry; stream && !path && (entry = readdir(stream));) {
+		const pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (task <= 0) continue;
+		if (before == 0 || !same_descriptors(task, before)) path = held_descriptor(task, taken, &left);
+		if (!path) path = held_folder(task, "cwd", taken);
+		if (!path) path = held_folder(task, "root", taken);
+		if (!path) path = held_map(task, taken, &maps_seen);
+		before = task;
+	}
+	if (stream) closedir(stream);
+	return path;
 }
 
 /* Of a pid namespace; false when it is gone or another user's. */

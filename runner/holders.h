@@ -1,10 +1,11 @@
 /*
  * holders: the processes of a sandbox that still have open what was taken from it.
  *
- * Promises: the kernel's mount ids say what is held (descriptors, working and root folder); of memory maps, where it
- * tells none, path and inode do. Sends nothing into the sandbox's file systems. Bounded (LIMIT_HOLDERS,
- * LIMIT_HOLDER_FILES). A process is ended only when it is in the sandbox and holds something after its pidfd was
- * opened.
+ * Promises: the kernel's mount ids say what is held (descriptors, working and root folder, of each thread); of memory
+ * maps, where it tells none, path and inode do. Descriptors in a message that nobody has received can't be looked at,
+ * nor can more than LIMIT_HOLDER_FILES: a process that has such is taken for a holder. Sends nothing into the sandbox's
+ * file systems. Bounded (LIMIT_HOLDERS). A process is ended only when it is in the sandbox and holds something after
+ * its pidfd was opened.
  */
 #pragma once
 

@@ -1,8 +1,10 @@
-/* Who still holds a mount that was detached: by a descriptor, a folder, a map; and ending just them. */
+/* Who still holds a mount that was detached: by a descriptor, a folder, a map, also where only one of its threads does,
+ * or a message that nobody has received; and ending just them. */
 #include "holders.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +22,17 @@
 #include "base/path.h"
 #include "support/cmocka.h"
 
-enum hold { HOLD_DESCRIPTOR, HOLD_FOLDER, HOLD_MAP, HOLD_NOTHING, HOLD_COUNT };
+enum hold {
+	HOLD_DESCRIPTOR,
+	HOLD_FOLDER,
+	HOLD_MAP,
+	HOLD_THREADS_DESCRIPTOR, /* of a thread with descriptors of its own */
+	HOLD_THREADS_FOLDER,     /* of a thread with a working folder of its own */
+	HOLD_LEFT,               /* the first thread has ended */
+	HOLD_PASSED,             /* in a message that waits in a socket */
+	HOLD_NOTHING,
+	HOLD_COUNT
+};
 
 static char folder[] = "/tmp/sbx-holders.XXXXXX";
 static char *file;
@@ -47,10 +61,43 @@ static bool make_space(void) {
 	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
+static void *thread(void *argument) {
+	const enum hold how = *(const enum hold *)argument;
+	if (how == HOLD_THREADS_FOLDER && (unshare(CLONE_FS) < 0 || chdir(folder) < 0)) abort();
+	if (how != HOLD_THREADS_FOLDER && (unshare(CLONE_FILES) < 0 || open(file, O_RDONLY | O_CLOEXEC) < 0)) abort();
+	for (;;) pause();
+	return NULL;
+}
+
+static _Noreturn void hold_in_a_thread(enum hold how) {
+	pthread_t other;
+	if (pthread_create(&other, NULL, thread, &how) != 0) abort();
+	if (how == HOLD_LEFT) syscall(SYS_exit, 0);
+	for (;;) pause();
+}
+
+static void pass(int fd) {
+	int pair[2];
+	char byte = 0;
+	union {
+		char bytes[CMSG_SPACE(sizeof fd)];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec data = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	*header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(header), &fd, sizeof fd);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 || sendmsg(pair[0], &message, 0) != 1) abort();
+}
+
 static pid_t hold(enum hold how) {
 	pid_t pid = fork();
 	if (pid != 0) return pid;
+	if (how >= HOLD_THREADS_DESCRIPTOR && how <= HOLD_LEFT) hold_in_a_thread(how);
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (how == HOLD_PASSED) pass(fd);
 	if (how == HOLD_MAP && mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) abort();
 	if (how == HOLD_FOLDER && chdir(folder) < 0) abort();
 	if (how != HOLD_DESCRIPTOR) close(fd);
@@ -118,7 +165,10 @@ static void each_kind_is_found_and_named(void **state) {
 	for (int i = 0; i < HOLD_NOTHING; i++) {
 		const struct holder *holder = holder_of(&holders, pids[i]);
 		if (!holder) fail_msg("kind %d was not found", i);
-		assert_string_equal(holder->path, i == HOLD_FOLDER ? folder : file);
+		if (i == HOLD_PASSED)
+			assert_memory_equal(holder->path, "socket:", strlen("socket:"));
+		else
+			assert_string_equal(holder->path, i == HOLD_FOLDER || i == HOLD_THREADS_FOLDER ? folder : file);
 		assert_string_equal(holder->command, "test_runner_hol"); /* 15 bytes of it */
 	}
 	assert_null(holder_of(&holders, pids[HOLD_NOTHING]));
@@ -127,8 +177,9 @@ static void each_kind_is_found_and_named(void **state) {
 }
 
 static bool is_alive(pid_t pid) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/stat", pid), *text = NULL;
-	return file_read(path, 4096, &text, NULL, NULL) == 0 && !strstr(text, ") Z ");
+	CLEANUP_FREE char *path = string_format("/proc/%d/status", pid), *text = NULL;
+	if (file_read(path, 4096, &text, NULL, NULL) < 0) return false;
+	return !strstr(text, "\nState:\tZ") || !strstr(text, "\nThreads:\t1\n");
 }
 
 static void just_they_are_ended(void **state) {
