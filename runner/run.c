@@ -7,6 +7,7 @@
 #include "runner/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,6 +459,21 @@ static int start_early(struct run *run, struct error *error) {
 	return launch_start(&usual, &run->launch, error);
 }
 
+/* Descriptors are of the host's mounts: below a folder the tool would have all that lies there, and above it (attack
+ * F11). */
+static int check_standard_descriptors(struct error *error) {
+	for (int i = 0; i < 3; i++) {
+		struct stat status;
+		const int flags = fcntl(i, F_GETFL);
+		if (flags < 0 || fstat(i, &status) < 0 || (!S_ISDIR(status.st_mode) && !(flags & O_PATH))) continue;
+		return error_set(error, EISDIR,
+				 "standard descriptor %d is a folder or a bare name, which would let the tool out: "
+				 "redirect it from or to a file",
+				 i);
+	}
+	return 0;
+}
+
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = scene_begin(&run->scene, options, ret_status, error);
 	if (r < 0) return r;
@@ -465,7 +481,8 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	run->base = event_base_new();
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
-	if (!options->print_plan) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
+	if (!options->print_plan) r = check_standard_descriptors(error);
+	if (!options->print_plan && r == 0) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
 	if (!options->print_plan && r == 0) r = start_early(run, error);
 	if (r < 0) return r;
 	struct session_options session = {.run = options,

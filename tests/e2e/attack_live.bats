@@ -287,6 +287,64 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	rm -f up go
 }
 
+@test "attack_f_11 a folder handed in as a standard descriptor would be a way out: the tool isn't started" {
+	local number
+	for number in 0 1; do
+		run bash -c "sbx run --profile default -- touch started $number<."
+		one_error 125
+		contains "$output" "standard"
+		[ ! -e started ]
+	done
+	run bash -c "sbx run --profile default -- cat <file"
+	[ "$output" = one ]
+}
+
+@test "attack_f_20 --kill ends who hides what it holds: in another thread, behind a first one that has ended, in a socket" {
+	local how
+	for how in thread left passed; do
+		rm -f up go
+		sbx grant fs:read "$here" --profile default
+		background holder sbx run --profile default -- python3 -c '
+import array, ctypes, os, socket, sys, threading, time
+path, how = sys.argv[1:3]
+libc = ctypes.CDLL(None)
+def held():
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    if how == "passed":
+        ours, theirs = socket.socketpair()
+        ours.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [folder]))])
+        os.close(folder)
+    open("up", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.02)
+    if how == "passed":
+        _, ancillary, _, _ = theirs.recvmsg(1, socket.CMSG_SPACE(4))
+        folder = array.array("i", ancillary[0][2])[0]
+    print(os.read(os.open("new", os.O_RDONLY, dir_fd=folder), 99), flush=True)
+def thread():
+    libc.unshare(0x400) # CLONE_FILES
+    held()
+    os._exit(0)
+if how == "passed":
+    held()
+else:
+    threading.Thread(target=thread).start()
+    if how == "left":
+        libc.syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+    time.sleep(60)
+' "$here" "$how"
+		wait_for 10 test -e up
+		run sbx revoke --match fs:read "$here" --kill
+		echo "$how: $output"
+		contains "$output" "Ended 1 process"
+		echo "what came later" >"$here/new"
+		touch go
+		finished holder
+		lacks "$output" "what came later"
+	done
+	rm -f up go
+}
+
 @test "attack_f_20 after a revocation a working directory, an open folder and one that was passed on reach nothing to write or run" {
 	printf '#!/bin/sh\necho executed\n' >"$here/program"
 	chmod +x "$here/program"
