@@ -1,78 +1,116 @@
 #include "asked.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 
 struct thing {
-	char *path;
 	dev_t device;
 	ino_t inode; /* 0: there was nothing */
-	unsigned questions;
-	bool swapped; /* for good */
+};
+
+/* What lay at each step of its path but "/", as far as there was something: a path is the tool's to choose, and may
+ * have thousands of steps that nobody has. */
+struct question {
+	char *path;
+	unsigned count; /* of those that were put */
+	struct thing *things;
+	size_t thing_count;
+};
+
+struct swapped { /* for good */
+	char *path;
+	struct thing thing;
 };
 
 struct asked {
-	struct thing *things;
-	size_t count;
+	struct question *questions;
+	size_t question_count;
+	struct swapped *swapped;
+	size_t swapped_count;
 };
 
 struct asked *asked_new(void) {
 	return mem_new(struct asked);
 }
 
-static struct thing *find(const struct asked *asked, const char *path) {
-	for (size_t i = 0; i < asked->count; i++)
-		if (string_equal(asked->things[i].path, path)) return &asked->things[i];
+static struct question *find(const struct asked *asked, const char *path) {
+	for (size_t i = 0; i < asked->question_count; i++)
+		if (string_equal(asked->questions[i].path, path)) return &asked->questions[i];
 	return NULL;
 }
 
-static void note(struct asked *asked, const char *path) {
-	struct thing *thing = find(asked, path);
-	struct stat status;
-	if (thing) {
-		thing->questions++;
-		return;
-	}
-	if (lstat(path, &status) < 0) status = (struct stat){0};
-	asked->things = array_grow(asked->things, asked->count, sizeof *asked->things);
-	asked->things[asked->count++] = (struct thing){
-		.path = string_copy(path), .device = status.st_dev, .inode = status.st_ino, .questions = 1};
-}
-
-static void forget(struct asked *asked, const char *path) {
-	struct thing *thing = find(asked, path);
-	if (!thing || --thing->questions > 0 || thing->swapped) return;
-	free(thing->path);
-	*thing = asked->things[--asked->count];
-}
-
-/* An answer may be for any folder above. */
-static void each_above(struct asked *asked, const char *path, void (*each)(struct asked *asked, const char *path)) {
-	CLEANUP_FREE char *at = string_copy(path);
-	while (!string_equal(at, "/")) {
-		each(asked, at);
-		char *parent = path_parent(at);
-		free(at);
-		at = parent;
+/* One step after the other, each by its name alone and no link followed, as what is mounted is reached. */
+static void look(struct question *question) {
+	CLEANUP_FREE char *path = string_copy(question->path);
+	CLEANUP_FD int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (char *rest = path, *name; (name = strtok_r(rest, "/", &rest));) {
+		struct stat status;
+		int next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		fd_close(at);
+		at = next;
+		if (at < 0 || fstat(at, &status) < 0) return;
+		question->things = array_grow(question->things, question->thing_count, sizeof *question->things);
+		question->things[question->thing_count++] =
+			(struct thing){.device = status.st_dev, .inode = status.st_ino};
 	}
 }
 
 void asked_note(struct asked *asked, const char *path) {
-	each_above(asked, path, note);
+	struct question *question = find(asked, path);
+	if (!question) {
+		asked->questions = array_grow(asked->questions, asked->question_count, sizeof *asked->questions);
+		question = &asked->questions[asked->question_count++];
+		*question = (struct question){.path = string_copy(path)};
+		look(question);
+	}
+	question->count++;
+}
+
+static void question_finish(struct question *question) {
+	free(question->path);
+	free(question->things);
 }
 
 void asked_forget(struct asked *asked, const char *path) {
-	each_above(asked, path, forget);
+	struct question *question = find(asked, path);
+	if (!question || --question->count > 0) return;
+	question_finish(question);
+	*question = asked->questions[--asked->question_count];
 }
 
-static bool is_swapped(const struct asked *asked, const struct mount *mount, struct thing **ret_thing) {
-	*ret_thing = NULL;
-	if (mount->kind != MOUNT_READ && mount->kind != MOUNT_WRITE) return false;
-	if (mount->inode == 0 || !string_equal(mount->source, mount->path)) return false;
-	struct thing *thing = *ret_thing = find(asked, mount->path);
-	return thing && (thing->device != mount->device || thing->inode != mount->inode);
+static bool differs(const struct mount *mount, const struct thing *thing) {
+	return thing->device != mount->device || thing->inode != mount->inode;
+}
+
+/* An answer may be for any folder above. */
+static bool is_swapped_since(const struct question *question, const struct mount *mount, struct thing *ret_thing) {
+	const size_t depth = path_depth(mount->path);
+	if (depth == 0 || !path_is_below(question->path, mount->path)) return false;
+	*ret_thing = depth <= question->thing_count ? question->things[depth - 1] : (struct thing){0};
+	return differs(mount, ret_thing);
+}
+
+/* The path (borrowed) when it is another thing than it was; NULL: it isn't. */
+static const char *swapped_at(struct asked *asked, const struct mount *mount) {
+	struct thing thing;
+	if (mount->kind != MOUNT_READ && mount->kind != MOUNT_WRITE) return NULL;
+	if (mount->inode == 0 || !string_equal(mount->source, mount->path)) return NULL;
+	for (size_t i = 0; i < asked->swapped_count; i++)
+		if (string_equal(asked->swapped[i].path, mount->path))
+			return differs(mount, &asked->swapped[i].thing) ? asked->swapped[i].path : NULL;
+	for (size_t i = 0; i < asked->question_count; i++) {
+		if (!is_swapped_since(&asked->questions[i], mount, &thing)) continue;
+		asked->swapped = array_grow(asked->swapped, asked->swapped_count, sizeof *asked->swapped);
+		struct swapped *swapped = &asked->swapped[asked->swapped_count++];
+		*swapped = (struct swapped){.path = string_copy(mount->path), .thing = thing};
+		return swapped->path;
+	}
+	return NULL;
 }
 
 /* Nothing of it: neither what lies in it nor what is around. */
@@ -96,20 +134,21 @@ static void hide(struct plan *plan, size_t index, bool folder) {
 
 const char *asked_check(struct asked *asked, struct plan *plan) {
 	const char *first = NULL;
-	for (size_t i = 0; i < plan->count && asked->count > 0; i++) {
-		struct thing *thing;
+	for (size_t i = 0; i < plan->count && asked->question_count + asked->swapped_count > 0; i++) {
 		struct stat status;
-		if (!is_swapped(asked, &plan->mounts[i], &thing)) continue;
-		thing->swapped = true;
-		hide(plan, i, lstat(thing->path, &status) == 0 && S_ISDIR(status.st_mode));
-		if (!first) first = thing->path;
+		const char *path = swapped_at(asked, &plan->mounts[i]);
+		if (!path) continue;
+		hide(plan, i, lstat(path, &status) == 0 && S_ISDIR(status.st_mode));
+		if (!first) first = path;
 	}
 	return first;
 }
 
 void asked_free(struct asked *asked) {
 	if (!asked) return;
-	for (size_t i = 0; i < asked->count; i++) free(asked->things[i].path);
-	free(asked->things);
+	for (size_t i = 0; i < asked->question_count; i++) question_finish(&asked->questions[i]);
+	for (size_t i = 0; i < asked->swapped_count; i++) free(asked->swapped[i].path);
+	free(asked->questions);
+	free(asked->swapped);
 	free(asked);
 }

@@ -2,7 +2,8 @@
  * asked: what lay at a path, and at the folders above it, when somebody was asked about it.
  *
  * Promises: what is mounted after an answer is what was there when the question was put (attack F15): another file or
- * folder that came to its place meanwhile is not shown in this run, whatever was answered. Looks with lstat(2) alone.
+ * folder that came to its place meanwhile is not shown in this run, whatever was answered. Looks by name alone
+ * (O_PATH); what a question costs grows with what the host has of its path, not with the path.
  */
 #pragma once
 

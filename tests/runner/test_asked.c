@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "asked.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "schema/limits.h"
 #include "support/cmocka.h"
 
 static struct plan plan;
@@ -156,6 +158,42 @@ static void what_is_swapped_after_the_question_is_hidden(void **state) {
 	rmdir(top);
 }
 
+static void what_comes_where_nothing_was_is_hidden(void **state) {
+	(void)state;
+	char top[] = "/tmp/sbx-asked.XXXXXX";
+	assert_non_null(mkdtemp(top));
+	CLEANUP_FREE char *folder = path_join(top, "none"), *file = path_join(folder, "deep");
+	struct asked *asked = asked_new();
+	asked_note(asked, file);
+	assert_int_equal(mkdir(folder, 0700) | mkdir(file, 0700), 0);
+	CLEANUP_PLAN struct plan after = {.mounts = mem_array(struct mount, 1), .count = 1};
+	after.mounts[0] = (struct mount){.kind = MOUNT_READ, .path = string_copy(file), .source = string_copy(file)};
+	set_identity(&after.mounts[0]);
+	assert_string_equal(asked_check(asked, &after), file);
+	assert_int_equal(after.mounts[0].kind, MOUNT_HIDE_FOLDER);
+	asked_free(asked);
+	rmdir(file);
+	rmdir(folder);
+	rmdir(top);
+}
+
+/* A tool chooses what it asks for; while its runner is busy with that no grant of it can be taken. */
+static void many_deep_questions_cost_little(void **state) {
+	enum { DEPTH = 2000, QUESTIONS = LIMIT_HELD_ASKED };
+	struct asked *asked = asked_new();
+	const clock_t before = clock();
+	(void)state;
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < QUESTIONS; i++) {
+			CLEANUP_STRING struct string path = {0};
+			string_appendf(&path, "/tmp/sbx-%d-%d", getpid(), i);
+			for (int depth = 0; depth < DEPTH; depth++) string_append(&path, "/a");
+			(round == 0 ? asked_note : asked_forget)(asked, path.data);
+		}
+	asked_free(asked);
+	assert_true(clock() - before < 2 * CLOCKS_PER_SEC);
+}
+
 #define SIGHT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -164,6 +202,8 @@ int main(void) {
 		SIGHT_TEST(what_comes_leads_already),
 		SIGHT_TEST(the_plans_own_links_are_followed),
 		SIGHT_TEST(what_is_swapped_after_the_question_is_hidden),
+		SIGHT_TEST(what_comes_where_nothing_was_is_hidden),
+		SIGHT_TEST(many_deep_questions_cost_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
