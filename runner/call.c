@@ -155,6 +155,9 @@ static bool apply_flags(pid_t thread, const struct call_raw *raw, const struct c
 		apply_open_flags(call, how.flags);
 		return how.resolve & RESOLVE_IN_ROOT;
 	}
+	case CALL_FLAGS_ACCESS:
+		call->write = argument(raw, shape->flags_at) & W_OK;
+		break;
 	case CALL_FLAGS_RENAME:
 		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
 		break;

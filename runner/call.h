@@ -34,7 +34,7 @@ struct call_raw {
 struct call {
 	enum call_class class;
 	const char *name;         /* "openat", borrowed from the table; NULL for CALL_OTHER */
-	bool write;               /* an open that writes or truncates */
+	bool write;               /* an open that writes or truncates; an access(2) with W_OK */
 	bool create;              /* an open that may make the file (O_CREAT, O_TMPFILE) */
 	bool listing;             /* an open of a folder to read its names (O_DIRECTORY) */
 	bool exclusive;           /* an open that must make the file (O_EXCL) */

@@ -16,6 +16,7 @@ enum call_flags {
 	CALL_FLAGS_CREAT,  /* creat(2): no argument, O_CREAT | O_WRONLY | O_TRUNC */
 	CALL_FLAGS_HOW,    /* a pointer to openat2(2)'s struct open_how, its size behind it */
 	CALL_FLAGS_RENAME, /* renameat2(2)'s */
+	CALL_FLAGS_ACCESS, /* access(2)'s mode */
 };
 
 enum call_form {

@@ -152,8 +152,9 @@ static int add_families(scmp_filter_ctx context, const char *name) {
 static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
 	switch (shape->class) {
 	case CALL_OTHER:
-	case CALL_LOOK:
 		return false;
+	case CALL_LOOK:
+		return shape->flags == CALL_FLAGS_ACCESS && (wanted & TRAPS_WRITES);
 	case CALL_OPEN:
 	case CALL_NAMES:
 	case CALL_CHANGE:
@@ -165,6 +166,10 @@ static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
 }
 
 static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
+	if (shape->flags == CALL_FLAGS_ACCESS) {
+		const struct scmp_arg_cmp writes = SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, W_OK, W_OK);
+		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &writes);
+	}
 	if (shape->flags != CALL_FLAGS_OPEN || (wanted & TRAPS_OPENS))
 		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 0, NULL);
 	int r = 0;

@@ -179,6 +179,35 @@ static void opens_are_told_by_their_flags(void **state) {
 	free(programs.steps);
 }
 
+static void access_is_told_by_its_mode(void **state) {
+	(void)state;
+	const struct {
+		uint64_t mode;
+		bool trapped;
+	} modes[] = {{F_OK, false},
+		     {R_OK | X_OK, false},
+		     {UINT64_C(2) << 32, false},
+		     {W_OK, true},
+		     {R_OK | W_OK | X_OK, true}};
+	struct program writes = build(TRAPS_WRITES), opens = build(TRAPS_OPENS);
+	size_t seen = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
+		for (size_t j = 0; j < call_shape_count; j++) {
+			const struct call_shape *shape = &call_shapes[j];
+			if (shape->flags != CALL_FLAGS_ACCESS || shape->number < 0) continue;
+			uint64_t arguments[CALL_ARGUMENTS] = {0};
+			arguments[shape->flags_at - 1] = modes[i].mode;
+			assert_int_equal(of_call(&writes, shape->number, arguments),
+					 modes[i].trapped ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+			assert_int_equal(of_call(&opens, shape->number, arguments), SECCOMP_RET_ALLOW);
+			seen++;
+		}
+	}
+	assert_true(seen >= 2 * ARRAY_LENGTH(modes));
+	free(writes.steps);
+	free(opens.steps);
+}
+
 static void attack_kernel_02_foreign_calls_are_refused(void **state) {
 	(void)state;
 	const uint32_t foreign[] = {AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, 0, UINT32_MAX};
@@ -270,6 +299,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traps_change_nothing_but_what_they_trap),
 		cmocka_unit_test(opens_are_told_by_their_flags),
+		cmocka_unit_test(access_is_told_by_its_mode),
 		cmocka_unit_test(attack_kernel_02_foreign_calls_are_refused),
 		cmocka_unit_test(refusals_hold_with_traps),
 		cmocka_unit_test(it_is_short_enough_for_the_kernel),
