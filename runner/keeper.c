@@ -253,16 +253,16 @@ static bool wants_asking(const struct view *view) {
 static void say_no_curtain(const char *why) {
 	if (isatty(STDERR_FILENO) || getenv("SBX_DEBUG"))
 		log_notice("what is hidden is asked for when it is opened, not when it is looked at, since /dev/fuse "
-			   "can't "
-			   "be used (%s): sbx doctor says more",
+			   "can't be used (%s): sbx doctor says more",
 			   why);
 }
 
 void keeper_choose_doorbell(struct scene *scene) {
 	const enum view_doorbell doorbell = scene->view->doorbell;
 	/* A later view may ask although this one doesn't; then there is nowhere to ask from. */
-	scene->curtain =
-		doorbell == VIEW_DOORBELL_AUTO && wants_asking(scene->view) && access("/dev/fuse", R_OK | W_OK) == 0;
+	const bool wanted = doorbell == VIEW_DOORBELL_AUTO && wants_asking(scene->view);
+	scene->curtain = wanted && access("/dev/fuse", R_OK | W_OK) == 0;
+	if (wanted && !scene->curtain) say_no_curtain(strerror(errno));
 	scene->trapped = !scene->curtain && doorbell != VIEW_DOORBELL_NONE;
 }
 
@@ -447,8 +447,11 @@ static void say_holders(const struct holders *holders, size_t killed) {
 	}
 	if (holders->all > KEEPER_HOLDERS_SHOWN)
 		string_appendf(&line, " and %zu more", holders->all - KEEPER_HOLDERS_SHOWN);
-	if (killed > 0) log_notice("ended %zu that held what is not allowed any more", killed);
-	if (holders->all > 0) log_notice("not allowed any more, but still open in %s", line.data);
+	if (killed > 0)
+		log_notice("ended %zu process%s that held what is not allowed any more", killed,
+			   killed == 1 ? "" : "es");
+	/* Those that were ended may still be on their way out. */
+	if (holders->all > killed) log_notice("not allowed any more, but still open in %s", line.data);
 }
 
 static void on_settled(void *argument) {

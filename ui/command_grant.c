@@ -39,13 +39,6 @@ static const struct option_info options[] = {
 	 offsetof(struct values, reason)},
 };
 
-/* Files are granted by what a sandbox is made of, which has no "once". */
-static int check_once(const struct values *values, const struct permission *permission, struct error *error) {
-	bool file = permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-	if (!values->once || !file) return 0;
-	return error_set(error, EINVAL, "--once is for connections in this version: for files give --ttl or --session");
-}
-
 static int check_values(const struct command_call *call, struct error *error) {
 	static const char *const groups[] = {"profile any-profile", "project anywhere", "ttl once always",
 					     "session always"};
@@ -83,7 +76,6 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	const char *text;
 	CLEANUP_FREE char *pattern = NULL;
 	int r = operands_permission(call->operands, &permission, &text, error);
-	if (r == 0) r = check_once(values, &permission, error);
 	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
 	if (r == 0) r = put_subject(body, values, error);
 	if (r < 0) return r;

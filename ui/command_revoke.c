@@ -176,6 +176,9 @@ static int run(struct command_call *call, struct error *error) {
 		status = print_revoked(reply, call->operands->count, values->kill);
 	else if (r == 0 && !(values->kill && call->operands->count > 0)) /* they have ended before */
 		r = print_none(channel, values->all, error);
+	else if (r == 0 && json_array_size(json_object_get(reply, "holders")) == 0 &&
+		 json_array_size(json_object_get(reply, "unsettled")) == 0)
+		puts("It had ended before, and no process holds what it gave.");
 	if (r == 0) print_held(call, reply);
 	json_decref(body);
 	json_decref(reply);

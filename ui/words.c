@@ -28,10 +28,31 @@ int working_directory(char **ret_path, struct error *error) {
 	return 0;
 }
 
+/* As a shell finds it. */
+static int program_in_path(const char *name, char **ret_path, struct error *error) {
+	const char *folders = getenv("PATH");
+	while (folders && *folders) {
+		const size_t size = strcspn(folders, ":");
+		CLEANUP_FREE char *folder = string_copy_bytes(folders, size);
+		CLEANUP_FREE char *path = path_join(folder, name);
+		struct stat status;
+		if (*path == '/' && stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0) {
+			*ret_path = STEAL(path);
+			return 0;
+		}
+		folders += size + (folders[size] == ':' ? 1 : 0);
+	}
+	return error_set(error, ENOENT, "there is no program '%s' in your PATH; give its path, such as /usr/bin/env",
+			 name);
+}
+
 int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error) {
-	CLEANUP_FREE char *directory = NULL;
+	CLEANUP_FREE char *directory = NULL, *program = NULL;
 	int r = working_directory(&directory, error);
-	return r < 0 ? r : target_parse(permission, text, directory, home_directory(), ret_target, error);
+	if (r == 0 && permission->kind == PERMISSION_PROC_SPAWN && *text && !strchr("~$", *text) && !strchr(text, '/'))
+		r = program_in_path(text, &program, error);
+	if (r < 0) return r;
+	return target_parse(permission, program ? program : text, directory, home_directory(), ret_target, error);
 }
 
 /* Does a text of this permission name a path that is seen from the working directory? */

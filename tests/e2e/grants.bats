@@ -41,6 +41,19 @@ teardown() {
 	[ "$(sbx grants --all --json | jq -c '.[] | select(.pattern == "once.test:443") | [.uses, .last_used != null]')" = '[1,true]' ]
 }
 
+@test "--once of a folder that a rule asks about lasts for the first call into it" {
+	mkdir -p ~/notes && echo a note >~/notes/note.txt
+	sbx grant fs:read ~/notes --once
+	run sbx run -- sh -c 'cat ~/notes/note.txt; sleep 2.5; cat ~/notes/note.txt' </dev/null
+	echo "$output"
+	[ "$status" = 1 ]
+	[ "$(grep -c '^a note$' <<<"$output")" = 1 ]
+	[[ $output == *"sbx: blocked fs:read $HOME/notes/note.txt"* ]]
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	run -0 sbx revoke "$(sbx grants --all --json | jq '.[-1].id')" --kill
+	[ "$output" = "It had ended before, and no process holds what it gave." ]
+}
+
 @test "--ttl ends it" {
 	sbx grant net:access short.test:443 --ttl 1s
 	run -0 sbx check net:access short.test:443 --no-ask

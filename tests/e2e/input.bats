@@ -86,8 +86,6 @@ refuses() { # refuses STATUS ARG…: sbx ARG… says one clear thing, and grants
 	contains "$output" "not a URL: example.org:443"
 	refuses 2 why net:access 'https://example.org:8443/'
 	contains "$output" "not a URL: example.org:8443"
-	refuses 2 grant fs:read /x --once
-	contains "$output" "--once is for connections"
 	lacks "$output" "--help"
 	refuses 2 grant net:access 'a..b'
 	refuses 2 grant net:access 'exa mple.test'

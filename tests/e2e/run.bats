@@ -329,4 +329,9 @@ END
 	lacks "$output" '/**/'
 	run sbx why proc:spawn /usr/bin/sudo
 	contains "$output" 'denies proc:spawn sudo ['
+	PATH=/usr/bin:$PATH run sbx why proc:spawn env # a bare name is the program that a shell finds
+	contains "$output" 'run the program /usr/bin/env?'
+	run sbx why proc:spawn no-such-program
+	one_error 1
+	contains "$output" 'in your PATH'
 }
