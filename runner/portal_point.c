@@ -19,6 +19,8 @@
 /* Nothing else that lies in a sandbox's own folders has just these. */
 enum { POINT_FOLDER = 01755, POINT_FILE = 01000 };
 
+/* Of what is looked through for one mount point: a tool can make folders that look like these, and the portal has other
+ * things to take. What is past it stays. */
 enum { POINT_ENTRIES_MAX = 1000, POINT_DEPTH_MAX = 64 };
 
 void points_add(struct points *points, uint64_t mount) {
@@ -123,26 +125,26 @@ void point_unlink(const struct points *points, int base, const char *path, const
 	point_remove(points, base, folder);
 }
 
-static bool remove_made(const struct points *points, int base, const char *path, int depth);
+static bool remove_made(const struct points *points, int base, const char *path, int depth, size_t *left);
 
 /* What was made in a folder for what was covered when it was taken. */
-static void remove_below(const struct points *points, int base, const char *path, int folder, int depth) {
+static void remove_below(const struct points *points, int base, const char *path, int folder, int depth, size_t *left) {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
 	if (!stream) {
 		fd_close(fd);
 		return;
 	}
-	size_t left = POINT_ENTRIES_MAX;
-	for (const struct dirent *entry; left > 0 && (entry = readdir(stream)); left--) {
+	for (const struct dirent *entry; *left > 0 && (entry = readdir(stream));) {
 		if (string_equal(entry->d_name, ".") || string_equal(entry->d_name, "..")) continue;
 		CLEANUP_FREE char *below = path_join(path, entry->d_name);
-		remove_made(points, base, below, depth + 1);
+		--*left;
+		remove_made(points, base, below, depth + 1, left);
 	}
 	closedir(stream);
 }
 
-static bool remove_made(const struct points *points, int base, const char *path, int depth) {
+static bool remove_made(const struct points *points, int base, const char *path, int depth, size_t *left) {
 	CLEANUP_FREE char *folder = path_parent(path);
 	CLEANUP_FD int at = spaces_reach(base, folder);
 	CLEANUP_FD int there = spaces_reach(base, path);
@@ -152,14 +154,15 @@ static bool remove_made(const struct points *points, int base, const char *path,
 	bool made = is_folder ? (place.mode & 07777) == POINT_FOLDER
 			      : S_ISREG(place.mode) && (place.mode & 07777) == POINT_FILE && place.size == 0;
 	if (!made || !is_own(points, at)) return false;
-	if (is_folder && depth < POINT_DEPTH_MAX) remove_below(points, base, path, there, depth);
+	if (is_folder && depth < POINT_DEPTH_MAX) remove_below(points, base, path, there, depth, left);
 	const int flags = is_folder ? AT_REMOVEDIR : 0;
 	return change_in(points, at, path_name(path), remove_name, &flags) == 0;
 }
 
 void point_remove(const struct points *points, int base, const char *path) {
 	CLEANUP_FREE char *at = string_copy(path);
-	while (at[1] && remove_made(points, base, at, 0)) {
+	size_t left = POINT_ENTRIES_MAX;
+	while (at[1] && remove_made(points, base, at, 0, &left)) {
 		char *folder = path_parent(at);
 		free(at);
 		at = folder;

@@ -138,6 +138,20 @@ static void what_the_tool_made_stays(void **state) {
 	box_expect(&box, "cat notes/mine file", "mine\nmine");
 }
 
+/* Folders that look like the portal's own would otherwise be removed one by one, while no other grant can be taken. */
+static void what_the_tool_made_many_of_is_left_to_it(void **state) {
+	(void)state;
+	box_host(&box, "mkdir notes; echo hosts >notes/f");
+	open_usual();
+	box_expect(&box,
+		   "mkdir -m 1755 notes; for i in $(seq 30); do mkdir -m 1755 notes/$i; (cd notes/$i; mkdir -m 1755 "
+		   "$(seq 100)); done; ls -d notes/*/* | wc -l",
+		   "3000");
+	assert_int_equal(change_to(MOUNT_READ, "notes"), 0);
+	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
+	box_expect(&box, "test $(ls -d notes/*/* | wc -l) -ge 2000 && echo left", "left");
+}
+
 static void mounts_below_come_along_read_only(void **state) {
 	(void)state;
 	struct plan plan;
@@ -662,6 +676,7 @@ int main(void) {
 		PORTAL_TEST(the_portal_builds_what_a_plan_says),
 		PORTAL_TEST(grants_come_and_go),
 		PORTAL_TEST(what_the_tool_made_stays),
+		PORTAL_TEST(what_the_tool_made_many_of_is_left_to_it),
 		PORTAL_TEST(mounts_below_come_along_read_only),
 		PORTAL_TEST(what_is_open_for_writing_is_put_anew),
 		PORTAL_TEST(attack_fs_02_links_of_the_tool_lead_nowhere),
