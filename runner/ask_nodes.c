@@ -232,21 +232,33 @@ static struct ask_folder *open_folder(struct ask_nodes *nodes, const char *path)
 	return folder;
 }
 
-static void add_folder(struct asking *asking, const char *path) {
+/* For what is mounted: it must still be what was listed. */
+static void look_again(const char *path, struct fact *fact) {
+	struct stat status;
+	if (fact->inode != 0 || lstat(path, &status) < 0 || fact_type_of(status.st_mode) != fact->type) return;
+	fact->device = status.st_dev;
+	fact->inode = status.st_ino;
+	fact->names = fact->type == FACT_FILE ? status.st_nlink : 0;
+}
+
+/* `show`: SHOW_ASK, or SHOW_READ where the folder has been granted since. */
+static void add_folder(struct asking *asking, const char *path, enum show show) {
 	open_folder(asking->nodes, path);
 	strings_add(asking->watched, path);
 	/* by index: a folder in it moves the list */
 	const size_t index = (size_t)(find_folder(asking->nodes, path) - asking->nodes->folders);
 	for (size_t i = 0; i < asking->nodes->folders[index].names.count; i++) {
 		const char *name = asking->nodes->folders[index].names.items[i];
-		const struct fact *fact = &asking->nodes->folders[index].facts.items[i];
+		struct fact *fact = &asking->nodes->folders[index].facts.items[i];
 		if (speaks_of(asking, name)) continue;
 		if (fact->type == FACT_FOLDER && is_real(asking, name)) {
-			add_folder(asking, name);
+			add_folder(asking, name, show);
 			continue;
 		}
 		if (own_home_has(asking, name)) continue;
-		rules_add(asking->rules, RULE_LAYOUT, SHOW_ASK, name);
+		if (show == SHOW_READ) look_again(name, fact);
+		/* a link is one of the sandbox's own in either case */
+		rules_add(asking->rules, RULE_LAYOUT, fact->type == FACT_LINK ? SHOW_ASK : show, name);
 		facts_add(asking->facts, fact);
 	}
 }
@@ -270,7 +282,21 @@ static void add_rule(struct asking *asking, size_t index) {
 	if (type == FACT_MISSING) watch_missing(asking, path);
 	if (type != FACT_FOLDER || is_in_tree(asking, path) || !(fresh || is_real(asking, path))) return;
 	asking->rules->items[index].show = SHOW_NOTHING;
-	add_folder(asking, path);
+	add_folder(asking, path, SHOW_ASK);
+}
+
+/*
+ * A folder that was real from the start and is granted to be read since: each of its names is mounted on its node, not
+ * the folder over all of them. Who goes through it (find, rg) has it open, and would be left with the nodes.
+ */
+static void spread_rule(struct asking *asking, size_t index) {
+	const struct rule *rule = &asking->rules->items[index];
+	const char *path = asking->facts->items[index].real;
+	if (rule->origin != RULE_VIEW || rule->cap || rule->source || asking->facts->items[index].type != FACT_FOLDER)
+		return;
+	if (!find_folder(asking->nodes, path) || asking->nodes->names > ASK_NODES_SPREAD) return;
+	asking->rules->items[index].show = SHOW_NOTHING;
+	add_folder(asking, path, SHOW_READ);
 }
 
 void ask_nodes_add(struct ask_nodes *nodes, const char *home, const char *own, struct rules *rules, struct facts *facts,
@@ -279,6 +305,8 @@ void ask_nodes_add(struct ask_nodes *nodes, const char *home, const char *own, s
 		.nodes = nodes, .home = home, .own = own, .rules = rules, .facts = facts, .watched = watched};
 	const size_t count = rules->count;
 	collect_spoken(&asking);
+	for (size_t i = 0; i < count && nodes->settled; i++)
+		if (rules->items[i].show == SHOW_READ) spread_rule(&asking, i);
 	for (size_t i = 0; i < count; i++)
 		if (rules->items[i].show == SHOW_ASK) add_rule(&asking, i);
 	nodes->settled = true;

@@ -4,15 +4,16 @@
  * Promises: a folder that is asked for is one node. Only where something shown or fresh lies in it (`$HOME`, `~/.cache`
  * with `~/.cache/yarn` allowed) it is a real folder, so that the way to what is shown costs nothing and new names can
  * be made in it, with a node for each name that the host has there and no rule speaks of. Which folders are real is
- * settled with the first plan: later a grant is mounted on its node. Reads the host with readdir and readlink only; at
- * most ASK_NODES_MAX names.
+ * settled with the first plan: later a grant is mounted on its node, and one to read such a folder on each node in it
+ * (past ASK_NODES_SPREAD names over all of them, which a revocation takes in one step). Reads the host with readdir and
+ * readlink only; at most ASK_NODES_MAX names.
  */
 #pragma once
 
 #include "base/string.h"
 #include "facts.h"
 
-enum { ASK_NODES_MAX = 2000 };
+enum { ASK_NODES_MAX = 2000, ASK_NODES_SPREAD = 400 };
 
 struct ask_folder {
 	char *path;

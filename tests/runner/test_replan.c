@@ -204,6 +204,41 @@ static void a_grant_in_a_node_leaves_the_node(void **state) {
 	scene_finish(&scene);
 }
 
+/* Who goes through a home (find) has it open: what is granted must be found from there. */
+static void a_grant_to_read_a_real_folder_is_spread_over_its_nodes(void **state) {
+	(void)state;
+	struct scene scene;
+	scene_make(&scene);
+	CLEANUP_VIEW struct view *view = default_view();
+	CLEANUP_PLAN struct plan before = {0}, after = {0}, last = {0};
+	CLEANUP_STEPS struct steps first = {0}, steps = {0}, back = {0};
+	assert_int_equal(scene_replan(&scene, NULL, view, true, &before, NULL), 0);
+	plan_changes(NULL, &before, &first);
+	assert_string_equal(view->paths[0].path, home);
+	view->paths[0].mode = VIEW_READ;
+	assert_int_equal(scene_replan(&scene, NULL, view, false, &after, NULL), 0);
+	plan_changes(&before, &after, &steps);
+	assert_int_equal(shown(&after, "new"), SHOW_FRESH); /* the home is the sandbox's own still */
+	assert_int_equal(shown(&after, "notes/deep"), SHOW_READ);
+	assert_int_equal(shown(&after, "file7"), SHOW_READ);
+	assert_int_equal(shown(&after, "app/x"), SHOW_WRITE);
+	assert_int_equal(shown(&after, ".ssh"), SHOW_FRESH);
+	for (size_t i = 0; i < steps.count; i++) {
+		assert_int_equal(steps.items[i].kind, STEP_PUT);
+		assert_string_not_equal(steps.items[i].mount.path, home);
+		if (steps.items[i].mount.kind == MOUNT_READ) assert_true(steps.items[i].mount.inode != 0);
+	}
+	assert_true(steps.count > 120);
+
+	view->paths[0].mode = VIEW_ASK;
+	assert_int_equal(scene_replan(&scene, NULL, view, false, &last, NULL), 0);
+	plan_changes(&after, &last, &back);
+	assert_int_equal(shown(&last, "file7"), SHOW_ASK);
+	for (size_t i = 0; i < back.count; i++) assert_int_equal(back.items[i].kind, STEP_TAKE);
+	assert_true(back.count > 120);
+	scene_finish(&scene);
+}
+
 static void a_program_that_may_be_asked_for_is_a_node_or_trapped(void **state) {
 	(void)state;
 	for (int trapped = 0; trapped < 2; trapped++) {
@@ -228,6 +263,7 @@ int main(void) {
 		cmocka_unit_test(a_socket_in_a_tree_that_was_granted_is_hidden),
 		cmocka_unit_test(a_name_that_the_host_makes_is_a_node_when_it_is_looked_at_anew),
 		cmocka_unit_test(a_grant_in_a_node_leaves_the_node),
+		cmocka_unit_test(a_grant_to_read_a_real_folder_is_spread_over_its_nodes),
 		cmocka_unit_test(a_program_that_may_be_asked_for_is_a_node_or_trapped),
 	};
 	return cmocka_run_group_tests(tests, make_home, remove_home);
