@@ -243,7 +243,8 @@ int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt 
 	terminal_prepare(&terminal);
 	tcflush(fd, TCIFLUSH);
 	int r = converse(&terminal, prompt, &word, error);
-	static const char gone[] = "\nThe question is settled: answered elsewhere, or its time is up.\n";
+	static const char gone[] =
+		"\nThe question is settled: answered elsewhere, its time is up, or who asked is gone.\n";
 	static const char denied[] = "sbx: denied, this once (a full-screen program may need a redraw: often Ctrl-L)\n";
 	static const char allowed[] = "sbx: allowed (a full-screen program may need a redraw: often Ctrl-L)\n";
 	const char *closing = r == -ECANCELED ? gone : r < 0 ? "\n" : word->effect == EFFECT_ALLOW ? allowed : denied;
