@@ -191,9 +191,19 @@ static int error_of_reply(const json_t *reply, struct error *error) {
 	static const struct {
 		const char *name;
 		int code;
-	} codes[] = {{"ENOENT", ENOENT}, {"EPERM", EPERM},   {"EACCES", EACCES}, {"EEXIST", EEXIST},
-		     {"EBUSY", EBUSY},   {"E2BIG", E2BIG},   {"ESTALE", ESTALE}, {"EPROTO", EPROTO},
-		     {"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EAGAIN", EAGAIN}, {"EPROTONOSUPPORT", EPROTONOSUPPORT}};
+	} codes[] = {{"ENOENT", ENOENT},
+		     {"EPERM", EPERM},
+		     {"EACCES", EACCES},
+		     {"EEXIST", EEXIST},
+		     {"EBUSY", EBUSY},
+		     {"E2BIG", E2BIG},
+		     {"ESTALE", ESTALE},
+		     {"EPROTO", EPROTO},
+		     {"EIO", EIO},
+		     {"ENOSPC", ENOSPC},
+		     {"EAGAIN", EAGAIN},
+		     {"EALREADY", EALREADY},
+		     {"EPROTONOSUPPORT", EPROTONOSUPPORT}};
 	int number = EINVAL;
 	for (size_t i = 0; code && i < ARRAY_LENGTH(codes); i++)
 		if (strcmp(codes[i].name, code) == 0) number = codes[i].code;

@@ -52,6 +52,8 @@ teardown() {
 	[ "$(sbx grants --json | jq length)" = 0 ]
 	run -0 sbx revoke "$(sbx grants --all --json | jq '.[-1].id')" --kill
 	[ "$output" = "It had ended before, and no process holds what it gave." ]
+	run -1 sbx revoke "$(sbx grants --all --json | jq '.[-1].id')"
+	[[ $output == *"has ended already" ]]
 }
 
 @test "--ttl ends it" {
