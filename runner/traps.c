@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -28,7 +29,8 @@
 #include "interpreters.h"
 
 enum {
-	TRAPS_TURN = 64, /* calls answered before the rest of the loop has its turn: some 0.3 ms */
+	TRAPS_TURN = 64,   /* calls answered before the rest of the loop has its turn: some 0.3 ms */
+	TRAPS_TURN_MS = 2, /* and no longer: a path of thousands of steps takes milliseconds */
 };
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -202,10 +204,17 @@ static void judge(struct traps *traps) {
 		hold(traps, &raw, &call, &needs);
 }
 
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
+	const int64_t since = now_ms();
 	(void)what;
-	for (int i = 0; i < TRAPS_TURN; i++) {
+	for (int i = 0; i < TRAPS_TURN && now_ms() - since <= TRAPS_TURN_MS; i++) {
 		struct pollfd polled = {.fd = fd, .events = POLLIN};
 		if (poll(&polled, 1, 0) < 1) return;
 		if (!(polled.revents & POLLIN)) {
