@@ -38,7 +38,6 @@ static void session_free(struct session *session) {
 	project_file_leave(session->project_file);
 	strings_finish(&session->environment);
 	view_free(session->view);
-	json_decref(session->view_parts);
 	flood_free(session->flood);
 	walks_free(session->walks);
 	free(session);
@@ -128,10 +127,10 @@ static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
 static int record_start(struct session *session, struct error *error) {
 	session->view = make_view(session, &session->view_is_cut, error);
 	if (!session->view) return -EIO;
-	session->view_parts = view_to_parts(session->view);
 	struct store *store = session->broker->store;
-	char hash[HASH_HEX_SIZE];
-	CLEANUP_FREE char *text = view_text(session->view_parts, hash);
+	json_t *parts = view_to_parts(session->view);
+	CLEANUP_FREE char *text = view_text(parts, session->view_hash);
+	json_decref(parts);
 	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
 	store_bind_integer(update, 1, session->record.id);
 	store_bind_text(update, 2, text);
@@ -144,7 +143,7 @@ static int record_start(struct session *session, struct error *error) {
 			      .verdict = -1,
 			      .detail = json_object()};
 	json_object_set_new(event.detail, "command", message_bytes(session->record.command));
-	json_object_set_new(event.detail, "view", json_string(hash));
+	json_object_set_new(event.detail, "view", json_string(session->view_hash));
 	const struct project_file *file = session->project_file;
 	if (file->said)
 		json_object_set_new(event.detail, "project_file",
@@ -342,7 +341,9 @@ static void push_parts(struct session *session, const json_t *parts) {
 }
 
 void session_push_first_view(struct session *session) {
-	push_parts(session, session->view_parts);
+	json_t *parts = view_to_parts(session->view);
+	push_parts(session, parts);
+	json_decref(parts);
 }
 
 void session_terminate(const struct session *session) {
@@ -353,10 +354,12 @@ void session_terminate(const struct session *session) {
 
 /* If it is another than it knows. */
 static void push_changed(struct session *session) {
+	char hash[HASH_HEX_SIZE];
 	json_t *parts = view_to_parts(session->view);
-	if (!json_equal(parts, session->view_parts)) push_parts(session, parts);
-	json_decref(session->view_parts);
-	session->view_parts = parts;
+	free(view_text(parts, hash));
+	if (!string_equal(hash, session->view_hash)) push_parts(session, parts);
+	memcpy(session->view_hash, hash, sizeof hash);
+	json_decref(parts);
 }
 
 void session_push_view(struct session *session) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/hash.h"
 #include "broker.h"
 #include "policy/ruleset.h"
 #include "policy/stack.h"
@@ -30,8 +31,8 @@ struct session {
 	bool offline, recording;
 	struct strings environment;
 	struct view *view;
-	json_t *view_parts; /* as pushed last */
-	bool view_is_cut;   /* there are more allows than a view holds */
+	char view_hash[HASH_HEX_SIZE]; /* as pushed last */
+	bool view_is_cut;              /* there are more allows than a view holds */
 	struct flood *flood;
 	struct walks *walks;
 };

@@ -1,5 +1,6 @@
 /* A number that was given to another process (attack B1), truly: in a PID namespace of the test's own, where root may
  * choose the next one (clone3(2), set_tid). */
+#include <assert.h>
 #include <errno.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "schema/channel.h"
+#include "schema/message.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -26,7 +28,8 @@
 /* What an impostor found: its exit status. */
 enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_USER };
 
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":1,\"version\":\"x\"}";
+static_assert(PROTOCOL_VERSION == 2, "hello says so");
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":2,\"version\":\"x\"}";
 
 static int connect_to_broker(void) {
 	CLEANUP_FREE char *path = NULL;

@@ -78,7 +78,7 @@ still_serving() {
 		'{"type":"hello","id":0,"protocol":2,"version":"x"}' '{"type":"hello","id":-1,"protocol":2,"version":"x"}'
 		'{"type":"hello","id":1,"id":2,"protocol":2,"version":"x"}' '{"type":"nonsense","id":1}' '{"type":"prompt","id":1}'
 		'{"type":"hello","id":1,"protocol":"2","version":"x"}' '{"type":"hello","id":99999999999999999999,"protocol":2,"version":"x"}'
-		"{\"type\":\"hello\",\"id\":1,\"protocol\":1,\"version\":$deep}" "{$wide\"type\":\"hello\",\"id\":1}"
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":2,\"version\":$deep}" "{$wide\"type\":\"hello\",\"id\":1}"
 		'{"type":"hello","id":1,"protocol":2,"version":"x\u0000y"}' '!00' '!ff' '!7b2274797065223a22ff22' '@60000')
 	for message in "${bad[@]}"; do
 		run broker --raw "$message"

@@ -10,6 +10,7 @@
  *
  * SBX_LOAD (default 1) multiplies what the attackers do.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,6 +31,7 @@
 #include "base/string.h"
 #include "schema/channel.h"
 #include "schema/limits.h"
+#include "schema/message.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -41,11 +43,12 @@ enum {
 	PROCESSES = 10,
 	CONNECTIONS = 50, /* of each process: 500 clients */
 	ROUNDS = 2,
-	MEMORY_MAX_KIB = 128 * 1024, /* LIMIT_QUEUES, and as much again for everything else */
+	MEMORY_MAX_KIB = 160 * 1024, /* LIMIT_QUEUES, and a quarter of a MiB for each of 500 sessions */
 	LEAK_KIB = 4 * 1024,
 };
 
-static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":1,\"version\":\"load\"}";
+static_assert(PROTOCOL_VERSION == 2, "hello says so");
+static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":2,\"version\":\"load\"}";
 static const char status[] = "{\"type\":\"status\",\"id\":2}";
 
 /* Shared with the witness. */
