@@ -266,7 +266,8 @@ static void keep_folders(struct live *live) {
 static void refuse_swapped(struct live *live) {
 	const char *path = asked_check(live->asked, &live->next);
 	if (!path) return;
-	CLEANUP_FREE char *why = string_format("%s is not what it was when it was asked for", path);
+	CLEANUP_FREE char *why =
+		string_format("%s is not what it was when it was asked for; the next run has it", path);
 	live->options.failed(live->options.context, why, false);
 }
 
