@@ -3,7 +3,8 @@
  *
  *   LOOKUP comes with the parent's lock when the name is new to the kernel: always answered at once. What a rule asks
  *   about and the host has is there, with nothing told but its type; what is hidden or missing is not.
- *   OPEN, OPENDIR, READLINK, STATFS, GETXATTR of user.*, LISTXATTR, TMPFILE come without a lock: held.
+ *   A link is told as it is: what it leads to is what is asked about.
+ *   OPEN, OPENDIR, STATFS, GETXATTR of user.*, LISTXATTR, TMPFILE come without a lock: held.
  *   GETATTR: curtain_getattr.c says which it is.
  *   CREATE, MKDIR, UNLINK, RENAME … and SETATTR come with a lock: the wish is noted (curtain_caller.h) and ESTALE
  * given, whereupon the kernel walks the path again (retry_estale) and sends a GETATTR of the folder, without a lock:
@@ -280,11 +281,24 @@ static void read_folder(struct request *request) {
 	wire_reply(request->curtain->device, request->wire.unique, code, entries.data, entries.size);
 }
 
-static void look_at(struct request *request) {
+static void linked(void *argument, int code, const struct stat *status, struct host_names *names) {
+	struct exchange *exchange = argument;
+	(void)status;
+	if (!names) {
+		exchange_refuse(exchange, code);
+		return;
+	}
+	wire_reply(exchange->curtain->device, exchange->unique, 0, names->text.data, names->text.size);
+	exchange_free(exchange);
+}
+
+/* As the links of a folder that is real (plan.h): what it leads to is what is asked about. */
+static void read_link(struct request *request) {
 	if (request->sight.mode == VIEW_ABSENT)
 		refuse(request, -EACCES);
 	else
-		hold(request, PERMISSION_FS_READ, false, false);
+		host_read_link(request->curtain->host, request->path, linked,
+			       exchange_new(request->curtain, &request->wire, request->path));
 }
 
 static void get_attribute(struct request *request) {
@@ -320,7 +334,8 @@ static void make_nameless(struct request *request) {
 static void get_attributes(struct request *request) {
 	struct curtain *curtain = request->curtain;
 	struct exchange *exchange = exchange_new(curtain, &request->wire, request->path);
-	if (request->sight.visible && !S_ISDIR(request->node->type))
+	const bool is_link = S_ISLNK(request->node->type) && request->sight.mode != VIEW_ABSENT;
+	if (is_link || (request->sight.visible && !S_ISDIR(request->node->type)))
 		host_look(curtain->host, request->path, told_after_all, exchange);
 	else
 		getattr_decide(exchange);
@@ -361,7 +376,7 @@ static const struct {
 	{FUSE_GETATTR, get_attributes},
 	{FUSE_OPEN, open_file},
 	{FUSE_OPENDIR, open_folder},
-	{FUSE_READLINK, look_at},
+	{FUSE_READLINK, read_link},
 	{FUSE_GETXATTR, get_attribute},
 	{FUSE_STATFS, get_space},
 	{FUSE_LISTXATTR, list_attributes},

@@ -28,7 +28,7 @@ struct job {
 	struct job *next;
 	struct host *host; /* NULL: given up */
 	struct event *deadline;
-	bool list;
+	enum job_kind { JOB_LOOK, JOB_LIST, JOB_LINK } kind;
 	host_done *done;
 	void *argument;
 	/* the result */
@@ -67,16 +67,31 @@ static int open_beneath(const char *path, int flags) {
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int look(const char *path, struct stat *ret_status) {
+static int open_parent(const char *path) {
 	char folder[PATH_MAX];
-	const char *name = path_name(path);
-	if (!*name) return lstat("/", ret_status) < 0 ? -errno : 0;
-	const size_t size = (size_t)(name - path);
+	const size_t size = (size_t)(path_name(path) - path);
 	memcpy(folder, path, size);
 	folder[size] = '\0'; /* with its slash: "/" stays */
-	CLEANUP_FD int fd = open_beneath(folder, O_PATH | O_DIRECTORY);
-	if (fd < 0) return fd == -ELOOP ? -ENOENT : fd;
+	int fd = open_beneath(folder, O_PATH | O_DIRECTORY);
+	return fd == -ELOOP ? -ENOENT : fd;
+}
+
+static int look(const char *path, struct stat *ret_status) {
+	const char *name = path_name(path);
+	if (!*name) return lstat("/", ret_status) < 0 ? -errno : 0;
+	CLEANUP_FD int fd = open_parent(path);
+	if (fd < 0) return fd;
 	return fstatat(fd, name, ret_status, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int read_link(const char *path, struct string *ret_text) {
+	char text[PATH_MAX];
+	CLEANUP_FD int fd = open_parent(path);
+	if (fd < 0) return fd;
+	ssize_t size = readlinkat(fd, path_name(path), text, sizeof text);
+	if (size < 0) return -errno;
+	string_append_bytes(ret_text, text, (size_t)size);
+	return 0;
 }
 
 static int list(const char *path, struct host_names *names) {
@@ -95,7 +110,17 @@ static int list(const char *path, struct host_names *names) {
 }
 
 static void work(struct job *job) {
-	job->code = job->list ? list(job->path, &job->names) : look(job->path, &job->status);
+	switch (job->kind) {
+	case JOB_LOOK:
+		job->code = look(job->path, &job->status);
+		break;
+	case JOB_LIST:
+		job->code = list(job->path, &job->names);
+		break;
+	case JOB_LINK:
+		job->code = read_link(job->path, &job->names.text);
+		break;
+	}
 }
 
 static void job_free(struct job *job) {
@@ -106,8 +131,8 @@ static void job_free(struct job *job) {
 
 static void answer(struct job *job, int code) {
 	const bool good = code == 0;
-	job->done(job->argument, code, good && !job->list ? &job->status : NULL,
-		  good && job->list ? &job->names : NULL);
+	job->done(job->argument, code, good && job->kind == JOB_LOOK ? &job->status : NULL,
+		  good && job->kind != JOB_LOOK ? &job->names : NULL);
 }
 
 static void jobs_free(struct job *job) {
@@ -233,10 +258,10 @@ static bool give_to_thread(struct host *host, struct job *job) {
 	return !away;
 }
 
-static void ask(struct host *host, const char *path, bool names, host_done *done, void *argument) {
+static void ask(struct host *host, const char *path, enum job_kind kind, host_done *done, void *argument) {
 	const size_t size = strlen(path) + 1;
 	struct job *job = mem_alloc(1, sizeof *job + size);
-	*job = (struct job){.host = host, .list = names, .done = done, .argument = argument};
+	*job = (struct job){.host = host, .kind = kind, .done = done, .argument = argument};
 	memcpy(job->path, path, size);
 	if (mounts_is_far(host->mounts, path)) {
 		if (give_to_thread(host, job)) return;
@@ -249,11 +274,15 @@ static void ask(struct host *host, const char *path, bool names, host_done *done
 }
 
 void host_look(struct host *host, const char *path, host_done *done, void *argument) {
-	ask(host, path, false, done, argument);
+	ask(host, path, JOB_LOOK, done, argument);
 }
 
 void host_list(struct host *host, const char *path, host_done *done, void *argument) {
-	ask(host, path, true, done, argument);
+	ask(host, path, JOB_LIST, done, argument);
+}
+
+void host_read_link(struct host *host, const char *path, host_done *done, void *argument) {
+	ask(host, path, JOB_LINK, done, argument);
 }
 
 struct host *host_new(struct event_base *base) {

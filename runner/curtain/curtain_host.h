@@ -34,3 +34,5 @@ DEFINE_CLEANUP(struct host *, host_free);
 /* done() is called once, before these return where that takes no time. */
 void host_look(struct host *host, const char *path, host_done *done, void *argument);
 void host_list(struct host *host, const char *path, host_done *done, void *argument);
+void host_read_link(struct host *host, const char *path, host_done *done,
+		    void *argument); /* names->text is the link's */
