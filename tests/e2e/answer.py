@@ -33,8 +33,8 @@ def answer_to(prompt, rules):
         answer.update(lifetime="until", ttl_ms=int(lifetime))
     else:
         answer.update(lifetime=lifetime)
-    scope = scope_of(scope or "exact", prompt["target"])
-    return {**answer, "scope": "exact" if scope == prompt["target"] else scope}
+    scope, target = scope_of(scope or "exact", prompt["target"]), prompt["target"]
+    return {**answer, "scope": {target: "exact", target.rsplit("/", 1)[0]: "folder"}.get(scope, scope)}
 
 
 def main():

@@ -253,11 +253,11 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	mkdir -p "$HOME/par/x/y"
 	echo "what was granted" >"$HOME/par/x/y/file"
 	sbx grant fs:read "$HOME/par/x/y" --profile default
+	answers agent 'deny=*=*'
 	background mover sbx run -- sh -c "cat ~/par/x/y/file; mv ~/par ~/par2; mv ~/par2/x ~/par2/x2; timeout 1 mkdir -p ~/par/x/y; touch up
 		until [ -e go ]; do sleep 0.05; done; cat \$(find ~ -name file -path '*/y/file' 2>/dev/null)"
 	wait_for 10 test -e up
 	sbx revoke --match fs:read "$HOME/par/x/y"
-	answers agent 'deny=*=*'
 	touch go
 	sleep 0.5
 	is_running mover && sbx kill --all
@@ -379,7 +379,7 @@ if child == 0:
     os._exit(0)
 ours.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [here]))])
 os.chdir(path)
-attempts_before = os.open("made-before", os.O_CREAT | os.O_WRONLY)
+os.close(os.open("made-before", os.O_CREAT | os.O_WRONLY))
 open(sys.argv[2] + "/up", "w")
 wait()
 attempts("folder", here)

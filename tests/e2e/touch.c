@@ -5,7 +5,8 @@
  * `touch --make TOP` makes the folders, `touch TOP [NAME…]` makes the calls (those named, else all) and prints a line
  * each: its name and "worked", the errno's name, or "wrong: …" when the call said yes but what it reached isn't the
  * host's own object. `touch --done TOP` says for each call that changes something whether the host has the change:
- * "done", "undone" or "half". `touch --list CLASS` names the calls of a class: look, open, run, names, change, odd.
+ * "done", "undone" or "half". `touch --list CLASS` names the calls of a class: look, open, run, names, change, odd,
+ * walk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -121,13 +122,25 @@ static long runs(const char *path, int (*start)(const char *path, char *const ar
 	return errno ? -1 : wrong("printed: %s", text);
 }
 
+/* The folder above TOP, and where a file is from there. */
+static int open_above(int flags, const char *file, char name[static 2 * PATH_ROOM]) {
+	char above[PATH_ROOM];
+	char *end = above + snprintf(above, sizeof above, "%s", folder);
+	for (int i = 0; i < 2; i++)
+		while (end > above && *--end != '/') continue;
+	*end = '\0';
+	snprintf(name, 2 * PATH_ROOM, "%s/%s", folder + (end - above) + 1, file);
+	return open(above, flags | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int start_path(const char *path, char *const arguments[]) {
 	return execv(path, arguments);
 }
 
 static int start_descriptor(const char *path, char *const arguments[]) {
-	int directory = open(folder, O_PATH | O_CLOEXEC);
-	return directory < 0 ? -1 : (int)syscall(SYS_execveat, directory, path, arguments, environ, 0);
+	char name[2 * PATH_ROOM];
+	int directory = open_above(O_PATH, path, name);
+	return directory < 0 ? -1 : (int)syscall(SYS_execveat, directory, name, arguments, environ, 0);
 }
 
 static int start_spawn(const char *path, char *const arguments[]) {
@@ -262,9 +275,8 @@ static long open_no_symlinks(void) {
 }
 
 static long open_beneath(void) {
-	int directory = open(at(".."), O_PATH | O_CLOEXEC);
 	char name[2 * PATH_ROOM];
-	snprintf(name, sizeof name, "%s/a/body", strrchr(folder, '/') + 1);
+	int directory = open_above(O_PATH, "a/body", name);
 	return directory < 0 ? -1 : closed(directory, has_body(open_how(directory, name, RESOLVE_BENEATH)));
 }
 
@@ -273,9 +285,8 @@ static long open_no_xdev(void) {
 }
 
 static long open_relative(void) {
-	int directory = open(at(".."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char name[2 * PATH_ROOM];
-	snprintf(name, sizeof name, "%s/a/body", strrchr(folder, '/') + 1);
+	int directory = open_above(O_RDONLY, "a/body", name);
 	return directory < 0 ? -1 : closed(directory, has_body(openat(directory, name, O_RDONLY | O_CLOEXEC)));
 }
 
@@ -535,9 +546,9 @@ static long change_mode_of_folder(void) {
 	return chmod(at("a/empty"), 0700);
 }
 
-enum class { LOOK, OPEN, RUN, NAMES, CHANGE, ODD };
+enum class { LOOK, OPEN, RUN, NAMES, CHANGE, ODD, WALK };
 
-static const char *const class_names[] = {"look", "open", "run", "names", "change", "odd"};
+static const char *const class_names[] = {"look", "open", "run", "names", "change", "odd", "walk"};
 
 /* What the host has when it is done: a name that is there, a name that is gone, or an attribute of a/other: its mode,
  * its size, its time. */
@@ -569,9 +580,7 @@ static const struct trial {
 	{"open-link", OPEN, open_link, NONE, NULL},
 	{"open-dots", OPEN, open_dots, NONE, NULL},
 	{"open-dots-above", OPEN, open_dots_above, NONE, NULL},
-	{"openat-relative", OPEN, open_relative, NONE, NULL},
 	{"openat2-no-symlinks", OPEN, open_no_symlinks, NONE, NULL},
-	{"openat2-beneath", OPEN, open_beneath, NONE, NULL},
 	{"open-missing", OPEN, open_missing, NONE, NULL},
 	{"opendir", OPEN, list_folder, NONE, NULL},
 	{"opendir-top", OPEN, list_top, NONE, NULL},
@@ -585,7 +594,6 @@ static const struct trial {
 	{"execve", RUN, run_program, NONE, NULL},
 	{"execve-script", RUN, run_script, NONE, NULL},
 	{"execve-interpreter", RUN, run_interpreter, NONE, NULL},
-	{"execveat", RUN, run_descriptor, NONE, NULL},
 	{"posix-spawn", RUN, run_spawn, NONE, NULL},
 	{"open-create", NAMES, open_create, THERE, "a/new"},
 	{"open-create-top", NAMES, open_create_top, THERE, "new"},
@@ -607,7 +615,6 @@ static const struct trial {
 	{"symlink", NAMES, make_symlink, THERE, "a/new"},
 	{"link", NAMES, make_link, THERE, "a/new"},
 	{"bind", NAMES, bind_socket, THERE, "a/new"},
-	{"access-write", CHANGE, access_write, NONE, NULL},
 	{"chmod", CHANGE, change_mode, MODE, "a/other"},
 	{"chmod-folder", CHANGE, change_mode_of_folder, MODE, "a/empty"},
 	{"chown", CHANGE, change_owner, NONE, NULL},
@@ -616,6 +623,7 @@ static const struct trial {
 	{"setxattr", CHANGE, set_attribute, NONE, NULL},
 	{"removexattr", CHANGE, remove_attribute, NONE, NULL},
 	/* Where a descriptor or a watch of the curtain may stay what it was: see the trial's table. */
+	{"access-write", ODD, access_write, NONE, NULL},
 	{"statx-dont-sync", ODD, statx_unsynced, NONE, NULL},
 	{"inotify", ODD, watch_folder, NONE, NULL},
 	{"open-path", ODD, open_path, NONE, NULL},
@@ -623,6 +631,9 @@ static const struct trial {
 	{"fchdir", ODD, change_by_descriptor, NONE, NULL},
 	{"openat2-no-xdev", ODD, open_no_xdev, NONE, NULL},
 	{"open-missing-below", ODD, open_missing_below, NONE, NULL},
+	{"openat2-beneath", WALK, open_beneath, NONE, NULL},
+	{"execveat", WALK, run_descriptor, NONE, NULL},
+	{"openat-relative", WALK, open_relative, NONE, NULL},
 };
 
 enum { TRIALS = sizeof trials / sizeof *trials };
