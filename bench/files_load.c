@@ -89,7 +89,7 @@ static int job_write(char *const *words, struct span *span) {
 
 static int job_run(char *const *words, struct span *span) {
 	posix_spawn_file_actions_t actions;
-	pid_t child;
+	pid_t child = -1;
 	int status = -1;
 	if (!words[1] || !words[2]) return EINVAL;
 	posix_spawn_file_actions_init(&actions);
@@ -115,15 +115,14 @@ static char *mount_at(FILE *mountinfo, const char *path) {
 	fflush(mountinfo);
 	rewind(mountinfo);
 	while (getline(&line, &room, mountinfo) > 0) {
-		CLEANUP_FREE char *point = NULL, *flags = NULL;
-		int id;
-		if (sscanf(line, "%d %*s %*s %*s %ms %ms", &id, &point, &flags) != 3) continue;
+		CLEANUP_FREE char *id = NULL, *point = NULL, *flags = NULL;
+		if (sscanf(line, "%ms %*s %*s %*s %ms %ms", &id, &point, &flags) != 3) continue;
 		const size_t size = strlen(point);
 		if (size < deepest || !string_starts(path, point) || (path[size] != '/' && path[size] != '\0'))
 			continue;
 		deepest = size;
 		free(found);
-		found = string_format("%d %s", id, flags);
+		found = string_format("%s %s", id, flags);
 	}
 	return found ? found : string_copy("");
 }

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,11 +49,14 @@ static void send_job(const struct touch *touch, const char *job) {
 
 /* What the files_load has measured. */
 static int read_answer(const struct touch *touch, int64_t *ret_begin_ns, int64_t *ret_end_ns, struct error *error) {
-	CLEANUP_FREE char *line = NULL, *outcome = NULL;
+	CLEANUP_FREE char *line = NULL;
 	size_t room = 0;
 	if (getline(&line, &room, touch->answers) <= 0) return error_set(error, EPIPE, "the sandbox has ended");
-	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %ms", ret_begin_ns, ret_end_ns, &outcome) != 3)
-		return error_set(error, EPROTO, "the sandbox says: %s", line);
+	char *rest;
+	*ret_begin_ns = strtoll(line, &rest, 10);
+	*ret_end_ns = strtoll(rest, &rest, 10);
+	char *outcome = rest + strspn(rest, " ");
+	outcome[strcspn(outcome, "\n")] = '\0';
 	return string_equal(outcome, "ok") ? 0 : error_set(error, EPROTO, "the call ended as %s", outcome);
 }
 
@@ -142,8 +144,9 @@ static void report(struct touch *touch, size_t count) {
 	for (size_t part = 0; part < PART_COUNT; part++) {
 		int64_t *times = touch->times[part];
 		load_sort(times, count);
-		printf("%s\t%.0f\t%.0f\t%.0f\n", part_names[part], (double)times[count / 2] / 1e3,
-		       (double)times[count * 99 / 100] / 1e3, (double)times[count - 1] / 1e3);
+		const size_t middle = count / 2, late = count * 99 / 100;
+		printf("%s\t%.0f\t%.0f\t%.0f\n", part_names[part], (double)times[middle] / 1e3,
+		       (double)times[late] / 1e3, (double)times[count - 1] / 1e3);
 	}
 }
 

@@ -164,7 +164,10 @@ static void each_kind_is_found_and_named(void **state) {
 	holders_find(top, &taken, &holders);
 	for (int i = 0; i < HOLD_NOTHING; i++) {
 		const struct holder *holder = holder_of(&holders, pids[i]);
-		if (!holder) fail_msg("kind %d was not found", i);
+		if (!holder) {
+			fail_msg("kind %d was not found", i);
+			return;
+		}
 		if (i == HOLD_PASSED)
 			assert_memory_equal(holder->path, "socket:", strlen("socket:"));
 		else

@@ -3,8 +3,8 @@
  *
  * A node's path is the host's path. Promises: a request is held only where the kernel has no lock of a folder or file
  * taken for it, so that nothing that waits keeps others (or the portal) waiting; tells nothing of the host but names,
- * types and links that an ask rule covers; reads the host only with lstat(2), readlink(2) and readdir(3), bounded, links
- * never followed; hostile bytes are parsed in curtain_wire.c alone. Every error refuses.
+ * types and links that an ask rule covers; reads the host only with lstat(2), readlink(2) and readdir(3), bounded,
+ * links never followed; hostile bytes are parsed in curtain_wire.c alone. Every error refuses.
  */
 #pragma once
 
