@@ -192,13 +192,14 @@ static void add_children(pid_t pid, struct pids *pids) {
 	if (stream) closedir(stream);
 }
 
-/* All of a pid namespace descend from its first process, which inherits who lost their parents. */
-static void each_holder(pid_t init, const struct taken *taken,
+/* All of a pid namespace descend from its first process, which inherits who lost their parents. False: there may be
+ * more than were looked at. */
+static bool each_holder(pid_t init, const struct taken *taken,
 			void (*each)(void *argument, pid_t pid, const struct stat *inside, char *path),
 			void *argument) {
 	struct stat inside;
 	struct pids pids = {0};
-	if (taken->mount_count == 0 || !namespace_of(init, &inside)) return;
+	if (taken->mount_count == 0 || !namespace_of(init, &inside)) return true;
 	add_children(init, &pids);
 	for (size_t i = 0; i < pids.count; i++) {
 		add_children(pids.items[i], &pids);
@@ -206,6 +207,7 @@ static void each_holder(pid_t init, const struct taken *taken,
 		if (path) each(argument, pids.items[i], &inside, path);
 	}
 	free(pids.items);
+	return pids.count < LIMIT_HOLDERS;
 }
 
 static void add_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
@@ -260,7 +262,8 @@ size_t holders_kill(pid_t init, const struct taken *taken) {
 	struct killing killing = {.taken = taken};
 	for (int round = 0; round < HOLDERS_ROUNDS; round++) {
 		size_t before = killing.count;
-		each_holder(init, taken, kill_holder, &killing);
+		/* who is past the bound may hold it, too: then nobody stays */
+		if (!each_holder(init, taken, kill_holder, &killing)) kill(init, SIGKILL);
 		if (killing.count == before) break;
 	}
 	free(killing.pids);
