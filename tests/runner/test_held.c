@@ -222,29 +222,6 @@ static void a_mask_that_the_runner_alone_knows_is_not_lifted_by_a_rule(void **st
 	assert_int_equal(fixture.applies, applies);
 }
 
-static void once_is_for_the_call_alone(void **state) {
-	struct outcome outcome, again;
-	(void)state;
-	hold("/home/u/notes/todo", &outcome);
-	fixture_turn(&fixture);
-	answer(0, allowed_by(0, true));
-	fixture_turn(&fixture);
-	assert_int_equal(outcome.end, HELD_AGAIN);
-	assert_int_equal(plan_show(live_plan(fixture.live), "/home/u/notes/todo"), SHOW_READ);
-	/* for the others it is as it was */
-	assert_int_equal(live_sight(fixture.live, "/home/u/notes/todo").mode, VIEW_ASK);
-	hold_as(getppid(), PERMISSION_FS_READ, "/home/u/notes/todo", &again);
-	fixture_turn(&fixture);
-	assert_int_equal(again.end, -1);
-	assert_int_equal(question_count, 2);
-	/* it comes back in the same call: it can't get there */
-	struct outcome back;
-	hold("/home/u/notes/todo", &back);
-	fixture_turn(&fixture);
-	assert_int_equal(back.end, HELD_REFUSED);
-	assert_int_equal(question_count, 2);
-}
-
 static void the_last_one_to_go_cancels_the_question(void **state) {
 	struct outcome outcomes[2];
 	(void)state;
@@ -336,6 +313,31 @@ static pid_t stuck(int how) {
 static void end_stuck(pid_t pid) {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+static void once_is_for_the_call_alone(void **state) {
+	struct outcome outcome, again;
+	pid_t caller = stuck(SIGUSR1);
+	(void)state;
+	hold_as(caller, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	answer(0, allowed_by(0, true));
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_AGAIN);
+	assert_int_equal(plan_show(live_plan(fixture.live), "/home/u/notes/todo"), SHOW_READ);
+	/* for the others it is as it was */
+	assert_int_equal(live_sight(fixture.live, "/home/u/notes/todo").mode, VIEW_ASK);
+	hold_as(getppid(), PERMISSION_FS_READ, "/home/u/notes/todo", &again);
+	fixture_turn(&fixture);
+	assert_int_equal(again.end, -1);
+	assert_int_equal(question_count, 2);
+	/* it comes back in the same call: it can't get there */
+	struct outcome back;
+	hold_as(caller, PERMISSION_FS_READ, "/home/u/notes/todo", &back);
+	fixture_turn(&fixture);
+	assert_int_equal(back.end, HELD_REFUSED);
+	assert_int_equal(question_count, 2);
+	end_stuck(caller);
 }
 
 static int end_of_signal(int how) {

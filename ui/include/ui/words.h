@@ -15,7 +15,8 @@ const char *home_directory(void); /* $HOME when absolute, else the account's; NU
 /* The working directory; freed by the caller. */
 int working_directory(char **ret_path, struct error *error);
 
-/* What a request would name: canonical, no wildcards; of a bare program name the first in $PATH. Freed by the caller. */
+/* What a request would name: canonical, no wildcards; of a bare program name the first in $PATH. Freed by the caller.
+ */
 int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error);
 
 /*
