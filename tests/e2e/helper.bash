@@ -67,6 +67,7 @@ policy() {
 
 # asking_policy [TIMEOUT [LINES]]: questions wait for `sbx allow`, the doorbell is the one under test; LINES are more of the
 # profile called default.
+# shellcheck disable=SC2120 # the tests pass them
 asking_policy() {
 	policy <<END
 version: 1
@@ -80,7 +81,8 @@ END
 
 # After a test that had another policy and did not come to its end.
 policy_restore() {
-	grep -q 'timeout: 60s' "$HOME/.config/sbx/policy.yaml" && [[ $(wc -l <"$HOME/.config/sbx/policy.yaml") == 6 ]] || asking_policy
+	local file=$HOME/.config/sbx/policy.yaml
+	if ! grep -q 'timeout: 60s' "$file" || [[ $(wc -l <"$file") != 6 ]]; then asking_policy; fi
 }
 
 # The doorbell under test must be there to be tested.
