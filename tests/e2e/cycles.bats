@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Grants that come and go, a thousand times: nothing is left of them. CMakeLists.txt runs this file with each doorbell.
+# Grants that come and go, a thousand times: nothing is left of them.
 # shellcheck disable=SC2016 # expanded by sbx and inside the sandbox
 
 load helper
