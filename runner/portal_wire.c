@@ -165,13 +165,15 @@ int portal_steps_unpack(int fd, struct steps *ret_steps, struct error *error) {
 	uint32_t count;
 	read_bytes(&reader, &count, sizeof count);
 	bool good = !reader.bad && count <= PORTAL_STEPS_MAX;
-	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, good ? count + 1 : 1)};
+	struct steps steps = {.items = mem_array(struct step, good ? count + 1 : 1)};
 	while (good && steps.count < count) good = read_step(&reader, &steps.items[steps.count++]);
 	good = good && reader.at == reader.size;
 	free(reader.bytes);
-	if (!good) return error_set(error, EINVAL, "malformed steps");
+	if (!good) {
+		steps_finish(&steps);
+		return error_set(error, EINVAL, "malformed steps");
+	}
 	*ret_steps = steps;
-	steps = (struct steps){0};
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static void compile_programs(struct sights *sights) {
 static const struct mount **by_path(const struct plan *plan) {
 	const struct mount **mounts = mem_array(const struct mount *, plan->count + 1);
 	for (size_t i = 0; i < plan->count; i++) mounts[i] = &plan->mounts[i];
-	qsort(mounts, plan->count, sizeof *mounts, compare_mounts);
+	qsort(mounts, plan->count, sizeof(void *), compare_mounts);
 	return mounts;
 }
 

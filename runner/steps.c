@@ -313,15 +313,15 @@ static bool may_stay(const struct change *change, struct thing *thing) {
 	return true;
 }
 
-/* Taking it would show, for a moment, more of the tree that it lies on than either plan does. */
-static bool bares(const struct change *change, const struct thing *thing) {
-	if (!thing->on || !thing->on->goal) return false;
+/* The tree that it lies on, when taking it would show, for a moment, more of that than either plan does; or NULL. */
+static struct goal *bared_tree(const struct change *change, const struct thing *thing) {
+	if (!thing->on || !thing->on->goal) return NULL;
 	int before = openness(thing->on->mount->kind), after = openness(thing->on->goal->mount->kind);
 	int shown = before < after ? before : after;
 	size_t first, end = goals_below(change, thing->mount->path, &first);
 	for (size_t i = first; i < end; i++)
-		if (!change->goals[i].there && openness(change->goals[i].mount->kind) < shown) return true;
-	return false;
+		if (!change->goals[i].there && openness(change->goals[i].mount->kind) < shown) return thing->on->goal;
+	return NULL;
 }
 
 /* False when a tree has to be put anew: then all begins again. */
@@ -342,8 +342,9 @@ static bool settle_thing(const struct change *change, struct thing *thing) {
 	}
 	bool lasts = is_ground(thing->kind) && thing->kind != MOUNT_CURTAIN;
 	thing->fate = lasts ? FATE_STAY : FATE_TAKE;
-	if (lasts || !bares(change, thing)) return true;
-	thing->on->goal->anew = true;
+	struct goal *bared = lasts ? NULL : bared_tree(change, thing);
+	if (!bared) return true;
+	bared->anew = true;
 	return false;
 }
 

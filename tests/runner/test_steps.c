@@ -325,7 +325,7 @@ static void read_mount(char *line, struct plan *plan) {
 	if (mount->kind == MOUNT_HIDE_FOLDER) mount->mode = value ? (unsigned)strtoul(value, NULL, 8) : 0;
 	if (mount->kind == MOUNT_CURTAIN) mount->mode = value && string_equal(value, "file") ? S_IFREG : S_IFDIR;
 	if (mount->kind == MOUNT_LINK) mount->source = string_copy(value);
-	if (key && string_equal(key, "inode")) mount->inode = (ino_t)atoi(value);
+	if (key && string_equal(key, "inode")) mount->inode = strtoul(value, NULL, 10);
 }
 
 static char *tell(char *plans) {
