@@ -76,6 +76,11 @@ static void on_writable(evutil_socket_t fd, short what, void *argument) {
 	flush(argument);
 }
 
+static void client_give_up(struct client *client) {
+	client->deaf = true;
+	client_die(client);
+}
+
 /* What waits for one can be much, what waits for all is bounded too: then it is the slowest reader who goes. */
 static void make_room(struct broker *broker) {
 	while (broker->queued > LIMIT_QUEUES) {
@@ -84,7 +89,7 @@ static void make_room(struct broker *broker) {
 			if (!slowest || other->queued > slowest->queued) slowest = other;
 		}
 		if (!slowest || slowest->queued == 0) return;
-		client_die(slowest);
+		client_give_up(slowest);
 	}
 }
 
@@ -99,7 +104,7 @@ static void send_text(struct client *client, char *text, size_t size) {
 	client->queued += size;
 	client->broker->queued += size;
 	if (client->queued > LIMIT_QUEUE)
-		client_die(client);
+		client_give_up(client);
 	else if (!waiting)
 		event_add(client->writable, NULL);
 	make_room(client->broker);
@@ -281,7 +286,7 @@ void client_free(struct client *client) {
 	settlings_forget_client(client->broker, client);
 	followers_forget(client->broker->followers, client);
 	exec_forget_client(client->broker, client);
-	if (client->session) session_end(client->session, -2);
+	if (client->session) session_end(client->session, SESSION_LOST);
 	TAILQ_REMOVE(&client->broker->clients, client, link);
 	client->broker->client_count--;
 	drop_queue(client);

@@ -35,6 +35,7 @@ struct client {
 	size_t queued; /* bytes */
 	bool greeted;  /* hello was said */
 	bool leaving;  /* closed once the queue is empty */
+	bool deaf;     /* closed because it doesn't read */
 	bool dead;     /* for the reaper */
 	struct session *session;
 	enum agent_kind agent;

@@ -113,6 +113,7 @@ static const struct {
 	{"socket", {{0, LOW32, AF_UNIX}, {1, TYPE, SOCK_DGRAM}}},     /* syslog(3) */
 	{"getsockopt", {{1, LOW32, SOL_SOCKET}}},                     /* peers */
 	{"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_PASSCRED}}},
+	{"pidfd_send_signal", {{1, LOW32, SIGKILL}, {3, LOW32, 0}}}, /* runners that don't end (session_terminate) */
 	{"fcntl", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 	{"fcntl64", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 };
@@ -248,7 +249,7 @@ static int add_rules(scmp_filter_ctx filter) {
 		r = add_rule(filter, "fcntl", 1, &command);
 		if (r == 0) r = add_rule(filter, "fcntl64", 1, &command);
 	}
-	/* abort(3) signals itself, and nobody else is signalled. */
+	/* abort(3) signals itself. */
 	const struct scmp_arg_cmp self = {.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (scmp_datum_t)getpid()};
 	return r == 0 ? add_rule(filter, "tgkill", 1, &self) : r;
 }

@@ -237,7 +237,7 @@ static int kill_sessions(struct client *client, int64_t id, const void *body, js
 			return error_set(error, ENOENT, "no session %lld is running",
 					 (long long)meant->sessions.items[i]);
 	json_t *killed = json_array();
-	const struct session *session;
+	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!is_meant(meant, session->record.id)) continue;
 		session_terminate(session);

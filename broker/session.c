@@ -40,6 +40,7 @@ static void session_free(struct session *session) {
 	view_free(session->view);
 	flood_free(session->flood);
 	walks_free(session->walks);
+	if (session->terminating) event_free(session->terminating);
 	free(session);
 }
 
@@ -263,7 +264,8 @@ void session_end(struct session *session, int exit) {
 	struct broker *broker = session->broker;
 	struct error error = ERROR_NONE;
 	const int64_t id = session->record.id;
-	session->record.exit = exit;
+	if (session->terminating && session->client->deaf) session_end_runner(session); /* before its time is up */
+	if (session->record.exit == SESSION_RUNNING) session->record.exit = exit;
 	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
 	settlings_forget_session(broker, session);
@@ -295,7 +297,7 @@ static int read_unended(struct broker *broker, struct session_record **ret_recor
 		records[count++] = (struct session_record){.id = sqlite3_column_int64(rows, 0),
 							   .profile = string_copy(store_column(rows, 1)),
 							   .project = string_copy(store_column(rows, 2)),
-							   .exit = -2};
+							   .exit = SESSION_LOST};
 	}
 	*ret_records = records;
 	*ret_count = count;
@@ -344,12 +346,6 @@ void session_push_first_view(struct session *session) {
 	json_t *parts = view_to_parts(session->view);
 	push_parts(session, parts);
 	json_decref(parts);
-}
-
-void session_terminate(const struct session *session) {
-	json_t *push = json_object();
-	json_object_set_new(push, "session", json_integer(session->record.id));
-	client_push(session->client, "terminate", push);
 }
 
 /* If it is another than it knows. */

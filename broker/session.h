@@ -35,6 +35,7 @@ struct session {
 	bool view_is_cut;              /* there are more allows than a view holds */
 	struct flood *flood;
 	struct walks *walks;
+	struct event *terminating; /* until its runner is killed; NULL: nobody wants it to end */
 };
 
 struct session_open {
@@ -56,7 +57,9 @@ struct session *session_find(const struct broker *broker, int64_t id); /* runnin
 /* Push the view that the session starts with; later the one that holds now, if it is another than before. */
 void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
-void session_terminate(const struct session *session);    /* tell the runner to end the sandbox */
+/* Tell the runner to end the sandbox; kill both when it doesn't (session_terminate.c). */
+void session_terminate(struct session *session);
+void session_end_runner(struct session *session);
 void session_push_rules_changed(struct session *session); /* connections are to be judged again */
 
 /* Profile, ruleset and what they are made of (session_rules.c). */

@@ -93,7 +93,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 	struct settling *settling = argument;
 	settling->over = true;
 	for (size_t i = 0; i < settling->session_count; i++) {
-		const struct session *session = session_find(settling->broker, settling->sessions[i]);
+		struct session *session = session_find(settling->broker, settling->sessions[i]);
 		json_array_append_new(settling->unsettled, json_integer(settling->sessions[i]));
 		if (settling->kill && session) session_terminate(session);
 	}

@@ -106,6 +106,17 @@ static int try_kill(void) {
 	return outcome(kill(getpid(), 0), ENOSYS);
 }
 
+/* SIGKILL alone may be sent, to a runner that doesn't end. */
+static int try_signal_by_pidfd(void) {
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return pidfd < 0 ? ODD : outcome(syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0), ENOSYS);
+}
+
+static int try_signal_to_group(void) {
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return pidfd < 0 ? ODD : outcome(syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 4), ENOSYS);
+}
+
 static int try_inet(void) {
 	return outcome(socket(AF_INET, SOCK_STREAM, 0), ENOSYS);
 }
@@ -162,6 +173,8 @@ static void what_only_an_intruder_calls_ends_the_broker(void **state) {
 		{"ptrace", try_ptrace},
 		{"process_vm_readv", try_memory_of_others},
 		{"kill", try_kill},
+		{"pidfd_send_signal", try_signal_by_pidfd},
+		{"pidfd_send_signal", try_signal_to_group},
 		{"socket", try_inet},
 		{"socket", try_inet6},
 		{"socket", try_netlink},

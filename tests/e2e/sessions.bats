@@ -81,6 +81,22 @@ brokers() {
 	sessions_running 0
 }
 
+@test "sbx kill ends a sandbox whose runner hears nothing: stopped, or stuck in a call" {
+	background deaf sbx run -- sh -c 'touch started; exec sleep 1619'
+	wait_for 10 test -e started
+	rm started
+	id=$(sbx sessions --json | jq '.[0].id')
+	pid=$(sbx sessions --json | jq '.[0].pid')
+	kill -STOP "$pid"
+	run sbx kill "$id"
+	[ "$status" = 0 ]
+	wait_for 10 no_process 'sleep 1619'
+	wait_for 5 sessions_running 0
+	finished deaf
+	sbx sessions --all --json | jq -e ".[] | select(.id == $id) | .exit == 137"
+	sbx history --json --session "$id" | jq -es 'map(select(.kind == "repair")) | length == 1 and (.[0].why | contains("did not end"))'
+}
+
 @test "kill -9 of the broker: the sandbox keeps what it has, nothing is lost, a new broker takes over" {
 	mkdir -p "$HOME/elsewhere"
 	sbx grant fs:read "$HOME/run" --profile default --project "$HOME/elsewhere"

@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 
-enum { SESSION_RUNNING = -1 };
+enum { SESSION_RUNNING = -1, SESSION_LOST = -2 };
 
 struct session_record {
 	int64_t id;
 	char *profile, *project, *command; /* owned */
 	int64_t pid;
 	int64_t started_ms, ended_ms; /* wall clock; 0 = not ended */
-	int exit;                     /* status, SESSION_RUNNING, or -2 = the runner vanished */
+	int exit;                     /* status, SESSION_RUNNING, or SESSION_LOST: the runner vanished */
 };
 
 void session_record_finish(struct session_record *record);
