@@ -18,6 +18,10 @@
 #include "base/memory.h"
 #include "call_table.h"
 
+#ifndef F_SETDELEG /* Linux 6.19 */
+#define F_SETDELEG 1040
+#endif
+
 #define LOW32 0xffffffffULL /* what the kernel looks at of an int or unsigned int */
 
 /* Calls that fail whatever their arguments. By name: libseccomp 2.5 doesn't know the newest ones, those get numbers. */
@@ -88,6 +92,9 @@ static const struct {
 } refused_values[] = {
 	{"ioctl", LOW32, TIOCSTI, 1, EPERM}, /* K1: type into the user's terminal */
 	{"ioctl", LOW32, TIOCLINUX, 1, EPERM},
+	/* K5: who opens a leased file waits for up to 45 s (fcntl(2)), and whatever can be read can be leased */
+	{"fcntl", LOW32, F_SETLEASE, 1, EINVAL},
+	{"fcntl", LOW32, F_SETDELEG, 1, EINVAL},
 	{"clone", CLONE_NEWNS, CLONE_NEWNS, 0, EPERM},
 	{"clone", CLONE_NEWUTS, CLONE_NEWUTS, 0, EPERM},
 	{"clone", CLONE_NEWIPC, CLONE_NEWIPC, 0, EPERM},

@@ -107,6 +107,26 @@ in_terminal() { # the same, with a terminal as standard input
 	refused EPERM ENOSYS -- chroot
 }
 
+@test "attack_k_05 a lease or a delegation on a file that the host's programs open: none is to be had" {
+	echo mine >"$HOME/project/file"
+	run sbx run -- python3 -c '
+import fcntl, os
+for command, how in ((1024, fcntl.F_WRLCK), (1024, fcntl.F_RDLCK), (1040, 0), (0x5_0000_0400, fcntl.F_WRLCK)):
+    try:
+        if command > 0xFFFFFFFF:
+            import ctypes
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.syscall(72 if os.uname().machine == "x86_64" else 25, os.open("file", 0), ctypes.c_long(command), how) < 0:
+                raise OSError(ctypes.get_errno(), "")
+        else:
+            fcntl.fcntl(os.open("file", os.O_RDONLY), command, how)
+        print("taken", command)
+    except OSError as error:
+        print("refused", error.errno)'
+	echo "$output"
+	[ "$(grep -c "refused 22" <<<"$output")" = 4 ]
+}
+
 @test "attack_n_07 no socket family but UNIX, INET, INET6 and route netlink" {
 	for family in 4 5 9 10 17 29 31 38 40 44; do
 		[ "$family" != 10 ] || continue
