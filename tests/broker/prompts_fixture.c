@@ -8,6 +8,7 @@
 #include "base/string.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 #define PROFILE_RULES                                                                                                  \
 	"    extends: [base]\n"                                                                                        \
@@ -133,8 +134,7 @@ size_t count_prompts(struct peer *peer) {
 
 /* Requests on one connection may overtake those on another. */
 void expect_prompts(struct peer *peer, size_t count) {
-	for (int i = 0; i < 1000 && count_prompts(peer) != count; i++) usleep(1000);
-	assert_int_equal(count_prompts(peer), count);
+	wait_until(count_prompts(peer) == count);
 }
 
 /* The one prompt that is pending. */

@@ -13,6 +13,7 @@
 #include "prompts_fixture.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 enum { MINUTE_MS = 60 * 1000 };
 
@@ -58,15 +59,9 @@ static int setup(void **state) {
 	broker_child = fork();
 	assert_true(broker_child >= 0);
 	if (broker_child == 0) serve();
-	for (int i = 0; i < 1000; i++) {
-		struct peer *peer = peer_connect(false);
-		if (peer) {
-			peer_free(peer);
-			return 0;
-		}
-		usleep(10 * 1000);
-	}
-	return -1;
+	CLEANUP_PEER struct peer *peer = NULL;
+	wait_until((peer = peer_connect(false)));
+	return 0;
 }
 
 static int teardown(void **state) {
@@ -88,10 +83,10 @@ static bool is_allowed(struct peer *runner, const char *path) {
 	return allowed;
 }
 
-static bool shows(const json_t *push, const char *path) {
+static bool says(const json_t *push, const char *list, const char *path) {
 	const json_t *paths = json_object_get(json_object_get(push, "view"), "paths"), *item;
 	size_t index;
-	json_array_foreach ((json_t *)json_object_get(paths, "read"), index, item)
+	json_array_foreach ((json_t *)json_object_get(paths, list), index, item)
 		if (strcmp(json_string_value(item), path) == 0) return true;
 	return false;
 }
@@ -110,7 +105,7 @@ static void grant_for_an_hour(struct peer *user, struct peer *runner, const char
 	assert_string_equal(text_of(reply, "type"), "grant");
 	json_decref(reply);
 	json_t *view = peer_push(runner, "view");
-	assert_true(shows(view, path));
+	assert_true(says(view, "read", path));
 	json_decref(view);
 }
 
@@ -147,7 +142,7 @@ static void nothing_prolongs_a_file_grant(void **state) {
 		} else {
 			json_t *view = peer_receive(runner), *ended = peer_receive(runner);
 			assert_string_equal(text_of(view, "type"), "view");
-			if (shows(view, path)) fail_msg("%s: the view", move->what);
+			if (!says(view, "gone", path)) fail_msg("%s: the view", move->what);
 			assert_string_equal(text_of(ended, "type"), "ended");
 			json_decref(view);
 			json_decref(ended);

@@ -20,6 +20,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 enum { MANY = 50 };
 
@@ -38,14 +39,6 @@ static bool exists(const char *name) {
 	CLEANUP_FREE char *path = home_path(name);
 	struct stat status;
 	return lstat(path, &status) == 0;
-}
-
-static bool comes_true(bool (*test)(void)) {
-	for (int i = 0; i < 500; i++) {
-		if (test()) return true;
-		sleep_ms(10);
-	}
-	return false;
 }
 
 static bool nothing_is_left(void) {
@@ -126,7 +119,7 @@ static void it_leaves_when_idle_and_leaves_nothing(void **state) {
 	assert_non_null(reply);
 	json_decref(reply);
 	peer_free(peer);
-	assert_true(comes_true(nothing_is_left));
+	wait_until(nothing_is_left());
 }
 
 static void a_socket_that_a_killed_broker_left_is_replaced(void **state) {
@@ -153,7 +146,7 @@ static void remove_file(const char *name) {
 
 static bool leaves(int pidfd) {
 	struct pollfd gone = {.fd = pidfd, .events = POLLIN};
-	return poll(&gone, 1, 5000) == 1;
+	return poll(&gone, 1, PATIENCE_MS) == 1;
 }
 
 static void one_whose_files_were_removed_leaves_and_the_next_stays(void **state) {

@@ -9,6 +9,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 static const char policy[] =
 	"version: 1\npermissions:\n  api:call: to be called\nprofiles:\n  default:\n    allow:\n      api:call: "
@@ -104,16 +105,12 @@ static void a_sandbox_that_ends_meanwhile_has_ended(void **state) {
 	assert_int_equal(listed(peer, "sessions", json_object()), 0);
 	assert_int_equal(ends_of(peer, session), 0);
 	limit_files(RLIM_INFINITY);
-	sleep(2);
+	wait_until(ends_of(peer, session) == 1);
 	assert_int_equal(listed(peer, "sessions", json_object()), 0);
-	assert_int_equal(ends_of(peer, session), 1);
 }
 
 static void wait_until_gone(pid_t pid) {
-	for (int tries = 0; kill(pid, 0) == 0; tries++) {
-		assert_true(tries < 50);
-		usleep(100 * 1000);
-	}
+	wait_until(kill(pid, 0) < 0);
 }
 
 static void a_tail_that_is_removed_or_cut_ends_it(void **state) {

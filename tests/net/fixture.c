@@ -15,9 +15,9 @@
 #include "base/string.h"
 #include "gate_private.h"
 #include "net/proxy.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
-enum { HELD_MAX = 64, NAMES_MAX = 16, WAIT_STEPS = 1000, WAIT_STEP_US = 5000 };
+enum { HELD_MAX = 64, NAMES_MAX = 16 };
 
 struct held {
 	uint64_t ticket;
@@ -427,13 +427,16 @@ void fixture_wait(struct fixture *fixture, bool (*holds)(const struct fixture_co
 		  unsigned wanted) {
 	struct fixture_counts counts = {0};
 
-	for (int i = 0; i < WAIT_STEPS; i++) {
+	for (int64_t end = now_ms() + PATIENCE_MS; now_ms() < end; usleep(2000)) {
 		counts = fixture_counts(fixture);
 		if (holds(&counts, wanted)) return;
-		usleep(WAIT_STEP_US);
 	}
 	fail_msg("waited in vain: checks %u cancels %u reports %u clients %zu, wanted %u", counts.checks,
 		 counts.cancels, counts.reports, counts.clients, wanted);
+}
+
+bool lookups_reach(const struct fixture_counts *counts, unsigned wanted) {
+	return counts->lookups >= wanted;
 }
 
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted) {

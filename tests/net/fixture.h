@@ -56,6 +56,7 @@ struct fixture_counts fixture_counts(struct fixture *fixture);
 /* Wait until the condition over the counts holds; fails the test after some seconds. */
 void fixture_wait(struct fixture *fixture, bool (*holds)(const struct fixture_counts *counts, unsigned wanted),
 		  unsigned wanted);
+bool lookups_reach(const struct fixture_counts *counts, unsigned wanted);
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted);
 bool again_reaches(const struct fixture_counts *counts, unsigned wanted);
 bool cancels_reach(const struct fixture_counts *counts, unsigned wanted);

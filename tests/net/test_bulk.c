@@ -18,7 +18,7 @@
 #include "fixture.h"
 #include "memory_use.h"
 #include "script.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 #include "wire.h"
 
 extern char **environ;
@@ -280,13 +280,12 @@ static int make_certificate(const char *folder, char ret_key[200], char ret_cert
 }
 
 static void wait_until_listening(uint16_t port) {
-	for (int i = 0; i < 500; i++) {
+	for (int64_t end = now_ms() + PATIENCE_MS; now_ms() < end; usleep(10 * 1000)) {
 		struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 		CLEANUP_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return;
-		usleep(10 * 1000);
 	}
 	fail_msg("the TLS server does not listen");
 }

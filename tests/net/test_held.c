@@ -12,7 +12,7 @@
 #include "fixture.h"
 #include "http_reply.h"
 #include "script.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 #include "wire.h"
 
 #define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -364,7 +364,7 @@ static void cutting_a_grant_ends_an_answer_half_way(void **state) {
 	CLEANUP_FREE char *half = wire_read_bytes(fd, 4);
 	assert_string_equal(half, "half");
 	say_get(waiting, server_port(mute), "/");
-	usleep(100 * 1000);
+	wait_until(server_accepted(mute) == 1);
 	assert_int_equal(fixture_cut(fixture, 7), 2);
 	assert_int_equal(wire_read_end(fd), ECONNRESET);
 	expect_response(waiting, "the grant for this connection has ended");

@@ -15,12 +15,12 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
-enum { PATIENCE_SECONDS = 10, CONNECTIONS_MAX = 256 };
+enum { CONNECTIONS_MAX = 256 };
 
 static void set_patience(int fd) {
-	const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+	const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);

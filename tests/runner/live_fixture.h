@@ -30,7 +30,8 @@ void fixture_start(struct live_fixture *fixture, struct view *view);
 void fixture_finish(struct live_fixture *fixture);
 void fixture_turn(struct live_fixture *fixture);          /* what is to be done now */
 void fixture_turns(struct live_fixture *fixture, int ms); /* what is to be done in that time */
-void fixture_applied(struct live_fixture *fixture);       /* those under way */
-void fixture_died(struct live_fixture *fixture);          /* the portal did, while they were */
+#define fixture_until(fixture, condition) wait_until((fixture_turns(fixture, 2), condition)) /* support/patience.h */
+void fixture_applied(struct live_fixture *fixture);                                          /* those under way */
+void fixture_died(struct live_fixture *fixture); /* the portal did, while they were */
 
 struct view *view_of(const char *path, enum view_mode mode); /* ~ of /home/u is asked, and that; `path` may be NULL */

@@ -18,7 +18,7 @@
 #include "base/path.h"
 #include "fake_broker.h"
 #include "schema/channel.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
 enum { SANDBOX_UID = 65533, SANDBOX_OUTPUT_MAX = 1 << 20, SANDBOX_PROGRAM_MAX = 64 << 20 };
 
@@ -111,10 +111,7 @@ static _Noreturn void run_in_child(struct sandbox *sandbox, const char *line, in
 
 static void wait_for_start(const struct sandbox *sandbox) {
 	CLEANUP_FREE char *started = path_join(sandbox->project, "started");
-	for (int i = 0; access(started, F_OK) < 0; i++) {
-		assert_true(i < 1000);
-		usleep(10 * 1000);
-	}
+	wait_until(access(started, F_OK) == 0);
 	unlink(started);
 }
 

@@ -30,7 +30,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "call_table.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
 enum { ORDINARY_UID = 65533 };
 
@@ -484,10 +484,7 @@ static void a_thread_in_no_such_call_is_other(void **state) {
 	(void)state;
 	struct call_raw raw;
 	struct caller caller = caller_start(NULL);
-	for (int i = 0; call_raw_read(caller.pid, &raw) < 0; i++) { /* until it waits for orders */
-		assert_true(i < 1000);
-		usleep(1000);
-	}
+	wait_until(call_raw_read(caller.pid, &raw) == 0); /* it waits for orders */
 	CLEANUP_CALL struct call call;
 	call_read(caller.pid, &raw, &call);
 	assert_int_equal(call.class, CALL_OTHER);

@@ -12,7 +12,7 @@
 
 #include "live_fixture.h"
 #include "schema/limits.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
 /* The broker: questions as they come, answered by the test. */
 struct question_seen {
@@ -340,7 +340,7 @@ static void once_is_for_the_call_alone(void **state) {
 	end_stuck(caller);
 }
 
-static int end_of_signal(int how) {
+static int end_of_signal(int how, bool meant) {
 	struct outcome outcome;
 	pid_t pid = stuck(how);
 	uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes", &outcome);
@@ -348,7 +348,10 @@ static int end_of_signal(int how) {
 	kill(pid, how & 0xff);
 	held_interrupted(held, ticket);
 	assert_int_equal(outcome.count, 0);
-	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
+	if (meant)
+		fixture_until(&fixture, outcome.end != -1);
+	else
+		fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
 	held_drop(held, ticket);
 	end_stuck(pid);
 	return outcome.end;
@@ -358,14 +361,15 @@ static void signals_that_are_meant_interrupt(void **state) {
 	(void)state;
 	static const int meant[] = {
 		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGTSTP, SIGUSR1 | NOT_CAUGHT, SIGQUIT | NOT_CAUGHT};
-	for (size_t i = 0; i < ARRAY_LENGTH(meant); i++) assert_int_equal(end_of_signal(meant[i]), HELD_INTERRUPTED);
+	for (size_t i = 0; i < ARRAY_LENGTH(meant); i++)
+		assert_int_equal(end_of_signal(meant[i], true), HELD_INTERRUPTED);
 }
 
 static void others_restart_nothing(void **state) {
 	(void)state;
 	static const int others[] = {SIGURG, SIGCHLD, SIGPROF, SIGWINCH, SIGUSR1};
 	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
-		if (end_of_signal(others[i]) != -1) fail_msg("signal %d ended the call", others[i] & 0xff);
+		if (end_of_signal(others[i], false) != -1) fail_msg("signal %d ended the call", others[i] & 0xff);
 	}
 }
 
@@ -392,8 +396,7 @@ static void a_second_signal_is_seen_too(void **state) {
 	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
 	assert_int_equal(outcome.end, -1);
 	kill(pid, SIGINT); /* FUSE says nothing of it */
-	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
-	assert_int_equal(outcome.end, HELD_INTERRUPTED);
+	fixture_until(&fixture, outcome.end == HELD_INTERRUPTED);
 	end_stuck(pid);
 }
 
@@ -406,8 +409,7 @@ static void death_ends_the_waiting_and_the_question(void **state) {
 	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
 	assert_int_equal(outcome.end, -1);
 	end_stuck(pid);
-	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
-	assert_int_equal(outcome.end, HELD_INTERRUPTED);
+	fixture_until(&fixture, outcome.end == HELD_INTERRUPTED);
 	assert_true(questions[0].cancelled);
 }
 
@@ -420,8 +422,7 @@ static void woken_by_no_signal_it_was_the_freezer(void **state) {
 	held_interrupted(held, ticket);
 	fixture_turn(&fixture);
 	assert_int_equal(outcome.end, -1);
-	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
-	assert_int_equal(outcome.end, HELD_INTERRUPTED);
+	fixture_until(&fixture, outcome.end == HELD_INTERRUPTED);
 	end_stuck(pid);
 }
 

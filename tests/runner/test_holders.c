@@ -20,7 +20,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
 enum hold {
 	HOLD_DESCRIPTOR,
@@ -61,12 +61,18 @@ static bool make_space(void) {
 	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
+static int ready[2]; /* a byte from each who holds what it is to hold */
+
+static _Noreturn void hold_still(void) {
+	if (write(ready[1], "", 1) != 1) abort();
+	for (;;) pause();
+}
+
 static void *thread(void *argument) {
 	const enum hold how = *(const enum hold *)argument;
 	if (how == HOLD_THREADS_FOLDER && (unshare(CLONE_FS) < 0 || chdir(folder) < 0)) abort();
 	if (how != HOLD_THREADS_FOLDER && (unshare(CLONE_FILES) < 0 || open(file, O_RDONLY | O_CLOEXEC) < 0)) abort();
-	for (;;) pause();
-	return NULL;
+	hold_still();
 }
 
 static _Noreturn void hold_in_a_thread(enum hold how) {
@@ -101,7 +107,7 @@ static pid_t hold(enum hold how) {
 	if (how == HOLD_MAP && mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) abort();
 	if (how == HOLD_FOLDER && chdir(folder) < 0) abort();
 	if (how != HOLD_DESCRIPTOR) close(fd);
-	for (;;) pause();
+	hold_still();
 }
 
 /* Detaches the mount when all hold it, and tells its id and who they are. */
@@ -111,8 +117,10 @@ static _Noreturn void run_space(int out) {
 	int fd = open(folder, O_PATH | O_CLOEXEC);
 	id = mount_of(fd);
 	close(fd);
+	if (pipe2(ready, O_CLOEXEC) < 0) _exit(77);
 	for (int i = 0; i < HOLD_COUNT; i++) pids[i] = hold((enum hold)i);
-	usleep(100 * 1000);
+	for (char byte, i = 0; i < HOLD_COUNT; i++)
+		if (read(ready[0], &byte, 1) != 1) _exit(77);
 	if (umount2(folder, MNT_DETACH) < 0) _exit(78);
 	if (write(out, &id, sizeof id) < 0 || write(out, pids, sizeof pids) < 0) _exit(79);
 	for (;;) pause();
@@ -189,8 +197,7 @@ static void just_they_are_ended(void **state) {
 	CLEANUP_HOLDERS struct holders holders = {0};
 	(void)state;
 	assert_int_equal(holders_kill(top, &taken), HOLD_NOTHING);
-	usleep(50 * 1000);
-	for (int i = 0; i < HOLD_NOTHING; i++) assert_false(is_alive(pids[i]));
+	for (int i = 0; i < HOLD_NOTHING; i++) wait_until(!is_alive(pids[i]));
 	assert_true(is_alive(pids[HOLD_NOTHING]));
 	assert_true(is_alive(top));
 	holders_find(top, &taken, &holders);

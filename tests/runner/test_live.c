@@ -6,9 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "live_fixture.h"
 #include "schema/limits.h"
-#include "support/cmocka.h"
+#include "support/patience.h"
 
 static struct live_fixture fixture;
 
@@ -160,6 +161,11 @@ static void what_the_host_changed_is_looked_at_once(void **state) {
 	assert_int_equal(fixture.fresh, 1);
 }
 
+static bool is_in_call(pid_t thread, long number) {
+	struct call_raw raw;
+	return call_raw_read(thread, &raw) == 0 && raw.number == number;
+}
+
 static void *wait_twice(void *argument) {
 	int *pipes = argument;
 	char byte;
@@ -178,17 +184,15 @@ static void once_lasts_until_the_call_has_returned(void **state) {
 	assert_int_equal(pipe(pipes) | pipe(pipes + 2), 0);
 	assert_int_equal(pthread_create(&waiting, NULL, wait_twice, pipes), 0);
 	assert_int_equal(read(pipes[2], &thread, sizeof thread), sizeof thread);
-	usleep(20 * 1000);
+	wait_until(is_in_call(thread, SYS_read));
 	const struct need need = {.permission = PERMISSION_FS_READ, .path = "/home/u/notes/todo"};
 	live_once(fixture.live, thread, &need);
 	live_when(fixture.live, count_up, &told);
-	fixture_turns(&fixture, 50);
-	assert_int_equal(told, 1);
+	fixture_until(&fixture, told == 1);
 	assert_true(gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
 	assert_false(gives(PERMISSION_FS_READ, "/home/u/notes"));
 	assert_int_equal(write(pipes[1], "", 1), 1);
-	fixture_turns(&fixture, 100);
-	assert_false(gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
+	fixture_until(&fixture, !gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
 	assert_int_equal(fixture.plans, 1); /* the plan before was kept */
 	pthread_join(waiting, NULL);
 	for (int i = 0; i < 4; i++) close(pipes[i]);
@@ -202,8 +206,7 @@ static void once_ends_with_the_thread_and_after_a_time(void **state) {
 	live_when(fixture.live, count_up, &told);
 	fixture_turn(&fixture);
 	assert_int_equal(told, 1);
-	fixture_turns(&fixture, 30);
-	assert_false(gives(PERMISSION_FS_WRITE, "/home/u/notes"));
+	fixture_until(&fixture, !gives(PERMISSION_FS_WRITE, "/home/u/notes"));
 }
 
 #define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -19,8 +19,9 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
+#include "support/patience.h"
 
-enum { PATIENCE_MS = 10 * 1000, ARGUMENTS_MAX = 16 };
+enum { ARGUMENTS_MAX = 16 };
 
 int broker_start(const char *const *arguments) {
 	CLEANUP_FREE char *path = home_path("bin/sbxd");

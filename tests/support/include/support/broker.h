@@ -1,7 +1,7 @@
 /*
  * broker: a real sbxd in the test's home, and a client that may say anything.
  *
- * Promises: nothing waits for ever: a reply that doesn't come within ten seconds fails the test. Needs home_make.
+ * Promises: nothing waits for ever: a reply that doesn't come within PATIENCE_MS fails the test. Needs home_make.
  */
 #pragma once
 
