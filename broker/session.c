@@ -117,10 +117,11 @@ static struct view *make_view(const struct session *session, bool *ret_cut, stru
 	return view;
 }
 
-static char *view_text(const json_t *parts, char ret_hash[HASH_HEX_SIZE]) {
+static char *view_text(const struct view *view) {
+	json_t *parts = view_to_parts(view);
 	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+	json_decref(parts);
 	if (!text) mem_exhausted();
-	hash_hex(ret_hash, text, strlen(text));
 	return text;
 }
 
@@ -129,9 +130,9 @@ static int record_start(struct session *session, struct error *error) {
 	session->view = make_view(session, &session->view_is_cut, error);
 	if (!session->view) return -EIO;
 	struct store *store = session->broker->store;
-	json_t *parts = view_to_parts(session->view);
-	CLEANUP_FREE char *text = view_text(parts, session->view_hash);
-	json_decref(parts);
+	char hash[HASH_HEX_SIZE];
+	CLEANUP_FREE char *text = view_text(session->view);
+	hash_hex(hash, text, strlen(text));
 	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
 	store_bind_integer(update, 1, session->record.id);
 	store_bind_text(update, 2, text);
@@ -144,7 +145,7 @@ static int record_start(struct session *session, struct error *error) {
 			      .verdict = -1,
 			      .detail = json_object()};
 	json_object_set_new(event.detail, "command", message_bytes(session->record.command));
-	json_object_set_new(event.detail, "view", json_string(session->view_hash));
+	json_object_set_new(event.detail, "view", json_string(hash));
 	const struct project_file *file = session->project_file;
 	if (file->said)
 		json_object_set_new(event.detail, "project_file",
@@ -348,14 +349,13 @@ void session_push_first_view(struct session *session) {
 	json_decref(parts);
 }
 
-/* If it is another than it knows. */
-static void push_changed(struct session *session) {
-	char hash[HASH_HEX_SIZE];
-	json_t *parts = view_to_parts(session->view);
-	free(view_text(parts, hash));
-	if (!string_equal(hash, session->view_hash)) push_parts(session, parts);
-	memcpy(session->view_hash, hash, sizeof hash);
+/* What is another than the runner knows; takes the view. */
+static void push_changes(struct session *session, struct view *view) {
+	json_t *parts = view_changes(session->view, view);
+	push_parts(session, parts);
 	json_decref(parts);
+	view_free(session->view);
+	session->view = view;
 }
 
 void session_push_view(struct session *session) {
@@ -368,18 +368,16 @@ void session_push_view(struct session *session) {
 		session_terminate(session);
 		return;
 	}
-	view_free(session->view);
-	session->view = view;
-	push_changed(session);
+	push_changes(session, view);
 }
 
 /* With a grant more; mostly its path alone has to be looked at. */
 static void push_with_grant(struct session *session, const struct grant *grant) {
 	struct decision_finder finder;
 	struct stack_context context = decision_context(session->broker, session->ruleset, &finder);
-	if (!session->view_is_cut &&
-	    view_add_grant(session->view, &context, &session->subject, session->record.id, grant))
-		push_changed(session);
+	CLEANUP_VIEW struct view *view = view_copy(session->view);
+	if (!session->view_is_cut && view_add_grant(view, &context, &session->subject, session->record.id, grant))
+		push_changes(session, STEAL(view));
 	else
 		session_push_view(session);
 }

@@ -30,9 +30,8 @@ struct session {
 	struct project_file *project_file;  /* of its root; followed */
 	bool offline, recording;
 	struct strings environment;
-	struct view *view;
-	char view_hash[HASH_HEX_SIZE]; /* as pushed last */
-	bool view_is_cut;              /* there are more allows than a view holds */
+	struct view *view; /* as the runner has it */
+	bool view_is_cut;  /* there are more allows than a view holds */
 	struct flood *flood;
 	struct walks *walks;
 	struct event *terminating; /* until its runner is killed; NULL: nobody wants it to end */

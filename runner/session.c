@@ -27,7 +27,8 @@ struct session {
 	struct channel *channel; /* NULL while the broker is gone */
 	struct event *readable, *retry;
 	struct check *checks;
-	struct view *coming; /* parts of a view so far */
+	struct view *view;   /* as it was told last */
+	struct view *coming; /* parts of the next one so far */
 	int64_t id;
 	int retry_ms;
 };
@@ -104,13 +105,12 @@ static bool is_push(const json_t *message, const char *type) {
 	return string_equal(json_string_value(json_object_get(message, "type")), type);
 }
 
-/* 1 when the view is whole (in session->coming). */
+/* 1 when there is a new view, in session->view. */
 static int take_view(struct session *session, const json_t *message, struct error *error) {
-	json_t *part = json_pack("{s:O, s:O, s:O}", "part", json_object_get(message, "part"), "parts",
-				 json_object_get(message, "parts"), "view", json_object_get(message, "view"));
-	if (!part) return error_set(error, EPROTO, "the broker sent a malformed view");
-	int r = view_add_part(&session->coming, part, error);
-	json_decref(part);
+	int r = view_add_part(&session->coming, session->view, message, error);
+	if (r <= 0) return r;
+	view_free(session->view);
+	session->view = STEAL(session->coming);
 	return r;
 }
 
@@ -123,7 +123,7 @@ static int first_view(struct session *session, struct view **ret_view, struct er
 		json_decref(message);
 		if (r < 0) return r;
 		if (r > 0) {
-			*ret_view = STEAL(session->coming);
+			*ret_view = view_copy(session->view);
 			return 0;
 		}
 	}
@@ -237,16 +237,24 @@ static void push_sleep(struct session *session, const json_t *message) {
 				      json_integer_value(json_object_get(message, "settle")));
 }
 
+static void forget_views(struct session *session) {
+	view_free(session->coming);
+	view_free(session->view);
+	session->coming = session->view = NULL;
+}
+
+static void lose(struct session *session);
+
 static void push_view(struct session *session, const json_t *message) {
 	struct error error = ERROR_NONE;
 	int r = take_view(session, message, &error);
-	if (r < 0) log_warning("a view of the broker: %s", error.message);
-	if (r == 0) return;
-	struct view *view = STEAL(session->coming);
-	if (r > 0 && session->events.view)
-		session->events.view(session->events.context, view);
-	else
-		view_free(view);
+	if (r < 0) {
+		/* what comes next would be changes of a view that isn't known */
+		log_warning("a view of the broker: %s", error.message);
+		lose(session);
+	} else if (r > 0 && session->events.view) {
+		session->events.view(session->events.context, view_copy(session->view));
+	}
 }
 
 static void take_push(struct session *session, const json_t *message) {
@@ -271,8 +279,7 @@ static void lose(struct session *session) {
 	session->readable = NULL;
 	channel_free(session->channel);
 	session->channel = NULL;
-	view_free(session->coming);
-	session->coming = NULL;
+	forget_views(session);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
 	while (session->checks) {
 		struct check *check = session->checks;
@@ -463,7 +470,7 @@ void session_free(struct session *session) {
 	if (session->readable) event_free(session->readable);
 	if (session->retry) event_free(session->retry);
 	channel_free(session->channel);
-	view_free(session->coming);
+	forget_views(session);
 	while (session->checks) {
 		struct check *next = session->checks->next;
 		free(session->checks);

@@ -288,3 +288,44 @@ void record_copy(const struct record *record, void *ret_structure, const void *s
 		}
 	}
 }
+
+static bool strings_equal(const struct strings *a, const struct strings *b) {
+	bool equal = a->count == b->count;
+	for (size_t i = 0; equal && i < a->count; i++) equal = strcmp(a->items[i], b->items[i]) == 0;
+	return equal;
+}
+
+static bool field_equal(const struct field *field, const void *a, const void *b) {
+	switch (field->type) {
+	case FIELD_ID:
+	case FIELD_COUNT:
+	case FIELD_STAMP:
+		return *(const int64_t *)a == *(const int64_t *)b;
+	case FIELD_INT_OR_NULL:
+	case FIELD_WORD:
+		return *(const int *)a == *(const int *)b;
+	case FIELD_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case FIELD_TEXT:
+		return string_equal(*(char *const *)a, *(char *const *)b);
+	case FIELD_NAME:
+		return strcmp(a, b) == 0;
+	case FIELD_STRINGS:
+		return strings_equal(a, b);
+	case FIELD_PERMISSION:
+		return permission_equal(a, b);
+	case FIELD_OBJECT:
+		return *(json_t *const *)a == *(json_t *const *)b ||
+		       json_equal(*(json_t *const *)a, *(json_t *const *)b);
+	}
+	return false;
+}
+
+bool record_equal(const struct record *record, const void *a, const void *b) {
+	bool equal = true;
+	for (size_t i = 0; equal && i < record->count; i++) {
+		const struct field *field = &record->fields[i];
+		equal = field_equal(field, (const char *)a + field->offset, (const char *)b + field->offset);
+	}
+	return equal;
+}

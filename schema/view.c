@@ -36,15 +36,17 @@ WORDS(enum view_network, view_network, networks)
 WORDS(enum view_doorbell, view_doorbell, doorbells)
 
 /* On the wire the paths are lists by what is said of them: most views say the same of a hundred paths. */
-static const struct {
+static const struct path_list {
 	const char *key;
 	enum view_mode mode;
 	bool ask_write, pattern;
+	bool gone; /* in changes alone: it is no entry any more */
 } path_lists[] = {
-	{"absent", VIEW_ABSENT, false, false},  {"ask", VIEW_ASK, false, false},
-	{"ask-write", VIEW_ASK, true, false},   {"read", VIEW_READ, false, false},
-	{"masked", VIEW_READ, true, false},     {"write", VIEW_WRITE, false, false},
-	{"patterns", VIEW_ABSENT, false, true},
+	{"absent", VIEW_ABSENT, false, false, false},      {"ask", VIEW_ASK, false, false, false},
+	{"ask-write", VIEW_ASK, true, false, false},       {"read", VIEW_READ, false, false, false},
+	{"masked", VIEW_READ, true, false, false},         {"write", VIEW_WRITE, false, false, false},
+	{"patterns", VIEW_ABSENT, false, true, false},     {"gone", VIEW_ABSENT, false, false, true},
+	{"patterns-gone", VIEW_ABSENT, false, true, true},
 };
 
 static const struct field program_fields[] = {
@@ -129,7 +131,8 @@ static int compare_paths(const struct view_path *entry, const char *path, bool p
 	return order != 0 ? order : (int)entry->pattern - (int)pattern;
 }
 
-void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write) {
+/* Where the entry is, or else belongs. */
+static size_t place_of(const struct view *view, const char *path, bool pattern, bool *ret_found) {
 	size_t low = 0, high = view->path_count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -138,14 +141,30 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 		else
 			high = middle;
 	}
-	if (low == view->path_count || compare_paths(&view->paths[low], path, pattern) != 0) {
+	*ret_found = low < view->path_count && compare_paths(&view->paths[low], path, pattern) == 0;
+	return low;
+}
+
+void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write) {
+	bool found;
+	size_t at = place_of(view, path, pattern, &found);
+	if (!found) {
 		view->paths = array_grow(view->paths, view->path_count, sizeof *view->paths);
-		memmove(&view->paths[low + 1], &view->paths[low], (view->path_count - low) * sizeof *view->paths);
-		view->paths[low] = (struct view_path){.path = string_copy(path), .pattern = pattern};
+		memmove(&view->paths[at + 1], &view->paths[at], (view->path_count - at) * sizeof *view->paths);
+		view->paths[at] = (struct view_path){.path = string_copy(path), .pattern = pattern};
 		view->path_count++;
 	}
-	view->paths[low].mode = pattern ? VIEW_ABSENT : mode;
-	view->paths[low].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
+	view->paths[at].mode = pattern ? VIEW_ABSENT : mode;
+	view->paths[at].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
+}
+
+static void remove_path(struct view *view, const char *path, bool pattern) {
+	bool found;
+	size_t at = place_of(view, path, pattern, &found);
+	if (!found) return;
+	free(view->paths[at].path);
+	view->path_count--;
+	memmove(&view->paths[at], &view->paths[at + 1], (view->path_count - at) * sizeof *view->paths);
 }
 
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode) {
@@ -197,48 +216,105 @@ static json_t *head_to_json(const struct view *view) {
 	return json;
 }
 
-static const char *list_of_path(const struct view_path *path) {
-	for (size_t i = 0; i < ARRAY_LENGTH(path_lists); i++)
-		if (path->pattern == path_lists[i].pattern && path->mode == path_lists[i].mode &&
-		    path->ask_write == path_lists[i].ask_write)
-			return path_lists[i].key;
+/* What is said of a path: how it is, or that it is gone. */
+struct saying {
+	const struct view_path *path;
+	bool gone;
+};
+
+static const char *list_of(const struct saying *saying) {
+	const struct view_path *path = saying->path;
+	for (size_t i = 0; i < ARRAY_LENGTH(path_lists); i++) {
+		const struct path_list *list = &path_lists[i];
+		if (path->pattern != list->pattern || saying->gone != list->gone) continue;
+		if (list->gone || (path->mode == list->mode && path->ask_write == list->ask_write)) return list->key;
+	}
 	return path_lists[0].key; /* absent */
 }
 
-static void append_path(json_t *paths, const struct view_path *path) {
-	const char *key = list_of_path(path);
+static void append_path(json_t *paths, const struct saying *saying) {
+	const char *key = list_of(saying);
 	json_t *list = json_object_get(paths, key);
 	if (!list) {
 		list = json_array();
 		json_object_set_new(paths, key, list);
 	}
-	json_array_append_new(list, message_bytes(path->path));
+	json_array_append_new(list, message_bytes(saying->path->path));
 }
 
-json_t *view_to_parts(const struct view *view) {
+/* `whole`: whose head comes with them; NULL: they are changes. */
+static json_t *make_parts(const struct view *whole, const struct saying *sayings, size_t count) {
 	json_t *parts = json_array(), *paths = NULL;
 	size_t used = 0;
-	for (size_t i = 0; i < view->path_count || !paths;) {
+	for (size_t i = 0; i < count || !paths;) {
 		/* A byte that isn't UTF-8 takes three. */
-		size_t size = i < view->path_count ? strlen(view->paths[i].path) * 3 + 8 : 0;
+		size_t size = i < count ? strlen(sayings[i].path->path) * 3 + 8 : 0;
 		if (!paths || used + size > PART_PATHS_BYTES) {
-			json_t *body = json_array_size(parts) == 0 ? head_to_json(view) : json_object();
+			json_t *body = whole && json_array_size(parts) == 0 ? head_to_json(whole) : json_object();
 			paths = json_object();
 			used = 0;
 			json_object_set_new(body, "paths", paths);
 			json_array_append_new(parts, json_pack("{s:o}", "view", body));
 		}
-		if (i == view->path_count) break;
+		if (i == count) break;
 		used += size;
-		append_path(paths, &view->paths[i++]);
+		append_path(paths, &sayings[i++]);
 	}
 	size_t index;
 	json_t *part;
 	json_array_foreach (parts, index, part) {
 		json_object_set_new(part, "part", json_integer((json_int_t)index + 1));
 		json_object_set_new(part, "parts", json_integer((json_int_t)json_array_size(parts)));
+		if (!whole) json_object_set_new(part, "changes", json_true());
 	}
 	return parts;
+}
+
+json_t *view_to_parts(const struct view *view) {
+	CLEANUP_FREE struct saying *sayings = mem_array(struct saying, view->path_count + 1);
+	for (size_t i = 0; i < view->path_count; i++) sayings[i] = (struct saying){&view->paths[i], false};
+	return make_parts(view, sayings, view->path_count);
+}
+
+static bool same_pairs(const struct view_pair *a, size_t count, const struct view_pair *b, size_t other_count) {
+	bool same = count == other_count;
+	for (size_t i = 0; same && i < count; i++)
+		same = string_equal(a[i].name, b[i].name) && string_equal(a[i].value, b[i].value);
+	return same;
+}
+
+static bool same_head(const struct view *a, const struct view *b) {
+	bool same = a->program_count == b->program_count && record_equal(&view_record, a, b) &&
+		    record_equal(&limit_record, &a->limits, &b->limits) &&
+		    same_pairs(a->set, a->set_count, b->set, b->set_count) &&
+		    same_pairs(a->hosts, a->host_count, b->hosts, b->host_count);
+	for (size_t i = 0; same && i < a->program_count; i++)
+		same = record_equal(&program_record, &a->programs[i], &b->programs[i]);
+	return same;
+}
+
+/* The view's entry like that one, from *at on, when both are gone through in their order; or NULL. */
+static const struct view_path *counterpart(const struct view *view, size_t *at, const struct view_path *entry) {
+	int order = -1;
+	while (*at < view->path_count && (order = compare_paths(&view->paths[*at], entry->path, entry->pattern)) < 0)
+		(*at)++;
+	return *at < view->path_count && order == 0 ? &view->paths[*at] : NULL;
+}
+
+json_t *view_changes(const struct view *from, const struct view *to) {
+	if (!same_head(from, to)) return view_to_parts(to);
+	CLEANUP_FREE struct saying *sayings = mem_array(struct saying, from->path_count + to->path_count + 1);
+	size_t count = 0, at = 0;
+	/* These first, so that there are never more than a view holds. */
+	for (size_t i = 0; i < from->path_count; i++)
+		if (!counterpart(to, &at, &from->paths[i])) sayings[count++] = (struct saying){&from->paths[i], true};
+	at = 0;
+	for (size_t i = 0; i < to->path_count; i++) {
+		const struct view_path *now = &to->paths[i], *before = counterpart(from, &at, now);
+		if (!before || before->mode != now->mode || before->ask_write != now->ask_write)
+			sayings[count++] = (struct saying){now, false};
+	}
+	return count > 0 ? make_parts(NULL, sayings, count) : json_array();
 }
 
 static int take_pairs(const json_t *json, void (*add)(struct view *, const char *, const char *), struct view *view,
@@ -256,30 +332,41 @@ static int take_pairs(const json_t *json, void (*add)(struct view *, const char 
 	return 0;
 }
 
-static int take_list(struct view *view, const char *key, const json_t *list, struct error *error) {
-	size_t kind = 0, index;
+static int take_path(struct view *view, const struct path_list *kind, const json_t *item, struct error *error) {
+	CLEANUP_FREE char *path = NULL;
+	int r = message_bytes_take(item, &path, error);
+	if (r < 0) return r;
+	if (!path) return error_set(error, EINVAL, "a path of a view is empty");
+	if (kind->gone)
+		remove_path(view, path, kind->pattern);
+	else
+		view_add_path(view, path, kind->pattern, kind->mode, kind->ask_write);
+	if (view->path_count > LIMIT_VIEW_PATHS)
+		return error_set(error, E2BIG, "a view has more than %d paths", LIMIT_VIEW_PATHS);
+	return 0;
+}
+
+static int take_list(struct view *view, bool changes, const char *key, const json_t *list, struct error *error) {
+	const struct path_list *kind = NULL;
+	size_t index;
 	json_t *item;
-	while (kind < ARRAY_LENGTH(path_lists) && strcmp(path_lists[kind].key, key) != 0) kind++;
-	if (kind == ARRAY_LENGTH(path_lists) || !json_is_array(list))
+	for (size_t i = 0; i < ARRAY_LENGTH(path_lists) && !kind; i++)
+		if (strcmp(path_lists[i].key, key) == 0) kind = &path_lists[i];
+	if (!kind || (kind->gone && !changes) || !json_is_array(list))
 		return error_set(error, EINVAL, "the paths of a view have no list '%.40s'", key);
 	json_array_foreach (list, index, item) {
-		CLEANUP_FREE char *path = NULL;
-		int r = message_bytes_take(item, &path, error);
+		int r = take_path(view, kind, item, error);
 		if (r < 0) return r;
-		if (!path || view->path_count >= LIMIT_VIEW_PATHS)
-			return error_set(error, E2BIG, "a view has more than %d paths, or an empty one",
-					 LIMIT_VIEW_PATHS);
-		view_add_path(view, path, path_lists[kind].pattern, path_lists[kind].mode, path_lists[kind].ask_write);
 	}
 	return 0;
 }
 
-static int take_paths(struct view *view, const json_t *paths, struct error *error) {
+static int take_paths(struct view *view, bool changes, const json_t *paths, struct error *error) {
 	const char *key;
 	json_t *list;
 	if (!json_is_object(paths)) return error_set(error, EINVAL, "a view lacks its paths");
 	json_object_foreach ((json_t *)paths, key, list) {
-		int r = take_list(view, key, list, error);
+		int r = take_list(view, changes, key, list, error);
 		if (r < 0) return r;
 	}
 	return 0;
@@ -316,19 +403,25 @@ static int take_head(struct view *view, json_t *body, struct error *error) {
 	return r;
 }
 
-int view_add_part(struct view **view, const json_t *message, struct error *error) {
+static int begin_view(struct view **view, const struct view *before, bool changes, json_t *body, struct error *error) {
+	if (changes && !before) return error_set(error, EINVAL, "a view changed that was never told");
+	*view = changes ? view_copy(before) : view_new();
+	return changes ? 0 : take_head(*view, body, error);
+}
+
+int view_add_part(struct view **view, const struct view *before, const json_t *message, struct error *error) {
 	json_t *body = json_object_get(message, "view");
 	json_int_t part = json_integer_value(json_object_get(message, "part"));
 	json_int_t parts = json_integer_value(json_object_get(message, "parts"));
+	const json_t *kind = json_object_get(message, "changes");
+	const bool changes = json_is_true(kind);
 	int r = 0;
-	if (!json_is_object(body) || part < 1 || part > parts || (part == 1) != (*view == NULL))
+	if (!json_is_object(body) || (kind && !json_is_boolean(kind)) || part < 1 || part > parts ||
+	    (part == 1) != (*view == NULL))
 		r = error_set(error, EINVAL, "part %lld of %lld of a view came out of order", (long long)part,
 			      (long long)parts);
-	if (r == 0 && part == 1) {
-		*view = view_new();
-		r = take_head(*view, body, error);
-	}
-	if (r == 0) r = take_paths(*view, json_object_get(body, "paths"), error);
+	if (r == 0 && part == 1) r = begin_view(view, before, changes, body, error);
+	if (r == 0) r = take_paths(*view, changes, json_object_get(body, "paths"), error);
 	if (r == 0) return part == parts ? 1 : 0;
 	view_free(*view);
 	*view = NULL;
@@ -336,13 +429,21 @@ int view_add_part(struct view **view, const json_t *message, struct error *error
 }
 
 struct view *view_copy(const struct view *view) {
-	struct view *copy = NULL;
-	json_t *parts = view_to_parts(view), *part;
-	size_t index;
-	json_array_foreach (parts, index, part) {
-		/* It is ours: what can't be read again would be a fault here, and is a view that shows nothing. */
-		if (view_add_part(&copy, part, NULL) < 0) copy = view_new();
+	struct view *copy = view_new();
+	*copy = *view;
+	record_copy(&view_record, copy, view);
+	copy->paths = NULL;
+	for (size_t i = 0; i < view->path_count; i++) {
+		copy->paths = array_grow(copy->paths, i, sizeof *copy->paths);
+		copy->paths[i] = view->paths[i];
+		copy->paths[i].path = string_copy(view->paths[i].path);
 	}
-	json_decref(parts);
+	copy->programs = NULL;
+	copy->set = copy->hosts = NULL;
+	copy->program_count = copy->set_count = copy->host_count = 0;
+	for (size_t i = 0; i < view->program_count; i++)
+		view_add_program(copy, view->programs[i].pattern, view->programs[i].mode);
+	for (size_t i = 0; i < view->set_count; i++) view_set_variable(copy, view->set[i].name, view->set[i].value);
+	for (size_t i = 0; i < view->host_count; i++) view_add_host(copy, view->hosts[i].name, view->hosts[i].value);
 	return copy;
 }

@@ -238,7 +238,7 @@ static void use_view(void) {
 	unit_tell("parts");
 	int r = 0;
 	json_array_foreach (parts, index, part)
-		if ((r = view_add_part(&back, part, &error)) != 0) break;
+		if ((r = view_add_part(&back, NULL, part, &error)) != 0) break;
 	json_decref(parts);
 	if (unit_failed(r, &error)) return;
 	if (r != 1) unit_tell("not whole");
@@ -249,12 +249,38 @@ static void use_view(void) {
 	view_free(back);
 }
 
+/* What is gone must be gone. */
+static void use_view_changes(void) {
+	CLEANUP_VIEW struct view *from = view_new(), *back = NULL;
+	struct error error = ERROR_NONE;
+	from->profile = string_copy("npm");
+	view_add_path(from, "/home/u/notes", false, VIEW_READ, false);
+	view_add_path(from, "/home/u/app", false, VIEW_WRITE, false);
+	CLEANUP_VIEW struct view *to = view_new();
+	to->profile = string_copy("npm");
+	view_add_path(to, "/home/u/app", false, VIEW_READ, true);
+	json_t *parts = view_changes(from, to);
+	unit_tell("%zu parts", json_array_size(parts));
+	int r = view_add_part(&back, from, json_array_get(parts, 0), &error);
+	json_decref(parts);
+	if (unit_failed(r, &error)) return;
+	for (size_t i = 0; i < back->path_count; i++)
+		unit_tell("%s %s %d", back->paths[i].path, view_mode_name(back->paths[i].mode),
+			  back->paths[i].ask_write);
+}
+
 static const struct unit units[] = {
-	{.what = "patterns", .use = use_patterns}, {.what = "targets", .use = use_targets},
-	{.what = "hosts", .use = use_hosts},       {.what = "messages", .use = use_messages},
-	{.what = "a grant", .use = use_grant},     {.what = "an event", .use = use_event},
-	{.what = "a prompt", .use = use_prompt},   {.what = "a verdict", .use = use_verdict},
-	{.what = "a session", .use = use_session}, {.what = "a view", .use = use_view},
+	{.what = "patterns", .use = use_patterns},
+	{.what = "targets", .use = use_targets},
+	{.what = "hosts", .use = use_hosts},
+	{.what = "messages", .use = use_messages},
+	{.what = "a grant", .use = use_grant},
+	{.what = "an event", .use = use_event},
+	{.what = "a prompt", .use = use_prompt},
+	{.what = "a verdict", .use = use_verdict},
+	{.what = "a session", .use = use_session},
+	{.what = "a view", .use = use_view},
+	{.what = "changes of a view", .use = use_view_changes},
 };
 
 const struct unit_room units_schema = UNIT_ROOM("schema: patterns, targets, hosts, messages, records, the view", units);

@@ -56,8 +56,9 @@ static void check_grant(const json_t *message) {
 }
 
 static void check_view(const json_t *message) {
-	CLEANUP_VIEW struct view *view = NULL;
-	(void)view_add_part(&view, message, NULL);
+	CLEANUP_VIEW struct view *before = view_new(), *view = NULL;
+	view_add_path(before, "/home/u", false, VIEW_ASK, false);
+	(void)view_add_part(&view, before, message, NULL);
 }
 
 static void check_records(const json_t *message) {

@@ -38,7 +38,7 @@ static void views_travel_in_parts(void **state) {
 			struct error error = ERROR_NONE;
 			assert_int_equal(r, 0);
 			assert_int_equal(message_encode(part, &text, &size, &error), 0);
-			r = view_add_part(&back, part, &error);
+			r = view_add_part(&back, NULL, part, &error);
 		}
 		assert_int_equal(r, 1);
 		json_decref(parts);
@@ -59,6 +59,125 @@ static void views_travel_in_parts(void **state) {
 	}
 }
 
+/* What `from` becomes with the changes that lead to `to`; *ret_parts, how many these were. */
+static struct view *changed(const struct view *from, const struct view *to, size_t *ret_parts) {
+	json_t *parts = view_changes(from, to), *part;
+	struct view *back = NULL;
+	size_t index;
+	int r = 1;
+	*ret_parts = json_array_size(parts);
+	json_array_foreach (parts, index, part) {
+		CLEANUP_FREE char *text = NULL;
+		size_t size;
+		assert_int_equal(message_encode(part, &text, &size, NULL), 0);
+		r = view_add_part(&back, from, part, NULL);
+		assert_int_equal(r, index + 1 == *ret_parts);
+	}
+	assert_int_equal(r, 1);
+	json_decref(parts);
+	return back ? back : view_copy(from);
+}
+
+static void assert_same_view(const struct view *a, const struct view *b) {
+	json_t *one = view_to_parts(a), *other = view_to_parts(b);
+	assert_true(json_equal(one, other));
+	json_decref(one);
+	json_decref(other);
+}
+
+static struct view *random_view(unsigned *seed) {
+	struct view *view = sample(0);
+	for (int i = 0; i < 12; i++) {
+		CLEANUP_FREE char *path = string_format("/%d", rand_r(seed) % 8);
+		view_add_path(view, path, rand_r(seed) % 3 == 0, (enum view_mode)(rand_r(seed) % 4), rand_r(seed) % 2);
+	}
+	return view;
+}
+
+static void changes_lead_from_any_view_to_any_other(void **state) {
+	(void)state;
+	unsigned seed = 7;
+	for (int i = 0; i < 500; i++) {
+		CLEANUP_VIEW struct view *from = random_view(&seed), *to = random_view(&seed);
+		size_t count;
+		CLEANUP_VIEW struct view *back = changed(from, to, &count);
+		assert_same_view(back, to);
+	}
+}
+
+/* One that is nothing else, one that is one path more, one that is all others, and at the limit. */
+static void changes_are_as_much_as_has_changed(void **state) {
+	(void)state;
+	CLEANUP_VIEW struct view *from = sample(LIMIT_VIEW_PATHS), *to = view_copy(from), *other = sample(0);
+	size_t count;
+	assert_same_view(from, to);
+	json_t *parts = view_changes(from, to);
+	assert_int_equal(json_array_size(parts), 0);
+	json_decref(parts);
+	view_add_path(to, from->paths[5].path, false, VIEW_WRITE, false);
+	parts = view_changes(from, to);
+	assert_int_equal(json_array_size(parts), 1);
+	assert_true(json_dumpb(parts, NULL, 0, JSON_COMPACT) < 200);
+	json_decref(parts);
+	for (size_t i = 0; i < LIMIT_VIEW_PATHS; i++) {
+		CLEANUP_FREE char *path = string_format("/srv/a-path-of-another-name-altogether/%zu", i);
+		view_add_path(other, path, false, VIEW_READ, false);
+	}
+	CLEANUP_VIEW struct view *back = changed(from, other, &count);
+	assert_same_view(back, other);
+	assert_true(count > 1);
+}
+
+static void of_another_head_the_whole_is_told(void **state) {
+	(void)state;
+	for (int what = 0; what < 8; what++) {
+		CLEANUP_VIEW struct view *from = sample(3), *to = sample(3);
+		if (what == 0) to->network = VIEW_NETWORK_NONE;
+		if (what == 1) strings_add(&to->environment, "TERM");
+		if (what == 2) view_add_program(to, "su", VIEW_ASK);
+		if (what == 3) to->programs[0].mode = VIEW_ASK;
+		if (what == 4) view_set_variable(to, "CI", "2");
+		if (what == 5) view_add_host(to, "other.test", "127.0.0.2");
+		if (what == 6) to->limits.processes = 7;
+		if (what == 7) to->profile[0] = 'x';
+		json_t *parts = view_changes(from, to), *whole = view_to_parts(to);
+		assert_true(json_equal(parts, whole));
+		json_decref(parts);
+		json_decref(whole);
+	}
+}
+
+static void broken_changes_leave_no_view(void **state) {
+	(void)state;
+	static const char *const texts[] = {
+		"{\"part\":1,\"parts\":1,\"changes\":1,\"view\":{\"paths\":{}}}",
+		"{\"part\":1,\"parts\":1,\"changes\":true,\"view\":{\"paths\":{\"gone\":\"/a\"}}}",
+		"{\"part\":1,\"parts\":1,\"changes\":true,\"view\":{\"paths\":{\"lost\":[]}}}",
+		"{\"part\":1,\"parts\":1,\"changes\":true,\"view\":{\"paths\":{\"gone\":[null]}}}",
+		"{\"part\":1,\"parts\":1,\"changes\":true,\"view\":{}}",
+	};
+	CLEANUP_VIEW struct view *before = sample(3);
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		struct view *view = NULL;
+		json_t *json = json_loads(texts[i], 0, NULL);
+		assert_true(view_add_part(&view, before, json, NULL) < 0);
+		assert_null(view);
+		json_decref(json);
+	}
+	struct view *view = NULL;
+	json_t *change = json_pack("{s:i, s:i, s:b, s:{s:{}}}", "part", 1, "parts", 1, "changes", 1, "view", "paths");
+	assert_true(view_add_part(&view, NULL, change, NULL) < 0); /* of what? */
+	assert_int_equal(view_add_part(&view, before, change, NULL), 1);
+	view_free(view);
+	json_decref(change);
+	view = NULL;
+	json_t *whole = view_to_parts(before), *part = json_array_get(whole, 0);
+	json_object_set_new(json_object_get(json_object_get(part, "view"), "paths"), "gone", json_array());
+	assert_true(view_add_part(&view, before, part, NULL) < 0);
+	assert_null(view);
+	json_decref(whole);
+}
+
 static void broken_parts_leave_no_view(void **state) {
 	(void)state;
 	static const char *const texts[] = {
@@ -70,7 +189,7 @@ static void broken_parts_leave_no_view(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		struct view *view = NULL;
 		json_t *json = json_loads(texts[i], 0, NULL);
-		assert_true(view_add_part(&view, json, NULL) < 0);
+		assert_true(view_add_part(&view, NULL, json, NULL) < 0);
 		assert_null(view);
 		json_decref(json);
 	}
@@ -118,8 +237,13 @@ static void what_holds_at_a_path_is_the_nearest_entry_above(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(views_travel_in_parts), cmocka_unit_test(broken_parts_leave_no_view),
-		cmocka_unit_test(one_entry_a_path), cmocka_unit_test(what_holds_at_a_path_is_the_nearest_entry_above)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(views_travel_in_parts),
+					   cmocka_unit_test(broken_parts_leave_no_view),
+					   cmocka_unit_test(one_entry_a_path),
+					   cmocka_unit_test(changes_lead_from_any_view_to_any_other),
+					   cmocka_unit_test(changes_are_as_much_as_has_changed),
+					   cmocka_unit_test(of_another_head_the_whole_is_told),
+					   cmocka_unit_test(broken_changes_leave_no_view),
+					   cmocka_unit_test(what_holds_at_a_path_is_the_nearest_entry_above)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,3 +57,4 @@ void record_write(const struct record *record, const void *structure, struct str
 int record_from_json(const struct record *record, const json_t *json, void *structure, struct error *error);
 void record_finish(const struct record *record, void *structure); /* frees what is owned and zeroes these fields */
 void record_copy(const struct record *record, void *ret_structure, const void *structure); /* deep, of all fields */
+bool record_equal(const struct record *record, const void *a, const void *b);

@@ -86,11 +86,14 @@ void view_add_host(struct view *view, const char *name, const char *address);
 
 /*
  * On the wire a view comes in parts that each fit one message (`part` from 1 to `parts`, each {"part", "parts",
- * "view"}); view_to_parts returns a JSON array of them. view_add_part puts them together in order: *view is NULL
- * before the first; returns 1 when the view is whole, 0 when more follow.
+ * "view"}); view_to_parts returns a JSON array of them. view_changes are the parts ("changes" is true in each) that
+ * lead from one view to the other: the paths that are others; none when nothing is, and the whole where more is.
+ * view_add_part puts them together in order: *view is NULL before the first, and `before` is what changes change (or
+ * NULL); returns 1 when the view is whole, 0 when more follow.
  */
 json_t *view_to_parts(const struct view *view);
-int view_add_part(struct view **view, const json_t *part, struct error *error);
+json_t *view_changes(const struct view *from, const struct view *to);
+int view_add_part(struct view **view, const struct view *before, const json_t *part, struct error *error);
 
 DEFINE_CLEANUP(struct view *, view_free);
 #define CLEANUP_VIEW CLEANUP(view_free_p)
