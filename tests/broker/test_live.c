@@ -42,8 +42,7 @@ static void expect_view(struct peer *runner, const char *path, const char *list)
 	const json_t *paths = json_object_get(json_object_get(view, "view"), "paths");
 	bool hidden = false;
 	assert_true(json_is_true(json_object_get(view, "changes")));
-	for (size_t i = 0; i < ARRAY_LENGTH(hiding); i++)
-		hidden |= list_has(json_object_get(paths, hiding[i]), path);
+	for (size_t i = 0; i < ARRAY_LENGTH(hiding); i++) hidden |= list_has(json_object_get(paths, hiding[i]), path);
 	assert_int_equal(hidden, list == NULL);
 	if (list) assert_true(list_has(json_object_get(paths, list), path));
 	json_decref(view);
