@@ -21,7 +21,7 @@ static const char *const agent_names[] = {
 
 int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt) {
 	const struct prompt_pending *pending = pending_find(broker, prompt);
-	return pending ? pending->lifetime_ms : 0;
+	return pending ? pending->prompt.lifetime_ms : 0;
 }
 
 static bool same_token(const char *a, const char *b) {

@@ -21,8 +21,8 @@ struct check {
 	struct permission permission;
 	char *target, *process, *reason, *profile, *project;
 	struct strings parents;
-	char *walk;
-	bool ask, again, by_folder, listing;
+	char *walk, *name;
+	bool ask, again, by_folder, listing, folder;
 };
 
 static const struct body_field check_fields[] = {
@@ -37,6 +37,8 @@ static const struct body_field check_fields[] = {
 	{"again", BODY_FLAG, OPTIONAL, offsetof(struct check, again), 0, NULL},
 	{"by_folder", BODY_FLAG, OPTIONAL, offsetof(struct check, by_folder), 0, NULL},
 	{"listing", BODY_FLAG, OPTIONAL, offsetof(struct check, listing), 0, NULL},
+	{"folder", BODY_FLAG, OPTIONAL, offsetof(struct check, folder), 0, NULL},
+	{"name", BODY_TEXT, OPTIONAL, offsetof(struct check, name), LIMIT_TARGET, NULL},
 	{"walk", BODY_TEXT, OPTIONAL, offsetof(struct check, walk), LIMIT_TARGET, NULL},
 };
 static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
@@ -51,8 +53,11 @@ static int fill_request(struct client *client, const struct check *asked, struct
 	if (asked->reason) request->reason = string_copy(asked->reason);
 	request->by_folder = asked->by_folder;
 	request->listing = asked->listing;
-	if (r == 0 && asked->walk) r = path_normalise(NULL, asked->walk, &request->walk, error);
+	request->folder = asked->folder || asked->listing || asked->by_folder;
+	if (asked->walk) r = path_normalise(NULL, asked->walk, &request->walk, error);
 	if (r < 0) return error_prefix(error, "walk");
+	if (asked->name) r = path_normalise(NULL, asked->name, &request->name, error);
+	if (r < 0) return error_prefix(error, "name");
 	for (size_t i = 0; i < asked->parents.count; i++) {
 		if (strlen(asked->parents.items[i]) > LIMIT_PROCESS)
 			return error_set(error, E2BIG, "'parents' has an entry longer than %d bytes", LIMIT_PROCESS);

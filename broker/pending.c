@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -159,8 +160,8 @@ static void offer_scopes(struct prompt_pending *pending, const struct pending_wi
 	const struct request *request = wish->request;
 	struct prompt *prompt = &pending->prompt;
 	/* A grant that ends above a mask doesn't lift it. */
-	bool replaced = request->permission.kind == PERMISSION_FS_WRITE && !request->by_folder && !request->listing &&
-			!prompt->confirm_terminal;
+	bool replaced =
+		request->permission.kind == PERMISSION_FS_WRITE && !request->folder && !prompt->confirm_terminal;
 	if (!pending->walk) {
 		scopes_offered(&prompt->permission, prompt->target, pending->broker->places.home, replaced,
 			       &prompt->scopes);
@@ -175,11 +176,18 @@ static void offer_scopes(struct prompt_pending *pending, const struct pending_wi
  */
 static const char *words_for(const struct pending_wish *wish, const struct policy *policy) {
 	const struct request *request = wish->request;
-	bool folder = wish->tree || request->listing || request->by_folder;
+	bool folder = wish->tree || request->folder;
 	if (wish->summary) return "go on asking";
 	if (folder && request->permission.kind == PERMISSION_FS_READ) return "read everything in";
 	if (folder && request->permission.kind == PERMISSION_FS_WRITE) return "write to everything in";
 	return policy_description(policy, request->permission.name);
+}
+
+/* What the call is about, where the question is about all that lies around it. */
+static const char *name_in_target(const struct pending_wish *wish) {
+	const struct request *request = wish->request;
+	if (wish->tree) return request->target;
+	return request->name && path_is_below(request->name, request->target) ? request->name : NULL;
 }
 
 struct prompt_pending *pending_new(struct broker *broker, const struct pending_wish *wish) {
@@ -191,7 +199,6 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	pending->broker = broker;
 	pending->private_allowed = opens_private(request, verdict);
 	pending->direct = verdict->direct;
-	pending->lifetime_ms = settings.lifetime_ms;
 	pending->timeout_ms = settings.timeout_ms;
 	pending->rule = string_copy_or_null(verdict->rule);
 	pending->summary = wish->summary;
@@ -203,6 +210,7 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	prompt->permission = request->permission;
 	prompt->description = string_copy_or_null(words_for(wish, policy));
 	prompt->target = string_copy(wish->tree ? wish->tree : request->target);
+	prompt->name = string_copy_or_null(name_in_target(wish));
 	prompt->process = string_copy_or_null(request->process);
 	for (size_t i = 0; i < request->parents.count; i++) strings_add(&prompt->parents, request->parents.items[i]);
 	prompt->reason = string_copy_or_null(request->reason);
@@ -210,6 +218,7 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 				    : string_copy_or_null(verdict->why);
 	prompt->confirm_terminal = verdict->confirm_terminal;
 	prompt->deadline_ms = broker_now_ms(broker) + settings.timeout_ms;
+	prompt->lifetime_ms = settings.lifetime_ms;
 	offer_scopes(pending, wish);
 	pending->deadline = evtimer_new(broker->base, on_deadline, pending);
 	if (!pending->deadline) mem_exhausted();

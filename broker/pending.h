@@ -21,7 +21,7 @@ struct prompt_pending {
 	struct broker *broker;
 	struct prompt prompt; /* the snapshot; its token stays empty */
 	bool private_allowed, direct;
-	int64_t lifetime_ms, timeout_ms;
+	int64_t timeout_ms;
 	char *rule;   /* that asks, "file:line"; or NULL */
 	bool summary; /* of a flood: nobody waits for it, and its answer is no grant */
 	bool walk;    /* its target is a tree, in which those who wait want each its own */

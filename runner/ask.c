@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,11 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "schema/limits.h"
+
+enum {
+	ASK_SUSPENDED = 2,    /* the child's exit status: the user typed ^Z */
+	ASK_CLOSING_MS = 500, /* a child has for its last words */
+};
 
 struct question {
 	struct question *next;
@@ -47,13 +53,13 @@ static _Noreturn void child_ask(struct asker *asker, int answer, int gone) {
 	static const int restored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH, SIGCHLD, SIGPIPE};
 	setpgid(0, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
-	signal(SIGTSTP, SIG_IGN); /* a question that sleeps would hold up the tool for ever */
+	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
 	int fd = terminal_reopen(asker->options.terminal);
 	terminal_give(asker->options.terminal, getpid());
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
 	int r = fd < 0 ? -ENOTTY : user->ask(user->context, fd, gone, &asker->first->prompt, &json, &error);
-	if (r < 0 || !json) _exit(1);
+	if (r < 0 || !json) _exit(r == -EINTR ? ASK_SUSPENDED : 1);
 	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 	_exit(text && fd_write_all(answer, text, strlen(text), NULL) == 0 ? 0 : 1);
 }
@@ -72,10 +78,15 @@ static void finish(struct asker *asker) {
 	fd_close_p(&asker->gone);
 	asker->done = NULL;
 	asker->child = 0;
-	asker->first = question->next;
 	terminal_give(asker->options.terminal, getpgrp());
 	terminal_go_on(asker->options.terminal);
+	if (!cancelled && WIFEXITED(status) && WEXITSTATUS(status) == ASK_SUSPENDED) {
+		asker->options.suspend(asker->options.context);
+		ask_next(asker);
+		return;
+	}
 
+	asker->first = question->next;
 	json_t *answer = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
 	if (!json_is_object(answer) || status != 0) {
@@ -185,9 +196,19 @@ void asker_wake(struct asker *asker) {
 	ask_next(asker);
 }
 
+/* The question is settled: the child says so and ends. */
+static void dismiss(struct asker *asker) {
+	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
+	char block[256];
+	ssize_t got = 1;
+	fd_close_p(&asker->gone);
+	while (got > 0 && poll(&answer, 1, ASK_CLOSING_MS) > 0) got = read(asker->answer, block, sizeof block);
+}
+
 void asker_free(struct asker *asker) {
 	if (!asker) return;
 	if (asker->child > 0) {
+		dismiss(asker);
 		kill(asker->child, SIGKILL);
 		while (waitpid(asker->child, NULL, 0) < 0 && errno == EINTR) {
 		}

@@ -19,6 +19,7 @@ struct asker_options {
 	const struct run_terminal *user; /* borrowed */
 	struct terminal *terminal;       /* borrowed */
 	/* The `answer` message's body, complete. Takes the reference over. */
+	void (*suspend)(void *context); /* stop as ^Z does; back when we go on */
 	void (*answer)(void *context, json_t *answer);
 	void *context;
 };

@@ -11,6 +11,7 @@
 struct thing {
 	dev_t device;
 	ino_t inode; /* 0: there was nothing */
+	bool folder;
 };
 
 /* What lay at each step of its path but "/", as far as there was something: a path is the tool's to choose, and may
@@ -55,8 +56,8 @@ static void look(struct question *question) {
 		at = next;
 		if (at < 0 || fstat(at, &status) < 0) return;
 		question->things = array_grow(question->things, question->thing_count, sizeof *question->things);
-		question->things[question->thing_count++] =
-			(struct thing){.device = status.st_dev, .inode = status.st_ino};
+		question->things[question->thing_count++] = (struct thing){
+			.device = status.st_dev, .inode = status.st_ino, .folder = S_ISDIR(status.st_mode)};
 	}
 }
 
@@ -69,6 +70,12 @@ void asked_note(struct asked *asked, const char *path) {
 		look(question);
 	}
 	question->count++;
+}
+
+bool asked_is_folder(const struct asked *asked, const char *path) {
+	const struct question *question = find(asked, path);
+	const size_t depth = path_depth(path);
+	return question && depth > 0 && question->thing_count == depth && question->things[depth - 1].folder;
 }
 
 static void question_finish(struct question *question) {

@@ -185,6 +185,19 @@ void call_finish(struct call *call) {
 	*call = (struct call){.class = CALL_OTHER};
 }
 
+char *call_name_in(pid_t thread, const char *folder) {
+	struct call_raw raw;
+	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
+	if (call_raw_read(thread, &raw) < 0) return NULL;
+	call_read(thread, &raw, &call);
+	for (size_t i = 0; i < CALL_PATHS && !call.nameless; i++) {
+		if (!call.paths[i] || string_equal(call.paths[i], folder)) continue;
+		CLEANUP_FREE char *parent = path_parent(call.paths[i]);
+		if (string_equal(parent, folder)) return STEAL(call.paths[i]);
+	}
+	return NULL;
+}
+
 int call_raw_read(pid_t thread, struct call_raw *ret_raw) {
 	char name[CALL_PROC_NAME], line[CALL_LINE_MAX + 1];
 	snprintf(name, sizeof name, "/proc/%d/syscall", thread);

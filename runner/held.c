@@ -160,6 +160,7 @@ static void question_ask(struct question *question) {
 	question->held->asked++;
 	question->noted = true;
 	live_note(options->live, question->path);
+	question->need.folder = live_noted_folder(options->live, question->path);
 	uint64_t check =
 		options->check(options->context, question->calls->thread, &question->need, on_verdict, question);
 	if (question->state == ASKED) question->check = check;

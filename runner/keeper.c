@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bwrap.h"
+#include "call.h"
 #include "curtain/curtain.h"
 #include "held.h"
 #include "live.h"
@@ -119,11 +120,13 @@ static void on_curtain_ended(void *context) {
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
-	CLEANUP_FREE char *process = NULL, *walk = NULL;
+	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(thread, keeper->init, &process, &parents);
 	if (need->permission == PERMISSION_FS_READ) walk = process_walk(thread, need->path);
-	const struct session_call call = {.need = need, .process = process, .parents = &parents, .walk = walk};
+	if (need->by_folder) name = call_name_in(thread, need->path);
+	const struct session_call call = {
+		.need = need, .process = process, .parents = &parents, .walk = walk, .name = name};
 	return session_check_call(keeper->options.session, &call, done, argument);
 }
 

@@ -271,13 +271,23 @@ static void on_signal(evutil_socket_t number, short what, void *argument) {
 	launch_order(run->launch, ORDER_SIGNAL, number);
 }
 
-static void on_continue(evutil_socket_t number, short what, void *argument) {
-	struct run *run = argument;
-	(void)number, (void)what;
+static void go_on(struct run *run) {
 	bool foreground = run->terminal && terminal_is_foreground(run->terminal);
 	if (foreground && run->is_terminal[0] && run->is_terminal[1]) terminal_take(run->terminal);
 	launch_order(run->launch, ORDER_CONTINUE, foreground);
 	if (run->asker) asker_wake(run->asker);
+}
+
+static void on_continue(evutil_socket_t number, short what, void *argument) {
+	(void)number, (void)what;
+	go_on(argument);
+}
+
+/* ^Z at a question: the tool's call waits, so it isn't stopped. An orphaned group doesn't stop (setpgid(2)). */
+static void on_user_suspend(void *context) {
+	struct run *run = context;
+	stop_with(run, SIGTSTP);
+	go_on(run);
 }
 
 static void on_resize(evutil_socket_t number, short what, void *argument) {
@@ -408,6 +418,7 @@ static void serve_broker(struct run *run) {
 		const struct asker_options options = {.base = run->base,
 						      .user = run->scene.options->terminal,
 						      .terminal = run->terminal,
+						      .suspend = on_user_suspend,
 						      .answer = on_user_answer,
 						      .context = run};
 		run->asker = asker_new(&options);

@@ -381,11 +381,14 @@ uint64_t session_check_call(struct session *session, const struct session_call *
 	const struct need *need = call->need;
 	const struct permission permission = permission_of(need->permission);
 	const struct check wish = {.done = done, .argument = argument};
-	json_t *body = json_pack("{s:s, s:o, s:b, s:b}", "permission", permission.name, "target",
-				 message_bytes(need->path), "by_folder", need->by_folder, "listing", need->listing);
+	json_t *body = json_pack("{s:s, s:o, s:b, s:b, s:b}", "permission", permission.name, "target",
+				 message_bytes(need->path), "by_folder", need->by_folder, "listing", need->listing,
+				 "folder", need->folder);
 	if (call->process) json_object_set_new(body, "process", message_bytes(call->process));
 	if (call->parents->count > 0) json_object_set_new(body, "parents", text_list(call->parents));
 	if (call->walk) json_object_set_new(body, "walk", message_bytes(call->walk));
+	if (call->name && strlen(call->name) <= LIMIT_TARGET)
+		json_object_set_new(body, "name", message_bytes(call->name));
 	return check_send(session, body, &wish);
 }
 

@@ -62,6 +62,7 @@ struct session_call {
 	const char *process;           /* or NULL */
 	const struct strings *parents; /* nearest first */
 	const char *walk;              /* the folder that is walked through, or NULL */
+	const char *name;              /* the path in the need's folder that is made, replaced or removed, or NULL */
 };
 uint64_t session_check_call(struct session *session, const struct session_call *call,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument);

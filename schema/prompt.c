@@ -14,6 +14,7 @@ static const struct field fields[] = {
 	{"permission", FIELD_PERMISSION, offsetof(struct prompt, permission), NULL},
 	{"description", FIELD_TEXT, offsetof(struct prompt, description), NULL},
 	{"target", FIELD_TEXT, offsetof(struct prompt, target), NULL},
+	{"name", FIELD_TEXT, offsetof(struct prompt, name), NULL},
 	{"process", FIELD_TEXT, offsetof(struct prompt, process), NULL},
 	{"parents", FIELD_STRINGS, offsetof(struct prompt, parents), NULL},
 	{"reason", FIELD_TEXT, offsetof(struct prompt, reason), NULL},
@@ -21,6 +22,7 @@ static const struct field fields[] = {
 	{"confirm", FIELD_BOOL, offsetof(struct prompt, confirm_terminal), NULL},
 	{"scopes", FIELD_STRINGS, offsetof(struct prompt, scopes), NULL},
 	{"deadline", FIELD_STAMP, offsetof(struct prompt, deadline_ms), NULL},
+	{"lifetime_ms", FIELD_COUNT, offsetof(struct prompt, lifetime_ms), NULL},
 };
 static const struct record prompt_record = {"prompt", fields, ARRAY_LENGTH(fields)};
 

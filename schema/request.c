@@ -26,5 +26,6 @@ void request_finish(struct request *request) {
 	strings_finish(&request->parents);
 	free(request->reason);
 	free(request->walk);
+	free(request->name);
 	*request = (struct request){0};
 }

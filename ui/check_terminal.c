@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,7 +52,9 @@ static bool is_ours(const struct asking *asking, const struct prompt *prompt) {
 
 static int ask(const struct asking *asking, const struct prompt *prompt, struct error *error) {
 	json_t *answer = NULL, *reply = NULL;
-	int r = prompt_terminal_ask(NULL, asking->terminal, asking->verdict, prompt, &answer, error);
+	int r;
+	while ((r = prompt_terminal_ask(NULL, asking->terminal, asking->verdict, prompt, &answer, error)) == -EINTR)
+		kill(0, SIGTSTP); /* ^Z: the whole pipeline, as the terminal would */
 	if (r < 0) return r;
 	json_object_set_new(answer, "prompt", json_integer(prompt->id));
 	json_object_set_new(answer, "token", json_string(prompt->token));

@@ -2,8 +2,8 @@
  * Theory of operation
  *
  * The terminal is in cooked mode when we are called. Two things are changed for the time of the question: signals from
- * keys are off, so that Ctrl-C is an answer (deny) and not the end of the whole run, and Ctrl-C ends a line (VEOL), so
- * that it is read at once and not only after Enter.
+ * keys are off, so that Ctrl-C is an answer (deny) and not the end of the whole run, and Ctrl-C and Ctrl-Z end a line
+ * (VEOL, VEOL2), so that they are read at once and not only after Enter. Who suspends is asked anew by our caller.
  *
  * A prompt appears at a moment that the sandbox chooses, so keys that were meant for the tool must not answer it: the
  * input queue is flushed when the text is on the screen and again after PROMPT_DELAY_MS, and only then the question
@@ -43,6 +43,7 @@ enum { LINE_MAX_BYTES = 64, CTRL_C = 3, WIDTH_MAX = 80, TRIES_MAX = 20, CODE_SIZ
 struct terminal {
 	int fd, gone_fd;
 	bool is_terminal;
+	char suspends; /* the key; 0: none */
 	struct termios before;
 	char code[CODE_SIZE]; /* belongs to what allows, this time */
 };
@@ -84,11 +85,13 @@ static void terminal_prepare(struct terminal *terminal) {
 	terminal->is_terminal = tcgetattr(terminal->fd, &terminal->before) == 0;
 	if (!terminal->is_terminal) return;
 	struct termios mode = terminal->before;
-	mode.c_lflag |= ICANON | ECHO | ECHOE | ECHOK;
+	mode.c_lflag |= ICANON | ECHO | ECHOE | ECHOK | IEXTEN; /* without that there is no VEOL2 */
 	mode.c_lflag &= (tcflag_t)~ISIG;
 	mode.c_iflag |= ICRNL;
 	mode.c_oflag |= OPOST | ONLCR;
 	mode.c_cc[VEOL] = CTRL_C;
+	mode.c_cc[VEOL2] = terminal->before.c_cc[VSUSP];
+	terminal->suspends = (char)terminal->before.c_cc[VSUSP];
 	tcsetattr(terminal->fd, TCSADRAIN, &mode);
 }
 
@@ -148,14 +151,15 @@ static int show(const struct terminal *terminal, const struct prompt *prompt, st
 	CLEANUP_STRING struct string text = {0};
 	struct moment now;
 	clock_read(clock_system(), &now);
+	CLEANUP_FREE char *lifetime = human_duration(prompt->lifetime_ms);
 	string_append(&text, terminal->is_terminal ? clean_slate : "\n");
 	prompt_describe(prompt, now.wall_ms, terminal_columns(terminal->fd), &text);
 	string_appendf(&text,
 		       "Type one of these and Enter:\n"
 		       "  deny       not this time (also Ctrl-C)\n"
-		       "  allow %s   for 1 hour (or your prompt.lifetime), this profile in this project\n"
+		       "  allow %s   for %s, this profile in this project\n"
 		       "  always %s  for this profile in this project, until you revoke it\n",
-		       terminal->code, terminal->code);
+		       terminal->code, lifetime, terminal->code);
 	append_reach(&text, prompt, terminal_columns(terminal->fd));
 	string_appendf(&text, "For more choices answer from another terminal: sbx allow %lld --help\n",
 		       (long long)prompt->id);
@@ -168,7 +172,12 @@ static int ask_again(const struct terminal *terminal, const char *hint, struct e
 	return fd_write_all(terminal->fd, text, strlen(text), error);
 }
 
-/* One line of input: its length, 0 at its end. A line that is too long comes back as one that is no word. */
+static bool suspends(const struct terminal *terminal, const char *line) {
+	return terminal->suspends && strchr(line, terminal->suspends);
+}
+
+/* One line of input: its length, 0 at its end, -EINTR when it suspends. A line that is too long comes back as one that
+ * is no word. */
 static ssize_t read_line(const struct terminal *terminal, char line[LINE_MAX_BYTES + 1], struct error *error) {
 	size_t size = 0;
 	for (;;) {
@@ -182,6 +191,7 @@ static ssize_t read_line(const struct terminal *terminal, char line[LINE_MAX_BYT
 			if (size < LINE_MAX_BYTES) line[size++] = block[i];
 		line[size] = '\0';
 		if (block[got - 1] == '\n' || memchr(block, CTRL_C, (size_t)got)) return (ssize_t)size;
+		if (suspends(terminal, line)) return error_set(error, EINTR, "the question is put off");
 		/* Ctrl-D in the middle of a line hands out an unfinished one, which answers nothing. */
 		if (terminal->is_terminal) return (ssize_t)size;
 	}
@@ -247,7 +257,12 @@ int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt 
 		"\nThe question is settled: answered elsewhere, its time is up, or who asked is gone.\n";
 	static const char denied[] = "sbx: denied, this once (a full-screen program may need a redraw: often Ctrl-L)\n";
 	static const char allowed[] = "sbx: allowed (a full-screen program may need a redraw: often Ctrl-L)\n";
-	const char *closing = r == -ECANCELED ? gone : r < 0 ? "\n" : word->effect == EFFECT_ALLOW ? allowed : denied;
+	static const char later[] = "\nsbx: the call waits, and so does the question: fg\n";
+	const char *closing = r == -ECANCELED                ? gone
+			      : r == -EINTR                  ? later
+			      : r < 0                        ? "\n"
+			      : word->effect == EFFECT_ALLOW ? allowed
+							     : denied;
 	/* The terminal may be gone by now: the answer counts all the same. */
 	fd_write_all(fd, closing, strlen(closing), NULL);
 	tcflush(fd, TCIFLUSH);

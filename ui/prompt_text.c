@@ -121,6 +121,7 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);
 	append_line(out, "target", prompt->target ? prompt->target : "", width, TARGET_LINES);
+	append_line(out, "for", prompt->name, width, TARGET_LINES);
 	append_line(out, "asked by", processes, width, 2);
 	append_line(out, "project", place, width, 1);
 	append_line(out, "rule", prompt->why, width, 2);

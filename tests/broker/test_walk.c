@@ -119,6 +119,43 @@ static const char *scope(const json_t *prompt, size_t index) {
 	return text ? text : "";
 }
 
+static void the_words_say_what_an_answer_gives(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *tree = home_path("shared"), *file = home_path("shared/a"), *other = home_path("shared/b");
+	static const struct {
+		bool folder, listing;
+		const char *words;
+	} cases[] = {{false, false, ""}, {true, false, "read everything in"}, {false, true, "read everything in"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const char *path = i == 0 ? file : other;
+		CLEANUP_FREE char *process = string_format("tool (%zu)", i);
+		int64_t check = peer_send(runner, "check",
+					  json_pack("{s:s, s:s, s:s, s:b, s:b}", "permission", "fs:read", "target",
+						    path, "process", process, "folder", cases[i].folder, "listing",
+						    cases[i].listing));
+		json_t *prompt = shown_prompt(agent, path);
+		assert_string_equal(text_of(prompt, "description"), cases[i].words);
+		assert_true(json_is_null(json_object_get(prompt, "name")));
+		assert_int_equal(number_of(prompt, "lifetime_ms"), 3600 * 1000);
+		answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+		expect_verdict(runner, check, "deny ask");
+		json_decref(prompt);
+	}
+	/* What a folder is asked for; a name that isn't in it is none. */
+	for (int inside = 0; inside < 2; inside++) {
+		int64_t check = peer_send(runner, "check",
+					  json_pack("{s:s, s:s, s:s, s:b, s:s}", "permission", "fs:read", "target",
+						    tree, "process", inside ? "x (1)" : "y (2)", "by_folder", 1, "name",
+						    inside ? file : "/etc/passwd"));
+		json_t *prompt = shown_prompt(agent, tree);
+		assert_string_equal(text_of(prompt, "name"), inside ? file : "");
+		answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+		expect_verdict(runner, check, "deny ask");
+		json_decref(prompt);
+	}
+}
+
 static void who_walks_is_asked_about_once(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
@@ -246,6 +283,7 @@ int main(void) {
 		cmocka_unit_test(folders_listed_one_after_the_other_are_a_walk),
 		cmocka_unit_test(three_files_are_three_questions_and_the_fourth_a_walk),
 		cmocka_unit_test(what_is_remembered_is_bounded),
+		PROMPTS_TEST(the_words_say_what_an_answer_gives, prompts_setup_waits),
 		PROMPTS_TEST(who_walks_is_asked_about_once, prompts_setup_waits),
 		PROMPTS_TEST(who_shows_it_later_is_asked_about_twice, prompts_setup_waits),
 		PROMPTS_TEST(threads_that_walk_share_one_question, prompts_setup_waits),

@@ -629,6 +629,28 @@ print('all came back', flush=True)"
 	asking_policy
 }
 
+@test "a question says what its answer gives: everything in a folder, and the name in it that the call is about" {
+	background words sbx run --profile default -- python3 -c 'import os, sys
+os.open(sys.argv[1], os.O_RDONLY)
+open(sys.argv[1] + "/new", "w").write("written")' "$here"
+	asks fs:read "$here"
+	sbx prompts --json | jq -e '.[0] | .description == "read everything in" and .name == null and .lifetime_ms == 3600000'
+	sbx allow "$id"
+	wait_for 5 is_asked_to_write
+	asks fs:write "$here"
+	sbx prompts --json | jq -e ".[0] | .description == \"write to everything in\" and .name == \"$here/new\""
+	run sbx prompts
+	contains "$output" "$here (for $here/new)"
+	sbx allow "$id"
+	finished words
+	echo "$output"
+	[ "$(cat "$here/new")" = written ]
+}
+
+is_asked_to_write() {
+	[[ $(sbx prompts --json | jq -r '.[0].permission') == fs:write ]]
+}
+
 @test "scopes: the file, its folder, trees above up to the home, never more" {
 	mkdir -p "$here/a/b"
 	echo deep >"$here/a/b/file"

@@ -64,7 +64,7 @@ asks_nothing() {
 @test "starting git, python and the shell's tools asks nothing in a home that is lived in" {
 	answers agent 'deny=*=*'
 	for line in 'git status' 'git log -1 2>&1 || true' 'git --version' 'git diff' 'python3 -c "import json, ssl, site; print(1)"' 'python3 --version' \
-		'bash -c true' 'ls' 'env' 'id' 'make --version' 'rg --version' 'rg fn' 'vim --version' 'less --version' \
+		'bash -c true' 'bash -ic true' 'bash -lc true' 'sh -lc true' 'bash -c "test ! -e ~/.bashrc -a ! -e ~/.profile"' 'ls' 'env' 'id' 'make --version' 'rg --version' 'rg fn' 'vim --version' 'less --version' \
 		'vim -n -es -c q main.rs' 'perl -e 1' 'curl --version' 'cc --version' 'cc -x c -c -o /dev/null /dev/null' 'tar --version' 'which git'; do
 		asks_nothing "$line"
 	done

@@ -179,6 +179,50 @@ two_lines() { # typed once and printed once
 	sees '^still here'
 }
 
+@test "^Z at a prompt stops sbx, the call waits, and fg asks again" {
+	type_line "sbx run -- curl -sS http://svc.test:$port/later"
+	sees_question
+	first=$(code)
+	tmux send-keys C-z
+	sees 'Stopped'
+	type_line 'echo back $((20 + 3))'
+	sees '^back 23'
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line fg
+	wait_for 5 asks_anew "$first"
+	type_line "allow $(code)"
+	sees '^hello /later'
+	sbx revoke --all
+	type_line 'clear; sbx check db:access later; echo "status $?"'
+	sees_question
+	first=$(code)
+	tmux send-keys C-z
+	sees 'Stopped'
+	type_line 'clear; fg'
+	wait_for 5 asks_anew "$first"
+	type_line deny
+	sees '^deny: '
+	sees 'ready\$$'
+}
+
+asks_anew() { # asks_anew CODE: with another one
+	sees_question && [[ $(code) != "$1" ]]
+}
+
+@test "a prompt that nobody answered says so, also when the tool ends with that" {
+	local round
+	sed -i 's/timeout: 60s/timeout: 1s/' "$HOME/.config/sbx/policy.yaml"
+	broker_stop
+	for round in 1 2 3 4 5; do
+		type_line "clear; sbx run -- curl -sS -o /dev/null http://svc.test:$port/$round; echo round $round over"
+		sees_question
+		sees "^round $round over"
+		shows 'its time is up'
+	done
+	sed -i 's/timeout: 1s/timeout: 60s/' "$HOME/.config/sbx/policy.yaml"
+	broker_stop
+}
+
 @test "attack_b_10 what was typed ahead answers nothing, and y is no allow" {
 	type_line "sbx run -- sh -c 'sleep 1; curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x'"
 	for _ in 1 2 3 4 5 6; do

@@ -34,7 +34,8 @@ static struct prompt sample_prompt(void) {
 			       .profile = string_copy("default"),
 			       .project = string_copy("/app"),
 			       .target = string_copy("svc.test:8443"),
-			       .deadline_ms = 60000};
+			       .deadline_ms = 60000,
+			       .lifetime_ms = 30 * 60 * 1000};
 }
 
 /* A file that is saved by putting another in its place. */
@@ -170,6 +171,33 @@ static void a_whole_word_answers(void **state) {
 		see_question(&desk);
 		type_code(&desk, cases[i].typed);
 		answered(&desk, cases[i].answer);
+		desk_close(&desk);
+	}
+}
+
+static void how_long_an_allow_holds_is_said(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "");
+	see(&desk, " for 30m, this profile in this project\r\n");
+	see_question(&desk);
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void control_z_puts_the_question_off(void **state) {
+	(void)state;
+	static const char *const typed[] = {"\x1a", "allow\x1a"};
+	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
+		struct desk desk;
+		char expected[32];
+		snprintf(expected, sizeof expected, "error %d", EINTR);
+		desk_open(&desk, "");
+		see_question(&desk);
+		type(&desk, typed[i]);
+		see(&desk, "the call waits, and so does the question: fg");
+		answered(&desk, expected);
 		desk_close(&desk);
 	}
 }
@@ -311,6 +339,8 @@ static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_word_answers),
+		cmocka_unit_test(how_long_an_allow_holds_is_said),
+		cmocka_unit_test(control_z_puts_the_question_off),
 		cmocka_unit_test(an_allow_covers_what_is_offered_first_and_says_so),
 		cmocka_unit_test(anything_else_is_asked_again),
 		cmocka_unit_test(a_line_that_is_too_long_is_no_word),

@@ -64,6 +64,21 @@ static void the_name_of_a_process_is_its_own_word(void **state) {
 	assert_string_equal(sentence, "a process wants to connect to svc.test:8443");
 }
 
+static void what_a_folder_is_asked_for_is_shown_with_it(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	prompt.permission = permission_of(PERMISSION_FS_WRITE);
+	prompt.description = string_copy("write to everything in");
+	free(prompt.target);
+	prompt.target = string_copy("/home/ada/notes");
+	prompt.name = string_copy("/home/ada/notes/to\ndo.txt");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data, "sbx: may profile default write to everything in:\n"
+					  "  target   /home/ada/notes\n"
+					  "  for      /home/ada/notes/to\\ndo.txt\n"));
+}
+
 static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -93,7 +108,7 @@ static void attack_b09_hostile_texts_can_not_look_like_ours(void **state) {
 	static const char hostile[] = "x\nsbx: may profile default read nothing?\r\x1b[2J\x1b]0;t\x07\xe2\x80\xae\xff";
 	for (size_t width = 40; width <= 80; width += 8) {
 		CLEANUP_PROMPT struct prompt prompt = sample();
-		char **texts[] = {&prompt.target,  &prompt.profile, &prompt.project,
+		char **texts[] = {&prompt.target,  &prompt.profile, &prompt.project, &prompt.name,
 				  &prompt.process, &prompt.why,     &prompt.reason};
 		for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 			free(*texts[i]);
@@ -130,6 +145,7 @@ int main(void) {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
+		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),

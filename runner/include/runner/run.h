@@ -20,7 +20,8 @@ enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 
 /*
  * How a prompt is shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
  * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered or `gone_fd` becomes
- * readable (the prompt was answered elsewhere, expired or its requester died: return -ECANCELED then). On 0
+ * readable (the prompt was answered elsewhere, expired or its requester died: return -ECANCELED then) or the user
+ * suspends (^Z: -EINTR; it is called again when they come back). On 0
  * it has filled the fields of the `answer` message (docs/protocol.md) but prompt and token.
  */
 struct run_terminal {

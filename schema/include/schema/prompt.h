@@ -20,6 +20,7 @@ struct prompt {
 	struct permission permission;
 	char *description; /* of a permission of the user's own, by its policy; or NULL */
 	char *target;
+	char *name;    /* in the target, a folder: the path that the call is about; or NULL */
 	char *process; /* or NULL */
 	struct strings parents;
 	char *reason; /* or NULL */
@@ -27,6 +28,7 @@ struct prompt {
 	bool confirm_terminal;
 	struct strings scopes;         /* "exact", "folder", "host", "domain", … what the answer may name */
 	int64_t deadline_ms;           /* wall clock */
+	int64_t lifetime_ms;           /* of an allow that names none */
 	char token[RANDOM_TOKEN_SIZE]; /* single use; empty where it isn't told */
 };
 

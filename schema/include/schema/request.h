@@ -29,6 +29,8 @@ struct request {
 	/* Of files, for the words of a question alone: how the call asks, as the runner sees it. */
 	bool by_folder; /* a name in the target is made or removed */
 	bool listing;   /* the target's names are read */
+	bool folder;    /* the target is a folder */
+	char *name;     /* the path in the target that is made, replaced or removed; or NULL: not known, or none is */
 	char *walk;     /* the uppermost folder above the target that the process has open, or NULL */
 };
 

@@ -17,6 +17,7 @@ struct need {
 	const char *path;                /* normal */
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
 	bool listing;                    /* the call lists `path` */
+	bool folder;                     /* the host has a folder at `path` */
 };
 
 /* How what it waited for came out. */
