@@ -6,6 +6,11 @@
  * values and "any" yields the candidates (an IN would build a table of its values each time); grant_best.h chooses. The
  * result is remembered in a small table, thrown away whole whenever any grant changes
  * (`epoch`); only the clocks are looked at each time.
+ *
+ * A path's keys are itself and the folders above it, thousands perhaps, and few of them have a grant. So these are not
+ * asked for one by one: the last key at or before the path, in the order of bytes, is one of them, or says which are
+ * none. Between a folder and what lies in it there are only keys that begin with the folder's name; a folder with
+ * which the key found does not begin is no key. The next seek is from the deepest with which it does.
  */
 #include "store/grants.h"
 
@@ -240,7 +245,6 @@ static int find_by_key(struct grants *grants, const struct request *request, con
 	const char *const projects[] = {request->subject.project, ""};
 	const char *const profiles[] = {request->subject.profile, ""};
 	int r = 0;
-	if (!key_is_used(grants, counting->permission.name, key)) return 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(projects); i++) {
 		for (size_t j = 0; r == 0 && j < ARRAY_LENGTH(profiles); j++) {
 			if (!projects[i] || !profiles[j]) continue;
@@ -253,16 +257,73 @@ static int find_by_key(struct grants *grants, const struct request *request, con
 	return r;
 }
 
+/* The last key at or before `path`, or NULL. */
+static int last_key(struct grants *grants, const char *permission, const char *path, char **ret_key,
+		    struct error *error) {
+	sqlite3_stmt *row = store_statement(grants->store, STORE_GRANT_KEY_BEFORE);
+	store_bind_text(row, 1, permission);
+	store_bind_text(row, 2, path);
+	int step = sqlite3_step(row), r = 0;
+	*ret_key = NULL;
+	if (step == SQLITE_ROW)
+		*ret_key = string_copy(store_column(row, 0));
+	else if (step != SQLITE_DONE)
+		r = store_error(grants->store, error, "looking for a grant");
+	sqlite3_reset(row);
+	return r;
+}
+
+/* To the folder above, in place; false when it was the root. */
+static bool cut_name(char *path) {
+	if (strcmp(path, "/") == 0) return false;
+	const char *slash = strrchr(path, '/');
+	size_t size = slash && slash > path ? (size_t)(slash - path) : 1;
+	path[0] = '/'; /* a target that is no path has the root above it, too */
+	path[size] = '\0';
+	return true;
+}
+
+static int find_by_path(struct grants *grants, const struct request *request, const struct counting *counting,
+			struct grant_best *best, struct error *error) {
+	const size_t size = strlen(request->target);
+	CLEANUP_FREE char *path = mem_array(char, size + 2); /* with room for the root */
+	memcpy(path, request->target, size);
+	int r = 0;
+	for (bool more = true; r == 0 && more;) {
+		CLEANUP_FREE char *key = NULL;
+		r = last_key(grants, counting->permission.name, path, &key, error);
+		if (r < 0 || !key) break;
+		if (string_equal(key, path)) {
+			r = find_by_key(grants, request, counting, path, best, error);
+			more = cut_name(path);
+			continue;
+		}
+		do more = cut_name(path);
+		while (more && !string_starts(key, path));
+	}
+	return r;
+}
+
+static int find_by_keys(struct grants *grants, const struct request *request, const struct counting *counting,
+			struct grant_best *best, struct error *error) {
+	CLEANUP_STRINGS struct strings keys = {0};
+	int r = 0;
+	grant_keys_of_target(&request->permission, request->target, &grants->networks, &keys);
+	for (size_t i = 0; r == 0 && i < keys.count; i++)
+		if (key_is_used(grants, counting->permission.name, keys.items[i]))
+			r = find_by_key(grants, request, counting, keys.items[i], best, error);
+	return r;
+}
+
 static int find_in_store(struct grants *grants, const struct request *request, struct grant_best *best,
 			 struct error *error) {
-	CLEANUP_STRINGS struct strings keys = {0};
 	struct counting counting[COUNTING_MAX];
 	size_t count = counting_for(request, counting);
-	grant_keys_of_target(&request->permission, request->target, &grants->networks, &keys);
+	bool path = permission_is_of_path(&request->permission);
 	int r = 0;
-	for (size_t k = 0; r == 0 && k < keys.count; k++)
-		for (size_t i = 0; r == 0 && i < count; i++)
-			r = find_by_key(grants, request, &counting[i], keys.items[k], best, error);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = path ? find_by_path(grants, request, &counting[i], best, error)
+			 : find_by_keys(grants, request, &counting[i], best, error);
 	return r;
 }
 

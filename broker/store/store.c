@@ -61,6 +61,8 @@ static const char *const statements[] = {
 		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
 	[STORE_GRANT_KEY] = "SELECT 1 FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2 LIMIT 1",
+	[STORE_GRANT_KEY_BEFORE] = "SELECT key FROM grants WHERE active = 1 AND permission = ?1 AND key <= ?2"
+				   " ORDER BY key DESC LIMIT 1",
 	[STORE_GRANT_LOOKUP] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
 			       " AND project = ?3 AND profile = ?4 AND session IS ?5"
 			       " AND (?6 IS NULL OR effect = ?6) LIMIT ?7",

@@ -3,6 +3,7 @@
  * (sqlite.org/c3ref/c_stmtstatus_counter.html), in the cases that would be worst if it scanned.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -127,6 +128,21 @@ static void lookups_take_as_many_steps_at_a_thousand_as_at_a_million(void **stat
 		if (many > few[i] * 5 / 4)
 			fail_msg("%s %s: %d steps, then %d", asked[i].permission, asked[i].target, few[i], many);
 	}
+}
+
+/* As deep as a path can be, where nothing is granted, and where a folder on the way and one beside it are. */
+static void a_deep_path_takes_no_more_steps_than_a_shallow_one(void **state) {
+	struct world *world = *state;
+	CLEANUP_STRING struct string deep = {0};
+	string_append(&deep, "/p/a/b");
+	while (deep.size + 2 < PATH_MAX) string_append(&deep, "/x");
+	fill_all(world, 0, FEW / KINDS);
+	int shallow = steps_of(world, "fs:write", "/p/a/b/x");
+	assert_in_range(steps_of(world, "fs:write", deep.data), 1, shallow * 2);
+	fill(world, "fs:read", "'/p/a/b/x/x'", "'/p/a/b/x/x'", "'npm'", 0, 1);
+	fill(world, "fs:read", "'/p/a/b/x-y'", "'/p/a/b/x-y'", "'npm'", 0, 1);
+	shallow = steps_of(world, "fs:write", "/p/a/b/x/x/x");
+	assert_in_range(steps_of(world, "fs:write", deep.data), 1, shallow * 2);
 }
 
 /* What a grant just made is compared with: for one place that is a matter of index keys, else of a bound. */
@@ -295,6 +311,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lookups_take_as_many_steps_at_a_thousand_as_at_a_million, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_deep_path_takes_no_more_steps_than_a_shallow_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_grant_is_compared_in_as_many_steps_at_any_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_view_of_too_many_grants_is_cut_and_of_too_many_denials_refused, setup,
 						teardown),

@@ -180,6 +180,24 @@ static void keys_miss_nothing(void **state) {
 	}
 }
 
+/* Keys that sort between a folder and what lies in it, and folders that have none. */
+static void a_folder_is_found_behind_whatever_sorts_before_the_target(void **state) {
+	static const char *const beside[] = {"/home/u!", "/home/u-x/y", "/home/u.d",      "/home/u/a",
+					     "/home/t",  "/home/u/n",   "/home/u/notes!", "/home/u/notes/a"};
+	struct world *world = *state;
+	for (size_t i = 0; i < ARRAY_LENGTH(beside); i++) allow(world, "fs:read", beside[i]);
+	assert_int_equal(find(world, "fs:read", "/home/u/notes/x/y"), 0);
+	int64_t home = allow(world, "fs:read", "/home/u");
+	assert_int_equal(find(world, "fs:read", "/home/u/notes/x/y"), home);
+	assert_int_equal(find(world, "fs:read", "/home/u"), home);
+	assert_int_equal(find(world, "fs:read", "/home/u0"), 0);
+	int64_t notes = allow(world, "fs:read", "/home/u/notes");
+	assert_int_equal(find(world, "fs:read", "/home/u/notes/x/y"), notes);
+	int64_t denied = deny(world, "fs:read", "/");
+	assert_int_equal(find(world, "fs:read", "/srv"), denied);
+	assert_int_equal(find(world, "fs:read", "/home/u/notes/x/y"), notes);
+}
+
 static void what_is_not_covered_is_not_found(void **state) {
 	struct world *world = *state;
 	allow(world, "fs:read", "/srv/a");
@@ -334,9 +352,10 @@ static void uses_are_counted(void **state) {
 static void lookups_never_scan(void **state) {
 	struct world *world = *state;
 	static const enum store_statement lookups[] = {
-		STORE_GRANT_KEY,        STORE_GRANT_LOOKUP,     STORE_GRANT_ALIKE,        STORE_GRANT_OF_SUBJECT,
-		STORE_GRANT_MATCH,      STORE_GRANT_AT,         STORE_GRANT_BETWEEN,      STORE_GRANT_ANYWHERE,
-		STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE, STORE_GRANT_EXPIRED_WALL, STORE_GRANT_EXPIRED_BOOT};
+		STORE_GRANT_KEY,         STORE_GRANT_KEY_BEFORE, STORE_GRANT_LOOKUP,     STORE_GRANT_ALIKE,
+		STORE_GRANT_OF_SUBJECT,  STORE_GRANT_MATCH,      STORE_GRANT_AT,         STORE_GRANT_BETWEEN,
+		STORE_GRANT_ANYWHERE,    STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE, STORE_GRANT_EXPIRED_WALL,
+		STORE_GRANT_EXPIRED_BOOT};
 	for (size_t i = 0; i < ARRAY_LENGTH(lookups); i++) {
 		sqlite3_stmt *statement = store_statement(world->store, lookups[i]), *plan;
 		CLEANUP_FREE char *sql = string_format("EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
@@ -353,6 +372,8 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_run_denies_beats_any_older_allow, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_miss_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_folder_is_found_behind_whatever_sorts_before_the_target, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_covered_is_not_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_closest_wins_then_deny, setup, teardown),
 		cmocka_unit_test_setup_teardown(writing_implies_reading_and_what_may_not_be_read_may_not_be_written,
