@@ -92,8 +92,14 @@ struct place {
 	char folder[PATH_MAX], path[PATH_MAX];
 };
 
+static bool has_up(const char *path) {
+	for (const char *at = path; (at = strstr(at, "..")); at += 2)
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
+	return false;
+}
+
 /* `rooted`: openat2's RESOLVE_IN_ROOT, the descriptor is what "/" and ".." stop at. */
-static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
+static char *join(struct place *place, int fd, pid_t thread, bool rooted, char **ret_way) {
 	const bool relative = place->path[0] != '/';
 	CLEANUP_FREE char *inside = NULL, *below = NULL;
 	char *result = NULL;
@@ -105,11 +111,12 @@ static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
 		path = below;
 	}
 	path_normalise(relative || rooted ? place->folder : NULL, path, &result, NULL);
+	if (result && has_up(path)) *ret_way = relative ? path_join(place->folder, path) : string_copy(path);
 	return result;
 }
 
 static char *read_path(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
-		       bool rooted) {
+		       bool rooted, char **ret_way) {
 	struct place place = {.path = ""};
 	const unsigned char folder = shape->paths[which].folder, path = shape->paths[which].path;
 	if (!folder && !path) return NULL;
@@ -122,7 +129,7 @@ static char *read_path(pid_t thread, const struct call_raw *raw, const struct ca
 		return NULL;
 	}
 	if (place.path[0] == '\0' && !folder) return NULL; /* ENOENT */
-	return join(&place, folder ? (int)argument(raw, folder) : AT_FDCWD, thread, rooted);
+	return join(&place, folder ? (int)argument(raw, folder) : AT_FDCWD, thread, rooted, ret_way);
 }
 
 static void apply_open_flags(struct call *call, uint64_t flags) {
@@ -176,12 +183,16 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;
 	}
-	const bool rooted = apply_flags(thread, raw, shape, ret_call);
-	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->paths[i] = read_path(thread, raw, shape, i, rooted);
+	ret_call->rooted = apply_flags(thread, raw, shape, ret_call);
+	for (size_t i = 0; i < CALL_PATHS; i++)
+		ret_call->paths[i] = read_path(thread, raw, shape, i, ret_call->rooted, &ret_call->ways[i]);
 }
 
 void call_finish(struct call *call) {
-	for (size_t i = 0; i < CALL_PATHS; i++) free(call->paths[i]);
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		free(call->paths[i]);
+		free(call->ways[i]);
+	}
 	*call = (struct call){.class = CALL_OTHER};
 }
 

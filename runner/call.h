@@ -46,6 +46,8 @@ struct call {
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
 				  * An empty path is the descriptor's own. Of symlink the link alone, not its text. */
+	char *ways[CALL_PATHS];  /* the same with its "..", where it has one: behind a link that leads elsewhere */
+	bool rooted;             /* links stay below the descriptor (RESOLVE_IN_ROOT) */
 };
 
 /* From /proc/TID/syscall. -ESRCH: it is gone, or in no call; -EACCES, -EPERM: not to be read. */

@@ -22,6 +22,7 @@
 #include "call.h"
 #include "curtain/curtain.h"
 #include "held.h"
+#include "lead.h"
 #include "live.h"
 #include "masks.h"
 #include "process.h"
@@ -423,6 +424,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct error *error) {
 	const struct traps_options options = {.base = keeper->options.base,
 					      .listener = listener,
 					      .wanted = keeper->wanted,
+					      .curtain = keeper->curtain ? lead_device(keeper->spare) : 0,
 					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,

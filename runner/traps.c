@@ -27,6 +27,7 @@
 #include "call_needs.h"
 #include "call_table.h"
 #include "interpreters.h"
+#include "lead.h"
 
 enum {
 	TRAPS_TURN = 64,   /* calls answered before the rest of the loop has its turn: some 0.3 ms */
@@ -182,6 +183,33 @@ static bool may_be_written(const struct traps *traps, const struct call *call) {
 	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
 }
 
+static bool makes(const struct call *call, size_t which) {
+	if (call->class == CALL_OPEN) return which == 0 && call->create && !call->nameless;
+	return call->class == CALL_NAMES && call->makes[which];
+}
+
+/* A name that is made is judged where it will be, whatever links the tool has laid on the way there. 0, or what the
+ * call fails with: a thread that can't be looked at makes none, and starts nothing. */
+static int find_places(const struct traps *traps, pid_t thread, struct call *call) {
+	const struct lead lead = {.thread = thread,
+				  .curtain = traps->options.curtain,
+				  .last = call->class == CALL_OPEN && !call->exclusive,
+				  .rooted = call->rooted};
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		char *place;
+		const bool made = makes(call, i);
+		if (!made && !(call->class == CALL_EXECUTE && i == 0)) continue;
+		if (!call->paths[i] && !lead_is_open(thread)) return EACCES;
+		if (!call->paths[i] || !made) continue;
+		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
+		if (r == -EXDEV || r == -EACCES || r == -EPERM) return EACCES;
+		if (r < 0) continue;
+		free(call->paths[i]);
+		call->paths[i] = place;
+	}
+	return 0;
+}
+
 static void judge(struct traps *traps) {
 	const struct seccomp_notif *received = traps->received;
 	const struct seccomp_data *data = &received->data;
@@ -191,8 +219,13 @@ static void judge(struct traps *traps) {
 	CLEANUP_CALL struct call call;
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	call_read((pid_t)received->pid, &raw, &call);
+	const int code = find_places(traps, (pid_t)received->pid, &call);
 	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse") */
 	if (!is_waiting(traps, received->id)) return;
+	if (code != 0) {
+		answer(traps, received->id, code);
+		return;
+	}
 	if (may_be_written(traps, &call)) {
 		send_answer(traps, received->id, 0, 0);
 		return;

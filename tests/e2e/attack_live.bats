@@ -80,6 +80,30 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	done
 }
 
+@test "attack_f_01 a masked name that is missing, by links that the tool has laid: refused it is not made" {
+	local line
+	answers agent 'deny=*=*'
+	mkdir -p sub
+	for line in 'ln -s .envrc x; echo x >x' 'ln -s $PWD/.envrc /tmp/x; echo x >/tmp/x' 'ln -s . d; echo x >d/.envrc' 'ln -s $PWD /tmp/d; mkdir /tmp/d/.claude' \
+		'ln -s . d; ln -s file d/.envrc' 'ln -s . d; ln file d/.envrc' 'ln -s . d; touch tmp; mv -T tmp d/.envrc' 'ln -s $PWD/sub /tmp/d; echo x >/tmp/d/../.envrc' \
+		'ln -s $PWD/sub /tmp/d; cd /tmp; mkdir d/../.claude' 'echo x >/proc/self/cwd/.envrc' 'mkdir /proc/thread-self/cwd/.claude' 'echo x >/proc/$$/cwd/.envrc' \
+		'sleep 1 & echo x >/proc/$!/cwd/.envrc' 'exec 5<.; echo x >/dev/fd/5/.envrc' 'ln -s /proc/self/cwd d; echo x >d/.envrc' \
+		'ln -s . d; python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\"d/.envrc\")"' \
+		'python3 -c "import ctypes, os; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); os.open(\".envrc\", os.O_CREAT | os.O_RDWR)"' \
+		'ln -s /.envrc x; python3 -c "
+import ctypes, os, struct
+ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"QQQ\", os.O_CREAT | os.O_RDWR, 0o600, 0x10), 24)"'; do
+		run sbx run -- sh -c "($line); echo plain >plain && ln -s plain sub/link && echo through >sub/../plain"
+		[ "$(cat plain)" = through ] # what isn't masked is made as ever
+		for name in .claude .envrc; do
+			if [ -e $name ] || [ -L $name ]; then echo "made by: $line" && return 1; fi
+		done
+		rm -rf x d tmp plain sub/link
+	done
+	rm -r sub
+	unchanged
+}
+
 @test "attack_f_01 a masked name that is missing: allowed, it is made, and shut again when the grant has ended" {
 	background maker sbx run -- sh -c 'echo mine >.envrc; touch up; until [ -e go ]; do sleep 0.05; done; echo later >>.envrc; echo "status $?"'
 	asks fs:write "$HOME/repo/.envrc"
