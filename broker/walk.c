@@ -1,13 +1,12 @@
 /*
  * Theory of operation
  *
- * A walk shows in two ways. The runner says which folder above the target its process has open (`walk`): who lists ~
- * and opens what it finds holds ~ open, as find, du and `ls -l` do, and then already the first question is about that
- * folder. Others read a folder to its end and close it before they go on (rg, `ls -R`, node): they show when the same
- * process asks again under the same rule within WALK_MS, at once when both list a folder, else with the fourth name;
- * the tree is the deepest folder that all its names lie in.
+ * A walk shows in two ways. The runner says which folder above the target its process walks through (`walk`,
+ * runner/walking.h), as of find, du, rg and `ls -l`, and then already the first question is about that folder. Others
+ * show when the same process asks again under the same rule within WALK_MS, at once when both list a folder, else with
+ * the fourth name; the tree is the deepest folder that all its names lie in.
  *
- * So `find ~` is one question, `rg ~` at most two, and `cat ~/a ~/b` two about two files.
+ * So `find ~` and `rg x ~` are one question, and `cat ~/a ~/b` two about two files.
  *
  * Who was denied is not asked about again for what lies below, nor for the walk's other names, as long as DENIED_MS
  * don't pass without such a request, and at most DENIED_MOST_MS.

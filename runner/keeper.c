@@ -11,8 +11,11 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -30,6 +33,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "traps.h"
+#include "walking.h"
 #include "watched.h"
 
 enum { KEEPER_HOLDERS_SHOWN = 5, KEEPER_COLUMNS = 200 };
@@ -118,13 +122,37 @@ static void on_curtain_ended(void *context) {
 
 /* What held asks */
 
+static bool is_fresh(const struct plan *plan, const char *folder) {
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->mounts[i].kind == MOUNT_FRESH && string_equal(plan->mounts[i].path, folder)) return true;
+	return false;
+}
+
+/* Of the sandbox's own folders ($HOME) the time of the last listing is known; below one there is nothing of the
+ * curtain's to walk through, which would wait for us. Making names changes them, too. */
+static bool on_listed(void *context, const char *folder, int64_t within_ms) {
+	const struct keeper *keeper = context;
+	struct stat status;
+	struct timespec now;
+	CLEANUP_FREE char *path = string_format("/proc/%d/root%s", keeper->init, folder);
+	if (!is_fresh(live_plan(keeper->live), folder) || fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
+		return false;
+	const struct timespec listed = status.st_atim, made = status.st_mtim;
+	const int64_t age_ms = (now.tv_sec - listed.tv_sec) * 1000 + (now.tv_nsec - listed.tv_nsec) / 1000000;
+	const bool later =
+		listed.tv_sec > made.tv_sec || (listed.tv_sec == made.tv_sec && listed.tv_nsec > made.tv_nsec);
+	return S_ISDIR(status.st_mode) && later && age_ms <= within_ms;
+}
+
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(thread, keeper->init, &process, &parents);
-	if (need->permission == PERMISSION_FS_READ) walk = process_walk(thread, need->path);
+	const struct walking_world world = {.context = keeper, .listed = on_listed};
+	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(thread, need->path);
 	const struct session_call call = {
 		.need = need, .process = process, .parents = &parents, .walk = walk, .name = name};

@@ -45,7 +45,9 @@ int tree_fresh(unsigned mode, bool read_only, struct error *error) {
 	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "mode", octal, 0) < 0 ||
 	    syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return error_errno(error, "making a tmpfs");
-	const unsigned flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (read_only ? MOUNT_ATTR_RDONLY : 0U);
+	/* when it was last listed tells who walks through it (walking.h) */
+	const unsigned flags =
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_STRICTATIME | (read_only ? MOUNT_ATTR_RDONLY : 0U);
 	int tree = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, flags);
 	return tree < 0 ? error_errno(error, "mounting a tmpfs") : tree;
 }

@@ -1,15 +1,12 @@
 #include "process.h"
 
-#include <dirent.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/path.h"
 #include "regular.h"
 #include "schema/limits.h"
 
-enum { PROCESS_FILE_MAX = 16 * 1024, PROCESS_FILES = 256 };
+enum { PROCESS_FILE_MAX = 16 * 1024 };
 
 /* Without the newline that the kernel ends it with; NULL when it is gone. */
 static char *name_of(pid_t pid) {
@@ -46,26 +43,4 @@ void process_describe(pid_t thread, pid_t init, char **ret_process, struct strin
 		if (!name) return;
 		strings_take(ret_parents, name);
 	}
-}
-
-char *process_walk(pid_t thread, const char *target) {
-	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", thread);
-	DIR *stream = mem_expect(opendir(folder));
-	char *uppermost = NULL;
-	int looked = 0;
-	for (struct dirent *entry; stream && looked < PROCESS_FILES && (entry = readdir(stream));) {
-		char text[PATH_MAX];
-		if (entry->d_name[0] == '.') continue;
-		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
-		ssize_t size = readlink(path, text, sizeof text - 1);
-		looked++;
-		if (size <= 0) continue;
-		text[size] = '\0';
-		if (text[0] != '/' || string_equal(text, target) || !path_is_below(target, text)) continue;
-		if (uppermost && strlen(uppermost) <= strlen(text)) continue;
-		free(uppermost);
-		uppermost = string_copy(text);
-	}
-	if (stream) closedir(stream);
-	return uppermost;
 }

@@ -16,7 +16,3 @@ char *process_name(pid_t pid);
 /* "curl (412)": the same for each of its threads. *ret_process is NULL when it is gone; parents nearest first, without
  * `init`. Both freed by the caller. */
 void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents);
-
-/* The uppermost folder above `target` that the process has open, as one that walks a tree has; NULL when there is none.
- * Freed by the caller. */
-char *process_walk(pid_t thread, const char *target);

@@ -96,15 +96,13 @@ asks_nothing() {
 @test "find ~ and rg over a home with an ask rule: one question, for the home's tree; then they see what outside sees" {
 	only_curtain "find looks before it opens"
 	for line in "find $HOME \\( -path $HOME/.local -o -path $HOME/.config -o -path $HOME/run -o -path '$HOME/.[^n]*' \\) -prune -o -print | grep /name-" \
-		"rg -uu --no-messages --sort path needle $HOME"; do
+		"rg -uu --no-messages needle $HOME" "rg -uu --no-messages --sort path needle $HOME"; do
 		before=$(sbx history --json | jq -s 'map(select(.kind == "prompt")) | length')
 		background search timeout 60 sbx run -- sh -c "$line"
 		id=$(prompt_id)
 		sbx prompts --json | jq -c '.[] | [.permission, .target, .scopes]'
-		# who is seen to walk is asked about the tree itself
-		tree=$(sbx prompts --json | jq -r '.[0] | if .target == env.HOME then "exact" else .scopes[-1] end')
-		echo "the widest scope: $tree"
-		sbx allow "$id" --scope "$tree"
+		[ "$(sbx prompts --json | jq -r '.[0] | .target, .description')" = "$HOME"$'\n''read everything in' ]
+		sbx allow "$id"
 		finished search 60
 		after=$(sbx history --json | jq -s 'map(select(.kind == "prompt")) | length')
 		echo "$line: $((after - before)) questions, status $status"
@@ -114,6 +112,20 @@ asks_nothing() {
 		[ "$(grep -c name- <<<"$output")" -ge 130 ]
 		lacks "$output" Stale
 		sbx revoke --all
+	done
+}
+
+@test "who has the home open or named and doesn't list it is asked about what it wants alone" {
+	only_curtain "tar looks before it opens"
+	mkdir -p ~/few ~/.git
+	echo one >~/few/file
+	for line in "tar cf - -C $HOME few | tar tf -" "git -C $HOME status" "cd $HOME; exec 3<.; cat few/file"; do
+		background wants timeout 60 sbx run --profile default -- sh -c "$line"
+		prompt_id
+		sbx prompts --json | jq -c '.[] | [.permission, .target, .scopes]'
+		[[ $(sbx prompts --json | jq -r '.[0].target') == "$HOME"/?* ]]
+		sbx deny "$(prompt_id)"
+		finished wants
 	done
 }
 

@@ -31,7 +31,7 @@ struct request {
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
 	char *name;     /* the path in the target that is made, replaced or removed; or NULL: not known, or none is */
-	char *walk;     /* the uppermost folder above the target that the process has open, or NULL */
+	char *walk;     /* the uppermost folder above the target that the process walks through, or NULL */
 };
 
 /* A connection to an address, or to localhost: who allows it has named what it leads to. */

@@ -1,0 +1,106 @@
+/*
+ * Theory of operation. A folder above the target is walked through when one of two things shows it.
+ *
+ * The process has it open and has read from it: the position of the descriptor isn't 0 (proc_pid_fdinfo(5)), as with
+ * find, du and `ls -l`, which hold it while they look at its names. One that is open and was never read is a place to
+ * start from (`tar -C ~ notes`, openat(2)).
+ *
+ * Or it is named on the process's command line and has been listed since the process began (and a short while ago):
+ * rg, `ls -R` and `cp -r` close it before they look at what they found. `git -C ~` and `make -C ~` name it and don't
+ * list it, `cat ~/n*` has listed nothing: the shell has, and names what it found.
+ */
+#include "walking.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "regular.h"
+
+enum { FILE_MAX = 16 * 1024, FILES = 256, WORDS = 256, LISTED_MS = 30 * 1000 };
+
+struct search {
+	const char *target;
+	char *uppermost;
+};
+
+static bool is_better(const struct search *search, const char *folder) {
+	return folder[0] == '/' && path_is_below(search->target, folder) && !string_equal(search->target, folder) &&
+	       (!search->uppermost || strlen(folder) < strlen(search->uppermost));
+}
+
+static void take(struct search *search, const char *folder) {
+	free(search->uppermost);
+	search->uppermost = string_copy(folder);
+}
+
+/* The text of a link in /proc, NUL-terminated. */
+static bool read_link(const char *path, char ret_text[PATH_MAX]) {
+	ssize_t size = readlink(path, ret_text, PATH_MAX - 1);
+	if (size < 0) return false;
+	ret_text[size] = '\0';
+	return true;
+}
+
+/* "pos:	0" is its first line. */
+static bool has_been_read(pid_t thread, const char *descriptor) {
+	static const char key[] = "pos:\t";
+	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%s", thread, descriptor), *text = NULL;
+	return regular_read(path, FILE_MAX, &text, NULL, NULL) == 0 && string_starts(text, key) &&
+	       text[strlen(key)] != '0';
+}
+
+static void look_at_descriptors(pid_t thread, struct search *search) {
+	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", thread);
+	DIR *stream = mem_expect(opendir(folder));
+	int looked = 0;
+	for (struct dirent *entry; stream && looked < FILES && (entry = readdir(stream));) {
+		char text[PATH_MAX];
+		if (entry->d_name[0] == '.') continue;
+		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
+		looked++;
+		if (read_link(path, text) && is_better(search, text) && has_been_read(thread, entry->d_name))
+			take(search, text);
+	}
+	if (stream) closedir(stream);
+}
+
+/* How long the process is there: field 22 of proc_pid_stat(5), behind its name, which may have any bytes. */
+static int64_t age_of(pid_t thread) {
+	enum { START = 22, NAME = 2 };
+	struct timespec now;
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", thread), *text = NULL;
+	if (regular_read(path, FILE_MAX, &text, NULL, NULL) < 0) return 0;
+	char *at = strrchr(text, ')');
+	for (int field = NAME; at && field < START; field++) at = strchr(at + 1, ' ');
+	if (!at || clock_gettime(CLOCK_BOOTTIME, &now) < 0) return 0;
+	const int64_t start_ms = strtoll(at, NULL, 10) * 1000 / sysconf(_SC_CLK_TCK);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000 - start_ms;
+}
+
+static void look_at_words(pid_t thread, const struct walking_world *world, struct search *search) {
+	CLEANUP_FREE char *words_at = string_format("/proc/%d/cmdline", thread), *words = NULL;
+	CLEANUP_FREE char *folder_at = string_format("/proc/%d/cwd", thread);
+	char folder[PATH_MAX];
+	size_t size = 0;
+	if (regular_read(words_at, FILE_MAX, &words, &size, NULL) < 0 || !read_link(folder_at, folder)) return;
+	const int64_t age_ms = age_of(thread), within_ms = age_ms < LISTED_MS ? age_ms : LISTED_MS;
+	const char *word = words;
+	for (int i = 0; i < WORDS && word < words + size; i++, word += strlen(word) + 1) {
+		CLEANUP_FREE char *path = NULL;
+		if (*word == '\0' || path_normalise(folder, word, &path, NULL) < 0) continue;
+		if (is_better(search, path) && world->listed(world->context, path, within_ms)) take(search, path);
+	}
+}
+
+char *walking_tree(pid_t thread, const char *target, const struct walking_world *world) {
+	struct search search = {.target = target};
+	look_at_descriptors(thread, &search);
+	look_at_words(thread, world, &search);
+	return search.uppermost;
+}
