@@ -23,8 +23,9 @@
 #include "base/string.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
-enum { WAIT_MS = 20 * 1000, TICK_MS = 5, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
+enum { TICK_MS = 5, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
 
 /* To the portal. Paths are below the host tree. */
 enum order_kind { ORDER_HANG, ORDER_PUT, ORDER_TAKE, ORDER_ABORT };
@@ -524,12 +525,6 @@ static void tick(evutil_socket_t fd, short what, void *argument) {
 	(void)argument;
 }
 
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool serve_while(struct fixture *fixture, int ms, bool (*goes_on)(struct fixture *, void *), void *argument) {
 	const struct timeval time = {.tv_usec = TICK_MS * 1000};
 	const int64_t end = now_ms() + ms;
@@ -564,7 +559,7 @@ static bool not_yet(struct fixture *fixture, void *argument) {
 bool fixture_serve_until(struct fixture *fixture, bool (*holds)(struct fixture *fixture, size_t wanted),
 			 size_t wanted) {
 	struct condition condition = {holds, wanted};
-	return serve_while(fixture, WAIT_MS, not_yet, &condition);
+	return serve_while(fixture, PATIENCE_MS, not_yet, &condition);
 }
 
 bool held_reach(struct fixture *fixture, size_t wanted) {
@@ -582,7 +577,7 @@ static bool is_under_way(struct fixture *fixture, void *argument) {
 
 static int order(struct fixture *fixture, enum order_kind kind, const char *name) {
 	struct errand *errand = send_order(fixture, kind, name, NULL);
-	if (!serve_while(fixture, WAIT_MS, is_under_way, errand)) fail_msg("the portal hangs at %s", name);
+	if (!serve_while(fixture, PATIENCE_MS, is_under_way, errand)) fail_msg("the portal hangs at %s", name);
 	int result = errand->result;
 	free(errand);
 	return result;
@@ -652,7 +647,7 @@ static bool runs(struct fixture *fixture, void *argument) {
 }
 
 int fixture_wait(struct fixture *fixture, size_t which) {
-	return serve_while(fixture, WAIT_MS, runs, &which) ? fixture->results[which] : -ETIME;
+	return serve_while(fixture, PATIENCE_MS, runs, &which) ? fixture->results[which] : -ETIME;
 }
 
 int fixture_run(struct fixture *fixture, fixture_action *action, const char *argument) {

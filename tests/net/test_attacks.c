@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "fixture.h"
-#include "memory_use.h"
 #include "script.h"
 #include "support/cmocka.h"
+#include "support/memory_use.h"
 #include "wire.h"
 
 #define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "fixture.h"
-#include "memory_use.h"
 #include "script.h"
+#include "support/memory_use.h"
 #include "support/patience.h"
 #include "wire.h"
 
