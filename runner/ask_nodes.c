@@ -264,14 +264,8 @@ static void add_folder(struct asking *asking, const char *path, enum show show) 
 }
 
 /* The folder that is there, of a path that isn't. */
-static void watch_missing(struct asking *asking, const char *path) {
-	CLEANUP_FREE char *at = path_parent(path);
-	struct stat status;
-	while (!string_equal(at, "/") && lstat(at, &status) < 0) {
-		char *parent = path_parent(at);
-		free(at);
-		at = parent;
-	}
+static void watch_missing(struct asking *asking, const struct fact *fact) {
+	CLEANUP_FREE char *at = fact->there > 0 ? string_copy_bytes(fact->real, fact->there) : string_copy("/");
 	if (!strings_contain(asking->watched, at)) strings_add(asking->watched, at);
 }
 
@@ -279,7 +273,7 @@ static void add_rule(struct asking *asking, size_t index) {
 	const char *path = asking->facts->items[index].real;
 	const enum fact_type type = asking->facts->items[index].type;
 	bool fresh = is_fresh(asking, path);
-	if (type == FACT_MISSING) watch_missing(asking, path);
+	if (type == FACT_MISSING) watch_missing(asking, &asking->facts->items[index]);
 	if (type != FACT_FOLDER || is_in_tree(asking, path) || !(fresh || is_real(asking, path))) return;
 	asking->rules->items[index].show = SHOW_NOTHING;
 	add_folder(asking, path, SHOW_ASK);

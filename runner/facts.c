@@ -78,6 +78,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 			char *slash = strrchr(at.data, '/');
 			at.size = slash ? (size_t)(slash - at.data) : 0;
 			at.data[at.size] = '\0';
+			if (folder_size > at.size) folder_size = at.size;
 			looked = false;
 			continue;
 		}
@@ -92,6 +93,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 				missing = true;
 			else
 				follow_link(fact, &at, parent_size, &rest);
+			if (folder_size > at.size) folder_size = at.size;
 		} else if (S_ISDIR(status.st_mode)) {
 			folder_size = at.size;
 		}
@@ -103,6 +105,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 	fact->device = missing ? 0 : status.st_dev;
 	fact->inode = missing ? 0 : status.st_ino;
 	fact->names = fact->type == FACT_FILE ? status.st_nlink : 0;
+	fact->there = folder_size;
 	if (fact->link_count == 0) {
 		string_finish(&walked->folder);
 		string_append_bytes(&walked->folder, at.data, folder_size);

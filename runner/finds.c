@@ -30,6 +30,7 @@ void finds_finish(struct finds *finds) {
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
 	strings_finish(&finds->notes);
+	mem_free_p(&finds->cgroup);
 }
 
 static bool is_in(const struct strings *trees, const char *path) {

@@ -29,6 +29,7 @@ struct finds {
 	struct rules names;              /* for other names of what `named` says */
 	struct strings named;
 	struct strings notes; /* sentences for the user */
+	char *cgroup;         /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
 };
 
 struct finds_options {

@@ -44,6 +44,7 @@ struct ending {
 	struct keeper *keeper;
 	bool kill, named;
 	int64_t settle;
+	struct event *settled;
 };
 
 struct keeper {
@@ -487,9 +488,16 @@ static void say_holders(const struct holders *holders, size_t killed) {
 	if (holders->all > killed) log_notice("not allowed any more, but still open in %s", line.data);
 }
 
-static void on_settled(void *argument) {
+static void ending_free(struct ending *ending) {
+	event_free(ending->settled);
+	free(ending);
+}
+
+/* What is allowed no more has gone from the sandbox. */
+static void on_settled(evutil_socket_t fd, short what, void *argument) {
 	struct ending *ending = argument;
 	struct keeper *keeper = ending->keeper;
+	(void)fd, (void)what;
 	CLEANUP_HOLDERS struct holders holders = {0};
 	size_t killed = ending->kill ? holders_kill(keeper->init, &keeper->taken) : 0;
 	holders_find(keeper->init, &keeper->taken, &holders);
@@ -501,7 +509,13 @@ static void on_settled(void *argument) {
 		*at = ending->next;
 		break;
 	}
-	free(ending);
+	ending_free(ending);
+}
+
+/* Looking through all processes takes its time: first the masks of the new plan are looked after. */
+static void settle_soon(void *argument) {
+	const struct ending *ending = argument;
+	event_active(ending->settled, EV_TIMEOUT, 1);
 }
 
 void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {
@@ -509,8 +523,9 @@ void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {
 	struct ending *ending = mem_new(struct ending);
 	*ending = (struct ending){
 		.next = keeper->endings, .keeper = keeper, .kill = ended->kill, .settle = ended->settle};
+	ending->settled = evtimer_new(keeper->options.base, on_settled, ending);
 	keeper->endings = ending;
-	live_when(keeper->live, on_settled, ending);
+	live_when(keeper->live, settle_soon, ending);
 }
 
 void keeper_sleep(struct keeper *keeper, int64_t settle) {
@@ -542,7 +557,7 @@ void keeper_free(struct keeper *keeper) {
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	for (struct ending *ending = keeper->endings, *next; ending; ending = next) {
 		next = ending->next;
-		free(ending);
+		ending_free(ending);
 	}
 	taken_finish(&keeper->taken);
 	fd_close(keeper->device);

@@ -67,19 +67,25 @@ static int add_home(const struct layout *layout, struct rules *rules, struct err
 	return 0;
 }
 
-/* The control group as a container's runtime would find it: its own at the root (cgroup namespace). */
-static void add_cgroup(struct rules *rules) {
+/* The control group of version 2 that this process is in, or "". */
+static char *find_cgroup(void) {
 	CLEANUP_FREE char *text = NULL;
-	if (regular_read("/proc/self/cgroup", 64 * 1024, &text, NULL, NULL) < 0) return;
+	if (regular_read("/proc/self/cgroup", 64 * 1024, &text, NULL, NULL) < 0) return string_copy("");
 	char *line = string_starts(text, "0::/") ? text : strstr(text, "\n0::/");
-	if (!line) return;
+	if (!line) return string_copy("");
 	char *path = strstr(line, "0::") + 3;
 	path[strcspn(path, "\n")] = '\0';
 	CLEANUP_FREE char *folder = string_format("/sys/fs/cgroup%s", path);
-	CLEANUP_FREE char *mark = path_join(folder, "cgroup.controllers"); /* version 2 */
-	CLEANUP_FREE char *normal = NULL;
-	if (access(mark, R_OK) == 0 && path_normalise(NULL, folder, &normal, NULL) == 0)
-		rules_add_source(rules, RULE_LAYOUT, SHOW_READ, "/sys/fs/cgroup", normal);
+	CLEANUP_FREE char *mark = path_join(folder, "cgroup.controllers");
+	char *normal = NULL;
+	if (access(mark, R_OK) < 0 || path_normalise(NULL, folder, &normal, NULL) < 0) return string_copy("");
+	return normal;
+}
+
+/* It is where a container's runtime would find it: its own at the root (cgroup namespace). */
+static void add_cgroup(struct finds *finds, struct rules *rules) {
+	if (!finds->cgroup) finds->cgroup = find_cgroup();
+	if (*finds->cgroup) rules_add_source(rules, RULE_LAYOUT, SHOW_READ, "/sys/fs/cgroup", finds->cgroup);
 }
 
 static enum show show_of_mode(enum view_mode mode) {
@@ -165,7 +171,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct error 
 	rules_add(rules, RULE_FIRM, SHOW_FRESH, "/run");
 	rules_add(rules, RULE_FIRM, SHOW_PROC, "/proc");
 	rules_add(rules, RULE_FIRM, SHOW_DEV, "/dev");
-	add_cgroup(rules);
+	add_cgroup(layout->finds, rules);
 	for (size_t i = 0; i < layout->command->places.count; i++)
 		rules_add(rules, RULE_PLACE, SHOW_READ, layout->command->places.items[i]);
 	add_protected(layout->home, rules);

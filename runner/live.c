@@ -150,9 +150,28 @@ static void arrive(struct live *live) {
 	onces_in_force(live->onces);
 }
 
+static struct waiter *waiter_take(struct live *live) {
+	for (struct waiter **at = &live->waiters; *at; at = &(*at)->next) {
+		if ((*at)->serial > live->applied) continue;
+		struct waiter *waiter = *at;
+		*at = waiter->next;
+		return waiter;
+	}
+	return NULL;
+}
+
+static void tell_waiters(struct live *live) {
+	for (struct waiter *waiter; (waiter = waiter_take(live));) {
+		waiter->applied(waiter->argument);
+		free(waiter);
+	}
+}
+
+/* A call that is held goes on before anything else is done. */
 static void finish_turn(struct live *live) {
 	live->busy = false;
 	look_again(live);
+	tell_waiters(live);
 	live->options.changed(live->options.context, &live->plan, &live->steps);
 	steps_finish(&live->steps);
 	turn_soon(live);
@@ -300,24 +319,11 @@ static void make_plan(struct live *live) {
 	finish_turn(live);
 }
 
-static struct waiter *waiter_take(struct live *live) {
-	for (struct waiter **at = &live->waiters; *at; at = &(*at)->next) {
-		if ((*at)->serial > live->applied) continue;
-		struct waiter *waiter = *at;
-		*at = waiter->next;
-		return waiter;
-	}
-	return NULL;
-}
-
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	struct live *live = argument;
 	(void)fd, (void)what;
 	if (live->busy || live->broken) return;
-	for (struct waiter *waiter; (waiter = waiter_take(live));) {
-		waiter->applied(waiter->argument);
-		free(waiter);
-	}
+	tell_waiters(live);
 	if (live->applied < live->wanted) make_plan(live);
 }
 
