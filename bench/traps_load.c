@@ -152,13 +152,11 @@ static int serve(int child, enum side side, struct error *error) {
 }
 
 static int measure(enum side side, size_t which, const char *path, int64_t *ret_each, struct error *error) {
-	CLEANUP_FREE struct sock_filter *filter = NULL;
-	uint32_t count = 0;
-	int pair[2], status;
-	int r = filter_build(sides[side].wanted, &filter, &count, error);
-	if (r < 0) return r;
+	const struct filter *filter = &filters[sides[side].wanted];
+	int pair[2], status, r = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return error_errno(error, "socketpair");
-	const struct sock_fprog program = {.len = (unsigned short)count, .filter = filter};
+	const struct sock_fprog program = {.len = (unsigned short)filter->count,
+					   .filter = (struct sock_filter *)filter->steps};
 	pid_t pid = fork();
 	if (pid == 0) make_calls(side, which, path, &program, pair[1]);
 	fd_close(pair[1]);

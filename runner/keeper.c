@@ -318,7 +318,6 @@ static unsigned traps_of(const struct view *view, bool curtain) {
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error) {
 	CLEANUP_KEEPER struct keeper *keeper = mem_new(struct keeper);
 	*keeper = (struct keeper){.options = *options, .device = -1, .spare = -1};
-	keeper->wanted = traps_of(options->scene->view, options->scene->curtain);
 	int r = start_portal(keeper, error);
 	if (r < 0) return r;
 	*ret_keeper = STEAL(keeper);

@@ -37,7 +37,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper,
 int keeper_build(struct keeper *keeper, pid_t init, void (*doors)(void *context, struct portal *portal),
 		 struct error *error);
 
-/* What the filter has to trap (enum traps_wanted): before keeper_build what is likely. */
+/* What the filter has to trap (enum traps_wanted), after keeper_build. */
 unsigned keeper_traps(const struct keeper *keeper);
 int keeper_listen(struct keeper *keeper, int listener, struct error *error); /* taken over */
 

@@ -1,6 +1,6 @@
 /*
- * Theory of operation. One event loop, one sandbox. What can be prepared while bwrap builds the sandbox is (filter,
- * gate, terminal); sbx-init holds the tool back until the portal has put in what the plan says, and the proxy's
+ * Theory of operation. One event loop, one sandbox. What can be prepared while bwrap builds the sandbox is (gate,
+ * terminal); sbx-init holds the tool back until the portal has put in what the plan says, and the proxy's
  * sockets. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
  * gate, the terminal, torn masks, signals. When the tool has ended everything is taken down in the reverse order.
  */
@@ -48,9 +48,6 @@ struct run {
 	struct terminal *terminal;
 	struct asker *asker;
 	struct limits limits;
-	struct sock_filter *filter;
-	uint32_t filter_count;
-	unsigned trapped; /* by the filter */
 	bool is_terminal[3];
 	pid_t init;
 	struct error failed; /* in a callback while it starts */
@@ -347,6 +344,8 @@ static void make_limits(struct run *run) {
 
 static int go(struct run *run, struct error *error) {
 	const struct scene *scene = &run->scene;
+	const unsigned wanted = keeper_traps(run->keeper);
+	const struct filter *filter = &filters[wanted];
 	struct order order = {.kind = ORDER_GO};
 	memcpy(order.terminal, run->is_terminal, sizeof order.terminal);
 	if (run->terminal) {
@@ -360,22 +359,14 @@ static int go(struct run *run, struct error *error) {
 	struct launch_orders orders = {.program = scene->command.path,
 				       .directory = scene->directory,
 				       .environment = scene->environment,
-				       .filter = run->filter,
-				       .filter_count = run->filter_count,
-				       .listener = run->trapped != 0};
+				       .filter = filter->steps,
+				       .filter_count = filter->count,
+				       .listener = wanted != 0};
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
 	int r = launch_go(run->launch, &order, &orders, error);
 	strings_finish(&orders.arguments);
 	return r;
-}
-
-static int build_filter(struct run *run, unsigned wanted, struct error *error) {
-	if (run->filter && wanted == run->trapped) return 0;
-	free(run->filter);
-	run->filter = NULL;
-	run->trapped = wanted;
-	return filter_build(wanted, &run->filter, &run->filter_count, error);
 }
 
 static int start(struct run *run, struct error *error) {
@@ -392,14 +383,12 @@ static int start(struct run *run, struct error *error) {
 					      .context = run};
 	int r = launch_settle(run->launch, &options, error);
 	if (r == 0) r = keeper_new(&keeper, &run->keeper, error);
-	/* while bwrap works; nothing before this line may start a thread */
-	if (r == 0) r = build_filter(run, keeper_traps(run->keeper), error);
 	if (r < 0) return r;
+	/* nothing before this line may start a thread */
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->init, open_doors, error);
 	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
-	if (r == 0) r = build_filter(run, keeper_traps(run->keeper), error); /* there may be no curtain */
 	if (r < 0) return r;
 	watch(run);
 	return go(run, error);
@@ -459,7 +448,6 @@ static void run_finish(struct run *run) {
 	if (run->gate) gate_free(run->gate);
 	session_free(run->session);
 	if (run->base) event_base_free(run->base);
-	free(run->filter);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	scene_finish(&run->scene);
 }

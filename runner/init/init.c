@@ -56,7 +56,8 @@ static _Noreturn void fail(const char *what, int code) {
 /* With WAIT_KILLABLE_RECV (Linux 5.19) a signal does not restart a call that waits for an answer. Our own copy of the
  * listener is closed before there is a tool. */
 static void load_filter(const struct launch_orders *orders) {
-	const struct sock_fprog program = {.len = (unsigned short)orders->filter_count, .filter = orders->filter};
+	const struct sock_fprog program = {.len = (unsigned short)orders->filter_count,
+					   .filter = (struct sock_filter *)orders->filter};
 	const unsigned long listen = orders->listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
 	bool killable = orders->listener;

@@ -25,7 +25,7 @@ void orders_finish(struct launch_orders *orders) {
 	strings_finish(&orders->environment);
 	free(orders->program);
 	free(orders->directory);
-	free(orders->filter);
+	free((void *)orders->filter);
 	*orders = (struct launch_orders){0};
 }
 

@@ -59,7 +59,7 @@ struct launch_orders {
 	struct strings environment; /* "K=V" */
 	char *program;              /* path inside */
 	char *directory;            /* working directory inside */
-	void *filter;               /* struct sock_filter[filter_count] */
+	const void *filter;         /* struct sock_filter[filter_count]; freed by orders_finish */
 	uint32_t filter_count;
 	bool listener; /* the filter has traps: REPORT_LISTENER is to be sent */
 	struct {

@@ -22,7 +22,6 @@ enum {
 	EXIT_NO_MEMORY = 125,
 	EXIT_TROUBLE = 70,
 	PATIENCE_S = 30,
-	PATIENCE_DYING_S = 1
 };
 
 static const char error_mark[] = "error: ";
@@ -160,7 +159,7 @@ static int use(const struct unit *unit, long number, struct told *told, struct t
 	wanted = number;
 	clear_folder();
 	if (unit->prepare && run(seen, unit->prepare, false, false, PATIENCE_S) != 0) exit(EXIT_TROUBLE);
-	int status = run(told, unit->use, !unit->late, true, unit->may_die ? PATIENCE_DYING_S : PATIENCE_S);
+	int status = run(told, unit->use, !unit->late, true, PATIENCE_S);
 	used = told;
 	*ret_look = 0;
 	seen->losses = 0;
@@ -212,8 +211,7 @@ static bool is_good(const struct unit *unit, long number, const struct told *sou
 	int status = use(unit, number, told, seen, &look);
 	bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	const char *wrong = NULL;
-	if (!ended && !unit->may_die && !(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_MEMORY))
-		wrong = "that is no end";
+	if (!ended && !(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_MEMORY)) wrong = "that is no end";
 	if (!wrong) wrong = compare(told, sound, ended, &line);
 	if (!wrong && (look != 0 || seen->losses > 0)) wrong = "what it left";
 	if (!wrong) wrong = compare_seen(seen, sound_seen, &line);

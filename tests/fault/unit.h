@@ -18,8 +18,7 @@ struct unit {
 	const char *what;
 	void (*prepare)(void); /* before it, in a process that isn't struck; or NULL */
 	void (*use)(void);
-	bool late;    /* it calls unit_strike itself */
-	bool may_die; /* it may end in any way: it is a library's code that does */
+	bool late; /* it calls unit_strike itself */
 	/* Afterwards, not struck: what is there now. No line that the sound one hasn't, in any order; unit_lose. Or
 	 * NULL. */
 	void (*look)(void);
@@ -33,8 +32,7 @@ struct unit_room {
 #define UNIT_ROOM(name, array)                                                                                         \
 	{ (name), (array), ARRAY_LENGTH(array) }
 
-extern const struct unit_room units_base, units_schema, units_policy, units_broker, units_runner, units_filter,
-	units_net, units_ui;
+extern const struct unit_room units_base, units_schema, units_policy, units_broker, units_runner, units_net, units_ui;
 
 /* For units. */
 void unit_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));

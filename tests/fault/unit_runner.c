@@ -9,7 +9,6 @@
 #include "command.h"
 #include "environment.h"
 #include "facts.h"
-#include "filter.h"
 #include "git.h"
 #include "git_config.h"
 #include "git_index.h"
@@ -158,28 +157,11 @@ static void use_environment(void) {
 	tell_all(&left_out);
 }
 
-static void use_filter(void) {
-	CLEANUP_FREE struct sock_filter *filter = NULL;
-	struct error error = ERROR_NONE;
-	uint32_t count;
-	if (unit_failed(filter_build(TRAPS_WRITES | TRAPS_PROGRAMS, &filter, &count, &error), &error)) return;
-	uint64_t sum = 14695981039346656037U; /* FNV-1a */
-	for (size_t i = 0; i < count * sizeof *filter; i++)
-		sum = (sum ^ ((const unsigned char *)filter)[i]) * 1099511628211U;
-	unit_tell("%u instructions, %llx", count, (unsigned long long)sum);
-}
-
 static const struct unit units[] = {
 	{.what = "git's files", .prepare = prepare, .use = use_git},
 	{.what = "layout, plan and bwrap", .prepare = prepare, .use = use_plan},
 	{.what = "the environment", .use = use_environment},
 };
-
-/* libseccomp 2.5.4 crashes or never ends without memory (a signal before anything was started); what must not come of
- * that is another filter. */
-static const struct unit filter_units[] = {{.what = "the filter", .use = use_filter, .may_die = true}};
-const struct unit_room units_filter =
-	UNIT_ROOM("runner: the filter, which is the same or none (libseccomp may crash)", filter_units);
 
 const struct unit_room units_runner =
 	UNIT_ROOM("runner: git's files, layout, plan, bwrap's arguments, environment", units);

@@ -25,13 +25,8 @@ static const uint32_t native = AUDIT_ARCH_X86_64;
 static const uint32_t native = AUDIT_ARCH_AARCH64;
 #endif
 
-struct program {
-	struct sock_filter *steps;
-	uint32_t count;
-};
-
 /* What it returns, and after how many steps. */
-static uint32_t run(const struct program *program, const struct seccomp_data *data, uint32_t *ret_steps) {
+static uint32_t run(const struct filter *program, const struct seccomp_data *data, uint32_t *ret_steps) {
 	uint32_t a = 0, x = 0, at = 0;
 	while (at < program->count) {
 		const struct sock_filter *step = &program->steps[at++];
@@ -72,14 +67,7 @@ static uint32_t run(const struct program *program, const struct seccomp_data *da
 	return 0;
 }
 
-static struct program build(unsigned wanted) {
-	struct program program = {0};
-	struct error error = ERROR_NONE;
-	if (filter_build(wanted, &program.steps, &program.count, &error) < 0) fail_msg("%s", error.message);
-	return program;
-}
-
-static uint32_t of_call(const struct program *program, int number, const uint64_t arguments[CALL_ARGUMENTS]) {
+static uint32_t of_call(const struct filter *program, int number, const uint64_t arguments[CALL_ARGUMENTS]) {
 	struct seccomp_data data = {.nr = number, .arch = native};
 	if (arguments) memcpy(data.args, arguments, sizeof data.args);
 	uint32_t steps = 0;
@@ -119,14 +107,14 @@ static void traps_change_nothing_but_what_they_trap(void **state) {
 		{2, 1, 0, 7, 8, 9},
 		{UINT64_MAX << 32, UINT64_MAX << 32, UINT64_MAX << 32, 0, 0, 0},
 	};
-	struct program plain = build(0);
+	const struct filter *plain = &filters[0];
 	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		struct program program = build(all_wanted[w]);
+		const struct filter *program = &filters[all_wanted[w]];
 		for (int number = 0; number < NUMBERS; number++) {
 			for (size_t i = 0; i < ARRAY_LENGTH(arguments); i++) {
 				const struct call_shape *shape = call_shape_of(number);
-				uint32_t before = of_call(&plain, number, arguments[i]);
-				uint32_t after = of_call(&program, number, arguments[i]);
+				uint32_t before = of_call(plain, number, arguments[i]);
+				uint32_t after = of_call(program, number, arguments[i]);
 				bool opens = shape && shape->flags == CALL_FLAGS_OPEN && i == 1; /* flags differ */
 				if (opens && !(all_wanted[w] & TRAPS_OPENS)) continue;
 				uint32_t expected = expect_trap(shape, all_wanted[w]) ? SECCOMP_RET_USER_NOTIF : before;
@@ -135,9 +123,7 @@ static void traps_change_nothing_but_what_they_trap(void **state) {
 						 expected);
 			}
 		}
-		free(program.steps);
 	}
-	free(plain.steps);
 }
 
 static void opens_are_told_by_their_flags(void **state) {
@@ -161,22 +147,20 @@ static void opens_are_told_by_their_flags(void **state) {
 		{O_WRONLY | UINT64_C(1) << 63, true}, /* K1 */
 		{O_CREAT | UINT64_MAX << 32, true},
 	};
-	struct program writes = build(TRAPS_WRITES), all = build(TRAPS_OPENS), programs = build(TRAPS_PROGRAMS);
+	const struct filter *writes = &filters[TRAPS_WRITES], *all = &filters[TRAPS_OPENS];
+	const struct filter *programs = &filters[TRAPS_PROGRAMS];
 	for (size_t i = 0; i < ARRAY_LENGTH(opens); i++) {
 		for (size_t j = 0; j < call_shape_count; j++) {
 			const struct call_shape *shape = &call_shapes[j];
 			if (shape->flags != CALL_FLAGS_OPEN || shape->number < 0) continue;
 			uint64_t arguments[CALL_ARGUMENTS] = {0};
 			arguments[shape->flags_at - 1] = opens[i].flags;
-			assert_int_equal(of_call(&writes, shape->number, arguments),
+			assert_int_equal(of_call(writes, shape->number, arguments),
 					 opens[i].trapped ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
-			assert_int_equal(of_call(&all, shape->number, arguments), SECCOMP_RET_USER_NOTIF);
-			assert_int_equal(of_call(&programs, shape->number, arguments), SECCOMP_RET_ALLOW);
+			assert_int_equal(of_call(all, shape->number, arguments), SECCOMP_RET_USER_NOTIF);
+			assert_int_equal(of_call(programs, shape->number, arguments), SECCOMP_RET_ALLOW);
 		}
 	}
-	free(writes.steps);
-	free(all.steps);
-	free(programs.steps);
 }
 
 static void access_is_told_by_its_mode(void **state) {
@@ -189,7 +173,7 @@ static void access_is_told_by_its_mode(void **state) {
 		     {UINT64_C(2) << 32, false},
 		     {W_OK, true},
 		     {R_OK | W_OK | X_OK, true}};
-	struct program writes = build(TRAPS_WRITES), opens = build(TRAPS_OPENS);
+	const struct filter *writes = &filters[TRAPS_WRITES], *opens = &filters[TRAPS_OPENS];
 	size_t seen = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
 		for (size_t j = 0; j < call_shape_count; j++) {
@@ -197,33 +181,30 @@ static void access_is_told_by_its_mode(void **state) {
 			if (shape->flags != CALL_FLAGS_ACCESS || shape->number < 0) continue;
 			uint64_t arguments[CALL_ARGUMENTS] = {0};
 			arguments[shape->flags_at - 1] = modes[i].mode;
-			assert_int_equal(of_call(&writes, shape->number, arguments),
+			assert_int_equal(of_call(writes, shape->number, arguments),
 					 modes[i].trapped ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
-			assert_int_equal(of_call(&opens, shape->number, arguments), SECCOMP_RET_ALLOW);
+			assert_int_equal(of_call(opens, shape->number, arguments), SECCOMP_RET_ALLOW);
 			seen++;
 		}
 	}
 	assert_true(seen >= 2 * ARRAY_LENGTH(modes));
-	free(writes.steps);
-	free(opens.steps);
 }
 
 static void attack_kernel_02_foreign_calls_are_refused(void **state) {
 	(void)state;
 	const uint32_t foreign[] = {AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, 0, UINT32_MAX};
 	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		struct program program = build(all_wanted[w]);
+		const struct filter *program = &filters[all_wanted[w]];
 		for (int number = 0; number < NUMBERS; number++) {
 			for (size_t i = 0; i < ARRAY_LENGTH(foreign); i++) {
 				const struct seccomp_data data = {.nr = number, .arch = foreign[i]};
 				uint32_t steps = 0;
-				assert_int_equal(run(&program, &data, &steps), SECCOMP_RET_ERRNO | ENOSYS);
+				assert_int_equal(run(program, &data, &steps), SECCOMP_RET_ERRNO | ENOSYS);
 			}
 #ifdef __x86_64__
-			assert_int_equal(of_call(&program, 0x40000000 + number, NULL), SECCOMP_RET_ERRNO | ENOSYS);
+			assert_int_equal(of_call(program, 0x40000000 + number, NULL), SECCOMP_RET_ERRNO | ENOSYS);
 #endif
 		}
-		free(program.steps);
 	}
 }
 
@@ -260,22 +241,20 @@ static void refusals_hold_with_traps(void **state) {
 		{SYS_clone, {0x11}},
 	};
 	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		struct program program = build(all_wanted[w]);
+		const struct filter *program = &filters[all_wanted[w]];
 		for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
-			assert_int_equal(of_call(&program, calls[i].number, calls[i].arguments),
+			assert_int_equal(of_call(program, calls[i].number, calls[i].arguments),
 					 SECCOMP_RET_ERRNO | (uint32_t)calls[i].code);
 		for (size_t i = 0; i < ARRAY_LENGTH(allowed); i++)
-			assert_int_equal(of_call(&program, allowed[i].number, allowed[i].arguments), SECCOMP_RET_ALLOW);
-		free(program.steps);
+			assert_int_equal(of_call(program, allowed[i].number, allowed[i].arguments), SECCOMP_RET_ALLOW);
 	}
 }
 
 static void it_is_short_enough_for_the_kernel(void **state) {
 	(void)state;
 	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		struct program program = build(all_wanted[w]);
-		assert_in_range(program.count, 50, BPF_MAXINSNS);
-		free(program.steps);
+		const struct filter *program = &filters[all_wanted[w]];
+		assert_in_range(program->count, 50, BPF_MAXINSNS);
 	}
 }
 
@@ -284,14 +263,13 @@ static void what_is_let_through_costs_few_steps(void **state) {
 	(void)state;
 	static const int often[] = {SYS_getppid, SYS_read, SYS_newfstatat, SYS_statx, SYS_openat};
 	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		struct program program = build(all_wanted[w]);
+		const struct filter *program = &filters[all_wanted[w]];
 		for (size_t i = 0; i < ARRAY_LENGTH(often); i++) {
 			const struct seccomp_data data = {.nr = often[i], .arch = native};
 			uint32_t steps = 0;
-			run(&program, &data, &steps);
+			run(program, &data, &steps);
 			assert_in_range(steps, 3, 40);
 		}
-		free(program.steps);
 	}
 }
 
