@@ -49,6 +49,7 @@ struct ending {
 
 struct keeper {
 	struct keeper_options options;
+	struct session *session;
 	struct portal *portal;
 	struct masks *masks;
 	struct live *live;
@@ -157,12 +158,12 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	if (need->by_folder) name = call_name_in(thread, need->path);
 	const struct session_call call = {
 		.need = need, .process = process, .parents = &parents, .walk = walk, .name = name};
-	return session_check_call(keeper->options.session, &call, done, argument);
+	return session_check_call(keeper->session, &call, done, argument);
 }
 
 static void on_cancel(void *context, uint64_t check) {
 	struct keeper *keeper = context;
-	session_cancel(keeper->options.session, check);
+	session_cancel(keeper->session, check);
 }
 
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
@@ -174,7 +175,7 @@ static void on_refused(void *context, const struct need *need, const struct verd
 
 static int on_plan(void *context, const struct view *view, bool fresh, struct plan *ret_plan, struct error *error) {
 	struct keeper *keeper = context;
-	return scene_replan(keeper->options.scene, keeper->options.session, view, fresh, ret_plan, error);
+	return scene_replan(keeper->options.scene, keeper->session, view, fresh, ret_plan, error);
 }
 
 static void on_apply(void *context, const struct steps *steps, portal_done *done, void *argument) {
@@ -203,7 +204,7 @@ static void on_taken(void *context, const struct strings *paths, const uint64_t 
 static void on_not_in_force(void *context, const char *why, bool open) {
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *shown = text_visible_cut(why, KEEPER_COLUMNS);
-	session_event(keeper->options.session, "repair", NULL, NULL, 0, NULL,
+	session_event(keeper->session, "repair", NULL, NULL, 0, NULL,
 		      json_pack("{s:s, s:o}", "what", "not in force", "why", message_bytes(why)));
 	if (!open) {
 		log_warning("a part of what is allowed can't be shown in the sandbox: %s", shown);
@@ -225,7 +226,7 @@ static void on_repaired(void *context, const char *path, int code) {
 	CLEANUP_FREE char *shown = text_visible(path);
 	if (code == 0) {
 		log_debug("put back: %s", shown);
-		session_event(keeper->options.session, "repair", "fs:write", path, 0, NULL,
+		session_event(keeper->session, "repair", "fs:write", path, 0, NULL,
 			      json_pack("{s:s}", "what", "mount put back"));
 		return;
 	}
@@ -371,7 +372,7 @@ static int go_without(struct keeper *keeper, struct error *error) {
 	scene->curtain = false;
 	scene->trapped = true;
 	plan_finish(&scene->plan);
-	return scene_replan(scene, keeper->options.session, scene->view, true, &scene->plan, error);
+	return scene_replan(scene, keeper->session, scene->view, true, &scene->plan, error);
 }
 
 static void on_joined(void *argument, int code, const char *text, int *fds, size_t fd_count) {
@@ -380,13 +381,20 @@ static void on_joined(void *argument, int code, const char *text, int *fds, size
 	if (code != 0) error_set(&keeper->failed, code, "%s", text);
 }
 
-static int make_curtain(struct keeper *keeper, struct error *error) {
+/* Whether there is one is known when this returns. */
+static int join(struct keeper *keeper, struct steps *steps, struct error *error) {
+	struct scene *scene = keeper->options.scene;
 	portal_join(keeper->portal, keeper->init, on_joined, keeper);
-	if (!keeper->options.scene->curtain) return 0;
-	portal_curtain(keeper->portal, on_curtain, keeper);
+	if (scene->curtain) portal_curtain(keeper->portal, on_curtain, keeper);
+	plan_changes(NULL, &scene->plan, steps); /* meanwhile */
 	portal_wait(keeper->portal, NULL);
 	if (keeper->failed.code != 0) return error_set(error, keeper->failed.code, "%s", keeper->failed.message);
-	return keeper->device < 0 ? go_without(keeper, error) : serve_curtain(keeper, error);
+	if (!scene->curtain || keeper->device >= 0) return 0;
+	int r = go_without(keeper, error);
+	if (r < 0) return r;
+	steps_finish(steps);
+	plan_changes(NULL, &scene->plan, steps);
+	return 0;
 }
 
 /* Building */
@@ -424,22 +432,24 @@ static int make_masks(struct keeper *keeper, struct error *error) {
 	return r;
 }
 
-int keeper_build(struct keeper *keeper, pid_t init, void (*doors)(void *context, struct portal *portal),
-		 struct error *error) {
+int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
+		 void (*doors)(void *context, struct portal *portal), struct error *error) {
 	struct scene *scene = keeper->options.scene;
 	CLEANUP_STEPS struct steps steps = {0};
+	keeper->session = session;
 	keeper->init = init;
-	int r = make_curtain(keeper, error);
+	int r = join(keeper, &steps, error);
 	if (r < 0) return r;
-	keeper->wanted = traps_of(scene->view, keeper->curtain != NULL);
 	const bool fresh_root = bwrap_root_of(&scene->plan) == BWRAP_ROOT_FRESH;
-	plan_changes(NULL, &scene->plan, &steps);
-	make_live(keeper);
 	portal_enter(keeper->portal, false, NULL, NULL);
 	portal_apply(keeper->portal, &steps, NULL, NULL);
 	doors(keeper->options.context, keeper->portal);
 	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);
 	portal_seal(keeper->portal, "/run", NULL, NULL);
+	/* while the portal works; it waits where it comes to a node, until portal_wait serves it */
+	make_live(keeper);
+	if (keeper->device >= 0 && (r = serve_curtain(keeper, error)) < 0) return r;
+	keeper->wanted = traps_of(scene->view, keeper->curtain != NULL);
 	r = portal_wait(keeper->portal, error);
 	return r < 0 ? r : make_masks(keeper, error);
 }
@@ -501,7 +511,7 @@ static void on_settled(evutil_socket_t fd, short what, void *argument) {
 	size_t killed = ending->kill ? holders_kill(keeper->init, &keeper->taken) : 0;
 	holders_find(keeper->init, &keeper->taken, &holders);
 	say_holders(&holders, killed);
-	if (ending->settle > 0) session_settled(keeper->options.session, ending->settle, &holders, killed);
+	if (ending->settle > 0) session_settled(keeper->session, ending->settle, &holders, killed);
 	if (holders.all == 0) taken_finish(&keeper->taken);
 	for (struct ending **at = &keeper->endings; *at; at = &(*at)->next) {
 		if (*at != ending) continue;
@@ -531,7 +541,7 @@ void keeper_sleep(struct keeper *keeper, int64_t settle) {
 	static const struct holders none = {0};
 	held_settle_all(keeper->held, HELD_INTERRUPTED);
 	held_flush(keeper->held);
-	if (settle > 0) session_settled(keeper->options.session, settle, &none, 0);
+	if (settle > 0) session_settled(keeper->session, settle, &none, 0);
 }
 
 /* End */

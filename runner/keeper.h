@@ -21,7 +21,6 @@ struct keeper;
 struct keeper_options {
 	struct event_base *base;
 	struct scene *scene;           /* borrowed; its plan is the one in force when keeper_free has returned */
-	struct session *session;       /* borrowed */
 	struct denied *denied;         /* one for each kind of permission; borrowed: what was refused is added */
 	void (*failed)(void *context); /* the sandbox has to end; why was said */
 	void *context;
@@ -30,12 +29,13 @@ struct keeper_options {
 /* By what is asked from there and the machine: before the scene's plan is made. */
 void keeper_choose_doorbell(struct scene *scene);
 
-/* Forks the portal: nothing before this may start a thread. */
+/* Forks the portal: nothing before this may start a thread. Wants nothing yet of what it borrows. */
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error);
 
-/* Put in all that the plan says, after the hello of sbx-init, `init`; `doors` asks the portal for more. */
-int keeper_build(struct keeper *keeper, pid_t init, void (*doors)(void *context, struct portal *portal),
-		 struct error *error);
+/* Put in all that the scene's plan says, after the hello of sbx-init, `init`; `doors` asks the portal for more. The
+ * session is borrowed. */
+int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
+		 void (*doors)(void *context, struct portal *portal), struct error *error);
 
 /* What the filter has to trap (enum traps_wanted), after keeper_build. */
 unsigned keeper_traps(const struct keeper *keeper);

@@ -89,8 +89,19 @@ static void say_repositories(const struct scene *scene) {
 			    paths.count - REPOSITORIES_SHOWN);
 }
 
-int last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session,
-	       int status) {
+static void note_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	(void)target, (void)count, (void)verdict;
+	*(bool *)argument = true;
+}
+
+int last_words_status(const struct scene *scene, const struct gate *gate, const struct denied *denied, int status) {
+	bool any = false;
+	for (int kind = 0; kind < PERMISSION_KIND_COUNT; kind++) any |= denied[kind].count > 0;
+	if (gate) gate_each_denied(gate, note_denied, &any);
+	return scene->options->fail_on_deny && any ? RUN_EXIT_FAILED : status;
+}
+
+void last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session) {
 	/* --record is for the whole list. */
 	struct speaker speaker = {.scene = scene, .most = scene->options->record ? UINT_MAX : DENIED_SHOWN};
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
@@ -102,5 +113,4 @@ int last_words(const struct scene *scene, const struct gate *gate, const struct 
 	if (speaker.denied > speaker.most)
 		log_notice("and %u more: sbx history --session %lld --verdict deny", speaker.denied - speaker.most,
 			   (long long)session);
-	return scene->options->fail_on_deny && speaker.denied > 0 ? RUN_EXIT_FAILED : status;
 }

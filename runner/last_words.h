@@ -12,10 +12,11 @@
 #include "net/gate.h"
 #include "scene.h"
 
-/* `denied`: one for each kind of permission. Returns the exit status: the tool's, or 125 with --fail-on-deny when
- * anything was denied. `gate` may be NULL. */
-int last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session,
-	       int status);
+/* `denied`: one for each kind of permission. `gate` may be NULL. */
+void last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session);
+
+/* The exit status: the tool's, or 125 with --fail-on-deny when anything was denied. */
+int last_words_status(const struct scene *scene, const struct gate *gate, const struct denied *denied, int status);
 
 /* The names in our own environment, at most LIMIT_ENVIRONMENT. */
 void last_words_variable_names(struct strings *names);

@@ -17,6 +17,7 @@
 
 enum {
 	LAUNCH_HELLO_MS = 30 * 1000, /* a machine that pages, not a measure of speed */
+	LAUNCH_END_MS = 2000,        /* then bwrap, and with it sbx-init, is killed */
 	LAUNCH_COMPLAINT_MAX = 500,
 	LAUNCH_FD_ABOVE = 64, /* where descriptors are parked while the low numbers are laid out */
 };
@@ -29,8 +30,9 @@ struct launch {
 	struct launch_options options;
 	struct strings argv;
 	pid_t bwrap;
-	int orders;     /* our end */
-	int complaints; /* bwrap's stderr */
+	int orders;              /* our end */
+	int complaints;          /* bwrap's stderr */
+	int bwrap_end, init_end; /* pidfds */
 	bool disable_userns;
 };
 
@@ -77,6 +79,10 @@ static _Noreturn void become_bwrap(const struct launch *launch, int orders, int 
 	_exit(125);
 }
 
+static int open_end(pid_t pid) {
+	return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
 static int spawn(struct launch *launch, struct error *error) {
 	int pair[2], complaints[2];
 	strings_finish(&launch->argv);
@@ -101,25 +107,48 @@ static int spawn(struct launch *launch, struct error *error) {
 	if (launch->bwrap == 0) become_bwrap(launch, pair[1], complaints[1]);
 	fd_close(pair[1]);
 	fd_close(complaints[1]);
-	return launch->bwrap < 0 ? error_errno(error, "starting bwrap") : 0;
+	if (launch->bwrap < 0) return error_errno(error, "starting bwrap");
+	launch->bwrap_end = open_end(launch->bwrap);
+	return launch->bwrap_end < 0 ? error_errno(error, "watching bwrap") : 0;
 }
 
-/* End bwrap and with it the sandbox; closing the socket alone ends sbx-init, too. */
-static void reap(struct launch *launch) {
+static bool has_ended(int pidfd) {
+	struct pollfd polled = {.fd = pidfd, .events = POLLIN};
+	int ready;
+	do ready = poll(&polled, 1, LAUNCH_END_MS);
+	while (ready < 0 && errno == EINTR);
+	return ready > 0;
+}
+
+void launch_end(struct launch *launch) {
+	if (!launch) return;
+	/* sbx-init ends with this, and nobody outlives it (pid_namespaces(7)); only one that never came up needs more
+	 */
 	fd_close_p(&launch->orders);
 	fd_close_p(&launch->complaints);
+	const int end = launch->init_end >= 0 ? launch->init_end : launch->bwrap_end;
+	if (end >= 0 && !has_ended(end)) kill(launch->bwrap, SIGKILL);
+}
+
+static void reap(struct launch *launch) {
+	launch_end(launch);
 	if (launch->bwrap <= 0) return;
-	/* it exits by itself when the sandbox has ended; only a sandbox that never came up needs more */
-	for (int waited = 0; waitpid(launch->bwrap, NULL, WNOHANG) == 0; waited++) {
-		if (waited == 1000) kill(launch->bwrap, SIGKILL);
-		usleep(waited < 20 ? 200 : 2000);
+	if (!has_ended(launch->bwrap_end)) kill(launch->bwrap, SIGKILL);
+	while (waitpid(launch->bwrap, NULL, 0) < 0 && errno == EINTR) {
 	}
 	launch->bwrap = 0;
+	fd_close_p(&launch->bwrap_end);
+	fd_close_p(&launch->init_end);
 }
 
 int launch_start(const struct launch_options *options, struct launch **ret_launch, struct error *error) {
 	CLEANUP_LAUNCH struct launch *launch = mem_new(struct launch);
-	*launch = (struct launch){.options = *options, .orders = -1, .complaints = -1, .disable_userns = true};
+	*launch = (struct launch){.options = *options,
+				  .orders = -1,
+				  .complaints = -1,
+				  .bwrap_end = -1,
+				  .init_end = -1,
+				  .disable_userns = true};
 	int r = spawn(launch, error);
 	if (r < 0) return r;
 	*ret_launch = STEAL(launch);
@@ -167,6 +196,8 @@ static int receive_hello(struct launch *launch, pid_t *ret_init, struct error *e
 	memcpy(&peer, CMSG_DATA(header), sizeof peer);
 	const int off = 0;
 	setsockopt(launch->orders, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
+	launch->init_end = open_end(peer.pid);
+	if (launch->init_end < 0) return error_errno(error, "watching the sandbox");
 	*ret_init = peer.pid;
 	return 0;
 }

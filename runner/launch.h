@@ -42,6 +42,8 @@ int launch_order(struct launch *launch, enum order_kind kind, int value);
 int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd);
 
 int launch_fd(const struct launch *launch); /* borrowed; readable when there is a report */
-void launch_free(struct launch *launch);    /* ends the sandbox and waits for its end */
+/* End the sandbox and wait until no process is left in it; bwrap itself may still be on its way out. */
+void launch_end(struct launch *launch);
+void launch_free(struct launch *launch); /* likewise, and waits for bwrap */
 DEFINE_CLEANUP(struct launch *, launch_free);
 #define CLEANUP_LAUNCH CLEANUP(launch_free_p)

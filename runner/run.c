@@ -1,7 +1,7 @@
 /*
- * Theory of operation. One event loop, one sandbox. What can be prepared while bwrap builds the sandbox is (gate,
- * terminal); sbx-init holds the tool back until the portal has put in what the plan says, and the proxy's
- * sockets. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
+ * Theory of operation. One event loop, one sandbox. bwrap and the portal are started first of all, so that
+ * they work while the broker is asked and the plan is made; sbx-init holds the tool back until the portal has put in
+ * what the plan says, and the proxy's sockets. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
  * gate, the terminal, torn masks, signals. When the tool has ended everything is taken down in the reverse order.
  */
 #include "runner/run.h"
@@ -375,19 +375,11 @@ static int start(struct run *run, struct error *error) {
 					       .init_path = run->scene.options->init_path,
 					       .network_host = run->scene.view->network == VIEW_NETWORK_HOST,
 					       .cgroup = run->limits.procs};
-	const struct keeper_options keeper = {.base = run->base,
-					      .scene = &run->scene,
-					      .session = run->session,
-					      .denied = run->denied,
-					      .failed = on_keeper_failed,
-					      .context = run};
 	int r = launch_settle(run->launch, &options, error);
-	if (r == 0) r = keeper_new(&keeper, &run->keeper, error);
 	if (r < 0) return r;
-	/* nothing before this line may start a thread */
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
-	if (r == 0) r = keeper_build(run->keeper, run->init, open_doors, error);
+	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);
 	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
 	if (r < 0) return r;
 	watch(run);
@@ -422,40 +414,53 @@ static void free_event(struct event **event) {
 	*event = NULL;
 }
 
-/* Nothing of the sandbox is left after this; the session and what was found out are. */
-static void take_down(struct run *run) {
+/* Nothing of the sandbox lives after this, and all has been told that the session is to know. */
+static void stop(struct run *run) {
 	free_event(&run->reports);
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
 	keeper_stop(run->keeper);
 	if (run->terminal) terminal_drain(run->terminal);
-	launch_free(run->launch);
-	keeper_free(run->keeper);
-	limits_finish(&run->limits);
+	launch_end(run->launch);
 	terminal_free(run->terminal);
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
 	proxy_free(run->proxy);
 	run->asker = NULL;
-	run->launch = NULL;
-	run->keeper = NULL;
 	run->terminal = NULL;
 	run->proxy = NULL;
+}
+
+/* The session and what was found out are left after this. */
+static void take_down(struct run *run) {
+	stop(run);
+	keeper_free(run->keeper);
+	launch_free(run->launch);
+	limits_finish(&run->limits);
+	run->keeper = NULL;
+	run->launch = NULL;
 }
 
 static void run_finish(struct run *run) {
 	take_down(run);
 	if (run->gate) gate_free(run->gate);
-	session_free(run->session);
-	if (run->base) event_base_free(run->base);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	scene_finish(&run->scene);
+	session_free(run->session); /* may wait: last */
+	if (run->base) event_base_free(run->base);
 }
 
-/* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. */
-static int start_early(struct run *run, struct error *error) {
-	const struct launch_options usual = {.init_path = run->scene.options->init_path, .cgroup = -1};
-	return launch_start(&usual, &run->launch, error);
+/* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. Forking is
+ * cheapest now, and nothing may have started a thread. */
+static int start_early(struct run *run, const struct run_options *options, struct error *error) {
+	const struct launch_options usual = {.init_path = options->init_path, .cgroup = -1};
+	const struct keeper_options keeper = {.base = run->base,
+					      .scene = &run->scene,
+					      .denied = run->denied,
+					      .failed = on_keeper_failed,
+					      .context = run};
+	int r = launch_start(&usual, &run->launch, error);
+	return r < 0 ? r : keeper_new(&keeper, &run->keeper, error);
 }
 
 /* Descriptors are of the host's mounts: below a folder the tool would have all that lies there, and above it (attack
@@ -473,16 +478,22 @@ static int check_standard_descriptors(struct error *error) {
 	return 0;
 }
 
+static int check_user(struct error *error) {
+	if (geteuid() != 0) return 0;
+	return error_set(error, EPERM, "root can't be sandboxed: run it as an ordinary user, or with --as-user NAME");
+}
+
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
-	int r = scene_begin(&run->scene, options, ret_status, error);
+	int r = check_user(error);
 	if (r < 0) return r;
 	/* A buffer that lost bytes would go on as if nothing were. */
 	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	run->base = event_base_new();
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
 	if (!options->print_plan) r = check_standard_descriptors(error);
+	if (!options->print_plan && r == 0) r = start_early(run, options, error);
+	if (r == 0) r = scene_begin(&run->scene, options, ret_status, error);
 	if (!options->print_plan && r == 0) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
-	if (!options->print_plan && r == 0) r = start_early(run, error);
 	if (r < 0) return r;
 	struct session_options session = {.run = options,
 					  .project = &run->scene.project,
@@ -508,8 +519,11 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	if (r < 0) return r;
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
+	stop(run);
+	*ret_status = last_words_status(&run->scene, run->gate, run->denied, run->status);
+	session_close(run->session, *ret_status); /* the broker works while we do */
 	take_down(run);
-	*ret_status = last_words(&run->scene, run->gate, run->denied, session_id(run->session), run->status);
+	last_words(&run->scene, run->gate, run->denied, session_id(run->session));
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct session {
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
 	int64_t id;
+	int64_t closing; /* the request, when it was sent */
 	int retry_ms;
 };
 
@@ -462,14 +463,20 @@ int64_t session_id(const struct session *session) {
 }
 
 void session_close(struct session *session, int status) {
+	if (!session->channel || session->closing > 0) return;
+	channel_send(session->channel, "session-close", json_pack("{s:i}", "exit", status), &session->closing, NULL);
+}
+
+static void wait_closed(struct session *session) {
 	json_t *reply = NULL;
-	if (!session->channel) return;
-	channel_call(session->channel, "session-close", json_pack("{s:i}", "exit", status), &reply, NULL);
+	if (!session->channel || session->closing == 0) return;
+	channel_wait(session->channel, session->closing, &reply, NULL);
 	json_decref(reply);
 }
 
 void session_free(struct session *session) {
 	if (!session) return;
+	wait_closed(session);
 	if (session->readable) event_free(session->readable);
 	if (session->retry) event_free(session->retry);
 	channel_free(session->channel);

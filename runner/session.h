@@ -78,7 +78,8 @@ void session_event(struct session *session, const char *kind, const char *permis
 void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
-void session_close(struct session *session, int status);      /* says so and waits for the broker to have it */
+/* Once; session_free waits for the broker to have it. */
+void session_close(struct session *session, int status);
 void session_free(struct session *session);
 DEFINE_CLEANUP(struct session *, session_free);
 #define CLEANUP_SESSION CLEANUP(session_free_p)
