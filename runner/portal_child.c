@@ -175,7 +175,7 @@ static void reply(struct child *child, int socket, int code, const struct error 
 }
 
 _Noreturn void portal_child_run(int socket, pid_t parent) {
-	struct child child = {.mounts = {.curtain = -1, .folder = -1}, .given = -1};
+	struct child child = {.mounts = {.curtain = -1, .behind = REACHED_NONE, .inside = REACHED_NONE}, .given = -1};
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent) _exit(125);
 	prctl(PR_SET_NAME, "sbx-portal");
 	sigset_t all;

@@ -123,7 +123,10 @@ int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal
 		mounts_put(mounts, steps, at, end, &report);
 	}
 	mounts->alone = false;
-	fd_close_p(&mounts->folder); /* another view may know its names otherwise */
+	/* another view may know the names otherwise, and the tool may move its folders */
+	reached_forget(&mounts->behind);
+	reached_forget(&mounts->inside);
+	strings_finish(&mounts->primed);
 	return first.code ? error_set(error, first.code, "%s", first.message) : 0;
 }
 

@@ -11,7 +11,9 @@
 
 #include "mountinfo.h"
 #include "portal_point.h"
+#include "portal_reached.h"
 #include "portal_spaces.h"
+#include "portal_tree.h"
 #include "portal_wire.h"
 #include "steps.h"
 
@@ -27,13 +29,14 @@ struct mounts {
 	struct put *puts; /* what lies on another comes behind it */
 	size_t count;
 	struct points points;
-	uint64_t root; /* STATX_MNT_ID of the sandbox's root */
-	int curtain;   /* O_PATH: its root in our own namespace, -1 = none */
-	int folder;    /* O_PATH: the one in there that was walked to last, -1 = none */
-	char *folder_path;
-	bool alone;  /* nothing of the tool's runs yet: nobody sees a group being put together */
-	bool again;  /* a portal has died */
-	bool staged; /* something lies on the stage that mounts_sweep removes */
+	uint64_t root;         /* STATX_MNT_ID of the sandbox's root */
+	int curtain;           /* O_PATH: its root in our own namespace, -1 = none */
+	struct reached behind; /* a folder of the curtain's */
+	struct strings primed; /* those of them whose names the kernel knows by now */
+	struct reached inside; /* a folder of the sandbox's */
+	bool alone;            /* nothing of the tool's runs yet: nobody sees a group being put together */
+	bool again;            /* a portal has died */
+	bool staged;           /* something lies on the stage that mounts_sweep removes */
 };
 
 int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error);
@@ -84,8 +87,8 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 /* Begins inside, ends inside or outside. */
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 
-/* Outside: a detached mount of what the plan wants. */
-int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *error);
+/* Outside: a detached mount of what the plan wants, and what it is. */
+int mounts_make(struct mounts *mounts, const struct mount *mount, struct place *ret_place, struct error *error);
 int mounts_compare(const struct mount *mount, int there, struct error *error);
 
 /* Outside: get hold of what was put by a portal that died (mounts_know): 1, then it is as its plan says; 0: it isn't

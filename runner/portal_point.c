@@ -69,8 +69,7 @@ static int change_in(const struct points *points, int folder, const char *name, 
 
 static int make_name(int folder, const char *name, const void *argument) {
 	if (*(const bool *)argument) return mkdirat(folder, name, POINT_FOLDER);
-	CLEANUP_FD int fd = openat(folder, name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, POINT_FILE);
-	return fd < 0 ? -1 : 0;
+	return mknodat(folder, name, S_IFREG | POINT_FILE, 0);
 }
 
 static int make_link(int folder, const char *name, const void *argument) {
@@ -81,8 +80,7 @@ static int remove_name(int folder, const char *name, const void *argument) {
 	return unlinkat(folder, name, *(const int *)argument);
 }
 
-/* A name in a folder that hasn't got it. */
-static int make(const struct points *points, int at, const char *name, bool folder) {
+int point_reach_in(const struct points *points, int at, const char *name, bool folder) {
 	CLEANUP_FREE char *path = string_format("/%s", name);
 	int r = change_in(points, at, name, make_name, &folder);
 	if (r < 0 && r != -EEXIST) return r;
@@ -96,7 +94,7 @@ static int make_way(const struct points *points, int base, const char *path, boo
 	CLEANUP_FD int at = spaces_reach(base, above);
 	if (at < 0 && errno != ENOENT) return -errno;
 	if (at < 0 && (at = make_way(points, base, above, true)) < 0) return at;
-	return make(points, at, path_name(path), folder);
+	return point_reach_in(points, at, path_name(path), folder);
 }
 
 int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error) {

@@ -7,7 +7,9 @@
  * is cloned with all that lies on it, and every mount in the clone is looked up and compared before the clone is
  * attached; so if something on the host is renamed meanwhile, the group fails.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,8 @@
 #include "portal_mounts.h"
 #include "portal_stage.h"
 #include "portal_tree.h"
+
+enum { PRIMED_FROM = 8 }; /* names of one folder: less are cheaper asked for one by one */
 
 int mounts_compare(const struct mount *mount, int there, struct error *error) {
 	struct place place;
@@ -35,28 +39,32 @@ static int clone_source(const struct mounts *mounts, const struct mount *mount, 
 	return r < 0 ? r : tree_clone(fd, recursive, read_only, error);
 }
 
-/* A walk asks the server for each folder on the way; many nodes lie in the same one. */
-static int reach_node(struct mounts *mounts, const char *path) {
-	CLEANUP_FREE char *folder = path_parent(path), *name = string_format("/%s", path_name(path));
-	if (mounts->folder < 0 || !string_equal(mounts->folder_path, folder)) {
-		fd_close(mounts->folder);
-		free(mounts->folder_path);
-		mounts->folder_path = STEAL(folder);
-		mounts->folder = spaces_reach(mounts->curtain, mounts->folder_path);
-	}
-	return mounts->folder < 0 ? -1 : spaces_reach(mounts->folder, name);
+/* Reading a folder, the kernel learns of a hundred names in one request. What it doesn't learn is asked for. */
+static void prime(struct mounts *mounts) {
+	int fd = openat(mounts->behind.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
+	strings_add(&mounts->primed, mounts->behind.path);
+	while (stream && readdir(stream)) continue;
+	if (stream) closedir(stream);
 }
 
+/* A walk asks the server for each folder on the way, and for each name. */
+static int reach_node(struct mounts *mounts, const char *path) {
+	CLEANUP_FREE char *folder = path_parent(path), *name = string_format("/%s", path_name(path));
+	const int at = reached_folder(&mounts->behind, mounts->curtain, folder);
+	if (at < 0) return -1;
+	if (mounts->behind.uses == PRIMED_FROM && !strings_contain(&mounts->primed, folder)) prime(mounts);
+	return spaces_reach(at, name);
+}
+
+/* The attributes are those of the curtain's own mount. */
 static int clone_curtain(struct mounts *mounts, const struct mount *mount, struct error *error) {
 	if (mounts->curtain < 0) return error_set(error, ENODEV, "there is no curtain");
 	CLEANUP_FD int fd = reach_node(mounts, mount->path);
-	struct place place;
-	if (fd < 0 || place_of(fd, &place) < 0) return error_errno(error, "reaching its curtain");
-	if ((place.mode & S_IFMT) != (mount->mode & S_IFMT)) return error_set(error, ESTALE, "its curtain is another");
-	return tree_clone(fd, false, false, error);
+	return fd < 0 ? error_errno(error, "reaching its curtain") : tree_copy(fd, error);
 }
 
-int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *error) {
+static int make(struct mounts *mounts, const struct mount *mount, struct error *error) {
 	switch (mount->kind) {
 	case MOUNT_READ:
 		return clone_source(mounts, mount, true, true, error);
@@ -83,26 +91,28 @@ int mounts_make(struct mounts *mounts, const struct mount *mount, struct error *
 	return error_set(error, EINVAL, "it is nothing to mount");
 }
 
-/* Attach to `path` seen from `base`; links are no mounts. */
-static int attach(const struct points *points, int base, const char *path, const struct mount *mount, int tree,
-		  struct error *error) {
-	struct place place;
-	if (mount->kind == MOUNT_LINK) return point_link(points, base, path, mount->source, error);
-	if (place_of(tree, &place) < 0) return error_errno(error, "looking at a mount");
-	CLEANUP_FD int point = point_reach(points, base, path, S_ISDIR(place.mode), error);
-	return point < 0 ? point : tree_attach(tree, point, error);
+int mounts_make(struct mounts *mounts, const struct mount *mount, struct place *ret_place, struct error *error) {
+	CLEANUP_FD int tree = make(mounts, mount, error);
+	if (tree < 0) return tree;
+	if (place_of(tree, ret_place) < 0) return error_errno(error, "looking at a mount");
+	if (mount->kind == MOUNT_CURTAIN && (ret_place->mode & S_IFMT) != (mount->mode & S_IFMT))
+		return error_set(error, ESTALE, "its curtain is another");
+	return fd_steal(&tree);
 }
 
 struct group {
 	const struct step *steps;
 	size_t first, count;
-	int *trees; /* of each step; -1: a link */
+	struct part {
+		int tree; /* -1: a link */
+		struct place place;
+	} * parts; /* of each step */
 	struct error error;
 };
 
 static void group_finish(struct group *group) {
-	for (size_t i = 0; i < group->count; i++) fd_close(group->trees[i]);
-	free(group->trees);
+	for (size_t i = 0; i < group->count; i++) fd_close(group->parts[i].tree);
+	free(group->parts);
 }
 
 /* As seen from the group's top. */
@@ -110,23 +120,36 @@ static const char *path_in_group(const struct group *group, size_t i) {
 	return group->steps[i].mount.path + strlen(group->steps[0].mount.path);
 }
 
-static void add_own(struct points *points, const struct mount *mount, int tree) {
-	struct place place;
-	if (mount_is_own(mount) && place_of(tree, &place) == 0) points_add(points, place.mount);
+/* Attach to its path in the group; links are no mounts. */
+static int part_attach(const struct points *points, const struct group *group, size_t i, struct error *error) {
+	const struct mount *mount = &group->steps[i].mount;
+	const struct part *part = &group->parts[i];
+	const int top = group->parts[0].tree;
+	if (mount->kind == MOUNT_LINK) return point_link(points, top, path_in_group(group, i), mount->source, error);
+	CLEANUP_FD int point = point_reach(points, top, path_in_group(group, i), S_ISDIR(part->place.mode), error);
+	return point < 0 ? point : tree_attach(part->tree, point, error);
 }
 
-static int put_on_stage(struct mounts *mounts, const struct group *group, int top, struct error *error) {
+static void add_own(struct points *points, const struct group *group, size_t i) {
+	if (mount_is_own(&group->steps[i].mount)) points_add(points, group->parts[i].place.mount);
+}
+
+static int part_make(struct mounts *mounts, const struct group *group, size_t i, struct error *error) {
+	const struct mount *mount = &group->steps[i].mount;
+	struct part *part = &group->parts[i];
+	if (mount->kind == MOUNT_LINK) return 0;
+	part->tree = mounts_make(mounts, mount, &part->place, error);
+	return part->tree < 0 ? part->tree : 0;
+}
+
+static int put_on_stage(struct mounts *mounts, const struct group *group, struct error *error) {
 	struct points points = {0};
 	int r = 0;
-	add_own(&points, &group->steps[0].mount, top);
+	add_own(&points, group, 0);
 	for (size_t i = 1; r == 0 && i < group->count; i++) {
-		const struct mount *mount = &group->steps[i].mount;
-		if (mount->kind != MOUNT_LINK) {
-			group->trees[i] = mounts_make(mounts, mount, error);
-			r = group->trees[i] < 0 ? group->trees[i] : 0;
-		}
-		if (r == 0) r = attach(&points, top, path_in_group(group, i), mount, group->trees[i], error);
-		if (r == 0) add_own(&points, mount, group->trees[i]);
+		r = part_make(mounts, group, i, error);
+		if (r == 0) r = part_attach(&points, group, i, error);
+		if (r == 0) add_own(&points, group, i);
 	}
 	points_finish(&points);
 	return r;
@@ -134,53 +157,66 @@ static int put_on_stage(struct mounts *mounts, const struct group *group, int to
 
 /* Is each mount of the clone where it was put? The descriptors then are those of the clone. */
 static int find_in_clone(const struct group *group, int clone, struct error *error) {
-	for (size_t i = 1; i < group->count; i++) {
-		struct place staged, cloned;
-		if (group->trees[i] < 0) continue;
-		CLEANUP_FD int there = spaces_reach(clone, path_in_group(group, i));
-		if (there < 0 || place_of(there, &cloned) < 0 || place_of(group->trees[i], &staged) < 0 ||
-		    !cloned.is_root || !place_same_file(&staged, &cloned))
+	for (size_t i = 0; i < group->count; i++) {
+		struct part *part = &group->parts[i];
+		struct place cloned;
+		if (part->tree < 0) continue;
+		CLEANUP_FD int there = i == 0 ? clone : spaces_reach(clone, path_in_group(group, i));
+		if (there < 0 || place_of(there, &cloned) < 0 || !cloned.is_root ||
+		    !place_same_file(&part->place, &cloned))
 			return error_set(error, ESTALE, "what lies in it was changed meanwhile: try again");
-		fd_close(group->trees[i]);
-		group->trees[i] = fd_steal(&there);
+		fd_close(part->tree);
+		*part = (struct part){.tree = fd_steal(&there), .place = cloned};
 	}
 	return 0;
 }
 
 /* From several mounts to one detached tree that they lie in. */
 static int group_assemble(struct mounts *mounts, struct group *group, struct error *error) {
-	CLEANUP_FD int top = mounts_make(mounts, &group->steps[0].mount, error);
-	if (top < 0) return top;
-	if (group->count == 1) {
-		group->trees[0] = fd_steal(&top);
-		return 0;
-	}
-	int r = stage_attach(mounts->spaces->scratch, top, error);
+	int r = part_make(mounts, group, 0, error);
+	if (r < 0 || group->count == 1) return r;
+	r = stage_attach(mounts->spaces->scratch, group->parts[0].tree, error);
 	if (r < 0) return r;
 	mounts->staged = true;
-	r = put_on_stage(mounts, group, top, error);
+	r = put_on_stage(mounts, group, error);
 	if (r < 0) return r;
-	CLEANUP_FD int clone = tree_copy(top, error);
-	if (clone < 0) return clone;
-	r = find_in_clone(group, clone, error);
-	if (r == 0) group->trees[0] = fd_steal(&clone);
-	return r;
+	int clone = tree_copy(group->parts[0].tree, error);
+	return clone < 0 ? clone : find_in_clone(group, clone, error);
 }
 
-static int keep(struct mounts *mounts, const struct mount *mount, int *tree, struct error *error) {
-	struct place place;
-	if (place_of(*tree, &place) < 0) return error_errno(error, "looking at a mount");
-	mounts_keep(mounts, mount, fd_steal(tree), place.mount);
-	return 0;
+/* The folder of the name before is most often this one's, too. Only where names are made: another may be moved. */
+static int reach_point(struct mounts *mounts, const char *path, bool folder, struct error *error) {
+	CLEANUP_FREE char *parent = path_parent(path);
+	const int at = reached_folder(&mounts->inside, mounts->spaces->inside, parent);
+	int fd = at < 0 ? at : point_reach_in(&mounts->points, at, path_name(path), folder);
+	return fd >= 0 ? fd : point_reach(&mounts->points, mounts->spaces->inside, path, folder, error);
+}
+
+static int attach_top(struct mounts *mounts, const struct group *group, struct error *error) {
+	const struct mount *mount = &group->steps[0].mount;
+	const struct part *part = &group->parts[0];
+	if (mount->kind == MOUNT_LINK)
+		return point_link(&mounts->points, mounts->spaces->inside, mount->path, mount->source, error);
+	CLEANUP_FD int point = reach_point(mounts, mount->path, S_ISDIR(part->place.mode), error);
+	int r = point < 0 ? point : tree_attach(part->tree, point, error);
+	reached_covered(&mounts->inside, mount->path);
+	return r;
 }
 
 /* What had its name before was torn off by the host. */
 static int group_attach(struct mounts *mounts, struct group *group, const struct report *report, struct error *error) {
 	const struct mount *top = &group->steps[0].mount;
-	int r = !mounts->alone && mounts_find(mounts, top->id) ? mounts_take(mounts, top, report, error) : 0;
-	if (r == 0) r = attach(&mounts->points, mounts->spaces->inside, top->path, top, group->trees[0], error);
-	for (size_t i = 0; r == 0 && i < group->count; i++)
-		if (group->trees[i] >= 0) r = keep(mounts, &group->steps[i].mount, &group->trees[i], error);
+	if (!mounts->alone && mounts_find(mounts, top->id)) {
+		reached_forget(&mounts->inside);
+		int r = mounts_take(mounts, top, report, error);
+		if (r < 0) return r;
+	}
+	int r = attach_top(mounts, group, error);
+	for (size_t i = 0; r == 0 && i < group->count; i++) {
+		struct part *part = &group->parts[i];
+		if (part->tree >= 0)
+			mounts_keep(mounts, &group->steps[i].mount, fd_steal(&part->tree), part->place.mount);
+	}
 	return r;
 }
 
@@ -199,7 +235,11 @@ static int recognise_given(struct mounts *mounts, const struct mount *mount, str
 	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, mount->path);
 	if (there < 0) return error_errno(error, "bwrap has not made it");
 	int r = mounts_compare(mount, there, error);
-	return r < 0 ? r : keep(mounts, mount, &there, error);
+	if (r < 0) return r;
+	struct place place;
+	if (place_of(there, &place) < 0) return error_errno(error, "looking at a mount");
+	mounts_keep(mounts, mount, fd_steal(&there), place.mount);
+	return 0;
 }
 
 /* Nothing is to be put: it is there. */
@@ -236,8 +276,8 @@ void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, siz
 		}
 		struct group *group = &groups[count++];
 		*group = (struct group){.steps = step, .first = at, .count = group_size(mounts, steps, at, end)};
-		group->trees = mem_array(int, group->count);
-		for (size_t i = 0; i < group->count; i++) group->trees[i] = -1;
+		group->parts = mem_array(struct part, group->count);
+		for (size_t i = 0; i < group->count; i++) group->parts[i].tree = -1;
 		if (step->mount.kind != MOUNT_LINK) group_assemble(mounts, group, &group->error);
 		at += group->count;
 	}

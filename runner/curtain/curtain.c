@@ -243,42 +243,12 @@ static void open_file(struct request *request) {
 		hold(request, writes ? PERMISSION_FS_WRITE : PERMISSION_FS_READ, false, false);
 }
 
-static void listed(void *argument, int code, const struct stat *status, struct host_names *names) {
-	struct exchange *exchange = argument;
-	struct curtain *curtain = exchange->curtain;
-	(void)status;
-	const uint64_t handle = names ? listings_open(curtain->listings, names) : 0;
-	if (handle == 0) {
-		exchange_refuse(exchange, code < 0 ? code : -ENFILE);
-		return;
-	}
-	wire_reply_opened(curtain->device, exchange->unique, handle);
-	exchange_free(exchange);
-}
-
 /* A folder that only leads somewhere has a listing of what may be known. */
 static void open_folder(struct request *request) {
 	if (request->sight.mode != VIEW_ABSENT)
 		hold(request, PERMISSION_FS_READ, false, true);
 	else
-		host_list(request->curtain->host, request->path, listed,
-			  exchange_new(request->curtain, &request->wire, request->path));
-}
-
-static bool is_shown(void *argument, const char *name) {
-	const struct request *request = argument;
-	char path[PATH_MAX];
-	if (node_path_of_name(request->node, name, path) < 0) return false;
-	const struct sight sight = request->curtain->options.sight(request->curtain->options.context, path);
-	return sight.mode != VIEW_ABSENT || sight.leads;
-}
-
-static void read_folder(struct request *request) {
-	CLEANUP_STRING struct string entries = {0};
-	const size_t room = request->wire.size < LISTING_BYTES ? request->wire.size : LISTING_BYTES;
-	int code = listings_read(request->curtain->listings, request->wire.handle, request->wire.offset, room, is_shown,
-				 request, &entries);
-	wire_reply(request->curtain->device, request->wire.unique, code, entries.data, entries.size);
+		folder_open(request);
 }
 
 static void linked(void *argument, int code, const struct stat *status, struct host_names *names) {
@@ -395,15 +365,31 @@ static const struct {
 	{FUSE_REMOVEXATTR, never},
 };
 
+static void tell_portal(struct request *request) {
+	struct wire_object object = curtain_object(request->curtain, request->node, NULL);
+	const enum view_mode mode =
+		request->curtain->options.sight(request->curtain->options.context, request->path).mode;
+	if (object.valid_ms == 0 && S_ISDIR(object.type) && mode != VIEW_ASK)
+		object.valid_ms = node_tell_portal(request->node);
+	wire_reply_attributes(request->curtain->device, request->wire.unique, &object);
+}
+
 /* What the portal does on its way is no question. */
 static void serve_portal(struct request *request) {
-	const struct wire_object object = curtain_object(request->curtain, request->node, NULL);
+	int code = node_path(request->node, request->path);
+	if (code < 0) {
+		refuse(request, code);
+		return;
+	}
 	switch (request->wire.opcode) {
 	case FUSE_LOOKUP:
 		look_up(request);
 		break;
 	case FUSE_GETATTR:
-		wire_reply_attributes(request->curtain->device, request->wire.unique, &object);
+		tell_portal(request);
+		break;
+	case FUSE_OPENDIR:
+		folder_open(request);
 		break;
 	case FUSE_STATFS:
 		wire_reply_statfs(request->curtain->device, request->wire.unique);
@@ -481,8 +467,8 @@ static void serve(struct curtain *curtain, const void *bytes, size_t size) {
 	if (!wire_wants_reply(&request.wire)) return;
 	if (!request.node)
 		refuse(&request, -ESTALE);
-	else if (request.wire.opcode == FUSE_READDIR)
-		read_folder(&request); /* who opened it was let in */
+	else if (request.wire.opcode == FUSE_READDIR || request.wire.opcode == FUSE_READDIRPLUS)
+		folder_read(&request); /* who opened it was let in */
 	else if (request.by_portal)
 		serve_portal(&request);
 	else if (thread_is_in(request.wire.thread, curtain->pid_namespace))

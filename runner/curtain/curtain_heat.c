@@ -8,6 +8,7 @@ enum {
 	HOT_FOR_MS = 1000,   /* so long: one request in a thousand of what a busy loop would make */
 	COOL_FOR_MS = 1000,  /* after a call that has to be held at its next walk */
 	WAY_MS = 10 * 1000,
+	PORTAL_MS = 100,
 };
 
 static int64_t now_ms(void) {
@@ -31,6 +32,12 @@ uint32_t node_tell(struct node *node, bool is_way) {
 	if (now < node->cool_until_ms || !(is_way || hot)) return 0;
 	node->told++;
 	return is_way ? WAY_MS : HOT_FOR_MS;
+}
+
+uint32_t node_tell_portal(struct node *node) {
+	if (now_ms() < node->cool_until_ms) return 0;
+	node->told++;
+	return PORTAL_MS;
 }
 
 bool node_cool(struct node *node) {

@@ -18,5 +18,8 @@ void node_warm(struct node *node);
 /* How many milliseconds to tell now: 0, or some seconds where it only leads somewhere, or one where it is hot. */
 uint32_t node_tell(struct node *node, bool is_way);
 
+/* The same for the portal, which comes by once for each of many names: a moment. */
+uint32_t node_tell_portal(struct node *node);
+
 /* From now on, for a while, each walk is to ask. True: the kernel has to be told so, it may believe something else. */
 bool node_cool(struct node *node);

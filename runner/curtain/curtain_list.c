@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "curtain_wire.h"
 #include "schema/limits.h"
 
 struct listing {
@@ -57,17 +56,14 @@ static unsigned char told_type(unsigned char type) {
 	return type == DT_DIR || type == DT_LNK || type == DT_UNKNOWN ? type : DT_REG;
 }
 
-int listings_read(struct listings *listings, uint64_t handle, uint64_t offset, size_t room,
-		  bool (*is_shown)(void *argument, const char *name), void *argument, struct string *ret_entries) {
+int listings_read(const struct listings *listings, uint64_t handle, uint64_t offset, listing_visit *visit,
+		  void *argument) {
 	const struct listing *listing = listings->first;
 	while (listing && listing->handle != handle) listing = listing->next;
 	if (!listing) return -EBADF;
 	for (; offset < listing->names.count; offset++) {
 		const char *entry = listing->names.text.data + listing->names.starts[offset];
-		const bool is_dots = entry[1] == '.' && (!entry[2] || (entry[2] == '.' && !entry[3]));
-		if (!is_dots && !is_shown(argument, entry + 1)) continue;
-		const unsigned char type = told_type((unsigned char)entry[0]);
-		if (!wire_append_name(ret_entries, room, entry + 1, type, offset + 1)) break;
+		if (!visit(argument, entry + 1, told_type((unsigned char)entry[0]), offset + 1)) break;
 	}
 	return 0;
 }

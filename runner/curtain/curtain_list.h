@@ -23,6 +23,8 @@ DEFINE_CLEANUP(struct listings *, listings_free);
 uint64_t listings_open(struct listings *listings, struct host_names *names);
 void listings_close(struct listings *listings, uint64_t handle);
 
-/* Entries from `offset` on, as many as fit `room` bytes, of those that is_shown() names. -EBADF: no such handle. */
-int listings_read(struct listings *listings, uint64_t handle, uint64_t offset, size_t room,
-		  bool (*is_shown)(void *argument, const char *name), void *argument, struct string *ret_entries);
+/* Visit the names from `offset` on, with their type (DT_…) and the offset behind them, until one returns false. -EBADF:
+ * no such handle. */
+typedef bool listing_visit(void *argument, const char *name, unsigned char type, uint64_t next);
+int listings_read(const struct listings *listings, uint64_t handle, uint64_t offset, listing_visit *visit,
+		  void *argument);

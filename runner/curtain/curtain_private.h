@@ -70,5 +70,10 @@ struct wire_object curtain_object(const struct curtain *curtain, struct node *no
 void exchange_with_call(struct exchange *exchange,
 			void (*with_call)(struct exchange *exchange, const struct call_raw *raw));
 
+/* Open a folder for reading its names, and read some: of those that may be known, or, for the portal, those that lead
+ * to a mount, which the kernel then need not look up one by one. */
+void folder_open(struct request *request);
+void folder_read(struct request *request);
+
 /* Tell, hold or refuse a GETATTR. */
 void getattr_decide(struct exchange *exchange);

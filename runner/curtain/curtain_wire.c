@@ -57,6 +57,7 @@ static const struct shape {
 	{FUSE_INIT, 4 * sizeof(uint32_t), NAMES_NONE},
 	{FUSE_OPENDIR, sizeof(struct fuse_open_in), NAMES_NONE},
 	{FUSE_READDIR, sizeof(struct fuse_read_in), NAMES_NONE},
+	{FUSE_READDIRPLUS, sizeof(struct fuse_read_in), NAMES_NONE},
 	{FUSE_RELEASEDIR, sizeof(struct fuse_release_in), NAMES_NONE},
 	{FUSE_CREATE, sizeof(struct fuse_create_in), NAMES_ONE},
 	{FUSE_INTERRUPT, sizeof(struct fuse_interrupt_in), NAMES_NONE},
@@ -142,6 +143,7 @@ static bool take_fixed(const void *fixed, size_t size, struct wire_request *requ
 		request->flags = ((const struct fuse_open_in *)fixed)->flags;
 		break;
 	case FUSE_READDIR:
+	case FUSE_READDIRPLUS:
 		request->handle = ((const struct fuse_read_in *)fixed)->fh;
 		request->offset = ((const struct fuse_read_in *)fixed)->offset;
 		request->size = ((const struct fuse_read_in *)fixed)->size;
@@ -206,8 +208,10 @@ void wire_reply_init(int device, const struct wire_request *request) {
 	}
 	if (request->init.major == FUSE_KERNEL_VERSION) {
 		/* PARALLEL_DIROPS: no lock of the file system's own around a look-up; ATOMIC_O_TRUNC: an open says
-		 * that it truncates; HANDLE_KILLPRIV: nothing is asked under a file's lock before it is changed. */
-		const uint64_t wanted = FUSE_PARALLEL_DIROPS | FUSE_ATOMIC_O_TRUNC | FUSE_HANDLE_KILLPRIV;
+		 * that it truncates; HANDLE_KILLPRIV: nothing is asked under a file's lock before it is changed;
+		 * DO_READDIRPLUS: the portal learns of many names at once. */
+		const uint64_t wanted =
+			FUSE_PARALLEL_DIROPS | FUSE_ATOMIC_O_TRUNC | FUSE_HANDLE_KILLPRIV | FUSE_DO_READDIRPLUS;
 		const uint64_t timeout = (uint64_t)WIRE_REQUEST_TIMEOUT << 32 | FUSE_INIT_EXT;
 		uint64_t flags = request->init.flags & wanted;
 		if ((request->init.flags & timeout) == timeout && has_default_timeout()) {
@@ -266,12 +270,16 @@ void wire_reply_attributes(int device, uint64_t unique, const struct wire_object
 	wire_reply(device, unique, 0, &out, sizeof out);
 }
 
+static struct fuse_entry_out entry_of(const struct wire_object *object, bool stays) {
+	return (struct fuse_entry_out){.nodeid = object->node,
+				       .entry_valid = stays ? WIRE_NEVER : 0,
+				       .attr_valid = object->valid_ms / 1000,
+				       .attr_valid_nsec = object->valid_ms % 1000 * 1000000,
+				       .attr = attributes_of(object)};
+}
+
 void wire_reply_entry(int device, uint64_t unique, const struct wire_object *object, bool stays) {
-	const struct fuse_entry_out out = {.nodeid = object->node,
-					   .entry_valid = stays ? WIRE_NEVER : 0,
-					   .attr_valid = object->valid_ms / 1000,
-					   .attr_valid_nsec = object->valid_ms % 1000 * 1000000,
-					   .attr = attributes_of(object)};
+	const struct fuse_entry_out out = entry_of(object, stays);
 	wire_reply(device, unique, 0, &out, sizeof out);
 }
 
@@ -280,17 +288,25 @@ void wire_notify_attributes(int device, uint64_t node) {
 	wire_reply(device, 0, FUSE_NOTIFY_INVAL_INODE, &out, sizeof out);
 }
 
-bool wire_append_name(struct string *listing, size_t room, const char *name, unsigned char type, uint64_t next) {
+size_t wire_name_size(const struct wire_name *name, bool plus) {
+	const size_t before = plus ? sizeof(struct fuse_entry_out) : 0;
+	return before + FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + strlen(name->name));
+}
+
+void wire_append_name(struct string *listing, const struct wire_name *name) {
 	static const char padding[sizeof(uint64_t)] = {0};
-	const size_t size = strlen(name);
+	const size_t size = strlen(name->name);
 	const struct fuse_dirent entry = {.ino = UINT32_MAX, /* FUSE_UNKNOWN_INO */
-					  .off = next,
+					  .off = name->next,
 					  .namelen = (uint32_t)size,
-					  .type = type};
-	const size_t whole = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + size);
-	if (listing->size + whole > room) return false;
+					  .type = name->type};
 	string_append_bytes(listing, (const char *)&entry, FUSE_NAME_OFFSET);
-	string_append_bytes(listing, name, size);
-	string_append_bytes(listing, padding, whole - FUSE_NAME_OFFSET - size);
-	return true;
+	string_append_bytes(listing, name->name, size);
+	string_append_bytes(listing, padding, FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + size) - FUSE_NAME_OFFSET - size);
+}
+
+void wire_append_entry(struct string *listing, const struct wire_name *name, const struct wire_object *object) {
+	const struct fuse_entry_out entry = object ? entry_of(object, true) : (struct fuse_entry_out){.nodeid = 0};
+	string_append_bytes(listing, (const char *)&entry, sizeof entry);
+	wire_append_name(listing, name);
 }

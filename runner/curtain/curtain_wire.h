@@ -30,8 +30,8 @@ struct wire_request {
 	const char *name;                      /* LOOKUP, and what makes or removes a name; in the message */
 	const char *attribute;                 /* GETXATTR */
 	uint32_t flags;                        /* OPEN, OPENDIR: open(2)'s */
-	uint64_t handle;                       /* READDIR, RELEASEDIR */
-	uint64_t offset, size;                 /* READDIR */
+	uint64_t handle;                       /* READDIR, READDIRPLUS, RELEASEDIR */
+	uint64_t offset, size;                 /* READDIR, READDIRPLUS */
 	uint64_t target;                       /* INTERRUPT: a unique */
 	uint64_t count;                        /* FORGET; how many in `forgets` */
 	const struct fuse_forget_one *forgets; /* BATCH_FORGET; in the message */
@@ -67,5 +67,13 @@ void wire_reply_entry(int device, uint64_t unique, const struct wire_object *obj
 /* The kernel is to forget a node's attributes. Waits for nothing. */
 void wire_notify_attributes(int device, uint64_t node);
 
-/* Append an entry of a listing whose next one is at `next`; false when it doesn't fit `room` bytes. */
-bool wire_append_name(struct string *listing, size_t room, const char *name, unsigned char type, uint64_t next);
+/* An entry of a listing, READDIR's or READDIRPLUS's. */
+struct wire_name {
+	const char *name;
+	unsigned char type; /* DT_… */
+	uint64_t next;      /* where the one behind it is */
+};
+size_t wire_name_size(const struct wire_name *name, bool plus);
+void wire_append_name(struct string *listing, const struct wire_name *name);
+/* READDIRPLUS: the kernel knows the name from now on, for ever, as if it had looked it up; NULL: it doesn't. */
+void wire_append_entry(struct string *listing, const struct wire_name *name, const struct wire_object *object);
