@@ -11,7 +11,7 @@
 enum { RULESETS_MAX = 8 };
 
 struct remembered {
-	char *project;
+	char *root;
 	struct ruleset *ruleset;
 };
 
@@ -41,8 +41,8 @@ struct policies *policies_new(const struct places *places, struct store *store) 
 void policies_free(struct policies *policies) {
 	if (!policies) return;
 	for (size_t i = 0; i < RULESETS_MAX; i++) {
-		free(policies->rulesets[i].project);
-		ruleset_free(policies->rulesets[i].ruleset);
+		free(policies->rulesets[i].root);
+		ruleset_unref(policies->rulesets[i].ruleset);
 	}
 	policy_unref(policies->current);
 	project_files_free(policies->projects);
@@ -176,33 +176,32 @@ void policies_judge(struct policies *policies, const char *project) {
 	project_files_judge(policies->projects, project);
 }
 
-static struct remembered *find_ruleset(struct policies *policies, const struct policy *policy, const char *profile,
-				       const char *project) {
+static struct ruleset *find_ruleset(struct policies *policies, const struct policy *policy, const char *profile,
+				    const char *root) {
 	for (size_t i = 0; i < RULESETS_MAX; i++) {
 		struct remembered *known = &policies->rulesets[i];
-		if (known->ruleset && strcmp(known->project, project) == 0 &&
+		if (known->ruleset && strcmp(known->root, root) == 0 &&
 		    strcmp(ruleset_profile(known->ruleset), profile) == 0 &&
 		    policy_equal(ruleset_policy(known->ruleset), policy))
-			return known;
+			return known->ruleset;
 	}
 	return NULL;
 }
 
-static int make_ruleset(struct policies *policies, struct policy *policy, const char *profile, const char *project,
-			const struct ruleset **ret_ruleset, struct error *error) {
-	const struct remembered *known = find_ruleset(policies, policy, profile, project);
-	if (known) {
-		*ret_ruleset = known->ruleset;
+int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
+		     struct ruleset **ret_ruleset, struct error *error) {
+	struct ruleset *ruleset = find_ruleset(policies, policy, profile, root);
+	if (ruleset) {
+		*ret_ruleset = ruleset_ref(ruleset);
 		return 0;
 	}
-	struct pattern_scope scope = policies_scope(policies, project);
-	struct ruleset *ruleset;
+	struct pattern_scope scope = policies_scope(policies, root);
 	int r = ruleset_new(policy, profile, &scope, &ruleset, error);
 	if (r < 0) return r;
 	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
-	free(slot->project);
-	ruleset_free(slot->ruleset);
-	*slot = (struct remembered){string_copy(project), ruleset};
+	free(slot->root);
+	ruleset_unref(slot->ruleset);
+	*slot = (struct remembered){string_copy(root), ruleset_ref(ruleset)};
 	*ret_ruleset = ruleset;
 	return 0;
 }
@@ -211,11 +210,13 @@ int policies_ruleset(struct policies *policies, const char *profile, const char 
 		     const struct ruleset **ret_ruleset, struct error *error) {
 	const struct project_file *file = policies_project(policies, project, project);
 	struct policy *policy = NULL;
+	CLEANUP_RULESET struct ruleset *ruleset = NULL;
 	int r = project_file_check(file, error);
 	if (r == 0) r = policies_assemble(policies, NULL, file, &policy, error);
 	if (r < 0) return r;
-	r = make_ruleset(policies, policy, profile, project, ret_ruleset, error);
+	r = policies_compile(policies, policy, profile, project, &ruleset, error);
 	policy_unref(policy);
+	*ret_ruleset = ruleset; /* remembered */
 	return r;
 }
 

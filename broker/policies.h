@@ -68,6 +68,11 @@ void policies_judge(struct policies *policies, const char *project); /* its trus
 int policies_assemble(struct policies *policies, struct policy_document *own, const struct project_file *file,
 		      struct policy **ret_policy, struct error *error);
 
+/* The rules of a policy in a project, whose root is what ${project} means. The last few are remembered and shared by
+ * all who want the same. The caller drops the reference. */
+int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
+		     struct ruleset **ret_ruleset, struct error *error);
+
 /* The rules for who has no session; remembered, borrowed until the next call. */
 int policies_ruleset(struct policies *policies, const char *profile, const char *project,
 		     const struct ruleset **ret_ruleset, struct error *error);

@@ -33,7 +33,7 @@ static void session_free(struct session *session) {
 	session_record_finish(&session->record);
 	subject_finish(&session->subject);
 	free(session->root);
-	ruleset_free(session->ruleset);
+	ruleset_unref(session->ruleset);
 	policy_document_unref(session->own_policy);
 	project_file_leave(session->project_file);
 	strings_finish(&session->environment);

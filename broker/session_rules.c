@@ -50,7 +50,10 @@ static int assemble(const struct session *session, struct policy **ret_policy, s
 
 static int compile(const struct session *session, struct policy *policy, const char *profile,
 		   struct ruleset **ret_ruleset, struct error *error) {
-	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	struct policies *policies = session->broker->policies;
+	if (!session->own_policy) return policies_compile(policies, policy, profile, session->root, ret_ruleset, error);
+	/* nobody else has these */
+	struct pattern_scope scope = policies_scope(policies, session->root);
 	return ruleset_new(policy, profile, &scope, ret_ruleset, error);
 }
 
@@ -96,7 +99,7 @@ void session_refresh_rules(struct session *session) {
 	}
 	if (!policy_equal(policy, ruleset_policy(session->ruleset))) {
 		struct ruleset *ruleset = rules_now(session, policy);
-		ruleset_free(session->ruleset);
+		ruleset_unref(session->ruleset);
 		session->ruleset = ruleset;
 		session_push_view(session);
 		session_push_rules_changed(session);

@@ -13,6 +13,7 @@
 #include "schema/limits.h"
 
 struct ruleset {
+	unsigned references;
 	struct policy *policy;
 	char *profile;
 	struct rule *rules;
@@ -167,6 +168,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	if (r < 0) return r;
 	CLEANUP(sources_finish) struct sources sources = {0};
 	CLEANUP_RULESET struct ruleset *ruleset = mem_new(struct ruleset);
+	ruleset->references = 1;
 	ruleset->policy = policy_ref(policy);
 	ruleset->profile = string_copy(profile);
 	sources_collect(&sources, policy, &lineage);
@@ -181,6 +183,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
 	struct ruleset *ruleset = mem_new(struct ruleset);
 	const struct sources none = {0};
+	ruleset->references = 1;
 	ruleset->policy = policy_ref(policy);
 	ruleset->profile = string_copy(profile);
 	settings_collect(&ruleset->settings, &none);
@@ -188,8 +191,13 @@ struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
 	return ruleset;
 }
 
-void ruleset_free(struct ruleset *ruleset) {
-	if (!ruleset) return;
+struct ruleset *ruleset_ref(struct ruleset *ruleset) {
+	ruleset->references++;
+	return ruleset;
+}
+
+void ruleset_unref(struct ruleset *ruleset) {
+	if (!ruleset || --ruleset->references > 0) return;
 	for (size_t i = 0; i < ruleset->count; i++) {
 		pattern_free(ruleset->rules[i].pattern);
 		free(ruleset->rules[i].profile);

@@ -431,9 +431,42 @@ static void the_same_documents_make_the_same_policy(void **state) {
 	policy_unref(second);
 }
 
+static struct ruleset *compiled(struct world *world, const char *profile, const char *root) {
+	struct policy *policy;
+	struct ruleset *ruleset = NULL;
+	assert_int_equal(policies_assemble(world->policies, NULL, NULL, &policy, NULL), 0);
+	assert_int_equal(policies_compile(world->policies, policy, profile, root, &ruleset, NULL), 0);
+	policy_unref(policy);
+	return ruleset;
+}
+
+/* For one who has them they stay what they were, also when nobody else can have them any more. */
+static void who_wants_the_same_rules_shares_them(void **state) {
+	struct world *world = *state;
+	const struct permission permission = permission_of(PERMISSION_NET_ACCESS);
+	write_rules(world, "config/policy.yaml", "allow", "one.test");
+	policies_refresh(world->policies, POLICIES_ALL, NULL, NULL);
+	CLEANUP_RULESET struct ruleset *first = compiled(world, "p", "/p"), *same = compiled(world, "p", "/p");
+	CLEANUP_RULESET struct ruleset *profile = compiled(world, "default", "/p"), *root = compiled(world, "p", "/q");
+	assert_ptr_equal(first, same);
+	assert_ptr_not_equal(first, profile);
+	assert_ptr_not_equal(first, root);
+	write_rules(world, "config/policy.yaml", "allow", "another.test");
+	policies_refresh(world->policies, POLICIES_ALL, NULL, NULL);
+	CLEANUP_RULESET struct ruleset *later = compiled(world, "p", "/p");
+	assert_ptr_not_equal(first, later);
+	assert_null(ruleset_find(later, &permission, "one.test:1", NULL));
+	for (int i = 0; i < 20; i++) {
+		CLEANUP_FREE char *other = string_format("/p%d", i);
+		CLEANUP_RULESET struct ruleset *ruleset = compiled(world, "p", other);
+	}
+	assert_non_null(ruleset_find(first, &permission, "one.test:1", NULL));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(who_wants_the_same_rules_shares_them),
 		TEST(an_administrators_denies_are_final_and_the_rest_comes_last),
 		TEST(other_names_in_policy_d_are_passed_over),
 		TEST(the_last_good_files_of_a_layer_stay_as_a_whole),

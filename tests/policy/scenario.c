@@ -225,7 +225,7 @@ static void end_layer(struct scenario *scenario, enum section section, struct st
 static void set_profile(struct scenario *scenario, const char *name) {
 	free(scenario->profile);
 	scenario->profile = string_copy(name);
-	ruleset_free(scenario->ruleset);
+	ruleset_unref(scenario->ruleset);
 	scenario->ruleset = NULL;
 	string_appendf(&scenario->out, "profile %s\n", name);
 }
@@ -296,7 +296,7 @@ static void play_line(struct scenario *scenario, enum section section, char *lin
 }
 
 static void scenario_finish(struct scenario *scenario) {
-	ruleset_free(scenario->ruleset);
+	ruleset_unref(scenario->ruleset);
 	policy_unref(scenario->policy);
 	for (size_t i = 0; i < scenario->grant_count; i++) grant_finish(&scenario->grants[i]);
 	free(scenario->grants);

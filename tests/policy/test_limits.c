@@ -237,7 +237,7 @@ static void opening_a_session_for_npm_takes_well_under_a_millisecond(void **stat
 		int64_t took = now_us() - start;
 		if (took < best) best = took;
 		view_free(view);
-		ruleset_free(ruleset);
+		ruleset_unref(ruleset);
 	}
 	policy_unref(policy);
 	print_message("ruleset and view of npm: %lld us\n", (long long)best);

@@ -38,7 +38,7 @@ static void the_built_in_profiles_are_there(void **state) {
 		assert_ptr_equal(ruleset_policy(ruleset), policy);
 		assert_int_equal(ruleset_home(ruleset), VIEW_HOME_EPHEMERAL);
 		assert_int_equal(ruleset_network(ruleset), VIEW_NETWORK_NATIVE);
-		ruleset_free(ruleset);
+		ruleset_unref(ruleset);
 	}
 	assert_true(policy_has_profile(policy, "npm"));
 	assert_false(policy_has_profile(policy, "nmp"));
@@ -138,7 +138,7 @@ static void a_rule_set_keeps_its_policy(void **state) {
 	assert_ptr_equal(ruleset_find_sticky(ruleset, &read, "/home/u/.ssh/id", &rank), rule);
 	assert_null(ruleset_find_sticky(ruleset, &read, "/home/u/app/x", NULL));
 	assert_non_null(ruleset_policy(ruleset));
-	ruleset_free(ruleset);
+	ruleset_unref(ruleset);
 }
 
 /* What a show prints is a policy that decides the same. */

@@ -28,13 +28,14 @@ struct rule {
 
 struct ruleset;
 
-/* -ENOENT for an unknown profile, -ELOOP for one that extends itself, -E2BIG past LIMIT_RULES. Keeps a reference to the
+/* It never changes, so those who want the same share it. -ENOENT for an unknown profile, -ELOOP for one that extends itself, -E2BIG past LIMIT_RULES. Keeps a reference to the
  * policy. */
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error);
 /* One without any rule: nothing is allowed, nothing asked. For a subject whose rules can't be made any more. */
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile);
-void ruleset_free(struct ruleset *ruleset);
+struct ruleset *ruleset_ref(struct ruleset *ruleset);
+void ruleset_unref(struct ruleset *ruleset);
 
 /* The winning rule, borrowed; NULL when none matches. *ret_rank (may be NULL) says how closely it matched. */
 const struct rule *ruleset_find(const struct ruleset *ruleset, const struct permission *permission, const char *target,
@@ -53,5 +54,5 @@ const struct policy *ruleset_policy(const struct ruleset *ruleset);
 enum view_home ruleset_home(const struct ruleset *ruleset);
 enum view_network ruleset_network(const struct ruleset *ruleset);
 
-DEFINE_CLEANUP(struct ruleset *, ruleset_free);
-#define CLEANUP_RULESET CLEANUP(ruleset_free_p)
+DEFINE_CLEANUP(struct ruleset *, ruleset_unref);
+#define CLEANUP_RULESET CLEANUP(ruleset_unref_p)
