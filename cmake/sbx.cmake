@@ -66,6 +66,6 @@ function(sbx_unit_test name)
   target_link_libraries(test_${name} PRIVATE sbx_flags sbx_test_support ${TEST_USES} PkgConfig::CMOCKA)
   target_compile_definitions(test_${name} PRIVATE SBX_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   add_test(NAME unit.${name} COMMAND test_${name})
-  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300
     ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
 endfunction()
