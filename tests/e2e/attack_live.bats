@@ -234,15 +234,14 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	rm -f up go
 }
 
-@test "attack_f_01 no ghost files: after many runs git status is clean and nothing new lies in the project" {
-	local count i
-	count=$(times 100 1000)
+@test "attack_f_01 no ghost files: after 1,000 runs git status is clean and nothing new lies in the project" {
+	local count=1000
+	[ "$SBX_TEST_DOORBELL" = auto ] || count=$(times 200 1000) # what isn't there is masked by traps with either doorbell
 	rm -f probe race
 	listing=$(find . | sort)
-	for ((i = 0; i < count; i++)); do
-		sbx run -- sh -c 'git status --porcelain >/dev/null; test -e .envrc; ls -A >/dev/null'
-		((i % 50)) || [ "$(find . -not -path './.git/*' | sort)" = "$(grep -v '^./.git/' <<<"$listing")" ]
-	done
+	# also while others begin and end
+	seq "$count" | xargs -P 4 -I '{}' sbx run -- sh -c 'git status --porcelain; ! test -e .envrc; ls -A >/dev/null; echo "ran {}"' >"$HOME/run/runs" 2>&1
+	[ "$(sort "$HOME/run/runs")" = "$(seq "$count" | sed 's/^/ran /' | sort)" ]
 	[ -z "$(git status --porcelain)" ]
 	[ "$(find . | sort)" = "$listing" ]
 	unchanged
