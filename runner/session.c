@@ -14,7 +14,9 @@ enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLV
 
 struct check {
 	struct check *next;
-	int64_t id;
+	int64_t ticket;
+	int64_t id;   /* of the message; 0: not sent yet */
+	json_t *body; /* then; waits for the next broker */
 	bool again;
 	void (*done)(void *argument, const struct verdict *verdict);
 	void *argument;
@@ -29,7 +31,7 @@ struct session {
 	struct check *checks;
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
-	int64_t id;
+	int64_t id, last_ticket;
 	int64_t closing; /* the request, when it was sent */
 	int retry_ms;
 };
@@ -180,15 +182,20 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 	return 0;
 }
 
-/* Takes the check with that id out of the list. */
-static struct check *check_take(struct session *session, int64_t id) {
+/* Takes the check with that ticket, or of that message, out of the list. */
+static struct check *check_take(struct session *session, int64_t ticket, int64_t id) {
 	for (struct check **at = &session->checks; *at; at = &(*at)->next) {
-		if ((*at)->id != id) continue;
+		if (ticket ? (*at)->ticket != ticket : (*at)->id != id) continue;
 		struct check *check = *at;
 		*at = check->next;
 		return check;
 	}
 	return NULL;
+}
+
+static void check_free(struct check *check) {
+	json_decref(check->body);
+	free(check);
 }
 
 static void deny(const struct check *check, const char *why) {
@@ -205,7 +212,7 @@ static void leave(const struct check *check) {
 }
 
 static void answer_check(struct session *session, const json_t *reply) {
-	struct check *check = check_take(session, json_integer_value(json_object_get(reply, "id")));
+	struct check *check = check_take(session, 0, json_integer_value(json_object_get(reply, "id")));
 	if (!check) return; /* an event's, an answer's, a cancelled one's */
 	CLEANUP_VERDICT struct verdict verdict = {0};
 	struct error error = ERROR_NONE;
@@ -216,7 +223,7 @@ static void answer_check(struct session *session, const json_t *reply) {
 		deny(check, "the broker's answer was malformed");
 	else
 		check->done(check->argument, &verdict);
-	free(check);
+	check_free(check);
 }
 
 static void push_ended(struct session *session, const json_t *message) {
@@ -274,7 +281,22 @@ static void take_push(struct session *session, const json_t *message) {
 		events->prompt_gone(events->context, json_integer_value(json_object_get(message, "id")));
 }
 
-/* The broker is gone: nobody can say yes. */
+/* done() may ask for more, which waits for the next broker. */
+static void leave_all(struct session *session, bool sent) {
+	for (struct check **at = &session->checks; *at;) {
+		struct check *check = *at;
+		if ((check->id > 0) != sent) {
+			at = &check->next;
+			continue;
+		}
+		*at = check->next;
+		leave(check);
+		check_free(check);
+		at = &session->checks;
+	}
+}
+
+/* The broker is gone: nobody can say yes. What is asked from now on waits for the next one. */
 static void lose(struct session *session) {
 	if (session->readable) event_free(session->readable);
 	session->readable = NULL;
@@ -282,12 +304,7 @@ static void lose(struct session *session) {
 	session->channel = NULL;
 	forget_views(session);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
-	while (session->checks) {
-		struct check *check = session->checks;
-		session->checks = check->next;
-		leave(check);
-		free(check);
-	}
+	leave_all(session, true);
 	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
 	if (session->retry) evtimer_add(session->retry, &delay);
 }
@@ -327,15 +344,29 @@ static void listen_to(struct session *session) {
 	receive_all(session); /* what came while a call waited is in no descriptor any more */
 }
 
+/* A broker that has just gone is no error: the loop sees its end, and the check waits for the next one. */
+static int check_send(struct session *session, struct check *check) {
+	int64_t id = 0;
+	int r = channel_send(session->channel, "check", json_incref(check->body), &id, NULL);
+	if (r < 0) return r == -EPIPE || r == -ECONNRESET || r == -ENOTCONN ? 0 : r;
+	check->id = id;
+	json_decref(check->body);
+	check->body = NULL;
+	return 0;
+}
+
 static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	struct session *session = argument;
 	struct error error = ERROR_NONE;
 	(void)fd, (void)what;
 	if (connect_and_open(session, &error) == 0) {
 		session->retry_ms = SESSION_RETRY_FIRST_MS;
+		for (struct check *check = session->checks; check; check = check->next) check_send(session, check);
+		leave_all(session, false); /* what can't be sent */
 		listen_to(session);
 		return;
 	}
+	leave_all(session, false);
 	log_debug("connecting to the broker again: %s", error.message);
 	session->retry_ms = session->retry_ms * 2 < SESSION_RETRY_MAX_MS ? session->retry_ms * 2 : SESSION_RETRY_MAX_MS;
 	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
@@ -349,24 +380,24 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	listen_to(session);
 }
 
-/* Takes `body` over. */
-static uint64_t check_send(struct session *session, json_t *body, const struct check *wish) {
-	int64_t id = 0;
-	if (!session->channel) {
+/* Takes `body` over. What lives is not asked about again by a broker that knows nothing of it yet. */
+static uint64_t check_add(struct session *session, json_t *body, const struct check *wish) {
+	if (!session->channel && wish->again) {
 		json_decref(body);
 		leave(wish);
 		return 0;
 	}
-	if (channel_send(session->channel, "check", body, &id, NULL) < 0) {
-		leave(wish); /* the loop sees the end and connects again */
-		return 0;
-	}
 	struct check *check = mem_new(struct check);
 	*check = *wish;
+	check->body = body;
+	check->ticket = ++session->last_ticket;
 	check->next = session->checks;
-	check->id = id;
 	session->checks = check;
-	return (uint64_t)id;
+	if (!session->channel || check_send(session, check) == 0) return (uint64_t)check->ticket;
+	session->checks = check->next;
+	leave(check);
+	check_free(check);
+	return 0;
 }
 
 uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
@@ -374,7 +405,7 @@ uint64_t session_check(struct session *session, const char *permission, const ch
 	const struct check wish = {.done = done, .argument = argument};
 	json_t *body = json_pack("{s:s, s:o}", "permission", permission, "target", message_bytes(target));
 	if (process) json_object_set_new(body, "process", message_bytes(process));
-	return check_send(session, body, &wish);
+	return check_add(session, body, &wish);
 }
 
 uint64_t session_check_call(struct session *session, const struct session_call *call,
@@ -390,7 +421,7 @@ uint64_t session_check_call(struct session *session, const struct session_call *
 	if (call->walk) json_object_set_new(body, "walk", message_bytes(call->walk));
 	if (call->name && strlen(call->name) <= LIMIT_TARGET)
 		json_object_set_new(body, "name", message_bytes(call->name));
-	return check_send(session, body, &wish);
+	return check_add(session, body, &wish);
 }
 
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
@@ -398,16 +429,16 @@ uint64_t session_check_again(struct session *session, const char *permission, co
 	const struct check wish = {.again = true, .done = done, .argument = argument};
 	json_t *body =
 		json_pack("{s:s, s:o, s:b}", "permission", permission, "target", message_bytes(target), "again", 1);
-	return check_send(session, body, &wish);
+	return check_add(session, body, &wish);
 }
 
 void session_cancel(struct session *session, uint64_t ticket) {
-	struct check *check = check_take(session, (int64_t)ticket);
+	struct check *check = ticket ? check_take(session, (int64_t)ticket, 0) : NULL;
 	if (!check) return;
-	free(check);
 	int64_t id;
-	if (session->channel)
-		channel_send(session->channel, "cancel", json_pack("{s:I}", "check", (json_int_t)ticket), &id, NULL);
+	if (session->channel && check->id > 0)
+		channel_send(session->channel, "cancel", json_pack("{s:I}", "check", (json_int_t)check->id), &id, NULL);
+	check_free(check);
 }
 
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
@@ -483,7 +514,7 @@ void session_free(struct session *session) {
 	forget_views(session);
 	while (session->checks) {
 		struct check *next = session->checks->next;
-		free(session->checks);
+		check_free(session->checks);
 		session->checks = next;
 	}
 	strings_finish(&session->options.environment);

@@ -2,7 +2,8 @@
  * session: this run's side of the broker (docs/protocol.md).
  *
  * Promises: before session_serve calls block; after it nothing does but a reconnect. When the broker is gone, what was
- * asked is denied, what is asked is denied, and the sandbox keeps what it has until a new broker is there.
+ * asked is denied, what is asked waits until the next try to connect, and the sandbox keeps what it has until a new
+ * broker is there.
  */
 #pragma once
 

@@ -146,6 +146,51 @@ static void print_reach(const struct grant *grant) {
 	}
 }
 
+static bool is_asked_for_when_used(const struct permission *permission) {
+	switch (permission->kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_PROC_SPAWN:
+		return true;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_IPC_CONNECT:
+	case PERMISSION_ENV_READ:
+	case PERMISSION_CUSTOM:
+		return false;
+	}
+	return false;
+}
+
+/* What is for one use needs a question that it answers, and of files and programs there are only those that a rule asks
+ * about. As it is before the grant is made: NULL, or why it will stay unused. A pattern is for who wrote it to judge.
+ */
+static const char *why_unused(const struct command_call *call, const json_t *body) {
+	const struct values *values = call->values;
+	struct permission permission;
+	const char *text;
+	CLEANUP_FREE char *target = NULL;
+	json_t *reply = NULL, *asked;
+	if (!values->once || values->deny || operands_permission(call->operands, &permission, &text, NULL) < 0 ||
+	    !is_asked_for_when_used(&permission) || strpbrk(text, "*?[\\") ||
+	    words_target(&permission, text, &target, NULL) < 0)
+		return NULL;
+	asked = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
+	json_put_id(asked, "session", values->session);
+	if (values->session == 0) {
+		json_object_set(asked, "project", json_object_get(body, "project"));
+		json_object_set(asked, "profile", json_object_get(body, "profile"));
+	}
+	const char *effect = NULL;
+	if (broker_call("why", asked, &reply, NULL) == 0)
+		effect = json_string_value(json_object_get(json_object_get(reply, "verdict"), "effect"));
+	const char *why = string_equal(effect, effect_name(EFFECT_ALLOW))  ? "it is allowed already"
+			  : string_equal(effect, effect_name(EFFECT_DENY)) ? "no rule asks about it, so it isn't seen"
+									   : NULL;
+	json_decref(reply);
+	return why;
+}
+
 static int print_granted(const json_t *reply, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
@@ -162,9 +207,13 @@ static int run(struct command_call *call, struct error *error) {
 	json_t *body = json_object(), *reply = NULL;
 	int r = check_values(call, error);
 	if (r == 0) r = build_request(call, body, error);
+	const char *unused = r == 0 ? why_unused(call, body) : NULL;
 	if (r == 0) r = broker_call("grant", json_incref(body), &reply, error);
 	json_decref(body);
 	if (r == 0) r = print_granted(reply, error);
+	if (r == 0 && unused)
+		printf("Note: nothing asks about it (%s), so it stays unused. Without --once it holds at once.\n",
+		       unused);
 	json_decref(reply);
 	return r;
 }
@@ -178,7 +227,7 @@ const struct command command_grant = {
 		"proc:spawn, ipc:connect, env:read or a word:word of your own. A relative path is seen from the "
 		"working "
 		"directory. What a deny rule of the policy forbids is refused, and the rule named. Running sandboxes "
-		"get it at once for the network; for files, programs and variables it holds from the next run on.",
+		"get it at once; variables are for the next run.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,

@@ -73,3 +73,30 @@ load helper
 	[ "$(<"$HOME/run/status")" = 125 ]
 	grep -q '^sbx: .*bwrap' "$HOME/run/out"
 }
+
+@test "where /dev/fuse is closed: said once in a terminal and by doctor, and what is opened is asked about by traps" {
+	asking_policy
+	mkdir -p "$HOME/notes"
+	echo "behind traps" >"$HOME/notes/file"
+	in_own_mounts '
+		: >"$HOME/run/closed" && chmod 000 "$HOME/run/closed" && mount --bind "$HOME/run/closed" /dev/fuse || exit 9
+		cd "$HOME/project"
+		plain sbx doctor --json >"$HOME/run/doctor"
+		plain python3 -c "import pty; pty.spawn([\"sbx\", \"run\", \"--\", \"true\"])" >"$HOME/run/seen" </dev/null
+		plain sbx run -- true >"$HOME/run/unseen" 2>&1
+		plain sbx run -- cat "$HOME/notes/file" >"$HOME/run/read" 2>&1 3>&- &
+		for i in $(seq 200); do
+			[ "$(plain sbx prompts --json | jq length)" = 0 ] || break
+			sleep 0.05
+		done
+		plain sbx prompts --json >"$HOME/run/asked"
+		plain sbx allow "$(jq ".[0].id" "$HOME/run/asked")"
+		wait $!'
+	tail -n 30 "$HOME"/run/{seen,unseen,read,asked}
+	[ "$(jq -r '.[] | select(.check == "fuse").status' "$HOME/run/doctor")" = warn ]
+	contains "$(jq -r '.[] | select(.check == "fuse").detail' "$HOME/run/doctor")" "asked about by traps"
+	[ "$(grep -c '/dev/fuse can.t be used' "$HOME/run/seen")" = 1 ]
+	[ ! -s "$HOME/run/unseen" ] # in scripts and logs it would be the same line every time
+	jq -e '.[0].target == env.HOME + "/notes/file"' "$HOME/run/asked"
+	[ "$(<"$HOME/run/read")" = "behind traps" ]
+}

@@ -41,6 +41,26 @@ teardown() {
 	[ "$(sbx grants --all --json | jq -c '.[] | select(.pattern == "once.test:443") | [.uses, .last_used != null]')" = '[1,true]' ]
 }
 
+@test "--once for what nothing asks about says that it stays unused; where somebody would be asked it says nothing" {
+	mkdir -p ~/asked
+	for words in "fs:read /var/lib/dpkg" "fs:write $HOME/project/x" "proc:spawn $(command -v cat)" "fs:read=/usr/share"; do
+		# shellcheck disable=SC2086 # words
+		run -0 sbx grant $words --once
+		contains "$output" "Note: nothing asks about it"
+		contains "$output" "stays unused"
+	done
+	for words in "fs:read $HOME/asked" "net:access once.test:443" "fs:read $HOME/asked/*" "fs:read /var/lib/dpkg --deny"; do
+		# shellcheck disable=SC2086 # words
+		run -0 sbx grant $words --once
+		lacks "$output" "nothing asks"
+	done
+	run -0 sbx grant fs:read /var/lib/dpkg
+	lacks "$output" "nothing asks"
+	sbx revoke --all
+	# shellcheck disable=SC2046 # ids
+	sbx revoke $(sbx grants --json | jq '.[].id')
+}
+
 @test "--once of a folder that a rule asks about lasts for the first call into it" {
 	mkdir -p ~/notes && echo a note >~/notes/note.txt
 	sbx grant fs:read ~/notes --once

@@ -738,6 +738,23 @@ is_asked_to_write() {
 	contains "$output" "Permission denied"
 }
 
+@test "what is opened while no broker is there waits for the next one, and is asked there" {
+	background gap sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.01; done; cat $here/file"
+	wait_for 10 test -e up
+	pid=$(broker_pid)
+	kill -9 "$pid"
+	wait_for 5 gone "$pid"
+	sleep 0.05 # until the runner has heard of it: what it asked before is refused
+	touch go
+	asks fs:read "$here/file" || { cat "$HOME/run/gap.out" && return 1; }
+	sbx allow "$id"
+	finished gap
+	echo "$output"
+	rm -f up go
+	[ "$status" = 0 ]
+	contains "$output" "in $here"
+}
+
 @test "each doorbell: what is not to be had is told once, by doctor too" {
 	run sbx doctor
 	contains "$output" fuse
