@@ -125,11 +125,11 @@ static void looked_inside(void *argument, int code, const struct stat *status, s
 	}
 }
 
-/* The folder is walked through to something that the sandbox has. */
-static bool leads_to_granted(const struct curtain *curtain, const struct call *call, const char *folder) {
+/* The folder is walked through to something that the sandbox has, or that no rule asks about. */
+static bool is_no_question(const struct curtain *curtain, const struct call *call, const char *folder) {
 	for (size_t i = 0; i < CALL_PATHS; i++)
 		if (call->paths[i] && path_is_below(call->paths[i], folder) &&
-		    mode_at(curtain, call->paths[i]) >= VIEW_READ)
+		    mode_at(curtain, call->paths[i]) != VIEW_ASK)
 			return true;
 	return false;
 }
@@ -149,7 +149,7 @@ static void decide_folder(struct exchange *exchange, struct node *node, const st
 		hold(exchange, PERMISSION_FS_WRITE, path, by_folder);
 		return;
 	}
-	if (leads_to_granted(curtain, call, exchange->path)) node_warm(node);
+	if (is_no_question(curtain, call, exchange->path)) node_warm(node);
 	if (locks && !caller_is_unlocked(caller, node)) {
 		exchange_tell(exchange, NULL);
 		return;

@@ -1,5 +1,6 @@
 #include "fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +29,7 @@
 enum { TICK_MS = 5, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
 
 /* To the portal. Paths are below the host tree. */
-enum order_kind { ORDER_HANG, ORDER_PUT, ORDER_TAKE, ORDER_ABORT };
+enum order_kind { ORDER_HANG, ORDER_PUT, ORDER_TAKE, ORDER_ABORT, ORDER_READ, ORDER_REACH };
 struct order {
 	enum order_kind kind;
 	char name[PATH_MAX];
@@ -149,6 +150,27 @@ static int clone_over(const char *from, const char *to, unsigned recursive) {
 	return code;
 }
 
+/* All names of a folder; how many. */
+static int read_names(const char *folder) {
+	int count = 0;
+	DIR *stream = opendir(folder);
+	if (!stream) return -errno;
+	while (readdir(stream)) count++;
+	closedir(stream);
+	return count;
+}
+
+/* "0", "1" … in a folder, as a portal does; how many there are. */
+static int reach_names(const char *folder) {
+	CLEANUP_FD int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (int count = 0;; count++) {
+		char name[16];
+		snprintf(name, sizeof name, "%d", count);
+		CLEANUP_FD int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0) return errno == ENOENT ? count : -errno;
+	}
+}
+
 static int carry_out(const struct fixture *fixture, const struct order *order) {
 	CLEANUP_FREE char *to = *order->name ? path_join(fixture->host, order->name) : string_copy(fixture->host);
 	CLEANUP_FREE char *node = string_format("%s/fuse%s", fixture->folder, to);
@@ -162,6 +184,10 @@ static int carry_out(const struct fixture *fixture, const struct order *order) {
 		return umount2(to, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? errno : 0;
 	case ORDER_ABORT:
 		return umount2(to, MNT_FORCE) < 0 && errno != EBUSY ? errno : 0;
+	case ORDER_READ:
+		return read_names(node);
+	case ORDER_REACH:
+		return reach_names(node);
 	}
 	return EINVAL;
 }
@@ -628,6 +654,14 @@ int fixture_take(struct fixture *fixture, const char *name) {
 	remove_name(&fixture->granted, path);
 	remove_name(&fixture->mounting, path);
 	return result;
+}
+
+int fixture_read(struct fixture *fixture, const char *name) {
+	return order(fixture, ORDER_READ, name);
+}
+
+int fixture_reach(struct fixture *fixture, const char *name) {
+	return order(fixture, ORDER_REACH, name);
 }
 
 int fixture_abort(struct fixture *fixture) {

@@ -43,6 +43,10 @@ void fixture_program(struct fixture *fixture, const char *name); /* visible, and
 int fixture_put(struct fixture *fixture, const char *name);      /* grant without being asked; errno */
 int fixture_take(struct fixture *fixture, const char *name);     /* take the grant away */
 
+/* What the portal does with a folder's names: reads them, and reaches "0", "1" …; how many there are, or -errno. */
+int fixture_read(struct fixture *fixture, const char *name);
+int fixture_reach(struct fixture *fixture, const char *name);
+
 /* Run it in the sandbox, in a process of its own, and serve meanwhile: what it returns, or -ETIME. */
 typedef int fixture_action(const char *host, const char *argument);
 int fixture_run(struct fixture *fixture, fixture_action *action, const char *argument);

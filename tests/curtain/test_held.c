@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "support/cmocka.h"
@@ -359,6 +360,39 @@ static void what_no_rule_asks_about_is_not_there(void **state) {
 	assert_int_equal(fixture_counts(fixture)->asked, 0);
 }
 
+enum { MANY = 600 };
+
+static void make_file(struct fixture *fixture, const char *name) {
+	CLEANUP_FREE char *path = fixture_path(fixture, name);
+	CLEANUP_FD int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+}
+
+/* Names that lead to mounts are learnt all at once; of the others nothing is. */
+static void a_portal_that_reads_a_folder_asks_for_no_name_in_it(void **state) {
+	(void)state;
+	CLEANUP_FIXTURE struct fixture *fixture = fixture_new();
+	CLEANUP_FREE char *many = fixture_path(fixture, "many");
+	assert_int_equal(mkdir(many, 0700), 0);
+	for (int i = 0; i < MANY; i++) {
+		CLEANUP_FREE char *name = string_format("many/%d", i), *other = string_format("many/other-%d", i);
+		make_file(fixture, name);
+		make_file(fixture, other);
+		fixture_lead(fixture, name);
+	}
+	fixture_start(fixture);
+	assert_int_equal(fixture_put(fixture, "many"), 0);
+	size_t before = fixture_counts(fixture)->sights;
+	assert_int_equal(fixture_reach(fixture, "many"), MANY);
+	assert_true(fixture_counts(fixture)->sights - before >= MANY);
+
+	assert_int_equal(fixture_read(fixture, "many"), MANY);
+	before = fixture_counts(fixture)->sights;
+	assert_int_equal(fixture_reach(fixture, "many"), MANY);
+	assert_in_range(fixture_counts(fixture)->sights - before, 0, 50); /* of the folder, and of what isn't there */
+	assert_int_equal(fixture_counts(fixture)->asked, 0);
+}
+
 static void what_has_ended_is_asked_for_again(void **state) {
 	(void)state;
 	CLEANUP_FIXTURE struct fixture *fixture = hung("", ANSWER_OBJECT);
@@ -407,6 +441,12 @@ static int stat_often(const char *host, const char *name) {
 	return code;
 }
 
+static int stat_absent_often(const char *host, const char *name) {
+	int code = ENOENT;
+	for (int i = 0; i < 5000 && code == ENOENT; i++) code = stat_it(host, name);
+	return code;
+}
+
 static int make_it(const char *host, const char *name) {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/%s", host, name);
@@ -435,6 +475,18 @@ static void what_is_granted_behind_a_node_is_used_without_asking_the_server(void
 	assert_int_equal(fixture_run(fixture, stat_often, "a/b.txt"), 0);
 	assert_true(fixture_counts(fixture)->sights - before < 500);
 	assert_int_equal(fixture_counts(fixture)->asked, 0);
+}
+
+/* No question can come of it: the folder is asked about once in a while, the name each time, for it may be allowed. */
+static void a_denied_name_beside_what_is_asked_about_costs_one_request(void **state) {
+	(void)state;
+	CLEANUP_FIXTURE struct fixture *fixture = hung("", ANSWER_OBJECT);
+	fixture_hide(fixture, "denied");
+	const size_t before = fixture_counts(fixture)->sights;
+	assert_int_equal(fixture_run(fixture, stat_absent_often, "denied"), ENOENT);
+	assert_in_range(fixture_counts(fixture)->sights - before, 5000, 6000);
+	assert_int_equal(fixture_run(fixture, stat_it, "a/b.txt"), 0);
+	assert_int_equal(fixture_counts(fixture)->asked, 1);
 }
 
 /* Then what is made in that folder is held all the same, and ends where it belongs. */
@@ -565,6 +617,8 @@ int main(void) {
 		cmocka_unit_test(the_host_is_not_asked_about_and_not_answered),
 		cmocka_unit_test(a_program_that_is_seen_is_asked_about_when_it_is_run),
 		cmocka_unit_test(what_no_rule_asks_about_is_not_there),
+		cmocka_unit_test(a_portal_that_reads_a_folder_asks_for_no_name_in_it),
+		cmocka_unit_test(a_denied_name_beside_what_is_asked_about_costs_one_request),
 		cmocka_unit_test(what_has_ended_is_asked_for_again),
 		cmocka_unit_test(names_are_as_long_as_names_may_be),
 		cmocka_unit_test(an_aborted_connection_is_told),
