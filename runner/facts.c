@@ -136,11 +136,11 @@ static const struct fact_entry *find_entry(const struct fact_book *book, const c
 }
 
 /* What the book doesn't have yet, in the rules' order: then most of a path was walked for the one before. */
-static void learn(struct fact_book *book, const struct rules *rules) {
+static void learn(struct fact_book *book, const struct rules *rules, size_t first) {
 	struct walked walked = {0};
 	const size_t known = book->count;
 	struct fact_book sorted = *book;
-	for (size_t i = 0; i < rules->count; i++) {
+	for (size_t i = first; i < rules->count; i++) {
 		const char *path = rules->items[i].path;
 		if (find_entry(&sorted, path)) continue;
 		book->entries = array_grow(book->entries, book->count, sizeof *book->entries);
@@ -154,10 +154,10 @@ static void learn(struct fact_book *book, const struct rules *rules) {
 	if (book->count > known) qsort(book->entries, book->count, sizeof *book->entries, compare_entries);
 }
 
-void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *ret_facts) {
-	*ret_facts = (struct facts){0};
-	learn(book, rules);
-	for (size_t i = 0; i < rules->count; i++) facts_add(ret_facts, &find_entry(book, rules->items[i].path)->fact);
+void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *facts) {
+	learn(book, rules, facts->count);
+	for (size_t i = facts->count; i < rules->count; i++)
+		facts_add(facts, &find_entry(book, rules->items[i].path)->fact);
 }
 
 void facts_add(struct facts *facts, const struct fact *fact) {

@@ -47,7 +47,8 @@ struct facts {
 	size_t count;
 };
 
-void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *ret_facts);
+/* Adds those of the rules behind the ones that have theirs already. */
+void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *facts);
 void facts_add(struct facts *facts, const struct fact *fact); /* what it points at stays the caller's */
 void facts_finish(struct facts *facts);
 #define CLEANUP_FACTS __attribute__((cleanup(facts_finish)))

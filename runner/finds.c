@@ -40,19 +40,17 @@ static bool is_in(const struct strings *trees, const char *path) {
 }
 
 /* The canonical folders that the view shows, at least so, without those inside others. */
-static void shown_folders(struct finds *finds, const struct rules *rules, enum show least, struct strings *trees) {
-	CLEANUP_RULES struct rules shown = {0};
+static void shown_folders(struct finds *finds, const struct rules *rules, struct facts *facts, enum show least,
+			  struct strings *trees) {
+	CLEANUP_STRINGS struct strings all = {0};
+	facts_collect(rules, &finds->book, facts);
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
 		bool shows = rule->show == SHOW_READ || rule->show == SHOW_WRITE;
-		if (rule->origin == RULE_VIEW && !rule->cap && shows && rule->show >= least)
-			rules_add(&shown, RULE_VIEW, rule->show, rule->path);
+		if (rule->origin == RULE_VIEW && !rule->cap && shows && rule->show >= least &&
+		    facts->items[i].type == FACT_FOLDER)
+			strings_add(&all, facts->items[i].real);
 	}
-	CLEANUP_FACTS struct facts facts = {0};
-	facts_collect(&shown, &finds->book, &facts);
-	CLEANUP_STRINGS struct strings all = {0};
-	for (size_t i = 0; i < facts.count; i++)
-		if (facts.items[i].type == FACT_FOLDER) strings_add(&all, facts.items[i].real);
 	strings_sort(&all);
 	for (size_t i = 0; i < all.count; i++) /* sorted: what holds a folder comes before it */
 		if (!is_in(trees, all.items[i])) strings_add(trees, all.items[i]);
@@ -107,11 +105,11 @@ static void find_sockets(struct finds *finds, const struct strings *trees) {
 }
 
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
-		  struct error *error) {
+		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
 	view_patterns(options->view, &texts);
 	if (!are_equal(&texts, &finds->patterns)) forget_trees(finds);
-	shown_folders(finds, rules, SHOW_READ, &trees);
+	shown_folders(finds, rules, facts, SHOW_READ, &trees);
 	take_new(&finds->trees, &trees, &fresh);
 	if (finds->patterns.count == 0)
 		for (size_t i = 0; i < texts.count; i++) strings_add(&finds->patterns, texts.items[i]);
@@ -182,10 +180,11 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	for (size_t i = 0; i < survey.notes.count; i++) strings_add(&finds->notes, survey.notes.items[i]);
 }
 
-void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules) {
+void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
+			struct facts *facts) {
 	CLEANUP_STRINGS struct strings trees = {0}, fresh = {0};
 	if (finds->repositories.count == 0) survey_project(finds, options);
-	shown_folders(finds, rules, SHOW_WRITE, &trees);
+	shown_folders(finds, rules, facts, SHOW_WRITE, &trees);
 	take_new(&finds->repositories, &trees, &fresh);
 	for (size_t i = 0; i < fresh.count; i++) survey_tree(finds, options, fresh.items[i]);
 }
@@ -194,14 +193,13 @@ void finds_repositories(struct finds *finds, const struct finds_options *options
  * Other names.
  */
 
-void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules) {
+void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts) {
 	CLEANUP_STRINGS struct strings named = {0};
-	CLEANUP_FACTS struct facts facts = {0};
-	facts_collect(rules, &finds->book, &facts);
+	facts_collect(rules, &finds->book, facts);
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
 		bool takes = rule->cap || (rule->origin == RULE_VIEW && rule->show < SHOW_READ);
-		if (takes && facts.items[i].names > 1) strings_addf(&named, "%d%s", rule->cap, rule->path);
+		if (takes && facts->items[i].names > 1) strings_addf(&named, "%d%s", rule->cap, rule->path);
 	}
 	strings_sort(&named);
 	if (!are_equal(&named, &finds->named)) {

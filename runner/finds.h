@@ -39,10 +39,12 @@ struct finds_options {
 	struct git_survey *survey; /* is taken here, once */
 };
 
-/* Each brings its lists up to date with the rules there are so far; finds_names adds its own to them. */
+/* Each brings its lists up to date with the rules there are so far, of which it adds the facts; finds_names adds its
+ * own rules to them. */
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
-		  struct error *error);
-void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules);
-void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules);
+		  struct facts *facts, struct error *error);
+void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
+			struct facts *facts);
+void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
 
 void finds_finish(struct finds *finds);

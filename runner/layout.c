@@ -131,9 +131,9 @@ static int judge_matches(const struct layout *layout, const struct strings *matc
 }
 
 static int add_matches(const struct layout *layout, const struct finds_options *options, struct rules *rules,
-		       struct error *error) {
+		       struct facts *facts, struct error *error) {
 	struct finds *finds = layout->finds;
-	int r = finds_matches(finds, options, rules, error);
+	int r = finds_matches(finds, options, rules, facts, error);
 	if (r == 0) r = judge_matches(layout, &finds->matches, rules, error);
 	/* seeing a folder is no permission to talk to what listens in it */
 	for (size_t i = 0; r == 0 && i < finds->sockets.count; i++)
@@ -150,9 +150,10 @@ static bool is_lifted(const struct view *view, const char *path) {
 	return false;
 }
 
-static void add_git(const struct layout *layout, const struct finds_options *options, struct rules *rules) {
+static void add_git(const struct layout *layout, const struct finds_options *options, struct rules *rules,
+		    struct facts *facts) {
 	struct finds *finds = layout->finds;
-	finds_repositories(finds, options, rules);
+	finds_repositories(finds, options, rules, facts);
 	const struct git_layout *git = &finds->git;
 	/* the repository of a linked worktree or submodule that lists this one: git can't work without it */
 	if (git->outside && is_inside_shown(rules, git->top)) {
@@ -164,7 +165,7 @@ static void add_git(const struct layout *layout, const struct finds_options *opt
 		if (!is_lifted(layout->view, finds->protect.items[i])) rules_add_mask(rules, finds->protect.items[i]);
 }
 
-int layout_rules(const struct layout *layout, struct rules *rules, struct error *error) {
+int layout_rules(const struct layout *layout, struct rules *rules, struct facts *facts, struct error *error) {
 	rules->curtain = layout->curtain;
 	for (size_t i = 0; i < ARRAY_LENGTH(shown_trees); i++) rules_add(rules, RULE_LAYOUT, SHOW_READ, shown_trees[i]);
 	rules_add(rules, RULE_FIRM, SHOW_FRESH, "/tmp");
@@ -180,9 +181,11 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct error 
 	add_view(layout->view, rules);
 	const struct finds_options options = {
 		.view = layout->view, .project = layout->project, .home = layout->home, .survey = layout->survey};
-	add_git(layout, &options, rules);
-	r = add_matches(layout, &options, rules, error);
+	add_git(layout, &options, rules, facts);
+	r = add_matches(layout, &options, rules, facts, error);
 	if (r < 0) return r;
-	finds_names(layout->finds, &options, rules);
-	return programs_add(layout->view, layout->search, layout->trapped, rules, error);
+	finds_names(layout->finds, &options, rules, facts);
+	r = programs_add(layout->view, layout->search, layout->trapped, rules, error);
+	if (r == 0) facts_collect(rules, &layout->finds->book, facts);
+	return r;
 }

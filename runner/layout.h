@@ -38,7 +38,8 @@ struct layout {
 	bool trapped;              /* there is none, and a program that may be asked for stays visible: it is trapped */
 };
 
-int layout_rules(const struct layout *layout, struct rules *rules, struct error *error);
+/* The rules, and what the host has at the path of each. */
+int layout_rules(const struct layout *layout, struct rules *rules, struct facts *facts, struct error *error);
 
 /* The folder that stays for a profile with `home: own`. */
 char *layout_own_home(const char *home, const char *profile);

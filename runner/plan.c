@@ -29,7 +29,8 @@ struct node {
 struct builder {
 	const struct rules *rules;
 	const struct facts *facts;
-	struct node *nodes; /* by path, each path once */
+	const struct fact_link **planted; /* by rule; mostly NULL */
+	struct node *nodes;               /* by path, each path once */
 	size_t count;
 	struct plan *plan;
 };
@@ -102,7 +103,7 @@ static bool is_writable_by_view(const struct rules *rules, const char *path) {
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
 		if (rule->origin != RULE_VIEW || rule->cap || !path_is_below(path, rule->path)) continue;
-		if (!best || path_depth(rule->path) > path_depth(best->path)) best = rule;
+		if (!best || strlen(rule->path) > strlen(best->path)) best = rule; /* both are above `path` */
 	}
 	return best && best->show == SHOW_WRITE;
 }
@@ -168,11 +169,13 @@ static void merge_node(struct node *into, const struct node *other) {
 
 static void collect_nodes(struct builder *builder) {
 	builder->nodes = mem_array(struct node, builder->rules->count + 1);
+	builder->planted = mem_alloc(builder->rules->count + 1, sizeof *builder->planted);
 	size_t count = 0;
 	for (size_t i = 0; i < builder->rules->count; i++) {
 		const struct rule *rule = &builder->rules->items[i];
 		const struct fact *fact = &builder->facts->items[i];
-		bool planted = planted_link(builder->rules, rule, fact) != NULL;
+		const struct fact_link *planted = planted_link(builder->rules, rule, fact);
+		builder->planted[i] = planted;
 		if (planted && rule->show == SHOW_WRITE) continue;
 		enum show show = rule->show == SHOW_ASK && !builder->rules->curtain ? SHOW_NOTHING : rule->show;
 		bool cap = rule->cap || planted; /* through a planted link a rule may take away, never give */
@@ -391,10 +394,12 @@ static void remove_duplicates(struct plan *plan) {
 }
 
 /* The links on a rule's way: made where they lead to something shown, held where they lead to a mask. */
-static void add_ways(const struct builder *builder, const struct rule *rule, const struct fact *fact) {
+static void add_ways(const struct builder *builder, size_t index) {
+	const struct rule *rule = &builder->rules->items[index];
+	const struct fact *fact = &builder->facts->items[index];
 	if (fact->link_count == 0) return;
 	const struct node *node = find_node(builder, fact->real);
-	const struct fact_link *planted = planted_link(builder->rules, rule, fact);
+	const struct fact_link *planted = builder->planted[index];
 	enum show show = node ? node->show : show_of(node_above(builder, fact->real));
 	if (planted && (show < rule->show || is_own(show))) {
 		CLEANUP_FREE char *path = text_visible(rule->path), *link = text_visible(planted->path);
@@ -430,8 +435,7 @@ static void add_mounts(const struct builder *builder) {
 			add_node_mount(builder, node);
 		note_shared(builder, node);
 	}
-	for (size_t i = 0; i < builder->rules->count; i++)
-		add_ways(builder, &builder->rules->items[i], &builder->facts->items[i]);
+	for (size_t i = 0; i < builder->rules->count; i++) add_ways(builder, i);
 	size_t count = plan->count;
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP_FREE char *path = string_copy(plan->mounts[i].path);
@@ -447,6 +451,7 @@ int plan_build(const struct rules *rules, const struct facts *facts, struct plan
 	int r = refuse_missing_state(&builder, error);
 	if (r == 0) add_mounts(&builder);
 	free(builder.nodes);
+	free(builder.planted);
 	if (r < 0) return r;
 
 	if (plan.count > 0) qsort(plan.mounts, plan.count, sizeof *plan.mounts, compare_mounts);

@@ -83,9 +83,8 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .curtain = scene->curtain,
 				      .trapped = scene->trapped,
 				      .judge = {.resolve = resolve, .context = session}};
-	int r = layout_rules(&layout, &rules, error);
+	int r = layout_rules(&layout, &rules, &facts, error);
 	if (r < 0) return r;
-	facts_collect(&rules, &scene->finds.book, &facts);
 	if (scene->curtain) ask_nodes_add(&scene->nodes, scene->home, scene->own_home, &rules, &facts, &watched);
 	if ((r = plan_build(&rules, &facts, ret_plan, error)) < 0) return r;
 	ret_plan->watched = watched;

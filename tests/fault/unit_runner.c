@@ -118,8 +118,7 @@ static void use_plan(void) {
 				      .judge = {.resolve = resolve},
 				      .survey = &survey,
 				      .finds = &finds};
-	if (unit_failed(layout_rules(&layout, &rules, &error), &error)) return;
-	facts_collect(&rules, &finds.book, &facts);
+	if (unit_failed(layout_rules(&layout, &rules, &facts, &error), &error)) return;
 	if (unit_failed(plan_build(&rules, &facts, &plan, &error), &error)) return;
 	CLEANUP_FREE char *text = plan_text(&plan);
 	unit_tell("%s", text);
