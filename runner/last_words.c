@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -11,19 +12,37 @@
 #include "schema/limits.h"
 
 extern char **environ;
+static const char spoken_by[] = "sbx: "; /* log_notice */
 
-enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, DENIED_SHOWN = 10 };
+enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, DENIED_SHOWN = 10, TEXT_COLUMNS = 200, TARGET_COLUMNS_MIN = 24 };
 
 struct speaker {
 	const struct scene *scene;
 	unsigned denied, most;
+	size_t width; /* of the terminal that is spoken to; 0: it is none */
 };
+
+static size_t stderr_width(void) {
+	struct winsize size;
+	if (!isatty(STDERR_FILENO) || ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0) return 0;
+	return size.ws_col >= 40 ? size.ws_col : 40;
+}
 
 void last_words_variable_names(struct strings *names) {
 	for (char **entry = environ; *entry && names->count < LIMIT_ENVIRONMENT; entry++) {
 		size_t size = strcspn(*entry, "=");
 		if (size > 0 && size <= LIMIT_TARGET) strings_take(names, string_copy_bytes(*entry, size));
 	}
+}
+
+/* "blocked PERMISSION TARGET REST", of that width: the target's middle is cut first, then the rest's. */
+static char *cut_to(size_t width, const char *permission, const char *target, const char *rest) {
+	CLEANUP_FREE char *head = string_format("blocked %s ", permission);
+	const size_t room = width > text_columns(head) ? width - text_columns(head) : 0;
+	const size_t most = room > TARGET_COLUMNS_MIN ? room - TARGET_COLUMNS_MIN : 1;
+	CLEANUP_FREE char *tail = text_columns(rest) > most ? text_visible_cut(rest, most) : string_copy(rest);
+	CLEANUP_FREE char *shown = text_visible_cut(target, room > text_columns(tail) ? room - text_columns(tail) : 1);
+	return string_format("%s%s%s", head, shown, tail);
 }
 
 static void say_denied(void *argument, const char *permission, const char *target, unsigned count,
@@ -33,11 +52,20 @@ static void say_denied(void *argument, const char *permission, const char *targe
 	/* What waited was taken down with the run: of a flood only the grant is left to advise. */
 	static const struct verdict undecided = {.module = "none"};
 	const struct verdict *advised = strcmp(verdict->module, "flood") == 0 ? &undecided : verdict;
-	CLEANUP_FREE char *shown = text_visible_cut(target, 200);
-	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", 200);
+	CLEANUP_FREE char *shown = text_visible_cut(target, TEXT_COLUMNS);
+	CLEANUP_FREE char *why = text_visible_cut(verdict->why ? verdict->why : "no rule allows it", TEXT_COLUMNS);
 	CLEANUP_FREE char *times = count > 1 ? string_format(", %u times", count) : string_copy("");
 	CLEANUP_FREE char *advice = advice_text(advised, permission, target, speaker->scene->view->profile);
-	log_notice("blocked %s %s (%s%s)%s%s", permission, shown, why, times, advice ? ": " : "", advice ? advice : "");
+	CLEANUP_FREE char *line = string_format("blocked %s %s (%s%s)%s%s", permission, shown, why, times,
+						advice ? ": " : "", advice ? advice : "");
+	if (speaker->width == 0 || text_columns(line) + strlen(spoken_by) <= speaker->width) {
+		log_notice("%s", line);
+		return;
+	}
+	CLEANUP_FREE char *rest = string_format(" (%s%s)", why, times);
+	CLEANUP_FREE char *cut = cut_to(speaker->width - strlen(spoken_by), permission, target, rest);
+	log_notice("%s", cut);
+	if (advice) log_notice("  %s", advice); /* whole: it is there to be copied */
 }
 
 static void say_kind(struct speaker *speaker, enum permission_kind kind, const struct denied *denied) {
@@ -103,7 +131,8 @@ int last_words_status(const struct scene *scene, const struct gate *gate, const 
 
 void last_words(const struct scene *scene, const struct gate *gate, const struct denied *denied, int64_t session) {
 	/* --record is for the whole list. */
-	struct speaker speaker = {.scene = scene, .most = scene->options->record ? UINT_MAX : DENIED_SHOWN};
+	struct speaker speaker = {
+		.scene = scene, .most = scene->options->record ? UINT_MAX : DENIED_SHOWN, .width = stderr_width()};
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	say_appeared(&scene->plan);
 	say_repositories(scene);

@@ -1,5 +1,6 @@
 #include "history_output.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,14 +12,29 @@
 #include "ui/human.h"
 #include "ui/output.h"
 
+enum { NARROW_COLUMNS = 110 };
+
 static const struct table_column columns[] = {
 	{"SEQ", false, true},     {"TIME", false, false}, {"KIND", false, false},    {"SESSION", false, true},
 	{"PROFILE", true, false}, {"WHAT", true, false},  {"VERDICT", false, false}, {"WHY", true, false},
 };
 
+/* Where those don't fit beside anything that can be read. */
+static const struct table_column narrow_columns[] = {
+	{"SEQ", false, true},  {"TIME", false, false},    {"KIND", false, false},
+	{"WHAT", true, false}, {"VERDICT", false, false}, {"WHY", true, false},
+};
+
+static bool is_narrow(FILE *out) {
+	const size_t width = terminal_width(out);
+	return width > 0 && width < NARROW_COLUMNS;
+}
+
 void history_output_init(struct history_output *output, enum history_format format, FILE *out) {
-	*output = (struct history_output){.format = format, .out = out};
-	if (format == HISTORY_TABLE) output->table = table_new(columns, ARRAY_LENGTH(columns));
+	*output = (struct history_output){.format = format, .out = out, .narrow = is_narrow(out)};
+	if (format == HISTORY_TABLE)
+		output->table = output->narrow ? table_new(narrow_columns, ARRAY_LENGTH(narrow_columns))
+					       : table_new(columns, ARRAY_LENGTH(columns));
 }
 
 void history_output_finish(struct history_output *output) {
@@ -31,18 +47,23 @@ static char *event_why(const struct event *event) {
 	return string_format("%s%s%s", event->by, *why ? ": " : "", why);
 }
 
-static void add_row(struct table *table, const struct event *event) {
-	CLEANUP_FREE char *time = human_time(event->time_ms);
-	CLEANUP_FREE char *what = event_what(event);
-	CLEANUP_FREE char *why = event_why(event);
-	table_cellf(table, "%lld", (long long)event->seq);
-	table_cell(table, time);
-	table_cell(table, event_kind_name(event->kind));
+static void add_subject(struct table *table, const struct event *event) {
 	if (event->session > 0)
 		table_cellf(table, "%lld", (long long)event->session);
 	else
 		table_cell(table, NULL);
 	table_cell(table, event->profile);
+}
+
+static void add_row(struct table *table, bool narrow, const struct event *event) {
+	enum { YEAR = 5, MINUTES = 11 }; /* columns of "2026-01-31 14:03:05" */
+	CLEANUP_FREE char *time = human_time(event->time_ms);
+	CLEANUP_FREE char *what = event_what(event);
+	CLEANUP_FREE char *why = event_why(event);
+	table_cellf(table, "%lld", (long long)event->seq);
+	table_cellf(table, "%.*s", narrow ? MINUTES : INT_MAX, narrow && strlen(time) > YEAR ? time + YEAR : time);
+	table_cell(table, event_kind_name(event->kind));
+	if (!narrow) add_subject(table, event);
 	table_cell(table, what);
 	table_cell(table, event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict));
 	table_cell(table, why);
@@ -75,7 +96,7 @@ int history_output_add(struct history_output *output, const json_t *item, struct
 	output->last_seq = event.seq;
 	output->last_ms = event.time_ms;
 	if (output->format == HISTORY_TABLE) {
-		add_row(output->table, &event);
+		add_row(output->table, output->narrow, &event);
 		return 0;
 	}
 	json_t *json = event_to_json(&event);

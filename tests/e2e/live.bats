@@ -391,6 +391,27 @@ part() { # part N: what was printed in that round
 	asking_policy
 }
 
+@test "a denial that lasts: the call that waited is refused, from then on it is hidden; one for once is refused each time" {
+	background lasting sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/file"
+	asks fs:read "$here/file"
+	sbx deny "$id" --always
+	wait_for 5 test -e up
+	touch go
+	finished lasting
+	echo "$output"
+	[ "$(grep '^cat' <<<"$output")" = "cat: $here/file: Permission denied
+cat: $here/file: No such file or directory" ]
+	no_prompt_is_pending
+	rm up go
+	sbx revoke "$(sbx grants --json | jq '.[0].id')"
+	background passing sbx run -- sh -c "cat $here/file; cat $here/file"
+	sbx deny "$(prompt_id)"
+	sbx deny "$(prompt_id)"
+	finished passing
+	echo "$output"
+	[ "$(grep -c "^cat: $here/file: Permission denied" <<<"$output")" = 2 ]
+}
+
 @test "a denial made meanwhile takes a part of a grant away, and back when it is revoked" {
 	echo secret >"$here/secret"
 	sbx grant fs:read "$here" --profile default

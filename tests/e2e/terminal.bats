@@ -330,3 +330,32 @@ END
 two_questions() {
 	[[ $(sbx prompts --json | jq length) == 2 ]]
 }
+
+@test "what a person reads fits the terminal: the history, and what was blocked; in a pipe nothing is cut" {
+	local deep
+	deep=$HOME/a-rather-long-name-for-a-folder/and-another-one-in-it/that-nobody-wants-to-type/file.txt
+	mkdir -p "${deep%/*}" && : >"$deep"
+	type_line "sbx run --profile default -- cat $deep"
+	sees_question
+	type_line deny
+	sees 'sbx: blocked fs:read'
+	sees 'sbx:   allow with: sbx grant fs:read'
+	tmux capture-pane -pJ >"$HOME/run/shown" # lines that the terminal has wrapped are one
+	contains "$(grep 'sbx:   allow with' "$HOME/run/shown")" "sbx grant fs:read $deep --profile default" # to be copied
+	contains "$(grep 'sbx: blocked' "$HOME/run/shown")" '/file.txt (you denied it'
+	fits 'sbx: blocked' 100
+	for width in 80 100 140; do
+		tmux resize-window -x $width -y 30
+		type_line 'clear; sbx history --permission fs:read; echo shown'
+		sees '^shown'
+		tmux capture-pane -pJ >"$HOME/run/shown"
+		fits 'decision' $width
+		run sbx history --permission fs:read
+		contains "$output" "fs:read $deep"
+	done
+}
+
+fits() { # fits REGEX WIDTH: there are such lines, and none is wider
+	grep "$1" "$HOME/run/shown"
+	! LC_ALL=C.UTF-8 grep "$1" "$HOME/run/shown" | LC_ALL=C.UTF-8 grep -E ".{$(($2 + 1))}"
+}
