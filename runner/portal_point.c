@@ -58,13 +58,16 @@ int point_twin(int folder) {
 /* What is done to a name in a folder; 0 or -1 with errno. */
 typedef int change_name(int folder, const char *name, const void *argument);
 
-static int change_in(const struct points *points, int folder, const char *name, change_name *change,
-		     const void *argument) {
-	if (!is_own(points, folder)) return -ENOENT;
+static int change_own(int folder, const char *name, change_name *change, const void *argument) {
 	if (change(folder, name, argument) == 0) return 0;
 	if (errno != EROFS) return -errno;
 	CLEANUP_FD int twin = point_twin(folder);
 	return twin < 0 || change(twin, name, argument) < 0 ? -errno : 0;
+}
+
+static int change_in(const struct points *points, int folder, const char *name, change_name *change,
+		     const void *argument) {
+	return is_own(points, folder) ? change_own(folder, name, change, argument) : -ENOENT;
 }
 
 static int make_name(int folder, const char *name, const void *argument) {
@@ -80,10 +83,16 @@ static int remove_name(int folder, const char *name, const void *argument) {
 	return unlinkat(folder, name, *(const int *)argument);
 }
 
-int point_reach_in(const struct points *points, int at, const char *name, bool folder) {
+int point_make(int at, const char *name, bool folder) {
+	int r = change_own(at, name, make_name, &folder);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* A name in a folder that hasn't got it. */
+static int make(const struct points *points, int at, const char *name, bool folder) {
 	CLEANUP_FREE char *path = string_format("/%s", name);
-	int r = change_in(points, at, name, make_name, &folder);
-	if (r < 0 && r != -EEXIST) return r;
+	int r = is_own(points, at) ? point_make(at, name, folder) : -ENOENT;
+	if (r < 0) return r;
 	int fd = spaces_reach(at, path);
 	return fd < 0 ? -errno : fd;
 }
@@ -94,7 +103,7 @@ static int make_way(const struct points *points, int base, const char *path, boo
 	CLEANUP_FD int at = spaces_reach(base, above);
 	if (at < 0 && errno != ENOENT) return -errno;
 	if (at < 0 && (at = make_way(points, base, above, true)) < 0) return at;
-	return point_reach_in(points, at, path_name(path), folder);
+	return make(points, at, path_name(path), folder);
 }
 
 int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error) {

@@ -27,8 +27,8 @@ void points_finish(struct points *points);
  * stands in the mount namespace that `base` is of. */
 int point_reach(const struct points *points, int base, const char *path, bool folder, struct error *error);
 
-/* The same for a name in the folder `at`, if names may be made there; else negative errno. */
-int point_reach_in(const struct points *points, int at, const char *name, bool folder);
+/* Make `name` in `at`, which lies on one of `points`, unless it is there. */
+int point_make(int at, const char *name, bool folder);
 
 /* A link; one that is there already, or anything of the tool's in its place, stays. */
 int point_link(const struct points *points, int base, const char *path, const char *text, struct error *error);

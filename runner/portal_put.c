@@ -48,20 +48,15 @@ static void prime(struct mounts *mounts) {
 	if (stream) closedir(stream);
 }
 
-/* A walk asks the server for each folder on the way, and for each name. */
-static int reach_node(struct mounts *mounts, const char *path) {
-	CLEANUP_FREE char *folder = path_parent(path), *name = string_format("/%s", path_name(path));
-	const int at = reached_folder(&mounts->behind, mounts->curtain, folder);
-	if (at < 0) return -1;
-	if (mounts->behind.uses == PRIMED_FROM && !strings_contain(&mounts->primed, folder)) prime(mounts);
-	return spaces_reach(at, name);
-}
-
-/* The attributes are those of the curtain's own mount. */
+/* A walk asks the server for each folder on the way, and for each name. The attributes are those of the curtain's own
+ * mount. */
 static int clone_curtain(struct mounts *mounts, const struct mount *mount, struct error *error) {
+	CLEANUP_FREE char *folder = path_parent(mount->path);
 	if (mounts->curtain < 0) return error_set(error, ENODEV, "there is no curtain");
-	CLEANUP_FD int fd = reach_node(mounts, mount->path);
-	return fd < 0 ? error_errno(error, "reaching its curtain") : tree_copy(fd, error);
+	const int at = reached_folder(&mounts->behind, mounts->curtain, folder);
+	if (at < 0) return error_errno(error, "reaching its curtain");
+	if (mounts->behind.uses == PRIMED_FROM && !strings_contain(&mounts->primed, folder)) prime(mounts);
+	return tree_copy_of(at, path_name(mount->path), error);
 }
 
 static int make(struct mounts *mounts, const struct mount *mount, struct error *error) {
@@ -184,21 +179,26 @@ static int group_assemble(struct mounts *mounts, struct group *group, struct err
 	return clone < 0 ? clone : find_in_clone(group, clone, error);
 }
 
-/* The folder of the name before is most often this one's, too. Only where names are made: another may be moved. */
-static int reach_point(struct mounts *mounts, const char *path, bool folder, struct error *error) {
+/* In the folder of the name before, if that is this one's, too, and ours: others may have been moved meanwhile. */
+static int attach_near(struct mounts *mounts, const char *path, const struct part *part) {
 	CLEANUP_FREE char *parent = path_parent(path);
 	const int at = reached_folder(&mounts->inside, mounts->spaces->inside, parent);
-	int fd = at < 0 ? at : point_reach_in(&mounts->points, at, path_name(path), folder);
-	return fd >= 0 ? fd : point_reach(&mounts->points, mounts->spaces->inside, path, folder, error);
+	if (at < 0 || !points_have(&mounts->points, mounts->inside.mount)) return -ENOENT;
+	int r = point_make(at, path_name(path), S_ISDIR(part->place.mode));
+	return r < 0 ? r : tree_attach_to(part->tree, at, path_name(path), NULL);
 }
 
 static int attach_top(struct mounts *mounts, const struct group *group, struct error *error) {
 	const struct mount *mount = &group->steps[0].mount;
 	const struct part *part = &group->parts[0];
-	if (mount->kind == MOUNT_LINK)
-		return point_link(&mounts->points, mounts->spaces->inside, mount->path, mount->source, error);
-	CLEANUP_FD int point = reach_point(mounts, mount->path, S_ISDIR(part->place.mode), error);
-	int r = point < 0 ? point : tree_attach(part->tree, point, error);
+	const int inside = mounts->spaces->inside;
+	if (mount->kind == MOUNT_LINK) return point_link(&mounts->points, inside, mount->path, mount->source, error);
+	int r = attach_near(mounts, mount->path, part);
+	if (r < 0) {
+		CLEANUP_FD int point =
+			point_reach(&mounts->points, inside, mount->path, S_ISDIR(part->place.mode), error);
+		r = point < 0 ? point : tree_attach(part->tree, point, error);
+	}
 	reached_covered(&mounts->inside, mount->path);
 	return r;
 }

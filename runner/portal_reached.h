@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct reached {
-	int fd; /* O_PATH; -1: none */
+	int fd;         /* O_PATH; -1: none */
+	uint64_t mount; /* STATX_MNT_ID: what it lies on */
 	char *path;
 	size_t uses;
 };

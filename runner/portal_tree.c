@@ -38,6 +38,12 @@ int tree_copy(int tree, struct error *error) {
 	return copy < 0 ? error_errno(error, "cloning mounts") : copy;
 }
 
+int tree_copy_of(int folder, const char *name, struct error *error) {
+	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+	int copy = (int)syscall(SYS_open_tree, folder, name, flags);
+	return copy < 0 ? error_errno(error, "cloning a mount") : copy;
+}
+
 int tree_fresh(unsigned mode, bool read_only, struct error *error) {
 	char octal[8];
 	snprintf(octal, sizeof octal, "%04o", mode & 07777);
@@ -54,6 +60,12 @@ int tree_fresh(unsigned mode, bool read_only, struct error *error) {
 
 int tree_attach(int tree, int point, struct error *error) {
 	if (syscall(SYS_move_mount, tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return error_errno(error, "attaching a mount");
+	return 0;
+}
+
+int tree_attach_to(int tree, int folder, const char *name, struct error *error) {
+	if (syscall(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return error_errno(error, "attaching a mount");
 	return 0;
 }

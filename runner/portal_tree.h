@@ -18,6 +18,10 @@ int tree_copy(int tree, struct error *error); /* of ours that is attached, with 
 int tree_fresh(unsigned mode, bool read_only, struct error *error); /* an empty tmpfs */
 int tree_attach(int tree, int point, struct error *error);          /* `tree` then is what is attached */
 
+/* The same of a name in a folder: no link is followed. */
+int tree_copy_of(int folder, const char *name, struct error *error);
+int tree_attach_to(int tree, int folder, const char *name, struct error *error);
+
 /* MOUNT_ATTR_…; -EBUSY: something is open for writing. */
 int tree_set(int tree, bool recursive, uint64_t set, uint64_t clear);
 
