@@ -523,8 +523,9 @@ static void on_settled(evutil_socket_t fd, short what, void *argument) {
 
 /* Looking through all processes takes its time: first the masks of the new plan are looked after. */
 static void settle_soon(void *argument) {
+	static const struct timeval next_round = {0};
 	const struct ending *ending = argument;
-	event_active(ending->settled, EV_TIMEOUT, 1);
+	evtimer_add(ending->settled, &next_round);
 }
 
 void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {

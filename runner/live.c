@@ -167,7 +167,7 @@ static void tell_waiters(struct live *live) {
 	}
 }
 
-/* A call that is held goes on before anything else is done. */
+/* Who waits, a call that is held, comes before the rest. */
 static void finish_turn(struct live *live) {
 	live->busy = false;
 	look_again(live);

@@ -34,6 +34,7 @@ struct masks {
 	const struct plan *plan;
 	int mountinfo, poller;
 	struct event *changed, *retry;
+	bool due; /* the plan was not looked after yet */
 	struct repair *repairs;
 };
 
@@ -145,6 +146,7 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 
 static void check(struct masks *masks) {
 	CLEANUP_STRINGS struct strings points = {0};
+	masks->due = false;
 	if (!masks->plan || masks->repairs || read_points(masks, &points) < 0) return;
 	struct portal *portal = masks->options.portal(masks->options.context);
 	const struct plan *plan = masks->plan;
@@ -176,8 +178,10 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 }
 
 void masks_follow(struct masks *masks, const struct plan *plan) {
+	if (!plan && masks->due) check(masks); /* however soon the next steps come, there is a look between */
 	masks->plan = plan;
-	check(masks);
+	masks->due = plan;
+	if (plan) event_active(masks->retry, EV_TIMEOUT, 1);
 }
 
 int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error) {

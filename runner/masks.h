@@ -26,7 +26,8 @@ struct masks_options {
 
 int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error);
 
-/* The plan that is in force, borrowed until the next call; NULL while steps are carried out: nothing is put back. */
+/* The plan that is in force, borrowed until the next call, and looked after once the loop has served who waits for it;
+ * NULL while steps are carried out: nothing is put back. */
 void masks_follow(struct masks *masks, const struct plan *plan);
 
 /* Before the sandbox is ended: who has its mountinfo open last takes its mount namespace apart, for milliseconds. */
