@@ -168,16 +168,23 @@ static struct sight look(void *context, const char *path) {
 	return traps->options.sight(traps->options.context, path);
 }
 
+/* Something that is shown, or that a curtain would show: neither tells more of the host than a name. */
+static bool would_be_asked(const struct traps *traps, const struct sight *sight) {
+	const bool hidden = traps->options.wanted & TRAPS_OPENS;
+	return (sight->mode == VIEW_READ && sight->ask_write) ||
+	       (hidden && (sight->mode == VIEW_ASK || sight->own_or_asked));
+}
+
 /*
- * An editor asks access(2) whether a file may be written, long before it writes, and takes "no" as final. Where a write
- * would be asked about, it may be; the question comes with the write. Only of what is shown anyway, and no link is
- * followed, so that nothing is learned of the host.
+ * An editor asks access(2) whether a file may be written, long before it writes, without a curtain even before it opens
+ * the file, and takes "no" as final. Where a write would be asked about, it may be; the question comes with the write.
+ * No link is followed, so that nothing is learned of what can't be asked for.
  */
 static bool may_be_written(const struct traps *traps, const struct call *call) {
 	const char *path = call->paths[0];
 	if (call->class != CALL_LOOK || !call->write || !path) return false;
 	const struct sight sight = look((void *)traps, path);
-	if (sight.mode != VIEW_READ || !sight.ask_write) return false;
+	if (!would_be_asked(traps, &sight)) return false;
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;

@@ -332,6 +332,14 @@ print("still reads", "in " in reader.read(), flush=True)
 	rm -f up write written back
 }
 
+@test "vim edits a file that is asked about: one question to read it, one to save it, and it isn't readonly" {
+	answers agent 'allow:session=*=*'
+	run timeout 30 sbx run --profile default -- vim -u NONE -N -es -c '%s/^in/edited in/' -c wq "$here/file"
+	cat "$HOME/run/agent.asked"
+	[ "$(cat "$here/file")" = "edited in $here" ]
+	[ "$(jq -r .permission "$HOME/run/agent.asked" | xargs)" = "fs:read fs:write" ]
+}
+
 @test "a granted tree is read-only for a write that a rule asks about: held, allowed, goes on" {
 	sbx grant fs:read "$here" --profile default
 	background writer sbx run -- sh -c "cat $here/file; echo more >>$here/file && mkdir $here/sub && mv $here/file $here/sub/moved"
