@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "lead.h"
 
 enum {
 	INTERPRETERS_MAX = 5, /* the kernel's own nesting of #! lines, execve(2) */
@@ -24,16 +25,17 @@ union head {
 };
 
 /* Of a regular file alone; *ret_real is what it is called behind all links. */
-static int open_regular(const char *path, char **ret_real) {
-	char name[32], real[INTERPRETERS_PATH_MAX];
+static int open_regular(pid_t thread, const char *path, char **ret_real) {
+	const struct lead lead = {.thread = thread, .last = true, .there = true};
+	CLEANUP_FREE char *real = NULL;
+	char name[32];
 	struct stat status;
-	CLEANUP_FD int place = open(path, O_PATH | O_CLOEXEC);
+	if (lead_find(&lead, path, &real) < 0) return -1;
+	CLEANUP_FREE char *inside = string_format("/proc/%d/root%s", thread, real);
+	CLEANUP_FD int place = open(inside, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (place < 0 || fstat(place, &status) < 0 || !S_ISREG(status.st_mode)) return -1;
+	*ret_real = STEAL(real);
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place);
-	ssize_t size = readlink(name, real, sizeof real - 1);
-	if (size <= 0 || real[0] != '/') return -1;
-	real[size] = '\0';
-	*ret_real = string_copy(real);
 	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -42,7 +44,7 @@ static char *of_script(const union head *head, size_t size) {
 	line[strcspn(line, "\r\n")] = '\0';
 	char *name = line + strspn(line, " \t");
 	name[strcspn(name, " \t")] = '\0';
-	return name[0] == '/' ? string_copy(name) : NULL;
+	return name[0] ? string_copy(name) : NULL;
 }
 
 static char *of_elf(int fd, const union head *head) {
@@ -54,7 +56,7 @@ static char *of_elf(int fd, const union head *head) {
 		if (segment.p_type != PT_INTERP) continue;
 		const size_t size = segment.p_filesz < sizeof text ? segment.p_filesz : sizeof text;
 		if (pread(fd, text, size, (off_t)segment.p_offset) != (ssize_t)size) return NULL;
-		return memchr(text, '\0', size) && text[0] == '/' ? string_copy(text) : NULL;
+		return memchr(text, '\0', size) && text[0] ? string_copy(text) : NULL;
 	}
 	return NULL;
 }
@@ -68,20 +70,33 @@ static char *interpreter_of(int fd, bool *ret_last) {
 	return of_elf(fd, &head);
 }
 
+/* Not rooted: it is looked for in the thread's folder. */
+static char *from_root(pid_t thread, char *path) {
+	CLEANUP_FREE char *name = path;
+	if (path[0] == '/') return STEAL(name);
+	CLEANUP_FREE char *link = string_format("/proc/%d/cwd", thread);
+	char folder[INTERPRETERS_PATH_MAX];
+	ssize_t size = readlink(link, folder, sizeof folder - 1);
+	if (size <= 0 || folder[0] != '/') return NULL;
+	folder[size] = '\0';
+	return path_join(folder, name);
+}
+
 static void add(struct strings *paths, const char *path) {
 	if (!strings_contain(paths, path)) strings_add(paths, path);
 }
 
-void interpreters_find(const char *path, struct strings *ret_paths) {
+void interpreters_find(pid_t thread, const char *path, struct strings *ret_paths) {
 	CLEANUP_FREE char *at = string_copy(path);
 	bool last = false;
 	for (int depth = 0; at && depth <= INTERPRETERS_MAX; depth++) {
 		CLEANUP_FREE char *real = NULL, *normal = NULL;
-		CLEANUP_FD int fd = open_regular(at, &real);
+		CLEANUP_FD int fd = open_regular(thread, at, &real);
 		if (!real) return;
 		if (path_normalise(NULL, at, &normal, NULL) == 0) add(ret_paths, normal);
 		add(ret_paths, real);
 		free(at);
 		at = fd < 0 || last ? NULL : interpreter_of(fd, &last);
+		if (at) at = from_root(thread, at);
 	}
 }

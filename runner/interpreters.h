@@ -2,12 +2,14 @@
  * interpreters: which files the kernel runs when a program is executed: its own file behind the links, and what `#!`
  * lines and ELF headers name.
  *
- * Promises: advisory, on the host, for a path that the sandbox sees. Opens nothing but regular files (a tool may have
- * put a link there), never writes, never blocks on a pipe or device; bounded.
+ * Promises: advisory, in the sandbox's view (lead.h); not for one with a curtain. Opens nothing but regular files (a tool
+ * may have put a link there), never writes, never blocks on a pipe or device; bounded.
  */
 #pragma once
+
+#include <sys/types.h>
 
 #include "base/string.h"
 
 /* Adds real paths and interpreters in the order in which the kernel comes to them; none for what isn't there. */
-void interpreters_find(const char *path, struct strings *ret_paths);
+void interpreters_find(pid_t thread, const char *path, struct strings *ret_paths);

@@ -159,8 +159,8 @@ static int step(struct walk *walk, char **ret_path) {
 	int r = look(next, &type, &device);
 	if (r < 0) return r;
 	const bool link = S_ISLNK(type) && device != lead->curtain;
-	/* "/dev/stdout": what lies behind it is there */
-	if (link && (!last || (lead->last && !is_proc(walk->at)))) {
+	/* "/dev/stdout" makes nothing: what lies behind it is there */
+	if (link && (!last || (lead->last && (lead->there || !is_proc(walk->at))))) {
 		if ((r = read_link(next, "", text)) < 0) return r;
 		memmove(walk->rest, after, strlen(after) + 1);
 		return follow(walk, text);

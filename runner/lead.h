@@ -14,6 +14,7 @@ struct lead {
 	pid_t thread;  /* that walks */
 	dev_t curtain; /* of its nodes; 0: there are none */
 	bool last;     /* a link at the end is followed, too */
+	bool there;    /* what is named is there, not made: also behind a link of /proc at the end (/proc/self/fd/5) */
 	bool rooted;   /* links are followed below a folder of the tool's choice (RESOLVE_IN_ROOT) */
 };
 

@@ -195,21 +195,28 @@ static bool makes(const struct call *call, size_t which) {
 	return call->class == CALL_NAMES && call->makes[which];
 }
 
-/* A name that is made is judged where it will be, whatever links the tool has laid on the way there. 0, or what the
- * call fails with: a thread that can't be looked at makes none, and starts nothing. */
+/* A program is asked about by what it is, whatever it is called. */
+static bool runs(const struct traps *traps, const struct call *call, size_t which) {
+	if (which != 0 || !(traps->options.wanted & TRAPS_PROGRAMS)) return false;
+	return call->class == CALL_EXECUTE || (call->class == CALL_OPEN && !call->write); /* "ld.so PROGRAM" */
+}
+
+/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
+ * or what the call fails with: a thread that can't be looked at makes no names, and starts nothing. */
 static int find_places(const struct traps *traps, pid_t thread, struct call *call) {
-	const struct lead lead = {.thread = thread,
-				  .curtain = traps->options.curtain,
-				  .last = call->class == CALL_OPEN && !call->exclusive,
-				  .rooted = call->rooted};
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		char *place;
 		const bool made = makes(call, i);
-		if (!made && !(call->class == CALL_EXECUTE && i == 0)) continue;
+		if (!made && !runs(traps, call, i)) continue;
 		if (!call->paths[i] && !lead_is_open(thread)) return EACCES;
-		if (!call->paths[i] || !made) continue;
+		if (!call->paths[i]) continue;
+		const struct lead lead = {.thread = thread,
+					  .curtain = traps->options.curtain,
+					  .last = call->class != CALL_NAMES && !call->exclusive,
+					  .there = !made,
+					  .rooted = call->rooted};
 		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
-		if (r == -EXDEV || r == -EACCES || r == -EPERM) return EACCES;
+		if (made && (r == -EXDEV || r == -EACCES || r == -EPERM)) return EACCES;
 		if (r < 0) continue;
 		free(call->paths[i]);
 		call->paths[i] = place;
@@ -277,8 +284,8 @@ static bool host_has(void *context, const char *path) {
 }
 
 static void find_programs(void *context, const char *path, struct strings *ret_paths) {
-	(void)context;
-	interpreters_find(path, ret_paths);
+	const struct traps *traps = context;
+	interpreters_find((pid_t)traps->received->pid, path, ret_paths);
 }
 
 static int get_sizes(struct traps *traps, struct error *error) {

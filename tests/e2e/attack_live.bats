@@ -482,6 +482,25 @@ without_last_words() {
 	grep -v '^sbx: ' <<<"$1"
 }
 
+@test "attack_f_07 a program that is asked about is asked about by every name and way" {
+	local line
+	asking_policy 60s '    ask: {proc:spawn: [sha1sum]}'
+	answers agent 'deny=*=*'
+	sum=/usr/bin/sha1sum
+	loader=$(ldd $sum | grep -o '/[^ ]*/ld-[^ ]*')
+	for line in "$sum" "ln -s $sum /tmp/x; /tmp/x" "ln -s $sum x; ln -s x y; ./y" "ln -s /usr/bin x; x/sha1sum" "$loader $sum" "ln -s $sum /tmp/x; $loader /tmp/x" \
+		"$loader /proc/self/root$sum" "exec /proc/self/root$sum" "exec /proc/self/cwd/../../../../../../../../usr/bin/sha1sum" "cp $sum x; ./x" "ln $sum x; ./x" \
+		"printf '#!$sum\n' >x; chmod +x x; ./x" "printf '#!$sum\n' >/tmp/x; chmod +x /tmp/x; /tmp/x" "cd /tmp; ln -s $sum y; printf '#!y\n' >x; chmod +x x; ./x" \
+		"printf '#!$sum\n' >x; printf '#!./x\n' >y; printf '#!./y\n' >z; chmod +x x y z; ./z" "ln -s $sum x; python3 -c 'import os; os.execve(os.open(\"x\", os.O_PATH), [\"x\"], {})'"; do
+		run sbx run --profile default -- sh -c "($line) </dev/null; true"
+		if grep -qE '[0-9a-f]{40}' <<<"$output"; then echo "ran: $line" && return 1; fi
+		rm -f x y z
+	done
+	run sbx run --profile default -- sh -c 'printf "#!/bin/sh\necho works\n" >/tmp/x; chmod +x /tmp/x; /tmp/x'
+	contains "$output" works
+	asking_policy
+}
+
 @test "attack_k_05 a storm of trapped and held calls: limits hold, the broker and another sandbox go on" {
 	sbx grant fs:read "$here/mid" --profile default
 	answers agent "deny:600000=*=$here/file"

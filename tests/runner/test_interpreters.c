@@ -22,7 +22,7 @@ static void put(const char *name, const char *bytes, size_t size) {
 static char *find(const char *path) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_STRING struct string text = {0};
-	interpreters_find(path, &paths);
+	interpreters_find(getpid(), path, &paths);
 	for (size_t i = 0; i < paths.count; i++) {
 		const bool own = path_is_below(paths.items[i], top);
 		string_appendf(&text, "%s%s", i ? " " : "", paths.items[i] + (own ? strlen(top) + 1 : 0));
@@ -56,6 +56,10 @@ static void scripts_and_links(void **state) {
 	expect("relative", "relative");
 	expect("empty", "empty");
 	expect("missing", "");
+	put("beside", "#!plain", 7);
+	assert_int_equal(chdir(top), 0);
+	expect("beside", "beside plain");
+	assert_int_equal(chdir("/"), 0);
 }
 
 static void elf_programs_have_a_loader(void **state) {
@@ -101,7 +105,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
 	static const char *const names[] = {"plain", "inner", "outer",  "loop", "relative", "empty",
-					    "link",  "pipe",  "folder", "null", "hostile"};
+					    "link",  "pipe",  "folder", "null", "hostile",  "beside"};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		CLEANUP_FREE char *path = path_join(top, names[i]);
