@@ -21,6 +21,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/view.h"
+#include "settling.h"
 #include "walk.h"
 
 enum {
@@ -392,8 +393,12 @@ static void push_ended(struct session *session, json_t *ids, struct settling *se
 	client_push(session->client, "ended", push);
 }
 
+/* What the rules take may be held as well as what a grant gave. Those about the network are in no view. */
 void session_push_rules_changed(struct session *session) {
-	push_ended(session, json_array(), NULL); /* rules about the network are in no view */
+	const struct settling_wish wish = {.kind = EVENT_POLICY};
+	struct settling *settling = settling_new(session->broker, &wish);
+	push_ended(session, json_array(), settling);
+	settling_then(settling, NULL, NULL);
 }
 
 bool session_is_covered(const struct session *session, const struct grant *grant) {
@@ -402,13 +407,13 @@ bool session_is_covered(const struct session *session, const struct grant *grant
 	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
 }
 
-/* What it gave may be open, or run, after it has ended. */
-static bool may_be_held(const struct grant *grant) {
+/* What it gave, or took, may be open, or run, afterwards. */
+static bool may_be_held(const struct grant *grant, enum effect effect) {
 	switch (grant->permission.kind) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
 	case PERMISSION_PROC_SPAWN:
-		return grant->effect == EFFECT_ALLOW;
+		return grant->effect == effect;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_IPC_CONNECT:
@@ -424,7 +429,7 @@ static void tell_ended(struct session *session, const struct grant_list *ended, 
 	bool held = false;
 	for (size_t i = 0; i < ended->count; i++) {
 		if (!session_is_covered(session, &ended->items[i])) continue;
-		held |= may_be_held(&ended->items[i]);
+		held |= may_be_held(&ended->items[i], EFFECT_ALLOW);
 		left++;
 	}
 	if (left == 0) return;
@@ -468,6 +473,8 @@ void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *
 }
 
 static void tell_denied(struct session *session, const struct grant *grant) {
+	const struct settling_wish wish = {.kind = EVENT_GRANT, .grant = grant};
+	struct settling *settling = may_be_held(grant, EFFECT_DENY) ? settling_new(session->broker, &wish) : NULL;
 	json_t *push = json_object(), *denied = json_array();
 	json_array_append_new(denied, json_string(grant->permission.name));
 	json_array_append_new(denied, message_bytes(grant->pattern));
@@ -475,8 +482,9 @@ static void tell_denied(struct session *session, const struct grant *grant) {
 	json_object_set_new(push, "grants", json_array());
 	json_object_set_new(push, "denied", denied);
 	json_object_set_new(push, "kill", json_false());
-	json_object_set_new(push, "settle", json_null());
+	json_object_set_new(push, "settle", settling ? json_integer(settling_add(settling, session)) : json_null());
 	client_push(session->client, "ended", push);
+	if (settling) settling_then(settling, NULL, NULL);
 }
 
 void session_tell_new(struct session *session, const struct grant *grant) {

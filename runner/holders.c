@@ -34,8 +34,29 @@ void taken_add(struct taken *taken, const struct strings *paths, const uint64_t 
 	}
 }
 
+void taken_cover(struct taken *taken, const char *path) {
+	if (!strings_contain(&taken->covered, path)) strings_add(&taken->covered, path);
+}
+
+void taken_uncover(struct taken *taken, const char *path) {
+	struct strings *covered = &taken->covered;
+	for (size_t i = 0; i < covered->count; i++) {
+		if (!string_equal(covered->items[i], path)) continue;
+		free(covered->items[i]);
+		covered->items[i] = covered->items[--covered->count];
+		return;
+	}
+}
+
+static bool is_covered(const struct taken *taken, const char *path) {
+	for (size_t i = 0; i < taken->covered.count; i++)
+		if (path_is_below(path, taken->covered.items[i])) return true;
+	return false;
+}
+
 void taken_finish(struct taken *taken) {
 	strings_finish(&taken->paths);
+	strings_finish(&taken->covered);
 	free(taken->mounts);
 	*taken = (struct taken){0};
 }
@@ -76,6 +97,12 @@ static char *path_to_show(const struct taken *taken, char *text, uint64_t inode)
 	return whole;
 }
 
+/* What a link of /proc leads to, when that is covered. */
+static char *covered_text(const struct taken *taken, const char *link) {
+	CLEANUP_FREE char *text = taken->covered.count > 0 ? link_text(link) : NULL;
+	return text && is_covered(taken, text) ? STEAL(text) : NULL;
+}
+
 /* `left`: how many more of its process's are looked at. A message that waits in a socket of it, which may bring what
  * was taken at any time (scm_fds, Linux 5.6), and what isn't looked at any more count as holding it. */
 static char *held_descriptor(pid_t task, const struct taken *taken, int *left) {
@@ -90,9 +117,11 @@ static char *held_descriptor(pid_t task, const struct taken *taken, int *left) {
 			break;
 		}
 		if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) continue;
-		if (!is_taken(taken, number(text, "mnt_id:")) && number(text, "scm_fds:") == 0) continue;
 		CLEANUP_FREE char *link = string_format("/proc/%d/fd/%s", task, entry->d_name);
-		found = path_to_show(taken, link_text(link), number(text, "ino:"));
+		if (is_taken(taken, number(text, "mnt_id:")) || number(text, "scm_fds:") > 0)
+			found = path_to_show(taken, link_text(link), number(text, "ino:"));
+		else
+			found = covered_text(taken, link);
 	}
 	if (stream) closedir(stream);
 	return found;
@@ -104,8 +133,8 @@ static char *held_folder(pid_t task, const char *name, const struct taken *taken
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
 	if (fd < 0) return NULL;
 	info = string_format("/proc/self/fdinfo/%d", fd);
-	if (regular_read(info, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0 || !is_taken(taken, number(text, "mnt_id:")))
-		return NULL;
+	if (regular_read(info, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) return NULL;
+	if (!is_taken(taken, number(text, "mnt_id:"))) return covered_text(taken, link);
 	return path_to_show(taken, link_text(link), number(text, "ino:"));
 }
 
@@ -130,7 +159,7 @@ static char *held_map(pid_t task, const struct taken *taken, bool *seen) {
 		name += strspn(name, " ");
 		if (inode == 0 || string_equal(name, last)) continue;
 		last = name;
-		char *whole = whole_path(taken, last, inode);
+		char *whole = is_covered(taken, last) ? string_copy(last) : whole_path(taken, last, inode);
 		if (whole) return whole;
 	}
 	return NULL;
@@ -199,7 +228,7 @@ static bool each_holder(pid_t init, const struct taken *taken,
 			void *argument) {
 	struct stat inside;
 	struct pids pids = {0};
-	if (taken->mount_count == 0 || !namespace_of(init, &inside)) return true;
+	if (taken->mount_count + taken->covered.count == 0 || !namespace_of(init, &inside)) return true;
 	add_children(init, &pids);
 	for (size_t i = 0; i < pids.count; i++) {
 		add_children(pids.items[i], &pids);

@@ -20,7 +20,10 @@ struct taken {
 	struct strings paths; /* where it was mounted */
 	uint64_t *mounts;     /* ids */
 	size_t mount_count;
+	struct strings covered; /* hidden within a mount that is there still (a denial of a part of it): told by path */
 };
+void taken_cover(struct taken *taken, const char *path);
+void taken_uncover(struct taken *taken, const char *path);
 void taken_add(struct taken *taken, const struct strings *paths, const uint64_t *mounts, size_t count);
 void taken_finish(struct taken *taken);
 

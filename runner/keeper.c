@@ -189,9 +189,22 @@ static void on_restore(void *context, const struct plan *plan, const struct step
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
 }
 
+static bool hides(const struct mount *mount) {
+	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
+}
+
+/* What is hidden within a tree that stays may be held as well as what was taken whole. */
+static void note_covered(struct taken *taken, const struct steps *steps) {
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->items[i];
+		if (step->kind == STEP_TAKE) taken_uncover(taken, step->mount.path);
+		if (step->kind == STEP_PUT && hides(&step->mount)) taken_cover(taken, step->mount.path);
+	}
+}
+
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
-	(void)steps;
+	if (plan) note_covered(&keeper->taken, steps);
 	masks_follow(keeper->masks, plan);
 	if (plan) watched_follow(keeper->watched, &plan->watched);
 }

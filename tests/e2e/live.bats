@@ -485,6 +485,31 @@ END
 	no_process 'sleep 1001'
 }
 
+@test "attack_f_20 what a tool still holds is named, too, when a denial or an edited policy takes it" {
+	local how
+	for how in denial policy; do
+		rm -f go up
+		sbx grant fs:read "$here" --profile default
+		background holder sbx run --profile default -- sh -c "exec 5<$here/file; touch up; until [ -e go ]; do sleep 0.05; done"
+		wait_for 10 test -e up
+		if [ "$how" = denial ]; then
+			sbx grant --deny fs:read "$here/file" --profile default
+			kind=grant
+		else
+			sed -i "s|^    doorbell:.*|&\n    deny: {fs:read: [$here]}|" "$HOME/.config/sbx/policy.yaml"
+			kind=policy
+		fi
+		wait_for 5 eval 'sbx history --json --since 1m | jq -es "any(.[]; .kind == \"$kind\" and (.detail.holders // [] | any(.path == \"$here/file\")))"'
+		touch go
+		finished holder
+		echo "$how: $output"
+		contains "$output" "still open"
+		sbx revoke --match fs:read "$here/file"
+	done
+	rm -f go up
+	asking_policy
+}
+
 @test "many held calls, each on its own: the one that is answered goes on" {
 	for i in {1..40}; do echo "file $i" >"$here/$i"; done
 	# head, since cat's copy_file_range(2) loses lines where several share an output
