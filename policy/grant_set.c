@@ -48,6 +48,23 @@ const struct pattern *grant_set_pattern(const struct grant_set *set, size_t i) {
 	return set->patterns[i];
 }
 
+struct covering {
+	const char *path;
+	bool found;
+};
+
+static void match(void *context, const struct rule *rule) {
+	struct covering *covering = context;
+	covering->found = covering->found || pattern_match(rule->pattern, covering->path, NULL);
+}
+
+bool grant_set_covers(const struct grant_set *set, const char *path) {
+	const struct permission read = permission_of(PERMISSION_FS_READ); /* and to write: they share their keys */
+	struct covering covering = {.path = path};
+	if (set->count > 0) rule_index_visit(set->index, &read, path, match, &covering);
+	return covering.found;
+}
+
 struct finding {
 	const struct grant_set *set;
 	const struct request *request;

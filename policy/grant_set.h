@@ -18,6 +18,9 @@ struct grant_set *grant_set_new(const struct grant *grants, size_t count);
 void grant_set_free(struct grant_set *set);
 struct stack_grants grant_set_finder(struct grant_set *set);
 
+/* Is there a grant of files, of whatever effect, that covers the path? */
+bool grant_set_covers(const struct grant_set *set, const char *path);
+
 /* The compiled pattern of grant i, or NULL. */
 const struct pattern *grant_set_pattern(const struct grant_set *set, size_t i);
 

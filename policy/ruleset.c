@@ -19,6 +19,7 @@ struct ruleset {
 	struct rule *rules;
 	size_t count;
 	struct rule_index *index;
+	struct bare_modes *bare;
 	struct settings settings;
 };
 
@@ -159,6 +160,10 @@ static void settings_collect(struct settings *settings, const struct sources *so
 	if (settings->doorbell == SETTING_UNSET) settings->doorbell = VIEW_DOORBELL_AUTO;
 }
 
+static struct bare_modes *bare_modes_new(size_t count) {
+	return mem_alloc(1, sizeof(struct bare_modes) + count * sizeof(struct bare_mode));
+}
+
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error) {
 	struct lineage lineage;
@@ -176,6 +181,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	if (r < 0) return r;
 	settings_collect(&ruleset->settings, &sources);
 	ruleset->index = rule_index_new(ruleset->rules, ruleset->count);
+	ruleset->bare = bare_modes_new(ruleset->count);
 	*ret_ruleset = STEAL(ruleset);
 	return 0;
 }
@@ -188,6 +194,7 @@ struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
 	ruleset->profile = string_copy(profile);
 	settings_collect(&ruleset->settings, &none);
 	ruleset->index = rule_index_new(NULL, 0);
+	ruleset->bare = bare_modes_new(0);
 	return ruleset;
 }
 
@@ -205,6 +212,7 @@ void ruleset_unref(struct ruleset *ruleset) {
 	}
 	free(ruleset->rules);
 	rule_index_free(ruleset->index);
+	free(ruleset->bare);
 	settings_finish(&ruleset->settings);
 	free(ruleset->profile);
 	policy_unref(ruleset->policy);
@@ -245,6 +253,10 @@ enum view_home ruleset_home(const struct ruleset *ruleset) {
 
 enum view_network ruleset_network(const struct ruleset *ruleset) {
 	return (enum view_network)ruleset->settings.network;
+}
+
+struct bare_modes *ruleset_bare_modes(const struct ruleset *ruleset) {
+	return ruleset->bare;
 }
 
 const struct settings *ruleset_settings(const struct ruleset *ruleset) {

@@ -18,3 +18,15 @@ struct settings {
 void settings_merge(struct settings *settings, const struct profile *profile); /* what is set already stays */
 void settings_finish(struct settings *settings);
 const struct settings *ruleset_settings(const struct ruleset *ruleset);
+
+/* What a view says of a rule's own path where no grant covers it: that follows from the ruleset, which never changes,
+ * and from what is protected. view_build fills them in. */
+struct bare_mode {
+	bool known, ask_write;
+	enum view_mode mode;
+};
+struct bare_modes {
+	const struct strings *protected; /* that they hold with */
+	struct bare_mode items[];        /* by rule */
+};
+struct bare_modes *ruleset_bare_modes(const struct ruleset *ruleset);

@@ -2,7 +2,8 @@
  * Theory of operation. The view is not computed from the rules but asked of the stack, path by path: whatever a rule, a
  * grant or `protected` names may differ from the tree it lies in, so each such path gets the verdict that a request for
  * it would get, and the view can't disagree with the decisions. What they don't name is as the nearest folder above it.
- * While the view is built the grants are asked for in memory (grant_set.h), not in the store.
+ * While the view is built the grants are asked for in memory (grant_set.h), not in the store; where none covers what a
+ * rule names, the answer is the one that the ruleset's last view got.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 struct building {
 	const struct stack_context *context;
+	const struct grant_set *set; /* NULL: `context` asks elsewhere */
 	const struct subject *subject;
 	int64_t session;
 	struct view *view;
@@ -52,6 +54,33 @@ static bool is_mask(const struct rule *rule) {
 	return rule && rule->sticky && rule->effect == EFFECT_ASK;
 }
 
+static enum view_mode mode_of(const struct building *building, const char *path, bool *ret_ask_write) {
+	return view_mode_of_path(building->context, building->subject, building->session, path, ret_ask_write);
+}
+
+/* What is known of a rule's own path, or there is to be known; NULL: it may be another for each view. */
+static struct bare_mode *bare_mode_of(const struct building *building, const struct rule *rule, const char *path) {
+	const struct stack_context *context = building->context;
+	if (!rule || !building->set || context->flooded || context->exec || grant_set_covers(building->set, path))
+		return NULL;
+	size_t count;
+	const struct rule *rules = ruleset_rules(context->ruleset, &count);
+	struct bare_modes *bare = ruleset_bare_modes(context->ruleset);
+	if (bare->protected != context->protected) memset(bare->items, 0, count * sizeof *bare->items);
+	bare->protected = context->protected;
+	return &bare->items[rule - rules];
+}
+
+static enum view_mode mode_of_rule(const struct building *building, const struct rule *rule, const char *path,
+				   bool *ret_ask_write) {
+	struct bare_mode *bare = bare_mode_of(building, rule, path);
+	if (!bare) return mode_of(building, path, ret_ask_write);
+	if (!bare->known) bare->mode = mode_of(building, path, &bare->ask_write);
+	bare->known = true;
+	*ret_ask_write = bare->ask_write;
+	return bare->mode;
+}
+
 /* What a pattern of that rule (NULL: of a grant) names. */
 static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule) {
 	const char *target = pattern_target(pattern);
@@ -60,8 +89,7 @@ static void add_pattern(struct building *building, const struct pattern *pattern
 		view_add_path(building->view, pattern_text(pattern), true, VIEW_ABSENT, false);
 		return;
 	}
-	enum view_mode mode =
-		view_mode_of_path(building->context, building->subject, building->session, target, &ask_write);
+	enum view_mode mode = mode_of_rule(building, rule, target, &ask_write);
 	if (mode != VIEW_ABSENT || !is_mask(rule)) view_add_path(building->view, target, false, mode, ask_write);
 }
 
@@ -129,7 +157,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	const struct stack_grants finder = grant_set_finder(set);
 	struct stack_context own = *context;
 	own.grants = &finder;
-	struct building building = {&own, subject, session, view};
+	struct building building = {&own, set, subject, session, view};
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
@@ -171,9 +199,7 @@ static void add_below(struct building *building, const char *tree) {
 	struct view *view = building->view;
 	for (size_t i = 0; i < view->path_count; i++) {
 		struct view_path *entry = &view->paths[i];
-		if (is_entry_below(entry, tree))
-			entry->mode = view_mode_of_path(building->context, building->subject, building->session,
-							entry->path, &entry->ask_write);
+		if (is_entry_below(entry, tree)) entry->mode = mode_of(building, entry->path, &entry->ask_write);
 	}
 	for (size_t i = 0; i < rule_count; i++)
 		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i]);
@@ -182,7 +208,7 @@ static void add_below(struct building *building, const char *tree) {
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
 		    int64_t session, const struct grant *grant) {
 	static const struct pattern_scope nothing = {.home = NULL};
-	struct building building = {context, subject, session, view};
+	struct building building = {context, NULL, subject, session, view};
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	if (!is_fs(&grant->permission) || grant->effect != EFFECT_ALLOW || view->path_count >= LIMIT_VIEW_PATHS ||
 	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)

@@ -418,8 +418,48 @@ static void a_grant_that_is_added_makes_the_same_view(void **state) {
 	assert_true(added > SETS);
 }
 
+static json_t *parts_of(const struct ruleset *ruleset, const struct strings *protected, const struct grant *grants,
+			size_t count) {
+	const struct subject subject = {(char *)"p", (char *)"/a/b"};
+	const struct stack_context context = {.ruleset = ruleset, .protected = protected};
+	CLEANUP_VIEW struct view *view = view_build(&context, &subject, 1, grants, count, NULL);
+	return view_to_parts(view);
+}
+
+/* Whatever views were made of the rules before, with whatever grants and protected places. */
+static void rules_that_are_shared_make_the_same_view(void **state) {
+	(void)state;
+	enum { GRANTS_MOST = 4 };
+	struct strings protected[2] = {0};
+	strings_add(&protected[0], "/c/c");
+	strings_add(&protected[1], "/a/c");
+	for (int round = 0; round < SETS; round++) {
+		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
+		struct policy *policy = random_policy();
+		CLEANUP_RULESET struct ruleset *shared = NULL;
+		assert_int_equal(ruleset_new(policy, "p", &scope, &shared, NULL), 0);
+		struct grant grants[GRANTS_MOST];
+		for (size_t i = 0; i < GRANTS_MOST; i++) grants[i] = random_grant((int64_t)i + 1);
+		for (int turn = 0; turn < 6; turn++) {
+			CLEANUP_RULESET struct ruleset *own = NULL;
+			assert_int_equal(ruleset_new(policy, "p", &scope, &own, NULL), 0);
+			size_t count = dice(GRANTS_MOST + 1), which = dice(2);
+			json_t *one = parts_of(shared, &protected[which], grants, count),
+			       *other = parts_of(own, &protected[which], grants, count);
+			assert_true(json_equal(one, other));
+			json_decref(one);
+			json_decref(other);
+		}
+		for (size_t i = 0; i < GRANTS_MOST; i++) grant_finish(&grants[i]);
+		policy_unref(policy);
+	}
+	strings_finish(&protected[0]);
+	strings_finish(&protected[1]);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules_that_are_shared_make_the_same_view),
 		cmocka_unit_test(a_grant_that_is_added_makes_the_same_view),
 		cmocka_unit_test(any_rules_decide_as_the_design_reads),
 		cmocka_unit_test(an_untrusted_file_only_narrows),
