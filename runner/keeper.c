@@ -2,7 +2,7 @@
  * Theory of operation. live (live.h) turns views into steps, and this is what it turns them with: the scene makes its
  * plans, the portal carries out its steps, masks put back what the host tears off, in between. Both doorbells ask live
  * what is seen and hold their calls in held, which asks the broker. All on one loop; nothing here waits but
- * keeper_build, before anything of the tool's runs.
+ * keeper_await, before anything of the tool's runs.
  *
  * A portal that died is started again: it joins, takes the curtain's spare mount over, steps in, and live has it made
  * whole. What grants had given and no longer do is collected as it is taken; when the broker wants to know (settle) it
@@ -275,7 +275,7 @@ static void on_portal_end(void *argument) {
 	struct error error = ERROR_NONE;
 	portal_free(keeper->portal);
 	keeper->portal = NULL;
-	if (!keeper->masks) return; /* while it starts: keeper_build has the error */
+	if (!keeper->masks) return; /* while it starts: keeper_await has the error */
 	if (start_portal(keeper, &error) < 0) {
 		log_error("the portal ended and can't be started again: %s", error.message);
 		fail(keeper);
@@ -459,11 +459,14 @@ int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
 	doors(keeper->options.context, keeper->portal);
 	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);
 	portal_seal(keeper->portal, "/run", NULL, NULL);
+	keeper->wanted = traps_of(scene->view, keeper->device >= 0);
 	/* while the portal works; it waits where it comes to a node, until portal_wait serves it */
 	make_live(keeper);
-	if (keeper->device >= 0 && (r = serve_curtain(keeper, error)) < 0) return r;
-	keeper->wanted = traps_of(scene->view, keeper->curtain != NULL);
-	r = portal_wait(keeper->portal, error);
+	return keeper->device >= 0 ? serve_curtain(keeper, error) : 0;
+}
+
+int keeper_await(struct keeper *keeper, struct error *error) {
+	int r = portal_wait(keeper->portal, error);
 	return r < 0 ? r : make_masks(keeper, error);
 }
 

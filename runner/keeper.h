@@ -1,7 +1,7 @@
 /*
  * keeper: keeps a running sandbox as its view says: its portal, masks, doorbells and the calls that they hold.
  *
- * Promises: nothing of the tool's runs before all of the first plan is there (keeper_build). What can't be kept (a
+ * Promises: nothing of the tool's runs before all of the first plan is there (keeper_await). What can't be kept (a
  * portal that doesn't start again, a grant that ended and can't be taken) ends the sandbox.
  */
 #pragma once
@@ -32,10 +32,12 @@ void keeper_choose_doorbell(struct scene *scene);
 /* Forks the portal: nothing before this may start a thread. Wants nothing yet of what it borrows. */
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error);
 
-/* Put in all that the scene's plan says, after the hello of sbx-init, `init`; `doors` asks the portal for more. The
- * session is borrowed. */
+/* Begin to put in all that the scene's plan says, after the hello of sbx-init, `init`; `doors` asks the portal for
+ * more. The session is borrowed. */
 int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
 		 void (*doors)(void *context, struct portal *portal), struct error *error);
+
+int keeper_await(struct keeper *keeper, struct error *error); /* until all of it is there */
 
 /* What the filter has to trap (enum traps_wanted), after keeper_build. */
 unsigned keeper_traps(const struct keeper *keeper);

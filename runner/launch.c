@@ -236,8 +236,8 @@ int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error) {
 	}
 }
 
-int launch_go(struct launch *launch, const struct order *order, const struct launch_orders *orders,
-	      struct error *error) {
+int launch_prepare(struct launch *launch, const struct order *order, const struct launch_orders *orders,
+		   struct error *error) {
 	CLEANUP_FD int memory = -1;
 	int r = orders_pack(orders, &memory, error);
 	if (r < 0) return r;

@@ -32,9 +32,9 @@ int launch_settle(struct launch *launch, const struct launch_options *options, s
 /* Wait until sbx-init said hello; *ret_init is its process id here. */
 int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error);
 
-/* Send GO. `stdio` are our ends for those of 0, 1, 2 that order->terminal doesn't name. */
-int launch_go(struct launch *launch, const struct order *order, const struct launch_orders *orders,
-	      struct error *error);
+/* Tell sbx-init what it will start on ORDER_GO. What fails there is a report. */
+int launch_prepare(struct launch *launch, const struct order *order, const struct launch_orders *orders,
+		   struct error *error);
 int launch_order(struct launch *launch, enum order_kind kind, int value);
 
 /* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone. *ret_fd is -1 but for TERMINAL and

@@ -48,7 +48,7 @@ struct run {
 	struct terminal *terminal;
 	struct asker *asker;
 	struct limits limits;
-	bool is_terminal[3];
+	bool is_terminal[3], background;
 	pid_t init;
 	struct error failed; /* in a callback while it starts */
 	struct event *reports, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
@@ -342,11 +342,11 @@ static void make_limits(struct run *run) {
 	limits_make(&run->scene.view->limits, "/sys/fs/cgroup", own, &run->limits);
 }
 
-static int go(struct run *run, struct error *error) {
+static int prepare_tool(struct run *run, struct error *error) {
 	const struct scene *scene = &run->scene;
 	const unsigned wanted = keeper_traps(run->keeper);
 	const struct filter *filter = &filters[wanted];
-	struct order order = {.kind = ORDER_GO};
+	struct order order = {.kind = ORDER_PREPARE};
 	memcpy(order.terminal, run->is_terminal, sizeof order.terminal);
 	if (run->terminal) {
 		order.size = terminal_size(run->terminal);
@@ -354,7 +354,7 @@ static int go(struct run *run, struct error *error) {
 		/* in a pipeline somebody else may be reading the terminal: wait until the tool wants it (SIGTTIN) */
 		order.background =
 			!terminal_is_foreground(run->terminal) || !run->is_terminal[0] || !run->is_terminal[1];
-		if (!order.background) terminal_take(run->terminal);
+		run->background = order.background;
 	}
 	struct launch_orders orders = {.program = scene->command.path,
 				       .directory = scene->directory,
@@ -364,7 +364,7 @@ static int go(struct run *run, struct error *error) {
 				       .listener = wanted != 0};
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
-	int r = launch_go(run->launch, &order, &orders, error);
+	int r = launch_prepare(run->launch, &order, &orders, error);
 	strings_finish(&orders.arguments);
 	return r;
 }
@@ -380,10 +380,14 @@ static int start(struct run *run, struct error *error) {
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);
+	if (r == 0) r = prepare_tool(run, error);
+	if (r == 0) r = keeper_await(run->keeper, error);
 	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
 	if (r < 0) return r;
 	watch(run);
-	return go(run, error);
+	if (run->terminal && !run->background) terminal_take(run->terminal);
+	launch_order(run->launch, ORDER_GO, 0); /* sbx-init may have failed: its report says why */
+	return 0;
 }
 
 static void serve_broker(struct run *run) {
@@ -435,10 +439,10 @@ static void stop(struct run *run) {
 static void take_down(struct run *run) {
 	stop(run);
 	keeper_free(run->keeper);
-	launch_free(run->launch);
-	limits_finish(&run->limits);
 	run->keeper = NULL;
+	launch_free(run->launch);
 	run->launch = NULL;
+	limits_finish(&run->limits);
 }
 
 static void run_finish(struct run *run) {
@@ -521,8 +525,9 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	if (!run->ended) event_base_dispatch(run->base);
 	stop(run);
 	*ret_status = last_words_status(&run->scene, run->gate, run->denied, run->status);
-	session_close(run->session, *ret_status); /* the broker works while we do */
-	take_down(run);
+	session_close(run->session, *ret_status); /* the broker works, and bwrap ends, while we speak */
+	keeper_free(run->keeper);
+	run->keeper = NULL;
 	last_words(&run->scene, run->gate, run->denied, session_id(run->session));
 	return 0;
 }

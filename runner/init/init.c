@@ -1,11 +1,11 @@
 /*
  * sbx-init: process 1 of a sandbox. A static program without libraries, started by bwrap from a read-only copy.
  *
- * Theory of operation. It says hello and waits, so that the portal can finish its work before anything of the tool's
- * runs. On GO it makes the pty, puts itself under the filter (so that every process here is: attack K3), starts the
- * tool in a process group and session of the sandbox's own, and from then on reaps, passes signals on and
- * reports. It can't be traced (not dumpable) and its end is the end of every process of the sandbox
- * (pid_namespaces(7)). Its peer's end is its own.
+ * Theory of operation. It says hello and is told what to run. It makes the pty, puts itself under the filter (so that
+ * every process here is: attack K3), and waits again, so that the portal can finish its work before anything of the
+ * tool's runs. On GO it starts the tool in a process group and session of the sandbox's own, and from then on reaps,
+ * passes signals on and reports. It can't be traced (not dumpable) and its end is the end of every process of the
+ * sandbox (pid_namespaces(7)). Its peer's end is its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,11 +91,11 @@ static void open_terminal(struct init *init) {
 	report(REPORT_TERMINAL, 0, NULL, master);
 }
 
-static void receive_go(struct init *init) {
+static void receive_orders(struct init *init) {
 	int fds[FD_PASS_MAX];
 	size_t count = 0, next = 1;
 	ssize_t size = fd_receive(ORDERS_FD, &init->go, sizeof init->go, fds, &count, NULL);
-	if (size != sizeof init->go || init->go.kind != ORDER_GO || count < 1) _exit(125); /* the runner is gone */
+	if (size != sizeof init->go || init->go.kind != ORDER_PREPARE || count < 1) _exit(125); /* the runner is gone */
 	struct error error = ERROR_NONE;
 	if (orders_unpack(fds[0], &init->orders, &error) < 0) fail(error.message, error.code);
 	fd_close(fds[0]);
@@ -105,6 +105,14 @@ static void receive_go(struct init *init) {
 		if (next >= count) fail("a standard descriptor is missing", EBADF);
 		init->stdio[i] = fds[next++];
 	}
+}
+
+static void receive_go(void) {
+	struct order order;
+	int fds[FD_PASS_MAX];
+	size_t count = 0;
+	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, fds, &count, NULL);
+	if (size != sizeof order || order.kind != ORDER_GO || count > 0) _exit(125); /* the runner is gone */
 }
 
 /* Who reads and writes the terminal: the tool's process group, or nobody while `sbx run` is in the background. */
@@ -219,6 +227,7 @@ static void obey(const struct init *init) {
 	if (size != sizeof order) _exit(125); /* the runner is gone: so is everything here */
 	for (size_t i = 0; i < count; i++) fd_close(fds[i]);
 	switch (order.kind) {
+	case ORDER_PREPARE:
 	case ORDER_GO:
 		break;
 	case ORDER_SIGNAL:
@@ -259,10 +268,11 @@ int main(void) {
 	if (signals < 0) return 125;
 	report(REPORT_HELLO, 0, NULL, -1);
 
-	receive_go(&init);
+	receive_orders(&init);
 	if (setsid() < 0) fail("making a session", errno);
 	open_terminal(&init);
 	load_filter(&init.orders);
+	receive_go();
 	start(&init);
 	serve(&init, signals);
 }

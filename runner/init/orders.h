@@ -36,24 +36,25 @@ struct report {
 };
 
 enum order_kind {
-	ORDER_GO = 1,     /* with descriptors: the memfd, then those of 0, 1, 2 that don't become the pty */
-	ORDER_SIGNAL,     /* value: to the tool's process group */
-	ORDER_CONTINUE,   /* value: whether the tool gets the terminal's foreground */
-	ORDER_FOREGROUND, /* value: the same without SIGCONT */
+	ORDER_PREPARE = 1, /* with descriptors: the memfd, then those of 0, 1, 2 that don't become the pty */
+	ORDER_GO,          /* all is there: start the tool */
+	ORDER_SIGNAL,      /* value: to the tool's process group */
+	ORDER_CONTINUE,    /* value: whether the tool gets the terminal's foreground */
+	ORDER_FOREGROUND,  /* value: the same without SIGCONT */
 };
 
 struct order {
 	enum order_kind kind;
 	int value;
-	bool terminal[3];     /* GO: which of 0, 1, 2 become the pty */
-	bool background;      /* GO: start without the terminal's foreground */
-	struct winsize size;  /* GO: of the user's terminal */
-	struct termios modes; /* GO: and its modes, for the pty */
+	bool terminal[3];     /* PREPARE: which of 0, 1, 2 become the pty */
+	bool background;      /* PREPARE: start without the terminal's foreground */
+	struct winsize size;  /* PREPARE: of the user's terminal */
+	struct termios modes; /* PREPARE: and its modes, for the pty */
 };
 
 enum { ORDERS_RLIMIT_MAX = 8, ORDERS_SIZE_MAX = 8 * 1024 * 1024 };
 
-/* What GO's memfd holds. */
+/* What PREPARE's memfd holds. */
 struct launch_orders {
 	struct strings arguments;
 	struct strings environment; /* "K=V" */

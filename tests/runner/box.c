@@ -138,7 +138,7 @@ static void go(struct box *box) {
 				       .directory = box->home,
 				       .filter = filters[0].steps,
 				       .filter_count = filters[0].count};
-	struct order order = {.kind = ORDER_GO};
+	const struct order order = {.kind = ORDER_PREPARE};
 	strings_add(&orders.arguments, "sh");
 	strings_add(&orders.environment, "PATH=/usr/bin");
 	strings_addf(&orders.environment, "HOME=%s", box->home);
@@ -147,7 +147,8 @@ static void go(struct box *box) {
 	dup2(in[0], 0);
 	dup2(out[1], 1);
 	dup2(out[1], 2);
-	int r = launch_go(box->launch, &order, &orders, NULL);
+	int r = launch_prepare(box->launch, &order, &orders, NULL);
+	if (r == 0) r = launch_order(box->launch, ORDER_GO, 0);
 	for (int i = 0; i < 3; i++) {
 		dup2(saved[i], i);
 		close(saved[i]);

@@ -133,8 +133,9 @@ static void go(struct cell *cell, unsigned wanted, const char *const *words) {
 	CLEANUP_FD int memory = -1;
 	assert_int_equal(orders_pack(&orders, &memory, NULL), 0);
 	const int fds[] = {memory, null, out, out};
-	const struct order order = {.kind = ORDER_GO};
-	assert_int_equal(fd_send(cell->orders, &order, sizeof order, fds, ARRAY_LENGTH(fds), NULL), 0);
+	const struct order prepare = {.kind = ORDER_PREPARE}, order = {.kind = ORDER_GO};
+	assert_int_equal(fd_send(cell->orders, &prepare, sizeof prepare, fds, ARRAY_LENGTH(fds), NULL), 0);
+	assert_int_equal(fd_send(cell->orders, &order, sizeof order, NULL, 0, NULL), 0);
 }
 
 void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
