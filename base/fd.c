@@ -57,11 +57,11 @@ int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t c
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	if (count > 0) {
 		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		message.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * count);
 		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 		header->cmsg_level = SOL_SOCKET;
 		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+		header->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * count);
 		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
 	}
 	ssize_t sent;
