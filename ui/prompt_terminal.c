@@ -231,6 +231,7 @@ static int converse(const struct terminal *terminal, const struct prompt *prompt
 		if (r < 0) return r;
 		ssize_t size = read_line(terminal, line, error);
 		if (size < 0) return (int)size;
+		if (size == 0 || line[size - 1] != '\n') fd_write_all(terminal->fd, "\n", 1, NULL);
 		*ret_word = size == 0 ? word_deny : find_word(line, terminal->code);
 		if (*ret_word) return 0;
 		hint = "As it stands here, please: ";

@@ -258,6 +258,7 @@ static void control_c_and_the_end_of_input_deny_this_once(void **state) {
 		desk_open(&desk, "");
 		see(&desk, question);
 		type(&desk, typed[i]);
+		see(&desk, "\r\nsbx: denied"); /* on a line of its own */
 		answered(&desk, DENIED);
 		desk_close(&desk);
 	}
