@@ -72,13 +72,12 @@ static const struct body_field close_fields[] = {
 static const struct body_shape close_shape = BODY_SHAPE_OF(struct session_close, close_fields);
 
 static int close_session(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
 	(void)ret_reply;
 	(void)error;
 	const struct session_close *said = body;
-	/* The reply promises nothing that could fail, and whoever asks next finds the session ended. */
-	client_reply(client, "session-close", id, NULL);
 	session_end(client->session, said->exit);
-	return HANDLED_REPLIED;
+	return HANDLED;
 }
 
 const struct request_handler handle_session_close = {close_session, &close_shape};

@@ -407,6 +407,23 @@ bool session_is_covered(const struct session *session, const struct grant *grant
 	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
 }
 
+/* Is a view made of such grants, among others? */
+static bool is_in_views(const struct grant *grant) {
+	switch (grant->permission.kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_ENV_READ:
+		return grant->lifetime != LIFETIME_ONCE;
+	case PERMISSION_NET_ACCESS:
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_IPC_CONNECT:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+	return false;
+}
+
 /* What it gave, or took, may be open, or run, afterwards. */
 static bool may_be_held(const struct grant *grant, enum effect effect) {
 	switch (grant->permission.kind) {
@@ -426,14 +443,15 @@ static bool may_be_held(const struct grant *grant, enum effect effect) {
 
 static void tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
 	size_t left = 0;
-	bool held = false;
+	bool held = false, shown = false;
 	for (size_t i = 0; i < ended->count; i++) {
 		if (!session_is_covered(session, &ended->items[i])) continue;
 		held |= may_be_held(&ended->items[i], EFFECT_ALLOW);
+		shown |= is_in_views(&ended->items[i]);
 		left++;
 	}
 	if (left == 0) return;
-	session_push_view(session);
+	if (shown) session_push_view(session);
 	json_t *ids = json_array();
 	for (size_t i = 0; left > 0; i++) {
 		if (!session_is_covered(session, &ended->items[i])) continue;
@@ -489,8 +507,7 @@ static void tell_denied(struct session *session, const struct grant *grant) {
 
 void session_tell_new(struct session *session, const struct grant *grant) {
 	if (!session_is_covered(session, grant)) return;
-	if (grant->lifetime != LIFETIME_ONCE && grant->permission.kind != PERMISSION_NET_ACCESS)
-		push_with_grant(session, grant);
+	if (is_in_views(grant)) push_with_grant(session, grant);
 	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
 }
 
