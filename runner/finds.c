@@ -138,6 +138,13 @@ static void add_protect(struct finds *finds, const struct git_layout *git) {
 /* Nested repositories as the top one; past a number of them the whole `.git`. */
 static void add_nested(struct finds *finds, const struct finds_options *options, const struct git_survey *survey,
 		       const char *top) {
+	for (size_t i = 0; i < survey->bare.count; i++) {
+		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		if (i == FINDS_REPOSITORIES_MAX) strings_add(&finds->protect, survey->bare.items[i]);
+		if (i >= FINDS_REPOSITORIES_MAX) continue;
+		git_bare_at(survey->bare.items[i], options->home, &git);
+		add_protect(finds, &git);
+	}
 	for (size_t i = 0; i < survey->repositories.count; i++) {
 		const char *folder = survey->repositories.items[i];
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};

@@ -252,6 +252,15 @@ int git_at(const char *top, const char *home, struct git_layout *ret_layout) {
 	return whole ? 1 : 0;
 }
 
+void git_bare_at(const char *folder, const char *home, struct git_layout *ret_layout) {
+	struct git_layout layout = {.top = string_copy(folder)};
+	layout.directory = string_copy(folder);
+	layout.common = pointer_read(folder, "commondir", "");
+	if (!layout.common) layout.common = string_copy(folder);
+	protect_all(&layout, home);
+	*ret_layout = layout;
+}
+
 int git_find(const char *directory, const char *home, struct git_layout *ret_layout) {
 	CLEANUP_FREE char *at = string_copy(directory);
 	for (;;) {

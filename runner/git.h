@@ -27,5 +27,8 @@ int git_find(const char *directory, const char *home, struct git_layout *ret_lay
 /* The same of `top` (canonical) alone: nothing is set when it has no `.git` of any kind. */
 int git_at(const char *top, const char *home, struct git_layout *ret_layout);
 
+/* The same of a folder that is a git directory itself: git takes it for one whoever works in it (bare repositories). */
+void git_bare_at(const char *folder, const char *home, struct git_layout *ret_layout);
+
 void git_layout_finish(struct git_layout *layout);
 #define CLEANUP_GIT_LAYOUT CLEANUP(git_layout_finish)

@@ -29,6 +29,7 @@ void git_survey_finish(struct git_survey *survey) {
 	free(survey->top);
 	free(survey->directory);
 	strings_finish(&survey->repositories);
+	strings_finish(&survey->bare);
 	strings_finish(&survey->plans);
 	strings_finish(&survey->notes);
 	*survey = (struct git_survey){0};
@@ -45,19 +46,31 @@ static bool is_folder(int parent, const struct dirent *entry) {
 	return fstatat(parent, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* One folder: its own `.git`, and the folders in it for later. False past a bound. */
-static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct strings *repositories) {
+/* Names by which git takes the folder that they are in for a git directory (setup.c, is_git_directory): HEAD, and
+ * objects and refs or where else they are. */
+static unsigned mark_of(const char *name) {
+	static const char *const names[] = {"HEAD", "objects", "refs", "commondir"};
+	static const unsigned marks[] = {1, 2, 4, 2 | 4};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
+		if (string_equal(name, names[i])) return marks[i];
+	return 0;
+}
+
+/* One folder: its own `.git`, whether it is one, and the folders in it for later. False past a bound. */
+static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct git_survey *survey) {
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	if (!stream) return true;
 	fd_steal(&fd);
 	bool whole = true;
+	unsigned marks = 0;
 	for (struct dirent *entry; whole && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
 		whole = --*entries > 0;
+		marks |= mark_of(name);
 		if (string_equal(name, ".") || string_equal(name, "..") || string_equal(name, "node_modules")) continue;
 		if (string_equal(name, ".git")) {
-			strings_add(repositories, path);
+			strings_add(&survey->repositories, path);
 		} else if (is_folder(dirfd(stream), entry)) {
 			if (queue->count < SURVEY_FOLDERS_MAX)
 				strings_take(queue, path_join(path, name));
@@ -66,6 +79,7 @@ static bool survey_folder(const char *path, size_t *entries, struct strings *que
 		}
 	}
 	closedir(stream);
+	if (marks == (1 | 2 | 4)) strings_add(&survey->bare, path);
 	return whole;
 }
 
@@ -75,7 +89,7 @@ static void survey_folders(struct git_survey *survey) {
 	bool whole = true;
 	strings_add(&queue, survey->root);
 	for (size_t i = 0; i < queue.count && entries > 0; i++)
-		whole &= survey_folder(queue.items[i], &entries, &queue, &survey->repositories);
+		whole &= survey_folder(queue.items[i], &entries, &queue, survey);
 	if (!whole)
 		strings_addf(
 			&survey->notes,
@@ -140,6 +154,9 @@ void git_survey_compare(const struct git_survey *before, struct strings *paths) 
 	for (size_t i = 0; i < after.repositories.count; i++) {
 		if (!strings_contain(&before->repositories, after.repositories.items[i]))
 			strings_take(paths, path_join(after.repositories.items[i], ".git"));
+	}
+	for (size_t i = 0; i < after.bare.count; i++) {
+		if (!strings_contain(&before->bare, after.bare.items[i])) strings_add(paths, after.bare.items[i]);
 	}
 	for (size_t i = 0; i < after.plans.count; i++) {
 		if (!strings_contain(&before->plans, after.plans.items[i])) strings_add(paths, after.plans.items[i]);

@@ -15,6 +15,7 @@ struct git_survey {
 	char *top, *directory;       /* the repository around it when the survey was taken first; may be NULL */
 	size_t hash_size;            /* of its object names */
 	struct strings repositories; /* folders with a `.git`, below the project or where a gitlink says */
+	struct strings bare;         /* folders that are git directories themselves */
 	struct strings plans;        /* the gitlinks and todo lists there are, as paths */
 	struct strings notes;        /* sentences for the user */
 };

@@ -344,6 +344,24 @@ END
 	contains "$output" ".git/rebase-merge was made inside"
 }
 
+@test "attack_f_06 a bare repository in the project is protected; one that is made inside, in the place of a broken .git, is said" {
+	git init -q --bare fixture.git
+	git init -q --bare deep
+	inside 'for r in fixture.git deep; do echo evil >>$r/config; echo evil >$r/hooks/update; echo ../evil >$r/commondir; mv $r/hooks $r/h; done
+		git init -q --bare made; mkdir objects refs; echo "ref: refs/heads/main" >HEAD; printf "[core]\n\tfsmonitor = evil\n" >config; echo broken >.git/HEAD'
+	for repository in fixture.git deep; do
+		run ! grep -q evil $repository/config
+		[ ! -e $repository/hooks/update ]
+		[ ! -e $repository/commondir ]
+		[ -d $repository/hooks ]
+	done
+	rm -rf objects refs HEAD config made
+	echo "ref: refs/heads/main" >.git/HEAD
+	inside 'git init -q --bare made; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
+	contains "$output" "/made was made inside: look at it"
+	contains "$output" "repo was made inside: look at it"
+}
+
 @test "attack_f_05 what a link among the hooks leads to can't be written" {
 	mkdir scripts && echo '#!/bin/sh' >scripts/pc
 	ln -sf ../../scripts/pc .git/hooks/pre-commit
