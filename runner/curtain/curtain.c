@@ -9,6 +9,8 @@
  *   CREATE, MKDIR, UNLINK, RENAME … and SETATTR come with a lock: the wish is noted (curtain_caller.h) and ESTALE
  * given, whereupon the kernel walks the path again (retry_estale) and sends a GETATTR of the folder, without a lock:
  * held.
+ *   READDIRPLUS by the portal: the names that lead to a mount, known from then on as if each had been looked up; others
+ * get names alone.
  *
  * What was held and is there now is answered ESTALE: the kernel walks again and crosses into what was mounted. Names
  * that lead to a mount are told for ever, since one that the kernel finds gone takes the mount with it; all others

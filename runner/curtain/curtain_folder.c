@@ -63,7 +63,8 @@ static bool read_node(void *argument, const char *text, unsigned char type, uint
 		return true;
 	if (reading->entries.size + wire_name_size(&name, true) > reading->room) return false;
 	const struct node *known = nodes_child(curtain->nodes, request->node, text);
-	struct node *node = nodes_look_up(curtain->nodes, request->node, text, known ? known->type : DTTOIF(type));
+	struct node *node =
+		nodes_look_up(curtain->nodes, request->node, text, known ? known->type : (mode_t)DTTOIF(type));
 	if (!node) return false;
 	node->unborn = false;
 	const struct wire_object object = curtain_object(curtain, node, NULL);
