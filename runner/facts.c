@@ -131,33 +131,31 @@ static int compare_entries(const void *a, const void *b) {
 	return compare_entry(((const struct fact_entry *)a)->path, b);
 }
 
-static const struct fact_entry *find_entry(const struct fact_book *book, const char *path) {
-	return book->count ? bsearch(path, book->entries, book->count, sizeof *book->entries, compare_entry) : NULL;
+/* Among the first of them, which are sorted. */
+static const struct fact_entry *find_entry(const struct fact_book *book, size_t sorted, const char *path) {
+	return sorted > 0 ? bsearch(path, book->entries, sorted, sizeof *book->entries, compare_entry) : NULL;
 }
 
-/* What the book doesn't have yet, in the rules' order: then most of a path was walked for the one before. */
-static void learn(struct fact_book *book, const struct rules *rules, size_t first) {
+static const struct fact *learn(struct fact_book *book, const char *path, struct walked *walked) {
+	book->entries = array_grow(book->entries, book->count, sizeof *book->entries);
+	struct fact_entry *entry = &book->entries[book->count++];
+	*entry = (struct fact_entry){.path = string_copy(path)};
+	fact_collect(path, walked, &entry->fact);
+	return &entry->fact;
+}
+
+/* In the rules' order: then most of a path that the book doesn't have was walked for the one before. */
+void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *facts) {
 	struct walked walked = {0};
 	const size_t known = book->count;
-	struct fact_book sorted = *book;
-	for (size_t i = first; i < rules->count; i++) {
+	for (size_t i = facts->count; i < rules->count; i++) {
 		const char *path = rules->items[i].path;
-		if (find_entry(&sorted, path)) continue;
-		book->entries = array_grow(book->entries, book->count, sizeof *book->entries);
-		sorted.entries = book->entries;
-		struct fact_entry *entry = &book->entries[book->count++];
-		*entry = (struct fact_entry){.path = string_copy(path)};
-		fact_collect(path, &walked, &entry->fact);
+		const struct fact_entry *entry = find_entry(book, known, path);
+		facts_add(facts, entry ? &entry->fact : learn(book, path, &walked));
 	}
 	book->looks += walked.looks;
 	string_finish(&walked.folder);
 	if (book->count > known) qsort(book->entries, book->count, sizeof *book->entries, compare_entries);
-}
-
-void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *facts) {
-	learn(book, rules, facts->count);
-	for (size_t i = facts->count; i < rules->count; i++)
-		facts_add(facts, &find_entry(book, rules->items[i].path)->fact);
 }
 
 void facts_add(struct facts *facts, const struct fact *fact) {
