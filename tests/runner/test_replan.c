@@ -101,6 +101,37 @@ static enum show shown(const struct plan *plan, const char *path) {
 	return plan_show(plan, full);
 }
 
+static bool watches(const struct plan *plan, const char *path) {
+	CLEANUP_FREE char *full = in_home(path);
+	return strings_contain(&plan->watched, full);
+}
+
+/* The deepest that is there, and really is: not a link, not what a way leads back from. */
+static void the_folder_of_what_is_missing_is_watched(void **state) {
+	(void)state;
+	struct scene scene;
+	scene_make(&scene);
+	CLEANUP_VIEW struct view *view = default_view();
+	CLEANUP_PLAN struct plan plan = {0};
+	CLEANUP_FREE char *link = in_home("link"), *back = in_home("notes/back");
+	assert_int_equal(symlink("other/repo", link), 0);
+	assert_int_equal(symlink("deep/../none", back), 0);
+	allow(view, "notes/deep/new/x", VIEW_ASK);
+	allow(view, "link/new/x", VIEW_ASK);
+	allow(view, "notes/back/x", VIEW_ASK);
+	assert_int_equal(scene_replan(&scene, NULL, view, true, &plan, NULL), 0);
+	assert_true(watches(&plan, "notes/deep"));
+	assert_true(watches(&plan, "other/repo"));
+	assert_true(watches(&plan, "notes"));
+	assert_false(watches(&plan, "link"));
+	for (size_t i = 0; i < plan.watched.count; i++) {
+		struct stat status;
+		assert_int_equal(lstat(plan.watched.items[i], &status), 0);
+		assert_true(S_ISDIR(status.st_mode));
+	}
+	scene_finish(&scene);
+}
+
 static void one_more_grant_looks_at_its_own_path_alone(void **state) {
 	(void)state;
 	struct scene scene;
@@ -265,6 +296,7 @@ int main(void) {
 		cmocka_unit_test(a_grant_in_a_node_leaves_the_node),
 		cmocka_unit_test(a_grant_to_read_a_real_folder_is_spread_over_its_nodes),
 		cmocka_unit_test(a_program_that_may_be_asked_for_is_a_node_or_trapped),
+		cmocka_unit_test(the_folder_of_what_is_missing_is_watched),
 	};
 	return cmocka_run_group_tests(tests, make_home, remove_home);
 }
