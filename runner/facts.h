@@ -24,7 +24,7 @@ struct fact_link {
 struct fact {
 	char *real; /* the rule's path with links resolved; of a missing one as far as there is something */
 	enum fact_type type;
-	size_t there; /* of `real` so much is a folder that is there (0: the root) */
+	size_t there;            /* of `real` so much is a folder that is there (0: the root) */
 	struct fact_link *links; /* met on the way, in order */
 	size_t link_count;
 	dev_t device;

@@ -2,8 +2,8 @@
  * interpreters: which files the kernel runs when a program is executed: its own file behind the links, and what `#!`
  * lines and ELF headers name.
  *
- * Promises: advisory, in the sandbox's view (lead.h); not for one with a curtain. Opens nothing but regular files (a tool
- * may have put a link there), never writes, never blocks on a pipe or device; bounded.
+ * Promises: advisory, in the sandbox's view (lead.h); not for one with a curtain. Opens nothing but regular files (a
+ * tool may have put a link there), never writes, never blocks on a pipe or device; bounded.
  */
 #pragma once
 

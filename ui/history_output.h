@@ -19,7 +19,7 @@ struct history_output {
 	enum history_format format;
 	FILE *out;
 	struct table *table; /* only HISTORY_TABLE */
-	bool narrow; /* a terminal without room for all columns */
+	bool narrow;         /* a terminal without room for all columns */
 	bool headed;
 	int64_t last_seq; /* of the newest event that was added; older ones are left out */
 	int64_t last_ms;

@@ -28,8 +28,8 @@ struct rule {
 
 struct ruleset;
 
-/* It never changes, so those who want the same share it. -ENOENT for an unknown profile, -ELOOP for one that extends itself, -E2BIG past LIMIT_RULES. Keeps a reference to the
- * policy. */
+/* It never changes, so those who want the same share it. -ENOENT for an unknown profile, -ELOOP for one that extends
+ * itself, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. */
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error);
 /* One without any rule: nothing is allowed, nothing asked. For a subject whose rules can't be made any more. */
