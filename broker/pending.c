@@ -225,13 +225,18 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	return pending;
 }
 
-/* What doesn't fit a message is left out from the back, the wider scopes first; false when it never fits. */
+/* What doesn't fit a message is left out from the back, the name and the wider scopes first; false when it never fits.
+ */
 static bool fits_message(struct prompt *prompt) {
 	for (;;) {
 		json_t *json = prompt_to_json(prompt);
 		size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
 		json_decref(json);
 		if (size <= LIMIT_PAGE_BYTES) return true;
+		if (prompt->name) {
+			free(STEAL(prompt->name));
+			continue;
+		}
 		struct strings *list = prompt->scopes.count > 1 ? &prompt->scopes : &prompt->parents;
 		if (list->count == 0) return false;
 		free(list->items[--list->count]);

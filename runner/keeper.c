@@ -130,8 +130,8 @@ static bool is_fresh(const struct plan *plan, const char *folder) {
 	return false;
 }
 
-/* Of the sandbox's own folders ($HOME) the time of the last listing is known; below one there is nothing of the
- * curtain's to walk through, which would wait for us. Making names changes them, too. */
+/* Of the sandbox's own folders ($HOME) the time of the last listing is known; above one there is nothing of the
+ * curtain's to walk through, which would wait for us. */
 static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	const struct keeper *keeper = context;
 	struct stat status;
@@ -140,11 +140,9 @@ static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	if (!is_fresh(live_plan(keeper->live), folder) || fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
 		return false;
-	const struct timespec listed = status.st_atim, made = status.st_mtim;
+	const struct timespec listed = status.st_atim;
 	const int64_t age_ms = (now.tv_sec - listed.tv_sec) * 1000 + (now.tv_nsec - listed.tv_nsec) / 1000000;
-	const bool later =
-		listed.tv_sec > made.tv_sec || (listed.tv_sec == made.tv_sec && listed.tv_nsec > made.tv_nsec);
-	return S_ISDIR(status.st_mode) && later && age_ms <= within_ms;
+	return S_ISDIR(status.st_mode) && age_ms <= within_ms;
 }
 
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,

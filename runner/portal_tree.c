@@ -7,13 +7,18 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 
 /* <sys/mount.h>, <sys/stat.h> and the kernel's own headers don't go together in glibc 2.36. */
 int umount2(const char *target, int flags);
-enum { TREE_DETACH = 2 /* MNT_DETACH */, TREE_PRIVATE = 0x40000 /* MS_PRIVATE */ };
+enum {
+	TREE_DETACH = 2 /* MNT_DETACH */,
+	TREE_PRIVATE = 0x40000 /* MS_PRIVATE */,
+	TREE_OMIT = (1 << 30) - 2, /* UTIME_OMIT */
+};
 
 int tree_set(int tree, bool recursive, uint64_t set, uint64_t clear) {
 	const unsigned flags = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0U);
@@ -51,11 +56,14 @@ int tree_fresh(unsigned mode, bool read_only, struct error *error) {
 	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "mode", octal, 0) < 0 ||
 	    syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return error_errno(error, "making a tmpfs");
-	/* when it was last listed tells who walks through it (walking.h) */
+	/* When it was last listed tells who walks through it (walking.h): never, at first. */
+	const struct timespec times[2] = {{0}, {.tv_nsec = TREE_OMIT}};
 	const unsigned flags =
 		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_STRICTATIME | (read_only ? MOUNT_ATTR_RDONLY : 0U);
 	int tree = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, flags);
-	return tree < 0 ? error_errno(error, "mounting a tmpfs") : tree;
+	if (tree < 0) return error_errno(error, "mounting a tmpfs");
+	syscall(SYS_utimensat, tree, "", times, AT_EMPTY_PATH);
+	return tree;
 }
 
 int tree_attach(int tree, int point, struct error *error) {

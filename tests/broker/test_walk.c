@@ -156,6 +156,31 @@ static void the_words_say_what_an_answer_gives(void **state) {
 	}
 }
 
+/* As JSON nearly each byte is six. */
+static char *long_text(const char *begin, size_t size) {
+	struct string text = {0};
+	string_append(&text, begin);
+	while (text.size < size) string_append_char(&text, text.size % 200 == 0 && text.size > 0 ? '/' : '\x01');
+	return string_steal(&text);
+}
+
+static void what_is_too_long_to_be_shown_loses_its_name_first(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	CLEANUP_FREE char *begin = home_path("shared/"), *folder = long_text(begin, LIMIT_TARGET - 8);
+	CLEANUP_FREE char *name = string_format("%s/x", folder), *reason = long_text("", LIMIT_REASON);
+	CLEANUP_FREE char *process = long_text("", LIMIT_PROCESS);
+	int64_t check = peer_send(runner, "check",
+				  json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "permission", "fs:read", "target", folder,
+					    "process", process, "reason", reason, "by_folder", 1, "name", name));
+	json_t *prompt = shown_prompt(agent, folder);
+	assert_true(json_is_null(json_object_get(prompt, "name")));
+	assert_string_equal(text_of(prompt, "reason"), reason);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+	expect_verdict(runner, check, "deny ask");
+	json_decref(prompt);
+}
+
 static void who_walks_is_asked_about_once(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
@@ -284,6 +309,7 @@ int main(void) {
 		cmocka_unit_test(three_files_are_three_questions_and_the_fourth_a_walk),
 		cmocka_unit_test(what_is_remembered_is_bounded),
 		PROMPTS_TEST(the_words_say_what_an_answer_gives, prompts_setup_waits),
+		PROMPTS_TEST(what_is_too_long_to_be_shown_loses_its_name_first, prompts_setup_waits),
 		PROMPTS_TEST(who_walks_is_asked_about_once, prompts_setup_waits),
 		PROMPTS_TEST(who_shows_it_later_is_asked_about_twice, prompts_setup_waits),
 		PROMPTS_TEST(threads_that_walk_share_one_question, prompts_setup_waits),
