@@ -63,14 +63,14 @@ bool lead_is_open(pid_t thread) {
 }
 
 dev_t lead_device(int fd) {
-	mode_t type;
-	dev_t device;
+	mode_t type = 0;
+	dev_t device = 0;
 	return look(fd, &type, &device) < 0 ? 0 : device;
 }
 
 static bool is_curtain(const struct lead *lead, int fd) {
-	mode_t type;
-	dev_t device;
+	mode_t type = 0;
+	dev_t device = 0;
 	return lead->curtain != 0 && (look(fd, &type, &device) < 0 || device == lead->curtain);
 }
 
@@ -145,8 +145,8 @@ static int follow(struct walk *walk, const char *text) {
 static int step(struct walk *walk, char **ret_path) {
 	const struct lead *lead = walk->lead;
 	char text[PATH_MAX];
-	mode_t type;
-	dev_t device;
+	mode_t type = 0;
+	dev_t device = 0;
 	char *start = walk->rest + strspn(walk->rest, "/");
 	if (!*start) return place_of(walk->at, ".", ret_path) < 0 ? -ENOENT : 1;
 	if (is_curtain(lead, walk->at)) return place_of(walk->at, start, ret_path) < 0 ? -ENOENT : 1;
