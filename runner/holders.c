@@ -21,7 +21,7 @@ enum {
 	HOLDERS_FDINFO_MAX = 4096,
 	HOLDERS_MAPS_MAX = 4 * 1024 * 1024,
 	HOLDERS_MAP_PATHS = 64,
-	HOLDERS_ROUNDS = 3,
+	HOLDERS_ROUNDS = 32,
 	HOLDERS_CHILDREN_MAX = 64 * 1024
 };
 
@@ -221,8 +221,8 @@ static void add_children(pid_t pid, struct pids *pids) {
 	if (stream) closedir(stream);
 }
 
-/* All of a pid namespace descend from its first process, which inherits who lost their parents. False: there may be
- * more than were looked at. */
+/* `each` is called of all that were there, its path NULL when it holds nothing. All of a pid namespace descend from its
+ * first process, which inherits who lost their parents. False: there may be more than were looked at. */
 static bool each_holder(pid_t init, const struct taken *taken,
 			void (*each)(void *argument, pid_t pid, const struct stat *inside, char *path),
 			void *argument) {
@@ -233,7 +233,7 @@ static bool each_holder(pid_t init, const struct taken *taken,
 	for (size_t i = 0; i < pids.count; i++) {
 		add_children(pids.items[i], &pids);
 		char *path = is_inside(pids.items[i], &inside) ? what_it_holds(pids.items[i], taken) : NULL;
-		if (path) each(argument, pids.items[i], &inside, path);
+		each(argument, pids.items[i], &inside, path);
 	}
 	free(pids.items);
 	return pids.count < LIMIT_HOLDERS;
@@ -242,6 +242,7 @@ static bool each_holder(pid_t init, const struct taken *taken,
 static void add_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
 	struct holders *holders = argument;
 	(void)inside;
+	if (!path) return;
 	if (holders->all++ >= LIMIT_HOLDERS_TOLD) {
 		free(path);
 		return;
@@ -264,37 +265,58 @@ void holders_finish(struct holders *holders) {
 	*holders = (struct holders){0};
 }
 
+/*
+ * Who was listed and had ended when it was looked at may have handed on what it held, to a child that isn't listed: a
+ * tool can fork faster than it is looked at. So it is done when, in one round, nobody was ended and nobody had; who
+ * never comes to rest is ended whole.
+ */
 struct killing {
 	const struct taken *taken;
-	pid_t *pids; /* that were ended: they may take a moment to be gone */
-	size_t count;
+	pid_t *pids; /* that were ended, or had ended: they may take a moment to be gone */
+	size_t count, ended;
 };
 
-static bool is_ended(const struct killing *killing, pid_t pid) {
+static bool is_known(const struct killing *killing, pid_t pid) {
 	for (size_t i = 0; i < killing->count; i++)
 		if (killing->pids[i] == pid) return true;
 	return false;
 }
 
-static void kill_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
-	struct killing *killing = argument;
-	free(path);
-	CLEANUP_FD int process = is_ended(killing, pid) ? -1 : (int)syscall(SYS_pidfd_open, pid, 0U);
-	if (process < 0 || !is_inside(pid, inside)) return;
-	CLEANUP_FREE char *still = what_it_holds(pid, killing->taken);
-	if (!still || syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0U) < 0) return;
+static void remember(struct killing *killing, pid_t pid) {
 	killing->pids = array_grow(killing->pids, killing->count, sizeof *killing->pids);
 	killing->pids[killing->count++] = pid;
 }
 
+/* "PID (NAME) STATE …" (proc_pid_stat(5)); a name may have parentheses. */
+static bool has_ended(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", pid), *text = NULL;
+	if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) return true;
+	const char *state = strrchr(text, ')');
+	return !state || state[1] != ' ' || state[2] == 'Z' || state[2] == 'X';
+}
+
+static void kill_holder(void *argument, pid_t pid, const struct stat *inside, char *path) {
+	struct killing *killing = argument;
+	CLEANUP_FREE char *held = path;
+	if (is_known(killing, pid)) return;
+	CLEANUP_FD int process = held ? (int)syscall(SYS_pidfd_open, pid, 0U) : -1;
+	CLEANUP_FREE char *still = process >= 0 && is_inside(pid, inside) ? what_it_holds(pid, killing->taken) : NULL;
+	if (still && syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0U) == 0)
+		killing->ended++;
+	else if (!has_ended(pid))
+		return;
+	remember(killing, pid);
+}
+
 size_t holders_kill(pid_t init, const struct taken *taken) {
 	struct killing killing = {.taken = taken};
-	for (int round = 0; round < HOLDERS_ROUNDS; round++) {
-		size_t before = killing.count;
-		/* who is past the bound may hold it, too: then nobody stays */
-		if (!each_holder(init, taken, kill_holder, &killing)) kill(init, SIGKILL);
-		if (killing.count == before) break;
+	bool at_rest = false;
+	for (int round = 0; round < HOLDERS_ROUNDS && !at_rest; round++) {
+		const size_t before = killing.count;
+		if (!each_holder(init, taken, kill_holder, &killing)) break; /* past the bound they may hold it, too */
+		at_rest = killing.count == before;
 	}
+	if (!at_rest) kill(init, SIGKILL);
 	free(killing.pids);
-	return killing.count;
+	return killing.ended;
 }

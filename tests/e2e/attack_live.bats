@@ -368,6 +368,25 @@ else:
 	rm -f up go
 }
 
+@test "attack_f_20 --kill ends who forks faster than it kills" {
+	sbx grant fs:read "$here" --profile default
+	grant=$(sbx grants --json | jq '.[0].id')
+	background forker sbx run --profile default -- sh -c "./race chain 4 $here/file & touch up; wait; sleep 60"
+	wait_for 30 test -e up
+	sleep 0.5
+	run timeout 20 sbx revoke "$grant" --kill
+	echo "$output"
+	contains "$output" "Ended"
+	sleep 1 # those that were ended are gone
+	run timeout 20 sbx revoke "$grant" --kill
+	echo "$output"
+	lacks "$output" "Ended"
+	lacks "$output" "still held"
+	sbx kill --all || true
+	finished forker 20
+	rm -f up
+}
+
 @test "attack_f_20 after a revocation a working directory, an open folder and one that was passed on reach nothing to write or run" {
 	printf '#!/bin/sh\necho executed\n' >"$here/program"
 	chmod +x "$here/program"

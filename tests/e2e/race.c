@@ -4,8 +4,9 @@
  * `race path read|write|create ROUNDS ONE OTHER`: opens a path that another thread keeps changing from ONE to OTHER and
  * back (they differ in one byte). Prints how often ONE was opened, how often it was refused, and how often OTHER was.
  * `race storm PROCESSES ROUNDS PATH…`: that many processes open the paths in turn, and come and go; prints how many
- * opens worked. `race die ROUNDS PATH`: processes that open the path and are killed at any moment. `race time ROUNDS
- * ONE OTHER`: stats both in turn; prints the two errnos and how unlikely their times are alike (a rank test).
+ * opens worked. `race chain N PATH`: N processes that open the path and live 0.3 ms, each the next one's parent, for
+ * ever. `race die ROUNDS PATH`: processes that open the path and are killed at any moment. `race time ROUNDS ONE
+ * OTHER`: stats both in turn; prints the two errnos and how unlikely their times are alike (a rank test).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -127,6 +128,18 @@ struct sample {
 	int which;
 };
 
+static int race_chain(char **argv) {
+	static const struct timespec life = {.tv_nsec = 300 * 1000};
+	int held = open(argv[1], O_RDONLY);
+	for (long i = number(argv[0]); held >= 0 && i > 0; i--) {
+		if (fork() != 0) continue;
+		for (;; nanosleep(&life, NULL))
+			if (fork() > 0) _exit(0);
+	}
+	pause();
+	return 0;
+}
+
 static int by_time(const void *a, const void *b) {
 	const struct sample *one = a, *other = b;
 	return (one->took > other->took) - (one->took < other->took);
@@ -175,7 +188,11 @@ static const struct {
 	const char *name;
 	int least; /* arguments */
 	int (*run)(char **argv);
-} races[] = {{"path", 4, race_path}, {"storm", 3, race_storm}, {"die", 2, race_die}, {"time", 3, race_time}};
+} races[] = {{"path", 4, race_path},
+	     {"storm", 3, race_storm},
+	     {"die", 2, race_die},
+	     {"chain", 2, race_chain},
+	     {"time", 3, race_time}};
 
 int main(int argc, char **argv) {
 	for (size_t i = 0; i < sizeof races / sizeof *races; i++)
