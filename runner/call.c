@@ -197,7 +197,7 @@ void call_finish(struct call *call) {
 }
 
 char *call_name_in(pid_t thread, const char *folder) {
-	struct call_raw raw;
+	struct call_raw raw = {.number = -1};
 	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
 	if (call_raw_read(thread, &raw) < 0) return NULL;
 	call_read(thread, &raw, &call);
