@@ -29,7 +29,7 @@ void bwrap_arguments(const struct bwrap_options *options, struct strings *ret_ar
 	ADD(argv, "--die-with-parent", "--as-pid-1");
 	if (options->root != BWRAP_ROOT_FRESH)
 		ADD(argv, options->root == BWRAP_ROOT_READ ? "--ro-bind" : "--bind", "/", "/");
-	ADD(argv, "--proc", "/proc", "--dev", "/dev", "--perms", "0755", "--tmpfs", "/run");
+	ADD(argv, "--proc", "/proc", "--dir", "/dev", "--perms", "0755", "--tmpfs", "/run");
 	ADD(argv, "--perms", "0555", "--ro-bind-data");
 	strings_addf(argv, "%d", BWRAP_FD_INIT);
 	ADD(argv, BWRAP_INIT, "--", BWRAP_INIT);

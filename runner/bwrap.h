@@ -1,8 +1,9 @@
 /*
  * bwrap: the arguments of bubblewrap.
  *
- * Promises: pure. It makes what it alone can: the namespaces, the root, /proc, /dev, and /run with sbx-init; all else
- * of a plan is the portal's, since bwrap's time grows with the square of its mounts. Descriptors have fixed numbers.
+ * Promises: pure. It makes what it alone can: the namespaces, the root, /proc, and /run with sbx-init; all else of a
+ * plan, and /dev, is the portal's, since bwrap's time grows with the square of its mounts. Descriptors have fixed
+ * numbers.
  * `--` stands before the command, which is always sbx-init: nothing of the tool's own command line or environment is in
  * it (attack B20), so neither shows in the host's process list.
  */

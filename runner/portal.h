@@ -40,8 +40,9 @@ void portal_curtain(struct portal *portal, portal_done *done, void *argument);
 /* In a portal that was started again: the curtain that there is. `spare` is taken over; one descriptor, the next. */
 void portal_adopt(struct portal *portal, int spare, portal_done *done, void *argument);
 
-/* Step in, after sbx-init's hello: the sandbox's mounts become private (attack F19). With `again` a portal has died: a
- * PUT of what is there already takes that over; then portal_apply_again is what makes all whole. */
+/* Step in, after sbx-init's hello: the sandbox's mounts become private (attack F19), and it gets its /dev. With `again`
+ * a portal has died: a PUT of what is there already takes that over; then portal_apply_again is what makes all whole.
+ */
 void portal_enter(struct portal *portal, bool again, portal_done *done, void *argument);
 
 /* Carry out steps. A group (a PUT with the PUTs below it that directly follow) is whole or not there; one that fails is

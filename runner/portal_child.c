@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "portal_curtain.h"
+#include "portal_dev.h"
 #include "portal_mounts.h"
 #include "portal_sockets.h"
 #include "portal_spaces.h"
@@ -65,6 +66,7 @@ static int adopt(struct child *child, const struct portal_request *request, stru
 static int enter(struct child *child, const struct portal_request *request, struct error *error) {
 	if (child->entered) return error_set(error, EBUSY, "the portal has entered already");
 	int r = spaces_enter(&child->spaces, error);
+	if (r == 0 && request->number == 0) r = dev_make(&child->spaces, error);
 	if (r == 0) r = mounts_init(&child->mounts, &child->spaces, request->number != 0, error);
 	child->entered = r == 0;
 	return r;

@@ -66,6 +66,26 @@ int tree_fresh(unsigned mode, bool read_only, struct error *error) {
 	return tree;
 }
 
+int tree_clone_device(int fd, struct error *error) {
+	CLEANUP_FD int tree = tree_copy(fd, error);
+	if (tree < 0) return tree;
+	const struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID, .propagation = TREE_PRIVATE};
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof attributes) < 0)
+		return error_errno(error, "setting a mount's attributes");
+	return fd_steal(&tree);
+}
+
+int tree_terminals(struct error *error) {
+	CLEANUP_FD int context = (int)syscall(SYS_fsopen, "devpts", FSOPEN_CLOEXEC);
+	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, "newinstance", NULL, 0) < 0 ||
+	    syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "ptmxmode", "0666", 0) < 0 ||
+	    syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "mode", "620", 0) < 0 ||
+	    syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_errno(error, "making a devpts");
+	int tree = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return tree < 0 ? error_errno(error, "mounting a devpts") : tree;
+}
+
 int tree_attach(int tree, int point, struct error *error) {
 	if (syscall(SYS_move_mount, tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return error_errno(error, "attaching a mount");

@@ -1,8 +1,9 @@
 /*
  * portal_tree: mounts as descriptors: made or cloned detached, attached, changed, known again.
  *
- * Promises: each is nosuid and nodev and private; flags that the host has locked stay (mount_setattr(2) only adds). A
- * call on a mount that is attached needs the process to stand in its mount namespace. Negative errno and a sentence.
+ * Promises: each is nosuid, nodev (but what is named a device) and private; flags that the host has locked stay
+ * (mount_setattr(2) only adds). A call on a mount that is attached needs the process to stand in its mount namespace.
+ * Negative errno and a sentence.
  */
 #pragma once
 
@@ -16,6 +17,8 @@
 int tree_clone(int fd, bool recursive, bool read_only, struct error *error);
 int tree_copy(int tree, struct error *error); /* of ours that is attached, with all that lies on it, as it is */
 int tree_fresh(unsigned mode, bool read_only, struct error *error); /* an empty tmpfs */
+int tree_clone_device(int fd, struct error *error);                 /* one file that stays a device */
+int tree_terminals(struct error *error);                            /* a devpts of its own */
 int tree_attach(int tree, int point, struct error *error);          /* `tree` then is what is attached */
 
 /* The same of a name in a folder: no link is followed. */

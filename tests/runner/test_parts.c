@@ -26,7 +26,7 @@ static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {
 	assert_string_equal(
 		line.data,
 		"/usr/bin/bwrap --unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
-		"--unshare-net --die-with-parent --as-pid-1 --proc /proc --dev /dev --perms 0755 --tmpfs /run "
+		"--unshare-net --die-with-parent --as-pid-1 --proc /proc --dir /dev --perms 0755 --tmpfs /run "
 		"--perms 0555 --ro-bind-data 4 /run/sbx/init -- /run/sbx/init");
 }
 
