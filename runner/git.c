@@ -88,9 +88,11 @@ static void protect_hooks(struct git_layout *layout, const char *hooks) {
 	if (!stream) return;
 	for (struct dirent *entry; (entry = readdir(stream)) && --budget > 0;) {
 		CLEANUP_FREE char *path = path_join(hooks, entry->d_name);
-		struct stat status, target;
-		if (lstat(path, &status) < 0 || stat(path, &target) < 0 || !S_ISREG(target.st_mode)) continue;
-		if (S_ISLNK(status.st_mode) || status.st_nlink > 1) protect_add(layout, path);
+		struct stat status;
+		if (entry->d_type == DT_DIR || lstat(path, &status) < 0) continue;
+		const bool link = S_ISLNK(status.st_mode);
+		if ((link && stat(path, &status) < 0) || !S_ISREG(status.st_mode)) continue;
+		if (link || status.st_nlink > 1) protect_add(layout, path);
 	}
 	closedir(stream);
 }
@@ -226,7 +228,7 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 static void protect_all(struct git_layout *layout, const char *home) {
 	int budget = GIT_MODULES_MAX;
 	protect_directory(layout, layout->directory);
-	protect_directory(layout, layout->common);
+	if (!string_equal(layout->directory, layout->common)) protect_directory(layout, layout->common);
 	protect_configured(layout, home);
 	CLEANUP_FREE char *modules = path_join(layout->common, "modules");
 	CLEANUP_FREE char *worktrees = path_join(layout->common, "worktrees");

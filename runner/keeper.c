@@ -389,14 +389,13 @@ static int go_without(struct keeper *keeper, struct error *error) {
 static void on_joined(void *argument, int code, const char *text, int *fds, size_t fd_count) {
 	struct keeper *keeper = argument;
 	(void)fds, (void)fd_count;
-	if (code != 0 && keeper->failed.code == 0) error_set(&keeper->failed, code, "%s", text);
+	if (code != 0) error_set(&keeper->failed, code, "%s", text);
 }
 
 /* Whether there is one is known when this returns. */
 static int join(struct keeper *keeper, struct steps *steps, struct error *error) {
 	struct scene *scene = keeper->options.scene;
 	portal_join(keeper->portal, keeper->init, on_joined, keeper);
-	portal_enter(keeper->portal, false, on_joined, keeper);
 	if (scene->curtain) portal_curtain(keeper->portal, on_curtain, keeper);
 	plan_changes(NULL, &scene->plan, steps); /* meanwhile */
 	portal_wait(keeper->portal, NULL);
@@ -453,6 +452,7 @@ int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
 	int r = join(keeper, &steps, error);
 	if (r < 0) return r;
 	const bool fresh_root = bwrap_root_of(&scene->plan) == BWRAP_ROOT_FRESH;
+	portal_enter(keeper->portal, false, NULL, NULL);
 	portal_apply(keeper->portal, &steps, NULL, NULL);
 	doors(keeper->options.context, keeper->portal);
 	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);

@@ -380,8 +380,9 @@ static int start(struct run *run, struct error *error) {
 	make_gate(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);
-	if (r == 0) r = prepare_tool(run, error);
+	if (r == 0 && !run->terminal) r = prepare_tool(run, error); /* a pty is made in /dev, which isn't there yet */
 	if (r == 0) r = keeper_await(run->keeper, error);
+	if (r == 0 && run->terminal) r = prepare_tool(run, error);
 	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
 	if (r < 0) return r;
 	watch(run);
