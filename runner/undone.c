@@ -22,38 +22,67 @@ static struct mount *find(struct mount *list, size_t count, uint32_t id) {
 	return NULL;
 }
 
-static struct mount *find_path(struct mount *list, size_t count, const char *path) {
-	for (size_t i = 0; i < count; i++)
-		if (string_equal(list[i].path, path)) return &list[i];
-	return NULL;
+/* That a walk to `path` ends in. */
+static struct mount *nearest(struct plan *plan, const char *path) {
+	struct mount *best = NULL;
+	for (size_t i = 0; i < plan->count; i++) {
+		struct mount *mount = &plan->mounts[i];
+		if (path_is_below(path, mount->path) && (!best || path_is_below(mount->path, best->path))) best = mount;
+	}
+	return best;
 }
 
-/* It isn't there; the last that it would have covered is seen. */
+/* What lies on the mount that a walk to it ends in now is seen again. False: there is nothing more of that kind. */
+static bool uncover(struct plan *plan, const char *path) {
+	for (size_t i = 0; i < plan->below_count; i++) {
+		const struct mount *covered = &plan->below[i];
+		struct mount *at = nearest(plan, covered->path);
+		if (!path_is_below(covered->path, path) || (at ? at->id : 0) != covered->on) continue;
+		struct mount seen = take_out(plan->below, &plan->below_count, i);
+		if (at && string_equal(at->path, seen.path))
+			append(&plan->below, &plan->below_count,
+			       take_out(plan->mounts, &plan->count, (size_t)(at - plan->mounts)));
+		append(&plan->mounts, &plan->count, seen);
+		return true;
+	}
+	return false;
+}
+
+/* It isn't there; what it would have covered is seen, at its path and below. */
 static void unput(struct plan *plan, const struct mount *put) {
 	struct mount *mount = find(plan->mounts, plan->count, put->id);
 	if (!mount) return;
 	struct mount gone = take_out(plan->mounts, &plan->count, (size_t)(mount - plan->mounts));
 	mount_finish(&gone);
-	for (size_t i = plan->below_count; i-- > 0;) {
-		if (!string_equal(plan->below[i].path, put->path)) continue;
-		append(&plan->mounts, &plan->count, take_out(plan->below, &plan->below_count, i));
-		return;
-	}
+	while (uncover(plan, put->path)) continue;
 }
 
-/* It is as it was. */
+static void untake_all_on(struct plan *plan, const struct plan *before, uint32_t id);
+
+/* It is as it was, and so is what lies on it and was to go with it. */
 static void untake(struct plan *plan, const struct plan *before, uint32_t id) {
 	struct mount *was = before ? find(before->mounts, before->count, id) : NULL;
 	if (!was && before) was = find(before->below, before->below_count, id);
 	if (!was) return;
 	struct mount *still = find(plan->mounts, plan->count, id);
 	if (!still) still = find(plan->below, plan->below_count, id);
-	if (still)
+	if (still) {
 		still->kind = was->kind;
-	else if (find_path(plan->mounts, plan->count, was->path))
-		append(&plan->below, &plan->below_count, mount_copy(was));
-	else
+		return;
+	}
+	const struct mount *at = nearest(plan, was->path);
+	if ((at ? at->id : 0) == was->on)
 		append(&plan->mounts, &plan->count, mount_copy(was));
+	else
+		append(&plan->below, &plan->below_count, mount_copy(was));
+	untake_all_on(plan, before, id);
+}
+
+static void untake_all_on(struct plan *plan, const struct plan *before, uint32_t id) {
+	for (size_t i = 0; i < before->count; i++)
+		if (before->mounts[i].on == id) untake(plan, before, before->mounts[i].id);
+	for (size_t i = 0; i < before->below_count; i++)
+		if (before->below[i].on == id) untake(plan, before, before->below[i].id);
 }
 
 static int compare(const void *a, const void *b) {

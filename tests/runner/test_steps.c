@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "steps.h"
 #include "support/cmocka.h"
+#include "undone.h"
 
 static struct mount *append(struct plan *plan, enum mount_kind kind, const char *path) {
 	plan->mounts = array_grow(plan->mounts, plan->count, sizeof *plan->mounts);
@@ -303,6 +304,85 @@ static void random_walks_show_nothing_on_the_way(void **state) {
 }
 
 /*
+ * Failures: some groups are left out, as the portal leaves them out. The plan that is in force then (undone.h) says of
+ * no path that less of it is open than is, and from it a second try comes to what was wanted.
+ */
+
+static void model_try(struct model *model, const struct step *step) {
+	const struct mount *mount = model_find(model, step->mount.id);
+	if (step->kind == STEP_PUT) {
+		const struct mount *on = walk(model, step->mount.path);
+		assert_true(model->count < MODEL_MAX);
+		model->attached[model->count] = true;
+		model->mounts[model->count] = step->mount;
+		model->mounts[model->count++].on = on ? on->id : 0;
+	} else if (mount) { /* what isn't there needn't be taken */
+		model_do(model, step);
+	}
+}
+
+/* Returns how many failed. */
+static size_t carry_out_but(struct model *model, const struct steps *steps, unsigned sides, uint32_t *failed) {
+	size_t count = 0;
+	for (size_t at = 0, size; at < steps->count; at += size) {
+		size = move_size(steps, at);
+		if (sides > 0 && roll(sides) == 0)
+			failed[count++] = (uint32_t)at;
+		else
+			for (size_t i = at; i < at + size; i++) model_try(model, &steps->items[i]);
+	}
+	return count;
+}
+
+static void expect_no_more_than(const struct model *model, const struct plan *plan, const struct steps *steps) {
+	for (size_t i = 0; i < PROBES; i++) {
+		const int seen = level(walk(model, probes[i])), said = level(mount_in(plan, probes[i]));
+		if (seen <= said) continue;
+		CLEANUP_FREE char *text = below_text(plan), *way = steps_text(steps);
+		fail_text("%s is open to %d, and said to be to %d:\n%s===\n%s", probes[i], seen, said, text, way);
+	}
+}
+
+static void check_failing(void) {
+	struct model *model = mem_new(struct model);
+	struct plan before = {0}, after = {0}, again = {0};
+	struct steps first, second, third;
+	uint32_t failed[MODEL_MAX];
+	int wishes[PROBES] = {0};
+	random_plan(wishes, &before);
+	plan_changes(NULL, &before, &first);
+	carry_out_but(model, &first, 0, failed);
+	for (int i = 0; i < 3; i++) {
+		plan_finish(&after);
+		after = (struct plan){0};
+		random_plan(wishes, &after);
+	}
+	plan_changes(&before, &after, &second);
+	for (size_t i = 0; i < after.count; i++) {
+		struct mount *mount = append(&again, after.mounts[i].kind, after.mounts[i].path);
+		mount->mode = after.mounts[i].mode;
+	}
+	plan_undo(&after, &before, &second, failed, carry_out_but(model, &second, 3, failed));
+	expect_no_more_than(model, &after, &second);
+	plan_changes(&after, &again, &third);
+	carry_out_but(model, &third, 0, failed);
+	expect_no_more_than(model, &again, &third);
+	free(model);
+	plan_finish(&before);
+	plan_finish(&after);
+	plan_finish(&again);
+	steps_finish(&first);
+	steps_finish(&second);
+	steps_finish(&third);
+}
+
+static void what_fails_leaves_nothing_open_unsaid(void **state) {
+	(void)state;
+	make_probes();
+	for (int i = 0; i < 2000; i++) check_failing();
+}
+
+/*
  * Stories.
  */
 
@@ -385,15 +465,16 @@ int main(void) {
 	struct dirent **entries = NULL;
 	int count = scandir(SBX_TEST_DATA "/steps", &entries, is_story, by_name);
 	if (count <= 0) return 1;
-	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 1);
+	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 2);
 	tests[0] = (struct CMUnitTest)cmocka_unit_test(random_walks_show_nothing_on_the_way);
+	tests[1] = (struct CMUnitTest)cmocka_unit_test(what_fails_leaves_nothing_open_unsaid);
 	for (int i = 0; i < count; i++) {
 		char *path = path_join(SBX_TEST_DATA "/steps", entries[i]->d_name);
-		tests[i + 1] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
+		tests[i + 2] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
 	}
-	int failed = _cmocka_run_group_tests("steps", tests, (size_t)count + 1, NULL, NULL);
+	int failed = _cmocka_run_group_tests("steps", tests, (size_t)count + 2, NULL, NULL);
 	for (int i = 0; i < count; i++) {
-		free(tests[i + 1].initial_state);
+		free(tests[i + 2].initial_state);
 		free(entries[i]);
 	}
 	free(entries);
