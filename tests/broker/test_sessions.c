@@ -10,6 +10,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 static const char policy[] = "version: 1\n"
 			     "prompt: {timeout: 60s, lifetime: 1h, without-agent: deny}\n"
@@ -30,11 +31,6 @@ static const char policy[] = "version: 1\n"
 static const char *text_of(const json_t *message, const char *key) {
 	const char *text = json_string_value(json_object_get(message, key));
 	return text ? text : "";
-}
-
-static void sleep_ms(long ms) {
-	const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-	nanosleep(&time, NULL);
 }
 
 /* "allow grants", "deny rules", …: effect and module of a check's verdict. */
@@ -156,12 +152,8 @@ static void a_runner_that_vanishes_ends_its_session(void **state) {
 	peer_free(runner);
 	CLEANUP_PEER struct peer *other = peer_connect(true);
 	json_t *record = NULL;
-	for (int i = 0; i < 100; i++) {
-		record = in_list(other, "sessions", true, session);
-		if (!json_is_null(json_object_get(record, "ended"))) break;
-		json_decref(record);
-		sleep_ms(10);
-	}
+	wait_until((json_decref(record), record = in_list(other, "sessions", true, session),
+		    !json_is_null(json_object_get(record, "ended"))));
 	assert_int_equal(json_integer_value(json_object_get(record, "exit")), -2);
 	json_decref(record);
 }

@@ -72,6 +72,7 @@ static void set_environment(void) {
 
 const char *home_make(const char *const *programs) {
 	const char *temporary = getenv("TMPDIR");
+	umask(022); /* programs and data are read by another user */
 	home = string_format("%s/sbx-test.XXXXXX", temporary && *temporary == '/' ? temporary : "/tmp");
 	if (!mkdtemp(home)) give_up(home);
 	/* What /tmp may be a link to is not what a path in the tests should be. */
