@@ -125,13 +125,13 @@ static void give_terminal(const struct init *init, bool foreground) {
 static void set_limits(const struct launch_orders *orders) {
 	for (uint32_t i = 0; i < orders->limit_count; i++) {
 		struct rlimit limit;
-		if (getrlimit((int)orders->limits[i].resource, &limit) < 0) continue;
+		if (getrlimit(orders->limits[i].resource, &limit) < 0) continue;
 		rlim_t wanted = (rlim_t)orders->limits[i].soft;
 		limit.rlim_max = limit.rlim_max < wanted ? limit.rlim_max : wanted;
 		limit.rlim_cur = limit.rlim_max;
 		if (orders->limits[i].resource == RLIMIT_CPU)
 			limit.rlim_cur = wanted > 1 ? wanted - 1 : wanted; /* XCPU first */
-		if (setrlimit((int)orders->limits[i].resource, &limit) < 0) _exit(125);
+		if (setrlimit(orders->limits[i].resource, &limit) < 0) _exit(125);
 	}
 }
 
