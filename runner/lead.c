@@ -28,7 +28,10 @@
 #include "base/path.h"
 #include "base/string.h"
 
-enum { LEAD_LINKS = 40 }; /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
+enum {
+	LEAD_LINKS = 40,   /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
+	LEAD_STEPS = 1024, /* some 2 ms: links can make the way of one call 80,000 names long */
+};
 
 #ifndef RESOLVE_CACHED /* Linux 5.12 */
 #define RESOLVE_CACHED 0x20
@@ -38,7 +41,7 @@ struct walk {
 	const struct lead *lead;
 	int root, at;
 	char *rest; /* what is still to be walked; starts with no slash */
-	int links;
+	int links, steps;
 };
 
 static int open_root(pid_t thread) {
@@ -148,6 +151,7 @@ static int step(struct walk *walk, char **ret_path) {
 	mode_t type = 0;
 	dev_t device = 0;
 	char *start = walk->rest + strspn(walk->rest, "/");
+	if (++walk->steps > LEAD_STEPS) return -EXDEV;
 	if (!*start) return place_of(walk->at, ".", ret_path) < 0 ? -ENOENT : 1;
 	if (is_curtain(lead, walk->at)) return place_of(walk->at, start, ret_path) < 0 ? -ENOENT : 1;
 	CLEANUP_FREE char *name = string_copy_bytes(start, strcspn(start, "/"));

@@ -216,7 +216,7 @@ static int find_places(const struct traps *traps, pid_t thread, struct call *cal
 					  .there = !made,
 					  .rooted = call->rooted};
 		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
-		if (made && (r == -EXDEV || r == -EACCES || r == -EPERM)) return EACCES;
+		if (r == -EXDEV || (made && (r == -EACCES || r == -EPERM))) return EACCES;
 		if (r < 0) continue;
 		free(call->paths[i]);
 		call->paths[i] = place;

@@ -78,6 +78,22 @@ static void below_a_root_of_the_tools_choice_nothing_is_claimed(void **state) {
 	expect(&lead, "own/new", -EXDEV, NULL);
 }
 
+/* Forty links that each lead a thousand names around. */
+static void a_way_without_end_is_not_walked(void **state) {
+	(void)state;
+	const struct lead lead = {.thread = getpid(), .last = true};
+	CLEANUP_STRING struct string text = {0};
+	for (int i = 0; i < 500; i++) string_append(&text, "real/../");
+	string_append(&text, "real");
+	assert_int_equal(symlink(text.data, "around"), 0);
+	expect(&lead, "around/new", 0, "real/new");
+	string_append(&text, "/../around");
+	unlink("around");
+	assert_int_equal(symlink(text.data, "around"), 0);
+	expect(&lead, "around/new", -EXDEV, NULL);
+	unlink("around");
+}
+
 /* The curtain is this file system: whatever is on it isn't looked at, and named as it was. */
 static void the_curtain_is_not_walked_into(void **state) {
 	(void)state;
@@ -93,6 +109,7 @@ int main(void) {
 		cmocka_unit_test(names_lead_where_the_kernel_would_make_them),
 		cmocka_unit_test(a_process_is_itself_in_proc),
 		cmocka_unit_test(below_a_root_of_the_tools_choice_nothing_is_claimed),
+		cmocka_unit_test(a_way_without_end_is_not_walked),
 		cmocka_unit_test(the_curtain_is_not_walked_into),
 	};
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);
