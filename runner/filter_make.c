@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -97,6 +98,11 @@ static const struct {
 } refused_values[] = {
 	{"ioctl", LOW32, TIOCSTI, 1, EPERM}, /* K1: type into the user's terminal */
 	{"ioctl", LOW32, TIOCLINUX, 1, EPERM},
+	/* F1: on btrfs they make a name, with a whole tree in it, that no trap sees */
+	{"ioctl", LOW32, BTRFS_IOC_SUBVOL_CREATE, 1, EPERM},
+	{"ioctl", LOW32, BTRFS_IOC_SUBVOL_CREATE_V2, 1, EPERM},
+	{"ioctl", LOW32, BTRFS_IOC_SNAP_CREATE, 1, EPERM},
+	{"ioctl", LOW32, BTRFS_IOC_SNAP_CREATE_V2, 1, EPERM},
 	/* K5: who opens a leased file waits for up to 45 s (fcntl(2)), and whatever can be read can be leased */
 	{"fcntl", LOW32, F_SETLEASE, 1, EINVAL},
 	{"fcntl", LOW32, F_SETDELEG, 1, EINVAL},

@@ -127,6 +127,19 @@ for command, how in ((1024, fcntl.F_WRLCK), (1024, fcntl.F_RDLCK), (1040, 0), (0
 	[ "$(grep -c "refused 22" <<<"$output")" = 4 ]
 }
 
+@test "attack_f_01 subvolumes and snapshots, which make a name past mkdir" {
+	run sbx run -- python3 -c '
+import fcntl, os
+for number in (0x5000940e, 0x50009418, 0x50009401, 0x50009417):
+    try:
+        fcntl.ioctl(os.open(".", os.O_RDONLY), number, bytearray(4096))
+        print("made", number)
+    except OSError as error:
+        print("refused", error.errno)'
+	echo "$output"
+	[ "$(grep -c "refused 1$" <<<"$output")" = 4 ]
+}
+
 @test "attack_n_07 no socket family but UNIX, INET, INET6 and route netlink" {
 	for family in 4 5 9 10 17 29 31 38 40 44; do
 		[ "$family" != 10 ] || continue
