@@ -384,7 +384,7 @@ END
 @test "attack_f_17 the host's git replaces a masked file under a running sandbox: it is masked again" {
 	cp "$TESTS/window.py" window.py
 	background writer sbx run -- python3 window.py .git/config stop
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	for i in {1..20}; do
 		git config "sbx.count" "$i"
 		sleep 0.05

@@ -108,7 +108,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	background maker sbx run -- sh -c 'echo mine >.envrc; touch up; until [ -e go ]; do sleep 0.05; done; echo later >>.envrc; echo "status $?"'
 	asks fs:write "$HOME/repo/.envrc"
 	sbx allow "$id" --ttl 1h
-	wait_for 5 test -e up
+	wait_for 60 test -e up
 	[ "$(cat .envrc)" = mine ]
 	sbx revoke --all
 	touch go
@@ -124,7 +124,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 @test "attack_f_01 what slips past the question in a race is said at the end" {
 	answers agent 'deny=*=*'
 	: >x.envrc
-	run timeout 100 sbx run -- ./race path create "$(times 20000 1000000)" "$HOME/repo/venvrc" "$HOME/repo/.envrc"
+	run timeout 600 sbx run -- ./race path create "$(times 20000 1000000)" "$HOME/repo/venvrc" "$HOME/repo/.envrc"
 	echo "$output"
 	if [ -e .envrc ]; then
 		contains "$output" "/.envrc is new and would have been protected"
@@ -167,7 +167,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 		timeout 2 mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; timeout 2 rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
 		./probe exchange $here/mid $here/file; ./probe rename $here/mid $here/m2; mkdir -p $here/new
 		ln -s $HOME/.ssh $here/new/asked; ./probe exchange $here/new $here/mid; touch up; wait"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	sbx allow "$(prompt_id)" --ttl 1h || true
 	finished planter
 	echo "$output"
@@ -183,7 +183,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	echo "a key" >"$here/evil/file"
 	sbx grant fs:read "$here/mid/asked" --profile default
 	background reader sbx run -- sh -c "cat $here/mid/asked/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/mid/asked/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	./probe exchange "$here/mid/asked" "$here/evil"
 	touch go
 	finished reader
@@ -199,11 +199,11 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	background granted sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; cd $here
 		echo fine >made && echo made
 		echo x >>inner/.git/config; echo x >inner/.git/hooks/pre-commit; mv inner/.git inner/g; mv inner i2; rm -rf inner/.git/hooks"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	answers agent 'deny=*=*'
 	sbx grant fs:write "$here" --profile default
 	touch go
-	finished granted 20
+	finished granted 300
 	echo "$output"
 	contains "$output" made
 	[ "$(sha256sum "$here/inner/.git/config" "$here/inner/.git/HEAD")" = "$sum" ]
@@ -218,7 +218,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	asks fs:write "$HOME/repo/.git/config"
 	[ "$(sbx prompts --json | jq -r '.[0].confirm')" = true ]
 	sbx allow "$id" --ttl 1h
-	wait_for 5 test -e up
+	wait_for 60 test -e up
 	grep -q '\[x\]' .git/config
 	sbx revoke --all
 	git config sbx.count 1 # lock and rename over what was mounted
@@ -252,14 +252,14 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	background planter sbx run -- sh -c "ln -s $HOME/repo ~/planted; mkdir -p ~/deep; ln -s $HOME/repo ~/deep/er; touch up
 		until [ -e go ]; do sleep 0.05; done; cat file; cat ~/planted/content; cat ~/deep/er/content; ls -d ~/repo/new ~/repo/deep
 		touch up2; until [ -e go2 ]; do sleep 0.05; done; cat file; echo x >>.git/config && echo unmasked"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	mkdir -p "$HOME/planted" "$HOME/deep/er/new"
 	echo "what was granted" | tee "$HOME/planted/content" "$HOME/deep/er/content" "$HOME/deep/er/new/content" >/dev/null
 	sbx grant fs:write "$HOME/planted" --profile default || true
 	sbx grant fs:write "$HOME/deep/er/new" --profile default || true
 	answers agent 'deny=*=*'
 	touch go
-	wait_for 10 test -e up2
+	wait_for 60 test -e up2
 	sbx revoke --all
 	touch go2
 	finished planter
@@ -279,7 +279,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	answers agent 'deny=*=*'
 	background mover sbx run -- sh -c "cat ~/par/x/y/file; mv ~/par ~/par2; mv ~/par2/x ~/par2/x2; timeout 1 mkdir -p ~/par/x/y; touch up
 		until [ -e go ]; do sleep 0.05; done; cat \$(find ~ -name file -path '*/y/file' 2>/dev/null)"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	sbx revoke --match fs:read "$HOME/par/x/y"
 	touch go
 	sleep 0.5
@@ -356,7 +356,7 @@ else:
         libc.syscall(60 if os.uname().machine == "x86_64" else 93, 0)
     time.sleep(60)
 ' "$here" "$how"
-		wait_for 10 test -e up
+		wait_for 60 test -e up
 		run sbx revoke --match fs:read "$here" --kill
 		echo "$how: $output"
 		contains "$output" "Ended 1 process"
@@ -383,7 +383,7 @@ else:
 	lacks "$output" "Ended"
 	lacks "$output" "still held"
 	sbx kill --all || true
-	finished forker 20
+	finished forker 300
 	rm -f up
 }
 
@@ -430,7 +430,7 @@ attempt("cwd execute", lambda: subprocess.run(["./program"], check=True))
 attempt("named", lambda: open(path + "/file").close())
 os.waitpid(child, 0)
 ' "$here" "$HOME/repo"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	run sbx revoke --match fs:write "$here"
 	echo "$output"
 	contains "$output" python3
@@ -462,7 +462,7 @@ while not os.path.exists("go"):
     except OSError:
         pass
 print("seen", seen, "plain", plain > 0)' "$here/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	answers agent 'deny=*=*'
 	for _ in $(seq "$(times 20 200)"); do
 		sbx grant fs:read "$HOME" --profile default >/dev/null
@@ -533,7 +533,7 @@ without_last_words() {
 		run timeout 10 sbx prompts
 		[ "$status" = 0 ]
 	done
-	finished storm 120
+	finished storm 300
 	echo "$output"
 	[ "$status" = 0 ]
 	output=$(without_last_words "$output")
@@ -550,13 +550,13 @@ without_last_words() {
 }
 
 @test "attack_k_06 processes that die at any moment of a held call: no question stays, the next call is its own" {
-	run timeout 60 sbx run -- ./race die "$(times 300 10000)" "$here/file"
+	run timeout 600 sbx run -- ./race die "$(times 300 10000)" "$here/file"
 	output=$(without_last_words "$output")
 	[ "${output##*$'\n'}" = "done" ]
 	wait_for 5 no_prompt_is_pending
 	answers agent 'deny=*=*'
 	background after sbx run -- sh -c "./race die 100 $here/file; cat $here/mid/asked/file"
-	finished after 30
+	finished after 300
 	lacks "$output" "what was shown"
 	contains "$output" "Permission denied"
 }
@@ -571,10 +571,10 @@ without_last_words() {
 	sbx grant fs:read "$here/a" --profile bare --anywhere
 	sbx grant fs:read "$here/a" --profile default --anywhere
 	sbx grant --deny fs:read "$here/b" --profile default --anywhere
-	run timeout 120 sbx run --profile bare -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run --profile bare -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
 	echo "absent: $output"
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
-	run timeout 120 sbx run --profile default -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run --profile default -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
 	echo "denied: $output"
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	asking_policy
@@ -586,12 +586,12 @@ without_last_words() {
 	echo secret >"$here/b/file"
 	sbx grant fs:write "$here/a" --profile default
 	answers agent "deny=fs:*=$here/b*"
-	run timeout 120 sbx run -- ./race path read "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run -- ./race path read "$(times 2000 100000)" "$here/a/file" "$here/b/file"
 	echo "asked: $output"
 	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	sbx grant fs:read "$here/b" --profile default
-	run timeout 120 sbx run -- ./race path write "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run -- ./race path write "$(times 2000 100000)" "$here/a/file" "$here/b/file"
 	echo "trapped: $output"
 	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
@@ -601,7 +601,7 @@ without_last_words() {
 @test "attack_b_15 a grant whose end falls into a sleep has ended when the machine is awake again" {
 	sbx grant fs:read "$here" --profile default --ttl 1s
 	background late sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	broker=$(broker_pid)
 	kill -STOP "$broker" # it can't tell anybody, as in a machine that sleeps
 	sleep 1.5

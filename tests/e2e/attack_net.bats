@@ -189,7 +189,7 @@ END
 	before=$(listeners)
 	sbx run -- sh -c 'touch started; sleep 60' 3>&- &
 	pid=$!
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	[ "$(comm -13 <(echo "$before") <(listeners))" = "" ]
 	run find "$HOME/.local" -type s -perm /077
 	[ "$output" = "" ]

@@ -29,9 +29,9 @@ cycles() {
 	background readers sbx run --profile "$1" -- sh -c 'for i in 1 2 3 4 5 6 7 8; do
 			(while :; do cat '"$HOME"'/shared/deep/file && ls '"$HOME"'/shared && stat '"$HOME"'/shared/deep; sleep 0.01; done) >/dev/null 2>&1 &
 		done; touch up; sleep 1000; : "$0"' "$mark"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	rm up
-	run timeout 100 python3 "$TESTS/cycles.py" "$(broker_socket)" 1000 "$mark" "$HOME/shared"
+	run timeout 600 python3 "$TESTS/cycles.py" "$(broker_socket)" 1000 "$mark" "$HOME/shared"
 	echo "$output"
 	echo "# $1: $output" >&3
 	[ "$status" = 0 ]

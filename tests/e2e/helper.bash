@@ -123,7 +123,7 @@ broker_stop() {
 	local pid
 	pid=$(broker_pid) || return 0
 	kill "$pid" 2>/dev/null || return 0
-	wait_for 5 gone "$pid"
+	wait_for 60 gone "$pid"
 }
 
 # server NAME SCRIPT ARG…: start a Python server in the background, wait until it listens, and print its port.
@@ -133,7 +133,7 @@ server() {
 	rm -f "$ready"
 	python3 "$TESTS/$script" --port-file "$ready" "$@" >"$HOME/run/$name.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/$name.pid"
-	wait_for 10 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
+	wait_for 60 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
 	cat "$ready"
 }
 
@@ -148,7 +148,7 @@ answers() {
 	python3 "$TESTS/answer.py" "$(broker_socket)" --ready "$HOME/run/$name.ready" --log "$HOME/run/$name.asked" "$@" \
 		>"$HOME/run/$name.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/$name.pid"
-	wait_for 10 test -s "$HOME/run/$name.ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
+	wait_for 60 test -s "$HOME/run/$name.ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
 }
 
 answers_end() {
@@ -163,7 +163,7 @@ asked() {
 
 # The id of the oldest pending prompt; waits for one.
 prompt_id() {
-	wait_for 10 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
+	wait_for 20 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
 	sbx prompts --json | jq -er '.[0].id'
 }
 
@@ -187,7 +187,7 @@ background() {
 }
 
 finished() {
-	wait_for "${2:-10}" test -s "$HOME/run/$1.status" || { echo "$1 has not ended" >&2 && return 1; }
+	wait_for "${2:-60}" test -s "$HOME/run/$1.status" || { echo "$1 has not ended" >&2 && return 1; }
 	status=$(<"$HOME/run/$1.status")
 	output=$(<"$HOME/run/$1.out")
 	rm "$HOME/run/$1.status"

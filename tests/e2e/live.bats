@@ -66,7 +66,7 @@ watching() {
 	mkfifo "$HOME/run/hold"
 	exec 7<>"$HOME/run/hold"
 	sbx run "${options[@]}" -- ./watch "$@" <"$HOME/run/hold" >"$HOME/run/$name.out" 2>&1 3>&- 7>&- &
-	wait_for 10 test -s "$HOME/run/$name.out"
+	wait_for 60 test -s "$HOME/run/$name.out"
 }
 
 saw() { # saw NAME WORD: that is what it says now
@@ -208,7 +208,7 @@ revoke_here() {
 @test "a grant's own end: to the second, in every running sandbox" {
 	background second sbx run -- sh -c "touch up; until cat $here/file; do sleep 0.1; done; sleep 20"
 	watching w -- --open "$here/file"
-	wait_for 5 test -e up
+	wait_for 60 test -e up
 	before=$(now)
 	sbx grant fs:read "$here" --profile default --ttl 2s
 	wait_for 5 saw w there
@@ -223,14 +223,14 @@ revoke_here() {
 	for name in one two; do
 		background $name sbx run -- sh -c "touch up.$name; until [ -e go ]; do sleep 0.05; done; cat $here/file; echo read >>read.$name
 			until [ -e again ]; do sleep 0.05; done; cat $here/file"
-		wait_for 10 test -e up.$name
+		wait_for 60 test -e up.$name
 	done
 	touch go
 	sleep 0.5
 	[ "$(sbx prompts --json | jq length)" -ge 1 ]
 	sbx allow "$(prompt_id)" --ttl 1h
-	wait_for 5 test -s read.one
-	wait_for 5 test -s read.two
+	wait_for 60 test -s read.one
+	wait_for 60 test -s read.two
 	no_prompt_is_pending
 	sbx revoke --all
 	touch again
@@ -273,7 +273,7 @@ revoke_here() {
 @test "--session ends with the sandbox, and is not another sandbox's" {
 	background mine sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done"
 	sbx allow "$(prompt_id)" --session
-	wait_for 5 test -e up
+	wait_for 60 test -e up
 	background other sbx run -- cat "$here/file"
 	asks fs:read "$here/file"
 	sbx deny "$id"
@@ -313,10 +313,10 @@ write("revoked")
 reader.seek(0)
 print("still reads", "in " in reader.read(), flush=True)
 ' "$here/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	sbx grant fs:write "$here" --profile default
 	touch write
-	wait_for 5 test -e written
+	wait_for 60 test -e written
 	sbx revoke --match fs:write "$here"
 	sbx grant fs:read "$here" --profile default
 	touch back
@@ -403,7 +403,7 @@ part() { # part N: what was printed in that round
 	background lasting sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/file"
 	asks fs:read "$here/file"
 	sbx deny "$id" --always
-	wait_for 5 test -e up
+	wait_for 60 test -e up
 	touch go
 	finished lasting
 	echo "$output"
@@ -461,7 +461,7 @@ END
 		cwd) line="cd $here" ;;
 		esac
 		background "$kind" sbx run -- bash -c "$line; touch $HOME/project/up; exec sleep 1000"
-		wait_for 10 test -e up
+		wait_for 60 test -e up
 		rm up
 		run sbx revoke --match fs:read "$here"
 		echo "$kind: $output"
@@ -474,7 +474,7 @@ END
 	sbx grant fs:read "$here" --profile default
 	background killed sbx run -- bash -c "sleep 1001 <$here/file & touch up; wait; echo \"ended \$?\"; cat file"
 	echo "the rest goes on" >file
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	rm up
 	run sbx revoke --match fs:read "$here" --kill
 	echo "$output"
@@ -491,7 +491,7 @@ END
 		rm -f go up
 		sbx grant fs:read "$here" --profile default
 		background holder sbx run --profile default -- sh -c "exec 5<$here/file; touch up; until [ -e go ]; do sleep 0.05; done"
-		wait_for 10 test -e up
+		wait_for 60 test -e up
 		if [ "$how" = denial ]; then
 			sbx grant --deny fs:read "$here/file" --profile default
 			kind=grant
@@ -753,7 +753,7 @@ is_asked_to_write() {
 	echo later >"$HOME/later$BATS_TEST_NUMBER/file"
 	background portal sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done
 		cat $here/file; cat $HOME/later$BATS_TEST_NUMBER/file; touch asked; until [ -e end ]; do sleep 0.05; done; cat $here/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	runner=$(sbx sessions --json | jq '.[0].pid')
 	init=$(pgrep -u "$(id -u)" -P "$(pgrep -P "$runner" -x bwrap)" -x sbx-init || true)
 	for pid in $(pgrep -P "$runner"); do
@@ -763,7 +763,7 @@ is_asked_to_write() {
 	touch go
 	asks fs:read "$HOME/later$BATS_TEST_NUMBER/file"
 	sbx allow "$id"
-	wait_for 5 test -e asked
+	wait_for 60 test -e asked
 	sbx revoke --match fs:read "$here"
 	touch end
 	sbx deny "$(prompt_id)"
@@ -794,7 +794,7 @@ is_asked_to_write() {
 
 @test "what is opened while no broker is there waits for the next one, and is asked there" {
 	background gap sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.01; done; cat $here/file"
-	wait_for 10 test -e up
+	wait_for 60 test -e up
 	pid=$(broker_pid)
 	kill -9 "$pid"
 	wait_for 5 gone "$pid"

@@ -56,7 +56,7 @@ knocking() {
 	# shellcheck disable=SC2016 # expanded inside
 	background knock sbx run -- sh -c 'until [ -e stop ]; do
 		curl -s -o /dev/null -w "%{http_code}\n" "$1" >>log; sleep 0.1; done' sh "http://svc.test:$port/"
-	wait_for 10 test -s log
+	wait_for 60 test -s log
 }
 
 last_is() {

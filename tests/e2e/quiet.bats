@@ -52,7 +52,7 @@ teardown() {
 asks_nothing() {
 	local before
 	before=$(asked agent)
-	run timeout 60 sbx run --profile default -- sh -c "$1"
+	run timeout 300 sbx run --profile default -- sh -c "$1"
 	echo "$1: $output ($status)"
 	[ "$status" = 0 ]
 	if [ "$(asked agent)" != "$before" ]; then
@@ -98,7 +98,7 @@ asks_nothing() {
 	for line in "find $HOME \\( -path $HOME/.local -o -path $HOME/.config -o -path $HOME/run -o -path '$HOME/.[^n]*' \\) -prune -o -print | grep /name-" \
 		"rg -uu --no-messages needle $HOME" "rg -uu --no-messages --sort path needle $HOME"; do
 		before=$(sbx history --json | jq -s 'map(select(.kind == "prompt")) | length')
-		background search timeout 60 sbx run -- sh -c "$line"
+		background search timeout 300 sbx run -- sh -c "$line"
 		id=$(prompt_id)
 		sbx prompts --json | jq -c '.[] | [.permission, .target, .scopes]'
 		[ "$(sbx prompts --json | jq -r '.[0] | .target, .description')" = "$HOME"$'\n''read everything in' ]
@@ -120,7 +120,7 @@ asks_nothing() {
 	mkdir -p ~/few ~/.git
 	echo one >~/few/file
 	for line in "tar cf - -C $HOME few | tar tf -" "git -C $HOME status" "cd $HOME; exec 3<.; cat few/file"; do
-		background wants timeout 60 sbx run --profile default -- sh -c "$line"
+		background wants timeout 300 sbx run --profile default -- sh -c "$line"
 		prompt_id
 		sbx prompts --json | jq -c '.[] | [.permission, .target, .scopes]'
 		[[ $(sbx prompts --json | jq -r '.[0].target') == "$HOME"/?* ]]

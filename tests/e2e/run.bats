@@ -72,7 +72,7 @@ load helper
 		setsid sbx run -- sh -c 'trap "echo got '$signal'; exit 3" '$signal'; touch ready; while :; do sleep 0.1; done' \
 			>"$HOME/run/out" 2>&1 3>&- &
 		pid=$!
-		wait_for 10 test -e ready
+		wait_for 60 test -e ready
 		kill -"$signal" "$pid"
 		status=0
 		wait "$pid" || status=$?
@@ -91,7 +91,7 @@ load helper
 @test "kill -9 of the runner leaves no process of the sandbox" {
 	sbx run -- sh -c 'touch started; sleep 2718' 3>&- &
 	pid=$!
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	kill -9 "$pid"
 	wait_for 5 no_process 'sleep 2718'
 	wait_for 5 session_has_ended

@@ -52,7 +52,7 @@ brokers() {
 
 @test "sbx sessions shows what runs; sbx kill ends it" {
 	background sleeper sbx run -- sh -c 'trap "" TERM HUP INT; touch started; while :; do sleep 1; done'
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	rm started
 	run sbx sessions --json
 	jq -e "length == 1 and (.[0] | .profile == \"default\" and .project == \"$HOME/project\" and .ended == null and .pid > 0)" <<<"$output"
@@ -70,7 +70,7 @@ brokers() {
 @test "sbx kill --all" {
 	for name in one two; do
 		background "$name" sbx run -- sh -c "touch $name; exec sleep 1618"
-		wait_for 10 test -e "$name"
+		wait_for 60 test -e "$name"
 		rm "$name"
 	done
 	sessions_running 2
@@ -83,7 +83,7 @@ brokers() {
 
 @test "sbx kill ends a sandbox whose runner hears nothing: stopped, or stuck in a call" {
 	background deaf sbx run -- sh -c 'touch started; exec sleep 1619'
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	rm started
 	id=$(sbx sessions --json | jq '.[0].id')
 	pid=$(sbx sessions --json | jq '.[0].pid')
@@ -102,7 +102,7 @@ brokers() {
 	sbx grant fs:read "$HOME/run" --profile default --project "$HOME/elsewhere"
 	before=$(sbx history --json | wc -l)
 	background worker sbx run -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done; echo still here >result; cat result'
-	wait_for 10 test -e started
+	wait_for 60 test -e started
 	pid=$(broker_pid)
 	kill -9 "$pid"
 	wait_for 5 gone "$pid"
@@ -229,8 +229,8 @@ downloads() {
 		curl -sNo plain http://good.test:$port/endless & one=\$!
 		curl -sNpo tunnel http://good.test:$port/endless & two=\$!
 		wait \$one; echo plain: \$?; wait \$two; echo tunnel: \$?"
-	wait_for 10 test -s plain
-	wait_for 10 test -s tunnel
+	wait_for 60 test -s plain
+	wait_for 60 test -s tunnel
 }
 
 downloads_are_cut() {

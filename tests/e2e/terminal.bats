@@ -145,7 +145,7 @@ two_lines() { # typed once and printed once
 
 @test "kill -9 of the runner gives the terminal back to the shell" {
 	type_line 'sbx run -- sh -c "stty raw -echo; touch started; sleep 1000"'
-	wait_for 10 test -e "$HOME/project/started"
+	wait_for 60 test -e "$HOME/project/started"
 	pid=$(sbx sessions --json | jq '.[0].pid')
 	kill -9 "$pid"
 	sees 'Killed'

@@ -177,7 +177,7 @@ changed() {
 	made look open run names change
 	answers agent "allow=*=*"
 	# shellcheck disable=SC2086 # words
-	run timeout 60 sbx run --profile bare -- ./touch "$top" $names
+	run timeout 300 sbx run --profile bare -- ./touch "$top" $names
 	echo "$output"
 	but 'open-missing|rename-from-tmp'
 	ended ENOENT
@@ -194,7 +194,7 @@ changed() {
 	grep -q '^openat2-no-xdev EXDEV' <<<"$output" || [ "${SBX_TEST_DOORBELL:-auto}" = traps ]
 	# at the second time there is nothing in the way
 	# shellcheck disable=SC2086 # words
-	run timeout 60 sbx run --allow fs:write="$top" -- ./touch "$top" $names
+	run timeout 300 sbx run --allow fs:write="$top" -- ./touch "$top" $names
 	echo "$output"
 	but openat2-no-xdev
 	ended worked
@@ -277,7 +277,7 @@ same() {
 	sbx grant fs:write "$top/inside/W/granted" --profile default --ttl 5m >/dev/null
 	# Traps hold no look at what is hidden: with them the asked part can be read, and what is held is each change.
 	[ "${SBX_TEST_DOORBELL:-auto}" = auto ] || sbx grant fs:read "$top/inside/W/asked" --profile default --ttl 5m >/dev/null
-	result=$(timeout 60 sbx run --profile default --env "W=$top/inside/W" -- bash -c "$1" 2>&1 </dev/null) || true
+	result=$(timeout 300 sbx run --profile default --env "W=$top/inside/W" -- bash -c "$1" 2>&1 </dev/null) || true
 	[ "${result//$top\/inside/}" = "${expected//$top\/outside/}" ] || {
 		printf 'NOT AS OUTSIDE: %s\n--- outside:\n%s\n--- inside:\n%s\n' "$1" "$expected" "$result"
 		return 1
