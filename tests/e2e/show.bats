@@ -117,7 +117,10 @@ END
 	[ "$status" = 0 ]
 	finished reader
 	[ "$status" != 0 ]
+	answers agent 'deny=*=*' # it is asked about again
 	run sbx run -- cat "$HOME/notes/note"
+	[ "$(asked agent)" -ge 1 ]
+	answers_end agent
 	[ "$status" = 1 ]
 	lacks "$output" "a note"
 }
@@ -126,7 +129,10 @@ END
 	mkdir -p "$HOME/brief" && echo "brief" >"$HOME/brief/note"
 	sbx grant fs:read "$HOME/brief" --profile default --ttl 1s
 	sleep 1.5
+	answers agent 'deny=*=*'
 	run sbx run -- cat "$HOME/brief/note"
+	[ "$(asked agent)" -ge 1 ]
+	answers_end agent
 	[ "$status" = 1 ]
 	[ "$(sbx grants --json | jq "map(select(.pattern == \"$HOME/brief\")) | length")" = 0 ]
 }
