@@ -459,6 +459,7 @@ static void who_wants_the_same_rules_shares_them(void **state) {
 	for (int i = 0; i < 20; i++) {
 		CLEANUP_FREE char *other = string_format("/p%d", i);
 		CLEANUP_RULESET struct ruleset *ruleset = compiled(world, "p", other);
+		assert_ptr_not_equal(first, ruleset);
 	}
 	assert_non_null(ruleset_find(first, &permission, "one.test:1", NULL));
 }
