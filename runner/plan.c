@@ -169,7 +169,7 @@ static void merge_node(struct node *into, const struct node *other) {
 
 static void collect_nodes(struct builder *builder) {
 	builder->nodes = mem_array(struct node, builder->rules->count + 1);
-	builder->planted = mem_alloc(builder->rules->count + 1, sizeof *builder->planted);
+	builder->planted = mem_alloc(builder->rules->count + 1, sizeof(struct fact_link *));
 	size_t count = 0;
 	for (size_t i = 0; i < builder->rules->count; i++) {
 		const struct rule *rule = &builder->rules->items[i];

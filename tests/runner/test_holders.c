@@ -119,8 +119,10 @@ static _Noreturn void run_space(int out) {
 	close(fd);
 	if (pipe2(ready, O_CLOEXEC) < 0) _exit(77);
 	for (int i = 0; i < HOLD_COUNT; i++) pids[i] = hold((enum hold)i);
-	for (char byte, i = 0; i < HOLD_COUNT; i++)
+	for (int i = 0; i < HOLD_COUNT; i++) {
+		char byte;
 		if (read(ready[0], &byte, 1) != 1) _exit(77);
+	}
 	if (umount2(folder, MNT_DETACH) < 0) _exit(78);
 	if (write(out, &id, sizeof id) < 0 || write(out, pids, sizeof pids) < 0) _exit(79);
 	for (;;) pause();
