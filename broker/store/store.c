@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "schema/migrations.h"
 
 #define GRANT_COLUMNS                                                                                                  \
@@ -200,7 +201,8 @@ static int full_error(const struct store *store, struct error *error, const char
 
 int store_error(struct store *store, struct error *error, const char *what) {
 	int code = store->db ? sqlite3_errcode(store->db) : SQLITE_NOMEM;
-	const char *message = store->db ? sqlite3_errmsg(store->db) : "out of memory";
+	/* it may quote what it found in a damaged file */
+	CLEANUP_FREE char *message = text_visible(store->db ? sqlite3_errmsg(store->db) : "out of memory");
 	if ((code & 0xff) == SQLITE_FULL) return full_error(store, error, what);
 	for (size_t i = 0; i < ARRAY_LENGTH(results); i++)
 		if (results[i].sqlite == (code & 0xff))

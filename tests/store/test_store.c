@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "schema/migrations.h"
 #include "store/grant_key.h"
 #include "store/store.h"
@@ -107,6 +108,19 @@ static void attack_broker_14_a_damaged_page_is_refused(void **state) {
 	assert_int_equal(pwrite(fd, noise, sizeof noise - 100, 100), sizeof noise - 100);
 	close(fd);
 	assert_int_equal(open_database(&error), -EUCLEAN);
+}
+
+/* SQLite's words name what it has found in the file. */
+static void attack_broker_14_what_a_damaged_file_says_is_escaped(void **state) {
+	(void)state;
+	struct error error = ERROR_NONE;
+	assert_int_equal(open_database(NULL), 0);
+	execute("PRAGMA writable_schema = ON;"
+		"UPDATE sqlite_master SET name = CAST(x'1b5b324acc' AS TEXT), sql = 'CREATE nothing' WHERE rowid = 1");
+	assert_true(open_database(&error) < 0);
+	assert_non_null(strstr(error.message, "malformed"));
+	assert_null(strchr(error.message, '\x1b'));
+	assert_true(text_is_utf8(error.message, strlen(error.message)));
 }
 
 static void attack_broker_14_read_only_is_refused(void **state) {
@@ -253,6 +267,7 @@ int main(void) {
 		cmocka_unit_test_setup(attack_broker_14_a_newer_form_is_refused_unchanged, fresh),
 		cmocka_unit_test_setup(attack_broker_14_garbage_is_refused_unchanged, fresh),
 		cmocka_unit_test_setup(attack_broker_14_a_damaged_page_is_refused, fresh),
+		cmocka_unit_test_setup(attack_broker_14_what_a_damaged_file_says_is_escaped, fresh),
 		cmocka_unit_test_setup(attack_broker_14_read_only_is_refused, fresh),
 		cmocka_unit_test_setup(attack_broker_14_a_database_that_somebody_holds_is_refused, fresh),
 		cmocka_unit_test_setup(while_it_is_open_nobody_else_can_write, fresh),
