@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/hash.h"
 #include "broker.h"
 #include "policy/ruleset.h"
 #include "policy/stack.h"

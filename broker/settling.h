@@ -24,8 +24,8 @@ struct settling;
 TAILQ_HEAD(settling_list, settling);
 
 struct settling_wish {
-	enum event_kind
-		kind; /* of the rows of the history: EVENT_REVOKE, EVENT_EXPIRE, EVENT_GRANT (a denial), EVENT_POLICY */
+	/* Of the rows of the history: EVENT_REVOKE, EVENT_EXPIRE, EVENT_GRANT (a denial), EVENT_POLICY. */
+	enum event_kind kind;
 	const struct grant *grant; /* what ends, or denies, when it is one; or NULL. Copied */
 	bool kill;                 /* the runners end who holds it */
 	bool unrecorded;           /* nothing ends that has rows */

@@ -73,12 +73,6 @@ static uint64_t number(const char *text, const char *field) {
 	return found ? strtoull(found + strlen(field), NULL, 10) : 0;
 }
 
-static char *link_text(const char *path) {
-	char text[PATH_MAX + 1];
-	ssize_t size = readlink(path, text, sizeof text - 1);
-	return size < 0 ? string_copy("") : string_copy_bytes(text, (size_t)size);
-}
-
 /* A path in a detached mount begins at that mount's root: put where it was, if the host has that inode there. */
 static char *whole_path(const struct taken *taken, const char *text, uint64_t inode) {
 	for (size_t i = 0; text[0] == '/' && i < taken->paths.count && i < HOLDERS_MAP_PATHS; i++) {
@@ -98,8 +92,8 @@ static char *path_to_show(const struct taken *taken, char *text, uint64_t inode)
 }
 
 /* What a link of /proc leads to, when that is covered. */
-static char *covered_text(const struct taken *taken, const char *link) {
-	CLEANUP_FREE char *text = taken->covered.count > 0 ? link_text(link) : NULL;
+static char *covered_text(const struct taken *taken, pid_t task, const char *name) {
+	CLEANUP_FREE char *text = taken->covered.count > 0 ? process_link(task, name) : NULL;
 	return text && is_covered(taken, text) ? STEAL(text) : NULL;
 }
 
@@ -117,11 +111,11 @@ static char *held_descriptor(pid_t task, const struct taken *taken, int *left) {
 			break;
 		}
 		if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) continue;
-		CLEANUP_FREE char *link = string_format("/proc/%d/fd/%s", task, entry->d_name);
+		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name);
 		if (is_taken(taken, number(text, "mnt_id:")) || number(text, "scm_fds:") > 0)
-			found = path_to_show(taken, link_text(link), number(text, "ino:"));
+			found = path_to_show(taken, process_link(task, name), number(text, "ino:"));
 		else
-			found = covered_text(taken, link);
+			found = covered_text(taken, task, name);
 	}
 	if (stream) closedir(stream);
 	return found;
@@ -134,8 +128,8 @@ static char *held_folder(pid_t task, const char *name, const struct taken *taken
 	if (fd < 0) return NULL;
 	info = string_format("/proc/self/fdinfo/%d", fd);
 	if (regular_read(info, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) return NULL;
-	if (!is_taken(taken, number(text, "mnt_id:"))) return covered_text(taken, link);
-	return path_to_show(taken, link_text(link), number(text, "ino:"));
+	if (!is_taken(taken, number(text, "mnt_id:"))) return covered_text(taken, task, name);
+	return path_to_show(taken, process_link(task, name), number(text, "ino:"));
 }
 
 static char *next_word(char *text) {

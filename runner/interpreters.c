@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "lead.h"
+#include "process.h"
 
 enum {
 	INTERPRETERS_MAX = 5, /* the kernel's own nesting of #! lines, execve(2) */
@@ -74,12 +75,8 @@ static char *interpreter_of(int fd, bool *ret_last) {
 static char *from_root(pid_t thread, char *path) {
 	CLEANUP_FREE char *name = path;
 	if (path[0] == '/') return STEAL(name);
-	CLEANUP_FREE char *link = string_format("/proc/%d/cwd", thread);
-	char folder[INTERPRETERS_PATH_MAX];
-	ssize_t size = readlink(link, folder, sizeof folder - 1);
-	if (size <= 0 || folder[0] != '/') return NULL;
-	folder[size] = '\0';
-	return path_join(folder, name);
+	CLEANUP_FREE char *folder = process_link(thread, "cwd");
+	return folder[0] == '/' ? path_join(folder, name) : NULL;
 }
 
 static void add(struct strings *paths, const char *path) {

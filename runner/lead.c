@@ -40,7 +40,7 @@ enum {
 struct walk {
 	const struct lead *lead;
 	int root, at;
-	char *rest; /* what is still to be walked; starts with no slash */
+	char *rest; /* what is still to be walked */
 	int links, steps;
 };
 

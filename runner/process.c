@@ -1,7 +1,9 @@
 #include "process.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "regular.h"
 #include "schema/limits.h"
@@ -25,6 +27,13 @@ static pid_t number_of(pid_t pid, const char *field) {
 	if (regular_read(path, PROCESS_FILE_MAX, &status, NULL, NULL) < 0) return 0;
 	const char *found = strstr(status, key);
 	return found ? (pid_t)strtol(found + strlen(key), NULL, 10) : 0;
+}
+
+char *process_link(pid_t task, const char *name) {
+	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
+	char text[PATH_MAX];
+	ssize_t size = readlink(link, text, sizeof text);
+	return string_copy_bytes(text, size > 0 ? (size_t)size : 0);
 }
 
 char *process_name(pid_t pid) {

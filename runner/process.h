@@ -13,6 +13,10 @@
 /* What it calls itself; "?" when it is gone. Freed by the caller. */
 char *process_name(pid_t pid);
 
+/* What /proc/TASK/NAME ("cwd", "fd/5") leads to, as a text: nobody follows it. Empty when there is none. Freed by the
+ * caller. */
+char *process_link(pid_t task, const char *name);
+
 /* "curl (412)": the same for each of its threads. *ret_process is NULL when it is gone; parents nearest first, without
  * `init`. Both freed by the caller. */
 void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents);

@@ -12,7 +12,6 @@
 #include "walking.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 
 #include "base/path.h"
 #include "base/string.h"
+#include "process.h"
 #include "regular.h"
 
 enum { FILE_MAX = 16 * 1024, FILES = 256, WORDS = 256, LISTED_MS = 30 * 1000 };
@@ -39,14 +39,6 @@ static void take(struct search *search, const char *folder) {
 	search->uppermost = string_copy(folder);
 }
 
-/* The text of a link in /proc, NUL-terminated. */
-static bool read_link(const char *path, char ret_text[PATH_MAX]) {
-	ssize_t size = readlink(path, ret_text, PATH_MAX - 1);
-	if (size < 0) return false;
-	ret_text[size] = '\0';
-	return true;
-}
-
 /* "pos:	0" is its first line. */
 static bool has_been_read(pid_t thread, const char *descriptor) {
 	static const char key[] = "pos:\t";
@@ -60,12 +52,10 @@ static void look_at_descriptors(pid_t thread, struct search *search) {
 	DIR *stream = mem_expect(opendir(folder));
 	int looked = 0;
 	for (struct dirent *entry; stream && looked < FILES && (entry = readdir(stream));) {
-		char text[PATH_MAX];
 		if (entry->d_name[0] == '.') continue;
-		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
+		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name), *text = process_link(thread, name);
 		looked++;
-		if (read_link(path, text) && is_better(search, text) && has_been_read(thread, entry->d_name))
-			take(search, text);
+		if (is_better(search, text) && has_been_read(thread, entry->d_name)) take(search, text);
 	}
 	if (stream) closedir(stream);
 }
@@ -85,10 +75,9 @@ static int64_t age_of(pid_t thread) {
 
 static void look_at_words(pid_t thread, const struct walking_world *world, struct search *search) {
 	CLEANUP_FREE char *words_at = string_format("/proc/%d/cmdline", thread), *words = NULL;
-	CLEANUP_FREE char *folder_at = string_format("/proc/%d/cwd", thread);
-	char folder[PATH_MAX];
+	CLEANUP_FREE char *folder = process_link(thread, "cwd");
 	size_t size = 0;
-	if (regular_read(words_at, FILE_MAX, &words, &size, NULL) < 0 || !read_link(folder_at, folder)) return;
+	if (regular_read(words_at, FILE_MAX, &words, &size, NULL) < 0 || !*folder) return;
 	const int64_t age_ms = age_of(thread), within_ms = age_ms < LISTED_MS ? age_ms : LISTED_MS;
 	const char *word = words;
 	for (int i = 0; i < WORDS && word < words + size; i++, word += strlen(word) + 1) {
