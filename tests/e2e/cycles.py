@@ -1,6 +1,6 @@
 """cycles.py SOCKET ROUNDS MARK PATH: grant and revoke PATH again and again while a sandbox reads it, and see that nothing is left.
 
-MARK is a word in the command line of the sandbox's readers, which print a line when they begin. Before and after: the sandbox's
+MARK is a word in the command line of the shell in the sandbox that started its readers. Before and after: the sandbox's
 mounts, the descriptors and the memory of sbxd, the runner and its children. Prints what grew; fails when something did that
 doesn't just fluctuate.
 """
@@ -44,6 +44,22 @@ def name(pid):
         return file.read().strip()
 
 
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def find_shell(mark):
+    """The one that lasts: its children are shells of the same command line, some only until they start a program."""
+    for pid in map(int, subprocess.check_output(["pgrep", "-f", "--", mark]).split()):
+        try:
+            if name(pid) == "sh" and name(parent(pid)) != "sh":
+                return pid
+        except FileNotFoundError:
+            pass
+    raise LookupError(f"no shell in the sandbox has {mark} in its command line")
+
+
 def state(broker, runner, inside):
     ours = {"sbxd": broker.pid, "runner": runner}
     ours.update({f"child {name(child)}": child for child in children(runner) if name(child) != "bwrap"})
@@ -60,7 +76,7 @@ def main():
     path, rounds, mark, target = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
     broker = Broker(path)
     runner = broker.call(type="list", what="sessions")["items"][0]["pid"]
-    inside = int(subprocess.check_output(["pgrep", "-n", "-f", "--", mark]).split()[0])
+    inside = find_shell(mark)
 
     def cycle():
         grant = broker.call(type="grant", permission="fs:read", target=target, effect="allow", profile=None, project=None, lifetime="always")
