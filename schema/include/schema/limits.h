@@ -84,6 +84,7 @@ enum {
 	LIMIT_CHUNK_LINE = 1024,         /* bytes of an HTTP chunk's size line */
 	LIMIT_SETTLE_MS = 500,           /* until runners must have said so */
 	LIMIT_TERMINATE_MS = 5000,       /* until one that is to end its sandbox must have, or is killed */
+	LIMIT_STANDINS = 8192,           /* names of one session that have a stand-in address */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */
