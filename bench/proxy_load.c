@@ -146,11 +146,11 @@ static int run_origin(void) {
 
 /* The gate */
 
-static uint64_t allow(void *context, const char *target, const char *process,
+static uint64_t allow(void *context, const char *target, const struct gate_caller *caller,
 		      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	const struct verdict verdict = {.effect = EFFECT_ALLOW, .module = "rules", .private_allowed = true};
 
-	(void)context, (void)target, (void)process;
+	(void)context, (void)target, (void)caller;
 	done(argument, &verdict);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "expiry.h"
 #include "prompts.h"
 #include "requesting.h"
+#include "schema/host.h"
 #include "schema/limits.h"
 #include "session.h"
 
@@ -43,6 +44,15 @@ static const struct body_field check_fields[] = {
 };
 static const struct body_shape check_shape = BODY_SHAPE_OF(struct check, check_fields);
 
+/* A path, or of a connection the host that its first bytes ask for. */
+static int read_name(const struct permission *permission, const char *text, char **ret_name, struct error *error) {
+	if (permission->kind != PERMISSION_NET_ACCESS) return path_normalise(NULL, text, ret_name, error);
+	struct host host;
+	int r = host_parse(text, strlen(text), &host, error);
+	if (r == 0) *ret_name = string_copy(host.name);
+	return r;
+}
+
 static int fill_request(struct client *client, const struct check *asked, struct request *request,
 			struct error *error) {
 	const struct ruleset *ruleset;
@@ -56,7 +66,7 @@ static int fill_request(struct client *client, const struct check *asked, struct
 	request->folder = asked->folder || asked->listing || asked->by_folder;
 	if (asked->walk) r = path_normalise(NULL, asked->walk, &request->walk, error);
 	if (r < 0) return error_prefix(error, "walk");
-	if (asked->name) r = path_normalise(NULL, asked->name, &request->name, error);
+	if (asked->name) r = read_name(&request->permission, asked->name, &request->name, error);
 	if (r < 0) return error_prefix(error, "name");
 	for (size_t i = 0; i < asked->parents.count; i++) {
 		if (strlen(asked->parents.items[i]) > LIMIT_PROCESS)

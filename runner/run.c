@@ -114,10 +114,15 @@ static void on_user_answer(void *context, json_t *answer) {
 
 /* The gate */
 
-static uint64_t judge_check(void *context, const char *target, const char *process,
+static uint64_t judge_check(void *context, const char *target, const struct gate_caller *caller,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct run *run = context;
-	return session_check(run->session, "net:access", target, process, done, argument);
+	const struct session_wish wish = {.permission = "net:access",
+					  .target = target,
+					  .process = caller->process,
+					  .parents = caller->parents,
+					  .name = caller->says};
+	return session_check(run->session, &wish, done, argument);
 }
 
 static uint64_t judge_check_again(void *context, const char *target,

@@ -400,12 +400,14 @@ static uint64_t check_add(struct session *session, json_t *body, const struct ch
 	return 0;
 }
 
-uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
+uint64_t session_check(struct session *session, const struct session_wish *wish,
 		       void (*done)(void *argument, const struct verdict *verdict), void *argument) {
-	const struct check wish = {.done = done, .argument = argument};
-	json_t *body = json_pack("{s:s, s:o}", "permission", permission, "target", message_bytes(target));
-	if (process) json_object_set_new(body, "process", message_bytes(process));
-	return check_add(session, body, &wish);
+	const struct check check = {.done = done, .argument = argument};
+	json_t *body = json_pack("{s:s, s:o}", "permission", wish->permission, "target", message_bytes(wish->target));
+	if (wish->process) json_object_set_new(body, "process", message_bytes(wish->process));
+	if (wish->parents && wish->parents->count > 0) json_object_set_new(body, "parents", text_list(wish->parents));
+	if (wish->name) json_object_set_new(body, "name", message_bytes(wish->name));
+	return check_add(session, body, &check);
 }
 
 uint64_t session_check_call(struct session *session, const struct session_call *call,

@@ -54,8 +54,15 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 		    struct error *error);
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 
+/* What is asked for; what may be NULL only words the question. */
+struct session_wish {
+	const char *permission, *target;
+	const char *process;           /* or NULL */
+	const struct strings *parents; /* nearest first; or NULL */
+	const char *name;              /* as `check` has it (docs/protocol.md); or NULL */
+};
 /* As struct gate_judge's check and cancel. */
-uint64_t session_check(struct session *session, const char *permission, const char *target, const char *process,
+uint64_t session_check(struct session *session, const struct session_wish *wish,
 		       void (*done)(void *argument, const struct verdict *verdict), void *argument);
 /* The same for a held call (held.h): what it needs, who makes it. */
 struct session_call {

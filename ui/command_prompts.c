@@ -47,8 +47,7 @@ static void add_row(struct output *output, const struct prompt *prompt) {
 	CLEANUP_FREE char *what = prompt->description
 					  ? string_format("%s (%s)", prompt->permission.name, prompt->description)
 					  : string_copy(prompt->permission.name);
-	CLEANUP_FREE char *target = prompt->name ? string_format("%s (for %s)", prompt->target, prompt->name)
-						 : string_copy_or_null(prompt->target);
+	CLEANUP_FREE char *target = prompt_target(prompt);
 	table_cellf(output->table, "%lld", (long long)prompt->id);
 	table_cell(output->table, prompt->profile);
 	table_cell(output->table, place);

@@ -43,9 +43,17 @@ char *prompt_asker(const struct prompt *prompt) {
 	return string_steal(&out);
 }
 
+char *prompt_target(const struct prompt *prompt) {
+	if (!prompt->target || !prompt->name) return string_copy_or_null(prompt->target);
+	if (prompt->permission.kind == PERMISSION_NET_ACCESS)
+		return string_format("%s (its first bytes ask for %s)", prompt->target, prompt->name);
+	return string_format("%s (for %s)", prompt->target, prompt->name);
+}
+
 char *prompt_sentence(const struct prompt *prompt) {
 	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
-	CLEANUP_FREE char *target = text_visible(prompt->target ? prompt->target : "");
+	CLEANUP_FREE char *about = prompt_target(prompt);
+	CLEANUP_FREE char *target = text_visible(about ? about : "");
 	CLEANUP_FREE char *description =
 		prompt->description ? text_visible_cut(prompt->description, DESCRIPTION_COLUMNS) : NULL;
 	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, description, target);
@@ -120,8 +128,10 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);
-	append_line(out, "target", prompt->target ? prompt->target : "", width, TARGET_LINES);
-	append_line(out, "for", prompt->name, width, TARGET_LINES);
+	bool net = prompt->permission.kind == PERMISSION_NET_ACCESS;
+	CLEANUP_FREE char *target = net ? prompt_target(prompt) : string_copy_or_null(prompt->target);
+	append_line(out, "target", target ? target : "", width, TARGET_LINES);
+	if (!net) append_line(out, "for", prompt->name, width, TARGET_LINES);
 	append_line(out, "asked by", processes, width, 2);
 	append_line(out, "project", place, width, 1);
 	append_line(out, "rule", prompt->why, width, 2);

@@ -166,7 +166,8 @@ void client_open_gate(struct client *client, const struct host *host, uint16_t p
 	if (!client->process) client->process = peer_process(client->stream.fd);
 	client_set_phase(client, CLIENT_BUSY);
 	client->answered = answered;
-	client->call = gate_open(client->proxy->gate, host, port, client->process, client_answered, client);
+	const struct gate_caller caller = {.process = client->process};
+	client->call = gate_open(client->proxy->gate, host, port, &caller, client_answered, client);
 	if (client->stream.hung_up) client_set_phase(client, CLIENT_LEAVING);
 }
 

@@ -19,6 +19,7 @@ struct attempt {
 struct connector {
 	struct event_base *base;
 	struct addresses addresses;
+	int type;
 	struct attempt attempts[LIMIT_ADDRESSES];
 	size_t started, failed;
 	struct event *next; /* starts the next attempt */
@@ -88,16 +89,18 @@ static void attempt_ready(evutil_socket_t fd, short what, void *argument) {
 }
 
 static void attempt_start(struct attempt *attempt, const struct address *address) {
-	const int on = 1;
+	const int type = attempt->connector->type, on = 1;
 
-	attempt->fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	attempt->fd = socket(address->any.sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (attempt->fd < 0) {
 		attempt_failed(attempt, errno);
 		return;
 	}
 	/* The door passes on what the tool sent as it comes; a dead peer of an idle tunnel is found in the end. */
-	setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(attempt->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	if (type == SOCK_STREAM) {
+		setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		setsockopt(attempt->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	}
 	if (connect(attempt->fd, &address->any, address->size) < 0 && errno != EINPROGRESS) {
 		attempt_failed(attempt, errno);
 		return;
@@ -125,11 +128,12 @@ static void connector_next(evutil_socket_t fd, short what, void *argument) {
 	attempt_start(attempt, address);
 }
 
-struct connector *connect_start(struct event_base *base, const struct addresses *addresses, connect_done *done,
-				void *argument) {
+struct connector *connect_start(struct event_base *base, const struct addresses *addresses, int type,
+				connect_done *done, void *argument) {
 	struct connector *connector = mem_new(struct connector);
 
-	*connector = (struct connector){.base = base, .addresses = *addresses, .done = done, .argument = argument};
+	*connector = (struct connector){
+		.base = base, .addresses = *addresses, .type = type, .done = done, .argument = argument};
 	addresses_interleave(&connector->addresses);
 	if (!(connector->next = evtimer_new(base, connector_next, connector))) mem_exhausted();
 	if (addresses->count == 0) {

@@ -21,6 +21,7 @@ struct gate_call {
 	struct gate *gate;
 	struct host host;
 	uint16_t port;
+	int type; /* SOCK_STREAM, SOCK_DGRAM */
 	char *target;
 	struct event *step, *deadline;
 	bool judged;
@@ -29,7 +30,7 @@ struct gate_call {
 	bool due; /* is to be judged again */
 	struct resolve_job *resolve;
 	struct connector *connector;
-	void (*done)(void *argument, const struct gate_result *result);
+	gate_done *done;
 	void *argument;
 };
 
@@ -54,7 +55,7 @@ static void call_free(struct gate_call *call) {
 
 /* Takes the call out of the gate's hands before `done`, which may do anything to the gate's other calls. */
 static void call_finish(struct gate_call *call, struct gate_result result) {
-	void (*done)(void *, const struct gate_result *) = call->done;
+	gate_done *done = call->done;
 	void *argument = call->argument;
 	struct verdict verdict = call->verdict;
 	char *target = STEAL(call->target);
@@ -110,7 +111,7 @@ static void call_connected(void *argument, int fd, int code) {
 
 static void call_connect(struct gate_call *call, struct addresses *addresses) {
 	addresses_set_port(addresses, call->port);
-	call->connector = connect_start(call->gate->base, addresses, call_connected, call);
+	call->connector = connect_start(call->gate->base, addresses, call->type, call_connected, call);
 }
 
 /* Addresses that come from outside (a name's, or written by the tool) need `private: true` for special ranges (N6). */
@@ -204,18 +205,37 @@ static void call_judged(void *argument, const struct verdict *verdict) {
 	event_active(call->step, EV_TIMEOUT, 0);
 }
 
-struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const char *process,
-			    void (*done)(void *argument, const struct gate_result *result), void *argument) {
-	struct gate_call *call = mem_new(struct gate_call);
+/* Takes the call over, which says what to open. */
+static struct gate_call *call_start(struct gate_call *call, const struct gate_caller *caller) {
+	static const struct gate_caller nobody;
+	struct gate *gate = call->gate;
 
-	*call = (struct gate_call){.gate = gate, .host = *host, .port = port, .done = done, .argument = argument};
-	call->target = host_port_format(host, port);
+	call->target = host_port_format(&call->host, call->port);
 	call->step = event_new(gate->base, -1, 0, call_step, call);
 	call->deadline = evtimer_new(gate->base, call_timed_out, call);
 	if (!call->step || !call->deadline) mem_exhausted();
 	TAILQ_INSERT_TAIL(&gate->calls, call, entry);
-	call->ticket = gate->judge.check(gate->judge.context, call->target, process, call_judged, call);
+	call->ticket =
+		gate->judge.check(gate->judge.context, call->target, caller ? caller : &nobody, call_judged, call);
 	return call;
+}
+
+struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const struct gate_caller *caller,
+			    gate_done *done, void *argument) {
+	struct gate_call *call = mem_new(struct gate_call);
+
+	*call = (struct gate_call){
+		.gate = gate, .host = *host, .port = port, .type = SOCK_STREAM, .done = done, .argument = argument};
+	return call_start(call, caller);
+}
+
+struct gate_call *gate_open_datagrams(struct gate *gate, const struct host *host, uint16_t port,
+				      const struct gate_caller *caller, gate_done *done, void *argument) {
+	struct gate_call *call = mem_new(struct gate_call);
+
+	*call = (struct gate_call){
+		.gate = gate, .host = *host, .port = port, .type = SOCK_DGRAM, .done = done, .argument = argument};
+	return call_start(call, caller);
 }
 
 void gate_cancel(struct gate_call *call) {

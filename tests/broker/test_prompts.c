@@ -70,6 +70,32 @@ static void a_deadline_denies_once_and_is_not_remembered(void **state) {
 	json_decref(peer_push(agent, "prompt"));
 }
 
+/* What the first bytes of a connection ask for is a tool's text: one spelling, and nothing but a host. */
+static void the_other_host_that_first_bytes_ask_for_is_told(void **state) {
+	static const struct {
+		const char *name, *told;
+	} cases[] = {{"Other.TEST.", "other.test"}, {"a b\n", NULL}, {"other.test:443", NULL}, {"", NULL}};
+
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *agent = agent_new("tui");
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		int64_t check = peer_send(runner, "check",
+					  json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target",
+						    "svc.test:443", "name", cases[i].name));
+		if (!cases[i].told) {
+			expect_verdict(runner, check, "EINVAL");
+			continue;
+		}
+		json_t *prompt = peer_push(agent, "prompt");
+		assert_string_equal(text_of(prompt, "name"), cases[i].told);
+		assert_string_equal(text_of(prompt, "target"), "svc.test:443");
+		answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+		expect_verdict(runner, check, "deny ask");
+		json_decref(prompt);
+	}
+}
+
 static void attack_broker_13_nobody_there_denies(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new();
@@ -189,6 +215,7 @@ int main(void) {
 		PROMPTS_TEST(equal_requests_share_a_prompt, prompts_setup_waits),
 		PROMPTS_TEST(another_session_is_asked_for_itself, prompts_setup_waits),
 		PROMPTS_TEST(a_deadline_denies_once_and_is_not_remembered, prompts_setup_hasty),
+		PROMPTS_TEST(the_other_host_that_first_bytes_ask_for_is_told, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_13_nobody_there_denies, prompts_setup_lonely),
 		PROMPTS_TEST(a_cancelled_check_takes_its_prompt_down, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_2_a_dead_requester_cancels, prompts_setup_waits),

@@ -78,7 +78,7 @@ static void answer(const struct fixture *fixture, enum fixture_answer given, con
 	held->done(held->argument, &verdict);
 }
 
-static uint64_t judge_check(void *context, const char *target, const char *process,
+static uint64_t judge_check(void *context, const char *target, const struct gate_caller *caller,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct fixture *fixture = context;
 	struct held held = {++fixture->next_ticket, done, argument, string_starts(target, "localhost:")};
@@ -86,7 +86,8 @@ static uint64_t judge_check(void *context, const char *target, const char *proce
 	pthread_mutex_lock(&fixture->lock);
 	fixture->counts.checks++;
 	snprintf(fixture->counts.target, sizeof fixture->counts.target, "%s", target);
-	snprintf(fixture->counts.process, sizeof fixture->counts.process, "%s", process ? process : "");
+	snprintf(fixture->counts.process, sizeof fixture->counts.process, "%s", caller->process ? caller->process : "");
+	snprintf(fixture->counts.says, sizeof fixture->counts.says, "%s", caller->says ? caller->says : "");
 	pthread_mutex_unlock(&fixture->lock);
 	if (fixture->answer == FIXTURE_HOLD) {
 		assert_true(fixture->held_count < HELD_MAX);

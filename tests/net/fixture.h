@@ -48,6 +48,7 @@ struct fixture_counts {
 	uint64_t sent, received; /* of all reports */
 	char target[300];        /* of the last check */
 	char process[100];
+	char says[300];
 	char door[16]; /* of the last report */
 	char error[100];
 };

@@ -21,6 +21,7 @@ static void serve_until_end(int fd, void *argument) {
 
 struct opened {
 	const char *target;
+	bool datagrams;
 	struct gate_call *call;
 	sem_t done;
 	enum gate_outcome outcome;
@@ -45,11 +46,13 @@ static void on_done(void *argument, const struct gate_result *result) {
 static void do_open(struct fixture *fixture, void *argument) {
 	struct opened *opened = argument;
 	struct host host;
+	const struct gate_caller caller = {.process = "test (1)"};
 	uint16_t port;
 	int value;
 
 	assert_int_equal(host_port_parse(opened->target, strlen(opened->target), &host, &port, NULL), 0);
-	opened->call = gate_open(fixture_gate(fixture), &host, port, "test (1)", on_done, opened);
+	opened->call = (opened->datagrams ? gate_open_datagrams : gate_open)(fixture_gate(fixture), &host, port,
+									     &caller, on_done, opened);
 	sem_getvalue(&opened->done, &value);
 	assert_int_equal(value, 0); /* never from inside gate_open */
 }
@@ -60,12 +63,17 @@ static void open_start(struct fixture *fixture, struct opened *opened, const cha
 	fixture_call(fixture, do_open, opened);
 }
 
-static void open_wait(struct opened *opened) {
+/* *opened has the socket then. */
+static void open_wait_connected(struct opened *opened) {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_MS / 1000;
 	if (sem_timedwait(&opened->done, &until) < 0) fail_msg("%s: no answer", opened->target);
+}
+
+static void open_wait(struct opened *opened) {
+	open_wait_connected(opened);
 	fd_close(opened->fd);
 }
 
@@ -82,6 +90,47 @@ static int64_t took_to_open(struct fixture *fixture, const char *target) {
 
 	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
 	return now_ms() - began;
+}
+
+static void datagrams_go_to_the_first_address_with_a_route(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof address;
+	int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct opened opened = {.fd = -1, .datagrams = true};
+	char target[100], got[8];
+
+	(void)state;
+	assert_int_equal(bind(server, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(getsockname(server, (struct sockaddr *)&address, &size), 0);
+	snprintf(target, sizeof target, "udp.example:%d", ntohs(address.sin_port));
+	opened.target = target;
+	sem_init(&opened.done, 0, 0);
+	fixture_set_name(fixture, "udp.example", "127.0.0.1");
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	fixture_call(fixture, do_open, &opened);
+	open_wait_connected(&opened);
+	assert_int_equal(opened.outcome, GATE_CONNECTED);
+	assert_int_equal(send(opened.fd, "hello", 5, 0), 5);
+	assert_int_equal(recv(server, got, sizeof got, 0), 5);
+	fd_close(opened.fd);
+	fd_close(server);
+	fixture_free(fixture);
+}
+
+static void attack_net_06_datagrams_to_special_addresses_need_the_rule_too(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct opened opened = {.target = "udp.example:53", .fd = -1, .datagrams = true};
+
+	(void)state;
+	sem_init(&opened.done, 0, 0);
+	fixture_set_name(fixture, "udp.example", "169.254.169.254");
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, false);
+	fixture_call(fixture, do_open, &opened);
+	open_wait(&opened);
+	assert_int_equal(opened.outcome, GATE_DENIED);
+	assert_string_equal(opened.module, "private");
+	fixture_free(fixture);
 }
 
 static void attack_net_01_an_unset_verdict_denies(void **state) {
@@ -444,6 +493,8 @@ static void many_names_resolve_at_once(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(datagrams_go_to_the_first_address_with_a_route),
+		cmocka_unit_test(attack_net_06_datagrams_to_special_addresses_need_the_rule_too),
 		cmocka_unit_test(attack_net_01_an_unset_verdict_denies),
 		cmocka_unit_test(attack_net_05_a_denied_name_is_never_looked_up),
 		cmocka_unit_test(attack_net_05_an_undecided_name_is_looked_up_after_the_allow),

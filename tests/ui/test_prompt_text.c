@@ -79,6 +79,18 @@ static void what_a_folder_is_asked_for_is_shown_with_it(void **state) {
 					  "  for      /home/ada/notes/to\\ndo.txt\n"));
 }
 
+static void the_other_host_that_the_first_bytes_ask_for_is_shown(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	prompt.name = string_copy("other.test");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data, "  target   svc.test:8443 (its first bytes ask for other.test)\n"));
+	assert_null(strstr(text.data, "\n  for "));
+	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
+	assert_non_null(strstr(sentence, "wants to connect to svc.test:8443 (its first bytes ask for other.test)"));
+}
+
 static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -146,6 +158,7 @@ int main(void) {
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
+		cmocka_unit_test(the_other_host_that_the_first_bytes_ask_for_is_shown),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),

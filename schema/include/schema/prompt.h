@@ -20,7 +20,8 @@ struct prompt {
 	struct permission permission;
 	char *description; /* of a permission of the user's own, by its policy; or NULL */
 	char *target;
-	char *name;    /* in the target, a folder: the path that the call is about; or NULL */
+	char *name;    /* in the target, a folder: the path that the call is about; of a connection, the other host that
+			  its first bytes ask for; or NULL */
 	char *process; /* or NULL */
 	struct strings parents;
 	char *reason; /* or NULL */

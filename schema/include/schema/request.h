@@ -26,11 +26,12 @@ struct request {
 	char *process;          /* what asks, "npm (412)"; or NULL */
 	struct strings parents; /* nearest first */
 	char *reason;           /* the tool's own words, or NULL */
-	/* Of files, for the words of a question alone: how the call asks, as the runner sees it. */
+	/* For the words of a question alone, as the runner sees it. Of files: how the call asks. */
 	bool by_folder; /* a name in the target is made or removed */
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
-	char *name;     /* the path in the target that is made, replaced or removed; or NULL: not known, or none is */
+	char *name;     /* the path in the target that is made, replaced or removed; of a connection, the host that its
+			   first bytes ask for when that isn't the target's; or NULL: not known, or none is */
 	char *walk;     /* the uppermost folder above the target that the process walks through, or NULL */
 };
 

@@ -21,11 +21,18 @@
 struct gate;
 struct gate_call; /* one gate_open that is under way */
 
+/* Who asks, for the words of a question alone; each may be NULL. */
+struct gate_caller {
+	const char *process;           /* "curl (412)" */
+	const struct strings *parents; /* nearest first */
+	const char *says; /* the host that its first bytes ask for, when it isn't the one that it connects to */
+};
+
 /* What the runner gives: ask the broker. `done` is called exactly once, now or later, unless cancelled before. */
 struct gate_judge {
 	void *context;
 	/* Returns a ticket for cancel, 0 if done was already called. */
-	uint64_t (*check)(void *context, const char *target /* host:port */, const char *process /* or NULL */,
+	uint64_t (*check)(void *context, const char *target /* host:port */, const struct gate_caller *caller,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	/* The same for what lives already: nobody is asked and nothing recorded. NULL when there is no judge now. */
 	uint64_t (*check_again)(void *context, const char *target,
@@ -63,9 +70,15 @@ struct gate_result {
 	const char *message;           /* a sentence; borrowed */
 };
 
-/* Ask, resolve, connect (happy eyeballs, RFC 8305). `done` is called exactly once, never from inside gate_open. */
-struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const char *process,
-			    void (*done)(void *argument, const struct gate_result *result), void *argument);
+typedef void gate_done(void *argument, const struct gate_result *result);
+
+/* Ask, resolve, connect (happy eyeballs, RFC 8305). `done` is called exactly once, never from inside gate_open.
+ * `caller` is borrowed for the call; NULL: not known. */
+struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t port, const struct gate_caller *caller,
+			    gate_done *done, void *argument);
+/* The same for UDP: the socket is connected to the first address that the host has a way to. */
+struct gate_call *gate_open_datagrams(struct gate *gate, const struct host *host, uint16_t port,
+				      const struct gate_caller *caller, gate_done *done, void *argument);
 void gate_cancel(struct gate_call *call); /* the requester is gone: done is not called any more */
 
 /*
