@@ -416,8 +416,10 @@ static bool is_in_views(const struct grant *grant) {
 	case PERMISSION_ENV_READ:
 		return grant->lifetime != LIFETIME_ONCE;
 	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
 	case PERMISSION_IPC_CONNECT:
+	case PERMISSION_NET_LISTEN:
+		return grant->session == 0; /* a session's own is `sbx publish`, which tells the runner itself */
+	case PERMISSION_NET_ACCESS:
 	case PERMISSION_CUSTOM:
 		break;
 	}

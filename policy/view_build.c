@@ -22,6 +22,7 @@ struct building {
 	const struct subject *subject;
 	int64_t session;
 	struct view *view;
+	size_t socket_bytes; /* of the view's sockets so far */
 };
 
 static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
@@ -114,6 +115,26 @@ static void add_program(struct building *building, const struct pattern *pattern
 		view_add_program(building->view, shown, effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT);
 }
 
+/* What the runner is told of sockets that a rule or grant allows or asks about: a path, whether it is allowed; of a
+ * pattern, that there is something. */
+static void add_socket(struct building *building, const struct pattern *pattern) {
+	struct view *view = building->view;
+	const char *target = pattern_target(pattern), *text = target ? target : pattern_text(pattern);
+	if (strings_contain(&view->sockets_asked, text)) return;
+	const enum effect effect = target ? judge_target(building->context, building->subject, building->session,
+							 PERMISSION_IPC_CONNECT, target)
+					  : EFFECT_ASK;
+	if (effect == EFFECT_DENY) return;
+	/* More than a view has room for: each is for the broker to judge. */
+	building->socket_bytes += strlen(text);
+	if (building->socket_bytes > LIMIT_VIEW_SOCKETS) {
+		if (!strings_contain(&view->sockets_asked, "/**")) strings_add(&view->sockets_asked, "/**");
+		return;
+	}
+	strings_add(&view->sockets_asked, text);
+	if (effect == EFFECT_ALLOW) strings_add(&view->sockets, text);
+}
+
 static void add_rules(struct building *building) {
 	size_t count;
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
@@ -121,6 +142,8 @@ static void add_rules(struct building *building) {
 		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern, &rules[i]);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
 			add_program(building, rules[i].pattern, rules[i].effect);
+		if (rules[i].permission.kind == PERMISSION_IPC_CONNECT && rules[i].effect != EFFECT_DENY)
+			add_socket(building, rules[i].pattern);
 	}
 }
 
@@ -131,6 +154,8 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 		if (!pattern || grants[i].effect != effect) continue;
 		if (grants[i].permission.kind == PERMISSION_PROC_SPAWN && effect == EFFECT_DENY)
 			add_program(building, pattern, effect);
+		if (grants[i].permission.kind == PERMISSION_IPC_CONNECT && effect == EFFECT_ALLOW)
+			add_socket(building, pattern);
 		if (!is_fs(&grants[i].permission)) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
@@ -157,7 +182,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	const struct stack_grants finder = grant_set_finder(set);
 	struct stack_context own = *context;
 	own.grants = &finder;
-	struct building building = {&own, set, subject, session, view};
+	struct building building = {&own, set, subject, session, view, 0};
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
@@ -208,7 +233,7 @@ static void add_below(struct building *building, const char *tree) {
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
 		    int64_t session, const struct grant *grant) {
 	static const struct pattern_scope nothing = {.home = NULL};
-	struct building building = {context, NULL, subject, session, view};
+	struct building building = {context, NULL, subject, session, view, 0};
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	if (!is_fs(&grant->permission) || grant->effect != EFFECT_ALLOW || view->path_count >= LIMIT_VIEW_PATHS ||
 	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)

@@ -42,13 +42,19 @@ struct walk {
 	int root, at;
 	char *rest; /* what is still to be walked */
 	int links, steps;
+	bool opens;
+	int found; /* what is at the end, when it opens */
 };
 
-static int open_root(pid_t thread) {
+static int open_folder_of(pid_t thread, const char *which) {
 	char name[32];
-	snprintf(name, sizeof name, "/proc/%d/root", thread);
+	snprintf(name, sizeof name, "/proc/%d/%s", thread, which);
 	int fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+static int open_root(pid_t thread) {
+	return open_folder_of(thread, "root");
 }
 
 /* Its type and device, asked of nobody. */
@@ -169,6 +175,11 @@ static int step(struct walk *walk, char **ret_path) {
 		memmove(walk->rest, after, strlen(after) + 1);
 		return follow(walk, text);
 	}
+	if (last && walk->opens) {
+		walk->found = fd_steal(&next);
+		if (place_of(walk->at, name, ret_path) < 0) *ret_path = NULL;
+		return 1;
+	}
 	if (last) return place_of(walk->at, name, ret_path) < 0 ? -ENOENT : 1;
 	memmove(walk->rest, after, strlen(after) + 1);
 	return step_to(walk, fd_steal(&next));
@@ -184,4 +195,24 @@ int lead_find(const struct lead *lead, const char *path, char **ret_path) {
 	step_to(&walk, -1);
 	free(walk.rest);
 	return r < 0 ? r : 0;
+}
+
+int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
+	const struct lead whole = {.thread = lead->thread, .curtain = lead->curtain, .last = true, .there = true};
+	CLEANUP_FD int root = open_root(lead->thread);
+	CLEANUP_FREE char *place = NULL;
+	if (root < 0) return root;
+	struct walk walk = {
+		.lead = &whole, .root = root, .at = root, .rest = string_copy(path), .opens = true, .found = -1};
+	int r = path[0] == '/' ? 0 : open_folder_of(lead->thread, "cwd");
+	if (r > 0) walk.at = r;
+	if (r > 0) r = 0;
+	while (r == 0) r = step(&walk, &place);
+	step_to(&walk, -1);
+	free(walk.rest);
+	if (r < 0) return r;
+	if (walk.found < 0) return -ENOENT;
+	*ret_fd = walk.found;
+	*ret_path = STEAL(place);
+	return 0;
 }

@@ -25,3 +25,8 @@ dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be t
 /* *ret_path: where what `path` (absolute) names is, or would be made, as the sandbox calls it; freed by the caller.
  * -ENOENT, -ENOTDIR, -ELOOP …: as the thread's own walk would fail. -EXDEV: it can't be told. */
 int lead_find(const struct lead *lead, const char *path, char **ret_path);
+
+/* What `path` (as the thread has it, also from its working folder) leads to, as a name alone (O_PATH), whatever
+ * `last` and `there` say; *ret_path: what the sandbox calls it, or NULL where that can't be told (a folder too deep).
+ * Errors as above; -ENOENT also behind a node of the curtain. */
+int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path);

@@ -69,6 +69,9 @@ static const struct field view_fields[] = {
 	{"network", FIELD_WORD, offsetof(struct view, network), &networks},
 	{"doorbell", FIELD_WORD, offsetof(struct view, doorbell), &doorbells},
 	{"environment", FIELD_STRINGS, offsetof(struct view, environment), NULL},
+	{"sockets", FIELD_STRINGS, offsetof(struct view, sockets), NULL},
+	{"sockets_asked", FIELD_STRINGS, offsetof(struct view, sockets_asked), NULL},
+	{"listens", FIELD_BOOL, offsetof(struct view, listens), NULL},
 };
 static const struct record view_record = {"view", view_fields, ARRAY_LENGTH(view_fields)};
 

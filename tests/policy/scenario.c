@@ -180,6 +180,9 @@ static void append_view(struct string *out, const struct view *view) {
 	for (size_t i = 0; i < view->program_count; i++)
 		string_appendf(out, "  program %s %s\n", view->programs[i].pattern,
 			       view_mode_name(view->programs[i].mode));
+	for (size_t i = 0; i < view->sockets_asked.count; i++)
+		string_appendf(out, "  socket %s %s\n", view->sockets_asked.items[i],
+			       strings_contain(&view->sockets, view->sockets_asked.items[i]) ? "allow" : "ask");
 	for (size_t i = 0; i < view->environment.count; i++)
 		string_appendf(out, "  variable %s\n", view->environment.items[i]);
 	for (size_t i = 0; i < view->set_count; i++)

@@ -71,6 +71,7 @@ enum {
 	LIMIT_VIEW_PATHS = 4096,         /* paths in a view */
 	LIMIT_GRANTS_ALIKE = 512,        /* grants of one subject under one index key */
 	LIMIT_ENDING = 256,              /* grants that end in one turn of the broker's loop */
+	LIMIT_VIEW_SOCKETS = 4 * 1024,   /* bytes of a view's patterns of sockets, which share a message with the rest */
 	LIMIT_WALK = 200 * 1000,         /* directory entries looked at for patterns below granted trees */
 	LIMIT_HOST = 253,                /* bytes of a host name (RFC 1035 2.3.4, without the root's dot) */
 	LIMIT_HEADER = 32 * 1024,        /* bytes of an HTTP request's or response's header */

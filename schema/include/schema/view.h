@@ -61,6 +61,9 @@ struct view {
 	struct view_program *programs;
 	size_t program_count;
 	struct strings environment; /* names of the caller's variables that are passed */
+	/* ipc:connect: paths that are allowed; patterns and paths that rules and grants allow or ask about, closer
+	 * denials left aside: nothing is allowed or asked of what none of them matches. */
+	struct strings sockets, sockets_asked;
 	struct view_pair *set;      /* variables that the profile sets */
 	size_t set_count;
 	struct view_pair *hosts; /* host name → address */
