@@ -18,6 +18,7 @@
 #include "flood.h"
 #include "followers.h"
 #include "prompts.h"
+#include "publishing.h"
 #include "reload.h"
 #include "schema/event.h"
 #include "schema/message.h"
@@ -258,6 +259,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->sessions);
 	TAILQ_INIT(&broker->prompts);
 	TAILQ_INIT(&broker->settlings);
+	TAILQ_INIT(&broker->publishings);
 	make_events(broker);
 	broker->endings = endings_new(broker);
 	broker->exec = exec_new(broker);
@@ -302,6 +304,7 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	settlings_free(broker);
+	publishings_free(broker);
 	sleep_free(broker->sleep);
 	if (broker->grants) grants_flush(broker->grants);
 	sessions_retry_ends(broker);

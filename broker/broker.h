@@ -30,6 +30,7 @@ struct expiry;
 struct followers;
 struct flood;
 struct prompt_pending;
+struct publishing;
 struct reload;
 struct session;
 struct sleep;
@@ -38,6 +39,7 @@ struct upkeep;
 TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(prompt_list, prompt_pending);
+TAILQ_HEAD(publishing_list, publishing);
 
 struct broker {
 	struct places places;
@@ -67,6 +69,8 @@ struct broker {
 	struct prompt_list prompts;
 	struct settling_list settlings; /* owned */
 	int64_t last_settling;
+	struct publishing_list publishings; /* owned */
+	int64_t last_publishing;
 	size_t client_count, session_count, prompt_count;
 	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
 	size_t unwritten_end_count;

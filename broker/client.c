@@ -16,6 +16,7 @@
 #include "followers.h"
 #include "peer.h"
 #include "prompts.h"
+#include "publishing.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
@@ -284,6 +285,7 @@ void client_free(struct client *client) {
 	prompts_forget_client(client->broker, client);
 	endings_forget_client(client->broker, client);
 	settlings_forget_client(client->broker, client);
+	publishings_forget_client(client->broker, client);
 	followers_forget(client->broker->followers, client);
 	exec_forget_client(client->broker, client);
 	if (client->session) session_end(client->session, SESSION_LOST);

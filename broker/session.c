@@ -18,6 +18,7 @@
 #include "flood.h"
 #include "granting.h"
 #include "prompts.h"
+#include "publishing.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/view.h"
@@ -41,6 +42,7 @@ static void session_free(struct session *session) {
 	view_free(session->view);
 	flood_free(session->flood);
 	walks_free(session->walks);
+	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
 	free(session);
 }
@@ -271,6 +273,7 @@ void session_end(struct session *session, int exit) {
 	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
 	settlings_forget_session(broker, session);
+	publishings_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);
 	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
@@ -413,10 +416,9 @@ static bool is_in_views(const struct grant *grant) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
 	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_IPC_CONNECT:
 	case PERMISSION_ENV_READ:
 		return grant->lifetime != LIFETIME_ONCE;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_IPC_CONNECT:
 	case PERMISSION_NET_LISTEN:
 		return grant->session == 0; /* a session's own is `sbx publish`, which tells the runner itself */
 	case PERMISSION_NET_ACCESS:
@@ -548,6 +550,9 @@ int sessions_list(struct broker *broker, const struct history_filter *wanted, bo
 						.started_ms = sqlite3_column_int64(rows, 5),
 						.ended_ms = sqlite3_column_int64(rows, 6),
 						.exit = sqlite3_column_int(rows, 7)};
+		const struct session *running = session_find(broker, record.id);
+		for (size_t i = 0; running && i < running->record.published.count; i++)
+			strings_add(&record.published, running->record.published.items[i]);
 		const struct session_record *unwritten =
 			record.ended_ms == 0 ? find_unwritten(broker, record.id) : NULL;
 		if (unwritten) record.ended_ms = unwritten->ended_ms;

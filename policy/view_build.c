@@ -163,6 +163,20 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 	}
 }
 
+/* Would something that listens be published, or asked about? A grant for one session is a port that was published by
+ * name (`sbx publish`). */
+static bool may_publish(const struct building *building, const struct grant *grants, size_t count) {
+	size_t rule_count;
+	const struct rule *rules = ruleset_rules(building->context->ruleset, &rule_count);
+	for (size_t i = 0; i < rule_count; i++)
+		if (rules[i].permission.kind == PERMISSION_NET_LISTEN && rules[i].effect != EFFECT_DENY) return true;
+	for (size_t i = 0; i < count; i++)
+		if (grants[i].permission.kind == PERMISSION_NET_LISTEN && grants[i].effect == EFFECT_ALLOW &&
+		    grants[i].session == 0)
+			return true;
+	return false;
+}
+
 static void add_settings(struct view *view, const struct ruleset *ruleset) {
 	const struct settings *settings = ruleset_settings(ruleset);
 	for (size_t i = 0; i < settings->set.count; i++)
@@ -190,6 +204,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	add_rules(&building);
 	add_grants(&building, set, grants, grant_count, EFFECT_DENY);
 	add_grants(&building, set, grants, grant_count, EFFECT_ALLOW);
+	view->listens = may_publish(&building, grants, grant_count);
 	for (size_t i = 0; names && i < names->count; i++)
 		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);

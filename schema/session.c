@@ -12,6 +12,7 @@ static const struct field fields[] = {
 	{"started", FIELD_STAMP, offsetof(struct session_record, started_ms), NULL},
 	{"ended", FIELD_STAMP, offsetof(struct session_record, ended_ms), NULL},
 	{"exit", FIELD_INT_OR_NULL, offsetof(struct session_record, exit), NULL},
+	{"published", FIELD_STRINGS, offsetof(struct session_record, published), NULL},
 };
 static const struct record session_fields = {"session", fields, ARRAY_LENGTH(fields)};
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/string.h"
 
 enum { SESSION_RUNNING = -1, SESSION_LOST = -2 };
 
@@ -16,6 +17,7 @@ struct session_record {
 	int64_t pid;
 	int64_t started_ms, ended_ms; /* wall clock; 0 = not ended */
 	int exit;                     /* status, SESSION_RUNNING, or SESSION_LOST: the runner vanished */
+	struct strings published;     /* of one that runs: "PORT:HOSTPORT" (publication.h); owned */
 };
 
 void session_record_finish(struct session_record *record);

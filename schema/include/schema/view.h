@@ -72,6 +72,7 @@ struct view {
 	enum view_home home;
 	enum view_network network;
 	enum view_doorbell doorbell;
+	bool listens; /* something about net:listen is allowed or asked: what listens inside may be published */
 };
 
 struct view *view_new(void);
