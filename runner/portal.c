@@ -252,6 +252,17 @@ void portal_listen_path(struct portal *portal, const char *path, portal_done *do
 	post_path(portal, PORTAL_LISTEN_PATH, path, done, argument);
 }
 
+void portal_network(struct portal *portal, portal_done *done, void *argument) {
+	post_number(portal, PORTAL_NETWORK, 0, done, argument);
+}
+
+void portal_sockets(struct portal *portal, enum spare kind, unsigned count, portal_done *done, void *argument) {
+	struct errand *errand = add_errand(portal, PORTAL_SOCKETS, done, argument);
+	errand->request.kind = kind;
+	errand->request.number = (int32_t)count;
+	post(portal);
+}
+
 void portal_seal(struct portal *portal, const char *path, portal_done *done, void *argument) {
 	post_path(portal, PORTAL_SEAL, path, done, argument);
 }

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "net/spares.h"
 #include "steps.h"
 
 struct portal;
@@ -69,6 +70,14 @@ void portal_applied_finish(struct portal_applied *applied);
 /* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and at a path (mode 0600). One descriptor.*/
 void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done, void *argument);
 void portal_listen_path(struct portal *portal, const char *path, portal_done *done, void *argument);
+
+/* The sandbox's loopback takes 198.18.0.0/15, fd53:6278::/64 and every other address there is (portal_network.h). Once,
+ * after portal_enter; again is allowed. */
+void portal_network(struct portal *portal, portal_done *done, void *argument);
+
+/* `count` (FD_PASS_MAX at most) fresh sockets of the sandbox's network: unbound, non-blocking, close-on-exec. We bind
+ * them ourselves, to any address, below port 1024, too: who owns the user namespace may (user_namespaces(7)). */
+void portal_sockets(struct portal *portal, enum spare kind, unsigned count, portal_done *done, void *argument);
 
 /* Make a mount read-only from now on ("/" and "/run", when all in them is made). */
 void portal_seal(struct portal *portal, const char *path, portal_done *done, void *argument);

@@ -21,6 +21,7 @@
 #include "portal_curtain.h"
 #include "portal_dev.h"
 #include "portal_mounts.h"
+#include "portal_network.h"
 #include "portal_sockets.h"
 #include "portal_spaces.h"
 #include "portal_tree.h"
@@ -103,6 +104,20 @@ static int listen_path(struct child *child, const struct portal_request *request
 	return r;
 }
 
+static int make_network(struct child *child, const struct portal_request *request, struct error *error) {
+	(void)request;
+	return network_make(&child->spaces, error);
+}
+
+static int make_sockets(struct child *child, const struct portal_request *request, struct error *error) {
+	if (request->number < 1 || request->number > FD_PASS_MAX || (unsigned)request->kind >= SPARE_COUNT)
+		return error_set(error, EINVAL, "no such sockets");
+	int r = sockets_make(&child->spaces, &spare_shapes[request->kind], (size_t)request->number, child->passed,
+			     error);
+	if (r == 0) child->passed_count = (size_t)request->number;
+	return r;
+}
+
 static int seal(struct child *child, const struct portal_request *request, struct error *error) {
 	CLEANUP_FD int fd = spaces_reach(child->spaces.inside, request->path);
 	if (fd < 0) return error_errno(error, "reaching %s", request->path);
@@ -127,6 +142,8 @@ static const struct {
 	[PORTAL_APPLY] = {.serve = apply, .entered = true, .given = true},
 	[PORTAL_LISTEN_PORT] = {.serve = listen_port, .entered = true},
 	[PORTAL_LISTEN_PATH] = {.serve = listen_path, .entered = true, .path = true},
+	[PORTAL_NETWORK] = {.serve = make_network, .entered = true},
+	[PORTAL_SOCKETS] = {.serve = make_sockets, .entered = true},
 	[PORTAL_SEAL] = {.serve = seal, .entered = true, .path = true},
 };
 

@@ -62,14 +62,25 @@ static int open_namespace(pid_t pid, const char *name, struct error *error) {
 	return fd < 0 ? error_errno(error, "opening the sandbox's namespace %s", name) : fd;
 }
 
+int spaces_enter_network(const struct spaces *spaces, struct error *error) {
+	return setns(spaces->network, CLONE_NEWNET) < 0 ? error_errno(error, "entering the sandbox's network") : 0;
+}
+
 /* DAC_OVERRIDE: a tool that takes rights from its own folders must not keep us from putting a mask back there. */
-static int drop_capabilities(struct error *error) {
+enum {
+	KEPT = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_NET_BIND_SERVICE | 1U << CAP_DAC_OVERRIDE,
+	KEPT_NETWORK = 1U << CAP_NET_ADMIN,
+};
+
+static int keep_capabilities(unsigned kept, struct error *error) {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	const unsigned kept =
-		1U << CAP_SYS_ADMIN | 1U << CAP_SYS_CHROOT | 1U << CAP_NET_BIND_SERVICE | 1U << CAP_DAC_OVERRIDE;
 	const struct __user_cap_data_struct data[2] = {{.effective = kept, .permitted = kept}};
 	if (syscall(SYS_capset, &header, data) < 0) return error_errno(error, "dropping capabilities");
 	return 0;
+}
+
+int spaces_drop_network(struct error *error) {
+	return keep_capabilities(KEPT, error);
 }
 
 static int make_scratch(struct spaces *spaces, struct error *error) {
@@ -99,7 +110,7 @@ int spaces_join(struct spaces *spaces, pid_t init, struct error *error) {
 	if ((spaces->host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return error_errno(error, "opening the host's root");
 	int r = make_scratch(spaces, error);
-	return r < 0 ? r : drop_capabilities(error);
+	return r < 0 ? r : keep_capabilities(KEPT | KEPT_NETWORK, error);
 }
 
 int spaces_enter(struct spaces *spaces, struct error *error) {

@@ -27,5 +27,11 @@ int spaces_enter(struct spaces *spaces, struct error *error); /* and make the sa
 int spaces_step_in(const struct spaces *spaces, struct error *error);
 void spaces_step_out(const struct spaces *spaces);
 
+/* Stand in the sandbox's network from now on: the process has no business in another. */
+int spaces_enter_network(const struct spaces *spaces, struct error *error);
+
+/* The right to change the sandbox's network, which comes with joining, isn't needed any more. */
+int spaces_drop_network(struct error *error);
+
 /* O_PATH of `path` (absolute, normal) below `root`; the last name may be a link, none is followed. -1 with errno. */
 int spaces_reach(int root, const char *path);

@@ -24,6 +24,8 @@ enum portal_verb {
 	PORTAL_APPLY,   /* fd: steps; reply, also with a code: portal_applied */
 	PORTAL_LISTEN_PORT,
 	PORTAL_LISTEN_PATH,
+	PORTAL_NETWORK,
+	PORTAL_SOCKETS, /* number: how many, kind: of which */
 	PORTAL_SEAL,
 };
 enum { PORTAL_VERB_COUNT = PORTAL_SEAL + 1 };
@@ -31,6 +33,7 @@ enum { PORTAL_VERB_COUNT = PORTAL_SEAL + 1 };
 struct portal_request {
 	enum portal_verb verb;
 	int32_t number;
+	enum spare kind;
 	char path[sizeof((struct sockaddr_un){0}).sun_path];
 };
 

@@ -25,6 +25,6 @@ int fd_write_all(int fd, const void *bytes, size_t size, struct error *error);
  * sets *ret_count; a datagram or descriptor list that was cut is -EMSGSIZE and every descriptor is closed.
  * -EAGAIN is returned without filling the error.
  */
-enum { FD_PASS_MAX = 4 };
+enum { FD_PASS_MAX = 16 };
 int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t count, struct error *error);
 ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], size_t *ret_count, struct error *error);

@@ -1,0 +1,33 @@
+/*
+ * diag: what listens in a network, by sock_diag(7).
+ *
+ * Promises: asks the kernel about the network that the netlink socket was made in, never looks at names or processes;
+ * doesn't block; replies are checked (lengths, sequence, end) and bounded (LIMIT_DIAG). On any error the answer is no.
+ */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct diag;
+
+/* `netlink`: a NETLINK_SOCK_DIAG socket, taken over also on failure. -EOPNOTSUPP: this kernel can't say who listens. */
+int diag_new(int netlink, struct diag **ret_diag, struct error *error);
+void diag_free(struct diag *diag);
+
+/* TCP: a connection over the loopback to `address` (AF_INET, AF_INET6, also v4-mapped) would meet a listener, be it on
+ * that address, the wildcard, or, for IPv4, the wildcard of a socket for both. */
+bool diag_listens(struct diag *diag, const struct sockaddr *address);
+
+/* TCP ports that something listens on, sorted, each once. How many: at most `size`. */
+size_t diag_ports(struct diag *diag, uint16_t *ports, size_t size);
+
+/* A Unix socket of this network is bound at that inode (stat(2)'s numbers). Told by 32 bits of the inode's number and
+ * by the super block's device, all that the kernel says: false where stat(2) gives others (btrfs, overlayfs) or the
+ * number is larger. */
+bool diag_bound(struct diag *diag, dev_t device, ino_t inode);
