@@ -118,6 +118,7 @@ static bool is_shown(const struct asking *asking, const struct spoken *spoken) {
 	case SHOW_FRESH:
 	case SHOW_PROC:
 	case SHOW_DEV:
+	case SHOW_TEXT:
 		return true;
 	case SHOW_NOTHING:
 	case SHOW_ASK:

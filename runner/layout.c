@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "etc_files.h"
 #include "programs.h"
 #include "regular.h"
 
@@ -172,6 +173,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	rules_add(rules, RULE_FIRM, SHOW_FRESH, "/run");
 	rules_add(rules, RULE_FIRM, SHOW_PROC, "/proc");
 	rules_add(rules, RULE_FIRM, SHOW_DEV, "/dev");
+	if (layout->texts) etc_files_add(rules);
 	add_cgroup(layout->finds, rules);
 	for (size_t i = 0; i < layout->command->places.count; i++)
 		rules_add(rules, RULE_PLACE, SHOW_READ, layout->command->places.items[i]);

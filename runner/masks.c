@@ -68,6 +68,7 @@ static bool can_be_torn(const struct mount *mount) {
 	case MOUNT_HELD:
 	case MOUNT_HIDE_FILE:
 	case MOUNT_HIDE_FOLDER:
+	case MOUNT_TEXT:
 		return !string_equal(mount->path, "/");
 	case MOUNT_CURTAIN:
 	case MOUNT_FRESH:
@@ -78,6 +79,11 @@ static bool can_be_torn(const struct mount *mount) {
 		break;
 	}
 	return false;
+}
+
+/* Below a text of sbx's own there is what everybody may read: nobody has to hear of it. */
+static bool protects(const struct mount *mount) {
+	return can_be_torn(mount) && mount->kind != MOUNT_TEXT;
 }
 
 static bool is_missing(const struct masks *masks, const struct strings *points, const struct mount *mount) {
@@ -140,7 +146,7 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 	*repair = (struct repair){.masks = masks, .next = masks->repairs};
 	masks->repairs = repair;
 	for (size_t i = 0; i < steps.count; i++)
-		if (can_be_torn(&steps.items[i].mount)) strings_add(&repair->paths, steps.items[i].mount.path);
+		if (protects(&steps.items[i].mount)) strings_add(&repair->paths, steps.items[i].mount.path);
 	portal_apply(portal, &steps, on_put_back, repair);
 }
 

@@ -125,8 +125,8 @@ static int compare_nodes(const void *a, const void *b) {
 }
 
 static int stronger(enum rule_origin a, enum rule_origin b) {
-	static const int strength[] = {
-		[RULE_LAYOUT] = 0, [RULE_PLACE] = 1, [RULE_FIRM] = 2, [RULE_VIEW] = 3, [RULE_PROTECTED] = 4};
+	static const int strength[] = {[RULE_LAYOUT] = 0, [RULE_PLACE] = 1, [RULE_FIRM] = 2,
+				       [RULE_VIEW] = 3,   [RULE_TEXT] = 4,  [RULE_PROTECTED] = 5};
 	return strength[a] - strength[b];
 }
 
@@ -232,6 +232,8 @@ static void settle_node(const struct builder *builder, struct node *node) {
 		node->gone = node->fact->type == FACT_MISSING || (node->above && node->above->gone);
 	} else if (own == SHOW_NOTHING) {
 		node->gone = node->fact->type == FACT_MISSING && is_hosts(above);
+	} else if (own == SHOW_TEXT && is_hosts(above)) { /* it needs a file to lie on: none is made on the host */
+		node->gone = node->fact->type == FACT_MISSING || node->fact->type == FACT_FOLDER;
 	}
 	node->show = own;
 }
@@ -323,6 +325,9 @@ static void add_node_mount(const struct builder *builder, const struct node *nod
 		else if (node->has_show)
 			add_mount(plan, MOUNT_FRESH, node->path, NULL);
 		return;
+	case SHOW_TEXT:
+		if (node->has_show) add_mount(plan, MOUNT_TEXT, node->path, node->rule->source);
+		return;
 	case SHOW_ASK:
 		if (above != SHOW_ASK) add_asked(plan, node, is_hosts(above));
 		return;
@@ -406,7 +411,8 @@ static void add_ways(const struct builder *builder, size_t index) {
 		strings_addf(&builder->plan->notes,
 			     "%s is not shown: it goes through the link %s, which the tool may change", path, link);
 	}
-	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_PROTECTED;
+	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
+		     rule->origin == RULE_PROTECTED;
 	if (takes && show != SHOW_WRITE) hold_links(builder, fact);
 	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
 }
@@ -473,6 +479,7 @@ enum show plan_show(const struct plan *plan, const char *path) {
 		[MOUNT_FRESH] = SHOW_FRESH,       [MOUNT_OWN] = SHOW_FRESH,   [MOUNT_HIDE_FOLDER] = SHOW_NOTHING,
 		[MOUNT_HIDE_FILE] = SHOW_NOTHING, [MOUNT_LINK] = SHOW_FRESH,  [MOUNT_HELD] = SHOW_READ,
 		[MOUNT_CURTAIN] = SHOW_ASK,       [MOUNT_PROC] = SHOW_PROC,   [MOUNT_DEV] = SHOW_DEV,
+		[MOUNT_TEXT] = SHOW_TEXT,
 	};
 	_Static_assert(ARRAY_LENGTH(shows) == MOUNT_KIND_COUNT, "every kind of mount");
 	enum show show = SHOW_NOTHING;

@@ -27,6 +27,7 @@ enum mount_kind {
 		    */
 	MOUNT_HIDE_FOLDER, /* an empty, sealed tmpfs of that mode */
 	MOUNT_HIDE_FILE,   /* an empty file that nobody can read or run */
+	MOUNT_TEXT,        /* a file of sbx's own with the text `source` that everybody may read */
 	MOUNT_LINK,        /* a link with the text `source`, where nothing of the host is shown */
 	MOUNT_HELD,        /* a link of a writable tree that leads to a mask: onto itself, read-only */
 	MOUNT_CURTAIN,     /* a node of the curtain: may be asked for; `mode` is the type alone (S_IFDIR, S_IFREG) */

@@ -9,6 +9,7 @@ static const char *const words[] = {
 	[MOUNT_FRESH] = "fresh",         [MOUNT_OWN] = "own",     [MOUNT_HIDE_FOLDER] = "hide-folder",
 	[MOUNT_HIDE_FILE] = "hide-file", [MOUNT_LINK] = "link",   [MOUNT_HELD] = "hold-link",
 	[MOUNT_CURTAIN] = "ask",         [MOUNT_PROC] = "proc",   [MOUNT_DEV] = "dev",
+	[MOUNT_TEXT] = "text",
 };
 static_assert(ARRAY_LENGTH(words) == MOUNT_KIND_COUNT, "a word for every kind of mount");
 
@@ -26,7 +27,7 @@ char *mount_text(const struct mount *mount) {
 	string_appendf(&text, "%-11s %s", words[mount->kind], path);
 	if (mount->kind == MOUNT_LINK)
 		string_appendf(&text, " -> %s", source);
-	else if (source && !string_equal(mount->source, mount->path))
+	else if (source && mount->kind != MOUNT_TEXT && !string_equal(mount->source, mount->path))
 		string_appendf(&text, " from %s", source);
 	if (mount->kind == MOUNT_HIDE_FOLDER) string_appendf(&text, " mode %04o", mount->mode);
 	return string_steal(&text);

@@ -76,6 +76,8 @@ static int make(struct mounts *mounts, const struct mount *mount, struct error *
 		return tree_fresh(mount->mode, true, error);
 	case MOUNT_HIDE_FILE:
 		return stage_clone_void(mounts->spaces->scratch, error);
+	case MOUNT_TEXT:
+		return stage_clone_text(mounts->spaces->scratch, mount->source, error);
 	case MOUNT_CURTAIN:
 		return clone_curtain(mounts, mount, error);
 	case MOUNT_LINK:

@@ -7,7 +7,8 @@
 #include "portal_spaces.h"
 
 int stage_make(int scratch, struct error *error);
-int stage_clone_void(int scratch, struct error *error);   /* an empty file that nobody may open */
-int stage_clone_hidden(int scratch, struct error *error); /* a folder likewise */
+int stage_clone_void(int scratch, struct error *error);                   /* an empty file that nobody may open */
+int stage_clone_hidden(int scratch, struct error *error);                 /* a folder likewise */
+int stage_clone_text(int scratch, const char *text, struct error *error); /* a file with it that all may read */
 int stage_attach(int scratch, int tree, struct error *error);
 void stage_sweep(const struct spaces *spaces); /* detach what was attached; outside */

@@ -127,6 +127,8 @@ static bool has_good_source(const struct mount *mount) {
 	case MOUNT_PIN:
 		return is_normal(mount->source) &&
 		       (!string_equal(mount->source, "/") || string_equal(mount->path, "/"));
+	case MOUNT_TEXT:
+		return mount->source;
 	case MOUNT_LINK:
 		return mount->source && mount->source[0] != '\0';
 	case MOUNT_HELD: /* onto itself */

@@ -7,9 +7,9 @@
 
 static const char *const show_names[] = {
 	[SHOW_NOTHING] = "nothing", [SHOW_ASK] = "ask",   [SHOW_READ] = "read", [SHOW_WRITE] = "write",
-	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",
+	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",   [SHOW_TEXT] = "text",
 };
-static_assert(ARRAY_LENGTH(show_names) == SHOW_DEV + 1, "a name for each");
+static_assert(ARRAY_LENGTH(show_names) == SHOW_TEXT + 1, "a name for each");
 
 const char *show_name(enum show show) {
 	return show_names[show];
@@ -30,6 +30,10 @@ void rules_add_source(struct rules *rules, enum rule_origin origin, enum show sh
 
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path) {
 	rules_add_source(rules, origin, show, path, NULL);
+}
+
+void rules_add_text(struct rules *rules, const char *path, const char *text) {
+	rules_add_source(rules, RULE_TEXT, SHOW_TEXT, path, text);
 }
 
 void rules_add_mask(struct rules *rules, const char *path) {

@@ -17,6 +17,7 @@ enum show {
 	SHOW_FRESH, /* an empty tmpfs, or the folder `source` when there is one */
 	SHOW_PROC,
 	SHOW_DEV,
+	SHOW_TEXT, /* a file of sbx's own: the text `source` */
 };
 
 enum rule_origin {
@@ -24,6 +25,7 @@ enum rule_origin {
 	RULE_FIRM,      /* layout that holds inside whatever the view shows; only the very path in the view lifts it */
 	RULE_PLACE,     /* where the command is installed */
 	RULE_VIEW,      /* what policy and grants say */
+	RULE_TEXT,      /* a file of sbx's own: no rule takes it away or makes it writable */
 	RULE_PROTECTED, /* sbx's own state: nothing lifts it, nothing below it is shown */
 };
 
@@ -44,6 +46,7 @@ struct rules {
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);
 void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
 		      const char *source);
+void rules_add_text(struct rules *rules, const char *path, const char *text);
 void rules_add_mask(struct rules *rules, const char *path);
 void rules_finish(struct rules *rules);
 #define CLEANUP_RULES __attribute__((cleanup(rules_finish)))

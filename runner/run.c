@@ -151,7 +151,7 @@ static void judge_refuse(void *context, const char *target, int64_t grant, const
 
 static void make_gate(struct run *run) {
 	const struct view *view = run->scene.view;
-	if (!scene_is_proxied(&run->scene)) return;
+	if (!scene_has_gate(&run->scene)) return;
 	const struct gate_judge judge = {.context = run,
 					 .check = judge_check,
 					 .check_again = judge_check_again,
@@ -378,7 +378,7 @@ static int start(struct run *run, struct error *error) {
 	make_limits(run);
 	const struct launch_options options = {.root = bwrap_root_of(&run->scene.plan),
 					       .init_path = run->scene.options->init_path,
-					       .network_host = run->scene.view->network == VIEW_NETWORK_HOST,
+					       .network_host = run->scene.network == VIEW_NETWORK_HOST,
 					       .cgroup = run->limits.procs};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;

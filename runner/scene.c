@@ -14,8 +14,11 @@
 #include "facts.h"
 #include "layout.h"
 #include "programs.h"
+#include "runner/native_needs.h"
 
 extern char **environ;
+
+enum { SCENE_HOLDS_SOCKETS = 0 }; /* until connects are carried out (net/connects.h) */
 
 static int find_home(char **ret_home, struct error *error) {
 	const char *home = getenv("HOME");
@@ -80,6 +83,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .search = scene->search,
 				      .survey = &scene->survey,
 				      .finds = &scene->finds,
+				      .texts = scene->network != VIEW_NETWORK_HOST,
 				      .curtain = scene->curtain,
 				      .trapped = scene->trapped,
 				      .judge = {.resolve = resolve, .context = session}};
@@ -154,6 +158,20 @@ static void warn_shared(const struct scene *scene) {
 	}
 }
 
+/* To whoever looks on: in scripts and logs it would be the same line every time. */
+static void say_no_native(const char *lacks) {
+	if (isatty(STDERR_FILENO) || getenv("SBX_DEBUG"))
+		log_notice("only programs that follow proxy variables get out (%s): sbx doctor says more", lacks);
+}
+
+static void settle_network(struct scene *scene) {
+	scene->network = scene->view->network;
+	if (!SCENE_HOLDS_SOCKETS || scene->network == VIEW_NETWORK_HOST) return;
+	const char *lacks = native_lacks();
+	scene->holds_sockets = !lacks;
+	if (lacks && scene->network == VIEW_NETWORK_NATIVE) say_no_native(lacks);
+}
+
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
 	const bool asks = scene->curtain || scene->trapped;
 	if (programs_deny(scene->view, asks, scene->command.path) ||
@@ -164,6 +182,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	}
 	if (scene->options->offline) scene->view->network = VIEW_NETWORK_NONE;
 	scene->home_kind = scene->view->home;
+	settle_network(scene);
 	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
 	int r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
 	if (r < 0) return r;
@@ -189,8 +208,16 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	return 0;
 }
 
+bool scene_is_native(const struct scene *scene) {
+	return scene->network == VIEW_NETWORK_NATIVE && scene->holds_sockets;
+}
+
 bool scene_is_proxied(const struct scene *scene) {
-	return scene->view->network == VIEW_NETWORK_NATIVE || scene->view->network == VIEW_NETWORK_PROXY;
+	return scene_has_gate(scene) && !scene_is_native(scene);
+}
+
+bool scene_has_gate(const struct scene *scene) {
+	return scene->network == VIEW_NETWORK_NATIVE || scene->network == VIEW_NETWORK_PROXY;
 }
 
 char *scene_text(const struct scene *scene) {

@@ -27,10 +27,12 @@ struct scene {
 	struct plan plan;      /* what the sandbox starts with */
 	struct finds finds;    /* what plans were made from, and which folders are real: kept for the next plan */
 	struct ask_nodes nodes;
-	enum view_home home_kind; /* as the sandbox started */
-	char *own_home;           /* of the profile, or NULL */
-	struct git_survey survey; /* of the project before anything ran */
-	char *home_inside;        /* HOME */
+	enum view_home home_kind;  /* as the sandbox started */
+	enum view_network network; /* likewise */
+	bool holds_sockets;        /* calls that name an address are held */
+	char *own_home;            /* of the profile, or NULL */
+	struct git_survey survey;  /* of the project before anything ran */
+	char *home_inside;         /* HOME */
 	struct strings environment, left_out;
 };
 
@@ -47,6 +49,10 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
 		 struct plan *ret_plan, struct error *error);
 
+/* Connections by any program, or by those that speak to a proxy alone: `network: proxy`, and where native isn't to be
+ * had (runner/native_needs.h). Both have the proxy's doors. */
+bool scene_is_native(const struct scene *scene);
 bool scene_is_proxied(const struct scene *scene);
-char *scene_text(const struct scene *scene); /* --print-plan */
+bool scene_has_gate(const struct scene *scene); /* one of them */
+char *scene_text(const struct scene *scene);    /* --print-plan */
 void scene_finish(struct scene *scene);

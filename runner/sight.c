@@ -151,6 +151,7 @@ static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode ru
 		[MOUNT_FRESH] = VIEW_WRITE,   [MOUNT_OWN] = VIEW_WRITE,   [MOUNT_HIDE_FOLDER] = VIEW_ASK,
 		[MOUNT_HIDE_FILE] = VIEW_ASK, [MOUNT_LINK] = VIEW_READ,   [MOUNT_HELD] = VIEW_READ,
 		[MOUNT_CURTAIN] = VIEW_ASK,   [MOUNT_PROC] = VIEW_WRITE,  [MOUNT_DEV] = VIEW_WRITE,
+		[MOUNT_TEXT] = VIEW_READ,
 	};
 	static_assert(ARRAY_LENGTH(modes) == MOUNT_KIND_COUNT, "every kind of mount");
 	const enum view_mode mode = mount ? modes[mount->kind] : VIEW_ASK;
@@ -185,6 +186,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	sight.above_missing = !sight.masked_missing && reaches(&missing, path);
 	/* where the view says read: what is shown although it asks (the command's place) is as it is */
 	sight.ask_write = ask_write && rule == VIEW_READ && sight.mode == VIEW_READ;
+	if (mount && mount->kind == MOUNT_TEXT) sight.ask_write = false;
 	return sight;
 }
 

@@ -56,9 +56,9 @@ struct change {
 /* How much of the host a kind lets through. */
 static int openness(enum mount_kind kind) {
 	static const int values[] = {
-		[MOUNT_READ] = 1,  [MOUNT_HELD] = 1,        [MOUNT_WRITE] = 2, [MOUNT_PIN] = 2,
-		[MOUNT_FRESH] = 0, [MOUNT_OWN] = 0,         [MOUNT_LINK] = 0,  [MOUNT_HIDE_FILE] = 0,
-		[MOUNT_PROC] = 0,  [MOUNT_HIDE_FOLDER] = 0, [MOUNT_DEV] = 0,   [MOUNT_CURTAIN] = 0,
+		[MOUNT_READ] = 1, [MOUNT_HELD] = 1,    [MOUNT_WRITE] = 2,     [MOUNT_PIN] = 2,  [MOUNT_FRESH] = 0,
+		[MOUNT_OWN] = 0,  [MOUNT_LINK] = 0,    [MOUNT_HIDE_FILE] = 0, [MOUNT_PROC] = 0, [MOUNT_HIDE_FOLDER] = 0,
+		[MOUNT_DEV] = 0,  [MOUNT_CURTAIN] = 0, [MOUNT_TEXT] = 0,
 	};
 	static_assert(ARRAY_LENGTH(values) == MOUNT_KIND_COUNT, "every kind of mount");
 	return values[kind];

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "bwrap.h"
 #include "environment.h"
+#include "etc_files.h"
 #include "init/orders.h"
 #include "limits.h"
 #include "support/cmocka.h"
@@ -86,6 +87,27 @@ static void only_named_variables_are_passed(void **state) {
 	}
 	assert_int_equal(left_out.count, 1);
 	assert_string_equal(left_out.items[0], "OPENAI_API_KEY");
+}
+
+static void the_sandbox_knows_its_own_name_alone(void **state) {
+	(void)state;
+	static const struct {
+		const char *name, *shown;
+	} rows[] = {
+		{"box", " box"}, {"box.corp.test", " box.corp.test box"},
+		{"", ""},        {"localhost", ""},
+		{"a b", ""},     {"a\n1.2.3.4 b", ""},
+		{"-n", ""},      {"a..b", ""},
+		{"a#b", ""},     {"under_score", " under_score"},
+		{"(none)", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		CLEANUP_FREE char *text = etc_hosts_text(rows[i].name);
+		CLEANUP_FREE char *expected =
+			string_format("127.0.0.1 localhost%s\n::1 localhost ip6-localhost ip6-loopback%s\n",
+				      rows[i].shown, rows[i].shown);
+		assert_string_equal(text, expected);
+	}
 }
 
 static void orders_come_out_as_they_went_in(void **state) {
@@ -174,6 +196,7 @@ int main(void) {
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),
 		cmocka_unit_test(a_rule_for_the_root_is_bwraps),
 		cmocka_unit_test(only_named_variables_are_passed),
+		cmocka_unit_test(the_sandbox_knows_its_own_name_alone),
 		cmocka_unit_test(orders_come_out_as_they_went_in),
 		cmocka_unit_test(malformed_orders_are_refused),
 		cmocka_unit_test(memory_falls_back_to_data_never_to_address_space),

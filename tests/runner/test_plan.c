@@ -66,7 +66,8 @@ static void make_host(char *line) {
 	}
 }
 
-/* "curtain", "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a" */
+/* "curtain", "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a",
+ * "text /a" */
 static void add_rule(struct rules *rules, char *line) {
 	static const struct {
 		const char *word;
@@ -77,10 +78,12 @@ static void add_rule(struct rules *rules, char *line) {
 		rules->curtain = true;
 		return;
 	}
-	if (string_equal(word, "mask") || string_equal(word, "protected")) {
+	if (string_equal(word, "mask") || string_equal(word, "protected") || string_equal(word, "text")) {
 		CLEANUP_FREE char *path = below_root(strtok_r(NULL, " ", &line));
 		if (word[0] == 'm')
 			rules_add_mask(rules, path);
+		else if (word[0] == 't')
+			rules_add_text(rules, path, "a text\n");
 		else
 			rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
 		return;

@@ -127,6 +127,30 @@ static void grants_come_and_go(void **state) {
 	assert_non_null(strstr(box.text, "/home/none"));
 }
 
+/* Whatever the host has there, nobody inside changes it, and what the host does to its own file doesn't bare that. */
+static void a_text_is_read_in_the_place_of_the_hosts(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir etc; echo hosts >etc/hosts; echo other >etc/other");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "etc");
+	box_add(&box, &plan, MOUNT_TEXT, "etc/hosts")->source = string_copy("ours\nand more\n");
+	box_add(&box, &plan, MOUNT_TEXT, "alone")->source = string_copy("");
+	box_open(&box, &plan);
+	box_expect(&box, "cat etc/hosts alone etc/other; ls -l alone | cut -c 1-10; ls etc",
+		   "ours\nand more\nother\n-r--r--r--\nhosts\nother");
+	box_expect(
+		&box,
+		"w etc/hosts alone; chmod 600 etc/hosts 2>/dev/null || echo no; rm -f etc/hosts 2>/dev/null || echo no",
+		"refused\nrefused\nno\nno");
+	box_host(&box, "test \"$(cat etc/hosts)\" = hosts; test ! -e alone");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "etc");
+	box_add(&box, &plan, MOUNT_TEXT, "etc/hosts")->source = string_copy("another\n");
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_expect(&box, "cat etc/hosts; test -e alone || echo absent", "another\nabsent");
+}
+
 static void what_the_tool_made_stays(void **state) {
 	(void)state;
 	box_host(&box, "mkdir notes; echo hosts >notes/f");
@@ -615,6 +639,34 @@ static int64_t now_us(void) {
 	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
+/* NetworkManager and others write /etc/resolv.conf anew and rename. */
+static void a_text_comes_back_when_the_host_has_torn_it_off(void **state) {
+	(void)state;
+	struct plan plan;
+	struct masks *masks;
+	box_host(&box, "mkdir etc; echo hosts >etc/hosts");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_READ, "etc");
+	box_add(&box, &plan, MOUNT_TEXT, "etc/hosts")->source = string_copy("ours\n");
+	box_open(&box, &plan);
+	const size_t mounts = box_count_mounts(&box);
+	const struct masks_options options = {
+		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	settle();
+	repaired = 0;
+	box_host(&box, "echo new >etc/n; mv etc/n etc/hosts");
+	assert_int_equal(box_count_mounts(&box), mounts - 1);
+	while (box_count_mounts(&box) != mounts) event_base_loop(box.base, EVLOOP_ONCE);
+	box_wait(&box);
+	box_expect(&box, "cat etc/hosts; w etc/hosts", "ours\nrefused");
+	box_host(&box, "test \"$(cat etc/hosts)\" = new");
+	assert_int_equal(repaired, 0); /* it hides nothing: nobody has to hear of it */
+	portal_free(STEAL(box.portal));
+	masks_free(masks);
+}
+
 static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(void **state) {
 	(void)state;
 	struct plan plan;
@@ -675,6 +727,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		PORTAL_TEST(the_portal_builds_what_a_plan_says),
 		PORTAL_TEST(grants_come_and_go),
+		PORTAL_TEST(a_text_is_read_in_the_place_of_the_hosts),
 		PORTAL_TEST(what_the_tool_made_stays),
 		PORTAL_TEST(what_the_tool_made_many_of_is_left_to_it),
 		PORTAL_TEST(mounts_below_come_along_read_only),
@@ -687,6 +740,7 @@ int main(void) {
 		PORTAL_TEST(attack_fs_19_what_the_host_mounts_later_never_appears),
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
 		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
+		PORTAL_TEST(a_text_comes_back_when_the_host_has_torn_it_off),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
 		PORTAL_TEST(a_portal_that_dies_leaves_all_whole),
 		PORTAL_TEST(what_is_covered_is_found_again),

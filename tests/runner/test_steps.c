@@ -389,11 +389,18 @@ static void what_fails_leaves_nothing_open_unsaid(void **state) {
 static const struct {
 	const char *word;
 	enum mount_kind kind;
-} words[] = {{"read", MOUNT_READ},           {"write", MOUNT_WRITE}, {"pin", MOUNT_PIN},
-	     {"fresh", MOUNT_FRESH},         {"own", MOUNT_OWN},     {"hide-folder", MOUNT_HIDE_FOLDER},
-	     {"hide-file", MOUNT_HIDE_FILE}, {"ask", MOUNT_CURTAIN}, {"hold-link", MOUNT_HELD}};
+} words[] = {{"read", MOUNT_READ},
+	     {"write", MOUNT_WRITE},
+	     {"pin", MOUNT_PIN},
+	     {"fresh", MOUNT_FRESH},
+	     {"own", MOUNT_OWN},
+	     {"hide-folder", MOUNT_HIDE_FOLDER},
+	     {"hide-file", MOUNT_HIDE_FILE},
+	     {"ask", MOUNT_CURTAIN},
+	     {"hold-link", MOUNT_HELD},
+	     {"text", MOUNT_TEXT}};
 
-/* "read /a", "ask /a", "link /a -> b", "read /a inode 7", "hide-folder /a mode 0111" */
+/* "read /a", "ask /a", "link /a -> b", "read /a inode 7", "hide-folder /a mode 0111", "text /etc/hosts" */
 static void read_mount(char *line, struct plan *plan) {
 	char *word = strtok_r(line, " ", &line), *path = strtok_r(NULL, " ", &line), *key = strtok_r(NULL, " ", &line);
 	struct mount *mount = NULL;
