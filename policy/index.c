@@ -1,8 +1,9 @@
 /*
  * Theory of operation. fs and proc rules match a path and what lies below, so each is kept in a hash table under the
  * part of its pattern that has no wildcard, and the folders of a target are looked up one by one from "/" down, with
- * the hash carried on from folder to folder. The others match one target when they are literal, which is their key;
- * those with wildcards stand in one list for each kind of permission. fs:read and fs:write speak of each other's
+ * the hash carried on from folder to folder. net:access rules about one host are kept under its name, whatever their
+ * ports. The others match one target when they are literal, which is their key; those with wildcards stand in one list
+ * for each kind of permission. fs:read and fs:write speak of each other's
  * requests and share their keys.
  */
 #include "index.h"
@@ -45,8 +46,20 @@ static size_t bucket_of(const struct rule_index *index, uint64_t hash) {
 	return (size_t)(hash ^ hash >> 32) & index->mask;
 }
 
+/* Of net:access the host alone, "example.org" of "example.org:443". */
 static uint64_t hash_of_target(unsigned group, const char *target) {
-	return hash_more(hash_start(group), target, strlen(target));
+	size_t size = strlen(target);
+	const char *colon = group == PERMISSION_NET_ACCESS ? strrchr(target, ':') : NULL;
+	if (colon) size = (size_t)(colon - target);
+	if (colon && *target == '[' && size > 2) {
+		target++;
+		size -= 2;
+	}
+	return hash_more(hash_start(group), target, size);
+}
+
+static uint64_t hash_of_host(const char *host) {
+	return hash_more(hash_start(PERMISSION_NET_ACCESS), host, strlen(host));
 }
 
 /* The names of the fixed part as they are in a target, without the backslashes of a pattern. */
@@ -66,6 +79,10 @@ static uint32_t *head_of(struct rule_index *index, const struct rule *rule) {
 	unsigned group = group_of(&rule->permission);
 	const char *target = pattern_target(rule->pattern);
 	if (is_tree(group)) return &index->buckets[bucket_of(index, hash_of_tree(group, rule))];
+	if (group == PERMISSION_NET_ACCESS) {
+		const char *host = pattern_host(rule->pattern);
+		return host ? &index->buckets[bucket_of(index, hash_of_host(host))] : &index->wild[group];
+	}
 	return target ? &index->buckets[bucket_of(index, hash_of_target(group, target))] : &index->wild[group];
 }
 
@@ -119,4 +136,11 @@ void rule_index_visit(const struct rule_index *index, const struct permission *p
 		visit_chain(index, index->buckets[bucket_of(index, hash)], group, visit, context);
 		p += size;
 	}
+}
+
+void rule_index_visit_host(const struct rule_index *index, const char *host,
+			   void (*visit)(void *context, const struct rule *rule), void *context) {
+	const unsigned group = PERMISSION_NET_ACCESS;
+	visit_chain(index, index->wild[group], group, visit, context);
+	visit_chain(index, index->buckets[bucket_of(index, hash_of_host(host))], group, visit, context);
 }

@@ -18,3 +18,7 @@ void rule_index_free(struct rule_index *index);
 
 void rule_index_visit(const struct rule_index *index, const struct permission *permission, const char *target,
 		      void (*visit)(void *context, const struct rule *rule), void *context);
+
+/* net:access: the rules that might match the host with some port. */
+void rule_index_visit_host(const struct rule_index *index, const char *host,
+			   void (*visit)(void *context, const struct rule *rule), void *context);

@@ -234,6 +234,24 @@ const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const stru
 	return winner_rule(contest_sticky(ruleset->index, permission, target), ret_rank);
 }
 
+struct port_visit {
+	const char *host;
+	void (*visit)(void *context, uint16_t first, uint16_t last);
+	void *context;
+};
+
+static void visit_ports_of(void *context, const struct rule *rule) {
+	const struct port_visit *visit = context;
+	uint16_t first, last;
+	if (pattern_ports(rule->pattern, visit->host, &first, &last)) visit->visit(visit->context, first, last);
+}
+
+void ruleset_visit_ports(const struct ruleset *ruleset, const char *host,
+			 void (*visit)(void *context, uint16_t first, uint16_t last), void *context) {
+	struct port_visit visiting = {host, visit, context};
+	rule_index_visit_host(ruleset->index, host, visit_ports_of, &visiting);
+}
+
 const struct rule *ruleset_rules(const struct ruleset *ruleset, size_t *ret_count) {
 	*ret_count = ruleset->count;
 	return ruleset->rules;

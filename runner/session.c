@@ -15,8 +15,9 @@ enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLV
 struct check {
 	struct check *next;
 	int64_t ticket;
-	int64_t id;   /* of the message; 0: not sent yet */
-	json_t *body; /* then; waits for the next broker */
+	int64_t id;       /* of the message; 0: not sent yet */
+	json_t *body;     /* then; waits for the next broker */
+	const char *type; /* of the message; NULL: a check */
 	bool again;
 	void (*done)(void *argument, const struct verdict *verdict);
 	void *argument;
@@ -211,18 +212,26 @@ static void leave(const struct check *check) {
 		deny(check, "the broker is gone");
 }
 
+/* Of a name alone, `ask` is an answer. */
+static bool says_ask(const struct check *check, const json_t *verdict) {
+	return check->type && string_equal(json_string_value(json_object_get(verdict, "effect")), "ask");
+}
+
 static void answer_check(struct session *session, const json_t *reply) {
 	struct check *check = check_take(session, 0, json_integer_value(json_object_get(reply, "id")));
 	if (!check) return; /* an event's, an answer's, a cancelled one's */
 	CLEANUP_VERDICT struct verdict verdict = {0};
 	struct error error = ERROR_NONE;
 	const char *message = json_string_value(json_object_get(reply, "message"));
-	if (message)
+	const json_t *said = json_object_get(reply, "verdict");
+	if (message) {
 		deny(check, message);
-	else if (verdict_from_json(json_object_get(reply, "verdict"), &verdict, &error) < 0)
+	} else if (verdict_from_json(said, &verdict, &error) < 0) {
 		deny(check, "the broker's answer was malformed");
-	else
+	} else {
+		if (says_ask(check, said)) verdict.effect = EFFECT_ASK;
 		check->done(check->argument, &verdict);
+	}
 	check_free(check);
 }
 
@@ -347,7 +356,8 @@ static void listen_to(struct session *session) {
 /* A broker that has just gone is no error: the loop sees its end, and the check waits for the next one. */
 static int check_send(struct session *session, struct check *check) {
 	int64_t id = 0;
-	int r = channel_send(session->channel, "check", json_incref(check->body), &id, NULL);
+	int r = channel_send(session->channel, check->type ? check->type : "check", json_incref(check->body), &id,
+			     NULL);
 	if (r < 0) return r == -EPIPE || r == -ECONNRESET || r == -ENOTCONN ? 0 : r;
 	check->id = id;
 	json_decref(check->body);
@@ -432,6 +442,12 @@ uint64_t session_check_again(struct session *session, const char *permission, co
 	json_t *body =
 		json_pack("{s:s, s:o, s:b}", "permission", permission, "target", message_bytes(target), "again", 1);
 	return check_add(session, body, &wish);
+}
+
+uint64_t session_name(struct session *session, const char *host,
+		      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct check wish = {.type = "name", .done = done, .argument = argument};
+	return check_add(session, json_pack("{s:o}", "host", message_bytes(host)), &wish);
 }
 
 void session_cancel(struct session *session, uint64_t ticket) {

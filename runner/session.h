@@ -77,6 +77,10 @@ uint64_t session_check_call(struct session *session, const struct session_call *
 /* As struct gate_judge's check_again. */
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
 			     void (*done)(void *argument, const struct verdict *verdict), void *argument);
+/* May this name be looked up? The verdict may be EFFECT_ASK: a port of it would be asked about. Cancelled as a check.
+ */
+uint64_t session_name(struct session *session, const char *host,
+		      void (*done)(void *argument, const struct verdict *verdict), void *argument);
 void session_cancel(struct session *session, uint64_t ticket);
 
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */

@@ -87,6 +87,10 @@ bool pattern_names_address(const struct pattern *pattern) {
 	return pattern->net_class == NET_CIDR || (pattern->net_class == NET_EXACT && pattern->host.class != HOST_NAME);
 }
 
+const char *pattern_host(const struct pattern *pattern) {
+	return pattern->form == FORM_NET && pattern->net_class == NET_EXACT ? pattern->host.name : NULL;
+}
+
 char *pattern_quote(const struct permission *permission, const char *target) {
 	enum form form = forms[permission->kind];
 	return form == FORM_NET || form == FORM_PORT ? string_copy(target) : glob_quote(target);
@@ -539,6 +543,14 @@ static bool match_net(const struct pattern *pattern, const char *target, struct 
 	memcpy(host, start, size);
 	host[size] = '\0';
 	return match_host(pattern, host, rank) && match_port(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
+}
+
+bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *ret_first, uint16_t *ret_last) {
+	struct pattern_rank rank;
+	if (pattern->form != FORM_NET || !match_host(pattern, host, &rank)) return false;
+	*ret_first = pattern->ports.first == 0 ? 1 : pattern->ports.first;
+	*ret_last = pattern->ports.first == 0 ? UINT16_MAX : pattern->ports.last;
+	return true;
 }
 
 bool pattern_match(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank) {

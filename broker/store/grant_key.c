@@ -145,7 +145,7 @@ static void add_network_keys(const char *host, const struct grant_networks *netw
 	}
 }
 
-static void add_names(const char *host, const struct grant_networks *networks, struct strings *keys) {
+void grant_keys_of_host(const char *host, const struct grant_networks *networks, struct strings *keys) {
 	strings_add(keys, host);
 	for (const char *dot = strchr(host, '.'); dot; dot = strchr(dot + 1, '.')) strings_add(keys, dot);
 	if (strcmp(host, "localhost") == 0) {
@@ -164,7 +164,7 @@ static void add_host_keys(const char *target, const struct grant_networks *netwo
 	size_t size = colon ? (size_t)(colon - target) : strlen(target);
 	CLEANUP_FREE char *host =
 		*target == '[' && size > 2 ? string_copy_bytes(target + 1, size - 2) : string_copy_bytes(target, size);
-	add_names(host, networks, &names);
+	grant_keys_of_host(host, networks, &names);
 	for (size_t i = 0; i < names.count; i++) {
 		if (colon) strings_addf(keys, "%s %s", names.items[i], colon + 1);
 		strings_add(keys, names.items[i]);

@@ -315,6 +315,43 @@ static int find_by_keys(struct grants *grants, const struct request *request, co
 	return r;
 }
 
+static int visit_patterns(struct grants *grants, sqlite3_stmt *rows, const char *host,
+			  void (*visit)(void *context, uint16_t first, uint16_t last), void *context,
+			  struct error *error) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	const struct permission permission = permission_of(PERMISSION_NET_ACCESS);
+	int step, count = 0;
+	while ((step = sqlite3_step(rows)) == SQLITE_ROW && count++ < LIMIT_GRANTS_ALIKE) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		uint16_t first, last;
+		if (pattern_compile(&permission, store_column(rows, 0), &nothing, &pattern, NULL) == 0 &&
+		    pattern_ports(pattern, host, &first, &last))
+			visit(context, first, last);
+	}
+	if (step == SQLITE_ROW)
+		return error_set(error, E2BIG, "more than %d grants lie at %s", LIMIT_GRANTS_ALIKE, host);
+	return step == SQLITE_DONE ? 0 : store_error(grants->store, error, "looking for grants");
+}
+
+int grants_visit_ports(struct grants *grants, const char *host,
+		       void (*visit)(void *context, uint16_t first, uint16_t last), void *context,
+		       struct error *error) {
+	CLEANUP_STRINGS struct strings keys = {0};
+	grant_keys_of_host(host, &grants->networks, &keys);
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < keys.count; i++) {
+		CLEANUP_FREE char *end = string_format("%s!", keys.items[i]);
+		sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_PATTERNS);
+		store_bind_text(rows, 1, permission_of(PERMISSION_NET_ACCESS).name);
+		store_bind_text(rows, 2, keys.items[i]);
+		store_bind_text(rows, 3, end);
+		store_bind_integer(rows, 4, LIMIT_GRANTS_ALIKE + 1);
+		r = visit_patterns(grants, rows, host, visit, context, error);
+		sqlite3_reset(rows);
+	}
+	return r;
+}
+
 static int find_in_store(struct grants *grants, const struct request *request, struct grant_best *best,
 			 struct error *error) {
 	struct counting counting[COUNTING_MAX];

@@ -64,6 +64,8 @@ static const char *const statements[] = {
 	[STORE_GRANT_KEY] = "SELECT 1 FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2 LIMIT 1",
 	[STORE_GRANT_KEY_BEFORE] = "SELECT key FROM grants WHERE active = 1 AND permission = ?1 AND key <= ?2"
 				   " ORDER BY key DESC LIMIT 1",
+	[STORE_GRANT_PATTERNS] = "SELECT pattern FROM grants WHERE active = 1 AND permission = ?1"
+				 " AND key >= ?2 AND key < ?3 LIMIT ?4",
 	[STORE_GRANT_LOOKUP] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
 			       " AND project = ?3 AND profile = ?4 AND session IS ?5"
 			       " AND (?6 IS NULL OR effect = ?6) LIMIT ?7",

@@ -45,6 +45,10 @@ const struct rule *ruleset_find(const struct ruleset *ruleset, const struct perm
 const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const struct permission *permission,
 				       const char *target, struct pattern_rank *ret_rank);
 
+/* net:access: from which port to which each rule about this host (without brackets) is, in no order. */
+void ruleset_visit_ports(const struct ruleset *ruleset, const char *host,
+			 void (*visit)(void *context, uint16_t first, uint16_t last), void *context);
+
 /* All of them, in order of the walk, for `sbx why` and the view. */
 const struct rule *ruleset_rules(const struct ruleset *ruleset, size_t *ret_count);
 

@@ -58,6 +58,11 @@ char *pattern_quote(const struct permission *permission, const char *target);
  * don't: what they lead to is checked (attack N6). */
 bool pattern_names_address(const struct pattern *pattern);
 
+/* net:access: the one host that it is about, without brackets (borrowed), or NULL: an index key. */
+const char *pattern_host(const struct pattern *pattern);
+/* net:access: from which of this host's ports to which it is about; false: about none. */
+bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *ret_first, uint16_t *ret_last);
+
 /* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
 bool pattern_may_match_below(const struct pattern *pattern, const char *directory);
 

@@ -20,7 +20,7 @@ const char *effect_name(enum effect effect); /* "deny", "ask", "allow" */
 int effect_parse(const char *name, enum effect *ret_effect, struct error *error);
 
 struct verdict {
-	enum effect effect; /* never EFFECT_ASK once it leaves the broker */
+	enum effect effect; /* EFFECT_ASK leaves the broker only for a name that is looked up */
 	char module[24];    /* protect, flood, rules, grants, ask, exec; private: the gate; broker: it failed; none: the
 			       stack ended without an answer */
 	char *why;          /* a sentence; owned */

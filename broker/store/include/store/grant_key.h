@@ -36,6 +36,9 @@ void grant_span_of_pattern(const struct permission *permission, const struct pat
 void grant_span_finish(struct grant_span *span);
 #define CLEANUP_GRANT_SPAN __attribute__((cleanup(grant_span_finish)))
 
+/* The keys of a host without a port; those with one lie behind each, up to before the key and "!". */
+void grant_keys_of_host(const char *host, const struct grant_networks *networks, struct strings *ret_keys);
+
 /* Added to *ret_keys, the closest first. `target` is canonical. */
 void grant_keys_of_target(const struct permission *permission, const char *target,
 			  const struct grant_networks *networks, struct strings *ret_keys);

@@ -67,6 +67,13 @@ int grants_mass_page(struct grants *grants, const struct grant_mass *mass, int64
 /* stack.h's find: `context` is the struct grants. The caller owns *ret_grant. A database error finds a deny. */
 bool grants_find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank);
 
+/*
+ * net:access: from which port to which each grant of anybody about this host (without brackets) is, in no order. -E2BIG
+ * when there are more than LIMIT_GRANTS_ALIKE under one of its names.
+ */
+int grants_visit_ports(struct grants *grants, const char *host,
+		       void (*visit)(void *context, uint16_t first, uint16_t last), void *context, struct error *error);
+
 /* Within a transaction: counted at once. */
 int grants_use(struct grants *grants, const struct grant *grant, struct error *error);
 /* Counted in memory, written by grants_flush (in a transaction of its own) or when many have come together. */
