@@ -6,12 +6,6 @@
  *     first)      the broker)         has carried it out)      └ denied: at once
  *
  * done() is called from the loop alone (held->turn), so that a doorbell is never called from within its own call.
- *
- * Signals. The kernel lets a held thread be ended or interrupted by us alone: once a FUSE request is read, or a
- * seccomp notification received (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), it waits uninterruptibly for the answer. FUSE
- * says so once, with INTERRUPT, and not again for a second signal; so from then on the thread is looked at. Looking at
- * many is spread over the ticks. A thread that was woken and has nothing pending was woken by the freezer (or by a
- * debugger): the machine can't sleep until it is answered.
  */
 #include "held.h"
 
@@ -19,7 +13,7 @@
 #include <string.h>
 
 #include "base/string.h"
-#include "pending.h"
+#include "looks.h"
 #include "schema/limits.h"
 
 struct question;
@@ -29,9 +23,7 @@ struct call {
 	struct question *question;
 	uint64_t ticket;
 	pid_t thread;
-	bool looked_at; /* at every tick */
-	bool woken;     /* the kernel said that something came */
-	bool quiet;     /* at the last look nothing was pending */
+	struct look *look; /* or NULL */
 	held_done *done;
 	void *argument;
 };
@@ -54,18 +46,22 @@ struct held {
 	struct held_options options;
 	struct question *questions;
 	size_t count, asked;
-	uint64_t last_ticket, last_looked;
-	struct event *turn, *look;
+	uint64_t last_ticket;
+	struct event *turn;
+	struct looks *looks;
 };
 
 static void on_turn(evutil_socket_t fd, short what, void *argument);
-static void on_look(evutil_socket_t fd, short what, void *argument);
+
+static void on_frozen(void *context) {
+	held_settle_all(context, HELD_INTERRUPTED);
+}
 
 struct held *held_new(const struct held_options *options) {
 	struct held *held = mem_new(struct held);
 	*held = (struct held){.options = *options};
 	held->turn = evtimer_new(options->base, on_turn, held);
-	held->look = evtimer_new(options->base, on_look, held);
+	held->looks = looks_new(options->base, on_frozen, held);
 	return held;
 }
 
@@ -88,10 +84,15 @@ static struct question *question_new(struct held *held, const struct need *need)
 	return question;
 }
 
+static void call_free(struct call *call) {
+	look_free(call->look);
+	free(call);
+}
+
 static void question_free(struct question *question) {
 	for (struct call *call = question->calls, *next; call; call = next) {
 		next = call->next;
-		free(call);
+		call_free(call);
 	}
 	if (question->noted) live_forget(question->held->options.live, question->path);
 	free(question->path);
@@ -239,7 +240,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 		}
 		call_take(question, call->ticket);
 		call->done(call->argument, question->end);
-		free(call);
+		call_free(call);
 	}
 	ask_next(held);
 }
@@ -273,7 +274,7 @@ void held_drop(struct held *held, uint64_t ticket) {
 	if (!call) return;
 	struct question *question = call->question;
 	call_take(question, ticket);
-	free(call);
+	call_free(call);
 	if (question->calls) return;
 	question_leave(question);
 	turn_soon(held); /* another one may be asked now */
@@ -300,59 +301,26 @@ size_t held_count(const struct held *held) {
 
 /* Signals */
 
-static void look_soon(struct held *held) {
-	const struct timeval delay = {.tv_usec = LIMIT_HELD_LOOK_MS * 1000};
-	if (!evtimer_pending(held->look, NULL)) evtimer_add(held->look, &delay);
+static void on_interrupted(void *argument) {
+	struct call *call = argument;
+	if (call->question->state != READY) call_end(call, HELD_INTERRUPTED);
 }
 
-static void call_look(struct call *call) {
-	bool alone, again = call->quiet;
-	enum pending pending = pending_read(call->thread, &alone);
-	call->quiet = pending == PENDING_NONE;
-	bool unknown = call->quiet && again && call->woken && alone;
-	if (pending == PENDING_MEANT || pending == PENDING_GONE || unknown) call_end(call, HELD_INTERRUPTED);
-}
-
-/* The next one to be looked at: tickets only grow. */
-static struct call *call_after(const struct held *held, uint64_t ticket) {
-	struct call *best = NULL;
-	for (const struct question *question = held->questions; question; question = question->next)
-		for (struct call *call = question->calls; call && question->state != READY; call = call->next)
-			if (call->looked_at && call->ticket > ticket && (!best || call->ticket < best->ticket))
-				best = call;
-	return best;
-}
-
-static void on_look(evutil_socket_t fd, short what, void *argument) {
-	struct held *held = argument;
-	(void)fd, (void)what;
-	struct call *call = call_after(held, held->last_looked);
-	if (!call) call = call_after(held, 0);
-	if (call && pending_freeze(call->thread)) {
-		held_settle_all(held, HELD_INTERRUPTED);
-		call = NULL;
-	}
-	for (int looks = 0; call && looks < LIMIT_HELD_LOOKS; looks++) {
-		held->last_looked = call->ticket;
-		call_look(call);
-		call = call_after(held, held->last_looked);
-	}
-	if (call_after(held, 0)) look_soon(held);
+static void look_at(struct call *call) {
+	struct looks *looks = call->question->held->looks;
+	if (!call->look) call->look = look_new(looks, call->thread, on_interrupted, call);
 }
 
 void held_watch(struct held *held, uint64_t ticket) {
 	struct call *call = call_find(held, ticket);
-	if (!call) return;
-	call->looked_at = true;
-	look_soon(held);
+	if (call) look_at(call);
 }
 
 void held_interrupted(struct held *held, uint64_t ticket) {
 	struct call *call = call_find(held, ticket);
 	if (!call) return;
-	call->woken = call->looked_at = true;
-	call_look(call);
-	look_soon(held);
+	look_at(call);
+	look_woken(call->look);
 }
 
 void held_free(struct held *held) {
@@ -362,6 +330,6 @@ void held_free(struct held *held) {
 		question_free(question);
 	}
 	event_free(held->turn);
-	event_free(held->look);
+	looks_free(held->looks);
 	free(held);
 }

@@ -51,15 +51,19 @@ struct socket_calls_options {
 
 struct socket_calls *socket_calls_new(const struct socket_calls_options *options);
 
-/* What the filter told of. `arguments` as seccomp_data(2) has them. */
-void socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, uint64_t id, pid_t thread,
+/* Which one a system call is; false: none of them. */
+bool socket_call_kind(int number, enum socket_call_kind *ret_kind);
+
+/* What the filter told of; `arguments` as seccomp_data(2) has them. False: not taken, an AF_UNIX socket's bind(2),
+ * which makes a name (call_table.h), or listen(2), whose caller is the peer that others see (unix(7), SO_PEERCRED). */
+bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, uint64_t id, pid_t thread,
 		       const uint64_t arguments[CALL_ARGUMENTS]);
 
 /* The machine or the sandbox is about to sleep: all are interrupted. */
 void socket_calls_interrupt(struct socket_calls *calls);
 size_t socket_calls_count(const struct socket_calls *calls);
 
-/* Those that wait get EINTR from their handlers first. */
+/* Handlers that hold calls are gone by then: what still waits gets EINTR. */
 void socket_calls_free(struct socket_calls *calls);
 DEFINE_CLEANUP(struct socket_calls *, socket_calls_free);
 

@@ -230,6 +230,9 @@ static void judge(struct traps *traps) {
 	struct call_raw raw = {.number = data->nr};
 	static_assert(sizeof raw.arguments == sizeof data->args, "all arguments");
 	memcpy(raw.arguments, data->args, sizeof raw.arguments);
+	if (traps->options.take &&
+	    traps->options.take(traps->options.context, &raw, received->id, (pid_t)received->pid))
+		return;
 	CLEANUP_CALL struct call call;
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	call_read((pid_t)received->pid, &raw, &call);

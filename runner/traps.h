@@ -9,11 +9,13 @@
 #pragma once
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "call.h"
 #include "curtain/doorbell.h"
 #include "filter.h"
 
@@ -28,6 +30,9 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
+	/* Calls that are about sockets (socket_calls.h): true when it has taken the notification over, which it answers
+	 * by itself then. NULL: nobody does. */
+	bool (*take)(void *context, const struct call_raw *raw, uint64_t id, pid_t thread);
 	void *context;
 };
 

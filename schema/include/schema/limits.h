@@ -50,6 +50,10 @@ enum {
 	LIMIT_HELD_ASKED = 128,        /* of their questions at the broker at once (LIMIT_PENDING), the gate's beside */
 	LIMIT_SEND = 64 * 1024,        /* bytes of one sendto(2) with an address; a UDP datagram's most */
 	LIMIT_SEND_LOCAL = 208 * 1024, /* of an AF_UNIX one: net.core.wmem_default, past which the kernel refuses */
+	LIMIT_IPC_CALLS = 256,      /* calls of one sandbox to Unix sockets that wait */
+	LIMIT_IPC_LINKS = 1024,     /* its live connections to Unix sockets of the host */
+	LIMIT_IPC_KNOWN = 64,       /* of these sockets those that datagrams may go to without asking again */
+	LIMIT_IPC_LOOK_MS = 1000,   /* between looks at which of them have ended, and at new sockets of the host */
 	LIMIT_HELD_LOOK_MS = 20,       /* between looks at a held thread's signals */
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
@@ -79,6 +83,8 @@ enum {
 	LIMIT_HEADER = 32 * 1024,        /* bytes of an HTTP request's or response's header */
 	LIMIT_HEADERS = 100,             /* lines in it */
 	LIMIT_CONNECTIONS = 2048,        /* connections of one sandbox at the gate */
+	LIMIT_HELLO = 16 * 1024,         /* bytes of a TLS hello */
+	LIMIT_HEAR_MS = 50,              /* until somebody is asked about a connection whose first bytes don't come */
 	LIMIT_HANDSHAKE_MS = 30 * 1000,  /* until a proxy request must be complete */
 	LIMIT_IDLE_MS = 5 * 60 * 1000,   /* a proxy connection without a request */
 	LIMIT_CONNECT_MS = 60 * 1000,    /* until an allowed name is resolved and connected to */

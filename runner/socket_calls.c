@@ -1,0 +1,307 @@
+/*
+ * Theory of operation. A notification names a thread, a descriptor of it and an address in its memory, and all three
+ * may be others a moment later: a second thread writes to that memory or lays another socket over the number (dup2(2)).
+ * So each is taken once: the descriptor by pidfd_getfd(2), which gives us the tool's own open file, the address and the
+ * data by one process_vm_readv(2). After that the notification's id is looked at: if the thread has been waiting all
+ * the while, they were its own (seccomp_unotify(2), "process reuse"; attack K6). What comes of the call is done on our
+ * duplicate with our copy, and the tool only gets the result (attack N9).
+ */
+#include "socket_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/string.h"
+#include "looks.h"
+#include "regular.h"
+#include "schema/limits.h"
+
+#ifndef PIDFD_THREAD /* Linux 6.9 */
+#define PIDFD_THREAD O_EXCL
+#endif
+#ifndef SO_NETNS_COOKIE /* Linux 5.14 */
+#define SO_NETNS_COOKIE 71
+#endif
+
+enum { SOCKET_CALL_PROC_MAX = 16 * 1024 };
+
+TAILQ_HEAD(held_list, held_call);
+
+struct held_call {
+	struct socket_call call; /* first: what handlers are given */
+	TAILQ_ENTRY(held_call) entry;
+	struct socket_calls *calls;
+	uint64_t id;
+	struct look *look;
+	void (*interrupted)(void *argument);
+	void *argument;
+};
+
+struct socket_calls {
+	struct socket_calls_options options;
+	struct held_list held;
+	size_t count;
+	struct held_call *fresh; /* the one that the handler is being given; NULL: it was ended by then */
+	struct looks *looks;
+};
+
+static const int numbers[] = {[SOCKET_CALL_CONNECT] = SYS_connect,
+			      [SOCKET_CALL_SEND] = SYS_sendto,
+			      [SOCKET_CALL_BIND] = SYS_bind,
+			      [SOCKET_CALL_LISTEN] = SYS_listen};
+
+bool socket_call_kind(int number, enum socket_call_kind *ret_kind) {
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+		if (numbers[i] != number) continue;
+		*ret_kind = (enum socket_call_kind)i;
+		return true;
+	}
+	return false;
+}
+
+static bool is_waiting(const struct socket_calls *calls, uint64_t id) {
+	return ioctl(calls->options.listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/* Of a thread that is gone nobody hears. */
+static void send_result(const struct socket_calls *calls, uint64_t id, int64_t result) {
+	struct seccomp_notif_resp answer = {.id = id};
+	if (result < 0)
+		answer.error = (int32_t)result;
+	else
+		answer.val = result;
+	ioctl(calls->options.listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+static void call_free(struct held_call *held) {
+	struct socket_calls *calls = held->calls;
+	if (calls->fresh == held) calls->fresh = NULL;
+	TAILQ_REMOVE(&calls->held, held, entry);
+	calls->count--;
+	look_free(held->look);
+	fd_close(held->call.fd);
+	free(held->call.data);
+	free(held);
+}
+
+static struct held_call *held_of(struct socket_call *call) {
+	return (struct held_call *)call;
+}
+
+/* What is read of the thread */
+
+/* The number behind "NAME:\t" in one of its files, 0 where there is none. */
+static unsigned long proc_number(const char *path, const char *name, int base) {
+	CLEANUP_FREE char *text = NULL, *key = string_format("%s:\t", name);
+	if (regular_read(path, SOCKET_CALL_PROC_MAX, &text, NULL, NULL) < 0) return 0;
+	const char *found = string_starts(text, key) ? text : NULL;
+	if (!found) {
+		CLEANUP_FREE char *line = string_format("\n%s", key);
+		found = strstr(text, line);
+		found = found ? found + 1 : NULL;
+	}
+	return found ? strtoul(found + strlen(key), NULL, base) : 0;
+}
+
+/* Threads share their descriptors, all but those of the rarest programs (clone(2), CLONE_FILES). */
+static int open_thread(pid_t thread) {
+	int fd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
+	if (fd >= 0 || errno != EINVAL) return fd;
+	CLEANUP_FREE char *path = string_format("/proc/%d/status", thread);
+	const pid_t leader = (pid_t)proc_number(path, "Tgid", 10);
+	errno = ESRCH;
+	return leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
+}
+
+/* What the call fails with, or 0. */
+static int take_socket(const struct socket_calls *calls, struct socket_call *call) {
+	CLEANUP_FD int thread = open_thread(call->thread);
+	if (thread < 0) return EACCES;
+	call->fd = (int)syscall(SYS_pidfd_getfd, thread, call->number, 0);
+	if (call->fd < 0) return errno == EBADF ? EBADF : errno == EMFILE || errno == ENFILE ? EAGAIN : EACCES;
+	uint64_t cookie = 0;
+	socklen_t size = sizeof(int), cookie_size = sizeof cookie;
+	if (getsockopt(call->fd, SOL_SOCKET, SO_DOMAIN, &call->domain, &size) < 0) return errno;
+	if (getsockopt(call->fd, SOL_SOCKET, SO_TYPE, &call->type, &size) < 0 ||
+	    getsockopt(call->fd, SOL_SOCKET, SO_PROTOCOL, &call->protocol, &size) < 0 ||
+	    getsockopt(call->fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &cookie_size) < 0)
+		return EACCES;
+	if (cookie == 0 || cookie != calls->options.cookie) return EACCES;
+	const int flags = fcntl(call->fd, F_GETFL);
+	call->blocking = flags >= 0 && !(flags & O_NONBLOCK);
+	return 0;
+}
+
+/* All or nothing: in one piece where it is mapped, which is all that a tool can do about it. */
+static bool read_memory(pid_t thread, uint64_t address, void *bytes, size_t size) {
+	const struct iovec local = {.iov_base = bytes, .iov_len = size};
+	const struct iovec remote = {.iov_base = (void *)(uintptr_t)address, // NOLINT(performance-no-int-to-ptr)
+				     .iov_len = size};
+	return size == 0 || process_vm_readv(thread, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* As move_addr_to_kernel() of net/socket.c. */
+static int take_address(struct socket_call *call, uint64_t address, uint64_t size) {
+	const int length = (int)size;
+	if (length < 0 || (size_t)length > sizeof call->address) return EINVAL;
+	call->address_size = (socklen_t)length;
+	return read_memory(call->thread, address, &call->address, (size_t)length) ? 0 : EFAULT;
+}
+
+/* A stream takes what it can, so it is given less of what is too much. */
+static int take_data(struct socket_call *call, uint64_t address, uint64_t size) {
+	const size_t most = call->domain == AF_UNIX ? LIMIT_SEND_LOCAL : LIMIT_SEND;
+	if (size > most && call->type != SOCK_STREAM) return EMSGSIZE;
+	call->size = size < most ? (size_t)size : most;
+	call->data = mem_alloc(1, call->size > 0 ? call->size : 1);
+	return read_memory(call->thread, address, call->data, call->size) ? 0 : EFAULT;
+}
+
+/* Of what the filter refuses (fast open), and what needs the tool's own memory. */
+static int take_flags(struct socket_call *call, uint64_t flags) {
+	call->flags = (int)flags;
+	if (call->flags & MSG_DONTWAIT) call->blocking = false;
+	return call->flags & (MSG_FASTOPEN | MSG_ZEROCOPY) ? EOPNOTSUPP : 0;
+}
+
+static int take_arguments(struct socket_call *call, const uint64_t arguments[CALL_ARGUMENTS]) {
+	int code = 0;
+	switch (call->kind) {
+	case SOCKET_CALL_CONNECT:
+	case SOCKET_CALL_BIND:
+		return take_address(call, arguments[1], arguments[2]);
+	case SOCKET_CALL_SEND:
+		code = take_flags(call, arguments[3]);
+		if (code == 0) code = take_address(call, arguments[4], arguments[5]);
+		return code == 0 ? take_data(call, arguments[1], arguments[2]) : code;
+	case SOCKET_CALL_LISTEN:
+		call->backlog = (int)arguments[1];
+		return 0;
+	}
+	return EACCES;
+}
+
+/* Holding */
+
+static void call_interrupt(struct held_call *held) {
+	void (*interrupted)(void *argument) = held->interrupted;
+	held->interrupted = NULL;
+	if (interrupted)
+		interrupted(held->argument);
+	else
+		socket_call_answer(&held->call, -EINTR);
+}
+
+static void on_interrupted(void *argument) {
+	call_interrupt(argument);
+}
+
+static void on_frozen(void *context) {
+	socket_calls_interrupt(context);
+}
+
+struct socket_calls *socket_calls_new(const struct socket_calls_options *options) {
+	struct socket_calls *calls = mem_new(struct socket_calls);
+	*calls = (struct socket_calls){.options = *options};
+	TAILQ_INIT(&calls->held);
+	calls->looks = looks_new(options->base, on_frozen, calls);
+	return calls;
+}
+
+bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, uint64_t id, pid_t thread,
+		       const uint64_t arguments[CALL_ARGUMENTS]) {
+	struct held_call *held = mem_new(struct held_call);
+	held->call = (struct socket_call){.kind = kind, .thread = thread, .fd = -1, .number = (int)arguments[0]};
+	held->calls = calls;
+	held->id = id;
+	TAILQ_INSERT_TAIL(&calls->held, held, entry);
+	int code = ++calls->count > LIMIT_HELD ? EAGAIN : take_socket(calls, &held->call);
+	const bool serves = kind == SOCKET_CALL_BIND || kind == SOCKET_CALL_LISTEN;
+	const bool passed = code == 0 && serves && held->call.domain == AF_UNIX;
+	if (code == 0 && !passed) code = take_arguments(&held->call, arguments);
+	/* all that is the thread's if it has been waiting all the while */
+	if (passed || !is_waiting(calls, id)) {
+		call_free(held);
+		return !passed;
+	}
+	if (code != 0) {
+		socket_call_answer(&held->call, -code);
+		return true;
+	}
+	calls->fresh = held;
+	calls->options.handle(calls->options.context, &held->call);
+	if (calls->fresh) held->look = look_new(calls->looks, thread, on_interrupted, held);
+	calls->fresh = NULL;
+	return true;
+}
+
+void socket_calls_interrupt(struct socket_calls *calls) {
+	struct held_call *last = TAILQ_LAST(&calls->held, held_list), *held;
+	/* those that come meanwhile are looked at, too */
+	for (bool more = last; more && (held = TAILQ_FIRST(&calls->held));) {
+		more = held != last;
+		call_interrupt(held);
+	}
+}
+
+size_t socket_calls_count(const struct socket_calls *calls) {
+	return calls->count;
+}
+
+void socket_calls_free(struct socket_calls *calls) {
+	struct held_call *held;
+	if (!calls) return;
+	while ((held = TAILQ_FIRST(&calls->held))) socket_call_answer(&held->call, -EINTR);
+	looks_free(calls->looks);
+	free(calls);
+}
+
+/* Ends */
+
+void socket_call_on_interrupt(struct socket_call *call, void (*interrupted)(void *argument), void *argument) {
+	held_of(call)->interrupted = interrupted;
+	held_of(call)->argument = argument;
+}
+
+void socket_call_answer(struct socket_call *call, int64_t result) {
+	struct held_call *held = held_of(call);
+	send_result(held->calls, held->id, result);
+	call_free(held);
+}
+
+/* Does the tool's descriptor survive execve(2)? (proc_pid_fdinfo(5)) */
+static bool is_closed_on_exec(const struct socket_call *call) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", call->thread, call->number);
+	return proc_number(path, "flags", 8) & O_CLOEXEC;
+}
+
+int socket_call_replace(struct socket_call *call, int fd) {
+	struct held_call *held = held_of(call);
+	/* SECCOMP_ADDFD_FLAG_SEND would make the number what connect(2) returns */
+	struct seccomp_notif_addfd add = {.id = held->id,
+					  .flags = SECCOMP_ADDFD_FLAG_SETFD,
+					  .srcfd = (uint32_t)fd,
+					  .newfd = (uint32_t)call->number,
+					  .newfd_flags = is_closed_on_exec(call) ? O_CLOEXEC : 0};
+	int r = ioctl(held->calls->options.listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : 0;
+	socket_call_answer(call, r < 0 ? -EACCES : 0);
+	return r;
+}
+
+int socket_call_connect(const struct socket_call *call, const struct sockaddr *address, socklen_t size) {
+	const int flags = fcntl(call->fd, F_GETFL);
+	if (flags < 0) return -errno;
+	if (!(flags & O_NONBLOCK) && fcntl(call->fd, F_SETFL, flags | O_NONBLOCK) < 0) return -errno;
+	int r = connect(call->fd, address, size) < 0 ? -errno : 0;
+	if (!(flags & O_NONBLOCK)) fcntl(call->fd, F_SETFL, flags);
+	return r;
+}
