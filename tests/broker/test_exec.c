@@ -696,6 +696,26 @@ static void views_why_and_what_lives(void **state) {
 	assert_string_equal(runs, "run\n");
 }
 
+/* Nobody has said yes to a connection yet, so nothing is run: what it would say is not known. */
+static void for_a_name_none_is_run(void **state) {
+	(void)state;
+	script("prog/judge", "echo $$ >>\"${0%/*}/ran\"; echo '{\"verdict\": \"deny\"}'");
+	admin("  - exec: [%s/prog/judge]\n");
+	start(true);
+	CLEANUP_PEER struct peer *runner = runner_new();
+	json_t *reply = peer_call(runner, "name", json_pack("{s:s}", "host", "ok.test"));
+	const json_t *verdict = json_object_get(reply, "verdict");
+	assert_string_equal(text_of(verdict, "effect"), "ask");
+	assert_string_equal(text_of(verdict, "module"), "exec");
+	json_decref(reply);
+	/* The program would have left its mark. */
+	expect(runner, ask(runner, "prod"), "deny exec", "denies it");
+	CLEANUP_FREE char *ran = read_home("prog/ran");
+	char *end = strchr(ran, '\n');
+	assert_non_null(end);
+	assert_string_equal(end, "\n");
+}
+
 #define EXEC(test) cmocka_unit_test_teardown(test, teardown)
 
 int main(void) {
@@ -719,6 +739,7 @@ int main(void) {
 		EXEC(an_executor_that_dies_denies_what_waits),
 		EXEC(the_end_of_sbxd_ends_programs),
 		EXEC(views_why_and_what_lives),
+		EXEC(for_a_name_none_is_run),
 	};
 	home_make(NULL);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,7 @@ static const struct {
 	{"{'type':'check','id':9,'permission':'net:access','target':'svc.test:443','project':'$HOME/app',"
 	 "'profile':'default','ask':false,'process':'tool (1)','parents':['sh (2)'],'reason':'to see'}",
 	 "check", false},
+	{"{'type':'name','id':9,'host':'svc.test'}", "name", true},
 	{"{'type':'cancel','id':9,'check':7}", "cancel", false},
 	{"{'type':'event','id':9,'kind':'connection','permission':'net:access','target':'svc.test:443','detail':"
 	 "{'bytes':12}}",
@@ -116,6 +117,8 @@ static const struct {
 	{"{'type':'check','id':9,'permission':'nonsense','target':'x','project':'/p'}", "nonsense", false},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/x','profile':'npm'}", "session's own", true},
 	{"{'type':'check','id':9,'permission':'db:access','target':'prod','ask':false}", "declares db:access", true},
+	{"{'type':'name','id':9,'host':'svc.test:443'}", "svc.test:443", true},
+	{"{'type':'name','id':9,'host':'192.0.2.1'}", "no name", true},
 	{"{'type':'why','id':9,'permission':'db:access','target':'prod','project':'/p'}", "declares db:access", false},
 	{"{'type':'why','id':9,'permission':'fs:read','target':'/x','session':4711}", "no session 4711", false},
 	{"{'type':'grant','id':9,'permission':'db:access','target':'prod','effect':'allow','lifetime':'always'}",
@@ -182,6 +185,10 @@ static const struct {
 	{"{'type':'status','id':9223372036854775808}", false},
 	{"{'type':7,'id':1}", false},
 	{"{'type':'nonsense','id':1}", false},
+	{"{'type':'name','id':1,'host':'svc.test'}", false},
+	{"{'type':'name','id':1}", true},
+	{"{'type':'name','id':1,'host':7}", true},
+	{"{'type':'name','id':1,'host':'svc.test','port':443}", true},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
 	{"{'type':'hello','id':1,'protocol':2,'version':'x'}", false}, /* a second one */

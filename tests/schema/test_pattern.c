@@ -230,6 +230,40 @@ static void only_addresses_name_addresses(void **state) {
 	}
 }
 
+static void the_ports_of_a_host(void **state) {
+	static const struct {
+		const char *pattern, *host; /* NULL: any */
+		const char *asked;
+		unsigned first, last; /* 0: not about it */
+	} cases[] = {
+		{"ok.test:443", "ok.test", "ok.test", 443, 443},
+		{"ok.test", "ok.test", "ok.test", 1, 65535},
+		{"OK.test:1-100", "ok.test", "ok.test", 1, 100},
+		{"ok.test:443", "ok.test", "x.ok.test", 0, 0},
+		{"*.ok.test:5000-6000", NULL, "x.ok.test", 5000, 6000},
+		{"*.ok.test", NULL, "ok.test", 0, 0},
+		{"*:22", NULL, "any.test", 22, 22},
+		{"[2001:db8::1]:443", "2001:db8::1", "2001:db8::1", 443, 443},
+		{"10.0.0.0/8:80", NULL, "10.1.2.3", 80, 80},
+		{"10.0.0.0/8:80", NULL, "ok.test", 0, 0},
+		{"127.0.0.1:80", "localhost", "localhost", 80, 80},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_PATTERN struct pattern *pattern = compile("net:access", cases[i].pattern);
+		uint16_t first = 0, last = 0;
+		const char *host = pattern_host(pattern);
+		if (!string_equal(host, cases[i].host)) fail_msg("%s: %s", cases[i].pattern, host ? host : "any");
+		bool about = pattern_ports(pattern, cases[i].asked, &first, &last);
+		if (about != (cases[i].first != 0) || first != cases[i].first || last != cases[i].last)
+			fail_msg("%s of %s: %u-%u", cases[i].pattern, cases[i].asked, first, last);
+	}
+	CLEANUP_PATTERN struct pattern *path = compile("fs:read", "/ok.test");
+	uint16_t port;
+	assert_null(pattern_host(path));
+	assert_false(pattern_ports(path, "ok.test", &port, &port));
+}
+
 static void bad_patterns_are_refused(void **state) {
 	(void)state;
 	static const struct {
@@ -303,6 +337,7 @@ int main(void) {
 		cmocka_unit_test(walks_go_where_a_match_may_be),
 		cmocka_unit_test(relative_allows_stay_in_the_project),
 		cmocka_unit_test(only_addresses_name_addresses),
+		cmocka_unit_test(the_ports_of_a_host),
 		cmocka_unit_test(bad_patterns_are_refused),
 		cmocka_unit_test(attack_fs_16_pattern_bombs_are_bounded),
 	};
