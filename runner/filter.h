@@ -17,13 +17,16 @@ enum traps_wanted {
 	TRAPS_WRITES = 1,
 	TRAPS_PROGRAMS = 2, /* execve, execveat */
 	TRAPS_OPENS = 4,    /* where there is no curtain: all of both, and opens that only read */
+	TRAPS_SOCKETS = 8,  /* connect, and sendto with an address */
+	TRAPS_SERVERS = 16, /* those, and bind and listen */
+	TRAPS_DIRECT = 32, /* all of these; and no ioctl tells of interfaces: a socket may be the host's (attack N15) */
 };
 
-enum { FILTER_COUNT = (TRAPS_WRITES | TRAPS_PROGRAMS | TRAPS_OPENS) + 1 };
+enum { FILTER_COUNT = 2 * TRAPS_DIRECT };
 
 struct filter {
 	const struct sock_filter *steps;
 	uint32_t count;
 };
 
-extern const struct filter filters[FILTER_COUNT]; /* by what is wanted; that of 0 needs no listener */
+extern const struct filter filters[FILTER_COUNT]; /* by what is wanted, any sum; that of 0 needs no listener */

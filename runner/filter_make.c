@@ -10,6 +10,8 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -124,6 +126,35 @@ static const struct {
 	/* a listener of the tool's own could answer for what a later filter of ours traps (K4) */
 	{"seccomp", SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER, 1, EBUSY},
 	{"socket", 0xf, SOCK_PACKET, 1, EPERM},
+	/* N7, N15: fast open connects by sending, past what traps connect */
+	{"sendto", MSG_FASTOPEN, MSG_FASTOPEN, 3, EOPNOTSUPP},
+	{"sendmsg", MSG_FASTOPEN, MSG_FASTOPEN, 2, EOPNOTSUPP},
+	{"sendmmsg", MSG_FASTOPEN, MSG_FASTOPEN, 3, EOPNOTSUPP},
+};
+
+/* N15: ioctls about interfaces (0x89..: linux/sockios.h; 0x8b..: linux/wireless.h), which on a socket of the host would
+ * tell of the host's. What is about the socket itself stays: owner, mark, time stamp (0x8900-0x8907), SIOCOUTQNSD
+ * (0x894b). FIONREAD and TIOCOUTQ are elsewhere. */
+static const struct {
+	uint64_t mask, value;
+} refused_interfaces[] = {
+	{0xfffffff8, 0x8908}, {0xfffffff0, 0x8910}, {0xffffffe0, 0x8920}, {0xfffffff8, 0x8940},
+	{0xfffffffe, 0x8948}, {0xffffffff, 0x894a}, {0xfffffffc, 0x894c}, {0xfffffff0, 0x8950},
+	{0xffffffe0, 0x8960}, {0xffffff80, 0x8980}, {0xffffff00, 0x8b00},
+};
+
+/* What is looked at first of what sockets do (socket_calls.h), and for whom. */
+enum { FOR_SERVERS = TRAPS_SERVERS | TRAPS_DIRECT, FOR_SOCKETS = TRAPS_SOCKETS | FOR_SERVERS };
+static const struct {
+	const char *name;
+	unsigned wanted;
+	unsigned address; /* trapped only if this argument is no NULL; 0: always */
+	unsigned flags;   /* and with `address`: where MSG_FASTOPEN would be, which is refused above */
+} trapped_sockets[] = {
+	{"connect", FOR_SOCKETS, 0, 0},
+	{"sendto", FOR_SOCKETS, 4, 3},
+	{"bind", FOR_SERVERS, 0, 0},
+	{"listen", FOR_SERVERS, 0, 0},
 };
 
 /* The families that stay: local, IPv4, IPv6 and route netlink. All others, known and to come, are refused (N7). */
@@ -167,6 +198,23 @@ static int add_families(scmp_filter_ctx context, const char *name) {
 	return r;
 }
 
+static int add_fast_open(scmp_filter_ctx context) {
+	const struct scmp_arg_cmp is[] = {SCMP_A1(SCMP_CMP_MASKED_EQ, LOW32, IPPROTO_TCP),
+					  SCMP_A2(SCMP_CMP_MASKED_EQ, LOW32, TCP_FASTOPEN_CONNECT)};
+	return add_rule(context, ENOPROTOOPT, seccomp_syscall_resolve_name("setsockopt"), ARRAY_LENGTH(is), is);
+}
+
+static int add_interfaces(scmp_filter_ctx context) {
+	const int number = seccomp_syscall_resolve_name("ioctl");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused_interfaces); i++) {
+		const struct scmp_arg_cmp is =
+			SCMP_A1(SCMP_CMP_MASKED_EQ, refused_interfaces[i].mask, refused_interfaces[i].value);
+		r = add_rule(context, EPERM, number, 1, &is);
+	}
+	return r;
+}
+
 static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
 	switch (shape->class) {
 	case CALL_OTHER:
@@ -207,6 +255,21 @@ static int add_traps(scmp_filter_ctx context, unsigned wanted) {
 	return r;
 }
 
+static int add_socket_traps(scmp_filter_ctx context, unsigned wanted) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(trapped_sockets); i++) {
+		if (!(trapped_sockets[i].wanted & wanted)) continue;
+		const struct scmp_arg_cmp has[] = {
+			SCMP_CMP(trapped_sockets[i].address, SCMP_CMP_NE, 0),
+			SCMP_CMP(trapped_sockets[i].flags, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0),
+		};
+		r = seccomp_rule_add_array(context, SCMP_ACT_NOTIFY,
+					   seccomp_syscall_resolve_name(trapped_sockets[i].name),
+					   trapped_sockets[i].address ? ARRAY_LENGTH(has) : 0, has);
+	}
+	return r;
+}
+
 static int add_rules(scmp_filter_ctx context, unsigned wanted) {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused); i++)
@@ -220,6 +283,9 @@ static int add_rules(scmp_filter_ctx context, unsigned wanted) {
 			     &compare);
 	}
 	if (r == 0) r = add_families(context, "socket");
+	if (r == 0) r = add_fast_open(context);
+	if (r == 0 && (wanted & TRAPS_DIRECT)) r = add_interfaces(context);
+	if (r == 0) r = add_socket_traps(context, wanted);
 	return r == 0 ? add_traps(context, wanted) : r;
 }
 
@@ -260,32 +326,51 @@ static int build(unsigned wanted, struct sock_filter **ret_filter, uint32_t *ret
 	return r;
 }
 
-static int print(unsigned wanted, struct error *error) {
-	CLEANUP_FREE struct sock_filter *filter = NULL;
+struct program {
+	struct sock_filter *steps;
 	uint32_t count;
-	int r = build(wanted, &filter, &count, error);
+	unsigned same; /* the first that has the same steps */
+};
+
+static int make(struct program *programs, unsigned wanted, struct error *error) {
+	struct program *program = &programs[wanted];
+	int r = build(wanted, &program->steps, &program->count, error);
 	if (r < 0) return r;
-	printf("static const struct sock_filter steps_%u[] = {\n", wanted);
-	for (uint32_t i = 0; i < count; i++)
-		printf("\t{%#x, %u, %u, %#x},\n", filter[i].code, filter[i].jt, filter[i].jf, filter[i].k);
-	printf("};\n");
+	while (programs[program->same].count != program->count ||
+	       memcmp(programs[program->same].steps, program->steps, program->count * sizeof *program->steps) != 0)
+		program->same++;
 	return 0;
+}
+
+static void print(const struct program *program, unsigned wanted) {
+	if (program->same != wanted) return;
+	printf("static const struct sock_filter steps_%u[] = {\n", wanted);
+	for (uint32_t i = 0; i < program->count; i++) {
+		const struct sock_filter *step = &program->steps[i];
+		printf("\t{%#x, %u, %u, %#x},\n", step->code, step->jt, step->jf, step->k);
+	}
+	printf("};\n");
 }
 
 int main(void) {
 	struct error error = ERROR_NONE;
+	struct program programs[FILTER_COUNT] = {0};
 	int r = 0;
 	/* notifications: what the kernel that this is built on has says nothing of the one that it will run on */
 	seccomp_api_set(5);
-	printf("#include \"runner/filter.h\"\n");
-	for (unsigned wanted = 0; r == 0 && wanted < FILTER_COUNT; wanted++) r = print(wanted, &error);
+	for (unsigned wanted = 0; r == 0 && wanted < FILTER_COUNT; wanted++) r = make(programs, wanted, &error);
 	if (r < 0) {
 		fprintf(stderr, "filter_make: %s\n", error.message);
 		return 1;
 	}
+	printf("#include \"runner/filter.h\"\n");
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) print(&programs[wanted], wanted);
 	printf("const struct filter filters[FILTER_COUNT] = {\n");
-	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++)
-		printf("\t{steps_%u, sizeof steps_%u / sizeof *steps_%u},\n", wanted, wanted, wanted);
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const unsigned same = programs[wanted].same;
+		printf("\t{steps_%u, sizeof steps_%u / sizeof *steps_%u},\n", same, same, same);
+		free(programs[wanted].steps);
+	}
 	printf("};\n");
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -74,17 +78,17 @@ static uint32_t of_call(const struct filter *program, int number, const uint64_t
 	return run(program, &data, &steps);
 }
 
-static const unsigned all_wanted[] = {0,
-				      TRAPS_WRITES,
-				      TRAPS_PROGRAMS,
-				      TRAPS_WRITES | TRAPS_PROGRAMS,
-				      TRAPS_OPENS,
-				      TRAPS_WRITES | TRAPS_PROGRAMS | TRAPS_OPENS};
+static const unsigned for_servers = TRAPS_SERVERS | TRAPS_DIRECT;
+static const unsigned for_sockets = TRAPS_SOCKETS | TRAPS_SERVERS | TRAPS_DIRECT;
 
 /* Calls with pointers alone in their way: trapped or not whatever their arguments. */
-static bool expect_trap(const struct call_shape *shape, unsigned wanted) {
-	if (!shape) return false;
+static bool expect_trap(int number, unsigned wanted) {
+	const struct call_shape *shape = call_shape_of(number);
 	const unsigned writes = TRAPS_WRITES | TRAPS_OPENS, programs = TRAPS_PROGRAMS | TRAPS_OPENS;
+	if (number == SYS_connect) return wanted & for_sockets;
+	if (number == SYS_listen) return wanted & for_servers;
+	if (number == SYS_bind && (wanted & for_servers)) return true;
+	if (!shape) return false;
 	switch (shape->class) {
 	case CALL_OPEN:
 		return wanted & (shape->flags == CALL_FLAGS_OPEN ? TRAPS_OPENS : writes);
@@ -108,19 +112,20 @@ static void traps_change_nothing_but_what_they_trap(void **state) {
 		{UINT64_MAX << 32, UINT64_MAX << 32, UINT64_MAX << 32, 0, 0, 0},
 	};
 	const struct filter *plain = &filters[0];
-	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		const struct filter *program = &filters[all_wanted[w]];
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const struct filter *program = &filters[wanted];
 		for (int number = 0; number < NUMBERS; number++) {
 			for (size_t i = 0; i < ARRAY_LENGTH(arguments); i++) {
 				const struct call_shape *shape = call_shape_of(number);
 				uint32_t before = of_call(plain, number, arguments[i]);
 				uint32_t after = of_call(program, number, arguments[i]);
 				bool opens = shape && shape->flags == CALL_FLAGS_OPEN && i == 1; /* flags differ */
-				if (opens && !(all_wanted[w] & TRAPS_OPENS)) continue;
-				uint32_t expected = expect_trap(shape, all_wanted[w]) ? SECCOMP_RET_USER_NOTIF : before;
+				if (opens && !(wanted & TRAPS_OPENS)) continue;
+				if (number == SYS_sendto && arguments[i][4] != 0 && (wanted & for_sockets))
+					before = SECCOMP_RET_USER_NOTIF;
+				uint32_t expected = expect_trap(number, wanted) ? SECCOMP_RET_USER_NOTIF : before;
 				if (after != expected)
-					fail_msg("wanted %u, call %d: %#x, not %#x", all_wanted[w], number, after,
-						 expected);
+					fail_msg("wanted %u, call %d: %#x, not %#x", wanted, number, after, expected);
 			}
 		}
 	}
@@ -193,8 +198,8 @@ static void access_is_told_by_its_mode(void **state) {
 static void attack_kernel_02_foreign_calls_are_refused(void **state) {
 	(void)state;
 	const uint32_t foreign[] = {AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, 0, UINT32_MAX};
-	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		const struct filter *program = &filters[all_wanted[w]];
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const struct filter *program = &filters[wanted];
 		for (int number = 0; number < NUMBERS; number++) {
 			for (size_t i = 0; i < ARRAY_LENGTH(foreign); i++) {
 				const struct seccomp_data data = {.nr = number, .arch = foreign[i]};
@@ -228,6 +233,7 @@ static void refusals_hold_with_traps(void **state) {
 		 EBUSY},
 		{SYS_socket, {AF_VSOCK}, EAFNOSUPPORT},
 		{SYS_socket, {AF_INET, SOCK_RAW}, EPERM},
+		{SYS_sendto, {3, 1, 1, MSG_FASTOPEN | MSG_NOSIGNAL, 1, 16}, EOPNOTSUPP},
 	};
 	const struct {
 		int number;
@@ -239,9 +245,10 @@ static void refusals_hold_with_traps(void **state) {
 		{SYS_socket, {AF_UNIX, SOCK_STREAM}},
 		{SYS_socket, {AF_INET, SOCK_STREAM}},
 		{SYS_clone, {0x11}},
+		{SYS_sendto, {3, 1, 1, MSG_NOSIGNAL}},
 	};
-	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		const struct filter *program = &filters[all_wanted[w]];
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const struct filter *program = &filters[wanted];
 		for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
 			assert_int_equal(of_call(program, calls[i].number, calls[i].arguments),
 					 SECCOMP_RET_ERRNO | (uint32_t)calls[i].code);
@@ -250,10 +257,144 @@ static void refusals_hold_with_traps(void **state) {
 	}
 }
 
+static void sends_are_told_by_their_address(void **state) {
+	(void)state;
+	const struct {
+		uint64_t flags, address;
+		bool trapped;
+	} sends[] = {
+		{0, 0, false},
+		{MSG_NOSIGNAL, 0, false},
+		{0, 1, true},
+		{MSG_NOSIGNAL | MSG_DONTWAIT, 0x7fff12345678, true},
+		{0, UINT64_C(1) << 32, true}, /* a pointer has all 64 bits */
+		{UINT64_MAX << 32, 1, true},  /* flags haven't (K1) */
+	};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(sends); i++) {
+			const uint64_t arguments[CALL_ARGUMENTS] = {3, 4, 5, sends[i].flags, sends[i].address, 16};
+			const bool trapped = sends[i].trapped && (wanted & for_sockets);
+			assert_int_equal(of_call(&filters[wanted], SYS_sendto, arguments),
+					 trapped ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		}
+	}
+}
+
+static void attack_net_07_fast_open_is_refused_however_it_is_asked_for(void **state) {
+	(void)state;
+	const uint64_t high = UINT64_C(0xdead) << 32;
+	const struct {
+		int number;
+		uint64_t arguments[CALL_ARGUMENTS];
+		uint32_t expected;
+	} calls[] = {
+		{SYS_sendto, {3, 1, 1, MSG_FASTOPEN, 1, 16}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendto, {3, 1, 1, MSG_FASTOPEN, 0, 0}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendto, {3, 1, 1, MSG_FASTOPEN | MSG_MORE | high, 1, 16}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendmsg, {3, 1, MSG_FASTOPEN}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendmsg, {3, 1, MSG_FASTOPEN | MSG_NOSIGNAL | high}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendmsg, {3, 1, MSG_NOSIGNAL | MSG_DONTWAIT}, SECCOMP_RET_ALLOW},
+		{SYS_sendmsg, {3, 1, (uint64_t)MSG_FASTOPEN << 32}, SECCOMP_RET_ALLOW},
+		{SYS_sendmmsg, {3, 1, 2, MSG_FASTOPEN}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendmmsg, {3, 1, 2, UINT32_MAX}, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+		{SYS_sendmmsg, {3, 1, MSG_FASTOPEN, 0}, SECCOMP_RET_ALLOW}, /* that many messages */
+		{SYS_setsockopt, {3, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1, 4}, SECCOMP_RET_ERRNO | ENOPROTOOPT},
+		{SYS_setsockopt,
+		 {3, IPPROTO_TCP | high, TCP_FASTOPEN_CONNECT | high, 1, 4},
+		 SECCOMP_RET_ERRNO | ENOPROTOOPT},
+		{SYS_setsockopt, {3, SOL_SOCKET, TCP_FASTOPEN_CONNECT, 1, 4}, SECCOMP_RET_ALLOW},
+		{SYS_setsockopt, {3, IPPROTO_TCP, TCP_NODELAY, 1, 4}, SECCOMP_RET_ALLOW},
+		{SYS_setsockopt, {3, IPPROTO_TCP, TCP_FASTOPEN, 1, 4}, SECCOMP_RET_ALLOW}, /* of a server */
+	};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++)
+		for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+			if (of_call(&filters[wanted], calls[i].number, calls[i].arguments) != calls[i].expected)
+				fail_msg("wanted %u, row %zu", wanted, i);
+}
+
+static void attack_net_07_families_and_types_that_are_no_tools_business(void **state) {
+	(void)state;
+	const struct {
+		uint64_t family, type, protocol;
+		int code; /* 0: allowed */
+	} sockets[] = {
+		{AF_PACKET, SOCK_RAW, 0, EAFNOSUPPORT},
+		{AF_PACKET, SOCK_DGRAM, 0, EAFNOSUPPORT},
+		{AF_VSOCK, SOCK_STREAM, 0, EAFNOSUPPORT},
+		{AF_VSOCK | UINT64_C(1) << 32, SOCK_STREAM, 0, EAFNOSUPPORT},
+		{AF_BLUETOOTH, SOCK_STREAM, 0, EAFNOSUPPORT},
+		{AF_CAN, SOCK_RAW, 0, EAFNOSUPPORT},
+		{AF_ALG, SOCK_SEQPACKET, 0, EAFNOSUPPORT},
+		{AF_XDP, SOCK_RAW, 0, EAFNOSUPPORT},
+		{63, SOCK_STREAM, 0, EAFNOSUPPORT},
+		{UINT32_MAX, SOCK_STREAM, 0, EAFNOSUPPORT},
+		{AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP, EPERM},
+		{AF_INET6, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMPV6, EPERM},
+		{AF_INET, SOCK_PACKET, 0, EPERM},
+		{AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER, EAFNOSUPPORT},
+		{AF_NETLINK, SOCK_DGRAM, NETLINK_SOCK_DIAG, EAFNOSUPPORT},
+		{AF_NETLINK, SOCK_DGRAM, NETLINK_KOBJECT_UEVENT, EAFNOSUPPORT},
+		{AF_NETLINK, SOCK_DGRAM, NETLINK_GENERIC, EAFNOSUPPORT},
+		{AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, 0},
+		{AF_INET, SOCK_STREAM, 0, 0},
+		{AF_INET6, SOCK_DGRAM, 0, 0},
+		{AF_UNIX, SOCK_SEQPACKET, 0, 0},
+	};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(sockets); i++) {
+			const uint64_t arguments[CALL_ARGUMENTS] = {sockets[i].family, sockets[i].type,
+								    sockets[i].protocol};
+			const uint32_t expected =
+				sockets[i].code ? SECCOMP_RET_ERRNO | (uint32_t)sockets[i].code : SECCOMP_RET_ALLOW;
+			if (of_call(&filters[wanted], SYS_socket, arguments) != expected)
+				fail_msg("wanted %u, row %zu", wanted, i);
+		}
+	}
+}
+
+static bool is_of_the_socket(unsigned request) {
+	static const unsigned legal[] = {FIOSETOWN,  SIOCSPGRP,      FIOGETOWN,        SIOCGPGRP,
+					 SIOCATMARK, SIOCGSTAMP_OLD, SIOCGSTAMPNS_OLD, SIOCOUTQNSD};
+	for (size_t i = 0; i < ARRAY_LENGTH(legal); i++)
+		if (legal[i] == request) return true;
+	return request == 0x8900; /* nobody's */
+}
+
+static void attack_net_15_ioctls_tell_nothing_of_interfaces(void **state) {
+	(void)state;
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		for (unsigned request = 0; request <= 0xffff; request++) {
+			const unsigned kind = request >> 8;
+			if (request == TIOCSTI || request == TIOCLINUX) continue;
+			const bool interfaces = kind == 0x8b || (kind == 0x89 && !is_of_the_socket(request));
+			const uint64_t arguments[CALL_ARGUMENTS] = {3, request | UINT64_C(0x9) << 32};
+			const uint32_t expected =
+				interfaces && (wanted & TRAPS_DIRECT) ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_ALLOW;
+			if (of_call(&filters[wanted], SYS_ioctl, arguments) != expected)
+				fail_msg("wanted %u, ioctl %#x", wanted, request);
+		}
+		const uint64_t stamp[CALL_ARGUMENTS] = {3, SIOCGSTAMP_NEW}, unread[CALL_ARGUMENTS] = {3, SIOCINQ};
+		assert_int_equal(of_call(&filters[wanted], SYS_ioctl, stamp), SECCOMP_RET_ALLOW);
+		assert_int_equal(of_call(&filters[wanted], SYS_ioctl, unread), SECCOMP_RET_ALLOW);
+	}
+}
+
+static void programs_that_are_alike_are_there_once(void **state) {
+	(void)state;
+	size_t steps = 0;
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		bool again = false;
+		for (unsigned i = 0; i < wanted; i++) again |= filters[i].steps == filters[wanted].steps;
+		if (!again) steps += filters[wanted].count;
+	}
+	assert_in_range(steps, filters[0].count, 10000);
+	assert_ptr_equal(filters[TRAPS_DIRECT].steps, filters[TRAPS_DIRECT | for_sockets].steps);
+}
+
 static void it_is_short_enough_for_the_kernel(void **state) {
 	(void)state;
-	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		const struct filter *program = &filters[all_wanted[w]];
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const struct filter *program = &filters[wanted];
 		assert_in_range(program->count, 50, BPF_MAXINSNS);
 	}
 }
@@ -261,9 +402,10 @@ static void it_is_short_enough_for_the_kernel(void **state) {
 /* What the kernel has to look at anew each time, since it depends on arguments. A list instead of a tree needs 110. */
 static void what_is_let_through_costs_few_steps(void **state) {
 	(void)state;
-	static const int often[] = {SYS_getppid, SYS_read, SYS_newfstatat, SYS_statx, SYS_openat};
-	for (size_t w = 0; w < ARRAY_LENGTH(all_wanted); w++) {
-		const struct filter *program = &filters[all_wanted[w]];
+	static const int often[] = {SYS_getppid, SYS_read,    SYS_newfstatat, SYS_statx, SYS_openat,
+				    SYS_sendto,  SYS_sendmsg, SYS_setsockopt, SYS_write};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		const struct filter *program = &filters[wanted];
 		for (size_t i = 0; i < ARRAY_LENGTH(often); i++) {
 			const struct seccomp_data data = {.nr = often[i], .arch = native};
 			uint32_t steps = 0;
@@ -280,6 +422,11 @@ int main(void) {
 		cmocka_unit_test(access_is_told_by_its_mode),
 		cmocka_unit_test(attack_kernel_02_foreign_calls_are_refused),
 		cmocka_unit_test(refusals_hold_with_traps),
+		cmocka_unit_test(sends_are_told_by_their_address),
+		cmocka_unit_test(attack_net_07_fast_open_is_refused_however_it_is_asked_for),
+		cmocka_unit_test(attack_net_07_families_and_types_that_are_no_tools_business),
+		cmocka_unit_test(attack_net_15_ioctls_tell_nothing_of_interfaces),
+		cmocka_unit_test(programs_that_are_alike_are_there_once),
 		cmocka_unit_test(it_is_short_enough_for_the_kernel),
 		cmocka_unit_test(what_is_let_through_costs_few_steps),
 	};
