@@ -30,21 +30,16 @@ int stage_clone_hidden(int scratch, struct error *error) {
 	return clone(scratch, "hidden", error);
 }
 
-static int write_text(int scratch, const char *name, const char *text, struct error *error) {
-	CLEANUP_FD int file = openat(scratch, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-	if (file < 0 && errno == EEXIST) return 0; /* the same text */
-	if (file < 0 || fchmod(file, 0444) < 0) return error_errno(error, "making a file of sbx's own");
-	int r = fd_write_all(file, text, strlen(text), error);
-	if (r < 0) unlinkat(scratch, name, 0);
-	return r;
-}
-
 /* It needs a name: what has none is attached nowhere (ENOENT). Equal texts are one file. */
 int stage_clone_text(int scratch, const char *text, struct error *error) {
 	char name[HASH_HEX_SIZE];
 	hash_hex(name, text, strlen(text));
-	int r = write_text(scratch, name, text, error);
-	return r < 0 ? r : clone(scratch, name, error);
+	CLEANUP_FD int file = openat(scratch, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (file < 0 && errno == EEXIST) return clone(scratch, name, error);
+	if (file < 0 || fchmod(file, 0444) < 0) return error_errno(error, "making a file of sbx's own");
+	int r = fd_write_all(file, text, strlen(text), error);
+	if (r < 0) unlinkat(scratch, name, 0);
+	return r < 0 ? r : tree_clone(file, false, true, error);
 }
 
 int stage_attach(int scratch, int tree, struct error *error) {

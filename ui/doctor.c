@@ -252,11 +252,12 @@ static void look_policy(struct doctor_finding *finding) {
 }
 
 static const struct doctor_check checks[] = {
-	{"user", look_user},
+	{"user", look_user}, /* a row each */
 	{"kernel", doctor_kernel},
 	{"bwrap", doctor_bwrap},
 	{"sandbox", doctor_namespaces},
 	{"seccomp", doctor_seccomp},
+	{"native", doctor_native},
 	{"fuse", doctor_fuse},
 	{"cgroup", doctor_cgroup},
 	{"programs", look_programs},

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "doctor.h"
+#include "runner/native_needs.h"
 
 enum { SETTING_MAX = 4096 };
 
@@ -132,6 +133,20 @@ void doctor_seccomp(struct doctor_finding *finding) {
 		return doctor_find(finding, DOCTOR_FAIL, string_format("user notification: %s", strerror(errno)),
 				   "Start a newer kernel (5.0 at least).");
 	doctor_find(finding, DOCTOR_OK, string_copy("filters and user notification are there"), NULL);
+}
+
+void doctor_native(struct doctor_finding *finding) {
+	const char *lacks = native_lacks();
+	if (!lacks)
+		return doctor_find(finding, DOCTOR_OK, string_copy("any program's connections are asked about by name"),
+				   NULL);
+	doctor_find(
+		finding, DOCTOR_WARN,
+		string_format("%s, so 'network: native' is 'network: proxy': only programs that follow proxy "
+			      "variables get out",
+			      lacks),
+		"Start a newer kernel (5.19 at least); in a container allow the calls seccomp and pidfd_getfd; keep "
+		"kernel.yama.ptrace_scope below 3.");
 }
 
 void doctor_fuse(struct doctor_finding *finding) {
