@@ -52,10 +52,10 @@ struct published {
 	char *failed;
 };
 static const struct body_field published_fields[] = {
-	{"ports", BODY_TEXTS, REQUIRED, offsetof(struct published, ports), LIMIT_PUBLISHED, NULL},
+	{"ports", BODY_TEXTS, REQUIRED, offsetof(struct published, ports), LIMIT_PUBLISHED + LIMIT_LISTENING, NULL},
 	{"number", BODY_INTEGER, OPTIONAL, offsetof(struct published, number), 0, NULL},
 	{"host_port", BODY_INTEGER, OPTIONAL, offsetof(struct published, host_port), 0, NULL},
-	{"failed", BODY_TEXT, OPTIONAL, offsetof(struct published, failed), LIMIT_REASON, NULL},
+	{"failed", BODY_TEXT, OPTIONAL, offsetof(struct published, failed), LIMIT_TARGET, NULL},
 };
 static const struct body_shape published_shape = BODY_SHAPE_OF(struct published, published_fields);
 

@@ -254,6 +254,16 @@ static void push_sleep(struct session *session, const json_t *message) {
 				      json_integer_value(json_object_get(message, "settle")));
 }
 
+static void push_publishing(struct session *session, const json_t *message) {
+	const json_int_t port = json_integer_value(json_object_get(message, "port"));
+	const json_int_t host_port = json_integer_value(json_object_get(message, "host_port"));
+	const struct publication wanted = {.port = (uint16_t)port, .host_port = (uint16_t)host_port};
+	if (port < 1 || port > UINT16_MAX || host_port < 0 || host_port > UINT16_MAX) return;
+	if (session->events.publishing)
+		session->events.publishing(session->events.context,
+					   json_integer_value(json_object_get(message, "number")), &wanted);
+}
+
 static void forget_views(struct session *session) {
 	view_free(session->coming);
 	view_free(session->view);
@@ -282,6 +292,8 @@ static void take_push(struct session *session, const json_t *message) {
 		push_ended(session, message);
 	else if (is_push(message, "sleep"))
 		push_sleep(session, message);
+	else if (is_push(message, "publishing"))
+		push_publishing(session, message);
 	else if (is_push(message, "terminate") && events->terminate)
 		events->terminate(events->context);
 	else if (is_push(message, "prompt") && events->prompt)
@@ -497,6 +509,21 @@ void session_settled(struct session *session, int64_t settle, const struct holde
 		     json_pack("{s:I, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(holders),
 			       "killed", (json_int_t)killed),
 		     &id, NULL);
+}
+
+void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,
+		       const char *failed) {
+	int64_t id;
+	if (!session->channel) return;
+	json_t *body = json_pack("{s:o}", "ports", text_list(ports));
+	if (number > 0) json_object_set_new(body, "number", json_integer(number));
+	if (number > 0 && failed) {
+		CLEANUP_FREE char *said = text_visible_cut(failed, WARNING_COLUMNS);
+		json_object_set_new(body, "failed", message_bytes(said));
+	} else if (number > 0) {
+		json_object_set_new(body, "host_port", json_integer(host_port));
+	}
+	channel_send(session->channel, "published", body, &id, NULL);
 }
 
 void session_answer(struct session *session, json_t *answer) {

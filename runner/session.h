@@ -14,6 +14,7 @@
 #include "holders.h"
 #include "layout.h"
 #include "runner/run.h"
+#include "schema/publication.h"
 #include "schema/verdict.h"
 #include "schema/view.h"
 
@@ -41,6 +42,7 @@ struct session_events { /* each may be NULL */
 	void (*view)(void *context, struct view *view);
 	void (*ended)(void *context, const struct session_ended *ended);
 	void (*sleep)(void *context, bool sleeping, int64_t settle);
+	void (*publishing)(void *context, int64_t number, const struct publication *wanted);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
 	void (*prompt_gone)(void *context, int64_t id);
@@ -88,6 +90,9 @@ void session_event(struct session *session, const char *kind, const char *permis
 		   const char *refused, json_t *detail);
 /* What `ended` or `sleep` asked for with that number is done. */
 void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed);
+/* `ports`: all that are published. `number`: what this answers, or 0; then the host's port, or why not. */
+void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,
+		       const char *failed);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
 /* Once; session_free waits for the broker to have it. */

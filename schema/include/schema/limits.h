@@ -93,8 +93,9 @@ enum {
 	LIMIT_CHUNK_LINE = 1024,         /* bytes of an HTTP chunk's size line */
 	LIMIT_SETTLE_MS = 500,           /* until runners must have said so */
 	LIMIT_PUBLISH_MS = 1000,         /* until a runner must have said that a port is published */
-	LIMIT_PUBLISHED = 64,            /* ports of one sandbox that are published */
-	LIMIT_LISTENING = 256,           /* ports of one sandbox that are asked about when something listens */
+	LIMIT_PUBLISHED = 64,            /* ports of one sandbox that are published by name */
+	LIMIT_LISTENING = 64,            /* others, that are published or asked about since something listens there */
+	LIMIT_INBOUND = 512,             /* connections of the host to them */
 	LIMIT_TERMINATE_MS = 5000,       /* until one that is to end its sandbox must have, or is killed */
 	LIMIT_STANDINS = 8192,           /* names of one session that have a stand-in address */
 	LIMIT_SPARES = 256,              /* sockets of one kind that are kept in reserve for a sandbox */
@@ -107,6 +108,14 @@ enum {
 	LIMIT_FLOW_IDLE_MS = 120 * 1000, /* without a datagram either way (RFC 4787 REQ-5) */
 	LIMIT_FLOW_REFUSED_MS = 1000,    /* until a datagram to what was refused asks again */
 	LIMIT_NAME_PORTS = 64,           /* ports of one name that are judged one by one */
+	LIMIT_DNS_QUERY = 1232,          /* bytes of a question to the stub */
+	LIMIT_DNS_REPLY = 4096,          /* of its answer, if the asker takes as many */
+	LIMIT_DNS_TURN = 32,             /* questions read in one turn of the loop */
+	LIMIT_DNS_LOOKUPS = 64,          /* names of one sandbox that the broker is asked about at once */
+	LIMIT_DNS_WAITING = 256,         /* questions that wait for an answer; past it none is read */
+	LIMIT_DNS_UPSTREAM = 64 * 1024,  /* bytes of what the host's resolver says */
+	LIMIT_DNS_RECORDS = 64,          /* records of it that are passed on */
+	LIMIT_DNS_THREADS = 2,           /* that ask the host's resolver for SRV and TXT */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */
