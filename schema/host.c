@@ -208,6 +208,10 @@ int host_refuse_url(const char *text, size_t size, struct error *error) {
 		       : error_set(error, EINVAL, "a host and a port are expected, not a URL: %s:%s", shown, port);
 }
 
+bool host_equal(const struct host *a, const struct host *b) {
+	return a->class == b->class && strcmp(a->name, b->name) == 0;
+}
+
 int host_port_parse(const char *text, size_t size, struct host *ret_host, uint16_t *ret_port, struct error *error) {
 	const char *colon = size ? memrchr(text, ':', size) : NULL;
 	const char *first = size ? memchr(text, ':', size) : NULL;

@@ -110,21 +110,13 @@ static void client_leave_door(struct client *client) {
 	if (client->state) client->door->finish(STEAL(client->state));
 }
 
-/* Ends a tunnel's lease with what it carried. */
-static void client_end_lease(struct client *client, const char *error) {
-	if (!client->lease) return;
-	gate_lease_end(STEAL(client->lease), client->relay ? relay_sent(client->relay) : 0,
-		       client->relay ? relay_received(client->relay) : 0, error);
-}
-
-static void client_close(struct client *client, bool in_order, const char *error) {
+static void client_close(struct client *client, bool in_order) {
 	struct proxy *proxy = client->proxy;
 
 	if (client->ended) return;
 	client->ended = true;
 	if (client->call) gate_cancel(STEAL(client->call));
-	client_end_lease(client, error);
-	relay_free(STEAL(client->relay));
+	tunnel_free(STEAL(client->tunnel));
 	client_leave_door(client);
 	if (in_order)
 		stream_close(&client->stream);
@@ -138,19 +130,15 @@ static void client_close(struct client *client, bool in_order, const char *error
 }
 
 void client_end(struct client *client) {
-	client_close(client, true, "cut");
+	client_close(client, true);
 }
 
 void client_abort(struct client *client) {
-	client_close(client, false, "cut");
+	client_close(client, false);
 }
 
-static void tunnel_cut(void *argument) {
-	client_close(argument, false, "the grant has ended");
-}
-
-static void tunnel_done(void *argument, int code) {
-	client_close(argument, code == 0, code ? strerror(code) : NULL);
+static void client_tunnel_ended(void *argument) {
+	client_close(argument, false);
 }
 
 static void client_answered(void *argument, const struct gate_result *result) {
@@ -166,6 +154,8 @@ void client_open_gate(struct client *client, const struct host *host, uint16_t p
 	if (!client->process) client->process = peer_process(client->stream.fd);
 	client_set_phase(client, CLIENT_BUSY);
 	client->answered = answered;
+	client->host = *host;
+	client->port = port;
 	const struct gate_caller caller = {.process = client->process};
 	client->call = gate_open(client->proxy->gate, host, port, &caller, client_answered, client);
 	if (client->stream.hung_up) client_set_phase(client, CLIENT_LEAVING);
@@ -178,16 +168,23 @@ void client_watch_held(struct client *client) {
 		client_set_phase(client, CLIENT_LEAVING);
 }
 
-void client_tunnel(struct client *client, int far, struct gate_lease *lease) {
+void client_tunnel(struct client *client, int far, struct gate_lease *lease, bool heard) {
 	(void)stream_flush(&client->stream); /* a failure shows in the relay, too */
-	struct relay_ends ends = {.far = far, .near_pending = client->stream.in, .far_pending = client->stream.out};
+	struct tunnel_options options = {
+		.base = client->proxy->base,
+		.gate = client->proxy->gate,
+		.pipes = &client->proxy->pipes,
+		.ends = {.far = far, .near_pending = client->stream.in, .far_pending = client->stream.out},
+		.lease = lease,
+		.host = heard ? &client->host : NULL,
+		.port = client->port,
+		.ended = client_tunnel_ended,
+		.argument = client};
 
 	client_leave_door(client);
 	client_set_phase(client, CLIENT_BUSY);
-	gate_lease_rebind(lease, tunnel_cut, client);
-	client->lease = lease;
-	ends.near = stream_detach(&client->stream);
-	client->relay = relay_new(client->proxy->base, &client->proxy->pipes, &ends, tunnel_done, client);
+	options.ends.near = stream_detach(&client->stream);
+	client->tunnel = tunnel_new(&options);
 }
 
 void client_free(struct client *client) {

@@ -12,8 +12,8 @@
 #include "net/proxy.h"
 #include "pipes.h"
 #include "proxy_limits.h"
-#include "relay.h"
 #include "stream.h"
+#include "tunnel.h"
 
 TAILQ_HEAD(clients, client);
 
@@ -59,9 +59,10 @@ struct client {
 	void *state;              /* the door's own */
 	struct gate_call *call;   /* asked, not answered yet */
 	void (*answered)(struct client *client, const struct gate_result *result);
-	struct gate_lease *lease;
-	struct relay *relay; /* once it is a tunnel */
-	char *process;       /* "curl (412)", or NULL */
+	struct host host; /* it asked for */
+	uint16_t port;
+	struct tunnel *tunnel; /* once it is one */
+	char *process;         /* "curl (412)", or NULL */
 	bool ended;
 };
 
@@ -80,5 +81,6 @@ void client_open_gate(struct client *client, const struct host *host, uint16_t p
 void client_watch_held(struct client *client);
 
 /* It becomes a tunnel: from now on bytes go between the client and `far` (taken), after what the stream holds unread
- * and unsent. The door is finished; the lease is taken over. */
-void client_tunnel(struct client *client, int far, struct gate_lease *lease);
+ * and unsent. The door is finished; the lease is taken over. `heard`: what the client says first must ask for the host
+ * that the gate was asked for (tunnel.h). */
+void client_tunnel(struct client *client, int far, struct gate_lease *lease, bool heard);

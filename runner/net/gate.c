@@ -1,9 +1,10 @@
 /*
  * Theory of operation. A call goes through asking → resolving → connecting → its end, never back; each stage holds at
- * most one thing under way (`ticket`, `resolve`, `connector`), which call_free cancels. What decides is the verdict of
- * the first stage: a denial ends there, before any name is looked up (attack N5). An answer that comes
- * while gate_open still runs is kept and acted on from the loop (`step`). One deadline covers resolving and connecting;
- * asking has none of its own, since the broker's prompt has.
+ * most one thing under way (`ticket`, `resolve`, `connector`), which call_free cancels. One that is heard is foreseen
+ * before that: the judge says what it would say, and where that is a question its first bytes are waited for. What
+ * decides is the verdict of the first stage: a denial ends there, before any name is looked up (attack N5). An answer
+ * that comes while gate_open still runs is kept and acted on from the loop (`step`). One deadline covers resolving and
+ * connecting; asking has none of its own, since the broker's prompt has.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "base/memory.h"
 #include "connect.h"
 #include "gate_private.h"
+#include "hearing.h"
 
 struct gate_call {
 	TAILQ_ENTRY(gate_call) entry;
@@ -24,11 +26,16 @@ struct gate_call {
 	int type; /* SOCK_STREAM, SOCK_DGRAM */
 	char *target;
 	struct event *step, *deadline;
+	bool asking; /* the judge, with `ticket` */
 	bool judged;
 	uint64_t ticket;
 	struct verdict verdict;
 	bool due; /* is to be judged again */
-	struct resolve_job *resolve;
+	struct hearing *hearing;
+	int near; /* of a call that is heard: the tool's end; borrowed */
+	char *process;
+	struct strings parents;
+	struct worker_job *resolve;
 	struct connector *connector;
 	gate_done *done;
 	void *argument;
@@ -38,12 +45,15 @@ struct gate_call {
 static void call_release(struct gate_call *call) {
 	const struct gate_judge *judge = &call->gate->judge;
 
-	if (!call->judged && judge->cancel) judge->cancel(judge->context, call->ticket);
-	if (call->resolve) resolve_cancel(call->resolve);
+	if (call->asking && judge->cancel) judge->cancel(judge->context, call->ticket);
+	if (call->hearing) hearing_cancel(call->hearing);
+	if (call->resolve) worker_cancel(call->resolve);
 	if (call->connector) connect_cancel(call->connector);
 	event_free(call->step);
 	event_free(call->deadline);
 	verdict_finish(&call->verdict);
+	strings_finish(&call->parents);
+	free(call->process);
 	free(call->target);
 	free(call);
 }
@@ -200,14 +210,22 @@ static void call_step(evutil_socket_t fd, short what, void *argument) {
 static void call_judged(void *argument, const struct verdict *verdict) {
 	struct gate_call *call = argument;
 
+	call->asking = false;
 	call->judged = true;
 	if (verdict) call->verdict = verdict_copy(verdict); /* else it stays zero, which denies */
 	event_active(call->step, EV_TIMEOUT, 0);
 }
 
-/* Takes the call over, which says what to open. */
-static struct gate_call *call_start(struct gate_call *call, const struct gate_caller *caller) {
+static void call_ask(struct gate_call *call, const struct gate_caller *caller) {
 	static const struct gate_caller nobody;
+	const struct gate_judge *judge = &call->gate->judge;
+
+	call->asking = true;
+	call->ticket = judge->check(judge->context, call->target, caller ? caller : &nobody, call_judged, call);
+}
+
+/* Takes the call over, which says what to open. Nobody is asked yet. */
+static struct gate_call *call_start(struct gate_call *call) {
 	struct gate *gate = call->gate;
 
 	call->target = host_port_format(&call->host, call->port);
@@ -215,8 +233,6 @@ static struct gate_call *call_start(struct gate_call *call, const struct gate_ca
 	call->deadline = evtimer_new(gate->base, call_timed_out, call);
 	if (!call->step || !call->deadline) mem_exhausted();
 	TAILQ_INSERT_TAIL(&gate->calls, call, entry);
-	call->ticket =
-		gate->judge.check(gate->judge.context, call->target, caller ? caller : &nobody, call_judged, call);
 	return call;
 }
 
@@ -226,7 +242,8 @@ struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t
 
 	*call = (struct gate_call){
 		.gate = gate, .host = *host, .port = port, .type = SOCK_STREAM, .done = done, .argument = argument};
-	return call_start(call, caller);
+	call_ask(call_start(call), caller);
+	return call;
 }
 
 struct gate_call *gate_open_datagrams(struct gate *gate, const struct host *host, uint16_t port,
@@ -235,7 +252,54 @@ struct gate_call *gate_open_datagrams(struct gate *gate, const struct host *host
 
 	*call = (struct gate_call){
 		.gate = gate, .host = *host, .port = port, .type = SOCK_DGRAM, .done = done, .argument = argument};
-	return call_start(call, caller);
+	call_ask(call_start(call), caller);
+	return call;
+}
+
+static void call_heard(void *argument, const char *says) {
+	struct gate_call *call = argument;
+	const struct gate_caller caller = {.process = call->process, .parents = &call->parents, .says = says};
+
+	call->hearing = NULL;
+	call_ask(call, &caller);
+}
+
+/* Would somebody be asked? Then the question can wait for a moment. */
+static void call_foreseen(void *argument, const struct verdict *verdict) {
+	struct gate_call *call = argument;
+
+	call->asking = false;
+	if (verdict && verdict->effect == EFFECT_DENY && string_equal(verdict->module, "ask"))
+		call->hearing = hearing_start(call->gate->base, call->near, &call->host, call_heard, call);
+	else
+		call_heard(call, NULL);
+}
+
+struct gate_call *gate_open_heard(struct gate *gate, const struct host *host, uint16_t port,
+				  const struct gate_caller *caller, int near, gate_done *done, void *argument) {
+	struct gate_call *call = mem_new(struct gate_call);
+	uint64_t ticket;
+
+	*call = (struct gate_call){.gate = gate,
+				   .host = *host,
+				   .port = port,
+				   .type = SOCK_STREAM,
+				   .near = near,
+				   .process = string_copy_or_null(caller->process),
+				   .done = done,
+				   .argument = argument};
+	if (caller->parents)
+		for (size_t i = 0; i < caller->parents->count; i++)
+			strings_add(&call->parents, caller->parents->items[i]);
+	call_start(call);
+	if (leases_lead_to(gate, call->target)) {
+		call_heard(call, NULL);
+		return call;
+	}
+	call->asking = true;
+	ticket = gate->judge.check_again(gate->judge.context, call->target, call_foreseen, call);
+	if (ticket > 0) call->ticket = ticket; /* else it is answered, and maybe asks already */
+	return call;
 }
 
 void gate_cancel(struct gate_call *call) {
@@ -323,7 +387,7 @@ static bool call_is_allowed(const struct gate_call *call) {
 
 /* Takes an allow back, and the verdict over. The requester is told from the loop, as always. */
 static void call_stop(struct gate_call *call, struct verdict verdict) {
-	if (call->resolve) resolve_cancel(STEAL(call->resolve));
+	if (call->resolve) worker_cancel(STEAL(call->resolve));
 	if (call->connector) connect_cancel(STEAL(call->connector));
 	event_del(call->deadline);
 	verdict_finish(&call->verdict);

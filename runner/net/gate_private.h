@@ -46,6 +46,9 @@ struct gate {
 /* Cuts the leases that rest on one of the grants, or all. Returns how many. */
 size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t count);
 
+/* Some connection to it is live. */
+bool leases_lead_to(const struct gate *gate, const char *target);
+
 /* The calls that are allowed and connecting, and the leases: mark all as due; one that is due, or NULL; judge those to
  * `target`, which are due no more. */
 void calls_mark(struct gate *gate);

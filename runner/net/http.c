@@ -141,7 +141,7 @@ static void tunnel_begin(struct http *http, int far, struct gate_lease *lease) {
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 	buffer_add(client_out(http), established, sizeof established - 1);
-	client_tunnel(http->client, far, lease);
+	client_tunnel(http->client, far, lease, true);
 }
 
 static void http_answered(struct client *client, const struct gate_result *result) {
@@ -280,7 +280,7 @@ static void exchange_to_tunnel(struct http *http) {
 
 	if (evbuffer_add_buffer(client_out(http), origin->in) < 0) mem_exhausted();
 	stream_close(origin);
-	client_tunnel(http->client, far, lease);
+	client_tunnel(http->client, far, lease, false);
 }
 
 static void response_begin(struct http *http, const struct http_head *head, const struct http_response *response) {
@@ -443,8 +443,8 @@ static bool http_step(struct http *http) {
 
 static void http_run(struct client *client) {
 	for (int i = 0; i < TURN_STEPS; i++)
-		if (client->ended || client->relay || !http_step(client->state)) return;
-	if (!client->ended && !client->relay) stream_wake_soon(&client->stream);
+		if (client->ended || client->tunnel || !http_step(client->state)) return;
+	if (!client->ended && !client->tunnel) stream_wake_soon(&client->stream);
 }
 
 static void *http_begin(struct client *client) {

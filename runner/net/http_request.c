@@ -13,9 +13,8 @@ static struct slice slice_from(const char *begin, const char *end) {
 	return (struct slice){begin, (size_t)(end - begin)};
 }
 
-/* An authority without user name; the port may be missing where a default is given (not 0). */
-static int authority_parse(struct slice authority, uint16_t default_port, struct host *ret_host, uint16_t *ret_port,
-			   struct error *error) {
+int http_authority_parse(struct slice authority, uint16_t default_port, struct host *ret_host, uint16_t *ret_port,
+			 struct error *error) {
 	const char *end = authority.data + authority.size;
 	const char *colon = authority.size ? memrchr(authority.data, ':', authority.size) : NULL;
 	bool has_port = colon && end[-1] != ']';
@@ -47,7 +46,7 @@ static int absolute_form_parse(struct slice target, struct http_request *request
 	for (slash = begin; slash < end && *slash != '/' && *slash != '?';) slash++;
 	request->authority = slice_from(begin, slash);
 	request->path = slice_from(slash, end);
-	return authority_parse(request->authority, scheme->port, &request->host, &request->port, error);
+	return http_authority_parse(request->authority, scheme->port, &request->host, &request->port, error);
 }
 
 /*
@@ -63,9 +62,9 @@ static int host_check(const struct http_head *head, const struct http_request *r
 	if (r < 0) return r;
 	if (r == 0 && head->minor > 0 && !request->tunnel) return error_set(error, EBADMSG, "no Host header");
 	if (r == 0) return 0;
-	if (authority_parse(value, request->port, &host, &port, error) < 0)
+	if (http_authority_parse(value, request->port, &host, &port, error) < 0)
 		return error_prefix(error, "the Host header");
-	if (host.class != request->host.class || strcmp(host.name, request->host.name) != 0 || port != request->port)
+	if (!host_equal(&host, &request->host) || port != request->port)
 		return error_set(error, EBADMSG, "the Host header names another host than the request line");
 	return 0;
 }
@@ -108,7 +107,7 @@ int http_request_read(const struct http_head *head, struct http_request *ret_req
 	*request = (struct http_request){.tunnel = slice_equal(head->method, "CONNECT")};
 	if (request->tunnel) {
 		request->authority = head->target;
-		r = authority_parse(head->target, 0, &request->host, &request->port, error);
+		r = http_authority_parse(head->target, 0, &request->host, &request->port, error);
 	} else {
 		r = absolute_form_parse(head->target, request, error);
 	}

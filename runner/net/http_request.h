@@ -26,6 +26,10 @@ struct http_request {
 	bool expects_continue;
 };
 
+/* An authority without user name; the port may be missing where a default is given (not 0). -EBADMSG. */
+int http_authority_parse(struct slice authority, uint16_t default_port, struct host *ret_host, uint16_t *ret_port,
+			 struct error *error);
+
 /* -EBADMSG (400), -EPROTONOSUPPORT (505) or -EOPNOTSUPP (417: an expectation that nobody knows). */
 int http_request_read(const struct http_head *head, struct http_request *ret_request, struct error *error);
 

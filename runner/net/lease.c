@@ -1,4 +1,6 @@
 /* The registry of live connections, by grant (net/gate.h, struct gate_lease). */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/string.h"
 #include "gate_private.h"
@@ -41,6 +43,15 @@ void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), vo
 	lease->argument = argument;
 }
 
+void gate_lease_refuse(struct gate_lease *lease, const char *module, const char *why) {
+	const struct gate_judge *judge = &lease->gate->judge;
+	CLEANUP_VERDICT struct verdict verdict = {.effect = EFFECT_DENY, .why = string_copy(why)};
+
+	if (judge->refuse) judge->refuse(judge->context, lease->target, lease->right.grant, why);
+	snprintf(verdict.module, sizeof verdict.module, "%s", module);
+	denied_add(&lease->gate->denied, lease->target, &verdict);
+}
+
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error) {
 	const struct gate_judge *judge = &lease->gate->judge;
 
@@ -69,6 +80,15 @@ size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t cou
 		lease->cut(lease->argument);
 	}
 	return cut;
+}
+
+bool leases_lead_to(const struct gate *gate, const char *target) {
+	const struct gate_lease *lease;
+
+	TAILQ_FOREACH(lease, &gate->leases, entry) {
+		if (string_equal(lease->target, target)) return true;
+	}
+	return false;
 }
 
 void leases_mark(struct gate *gate) {

@@ -1,7 +1,5 @@
 #include "origin.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 bool origin_is_open(const struct origin *origin) {
@@ -9,8 +7,7 @@ bool origin_is_open(const struct origin *origin) {
 }
 
 bool origin_is_for(const struct origin *origin, const struct host *host, uint16_t port) {
-	return origin_is_open(origin) && origin->port == port && origin->host.class == host->class &&
-	       strcmp(origin->host.name, host->name) == 0;
+	return origin_is_open(origin) && origin->port == port && host_equal(&origin->host, host);
 }
 
 bool origin_has_answered(const struct origin *origin) {

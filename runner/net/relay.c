@@ -3,7 +3,8 @@
  * it is empty: then EAGAIN of the first splice can only mean that the sender has nothing, and that of the second that
  * the receiver is full. Both sockets are watched edge-triggered for both directions with one event each, so a
  * relay costs no epoll_ctl after its start; `readable` and `writable` remember the edges. A way that moved
- * TURN_BYTES yields to the loop by activating its own event again.
+ * TURN_BYTES yields to the loop by activating its own event again. While somebody hears what near says, it is read
+ * instead of spliced, and goes through `pending`.
  */
 #include "relay.h"
 
@@ -15,9 +16,18 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/string.h"
+#include "schema/limits.h"
 #include "socket_abort.h"
 
-enum { TURN_BYTES = 2 * 1024 * 1024 };
+enum { TURN_BYTES = 2 * 1024 * 1024, HEAR_BYTES = 4096 };
+
+struct ear {
+	relay_heard *heard;
+	void *argument;
+	struct string said;
+	bool holds;
+};
 
 struct side {
 	int fd;
@@ -29,11 +39,12 @@ struct way {
 	struct side *from, *to;
 	struct way *back;         /* the other way */
 	struct evbuffer *pending; /* goes before what is read; NULL when drained */
+	struct ear *ear;          /* NULL when nobody hears (any more) */
 	int pipe[2];
-	size_t held; /* bytes in the pipe */
-	bool ended;  /* from's end was seen */
-	bool closed; /* and passed on */
-	uint64_t moved;
+	size_t held;           /* bytes in the pipe */
+	bool ended;            /* from's end was seen */
+	bool closed;           /* and passed on */
+	uint64_t moved, given; /* of that, what was pending at first */
 };
 
 struct relay {
@@ -50,6 +61,51 @@ static void way_drop_pipe(struct way *way, struct pipes *pipes) {
 		pipes_give(pipes, way->pipe);
 	else
 		pipe_close(way->pipe);
+}
+
+static void way_close_ear(struct way *way) {
+	if (!way->ear) return;
+	string_finish(&way->ear->said);
+	free(STEAL(way->ear));
+}
+
+static void way_tell(struct way *way, const void *bytes, size_t size) {
+	struct ear *ear = way->ear;
+	enum relay_order order;
+
+	string_append_bytes(&ear->said, bytes, size);
+	order = ear->heard(ear->argument, ear->said.data, ear->said.size);
+	ear->holds = order == RELAY_HOLD;
+	if (order == RELAY_PASS) way_close_ear(way);
+}
+
+static void way_add_pending(struct way *way, const void *bytes, size_t size) {
+	if (!way->pending) way->pending = evbuffer_new();
+	if (!way->pending || evbuffer_add(way->pending, bytes, size) < 0) mem_exhausted();
+}
+
+static int way_hear(struct way *way) {
+	char bytes[HEAR_BYTES];
+	size_t left = LIMIT_HEADER - way->ear->said.size;
+	ssize_t n = recv(way->from->fd, bytes, left < sizeof bytes ? left : sizeof bytes, 0);
+
+	if (n < 0) return -errno;
+	if (n == 0) {
+		way->ended = true;
+		way_close_ear(way);
+		return 0;
+	}
+	way_add_pending(way, bytes, (size_t)n);
+	way_tell(way, bytes, (size_t)n);
+	return 0;
+}
+
+/* What was read before the relay began. */
+static void way_hear_pending(struct way *way) {
+	size_t size = evbuffer_get_length(way->pending);
+
+	if (size > LIMIT_HEADER) size = LIMIT_HEADER;
+	if (size > 0) way_tell(way, evbuffer_pullup(way->pending, (ev_ssize_t)size), size);
 }
 
 static int way_write_pending(struct way *way) {
@@ -90,8 +146,10 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 	uint64_t until = way->moved + TURN_BYTES;
 	int r = 0;
 
+	if (way->ear && way->pending && way->ear->said.size == 0) way_hear_pending(way);
 	while (!way->closed) {
 		if (way->moved >= until) return 1;
+		if (way->ear && way->ear->holds) return 0;
 		if (way->pending || way->held > 0) {
 			if (!way->to->writable) return 0;
 			r = way->pending ? way_write_pending(way) : way_write_pipe(way);
@@ -102,7 +160,7 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 			if (shutdown(way->to->fd, SHUT_WR) < 0 && errno != ENOTCONN) r = -errno;
 		} else {
 			if (!way->from->readable) break;
-			r = way_read(way, pipes);
+			r = way->ear ? way_hear(way) : way_read(way, pipes);
 			if (r == -EAGAIN) way->from->readable = false;
 		}
 		if (r < 0 && r != -EAGAIN && r != -EINTR) return r;
@@ -111,10 +169,16 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 	return 0;
 }
 
-static void relay_pump(struct relay *relay) {
-	int out = way_pump(&relay->out, relay->pipes);
-	int in = out < 0 ? 0 : way_pump(&relay->in, relay->pipes);
+static bool way_has_read(const struct way *way) {
+	return way->ended || way->held > 0 || way->moved > way->given;
+}
 
+static void relay_pump(struct relay *relay) {
+	int in = way_pump(&relay->in, relay->pipes), out;
+
+	/* Whom far speaks to first asks for nothing by its own first bytes. */
+	if (relay->out.ear && !relay->out.ear->holds && way_has_read(&relay->in)) way_close_ear(&relay->out);
+	out = in < 0 ? 0 : way_pump(&relay->out, relay->pipes);
 	if (out < 0 || in < 0)
 		relay->done(relay->argument, -(out < 0 ? out : in));
 	else if (relay->out.closed && relay->in.closed)
@@ -153,6 +217,7 @@ static void side_init(struct side *side, struct event_base *base, int fd, event_
 static void way_init(struct way *way, struct way *back, struct side *from, struct side *to, struct evbuffer *pending) {
 	*way = (struct way){.from = from, .to = to, .back = back, .pipe = {-1, -1}};
 	if (!pending || evbuffer_get_length(pending) == 0) return;
+	way->given = evbuffer_get_length(pending);
 	if (!(way->pending = evbuffer_new()) || evbuffer_add_buffer(way->pending, pending) < 0) mem_exhausted();
 }
 
@@ -165,8 +230,17 @@ struct relay *relay_new(struct event_base *base, struct pipes *pipes, const stru
 	side_init(&relay->far, base, ends->far, far_ready, relay);
 	way_init(&relay->out, &relay->in, &relay->near, &relay->far, ends->near_pending);
 	way_init(&relay->in, &relay->out, &relay->far, &relay->near, ends->far_pending);
+	if (ends->heard) {
+		relay->out.ear = mem_new(struct ear);
+		*relay->out.ear = (struct ear){.heard = ends->heard, .argument = argument};
+	}
 	if (relay->out.pending || relay->in.pending) event_active(relay->near.event, 0, 0);
 	return relay;
+}
+
+void relay_release(struct relay *relay) {
+	way_close_ear(&relay->out);
+	event_active(relay->near.event, EV_TIMEOUT, 0);
 }
 
 uint64_t relay_sent(const struct relay *relay) {
@@ -179,6 +253,7 @@ uint64_t relay_received(const struct relay *relay) {
 
 static void way_finish(struct way *way, struct pipes *pipes) {
 	way_drop_pipe(way, pipes);
+	way_close_ear(way);
 	if (way->pending) evbuffer_free(way->pending);
 }
 

@@ -15,11 +15,23 @@
 
 struct relay;
 
+/*
+ * Hears what near says until it passes, or far has said something: `said` is all of it so far, at most LIMIT_HEADER
+ * bytes; what came last has not gone on yet. Never from inside relay_new.
+ */
+enum relay_order {
+	RELAY_PASS, /* it goes on, as does all that comes */
+	RELAY_MORE, /* it goes on, and what comes is heard, too */
+	RELAY_HOLD, /* it waits for relay_release, or the end */
+};
+typedef enum relay_order relay_heard(void *argument, const char *said, size_t size);
+
 /* near: the tool's end, far: the host's. Both non-blocking, both taken over. What `near_pending` holds was read from
  * near already, `far_pending` likewise (or is said in its name): passed on first; drained here, either may be NULL. */
 struct relay_ends {
 	int near, far;
 	struct evbuffer *near_pending, *far_pending;
+	relay_heard *heard; /* with relay_new's argument; or NULL */
 };
 
 /* Called once when both ways have ended or one failed, never from inside relay_new; must free the relay. */
@@ -27,6 +39,7 @@ typedef void relay_done(void *argument, int code /* 0 or errno */);
 
 struct relay *relay_new(struct event_base *base, struct pipes *pipes, const struct relay_ends *ends, relay_done *done,
 			void *argument);
+void relay_release(struct relay *relay);            /* what was held goes on; never from within `heard` */
 uint64_t relay_sent(const struct relay *relay);     /* bytes from near to far */
 uint64_t relay_received(const struct relay *relay); /* bytes from far to near */
 void relay_free(struct relay *relay);               /* resets both ends unless they have ended in order */

@@ -63,7 +63,7 @@ static void socks_answered(struct client *client, const struct gate_result *resu
 		return;
 	}
 	socks_reply(socks, SOCKS_SUCCEEDED);
-	client_tunnel(client, result->fd, gate_lease_new(client->proxy->gate, result, "socks", socks_cut, socks));
+	client_tunnel(client, result->fd, gate_lease_new(client->proxy->gate, result, "socks", socks_cut, socks), true);
 }
 
 /* Returns false when the client has ended or nothing can be done now. */
@@ -143,7 +143,7 @@ static bool socks_step(struct socks *socks) {
 }
 
 static void socks_run(struct client *client) {
-	while (!client->ended && !client->relay && socks_step(client->state)) continue;
+	while (!client->ended && !client->tunnel && socks_step(client->state)) continue;
 }
 
 static void *socks_begin(struct client *client) {

@@ -26,6 +26,8 @@ struct host {
 	uint8_t address[16]; /* network order; 4 or 16 bytes by class */
 };
 
+bool host_equal(const struct host *a, const struct host *b);
+
 int host_parse(const char *text, size_t size, struct host *ret_host, struct error *error);
 
 /* host:port → both; the port is required, 1 to 65535, decimal without sign or spaces; [v6]:port. */

@@ -38,7 +38,8 @@ struct gate_judge {
 	uint64_t (*check_again)(void *context, const char *target,
 				void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
-	/* Allowed, and yet not made by the gate (a private address): for the history. May be NULL. */
+	/* Allowed, and yet not made by the gate (a private address), or ended by it (its first bytes ask for another
+	 * host): for the history. May be NULL. */
 	void (*refuse)(void *context, const char *target, int64_t grant, const char *why);
 	/* A finished connection, for the history (kind `connection`). */
 	void (*report)(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
@@ -79,6 +80,13 @@ struct gate_call *gate_open(struct gate *gate, const struct host *host, uint16_t
 /* The same for UDP: the socket is connected to the first address that the host has a way to. */
 struct gate_call *gate_open_datagrams(struct gate *gate, const struct host *host, uint16_t port,
 				      const struct gate_caller *caller, gate_done *done, void *argument);
+/*
+ * The same for a connection whose near end is there already: where somebody would be asked, its first bytes are waited
+ * for first, LIMIT_HEAR_MS at most, so that the question can say which other host they ask for. `near` is borrowed
+ * until `done`; what it says stays in it.
+ */
+struct gate_call *gate_open_heard(struct gate *gate, const struct host *host, uint16_t port,
+				  const struct gate_caller *caller, int near, gate_done *done, void *argument);
 void gate_cancel(struct gate_call *call); /* the requester is gone: done is not called any more */
 
 /*
@@ -89,6 +97,9 @@ struct gate_lease;
 struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
 				  void (*cut)(void *argument), void *argument);
 void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument); /* another owner */
+/* An allow that is taken back here, for another reason than a rule or a user: the history has it, and what is listed as
+ * denied. The lease lives until it is ended. */
+void gate_lease_refuse(struct gate_lease *lease, const char *module, const char *why);
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
 
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */

@@ -1,0 +1,26 @@
+/*
+ * hello: which host the first bytes of a connection ask for: the server name of a TLS ClientHello (RFC 8446 4.1.2, RFC
+ * 6066 3), the host of an HTTP/1.x request (RFC 9112 3.2).
+ *
+ * Promises: pure, bounded by LIMIT_HELLO and LIMIT_HEADER. What looks like one of the two is found in the ways that
+ * lenient servers take, and read strictly: what could be read in two ways is HELLO_AMBIGUOUS, never HELLO_NOTHING.
+ *
+ * What it can't see: what comes after STARTTLS and its like, HTTP in TLS or HTTP/2, the inner name of an encrypted
+ * hello (ECH; the outer one is read), later requests on the same connection.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "schema/host.h"
+
+enum hello_state {
+	HELLO_MORE,      /* may become any of the others */
+	HELLO_NAME,      /* *ret_host */
+	HELLO_NOTHING,   /* neither of the two, or it names no host */
+	HELLO_AMBIGUOUS, /* one of the two, that can't be read for certain: `error` says why, for a sentence */
+};
+
+/* All bytes so far. From LIMIT_HEADER bytes on it is never HELLO_MORE. */
+enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_host, struct error *error);
