@@ -33,7 +33,7 @@ need_is_met() {
 	py:*) /usr/bin/python3 -c "import ${1#py:}" 2>/dev/null ;;
 	cc:*) command -v cc >/dev/null && [[ $(cc -print-file-name="${1#cc:}") == /* ]] ;;
 	rt:*) command -v clang >/dev/null && compgen -G "$(clang -print-resource-dir)/lib/*/libclang_rt.${1#rt:}*" >/dev/null ;;
-	*) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
+	*) PATH=$PATH:/usr/sbin:/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin) command -v "$1" >/dev/null ;;
 	esac
 }
 
@@ -81,6 +81,31 @@ package_install() {
 	esac
 }
 
+# services_known: which of the servers that the tests start for themselves this machine has as services.
+services_known() {
+	local unit
+	for unit in ssh.service ssh.socket sshd.service sshd.socket postgresql.service redis.service redis-server.service; do
+		[[ ! -e /usr/lib/systemd/system/$unit && ! -e /lib/systemd/system/$unit ]] || echo "$unit"
+	done
+}
+
+# with_services_off COMMAND…: packages of servers are installed, but no service is started, now or later, that wasn't there before:
+# the tests want the programs alone. (Debian starts what it installs unless policy-rc.d says no.)
+with_services_off() {
+	local known policy=/usr/sbin/policy-rc.d made='' unit status=0
+	known=$(services_known)
+	if [[ -d /etc/dpkg && ! -e $policy ]]; then
+		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy" && made=yes
+	fi
+	"$@" || status=$?
+	[[ ! $made ]] || as_root rm -f "$policy"
+	command -v systemctl >/dev/null || return "$status"
+	for unit in $(services_known); do
+		[[ " ${known//$'\n'/ } " == *" $unit "* ]] || as_root systemctl disable -q "$unit" >&2 || true
+	done
+	return "$status"
+}
+
 # packages_install STAGE…: install what these stages lack. Nothing is called when nothing is missing. Not quiet about a
 # package that fails: the others are still installed, and then it ends here with the needs that are left.
 packages_install() {
@@ -101,10 +126,10 @@ packages_install() {
 		as_root apt-get update -q >&2 || say "apt-get update failed; going on with the lists that are there"
 	fi
 	# shellcheck disable=SC2086 # words
-	if ! package_install "$manager" $packages >&2; then
+	if ! with_services_off package_install "$manager" $packages >&2; then
 		say "That did not work in one go; trying the packages one by one."
 		for name in $packages; do
-			package_install "$manager" "$name" >&2 || failed+=("$name")
+			with_services_off package_install "$manager" "$name" >&2 || failed+=("$name")
 		done
 		[[ ${#failed[@]} == 0 ]] || say "NOT INSTALLED: ${failed[*]}"
 	fi
