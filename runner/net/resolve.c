@@ -1,54 +1,22 @@
-/*
- * Theory of operation. One `pool` is shared by the loop's side (struct resolver) and the threads, each of which holds a
- * reference; the last one out frees it. A job is in exactly one place: the waiting queue, a thread's hands,
- * or the finished queue, from where an eventfd calls the loop to deliver. Cancelling takes it out of a queue, or leaves
- * a mark for the thread that has it. Threads start on demand and end after some idle seconds.
- */
 #include "resolve.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <sys/eventfd.h>
-#include <sys/queue.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
-
-enum { THREAD_IDLE_SECONDS = 10, THREAD_STACK = 512 * 1024 /* nsswitch modules run on it */ };
-
-enum job_state { JOB_WAITING, JOB_RUNNING, JOB_FINISHED };
-
-struct resolve_job {
-	TAILQ_ENTRY(resolve_job) entry;
-	struct pool *pool;
-	char *name;
-	enum job_state state;
-	bool cancelled;
-	resolve_done *done;
-	void *argument;
-	int code, system_code;
-	struct addresses addresses;
-};
-TAILQ_HEAD(job_queue, resolve_job);
-
-struct pool {
-	pthread_mutex_t lock; /* all below, and `state` and `cancelled` of jobs */
-	pthread_cond_t work;
-	struct job_queue waiting, finished;
-	struct lookup lookup;
-	int wake; /* eventfd */
-	size_t references, threads, idle;
-	bool closed;
-};
+#include "schema/limits.h"
 
 struct resolver {
-	struct pool *pool;
-	struct event *wake;
+	struct workers *workers;
+	struct lookup lookup;
+};
+
+struct resolve_work {
+	struct lookup lookup; /* a copy: the thread may outlive the resolver */
+	char *name;
+	resolve_done *done;
+	int code, system_code;
+	struct addresses addresses;
 };
 
 static int system_find(void *context, const char *name, struct addrinfo **ret_list) {
@@ -64,206 +32,54 @@ const struct lookup *lookup_system(void) {
 	return &system_lookup;
 }
 
-static void job_free(struct resolve_job *job) {
-	free(job->name);
-	free(job);
-}
-
-static void queue_clear(struct job_queue *queue) {
-	struct resolve_job *job;
-
-	while ((job = TAILQ_FIRST(queue))) {
-		TAILQ_REMOVE(queue, job, entry);
-		job_free(job);
-	}
-}
-
-/* Gives back one reference; the lock is held and is released. */
-static void pool_leave(struct pool *pool) {
-	bool last = --pool->references == 0;
-
-	pthread_mutex_unlock(&pool->lock);
-	if (!last) return;
-	queue_clear(&pool->waiting);
-	queue_clear(&pool->finished);
-	pthread_cond_destroy(&pool->work);
-	pthread_mutex_destroy(&pool->lock);
-	fd_close(pool->wake);
-	free(pool);
-}
-
-static void job_look_up(struct resolve_job *job, const struct lookup *lookup) {
+static void look_up(void *argument) {
+	struct resolve_work *work = argument;
 	struct addrinfo *list = NULL;
 
-	job->code = lookup->find(lookup->context, job->name, &list);
-	job->system_code = job->code == EAI_SYSTEM ? errno : 0;
-	if (job->code != 0) return;
+	work->code = work->lookup.find(work->lookup.context, work->name, &list);
+	work->system_code = work->code == EAI_SYSTEM ? errno : 0;
+	if (work->code != 0) return;
 	for (const struct addrinfo *item = list; item; item = item->ai_next)
-		addresses_add(&job->addresses, item->ai_addr, item->ai_addrlen);
-	lookup->release(list);
+		addresses_add(&work->addresses, item->ai_addr, item->ai_addrlen);
+	work->lookup.release(list);
 }
 
-/* Waits for a job; NULL when there was none for a while or the pool is closed. The lock is held. */
-static struct resolve_job *pool_next(struct pool *pool) {
-	struct timespec until;
-	struct resolve_job *job;
+static void tell(void *argument, void *asker) {
+	const struct resolve_work *work = argument;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += THREAD_IDLE_SECONDS;
-	while (!pool->closed && TAILQ_EMPTY(&pool->waiting)) {
-		pool->idle++;
-		int r = pthread_cond_timedwait(&pool->work, &pool->lock, &until);
-		pool->idle--;
-		if (r == ETIMEDOUT) break;
-	}
-	if (pool->closed || !(job = TAILQ_FIRST(&pool->waiting))) return NULL;
-	TAILQ_REMOVE(&pool->waiting, job, entry);
-	job->state = JOB_RUNNING;
-	return job;
+	work->done(asker, work->code, work->system_code, &work->addresses);
 }
 
-static void *thread_main(void *argument) {
-	struct pool *pool = argument;
-	const uint64_t one = 1;
-	struct resolve_job *job;
+static void fail(void *argument) {
+	struct resolve_work *work = argument;
 
-	pthread_mutex_lock(&pool->lock);
-	while ((job = pool_next(pool))) {
-		pthread_mutex_unlock(&pool->lock);
-		job_look_up(job, &pool->lookup);
-		pthread_mutex_lock(&pool->lock);
-		if (job->cancelled) {
-			job_free(job);
-			continue;
-		}
-		job->state = JOB_FINISHED;
-		TAILQ_INSERT_TAIL(&pool->finished, job, entry);
-		(void)!write(pool->wake, &one, sizeof one); /* can't fail short of 2^64 finished jobs */
-	}
-	pool->threads--;
-	pool_leave(pool);
-	return NULL;
+	work->code = EAI_AGAIN;
 }
 
-/* Signals stay with the loop's thread. The lock is held. */
-static int pool_add_thread(struct pool *pool) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
+static void drop(void *argument) {
+	struct resolve_work *work = argument;
 
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attributes, thread_main, pool);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	if (r != 0) return -r;
-	pool->threads++;
-	pool->references++;
-	return 0;
-}
-
-static struct resolve_job *pool_take_finished(struct pool *pool) {
-	struct resolve_job *job;
-
-	pthread_mutex_lock(&pool->lock);
-	if ((job = TAILQ_FIRST(&pool->finished))) TAILQ_REMOVE(&pool->finished, job, entry);
-	pthread_mutex_unlock(&pool->lock);
-	return job;
-}
-
-/* One at a time, since `done` may cancel others or free the resolver (which closes the pool). */
-static void resolver_deliver(evutil_socket_t fd, short what, void *argument) {
-	struct resolver *resolver = argument;
-	struct pool *pool = resolver->pool;
-	struct resolve_job *job;
-	uint64_t count;
-
-	(void)what;
-	(void)!read(fd, &count, sizeof count);
-	pthread_mutex_lock(&pool->lock);
-	pool->references++;
-	pthread_mutex_unlock(&pool->lock);
-	while ((job = pool_take_finished(pool))) {
-		job->done(job->argument, job->code, job->system_code, &job->addresses);
-		job_free(job);
-	}
-	pthread_mutex_lock(&pool->lock);
-	pool_leave(pool);
+	free(work->name);
+	free(work);
 }
 
 struct resolver *resolver_new(struct event_base *base, const struct lookup *lookup) {
 	struct resolver *resolver = mem_new(struct resolver);
-	struct pool *pool = mem_new(struct pool);
-	pthread_condattr_t attributes;
 
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->work, &attributes);
-	pthread_condattr_destroy(&attributes);
-	TAILQ_INIT(&pool->waiting);
-	TAILQ_INIT(&pool->finished);
-	pool->lookup = *lookup;
-	pool->references = 1;
-	pool->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	resolver->pool = pool;
-	resolver->wake = event_new(base, pool->wake, EV_READ | EV_PERSIST, resolver_deliver, resolver);
-	if (pool->wake < 0 || !resolver->wake || event_add(resolver->wake, NULL) < 0) mem_exhausted();
+	*resolver = (struct resolver){.workers = workers_new(base, LIMIT_RESOLVERS), .lookup = *lookup};
 	return resolver;
 }
 
 void resolver_free(struct resolver *resolver) {
-	struct pool *pool;
-
 	if (!resolver) return;
-	pool = resolver->pool;
-	event_free(resolver->wake);
-	pthread_mutex_lock(&pool->lock);
-	pool->closed = true;
-	queue_clear(&pool->waiting);
-	queue_clear(&pool->finished);
-	pthread_cond_broadcast(&pool->work);
-	pool_leave(pool);
+	workers_free(resolver->workers);
 	free(resolver);
 }
 
-struct resolve_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument) {
-	struct pool *pool = resolver->pool;
-	struct resolve_job *job = mem_new(struct resolve_job);
-	const uint64_t one = 1;
+struct worker_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument) {
+	static const struct worker_task task = {.run = look_up, .done = tell, .fail = fail, .drop = drop};
+	struct resolve_work *work = mem_new(struct resolve_work);
 
-	*job = (struct resolve_job){.pool = pool, .name = string_copy(name), .done = done, .argument = argument};
-	pthread_mutex_lock(&pool->lock);
-	if (pool->idle == 0 && pool->threads < LIMIT_RESOLVERS && pool_add_thread(pool) < 0 && pool->threads == 0) {
-		*job = (struct resolve_job){.pool = pool,
-					    .name = job->name,
-					    .state = JOB_FINISHED,
-					    .code = EAI_AGAIN,
-					    .done = done,
-					    .argument = argument};
-		TAILQ_INSERT_TAIL(&pool->finished, job, entry);
-		(void)!write(pool->wake, &one, sizeof one);
-	} else {
-		TAILQ_INSERT_TAIL(&pool->waiting, job, entry);
-		pthread_cond_signal(&pool->work);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return job;
-}
-
-void resolve_cancel(struct resolve_job *job) {
-	struct pool *pool = job->pool;
-
-	pthread_mutex_lock(&pool->lock);
-	if (job->state == JOB_RUNNING) {
-		job->cancelled = true;
-	} else {
-		TAILQ_REMOVE(job->state == JOB_WAITING ? &pool->waiting : &pool->finished, job, entry);
-		job_free(job);
-	}
-	pthread_mutex_unlock(&pool->lock);
+	*work = (struct resolve_work){.lookup = resolver->lookup, .name = string_copy(name), .done = done};
+	return workers_start(resolver->workers, &task, work, argument);
 }

@@ -1,9 +1,7 @@
 /*
  * resolve: names to addresses as the host would (getaddrinfo with its nsswitch.conf), off the loop.
  *
- * Promises: at most LIMIT_RESOLVERS threads, which leave when they have nothing to do; `done` runs on the loop, never
- * from inside resolver_start, and not after resolve_cancel or resolver_free. Neither waits for a lookup
- * that is under way: getaddrinfo can't be interrupted, so its thread finishes alone and drops the answer.
+ * Promises: those of workers.h, with LIMIT_RESOLVERS threads: a look-up can't be interrupted, so nothing waits for one.
  * Must not be asked for a name before a verdict allows it (attack N5).
  */
 #pragma once
@@ -12,6 +10,7 @@
 #include <netdb.h>
 
 #include "address.h"
+#include "workers.h"
 
 /* Where answers come from: getaddrinfo, or a test's own. `find` runs in a thread; it returns an EAI_ code. */
 struct lookup {
@@ -22,12 +21,11 @@ struct lookup {
 const struct lookup *lookup_system(void);
 
 struct resolver;
-struct resolve_job;
 
 struct resolver *resolver_new(struct event_base *base, const struct lookup *lookup); /* `lookup` is copied */
 void resolver_free(struct resolver *resolver);
 
-/* `code` is 0 or an EAI_ code, `system_code` the errno of EAI_SYSTEM; addresses have port 0. */
+/* Cancelled by worker_cancel. `code` is 0 or an EAI_ code, `system_code` the errno of EAI_SYSTEM; addresses have port
+ * 0. */
 typedef void resolve_done(void *argument, int code, int system_code, const struct addresses *addresses);
-struct resolve_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument);
-void resolve_cancel(struct resolve_job *job);
+struct worker_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument);
