@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -132,6 +134,32 @@ static long net_vsock(char **argv) {
 	return socket(AF_VSOCK, SOCK_STREAM, 0);
 }
 
+/* Connect by sending (tcp(7)), in the ways that the kernel knows. */
+static const struct sockaddr_in elsewhere = {.sin_family = AF_INET, .sin_port = 0x5000, .sin_addr = {0x01010101}};
+
+static long net_fast_sendto(char **argv) {
+	(void)argv;
+	return sendto(socket(AF_INET, SOCK_STREAM, 0), "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL,
+		      (const struct sockaddr *)&elsewhere, sizeof elsewhere);
+}
+
+static long net_fast_sendmsg(char **argv) {
+	struct iovec part = {.iov_base = (void *)"x", .iov_len = 1};
+	struct mmsghdr messages[1] = {{.msg_hdr = {.msg_name = (void *)&elsewhere,
+						   .msg_namelen = sizeof elsewhere,
+						   .msg_iov = &part,
+						   .msg_iovlen = 1}}};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (argv[0][0] == 'm') return sendmmsg(fd, messages, 1, MSG_FASTOPEN | MSG_NOSIGNAL);
+	return sendmsg(fd, &messages[0].msg_hdr, MSG_FASTOPEN | MSG_NOSIGNAL);
+}
+
+static long net_fast_connect(char **argv) {
+	const int on = 1;
+	(void)argv;
+	return setsockopt(socket(AF_INET, SOCK_STREAM, 0), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on);
+}
+
 /* Descriptors besides 0, 1, 2: errno EMFILE stands for "there is one". */
 static long fs_descriptors(char **argv) {
 	(void)argv;
@@ -168,6 +196,9 @@ static const struct {
 	{"abstract", net_abstract, 1},
 	{"unix", net_unix, 1},
 	{"vsock", net_vsock, 0},
+	{"fast-sendto", net_fast_sendto, 0},
+	{"fast-sendmsg", net_fast_sendmsg, 1},
+	{"fast-connect", net_fast_connect, 0},
 };
 
 int main(int argc, char **argv) {

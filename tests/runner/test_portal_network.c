@@ -92,6 +92,8 @@ static socklen_t size_of(const struct sockaddr_storage *storage) {
 
 static int bind_to(int fd, const char *text, uint16_t port) {
 	struct sockaddr_storage storage = address(text, port);
+	const int on = 1; /* what is left of connections that were there doesn't matter */
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
 	return bind(fd, (struct sockaddr *)&storage, size_of(&storage)) < 0 ? -errno : 0;
 }
 

@@ -197,6 +197,12 @@ static void attack_kernel_04_no_listener_no_namespaces(void **state) {
 	       "EBUSY\nENOSYS\nEPERM\nEAFNOSUPPORT\n");
 }
 
+static void attack_net_07_fast_open_connects_nothing(void **state) {
+	(void)state;
+	expect(ATTACK "fast-sendto;" ATTACK "fast-sendmsg one;" ATTACK "fast-sendmsg many;" ATTACK "fast-connect",
+	       "EOPNOTSUPP\nEOPNOTSUPP\nEOPNOTSUPP\nENOPROTOOPT\n");
+}
+
 static void attack_net_13_host_sockets_are_out_of_reach(void **state) {
 	(void)state;
 	struct sockaddr_un abstract = {.sun_family = AF_UNIX, .sun_path = "\0sbx-test-abstract"},
@@ -298,6 +304,7 @@ int main(void) {
 		SANDBOX_TEST(attack_kernel_02_foreign_calls_are_not_there),
 		SANDBOX_TEST(attack_kernel_03_process_1_is_out_of_reach),
 		SANDBOX_TEST(attack_kernel_04_no_listener_no_namespaces),
+		SANDBOX_TEST(attack_net_07_fast_open_connects_nothing),
 		SANDBOX_TEST(attack_net_13_host_sockets_are_out_of_reach),
 		SANDBOX_TEST(attack_b_20_the_command_line_is_not_bwraps),
 		SANDBOX_TEST(a_terminal_less_run_has_no_terminal),
