@@ -105,6 +105,7 @@ static uint64_t judge_check_again(void *context, const char *target,
 
 	pthread_mutex_lock(&fixture->lock);
 	fixture->counts.again++;
+	snprintf(fixture->counts.target_again, sizeof fixture->counts.target_again, "%s", target);
 	pthread_mutex_unlock(&fixture->lock);
 	if (fixture->answer == FIXTURE_HOLD) {
 		assert_true(fixture->held_count < HELD_MAX);
@@ -136,6 +137,16 @@ static void judge_cancel(void *context, uint64_t ticket) {
 		return;
 	}
 	fail_msg("a ticket that nobody holds was cancelled");
+}
+
+static void judge_refuse(void *context, const char *target, int64_t grant, const char *why) {
+	struct fixture *fixture = context;
+
+	(void)target, (void)grant;
+	pthread_mutex_lock(&fixture->lock);
+	fixture->counts.refusals++;
+	snprintf(fixture->counts.refused, sizeof fixture->counts.refused, "%s", why);
+	pthread_mutex_unlock(&fixture->lock);
 }
 
 static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
@@ -265,6 +276,7 @@ struct fixture *fixture_new(void) {
 					 .check = judge_check,
 					 .check_again = judge_check_again,
 					 .cancel = judge_cancel,
+					 .refuse = judge_refuse,
 					 .report = judge_report};
 	const struct lookup lookup = {.context = fixture, .find = names_find, .release = list_free};
 
@@ -309,6 +321,10 @@ uint16_t fixture_port(const struct fixture *fixture) {
 
 struct gate *fixture_gate(struct fixture *fixture) {
 	return fixture->gate;
+}
+
+struct event_base *fixture_base(struct fixture *fixture) {
+	return fixture->base;
 }
 
 int fixture_dial_unix(struct fixture *fixture) {

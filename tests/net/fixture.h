@@ -43,13 +43,15 @@ void fixture_set_limits(struct fixture *fixture, struct proxy_limits limits);
 void fixture_set_name(struct fixture *fixture, const char *name, const char *addresses);
 
 struct fixture_counts {
-	unsigned checks, again, cancels, reports, lookups;
+	unsigned checks, again, cancels, reports, lookups, refusals;
 	size_t clients;
 	uint64_t sent, received; /* of all reports */
 	char target[300];        /* of the last check */
+	char target_again[300];  /* of the last that was judged again */
 	char process[100];
 	char says[300];
-	char door[16]; /* of the last report */
+	char refused[300]; /* why, the last time */
+	char door[16];     /* of the last report */
 	char error[100];
 };
 struct fixture_counts fixture_counts(struct fixture *fixture);
@@ -67,3 +69,4 @@ bool clients_reach(const struct fixture_counts *counts, unsigned wanted);
 /* Run `function` on the loop's thread and wait for it. */
 void fixture_call(struct fixture *fixture, void (*function)(struct fixture *fixture, void *argument), void *argument);
 struct gate *fixture_gate(struct fixture *fixture);
+struct event_base *fixture_base(struct fixture *fixture);
