@@ -1,0 +1,231 @@
+/*
+ * Theory of operation. A listener is a socket of the sandbox's network at the address that stands for a host,
+ * unconnected, so that it hears all sources; their sockets are connected to it and take answers from nowhere else.
+ * Listeners and flows are kept in order of use: the sweep ends them from the far end, and a newcomer that finds no room
+ * takes the place of the one that was used longest ago, a listener that never heard anything before one that did.
+ *
+ * What is refused loses its listener, so that the kernel answers the tool's next datagram; where other sources are
+ * heard by the same listener it stays, and what comes from the refused one is dropped for a second.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "flows_private.h"
+
+int64_t flows_now(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Listeners */
+
+void listener_touch(struct listener *listener) {
+	struct flows *flows = listener->flows;
+
+	listener->used_ms = flows_now();
+	TAILQ_REMOVE(&flows->listeners, listener, entry);
+	TAILQ_INSERT_HEAD(&flows->listeners, listener, entry);
+}
+
+void listener_free(struct listener *listener, const char *error) {
+	struct flows *flows = listener->flows;
+
+	while (!TAILQ_EMPTY(&listener->sources)) flow_free(TAILQ_FIRST(&listener->sources), error);
+	TAILQ_REMOVE(&flows->listeners, listener, entry);
+	flows->listener_count--;
+	if (listener->readable) event_free(listener->readable);
+	fd_close(listener->fd);
+	strings_finish(&listener->parents);
+	free(listener->process);
+	free(listener);
+}
+
+/* Level-triggered: what one turn leaves is told of again. */
+static void listener_readable(evutil_socket_t fd, short what, void *argument) {
+	struct listener *listener = argument;
+	uint8_t *buffer = listener->flows->buffer;
+
+	(void)what;
+	for (int i = 0; i < FLOW_TURN; i++) {
+		struct end source = {.size = sizeof source.address};
+		ssize_t n = recvfrom(fd, buffer, DATAGRAM_MAX, MSG_DONTWAIT, (struct sockaddr *)&source.address,
+				     &source.size);
+
+		if (n < 0) return;
+		if (!flow_take(listener, &source, buffer, (size_t)n)) return;
+	}
+}
+
+static void listener_set_caller(struct listener *listener, const struct gate_caller *caller) {
+	free(listener->process);
+	strings_finish(&listener->parents);
+	listener->process = string_copy_or_null(caller ? caller->process : NULL);
+	listener->parents = (struct strings){0};
+	if (!caller || !caller->parents) return;
+	for (size_t i = 0; i < caller->parents->count; i++) strings_add(&listener->parents, caller->parents->items[i]);
+}
+
+/* Where port and size are in both families: sin_port and sin6_port begin alike. */
+static in_port_t *end_port(struct end *end) {
+	return &((struct sockaddr_in *)&end->address)->sin_port;
+}
+
+static int listener_bind(struct listener *listener) {
+	const struct sockaddr *address = (const struct sockaddr *)&listener->bound.address;
+	const int on = 1;
+
+	if (address->sa_family == AF_INET6) setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	int r = bind(listener->fd, address, listener->bound.size);
+	if (r < 0 && errno == EADDRINUSE) { /* by the tool itself, at every address */
+		*end_port(&listener->bound) = 0;
+		r = bind(listener->fd, address, listener->bound.size);
+	}
+	if (r < 0) return -errno;
+	if (getsockname(listener->fd, (struct sockaddr *)&listener->bound.address, &listener->bound.size) < 0)
+		return -errno;
+	listener->readable = event_new(listener->flows->options.base, listener->fd, EV_READ | EV_PERSIST,
+				       listener_readable, listener);
+	if (!listener->readable || event_add(listener->readable, NULL) < 0) mem_exhausted();
+	return 0;
+}
+
+static struct listener *listener_find(const struct flows *flows, const struct end *address) {
+	struct listener *listener;
+
+	TAILQ_FOREACH(listener, &flows->listeners, entry) {
+		if (listener->address.size == address->size &&
+		    memcmp(&listener->address.address, &address->address, address->size) == 0)
+			return listener;
+	}
+	return NULL;
+}
+
+static void make_room(struct flows *flows) {
+	struct listener *listener;
+
+	if (flows->listener_count < LIMIT_FLOW_LISTENERS) return;
+	TAILQ_FOREACH_REVERSE(listener, &flows->listeners, listener_list, entry) {
+		if (TAILQ_EMPTY(&listener->sources)) break;
+	}
+	if (!listener) listener = TAILQ_LAST(&flows->listeners, listener_list);
+	listener_free(listener, "other destinations needed its place");
+}
+
+static int listener_new(struct flows *flows, const struct end *address, const struct host *host,
+			struct listener **ret_listener) {
+	const int family = address->address.ss_family;
+	int fd = spares_take(flows->options.spares, family == AF_INET ? SPARE_UDP4 : SPARE_UDP6), r;
+
+	if (fd < 0) return fd;
+	make_room(flows);
+	struct listener *listener = mem_new(struct listener);
+	*listener = (struct listener){.flows = flows, .address = *address, .bound = *address, .host = *host, .fd = fd};
+	listener->port = ntohs(*end_port(&listener->address));
+	TAILQ_INIT(&listener->sources);
+	TAILQ_INSERT_HEAD(&flows->listeners, listener, entry);
+	flows->listener_count++;
+	if ((r = listener_bind(listener)) < 0) {
+		listener_free(listener, NULL);
+		return r;
+	}
+	*ret_listener = listener;
+	return 0;
+}
+
+/* What a tool says of itself beside address and port (flow label, scope) makes no other listener. */
+static int end_of(const struct sockaddr *address, struct end *ret_end) {
+	*ret_end = (struct end){0};
+	if (address->sa_family == AF_INET) {
+		struct sockaddr_in *end = (struct sockaddr_in *)&ret_end->address;
+		const struct sockaddr_in *given = (const struct sockaddr_in *)address;
+
+		*end = (struct sockaddr_in){
+			.sin_family = AF_INET, .sin_port = given->sin_port, .sin_addr = given->sin_addr};
+		ret_end->size = sizeof *end;
+		return given->sin_port ? 0 : -EINVAL;
+	}
+	if (address->sa_family == AF_INET6) {
+		struct sockaddr_in6 *end = (struct sockaddr_in6 *)&ret_end->address;
+		const struct sockaddr_in6 *given = (const struct sockaddr_in6 *)address;
+
+		*end = (struct sockaddr_in6){
+			.sin6_family = AF_INET6, .sin6_port = given->sin6_port, .sin6_addr = given->sin6_addr};
+		ret_end->size = sizeof *end;
+		return given->sin6_port ? 0 : -EINVAL;
+	}
+	return -EAFNOSUPPORT;
+}
+
+static void flows_schedule(struct flows *flows) {
+	const int64_t ms = flows->idle_ms / 4;
+	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+
+	if (flows->listener_count > 0 && !evtimer_pending(flows->sweep, NULL)) evtimer_add(flows->sweep, &after);
+}
+
+int flows_listen(struct flows *flows, const struct sockaddr *address, const struct host *host,
+		 const struct gate_caller *caller, struct sockaddr_storage *ret_address, socklen_t *ret_size) {
+	struct end end;
+	struct listener *listener;
+	int r = end_of(address, &end);
+
+	if (r < 0) return r;
+	if (!(listener = listener_find(flows, &end)) && (r = listener_new(flows, &end, host, &listener)) < 0) return r;
+	listener_touch(listener);
+	listener_set_caller(listener, caller);
+	flows_schedule(flows);
+	*ret_address = listener->bound.address;
+	*ret_size = listener->bound.size;
+	return 0;
+}
+
+static void flows_sweep(evutil_socket_t fd, short what, void *argument) {
+	struct flows *flows = argument;
+	const int64_t before = flows_now() - flows->idle_ms;
+	struct listener *next;
+
+	(void)fd, (void)what;
+	while (!TAILQ_EMPTY(&flows->all) && TAILQ_LAST(&flows->all, flow_list)->used_ms <= before)
+		flow_free(TAILQ_LAST(&flows->all, flow_list), NULL);
+	for (struct listener *listener = TAILQ_LAST(&flows->listeners, listener_list); listener; listener = next) {
+		next = TAILQ_PREV(listener, listener_list, entry);
+		if (listener->used_ms <= before && TAILQ_EMPTY(&listener->sources)) listener_free(listener, NULL);
+	}
+	flows_schedule(flows);
+}
+
+struct flows *flows_new(const struct flows_options *options) {
+	struct flows *flows = mem_new(struct flows);
+
+	flows->options = *options;
+	flows->idle_ms = LIMIT_FLOW_IDLE_MS;
+	TAILQ_INIT(&flows->listeners);
+	TAILQ_INIT(&flows->all);
+	if (!(flows->sweep = evtimer_new(options->base, flows_sweep, flows))) mem_exhausted();
+	return flows;
+}
+
+void flows_free(struct flows *flows) {
+	if (!flows) return;
+	while (!TAILQ_EMPTY(&flows->listeners)) listener_free(TAILQ_FIRST(&flows->listeners), "cut");
+	event_free(flows->sweep);
+	free(flows);
+}
+
+void flows_set_idle(struct flows *flows, int64_t ms) {
+	flows->idle_ms = ms;
+	evtimer_del(flows->sweep);
+	flows_schedule(flows);
+}
+
+struct flows_counts flows_count(const struct flows *flows) {
+	return (struct flows_counts){.listeners = flows->listener_count, .flows = flows->flow_count};
+}
