@@ -1,6 +1,4 @@
 /* The registry of live connections, by grant (net/gate.h, struct gate_lease). */
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/string.h"
 #include "gate_private.h"
@@ -43,13 +41,17 @@ void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), vo
 	lease->argument = argument;
 }
 
-void gate_lease_refuse(struct gate_lease *lease, const char *module, const char *why) {
+void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict) {
 	const struct gate_judge *judge = &lease->gate->judge;
-	CLEANUP_VERDICT struct verdict verdict = {.effect = EFFECT_DENY, .why = string_copy(why)};
+	const char *refused = target ? target : lease->target;
 
-	if (judge->refuse) judge->refuse(judge->context, lease->target, lease->right.grant, why);
-	snprintf(verdict.module, sizeof verdict.module, "%s", module);
-	denied_add(&lease->gate->denied, lease->target, &verdict);
+	if (judge->refuse)
+		judge->refuse(judge->context, refused, target ? verdict->grant : lease->right.grant, verdict->why);
+	denied_add(&lease->gate->denied, refused, verdict);
+}
+
+const char *gate_lease_target(const struct gate_lease *lease) {
+	return lease->target;
 }
 
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error) {

@@ -22,7 +22,7 @@ struct tunnel {
 	uint16_t port;
 	enum tunnel_stage stage;
 	bool heard;        /* is told right now */
-	char *says;        /* the other host */
+	char *says;        /* the other host, with the port */
 	uint64_t ticket;   /* TUNNEL_ASKS */
 	char *why;         /* TUNNEL_REFUSED */
 	struct event *end; /* a refusal, from the loop */
@@ -66,33 +66,51 @@ static void tunnel_end(evutil_socket_t fd, short what, void *argument) {
 	tunnel_finish(tunnel, tunnel->why);
 }
 
+/* From the loop: the relay may be telling what it heard right now. */
 static void tunnel_refuse(struct tunnel *tunnel, char *why) {
 	tunnel->stage = TUNNEL_REFUSED;
 	tunnel->why = why;
-	gate_lease_refuse(tunnel->lease, "hello", why);
 	event_active(tunnel->end, EV_TIMEOUT, 0);
+}
+
+static void tunnel_refuse_ambiguous(struct tunnel *tunnel, const struct error *error) {
+	CLEANUP_VERDICT struct verdict verdict = {.effect = EFFECT_DENY, .module = "hello"};
+
+	verdict.why = string_format("it is not certain which host the first bytes ask for: %s", error->message);
+	gate_lease_refuse(tunnel->lease, NULL, &verdict);
+	tunnel_refuse(tunnel, string_copy(verdict.why));
+}
+
+/* What isn't allowed is the other host, so that is what is listed, and what a grant would have to name. */
+static void tunnel_refuse_other(struct tunnel *tunnel, const struct verdict *judged) {
+	CLEANUP_VERDICT struct verdict verdict =
+		judged ? verdict_copy(judged) : (struct verdict){.module = "broker", .why = string_copy("no verdict")};
+	CLEANUP_FREE char *reason = STEAL(verdict.why);
+
+	verdict.why = string_format("a connection to %s asks for it by its first bytes, and %s",
+				    gate_lease_target(tunnel->lease), reason ? reason : "nothing allows it");
+	gate_lease_refuse(tunnel->lease, tunnel->says, &verdict);
+	tunnel_refuse(tunnel, string_format("its first bytes ask for %s, which is not allowed", tunnel->says));
 }
 
 static void tunnel_judged(void *argument, const struct verdict *verdict) {
 	struct tunnel *tunnel = argument;
 
-	if (verdict && verdict->effect == EFFECT_ALLOW) {
-		tunnel->stage = TUNNEL_OPEN;
-		if (!tunnel->heard) relay_release(tunnel->relay);
+	if (!verdict || verdict->effect != EFFECT_ALLOW) {
+		tunnel_refuse_other(tunnel, verdict);
 		return;
 	}
-	tunnel_refuse(tunnel, string_format("its first bytes ask for %s, which is not allowed at port %u", tunnel->says,
-					    tunnel->port));
+	tunnel->stage = TUNNEL_OPEN;
+	if (!tunnel->heard) relay_release(tunnel->relay);
 }
 
 static void tunnel_ask(struct tunnel *tunnel, const struct host *says) {
 	const struct gate_judge *judge = &tunnel->gate->judge;
-	CLEANUP_FREE char *target = host_port_format(says, tunnel->port);
 
 	tunnel->stage = TUNNEL_ASKS;
-	tunnel->says = string_copy(says->name);
+	tunnel->says = host_port_format(says, tunnel->port);
 	tunnel->heard = true;
-	tunnel->ticket = judge->check_again(judge->context, target, tunnel_judged, tunnel);
+	tunnel->ticket = judge->check_again(judge->context, tunnel->says, tunnel_judged, tunnel);
 	tunnel->heard = false;
 }
 
@@ -107,8 +125,7 @@ static enum relay_order tunnel_heard(void *argument, const char *said, size_t si
 	case HELLO_NOTHING:
 		return RELAY_PASS;
 	case HELLO_AMBIGUOUS:
-		tunnel_refuse(tunnel,
-			      string_format("which host its first bytes ask for is not certain: %s", error.message));
+		tunnel_refuse_ambiguous(tunnel, &error);
 		return RELAY_HOLD;
 	case HELLO_NAME:
 		if (host_equal(&says, &tunnel->host)) return RELAY_PASS;

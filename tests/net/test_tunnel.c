@@ -107,6 +107,14 @@ static int socks_to(struct scene *scene, const char *host) {
 	return fd;
 }
 
+static void add_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+	string_appendf(argument, "%s %u %s: %s\n", target, count, verdict->module, verdict->why);
+}
+
+static void do_list_denied(struct fixture *fixture, void *argument) {
+	gate_each_denied(fixture_gate(fixture), add_denied, argument);
+}
+
 static void expect_reset(struct scene *scene, int fd, const char *why) {
 	assert_int_equal(wire_read_end(fd), ECONNRESET);
 	fixture_wait(scene->fixture, reports_reach, 1);
@@ -155,10 +163,18 @@ static void attack_net_04_what_asks_for_another_host_never_arrives_whole(void **
 		int fd = doors[i](&scene, "allowed.test");
 		fixture_set_judge(scene.fixture, FIXTURE_DENY, 0, false);
 		wire_say(fd, ASKS_FOR("other.test"));
-		expect_reset(&scene, fd, "its first bytes ask for other.test, which is not allowed at port");
+		expect_reset(&scene, fd, "first bytes");
 		host_lacks(&scene, "other.test\r\n\r\n");
 		snprintf(target, sizeof target, "other.test:%d", server_port(scene.server));
 		assert_string_equal(fixture_counts(scene.fixture).target_again, target);
+		/* What is to be allowed is the other host. */
+		CLEANUP_STRING struct string denied = {0};
+		CLEANUP_FREE char *listed =
+			string_format("other.test:%d 1 ask: a connection to allowed.test:%d asks for it by its first "
+				      "bytes, and the test says so\n",
+				      server_port(scene.server), server_port(scene.server));
+		fixture_call(scene.fixture, do_list_denied, &denied);
+		assert_string_equal(denied.data, listed);
 		assert_int_equal(fixture_counts(scene.fixture).checks, 1); /* nobody was asked about it */
 		scene_close(&scene);
 	}
@@ -171,7 +187,7 @@ static void attack_net_04_bytes_that_come_with_the_request_are_heard_too(void **
 	scene_open(&scene, false);
 	fixture_set_judge(scene.fixture, FIXTURE_ALLOW, 7, true);
 	int fd = tunnel_with(&scene, "allowed.test", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
-	expect_reset(&scene, fd, "not certain: more than one Host header");
+	expect_reset(&scene, fd, "more than one Host header");
 	host_lacks(&scene, "\r\n\r\n");
 	scene_close(&scene);
 }
@@ -202,7 +218,7 @@ static void half_a_hello_waits_for_nothing(void **state) {
 	wire_say(fd, " / HTTP/1.1\r\nHost: other.test\r\n");
 	host_has(&scene, "ruok / HTTP/1.1\r\nHost: other.test\r\n");
 	wire_say(fd, "\r\nbody");
-	expect_reset(&scene, fd, "other.test");
+	expect_reset(&scene, fd, "first bytes");
 	host_lacks(&scene, "\r\n\r\n");
 	scene_close(&scene);
 }
@@ -227,7 +243,7 @@ static void the_last_piece_waits_for_the_judge(void **state) {
 			host_has(&scene, "GET / HTTP/1.1\r\nHost: other.test\r\n\r\nrest of it");
 			fd_close(fd);
 		} else {
-			expect_reset(&scene, fd, "other.test");
+			expect_reset(&scene, fd, "first bytes");
 			host_lacks(&scene, "rest");
 		}
 		scene_close(&scene);

@@ -97,9 +97,10 @@ struct gate_lease;
 struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
 				  void (*cut)(void *argument), void *argument);
 void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument); /* another owner */
-/* An allow that is taken back here, for another reason than a rule or a user: the history has it, and what is listed as
- * denied. The lease lives until it is ended. */
-void gate_lease_refuse(struct gate_lease *lease, const char *module, const char *why);
+/* An allow that is taken back here, for another reason than a rule or a user, or what was asked for under it and isn't
+ * allowed: the history has it, and the list of what was denied. `target`: NULL: the lease's. The lease goes on. */
+void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict);
+const char *gate_lease_target(const struct gate_lease *lease); /* borrowed */
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
 
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
