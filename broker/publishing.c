@@ -73,6 +73,7 @@ static void tell_runner(const struct session *session, const struct publishing *
 	json_object_set_new(push, "number", json_integer(publishing->number));
 	json_object_set_new(push, "port", json_integer(publishing->publication.port));
 	json_object_set_new(push, "host_port", json_integer(publishing->publication.host_port));
+	json_object_set_new(push, "grant", json_integer(publishing->grant.id));
 	client_push(session->client, "publishing", push);
 }
 

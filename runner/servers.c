@@ -148,16 +148,17 @@ static void on_settled(void *argument, const struct publication *publication, co
 		say(publication, "");
 }
 
-static void add(struct servers *servers, const struct publication *wanted, struct host_port *host, int64_t number) {
+static void add(struct servers *servers, const struct publisher_wish *wish, int64_t number) {
 	struct named *named = mem_new(struct named);
-	*named = (struct named){.servers = servers, .number = number, .any = wanted->host_port == 0};
-	publisher_add(servers->publisher, wanted, host, on_settled, named);
+	*named = (struct named){.servers = servers, .number = number, .any = wish->publication.host_port == 0};
+	publisher_add(servers->publisher, wish, on_settled, named);
 }
 
-void servers_publish(struct servers *servers, int64_t number, const struct publication *wanted) {
+void servers_publish(struct servers *servers, int64_t number, const struct publication *wanted, int64_t grant) {
 	static const struct strings none = {0};
+	const struct publisher_wish wish = {.publication = *wanted, .grant = grant};
 	if (servers->publisher)
-		add(servers, wanted, NULL, number);
+		add(servers, &wish, number);
 	else
 		session_published(
 			servers->options.session, &none, number, 0,
@@ -185,8 +186,11 @@ int servers_begin(struct servers *servers, const struct servers_options *options
 						    .report = on_report};
 	servers->publisher = publisher_new(&publisher);
 	publisher_follow(servers->publisher, options->view->listens);
-	for (size_t i = 0; i < servers->reserved_count; i++)
-		add(servers, &servers->reserved[i].publication, &servers->reserved[i].host, 0);
+	for (size_t i = 0; i < servers->reserved_count; i++) {
+		struct reserved *reserved = &servers->reserved[i];
+		const struct publisher_wish wish = {.publication = reserved->publication, .host = &reserved->host};
+		add(servers, &wish, 0);
+	}
 	return 0;
 }
 

@@ -261,7 +261,8 @@ static void push_publishing(struct session *session, const json_t *message) {
 	if (port < 1 || port > UINT16_MAX || host_port < 0 || host_port > UINT16_MAX) return;
 	if (session->events.publishing)
 		session->events.publishing(session->events.context,
-					   json_integer_value(json_object_get(message, "number")), &wanted);
+					   json_integer_value(json_object_get(message, "number")), &wanted,
+					   json_integer_value(json_object_get(message, "grant")));
 }
 
 static void forget_views(struct session *session) {

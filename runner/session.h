@@ -42,7 +42,8 @@ struct session_events { /* each may be NULL */
 	void (*view)(void *context, struct view *view);
 	void (*ended)(void *context, const struct session_ended *ended);
 	void (*sleep)(void *context, bool sleeping, int64_t settle);
-	void (*publishing)(void *context, int64_t number, const struct publication *wanted);
+	/* `sbx publish`; it ends with that grant. */
+	void (*publishing)(void *context, int64_t number, const struct publication *wanted, int64_t grant);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
 	void (*prompt_gone)(void *context, int64_t id);

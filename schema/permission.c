@@ -11,11 +11,13 @@
 static const struct {
 	const char *name;
 	const char *sentence; /* %s = the target, made visible */
+	const char *alone;    /* without one; NULL: the sentence up to it */
 } builtin[] = {
 	[PERMISSION_FS_READ] = {"fs:read", "read %s"},
 	[PERMISSION_FS_WRITE] = {"fs:write", "write to %s"},
 	[PERMISSION_NET_ACCESS] = {"net:access", "connect to %s"},
-	[PERMISSION_NET_LISTEN] = {"net:listen", "be reached on this machine's port %s"},
+	[PERMISSION_NET_LISTEN] = {"net:listen", "make port %s of the sandbox reachable at http://127.0.0.1:%s",
+				   "make a port of the sandbox reachable on this machine"},
 	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s"},
 	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "talk to the service behind %s"},
 	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s"},
@@ -112,7 +114,13 @@ int permission_split(const char *text, struct permission *ret_permission, const 
 char *permission_sentence(const struct permission *permission, const char *description, const char *target) {
 	if (description) return string_format("%s%s%s", description, *target ? ": " : "", target);
 	if (permission->kind == PERMISSION_CUSTOM) return string_format("use %s on %s", permission->name, target);
-	const char *sentence = builtin[permission->kind].sentence;
-	const char *gap = strstr(sentence, "%s");
-	return string_format("%.*s%s%s", (int)(gap - sentence), sentence, target, gap + 2);
+	const char *rest = builtin[permission->kind].sentence, *gap;
+	if (*target == '\0' && builtin[permission->kind].alone) return string_copy(builtin[permission->kind].alone);
+	struct string out = {0};
+	for (; (gap = strstr(rest, "%s")); rest = gap + 2) {
+		string_append_bytes(&out, rest, (size_t)(gap - rest));
+		string_append(&out, target);
+	}
+	string_append(&out, rest);
+	return string_steal(&out);
 }

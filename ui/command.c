@@ -12,10 +12,23 @@
 #include "ui/nearest.h"
 
 static const struct command *const commands[] = {
-	&command_run,      &command_grant,  &command_revoke,     &command_grants,
-	&command_sessions, &command_kill,   &command_prompts,    &command_allow,
-	&command_deny,     &command_check,  &command_history,    &command_why,
-	&command_policy,   &command_doctor, &command_completion, NULL,
+	&command_run,
+	&command_grant,
+	&command_revoke,
+	&command_grants,
+	&command_sessions,
+	&command_kill,
+	&command_publish,
+	&command_prompts,
+	&command_allow,
+	&command_deny,
+	&command_check,
+	&command_history,
+	&command_why,
+	&command_policy,
+	&command_doctor,
+	&command_completion,
+	NULL,
 };
 
 const struct command *const *command_all(void) {

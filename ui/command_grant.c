@@ -129,6 +129,9 @@ static void print_missing(const struct grant *grant) {
 static void print_reach(const struct grant *grant) {
 	switch (grant->permission.kind) {
 	case PERMISSION_NET_LISTEN:
+		puts("Note: that is for what begins to listen from now on; other users of this machine can reach it, "
+		     "too.");
+		break;
 	case PERMISSION_IPC_CONNECT:
 		puts("Note: opens nothing in this version.");
 		break;

@@ -11,6 +11,7 @@
 #include "runner/inside.h"
 #include "runner/run.h"
 #include "schema/limits.h"
+#include "schema/publication.h"
 #include "ui/as_user.h"
 #include "ui/broker.h"
 #include "ui/command.h"
@@ -19,7 +20,7 @@
 
 struct values {
 	const char *profile, *project, *policy, *cwd, *as_user;
-	struct strings allow, deny, environment;
+	struct strings allow, deny, environment, publish;
 	int64_t timeout_ms;
 	bool offline, fail_on_deny, record, print_plan;
 };
@@ -35,6 +36,11 @@ static const struct option_info options[] = {
 	 offsetof(struct values, allow)},
 	{"deny", OPTION_PERMISSION, "PERM=TARGET", "Deny this for this run. May be repeated.",
 	 offsetof(struct values, deny)},
+	{"publish", OPTION_LIST, "PORT[:HOSTPORT]",
+	 "Make a port of the sandbox reachable on this machine's loopback (127.0.0.1 and ::1), at HOSTPORT; 0: any "
+	 "that "
+	 "is free. May be repeated. Default: HOSTPORT is PORT.",
+	 offsetof(struct values, publish)},
 	{"env", OPTION_LIST, "K[=V]",
 	 "Pass your variable K, or set K to V. May be repeated. Default: what the profile passes.",
 	 offsetof(struct values, environment)},
@@ -102,6 +108,19 @@ static void warn_of_nothing(const struct values *values) {
 	}
 }
 
+/* What is published is allowed for this run. */
+static int read_publications(struct values *values, struct publication **ret_publications, struct error *error) {
+	struct publication *publications = mem_array(struct publication, values->publish.count + 1);
+	*ret_publications = publications;
+	for (size_t i = 0; i < values->publish.count; i++) {
+		int r = publication_parse(values->publish.items[i], &publications[i], error);
+		if (r < 0) return error_prefix(error, "--publish");
+		CLEANUP_FREE char *allowed = string_format("net:listen=%u", publications[i].port);
+		if (!strings_contain(&values->allow, allowed)) strings_add(&values->allow, allowed);
+	}
+	return 0;
+}
+
 static int refuse_root(struct error *error) {
 	if (geteuid() != 0 && getuid() != 0) return 0;
 	return error_set(
@@ -111,8 +130,9 @@ static int refuse_root(struct error *error) {
 }
 
 static int prepare(const struct command_call *call, struct values *values, struct run_options *run, char **policy,
-		   char **init, struct error *error) {
+		   char **init, struct publication **publications, struct error *error) {
 	int r = check_variables(&values->environment, error);
+	if (r == 0) r = read_publications(values, publications, error);
 	if (r < 0) return r;
 	if (inside_refuse(error) < 0) return error_prefix(error, "one sandbox can't be made in another");
 	if (values->as_user)
@@ -133,6 +153,8 @@ static int prepare(const struct command_call *call, struct values *values, struc
 		.environment = values->environment,
 		.policy_name = values->policy,
 		.policy_text = *policy,
+		.publications = *publications,
+		.publication_count = values->publish.count,
 		.timeout_ms = values->timeout_ms,
 		.offline = values->offline,
 		.fail_on_deny = values->fail_on_deny,
@@ -148,9 +170,10 @@ static int prepare(const struct command_call *call, struct values *values, struc
 static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *policy = NULL;
 	CLEANUP_FREE char *init = NULL;
+	CLEANUP_FREE struct publication *publications = NULL;
 	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
 	struct run_options run_options;
-	int r = prepare(call, call->values, &run_options, &policy, &init, error);
+	int r = prepare(call, call->values, &run_options, &policy, &init, &publications, error);
 	if (r == -EINVAL) return r;
 	if (r < 0) {
 		log_error("run: %s", error->message);

@@ -90,7 +90,7 @@ char *human_grant(const struct grant *grant) {
 	return string_format("%s %s %s%s", who, grant->effect == EFFECT_ALLOW ? "may" : "may not", what, place);
 }
 
-static char *grant_until(const struct grant *grant) {
+char *human_until(const struct grant *grant) {
 	struct moment now;
 	clock_read(clock_system(), &now);
 	CLEANUP_FREE char *when = human_time(grant->expires_ms);
@@ -112,7 +112,7 @@ static char *grant_until(const struct grant *grant) {
 
 void human_print_grant(FILE *out, const char *done, const struct grant *grant) {
 	CLEANUP_FREE char *what = human_grant(grant);
-	CLEANUP_FREE char *until = grant_until(grant);
+	CLEANUP_FREE char *until = human_until(grant);
 	fprintf(out, "%s (grant %lld): %s, %s. To undo it: sbx revoke %lld\n", done, (long long)grant->id, what, until,
 		(long long)grant->id);
 }

@@ -44,6 +44,7 @@ struct entry {
 	char port[PORT_TEXT_SIZE]; /* the one inside */
 	enum entry_state state;
 	bool by_name;
+	int64_t named;   /* the grant that it was named with, and ends with; or 0 */
 	bool asking;     /* a check is under way */
 	uint64_t ticket; /* its ticket; 0: not known yet */
 	struct right right;
@@ -63,7 +64,7 @@ struct publisher {
 	struct event *look, *resume;
 };
 
-static const char sandbox_ended[] = "the sandbox has ended";
+static const char sandbox_ended[] = "the sandbox has ended", grant_ended[] = "its grant has ended";
 
 /* Entries */
 
@@ -139,6 +140,8 @@ static void entry_refuse(struct entry *entry, const char *why) {
 		publisher->by_name -= entry->by_name;
 		publisher->found += entry->by_name;
 		entry->by_name = false;
+		entry->named = 0;
+		entry->publication.host_port = entry->publication.port;
 		entry->state = ENTRY_REFUSED;
 	}
 	if (was_open) changed(publisher);
@@ -316,10 +319,16 @@ static void judge_again(struct entry *entry) {
 
 void publisher_cut(struct publisher *publisher, const int64_t *grants, size_t count) {
 	struct entry *entry;
-	TAILQ_FOREACH(entry, &publisher->entries, link) {
-		if (entry->state != ENTRY_OPEN || !grants_contain(grants, count, entry->right.grant)) continue;
-		entry_shut(entry, "its grant has ended");
-		entry->state = ENTRY_CUT;
+	struct entry *next;
+	for (entry = TAILQ_FIRST(&publisher->entries); entry; entry = next) {
+		next = TAILQ_NEXT(entry, link);
+		if (entry->state != ENTRY_OPEN && entry->state != ENTRY_CUT) continue;
+		if (entry->named && grants_contain(grants, count, entry->named)) {
+			entry_refuse(entry, grant_ended);
+		} else if (entry->state == ENTRY_OPEN && grants_contain(grants, count, entry->right.grant)) {
+			entry_shut(entry, grant_ended);
+			entry->state = ENTRY_CUT;
+		}
 	}
 }
 
@@ -347,12 +356,15 @@ static struct entry *find_refused(const struct publisher *publisher, uint16_t po
 	return NULL;
 }
 
-void publisher_add(struct publisher *publisher, const struct publication *wanted, struct host_port *host,
-		   publisher_done *done, void *argument) {
+void publisher_add(struct publisher *publisher, const struct publisher_wish *wish, publisher_done *done,
+		   void *argument) {
+	const struct publication *wanted = &wish->publication;
 	struct host_port own = HOST_PORT_NONE;
 	struct entry *refused = find_refused(publisher, wanted->port);
-	if (host) own = *host;
-	if (host) *host = (struct host_port)HOST_PORT_NONE;
+	if (wish->host) {
+		own = *wish->host;
+		*wish->host = (struct host_port)HOST_PORT_NONE;
+	}
 	const char *failed = NULL;
 	if (is_own(publisher, wanted->port))
 		failed = "that port inside is sbx's own";
@@ -366,6 +378,7 @@ void publisher_add(struct publisher *publisher, const struct publication *wanted
 	if (refused) entry_free(refused);
 	struct entry *entry = entry_new(publisher, wanted, true);
 	entry->host = own;
+	entry->named = wish->grant;
 	entry->done = done;
 	entry->argument = argument;
 	judge(entry);

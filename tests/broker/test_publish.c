@@ -50,6 +50,7 @@ static void expect_judged(struct peer *runner, const char *target, const char *e
 /* What the runner is asked for; the number of it. */
 static int64_t asked(struct peer *runner, int port, int host_port) {
 	json_t *push = peer_push(runner, "publishing");
+	assert_true(number_of(push, "grant") > 0);
 	assert_int_equal(number_of(push, "port"), port);
 	assert_int_equal(number_of(push, "host_port"), host_port);
 	int64_t number = number_of(push, "number");

@@ -30,7 +30,7 @@ struct world {
 	struct spares *spares;
 	struct publisher *publisher;
 	enum saying saying, saying_again;
-	int64_t grant;
+	int64_t grant, named;
 	struct held_check held[LIMIT_LISTENING * 4];
 	size_t held_count;
 	unsigned checks, checks_again, cancels, changes, reports;
@@ -278,9 +278,9 @@ static int teardown(void **state) {
 
 /* By name, on any port of the host, which it returns. */
 static uint16_t publish(struct world *world, uint16_t port) {
-	const struct publication wanted = {.port = port};
+	const struct publisher_wish wish = {.publication = {.port = port}, .grant = world->named};
 	unsigned before = world->settled;
-	publisher_add(world->publisher, &wanted, NULL, on_settled, world);
+	publisher_add(world->publisher, &wish, on_settled, world);
 	until(world->settled == before + 1);
 	if (*world->failed) fail_msg("%s", world->failed);
 	assert_int_equal(world->publication.port, port);
@@ -373,9 +373,9 @@ static void a_denied_one_listens_nowhere(void **state) {
 	struct host_port host;
 	assert_int_equal(host_port_listen(0, &host, NULL), 0);
 	const uint16_t host_port = host.port;
-	const struct publication wanted = {.port = port, .host_port = host_port};
+	const struct publisher_wish wish = {.publication = {.port = port, .host_port = host_port}, .host = &host};
 	world->saying = SAY_LATER;
-	publisher_add(world->publisher, &wanted, &host, on_settled, world);
+	publisher_add(world->publisher, &wish, on_settled, world);
 	/* taken already; who comes waits for the verdict, and reaches nobody */
 	CLEANUP_FD int client = dial(AF_INET, host_port);
 	assert_true(client >= 0);
@@ -396,15 +396,15 @@ static void a_taken_port_is_said(void **state) {
 	struct world *world = *state;
 	uint16_t taken, port;
 	CLEANUP_FD int other = server_on(AF_INET, &taken), server = server_on(AF_INET, &port);
-	const struct publication wanted = {.port = port, .host_port = taken};
-	publisher_add(world->publisher, &wanted, NULL, on_settled, world);
+	const struct publisher_wish wanted = {.publication = {.port = port, .host_port = taken}};
+	publisher_add(world->publisher, &wanted, on_settled, world);
 	until(world->settled == 1);
 	assert_non_null(strstr(world->failed, "is taken"));
 	/* one of the families is enough */
 	uint16_t taken6;
 	CLEANUP_FD int other6 = server_on(AF_INET6, &taken6);
-	const struct publication wanted6 = {.port = port, .host_port = taken6};
-	publisher_add(world->publisher, &wanted6, NULL, on_settled, world);
+	const struct publisher_wish wanted6 = {.publication = {.port = port, .host_port = taken6}};
+	publisher_add(world->publisher, &wanted6, on_settled, world);
 	until(world->settled == 2);
 	assert_non_null(strstr(world->failed, "is taken"));
 	assert_int_equal(dial(AF_INET, taken6), -ECONNREFUSED);
@@ -413,8 +413,8 @@ static void a_taken_port_is_said(void **state) {
 
 static void sbx_own_ports_are_not_published(void **state) {
 	struct world *world = *state;
-	const struct publication wanted = {.port = OWN_PORT};
-	publisher_add(world->publisher, &wanted, NULL, on_settled, world);
+	const struct publisher_wish wanted = {.publication = {.port = OWN_PORT}};
+	publisher_add(world->publisher, &wanted, on_settled, world);
 	assert_int_equal(world->settled, 1);
 	assert_non_null(strstr(world->failed, "sbx's own"));
 	assert_int_equal(world->checks, 0);
@@ -460,6 +460,24 @@ static void an_ended_grant_ends_port_and_connections(void **state) {
 	expect_list(world, "");
 	/* by name it is */
 	assert_true(publish(world, port) > 0);
+}
+
+/* `sbx publish`: the grant that it was made with is what ends it. */
+static void it_ends_with_the_grant_that_it_was_named_with(void **state) {
+	struct world *world = *state;
+	static const int64_t named = 21, other = 7;
+	uint16_t port;
+	CLEANUP_FD int server = server_on(AF_INET, &port);
+	const uint16_t first = publish(world, port);
+	world->named = named;
+	const uint16_t second = publish(world, port);
+	publisher_cut(world->publisher, &named, 1);
+	publisher_review(world->publisher); /* the other grant allows it still */
+	assert_int_equal(dial(AF_INET, second), -ECONNREFUSED);
+	CLEANUP_FD int client = dial(AF_INET, first);
+	assert_true(client >= 0);
+	publisher_cut(world->publisher, &other, 1);
+	assert_int_equal(dial(AF_INET, first), -ECONNREFUSED);
 }
 
 static void new_rules_are_asked_and_a_missing_broker_changes_nothing(void **state) {
@@ -660,6 +678,7 @@ int main(void) {
 		PUBLISH_TEST(a_taken_port_is_said),
 		PUBLISH_TEST(sbx_own_ports_are_not_published),
 		PUBLISH_TEST(an_ended_grant_ends_port_and_connections),
+		PUBLISH_TEST(it_ends_with_the_grant_that_it_was_named_with),
 		PUBLISH_TEST(new_rules_are_asked_and_a_missing_broker_changes_nothing),
 		PUBLISH_TEST(an_answer_for_once_lasts_until_something_denies_it),
 		PUBLISH_TEST(what_listens_is_found_when_rules_say_so),

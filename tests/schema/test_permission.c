@@ -21,6 +21,11 @@ static void words(void **state) {
 	assert_string_equal(described, "use the database: prod");
 	CLEANUP_FREE char *alone = permission_sentence(&permission, "use the database", "");
 	assert_string_equal(alone, "use the database");
+	const struct permission listen = permission_of(PERMISSION_NET_LISTEN);
+	CLEANUP_FREE char *port = permission_sentence(&listen, NULL, "3000");
+	assert_string_equal(port, "make port 3000 of the sandbox reachable at http://127.0.0.1:3000");
+	CLEANUP_FREE char *some_port = permission_sentence(&listen, NULL, "");
+	assert_string_equal(some_port, "make a port of the sandbox reachable on this machine");
 	assert_int_equal(permission_parse("sbx:ask", &permission, NULL), 0);
 	const struct permission ask = permission_ask();
 	assert_true(permission_equal(&permission, &ask));

@@ -13,6 +13,7 @@
 #include "base/string.h"
 #include "schema/channel.h"
 #include "schema/prompt.h"
+#include "schema/publication.h"
 
 /* Exit codes of `sbx run` besides the tool's own (design section 7, Terminal). */
 enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 126, RUN_EXIT_NOT_FOUND = 127 };
@@ -38,6 +39,8 @@ struct run_options {
 	struct strings environment; /* --env: "K" or "K=V" */
 	const char *policy_name;    /* --policy FILE, or NULL */
 	const char *policy_text;
+	const struct publication *publications; /* --publish; net:listen of their ports is in `allow` */
+	size_t publication_count;
 	int64_t timeout_ms; /* 0 = none */
 	bool offline, fail_on_deny, record, print_plan;
 	char *const *command; /* NULL-terminated, at least one */

@@ -17,6 +17,9 @@ char *human_path(const char *path); /* "~/app" below the home directory; NULL st
 char *human_end(const struct grant *grant,
 		int64_t now_ms); /* "in 58m", "never", "session 3, at its end", "revoked" … */
 
+/* "until 2026-11-21 20:35 (for 1h)", "until you revoke it". */
+char *human_until(const struct grant *grant);
+
 /* A grant as a sentence: "profile npm may connect to example.org:443 in ~/app". Visible text. */
 char *human_grant(const struct grant *grant);
 

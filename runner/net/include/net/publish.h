@@ -27,8 +27,8 @@ struct publisher_options {
 	size_t own_count;
 	void *context;
 	/* As struct gate_judge's, of net:listen and a port; `found`: something listens there, nobody named it. */
-	uint64_t (*check)(void *context, const char *port, bool found, void (*done)(void *argument, const struct verdict *verdict),
-			  void *argument);
+	uint64_t (*check)(void *context, const char *port, bool found,
+			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	uint64_t (*check_again)(void *context, const char *port,
 				void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
@@ -46,11 +46,16 @@ struct publisher_options {
 struct publisher *publisher_new(const struct publisher_options *options);
 void publisher_free(struct publisher *publisher); /* ends all; reports */
 
-/* A port that is published by name, on `wanted->host_port` (0: any that is free). `host`: that port, where it listens
- * already (taken over); or NULL. `done`: once, now or later; `failed`: why it isn't (borrowed), else NULL. */
+/* A port that is published by name. */
+struct publisher_wish {
+	struct publication publication; /* host_port 0: any that is free */
+	struct host_port *host;         /* which listens there already, taken over; or NULL */
+	int64_t grant;                  /* it ends with this one, whatever else allows it; 0: none */
+};
+/* `done`: exactly once, now or later; `failed`: why it isn't (borrowed), else NULL. */
 typedef void publisher_done(void *argument, const struct publication *publication, const char *failed);
-void publisher_add(struct publisher *publisher, const struct publication *wanted, struct host_port *host,
-		   publisher_done *done, void *argument);
+void publisher_add(struct publisher *publisher, const struct publisher_wish *wish, publisher_done *done,
+		   void *argument);
 
 /* From now on: publish by itself what listens, as far as it is allowed or asked about. False at first. */
 void publisher_follow(struct publisher *publisher, bool follow);
