@@ -119,7 +119,7 @@ static void add_program(struct building *building, const struct pattern *pattern
  * pattern, that there is something. */
 static void add_socket(struct building *building, const struct pattern *pattern) {
 	struct view *view = building->view;
-	const char *target = pattern_target(pattern), *text = target ? target : pattern_text(pattern);
+	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
 	if (strings_contain(&view->sockets_asked, text)) return;
 	const enum effect effect = target ? judge_target(building->context, building->subject, building->session,
 							 PERMISSION_IPC_CONNECT, target)
@@ -132,7 +132,7 @@ static void add_socket(struct building *building, const struct pattern *pattern)
 		return;
 	}
 	strings_add(&view->sockets_asked, text);
-	if (effect == EFFECT_ALLOW) strings_add(&view->sockets, text);
+	if (effect == EFFECT_ALLOW) strings_add(&view->sockets, target);
 }
 
 static void add_rules(struct building *building) {

@@ -215,8 +215,22 @@ static void add_children(pid_t pid, struct pids *pids) {
 	if (stream) closedir(stream);
 }
 
-/* `each` is called of all that were there, its path NULL when it holds nothing. All of a pid namespace descend from its
- * first process, which inherits who lost their parents. False: there may be more than were looked at. */
+/* All of a pid namespace descend from its first process, which inherits who lost their parents. */
+size_t sandbox_processes(pid_t init, pid_t **ret_pids) {
+	struct stat inside;
+	struct pids pids = {0};
+	size_t count = 0;
+	if (namespace_of(init, &inside)) add_children(init, &pids);
+	for (size_t i = 0; i < pids.count; i++) {
+		add_children(pids.items[i], &pids);
+		if (is_inside(pids.items[i], &inside)) pids.items[count++] = pids.items[i];
+	}
+	*ret_pids = pids.items;
+	return count;
+}
+
+/* `each` is called of all that were there, its path NULL when it holds nothing. False: there may be more than were
+ * looked at. */
 static bool each_holder(pid_t init, const struct taken *taken,
 			void (*each)(void *argument, pid_t pid, const struct stat *inside, char *path),
 			void *argument) {

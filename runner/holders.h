@@ -43,6 +43,10 @@ void holders_find(pid_t init, const struct taken *taken, struct holders *ret_hol
 void holders_finish(struct holders *holders);
 #define CLEANUP_HOLDERS CLEANUP(holders_finish)
 
+/* The processes of the sandbox but its first, those that have children before them; freed by the caller. At most
+ * LIMIT_HOLDERS. */
+size_t sandbox_processes(pid_t init, pid_t **ret_pids);
+
 /* SIGKILL for each; who may have handed something on meanwhile is looked for again. Past LIMIT_HOLDERS, and when it
  * comes to no rest, the whole sandbox is ended. Returns how many. */
 size_t holders_kill(pid_t init, const struct taken *taken);

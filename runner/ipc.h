@@ -49,4 +49,4 @@ void ipc_set_view(struct ipc *ipc, const struct view *view);
 void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count);
 void ipc_review(struct ipc *ipc);
 
-void ipc_free(struct ipc *ipc); /* NULL: nothing; after socket_calls */
+void ipc_free(struct ipc *ipc); /* what waits is answered with EINTR: before socket_calls_free */

@@ -1,0 +1,325 @@
+/*
+ * Theory of operation. A call whose address is no path is carried out on the duplicate with our copy: what it can reach
+ * is in the sandbox's own network. So is one to a socket of the sandbox's own. For a path the duplicate is aimed at
+ * "/proc/self/fd/N", N being the descriptor of the inode that was found (unix(7): a path is followed to an inode, and
+ * the socket bound there is the peer), so that nothing that is put in its place meanwhile is met.
+ *
+ *     ipc_call ──► target ──own──────────────────────────► CARRYING ──► answer
+ *                    └─host──► ASKED ──allowed────────────►    ▲ │ EAGAIN of a blocking call: after a pause
+ *                                └─denied──► answer            └─┘
+ *
+ * A call that isn't to block is held all the same while somebody is asked: there is no half-open state of a Unix socket
+ * to leave it in, and a program that gets EAGAIN here gives up (unix(7): a full backlog).
+ *
+ * The peer sees who carries the call out, this process, as who connected (SO_PEERCRED): of the same user, in the host's
+ * namespaces. Nobody else could: the sandbox's first process is the tool's to impersonate, and the portal is no other
+ * than we are.
+ */
+#include "ipc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "ipc_links.h"
+#include "ipc_target.h"
+#include "net/denied.h"
+#include "schema/limits.h"
+#include "schema/pattern.h"
+
+enum { IPC_PAUSE_FIRST_MS = 2, IPC_PAUSE_MAX_MS = 50 };
+
+/* A socket of the host that datagrams may go to. */
+struct known {
+	char *path;
+	dev_t device;
+	ino_t inode;
+};
+
+/* A call that waits. */
+struct wait {
+	TAILQ_ENTRY(wait) entry;
+	struct ipc *ipc;
+	struct socket_call *call;
+	struct ipc_target target;
+	struct sockaddr_storage address; /* that it is carried out with */
+	socklen_t address_size;
+	bool asked; /* `ticket` is the question's */
+	uint64_t ticket;
+	struct verdict verdict; /* that allowed it */
+	struct event *pause;
+	int pause_ms;
+	int64_t until_ms; /* 0: as long as it takes */
+};
+
+struct ipc {
+	struct ipc_options options;
+	struct ipc_sight sight;
+	struct ipc_links *links;
+	struct pattern **asked; /* of the view */
+	size_t asked_count;
+	struct known known[LIMIT_IPC_KNOWN];
+	size_t known_count;
+	TAILQ_HEAD(, wait) waits;
+	size_t count;
+};
+
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Datagrams that were allowed */
+
+static void forget_known(struct ipc *ipc) {
+	while (ipc->known_count > 0) free(ipc->known[--ipc->known_count].path);
+}
+
+static bool is_known(const struct ipc *ipc, const struct ipc_target *target) {
+	struct stat status;
+	if (fstat(target->fd, &status) < 0) return false;
+	for (size_t i = 0; i < ipc->known_count; i++)
+		if (ipc->known[i].inode == status.st_ino && ipc->known[i].device == status.st_dev &&
+		    string_equal(ipc->known[i].path, target->path))
+			return true;
+	return false;
+}
+
+static void remember(struct ipc *ipc, const struct ipc_target *target) {
+	struct stat status;
+	if (fstat(target->fd, &status) < 0) return;
+	if (ipc->known_count == LIMIT_IPC_KNOWN) forget_known(ipc);
+	ipc->known[ipc->known_count++] =
+		(struct known){.path = string_copy(target->path), .device = status.st_dev, .inode = status.st_ino};
+}
+
+/* Waiting */
+
+static void wait_free(struct wait *wait) {
+	struct ipc *ipc = wait->ipc;
+	if (wait->asked) ipc->options.cancel(ipc->options.context, wait->ticket);
+	TAILQ_REMOVE(&ipc->waits, wait, entry);
+	ipc->count--;
+	event_free(wait->pause);
+	ipc_target_finish(&wait->target);
+	verdict_finish(&wait->verdict);
+	free(wait);
+}
+
+static void wait_answer(struct wait *wait, int64_t result) {
+	struct socket_call *call = wait->call;
+	wait_free(wait);
+	socket_call_answer(call, result);
+}
+
+static void on_interrupted(void *argument) {
+	wait_answer(argument, -EINTR);
+}
+
+/* Carrying out */
+
+static int64_t carry_out(const struct wait *wait) {
+	const struct socket_call *call = wait->call;
+	const struct sockaddr *address = (const struct sockaddr *)&wait->address;
+	if (call->kind == SOCKET_CALL_CONNECT) return socket_call_connect(call, address, wait->address_size);
+	const ssize_t sent = sendto(call->fd, call->data, call->size, call->flags | MSG_DONTWAIT | MSG_NOSIGNAL,
+				    address, wait->address_size);
+	return sent < 0 ? -errno : sent;
+}
+
+/* What was allowed is kept in mind. */
+static int64_t note_allowed(struct wait *wait, int64_t result) {
+	struct ipc *ipc = wait->ipc;
+	if (result < 0 || wait->target.kind != IPC_TARGET_HOST) return result;
+	if (wait->call->kind == SOCKET_CALL_SEND) {
+		if (!wait->verdict.once && !is_known(ipc, &wait->target)) remember(ipc, &wait->target);
+		return result;
+	}
+	if (ipc_links_add(ipc->links, wait->call->fd, wait->target.path, &wait->verdict) == 0) return result;
+	shutdown(wait->call->fd, SHUT_RDWR);
+	return -ECONNREFUSED;
+}
+
+static void pause_for(struct wait *wait) {
+	wait->pause_ms = wait->pause_ms == 0 ? IPC_PAUSE_FIRST_MS : wait->pause_ms * 2;
+	if (wait->pause_ms > IPC_PAUSE_MAX_MS) wait->pause_ms = IPC_PAUSE_MAX_MS;
+	const struct timeval delay = {.tv_usec = wait->pause_ms * 1000};
+	evtimer_add(wait->pause, &delay);
+}
+
+/* EAGAIN: the peer's backlog or queue is full, and a blocking call waits as long as its socket says (SO_SNDTIMEO). */
+static void wait_carry(struct wait *wait) {
+	const int64_t result = carry_out(wait);
+	const bool waits = result == -EAGAIN && wait->call->blocking;
+	if (waits && (wait->until_ms == 0 || now_ms() < wait->until_ms))
+		pause_for(wait);
+	else
+		wait_answer(wait, note_allowed(wait, result));
+}
+
+static void on_pause_over(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	wait_carry(argument);
+}
+
+static void begin_carrying(struct wait *wait) {
+	struct timeval most = {0};
+	socklen_t size = sizeof most;
+	if (getsockopt(wait->call->fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) == 0 &&
+	    (most.tv_sec > 0 || most.tv_usec > 0))
+		wait->until_ms = now_ms() + most.tv_sec * 1000 + most.tv_usec / 1000;
+	wait_carry(wait);
+}
+
+static void aim_at_target(struct wait *wait) {
+	struct sockaddr_un *address = (struct sockaddr_un *)&wait->address;
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d", wait->target.fd);
+	wait->address_size = sizeof *address;
+}
+
+/* Asking */
+
+/* What a rule denies, or none allows, looks as it would if nobody listened there, or nothing were there. */
+static int denial(const struct wait *wait, const struct verdict *verdict) {
+	static const char *const quiet[] = {"rules", "protect", "none"};
+	for (size_t i = 0; !verdict->asked_user && i < ARRAY_LENGTH(quiet); i++)
+		if (string_equal(verdict->module, quiet[i])) return wait->target.code;
+	return EACCES;
+}
+
+static void on_verdict(void *argument, const struct verdict *verdict) {
+	struct wait *wait = argument;
+	const struct ipc_options *options = &wait->ipc->options;
+	wait->asked = false;
+	if (verdict && verdict->effect == EFFECT_ALLOW) {
+		wait->verdict = verdict_copy(verdict);
+		begin_carrying(wait);
+		return;
+	}
+	if (verdict && options->refused) options->refused(options->context, wait->target.path, verdict);
+	wait_answer(wait, verdict ? -denial(wait, verdict) : -EACCES);
+}
+
+static void ask(struct wait *wait) {
+	const struct ipc_options *options = &wait->ipc->options;
+	if (wait->call->kind == SOCKET_CALL_SEND && is_known(wait->ipc, &wait->target)) {
+		begin_carrying(wait);
+		return;
+	}
+	wait->asked = true;
+	uint64_t ticket = options->check(options->context, wait->call->thread, wait->target.path, on_verdict, wait);
+	if (ticket > 0) wait->ticket = ticket; /* else it is answered, and gone */
+}
+
+static struct wait *wait_new(struct ipc *ipc, struct socket_call *call) {
+	struct wait *wait = mem_new(struct wait);
+	*wait = (struct wait){.ipc = ipc,
+			      .call = call,
+			      .target = {.fd = -1},
+			      .address = call->address,
+			      .address_size = call->address_size};
+	wait->pause = evtimer_new(ipc->options.base, on_pause_over, wait);
+	TAILQ_INSERT_TAIL(&ipc->waits, wait, entry);
+	ipc->count++;
+	socket_call_on_interrupt(call, on_interrupted, wait);
+	return wait;
+}
+
+/* A stream or a sequence of packets takes no address with its data: the kernel says so, or passes it over. */
+static bool has_target(const struct socket_call *call) {
+	return call->kind == SOCKET_CALL_CONNECT || call->type == SOCK_DGRAM;
+}
+
+void ipc_call(struct ipc *ipc, struct socket_call *call) {
+	if (ipc->count >= LIMIT_IPC_CALLS) {
+		socket_call_answer(call, -EAGAIN);
+		return;
+	}
+	struct wait *wait = wait_new(ipc, call);
+	CLEANUP_FREE char *path = has_target(call) ? ipc_target_path(call) : NULL;
+	if (!path) {
+		begin_carrying(wait);
+		return;
+	}
+	ipc_target_find(&ipc->sight, call->thread, path, &wait->target);
+	if (wait->target.kind == IPC_TARGET_NONE) {
+		wait_answer(wait, -wait->target.code);
+		return;
+	}
+	aim_at_target(wait);
+	if (wait->target.kind == IPC_TARGET_OWN)
+		begin_carrying(wait);
+	else
+		ask(wait);
+}
+
+/* The broker's pushes */
+
+static bool is_asked(void *context, const char *path) {
+	const struct ipc *ipc = context;
+	for (size_t i = 0; i < ipc->asked_count; i++)
+		if (pattern_match(ipc->asked[i], path, NULL)) return true;
+	return false;
+}
+
+static void forget_asked(struct ipc *ipc) {
+	for (size_t i = 0; i < ipc->asked_count; i++) pattern_free(ipc->asked[i]);
+	free(ipc->asked);
+	ipc->asked = NULL;
+	ipc->asked_count = 0;
+}
+
+void ipc_set_view(struct ipc *ipc, const struct view *view) {
+	const struct permission permission = permission_of(PERMISSION_IPC_CONNECT);
+	const struct pattern_scope scope = {.home = NULL}; /* the broker has made them absolute */
+	forget_asked(ipc);
+	forget_known(ipc);
+	ipc->asked = mem_array(struct pattern *, view->sockets_asked.count + 1);
+	for (size_t i = 0; i < view->sockets_asked.count; i++) {
+		struct pattern **pattern = &ipc->asked[ipc->asked_count];
+		if (pattern_compile(&permission, view->sockets_asked.items[i], &scope, pattern, NULL) == 0)
+			ipc->asked_count++;
+	}
+}
+
+void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count) {
+	forget_known(ipc);
+	ipc_links_cut(ipc->links, grants, count);
+}
+
+void ipc_review(struct ipc *ipc) {
+	forget_known(ipc);
+	ipc_links_review(ipc->links);
+}
+
+static bool is_own(void *context, dev_t device, ino_t inode) {
+	const struct ipc *ipc = context;
+	return ipc->options.is_own(ipc->options.context, device, inode);
+}
+
+struct ipc *ipc_new(const struct ipc_options *options) {
+	struct ipc *ipc = mem_new(struct ipc);
+	*ipc = (struct ipc){
+		.options = *options,
+		.sight = {.curtain = options->curtain, .is_own = is_own, .asked = is_asked, .context = ipc}};
+	TAILQ_INIT(&ipc->waits);
+	ipc->links = ipc_links_new(options);
+	return ipc;
+}
+
+void ipc_free(struct ipc *ipc) {
+	if (!ipc) return;
+	for (struct wait *wait; (wait = TAILQ_FIRST(&ipc->waits));) wait_answer(wait, -EINTR);
+	ipc_links_free(ipc->links);
+	forget_asked(ipc);
+	forget_known(ipc);
+	free(ipc);
+}

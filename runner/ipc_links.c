@@ -1,0 +1,248 @@
+/*
+ * Theory of operation. Which connection rests on which grant, and what must be judged again, a gate's leases know
+ * (net/gate.h); of the gate nothing else is used. Which sockets live is read from the sandbox's own list of them
+ * (/proc/PID/net/unix, proc_net(5)), once for all links.
+ */
+#include "ipc_links.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/string.h"
+#include "holders.h"
+#include "net/gate.h"
+#include "process.h"
+#include "regular.h"
+#include "schema/limits.h"
+
+enum { IPC_LIST_MAX = 4 * 1024 * 1024 };
+
+struct link {
+	TAILQ_ENTRY(link) entry;
+	struct ipc_links *links;
+	ino_t inode;
+	uint64_t cookie;
+	struct gate_lease *lease; /* NULL: it is to be shut down */
+};
+
+struct ipc_links {
+	struct ipc_options options;
+	struct gate *gate;
+	struct event *tick;
+	TAILQ_HEAD(, link) list;
+	size_t count;
+};
+
+static void link_free(struct link *link) {
+	TAILQ_REMOVE(&link->links->list, link, entry);
+	link->links->count--;
+	free(link);
+}
+
+/* Which are alive */
+
+static int compare_inodes(const void *a, const void *b) {
+	const ino_t one = *(const ino_t *)a, other = *(const ino_t *)b;
+	return (one > other) - (one < other);
+}
+
+/* "Num RefCount Protocol Flags Type St Inode Path", all but the last two of them hexadecimal. */
+static ino_t inode_of_line(char *line) {
+	char *rest, *word = strtok_r(line, " ", &rest);
+	for (int i = 0; word && i < 6; i++) word = strtok_r(NULL, " ", &rest);
+	return word ? strtoull(word, NULL, 10) : 0;
+}
+
+struct inodes {
+	ino_t *items;
+	size_t count;
+};
+
+/* Of all Unix sockets of the sandbox's network, sorted. False: it can't be told. */
+static bool read_living(pid_t init, struct inodes *ret_inodes) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/net/unix", init), *text = NULL;
+	size_t size = 0;
+	*ret_inodes = (struct inodes){0};
+	if (regular_read(path, IPC_LIST_MAX, &text, &size, NULL) < 0 || size >= IPC_LIST_MAX) return false;
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		const ino_t inode = inode_of_line(line);
+		if (inode == 0) continue;
+		ret_inodes->items = array_grow(ret_inodes->items, ret_inodes->count, sizeof *ret_inodes->items);
+		ret_inodes->items[ret_inodes->count++] = inode;
+	}
+	if (ret_inodes->count > 0)
+		qsort(ret_inodes->items, ret_inodes->count, sizeof *ret_inodes->items, compare_inodes);
+	return true;
+}
+
+static void drop_dead(struct ipc_links *links) {
+	struct inodes living;
+	struct link *next;
+	if (!read_living(links->options.init, &living)) return;
+	for (struct link *link = TAILQ_FIRST(&links->list); link; link = next) {
+		next = TAILQ_NEXT(link, entry);
+		if (living.count > 0 &&
+		    bsearch(&link->inode, living.items, living.count, sizeof link->inode, compare_inodes))
+			continue;
+		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
+		link_free(link);
+	}
+	free(living.items);
+}
+
+/* Cutting */
+
+static bool is_socket(int fd, const struct link *link) {
+	uint64_t cookie = 0;
+	socklen_t size = sizeof cookie;
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 && cookie == link->cookie;
+}
+
+/* Of a process that has it: its number there. */
+static bool shut_number(const struct link *link, pid_t pid, int number) {
+	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
+	CLEANUP_FD int fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, number, 0U);
+	if (fd < 0 || !is_socket(fd, link)) return false;
+	shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+static bool shut_in(const struct link *link, pid_t pid) {
+	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", pid);
+	CLEANUP_FREE char *wanted = string_format("socket:[%llu]", (unsigned long long)link->inode);
+	DIR *stream = mem_expect(opendir(folder));
+	bool done = false;
+	for (struct dirent *entry; stream && !done && (entry = readdir(stream));) {
+		if (entry->d_name[0] == '.') continue;
+		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name);
+		CLEANUP_FREE char *text = process_link(pid, name);
+		done = string_equal(text, wanted) && shut_number(link, pid, (int)strtol(entry->d_name, NULL, 10));
+	}
+	if (stream) closedir(stream);
+	return done;
+}
+
+/* The socket is one, however many have it: it is enough to find one of them. */
+static void shut_pending(struct ipc_links *links) {
+	CLEANUP_FREE pid_t *pids = NULL;
+	size_t count = 0;
+	bool known = false;
+	struct link *next;
+	for (struct link *link = TAILQ_FIRST(&links->list); link; link = next) {
+		bool done = false;
+		next = TAILQ_NEXT(link, entry);
+		if (link->lease) continue;
+		if (!known) count = sandbox_processes(links->options.init, &pids);
+		known = true;
+		for (size_t i = 0; i < count && !done; i++) done = shut_in(link, pids[i]);
+		if (done) link_free(link);
+	}
+}
+
+static void look_soon(struct ipc_links *links) {
+	const struct timeval delay = {.tv_sec = LIMIT_IPC_LOOK_MS / 1000, .tv_usec = LIMIT_IPC_LOOK_MS % 1000 * 1000};
+	if (links->count > 0 && !evtimer_pending(links->tick, NULL)) evtimer_add(links->tick, &delay);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument) {
+	struct ipc_links *links = argument;
+	(void)fd, (void)what;
+	drop_dead(links);
+	shut_pending(links);
+	look_soon(links);
+}
+
+/* Several that are cut are looked for together: in this turn of the loop yet. */
+static void on_cut(void *argument) {
+	struct link *link = argument;
+	gate_lease_end(STEAL(link->lease), 0, 0, "cut");
+	event_active(link->links->tick, EV_TIMEOUT, 1);
+}
+
+/* The judge */
+
+static uint64_t judge_again(void *context, const char *target,
+			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct ipc_links *links = context;
+	return links->options.check_again(links->options.context, target, done, argument);
+}
+
+static void judge_cancel(void *context, uint64_t ticket) {
+	const struct ipc_links *links = context;
+	links->options.cancel(links->options.context, ticket);
+}
+
+static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
+			 uint64_t received, int64_t duration_ms, const char *error) {
+	const struct ipc_links *links = context;
+	(void)door, (void)sent, (void)received;
+	if (links->options.report) links->options.report(links->options.context, target, grant, duration_ms, error);
+}
+
+struct ipc_links *ipc_links_new(const struct ipc_options *options) {
+	struct ipc_links *links = mem_new(struct ipc_links);
+	*links = (struct ipc_links){.options = *options};
+	TAILQ_INIT(&links->list);
+	const struct gate_judge judge = {
+		.context = links, .check_again = judge_again, .cancel = judge_cancel, .report = judge_report};
+	links->gate = gate_new(options->base, &judge);
+	links->tick = evtimer_new(options->base, on_tick, links);
+	return links;
+}
+
+static struct link *find(struct ipc_links *links, uint64_t cookie) {
+	struct link *link = TAILQ_FIRST(&links->list);
+	while (link && link->cookie != cookie) link = TAILQ_NEXT(link, entry);
+	return link;
+}
+
+int ipc_links_add(struct ipc_links *links, int socket, const char *path, const struct verdict *verdict) {
+	struct stat status;
+	uint64_t cookie = 0;
+	socklen_t size = sizeof cookie;
+	if (fstat(socket, &status) < 0 || getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0) return -errno;
+	struct link *before = find(links, cookie); /* a datagram socket that is aimed elsewhere */
+	if (before && !before->lease) return -ECONNREFUSED;
+	if (before) {
+		gate_lease_end(before->lease, 0, 0, NULL);
+		link_free(before);
+	}
+	if (links->count >= LIMIT_IPC_LINKS) drop_dead(links);
+	if (links->count >= LIMIT_IPC_LINKS) return -ENOSPC;
+	struct link *link = mem_new(struct link);
+	*link = (struct link){.links = links, .inode = status.st_ino, .cookie = cookie};
+	const struct gate_result result = {.outcome = GATE_CONNECTED, .fd = -1, .verdict = verdict, .target = path};
+	link->lease = gate_lease_new(links->gate, &result, "unix", on_cut, link);
+	TAILQ_INSERT_TAIL(&links->list, link, entry);
+	links->count++;
+	look_soon(links);
+	return 0;
+}
+
+void ipc_links_cut(struct ipc_links *links, const int64_t *grants, size_t count) {
+	gate_cut(links->gate, grants, count);
+}
+
+void ipc_links_review(struct ipc_links *links) {
+	gate_review(links->gate);
+}
+
+void ipc_links_free(struct ipc_links *links) {
+	if (!links) return;
+	for (struct link *link; (link = TAILQ_FIRST(&links->list));) {
+		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
+		link_free(link);
+	}
+	event_free(links->tick);
+	gate_free(links->gate);
+	free(links);
+}
