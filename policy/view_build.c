@@ -177,6 +177,14 @@ static bool may_publish(const struct building *building, const struct grant *gra
 	return false;
 }
 
+static bool has_direct(const struct ruleset *ruleset) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].direct && rules[i].effect == EFFECT_ALLOW) return true;
+	return false;
+}
+
 static void add_settings(struct view *view, const struct ruleset *ruleset) {
 	const struct settings *settings = ruleset_settings(ruleset);
 	for (size_t i = 0; i < settings->set.count; i++)
@@ -205,6 +213,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	add_grants(&building, set, grants, grant_count, EFFECT_DENY);
 	add_grants(&building, set, grants, grant_count, EFFECT_ALLOW);
 	view->listens = may_publish(&building, grants, grant_count);
+	view->direct = has_direct(context->ruleset);
 	for (size_t i = 0; names && i < names->count; i++)
 		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);

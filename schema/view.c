@@ -72,6 +72,7 @@ static const struct field view_fields[] = {
 	{"sockets", FIELD_STRINGS, offsetof(struct view, sockets), NULL},
 	{"sockets_asked", FIELD_STRINGS, offsetof(struct view, sockets_asked), NULL},
 	{"listens", FIELD_BOOL, offsetof(struct view, listens), NULL},
+	{"direct", FIELD_BOOL, offsetof(struct view, direct), NULL},
 };
 static const struct record view_record = {"view", view_fields, ARRAY_LENGTH(view_fields)};
 

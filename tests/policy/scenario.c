@@ -189,6 +189,8 @@ static void append_view(struct string *out, const struct view *view) {
 		string_appendf(out, "  set %s=%s\n", view->set[i].name, view->set[i].value);
 	for (size_t i = 0; i < view->host_count; i++)
 		string_appendf(out, "  host %s %s\n", view->hosts[i].name, view->hosts[i].value);
+	if (view->listens) string_append(out, "  what listens may be published\n");
+	if (view->direct) string_append(out, "  sockets of the host's may be handed in\n");
 	const struct view_limits *limits = &view->limits;
 	string_appendf(out, "  limits %lld %lld %lld %lld\n", (long long)limits->memory, (long long)limits->processes,
 		       (long long)limits->open_files, (long long)limits->cpu_time_ms);

@@ -73,6 +73,7 @@ struct view {
 	enum view_network network;
 	enum view_doorbell doorbell;
 	bool listens; /* something about net:listen is allowed or asked: what listens inside may be published */
+	bool direct;  /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
 };
 
 struct view *view_new(void);
