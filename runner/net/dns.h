@@ -23,7 +23,7 @@ enum dns_type {
 	DNS_AAAA = 28,
 	DNS_SRV = 33,
 	DNS_OPT = 41,
-	DNS_META = 128, /* from here to 255 no type of data: transfers, ANY (RFC 6895 3.1) */
+	DNS_META = 128, /* from here to ANY no types of data: transfers, signatures (RFC 6895 3.1) */
 	DNS_ANY = 255
 };
 enum { DNS_IN = 1 };

@@ -443,6 +443,10 @@ void calls_judge(struct gate *gate, const char *target, const struct verdict *ve
 	}
 }
 
+void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict) {
+	denied_add(&gate->denied, target, verdict);
+}
+
 void gate_each_denied(const struct gate *gate,
 		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
 		      void *argument) {

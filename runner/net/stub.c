@@ -344,13 +344,17 @@ static bool is_reverse_zone(const char *name) {
 	return string_ends(name, ".in-addr.arpa") || string_ends(name, ".ip6.arpa");
 }
 
+static bool is_meta(uint16_t type) {
+	return (type >= DNS_META && type <= DNS_ANY) || type == DNS_OPT;
+}
+
 static void take_question(const struct question *question) {
 	const struct dns_query *query = &question->query;
 	const char *subject = subject_of(question);
 	struct sockaddr_storage address;
 	struct host host;
 
-	if (query->class != DNS_IN || query->type >= DNS_META || query->type == DNS_OPT)
+	if (query->class != DNS_IN || is_meta(query->type))
 		answer_code(question, DNS_REFUSED);
 	else if (!query->is_text)
 		answer_code(question, DNS_NXDOMAIN);

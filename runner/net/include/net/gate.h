@@ -103,6 +103,9 @@ void gate_lease_refuse(struct gate_lease *lease, const char *target, const struc
 const char *gate_lease_target(const struct gate_lease *lease); /* borrowed */
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
 
+/* Something was denied that never came to the gate: the look-up of a name. */
+void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict);
+
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
 void gate_each_denied(const struct gate *gate,
 		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
