@@ -24,6 +24,7 @@
 #include "bwrap.h"
 #include "call.h"
 #include "curtain/curtain.h"
+#include "datagrams.h"
 #include "held.h"
 #include "lead.h"
 #include "live.h"
@@ -56,7 +57,9 @@ struct keeper {
 	struct held *held;
 	struct curtain *curtain;
 	struct traps *traps;
+	struct network *network; /* borrowed; once it listens */
 	struct watched *watched;
+	struct datagrams *datagrams;
 	struct taken taken;
 	struct ending *endings;
 	pid_t init;
@@ -113,6 +116,11 @@ static void on_interrupted(void *context, uint64_t ticket) {
 static void on_drop(void *context, uint64_t ticket) {
 	struct keeper *keeper = context;
 	held_drop(keeper->held, ticket);
+}
+
+static bool on_take(void *context, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id, pid_t thread) {
+	struct keeper *keeper = context;
+	return network_take(keeper->network, kind, raw, id, thread);
 }
 
 static void on_curtain_ended(void *context) {
@@ -230,6 +238,13 @@ static void on_stirred(void *context) {
 	live_refresh(keeper->live);
 }
 
+/* Datagram sockets of the host's: what is allowed by name is meant to be used. */
+static bool on_seen(void *context, const char *path) {
+	const struct keeper *keeper = context;
+	const struct sight sight = live_sight(keeper->live, path);
+	return sight.mode >= VIEW_READ && !sight.own_or_asked && !strings_contain(&live_view(keeper->live)->sockets, path);
+}
+
 /* Masks */
 
 static void on_repaired(void *context, const char *path, int code) {
@@ -313,9 +328,11 @@ void keeper_choose_doorbell(struct scene *scene) {
 
 /* Which calls the filter must stop at, so that somebody can be asked. What a later view asks for beyond is refused as
  * it is: a filter can't be changed. */
-static unsigned traps_of(const struct view *view, bool curtain) {
-	unsigned wanted = 0;
-	if (view->doorbell == VIEW_DOORBELL_NONE) return 0;
+static unsigned traps_of(const struct scene *scene, bool curtain) {
+	const struct view *view = scene->view;
+	unsigned wanted = scene->holds_sockets ? TRAPS_SOCKETS : 0;
+	if (scene->holds_sockets && view->listens) wanted |= TRAPS_SERVERS;
+	if (view->doorbell == VIEW_DOORBELL_NONE) return wanted;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *path = &view->paths[i];
 		if (path->pattern) continue;
@@ -430,6 +447,9 @@ static void make_live(struct keeper *keeper) {
 	keeper->held = held_new(&held);
 	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
 	watched_follow(keeper->watched, &live_plan(keeper->live)->watched);
+	const struct datagrams_options datagrams = {
+		.base = keeper->options.base, .seen = on_seen, .found = on_stirred, .context = keeper};
+	if (scene->holds_sockets) keeper->datagrams = datagrams_new(&datagrams);
 }
 
 static int make_masks(struct keeper *keeper, struct error *error) {
@@ -443,8 +463,8 @@ static int make_masks(struct keeper *keeper, struct error *error) {
 	return r;
 }
 
-int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
-		 void (*doors)(void *context, struct portal *portal), struct error *error) {
+int keeper_build(struct keeper *keeper, struct session *session, pid_t init, void (*doors)(void *context),
+		 struct error *error) {
 	struct scene *scene = keeper->options.scene;
 	CLEANUP_STEPS struct steps steps = {0};
 	keeper->session = session;
@@ -454,10 +474,10 @@ int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
 	const bool fresh_root = bwrap_root_of(&scene->plan) == BWRAP_ROOT_FRESH;
 	portal_enter(keeper->portal, false, NULL, NULL);
 	portal_apply(keeper->portal, &steps, NULL, NULL);
-	doors(keeper->options.context, keeper->portal);
+	doors(keeper->options.context);
 	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);
 	portal_seal(keeper->portal, "/run", NULL, NULL);
-	keeper->wanted = traps_of(scene->view, keeper->device >= 0);
+	keeper->wanted = traps_of(scene, keeper->device >= 0);
 	/* while the portal works; it waits where it comes to a node, until portal_wait serves it */
 	make_live(keeper);
 	return keeper->device >= 0 ? serve_curtain(keeper, error) : 0;
@@ -468,23 +488,31 @@ int keeper_await(struct keeper *keeper, struct error *error) {
 	return r < 0 ? r : make_masks(keeper, error);
 }
 
+struct portal *keeper_portal(const struct keeper *keeper) {
+	return keeper->portal;
+}
+
 unsigned keeper_traps(const struct keeper *keeper) {
 	return keeper->wanted;
 }
 
-int keeper_listen(struct keeper *keeper, int listener, struct error *error) {
+int keeper_listen(struct keeper *keeper, int listener, struct network *network, struct error *error) {
+	const dev_t curtain = keeper->curtain ? lead_device(keeper->spare) : 0;
 	const struct traps_options options = {.base = keeper->options.base,
 					      .listener = listener,
 					      .wanted = keeper->wanted,
-					      .curtain = keeper->curtain ? lead_device(keeper->spare) : 0,
+					      .curtain = curtain,
 					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,
+					      .take = on_take,
 					      .context = keeper};
 	if (keeper->traps) {
 		fd_close(listener);
 		return error_set(error, EPROTO, "sbx-init handed out a second listener");
 	}
+	keeper->network = network;
+	network_listen(network, listener, curtain);
 	return traps_new(&options, &keeper->traps, error);
 }
 
@@ -578,6 +606,7 @@ void keeper_free(struct keeper *keeper) {
 	traps_free(keeper->traps);
 	held_free(keeper->held);
 	watched_free(keeper->watched);
+	datagrams_free(keeper->datagrams);
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	for (struct ending *ending = keeper->endings, *next; ending; ending = next) {
 		next = ending->next;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "net/denied.h"
+#include "network.h"
 #include "portal.h"
 #include "scene.h"
 #include "session.h"
@@ -34,14 +35,17 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper,
 
 /* Begin to put in all that the scene's plan says, after the hello of sbx-init, `init`; `doors` asks the portal for
  * more. The session is borrowed. */
-int keeper_build(struct keeper *keeper, struct session *session, pid_t init,
-		 void (*doors)(void *context, struct portal *portal), struct error *error);
+int keeper_build(struct keeper *keeper, struct session *session, pid_t init, void (*doors)(void *context),
+		 struct error *error);
 
 int keeper_await(struct keeper *keeper, struct error *error); /* until all of it is there */
 
 /* What the filter has to trap (enum traps_wanted), after keeper_build. */
 unsigned keeper_traps(const struct keeper *keeper);
-int keeper_listen(struct keeper *keeper, int listener, struct error *error); /* taken over */
+/* The listener is taken over, the network borrowed: what is trapped of sockets is its. */
+int keeper_listen(struct keeper *keeper, int listener, struct network *network, struct error *error);
+
+struct portal *keeper_portal(const struct keeper *keeper); /* NULL while it is started again */
 
 /* The broker's pushes (session.h). */
 void keeper_view(struct keeper *keeper, struct view *view); /* taken over */

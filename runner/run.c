@@ -20,15 +20,15 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bwrap.h"
-#include "environment.h"
 #include "filter.h"
 #include "keeper.h"
 #include "last_words.h"
 #include "launch.h"
 #include "limits.h"
-#include "net/proxy.h"
+#include "network.h"
 #include "regular.h"
 #include "scene.h"
+#include "servers.h"
 #include "session.h"
 
 enum {
@@ -42,15 +42,14 @@ struct run {
 	struct event_base *base;
 	struct launch *launch;
 	struct keeper *keeper;
-	struct denied denied[PERMISSION_KIND_COUNT]; /* but for connections, which the gate knows */
-	struct gate *gate;
-	struct proxy *proxy;
+	struct denied denied[PERMISSION_KIND_COUNT]; /* but for net:access, which the gate knows */
+	struct servers *servers;
+	struct network *network;
 	struct terminal *terminal;
 	struct asker *asker;
 	struct limits limits;
 	bool is_terminal[3], background;
 	pid_t init;
-	struct error failed; /* in a callback while it starts */
 	struct event *reports, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
 	bool timed_out, ended;
 	int status;
@@ -66,25 +65,26 @@ static void end_with(struct run *run, int status) {
 
 static void on_view(void *context, struct view *view) {
 	struct run *run = context;
-	if (run->gate) {
-		gate_set_hosts(run->gate, view->hosts, view->host_count);
-		gate_review(run->gate);
-	}
+	network_view(run->network, view);
 	keeper_view(run->keeper, view);
 }
 
 static void on_ended(void *context, const struct session_ended *ended) {
 	struct run *run = context;
-	if (run->gate) {
-		gate_cut(run->gate, ended->grants, ended->count);
-		gate_review(run->gate);
-	}
+	network_ended(run->network, ended);
 	keeper_ended(run->keeper, ended);
 }
 
 static void on_sleep(void *context, bool sleeping, int64_t settle) {
 	struct run *run = context;
-	if (sleeping) keeper_sleep(run->keeper, settle);
+	if (!sleeping) return;
+	network_sleep(run->network);
+	keeper_sleep(run->keeper, settle);
+}
+
+static void on_publishing(void *context, int64_t number, const struct publication *wanted, int64_t grant) {
+	struct run *run = context;
+	servers_publish(run->servers, number, wanted, grant);
 }
 
 static void on_terminate(void *context) {
@@ -112,68 +112,27 @@ static void on_user_answer(void *context, json_t *answer) {
 	session_answer(run->session, answer);
 }
 
-/* The gate */
+/* The network */
 
-static uint64_t judge_check(void *context, const char *target, const struct gate_caller *caller,
-			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+static struct portal *living_portal(void *context) {
+	const struct run *run = context;
+	return keeper_portal(run->keeper);
+}
+
+static void make_network(struct run *run) {
+	const struct network_options options = {.base = run->base,
+						.scene = &run->scene,
+						.session = run->session,
+						.denied = run->denied,
+						.servers = run->servers,
+						.portal = living_portal,
+						.context = run};
+	run->network = network_new(&options);
+}
+
+static void open_doors(void *context) {
 	struct run *run = context;
-	const struct session_wish wish = {.permission = "net:access",
-					  .target = target,
-					  .process = caller->process,
-					  .parents = caller->parents,
-					  .name = caller->says};
-	return session_check(run->session, &wish, done, argument);
-}
-
-static uint64_t judge_check_again(void *context, const char *target,
-				  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
-	struct run *run = context;
-	return session_check_again(run->session, "net:access", target, done, argument);
-}
-
-static void judge_cancel(void *context, uint64_t ticket) {
-	struct run *run = context;
-	session_cancel(run->session, ticket);
-}
-
-static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
-			 uint64_t received, int64_t duration_ms, const char *error) {
-	struct run *run = context;
-	json_t *detail = json_pack("{s:s, s:I, s:I, s:I, s:s*}", "door", door, "sent", (json_int_t)sent, "received",
-				   (json_int_t)received, "duration_ms", (json_int_t)duration_ms, "error", error);
-	session_event(run->session, "connection", "net:access", target, grant, NULL, detail);
-}
-
-static void judge_refuse(void *context, const char *target, int64_t grant, const char *why) {
-	struct run *run = context;
-	session_event(run->session, "connection", "net:access", target, grant, why, json_object());
-}
-
-static void make_gate(struct run *run) {
-	const struct view *view = run->scene.view;
-	if (!scene_has_gate(&run->scene)) return;
-	const struct gate_judge judge = {.context = run,
-					 .check = judge_check,
-					 .check_again = judge_check_again,
-					 .cancel = judge_cancel,
-					 .refuse = judge_refuse,
-					 .report = judge_report};
-	run->gate = gate_new(run->base, &judge);
-	gate_set_hosts(run->gate, view->hosts, view->host_count);
-	run->proxy = proxy_new(run->base, run->gate, view->profile);
-}
-
-static void on_door(void *argument, int code, const char *text, int *fds, size_t fd_count) {
-	struct run *run = argument;
-	(void)text;
-	if (code == 0 && fd_count == 1 && run->failed.code == 0) proxy_listen(run->proxy, fds[0], &run->failed);
-}
-
-static void open_doors(void *context, struct portal *portal) {
-	struct run *run = context;
-	if (!run->proxy) return;
-	portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, run);
-	portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, run);
+	network_open(run->network, run->init);
 }
 
 /* The tool */
@@ -185,7 +144,7 @@ static void on_keeper_failed(void *context) {
 /* Trapped calls wait until somebody looks: nobody who can't must be left with them. */
 static void on_listener(struct run *run, int listener) {
 	struct error error = ERROR_NONE;
-	if (keeper_listen(run->keeper, listener, &error) == 0) return;
+	if (keeper_listen(run->keeper, listener, run->network, &error) == 0) return;
 	log_error("%s", error.message);
 	end_with(run, RUN_EXIT_FAILED);
 }
@@ -382,13 +341,13 @@ static int start(struct run *run, struct error *error) {
 					       .cgroup = run->limits.procs};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
-	make_gate(run);
+	make_network(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);
 	if (r == 0 && !run->terminal) r = prepare_tool(run, error); /* a pty is made in /dev, which isn't there yet */
 	if (r == 0) r = keeper_await(run->keeper, error);
 	if (r == 0 && run->terminal) r = prepare_tool(run, error);
-	if (r == 0 && run->failed.code != 0) r = error_set(error, run->failed.code, "%s", run->failed.message);
+	if (r == 0) r = network_begin(run->network, error);
 	if (r < 0) return r;
 	watch(run);
 	if (run->terminal && !run->background) terminal_take(run->terminal);
@@ -401,6 +360,7 @@ static void serve_broker(struct run *run) {
 					      .view = on_view,
 					      .ended = on_ended,
 					      .sleep = on_sleep,
+					      .publishing = on_publishing,
 					      .terminate = on_terminate,
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
@@ -435,10 +395,9 @@ static void stop(struct run *run) {
 	launch_end(run->launch);
 	terminal_free(run->terminal);
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
-	proxy_free(run->proxy);
+	network_stop(run->network);
 	run->asker = NULL;
 	run->terminal = NULL;
-	run->proxy = NULL;
 }
 
 /* The session and what was found out are left after this. */
@@ -453,7 +412,8 @@ static void take_down(struct run *run) {
 
 static void run_finish(struct run *run) {
 	take_down(run);
-	if (run->gate) gate_free(run->gate);
+	network_free(run->network);
+	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	scene_finish(&run->scene);
 	session_free(run->session); /* may wait: last */
@@ -502,6 +462,9 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
+	run->servers = servers_new(run->base);
+	if (!options->print_plan && r == 0)
+		r = servers_reserve(run->servers, options->publications, options->publication_count, error);
 	if (r == 0) r = scene_begin(&run->scene, options, ret_status, error);
 	if (!options->print_plan && r == 0) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
 	if (r < 0) return r;
@@ -530,11 +493,11 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	stop(run);
-	*ret_status = last_words_status(&run->scene, run->gate, run->denied, run->status);
+	*ret_status = last_words_status(&run->scene, network_gate(run->network), run->denied, run->status);
 	session_close(run->session, *ret_status); /* the broker works, and bwrap ends, while we speak */
 	keeper_free(run->keeper);
 	run->keeper = NULL;
-	last_words(&run->scene, run->gate, run->denied, session_id(run->session));
+	last_words(&run->scene, network_gate(run->network), run->denied, session_id(run->session));
 	return 0;
 }
 

@@ -224,15 +224,27 @@ static int find_places(const struct traps *traps, pid_t thread, struct call *cal
 	return 0;
 }
 
+/* Going on would be to another socket or address than the one that was looked at: without somebody who carries it out
+ * it is refused. */
+static bool take(struct traps *traps, const struct call_raw *raw) {
+	const struct traps_options *options = &traps->options;
+	const struct seccomp_notif *received = traps->received;
+	enum socket_call_kind kind;
+	if (!socket_call_kind(raw->number, &kind)) return false;
+	if (options->take && options->take(options->context, kind, raw, received->id, (pid_t)received->pid))
+		return true;
+	if (kind != SOCKET_CALL_CONNECT && kind != SOCKET_CALL_SEND) return false;
+	answer(traps, received->id, EACCES);
+	return true;
+}
+
 static void judge(struct traps *traps) {
 	const struct seccomp_notif *received = traps->received;
 	const struct seccomp_data *data = &received->data;
 	struct call_raw raw = {.number = data->nr};
 	static_assert(sizeof raw.arguments == sizeof data->args, "all arguments");
 	memcpy(raw.arguments, data->args, sizeof raw.arguments);
-	if (traps->options.take &&
-	    traps->options.take(traps->options.context, &raw, received->id, (pid_t)received->pid))
-		return;
+	if (take(traps, &raw)) return;
 	CLEANUP_CALL struct call call;
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	call_read((pid_t)received->pid, &raw, &call);

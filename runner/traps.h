@@ -18,6 +18,7 @@
 #include "call.h"
 #include "curtain/doorbell.h"
 #include "filter.h"
+#include "socket_calls.h"
 
 struct traps;
 
@@ -30,9 +31,9 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
-	/* Calls that are about sockets (socket_calls.h): true when it has taken the notification over, which it answers
-	 * by itself then. NULL: nobody does. */
-	bool (*take)(void *context, const struct call_raw *raw, uint64_t id, pid_t thread);
+	/* Calls about sockets: true when it has taken the notification over, which it answers by itself then. NULL:
+	 * connects are refused. */
+	bool (*take)(void *context, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id, pid_t thread);
 	void *context;
 };
 

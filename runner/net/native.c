@@ -1,0 +1,415 @@
+/*
+ * Theory of operation. A connection goes through these steps; a blocking connect asks first, since its tool wants to
+ * know how it ended, one that doesn't block meets first, since its tool has an event loop to go on with:
+ *
+ *     blocking:      ask the gate ──► meet ──► answer 0 ──► relay
+ *     not blocking:  meet ──► answer EINPROGRESS ──► ask the gate ──► relay
+ *
+ * "Meet": a spare socket of the sandbox's network is bound to the very address that the tool named and listens, the
+ * duplicate is connected to it, and the end that is accepted there is ours; then the listener is closed. It lives for
+ * microseconds, so that no listener is ever in a tool's way, and nobody else connects meanwhile: every connect in the
+ * sandbox is one of ours. (What is accepted is compared with the duplicate's name all the same.) Where the tool's own
+ * server holds the port, another port of the same address does.
+ *
+ * A blocking connect that a signal or the socket's own time-out ends (SO_SNDTIMEO) goes on without its tool, as
+ * connect(2) says of EINTR and EINPROGRESS: it meets then, and is answered so.
+ */
+#include "net/native.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../socket_calls.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "net/spares.h"
+#include "pipes.h"
+#include "socket_abort.h"
+#include "tunnel.h"
+
+enum {
+	NATIVE_MEET_MS = 5000,   /* for a handshake over the loopback, which takes none */
+	NATIVE_LEAVING_MS = 500, /* for the answer to one who has closed its half, as at the proxy */
+};
+
+TAILQ_HEAD(link_list, link);
+
+/* One connection. `call` is there until the tool was answered, `near` from the meeting on. */
+struct link {
+	TAILQ_ENTRY(link) entry;
+	struct native *native;
+	struct socket_call *call;
+	struct host host;
+	uint16_t port;
+	int refusal;
+	int result; /* what the call ends with once it has met, 0 or -errno */
+	bool meeting;
+	char *process;
+	struct strings parents;
+	struct spares_wait *spare;
+	int listener, near, far;
+	struct event *accepting; /* the listener, when the handshake took longer than the call */
+	struct event *timeout;   /* of the blocking call */
+	struct event *leaving;   /* near's other end has gone, or gone half: see on_closed */
+	struct event *closed;
+	struct gate_call *asking;
+	struct gate_lease *lease;
+	struct tunnel *tunnel;
+};
+
+struct native {
+	struct native_options options;
+	struct pipes pipes;
+	struct link_list links;
+	size_t count;
+	bool warned; /* of too many */
+};
+
+static void free_event(struct event **event) {
+	if (*event) event_free(*event);
+	*event = NULL;
+}
+
+/* Whatever it has by now; ends of no tunnel are reset. */
+static void link_end(struct link *link, const char *error) {
+	struct native *native = link->native;
+	struct socket_call *call = STEAL(link->call);
+	if (call) socket_call_answer(call, link->result < 0 ? link->result : -EINTR);
+	if (link->asking) gate_cancel(link->asking);
+	if (link->lease) gate_lease_end(link->lease, 0, 0, error);
+	tunnel_free(link->tunnel);
+	spares_cancel(link->spare);
+	free_event(&link->accepting);
+	free_event(&link->timeout);
+	free_event(&link->leaving);
+	free_event(&link->closed);
+	fd_close(link->listener);
+	socket_abort(link->near);
+	socket_abort(link->far);
+	free(link->process);
+	strings_finish(&link->parents);
+	TAILQ_REMOVE(&native->links, link, entry);
+	native->count--;
+	free(link);
+}
+
+/* The call, and with it the connection, ends with this error. */
+static void link_fail(struct link *link, int code) {
+	link->result = -code;
+	link_end(link, strerror(code));
+}
+
+static void on_cut(void *argument) {
+	struct link *link = argument;
+	link->result = -link->refusal;
+	link_end(link, "the grant has ended");
+}
+
+/* Relaying */
+
+static void on_ended(void *argument) {
+	link_end(argument, NULL);
+}
+
+static void link_relay(struct link *link) {
+	const struct tunnel_options options = {.base = link->native->options.base,
+					       .gate = link->native->options.gate,
+					       .pipes = &link->native->pipes,
+					       .ends = {.near = fd_steal(&link->near), .far = fd_steal(&link->far)},
+					       .lease = STEAL(link->lease),
+					       .host = &link->host,
+					       .port = link->port,
+					       .ended = on_ended,
+					       .argument = link};
+	free_event(&link->closed);
+	free_event(&link->leaving);
+	link->tunnel = tunnel_new(&options);
+}
+
+/* Asking */
+
+static void link_meet(struct link *link);
+
+static void on_asked(void *argument, const struct gate_result *result) {
+	struct link *link = argument;
+	link->asking = NULL;
+	if (result->outcome != GATE_CONNECTED) {
+		link_fail(link, result->outcome == GATE_DENIED ? link->refusal : result->code);
+		return;
+	}
+	link->far = result->fd;
+	link->lease = gate_lease_new(link->native->options.gate, result, "native", on_cut, link);
+	if (link->near >= 0)
+		link_relay(link);
+	else if (!link->meeting)
+		link_meet(link);
+}
+
+static void link_ask(struct link *link) {
+	const struct gate_caller caller = {.process = link->process, .parents = &link->parents};
+	struct gate *gate = link->native->options.gate;
+	link->asking = link->near < 0
+			       ? gate_open(gate, &link->host, link->port, &caller, on_asked, link)
+			       : gate_open_heard(gate, &link->host, link->port, &caller, link->near, on_asked, link);
+}
+
+static void on_left(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	link_end(argument, "cut");
+}
+
+/* While it is asked: a tool that said nothing and closed has gone. One that did say something may have closed its half
+ * alone: it gets a moment, as one at the proxy does (client_watch_held). */
+static void on_closed(evutil_socket_t fd, short what, void *argument) {
+	struct link *link = argument;
+	char byte;
+	(void)what;
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+		link_end(link, "cut");
+		return;
+	}
+	const struct timeval moment = {.tv_sec = NATIVE_LEAVING_MS / 1000};
+	link->leaving = evtimer_new(link->native->options.base, on_left, link);
+	evtimer_add(link->leaving, &moment);
+}
+
+static void watch_near(struct link *link) {
+	link->closed = event_new(link->native->options.base, link->near, EV_CLOSED, on_closed, link);
+	if (!link->closed || event_add(link->closed, NULL) < 0) mem_exhausted();
+}
+
+/* Meeting */
+
+/* What a socket for both families calls ::ffff:127.0.0.1 is 127.0.0.1 to the other end. */
+static bool same_end(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
+	struct sockaddr_in6 ends[2] = {0};
+	const struct sockaddr_storage *given[2] = {a, b};
+	for (int i = 0; i < 2; i++) {
+		const struct sockaddr_in *four = (const struct sockaddr_in *)given[i];
+		if (given[i]->ss_family == AF_INET6) {
+			ends[i] = *(const struct sockaddr_in6 *)given[i];
+			continue;
+		}
+		ends[i].sin6_port = four->sin_port;
+		ends[i].sin6_addr.s6_addr[10] = ends[i].sin6_addr.s6_addr[11] = 0xff;
+		memcpy(ends[i].sin6_addr.s6_addr + 12, &four->sin_addr, 4);
+	}
+	return ends[0].sin6_port == ends[1].sin6_port &&
+	       memcmp(&ends[0].sin6_addr, &ends[1].sin6_addr, sizeof ends[0].sin6_addr) == 0;
+}
+
+/* Ours, or -EAGAIN. */
+static int accept_own(const struct link *link) {
+	struct sockaddr_storage own = {0}, peer = {0};
+	for (;;) {
+		socklen_t own_size = sizeof own, peer_size = sizeof peer;
+		int fd = accept4(link->listener, (struct sockaddr *)&peer, &peer_size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
+		if (fd < 0) return -errno;
+		if (getsockname(link->call->fd, (struct sockaddr *)&own, &own_size) == 0 && same_end(&own, &peer))
+			return fd;
+		socket_abort(fd);
+	}
+}
+
+static void link_met(struct link *link, int near) {
+	struct socket_call *call = STEAL(link->call);
+	link->meeting = false;
+	link->near = near;
+	fd_close(fd_steal(&link->listener));
+	free_event(&link->accepting);
+	free_event(&link->timeout);
+	/* A connect that doesn't wait leaves the socket as one whose next connect(2) says that it is connected. The
+	 * tool that has waited has had that one. */
+	if (link->result == 0) socket_call_connect(call, (struct sockaddr *)&call->address, call->address_size);
+	socket_call_answer(call, link->result);
+	if (link->far >= 0) {
+		link_relay(link);
+		return;
+	}
+	watch_near(link);
+	if (!link->asking) link_ask(link);
+}
+
+static void on_acceptable(evutil_socket_t fd, short what, void *argument) {
+	struct link *link = argument;
+	(void)fd;
+	int near = what & EV_TIMEOUT ? -ETIMEDOUT : accept_own(link);
+	if (near >= 0)
+		link_met(link, near);
+	else if (near != -EAGAIN)
+		link_fail(link, -near);
+}
+
+static void accept_later(struct link *link) {
+	const struct timeval limit = {.tv_sec = NATIVE_MEET_MS / 1000};
+	link->accepting =
+		event_new(link->native->options.base, link->listener, EV_READ | EV_PERSIST, on_acceptable, link);
+	if (!link->accepting || event_add(link->accepting, &limit) < 0) mem_exhausted();
+}
+
+static enum spare kind_of(const struct sockaddr_storage *address) {
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const bool four = address->ss_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);
+	return four ? SPARE_TCP4 : SPARE_TCP6;
+}
+
+/* Where the tool wants to, in the listener's own family. */
+static socklen_t own_form(const struct sockaddr_storage *address, struct sockaddr_storage *ret_address) {
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	struct sockaddr_in *four = (struct sockaddr_in *)ret_address;
+	*ret_address = *address;
+	if (address->ss_family == AF_INET) return sizeof *four;
+	if (kind_of(address) == SPARE_TCP6) return sizeof *six;
+	*ret_address = (struct sockaddr_storage){0};
+	*four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six->sin6_port};
+	memcpy(&four->sin_addr, six->sin6_addr.s6_addr + 12, 4);
+	return sizeof *four;
+}
+
+static in_port_t *port_in(struct sockaddr_storage *address) {
+	return address->ss_family == AF_INET ? &((struct sockaddr_in *)address)->sin_port
+					     : &((struct sockaddr_in6 *)address)->sin6_port;
+}
+
+/* *port becomes another one where that is taken. 0 or -errno. */
+static int listen_at(int fd, const struct sockaddr_storage *wanted, in_port_t *port) {
+	static const int one = 1;
+	struct sockaddr_storage address;
+	socklen_t size = own_form(wanted, &address);
+	/* older connections to the same place may still be there */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0) return -errno;
+	int r = bind(fd, (struct sockaddr *)&address, size) < 0 ? -errno : 0;
+	if (r == 0) r = listen(fd, 1) < 0 ? -errno : 0;
+	if (r != -EADDRINUSE) return r;
+	*port_in(&address) = 0;
+	if (bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return -errno;
+	*port = *port_in(&address);
+	return 0;
+}
+
+static void link_meet_on(struct link *link, int listener) {
+	struct socket_call *call = link->call;
+	struct sockaddr_storage address = call->address;
+	link->listener = listener;
+	int r = listen_at(listener, &address, port_in(&address));
+	if (r == 0) r = socket_call_connect(call, (struct sockaddr *)&address, call->address_size);
+	if (r < 0 && r != -EINPROGRESS) {
+		link_fail(link, -r);
+		return;
+	}
+	if (link->result == 0 && !call->blocking) link->result = r;
+	int near = accept_own(link);
+	if (near >= 0)
+		link_met(link, near);
+	else if (near == -EAGAIN)
+		accept_later(link);
+	else
+		link_fail(link, -near);
+}
+
+static void on_spare(void *argument) {
+	struct link *link = argument;
+	link->spare = NULL;
+	int fd = spares_take(link->native->options.spares, kind_of(&link->call->address));
+	if (fd < 0)
+		link_fail(link, EAGAIN);
+	else
+		link_meet_on(link, fd);
+}
+
+static void link_meet(struct link *link) {
+	struct spares *spares = link->native->options.spares;
+	const enum spare kind = kind_of(&link->call->address);
+	link->meeting = true;
+	int fd = spares_take(spares, kind);
+	if (fd >= 0)
+		link_meet_on(link, fd);
+	else
+		link->spare = spares_when(spares, kind, on_spare, link);
+}
+
+/* Beginning */
+
+/* The tool can't wait any longer: what it began goes on. */
+static void go_on_without(struct link *link, int code) {
+	if (link->result == 0) link->result = -code;
+	if (!link->meeting) link_meet(link);
+}
+
+static void on_interrupted(void *argument) {
+	go_on_without(argument, EINTR);
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	go_on_without(argument, EINPROGRESS); /* as inet_stream_connect() of net/ipv4/af_inet.c */
+}
+
+/* socket(7), SO_SNDTIMEO: connect(2) heeds it. */
+static void heed_timeout(struct link *link) {
+	struct timeval limit = {0};
+	socklen_t size = sizeof limit;
+	if (getsockopt(link->call->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &size) < 0) return;
+	if (limit.tv_sec == 0 && limit.tv_usec == 0) return;
+	link->timeout = evtimer_new(link->native->options.base, on_timeout, link);
+	evtimer_add(link->timeout, &limit);
+}
+
+void native_connect(struct native *native, struct socket_call *call, const struct host *host, uint16_t port,
+		    int refusal) {
+	if (native->count >= LIMIT_CONNECTIONS) {
+		if (!native->warned)
+			log_warning("the sandbox has %d connections: further ones are refused", LIMIT_CONNECTIONS);
+		native->warned = true;
+		socket_call_answer(call, -EAGAIN);
+		return;
+	}
+	struct link *link = mem_new(struct link);
+	*link = (struct link){.native = native,
+			      .call = call,
+			      .host = *host,
+			      .port = port,
+			      .refusal = refusal,
+			      .listener = -1,
+			      .near = -1,
+			      .far = -1};
+	TAILQ_INSERT_TAIL(&native->links, link, entry);
+	native->count++;
+	native->options.describe(native->options.context, call->thread, &link->process, &link->parents);
+	socket_call_on_interrupt(call, on_interrupted, link);
+	if (!call->blocking) {
+		link_meet(link);
+		return;
+	}
+	heed_timeout(link);
+	link_ask(link);
+}
+
+struct native *native_new(const struct native_options *options) {
+	struct native *native = mem_new(struct native);
+	*native = (struct native){.options = *options};
+	TAILQ_INIT(&native->links);
+	pipes_init(&native->pipes);
+	return native;
+}
+
+size_t native_count(const struct native *native) {
+	return native->count;
+}
+
+void native_free(struct native *native) {
+	struct link *link;
+	if (!native) return;
+	while ((link = TAILQ_FIRST(&native->links))) link_end(link, "cut");
+	pipes_finish(&native->pipes);
+	free(native);
+}

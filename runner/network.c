@@ -1,0 +1,383 @@
+/*
+ * Theory of operation. Who needs whom:
+ *
+ *     socket_calls ─┬─ INET ──► connects ─┬─► native ─┬─► gate ──► the broker (session.h)
+ *                   │                     └─► flows ──┤
+ *                   └─ UNIX ──► ipc                   │
+ *     proxy (its own listeners) ──────────────────────┘
+ *     spares: sockets of the sandbox's network, from the portal, for all that listens inside
+ *
+ * What has to be there before the tool's first instruction is asked for in one go with the rest of the portal's work:
+ * a loopback that takes every address, and one socket of each kind that a tool meets at once. The spares' other sockets
+ * come while it runs, from its first call about a socket on.
+ */
+#include "network.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "bwrap.h"
+#include "environment.h"
+#include "ipc.h"
+#include "net/connects.h"
+#include "net/diag.h"
+#include "net/flows.h"
+#include "net/native.h"
+#include "net/proxy.h"
+#include "net/spares.h"
+#include "net/standins.h"
+#include "process.h"
+#include "socket_calls.h"
+
+/* Whose the portal's answer is. */
+struct fetch {
+	struct network *network;
+	enum spare kind;
+};
+
+struct network {
+	struct network_options options;
+	struct fetch fetches[SPARE_COUNT];
+	pid_t init;
+	struct gate *gate;
+	struct proxy *proxy;
+	struct spares *spares;
+	struct standins *standins;
+	struct native *native;
+	struct flows *flows;
+	struct diag *inside, *outside;
+	struct connects *connects;
+	struct ipc *ipc;
+	struct socket_calls *calls;
+	bool warm;           /* spares for connections were asked for */
+	struct error failed; /* in a callback while it is opened */
+};
+
+/* What the gate asks */
+
+static uint64_t judge_check(void *context, const char *target, const struct gate_caller *caller,
+			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	const struct session_wish wish = {.permission = "net:access",
+					  .target = target,
+					  .process = caller->process,
+					  .parents = caller->parents,
+					  .name = caller->says};
+	return session_check(network->options.session, &wish, done, argument);
+}
+
+static uint64_t judge_check_again(void *context, const char *target,
+				  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	return session_check_again(network->options.session, "net:access", target, done, argument);
+}
+
+static void judge_cancel(void *context, uint64_t ticket) {
+	struct network *network = context;
+	session_cancel(network->options.session, ticket);
+}
+
+static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
+			 uint64_t received, int64_t duration_ms, const char *error) {
+	struct network *network = context;
+	json_t *detail = json_pack("{s:s, s:I, s:I, s:I, s:s*}", "door", door, "sent", (json_int_t)sent, "received",
+				   (json_int_t)received, "duration_ms", (json_int_t)duration_ms, "error", error);
+	session_event(network->options.session, "connection", "net:access", target, grant, NULL, detail);
+}
+
+static void judge_refuse(void *context, const char *target, int64_t grant, const char *why) {
+	struct network *network = context;
+	session_event(network->options.session, "connection", "net:access", target, grant, why, json_object());
+}
+
+/* What ipc asks */
+
+static bool ipc_is_own(void *context, dev_t device, ino_t inode) {
+	struct network *network = context;
+	return network->inside && diag_bound(network->inside, device, inode);
+}
+
+static uint64_t ipc_check(void *context, pid_t thread, const char *path,
+			  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	CLEANUP_FREE char *process = NULL;
+	CLEANUP_STRINGS struct strings parents = {0};
+	process_describe(thread, network->init, &process, &parents);
+	const struct session_wish wish = {
+		.permission = "ipc:connect", .target = path, .process = process, .parents = &parents};
+	return session_check(network->options.session, &wish, done, argument);
+}
+
+static uint64_t ipc_check_again(void *context, const char *path,
+				void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	return session_check_again(network->options.session, "ipc:connect", path, done, argument);
+}
+
+static void ipc_refused(void *context, const char *path, const struct verdict *verdict) {
+	struct network *network = context;
+	denied_add(&network->options.denied[PERMISSION_IPC_CONNECT], path, verdict);
+}
+
+static void ipc_report(void *context, const char *path, int64_t grant, int64_t duration_ms, const char *error) {
+	struct network *network = context;
+	json_t *detail =
+		json_pack("{s:s, s:I, s:s*}", "door", "unix", "duration_ms", (json_int_t)duration_ms, "error", error);
+	session_event(network->options.session, "connection", "ipc:connect", path, grant, NULL, detail);
+}
+
+/* Spares */
+
+static void on_fetched(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	const struct fetch *fetch = argument;
+	struct spares *spares = fetch->network->spares;
+	if (code != 0) log_debug("sockets of the sandbox's network: %s", text);
+	if (spares) spares_add(spares, fetch->kind, fds, fd_count);
+	for (size_t i = 0; i < fd_count && !spares; i++) fd_close(fds[i]);
+}
+
+static void on_fetch(void *context, enum spare kind, unsigned count) {
+	struct network *network = context;
+	struct portal *portal = network->options.portal(network->options.context);
+	network->fetches[kind] = (struct fetch){.network = network, .kind = kind};
+	if (portal)
+		portal_sockets(portal, kind, count, on_fetched, &network->fetches[kind]);
+	else
+		spares_add(network->spares, kind, NULL, 0);
+}
+
+/* Making */
+
+static void describe(void *context, pid_t thread, char **ret_process, struct strings *ret_parents) {
+	const struct network *network = context;
+	process_describe(thread, network->init, ret_process, ret_parents);
+}
+
+static void make_gate(struct network *network) {
+	const struct view *view = network->options.scene->view;
+	const struct gate_judge judge = {.context = network,
+					 .check = judge_check,
+					 .check_again = judge_check_again,
+					 .cancel = judge_cancel,
+					 .refuse = judge_refuse,
+					 .report = judge_report};
+	network->gate = gate_new(network->options.base, &judge);
+	gate_set_hosts(network->gate, view->hosts, view->host_count);
+	network->proxy = proxy_new(network->options.base, network->gate, view->profile);
+}
+
+static void make_native(struct network *network) {
+	const struct native_options native = {.base = network->options.base,
+					      .gate = network->gate,
+					      .spares = network->spares,
+					      .describe = describe,
+					      .context = network};
+	const struct flows_options flows = {
+		.base = network->options.base, .gate = network->gate, .spares = network->spares};
+	network->standins = standins_new();
+	network->native = native_new(&native);
+	network->flows = flows_new(&flows);
+}
+
+struct network *network_new(const struct network_options *options) {
+	struct network *network = mem_new(struct network);
+	const struct scene *scene = options->scene;
+	*network = (struct network){.options = *options};
+	if (scene_has_gate(scene)) make_gate(network);
+	if (scene->view->network == VIEW_NETWORK_HOST) return network;
+	const struct spares_options spares = {.base = options->base, .fetch = on_fetch, .context = network};
+	network->spares = spares_new(&spares);
+	if (scene_is_native(scene)) make_native(network);
+	return network;
+}
+
+/* Opening */
+
+static void on_door(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct network *network = argument;
+	(void)text;
+	if (code != 0 || fd_count != 1) return;
+	if (network->proxy && network->failed.code == 0)
+		proxy_listen(network->proxy, fds[0], &network->failed);
+	else
+		fd_close(fds[0]);
+}
+
+void network_open(struct network *network, pid_t init) {
+	struct portal *portal = network->options.portal(network->options.context);
+	network->init = init;
+	if (network->proxy) {
+		portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, network);
+		portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, network);
+	}
+	if (network->native) portal_network(portal, NULL, NULL);
+	if (network->options.scene->holds_sockets) on_fetch(network, SPARE_DIAG, 1);
+}
+
+static struct diag *make_diag(int fd) {
+	struct error error = ERROR_NONE;
+	struct diag *diag = NULL;
+	if (fd < 0 || diag_new(fd, &diag, &error) == 0) return diag;
+	log_debug("who listens on the loopback isn't known: %s", error.message);
+	return NULL;
+}
+
+static void make_connects(struct network *network) {
+	const struct connects_options options = {.base = network->options.base,
+						 .native = network->native,
+						 .flows = network->flows,
+						 .spares = network->spares,
+						 .standins = network->standins,
+						 .inside = network->inside,
+						 .outside = network->outside,
+						 .describe = describe,
+						 .context = network};
+	network->connects = connects_new(&options);
+}
+
+int network_begin(struct network *network, struct error *error) {
+	if (network->failed.code != 0) return error_set(error, network->failed.code, "%s", network->failed.message);
+	if (network->options.scene->holds_sockets) {
+		const int kind = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+		network->inside = make_diag(spares_take(network->spares, SPARE_DIAG));
+		network->outside = make_diag(socket(AF_NETLINK, kind, NETLINK_SOCK_DIAG));
+		make_connects(network);
+	}
+	const struct servers_options servers = {.session = network->options.session,
+						.spares = network->spares,
+						.inside = network->inside,
+						.view = network->options.scene->view,
+						.init = network->init};
+	return servers_begin(network->options.servers, &servers, error);
+}
+
+/* Held calls */
+
+/* A server in the sandbox: free, and it never waits for anybody. */
+static void carry_bind(struct socket_call *call) {
+	int r = bind(call->fd, (const struct sockaddr *)&call->address, call->address_size);
+	socket_call_answer(call, r < 0 ? -errno : 0);
+}
+
+static void carry_listen(struct network *network, struct socket_call *call) {
+	const pid_t thread = call->thread;
+	const int code = listen(call->fd, call->backlog) < 0 ? errno : 0;
+	socket_call_answer(call, -code);
+	if (code == 0) servers_stir(network->options.servers, thread);
+}
+
+static void on_call(void *context, struct socket_call *call) {
+	struct network *network = context;
+	if (call->domain == AF_UNIX)
+		ipc_call(network->ipc, call);
+	else if (call->kind == SOCKET_CALL_CONNECT || call->kind == SOCKET_CALL_SEND)
+		connects_call(network->connects, call);
+	else if (call->kind == SOCKET_CALL_BIND)
+		carry_bind(call);
+	else
+		carry_listen(network, call);
+}
+
+static void make_ipc(struct network *network, dev_t curtain) {
+	const struct ipc_options options = {.base = network->options.base,
+					    .init = network->init,
+					    .curtain = curtain,
+					    .is_own = ipc_is_own,
+					    .check = ipc_check,
+					    .check_again = ipc_check_again,
+					    .cancel = judge_cancel,
+					    .refused = ipc_refused,
+					    .report = ipc_report,
+					    .context = network};
+	network->ipc = ipc_new(&options);
+	ipc_set_view(network->ipc, network->options.scene->view);
+}
+
+void network_listen(struct network *network, int listener, dev_t curtain) {
+	if (!network->connects) return;
+	const struct socket_calls_options options = {.base = network->options.base,
+						     .listener = listener,
+						     .cookie = spares_cookie(network->spares),
+						     .handle = on_call,
+						     .context = network};
+	make_ipc(network, curtain);
+	network->calls = socket_calls_new(&options);
+}
+
+/* A program that has to do with sockets will connect one: so that the first needn't wait for the portal. */
+static void warm_up(struct network *network) {
+	network->warm = true;
+	if (!network->native) return;
+	fd_close(spares_take(network->spares, SPARE_TCP4));
+	fd_close(spares_take(network->spares, SPARE_TCP6));
+}
+
+bool network_take(struct network *network, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id,
+		  pid_t thread) {
+	if (!network->calls) return false;
+	if (!network->warm) warm_up(network);
+	return socket_calls_take(network->calls, kind, id, thread, raw->arguments);
+}
+
+/* The broker */
+
+void network_view(struct network *network, const struct view *view) {
+	if (network->gate) {
+		gate_set_hosts(network->gate, view->hosts, view->host_count);
+		gate_review(network->gate);
+	}
+	if (network->ipc) {
+		ipc_set_view(network->ipc, view);
+		ipc_review(network->ipc);
+	}
+	servers_view(network->options.servers, view);
+}
+
+void network_ended(struct network *network, const struct session_ended *ended) {
+	if (network->gate) {
+		gate_cut(network->gate, ended->grants, ended->count);
+		gate_review(network->gate);
+	}
+	if (network->ipc) {
+		ipc_cut(network->ipc, ended->grants, ended->count);
+		ipc_review(network->ipc);
+	}
+	servers_ended(network->options.servers, ended);
+}
+
+void network_sleep(struct network *network) {
+	if (network->calls) socket_calls_interrupt(network->calls);
+}
+
+const struct gate *network_gate(const struct network *network) {
+	return network->gate;
+}
+
+/* End */
+
+void network_stop(struct network *network) {
+	if (!network) return;
+	proxy_free(STEAL(network->proxy));
+	connects_free(STEAL(network->connects));
+	native_free(STEAL(network->native));
+	flows_free(STEAL(network->flows));
+	ipc_free(STEAL(network->ipc));
+	socket_calls_free(STEAL(network->calls));
+	servers_stop(network->options.servers);
+	spares_free(STEAL(network->spares));
+}
+
+void network_free(struct network *network) {
+	if (!network) return;
+	network_stop(network);
+	gate_free(network->gate);
+	standins_free(network->standins);
+	diag_free(network->inside);
+	diag_free(network->outside);
+	free(network);
+}
