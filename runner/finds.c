@@ -118,7 +118,8 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	int r = compile_patterns(options, &texts, patterns, error);
 	const struct walk walk = {.trees = &fresh, .patterns = patterns, .pattern_count = texts.count};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
-	if (r == 0) find_sockets(finds, &fresh);
+	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
+	if (!options->sockets) strings_finish(&finds->sockets);
 	for (size_t i = 0; i < texts.count; i++) pattern_free(patterns[i]);
 	free(patterns);
 	if (r < 0) forget_trees(finds); /* not walked to the end */

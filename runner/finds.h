@@ -37,6 +37,7 @@ struct finds_options {
 	const struct project *project;
 	const char *home;
 	struct git_survey *survey; /* is taken here, once */
+	bool sockets;              /* all are looked for */
 };
 
 /* Each brings its lists up to date with the rules there are so far, of which it adds the facts; finds_names adds its

@@ -241,8 +241,8 @@ static void on_stirred(void *context) {
 /* Datagram sockets of the host's: what is allowed by name is meant to be used. */
 static bool on_seen(void *context, const char *path) {
 	const struct keeper *keeper = context;
-	const struct sight sight = live_sight(keeper->live, path);
-	return sight.mode >= VIEW_READ && !sight.own_or_asked && !strings_contain(&live_view(keeper->live)->sockets, path);
+	const enum show show = plan_show(live_plan(keeper->live), path);
+	return (show == SHOW_READ || show == SHOW_WRITE) && !strings_contain(&live_view(keeper->live)->sockets, path);
 }
 
 /* Masks */

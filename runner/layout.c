@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -8,6 +9,7 @@
 #include "etc_files.h"
 #include "programs.h"
 #include "regular.h"
+#include "sockets.h"
 
 /* What every sandbox shows, where the host has it. */
 static const char *const shown_trees[] = {
@@ -131,6 +133,22 @@ static int judge_matches(const struct layout *layout, const struct strings *matc
 	return r;
 }
 
+static bool is_socket(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/* Those that are allowed are for sendmsg(2), too. */
+static void add_datagrams(const struct view *view, struct rules *rules) {
+	CLEANUP_STRINGS struct strings sockets = {0};
+	sockets_list_datagrams(&sockets);
+	for (size_t i = 0; i < sockets.count; i++) {
+		const char *path = sockets.items[i];
+		if (is_inside_shown(rules, path) && !strings_contain(&view->sockets, path) && is_socket(path))
+			rules_add(rules, RULE_VIEW, SHOW_NOTHING, path);
+	}
+}
+
 static int add_matches(const struct layout *layout, const struct finds_options *options, struct rules *rules,
 		       struct facts *facts, struct error *error) {
 	struct finds *finds = layout->finds;
@@ -139,6 +157,7 @@ static int add_matches(const struct layout *layout, const struct finds_options *
 	/* seeing a folder is no permission to talk to what listens in it */
 	for (size_t i = 0; r == 0 && i < finds->sockets.count; i++)
 		rules_add(rules, RULE_VIEW, SHOW_NOTHING, finds->sockets.items[i]);
+	if (r == 0 && layout->holds_sockets) add_datagrams(layout->view, rules);
 	return r;
 }
 
@@ -181,8 +200,11 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	int r = add_home(layout, rules, error);
 	if (r < 0) return r;
 	add_view(layout->view, rules);
-	const struct finds_options options = {
-		.view = layout->view, .project = layout->project, .home = layout->home, .survey = layout->survey};
+	const struct finds_options options = {.view = layout->view,
+					      .project = layout->project,
+					      .home = layout->home,
+					      .survey = layout->survey,
+					      .sockets = !layout->holds_sockets};
 	add_git(layout, &options, rules, facts);
 	r = add_matches(layout, &options, rules, facts, error);
 	if (r < 0) return r;

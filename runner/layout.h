@@ -35,6 +35,7 @@ struct layout {
 	struct git_survey *survey; /* is taken here, once; the caller's to finish */
 	struct finds *finds;       /* what was found for another view of the session, and now for this one; likewise */
 	bool curtain;              /* what may be asked for hangs as a node of it */
+	bool holds_sockets;        /* connect(2) and sendto(2) are held (ipc.h) */
 	bool texts;                /* with sbx's own files of names (etc_files.h) */
 	bool trapped;              /* there is none, and a program that may be asked for stays visible: it is trapped */
 };

@@ -85,6 +85,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .finds = &scene->finds,
 				      .texts = scene->network != VIEW_NETWORK_HOST,
 				      .curtain = scene->curtain,
+				      .holds_sockets = scene->holds_sockets,
 				      .trapped = scene->trapped,
 				      .judge = {.resolve = resolve, .context = session}};
 	int r = layout_rules(&layout, &rules, &facts, error);

@@ -2,13 +2,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "regular.h"
 
-enum { SOCKETS_FOLDERS_MAX = 2000, SOCKETS_ENTRIES_MAX = 50 * 1000 };
+enum { SOCKETS_FOLDERS_MAX = 2000, SOCKETS_ENTRIES_MAX = 50 * 1000, SOCKETS_LIST_MAX = 4 * 1024 * 1024 };
 
 struct search {
 	struct strings folders; /* those looked at, then those to look at */
@@ -66,4 +70,27 @@ bool sockets_find(const struct strings *trees, struct strings *sockets) {
 	}
 	strings_finish(&search.folders);
 	return search.whole && search.entries > 0;
+}
+
+/* "Num RefCount Protocol Flags Type St Inode Path", numbers but Inode hexadecimal, Path to the end of the line. */
+static const char *datagram_path(char *line) {
+	enum { TYPE = 4, BEFORE_PATH = 7 };
+	unsigned long type = 0;
+	char *at = line;
+	for (int field = 0; field < BEFORE_PATH; field++) {
+		at += strspn(at, " ");
+		if (field == TYPE) type = strtoul(at, NULL, 16);
+		at += strcspn(at, " ");
+	}
+	return type == SOCK_DGRAM && at[0] == ' ' && at[1] == '/' ? at + 1 : NULL;
+}
+
+void sockets_list_datagrams(struct strings *sockets) {
+	CLEANUP_FREE char *text = NULL;
+	if (regular_read("/proc/self/net/unix", SOCKETS_LIST_MAX, &text, NULL, NULL) < 0) return;
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		const char *path = datagram_path(line);
+		CLEANUP_FREE char *normal = NULL;
+		if (path && path_normalise(NULL, path, &normal, NULL) == 0) strings_add(sockets, normal);
+	}
 }
