@@ -113,6 +113,27 @@ static const struct {
 	{"net:access", "localhost:80"},
 };
 
+/* A name that is looked up: of which ports do grants speak? Two are granted more often than is looked at. */
+static const char *const names[] = {"h7.a.b.c.d.e.test", "x.y.z.h7.a.b.c.d.e.test", "nowhere.test", "svc.test",
+				    "one.test"};
+enum { CROWDED = 2 /* of them, the last */, OF_A_ROW = 40 };
+
+static void count_port(void *context, uint16_t first, uint16_t last) {
+	(void)first, (void)last;
+	++*(int *)context;
+}
+
+static int steps_of_name(struct world *world, const char *name, int *ret_ports) {
+	*ret_ports = 0;
+	take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+	take_steps(world, SQLITE_STMTSTATUS_FULLSCAN_STEP);
+	const int r = grants_visit_ports(world->grants, name, count_port, ret_ports, NULL);
+	assert_true(r == 0 || r == -E2BIG);
+	assert_int_equal(r == -E2BIG, *ret_ports == LIMIT_GRANTS_ALIKE);
+	assert_int_equal(take_steps(world, SQLITE_STMTSTATUS_FULLSCAN_STEP), 0);
+	return take_steps(world, SQLITE_STMTSTATUS_VM_STEP);
+}
+
 enum { FEW = 1000, MANY = 1000 * 1000, KINDS = 5 };
 
 static void lookups_take_as_many_steps_at_a_thousand_as_at_a_million(void **state) {
@@ -127,6 +148,22 @@ static void lookups_take_as_many_steps_at_a_thousand_as_at_a_million(void **stat
 		       few[i], FEW, many, MANY);
 		if (many > few[i] * 5 / 4)
 			fail_msg("%s %s: %d steps, then %d", asked[i].permission, asked[i].target, few[i], many);
+	}
+}
+
+static void a_name_takes_as_many_steps_at_a_thousand_as_at_a_million(void **state) {
+	struct world *world = *state;
+	int few[ARRAY_LENGTH(names)], ports;
+	fill_all(world, 0, FEW / KINDS);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) few[i] = steps_of_name(world, names[i], &ports);
+	fill_all(world, FEW / KINDS, MANY / KINDS);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		const int many = steps_of_name(world, names[i], &ports);
+		const bool crowded = i >= ARRAY_LENGTH(names) - CROWDED;
+		printf("%-30s %5d steps at %d grants, %5d at %d\n", names[i], few[i], FEW, many, MANY);
+		if (many > (crowded ? LIMIT_GRANTS_ALIKE * OF_A_ROW : few[i] * 5 / 4))
+			fail_msg("%s: %d steps, then %d", names[i], few[i], many);
+		assert_int_equal(ports, crowded ? LIMIT_GRANTS_ALIKE : i == 0 ? 1 : 0);
 	}
 }
 
@@ -310,6 +347,8 @@ static void a_mass_ending_hides_what_it_names_at_once(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lookups_take_as_many_steps_at_a_thousand_as_at_a_million, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_name_takes_as_many_steps_at_a_thousand_as_at_a_million, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_deep_path_takes_no_more_steps_than_a_shallow_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_grant_is_compared_in_as_many_steps_at_any_size, setup, teardown),
