@@ -31,6 +31,7 @@
 #include "net/proxy.h"
 #include "net/spares.h"
 #include "net/standins.h"
+#include "net/stub.h"
 #include "process.h"
 #include "socket_calls.h"
 
@@ -48,6 +49,7 @@ struct network {
 	struct proxy *proxy;
 	struct spares *spares;
 	struct standins *standins;
+	struct stub *stub;
 	struct native *native;
 	struct flows *flows;
 	struct diag *inside, *outside;
@@ -93,6 +95,19 @@ static void judge_report(void *context, const char *target, int64_t grant, const
 static void judge_refuse(void *context, const char *target, int64_t grant, const char *why) {
 	struct network *network = context;
 	session_event(network->options.session, "connection", "net:access", target, grant, why, json_object());
+}
+
+/* What the stub asks */
+
+static uint64_t stub_name(void *context, const char *host, void (*done)(void *argument, const struct verdict *verdict),
+			  void *argument) {
+	struct network *network = context;
+	return session_name(network->options.session, host, done, argument);
+}
+
+static void stub_denied(void *context, const char *host, const struct verdict *verdict) {
+	struct network *network = context;
+	gate_add_denied(network->gate, host, verdict);
 }
 
 /* What ipc asks */
@@ -179,7 +194,10 @@ static void make_native(struct network *network) {
 					      .context = network};
 	const struct flows_options flows = {
 		.base = network->options.base, .gate = network->gate, .spares = network->spares};
+	const struct stub_judge judge = {
+		.context = network, .name = stub_name, .cancel = judge_cancel, .denied = stub_denied};
 	network->standins = standins_new();
+	network->stub = stub_new(network->options.base, network->standins, &judge);
 	network->native = native_new(&native);
 	network->flows = flows_new(&flows);
 }
@@ -208,6 +226,33 @@ static void on_door(void *argument, int code, const char *text, int *fds, size_t
 		fd_close(fds[0]);
 }
 
+static void serve_names(struct network *network, int code, int *fds, size_t fd_count, struct error *error) {
+	if (code != 0 || fd_count != 1) return;
+	if (network->stub)
+		stub_serve(network->stub, fds[0], error);
+	else
+		fd_close(fds[0]);
+}
+
+static void on_name_server(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct network *network = argument;
+	(void)text;
+	serve_names(network, code, fds, fd_count, &network->failed);
+}
+
+/* Nobody asks over IPv6 where it was turned off. */
+static void on_name_server6(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct error error = ERROR_NONE;
+	(void)text;
+	serve_names(argument, code, fds, fd_count, &error);
+	if (error.code != 0) log_debug("%s", error.message);
+}
+
+static bool has_ipv6(void) {
+	CLEANUP_FD int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd >= 0;
+}
+
 void network_open(struct network *network, pid_t init) {
 	struct portal *portal = network->options.portal(network->options.context);
 	network->init = init;
@@ -215,7 +260,11 @@ void network_open(struct network *network, pid_t init) {
 		portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, network);
 		portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, network);
 	}
-	if (network->native) portal_network(portal, NULL, NULL);
+	if (network->native) {
+		portal_network(portal, NULL, NULL);
+		portal_sockets(portal, SPARE_UDP4, 1, on_name_server, network);
+		if (has_ipv6()) portal_sockets(portal, SPARE_UDP6, 1, on_name_server6, network);
+	}
 	if (network->options.scene->holds_sockets) on_fetch(network, SPARE_DIAG, 1);
 }
 
@@ -366,6 +415,7 @@ void network_stop(struct network *network) {
 	connects_free(STEAL(network->connects));
 	native_free(STEAL(network->native));
 	flows_free(STEAL(network->flows));
+	stub_free(STEAL(network->stub));
 	ipc_free(STEAL(network->ipc));
 	socket_calls_free(STEAL(network->calls));
 	servers_stop(network->options.servers);

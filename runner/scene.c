@@ -18,8 +18,6 @@
 
 extern char **environ;
 
-enum { SCENE_HOLDS_SOCKETS = 0 }; /* until connects are carried out (net/connects.h) */
-
 static int find_home(char **ret_home, struct error *error) {
 	const char *home = getenv("HOME");
 	if (!home || home[0] != '/') {
@@ -167,7 +165,7 @@ static void say_no_native(const char *lacks) {
 
 static void settle_network(struct scene *scene) {
 	scene->network = scene->view->network;
-	if (!SCENE_HOLDS_SOCKETS || scene->network == VIEW_NETWORK_HOST) return;
+	if (scene->network == VIEW_NETWORK_HOST) return;
 	const char *lacks = native_lacks();
 	scene->holds_sockets = !lacks;
 	if (lacks && scene->network == VIEW_NETWORK_NATIVE) say_no_native(lacks);
