@@ -203,6 +203,9 @@ static int error_of_reply(const json_t *reply, struct error *error) {
 		     {"ENOSPC", ENOSPC},
 		     {"EAGAIN", EAGAIN},
 		     {"EALREADY", EALREADY},
+		     {"EADDRINUSE", EADDRINUSE},
+		     {"ETIMEDOUT", ETIMEDOUT},
+		     {"ESRCH", ESRCH},
 		     {"EPROTONOSUPPORT", EPROTONOSUPPORT}};
 	int number = EINVAL;
 	for (size_t i = 0; code && i < ARRAY_LENGTH(codes); i++)

@@ -172,13 +172,13 @@ static void pause_listening(struct publisher *publisher) {
 static void on_resume(evutil_socket_t fd, short what, void *argument) {
 	struct publisher *publisher = argument;
 	(void)fd, (void)what;
-	if (publisher->connections < LIMIT_INBOUND) listen_again(publisher, true);
+	if (publisher->connections < publisher->options.connections) listen_again(publisher, true);
 }
 
 static void on_connection_done(void *argument, struct inbound *inbound) {
 	struct connection *connection = argument;
 	struct publisher *publisher = connection->entry->publisher;
-	const bool was_full = publisher->connections == LIMIT_INBOUND;
+	const bool was_full = publisher->connections == publisher->options.connections;
 	(void)inbound;
 	connection_end(connection, NULL);
 	if (was_full) listen_again(publisher, true);
@@ -203,7 +203,7 @@ static void on_acceptable(evutil_socket_t listener, short what, void *argument) 
 	struct publisher *publisher = entry->publisher;
 	(void)what;
 	for (int i = 0; i < ACCEPTED_A_TURN; i++) {
-		if (publisher->connections >= LIMIT_INBOUND) {
+		if (publisher->connections >= publisher->options.connections) {
 			listen_again(publisher, false); /* until one of them ends */
 			return;
 		}
@@ -229,7 +229,7 @@ static void accept_there(struct entry *entry) {
 		if (entry->host.fds[i] < 0) continue;
 		entry->accept[i] = mem_expect(event_new(publisher->options.base, entry->host.fds[i],
 							EV_READ | EV_PERSIST, on_acceptable, entry));
-		if (publisher->connections < LIMIT_INBOUND) event_add(entry->accept[i], NULL);
+		if (publisher->connections < publisher->options.connections) event_add(entry->accept[i], NULL);
 	}
 	changed(publisher);
 }

@@ -106,7 +106,7 @@ teardown() {
 
 @test "what a grant does not do, or does widely, is noted; a built-in denial says what lifts it" {
 	run -0 sbx grant net:listen 8080
-	[[ $output == *"Note: opens nothing in this version."* ]]
+	[[ $output == *"Note: that is for what begins to listen from now on"* ]]
 	run -0 sbx grant ipc:connect /run/some.sock
 	[[ $output == *"Note: opens nothing in this version."* ]]
 	run -0 sbx grant net:access '*'

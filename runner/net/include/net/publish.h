@@ -25,6 +25,7 @@ struct publisher_options {
 	struct spares *spares;
 	const uint16_t *own; /* ports inside that are sbx's own and never published; borrowed */
 	size_t own_count;
+	size_t connections; /* of the host at once; others wait in the kernel's queues */
 	void *context;
 	/* As struct gate_judge's, of net:listen and a port; `found`: something listens there, nobody named it. */
 	uint64_t (*check)(void *context, const char *port, bool found,

@@ -1,0 +1,264 @@
+#!/usr/bin/env bats
+# Published ports: servers in a sandbox that the host's loopback leads to, by name or by the profile. CMakeLists.txt runs this
+# file with each network.
+# shellcheck disable=SC2016,SC2030,SC2031 # expanded inside the sandbox; a test's id is its own
+
+load helper
+
+# publish_policy [LINES]: more of the profile called default.
+# shellcheck disable=SC2120 # the tests pass them
+publish_policy() {
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  default:
+    network: ${SBX_TEST_NETWORK:-native}
+${1:-}
+END
+}
+
+setup_file() {
+	home_make
+	publish_policy
+	cp "$BATS_TEST_DIRNAME/serve.py" "$HOME/project/serve.py"
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+	wait_for 60 nothing_runs
+	rm -f "$HOME/project/.sbx.yaml" "$HOME/project/up"
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+}
+
+nothing_runs() {
+	[[ $(sbx sessions --json | jq length) == 0 ]]
+}
+
+# A port of this machine that nobody has now.
+free_port() {
+	python3 -c 'import socket
+s = socket.socket(socket.AF_INET6)
+s.bind(("::", 0))
+print(s.getsockname()[1])'
+}
+
+# taken NAME: a port that somebody on this machine has, at 127.0.0.1.
+taken() {
+	server "$1" server.py
+}
+
+runs() {
+	[[ $(sbx sessions --json | jq length) == "${1:-1}" ]]
+}
+
+session_id() {
+	sbx sessions --json | jq -er '.[-1].id'
+}
+
+# The host's port for a port inside, as `sbx sessions` has it.
+host_port() {
+	sbx sessions --json | jq -er --arg port "$1" '[.[].published[] | split(":") | select(.[0] == $port)][-1][1]'
+}
+
+published() {
+	host_port "$1" >/dev/null 2>&1
+}
+
+answers_at() {
+	curl -sf --noproxy '*' --max-time 20 "$1" >/dev/null
+}
+
+get() {
+	curl -sS --noproxy '*' --max-time 60 "$1"
+}
+
+refused() { # refused PORT: nobody listens there, on either loopback
+	local code
+	for address in 127.0.0.1 '[::1]'; do
+		code=0
+		curl -s --noproxy '*' --max-time 20 "http://$address:$1/" >/dev/null || code=$?
+		[[ $code == 7 ]] || return 1
+	done
+}
+
+# serving NAME RUN-OPTION… -- SERVE-ARG…: serve.py in a sandbox that goes on; waits until the sandbox runs.
+serving() {
+	local name=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -f up
+	background "$name" sbx run "${options[@]}" -- python3 serve.py --up up "$@"
+	wait_for 60 test -s up || { cat "$HOME/run/$name.out" && return 1; }
+}
+
+@test "python's http.server is reached on both loopbacks by its port; all of it is in the history" {
+	echo 'made inside' >page
+	background web sbx run --publish 3000:0 -- python3 -m http.server 3000
+	wait_for 60 published 3000
+	port=$(host_port 3000)
+	wait_for 60 answers_at "http://127.0.0.1:$port/page"
+	[ "$(get "http://127.0.0.1:$port/page")" = 'made inside' ]
+	[ "$(get "http://[::1]:$port/page")" = 'made inside' ]
+	[ "$(get "http://localhost:$port/page")" = 'made inside' ]
+	grep -q "port 3000 of the sandbox is at http://127.0.0.1:$port" "$HOME/run/web.out"
+	id=$(session_id)
+	[ "$(sbx sessions --json | jq -c '.[0].published')" = "[\"3000:$port\"]" ]
+	run -0 sbx sessions
+	[[ $output == *"3000:$port"* ]]
+	# no other address of this machine has it
+	hex=$(printf %04X "$port")
+	[ "$(awk -v port=":$hex" '$4 == "0A" && $2 ~ port "$" { print $2 }' /proc/net/tcp /proc/net/tcp6 | sort)" = \
+		"00000000000000000000000001000000:$hex
+0100007F:$hex" ]
+	sbx kill "$id"
+	finished web
+	wait_for 60 refused "$port"
+	run -0 sbx history --session "$id" --json
+	jq -se 'map(select(.kind == "connection" and .permission == "net:listen" and .target == "3000")) |
+		(map(select(.detail.sent > 0 and .detail.received > 0)) | length >= 3) and
+		all(.detail.door == "published" and .detail.duration_ms >= 0 and .grant > 0)' <<<"$output"
+	jq -se 'map(select(.kind == "grant" and .permission == "net:listen" and .target == "3000")) | length == 1' <<<"$output"
+}
+
+@test "a node server, which listens on all addresses, and one on IPv6 alone are reached" {
+	command -v node >/dev/null || skip "optional: node is not installed"
+	background web sbx run --publish 3000:0 --publish 3001:0 -- sh -c '
+		python3 serve.py 3001 --address ::1 --word six &
+		node -e "require(\"http\").createServer((q, a) => a.end(\"by node\")).listen(3000)"'
+	wait_for 60 published 3001
+	wait_for 60 answers_at "http://127.0.0.1:$(host_port 3000)/"
+	[ "$(get "http://127.0.0.1:$(host_port 3000)/")" = 'by node' ]
+	wait_for 60 answers_at "http://127.0.0.1:$(host_port 3001)/x"
+	[ "$(get "http://127.0.0.1:$(host_port 3001)/x")" = 'six /x' ]
+}
+
+@test "a port of a running session is published, listed, and revoked: what is open ends with it" {
+	serving web -- 3000
+	id=$(session_id)
+	run -0 sbx publish "$id" 3000:0
+	port=$(host_port 3000)
+	[[ $output == "Port 3000 of session $id is at http://127.0.0.1:$port (grant "* ]]
+	[ "$(get "http://127.0.0.1:$port/a")" = 'served /a' ]
+	grant=$(sbx grants --json | jq '.[] | select(.permission == "net:listen") | .id')
+	# one that is open
+	background client python3 -c '
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+got = b""
+while b"/held\n" not in got:
+    got += s.recv(1000)
+print(got.splitlines()[0].decode(), flush=True)
+try:
+    print("end", s.recv(1000))
+except ConnectionResetError:
+    print("reset")' "$port"
+	wait_for 60 grep -q '200 OK' "$HOME/run/client.out"
+	run -0 sbx revoke "$grant"
+	finished client
+	grep -q reset "$HOME/run/client.out"
+	wait_for 60 refused "$port"
+	[ "$(sbx sessions --json | jq -c '.[0].published')" = '[]' ]
+	run -0 sbx history --session "$id" --json
+	jq -se 'map(select(.kind == "connection" and .detail.error != null)) | length == 1' <<<"$output"
+	# and again, on a port that is named
+	port=$(free_port)
+	run -0 sbx publish --json "$id" "3000:$port"
+	jq -e --argjson port "$port" '.[0].host_port == $port and .[0].grant.lifetime == "session"' <<<"$output"
+	[ "$(get "http://localhost:$port/b")" = 'served /b' ]
+}
+
+@test "a publication ends when its time is over" {
+	serving web -- 3000
+	id=$(session_id)
+	run -0 sbx publish --ttl 2s "$id" 3000:0
+	port=$(sed -n 's,.*http://127.0.0.1:\([0-9]*\).*,\1,p' <<<"$output")
+	[[ $output == *"(for "* && $port ]]
+	wait_for 60 refused "$port"
+	[ "$(sbx sessions --json | jq -c '.[0].published')" = '[]' ]
+	[ "$(sbx history --session "$id" --json | jq -s 'map(select(.kind == "expire" and .permission == "net:listen")) | length')" = 1 ]
+}
+
+@test "a port that is taken is said, before anything runs or is granted" {
+	port=$(taken other)
+	run -125 sbx run --publish "3000:$port" -- sh -c 'echo ran >ran'
+	[[ $output == *"port $port of this machine is taken"* ]]
+	[ ! -e ran ]
+	serving web -- 3000
+	id=$(session_id)
+	run -1 sbx publish "$id" "3000:$port"
+	[[ $output == *"port $port of this machine is taken"* ]]
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	run -2 sbx publish "$id" 3000:http
+	run -2 sbx run --publish 0 -- true
+	run -1 sbx publish 999999 3000
+	[[ $output == *"no session 999999 is running"* ]]
+	kill "$(<"$HOME/run/other.pid")"
+}
+
+@test "ports below 1024 are as the kernel says" {
+	[ "$(</proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 81 ] || skip "optional: port 81 is anybody's here"
+	run -125 sbx run --publish 3000:81 -- true
+	[[ $output == *"port 81 of this machine is for administrators"* ]]
+}
+
+@test "200 connections at once" {
+	serving web --publish 3000:0 -- 3000
+	port=$(host_port 3000)
+	run -0 sh -c "seq 200 | xargs -P 200 -I N curl -sf --noproxy '*' --max-time 60 http://localhost:$port/N | sort | uniq | wc -l"
+	[ "$output" = 200 ]
+}
+
+@test "without a server it is a reset" {
+	background web sbx run --publish 3000:0 -- sleep 60
+	wait_for 60 published 3000
+	run get "http://127.0.0.1:$(host_port 3000)/"
+	[[ $status == 56 || $status == 7 ]] # before or after curl has seen that it is connected
+	published 3000
+}
+
+@test "attack_n_12 who connects and says nothing takes no more than his share" {
+	serving web --publish 3000:0 --publish 3001:0 -- 3000
+	port=$(host_port 3000)
+	run -0 python3 - "$port" <<'END'
+import socket, sys, urllib.request
+url = f"http://127.0.0.1:{sys.argv[1]}/x"
+idle = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(600)]
+for connection in idle[5:]:
+    connection.close()
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+print(opener.open(url, timeout=60).read().decode())
+END
+	[[ $output == *"served /x"* ]]
+}
+
+@test "attack_n_11 a sandbox can't publish, neither its own nor another's port" {
+	serving web -- 3000
+	id=$(session_id)
+	run ! sbx run --allow "fs:read=$SBX_BIN" -- "$SBX_BIN/sbx" publish "$id" 3000
+	[[ $output != *"http://127.0.0.1"* ]]
+	# with its runner's connection it couldn't either: unit.broker_publish
+	[ "$(sbx sessions --json | jq -c 'map(.published) | add')" = '[]' ]
+	# nor is sbx's own door led out by mistake
+	run -1 sbx publish "$id" 61080
+	[[ $output == *"sbx's own"* ]]
+}
+
+@test "where the sandbox has this machine's network there is nothing to publish" {
+	publish_policy
+	sed -i 's/network: .*/network: host/' "$HOME/.config/sbx/policy.yaml"
+	broker_stop
+	run -125 sbx run --publish 3000:0 -- true
+	[[ $output == *"network: host"* ]]
+	background web sbx run -- sleep 60
+	wait_for 60 runs
+	run -1 sbx publish "$(session_id)" 3000:0
+	[[ $output == *"this machine's own network"* ]]
+	publish_policy
+}
