@@ -14,6 +14,7 @@
 #include "requesting.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "schema/upstream.h"
 #include "sleep.h"
 
 /* hello */
@@ -66,6 +67,15 @@ static size_t count_agents(const struct broker *broker) {
 	return count;
 }
 
+/* Without its user and password. */
+static json_t *upstream_now(const struct broker *broker) {
+	struct policy *policy;
+	const char *upstream = policies_current(broker->policies, &policy, NULL) == 0 ? policy_upstream(policy) : NULL;
+	if (!upstream || strcmp(upstream, UPSTREAM_NONE) == 0) return json_null();
+	CLEANUP_FREE char *shown = upstream_shown(upstream);
+	return message_bytes(shown);
+}
+
 static int status(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	(void)body;
@@ -87,6 +97,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	json_object_set_new(*ret_reply, "socket", message_bytes(broker->places.socket));
 	json_object_set_new(*ret_reply, "confined", json_boolean(broker->confined));
 	json_object_set_new(*ret_reply, "watching", json_boolean(policies_are_watched(broker->policies)));
+	json_object_set_new(*ret_reply, "upstream", upstream_now(broker));
 	json_object_set_new(*ret_reply, "executor", json_boolean(exec_is_there(broker->exec)));
 	return HANDLED;
 }

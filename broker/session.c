@@ -21,6 +21,7 @@
 #include "publishing.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "schema/upstream.h"
 #include "schema/view.h"
 #include "settling.h"
 #include "walk.h"
@@ -120,8 +121,14 @@ static struct view *make_view(const struct session *session, bool *ret_cut, stru
 	return view;
 }
 
+/* A proxy's password is no part of what is recorded. */
 static char *view_text(const struct view *view) {
-	json_t *parts = view_to_parts(view);
+	CLEANUP_VIEW struct view *recorded = view_copy(view);
+	if (view->upstream) {
+		free(recorded->upstream);
+		recorded->upstream = upstream_shown(view->upstream);
+	}
+	json_t *parts = view_to_parts(recorded);
 	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
 	json_decref(parts);
 	if (!text) mem_exhausted();

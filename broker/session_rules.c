@@ -113,6 +113,8 @@ static void warn(json_t *warnings, char *text) {
 }
 
 static void warn_of_layer(json_t *warnings, const struct layer *layer) {
+	for (size_t i = 0; i < layer->now.warnings.count; i++)
+		json_array_append_new(warnings, message_bytes(layer->now.warnings.items[i]));
 	if (layer->now.errors.count == 0) return;
 	warn(warnings, string_format("%s has an error (%s): the last good one stays in force; see sbx policy check",
 				     layer->path, layer->now.errors.items[0]));

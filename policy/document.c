@@ -52,6 +52,7 @@ static void profile_finish(struct profile *profile) {
 	free(profile->rules);
 	pairs_finish(&profile->set);
 	pairs_finish(&profile->hosts);
+	free(profile->upstream);
 }
 
 struct policy_document *document_new(enum policy_layer layer) {

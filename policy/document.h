@@ -51,6 +51,7 @@ struct profile {
 	struct pairs hosts;
 	struct view_limits limits;
 	int home, network, doorbell; /* view_home, view_network, view_doorbell, or SETTING_UNSET */
+	char *upstream;              /* as the document's */
 };
 
 struct stack_line;
@@ -65,7 +66,7 @@ struct policy_document {
 	int64_t prompt_timeout_ms, prompt_lifetime_ms, history_keep_ms; /* 0 = not said */
 	int wait_without_agent;                                         /* or SETTING_UNSET */
 	struct strings quiet;                                           /* "22:00-07:00" */
-	char *upstream;                                                 /* or NULL */
+	char *upstream; /* "http://…", UPSTREAM_NONE, or NULL: not said */
 	struct stack_line *stack;
 	size_t stack_count;
 };

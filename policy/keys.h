@@ -53,6 +53,8 @@ bool reader_is(struct reader *reader, const struct node *node, enum node_kind ki
 bool reader_fits(struct reader *reader, const struct node *node, size_t max); /* what is searched one by one */
 bool reader_bool(struct reader *reader, const struct node *node, bool *ret_value);
 bool reader_count(struct reader *reader, const struct node *node, int64_t *ret_value);
+/* Puts what the node says in the place of *upstream. */
+void reader_upstream(struct reader *reader, const struct node *node, char **upstream); /* settings.c */
 bool reader_duration(struct reader *reader, const struct node *node, int64_t *ret_ms);
 
 /* Which of the names is most like the text: "; did you mean \"allow\"?" or "". Freed by the caller. */

@@ -193,6 +193,10 @@ static void read_doorbell(struct reader *reader, const struct node *value) {
 	problems_add(reader->problems, value->place, "\"%s\", expected %s", shown, what);
 }
 
+static void read_upstream(struct reader *reader, const struct node *value) {
+	reader_upstream(reader, value, &reader->profile->upstream);
+}
+
 static const struct key profile_items[] = {
 	{"commands", read_commands, 0, false},
 	{"extends", read_extends, 0, false},
@@ -205,5 +209,6 @@ static const struct key profile_items[] = {
 	{"home", read_home, 0, false},
 	{"network", read_network, 0, false},
 	{"doorbell", read_doorbell, 0, false},
+	{"upstream", read_upstream, NOT_PROJECT, false},
 };
 const struct keys profile_keys = {"a profile", profile_items, ARRAY_LENGTH(profile_items)};

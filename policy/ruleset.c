@@ -11,6 +11,7 @@
 #include "policy_parts.h"
 #include "ruleset_parts.h"
 #include "schema/limits.h"
+#include "schema/upstream.h"
 
 struct ruleset {
 	unsigned references;
@@ -139,6 +140,7 @@ void settings_merge(struct settings *settings, const struct profile *profile) {
 	if (settings->home == SETTING_UNSET) settings->home = profile->home;
 	if (settings->network == SETTING_UNSET) settings->network = profile->network;
 	if (settings->doorbell == SETTING_UNSET) settings->doorbell = profile->doorbell;
+	if (!settings->upstream) settings->upstream = profile->upstream;
 	if (settings->limits.memory == 0) settings->limits.memory = profile->limits.memory;
 	if (settings->limits.processes == 0) settings->limits.processes = profile->limits.processes;
 	if (settings->limits.open_files == 0) settings->limits.open_files = profile->limits.open_files;
@@ -267,6 +269,12 @@ const struct policy *ruleset_policy(const struct ruleset *ruleset) {
 
 enum view_home ruleset_home(const struct ruleset *ruleset) {
 	return (enum view_home)ruleset->settings.home;
+}
+
+const char *ruleset_upstream(const struct ruleset *ruleset) {
+	const char *upstream = ruleset->settings.upstream;
+	if (!upstream) upstream = policy_upstream(ruleset->policy);
+	return upstream && strcmp(upstream, UPSTREAM_NONE) != 0 ? upstream : NULL;
 }
 
 enum view_network ruleset_network(const struct ruleset *ruleset) {

@@ -9,6 +9,7 @@
 /* A profile's settings, merged: what the earliest layer says, and within it the profile before what it extends. */
 struct settings {
 	int home, network, doorbell;
+	const char *upstream; /* likewise; or NULL */
 	struct view_limits limits;
 	struct pairs set;   /* borrowed texts */
 	struct pairs hosts; /* likewise */

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "keys.h"
-#include "schema/host.h"
 #include "schema/limits.h"
+#include "schema/upstream.h"
 #include "stack_line.h"
 
 static void read_version(struct reader *reader, const struct node *value) {
@@ -109,24 +109,23 @@ static void read_quiet(struct reader *reader, const struct node *value) {
 	}
 }
 
-/* http://[user:password@]host:port */
-static void read_upstream(struct reader *reader, const struct node *value) {
-	static const char scheme[] = "http://", what[] = "a proxy such as http://proxy.corp.example:3128";
+void reader_upstream(struct reader *reader, const struct node *value, char **upstream) {
+	static const char what[] = "a proxy such as http://proxy.corp.example:3128, or none";
+	CLEANUP_UPSTREAM struct upstream parsed = {0};
+	struct error error = ERROR_NONE;
 	const char *text = reader_text(reader, value, what);
 	if (!text) return;
-	struct host host;
-	uint16_t port;
-	const char *at = strrchr(text, '@');
-	const char *start = at ? at + 1 : string_starts(text, scheme) ? text + strlen(scheme) : text;
-	size_t size = strcspn(start, "/");
-	if (string_starts(text, scheme) && (start[size] == '\0' || strcmp(start + size, "/") == 0) &&
-	    host_port_parse(start, size, &host, &port, NULL) == 0) {
-		free(reader->document->upstream);
-		reader->document->upstream = string_copy(text);
+	if (strcmp(text, UPSTREAM_NONE) != 0 && upstream_parse(text, &parsed, &error) < 0) {
+		/* Not shown: it may hold a password. */
+		problems_add(reader->problems, value->place, "%s, expected %s", error.message, what);
 		return;
 	}
-	/* Not shown: it may hold a password. */
-	problems_add(reader->problems, value->place, "this is no proxy's address, expected %s", what);
+	free(*upstream);
+	*upstream = string_copy(text);
+}
+
+static void read_upstream(struct reader *reader, const struct node *value) {
+	reader_upstream(reader, value, &reader->document->upstream);
 }
 
 static void read_profiles(struct reader *reader, const struct node *value);

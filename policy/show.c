@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "policy_parts.h"
 #include "ruleset_parts.h"
+#include "schema/upstream.h"
 
 struct showing {
 	struct policy_document *const *documents;
@@ -146,6 +147,14 @@ static void show_limits(struct string *out, const struct view_limits *limits) {
 	string_append(out, "}\n");
 }
 
+/* A password is nobody's to see. */
+static void show_upstream(struct string *out, const char *indent, const char *upstream) {
+	if (!upstream) return;
+	CLEANUP_FREE char *shown = upstream_shown(upstream);
+	string_appendf(out, "%supstream: %s%s\n", indent, shown,
+		       upstream_has_password(upstream) ? "  # and a user with a password" : "");
+}
+
 static void show_settings(struct showing *showing, const char *name) {
 	CLEANUP(settings_finish) struct settings settings = SETTINGS_NONE;
 	for (size_t d = 0; d < showing->count; d++) {
@@ -162,6 +171,7 @@ static void show_settings(struct showing *showing, const char *name) {
 		string_appendf(out, "    network: %s\n", view_network_name((enum view_network)settings.network));
 	if (settings.doorbell != SETTING_UNSET)
 		string_appendf(out, "    doorbell: %s\n", view_doorbell_name((enum view_doorbell)settings.doorbell));
+	show_upstream(out, "    ", settings.upstream);
 }
 
 static void show_profile(struct showing *showing, const char *name) {
@@ -190,8 +200,7 @@ static void show_top(struct showing *showing, const struct policy *policy) {
 		append_list(out, "", "quiet", &showing->documents[d]->quiet);
 		break;
 	}
-	/* The address may hold a password: that there is one must do. */
-	if (policy_upstream(policy)) string_append(out, "# upstream: set\n");
+	show_upstream(out, "", policy_upstream(policy));
 	CLEANUP_STRINGS struct strings shown = {0};
 	for (size_t d = 0; d < showing->count; d++) {
 		const struct pairs *own = &showing->documents[d]->permissions;

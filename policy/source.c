@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "document.h"
 #include "schema/limits.h"
+#include "schema/upstream.h"
 
 static const char user_name[] = "policy.yaml", admin_name[] = "sbx.yaml";
 
@@ -26,6 +27,7 @@ struct reader_of_files {
 void policy_reading_finish(struct policy_reading *reading) {
 	strings_finish(&reading->paths);
 	strings_finish(&reading->errors);
+	strings_finish(&reading->warnings);
 	for (size_t i = 0; i < reading->count; i++) policy_document_unref(reading->documents[i]);
 	free(reading->documents);
 	*reading = (struct policy_reading){0};
@@ -79,6 +81,24 @@ static void add_to_hash(struct policy_reading *reading, const char *name, const 
 	hash_hex_two(reading->hash, reading->hash, strlen(reading->hash), line, strlen(line));
 }
 
+static bool has_password(const struct policy_document *document) {
+	bool has = document->upstream && upstream_has_password(document->upstream);
+	for (size_t i = 0; i < document->profile_count && !has; i++)
+		has = document->profiles[i].upstream && upstream_has_password(document->profiles[i].upstream);
+	return has;
+}
+
+/* What was parsed last, from that file. */
+static void warn_of_password(struct policy_reading *reading, int fd, const char *path) {
+	struct stat status;
+	if (!has_password(reading->documents[reading->count - 1]) || fstat(fd, &status) < 0) return;
+	if (status.st_mode & 0077)
+		strings_addf(&reading->warnings,
+			     "%s: others than its owner may read the password of `upstream`: chmod "
+			     "0600 it",
+			     path);
+}
+
 static void read_file(struct reader_of_files *reader, int folder, const char *path, const struct file_demand *demand) {
 	struct policy_reading *reading = reader->reading;
 	struct error error = ERROR_NONE;
@@ -92,7 +112,9 @@ static void read_file(struct reader_of_files *reader, int folder, const char *pa
 			     string_starts(error.message, path) ? "" : ": ", error.message);
 	else {
 		add_to_hash(reading, path, text, size);
+		size_t before = reading->count;
 		parse(reader, path, text, size);
+		if (reading->count > before) warn_of_password(reading, fd, path);
 	}
 }
 

@@ -195,6 +195,7 @@ static void add_settings(struct view *view, const struct ruleset *ruleset) {
 	view->home = (enum view_home)settings->home;
 	view->network = (enum view_network)settings->network;
 	view->doorbell = (enum view_doorbell)settings->doorbell;
+	view->upstream = string_copy_or_null(ruleset_upstream(ruleset));
 }
 
 struct view *view_build(const struct stack_context *context, const struct subject *subject, int64_t session,

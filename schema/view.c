@@ -71,6 +71,7 @@ static const struct field view_fields[] = {
 	{"environment", FIELD_STRINGS, offsetof(struct view, environment), NULL},
 	{"sockets", FIELD_STRINGS, offsetof(struct view, sockets), NULL},
 	{"sockets_asked", FIELD_STRINGS, offsetof(struct view, sockets_asked), NULL},
+	{"upstream", FIELD_TEXT, offsetof(struct view, upstream), NULL},
 	{"listens", FIELD_BOOL, offsetof(struct view, listens), NULL},
 	{"direct", FIELD_BOOL, offsetof(struct view, direct), NULL},
 };

@@ -35,17 +35,18 @@ static bool has_errors(const char *path, const struct strings *errors) {
 }
 
 static int check(struct command_call *call, struct error *error) {
-	CLEANUP_STRINGS struct strings files = {0}, errors = {0};
+	CLEANUP_STRINGS struct strings files = {0}, errors = {0}, warnings = {0};
 	CLEANUP_FREE char *root = current_root(NULL);
 	int r = 0;
 	if (call->operands->count == 1) {
 		strings_add(&files, call->operands->items[0]);
 		r = policy_file_check(files.items[0], &errors, error);
 	} else {
-		policy_files_check(root, &files, &errors);
+		policy_files_check(root, &files, &errors, &warnings);
 	}
 	if (r < 0) return r;
 	for (size_t i = 0; i < errors.count; i++) fprintf(stderr, "%s\n", errors.items[i]);
+	for (size_t i = 0; i < warnings.count; i++) fprintf(stderr, "%s\n", warnings.items[i]);
 	for (size_t i = 0; i < files.count; i++) {
 		CLEANUP_FREE char *name = text_visible(files.items[i]);
 		if (!has_errors(name, &errors)) printf("%s: no errors\n", name);

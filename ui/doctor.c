@@ -236,7 +236,8 @@ static char *advice_on_errors(void) {
 static void look_policy(struct doctor_finding *finding) {
 	CLEANUP_STRINGS struct strings files = {0};
 	CLEANUP_STRINGS struct strings errors = {0};
-	policy_files_check(NULL, &files, &errors);
+	CLEANUP_STRINGS struct strings warnings = {0};
+	policy_files_check(NULL, &files, &errors, &warnings);
 	if (errors.count > 0) {
 		CLEANUP_FREE char *advice = advice_on_errors();
 		return doctor_find(finding, DOCTOR_FAIL,
@@ -244,11 +245,23 @@ static void look_policy(struct doctor_finding *finding) {
 						 errors.count == 1 ? "" : "s", errors.items[0]),
 				   advice);
 	}
+	if (warnings.count > 0)
+		return doctor_find(finding, DOCTOR_WARN, text_visible(warnings.items[0]),
+				   "And think of who may have read it.");
 	doctor_find(finding, DOCTOR_OK,
 		    files.count == 0
 			    ? string_copy("no file of yours: the built-in profiles hold")
 			    : string_format("%zu file%s without errors", files.count, files.count == 1 ? "" : "s"),
 		    NULL);
+}
+
+static void look_upstream(struct doctor_finding *finding) {
+	json_t *status = broker_status(finding);
+	if (!status) return;
+	bool is_set = json_is_string(json_object_get(status, "upstream"));
+	CLEANUP_FREE char *upstream = is_set ? json_visible(status, "upstream") : NULL;
+	json_decref(status);
+	doctor_upstream(finding, upstream);
 }
 
 static const struct doctor_check checks[] = {
@@ -270,6 +283,7 @@ static const struct doctor_check checks[] = {
 	{"database", look_database},
 	{"heads", look_heads},
 	{"policy", look_policy},
+	{"upstream", look_upstream},
 };
 
 const struct doctor_check *doctor_checks(size_t *ret_count) {

@@ -35,6 +35,8 @@ void doctor_seccomp(struct doctor_finding *finding);
 void doctor_native(struct doctor_finding *finding);
 void doctor_fuse(struct doctor_finding *finding);
 void doctor_cgroup(struct doctor_finding *finding);
+/* The proxy that is set (upstream.h), or NULL. */
+void doctor_upstream(struct doctor_finding *finding, const char *upstream);
 
 /* Run a program for at most ten seconds; its output and errors together, bounded. Returns its wait status, or -1. */
 int doctor_run(char *const *argv, char **ret_output);

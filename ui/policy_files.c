@@ -49,8 +49,9 @@ enum policy_layer policy_file_layer(const char *path) {
 
 /* Reading */
 
+/* Of the lists each may be NULL. */
 static void read_source(enum policy_layer layer, const char *folder, struct documents *documents, struct strings *paths,
-			struct strings *errors) {
+			struct strings *errors, struct strings *warnings) {
 	const struct policy_source source = {
 		.layer = layer, .folder = folder, .owner = layer == POLICY_LAYER_ADMIN ? 0 : geteuid()};
 	struct policy_reading reading;
@@ -58,6 +59,8 @@ static void read_source(enum policy_layer layer, const char *folder, struct docu
 	for (size_t i = 0; i < reading.count; i++) documents_add(documents, policy_document_ref(reading.documents[i]));
 	for (size_t i = 0; paths && i < reading.paths.count; i++) strings_add(paths, reading.paths.items[i]);
 	for (size_t i = 0; errors && i < reading.errors.count; i++) strings_add(errors, reading.errors.items[i]);
+	for (size_t i = 0; warnings && i < reading.warnings.count; i++)
+		strings_add(warnings, reading.warnings.items[i]);
 	policy_reading_finish(&reading);
 }
 
@@ -107,8 +110,10 @@ int policy_text_check(const char *path, const char *text, size_t size, struct st
 	enum policy_layer layer = policy_file_layer(path);
 	size_t before = errors->count;
 	/* What it may build on; those have their own errors elsewhere. */
-	if (layer != POLICY_LAYER_ADMIN) read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, NULL, NULL);
-	if (layer == POLICY_LAYER_PROJECT && folder) read_source(POLICY_LAYER_USER, folder, &documents, NULL, NULL);
+	if (layer != POLICY_LAYER_ADMIN)
+		read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, NULL, NULL, NULL);
+	if (layer == POLICY_LAYER_PROJECT && folder)
+		read_source(POLICY_LAYER_USER, folder, &documents, NULL, NULL, NULL);
 	struct policy_document *document =
 		policy_load_among(documents.items, documents.count, layer, name, text, size, errors);
 	documents_add(&documents, document);
@@ -128,12 +133,12 @@ int policy_file_check(const char *path, struct strings *errors, struct error *er
 	return 0;
 }
 
-void policy_files_check(const char *root, struct strings *paths, struct strings *errors) {
+void policy_files_check(const char *root, struct strings *paths, struct strings *errors, struct strings *warnings) {
 	CLEANUP(documents_finish) struct documents documents = {0};
 	CLEANUP_FREE char *folder = user_folder();
-	read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, paths, errors);
+	read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, paths, errors, warnings);
 	size_t admin_count = documents.count;
-	if (folder) read_source(POLICY_LAYER_USER, folder, &documents, paths, errors);
+	if (folder) read_source(POLICY_LAYER_USER, folder, &documents, paths, errors, warnings);
 	if (root) read_project(root, &documents, paths, errors);
 	if (errors->count == 0) check_profiles("", &documents, errors);
 	/* The only file that may have such lines. */

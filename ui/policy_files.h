@@ -23,7 +23,7 @@ int policy_file_check(const char *path, struct strings *errors, struct error *er
 int policy_text_check(const char *path, const char *text, size_t size, struct strings *errors);
 
 /* All files that the broker reads for the project at `root` (NULL: without its own), read as it reads them. */
-void policy_files_check(const char *root, struct strings *paths, struct strings *errors);
+void policy_files_check(const char *root, struct strings *paths, struct strings *errors, struct strings *warnings);
 
 /* What holds while one of these has errors, as half a sentence; NULL when it has none. */
 const char *policy_file_holds(const json_t *file);

@@ -92,6 +92,28 @@ static void settings_come_from_the_first_layer_that_says_them(void **state) {
 	policy_unref(policy);
 }
 
+/* A profile may have a proxy of its own, or none. */
+static void the_proxy_is_the_profiles_own_or_the_policys(void **state) {
+	(void)state;
+	static const struct {
+		const char *profile, *upstream;
+	} cases[] = {{"plain", "http://u:p@all.test:1"}, {"own", "http://own.test:2"}, {"none", NULL}, {"child", NULL}};
+	struct policy_document *documents[] = {document(POLICY_LAYER_USER, "user",
+							"version: 1\nupstream: http://u:p@all.test:1\nprofiles:\n"
+							"  plain: {}\n"
+							"  own: {upstream: http://own.test:2}\n"
+							"  none: {upstream: none}\n"
+							"  child: {extends: [none]}\n")};
+	struct policy *policy = policy_new(documents, 1);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct ruleset *ruleset = NULL;
+		assert_int_equal(ruleset_new(policy, cases[i].profile, &scope, &ruleset, NULL), 0);
+		assert_true(string_equal(ruleset_upstream(ruleset), cases[i].upstream));
+		ruleset_unref(ruleset);
+	}
+	policy_unref(policy);
+}
+
 static void expect_failure(struct policy *policy, const char *profile, const struct pattern_scope *with, int code,
 			   const char *words) {
 	struct ruleset *ruleset = NULL;
@@ -162,13 +184,15 @@ static void a_shown_policy_can_be_loaded_again(void **state) {
 		"    limits: {memory: 1536M, processes: 5, open-files: 6, cpu-time: 90s}\n"
 		"    home: own\n"
 		"    network: proxy\n"
-		"    doorbell: none\n";
+		"    doorbell: none\n"
+		"    upstream: none\n";
 	struct policy_document *documents[] = {document(POLICY_LAYER_USER, "user file.yaml", user),
 					       policy_load_builtin()};
 	struct policy *policy = policy_new(documents, 2);
 	CLEANUP_FREE char *shown = policy_show(policy);
 	policy_unref(policy);
 	assert_null(strstr(shown, "secret"));
+	assert_non_null(strstr(shown, "\nupstream: http://proxy.test:3128  # and a user with a password\n"));
 	assert_non_null(strstr(shown, "# user file.yaml:9"));
 	assert_non_null(strstr(shown, "# built-in/npm.yaml:"));
 	struct policy_document *again = document(POLICY_LAYER_USER, "again", shown);
@@ -178,10 +202,6 @@ static void a_shown_policy_can_be_loaded_again(void **state) {
 	/* The same but for where the rules stand. */
 	for (const char *a = shown, *b = twice; *a || *b;) {
 		size_t a_size = strcspn(a, "\n"), b_size = strcspn(b, "\n");
-		if (*a == '#') { /* upstream, which isn't told */
-			a += a_size + 1;
-			continue;
-		}
 		const char *a_comment = memmem(a, a_size, "  # ", 4), *b_comment = memmem(b, b_size, "  # ", 4);
 		size_t a_text = a_comment ? (size_t)(a_comment - a) : a_size,
 		       b_text = b_comment ? (size_t)(b_comment - b) : b_size;
@@ -275,6 +295,7 @@ int main(void) {
 		cmocka_unit_test(the_built_in_profiles_are_there),
 		cmocka_unit_test(a_command_picks_its_profile_from_the_first_layer_that_lists_it),
 		cmocka_unit_test(settings_come_from_the_first_layer_that_says_them),
+		cmocka_unit_test(the_proxy_is_the_profiles_own_or_the_policys),
 		cmocka_unit_test(faults_between_layers_are_errors_of_the_rule_set),
 		cmocka_unit_test(a_rule_set_keeps_its_policy),
 		cmocka_unit_test(good_files_load),

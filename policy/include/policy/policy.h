@@ -82,7 +82,7 @@ struct policy_prompt_settings {
 };
 struct policy_prompt_settings policy_prompt_settings(const struct policy *policy);
 int64_t policy_history_keep_ms(const struct policy *policy); /* 365 d */
-const char *policy_upstream(const struct policy *policy);    /* "http://…" or NULL; borrowed */
+const char *policy_upstream(const struct policy *policy);    /* "http://…", "none" or NULL; borrowed */
 
 /* The lines of the stack in force, "requisite: rules" and so on, added to *texts. */
 void policy_stack_texts(const struct policy *policy, struct strings *texts);

@@ -56,6 +56,8 @@ const struct rule *ruleset_rules(const struct ruleset *ruleset, size_t *ret_coun
 const char *ruleset_profile(const struct ruleset *ruleset);
 const struct policy *ruleset_policy(const struct ruleset *ruleset);
 enum view_home ruleset_home(const struct ruleset *ruleset);
+const char *ruleset_upstream(
+	const struct ruleset *ruleset); /* the proxy that connections go through, or NULL; borrowed */
 enum view_network ruleset_network(const struct ruleset *ruleset);
 
 DEFINE_CLEANUP(struct ruleset *, ruleset_unref);

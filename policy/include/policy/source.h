@@ -28,6 +28,7 @@ struct policy_reading {
 	struct policy_document **documents;
 	size_t count;
 	struct strings errors;    /* each begins with the path that it is about */
+	struct strings warnings;  /* likewise; nothing is wrong with the rules */
 	char hash[HASH_HEX_SIZE]; /* of all names, contents and errors; "" where there is none of these */
 };
 

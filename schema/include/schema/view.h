@@ -72,6 +72,7 @@ struct view {
 	enum view_home home;
 	enum view_network network;
 	enum view_doorbell doorbell;
+	char *upstream; /* the proxy that connections go through (upstream.h), with its password; or NULL */
 	bool listens; /* something about net:listen is allowed or asked: what listens inside may be published */
 	bool direct;  /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
 };
