@@ -54,8 +54,8 @@ static void describe_settings(struct strings *lines, const struct profile *profi
 		[VIEW_HOME_HIDDEN] = "has no home directory (home: hidden)",
 	};
 	static const char *const networks[] = {
-		[VIEW_NETWORK_NATIVE] = "connects through sbx's proxy (network: native)",
-		[VIEW_NETWORK_PROXY] = "connects through sbx's proxy (network: proxy)",
+		[VIEW_NETWORK_NATIVE] = "connects by name, each connection held until it is decided (network: native)",
+		[VIEW_NETWORK_PROXY] = "connects through sbx's proxy alone (network: proxy)",
 		[VIEW_NETWORK_NONE] = "has no network (network: none)",
 		[VIEW_NETWORK_HOST] = "has the host's network, without any rule (network: host)",
 	};

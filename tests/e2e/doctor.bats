@@ -100,3 +100,28 @@ load helper
 	jq -e '.[0].target == env.HOME + "/notes/file"' "$HOME/run/asked"
 	[ "$(<"$HOME/run/read")" = "behind traps" ]
 }
+
+@test "where connects can't be held native is proxy: said once in a terminal and by doctor" {
+	asking_policy
+	run sbx doctor --json
+	[ "$(jq -r '.[] | select(.check == "native").status' <<<"$output")" = ok ]
+	lacking() { # pidfd_getfd, by its number, which is the same on all machines
+		python3 "$TESTS/without.py" 438 "$@"
+	}
+	broker_stop
+	run lacking sbx doctor --json
+	echo "$output"
+	[ "$(jq -r '.[] | select(.check == "native").status' <<<"$output")" = warn ]
+	contains "$(jq -r '.[] | select(.check == "native").detail' <<<"$output")" pidfd_getfd
+	run lacking python3 -c 'import pty; pty.spawn(["sbx", "run", "--", "sh", "-c", "echo proxy: $HTTPS_PROXY"])'
+	echo "$output"
+	[ "$(grep -c 'only programs that follow proxy variables' <<<"$output")" = 1 ]
+	contains "$output" "proxy: http://127.0.0.1:"
+	run lacking sbx run -- sh -c 'echo "proxy: $HTTPS_PROXY"'
+	lacks "$output" "proxy variables" # in scripts and logs it would be the same line every time
+	contains "$output" "proxy: http://127.0.0.1:"
+	broker_stop
+	run sbx run -- env
+	lacks "$output" _PROXY
+	lacks "$output" _proxy
+}
