@@ -444,6 +444,8 @@ void calls_judge(struct gate *gate, const char *target, const struct verdict *ve
 }
 
 void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict) {
+	for (size_t i = 0; i < gate->denied.count; i++)
+		if (string_equal(gate->denied.items[i].target, target)) return;
 	denied_add(&gate->denied, target, verdict);
 }
 

@@ -102,8 +102,9 @@ void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), vo
 void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict);
 const char *gate_lease_target(const struct gate_lease *lease); /* borrowed */
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
+#define GATE_BYTES_UNKNOWN UINT64_MAX /* sent, received: they went past us */
 
-/* Something was denied that never came to the gate: the look-up of a name. */
+/* Something was denied that never came to the gate: the look-up of a name. Counted once: a resolver asks many times. */
 void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict);
 
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
