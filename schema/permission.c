@@ -19,7 +19,7 @@ static const struct {
 	[PERMISSION_NET_LISTEN] = {"net:listen", "make port %s of the sandbox reachable at http://127.0.0.1:%s",
 				   "make a port of the sandbox reachable on this machine"},
 	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s"},
-	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "talk to the service behind %s"},
+	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "connect to the socket %s"},
 	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s"},
 };
 static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");

@@ -9,6 +9,7 @@
 #include "ui/broker.h"
 #include "ui/command.h"
 #include "ui/human.h"
+#include "ui/socket_words.h"
 #include "ui/words.h"
 
 enum { GRANT_TTL_MS = 3600 * 1000 };
@@ -133,7 +134,7 @@ static void print_reach(const struct grant *grant) {
 		     "too.");
 		break;
 	case PERMISSION_IPC_CONNECT:
-		puts("Note: opens nothing in this version.");
+		if (socket_meaning(grant->pattern)) printf("Note: %s.\n", socket_meaning(grant->pattern));
 		break;
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
@@ -154,10 +155,10 @@ static bool is_asked_for_when_used(const struct permission *permission) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
 	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_IPC_CONNECT:
 		return true;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
-	case PERMISSION_IPC_CONNECT:
 	case PERMISSION_ENV_READ:
 	case PERMISSION_CUSTOM:
 		return false;

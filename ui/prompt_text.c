@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ui/human.h"
+#include "ui/socket_words.h"
 
 enum {
 	LABEL_COLUMNS = 11, /* "  profile  " */
@@ -132,6 +133,8 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *target = net ? prompt_target(prompt) : string_copy_or_null(prompt->target);
 	append_line(out, "target", target ? target : "", width, TARGET_LINES);
 	if (!net) append_line(out, "for", prompt->name, width, TARGET_LINES);
+	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target)
+		append_line(out, "that is", socket_meaning(prompt->target), width, 2);
 	append_line(out, "asked by", processes, width, 2);
 	append_line(out, "project", place, width, 1);
 	append_line(out, "rule", prompt->why, width, 2);

@@ -46,13 +46,25 @@ static int program_in_path(const char *name, char **ret_path, struct error *erro
 			 name);
 }
 
+/* A socket is judged by where it lies, past all links ("/var/run/docker.sock"); NULL: there is nothing, or no link. */
+static char *real_socket(const struct permission *permission, const char *path) {
+	if (permission->kind != PERMISSION_IPC_CONNECT || *path != '/' || strpbrk(path, "*?[\\$")) return NULL;
+	char *real = mem_expect(realpath(path, NULL));
+	return real;
+}
+
 int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error) {
 	CLEANUP_FREE char *directory = NULL, *program = NULL;
 	int r = working_directory(&directory, error);
 	if (r == 0 && permission->kind == PERMISSION_PROC_SPAWN && *text && !strchr("~$", *text) && !strchr(text, '/'))
 		r = program_in_path(text, &program, error);
 	if (r < 0) return r;
-	return target_parse(permission, program ? program : text, directory, home_directory(), ret_target, error);
+	r = target_parse(permission, program ? program : text, directory, home_directory(), ret_target, error);
+	char *real = r == 0 ? real_socket(permission, *ret_target) : NULL;
+	if (!real) return r;
+	free(*ret_target);
+	*ret_target = real;
+	return 0;
 }
 
 /* Does a text of this permission name a path that is seen from the working directory? */
@@ -76,6 +88,11 @@ static bool is_relative_path(const struct permission *permission, const char *te
 
 int words_pattern(const struct permission *permission, const char *text, char **ret_pattern, struct error *error) {
 	if (*text == '\0') return error_set(error, EINVAL, "the target of %s is empty", permission->name);
+	CLEANUP_FREE char *real = real_socket(permission, text);
+	if (real) {
+		*ret_pattern = pattern_quote(permission, real);
+		return 0;
+	}
 	if (!is_relative_path(permission, text)) {
 		*ret_pattern = string_copy(text);
 		return 0;
@@ -90,7 +107,9 @@ int words_pattern(const struct permission *permission, const char *text, char **
 char *words_missing(const struct permission *permission, const char *pattern) {
 	struct stat status;
 	const char *home = home_directory();
-	if (permission->kind != PERMISSION_FS_READ && permission->kind != PERMISSION_FS_WRITE) return NULL;
+	if (permission->kind != PERMISSION_FS_READ && permission->kind != PERMISSION_FS_WRITE &&
+	    permission->kind != PERMISSION_IPC_CONNECT)
+		return NULL;
 	bool below_home = string_starts(pattern, "~/") && home;
 	if ((*pattern != '/' && !below_home) || strpbrk(pattern, "*?[\\$")) return NULL;
 	CLEANUP_FREE char *path = string_format("%s%s", below_home ? home : "", pattern + (below_home ? 1 : 0));

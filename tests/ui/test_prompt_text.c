@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "support/cmocka.h"
 #include "ui/prompt_text.h"
+#include "ui/socket_words.h"
 
 static struct prompt sample(void) {
 	struct prompt prompt = {.id = 3,
@@ -35,6 +36,25 @@ static void all_that_must_be_shown_is_shown(void **state) {
 				       "  prompt   3, 58s left\n");
 	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
 	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to connect to svc.test:8443");
+}
+
+/* What a socket means stands beside its path. */
+static void what_a_well_known_socket_means_is_said(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	prompt.permission = permission_of(PERMISSION_IPC_CONNECT);
+	free(prompt.target);
+	prompt.target = string_copy("/run/docker.sock");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data,
+			       "sbx: may profile default connect to the socket:\n"
+			       "  target   /run/docker.sock\n"
+			       "  that is  Docker: who talks to it can do on this machine whatever Docker can,\n"
+			       "           mostly all that root can\n"));
+	assert_non_null(strstr(socket_meaning("/tmp/ssh-XYZ/agent.77"), "ssh-agent"));
+	assert_non_null(strstr(socket_meaning("/run/user/1000/gnupg/S.gpg-agent.ssh"), "gpg-agent"));
+	assert_null(socket_meaning("/srv/app.sock"));
 }
 
 /* A permission of the user's own by the words of its policy; the summary of a flood likewise. */
@@ -156,6 +176,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
+		cmocka_unit_test(what_a_well_known_socket_means_is_said),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
 		cmocka_unit_test(the_other_host_that_the_first_bytes_ask_for_is_shown),
