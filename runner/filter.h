@@ -19,7 +19,8 @@ enum traps_wanted {
 	TRAPS_OPENS = 4,    /* where there is no curtain: all of both, and opens that only read */
 	TRAPS_SOCKETS = 8,  /* connect, and sendto with an address */
 	TRAPS_SERVERS = 16, /* those, and bind and listen */
-	TRAPS_DIRECT = 32, /* all of these; and no ioctl tells of interfaces: a socket may be the host's (attack N15) */
+	TRAPS_DIRECT = 32,  /* all of these; a socket may be the host's: no ioctl tells of interfaces, and no option
+			       leads elsewhere (attack N15) */
 };
 
 enum { FILTER_COUNT = 2 * TRAPS_DIRECT };

@@ -143,6 +143,19 @@ static const struct {
 	{0xffffffe0, 0x8960}, {0xffffff80, 0x8980}, {0xffffff00, 0x8b00},
 };
 
+/* N15: options by which a socket of the host would send elsewhere than it was connected to: out by another interface,
+ * or by way of another machine (source routing); and those that make another protocol of it. */
+static const struct {
+	int level, option;
+} refused_options[] = {
+	{SOL_SOCKET, SO_BINDTODEVICE},
+	{SOL_SOCKET, SO_BINDTOIFINDEX},
+	{IPPROTO_IP, IP_OPTIONS},
+	{IPPROTO_IPV6, IPV6_RTHDR},
+	{IPPROTO_IPV6, 6 /* IPV6_2292PKTOPTIONS */},
+	{IPPROTO_TCP, TCP_ULP},
+};
+
 /* What is looked at first of what sockets do (socket_calls.h), and for whom. */
 enum { FOR_SERVERS = TRAPS_SERVERS | TRAPS_DIRECT, FOR_SOCKETS = TRAPS_SOCKETS | FOR_SERVERS };
 static const struct {
@@ -211,6 +224,18 @@ static int add_interfaces(scmp_filter_ctx context) {
 		const struct scmp_arg_cmp is =
 			SCMP_A1(SCMP_CMP_MASKED_EQ, refused_interfaces[i].mask, refused_interfaces[i].value);
 		r = add_rule(context, EPERM, number, 1, &is);
+	}
+	return r;
+}
+
+static int add_options(scmp_filter_ctx context) {
+	const int number = seccomp_syscall_resolve_name("setsockopt");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(refused_options); i++) {
+		const struct scmp_arg_cmp is[] = {
+			SCMP_A1(SCMP_CMP_MASKED_EQ, LOW32, (scmp_datum_t)refused_options[i].level),
+			SCMP_A2(SCMP_CMP_MASKED_EQ, LOW32, (scmp_datum_t)refused_options[i].option)};
+		r = add_rule(context, EPERM, number, ARRAY_LENGTH(is), is);
 	}
 	return r;
 }
@@ -285,6 +310,7 @@ static int add_rules(scmp_filter_ctx context, unsigned wanted) {
 	if (r == 0) r = add_families(context, "socket");
 	if (r == 0) r = add_fast_open(context);
 	if (r == 0 && (wanted & TRAPS_DIRECT)) r = add_interfaces(context);
+	if (r == 0 && (wanted & TRAPS_DIRECT)) r = add_options(context);
 	if (r == 0) r = add_socket_traps(context, wanted);
 	return r == 0 ? add_traps(context, wanted) : r;
 }

@@ -332,6 +332,7 @@ static unsigned traps_of(const struct scene *scene, bool curtain) {
 	const struct view *view = scene->view;
 	unsigned wanted = scene->holds_sockets ? TRAPS_SOCKETS : 0;
 	if (scene->holds_sockets && view->listens) wanted |= TRAPS_SERVERS;
+	if (scene_is_direct(scene)) wanted |= TRAPS_DIRECT;
 	if (view->doorbell == VIEW_DOORBELL_NONE) return wanted;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *path = &view->paths[i];

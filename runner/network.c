@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "bwrap.h"
+#include "direct.h"
 #include "environment.h"
 #include "ipc.h"
 #include "net/connects.h"
@@ -54,6 +55,7 @@ struct network {
 	struct flows *flows;
 	struct diag *inside, *outside;
 	struct connects *connects;
+	struct direct *direct;
 	struct ipc *ipc;
 	struct socket_calls *calls;
 	bool warm;           /* spares for connections were asked for */
@@ -84,11 +86,15 @@ static void judge_cancel(void *context, uint64_t ticket) {
 	session_cancel(network->options.session, ticket);
 }
 
+static json_t *json_bytes(uint64_t bytes) {
+	return bytes == GATE_BYTES_UNKNOWN ? json_null() : json_integer((json_int_t)bytes);
+}
+
 static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
 			 uint64_t received, int64_t duration_ms, const char *error) {
 	struct network *network = context;
-	json_t *detail = json_pack("{s:s, s:I, s:I, s:I, s:s*}", "door", door, "sent", (json_int_t)sent, "received",
-				   (json_int_t)received, "duration_ms", (json_int_t)duration_ms, "error", error);
+	json_t *detail = json_pack("{s:s, s:o, s:o, s:I, s:s*}", "door", door, "sent", json_bytes(sent), "received",
+				   json_bytes(received), "duration_ms", (json_int_t)duration_ms, "error", error);
 	session_event(network->options.session, "connection", "net:access", target, grant, NULL, detail);
 }
 
@@ -173,6 +179,11 @@ static void describe(void *context, pid_t thread, char **ret_process, struct str
 	process_describe(thread, network->init, ret_process, ret_parents);
 }
 
+static bool hand_over(void *context, struct socket_call *call, const struct gate_result *result) {
+	struct network *network = context;
+	return direct_hand_over(network->direct, call, result);
+}
+
 static void make_gate(struct network *network) {
 	const struct view *view = network->options.scene->view;
 	const struct gate_judge judge = {.context = network,
@@ -191,6 +202,7 @@ static void make_native(struct network *network) {
 					      .gate = network->gate,
 					      .spares = network->spares,
 					      .describe = describe,
+					      .hand_over = scene_is_direct(network->options.scene) ? hand_over : NULL,
 					      .context = network};
 	const struct flows_options flows = {
 		.base = network->options.base, .gate = network->gate, .spares = network->spares};
@@ -253,9 +265,16 @@ static bool has_ipv6(void) {
 	return fd >= 0;
 }
 
+static void make_direct(struct network *network) {
+	const struct direct_options options = {
+		.base = network->options.base, .gate = network->gate, .init = network->init};
+	network->direct = direct_new(&options);
+}
+
 void network_open(struct network *network, pid_t init) {
 	struct portal *portal = network->options.portal(network->options.context);
 	network->init = init;
+	if (scene_is_direct(network->options.scene)) make_direct(network);
 	if (network->proxy) {
 		portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, network);
 		portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, network);
@@ -414,6 +433,7 @@ void network_stop(struct network *network) {
 	proxy_free(STEAL(network->proxy));
 	connects_free(STEAL(network->connects));
 	native_free(STEAL(network->native));
+	direct_free(STEAL(network->direct));
 	flows_free(STEAL(network->flows));
 	stub_free(STEAL(network->stub));
 	ipc_free(STEAL(network->ipc));

@@ -211,6 +211,10 @@ bool scene_is_native(const struct scene *scene) {
 	return scene->network == VIEW_NETWORK_NATIVE && scene->holds_sockets;
 }
 
+bool scene_is_direct(const struct scene *scene) {
+	return scene_is_native(scene) && scene->view->direct;
+}
+
 bool scene_is_proxied(const struct scene *scene) {
 	return scene_has_gate(scene) && !scene_is_native(scene);
 }

@@ -53,6 +53,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
  * had (runner/native_needs.h). Both have the proxy's doors. */
 bool scene_is_native(const struct scene *scene);
 bool scene_is_proxied(const struct scene *scene);
-bool scene_has_gate(const struct scene *scene); /* one of them */
-char *scene_text(const struct scene *scene);    /* --print-plan */
+bool scene_has_gate(const struct scene *scene);  /* one of them */
+bool scene_is_direct(const struct scene *scene); /* native, and a rule says `direct: true` */
+char *scene_text(const struct scene *scene);     /* --print-plan */
 void scene_finish(struct scene *scene);

@@ -5,6 +5,8 @@
  *     blocking:      ask the gate ──► meet ──► answer 0 ──► relay
  *     not blocking:  meet ──► answer EINPROGRESS ──► ask the gate ──► relay
  *
+ * Where a rule says `direct: true` one that doesn't block asks first, too, and meets after a moment at the latest.
+ *
  * "Meet": a spare socket of the sandbox's network is bound to the very address that the tool named and listens, the
  * duplicate is connected to it, and the end that is accepted there is ours; then the listener is closed. It lives for
  * microseconds, so that no listener is ever in a tool's way, and nobody else connects meanwhile: every connect in the
@@ -136,11 +138,23 @@ static void link_relay(struct link *link) {
 
 static void link_meet(struct link *link);
 
+static bool link_hands_over(struct link *link, const struct gate_result *result) {
+	const struct native_options *options = &link->native->options;
+	if (!options->hand_over || !result->verdict->direct || !link->call || link->meeting) return false;
+	if (!options->hand_over(options->context, link->call, result)) return false;
+	link->call = NULL;
+	return true;
+}
+
 static void on_asked(void *argument, const struct gate_result *result) {
 	struct link *link = argument;
 	link->asking = NULL;
 	if (result->outcome != GATE_CONNECTED) {
 		link_fail(link, result->outcome == GATE_DENIED ? link->refusal : result->code);
+		return;
+	}
+	if (link_hands_over(link, result)) {
+		link_end(link, NULL);
 		return;
 	}
 	link->far = result->fd;
@@ -364,6 +378,19 @@ static void heed_timeout(struct link *link) {
 	evtimer_add(link->timeout, &limit);
 }
 
+static void on_held(evutil_socket_t fd, short what, void *argument) {
+	struct link *link = argument;
+	(void)fd, (void)what;
+	if (!link->meeting) link_meet(link);
+}
+
+/* It may be handed the host's socket, but its tool has an event loop to go on with. */
+static void hold_shortly(struct link *link) {
+	const struct timeval limit = {.tv_usec = LIMIT_DIRECT_HOLD_MS * 1000};
+	link->timeout = mem_expect(evtimer_new(link->native->options.base, on_held, link));
+	evtimer_add(link->timeout, &limit);
+}
+
 void native_connect(struct native *native, struct socket_call *call, const struct host *host, uint16_t port,
 		    int refusal) {
 	if (native->count >= LIMIT_CONNECTIONS) {
@@ -386,11 +413,14 @@ void native_connect(struct native *native, struct socket_call *call, const struc
 	native->count++;
 	native->options.describe(native->options.context, call->thread, &link->process, &link->parents);
 	socket_call_on_interrupt(call, on_interrupted, link);
-	if (!call->blocking) {
+	if (!call->blocking && !native->options.hand_over) {
 		link_meet(link);
 		return;
 	}
-	heed_timeout(link);
+	if (call->blocking)
+		heed_timeout(link);
+	else
+		hold_shortly(link);
 	link_ask(link);
 }
 

@@ -379,6 +379,36 @@ static void attack_net_15_ioctls_tell_nothing_of_interfaces(void **state) {
 	}
 }
 
+static void attack_net_15_options_lead_nowhere_else(void **state) {
+	(void)state;
+	static const struct {
+		int level, option, code; /* only with TRAPS_DIRECT */
+	} rows[] = {
+		{SOL_SOCKET, SO_BINDTODEVICE, EPERM},
+		{SOL_SOCKET, SO_BINDTOIFINDEX, EPERM},
+		{IPPROTO_IP, IP_OPTIONS, EPERM},
+		{IPPROTO_IPV6, IPV6_RTHDR, EPERM},
+		{IPPROTO_TCP, TCP_ULP, EPERM},
+		{IPPROTO_TCP, TCP_NODELAY, 0},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 0}, /* as IP_OPTIONS is numbered */
+		{SOL_SOCKET, SO_KEEPALIVE, 0},
+		{SOL_SOCKET, SO_SNDBUF, 0},
+		{IPPROTO_IP, IP_TOS, 0},
+		{IPPROTO_IPV6, IPV6_TCLASS, 0},
+	};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+			const uint64_t arguments[CALL_ARGUMENTS] = {3, (uint64_t)rows[i].level | UINT64_C(1) << 32,
+								    (uint64_t)rows[i].option | UINT64_C(1) << 32};
+			const bool refused = rows[i].code && (wanted & TRAPS_DIRECT);
+			const uint32_t expected =
+				refused ? SECCOMP_RET_ERRNO | (uint32_t)rows[i].code : SECCOMP_RET_ALLOW;
+			if (of_call(&filters[wanted], SYS_setsockopt, arguments) != expected)
+				fail_msg("wanted %u, row %zu", wanted, i);
+		}
+	}
+}
+
 static void programs_that_are_alike_are_there_once(void **state) {
 	(void)state;
 	size_t steps = 0;
@@ -426,6 +456,7 @@ int main(void) {
 		cmocka_unit_test(attack_net_07_fast_open_is_refused_however_it_is_asked_for),
 		cmocka_unit_test(attack_net_07_families_and_types_that_are_no_tools_business),
 		cmocka_unit_test(attack_net_15_ioctls_tell_nothing_of_interfaces),
+		cmocka_unit_test(attack_net_15_options_lead_nowhere_else),
 		cmocka_unit_test(programs_that_are_alike_are_there_once),
 		cmocka_unit_test(it_is_short_enough_for_the_kernel),
 		cmocka_unit_test(what_is_let_through_costs_few_steps),

@@ -116,6 +116,9 @@ enum {
 	LIMIT_DNS_UPSTREAM = 64 * 1024,  /* bytes of what the host's resolver says */
 	LIMIT_DNS_RECORDS = 64,          /* records of it that are passed on */
 	LIMIT_DNS_THREADS = 2,           /* that ask the host's resolver for SRV and TXT */
+	LIMIT_DIRECT_HOLD_MS = 100,      /* a connect that doesn't block, for an answer that may hand a socket in */
+	LIMIT_DIRECT_LOOK_MS = 500,      /* between looks at which of these are closed */
+	LIMIT_DIRECT_HIDDEN_MS = 1000,   /* until one that is to be cut must have been found */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <event2/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,10 @@ struct native_options {
 	struct spares *spares;
 	/* Who a thread is, for the question: *ret_process may be NULL. Both freed by the caller. */
 	void (*describe)(void *context, pid_t thread, char **ret_process, struct strings *ret_parents);
+	/* Where the verdict says `direct: true`: true when the tool has the host's socket now; the call has ended then,
+	 * and the result's socket is taken over. NULL: never. A connect that doesn't block then waits for the answer,
+	 * LIMIT_DIRECT_HOLD_MS at most. */
+	bool (*hand_over)(void *context, struct socket_call *call, const struct gate_result *result);
 	void *context;
 };
 

@@ -1,0 +1,26 @@
+/*
+ * sandbox_sockets: where in a sandbox a socket is held, for those that were handed in or connected from outside.
+ *
+ * Promises: a socket is known by its inode, which no other open file has, so whoever has that inode has this very
+ * socket. Looks at the descriptors of all threads that have some of their own; bounded (LIMIT_HOLDERS processes,
+ * LIMIT_HOLDER_FILES descriptors of one). One that waits in a message can't be seen.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sandbox_socket {
+	ino_t inode;
+	uint64_t cookie; /* SO_COOKIE */
+};
+
+int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket);
+
+/* Nothing in the sandbox refers to it but that descriptor of that thread: no duplicate, no epoll registration. False
+ * also when there is more than can be looked at. `init`: process 1 of the sandbox. */
+bool sandbox_socket_is_sole(pid_t init, pid_t thread, int number, const struct sandbox_socket *socket);
+
+/* Shuts it down both ways, whoever has it: it is one. False: nobody was found who does. */
+bool sandbox_socket_shut(pid_t init, const struct sandbox_socket *socket);
