@@ -226,6 +226,11 @@ lacks() {
 	}
 }
 
+# is_refused OUTPUT: of curl -w '%{http_code}' whose connection was denied: a page of the proxy's, or no answer at all.
+is_refused() {
+	if [[ ${SBX_TEST_NETWORK:-native} == proxy ]]; then contains "$1" 403; else contains "$1" 000; fi
+}
+
 # one_error STATUS: the last `run` ended with it and said one clear line, the way all of sbx's errors look.
 one_error() {
 	[[ $status == "$1" ]] || {
