@@ -519,6 +519,9 @@ static void tell_denied(struct session *session, const struct grant *grant) {
 void session_tell_new(struct session *session, const struct grant *grant) {
 	if (!session_is_covered(session, grant)) return;
 	if (is_in_views(grant)) push_with_grant(session, grant);
+	/* A view doesn't say which ports: what listens already is to be judged again. */
+	if (grant->permission.kind == PERMISSION_NET_LISTEN && grant->effect == EFFECT_ALLOW && grant->session == 0)
+		push_ended(session, json_array(), NULL);
 	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
 }
 

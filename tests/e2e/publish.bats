@@ -262,3 +262,99 @@ END
 	[[ $output == *"this machine's own network"* ]]
 	publish_policy
 }
+
+# What listens by itself. Only where calls about sockets are held; a server never waits for it.
+
+# listen_policy LINES: allow, ask or deny net:listen in the profile called default.
+listen_policy() {
+	publish_policy "$1"
+}
+
+@test "what listens is asked about, and the server doesn't wait: it is reached from inside before an answer" {
+	port=$(free_port)
+	listen_policy "    ask: {net:listen: [$port]}"
+	rm -f up
+	background web sbx run -- sh -c "
+		python3 serve.py $port &
+		until curl -sf http://127.0.0.1:$port/in >up.new; do sleep 0.05; done
+		mv up.new up
+		wait"
+	wait_for 60 test -s up
+	[ "$(<up)" = 'served /in' ]
+	id=$(prompt_id)
+	[ "$(sbx prompts --json | jq -r '.[] | "\(.permission) \(.target)"')" = "net:listen $port" ]
+	[[ $(sbx prompts --json | jq -r '.[0].process') == python3* ]]
+	refused "$port"
+	run -0 sbx allow "$id"
+	[[ $output == *"make port $port of the sandbox reachable at http://127.0.0.1:$port"* ]]
+	wait_for 60 answers_at "http://127.0.0.1:$port/"
+	[ "$(get "http://localhost:$port/out")" = 'served /out' ]
+	# the grant's end ends it
+	sbx revoke --match net:listen "$port" >/dev/null
+	wait_for 60 refused "$port"
+}
+
+@test "a denied port is not asked about again when its server starts anew; nothing is said to the tool" {
+	port=$(free_port)
+	listen_policy "    ask: {net:listen: [$port]}"
+	background web sbx run -- sh -c "
+		for i in 1 2; do
+			timeout 1 python3 serve.py $port || true
+		done
+		exec python3 serve.py $port --up up"
+	sbx deny "$(prompt_id)"
+	wait_for 60 test -s up
+	[ "$(sbx prompts --json | jq length)" = 0 ]
+	refused "$port"
+	[ "$(sbx history --json --permission net:listen | jq -s --arg port "$port" 'map(select(.kind == "prompt" and .target == $port)) | length')" = 1 ]
+	sbx kill --all
+	finished web
+	[[ $output != *"$port"* ]]
+}
+
+@test "what a rule allows is published on the same port, and on the next free one where that is taken" {
+	port=$(free_port)
+	other=$(taken other)
+	listen_policy "    allow: {net:listen: [$port, $other]}"
+	rm -f up
+	background web sbx run -- sh -c "python3 serve.py $other --word other & exec python3 serve.py $port --up up"
+	wait_for 60 published "$port"
+	wait_for 60 published "$other"
+	[ "$(host_port "$port")" = "$port" ]
+	[ "$(get "http://127.0.0.1:$port/x")" = 'served /x' ]
+	next=$(host_port "$other")
+	[ "$next" != "$other" ]
+	[ "$(get "http://127.0.0.1:$next/x")" = 'other /x' ]
+	grep -q "port $other of the sandbox is at http://127.0.0.1:$next, since that port of this machine is taken" "$HOME/run/web.out"
+	kill "$(<"$HOME/run/other.pid")"
+	# an edited policy ends it
+	sed -i "s/    allow: .*/    deny: {net:listen: [$port]}/" "$HOME/.config/sbx/policy.yaml"
+	sbx grants >/dev/null
+	wait_for 60 refused "$port"
+}
+
+@test "what no rule names is not published, and its ports are nobody's business" {
+	port=$(free_port)
+	listen_policy "    allow: {net:listen: [1]}"
+	serving web -- "$port"
+	sbx publish "$(session_id)" 9:0 >/dev/null # when this is through, what listens was looked at
+	refused "$port"
+	[ "$(sbx sessions --json | jq -c '.[0].published | length')" = 1 ]
+	[ "$(sbx prompts --json | jq length)" = 0 ]
+	# a grant opens it from then on
+	sbx grant --profile python net:listen "$port" >/dev/null
+	wait_for 60 answers_at "http://127.0.0.1:$port/"
+}
+
+@test "a repository's policy publishes nothing before it is trusted" {
+	port=$(free_port)
+	publish_policy
+	cat >.sbx.yaml <<END
+version: 1
+profiles: {default: {allow: {net:listen: ["*"]}}}
+END
+	serving web -- "$port"
+	sbx publish "$(session_id)" 9:0 >/dev/null # as above
+	refused "$port"
+	[ "$(sbx sessions --json | jq -c '.[0].published | length')" = 1 ]
+}
