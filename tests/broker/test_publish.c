@@ -220,7 +220,7 @@ static void ports_are_ports(void **state) {
 }
 
 /* What a sandbox could send, if it had its runner's connection: it is closed. */
-static void attack_net_a_session_can_not_publish(void **state) {
+static void attack_broker_11_a_session_can_not_publish(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = peer_connect(true), *other = peer_connect(true);
 	int64_t session = peer_open_session(runner, NULL), another = peer_open_session(other, NULL);
@@ -286,7 +286,7 @@ int main(void) {
 		cmocka_unit_test(who_asked_and_left_is_not_waited_for),
 		cmocka_unit_test(a_deny_rule_refuses_it),
 		cmocka_unit_test(ports_are_ports),
-		cmocka_unit_test(attack_net_a_session_can_not_publish),
+		cmocka_unit_test(attack_broker_11_a_session_can_not_publish),
 		cmocka_unit_test(views_say_whether_what_listens_matters),
 	};
 	home_make(programs);

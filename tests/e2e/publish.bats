@@ -238,7 +238,7 @@ END
 	[[ $output == *"served /x"* ]]
 }
 
-@test "attack_n_11 a sandbox can't publish, neither its own nor another's port" {
+@test "attack_b_11 a sandbox can't publish, neither its own nor another's port" {
 	serving web -- 3000
 	id=$(session_id)
 	run ! sbx run --allow "fs:read=$SBX_BIN" -- "$SBX_BIN/sbx" publish "$id" 3000
