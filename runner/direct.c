@@ -159,21 +159,32 @@ static void drop_ended(struct direct *direct) {
 	}
 }
 
-/* True: some are still to be found. */
+static void end_hidden(const struct direct *direct, const struct handed *handed) {
+	if (now_ms() - handed->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
+	log_error("a connection whose grant has ended is hidden in a message: the sandbox is ended");
+	kill(direct->options.init, SIGKILL);
+}
+
+/* All that were cut are looked for at once. True: some are still to be found. */
 static bool shut_cut(struct direct *direct) {
+	CLEANUP_FREE struct sandbox_socket *sockets = mem_array(struct sandbox_socket, direct->count + 1);
+	CLEANUP_FREE bool *found = mem_array(bool, direct->count + 1);
 	bool more = false;
-	struct handed *next;
-	for (struct handed *handed = TAILQ_FIRST(&direct->list); handed; handed = next) {
+	size_t count = 0, i = 0;
+	struct handed *handed, *next;
+	TAILQ_FOREACH(handed, &direct->list, entry) {
+		if (!handed->lease) sockets[count++] = handed->socket;
+	}
+	sandbox_sockets_shut(direct->options.init, sockets, count, found);
+	for (handed = TAILQ_FIRST(&direct->list); handed; handed = next) {
 		next = TAILQ_NEXT(handed, entry);
 		if (handed->lease) continue;
-		if (sandbox_socket_shut(direct->options.init, &handed->socket)) {
+		if (found[i++]) {
 			handed_free(handed);
 			continue;
 		}
 		more = true;
-		if (now_ms() - handed->cut_ms < LIMIT_DIRECT_HIDDEN_MS) continue;
-		log_error("a connection whose grant has ended is hidden in a message: the sandbox is ended");
-		kill(direct->options.init, SIGKILL);
+		end_hidden(direct, handed);
 	}
 	return more;
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,15 +40,17 @@ int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket) {
 
 /* `each` is called of each descriptor of each thread that has its own, until it says no more. */
 struct looking {
-	const struct sandbox_socket *socket;
-	char link[LINK_MAX_SIZE]; /* what leads to it */
 	bool (*each)(struct looking *looking, pid_t task, const char *number, const char *link);
-	int left;
+	int left;     /* descriptors of the process that are looked at */
+	bool not_all; /* there are more, or more processes */
+	const struct sandbox_socket *sockets;
+	size_t count;
 	/* sandbox_socket_is_sole */
 	pid_t thread;
 	int number;
-	/* sandbox_socket_shut */
-	bool done;
+	/* sandbox_sockets_shut */
+	bool *found;
+	size_t found_count;
 };
 
 static bool look_in_task(struct looking *looking, pid_t task) {
@@ -62,7 +63,11 @@ static bool look_in_task(struct looking *looking, pid_t task) {
 		ssize_t size = readlinkat(dirfd(stream), entry->d_name, link, sizeof link - 1);
 		if (size < 0) continue;
 		link[size] = '\0';
-		goes_on = --looking->left >= 0 && looking->each(looking, task, entry->d_name, link);
+		if (--looking->left < 0) {
+			looking->not_all = true;
+			break;
+		}
+		goes_on = looking->each(looking, task, entry->d_name, link);
 	}
 	if (stream) closedir(stream);
 	return goes_on;
@@ -88,13 +93,24 @@ static bool look_in_process(struct looking *looking, pid_t pid) {
 	return goes_on;
 }
 
+/* False: `each` said so. */
 static bool look(struct looking *looking, pid_t init) {
 	CLEANUP_FREE pid_t *pids = NULL;
 	const size_t count = sandbox_processes(init, &pids);
-	bool goes_on = count < LIMIT_HOLDERS;
-	snprintf(looking->link, sizeof looking->link, "socket:[%llu]", (unsigned long long)looking->socket->inode);
+	bool goes_on = true;
+	looking->not_all = count >= LIMIT_HOLDERS;
 	for (size_t i = 0; i < count && goes_on; i++) goes_on = look_in_process(looking, pids[i]);
 	return goes_on;
+}
+
+/* The index of what a link leads to; `count`: none of those that are looked for. */
+static size_t index_of(const struct looking *looking, const char *link) {
+	static const char prefix[] = "socket:[";
+	size_t i = 0;
+	if (!string_starts(link, prefix)) return looking->count;
+	const ino_t inode = strtoull(link + strlen(prefix), NULL, 10);
+	while (i < looking->count && looking->sockets[i].inode != inode) i++;
+	return i;
 }
 
 /* Is it the only one? */
@@ -108,34 +124,41 @@ static bool is_registered(pid_t task, const char *number, ino_t inode) {
 }
 
 static bool each_other(struct looking *looking, pid_t task, const char *number, const char *link) {
-	if (string_equal(link, "anon_inode:[eventpoll]")) return !is_registered(task, number, looking->socket->inode);
-	if (!string_equal(link, looking->link)) return true;
+	if (string_equal(link, "anon_inode:[eventpoll]")) return !is_registered(task, number, looking->sockets->inode);
+	if (index_of(looking, link) == looking->count) return true;
 	return strtol(number, NULL, 10) == looking->number &&
 	       (task == looking->thread || same_descriptors(task, looking->thread));
 }
 
 bool sandbox_socket_is_sole(pid_t init, pid_t thread, int number, const struct sandbox_socket *socket) {
-	struct looking looking = {.socket = socket, .each = each_other, .thread = thread, .number = number};
-	return look(&looking, init);
+	struct looking looking = {
+		.each = each_other, .sockets = socket, .count = 1, .thread = thread, .number = number};
+	return look(&looking, init) && !looking.not_all;
 }
 
-/* Shutting it down */
+/* Shutting down */
 
-static bool each_shut(struct looking *looking, pid_t task, const char *number, const char *link) {
-	if (!string_equal(link, looking->link)) return true;
+/* A descriptor of a thread, as one of ours; -1: it is gone. */
+static int take(pid_t task, const char *number) {
 	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, task, PIDFD_THREAD);
 	if (process < 0) process = (int)syscall(SYS_pidfd_open, task, 0U);
-	CLEANUP_FD int fd =
-		process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)strtol(number, NULL, 10), 0U);
-	struct sandbox_socket found;
-	if (fd < 0 || sandbox_socket_know(fd, &found) < 0 || found.cookie != looking->socket->cookie) return true;
-	shutdown(fd, SHUT_RDWR);
-	looking->done = true;
-	return false;
+	return process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)strtol(number, NULL, 10), 0U);
 }
 
-bool sandbox_socket_shut(pid_t init, const struct sandbox_socket *socket) {
-	struct looking looking = {.socket = socket, .each = each_shut};
-	look(&looking, init);
-	return looking.done;
+/* The socket is one, however many have it: it is enough to find one of them. */
+static bool each_shut(struct looking *looking, pid_t task, const char *number, const char *link) {
+	const size_t i = index_of(looking, link);
+	struct sandbox_socket known;
+	if (i == looking->count || looking->found[i]) return true;
+	CLEANUP_FD int fd = take(task, number);
+	if (fd < 0 || sandbox_socket_know(fd, &known) < 0 || known.cookie != looking->sockets[i].cookie) return true;
+	shutdown(fd, SHUT_RDWR);
+	looking->found[i] = true;
+	return ++looking->found_count < looking->count;
+}
+
+void sandbox_sockets_shut(pid_t init, const struct sandbox_socket *sockets, size_t count, bool *found) {
+	struct looking looking = {.each = each_shut, .sockets = sockets, .count = count, .found = found};
+	memset(found, 0, count * sizeof *found);
+	if (count > 0) look(&looking, init);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,5 +23,5 @@ int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket);
  * also when there is more than can be looked at. `init`: process 1 of the sandbox. */
 bool sandbox_socket_is_sole(pid_t init, pid_t thread, int number, const struct sandbox_socket *socket);
 
-/* Shuts it down both ways, whoever has it: it is one. False: nobody was found who does. */
-bool sandbox_socket_shut(pid_t init, const struct sandbox_socket *socket);
+/* Shuts them down both ways, wherever they are found, in one look; found[i]: somebody has (or had) that one. */
+void sandbox_sockets_shut(pid_t init, const struct sandbox_socket *sockets, size_t count, bool *found);
