@@ -103,6 +103,11 @@ static void judge_refuse(void *context, const char *target, int64_t grant, const
 	session_event(network->options.session, "connection", "net:access", target, grant, why, json_object());
 }
 
+static void judge_complain(void *context, const char *sentence) {
+	(void)context;
+	log_warning("%s", sentence);
+}
+
 /* What the stub asks */
 
 static uint64_t stub_name(void *context, const char *host, void (*done)(void *argument, const struct verdict *verdict),
@@ -191,9 +196,11 @@ static void make_gate(struct network *network) {
 					 .check_again = judge_check_again,
 					 .cancel = judge_cancel,
 					 .refuse = judge_refuse,
+					 .complain = judge_complain,
 					 .report = judge_report};
 	network->gate = gate_new(network->options.base, &judge);
 	gate_set_hosts(network->gate, view->hosts, view->host_count);
+	gate_set_upstream(network->gate, view->upstream);
 	network->proxy = proxy_new(network->options.base, network->gate, view->profile);
 }
 
@@ -397,6 +404,7 @@ bool network_take(struct network *network, enum socket_call_kind kind, const str
 void network_view(struct network *network, const struct view *view) {
 	if (network->gate) {
 		gate_set_hosts(network->gate, view->hosts, view->host_count);
+		gate_set_upstream(network->gate, view->upstream);
 		gate_review(network->gate);
 	}
 	if (network->ipc) {

@@ -86,6 +86,12 @@ int upstream_parse(const char *text, struct upstream *ret_upstream, struct error
 	return 0;
 }
 
+void upstream_copy(struct upstream *copy, const struct upstream *upstream) {
+	*copy = *upstream;
+	copy->user = string_copy_or_null(upstream->user);
+	copy->credentials = string_copy_or_null(upstream->credentials);
+}
+
 void upstream_finish(struct upstream *upstream) {
 	free(upstream->user);
 	free(upstream->credentials);

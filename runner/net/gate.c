@@ -1,10 +1,10 @@
 /*
- * Theory of operation. A call goes through asking → resolving → connecting → its end, never back; each stage holds at
- * most one thing under way (`ticket`, `resolve`, `connector`), which call_free cancels. One that is heard is foreseen
- * before that: the judge says what it would say, and where that is a question its first bytes are waited for. What
- * decides is the verdict of the first stage: a denial ends there, before any name is looked up (attack N5). An answer
- * that comes while gate_open still runs is kept and acted on from the loop (`step`). One deadline covers resolving and
- * connecting; asking has none of its own, since the broker's prompt has.
+ * Theory of operation. A call goes through asking → dialling (dial.h) → its end, never back; each stage holds at most
+ * one thing under way (`ticket`, `hearing`, `dial`), which call_free cancels. One that is heard is foreseen before
+ * that: the judge says what it would say, and where that is a question its first bytes are waited for. What decides is
+ * the verdict: a denial ends there, before any name is looked up (attack N5). An answer that comes while gate_open
+ * still runs is kept and acted on from the loop (`step`). Asking has no deadline of its own, since the broker's prompt
+ * has.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,10 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
-#include "connect.h"
-#include "gate_private.h"
+#include "dial.h"
 #include "hearing.h"
 
 struct gate_call {
@@ -25,7 +24,7 @@ struct gate_call {
 	uint16_t port;
 	int type; /* SOCK_STREAM, SOCK_DGRAM */
 	char *target;
-	struct event *step, *deadline;
+	struct event *step;
 	bool asking; /* the judge, with `ticket` */
 	bool judged;
 	uint64_t ticket;
@@ -35,8 +34,7 @@ struct gate_call {
 	int near; /* of a call that is heard: the tool's end; borrowed */
 	char *process;
 	struct strings parents;
-	struct worker_job *resolve;
-	struct connector *connector;
+	struct dial *dial;
 	gate_done *done;
 	void *argument;
 };
@@ -47,10 +45,8 @@ static void call_release(struct gate_call *call) {
 
 	if (call->asking && judge->cancel) judge->cancel(judge->context, call->ticket);
 	if (call->hearing) hearing_cancel(call->hearing);
-	if (call->resolve) worker_cancel(call->resolve);
-	if (call->connector) connect_cancel(call->connector);
+	if (call->dial) dial_cancel(call->dial);
 	event_free(call->step);
-	event_free(call->deadline);
 	verdict_finish(&call->verdict);
 	strings_finish(&call->parents);
 	free(call->process);
@@ -102,107 +98,42 @@ static void call_overrule(struct gate_call *call, const char *module, char *why)
 	call_deny(call);
 }
 
-static void call_timed_out(evutil_socket_t fd, short what, void *argument) {
-	struct gate_call *call = argument;
+static void gate_complain(struct gate *gate, const char *sentence) {
+	enum { COMPLAINTS_MAX = 8 };
+	const struct gate_judge *judge = &gate->judge;
 
-	(void)fd, (void)what;
-	call_fail(call, ETIMEDOUT, call->resolve ? "resolving the name took too long" : "connecting took too long");
+	if (!judge->complain || string_equal(sentence, gate->complaint) || gate->complaints == COMPLAINTS_MAX) return;
+	free(gate->complaint);
+	gate->complaint = string_copy(sentence);
+	gate->complaints++;
+	judge->complain(judge->context, sentence);
 }
 
-static void call_connected(void *argument, int fd, int code) {
+static void call_dialled(void *argument, const struct dial_result *result) {
 	struct gate_call *call = argument;
 
-	call->connector = NULL;
-	if (fd < 0)
-		call_fail(call, code, strerror(code));
+	call->dial = NULL;
+	if (result->by_upstream) gate_complain(call->gate, result->message);
+	if (result->fd >= 0)
+		call_finish(call, (struct gate_result){
+					  .outcome = GATE_CONNECTED, .fd = result->fd, .message = result->message});
+	else if (result->refused)
+		call_overrule(call, "private", string_copy(result->message));
 	else
-		call_finish(call, (struct gate_result){.outcome = GATE_CONNECTED, .fd = fd, .message = "connected"});
-}
-
-static void call_connect(struct gate_call *call, struct addresses *addresses) {
-	addresses_set_port(addresses, call->port);
-	call->connector = connect_start(call->gate->base, addresses, call->type, call_connected, call);
-}
-
-/* Addresses that come from outside (a name's, or written by the tool) need `private: true` for special ranges (N6). */
-static void call_connect_checked(struct gate_call *call, const struct addresses *found) {
-	struct addresses addresses = *found;
-	struct address refused;
-	char text[ADDRESS_TEXT_SIZE];
-
-	if (!call->verdict.private_allowed && addresses_remove_private(&addresses, &refused) > 0 &&
-	    addresses.count == 0) {
-		address_format(&refused, text);
-		call_overrule(
-			call, "private",
-			string_format("%s leads to %s, a private or special address, and what allows it does not say "
-				      "`private: true`",
-				      call->host.name, text));
-		return;
-	}
-	call_connect(call, &addresses);
-}
-
-static void call_resolved(void *argument, int code, int system_code, const struct addresses *addresses) {
-	struct gate_call *call = argument;
-	char message[128];
-
-	call->resolve = NULL;
-	if (code == 0 && addresses->count > 0) {
-		call_connect_checked(call, addresses);
-		return;
-	}
-	snprintf(message, sizeof message, "the name can't be resolved: %s",
-		 code == 0            ? "it has no address"
-		 : code == EAI_SYSTEM ? strerror(system_code)
-				      : gai_strerror(code));
-	call_fail(call, code == EAI_SYSTEM && system_code > 0 ? system_code : EHOSTUNREACH, message);
-}
-
-static bool gate_find_host(const struct gate *gate, const char *name, struct addresses *ret_addresses) {
-	for (size_t i = 0; i < gate->host_count; i++)
-		if (strcmp(gate->hosts[i].name, name) == 0)
-			addresses_add(ret_addresses, &gate->hosts[i].address.any, gate->hosts[i].address.size);
-	return ret_addresses->count > 0;
-}
-
-/* The verdict allows it: find out where to. */
-static void call_proceed(struct gate_call *call) {
-	static const uint8_t loopback4[4] = {127, 0, 0, 1}, loopback6[16] = {[15] = 1};
-	const struct timeval limit = {.tv_sec = LIMIT_CONNECT_MS / 1000};
-	struct addresses addresses = {0};
-
-	event_add(call->deadline, &limit);
-	if (gate_find_host(call->gate, call->host.name, &addresses)) {
-		call_connect(call, &addresses);
-		return;
-	}
-	switch (call->host.class) {
-	case HOST_LOCALHOST:
-		addresses_add_ipv4(&addresses, loopback4);
-		addresses_add_ipv6(&addresses, loopback6);
-		call_connect_checked(call, &addresses);
-		return;
-	case HOST_IPV4:
-		addresses_add_ipv4(&addresses, call->host.address);
-		call_connect_checked(call, &addresses);
-		return;
-	case HOST_IPV6:
-		addresses_add_ipv6(&addresses, call->host.address);
-		call_connect_checked(call, &addresses);
-		return;
-	case HOST_NAME:
-		call->resolve = resolver_start(call->gate->resolver, call->host.name, call_resolved, call);
-		return;
-	}
+		call_fail(call, result->code, result->message);
 }
 
 static void call_step(evutil_socket_t fd, short what, void *argument) {
 	struct gate_call *call = argument;
 
 	(void)fd, (void)what;
+	const struct dial_wish wish = {.host = &call->host,
+				       .port = call->port,
+				       .type = call->type,
+				       .private_allowed = call->verdict.private_allowed};
+
 	if (call->verdict.effect == EFFECT_ALLOW)
-		call_proceed(call);
+		call->dial = dial_start(call->gate, &wish, call_dialled, call);
 	else
 		call_deny(call);
 }
@@ -230,8 +161,7 @@ static struct gate_call *call_start(struct gate_call *call) {
 
 	call->target = host_port_format(&call->host, call->port);
 	call->step = event_new(gate->base, -1, 0, call_step, call);
-	call->deadline = evtimer_new(gate->base, call_timed_out, call);
-	if (!call->step || !call->deadline) mem_exhausted();
+	if (!call->step) mem_exhausted();
 	TAILQ_INSERT_TAIL(&gate->calls, call, entry);
 	return call;
 }
@@ -345,6 +275,8 @@ void gate_free(struct gate *gate) {
 	review_finish(gate);
 	resolver_free(gate->resolver);
 	denied_finish(&gate->denied);
+	upstream_finish(&gate->upstream);
+	free(gate->complaint);
 	free(gate->hosts);
 	free(gate);
 }
@@ -381,15 +313,22 @@ void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t cou
 		if (gate_host_parse(&hosts[i], &gate->hosts[gate->host_count])) gate->host_count++;
 }
 
+void gate_set_upstream(struct gate *gate, const char *upstream) {
+	struct error error = ERROR_NONE;
+
+	upstream_finish(&gate->upstream);
+	/* The broker has checked it. */
+	if (upstream && upstream_parse(upstream, &gate->upstream, &error) < 0)
+		log_warning("the policy's `upstream` is not used: %s", error.message);
+}
+
 static bool call_is_allowed(const struct gate_call *call) {
 	return call->judged && call->verdict.effect == EFFECT_ALLOW;
 }
 
 /* Takes an allow back, and the verdict over. The requester is told from the loop, as always. */
 static void call_stop(struct gate_call *call, struct verdict verdict) {
-	if (call->resolve) worker_cancel(STEAL(call->resolve));
-	if (call->connector) connect_cancel(STEAL(call->connector));
-	event_del(call->deadline);
+	if (call->dial) dial_cancel(STEAL(call->dial));
 	verdict_finish(&call->verdict);
 	call->verdict = verdict;
 	event_active(call->step, EV_TIMEOUT, 0);

@@ -8,6 +8,7 @@
 #include "net/denied.h"
 #include "net/gate.h"
 #include "resolve.h"
+#include "schema/upstream.h"
 
 TAILQ_HEAD(gate_calls, gate_call);
 TAILQ_HEAD(gate_leases, gate_lease);
@@ -37,6 +38,9 @@ struct gate {
 	struct resolver *resolver;
 	struct gate_host *hosts;
 	size_t host_count;
+	struct upstream upstream; /* without a port: there is none */
+	char *complaint;          /* the last */
+	unsigned complaints;
 	struct gate_calls calls;
 	struct gate_leases leases;
 	struct review review;

@@ -149,6 +149,15 @@ static void judge_refuse(void *context, const char *target, int64_t grant, const
 	pthread_mutex_unlock(&fixture->lock);
 }
 
+static void judge_complain(void *context, const char *sentence) {
+	struct fixture *fixture = context;
+
+	pthread_mutex_lock(&fixture->lock);
+	fixture->counts.complaints++;
+	snprintf(fixture->counts.complaint, sizeof fixture->counts.complaint, "%s", sentence);
+	pthread_mutex_unlock(&fixture->lock);
+}
+
 static void judge_report(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
 			 uint64_t received, int64_t duration_ms, const char *error) {
 	struct fixture *fixture = context;
@@ -277,6 +286,7 @@ struct fixture *fixture_new(void) {
 					 .check_again = judge_check_again,
 					 .cancel = judge_cancel,
 					 .refuse = judge_refuse,
+					 .complain = judge_complain,
 					 .report = judge_report};
 	const struct lookup lookup = {.context = fixture, .find = names_find, .release = list_free};
 
@@ -405,6 +415,14 @@ void fixture_set_host(struct fixture *fixture, const char *name, const char *add
 	struct view_pair pair = {name_copy, address_copy};
 
 	fixture_call(fixture, do_set_host, &pair);
+}
+
+static void do_set_upstream(struct fixture *fixture, void *argument) {
+	gate_set_upstream(fixture->gate, argument);
+}
+
+void fixture_set_upstream(struct fixture *fixture, char *upstream) {
+	fixture_call(fixture, do_set_upstream, upstream);
 }
 
 static void do_set_limits(struct fixture *fixture, void *argument) {

@@ -37,13 +37,14 @@ void fixture_answer_held(struct fixture *fixture, enum fixture_answer answer); /
 size_t fixture_cut(struct fixture *fixture, int64_t grant);
 void fixture_review(struct fixture *fixture);
 void fixture_set_host(struct fixture *fixture, const char *name, const char *address);
+void fixture_set_upstream(struct fixture *fixture, char *upstream); /* borrowed for the call */
 void fixture_set_limits(struct fixture *fixture, struct proxy_limits limits);
 
 /* The resolver: `addresses` is a comma-separated list; other names are not found. */
 void fixture_set_name(struct fixture *fixture, const char *name, const char *addresses);
 
 struct fixture_counts {
-	unsigned checks, again, cancels, reports, lookups, refusals;
+	unsigned checks, again, cancels, reports, lookups, refusals, complaints;
 	size_t clients;
 	uint64_t sent, received; /* of all reports */
 	char target[300];        /* of the last check */
@@ -51,7 +52,8 @@ struct fixture_counts {
 	char process[100];
 	char says[300];
 	char refused[300]; /* why, the last time */
-	char door[16];     /* of the last report */
+	char complaint[300];
+	char door[16]; /* of the last report */
 	char error[100];
 };
 struct fixture_counts fixture_counts(struct fixture *fixture);

@@ -22,6 +22,7 @@ struct upstream {
 
 /* User and password may have bytes as %XX (RFC 3986 3.2.1); they have no control characters, and the user no colon. */
 int upstream_parse(const char *text, struct upstream *ret_upstream, struct error *error);
+void upstream_copy(struct upstream *copy, const struct upstream *upstream); /* into one that is zero */
 void upstream_finish(struct upstream *upstream);
 #define CLEANUP_UPSTREAM __attribute__((cleanup(upstream_finish)))
 

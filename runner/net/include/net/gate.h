@@ -4,7 +4,8 @@
  * Promises: knows nothing of bwrap, the broker's socket or who speaks which protocol: verdicts come in through a
  * function, doors (proxy now, native connects later) call gate_open. Every error denies. Names are resolved on the
  * host, off the loop, only after the verdict; what they resolve to is checked (address_is_private) unless the verdict
- * says `private` or `hosts:` gave the address. One event loop, no locks but in the resolver's thread pool.
+ * says `private` or `hosts:` gave the address. With an upstream proxy names are not resolved here at all. One event
+ * loop, no locks but in the resolver's thread pool.
  */
 #pragma once
 
@@ -41,6 +42,8 @@ struct gate_judge {
 	/* Allowed, and yet not made by the gate (a private address), or ended by it (its first bytes ask for another
 	 * host): for the history. May be NULL. */
 	void (*refuse)(void *context, const char *target, int64_t grant, const char *why);
+	/* The upstream proxy does not do its part: a sentence for the user, some of them. May be NULL. */
+	void (*complain)(void *context, const char *sentence);
 	/* A finished connection, for the history (kind `connection`). */
 	void (*report)(void *context, const char *target, int64_t grant, const char *door, uint64_t sent,
 		       uint64_t received, int64_t duration_ms, const char *error /* or NULL */);
@@ -48,6 +51,8 @@ struct gate_judge {
 
 struct gate *gate_new(struct event_base *base, const struct gate_judge *judge);
 void gate_free(struct gate *gate); /* cuts everything; doors (proxy_free) go first */
+/* The proxy that connections are made through from now on (schema/upstream.h), or NULL. Copied. */
+void gate_set_upstream(struct gate *gate, const char *upstream);
 void gate_set_hosts(struct gate *gate, const struct view_pair *hosts, size_t count); /* copies */
 
 /* Grants ended: cut the live connections that rest on them. Returns how many. */

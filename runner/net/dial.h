@@ -1,0 +1,33 @@
+/*
+ * dial: from a host that is allowed to a socket that is connected to it: by `hosts:`, by the host's resolver, or
+ * through the upstream proxy.
+ *
+ * Promises: what a name or the tool's own figures lead to is no private or special address (N6) unless that is allowed
+ * or `hosts:` gave it; what goes through the upstream proxy isn't looked up here, and the proxy alone decides where it
+ * leads. LIMIT_CONNECT_MS for all of it. `done` is called once, never from inside dial_start, and not after
+ * dial_cancel.
+ */
+#pragma once
+
+#include "gate_private.h"
+
+struct dial;
+
+struct dial_wish {
+	const struct host *host; /* copied */
+	uint16_t port;
+	int type; /* SOCK_STREAM, SOCK_DGRAM */
+	bool private_allowed;
+};
+
+struct dial_result {
+	int fd;           /* connected, non-blocking; the callee's. Or -1 */
+	bool refused;     /* by its address */
+	bool by_upstream; /* the proxy, or the way to it, failed */
+	int code;
+	const char *message; /* a sentence; borrowed */
+};
+
+typedef void dial_done(void *argument, const struct dial_result *result);
+struct dial *dial_start(struct gate *gate, const struct dial_wish *wish, dial_done *done, void *argument);
+void dial_cancel(struct dial *dial);
