@@ -12,10 +12,14 @@ teardown() {
 }
 
 @test "a revoked grant's connection is cut at once, every time" {
-	sbx grants
-	run -0 python3 "$TESTS/cut.py" "$(broker_socket)" 50
-	echo "# $output" >&3
-	[[ $output == "revoke to cut, 50 rounds"* ]]
+	for network in native proxy; do
+		printf 'version: 1\nprofiles: {default: {network: %s}}\n' "$network" | policy
+		sbx grants
+		run -0 python3 "$TESTS/cut.py" "$(broker_socket)" 50
+		echo "# $network: $output" >&3
+		[[ $output == "revoke to cut, 50 rounds"* ]]
+	done
+	rm "$HOME/.config/sbx/policy.yaml"
 }
 
 @test "a denial names the older allows that lie within it" {

@@ -228,7 +228,12 @@ lacks() {
 
 # is_refused OUTPUT: of curl -w '%{http_code}' whose connection was denied: a page of the proxy's, or no answer at all.
 is_refused() {
-	if [[ ${SBX_TEST_NETWORK:-native} == proxy ]]; then contains "$1" 403; else contains "$1" 000; fi
+	local code=000
+	[[ ${SBX_TEST_NETWORK:-native} == native ]] || code=403
+	[[ $1 =~ (^|[^0-9])$code([^0-9]|$) ]] || {
+		printf 'expected the code %s in: %s\n' "$code" "$1" >&2
+		return 1
+	}
 }
 
 # one_error STATUS: the last `run` ended with it and said one clear line, the way all of sbx's errors look.

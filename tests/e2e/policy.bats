@@ -81,7 +81,7 @@ stop_knocking() {
 	contains "$output" "$HOME/project/.sbx.yaml is not trusted, so only its denials count: sbx policy trust"
 	lacks "$output" "not a real key"
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 	run sbx run -- env
 	lacks "$output" FROM_PROJECT
 	run sbx run -- cat secret/file
@@ -108,7 +108,7 @@ stop_knocking() {
 	contains "$output" "is picked by the commands: env, cat"
 	contains "$output" "sets the variable FROM_PROJECT to yes"
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 
 	sbx policy trust --yes
 	run fetch
@@ -133,7 +133,7 @@ stop_knocking() {
 	[ "$output" = 200 ]
 	sbx policy trust --forget
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 }
 
 @test "trust in a folder that is no project by itself is warned of, and what takes it back is named" {
@@ -160,7 +160,7 @@ stop_knocking() {
 		contains "$output" "nothing was trusted"
 	done
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 	run bash -c '(sleep 1; echo trust) | script -qec "sbx policy trust" /dev/null'
 	contains "$output" "Trusted until the file changes"
 	run fetch
@@ -179,7 +179,7 @@ stop_knocking() {
 	run broker '{"type": "trust", "id": 1, "project": "'"$HOME/project"'", "hash": "'"$hash"'", "forget": true}'
 	contains "$output" '"error"'
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 }
 
 @test "attack_broker_21 the tool can't change the file, and one that it makes widens nothing" {
@@ -202,7 +202,7 @@ stop_knocking() {
 	sbx policy trust --yes
 	mkdir -p "$HOME/second" && cp .sbx.yaml "$HOME/second/" && cd "$HOME/second"
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 	contains "$output" "is not trusted"
 }
 
@@ -264,7 +264,7 @@ stop_knocking() {
 	mine "allow: {net:access: [\"svc.test:$port\"]}" >own.yaml
 	mkdir -p secret && echo hidden >secret/file
 	run fetch
-	contains "$output" 403
+	is_refused "$output"
 	run sbx run --policy own.yaml -- sh -c "curl -sS -o /dev/null -w '%{http_code}\n' http://svc.test:$port/; cat secret/file"
 	contains "$output" 200
 	lacks "$output" hidden
@@ -286,18 +286,18 @@ stop_knocking() {
 	knocking
 	soon 200
 	mine "$deny" >"$file" # in place
-	soon 403
+	soon 000
 	mine "$allow" >"$file.new" && mv "$file.new" "$file" # beside it, renamed over
 	soon 200
 	mv "$file" "$file~" && mine "$deny" >"$file" # the old one as a backup
-	soon 403
+	soon 000
 	rm "$file"
 	mine "$allow" >"$file"
 	soon 200
 	mine "$deny" >"$HOME/run/other.yaml" # the folder itself is another one
 	mkdir "$HOME/.config/sbx.new" && mv "$HOME/run/other.yaml" "$HOME/.config/sbx.new/policy.yaml"
 	mv "$HOME/.config/sbx" "$HOME/.config/sbx.old" && mv "$HOME/.config/sbx.new" "$HOME/.config/sbx"
-	soon 403
+	soon 000
 	rm -r "$HOME/.config/sbx" && mv "$HOME/.config/sbx.old" "$HOME/.config/sbx"
 	soon 200
 	# A link in its place is refused: what was good stays, and new sandboxes are told.
@@ -307,7 +307,7 @@ stop_knocking() {
 	contains "$output" "the last good one stays in force"
 	soon 200
 	rm "$file" && mine "$deny" >"$file"
-	soon 403
+	soon 000
 	stop_knocking
 }
 
@@ -325,20 +325,20 @@ stop_knocking() {
 	contains "$output" "the last good one stays in force"
 	sbx history --json | jq -es 'map(select(.kind == "policy" and .detail.layer == "user" and (.detail.errors | length) == 1)) | length >= 1'
 	mine 'deny: {net:access: ["*"]}' >"$file"
-	soon 403
+	soon 000
 	stop_knocking
 }
 
 @test "a running sandbox follows its project's file: denials at once, trusted rules until the content changes" {
 	knocking
-	soon 403
+	soon 000
 	theirs >.sbx.yaml
 	sleep 0.5
-	soon 403
+	soon 000
 	sbx policy trust --yes
 	soon 200
 	theirs | sed 's/^    env:.*//' >.sbx.new && mv .sbx.new .sbx.yaml
-	soon 403
+	soon 000
 	rm .sbx.yaml
 	mine "allow: {net:access: [\"svc.test:$port\"]}" >"$HOME/.config/sbx/policy.yaml"
 	soon 200
@@ -347,7 +347,7 @@ stop_knocking() {
 	theirs >.sbx.yaml
 	soon 200
 	sbx policy trust --forget
-	soon 403
+	soon 000
 	stop_knocking
 }
 

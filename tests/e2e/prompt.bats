@@ -7,7 +7,8 @@ load helper
 setup_file() {
 	home_make
 	port=$(server web server.py)
-	export port
+	network=${SBX_TEST_NETWORK:-native}
+	export port network
 	waiting_policy 60s
 }
 
@@ -17,6 +18,7 @@ version: 1
 prompt: {timeout: $1, without-agent: wait}
 profiles:
   default:
+    network: $network
     hosts: {one.test: 127.0.0.1, two.test: 127.0.0.1, a.deep.test: 127.0.0.1, b.deep.test: 127.0.0.1}
 END
 }
@@ -70,12 +72,12 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	lacks "$output" hello
 }
 
-@test "a denial: the tool gets 403 with a body that says why and how to allow; sbx deny alone isn't remembered" {
+@test "a denial: why, and how to allow, is said, with the proxy in the body of a 403; sbx deny alone isn't remembered" {
 	background denied sbx run -- curl -sS -w '\n%{http_code}\n' --max-time 30 "http://one.test:$port/x"
 	sbx deny "$(prompt_id)"
 	finished denied
 	echo "$output"
-	contains "$output" 403
+	is_refused "$output"
 	contains "$output" "sbx grant net:access one.test:$port --profile default"
 	[ "$(sbx grants --json | jq length)" = 0 ]
 }
@@ -85,7 +87,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	sbx deny "$(prompt_id)" --ttl 1h
 	finished denied
 	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x"
-	[ "${lines[0]}" = 403 ]
+	is_refused "$output"
 	sbx grants --json | jq -e '.[0].effect == "deny"'
 	sbx revoke "$(sbx grants --json | jq '.[0].id')"
 }
@@ -186,7 +188,7 @@ two_are_pending() {
 	waiting_policy 2s
 	SECONDS=0
 	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x"
-	[ "${lines[0]}" = 403 ]
+	is_refused "$output"
 	((SECONDS >= 1 && SECONDS < 10))
 	[ "$(sbx grants --json | jq length)" = 0 ]
 	sbx history --json | jq -es 'map(select(.kind == "prompt" or .kind == "answer" or .kind == "decision")) | map(.verdict) | index("deny")'
@@ -199,11 +201,12 @@ version: 1
 prompt: {timeout: 60s, without-agent: deny}
 profiles:
   default:
+    network: $network
     hosts: {one.test: 127.0.0.1}
 END
 	SECONDS=0
 	run timeout 20 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x" </dev/null
-	[ "${lines[0]}" = 403 ]
+	is_refused "$output"
 	((SECONDS < 5))
 	waiting_policy 60s
 }
