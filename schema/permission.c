@@ -13,14 +13,14 @@ static const struct {
 	const char *sentence; /* %s = the target, made visible */
 	const char *alone;    /* without one; NULL: the sentence up to it */
 } builtin[] = {
-	[PERMISSION_FS_READ] = {"fs:read", "read %s"},
-	[PERMISSION_FS_WRITE] = {"fs:write", "write to %s"},
-	[PERMISSION_NET_ACCESS] = {"net:access", "connect to %s"},
+	[PERMISSION_FS_READ] = {"fs:read", "read %s", NULL},
+	[PERMISSION_FS_WRITE] = {"fs:write", "write to %s", NULL},
+	[PERMISSION_NET_ACCESS] = {"net:access", "connect to %s", NULL},
 	[PERMISSION_NET_LISTEN] = {"net:listen", "make port %s of the sandbox reachable at http://127.0.0.1:%s",
 				   "make a port of the sandbox reachable on this machine"},
-	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s"},
-	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "connect to the socket %s"},
-	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s"},
+	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s", NULL},
+	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "connect to the socket %s", NULL},
+	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s", NULL},
 };
 static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");
 

@@ -396,20 +396,23 @@ static void a_denied_one_listens_nowhere(void **state) {
 static void a_taken_port_is_said(void **state) {
 	struct world *world = *state;
 	uint16_t taken, port;
-	CLEANUP_FD int other = server_on(AF_INET, &taken), server = server_on(AF_INET, &port);
+	const int other = server_on(AF_INET, &taken), server = server_on(AF_INET, &port);
 	const struct publisher_wish wanted = {.publication = {.port = port, .host_port = taken}};
 	publisher_add(world->publisher, &wanted, on_settled, world);
 	until(world->settled == 1);
 	assert_non_null(strstr(world->failed, "is taken"));
 	/* one of the families is enough */
 	uint16_t taken6;
-	CLEANUP_FD int other6 = server_on(AF_INET6, &taken6);
+	const int other6 = server_on(AF_INET6, &taken6);
 	const struct publisher_wish wanted6 = {.publication = {.port = port, .host_port = taken6}};
 	publisher_add(world->publisher, &wanted6, on_settled, world);
 	until(world->settled == 2);
 	assert_non_null(strstr(world->failed, "is taken"));
 	assert_int_equal(dial(AF_INET, taken6), -ECONNREFUSED);
 	expect_list(world, "");
+	fd_close(other);
+	fd_close(other6);
+	fd_close(server);
 }
 
 static void sbx_own_ports_are_not_published(void **state) {
