@@ -106,6 +106,7 @@ static void entry_shut(struct entry *entry, const char *why) {
 	for (size_t i = 0; i < HOST_PORT_FAMILIES; i++)
 		if (entry->accept[i]) event_free(STEAL(entry->accept[i]));
 	host_port_close(&entry->host);
+	/* The analyzer does not follow TAILQ_REMOVE. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	while ((connection = TAILQ_FIRST(&entry->connections))) connection_end(connection, why);
 }
 
@@ -436,6 +437,7 @@ void publisher_free(struct publisher *publisher) {
 	struct entry *entry;
 	if (!publisher) return;
 	publisher->ending = true;
+	/* As above. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	while ((entry = TAILQ_FIRST(&publisher->entries))) entry_free(entry);
 	event_free(publisher->look);
 	event_free(publisher->resume);
