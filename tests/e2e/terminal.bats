@@ -167,7 +167,7 @@ two_lines() { # typed once and printed once
 	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/inline"
 	sees_question
 	type_line deny
-	sees '^403'
+	sees '^000'
 	sees 'sbx: blocked net:access svc.test'
 }
 
@@ -175,7 +175,7 @@ two_lines() { # typed once and printed once
 	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/x; echo; echo still here'"
 	sees_question
 	tmux send-keys C-c
-	sees '^403'
+	sees '^000'
 	sees '^still here'
 }
 
@@ -236,7 +236,7 @@ asks_anew() { # asks_anew CODE: with another one
 	sees 'As it stands here'
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line deny
-	sees '^403'
+	sees '^000'
 }
 
 @test "attack_b_10 a picture of a prompt: what the tool leaves open or set hides no prompt, and an answer to the picture allows nothing" {
@@ -259,7 +259,7 @@ END
 		sees 'As it stands here'
 		[ "$(sbx prompts --json | jq length)" = 1 ]
 		type_line deny
-		sees '^403'
+		sees '^000'
 		[ "$(sbx grants --json | jq length)" = 0 ]
 		tmux send-keys -R
 		tmux clear-history
@@ -288,7 +288,7 @@ END
 	sees_question
 	kill -9 "$(broker_pid)"
 	sees 'settled'
-	sees '^403'
+	sees '^000'
 	sees 'ready\$$'
 }
 
