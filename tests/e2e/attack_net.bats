@@ -23,6 +23,11 @@ profiles:
       net:access: ["127.0.0.0/8", "::1", localhost, bad.test]
     hosts: {good.test: 127.0.0.1, sub.good.test: 127.0.0.1, bad.test: 127.0.0.1, evilgood.test: 127.0.0.1,
       good.test.evil.test: 127.0.0.1, evil.test: 127.0.0.1}
+  open:
+    extends: [base]
+    network: $network
+    allow:
+      net:access: ["*", localhost, 127.0.0.0/8, "::1", 198.18.0.0/15, "fd53:6278::/64"]
   nothing:
     extends: [base]
     network: $network
@@ -297,6 +302,39 @@ END
 		[ "$status" != 0 ]
 	done
 	nothing_arrived
+}
+
+@test "attack_n_10 a server in one sandbox can't be reached from another, whatever that may connect to" {
+	cat >serve.py <<'END'
+import http.server, socket, sys, threading
+
+class Dual(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+server = Dual(("::", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+socket.create_connection(("127.0.0.1", server.server_address[1])).close()  # it is there for who is inside
+with open("served.new", "w") as file:
+    print(server.server_address[1], file=file)
+import os, time
+os.rename("served.new", "served")
+time.sleep(300)
+END
+	rm -f served
+	sbx run --profile default -- python3 serve.py >"$HOME/run/served.log" 2>&1 3>&- &
+	pid=$!
+	wait_for 60 test -s served
+	there=$(<served)
+	for address in 127.0.0.1 127.0.0.2 '[::1]' localhost 0.0.0.0 '[::]' 198.18.0.1 198.18.0.2 198.19.7.7 '[fd53:6278::1]' '[fd53:6278::7]' \
+		"$(hostname)"; do
+		run sbx run --profile open -- curl -sS --noproxy '*' --max-time 5 "http://$address:$there/"
+		echo "$address: $output"
+		[ "$status" != 0 ]
+		lacks "$output" served
+	done
+	kill "$pid"
+	wait "$pid" || true
+	[[ $network = proxy ]] || contains "$(sbx run --profile open -- curl -sS --max-time 10 "http://localhost:$port/host")" "hello /host"
 }
 
 @test "attack_n_11 the proxy has no port on the host, and its socket is nobody else's" {
