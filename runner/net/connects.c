@@ -212,37 +212,35 @@ static bool is_relayed(const struct connects *connects, const struct socket_call
 	       find_meaning(connects, call, to) == MEANS_HOST && to->port != DNS_PORT;
 }
 
-static int listen_for(struct connects *connects, const struct socket_call *call, const struct destination *to,
-		      struct sockaddr_storage *ret_aim) {
-	CLEANUP_FREE char *process = NULL;
-	CLEANUP_STRINGS struct strings parents = {0};
-	socklen_t size;
-	connects->options.describe(connects->options.context, call->thread, &process, &parents);
-	const struct gate_caller caller = {.process = process, .parents = &parents};
-	return flows_listen(connects->options.flows, (const struct sockaddr *)&to->address, &to->host, &caller, ret_aim,
-			    &size);
-}
-
 static in_port_t *port_in(struct sockaddr_storage *address) {
 	return address->ss_family == AF_INET ? &((struct sockaddr_in *)address)->sin_port
 					     : &((struct sockaddr_in6 *)address)->sin6_port;
 }
 
+static int listen_for(struct connects *connects, struct socket_call *call, const struct destination *to) {
+	CLEANUP_FREE char *process = NULL;
+	CLEANUP_STRINGS struct strings parents = {0};
+	struct sockaddr_storage aim = {0};
+	socklen_t size = 0;
+	connects->options.describe(connects->options.context, call->thread, &process, &parents);
+	const struct gate_caller caller = {.process = process, .parents = &parents};
+	int r = flows_listen(connects->options.flows, (const struct sockaddr *)&to->address, &to->host, &caller, &aim,
+			     &size);
+	if (r == 0) *port_in(&call->address) = *port_in(&aim);
+	return r;
+}
+
 /* Where nothing can be put there is nothing, and the tool is told so as by a network. */
 static void aim_datagrams(struct connects *connects, struct socket_call *call) {
 	struct destination to;
-	struct sockaddr_storage aim = {0};
 	if (!is_relayed(connects, call, &to)) {
 		carry_out(connects, call);
 		return;
 	}
-	int r = listen_for(connects, call, &to, &aim);
-	if (r == -EAGAIN) {
+	if (listen_for(connects, call, &to) == -EAGAIN)
 		wait_for_spare(connects, call, &to);
-		return;
-	}
-	if (r == 0) *port_in(&call->address) = *port_in(&aim);
-	carry_out(connects, call);
+	else
+		carry_out(connects, call);
 }
 
 /* Its life */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every test that docs/threat-model.md names must exist: attack_… by its beginning, files and folders by their paths. And every
-# row of attacks on files and the kernel has its line there.
+# row of attacks on files, the kernel and the network has its line there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,7 +19,7 @@ while read -r path; do
 		missing=1
 	fi
 done < <(grep -oE "$paths" docs/threat-model.md | tr -d '`' | sort -u)
-for row in F{1..22} K{1..9} B15; do
+for row in F{1..22} K{1..9} N{1..16} B15; do
 	if ! grep -q "^| $row | .*\(attack_\|tests/\)" docs/threat-model.md; then
 		echo "docs/threat-model.md has no tests for $row"
 		missing=1
