@@ -1,10 +1,11 @@
-"""A small HTTP server for the tests, on 127.0.0.1 and a free port, with TLS when --cert and --key are given.
+"""A small HTTP server for the tests, on 127.0.0.1 (or --address, ::1, say) and a free port, with TLS when --cert and --key are given.
 
 Answers every GET with the path and the Host header (/endless begins and doesn't end); writes one line "METHOD PATH HOST" a request to --log.
 """
 import argparse
 import http.server
 import os
+import socket
 import ssl
 import time
 
@@ -38,7 +39,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-server = http.server.ThreadingHTTPServer((options.address, options.port), Handler)
+class Server(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+    request_queue_size = 256
+
+
+server = Server((options.address, options.port), Handler)
 if options.cert:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(options.cert, options.key)

@@ -411,10 +411,10 @@ static void who_bound_a_unix_socket_is_told(void **state) {
 	assert_false(bound(diag, "shared/hosts"));
 	/* as many as make the kernel's list more than a datagram */
 	box_expect(&box,
-		   "python3 -c '\nimport socket\n"
+		   "mkfifo shared/hold; python3 -c '\nimport socket\n"
 		   "keep = [socket.socketpair() for i in range(400)]\n"
 		   "s = socket.socket(socket.AF_UNIX)\ns.bind(\"shared/late\")\n"
-		   "open(\"shared/told\", \"w\").write(\"x\")\nopen(\"shared/hold\")' & mkfifo shared/hold; "
+		   "open(\"shared/told\", \"w\").write(\"x\")\nopen(\"shared/hold\")' & "
 		   "until test -s shared/told; do :; done; echo ok",
 		   "ok");
 	assert_true(bound(diag, "shared/late"));
