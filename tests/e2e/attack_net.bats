@@ -27,11 +27,13 @@ profiles:
     extends: [base]
     network: $network
     allow:
+      fs:read: ["\${project}"]
       net:access: ["*", localhost, 127.0.0.0/8, "::1", 198.18.0.0/15, "fd53:6278::/64"]
   nothing:
     extends: [base]
     network: $network
     allow:
+      fs:read: ["\${project}"]
       net:access: []
     hosts: {good.test: 127.0.0.1}
 END
@@ -75,9 +77,10 @@ no_way() { # no_way ERROR: what probe says of a socket that isn't to be reached
 	run sbx run --profile nothing -- curl -sS --max-time 10 "http://good.test:$port/x"
 	echo "$output"
 	lacks "$output" hello
+	contains "$output" "blocked net:access good.test"
 	nothing_arrived
 	run sbx run --profile nothing -- curl -sS --noproxy '*' --max-time 3 "http://127.0.0.1:$port/x"
-	[ "$status" != 0 ]
+	contains "$output" "curl: ("
 	nothing_arrived
 }
 
@@ -329,7 +332,7 @@ END
 		"$(hostname)"; do
 		run sbx run --profile open -- curl -sS --noproxy '*' --max-time 5 "http://$address:$there/"
 		echo "$address: $output"
-		[ "$status" != 0 ]
+		contains "$output" "curl: ("
 		lacks "$output" served
 	done
 	kill "$pid"
