@@ -69,7 +69,7 @@ static bool read_name(struct reader *reader, struct dns_query *query) {
 
 /* What may follow a question: OPT, once. `counts` are those of the header. */
 static int read_rest(struct reader *reader, const uint16_t counts[4], struct dns_query *query) {
-	uint16_t type, room, size;
+	uint16_t type = 0, room = 0, size = 0;
 
 	if (counts[1] != 0 || counts[2] != 0 || counts[3] > 1) return DNS_FORMERR;
 	if (counts[3] == 1) {
