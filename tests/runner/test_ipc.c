@@ -482,7 +482,7 @@ static void tool_moved(const char *top) {
 	den_say("relative", connected(NULL, "../host", SOCK_STREAM));
 	den_say("by proc", connected(NULL, "/proc/self/cwd/../host", SOCK_STREAM));
 	den_say("root", connected(NULL, "/proc/self/root/../proc/thread-self/cwd/../host", SOCK_STREAM));
-	chdir("/");
+	if (chdir("/") < 0) den_write("no way back");
 	rmdir(deep);
 }
 
