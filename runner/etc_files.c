@@ -23,7 +23,7 @@ static const struct {
 	const char *path, *text; /* NULL: it depends */
 } files[] = {
 	{"/etc/resolv.conf",
-	 "# sbx answers here: names that the policy denies are not found, others when they are connected to\n"
+	 "# sbx: with network: native a denied name is not found; others are asked about when connected to\n"
 	 "nameserver 127.0.0.1\n"
 	 "search .\n"
 	 "options edns0 ndots:0\n"},

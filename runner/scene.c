@@ -234,7 +234,7 @@ char *scene_text(const struct scene *scene) {
 		     {"command", scene->command.path},
 		     {"directory", scene->directory},
 		     {"home", scene->home_inside},
-		     {"network", view_network_name(scene->view->network)}};
+		     {"network", view_network_name(scene_is_proxied(scene) ? VIEW_NETWORK_PROXY : scene->network)}};
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
 		CLEANUP_FREE char *shown = text_visible(lines[i].value);
 		string_appendf(&text, "%-11s %s\n", lines[i].word, shown);
