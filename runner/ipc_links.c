@@ -5,33 +5,28 @@
  */
 #include "ipc_links.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/fd.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/string.h"
-#include "holders.h"
 #include "net/gate.h"
-#include "process.h"
 #include "regular.h"
+#include "sandbox_sockets.h"
 #include "schema/limits.h"
 
-enum { IPC_LIST_MAX = 4 * 1024 * 1024 };
+enum { IPC_LIST_MAX = 4 * 1024 * 1024, IPC_AGAIN_MS = 10 /* between looks for one that was not found */ };
 
 struct link {
 	TAILQ_ENTRY(link) entry;
 	struct ipc_links *links;
-	ino_t inode;
-	uint64_t cookie;
-	struct gate_lease *lease; /* NULL: it is to be shut down */
+	struct sandbox_socket socket;
+	struct gate_lease *lease; /* NULL: it is to be shut down, since: */
+	int64_t cut_ms;
 };
 
 struct ipc_links {
@@ -41,6 +36,12 @@ struct ipc_links {
 	TAILQ_HEAD(, link) list;
 	size_t count;
 };
+
+static int64_t now_ms(void) {
+	struct moment now;
+	clock_read(clock_system(), &now);
+	return now.boot_ms;
+}
 
 static void link_free(struct link *link) {
 	TAILQ_REMOVE(&link->links->list, link, entry);
@@ -91,7 +92,7 @@ static void drop_dead(struct ipc_links *links) {
 	for (struct link *link = TAILQ_FIRST(&links->list); link; link = next) {
 		next = TAILQ_NEXT(link, entry);
 		if (living.count > 0 &&
-		    bsearch(&link->inode, living.items, living.count, sizeof link->inode, compare_inodes))
+		    bsearch(&link->socket.inode, living.items, living.count, sizeof link->socket.inode, compare_inodes))
 			continue;
 		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
 		link_free(link);
@@ -101,70 +102,55 @@ static void drop_dead(struct ipc_links *links) {
 
 /* Cutting */
 
-static bool is_socket(int fd, const struct link *link) {
-	uint64_t cookie = 0;
-	socklen_t size = sizeof cookie;
-	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 && cookie == link->cookie;
+static void end_hidden(const struct link *link) {
+	if (now_ms() - link->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
+	log_error("a connection to a socket of this machine whose grant has ended is hidden in a message: the sandbox "
+		  "is ended");
+	kill(link->links->options.init, SIGKILL);
 }
 
-/* Of a process that has it: its number there. */
-static bool shut_number(const struct link *link, pid_t pid, int number) {
-	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
-	CLEANUP_FD int fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, number, 0U);
-	if (fd < 0 || !is_socket(fd, link)) return false;
-	shutdown(fd, SHUT_RDWR);
-	return true;
-}
-
-static bool shut_in(const struct link *link, pid_t pid) {
-	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", pid);
-	CLEANUP_FREE char *wanted = string_format("socket:[%llu]", (unsigned long long)link->inode);
-	DIR *stream = mem_expect(opendir(folder));
-	bool done = false;
-	for (struct dirent *entry; stream && !done && (entry = readdir(stream));) {
-		if (entry->d_name[0] == '.') continue;
-		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name);
-		CLEANUP_FREE char *text = process_link(pid, name);
-		done = string_equal(text, wanted) && shut_number(link, pid, (int)strtol(entry->d_name, NULL, 10));
+/* All that were cut are looked for at once. True: some are still to be found. */
+static bool shut_cut(struct ipc_links *links) {
+	CLEANUP_FREE struct sandbox_socket *sockets = mem_array(struct sandbox_socket, links->count + 1);
+	CLEANUP_FREE bool *found = mem_array(bool, links->count + 1);
+	size_t count = 0, i = 0;
+	bool more = false;
+	struct link *link, *next;
+	TAILQ_FOREACH(link, &links->list, entry) {
+		if (!link->lease) sockets[count++] = link->socket;
 	}
-	if (stream) closedir(stream);
-	return done;
-}
-
-/* The socket is one, however many have it: it is enough to find one of them. */
-static void shut_pending(struct ipc_links *links) {
-	CLEANUP_FREE pid_t *pids = NULL;
-	size_t count = 0;
-	bool known = false;
-	struct link *next;
-	for (struct link *link = TAILQ_FIRST(&links->list); link; link = next) {
-		bool done = false;
+	if (count == 0) return false;
+	sandbox_sockets_shut(links->options.init, sockets, count, found);
+	for (link = TAILQ_FIRST(&links->list); link; link = next) {
 		next = TAILQ_NEXT(link, entry);
 		if (link->lease) continue;
-		if (!known) count = sandbox_processes(links->options.init, &pids);
-		known = true;
-		for (size_t i = 0; i < count && !done; i++) done = shut_in(link, pids[i]);
-		if (done) link_free(link);
+		if (found[i++]) {
+			link_free(link);
+			continue;
+		}
+		more = true;
+		end_hidden(link);
 	}
+	return more;
 }
 
-static void look_soon(struct ipc_links *links) {
-	const struct timeval delay = {.tv_sec = LIMIT_IPC_LOOK_MS / 1000, .tv_usec = LIMIT_IPC_LOOK_MS % 1000 * 1000};
-	if (links->count > 0 && !evtimer_pending(links->tick, NULL)) evtimer_add(links->tick, &delay);
+static void look_in(struct ipc_links *links, int64_t ms) {
+	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	if (links->count > 0) evtimer_add(links->tick, &delay);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	struct ipc_links *links = argument;
 	(void)fd, (void)what;
 	drop_dead(links);
-	shut_pending(links);
-	look_soon(links);
+	look_in(links, shut_cut(links) ? IPC_AGAIN_MS : LIMIT_IPC_LOOK_MS);
 }
 
 /* Several that are cut are looked for together: in this turn of the loop yet. */
 static void on_cut(void *argument) {
 	struct link *link = argument;
-	gate_lease_end(STEAL(link->lease), 0, 0, "cut");
+	gate_lease_end(STEAL(link->lease), 0, 0, "the grant has ended");
+	link->cut_ms = now_ms();
 	event_active(link->links->tick, EV_TIMEOUT, 1);
 }
 
@@ -201,16 +187,15 @@ struct ipc_links *ipc_links_new(const struct ipc_options *options) {
 
 static struct link *find(struct ipc_links *links, uint64_t cookie) {
 	struct link *link = TAILQ_FIRST(&links->list);
-	while (link && link->cookie != cookie) link = TAILQ_NEXT(link, entry);
+	while (link && link->socket.cookie != cookie) link = TAILQ_NEXT(link, entry);
 	return link;
 }
 
 int ipc_links_add(struct ipc_links *links, int socket, const char *path, const struct verdict *verdict) {
-	struct stat status;
-	uint64_t cookie = 0;
-	socklen_t size = sizeof cookie;
-	if (fstat(socket, &status) < 0 || getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0) return -errno;
-	struct link *before = find(links, cookie); /* a datagram socket that is aimed elsewhere */
+	struct sandbox_socket own;
+	int r = sandbox_socket_know(socket, &own);
+	if (r < 0) return r;
+	struct link *before = find(links, own.cookie); /* a datagram socket that is aimed elsewhere */
 	if (before && !before->lease) return -ECONNREFUSED;
 	if (before) {
 		gate_lease_end(before->lease, 0, 0, NULL);
@@ -219,12 +204,12 @@ int ipc_links_add(struct ipc_links *links, int socket, const char *path, const s
 	if (links->count >= LIMIT_IPC_LINKS) drop_dead(links);
 	if (links->count >= LIMIT_IPC_LINKS) return -ENOSPC;
 	struct link *link = mem_new(struct link);
-	*link = (struct link){.links = links, .inode = status.st_ino, .cookie = cookie};
+	*link = (struct link){.links = links, .socket = own};
 	const struct gate_result result = {.outcome = GATE_CONNECTED, .fd = -1, .verdict = verdict, .target = path};
 	link->lease = gate_lease_new(links->gate, &result, "unix", on_cut, link);
 	TAILQ_INSERT_TAIL(&links->list, link, entry);
 	links->count++;
-	look_soon(links);
+	if (!evtimer_pending(links->tick, NULL)) look_in(links, LIMIT_IPC_LOOK_MS);
 	return 0;
 }
 

@@ -143,7 +143,7 @@ net.createServer(peer => peer.end("from inside")).listen(path, () =>
 	sbx revoke --match ipc:connect "$HOME/run/live.sock"
 	finished client
 	contains "$output" ended
-	[ "$(connections "$HOME/run/live.sock")" = "ipc:connect unix cut" ]
+	[ "$(connections "$HOME/run/live.sock")" = "ipc:connect unix the grant has ended" ]
 	# a rule that is new
 	sbx grant ipc:connect "$HOME/run/live.sock" --profile default
 	background client sbx run --profile default -- python3 ipc.py connect "$HOME/run/live.sock"

@@ -642,8 +642,8 @@ static void cut_by(void (*how)(void), const char *reported) {
 
 static void a_connection_ends_with_its_grant(void **state) {
 	(void)state;
-	cut_by(cut_it, "/shown/host 7 cut");
-	cut_by(review_it, "/shown/host 7 cut"); /* a rule or denial that is new */
+	cut_by(cut_it, "/shown/host 7 the grant has ended");
+	cut_by(review_it, "/shown/host 7 the grant has ended"); /* a rule or denial that is new */
 }
 
 static void send_fd(int line, int fd) {
@@ -692,9 +692,35 @@ static void what_is_kept_in_a_message_is_found_when_it_comes_back(void **state) 
 	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
 	event_add(accepts, NULL);
 	end_it = hide_it;
+	is_cut = false;
 	judge.effect = EFFECT_ALLOW;
 	run(tool_hides);
 	expect("hidden: worked\nthe end\n");
+	event_free(accepts);
+	event_free(waits);
+	close(fd), close(live);
+	gone("shown/host"), gone("shown/mark");
+}
+
+static void tool_keeps(const char *top) {
+	int line[2], fd = connected(top, "shown/host", SOCK_STREAM);
+	socketpair(AF_UNIX, SOCK_SEQPACKET, 0, line);
+	send_fd(line[0], fd);
+	close(fd);
+	den_say("hidden", 0);
+	for (;;) pause();
+}
+
+static void who_keeps_it_in_a_message_is_ended(void **state) {
+	(void)state;
+	int fd = on_host("shown/host", SOCK_STREAM);
+	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
+	event_add(accepts, NULL);
+	end_it = hide_it;
+	is_cut = false;
+	judge.effect = EFFECT_ALLOW;
+	run(tool_keeps);
+	expect("hidden: worked\n");
 	event_free(accepts);
 	event_free(waits);
 	close(fd), close(live);
@@ -813,6 +839,7 @@ int main(void) {
 		TEST(attack_n_14_datagrams_are_asked_for_as_connections_are),
 		TEST(a_connection_ends_with_its_grant),
 		TEST(what_is_kept_in_a_message_is_found_when_it_comes_back),
+		TEST(who_keeps_it_in_a_message_is_ended),
 		TEST(a_connection_that_the_tool_closes_is_closed),
 		TEST(a_signal_ends_a_held_call),
 	};
