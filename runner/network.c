@@ -216,7 +216,7 @@ static void make_native(struct network *network) {
 	const struct stub_judge judge = {
 		.context = network, .name = stub_name, .cancel = judge_cancel, .denied = stub_denied};
 	network->standins = standins_new();
-	network->stub = stub_new(network->options.base, network->standins, &judge);
+	network->stub = stub_new(network->options.base, network->standins, network->spares, &judge);
 	network->native = native_new(&native);
 	network->flows = flows_new(&flows);
 }

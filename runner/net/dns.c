@@ -130,14 +130,22 @@ void dns_reply_begin(struct dns_reply *reply, const struct dns_query *query, enu
 	opt[5] = (uint8_t)(code >> 4);
 }
 
+bool dns_reply_is_truncated(const struct dns_reply *reply) {
+	return reply->bytes[2] & FLAG_TC >> 8;
+}
+
+void dns_reply_truncate(struct dns_reply *reply) {
+	reply->size = HEADER_SIZE + reply->query->question_size;
+	reply->answers = 0;
+	reply->bytes[2] |= FLAG_TC >> 8;
+}
+
 void dns_reply_add(struct dns_reply *reply, uint16_t type, uint32_t ttl, const uint8_t *data, size_t size) {
 	uint8_t *at = reply->bytes + reply->size;
 
-	if (reply->bytes[2] & FLAG_TC >> 8) return;
+	if (dns_reply_is_truncated(reply)) return;
 	if (size + RECORD_HEAD > reply->room - reply->size) {
-		reply->size = HEADER_SIZE + reply->query->question_size;
-		reply->answers = 0;
-		reply->bytes[2] |= FLAG_TC >> 8;
+		dns_reply_truncate(reply);
 		return;
 	}
 	put_16(at, NAME_POINTER);

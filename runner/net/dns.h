@@ -64,6 +64,8 @@ struct dns_reply {
 void dns_reply_begin(struct dns_reply *reply, const struct dns_query *query, enum dns_code code);
 /* A record about the name that was asked for. Past the room: TC, and no records. */
 void dns_reply_add(struct dns_reply *reply, uint16_t type, uint32_t ttl, const uint8_t *data, size_t size);
+void dns_reply_truncate(struct dns_reply *reply); /* the same: TC, and no records */
+bool dns_reply_is_truncated(const struct dns_reply *reply);
 void dns_reply_finish(struct dns_reply *reply); /* `size` is the message's now */
 
 /* A host's name as labels; how many bytes. "" is the root. */

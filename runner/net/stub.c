@@ -7,6 +7,9 @@
  *                       └─→ look-up of the name ─→ answer                (denied, A, AAAA, other types)
  *                                    └─→ upstream ─→ answer              (SRV, TXT, allowed)
  *
+ * An answer that is too long for its asker's datagram says so (TC), and the asker comes back over TCP (stub_tcp.h),
+ * which is listened on from then on: the first such answer waits for that.
+ *
  * When as many wait as may, none is read any more: the kernel's buffer fills and drops, and resolvers ask again.
  *
  * libevent's own server (evdns) isn't used: 2.1.12 follows a null pointer on a question of less than twelve bytes
@@ -25,6 +28,7 @@
 #include "base/string.h"
 #include "dns.h"
 #include "records.h"
+#include "stub_tcp.h"
 
 enum { PORT = 53, TTL_SECONDS = 60, PORTS_MAX = 2 };
 
@@ -36,7 +40,9 @@ struct port {
 
 struct question {
 	TAILQ_ENTRY(question) entry;
-	const struct port *port;
+	struct stub *stub;
+	struct stub_stream *stream; /* over TCP; or NULL: from `peer`, to `fd` */
+	int fd;                     /* -1: nobody waits for the answer any more */
 	struct sockaddr_storage peer;
 	socklen_t peer_size;
 	struct dns_query query;
@@ -61,23 +67,29 @@ struct stub {
 	struct port ports[PORTS_MAX];
 	size_t port_count;
 	struct lookup_list lookups;
-	struct question_list upstream; /* that wait for the host's name servers */
-	size_t lookup_count, waiting;  /* look-ups; questions in them and in `upstream` */
+	struct question_list upstream;  /* that wait for the host's name servers */
+	struct question_list truncated; /* whose asker is to come back over TCP */
+	size_t lookup_count, waiting;   /* look-ups; questions in them and in the lists */
+	struct spares *spares;
+	struct stub_tcp *tcp; /* NULL: nobody has needed it */
 	bool paused;
 	struct workers *workers;
 	struct record_source source;
 };
 
-struct stub *stub_new(struct event_base *base, struct standins *standins, const struct stub_judge *judge) {
+struct stub *stub_new(struct event_base *base, struct standins *standins, struct spares *spares,
+		      const struct stub_judge *judge) {
 	struct stub *stub = mem_new(struct stub);
 
 	*stub = (struct stub){.base = base,
 			      .standins = standins,
+			      .spares = spares,
 			      .judge = *judge,
 			      .workers = workers_new(base, LIMIT_DNS_THREADS),
 			      .source = *record_source_system()};
 	TAILQ_INIT(&stub->lookups);
 	TAILQ_INIT(&stub->upstream);
+	TAILQ_INIT(&stub->truncated);
 	return stub;
 }
 
@@ -89,8 +101,11 @@ void stub_use_source(struct stub *stub, const struct record_source *source) {
 
 static void send_reply(const struct question *question, struct dns_reply *reply) {
 	dns_reply_finish(reply);
-	(void)!sendto(question->port->fd, reply->bytes, reply->size, MSG_DONTWAIT | MSG_NOSIGNAL,
-		      (const struct sockaddr *)&question->peer, question->peer_size);
+	if (question->stream)
+		stub_stream_answer(question->stream, reply->bytes, reply->size);
+	else if (question->fd >= 0)
+		(void)!sendto(question->fd, reply->bytes, reply->size, MSG_DONTWAIT | MSG_NOSIGNAL,
+			      (const struct sockaddr *)&question->peer, question->peer_size);
 }
 
 static void answer_code(const struct question *question, enum dns_code code) {
@@ -173,7 +188,7 @@ static bool is_loopback(const struct sockaddr_storage *address) {
 }
 
 static void answer_reverse(const struct question *question, const struct sockaddr_storage *address) {
-	const struct stub *stub = question->port->stub;
+	const struct stub *stub = question->stub;
 	const struct host *host = standins_host(stub->standins, (const struct sockaddr *)address);
 
 	if (host)
@@ -191,7 +206,7 @@ static void answer_known(const struct question *question, const struct host *hos
 
 	if (!is_address_type(question)) {
 		answer_code(question, DNS_NOERROR);
-	} else if (standins_find_or_add(question->port->stub->standins, host, &index) < 0) {
+	} else if (standins_find_or_add(question->stub->standins, host, &index) < 0) {
 		answer_code(question, DNS_SERVFAIL);
 	} else {
 		standin_address(index, family_of(question), &address);
@@ -219,18 +234,56 @@ static void question_free(struct stub *stub, struct question *question) {
 	free(question);
 }
 
+static void tcp_opened(void *context);
+static void tcp_question(void *context, struct stub_stream *stream, const uint8_t *bytes, size_t size);
+static void tcp_gone(void *context, struct stub_stream *stream);
+
+/* True when the asker is to be told to come back, but can't yet. */
+static bool needs_tcp(const struct question *question, const struct dns_reply *reply) {
+	struct stub *stub = question->stub;
+	const struct stub_tcp_options options = {.base = stub->base,
+						 .spares = stub->spares,
+						 .context = stub,
+						 .opened = tcp_opened,
+						 .question = tcp_question,
+						 .gone = tcp_gone};
+
+	if (!dns_reply_is_truncated(reply) || question->stream || !stub->spares) return false;
+	if (!stub->tcp) stub->tcp = stub_tcp_new(&options);
+	return !stub_tcp_is_open(stub->tcp);
+}
+
 static void upstream_done(void *argument, enum dns_code code, const struct dns_records *records) {
 	struct question *question = argument;
-	struct stub *stub = question->port->stub;
+	struct stub *stub = question->stub;
 	struct dns_reply reply;
 
 	dns_reply_begin(&reply, &question->query, code);
 	for (size_t i = 0; i < records->count; i++)
 		dns_reply_add(&reply, question->query.type, records->items[i].ttl, records->items[i].data,
 			      records->items[i].size);
-	send_reply(question, &reply);
 	TAILQ_REMOVE(&stub->upstream, question, entry);
+	if (needs_tcp(question, &reply)) {
+		TAILQ_INSERT_TAIL(&stub->truncated, question, entry);
+		return;
+	}
+	send_reply(question, &reply);
 	question_free(stub, question);
+	set_paused(stub);
+}
+
+static void tcp_opened(void *context) {
+	struct stub *stub = context;
+	struct question *question;
+	struct dns_reply reply;
+
+	while ((question = TAILQ_FIRST(&stub->truncated))) {
+		TAILQ_REMOVE(&stub->truncated, question, entry);
+		dns_reply_begin(&reply, &question->query, DNS_NOERROR);
+		dns_reply_truncate(&reply);
+		send_reply(question, &reply);
+		question_free(stub, question);
+	}
 	set_paused(stub);
 }
 
@@ -240,7 +293,7 @@ static bool is_of_upstream(const struct question *question) {
 
 /* The whole name, "_ldap._tcp.example.org", where that of its host is allowed. */
 static bool ask_upstream(struct question *question) {
-	struct stub *stub = question->port->stub;
+	struct stub *stub = question->stub;
 	struct host host;
 
 	if (host_parse(question->query.name, strlen(question->query.name), &host, NULL) < 0) return false;
@@ -306,7 +359,7 @@ static struct name_lookup *lookup_find(const struct stub *stub, const struct hos
 }
 
 static void wait_for_name(const struct question *asked, const struct host *host) {
-	struct stub *stub = asked->port->stub;
+	struct stub *stub = asked->stub;
 	struct name_lookup *lookup = lookup_find(stub, host);
 	struct question *question = mem_copy(asked, sizeof *asked);
 
@@ -368,10 +421,23 @@ static void take_question(const struct question *question) {
 		answer_localhost(question);
 	else if (host.class != HOST_NAME)
 		answer_code(question, DNS_NXDOMAIN);
-	else if (!is_of_upstream(question) && standins_has(question->port->stub->standins, &host))
+	else if (!is_of_upstream(question) && standins_has(question->stub->standins, &host))
 		answer_known(question, &host);
 	else
 		wait_for_name(question, &host);
+}
+
+/* False when it is to be passed over in silence. */
+static bool take_bytes(struct question *question, const uint8_t *bytes, size_t size) {
+	const int code = dns_query_parse(bytes, size, &question->query);
+
+	if (code < 0) return false;
+	if (question->stream) question->query.room = LIMIT_DNS_REPLY;
+	if (code > 0)
+		answer_code(question, (enum dns_code)code);
+	else
+		take_question(question);
+	return true;
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
@@ -380,19 +446,37 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 
 	(void)what;
 	for (int i = 0; i < LIMIT_DNS_TURN && !port->stub->paused; i++) {
-		struct question question = {.port = port, .peer_size = sizeof question.peer};
+		struct question question = {.stub = port->stub, .fd = fd, .peer_size = sizeof question.peer};
 		ssize_t size = recvfrom(fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC,
 					(struct sockaddr *)&question.peer, &question.peer_size);
 
 		if (size < 0) return;
 		if ((size_t)size > sizeof bytes) continue;
-		const int code = dns_query_parse(bytes, (size_t)size, &question.query);
-		if (code > 0)
-			answer_code(&question, (enum dns_code)code);
-		else if (code == 0)
-			take_question(&question);
+		take_bytes(&question, bytes, (size_t)size);
 		set_paused(port->stub);
 	}
+}
+
+/* One question of each connection at most: they needn't be paused. */
+static void tcp_question(void *context, struct stub_stream *stream, const uint8_t *bytes, size_t size) {
+	struct question question = {.stub = context, .stream = stream, .fd = -1};
+
+	if (!take_bytes(&question, bytes, size)) stub_stream_end(stream);
+}
+
+static void forget_stream(struct question_list *questions, const struct stub_stream *stream) {
+	struct question *question;
+
+	TAILQ_FOREACH(question, questions, entry)
+	if (question->stream == stream) question->stream = NULL;
+}
+
+static void tcp_gone(void *context, struct stub_stream *stream) {
+	struct stub *stub = context;
+	struct name_lookup *lookup;
+
+	TAILQ_FOREACH(lookup, &stub->lookups, entry) forget_stream(&lookup->questions, stream);
+	forget_stream(&stub->upstream, stream);
 }
 
 /* Sockets */
@@ -435,6 +519,11 @@ void stub_free(struct stub *stub) {
 		worker_cancel(question->upstream);
 		question_free(stub, question);
 	}
+	while ((question = TAILQ_FIRST(&stub->truncated))) {
+		TAILQ_REMOVE(&stub->truncated, question, entry);
+		question_free(stub, question);
+	}
+	stub_tcp_free(stub->tcp);
 	workers_free(stub->workers);
 	for (size_t i = 0; i < stub->port_count; i++) {
 		event_free(stub->ports[i].readable);

@@ -126,16 +126,19 @@ END
 			python3 question.py 127.0.0.1 _pg._tcp.a.good.test 33
 			python3 question.py 127.0.0.1 Few.good.test 16
 			python3 question.py 127.0.0.1 many.good.test 16
-			python3 question.py 127.0.0.1 few.good.test 1" >"$HOME/run/said" 2>&1
+			python3 question.py 127.0.0.1 few.good.test 1
+			python3 question.py --tcp 127.0.0.1 many.good.test 16" >"$HOME/run/said" 2>&1
 		kill "$server"'
 	cat "$HOME/run/names.log" "$HOME/run/said" "$HOME/run/names.asked"
 	[ "$(cat "$HOME/run/names.asked")" = "33 _pg._tcp.a.good.test
 16 few.good.test
+16 many.good.test
 16 many.good.test" ]
 	[ "$(sed -n '/^allowed/,$p' "$HOME/run/said" | grep same)" = "33 NOERROR 1 AA RA same
 16 NOERROR 1 AA RA same
 16 NOERROR 0 AA TC RA same
-1 NOERROR 1 AA RA same" ]
+1 NOERROR 1 AA RA same
+16 NOERROR 4 AA RA same" ]
 	run ! grep -q secret "$HOME/run/names.asked"
 	grep -q '^33 NXDOMAIN 0' "$HOME/run/said"
 }

@@ -36,6 +36,7 @@ struct reply {
 struct harbour {
 	struct event_base *base;
 	struct island island;
+	struct island_store store;
 	struct standins *standins;
 	struct stub *stub;
 	int client4, client6;
@@ -124,14 +125,17 @@ static int client_of(struct harbour *harbour, int domain) {
 
 static struct harbour *harbour_new(void) {
 	struct harbour *harbour = mem_new(struct harbour);
+	struct event_base *base = event_base_new();
 	const struct stub_judge judge = {
 		.context = harbour, .name = judge_name, .cancel = judge_cancel, .denied = judge_denied};
+	const struct spares_options spares = {.base = base, .fetch = island_fetch, .context = &harbour->store};
 	const struct record_source source = {.context = harbour, .ask = ask_upstream};
 
 	island_make(&harbour->island);
-	harbour->base = event_base_new();
+	harbour->base = base;
 	harbour->standins = standins_new();
-	harbour->stub = stub_new(harbour->base, harbour->standins, &judge);
+	harbour->store = (struct island_store){.island = &harbour->island, .spares = spares_new(&spares)};
+	harbour->stub = stub_new(harbour->base, harbour->standins, harbour->store.spares, &judge);
 	stub_use_source(harbour->stub, &source);
 	harbour->client4 = client_of(harbour, AF_INET);
 	harbour->client6 = client_of(harbour, AF_INET6);
@@ -140,6 +144,7 @@ static struct harbour *harbour_new(void) {
 
 static void harbour_free(struct harbour *harbour) {
 	stub_free(harbour->stub);
+	spares_free(harbour->store.spares);
 	standins_free(harbour->standins);
 	event_base_free(harbour->base);
 	fd_close(harbour->client4);
@@ -732,6 +737,115 @@ static void what_has_no_room_is_left_out(void **state) {
 	assert_true(reply->packet.size <= 1232);
 }
 
+/* Over TCP */
+
+static bool try_connect(struct harbour *harbour, int client) {
+	const struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	turn(harbour);
+	return connect(client, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
+static int tcp_client(struct harbour *harbour) {
+	const int client = island_socket(&harbour->island, AF_INET, SOCK_STREAM, 0);
+
+	wait_until(try_connect(harbour, client));
+	return client;
+}
+
+static void send_framed(int client, const struct packet *packet) {
+	const uint8_t head[2] = {(uint8_t)(packet->size >> 8), (uint8_t)packet->size};
+
+	assert_int_equal(send(client, head, sizeof head, MSG_NOSIGNAL), sizeof head);
+	assert_int_equal(send(client, packet->bytes, packet->size, MSG_NOSIGNAL), packet->size);
+}
+
+static bool try_receive_bytes(struct harbour *harbour, int client, uint8_t *bytes, size_t size) {
+	turn(harbour);
+	const ssize_t got = recv(client, bytes, size, MSG_DONTWAIT | MSG_PEEK);
+
+	return got >= (ssize_t)size && recv(client, bytes, size, 0) == (ssize_t)size;
+}
+
+static struct reply *receive_framed(struct harbour *harbour, int client, const struct packet *asked) {
+	struct reply *reply = &harbour->reply;
+	uint8_t head[2];
+
+	wait_until(try_receive_bytes(harbour, client, head, sizeof head));
+	reply->packet.size = (size_t)(head[0] << 8 | head[1]);
+	assert_true(reply->packet.size <= sizeof reply->packet.bytes);
+	wait_until(try_receive_bytes(harbour, client, reply->packet.bytes, reply->packet.size));
+	check_reply(reply, asked);
+	return reply;
+}
+
+static bool is_closed(struct harbour *harbour, int client) {
+	uint8_t byte;
+
+	turn(harbour);
+	const ssize_t got = recv(client, &byte, 1, MSG_DONTWAIT);
+	return got == 0 || (got < 0 && errno != EAGAIN);
+}
+
+static void answer_much(struct harbour *harbour) {
+	const char text[200] = {(char)199};
+
+	upstream_begin(harbour, "allow.test", DNS_TXT, 20);
+	for (int i = 0; i < 20; i++) upstream_add(harbour, DNS_TXT, text, sizeof text);
+}
+
+static void who_is_told_tc_comes_back_over_tcp(void **state) {
+	struct harbour *harbour = *state;
+	const struct packet txt = question("allow.test", DNS_TXT), a = question("allow.test", DNS_A),
+			    late = question("late.test", DNS_A);
+
+	answer_much(harbour);
+	assert_true(ns_msg_getflag(ask(harbour, "allow.test", DNS_TXT)->message, ns_f_tc));
+	CLEANUP_FD int client = tcp_client(harbour), second = tcp_client(harbour);
+	send_framed(client, &txt);
+	struct reply *reply = receive_framed(harbour, client, &txt);
+	assert_false(ns_msg_getflag(reply->message, ns_f_tc));
+	assert_int_equal(reply->answers, 20);
+	/* Several at once, in order; one that waits holds up no other connection. */
+	send_framed(client, &late);
+	send_framed(client, &a);
+	send_framed(second, &a);
+	CLEANUP_FREE char *text = data_of(receive_framed(harbour, second, &a));
+	assert_string_equal(text, "198.18.0.2");
+	while (harbour->held_count == 0) turn(harbour);
+	held_answer(harbour, 0, EFFECT_DENY);
+	assert_int_equal(receive_framed(harbour, client, &late)->code, DNS_NXDOMAIN);
+	assert_int_equal(receive_framed(harbour, client, &a)->answers, 1);
+}
+
+static void attack_net_12_tcp_is_bounded(void **state) {
+	struct harbour *harbour = *state;
+	const struct packet late = question("late.test", DNS_A), a = question("allow.test", DNS_A);
+	int clients[LIMIT_DNS_STREAMS + 1];
+
+	answer_much(harbour);
+	ask(harbour, "allow.test", DNS_TXT);
+	for (size_t i = 0; i < ARRAY_LENGTH(clients); i++) clients[i] = tcp_client(harbour);
+	wait_until(is_closed(harbour, clients[LIMIT_DNS_STREAMS]));
+	/* What is no question, and too long for one; who leaves while its question waits. */
+	assert_int_equal(send(clients[0], "\0\3abc", 5, 0), 5);
+	wait_until(is_closed(harbour, clients[0]));
+	assert_int_equal(send(clients[1], "\377\377", 2, 0), 2);
+	wait_until(is_closed(harbour, clients[1]));
+	send_framed(clients[2], &late);
+	while (harbour->held_count == 0) turn(harbour);
+	const struct linger reset = {.l_onoff = 1};
+	assert_int_equal(setsockopt(clients[2], SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+	fd_close(clients[2]);
+	for (int i = 0; i < 20; i++) turn(harbour);
+	held_answer(harbour, 0, EFFECT_ASK);
+	send_framed(clients[3], &a);
+	assert_int_equal(receive_framed(harbour, clients[3], &a)->answers, 1);
+	for (size_t i = 0; i < ARRAY_LENGTH(clients); i++)
+		if (i != 2) fd_close(clients[i]);
+}
+
 static int setup(void **state) {
 	*state = harbour_new();
 	return 0;
@@ -766,6 +880,8 @@ int main(void) {
 		TEST(txt_is_rebuilt),
 		TEST(what_the_host_could_not_find),
 		TEST(what_has_no_room_is_left_out),
+		TEST(who_is_told_tc_comes_back_over_tcp),
+		TEST(attack_net_12_tcp_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

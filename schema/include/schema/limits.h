@@ -109,12 +109,14 @@ enum {
 	LIMIT_FLOW_REFUSED_MS = 1000,    /* until a datagram to what was refused asks again */
 	LIMIT_NAME_PORTS = 64,           /* ports of one name that are judged one by one */
 	LIMIT_DNS_QUERY = 1232,          /* bytes of a question to the stub */
-	LIMIT_DNS_REPLY = 4096,          /* of its answer, if the asker takes as many */
+	LIMIT_DNS_REPLY = 8192,          /* of its answer, if the asker takes as many */
 	LIMIT_DNS_TURN = 32,             /* questions read in one turn of the loop */
 	LIMIT_DNS_LOOKUPS = 64,          /* names of one sandbox that the broker is asked about at once */
 	LIMIT_DNS_WAITING = 256,         /* questions that wait for an answer; past it none is read */
 	LIMIT_DNS_UPSTREAM = 64 * 1024,  /* bytes of what the host's resolver says */
 	LIMIT_DNS_RECORDS = 64,          /* records of it that are passed on */
+	LIMIT_DNS_STREAMS = 32,          /* TCP connections to the stub */
+	LIMIT_DNS_STREAM_MS = 10 * 1000, /* until one that asks nothing is closed */
 	LIMIT_DNS_THREADS = 2,           /* that ask the host's resolver for SRV and TXT */
 	LIMIT_DIRECT_HOLD_MS = 100,      /* a connect that doesn't block, for an answer that may hand a socket in */
 	LIMIT_DIRECT_LOOK_MS = 500,      /* between looks at which of these are closed */

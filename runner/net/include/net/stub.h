@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "net/spares.h"
 #include "net/standins.h"
 #include "schema/verdict.h"
 
@@ -31,8 +32,10 @@ struct stub_judge {
 	void (*denied)(void *context, const char *host, const struct verdict *verdict);
 };
 
-/* Borrows the stand-ins; copies the judge. */
-struct stub *stub_new(struct event_base *base, struct standins *standins, const struct stub_judge *judge);
+/* Borrows the stand-ins and the spares (for a listener over TCP, once an answer is too long for a datagram); copies the
+ * judge. */
+struct stub *stub_new(struct event_base *base, struct standins *standins, struct spares *spares,
+		      const struct stub_judge *judge);
 void stub_free(struct stub *stub);
 
 /*
