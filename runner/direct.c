@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,7 +36,6 @@ enum { DIRECT_LIST_MAX = 1024 * 1024, DIRECT_AGAIN_MS = 10 /* between looks for 
 
 /* A connection that the tool has. */
 struct handed {
-	TAILQ_ENTRY(handed) entry;
 	struct direct *direct;
 	uint64_t number;
 	struct sandbox_socket socket;
@@ -49,7 +47,7 @@ struct handed {
 struct direct {
 	struct direct_options options;
 	int epoll;
-	TAILQ_HEAD(, handed) list;
+	struct handed **items; /* by their number */
 	size_t count;
 	uint64_t last_number;
 	struct event *tick;
@@ -116,16 +114,15 @@ static bool is_plain(const struct socket_call *call) {
 
 /* Its end */
 
-static void handed_free(struct handed *handed) {
-	TAILQ_REMOVE(&handed->direct->list, handed, entry);
-	handed->direct->count--;
-	free(handed);
-}
-
 static struct handed *find(const struct direct *direct, uint64_t number) {
-	struct handed *handed;
-	TAILQ_FOREACH(handed, &direct->list, entry) {
-		if (handed->number == number) return handed;
+	size_t low = 0, high = direct->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (direct->items[middle]->number == number) return direct->items[middle];
+		if (direct->items[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return NULL;
 }
@@ -134,29 +131,30 @@ static struct handed *find(const struct direct *direct, uint64_t number) {
 static bool look_who_lives(struct direct *direct) {
 	static const char field[] = " data: ";
 	CLEANUP_FREE char *path = string_format("/proc/self/fdinfo/%d", direct->epoll), *text = NULL;
-	struct handed *handed;
 	size_t size = 0;
 	if (regular_read(path, DIRECT_LIST_MAX, &text, &size, NULL) < 0 || size >= DIRECT_LIST_MAX) return false;
-	TAILQ_FOREACH(handed, &direct->list, entry) {
-		handed->lives = false;
-	}
+	for (size_t i = 0; i < direct->count; i++) direct->items[i]->lives = false;
 	for (const char *at = text; (at = strstr(at, field));) {
 		at += strlen(field);
-		handed = find(direct, strtoull(at, NULL, 16));
+		struct handed *handed = find(direct, strtoull(at, NULL, 16));
 		if (handed) handed->lives = true;
 	}
 	return true;
 }
 
 static void drop_ended(struct direct *direct) {
-	struct handed *next;
+	size_t kept = 0;
 	if (!look_who_lives(direct)) return;
-	for (struct handed *handed = TAILQ_FIRST(&direct->list); handed; handed = next) {
-		next = TAILQ_NEXT(handed, entry);
-		if (handed->lives) continue;
+	for (size_t i = 0; i < direct->count; i++) {
+		struct handed *handed = direct->items[i];
+		if (handed->lives) {
+			direct->items[kept++] = handed;
+			continue;
+		}
 		if (handed->lease) gate_lease_end(handed->lease, GATE_BYTES_UNKNOWN, GATE_BYTES_UNKNOWN, NULL);
-		handed_free(handed);
+		free(handed);
 	}
+	direct->count = kept;
 }
 
 static void end_hidden(const struct direct *direct, const struct handed *handed) {
@@ -169,23 +167,23 @@ static void end_hidden(const struct direct *direct, const struct handed *handed)
 static bool shut_cut(struct direct *direct) {
 	CLEANUP_FREE struct sandbox_socket *sockets = mem_array(struct sandbox_socket, direct->count + 1);
 	CLEANUP_FREE bool *found = mem_array(bool, direct->count + 1);
+	size_t wanted = 0, at = 0, kept = 0;
 	bool more = false;
-	size_t count = 0, i = 0;
-	struct handed *handed, *next;
-	TAILQ_FOREACH(handed, &direct->list, entry) {
-		if (!handed->lease) sockets[count++] = handed->socket;
-	}
-	sandbox_sockets_shut(direct->options.init, sockets, count, found);
-	for (handed = TAILQ_FIRST(&direct->list); handed; handed = next) {
-		next = TAILQ_NEXT(handed, entry);
-		if (handed->lease) continue;
-		if (found[i++]) {
-			handed_free(handed);
+	for (size_t i = 0; i < direct->count; i++)
+		if (!direct->items[i]->lease) sockets[wanted++] = direct->items[i]->socket;
+	sandbox_sockets_shut(direct->options.init, sockets, wanted, found);
+	for (size_t i = 0; i < direct->count; i++) {
+		struct handed *handed = direct->items[i];
+		const bool cut = !handed->lease, done = cut && found[at++];
+		if (done) {
+			free(handed);
 			continue;
 		}
-		more = true;
-		end_hidden(direct, handed);
+		direct->items[kept++] = handed;
+		more |= cut;
+		if (cut) end_hidden(direct, handed);
 	}
+	direct->count = kept;
 	return more;
 }
 
@@ -234,8 +232,8 @@ bool direct_hand_over(struct direct *direct, struct socket_call *call, const str
 		return false;
 	}
 	copy_options(call->fd, result->fd);
-	TAILQ_INSERT_TAIL(&direct->list, handed, entry);
-	direct->count++;
+	direct->items = array_grow(direct->items, direct->count, sizeof(struct handed *));
+	direct->items[direct->count++] = handed;
 	handed->lease = gate_lease_new(direct->options.gate, result, "direct", on_cut, handed);
 	/* a thread that is gone leaves one that nobody has, which is seen as its end */
 	(void)socket_call_replace(call, result->fd);
@@ -247,7 +245,6 @@ bool direct_hand_over(struct direct *direct, struct socket_call *call, const str
 struct direct *direct_new(const struct direct_options *given) {
 	struct direct *direct = mem_new(struct direct);
 	*direct = (struct direct){.options = *given, .epoll = epoll_create1(EPOLL_CLOEXEC)};
-	TAILQ_INIT(&direct->list);
 	direct->tick = mem_expect(evtimer_new(given->base, on_tick, direct));
 	return direct;
 }
@@ -257,12 +254,13 @@ size_t direct_count(const struct direct *direct) {
 }
 
 void direct_free(struct direct *direct) {
-	struct handed *handed;
 	if (!direct) return;
-	while ((handed = TAILQ_FIRST(&direct->list))) {
+	for (size_t i = 0; i < direct->count; i++) {
+		struct handed *handed = direct->items[i];
 		if (handed->lease) gate_lease_end(handed->lease, GATE_BYTES_UNKNOWN, GATE_BYTES_UNKNOWN, NULL);
-		handed_free(handed);
+		free(handed);
 	}
+	free(direct->items);
 	event_free(direct->tick);
 	fd_close(direct->epoll);
 	free(direct);

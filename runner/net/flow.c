@@ -49,15 +49,19 @@ static void flow_close(struct flow *flow, const char *error) {
 	flow->sent = flow->received = 0;
 }
 
-void flow_free(struct flow *flow, const char *error) {
+void flow_release(struct flow *flow, const char *error) {
 	struct flows *flows = flow->listener->flows;
 
 	flow_close(flow, error);
 	if (flow->stage == FLOW_ASKING) flows->asking--;
 	flows->flow_count--;
 	TAILQ_REMOVE(&flows->all, flow, entry);
-	TAILQ_REMOVE(&flow->listener->sources, flow, near);
 	free(flow);
+}
+
+void flow_free(struct flow *flow, const char *error) {
+	TAILQ_REMOVE(&flow->listener->sources, flow, near);
+	flow_release(flow, error);
 }
 
 /* Nothing more goes that way. True: the listener is there still, for others. */

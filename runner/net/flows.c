@@ -37,8 +37,12 @@ void listener_touch(struct listener *listener) {
 
 void listener_free(struct listener *listener, const char *error) {
 	struct flows *flows = listener->flows;
+	struct flow *flow;
 
-	while (!TAILQ_EMPTY(&listener->sources)) flow_free(TAILQ_FIRST(&listener->sources), error);
+	while ((flow = TAILQ_FIRST(&listener->sources))) {
+		TAILQ_REMOVE(&listener->sources, flow, near);
+		flow_release(flow, error);
+	}
 	TAILQ_REMOVE(&flows->listeners, listener, entry);
 	flows->listener_count--;
 	if (listener->readable) event_free(listener->readable);

@@ -75,6 +75,7 @@ int64_t flows_now(void); /* some milliseconds' precision, monotonic */
 /* A datagram came from that source: passes it on, asks, keeps it or drops it. False: the listener is gone with it. */
 bool flow_take(struct listener *listener, const struct end *source, const void *bytes, size_t size);
 void flow_free(struct flow *flow, const char *error /* for the history, or NULL */);
+void flow_release(struct flow *flow, const char *error); /* one that isn't in its listener's list any more */
 
 void listener_touch(struct listener *listener); /* something went through it */
 void listener_free(struct listener *listener, const char *error);

@@ -306,8 +306,8 @@ static void nothing_is_asked_before_a_datagram_comes(void **state) {
 
 	(void)state;
 	sea_make(&sea);
-	for (uint16_t port = 1; port <= LIMIT_FLOW_LISTENERS + 10; port++)
-		close(sea_connect(&sea, port % 2 ? "198.18.0.2" : "fd53:6278::2", port));
+	for (unsigned port = 1; port <= LIMIT_FLOW_LISTENERS + 10; port++)
+		close(sea_connect(&sea, port % 2 ? "198.18.0.2" : "fd53:6278::2", (uint16_t)port));
 	assert_int_equal(sea_count(&sea).listeners, LIMIT_FLOW_LISTENERS);
 	assert_int_equal(sea_count(&sea).flows, 0);
 	assert_int_equal(fixture_counts(sea.fixture).checks, 0);
