@@ -79,10 +79,14 @@ inside() {
 			.then(texts => console.log(texts.filter((text, i) => text.startsWith('hello /' + i + ' ')).length))"
 }
 
-@test "python: urllib, asyncio, a time-out" {
+@test "python: urllib, requests, asyncio, a time-out" {
 	inside "hello /u host=api.test:$web" python3 -c "
 import urllib.request
 print(urllib.request.urlopen('https://api.test:$web/u').read().decode().strip())"
+	inside "hello /r host=api.test:$web hello /r host=api.test:$web" /usr/bin/python3 -c "
+import requests
+session = requests.Session() # two on one connection
+print(*(session.get('https://api.test:$web/r', verify='cert.pem').text.strip() for i in range(2)))"
 	inside "hello /a host=api.test" python3 -c "
 import asyncio
 async def main():

@@ -138,3 +138,27 @@ print(first != other, all(socket.gethostbyname('api.test') == first for i in ran
 	echo "$output"
 	[ "$output" = "hello /perl host=None" ]
 }
+
+@test "pip: from an index of ours" {
+	/usr/bin/python3 -m pip --version >/dev/null 2>&1 || skip "optional: python3 has no pip here"
+	index=$HOME/run/index
+	mkdir -p "$index/simple/greet"
+	/usr/bin/python3 - "$index/simple/greet" <<'END'
+import sys
+import zipfile
+
+info = "greet-1.0.dist-info/"
+with zipfile.ZipFile(sys.argv[1] + "/greet-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("greet.py", "print('greetings')\n")
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: greet\nVersion: 1.0\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "RECORD", "greet.py,,\n%sMETADATA,,\n%sWHEEL,,\n%sRECORD,,\n" % (info, info, info))
+open(sys.argv[1] + "/index.html", "w").write('<a href="greet-1.0-py3-none-any.whl">greet-1.0-py3-none-any.whl</a>')
+END
+	files=$(server files files.py --root "$index")
+	run sbx run -- /usr/bin/python3 -m pip install -q --no-cache-dir --disable-pip-version-check --target site \
+		--index-url "http://api.test:$files/simple" --trusted-host api.test greet
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(PYTHONPATH=site /usr/bin/python3 -c 'import greet')" = greetings ]
+}
