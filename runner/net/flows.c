@@ -35,21 +35,25 @@ void listener_touch(struct listener *listener) {
 	TAILQ_INSERT_HEAD(&flows->listeners, listener, entry);
 }
 
-void listener_free(struct listener *listener, const char *error) {
-	struct flows *flows = listener->flows;
+/* One that isn't in the list any more. */
+static void listener_release(struct listener *listener, const char *error) {
 	struct flow *flow;
 
 	while ((flow = TAILQ_FIRST(&listener->sources))) {
 		TAILQ_REMOVE(&listener->sources, flow, near);
 		flow_release(flow, error);
 	}
-	TAILQ_REMOVE(&flows->listeners, listener, entry);
-	flows->listener_count--;
+	listener->flows->listener_count--;
 	if (listener->readable) event_free(listener->readable);
 	fd_close(listener->fd);
 	strings_finish(&listener->parents);
 	free(listener->process);
 	free(listener);
+}
+
+void listener_free(struct listener *listener, const char *error) {
+	TAILQ_REMOVE(&listener->flows->listeners, listener, entry);
+	listener_release(listener, error);
 }
 
 /* Level-triggered: what one turn leaves is told of again. */
@@ -218,8 +222,13 @@ struct flows *flows_new(const struct flows_options *options) {
 }
 
 void flows_free(struct flows *flows) {
+	struct listener *listener;
+
 	if (!flows) return;
-	while (!TAILQ_EMPTY(&flows->listeners)) listener_free(TAILQ_FIRST(&flows->listeners), "cut");
+	while ((listener = TAILQ_FIRST(&flows->listeners))) {
+		TAILQ_REMOVE(&flows->listeners, listener, entry);
+		listener_release(listener, "cut");
+	}
 	event_free(flows->sweep);
 	free(flows);
 }
