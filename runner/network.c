@@ -302,6 +302,13 @@ static struct diag *make_diag(int fd) {
 	return NULL;
 }
 
+static struct diag *diag_outside(void *context) {
+	struct network *network = context;
+	const int kind = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	if (!network->outside) network->outside = make_diag(socket(AF_NETLINK, kind, NETLINK_SOCK_DIAG));
+	return network->outside;
+}
+
 static void make_connects(struct network *network) {
 	const struct connects_options options = {.base = network->options.base,
 						 .native = network->native,
@@ -309,7 +316,7 @@ static void make_connects(struct network *network) {
 						 .spares = network->spares,
 						 .standins = network->standins,
 						 .inside = network->inside,
-						 .outside = network->outside,
+						 .outside = diag_outside,
 						 .describe = describe,
 						 .context = network};
 	network->connects = connects_new(&options);
@@ -318,9 +325,7 @@ static void make_connects(struct network *network) {
 int network_begin(struct network *network, struct error *error) {
 	if (network->failed.code != 0) return error_set(error, network->failed.code, "%s", network->failed.message);
 	if (network->options.scene->holds_sockets) {
-		const int kind = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 		network->inside = make_diag(spares_take(network->spares, SPARE_DIAG));
-		network->outside = make_diag(socket(AF_NETLINK, kind, NETLINK_SOCK_DIAG));
 		make_connects(network);
 	}
 	const struct servers_options servers = {.session = network->options.session,

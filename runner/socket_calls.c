@@ -125,8 +125,7 @@ static int open_thread(pid_t thread) {
 /* What the call fails with, or 0. */
 static int take_socket(const struct socket_calls *calls, struct socket_call *call) {
 	CLEANUP_FD int thread = open_thread(call->thread);
-	if (thread < 0) return EACCES;
-	call->fd = (int)syscall(SYS_pidfd_getfd, thread, call->number, 0);
+	if (thread >= 0) call->fd = (int)syscall(SYS_pidfd_getfd, thread, call->number, 0);
 	if (call->fd < 0) return errno == EBADF ? EBADF : errno == EMFILE || errno == ENFILE ? EAGAIN : EACCES;
 	uint64_t cookie = 0;
 	socklen_t size = sizeof(int), cookie_size = sizeof cookie;

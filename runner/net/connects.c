@@ -149,15 +149,19 @@ static bool is_unconnected(const struct socket_call *call) {
 }
 
 /* The sandbox's own comes first; 198.18.0.1 is nobody else's. */
-static void connect_local(struct connects *connects, struct socket_call *call, struct destination *to) {
+static bool is_hosts(const struct connects *connects, const struct destination *to) {
 	const struct connects_options *options = &connects->options;
-	const struct sockaddr *address = (struct sockaddr *)&to->address;
-	const bool alone = !options->inside || !options->outside || is_own(to);
-	if (alone || diag_listens(options->inside, address) || !diag_listens(options->outside, address) ||
-	    !read_figures(to))
-		carry_out(connects, call);
+	const struct sockaddr *address = (const struct sockaddr *)&to->address;
+	if (!options->inside || is_own(to) || diag_listens(options->inside, address)) return false;
+	struct diag *outside = options->outside(options->context);
+	return outside && diag_listens(outside, address);
+}
+
+static void connect_local(struct connects *connects, struct socket_call *call, struct destination *to) {
+	if (is_hosts(connects, to) && read_figures(to))
+		native_connect(connects->options.native, call, &to->host, to->port, ECONNREFUSED);
 	else
-		native_connect(options->native, call, &to->host, to->port, ECONNREFUSED);
+		carry_out(connects, call);
 }
 
 static void connect_tcp(struct connects *connects, struct socket_call *call) {

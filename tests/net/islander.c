@@ -111,6 +111,11 @@ static void handle(void *context, struct socket_call *call) {
 		socket_call_answer(call, -EACCES);
 }
 
+static struct diag *outside(void *context) {
+	const struct islander *islander = context;
+	return islander->outside;
+}
+
 static struct diag *make_diag(int fd) {
 	struct diag *diag = NULL;
 	assert_int_equal(diag_new(fd, &diag, NULL), 0);
@@ -153,7 +158,7 @@ void islander_make(struct islander *islander) {
 						  .spares = islander->store.spares,
 						  .standins = islander->standins,
 						  .inside = islander->inside,
-						  .outside = islander->outside,
+						  .outside = outside,
 						  .describe = describe,
 						  .context = islander};
 	islander->connects = connects_new(&connects);

@@ -29,7 +29,9 @@ struct connects_options {
 	struct spares *spares;     /* with flows */
 	struct standins *standins; /* with native */
 	struct diag *inside;       /* of the sandbox's network; NULL: this kernel can't say who listens */
-	struct diag *outside;      /* of the host's */
+	/* Of the host's; may be NULL. Only asked for where the sandbox's own loopback has nobody: not every sandbox
+	 * does. */
+	struct diag *(*outside)(void *context);
 	/* Who a thread is, for a question about what it sends (native.h). With flows. */
 	void (*describe)(void *context, pid_t thread, char **ret_process, struct strings *ret_parents);
 	void *context;
