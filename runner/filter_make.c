@@ -285,7 +285,7 @@ static int add_socket_traps(scmp_filter_ctx context, unsigned wanted) {
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(trapped_sockets); i++) {
 		if (!(trapped_sockets[i].wanted & wanted)) continue;
 		const struct scmp_arg_cmp has[] = {
-			SCMP_CMP(trapped_sockets[i].address, SCMP_CMP_NE, 0),
+			SCMP_CMP(trapped_sockets[i].address, SCMP_CMP_NE, 0, 0),
 			SCMP_CMP(trapped_sockets[i].flags, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0),
 		};
 		r = seccomp_rule_add_array(context, SCMP_ACT_NOTIFY,

@@ -41,7 +41,7 @@ static const struct {
 struct spares_wait {
 	struct spares *spares;
 	enum spare kind;
-	struct spares_wait *next, **back; /* what points here; NULL: in no queue */
+	struct spares_wait *next, **back; /* what points here */
 	void (*ready)(void *argument);
 	void *argument;
 };
@@ -81,14 +81,24 @@ static void unlink_wait(struct spares_wait *wait) {
 	stock->waiting--;
 }
 
+static struct spares_wait *take_first(struct stock *stock) {
+	struct spares_wait *wait = stock->first;
+	stock->first = wait->next;
+	if (wait->next)
+		wait->next->back = &stock->first;
+	else
+		stock->end = &stock->first;
+	stock->waiting--;
+	return wait;
+}
+
 static void on_serve(evutil_socket_t fd, short what, void *argument) {
 	struct spares *spares = argument;
 	(void)fd, (void)what;
 	for (size_t kind = 0; kind < SPARE_COUNT; kind++) {
 		struct stock *stock = &spares->stocks[kind];
 		while (stock->count > 0 && stock->first) {
-			struct spares_wait *wait = stock->first;
-			unlink_wait(wait);
+			struct spares_wait *wait = take_first(stock);
 			spares->serving = true;
 			wait->ready(wait->argument);
 			spares->serving = false;
@@ -140,7 +150,7 @@ void spares_free(struct spares *spares) {
 	if (!spares) return;
 	for (size_t i = 0; i < SPARE_COUNT; i++) {
 		struct stock *stock = &spares->stocks[i];
-		while (stock->first) spares_cancel(stock->first);
+		while (stock->first) free(take_first(stock));
 		for (size_t j = 0; j < stock->count; j++) fd_close(stock->fds[j]);
 		free(stock->fds);
 	}
