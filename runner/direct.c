@@ -235,6 +235,7 @@ bool direct_hand_over(struct direct *direct, struct socket_call *call, const str
 	direct->items = array_grow(direct->items, direct->count, sizeof(struct handed *));
 	direct->items[direct->count++] = handed;
 	handed->lease = gate_lease_new(direct->options.gate, result, "direct", on_cut, handed);
+	gate_lease_need_direct(handed->lease);
 	/* a thread that is gone leaves one that nobody has, which is seen as its end */
 	(void)socket_call_replace(call, result->fd);
 	fd_close(result->fd);

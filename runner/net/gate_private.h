@@ -23,7 +23,8 @@ struct right {
 	int64_t grant;
 	bool once; /* a user's answer that nothing is left of */
 	bool private_allowed;
-	bool due; /* is to be judged again */
+	bool direct; /* the tool has the host's socket */
+	bool due;    /* is to be judged again */
 };
 
 struct review {

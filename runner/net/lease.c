@@ -41,6 +41,10 @@ void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), vo
 	lease->argument = argument;
 }
 
+void gate_lease_need_direct(struct gate_lease *lease) {
+	lease->right.direct = true;
+}
+
 void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict) {
 	const struct gate_judge *judge = &lease->gate->judge;
 	const char *refused = target ? target : lease->target;

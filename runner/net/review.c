@@ -13,9 +13,10 @@ struct right right_of(const struct verdict *verdict) {
 		.grant = verdict->grant, .once = verdict->once, .private_allowed = verdict->private_allowed};
 }
 
-/* What led to a private address must still be allowed to. */
+/* What led to a private address must still be allowed to, and so must a socket of the host's in the sandbox. */
 bool right_holds(const struct right *right, const struct verdict *now) {
-	if (now->effect == EFFECT_ALLOW) return now->private_allowed || !right->private_allowed;
+	if (now->effect == EFFECT_ALLOW)
+		return (now->private_allowed || !right->private_allowed) && (now->direct || !right->direct);
 	return right->once && string_equal(now->module, "ask");
 }
 

@@ -161,6 +161,16 @@ rules_are_taken_back() {
 	connections | tail -1 | jq -e '.detail.error == "the grant has ended" and .detail.door == "direct"'
 }
 
+@test "so it is when the rule still allows it, but doesn't say direct any more" {
+	background held sbx run -- python3 direct.py fast.test "$port" held
+	wait_for 60 held_is_established held
+	sed -i 's/direct: true/direct: false/' "$HOME/.config/sbx/policy.yaml"
+	finished held
+	usual_policy
+	echo "$output"
+	[ "$output" = $'held: host\nheld: cut' ]
+}
+
 @test "attack_n_15 a thread with descriptors of its own doesn't keep it" {
 	background apart sbx run -- python3 direct.py fast.test "$port" apart
 	wait_for 60 held_is_established apart

@@ -102,6 +102,7 @@ struct gate_lease;
 struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
 				  void (*cut)(void *argument), void *argument);
 void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument); /* another owner */
+void gate_lease_need_direct(struct gate_lease *lease); /* it is cut, too, when the verdict isn't `direct` any more */
 /* An allow that is taken back here, for another reason than a rule or a user, or what was asked for under it and isn't
  * allowed: the history has it, and the list of what was denied. `target`: NULL: the lease's. The lease goes on. */
 void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict);
