@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bwrap.h"
+#include "descriptors.h"
 #include "filter.h"
 #include "keeper.h"
 #include "last_words.h"
@@ -341,6 +342,7 @@ static int start(struct run *run, struct error *error) {
 					       .cgroup = run->limits.procs};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
+	descriptors_raise(); /* the sandbox's first process has the limit that we were started with */
 	make_network(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);

@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "descriptors.h"
 #include "looks.h"
 #include "regular.h"
 #include "schema/limits.h"
@@ -32,7 +33,10 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-enum { SOCKET_CALL_PROC_MAX = 16 * 1024 };
+enum {
+	SOCKET_CALL_PROC_MAX = 16 * 1024,
+	SOCKET_CALLS_PART = 4, /* of all descriptors: each call that is held has one */
+};
 
 TAILQ_HEAD(held_list, held_call);
 
@@ -49,7 +53,7 @@ struct held_call {
 struct socket_calls {
 	struct socket_calls_options options;
 	struct held_list held;
-	size_t count;
+	size_t count, most;
 	struct held_call *fresh; /* the one that the handler is being given; NULL: it was ended by then */
 	struct looks *looks;
 };
@@ -210,7 +214,8 @@ static void on_frozen(void *context) {
 
 struct socket_calls *socket_calls_new(const struct socket_calls_options *options) {
 	struct socket_calls *calls = mem_new(struct socket_calls);
-	*calls = (struct socket_calls){.options = *options};
+	*calls =
+		(struct socket_calls){.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD)};
 	TAILQ_INIT(&calls->held);
 	calls->looks = looks_new(options->base, on_frozen, calls);
 	return calls;
@@ -223,7 +228,7 @@ bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, u
 	held->calls = calls;
 	held->id = id;
 	TAILQ_INSERT_TAIL(&calls->held, held, entry);
-	int code = ++calls->count > LIMIT_HELD ? EAGAIN : take_socket(calls, &held->call);
+	int code = ++calls->count > calls->most ? EAGAIN : take_socket(calls, &held->call);
 	const bool serves = kind == SOCKET_CALL_BIND || kind == SOCKET_CALL_LISTEN;
 	const bool passed = code == 0 && serves && held->call.domain == AF_UNIX;
 	if (code == 0 && !passed) code = take_arguments(&held->call, arguments);

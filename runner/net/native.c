@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../descriptors.h"
 #include "../socket_calls.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -36,6 +37,8 @@
 #include "tunnel.h"
 
 enum {
+	NATIVE_PART = 2,         /* of all descriptors */
+	NATIVE_FDS = 4,          /* of one connection: two ends, a pipe while bytes wait */
 	NATIVE_MEET_MS = 5000,   /* for a handshake over the loopback, which takes none */
 	NATIVE_LEAVING_MS = 500, /* for the answer to one who has closed its half, as at the proxy */
 };
@@ -69,7 +72,7 @@ struct native {
 	struct native_options options;
 	struct pipes pipes;
 	struct link_list links;
-	size_t count;
+	size_t count, most;
 	bool warned; /* of too many */
 };
 
@@ -393,9 +396,9 @@ static void hold_shortly(struct link *link) {
 
 void native_connect(struct native *native, struct socket_call *call, const struct host *host, uint16_t port,
 		    int refusal) {
-	if (native->count >= LIMIT_CONNECTIONS) {
+	if (native->count >= native->most) {
 		if (!native->warned)
-			log_warning("the sandbox has %d connections: further ones are refused", LIMIT_CONNECTIONS);
+			log_warning("the sandbox has %zu connections: further ones are refused", native->most);
 		native->warned = true;
 		socket_call_answer(call, -EAGAIN);
 		return;
@@ -426,7 +429,8 @@ void native_connect(struct native *native, struct socket_call *call, const struc
 
 struct native *native_new(const struct native_options *options) {
 	struct native *native = mem_new(struct native);
-	*native = (struct native){.options = *options};
+	*native = (struct native){.options = *options,
+				  .most = descriptors_share(NATIVE_PART, NATIVE_FDS, LIMIT_CONNECTIONS)};
 	TAILQ_INIT(&native->links);
 	pipes_init(&native->pipes);
 	return native;
