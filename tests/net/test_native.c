@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "base/memory.h"
 #include "islander.h"
 #include "net/native.h"
+#include "schema/limits.h"
 #include "socket_calls.h"
 #include "support/patience.h"
 #include "wire.h"
@@ -767,6 +769,16 @@ static void *thread_dials_closed(void *argument) {
 
 enum { MANY = 2000 };
 
+/* Both ends of as many connections as there may be are in a process each. */
+static void need_descriptors(void) {
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= 8 * LIMIT_CONNECTIONS) return;
+	print_message("not tested: a process may open %llu files here\n", (unsigned long long)limit.rlim_max);
+	skip();
+}
+
 static void tool_many(void) {
 	pthread_t threads[MANY];
 	pthread_attr_t attributes;
@@ -791,6 +803,7 @@ static void thousands_that_are_held_do_not_disturb_another(void **state) {
 	char only[300];
 
 	(void)state;
+	need_descriptors();
 	snprintf(only, sizeof only, "api.test:%u", port);
 	islander_start(&islander, tool_many);
 	islander.answer = ISLANDER_HOLD;
@@ -801,6 +814,32 @@ static void thousands_that_are_held_do_not_disturb_another(void **state) {
 	assert_int_equal(islander.held_count, MANY);
 	islander_judge(&islander, EFFECT_DENY);
 	islander_expect(&islander, "connect: 0\necho: ping\nover: 0\n");
+}
+
+enum { TOO_MANY = LIMIT_CONNECTIONS + 50 };
+
+static void tool_too_many(void) {
+	int refused = 0, connected = 0;
+
+	for (int i = 0; i < TOO_MANY; i++) {
+		int fd = make(standin4, SOCK_NONBLOCK);
+		if (dial(fd, standin4, port) == 0 || errno == EINPROGRESS) connected++;
+		refused += errno == EAGAIN;
+	}
+	say("connected", connected);
+	say("refused", refused);
+}
+
+static void past_the_limit_of_connections_others_are_refused(void **state) {
+	char expected[64];
+
+	(void)state;
+	need_descriptors();
+	islander_start(&islander, tool_too_many);
+	islander.answer = ISLANDER_HOLD;
+	islander_until(&islander, "refused");
+	snprintf(expected, sizeof expected, "connected: %d\nrefused: 50\n", LIMIT_CONNECTIONS);
+	islander_expect(&islander, expected);
 }
 
 static void *thread_dials_full(void *argument) {
@@ -919,6 +958,7 @@ int main(void) {
 		cmocka_unit_test(attack_net_09_a_descriptor_that_changes_is_not_connected),
 		cmocka_unit_test(attack_net_09_a_socket_of_the_host_is_not_connected),
 		cmocka_unit_test(thousands_that_are_held_do_not_disturb_another),
+		cmocka_unit_test(past_the_limit_of_connections_others_are_refused),
 		cmocka_unit_test(a_full_backlog_inside_holds_its_caller_alone),
 		cmocka_unit_test(datagrams_to_its_own_are_carried_out),
 		cmocka_unit_test(a_connected_datagram_socket_that_says_nothing_asks_nothing),
