@@ -250,9 +250,10 @@ END
 			printf "hosts: files dns\n" >"$HOME/run/nsswitch.conf" &&
 			mount --bind "$HOME/run/nsswitch.conf" /etc/nsswitch.conf || exit 9
 		rm -f "$HOME/run/wire.ready" "$HOME/run/there"
-		python3 "$TESTS/wire.py" --ready "$HOME/run/wire.ready" --log "$HOME/run/wire" --answer 127.0.0.1 >"$HOME/run/wire.log" 2>&1 &
+		python3 "$TESTS/wire.py" --ready "$HOME/run/wire.ready" --log "$HOME/run/wire" --answer 127.0.0.1 \
+			>"$HOME/run/wire.log" 2>&1 3>&- &
 		wire=$!
-		plain python3 "$TESTS/server.py" --port-file "$HOME/run/there" >"$HOME/run/there.log" 2>&1 &
+		python3 "$TESTS/server.py" --port-file "$HOME/run/there" >"$HOME/run/there.log" 2>&1 3>&- &
 		there=$!
 		until [ -e "$HOME/run/wire.ready" ] && [ -e "$HOME/run/there" ]; do kill -0 "$wire" "$there" || exit 9; sleep 0.05; done
 		plain sbx run --profile default -- python3 names.py >"$HOME/run/names" 2>&1
