@@ -116,6 +116,11 @@ connection.sendall(b'GET / HTTP/1.0\r\n\r\n')
 print(connection.makefile().read().splitlines()[-1])"
 }
 
+@test "2,000 connections at once" {
+	[ "$(ulimit -Hn)" -ge 16384 ] || skip "optional: the hard limit of open files is $(ulimit -Hn)"
+	inside 2000 python3 echo.py connect api.test "$echo" 2000
+}
+
 @test "much goes through, both ways, and unharmed" {
 	inside "67108864 same" python3 -c "
 import hashlib, os, socket, threading
