@@ -35,8 +35,8 @@ struct stub_tcp {
 	size_t count;
 };
 
+/* It is in no list any more. */
 static void stub_stream_free(struct stub_stream *stream) {
-	LIST_REMOVE(stream, entry);
 	stream->tcp->count--;
 	stream_close(&stream->stream);
 	event_free(stream->idle);
@@ -45,6 +45,7 @@ static void stub_stream_free(struct stub_stream *stream) {
 
 static void close_stream(struct stub_stream *stream) {
 	if (stream->asked) stream->tcp->options.gone(stream->tcp->options.context, stream);
+	LIST_REMOVE(stream, entry);
 	stub_stream_free(stream);
 }
 
@@ -168,9 +169,14 @@ bool stub_tcp_is_open(const struct stub_tcp *tcp) {
 }
 
 void stub_tcp_free(struct stub_tcp *tcp) {
+	struct stub_stream *stream;
+
 	if (!tcp) return;
 	spares_cancel(tcp->wait);
-	while (!LIST_EMPTY(&tcp->streams)) stub_stream_free(LIST_FIRST(&tcp->streams));
+	while ((stream = LIST_FIRST(&tcp->streams))) {
+		LIST_REMOVE(stream, entry);
+		stub_stream_free(stream);
+	}
 	if (tcp->acceptable) event_free(tcp->acceptable);
 	fd_close(tcp->listener);
 	free(tcp);
