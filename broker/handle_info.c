@@ -70,7 +70,8 @@ static size_t count_agents(const struct broker *broker) {
 /* Without its user and password. */
 static json_t *upstream_now(const struct broker *broker) {
 	struct policy *policy;
-	const char *upstream = policies_current(broker->policies, &policy, NULL) == 0 ? policy_upstream(policy) : NULL;
+	if (policies_current(broker->policies, &policy, NULL) < 0 || !policy) return json_null();
+	const char *upstream = policy_upstream(policy);
 	if (!upstream || strcmp(upstream, UPSTREAM_NONE) == 0) return json_null();
 	CLEANUP_FREE char *shown = upstream_shown(upstream);
 	return message_bytes(shown);
@@ -83,6 +84,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	const struct broker *broker = client->broker;
 	char started[CLOCK_STAMP_SIZE];
 	stamp_format(broker->started_ms, started);
+	broker_refresh_policy(client->broker);
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "version", json_string(SBX_VERSION));
 	json_object_set_new(*ret_reply, "pid", json_integer(getpid()));

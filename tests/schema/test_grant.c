@@ -120,7 +120,7 @@ static void the_other_records_have_their_keys(void **state) {
 
 	struct session_record session = {.id = 3, .exit = SESSION_RUNNING};
 	json = session_record_to_json(&session);
-	assert_int_equal(json_object_size(json), 8);
+	assert_int_equal(json_object_size(json), 9);
 	assert_true(json_is_null(json_object_get(json, "exit")));
 	json_decref(json);
 
