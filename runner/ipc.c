@@ -317,7 +317,10 @@ struct ipc *ipc_new(const struct ipc_options *options) {
 
 void ipc_free(struct ipc *ipc) {
 	if (!ipc) return;
-	for (struct wait *wait; (wait = TAILQ_FIRST(&ipc->waits));) wait_answer(wait, -EINTR);
+	for (struct wait *wait = TAILQ_FIRST(&ipc->waits), *next; wait; wait = next) {
+		next = TAILQ_NEXT(wait, entry);
+		wait_answer(wait, -EINTR);
+	}
 	ipc_links_free(ipc->links);
 	forget_asked(ipc);
 	forget_known(ipc);

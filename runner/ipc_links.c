@@ -223,7 +223,8 @@ void ipc_links_review(struct ipc_links *links) {
 
 void ipc_links_free(struct ipc_links *links) {
 	if (!links) return;
-	for (struct link *link; (link = TAILQ_FIRST(&links->list));) {
+	for (struct link *link = TAILQ_FIRST(&links->list), *next; link; link = next) {
+		next = TAILQ_NEXT(link, entry);
 		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
 		link_free(link);
 	}

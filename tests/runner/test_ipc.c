@@ -420,7 +420,6 @@ static void attack_n_14_what_is_denied_looks_like_nobody(void **state) {
 }
 
 static void tool_hidden(const char *top) {
-	CLEANUP_FREE char *link = path_join(top, "shown/link");
 	den_say("hidden", connected(top, "hidden/host", SOCK_STREAM));
 	den_say("by a link", connected(top, "shown/link", SOCK_STREAM));
 	den_say("none", connected(top, "hidden/none", SOCK_STREAM));
