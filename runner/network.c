@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -211,14 +212,11 @@ static void make_native(struct network *network) {
 					      .describe = describe,
 					      .hand_over = scene_is_direct(network->options.scene) ? hand_over : NULL,
 					      .context = network};
-	const struct flows_options flows = {
-		.base = network->options.base, .gate = network->gate, .spares = network->spares};
 	const struct stub_judge judge = {
 		.context = network, .name = stub_name, .cancel = judge_cancel, .denied = stub_denied};
 	network->standins = standins_new();
 	network->stub = stub_new(network->options.base, network->standins, network->spares, &judge);
 	network->native = native_new(&native);
-	network->flows = flows_new(&flows);
 }
 
 struct network *network_new(const struct network_options *options) {
@@ -309,6 +307,14 @@ static struct diag *diag_outside(void *context) {
 	return network->outside;
 }
 
+static void make_flows(struct network *network) {
+	const struct flows_options options = {.base = network->options.base,
+					      .gate = network->gate,
+					      .spares = network->spares,
+					      .diag = network->inside};
+	network->flows = flows_new(&options);
+}
+
 static void make_connects(struct network *network) {
 	const struct connects_options options = {.base = network->options.base,
 						 .native = network->native,
@@ -326,6 +332,7 @@ int network_begin(struct network *network, struct error *error) {
 	if (network->failed.code != 0) return error_set(error, network->failed.code, "%s", network->failed.message);
 	if (network->options.scene->holds_sockets) {
 		network->inside = make_diag(spares_take(network->spares, SPARE_DIAG));
+		if (network->native) make_flows(network);
 		make_connects(network);
 	}
 	const struct servers_options servers = {.session = network->options.session,
@@ -338,8 +345,19 @@ int network_begin(struct network *network, struct error *error) {
 
 /* Held calls */
 
+/* What we may do as who owns the sandbox's user namespace, and a tool in it may not (ip(7)). */
+static bool is_reserved(const struct socket_call *call) {
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&call->address; /* sin6_port lies there, too */
+	const in_port_t port = ntohs(four->sin_port);
+	return call->domain != AF_NETLINK && call->address.ss_family != AF_UNSPEC && port > 0 && port < IPPORT_RESERVED;
+}
+
 /* A server in the sandbox: free, and it never waits for anybody. */
 static void carry_bind(struct socket_call *call) {
+	if (is_reserved(call)) {
+		socket_call_answer(call, -EACCES);
+		return;
+	}
 	int r = bind(call->fd, (const struct sockaddr *)&call->address, call->address_size);
 	socket_call_answer(call, r < 0 ? -errno : 0);
 }

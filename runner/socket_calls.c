@@ -46,6 +46,7 @@ struct held_call {
 	struct socket_calls *calls;
 	uint64_t id;
 	struct look *look;
+	bool told; /* that it must come back */
 	void (*interrupted)(void *argument);
 	void *argument;
 };
@@ -54,6 +55,7 @@ struct socket_calls {
 	struct socket_calls_options options;
 	struct held_list held;
 	size_t count, most;
+	size_t bytes;            /* of the data of all */
 	struct held_call *fresh; /* the one that the handler is being given; NULL: it was ended by then */
 	struct looks *looks;
 };
@@ -91,6 +93,7 @@ static void call_free(struct held_call *held) {
 	if (calls->fresh == held) calls->fresh = NULL;
 	TAILQ_REMOVE(&calls->held, held, entry);
 	calls->count--;
+	calls->bytes -= held->call.size;
 	look_free(held->look);
 	fd_close(held->call.fd);
 	free(held->call.data);
@@ -161,10 +164,14 @@ static int take_address(struct socket_call *call, uint64_t address, uint64_t siz
 }
 
 /* A stream takes what it can, so it is given less of what is too much. */
-static int take_data(struct socket_call *call, uint64_t address, uint64_t size) {
+static int take_data(struct held_call *held, uint64_t address, uint64_t size) {
+	struct socket_call *call = &held->call;
 	const size_t most = call->domain == AF_UNIX ? LIMIT_SEND_LOCAL : LIMIT_SEND;
 	if (size > most && call->type != SOCK_STREAM) return EMSGSIZE;
-	call->size = size < most ? (size_t)size : most;
+	const size_t taken = size < most ? (size_t)size : most;
+	if (held->calls->bytes + taken > LIMIT_SENDS) return ENOBUFS;
+	held->calls->bytes += taken;
+	call->size = taken;
 	call->data = mem_alloc(1, call->size > 0 ? call->size : 1);
 	return read_memory(call->thread, address, call->data, call->size) ? 0 : EFAULT;
 }
@@ -176,7 +183,8 @@ static int take_flags(struct socket_call *call, uint64_t flags) {
 	return call->flags & (MSG_FASTOPEN | MSG_ZEROCOPY) ? EOPNOTSUPP : 0;
 }
 
-static int take_arguments(struct socket_call *call, const uint64_t arguments[CALL_ARGUMENTS]) {
+static int take_arguments(struct held_call *held, const uint64_t arguments[CALL_ARGUMENTS]) {
+	struct socket_call *call = &held->call;
 	int code = 0;
 	switch (call->kind) {
 	case SOCKET_CALL_CONNECT:
@@ -185,7 +193,7 @@ static int take_arguments(struct socket_call *call, const uint64_t arguments[CAL
 	case SOCKET_CALL_SEND:
 		code = take_flags(call, arguments[3]);
 		if (code == 0) code = take_address(call, arguments[4], arguments[5]);
-		return code == 0 ? take_data(call, arguments[1], arguments[2]) : code;
+		return code == 0 ? take_data(held, arguments[1], arguments[2]) : code;
 	case SOCKET_CALL_LISTEN:
 		call->backlog = (int)arguments[1];
 		return 0;
@@ -196,10 +204,10 @@ static int take_arguments(struct socket_call *call, const uint64_t arguments[CAL
 /* Holding */
 
 static void call_interrupt(struct held_call *held) {
-	void (*interrupted)(void *argument) = held->interrupted;
-	held->interrupted = NULL;
-	if (interrupted)
-		interrupted(held->argument);
+	if (held->told) return; /* its handler is about to answer */
+	held->told = true;
+	if (held->interrupted)
+		held->interrupted(held->argument);
 	else
 		socket_call_answer(&held->call, -EINTR);
 }
@@ -231,7 +239,7 @@ bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, u
 	int code = ++calls->count > calls->most ? EAGAIN : take_socket(calls, &held->call);
 	const bool serves = kind == SOCKET_CALL_BIND || kind == SOCKET_CALL_LISTEN;
 	const bool passed = code == 0 && serves && held->call.domain == AF_UNIX;
-	if (code == 0 && !passed) code = take_arguments(&held->call, arguments);
+	if (code == 0 && !passed) code = take_arguments(held, arguments);
 	/* all that is the thread's if it has been waiting all the while */
 	if (passed || !is_waiting(calls, id)) {
 		call_free(held);
@@ -249,10 +257,10 @@ bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, u
 }
 
 void socket_calls_interrupt(struct socket_calls *calls) {
-	struct held_call *last = TAILQ_LAST(&calls->held, held_list), *held;
-	/* those that come meanwhile are looked at, too */
-	for (bool more = last; more && (held = TAILQ_FIRST(&calls->held));) {
-		more = held != last;
+	struct held_call *held;
+	for (size_t rest = calls->count; rest > 0 && (held = TAILQ_FIRST(&calls->held)); rest--) {
+		TAILQ_REMOVE(&calls->held, held, entry);
+		TAILQ_INSERT_TAIL(&calls->held, held, entry);
 		call_interrupt(held);
 	}
 }

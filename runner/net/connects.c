@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -247,10 +248,36 @@ static void aim_datagrams(struct connects *connects, struct socket_call *call) {
 		carry_out(connects, call);
 }
 
+/* Netlink */
+
+/*
+ * The kernel does what a message says if its sender may, and for one that is sent to an address it looks at the sender
+ * alone (netlink_ns_capable() of net/netlink/af_netlink.c): that would be us, who may change the sandbox's network. For
+ * one that is sent to none it looks at who has made the socket as well. Both go to the kernel; none but the kernel may
+ * be spoken to, by a tool without rights.
+ */
+static void carry_netlink(struct connects *connects, struct socket_call *call) {
+	const struct sockaddr_nl *kernel = (const struct sockaddr_nl *)&call->address;
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
+	const bool to_kernel = kernel->nl_family == AF_NETLINK && kernel->nl_pid == 0 && kernel->nl_groups == 0;
+	if (call->address_size < sizeof *kernel)
+		socket_call_answer(call, -EINVAL);
+	else if (!to_kernel)
+		socket_call_answer(call, -EPERM);
+	else if (call->kind == SOCKET_CALL_SEND)
+		carried_out(connects->options.base, &connects->carried, call, &none, 0);
+	else
+		carry_out(connects, call);
+}
+
 /* Its life */
 
 void connects_call(struct connects *connects, struct socket_call *call) {
-	if (call->kind == SOCKET_CALL_CONNECT && is_tcp(call))
+	if (call->domain == AF_NETLINK)
+		carry_netlink(connects, call);
+	else if (call->domain != AF_INET && call->domain != AF_INET6)
+		socket_call_answer(call, -EACCES);
+	else if (call->kind == SOCKET_CALL_CONNECT && is_tcp(call))
 		connect_tcp(connects, call);
 	else
 		aim_datagrams(connects, call);

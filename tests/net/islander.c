@@ -105,7 +105,7 @@ static void describe(void *context, pid_t thread, char **ret_process, struct str
 static void handle(void *context, struct socket_call *call) {
 	struct islander *islander = context;
 
-	if (call->domain == AF_INET || call->domain == AF_INET6)
+	if (call->domain != AF_UNIX)
 		connects_call(islander->connects, call);
 	else
 		socket_call_answer(call, -EACCES);
@@ -149,8 +149,10 @@ void islander_make(struct islander *islander) {
 					      .describe = describe,
 					      .context = islander};
 	islander->native = native_new(&native);
-	const struct flows_options flows = {
-		.base = islander->base, .gate = islander->gate, .spares = islander->store.spares};
+	const struct flows_options flows = {.base = islander->base,
+					    .gate = islander->gate,
+					    .spares = islander->store.spares,
+					    .diag = islander->inside};
 	islander->flows = flows_new(&flows);
 	const struct connects_options connects = {.base = islander->base,
 						  .native = islander->native,

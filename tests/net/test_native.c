@@ -5,6 +5,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/capability.h>
+#include <linux/rtnetlink.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -925,6 +929,60 @@ static void a_connected_datagram_socket_that_says_nothing_asks_nothing(void **st
 	assert_int_equal(islander.asked, 0);
 }
 
+/* Netlink */
+
+static long change_network(int fd, bool addressed) {
+	const struct {
+		struct nlmsghdr head;
+		struct ifaddrmsg address;
+		struct rtattr attribute;
+		struct in_addr value;
+	} request = {.head = {.nlmsg_len = sizeof request,
+			      .nlmsg_type = RTM_NEWADDR,
+			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE},
+		     .address = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = 1},
+		     .attribute = {.rta_type = IFA_LOCAL, .rta_len = RTA_LENGTH(sizeof(struct in_addr))},
+		     .value = {.s_addr = htonl(0x0a000001)}};
+	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		char rest[256];
+	} reply = {0};
+
+	if (sendto(fd, &request, sizeof request, 0, addressed ? (const struct sockaddr *)&kernel : NULL,
+		   addressed ? sizeof kernel : 0) < 0)
+		return -1;
+	if (recv(fd, &reply, sizeof reply, 0) < 0) return -1;
+	errno = -reply.error.error;
+	return reply.error.error == 0 ? 0 : -1;
+}
+
+static void tool_changes_its_network(void) {
+	const struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	struct sockaddr_nl other = {.nl_family = AF_NETLINK, .nl_groups = 1};
+	int with = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+
+	say("with rights", change_network(with, false)); /* the test can tell */
+	syscall(SYS_capset, &head, none);
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	say("to nobody", change_network(fd, false));
+	say("to the kernel", change_network(fd, true));
+	say("to a group", sendto(fd, "x", 1, 0, (struct sockaddr *)&other, sizeof other));
+	say("connected to it", connect(fd, (struct sockaddr *)&other, sizeof other));
+	struct ifaddrs *list = NULL;
+	say("getifaddrs", getifaddrs(&list)); /* which sends to the kernel's address */
+	say("lo is there", list && strcmp(list->ifa_name, "lo") == 0);
+}
+
+static void attack_net_07_what_it_may_not_do_is_not_done_for_it(void **state) {
+	(void)state;
+	islander_start(&islander, tool_changes_its_network);
+	islander_expect(&islander, "with rights: 0\nto nobody: EPERM\nto the kernel: EPERM\nto a group: EPERM\n"
+				   "connected to it: EPERM\ngetifaddrs: 0\nlo is there: 1\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_blocking_connect_is_relayed),
@@ -960,6 +1018,7 @@ int main(void) {
 		cmocka_unit_test(thousands_that_are_held_do_not_disturb_another),
 		cmocka_unit_test(past_the_limit_of_connections_others_are_refused),
 		cmocka_unit_test(a_full_backlog_inside_holds_its_caller_alone),
+		cmocka_unit_test(attack_net_07_what_it_may_not_do_is_not_done_for_it),
 		cmocka_unit_test(datagrams_to_its_own_are_carried_out),
 		cmocka_unit_test(a_connected_datagram_socket_that_says_nothing_asks_nothing),
 	};

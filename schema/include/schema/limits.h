@@ -54,6 +54,7 @@ enum {
 	LIMIT_IPC_LINKS = 1024,     /* its live connections to Unix sockets of the host */
 	LIMIT_IPC_KNOWN = 64,       /* of these sockets those that datagrams may go to without asking again */
 	LIMIT_IPC_LOOK_MS = 1000,   /* between looks at which of them have ended, and at new sockets of the host */
+	LIMIT_SENDS = 16 << 20, /* of all that one sandbox has held */
 	LIMIT_HELD_LOOK_MS = 20,       /* between looks at a held thread's signals */
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
@@ -105,6 +106,7 @@ enum {
 	LIMIT_FLOWS_ASKING = 32,         /* of them that wait for an answer */
 	LIMIT_FLOW_WAITING = 16,         /* datagrams of one that wait with it */
 	LIMIT_FLOW_BYTES = 64 * 1024,    /* of these together; the largest one fits */
+	LIMIT_FLOW_UNUSED_MS = 5000,     /* between looks at which of the listeners a socket is connected to */
 	LIMIT_FLOW_IDLE_MS = 120 * 1000, /* without a datagram either way (RFC 4787 REQ-5) */
 	LIMIT_FLOW_REFUSED_MS = 1000,    /* until a datagram to what was refused asks again */
 	LIMIT_NAME_PORTS = 64,           /* ports of one name that are judged one by one */

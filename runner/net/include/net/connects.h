@@ -1,10 +1,11 @@
 /*
- * connects: where a connect(2) or sendto(2) of an IPv4 or IPv6 socket of the sandbox goes.
+ * connects: where a connect(2) or sendto(2) of an IPv4, IPv6 or netlink socket of the sandbox goes.
  *
  * Promises: nothing that a sandbox connects to is of the host but by the gate. What means nothing outside (its own
  * loopback, AF_UNSPEC, a socket that has a connection) is carried out on the duplicate with the one copy of the
  * address, and ends as the kernel says; a socket that blocks waits in the loop, not in us. localhost is the sandbox's
  * own where something listens there, else the host's where something listens there, else refused.
+ * Nothing is done for a tool that our rights allow and its own don't.
  */
 #pragma once
 
