@@ -15,6 +15,8 @@
 #include "base/string.h"
 #include "http_request.h"
 #include "http_response.h"
+#include "net/standins.h"
+#include "records.h"
 #include "socks_head.h"
 #include "unit.h"
 
@@ -113,6 +115,31 @@ static void use_addresses(void) {
 	}
 }
 
+static void use_names(void) {
+	static const char *const names[] = {"a.test", "b.test", "A.Test.", "127.0.0.1", "c.test"};
+	static const uint8_t answer[] = "\0\1\x81\x80\0\1\0\2\0\0\0\0\1x\0\0\20\0\1"
+					"\xc0\x0c\0\20\0\1\0\0\0\2\0\6\5hello"
+					"\xc0\x0c\0\20\0\1\0\0\0\2\0\4\3you";
+	struct standins *standins = standins_new();
+	struct dns_records records = {.count = 0};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		struct host host;
+		struct sockaddr_storage address;
+		struct error error = ERROR_NONE;
+		uint32_t index = 0;
+		if (unit_failed(host_parse(names[i], strlen(names[i]), &host, &error), &error)) continue;
+		const int r = standins_find_or_add(standins, &host, &index);
+		standin_address(index, AF_INET6, &address);
+		const struct host *back = standins_host(standins, (const struct sockaddr *)&address);
+		unit_tell("%s: %d %u %s", host.name, r, index, back ? back->name : "nobody");
+	}
+	standins_free(standins);
+	const enum dns_code code = records_parse(&records, answer, sizeof answer - 1, DNS_TXT);
+	for (size_t i = 0; i < records.count; i++)
+		unit_tell("%d %.*s", code, (int)records.items[i].size - 1, records.items[i].data + 1);
+	records_finish(&records);
+}
+
 /* An origin in a process that isn't struck; it ends with its parent. */
 static uint16_t origin_start(void) {
 	static const char reply[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
@@ -188,12 +215,10 @@ static void use_gate(void) {
 }
 
 static const struct unit units[] = {
-	{.what = "requests", .use = use_requests},
-	{.what = "responses", .use = use_responses},
-	{.what = "SOCKS", .use = use_socks},
-	{.what = "addresses", .use = use_addresses},
-	{.what = "the gate and the proxy", .use = use_gate, .late = true},
+	{.what = "requests", .use = use_requests}, {.what = "responses", .use = use_responses},
+	{.what = "SOCKS", .use = use_socks},       {.what = "addresses", .use = use_addresses},
+	{.what = "names", .use = use_names},       {.what = "the gate and the proxy", .use = use_gate, .late = true},
 };
 
 const struct unit_room units_net =
-	UNIT_ROOM("runner/net: HTTP, SOCKS, bodies, addresses; requests through gate and proxy", units);
+	UNIT_ROOM("runner/net: HTTP, SOCKS, bodies, addresses, names; requests through gate and proxy", units);
