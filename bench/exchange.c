@@ -69,9 +69,11 @@ static size_t read_ok(int fd, char head[EXCHANGE_HEAD_MAX], const char *what) {
 	return got;
 }
 
-void exchange_tunnel(int fd, const char *authority) {
+void exchange_tunnel(int fd, const char *authority, const char *authorization) {
 	char head[EXCHANGE_HEAD_MAX];
-	CLEANUP_FREE char *text = string_format("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", authority, authority);
+	CLEANUP_FREE char *said = authorization ? string_format("Proxy-Authorization: %s\r\n", authorization) : NULL;
+	CLEANUP_FREE char *text =
+		string_format("CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", authority, authority, said ? said : "");
 	exchange_send(fd, text, strlen(text));
 	read_ok(fd, head, "CONNECT");
 }

@@ -24,7 +24,8 @@ size_t exchange_behind_head(const char head[EXCHANGE_HEAD_MAX], size_t size); /*
 void exchange_move(int fd, bool out, size_t size);                            /* of no matter what */
 
 /* `authority`: "host:port". */
-void exchange_tunnel(int fd, const char *authority);                            /* CONNECT */
+/* CONNECT; `authorization` is what Proxy-Authorization says, or NULL. */
+void exchange_tunnel(int fd, const char *authority, const char *authorization);
 void exchange_get_small(int fd, const char *url_prefix, const char *authority); /* GET PREFIX/small */
 void exchange_download(int fd, const char *authority, size_t size);
 void exchange_upload(int fd, const char *authority, size_t size);

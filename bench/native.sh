@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # native.sh BIN: what a sandbox's connections cost. The same client (native_load.c) against the same origin: outside (direct); in a
-# sandbox by name (native), with a real socket of the host's (direct: true), through sbx's proxy; outside through a bare
-# relay (splice, no gate), tinyproxy and squid. All run at once and are measured in turns; prints the medians over
-# SBX_BENCH_ROUNDS (5) rounds. A broker of its own. Run through scripts/bench, which finds BIN and the user.
+# sandbox by name (native), with a real socket of the host's (direct: true), through sbx's proxy; outside through a bare relay
+# (splice, no gate), tinyproxy and squid; in the sandboxes of srt and codex, where npm can install them. All run at once and are
+# measured in turns; prints the medians over SBX_BENCH_ROUNDS (5) rounds. A broker of its own; some ten minutes.
+# Run through scripts/bench, which finds BIN and the user.
 set -euo pipefail
 
 bin=$1
 rounds=${SBX_BENCH_ROUNDS:-5}
 here=$(cd "$(dirname "$0")" && pwd)
 connections=${SBX_BENCH_CONNECTIONS:-1000} bytes=$((100 * 1024 * 1024)) transfers=5
+mkdir -p "$HOME/.cache/sbx"
+export TMPDIR=$HOME/.cache/sbx # sandboxes have their own /tmp, and codex wants no home there
 # shellcheck source=own_broker.sh
 . "$here/own_broker.sh"
+unset TMPDIR
 # shellcheck source=sides.sh
 . "$here/sides.sh"
 pids=()
@@ -44,6 +48,15 @@ serves() { # serves PORT: soon
 	return 1
 }
 
+# Sandboxes of others, if they can be had: npm_program NAME PACKAGE prints its path.
+npm_program() {
+	if ! command -v npm >/dev/null || ! timeout 120 npm install --prefix "$work/npm" --no-audit --no-fund "$2" >"$work/npm.log" 2>&1; then
+		echo "$1 can't be installed: not measured" >&2
+		return 1
+	fi
+	echo "$work/npm/node_modules/.bin/$1"
+}
+
 declare -A cpu_of moved cost
 "$bin/proxy_load" origin >"$work/origin.port" &
 pids+=($!)
@@ -64,9 +77,9 @@ sandboxed() {
 	sides+=("$1") cpu_of[$1]=${side_pids[$1]}
 }
 
-# outside SIDE PROXY PID: PID is what stands between (or none)
+# outside SIDE PROXY PID [ORIGIN [COMMAND…]]: PID is what stands between, or empty; COMMAND runs the client
 outside() {
-	side_start "$1" env BENCH_ORIGIN="${4:-127.0.0.1:$origin}" BENCH_PROXY="$2"
+	side_start "$1" env BENCH_ORIGIN="${4:-127.0.0.1:$origin}" BENCH_PROXY="$2" "${@:5}"
 	sides+=("$1") cpu_of[$1]=$3
 }
 
@@ -109,13 +122,62 @@ else
 	echo 'squid is not installed' >&2
 fi
 
-ticks() { # of CPU that SIDE's process between has used, its ended threads included
-	local stat
+# by_proxy: runs the client with the proxy that HTTP_PROXY names: http://[USER:PASSWORD@]HOST:PORT
+cat >"$home/project/by_proxy" <<-'END'
+	#!/bin/sh
+	BENCH_PROXY=127.0.0.1:${HTTP_PROXY##*:}
+	user=$(printf %s "${HTTP_PROXY#http://}" | sed -n 's/@.*//p' | sed 's/%3D/=/g; s/%2B/+/g; s,%2F,/,g')
+	[ -z "$user" ] || export BENCH_AUTHORIZATION="Basic $(printf %s "$user" | base64 -w 0)"
+	export BENCH_PROXY
+	exec "$1"
+END
+chmod +x "$home/project/by_proxy"
+if srt=$(npm_program srt @anthropic-ai/sandbox-runtime); then
+	printf '{"network": {"allowedDomains": ["127.0.0.1:%s"], "deniedDomains": []}, "filesystem": {"denyRead": [], "allowWrite": ["%s"], "denyWrite": []}}' \
+		"$origin" "$home/project" >"$work/srt.json"
+	outside srt '' '' '' "$srt" --settings "$work/srt.json" "$home/project/by_proxy"
+	cpu_of[srt]=${side_pids[srt]}
+fi
+if codex=$(npm_program codex @openai/codex); then
+	mkdir "$home/codex"
+	cat >"$home/codex/config.toml" <<-END
+		default_permissions = "bench"
+		[permissions.bench.filesystem]
+		":root" = "read"
+		[permissions.bench.filesystem.":project_roots"]
+		"." = "write"
+		[permissions.bench.network]
+		enabled = true
+		mode = "full"
+		allow_local_binding = true
+		[permissions.bench.network.domains]
+		"127.0.0.1" = "allow"
+		[features]
+		network_proxy = true
+	END
+	outside codex '' '' '' env CODEX_HOME="$home/codex" "$codex" sandbox "$home/project/by_proxy"
+	cpu_of[codex]=${side_pids[codex]}
+fi
+
+family() { # PID and what it has started, but for the client itself
+	local pid=$1 child
+	local -a words children
+	mapfile -d '' words <"/proc/$pid/cmdline"
+	[[ ${words[0]} == *native_load && ${#words[@]} == 1 ]] || echo "$pid"
+	read -r -d '' -a children < <(cat "/proc/$pid/task/"*/children) || true
+	for child in "${children[@]}"; do family "$child"; done
+}
+
+ticks() { # of CPU that what stands between on SIDE has used, ended threads included
+	local stat pid sum=0
 	[[ ${cpu_of[$1]} ]] || { echo 0 && return; }
-	stat=$(<"/proc/${cpu_of[$1]}/stat")
-	# shellcheck disable=SC2086 # the fields behind the program's name
-	set -- ${stat##*) }
-	echo $((${12} + ${13}))
+	for pid in $(family "${cpu_of[$1]}" 2>/dev/null); do
+		stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+		# shellcheck disable=SC2086 # the fields behind the program's name
+		set -- ${stat##*) }
+		sum=$((sum + ${12} + ${13}))
+	done
+	echo "$sum"
 }
 
 # measure ROW SIDES… -- WORD…: each side in turn; a line "P50 P99" for each round.
@@ -206,7 +268,7 @@ measure download "${sides[@]}" -- download "$bytes" "$transfers"
 measure upload "${sides[@]}" -- upload "$bytes" "$transfers"
 
 # shellcheck disable=SC2016 # markdown
-declare -A titles=([direct]=direct [native]=native [handed]='`direct: true`' [proxy]="sbx's proxy" [relay]='a bare relay' [tinyproxy]=tinyproxy [squid]=squid)
+declare -A titles=([direct]=direct [native]=native [handed]='`direct: true`' [proxy]="sbx's proxy" [relay]='a bare relay' [tinyproxy]=tinyproxy [squid]=squid [srt]=srt [codex]=codex)
 echo "medians of $rounds rounds; p50 / p99 in µs of $connections connections, $((connections * 5)) kept requests; transfers of 100 MiB in MB/s"
 command -v tinyproxy >/dev/null && tinyproxy -v
 [[ ! -x /usr/sbin/squid ]] || /usr/sbin/squid -v | head -n 1

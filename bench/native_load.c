@@ -15,7 +15,7 @@
  *     upload BYTES COUNT
  *
  * $BENCH_ORIGIN is the origin's host:port, looked up once but for `lookup`; $BENCH_PROXY an HTTP proxy's address:port,
- * or empty.
+ * or empty; $BENCH_AUTHORIZATION what it wants to be told (Proxy-Authorization).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,6 +44,7 @@ struct route {
 	struct sockaddr_storage address; /* that is dialled: the proxy's, or the origin's */
 	socklen_t size;
 	bool proxied;
+	const char *authorization; /* for the proxy; or NULL */
 };
 
 static void look_up(const char *host, const char *port, struct sockaddr_storage *ret_address, socklen_t *ret_size) {
@@ -66,7 +67,9 @@ static void split(const char *authority, char **ret_host, char **ret_port) {
 static void route_init(struct route *route) {
 	const char *origin = getenv("BENCH_ORIGIN"), *proxy = getenv("BENCH_PROXY");
 	if (!origin) exchange_die("BENCH_ORIGIN is not set");
-	*route = (struct route){.authority = string_copy(origin), .proxied = proxy && *proxy};
+	*route = (struct route){.authority = string_copy(origin),
+				.proxied = proxy && *proxy,
+				.authorization = getenv("BENCH_AUTHORIZATION")};
 	split(origin, &route->host, &route->port);
 	if (!route->proxied) {
 		look_up(route->host, route->port, &route->address, &route->size);
@@ -79,7 +82,7 @@ static void route_init(struct route *route) {
 
 static int dial(const struct route *route) {
 	int fd = exchange_dial((const struct sockaddr *)&route->address, route->size);
-	if (route->proxied) exchange_tunnel(fd, route->authority);
+	if (route->proxied) exchange_tunnel(fd, route->authority, route->authorization);
 	return fd;
 }
 

@@ -138,7 +138,7 @@ static int dial_route(const struct route *route) {
 	int fd = dial(route->proxy ? route->proxy : route->origin);
 	CLEANUP_FREE char *authority = authority_of(route);
 
-	if (route->proxy != 0) exchange_tunnel(fd, authority);
+	if (route->proxy != 0) exchange_tunnel(fd, authority, NULL);
 	return fd;
 }
 
