@@ -154,6 +154,47 @@ size_t diag_ports(struct diag *diag, uint16_t *ports, size_t size) {
 	return count;
 }
 
+/* UDP */
+
+struct peers {
+	void (*each)(void *argument, const struct sockaddr_storage *peer);
+	void *argument;
+};
+
+static void note_peer(void *argument, const void *body, size_t size) {
+	const struct peers *peers = argument;
+	struct sockaddr_storage peer = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&peer;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&peer;
+	struct inet_diag_msg message;
+	struct in6_addr address;
+	if (size < sizeof message) return;
+	memcpy(&message, body, sizeof message);
+	memcpy(&address, message.id.idiag_dst, sizeof address);
+	if (message.idiag_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&address)) {
+		*in6 = (struct sockaddr_in6){
+			.sin6_family = AF_INET6, .sin6_port = message.id.idiag_dport, .sin6_addr = address};
+	} else {
+		*in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = message.id.idiag_dport};
+		memcpy(&in->sin_addr, address.s6_addr + (message.idiag_family == AF_INET ? 0 : 12), 4);
+	}
+	peers->each(peers->argument, &peer);
+}
+
+bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct sockaddr_storage *peer),
+		    void *argument) {
+	struct peers peers = {each, argument};
+	const int families[] = {AF_INET, AF_INET6};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(families); i++) {
+		const struct inet_diag_req_v2 request = {.sdiag_family = (uint8_t)families[i],
+							 .sdiag_protocol = IPPROTO_UDP,
+							 .idiag_states = 1U << TCP_ESTABLISHED};
+		r = ask(diag, NLM_F_DUMP, &request, sizeof request, note_peer, &peers);
+	}
+	return r == 0;
+}
+
 /* Unix */
 
 struct wanted {

@@ -11,10 +11,6 @@
 #include "base/memory.h"
 #include "flows_private.h"
 
-static bool is_same_end(const struct end *a, const struct end *b) {
-	return a->size == b->size && memcmp(&a->address, &b->address, a->size) == 0;
-}
-
 static void flow_set_stage(struct flow *flow, enum flow_stage stage) {
 	struct flows *flows = flow->listener->flows;
 

@@ -109,9 +109,7 @@ static struct listener *listener_find(const struct flows *flows, const struct en
 	struct listener *listener;
 
 	TAILQ_FOREACH(listener, &flows->listeners, entry) {
-		if (listener->address.size == address->size &&
-		    memcmp(&listener->address.address, &address->address, address->size) == 0)
-			return listener;
+		if (is_same_end(&listener->address, address)) return listener;
 	}
 	return NULL;
 }
@@ -133,6 +131,7 @@ static int listener_new(struct flows *flows, const struct end *address, const st
 	int fd = spares_take(flows->options.spares, family == AF_INET ? SPARE_UDP4 : SPARE_UDP6), r;
 
 	if (fd < 0) return fd;
+	if (!flows->buffer) flows->buffer = mem_array(uint8_t, DATAGRAM_MAX);
 	make_room(flows);
 	struct listener *listener = mem_new(struct listener);
 	*listener = (struct listener){.flows = flows, .address = *address, .bound = *address, .host = *host, .fd = fd};
@@ -173,7 +172,7 @@ static int end_of(const struct sockaddr *address, struct end *ret_end) {
 }
 
 static void flows_schedule(struct flows *flows) {
-	const int64_t ms = flows->idle_ms / 4;
+	const int64_t ms = flows->unused_ms;
 	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 
 	if (flows->listener_count > 0 && !evtimer_pending(flows->sweep, NULL)) evtimer_add(flows->sweep, &after);
@@ -195,18 +194,60 @@ int flows_listen(struct flows *flows, const struct sockaddr *address, const stru
 	return 0;
 }
 
+/* One that nobody has sent anything to for a while. */
+static bool is_unused(const struct listener *listener) {
+	return TAILQ_EMPTY(&listener->sources) && listener->used_ms <= flows_now() - listener->flows->unused_ms;
+}
+
+static void note_wanted(void *argument, const struct sockaddr_storage *peer) {
+	const struct flows *flows = argument;
+	struct listener *listener;
+	struct end end;
+
+	if (end_of((const struct sockaddr *)peer, &end) < 0) return;
+	TAILQ_FOREACH(listener, &flows->listeners, entry) {
+		if (is_same_end(&listener->bound, &end)) listener->wanted = true;
+	}
+}
+
+/* Who is connected but silent (a log's client) may speak at any time; whoever sorted addresses is gone by now. Where
+ * the kernel can't be asked they have as long as one that has spoken. */
+static void find_wanted(struct flows *flows) {
+	const int64_t before = flows_now() - flows->idle_ms;
+	struct diag *diag = flows->options.diag;
+	struct listener *listener;
+	bool told;
+
+	TAILQ_FOREACH(listener, &flows->listeners, entry) {
+		listener->wanted = false;
+	}
+	told = diag && diag_each_peer(diag, note_wanted, flows);
+	TAILQ_FOREACH(listener, &flows->listeners, entry) {
+		if (!told) listener->wanted = listener->used_ms > before;
+	}
+}
+
+static void drop_unused(struct flows *flows) {
+	struct listener *next;
+	bool known = false;
+
+	for (struct listener *listener = TAILQ_FIRST(&flows->listeners); listener; listener = next) {
+		next = TAILQ_NEXT(listener, entry);
+		if (!is_unused(listener)) continue;
+		if (!known) find_wanted(flows);
+		known = true;
+		if (!listener->wanted) listener_free(listener, NULL);
+	}
+}
+
 static void flows_sweep(evutil_socket_t fd, short what, void *argument) {
 	struct flows *flows = argument;
 	const int64_t before = flows_now() - flows->idle_ms;
-	struct listener *next;
+	struct flow *flow;
 
 	(void)fd, (void)what;
-	while (!TAILQ_EMPTY(&flows->all) && TAILQ_LAST(&flows->all, flow_list)->used_ms <= before)
-		flow_free(TAILQ_LAST(&flows->all, flow_list), NULL);
-	for (struct listener *listener = TAILQ_LAST(&flows->listeners, listener_list); listener; listener = next) {
-		next = TAILQ_PREV(listener, listener_list, entry);
-		if (listener->used_ms <= before && TAILQ_EMPTY(&listener->sources)) listener_free(listener, NULL);
-	}
+	while ((flow = TAILQ_LAST(&flows->all, flow_list)) && flow->used_ms <= before) flow_free(flow, NULL);
+	drop_unused(flows);
 	flows_schedule(flows);
 }
 
@@ -215,6 +256,7 @@ struct flows *flows_new(const struct flows_options *options) {
 
 	flows->options = *options;
 	flows->idle_ms = LIMIT_FLOW_IDLE_MS;
+	flows->unused_ms = LIMIT_FLOW_UNUSED_MS;
 	TAILQ_INIT(&flows->listeners);
 	TAILQ_INIT(&flows->all);
 	if (!(flows->sweep = evtimer_new(options->base, flows_sweep, flows))) mem_exhausted();
@@ -230,11 +272,12 @@ void flows_free(struct flows *flows) {
 		listener_release(listener, "cut");
 	}
 	event_free(flows->sweep);
+	free(flows->buffer);
 	free(flows);
 }
 
 void flows_set_idle(struct flows *flows, int64_t ms) {
-	flows->idle_ms = ms;
+	flows->idle_ms = flows->unused_ms = ms;
 	evtimer_del(flows->sweep);
 	flows_schedule(flows);
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "net/flows.h"
@@ -16,6 +17,10 @@ struct end { /* of a way that datagrams go */
 	struct sockaddr_storage address;
 	socklen_t size;
 };
+
+static inline bool is_same_end(const struct end *a, const struct end *b) {
+	return a->size == b->size && memcmp(&a->address, &b->address, a->size) == 0;
+}
 
 struct datagram {
 	void *bytes;
@@ -57,6 +62,7 @@ struct listener {
 	struct event *readable;
 	struct flow_list sources;
 	int64_t used_ms;
+	bool wanted; /* a socket is connected to it, as was last seen */
 };
 TAILQ_HEAD(listener_list, listener);
 
@@ -65,9 +71,9 @@ struct flows {
 	struct listener_list listeners;
 	struct flow_list all;
 	size_t listener_count, flow_count, asking;
-	int64_t idle_ms;
+	int64_t idle_ms, unused_ms;
 	struct event *sweep;
-	uint8_t buffer[DATAGRAM_MAX + 1];
+	uint8_t *buffer; /* of DATAGRAM_MAX bytes, from the first listener on */
 };
 
 int64_t flows_now(void); /* some milliseconds' precision, monotonic */
@@ -80,5 +86,5 @@ void flow_release(struct flow *flow, const char *error); /* one that isn't in it
 void listener_touch(struct listener *listener); /* something went through it */
 void listener_free(struct listener *listener, const char *error);
 
-/* For tests: another LIMIT_FLOW_IDLE_MS. */
+/* For tests: in the place of LIMIT_FLOW_IDLE_MS and LIMIT_FLOW_UNUSED_MS. */
 void flows_set_idle(struct flows *flows, int64_t ms);

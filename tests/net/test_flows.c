@@ -1,6 +1,7 @@
 /* Connected UDP of a sandbox: a network of its own on one side, servers of the host's on the other. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,6 +23,8 @@ struct sea { /* an island with flows, and the fixture's gate */
 	struct island island;
 	struct island_store store;
 	struct fixture *fixture;
+	struct diag *diag;
+	bool blind; /* without it */
 	struct flows *flows;
 };
 
@@ -31,8 +34,15 @@ static void do_begin(struct fixture *fixture, void *argument) {
 		.base = fixture_base(fixture), .fetch = island_fetch, .context = &sea->store};
 
 	sea->store = (struct island_store){.island = &sea->island, .spares = spares_new(&spares)};
-	const struct flows_options options = {
-		.base = fixture_base(fixture), .gate = fixture_gate(fixture), .spares = sea->store.spares};
+	int netlink = island_socket(&sea->island, AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	if (sea->blind)
+		close(netlink);
+	else
+		assert_int_equal(diag_new(netlink, &sea->diag, NULL), 0);
+	const struct flows_options options = {.base = fixture_base(fixture),
+					      .gate = fixture_gate(fixture),
+					      .spares = sea->store.spares,
+					      .diag = sea->diag};
 	sea->flows = flows_new(&options);
 }
 
@@ -41,16 +51,21 @@ static void do_end(struct fixture *fixture, void *argument) {
 
 	(void)fixture;
 	flows_free(sea->flows);
+	diag_free(sea->diag);
 	spares_free(sea->store.spares);
 }
 
-static void sea_make(struct sea *sea) {
-	*sea = (struct sea){0};
+static void sea_make_with(struct sea *sea, bool blind) {
+	*sea = (struct sea){.blind = blind};
 	island_make(&sea->island);
 	sea->fixture = fixture_new();
 	fixture_call(sea->fixture, do_begin, sea);
 	fixture_set_judge(sea->fixture, FIXTURE_ALLOW, 7, true);
 	fixture_set_name(sea->fixture, "served.example", "127.0.0.1");
+}
+
+static void sea_make(struct sea *sea) {
+	sea_make_with(sea, false);
 }
 
 static void sea_remove(struct sea *sea) {
@@ -488,12 +503,11 @@ static void a_review_ends_what_is_not_allowed_now(void **state) {
 	echo_stop(&echo);
 }
 
-static void idle_ones_end(void **state) {
+static void flows_end(bool blind) {
 	struct sea sea;
 	struct echo echo;
 
-	(void)state;
-	sea_make(&sea);
+	sea_make_with(&sea, blind);
 	echo_start(&echo);
 	int fd = sea_connect(&sea, "198.18.0.2", echo.port);
 	close(sea_connect(&sea, "fd53:6278::2", echo.port));
@@ -502,8 +516,52 @@ static void idle_ones_end(void **state) {
 	fixture_call(sea.fixture, do_set_idle, &sea);
 	fixture_wait(sea.fixture, reports_reach, 1);
 	assert_string_equal(fixture_counts(sea.fixture).error, "");
+	if (!blind) close(fd);
 	wait_until(sea_count(&sea).listeners == 0);
-	close(fd);
+	if (blind) close(fd);
+	sea_remove(&sea);
+	echo_stop(&echo);
+}
+
+static void idle_ones_end(void **state) {
+	(void)state;
+	flows_end(false);
+}
+
+static void idle_ones_end_where_nobody_can_say_who_is_connected(void **state) {
+	(void)state;
+	flows_end(true);
+}
+
+static void a_silent_socket_keeps_its_listener(void **state) {
+	struct sea sea;
+	struct echo echo;
+
+	(void)state;
+	sea_make(&sea);
+	echo_start(&echo);
+	int silent = sea_connect(&sea, "198.18.0.2", echo.port), silent6 = sea_connect(&sea, "fd53:6278::3", echo.port);
+	int mapped = island_socket(&sea.island, AF_INET6, SOCK_DGRAM, 0);
+	struct listening listening = {.sea = &sea, .name = "served.example"};
+	struct sockaddr_storage address;
+
+	set_address(&listening.address, "198.18.0.4", echo.port);
+	sea_listen(&listening);
+	set_address(&address, "::ffff:198.18.0.4", echo.port);
+	assert_int_equal(connect(mapped, (struct sockaddr *)&address, sizeof(struct sockaddr_in6)), 0);
+	close(sea_connect(&sea, "198.18.0.5", echo.port)); /* as getaddrinfo does it */
+	assert_int_equal(sea_count(&sea).listeners, 4);
+	fixture_call(sea.fixture, do_set_idle, &sea);
+	wait_until(sea_count(&sea).listeners == 3);
+	usleep(100 * 1000); /* and several sweeps later */
+	assert_int_equal(sea_count(&sea).listeners, 3);
+	exchange(silent, 1, 100);
+	exchange(silent6, 2, 100);
+	exchange(mapped, 3, 100);
+	close(silent);
+	close(silent6);
+	close(mapped);
+	wait_until(sea_count(&sea).listeners == 0);
 	sea_remove(&sea);
 	echo_stop(&echo);
 }
@@ -579,6 +637,8 @@ int main(void) {
 		cmocka_unit_test(a_revoked_grant_ends_it),
 		cmocka_unit_test(a_review_ends_what_is_not_allowed_now),
 		cmocka_unit_test(idle_ones_end),
+		cmocka_unit_test(idle_ones_end_where_nobody_can_say_who_is_connected),
+		cmocka_unit_test(a_silent_socket_keeps_its_listener),
 		cmocka_unit_test(a_port_that_the_tool_holds_is_gone_round),
 		cmocka_unit_test(attack_net_12_a_flood_of_sources_is_bounded),
 	};

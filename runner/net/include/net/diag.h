@@ -27,6 +27,10 @@ bool diag_listens(struct diag *diag, const struct sockaddr *address);
 /* TCP ports that something listens on, sorted, each once. How many: at most `size`. */
 size_t diag_ports(struct diag *diag, uint16_t *ports, size_t size);
 
+/* UDP: where each connected socket is connected to; a v4-mapped address as AF_INET. False: there may be more. */
+bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct sockaddr_storage *peer),
+		    void *argument);
+
 /* A Unix socket of this network is bound at that inode (stat(2)'s numbers). Told by 32 bits of the inode's number and
  * by the super block's device, all that the kernel says: false where stat(2) gives others (btrfs, overlayfs) or the
  * number is larger. */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "net/diag.h"
 #include "net/gate.h"
 #include "net/spares.h"
 
@@ -23,6 +24,7 @@ struct flows_options {
 	struct event_base *base;
 	struct gate *gate;     /* borrowed, outlives them */
 	struct spares *spares; /* likewise */
+	struct diag *diag;     /* likewise; of the sandbox's network; NULL: it can't be asked who is connected */
 };
 
 struct flows *flows_new(const struct flows_options *options);
