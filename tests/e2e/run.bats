@@ -229,6 +229,45 @@ END
 	lacks "$output" "HTTP_PROXY"
 }
 
+@test "where names are looked up is sbx's own, whatever the host has there; with network: host it is the host's" {
+	cat >"$HOME/run/host.yaml" <<<'{version: 1, profiles: {default: {network: host}}}'
+	cat >look <<'END'
+	for file in resolv.conf hosts nsswitch.conf; do
+		echo "$file: $(grep -v '^#' "/etc/$file" | head -n 1)"
+		(echo mine >"/etc/$file") 2>/dev/null && echo "$file can be written"
+	done
+	getent hosts localhost
+END
+	in_own_mounts '
+		mkdir -p "$HOME/run/etc/static" "$HOME/run/resolve"
+		cp -r /etc/passwd /etc/group /etc/ld.so.cache /etc/alternatives "$HOME/run/etc/"
+		mount --bind "$HOME/run/etc" /etc && mount --bind "$HOME/run/resolve" /run || exit 9
+		echo "nameserver 192.0.2.1" >/etc/static/resolv.conf
+		echo "192.0.2.2 theirs localhost" >/etc/hosts
+		ln -s static/hosts /etc/nsswitch.conf # leads nowhere, into a folder that is shown
+		look() { # look NAME: with what the host has now
+			plain sbx run -- sh look >"$HOME/run/$1" 2>&1
+		}
+		ln -s static/resolv.conf /etc/resolv.conf && look linked
+		ln -sf /run/resolve/stub.conf /etc/resolv.conf && look dangling
+		rm /etc/resolv.conf /etc/nsswitch.conf && cp /etc/static/resolv.conf /etc/resolv.conf && touch /etc/nsswitch.conf && look plain
+		plain sbx run --policy "$HOME/run/host.yaml" -- sh look >"$HOME/run/hosts" 2>&1
+		rm /etc/resolv.conf && look missing'
+	tail -n 20 "$HOME"/run/{linked,dangling,plain,missing,hosts}
+	for what in linked dangling plain; do
+		grep -qx "resolv.conf: nameserver 127.0.0.1" "$HOME/run/$what"
+	done
+	for what in linked dangling plain missing; do
+		grep -q "^hosts: 127.0.0.1 localhost" "$HOME/run/$what"
+		grep -qE "^(::1|127.0.0.1) +localhost" "$HOME/run/$what"
+		run grep -E "can be written|theirs|192.0.2" "$HOME/run/$what"
+		[ "$status" = 1 ]
+	done
+	grep -qx "nsswitch.conf: passwd: files" "$HOME/run/plain"
+	grep -qx "resolv.conf: nameserver 192.0.2.1" "$HOME/run/hosts"
+	grep -q theirs "$HOME/run/hosts"
+}
+
 @test "--fail-on-deny turns a refused request into 125, and the last words say how to allow it" {
 	policy <<END
 version: 1
