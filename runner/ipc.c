@@ -300,9 +300,9 @@ void ipc_review(struct ipc *ipc) {
 	ipc_links_review(ipc->links);
 }
 
-static bool is_own(void *context, dev_t device, ino_t inode) {
+static bool is_own(void *context, dev_t device, ino_t inode, char **ret_name) {
 	const struct ipc *ipc = context;
-	return ipc->options.is_own(ipc->options.context, device, inode);
+	return ipc->options.is_own(ipc->options.context, device, inode, ret_name);
 }
 
 struct ipc *ipc_new(const struct ipc_options *options) {

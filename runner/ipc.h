@@ -26,8 +26,8 @@ struct ipc_options {
 	struct event_base *base;
 	pid_t init;    /* process 1 of the sandbox */
 	dev_t curtain; /* of its nodes; 0: there are none */
-	/* A Unix socket of the sandbox's network is bound there (diag_bound). */
-	bool (*is_own)(void *context, dev_t device, ino_t inode);
+	/* A Unix socket of the sandbox's network is bound there (diag_bound; ret_name may be NULL). */
+	bool (*is_own)(void *context, dev_t device, ino_t inode, char **ret_name);
 	/* Ask the broker about ipc:connect of a path, as struct gate_judge (net/gate.h) has it. */
 	uint64_t (*check)(void *context, pid_t thread, const char *path,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);

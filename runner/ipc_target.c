@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -21,7 +22,9 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "lead.h"
+#include "mountinfo.h"
 #include "process.h"
+#include "regular.h"
 
 char *ipc_target_path(const struct socket_call *call) {
 	const struct sockaddr_un *address = (const struct sockaddr_un *)&call->address;
@@ -39,7 +42,8 @@ void ipc_target_finish(struct ipc_target *target) {
 
 /* Asked of nobody: a file system that doesn't answer must not hold us up. */
 static bool look(int fd, struct statx *ret_status) {
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret_status) == 0;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_MNT_ID, ret_status) ==
+	       0;
 }
 
 static dev_t device_of(const struct statx *status) {
@@ -71,6 +75,36 @@ static bool is_bound(int fd) {
 				errno == EPROTOTYPE || errno == EPERM);
 }
 
+/* The device of the super block that it lies on, which stat(2) may give another number for (btrfs); 0: not known. */
+static dev_t super_of(pid_t thread, uint64_t mount) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", thread), *text = NULL;
+	if (regular_read(path, MOUNTINFO_MAX, &text, NULL, NULL) < 0) return 0;
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		char *at; /* "ID PARENT MAJOR:MINOR …" */
+		if (strtoull(line, &at, 10) != mount) continue;
+		strtoull(at, &at, 10);
+		const unsigned major_number = (unsigned)strtoul(at, &at, 10);
+		if (*at != ':') return 0;
+		return makedev(major_number, (unsigned)strtoul(at + 1, NULL, 10));
+	}
+	return 0;
+}
+
+/* Where one super block has several trees with the same inodes, the name that it was bound as must lead to this very
+ * one, without a link: it was bound in that folder, so it is of that tree. */
+static bool is_own(const struct ipc_sight *sight, pid_t thread, const struct statx *status) {
+	const struct lead lead = {.thread = thread, .curtain = sight->curtain};
+	CLEANUP_FREE char *name = NULL, *place = NULL;
+	CLEANUP_FD int named = -1;
+	struct statx other;
+	if (sight->is_own(sight->context, device_of(status), status->stx_ino, NULL)) return true;
+	const dev_t super = super_of(thread, status->stx_mnt_id);
+	if (super == 0 || super == device_of(status)) return false;
+	if (!sight->is_own(sight->context, super, status->stx_ino, &name) || name[0] != '/') return false;
+	return lead_open(&lead, name, &named, &place) == 0 && string_equal(place, name) && look(named, &other) &&
+	       same_inode(&other, status);
+}
+
 /* What the sandbox has there. 0: it is the target. */
 static int find_inside(const struct ipc_sight *sight, pid_t thread, const char *path, struct ipc_target *target) {
 	const struct lead lead = {.thread = thread, .curtain = sight->curtain};
@@ -82,7 +116,7 @@ static int find_inside(const struct ipc_sight *sight, pid_t thread, const char *
 	if (!look(fd, &status)) return -EACCES;
 	if (sight->curtain != 0 && device_of(&status) == sight->curtain) return -ENOENT;
 	if (!S_ISSOCK(status.stx_mode)) return -ECONNREFUSED;
-	const bool own = sight->is_own(sight->context, device_of(&status), status.stx_ino);
+	const bool own = is_own(sight, thread, &status);
 	if (!own && (!place || !is_bound(fd) || !host_agrees(place, &status))) return -ECONNREFUSED;
 	*target = (struct ipc_target){.kind = own ? IPC_TARGET_OWN : IPC_TARGET_HOST,
 				      .fd = fd_steal(&fd),

@@ -30,8 +30,8 @@ struct ipc_target {
 
 struct ipc_sight {
 	dev_t curtain;
-	bool (*is_own)(void *context, dev_t device, ino_t inode); /* struct ipc_options */
-	bool (*asked)(void *context, const char *path);           /* rules or grants may speak of it */
+	bool (*is_own)(void *context, dev_t device, ino_t inode, char **ret_name); /* struct ipc_options */
+	bool (*asked)(void *context, const char *path);                            /* rules or grants may speak of it */
 	void *context;
 };
 

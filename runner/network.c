@@ -124,9 +124,9 @@ static void stub_denied(void *context, const char *host, const struct verdict *v
 
 /* What ipc asks */
 
-static bool ipc_is_own(void *context, dev_t device, ino_t inode) {
+static bool ipc_is_own(void *context, dev_t device, ino_t inode, char **ret_name) {
 	struct network *network = context;
-	return network->inside && diag_bound(network->inside, device, inode);
+	return network->inside && diag_bound(network->inside, device, inode, ret_name);
 }
 
 static uint64_t ipc_check(void *context, pid_t thread, const char *path,

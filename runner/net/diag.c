@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "schema/limits.h"
 
 enum { REPLY_MAX = 32 * 1024 /* the most that the kernel puts in one */, LOOPBACK_INDEX = 1, DEVICE_MINOR_BITS = 20 };
@@ -200,11 +201,15 @@ bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct
 struct wanted {
 	uint32_t device, inode; /* as the kernel puts them */
 	bool found;
+	char *name; /* of the one that was found, if it is a path */
 };
 
 static void note_bound(void *argument, const void *body, size_t size) {
 	struct wanted *wanted = argument;
 	const size_t head = sizeof(struct nlattr);
+	const char *name = NULL;
+	size_t name_size = 0;
+	bool found = false;
 	for (size_t at = NLMSG_ALIGN(sizeof(struct unix_diag_msg)); at < size && size - at >= head;) {
 		struct nlattr attribute;
 		struct unix_diag_vfs vfs;
@@ -212,20 +217,33 @@ static void note_bound(void *argument, const void *body, size_t size) {
 		if (attribute.nla_len < head || attribute.nla_len > size - at) return;
 		if (attribute.nla_type == UNIX_DIAG_VFS && attribute.nla_len >= head + sizeof vfs) {
 			memcpy(&vfs, (const char *)body + at + head, sizeof vfs);
-			wanted->found |= vfs.udiag_vfs_dev == wanted->device && vfs.udiag_vfs_ino == wanted->inode;
+			found |= vfs.udiag_vfs_dev == wanted->device && vfs.udiag_vfs_ino == wanted->inode;
+		}
+		if (attribute.nla_type == UNIX_DIAG_NAME) {
+			name = (const char *)body + at + head;
+			name_size = attribute.nla_len - head;
 		}
 		at += NLMSG_ALIGN(attribute.nla_len); /* as NLA_ALIGN, which has a sign */
 	}
+	wanted->found |= found;
+	if (!found || !name || wanted->name) return;
+	wanted->name = string_copy_bytes(name, strnlen(name, name_size));
 }
 
-bool diag_bound(struct diag *diag, dev_t device, ino_t inode) {
+bool diag_bound(struct diag *diag, dev_t device, ino_t inode, char **ret_name) {
 	const struct unix_diag_req request = {.sdiag_family = AF_UNIX,
 					      .udiag_states = UINT32_MAX,
-					      .udiag_show = UDIAG_SHOW_VFS,
+					      .udiag_show = UDIAG_SHOW_VFS | UDIAG_SHOW_NAME,
 					      .udiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}};
 	struct wanted wanted = {.device = major(device) << DEVICE_MINOR_BITS | minor(device), .inode = (uint32_t)inode};
 	if (inode != wanted.inode) return false;
-	return ask(diag, NLM_F_DUMP, &request, sizeof request, note_bound, &wanted) == 0 && wanted.found;
+	const int r = ask(diag, NLM_F_DUMP, &request, sizeof request, note_bound, &wanted);
+	const bool found = r == 0 && wanted.found && wanted.name;
+	if (found && ret_name)
+		*ret_name = wanted.name;
+	else
+		free(wanted.name);
+	return found;
 }
 
 int diag_new(int netlink, struct diag **ret_diag, struct error *error) {

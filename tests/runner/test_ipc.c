@@ -95,9 +95,9 @@ static void report(void *context, const char *path, int64_t grant, int64_t durat
 	event_base_loopbreak(den.base); /* den_run goes on */
 }
 
-static bool is_own(void *context, dev_t device, ino_t inode) {
+static bool is_own(void *context, dev_t device, ino_t inode, char **ret_name) {
 	(void)context;
-	return diag_bound(den.diag, device, inode);
+	return diag_bound(den.diag, device, inode, ret_name);
 }
 
 static void handle(void *context, struct socket_call *call) {

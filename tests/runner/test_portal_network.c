@@ -388,7 +388,7 @@ static bool bound(struct diag *diag, const char *name) {
 	struct stat status;
 	assert_int_equal(stat(path, &status), 0);
 	assert_true(S_ISSOCK(status.st_mode));
-	return diag_bound(diag, status.st_dev, status.st_ino);
+	return diag_bound(diag, status.st_dev, status.st_ino, NULL);
 }
 
 static void who_bound_a_unix_socket_is_told(void **state) {

@@ -31,7 +31,8 @@ size_t diag_ports(struct diag *diag, uint16_t *ports, size_t size);
 bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct sockaddr_storage *peer),
 		    void *argument);
 
-/* A Unix socket of this network is bound at that inode (stat(2)'s numbers). Told by 32 bits of the inode's number and
- * by the super block's device, all that the kernel says: false where stat(2) gives others (btrfs, overlayfs) or the
- * number is larger. */
-bool diag_bound(struct diag *diag, dev_t device, ino_t inode);
+/* A Unix socket of this network is bound at that inode. Told by 32 bits of the inode's number and by the super block's
+ * device, all that the kernel says: false where the number is larger. `device` is mountinfo's (proc_pid_mountinfo(5)),
+ * of which a file system may have several trees with the same inodes (btrfs, where stat(2) gives others).
+ * *ret_name (may be NULL): what it was bound as; freed by the caller. */
+bool diag_bound(struct diag *diag, dev_t device, ino_t inode, char **ret_name);
