@@ -41,8 +41,9 @@ int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket) {
 /* `each` is called of each descriptor of each thread that has its own, until it says no more. */
 struct looking {
 	bool (*each)(struct looking *looking, pid_t task, const char *number, const char *link);
-	int left;     /* descriptors of the process that are looked at */
-	bool not_all; /* there are more, or more processes */
+	bool together; /* `left` is for all processes, not for each */
+	int left;      /* descriptors that are looked at */
+	bool not_all;  /* there are more, or more processes */
 	const struct sandbox_socket *sockets;
 	size_t count;
 	/* sandbox_socket_is_sole */
@@ -65,6 +66,7 @@ static bool look_in_task(struct looking *looking, pid_t task) {
 		link[size] = '\0';
 		if (--looking->left < 0) {
 			looking->not_all = true;
+			goes_on = !looking->together;
 			break;
 		}
 		goes_on = looking->each(looking, task, entry->d_name, link);
@@ -82,7 +84,7 @@ static bool look_in_process(struct looking *looking, pid_t pid) {
 	DIR *stream = mem_expect(opendir(tasks));
 	bool goes_on = true;
 	pid_t before = 0;
-	looking->left = LIMIT_HOLDER_FILES;
+	if (!looking->together) looking->left = LIMIT_HOLDER_FILES;
 	for (struct dirent *entry; stream && goes_on && (entry = readdir(stream));) {
 		const pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (task <= 0 || (before > 0 && same_descriptors(task, before))) continue;
@@ -131,8 +133,13 @@ static bool each_other(struct looking *looking, pid_t task, const char *number, 
 }
 
 bool sandbox_socket_is_sole(pid_t init, pid_t thread, int number, const struct sandbox_socket *socket) {
-	struct looking looking = {
-		.each = each_other, .sockets = socket, .count = 1, .thread = thread, .number = number};
+	struct looking looking = {.each = each_other,
+				  .together = true,
+				  .left = LIMIT_DIRECT_FILES,
+				  .sockets = socket,
+				  .count = 1,
+				  .thread = thread,
+				  .number = number};
 	return look(&looking, init) && !looking.not_all;
 }
 

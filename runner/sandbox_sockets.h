@@ -3,7 +3,8 @@
  *
  * Promises: a socket is known by its inode, which no other open file has, so whoever has that inode has this very
  * socket. Looks at the descriptors of all threads that have some of their own; bounded (LIMIT_HOLDERS processes,
- * LIMIT_HOLDER_FILES descriptors of one). One that waits in a message can't be seen.
+ * LIMIT_HOLDER_FILES descriptors of one, or LIMIT_DIRECT_FILES of all where a call waits for it). One that waits in a
+ * message can't be seen.
  */
 #pragma once
 

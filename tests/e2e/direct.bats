@@ -198,6 +198,9 @@ rules_are_taken_back() {
 	echo "$output"
 	contains "$output" "hello /curl"
 	contains "$output" "from 127.0.0.1"
+	run sbx run -- node -e 'require("net").connect('"$web"', "fast.test", function () { console.log(this.remoteAddress); this.destroy() })'
+	echo "$output"
+	[ "$output" = 127.0.0.1 ] # it registers its socket when it is connected
 	run sbx run -- node -e 'fetch("http://fast.test:'"$web"'/node").then(r => r.text()).then(console.log)'
 	echo "$output"
 	contains "$output" "hello /node"

@@ -121,6 +121,7 @@ enum {
 	LIMIT_DNS_STREAM_MS = 10 * 1000, /* until one that asks nothing is closed */
 	LIMIT_DNS_THREADS = 2,           /* that ask the host's resolver for SRV and TXT */
 	LIMIT_DIRECT_HOLD_MS = 100,      /* a connect that doesn't block, for an answer that may hand a socket in */
+	LIMIT_DIRECT_FILES = 1024,       /* descriptors of a sandbox that are looked at for another that is the same */
 	LIMIT_DIRECT_LOOK_MS = 500,      /* between looks at which of these are closed */
 	LIMIT_DIRECT_HIDDEN_MS = 1000,   /* until one that is to be cut must have been found */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
