@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/string.h"
+#include "descriptors.h"
 #include "environment.h"
 #include "net/host_port.h"
 #include "net/publish.h"
@@ -18,7 +18,7 @@ enum {
 	/* A connection's two ends, and a pipe each way while its bytes wait. A quarter of what a process may have open:
 	 * the gate's connections, held calls and the portal need them, too. */
 	INBOUND_FDS = 6,
-	INBOUND_SHARE = 4,
+	INBOUND_PART = 4,
 };
 
 static const uint16_t own_ports[] = {STUB_PORT, ENVIRONMENT_PROXY_PORT};
@@ -173,13 +173,6 @@ void servers_publish(struct servers *servers, int64_t number, const struct publi
 			"the sandbox has this machine's own network: what listens there is reachable already");
 }
 
-static size_t most_connections(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) return LIMIT_INBOUND;
-	const rlim_t most = limit.rlim_cur / INBOUND_SHARE / INBOUND_FDS;
-	return most < 1 ? 1 : most < LIMIT_INBOUND ? (size_t)most : LIMIT_INBOUND;
-}
-
 int servers_begin(struct servers *servers, const struct servers_options *options, struct error *error) {
 	servers->options = *options;
 	if (!options->spares && servers->reserved_count > 0)
@@ -191,7 +184,8 @@ int servers_begin(struct servers *servers, const struct servers_options *options
 						    .spares = options->spares,
 						    .own = own_ports,
 						    .own_count = ARRAY_LENGTH(own_ports),
-						    .connections = most_connections(),
+						    .connections =
+							    descriptors_share(INBOUND_PART, INBOUND_FDS, LIMIT_INBOUND),
 						    .context = servers,
 						    .check = on_check,
 						    .check_again = on_check_again,
