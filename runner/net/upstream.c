@@ -57,12 +57,13 @@ static void handshake_fail(struct handshake *handshake, int code, const char *wh
 static char *explain(const struct handshake *handshake, int status) {
 	CLEANUP_FREE char *user = handshake->user ? text_visible_cut(handshake->user, REASON_COLUMNS) : NULL;
 
-	if (status == 407)
+	if (status == 407 || status == 401) /* some say 401 where RFC 9110 15.5.8 has 407 */
 		return user ? string_format("it does not take the user %s with the password of the policy's "
-					    "`upstream` (407)",
-					    user)
-			    : string_copy("it wants a user and a password (407): upstream: "
-					  "http://USER:PASSWORD@HOST:PORT in the policy");
+					    "`upstream` (%d)",
+					    user, status)
+			    : string_format("it wants a user and a password (%d): upstream: "
+					    "http://USER:PASSWORD@HOST:PORT in the policy",
+					    status);
 	if (status == 403 || status == 405)
 		return string_format("it refuses to connect to %s (%d); many proxies connect to port 443 alone",
 				     handshake->target, status);
@@ -73,6 +74,7 @@ static char *explain(const struct handshake *handshake, int status) {
 
 static int code_of(int status) {
 	switch (status) {
+	case 401:
 	case 403:
 	case 405:
 	case 407:
