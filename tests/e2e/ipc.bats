@@ -123,6 +123,22 @@ net.createServer(peer => peer.end("from inside")).listen(path, () =>
 	no_prompt_is_pending
 }
 
+@test "two that ask at once are one question; offline it is the same" {
+	on_host server serve "$HOME/project/host.sock"
+	background client sbx run --offline -- sh -c 'python3 ipc.py connect host.sock & python3 ipc.py connect host.sock'
+	asks "$HOME/project/host.sock"
+	sbx allow "$id" --session
+	wait_for 60 both_are_greeted
+	sbx kill --all
+	finished client
+	run -0 sbx run --offline -- python3 ipc.py own
+	[ "$(grep -c worked <<<"$output")" = 5 ]
+}
+
+both_are_greeted() {
+	[[ $(grep -c hello "$HOME/run/client.out") == 2 ]]
+}
+
 @test "one that appears later is asked about, too" {
 	background client sbx run -- sh -c 'echo started; until [ -e go ]; do sleep 0.05; done; exec python3 ipc.py connect late.sock'
 	wait_for 60 says client started
