@@ -437,6 +437,7 @@ static void random_plan(unsigned *seed, struct plan *plan) {
 		const int chance = rand_r(seed) % 4;
 		if (chance < 2) box_add(&box, plan, chance == 0 ? MOUNT_READ : MOUNT_WRITE, paths[i]);
 	}
+	if (rand_r(seed) % 2) box_add(&box, plan, MOUNT_TEXT, "g/f")->source = string_copy("text\n");
 }
 
 static void make_host_of_random_plans(void) {
@@ -451,7 +452,9 @@ static void expect_plan(const struct plan *plan) {
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		CLEANUP_FREE char *path = path_join(box.home, files[i]);
 		const enum show show = plan_show(plan, path);
-		string_append(&said, show == SHOW_WRITE ? "write\n" : show == SHOW_READ ? "read\n" : "none\n");
+		string_append(&said, show == SHOW_WRITE                       ? "write\n"
+				     : show == SHOW_READ || show == SHOW_TEXT ? "read\n"
+									      : "none\n");
 	}
 	said.data[--said.size] = '\0';
 	box_expect(&box,
