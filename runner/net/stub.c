@@ -66,9 +66,9 @@ struct stub {
 	struct question_list truncated; /* whose asker is to come back over TCP */
 	size_t lookup_count, waiting;   /* look-ups; questions in them and in the lists */
 	struct spares *spares;
-	struct stub_tcp *tcp; /* NULL: nobody has needed it */
 	bool paused;
-	struct workers *workers;
+	struct stub_tcp *tcp;    /* NULL: nobody has needed it */
+	struct workers *workers; /* likewise */
 	struct record_source source;
 };
 
@@ -80,7 +80,6 @@ struct stub *stub_new(struct event_base *base, struct standins *standins, struct
 			      .standins = standins,
 			      .spares = spares,
 			      .judge = *judge,
-			      .workers = workers_new(base, LIMIT_DNS_THREADS),
 			      .source = *record_source_system()};
 	TAILQ_INIT(&stub->lookups);
 	TAILQ_INIT(&stub->upstream);
@@ -176,6 +175,7 @@ static bool ask_upstream(struct question *question) {
 	struct host host;
 
 	if (host_parse(question->asker.query.name, strlen(question->asker.query.name), &host, NULL) < 0) return false;
+	if (!stub->workers) stub->workers = workers_new(stub->base, LIMIT_DNS_THREADS);
 	TAILQ_INSERT_TAIL(&stub->upstream, question, entry);
 	question->upstream =
 		records_start(stub->workers, &stub->source, host.name,
