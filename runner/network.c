@@ -13,9 +13,11 @@
  */
 #include "network.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -347,7 +349,8 @@ int network_begin(struct network *network, struct error *error) {
 
 /* What we may do as who owns the sandbox's user namespace, and a tool in it may not (ip(7)). */
 static bool is_reserved(const struct socket_call *call) {
-	const struct sockaddr_in *four = (const struct sockaddr_in *)&call->address; /* sin6_port lies there, too */
+	static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "of both");
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&call->address;
 	const in_port_t port = ntohs(four->sin_port);
 	return call->domain != AF_NETLINK && call->address.ss_family != AF_UNSPEC && port > 0 && port < IPPORT_RESERVED;
 }

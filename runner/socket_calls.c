@@ -88,16 +88,21 @@ static void send_result(const struct socket_calls *calls, uint64_t id, int64_t r
 	ioctl(calls->options.listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-static void call_free(struct held_call *held) {
+/* One that is in no list any more. */
+static void call_release(struct held_call *held) {
 	struct socket_calls *calls = held->calls;
 	if (calls->fresh == held) calls->fresh = NULL;
-	TAILQ_REMOVE(&calls->held, held, entry);
 	calls->count--;
 	calls->bytes -= held->call.size;
 	look_free(held->look);
 	fd_close(held->call.fd);
 	free(held->call.data);
 	free(held);
+}
+
+static void call_free(struct held_call *held) {
+	TAILQ_REMOVE(&held->calls->held, held, entry);
+	call_release(held);
 }
 
 static struct held_call *held_of(struct socket_call *call) {
@@ -108,14 +113,10 @@ static struct held_call *held_of(struct socket_call *call) {
 
 /* The number behind "NAME:\t" in one of its files, 0 where there is none. */
 static unsigned long proc_number(const char *path, const char *name, int base) {
-	CLEANUP_FREE char *text = NULL, *key = string_format("%s:\t", name);
+	CLEANUP_FREE char *text = NULL, *lines = NULL, *key = string_format("\n%s:\t", name);
 	if (regular_read(path, SOCKET_CALL_PROC_MAX, &text, NULL, NULL) < 0) return 0;
-	const char *found = string_starts(text, key) ? text : NULL;
-	if (!found) {
-		CLEANUP_FREE char *line = string_format("\n%s", key);
-		found = strstr(text, line);
-		found = found ? found + 1 : NULL;
-	}
+	lines = string_format("\n%s", text);
+	const char *found = strstr(lines, key);
 	return found ? strtoul(found + strlen(key), NULL, base) : 0;
 }
 
@@ -272,7 +273,11 @@ size_t socket_calls_count(const struct socket_calls *calls) {
 void socket_calls_free(struct socket_calls *calls) {
 	struct held_call *held;
 	if (!calls) return;
-	while ((held = TAILQ_FIRST(&calls->held))) socket_call_answer(&held->call, -EINTR);
+	while ((held = TAILQ_FIRST(&calls->held))) {
+		TAILQ_REMOVE(&calls->held, held, entry);
+		send_result(calls, held->id, -EINTR);
+		call_release(held);
+	}
 	looks_free(calls->looks);
 	free(calls);
 }

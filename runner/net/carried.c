@@ -33,11 +33,15 @@ static bool must_wait(const struct socket_call *call, int64_t result) {
 	return result == -EINPROGRESS || result == -EALREADY;
 }
 
-static void carried_end(struct carried *carried, int64_t result) {
-	TAILQ_REMOVE(carried->list, carried, entry);
+static void carried_release(struct carried *carried, int64_t result) {
 	socket_call_answer(carried->call, result);
 	event_free(carried->writable);
 	free(carried);
+}
+
+static void carried_end(struct carried *carried, int64_t result) {
+	TAILQ_REMOVE(carried->list, carried, entry);
+	carried_release(carried, result);
 }
 
 static void on_interrupted(void *argument) {
@@ -80,5 +84,8 @@ void carried_out(struct event_base *base, struct carried_list *list, struct sock
 
 void carried_end_all(struct carried_list *list) {
 	struct carried *carried;
-	while ((carried = TAILQ_FIRST(list))) carried_end(carried, -EINTR);
+	while ((carried = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, carried, entry);
+		carried_release(carried, -EINTR);
+	}
 }

@@ -180,26 +180,25 @@ static void connect_tcp(struct connects *connects, struct socket_call *call) {
 
 static void aim_datagrams(struct connects *connects, struct socket_call *call);
 
-static void waiting_end(struct waiting *waiting) {
-	TAILQ_REMOVE(&waiting->connects->waiting, waiting, entry);
-	spares_cancel(waiting->spare);
-	free(waiting);
-}
-
 static void on_spare(void *argument) {
 	struct waiting *waiting = argument;
 	struct connects *connects = waiting->connects;
 	struct socket_call *call = waiting->call;
-	waiting->spare = NULL;
-	waiting_end(waiting);
+	TAILQ_REMOVE(&connects->waiting, waiting, entry);
+	free(waiting);
 	aim_datagrams(connects, call);
+}
+
+static void waiting_release(struct waiting *waiting) {
+	socket_call_answer(waiting->call, -EINTR);
+	spares_cancel(waiting->spare);
+	free(waiting);
 }
 
 static void on_interrupted(void *argument) {
 	struct waiting *waiting = argument;
-	struct socket_call *call = waiting->call;
-	waiting_end(waiting);
-	socket_call_answer(call, -EINTR);
+	TAILQ_REMOVE(&waiting->connects->waiting, waiting, entry);
+	waiting_release(waiting);
 }
 
 static void wait_for_spare(struct connects *connects, struct socket_call *call, const struct destination *to) {
@@ -294,7 +293,10 @@ struct connects *connects_new(const struct connects_options *options) {
 void connects_free(struct connects *connects) {
 	struct waiting *waiting;
 	if (!connects) return;
-	while ((waiting = TAILQ_FIRST(&connects->waiting))) on_interrupted(waiting);
+	while ((waiting = TAILQ_FIRST(&connects->waiting))) {
+		TAILQ_REMOVE(&connects->waiting, waiting, entry);
+		waiting_release(waiting);
+	}
 	carried_end_all(&connects->carried);
 	free(connects);
 }

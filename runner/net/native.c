@@ -81,9 +81,8 @@ static void free_event(struct event **event) {
 	*event = NULL;
 }
 
-/* Whatever it has by now; ends of no tunnel are reset. */
-static void link_end(struct link *link, const char *error) {
-	struct native *native = link->native;
+/* Whatever it has by now; ends of no tunnel are reset. It is in no list any more. */
+static void link_release(struct link *link, const char *error) {
 	struct socket_call *call = STEAL(link->call);
 	if (call) socket_call_answer(call, link->result < 0 ? link->result : -EINTR);
 	if (link->asking) gate_cancel(link->asking);
@@ -99,9 +98,13 @@ static void link_end(struct link *link, const char *error) {
 	socket_abort(link->far);
 	free(link->process);
 	strings_finish(&link->parents);
-	TAILQ_REMOVE(&native->links, link, entry);
-	native->count--;
+	link->native->count--;
 	free(link);
+}
+
+static void link_end(struct link *link, const char *error) {
+	TAILQ_REMOVE(&link->native->links, link, entry);
+	link_release(link, error);
 }
 
 /* The call, and with it the connection, ends with this error. */
@@ -204,21 +207,21 @@ static void watch_near(struct link *link) {
 /* Meeting */
 
 /* What a socket for both families calls ::ffff:127.0.0.1 is 127.0.0.1 to the other end. */
-static bool same_end(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
-	struct sockaddr_in6 ends[2] = {0};
-	const struct sockaddr_storage *given[2] = {a, b};
-	for (int i = 0; i < 2; i++) {
-		const struct sockaddr_in *four = (const struct sockaddr_in *)given[i];
-		if (given[i]->ss_family == AF_INET6) {
-			ends[i] = *(const struct sockaddr_in6 *)given[i];
-			continue;
-		}
-		ends[i].sin6_port = four->sin_port;
-		ends[i].sin6_addr.s6_addr[10] = ends[i].sin6_addr.s6_addr[11] = 0xff;
-		memcpy(ends[i].sin6_addr.s6_addr + 12, &four->sin_addr, 4);
+static struct sockaddr_in6 six_of(const struct sockaddr_storage *address) {
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+	struct sockaddr_in6 six = {.sin6_port = four->sin_port};
+	if (address->ss_family == AF_INET6) {
+		memcpy(&six, address, sizeof six);
+		return six;
 	}
-	return ends[0].sin6_port == ends[1].sin6_port &&
-	       memcmp(&ends[0].sin6_addr, &ends[1].sin6_addr, sizeof ends[0].sin6_addr) == 0;
+	six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(six.sin6_addr.s6_addr + 12, &four->sin_addr, sizeof four->sin_addr);
+	return six;
+}
+
+static bool same_end(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
+	const struct sockaddr_in6 one = six_of(a), other = six_of(b);
+	return one.sin6_port == other.sin6_port && IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
 }
 
 /* Ours, or -EAGAIN. */
@@ -443,7 +446,10 @@ size_t native_count(const struct native *native) {
 void native_free(struct native *native) {
 	struct link *link;
 	if (!native) return;
-	while ((link = TAILQ_FIRST(&native->links))) link_end(link, "cut");
+	while ((link = TAILQ_FIRST(&native->links))) {
+		TAILQ_REMOVE(&native->links, link, entry);
+		link_release(link, "cut");
+	}
 	pipes_finish(&native->pipes);
 	free(native);
 }

@@ -567,7 +567,7 @@ static void tool_local_own(void) {
 	struct place place = place_of("127.0.0.1", port); /* the host listens there, too */
 	int own = make("127.0.0.1", 0), fd = make("127.0.0.1", 0), accepted;
 
-	bind(own, (struct sockaddr *)&place.address, place.size);
+	if (bind(own, (struct sockaddr *)&place.address, place.size) < 0) say("bind", -1);
 	listen(own, 5);
 	say("connect", dial(fd, "127.0.0.1", port));
 	accepted = accept(own, NULL, NULL);
@@ -861,7 +861,7 @@ static void tool_full(void) {
 	int own = make("127.0.0.1", 0), fd = make(standin4, 0);
 	pthread_t thread;
 
-	bind(own, (struct sockaddr *)&place.address, place.size);
+	if (bind(own, (struct sockaddr *)&place.address, place.size) < 0) say("bind", -1);
 	listen(own, 0);
 	getsockname(own, (struct sockaddr *)&place.address, &place.size);
 	uint16_t at = ntohs(((struct sockaddr_in *)&place.address)->sin_port);
@@ -893,7 +893,7 @@ static void tool_datagrams(void) {
 	int own = socket(AF_INET, SOCK_DGRAM, 0), fd = socket(AF_INET, SOCK_DGRAM, 0);
 	char bytes[16] = "";
 
-	bind(own, (struct sockaddr *)&place.address, place.size);
+	if (bind(own, (struct sockaddr *)&place.address, place.size) < 0) say("bind", -1);
 	getsockname(own, (struct sockaddr *)&place.address, &place.size);
 	say("sendto", sendto(fd, "hello", 5, 0, (struct sockaddr *)&place.address, place.size));
 	say("recvfrom", recvfrom(own, bytes, sizeof bytes, 0, (struct sockaddr *)&from.address, &from.size));
