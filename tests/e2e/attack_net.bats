@@ -186,6 +186,61 @@ END
 	lacks "$output" "host=bad.test"
 }
 
+@test "attack_n_04 first bytes that ask for another host than was allowed never arrive whole" {
+	# -p: where there is a proxy, in a tunnel; a request in the clear has its own rows above
+	run sbx run -- curl -sS -p --max-time 10 -H "Host: bad.test:$port" "http://good.test:$port/fronted"
+	echo "$output"
+	lacks "$output" hello
+	contains "$output" "blocked net:access bad.test:$port (a connection to good.test:$port asks for it by its first bytes"
+	run sbx run -- curl -sSk --max-time 10 --connect-to "bad.test:$port:good.test:$port" "https://bad.test:$port/fronted"
+	echo "$output"
+	lacks "$output" hello
+	contains "$output" "blocked net:access bad.test:$port (a connection to good.test:$port asks for it by its first bytes"
+	nothing_arrived
+	[ "$(sbx history --json --verdict deny | jq -s "map(select(.by == \"gate\" and .target == \"bad.test:$port\")) | length")" -ge 2 ]
+	# another host that is allowed at that port is no other
+	run sbx run -- curl -sS -p --max-time 10 -H "Host: sub.good.test:$port" "http://good.test:$port/shared"
+	echo "$output"
+	contains "$output" "hello /shared"
+}
+
+@test "attack_n_04 the question about a connection says which other host its first bytes ask for" {
+	only_native "the proxy's tools say nothing before they are answered"
+	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  default:
+    network: native
+    hosts: {asked.test: 127.0.0.1}
+END
+	cat >ask.py <<'END'
+import socket, sys
+address = socket.getaddrinfo("asked.test", int(sys.argv[1]), socket.AF_INET, socket.SOCK_STREAM)[0][4]
+fd = socket.socket()
+fd.setblocking(False)
+fd.connect_ex(address)
+fd.send(b"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n")
+fd.setblocking(True)
+print(fd.recv(100))
+END
+	# The question waits for the bytes a moment only: on a machine that has none to spare it is asked again.
+	for ((tries = 0, named = 0; tries < 20 && !named; tries++)); do
+		background ask sbx run -- python3 ask.py "$port"
+		id=$(prompt_id)
+		if sbx prompts --json | jq -e '.[0].name == "other.test"'; then
+			named=1
+			contains "$(sbx prompts)" "asked.test:$port (its first bytes ask for other.test)"
+		fi
+		sbx deny "$id"
+		finished ask
+		contains "$output" ConnectionResetError
+	done
+	((named))
+	policy <<<"$policy_before"
+}
+
 @test "attack_n_05 no packet leaves for a name or address that was not allowed, also while it is asked about" {
 	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
 	policy <<END
@@ -280,6 +335,7 @@ version: 1
 prompt: {without-agent: deny}
 profiles:
   default:
+    network: $network
     allow:
       net:access: ["*.test", {target: "mine.test:$port", private: true}]
 END
