@@ -28,13 +28,11 @@ profiles:
 # The tool: one connection that is kept, and new ones until it is told to end. One line each.
 TOOL = """
 import http.client, os, sys, time
-proxy = os.environ["http_proxy"].split("//")[1].strip("/").split(":")
-url = "http://svc.test:" + sys.argv[1] + "/"
 def connect():
-    return http.client.HTTPConnection(proxy[0], int(proxy[1]), timeout=20)
+    return http.client.HTTPConnection("svc.test", int(sys.argv[1]), timeout=20)
 def get(connection):
     try:
-        connection.request("GET", url)
+        connection.request("GET", "/")
         answer = connection.getresponse()
         answer.read()
         return str(answer.status)
