@@ -137,7 +137,10 @@ static int64_t carry_out(const struct wait *wait) {
 /* What was allowed is kept in mind. */
 static int64_t note_allowed(struct wait *wait, int64_t result) {
 	struct ipc *ipc = wait->ipc;
-	if (result < 0 || wait->target.kind != IPC_TARGET_HOST) return result;
+	const bool host = wait->target.kind == IPC_TARGET_HOST;
+	if (result >= 0 && !host && wait->call->kind == SOCKET_CALL_CONNECT)
+		ipc_links_forget(ipc->links, wait->call->fd);
+	if (result < 0 || !host) return result;
 	if (wait->call->kind == SOCKET_CALL_SEND) {
 		if (!wait->verdict.once && !is_known(ipc, &wait->target)) remember(ipc, &wait->target);
 		return result;

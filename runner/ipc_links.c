@@ -49,6 +49,11 @@ static void link_free(struct link *link) {
 	free(link);
 }
 
+static void forget(struct link *link) {
+	if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
+	link_free(link);
+}
+
 /* Which are alive */
 
 static int compare_inodes(const void *a, const void *b) {
@@ -94,8 +99,7 @@ static void drop_dead(struct ipc_links *links) {
 		if (living.count > 0 &&
 		    bsearch(&link->socket.inode, living.items, living.count, sizeof link->socket.inode, compare_inodes))
 			continue;
-		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
-		link_free(link);
+		forget(link);
 	}
 	free(living.items);
 }
@@ -191,16 +195,20 @@ static struct link *find(struct ipc_links *links, uint64_t cookie) {
 	return link;
 }
 
+void ipc_links_forget(struct ipc_links *links, int socket) {
+	struct sandbox_socket own;
+	if (links->count == 0 || sandbox_socket_know(socket, &own) < 0) return;
+	struct link *link = find(links, own.cookie);
+	if (link && link->lease) forget(link);
+}
+
 int ipc_links_add(struct ipc_links *links, int socket, const char *path, const struct verdict *verdict) {
 	struct sandbox_socket own;
 	int r = sandbox_socket_know(socket, &own);
 	if (r < 0) return r;
 	struct link *before = find(links, own.cookie); /* a datagram socket that is aimed elsewhere */
 	if (before && !before->lease) return -ECONNREFUSED;
-	if (before) {
-		gate_lease_end(before->lease, 0, 0, NULL);
-		link_free(before);
-	}
+	if (before) forget(before);
 	if (links->count >= LIMIT_IPC_LINKS) drop_dead(links);
 	if (links->count >= LIMIT_IPC_LINKS) return -ENOSPC;
 	struct link *link = mem_new(struct link);
@@ -225,8 +233,7 @@ void ipc_links_free(struct ipc_links *links) {
 	if (!links) return;
 	for (struct link *link = TAILQ_FIRST(&links->list), *next; link; link = next) {
 		next = TAILQ_NEXT(link, entry);
-		if (link->lease) gate_lease_end(link->lease, 0, 0, NULL);
-		link_free(link);
+		forget(link);
 	}
 	event_free(links->tick);
 	gate_free(links->gate);

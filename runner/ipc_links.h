@@ -22,6 +22,9 @@ struct ipc_links *ipc_links_new(const struct ipc_options *options); /* copied */
 /* `socket` (borrowed) is being connected to what lies at `path` on the host. -ENOSPC: there are too many. */
 int ipc_links_add(struct ipc_links *links, int socket, const char *path, const struct verdict *verdict);
 
+/* It is connected elsewhere now, or not at all (connect(2) of a datagram socket). */
+void ipc_links_forget(struct ipc_links *links, int socket);
+
 void ipc_links_cut(struct ipc_links *links, const int64_t *grants, size_t count);
 void ipc_links_review(struct ipc_links *links); /* judge all again */
 void ipc_links_free(struct ipc_links *links);   /* the sandbox has ended */

@@ -584,6 +584,33 @@ static void attack_n_14_datagrams_are_asked_for_as_connections_are(void **state)
 	gone("shown/mail");
 }
 
+static void tool_aims(const char *top) {
+	const struct sockaddr unspecified = {.sa_family = AF_UNSPEC};
+	CLEANUP_FREE char *hidden = path_join(top, "hidden");
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), own = bound(hidden, "own", SOCK_DGRAM);
+	den_say("aimed", connect_path(fd, top, "shown/mail"));
+	den_say("dissolved", connect(fd, &unspecified, sizeof unspecified));
+	den_say("aimed again", connect_path(fd, top, "shown/mail"));
+	den_say("at home", connect_path(fd, hidden, "own"));
+	den_say("nowhere", connect_path(fd, hidden, "none"));
+	den_say("sent", send(fd, "x", 1, 0));
+	close(own);
+}
+
+/* Each time it leaves the host's socket that connection has ended: nothing is left to be cut. */
+static void what_is_aimed_elsewhere_is_the_hosts_no_more(void **state) {
+	(void)state;
+	int fd = on_host("shown/mail", SOCK_DGRAM);
+	judge.effect = EFFECT_ALLOW;
+	run(tool_aims);
+	expect("aimed: worked\ndissolved: worked\naimed again: worked\nat home: worked\nnowhere: ENOENT\nsent: "
+	       "worked\n");
+	assert_int_equal(judge.reported.count, 2);
+	assert_string_equal(judge.reported.items[1], "/shown/mail 7 ended");
+	close(fd);
+	gone("shown/mail");
+}
+
 /* The end of a grant */
 
 static void tool_live(const char *top) {
@@ -836,6 +863,7 @@ int main(void) {
 		TEST(long_names_and_deep_folders_are_no_obstacle),
 		TEST(a_full_backlog_holds_up_the_caller_alone),
 		TEST(attack_n_14_datagrams_are_asked_for_as_connections_are),
+		TEST(what_is_aimed_elsewhere_is_the_hosts_no_more),
 		TEST(a_connection_ends_with_its_grant),
 		TEST(what_is_kept_in_a_message_is_found_when_it_comes_back),
 		TEST(who_keeps_it_in_a_message_is_ended),
