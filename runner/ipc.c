@@ -175,7 +175,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *argument) {
 static void begin_carrying(struct wait *wait) {
 	struct timeval most = {0};
 	socklen_t size = sizeof most;
-	if (getsockopt(wait->call->fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) == 0 &&
+	if (wait->until_ms == 0 && getsockopt(wait->call->fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) == 0 &&
 	    (most.tv_sec > 0 || most.tv_usec > 0))
 		wait->until_ms = now_ms() + most.tv_sec * 1000 + most.tv_usec / 1000;
 	wait_carry(wait);
@@ -298,8 +298,20 @@ void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count) {
 	ipc_links_cut(ipc->links, grants, count);
 }
 
+/* What was allowed and waits for a full backlog is asked for anew. */
+static void ask_again(struct ipc *ipc) {
+	for (struct wait *wait = TAILQ_FIRST(&ipc->waits), *next; wait; wait = next) {
+		next = TAILQ_NEXT(wait, entry);
+		if (wait->target.kind != IPC_TARGET_HOST || !evtimer_pending(wait->pause, NULL)) continue;
+		evtimer_del(wait->pause);
+		verdict_finish(&wait->verdict);
+		ask(wait);
+	}
+}
+
 void ipc_review(struct ipc *ipc) {
 	forget_known(ipc);
+	ask_again(ipc);
 	ipc_links_review(ipc->links);
 }
 

@@ -558,6 +558,35 @@ static void a_full_backlog_holds_up_the_caller_alone(void **state) {
 	gone("shown/host");
 }
 
+static void tool_waits(const char *top) {
+	connected(top, "shown/host", SOCK_STREAM);
+	connected(top, "shown/host", SOCK_STREAM);
+	den_say("waits", connected(top, "shown/host", SOCK_STREAM));
+}
+
+static void take_back(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	if (judge.questions.count != 3) return;
+	judge.effect = EFFECT_DENY;
+	judge.user = true;
+	ipc_review(judge.ipc);
+}
+
+static void what_waits_is_asked_for_again_when_rules_change(void **state) {
+	(void)state;
+	const struct timeval often = {.tv_usec = 1000};
+	listener = on_host("shown/host", SOCK_STREAM);
+	assert_int_equal(listen(listener, 1), 0);
+	struct event *ticks = event_new(den.base, -1, EV_PERSIST, take_back, NULL);
+	event_add(ticks, &often);
+	judge.effect = judge.again = EFFECT_ALLOW;
+	run(tool_waits);
+	expect("waits: EACCES\n");
+	event_free(ticks);
+	close(listener);
+	gone("shown/host");
+}
+
 /* Datagrams */
 
 static void tool_mail(const char *top) {
@@ -862,6 +891,7 @@ int main(void) {
 		TEST(a_socket_is_judged_by_its_name_on_the_host),
 		TEST(long_names_and_deep_folders_are_no_obstacle),
 		TEST(a_full_backlog_holds_up_the_caller_alone),
+		TEST(what_waits_is_asked_for_again_when_rules_change),
 		TEST(attack_n_14_datagrams_are_asked_for_as_connections_are),
 		TEST(what_is_aimed_elsewhere_is_the_hosts_no_more),
 		TEST(a_connection_ends_with_its_grant),
