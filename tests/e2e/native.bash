@@ -77,7 +77,7 @@ postgres_server() {
 	local folder=$HOME/run/postgres programs
 	programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -1)
 	[[ -x $programs/initdb ]] || programs=$(dirname "$(command -v initdb)")
-	"$programs/initdb" -A trust -U postgres --no-sync -D "$folder" >"$HOME/run/initdb.log" 2>&1 || {
+	"$programs/initdb" -A trust -U postgres --no-locale -E UTF8 --no-sync -D "$folder" >"$HOME/run/initdb.log" 2>&1 || {
 		cat "$HOME/run/initdb.log" >&2
 		return 1
 	}
