@@ -20,13 +20,20 @@ static char *name_of(pid_t pid) {
 	return name;
 }
 
-/* A number of /proc/PID/status (proc_pid_status(5)), 0 when it is gone. */
-static pid_t number_of(pid_t pid, const char *field) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/status", pid), *status = NULL;
-	CLEANUP_FREE char *key = string_format("\n%s:\t", field);
-	if (regular_read(path, PROCESS_FILE_MAX, &status, NULL, NULL) < 0) return 0;
+struct place {
+	pid_t process, parent; /* 0: it is gone */
+};
+
+static pid_t number_in(const char *status, const char *key) {
 	const char *found = strstr(status, key);
 	return found ? (pid_t)strtol(found + strlen(key), NULL, 10) : 0;
+}
+
+/* By /proc/TASK/status (proc_pid_status(5)). */
+static struct place place_of(pid_t task) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/status", task), *status = NULL;
+	if (regular_read(path, PROCESS_FILE_MAX, &status, NULL, NULL) < 0) return (struct place){0};
+	return (struct place){.process = number_in(status, "\nTgid:\t"), .parent = number_in(status, "\nPPid:\t")};
 }
 
 char *process_link(pid_t task, const char *name) {
@@ -42,14 +49,14 @@ char *process_name(pid_t pid) {
 }
 
 void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents) {
-	pid_t pid = number_of(thread, "Tgid");
-	CLEANUP_FREE char *own = pid > 0 ? name_of(pid) : NULL;
-	*ret_process = own ? string_format("%s (%d)", own, pid) : NULL;
+	struct place place = place_of(thread);
+	CLEANUP_FREE char *own = place.process > 0 ? name_of(place.process) : NULL;
+	*ret_process = own ? string_format("%s (%d)", own, place.process) : NULL;
 	*ret_parents = (struct strings){0};
-	while (pid > 0 && ret_parents->count < LIMIT_PARENTS) {
-		pid = number_of(pid, "PPid");
-		char *name = pid > 1 && pid != init ? name_of(pid) : NULL;
+	while (place.parent > 1 && place.parent != init && ret_parents->count < LIMIT_PARENTS) {
+		char *name = name_of(place.parent);
 		if (!name) return;
 		strings_take(ret_parents, name);
+		place = place_of(place.parent);
 	}
 }
