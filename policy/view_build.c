@@ -22,7 +22,9 @@ struct building {
 	const struct subject *subject;
 	int64_t session;
 	struct view *view;
-	size_t socket_bytes; /* of the view's sockets so far */
+	size_t socket_bytes;        /* of the view's sockets so far */
+	const struct grant *grants; /* of `set` */
+	size_t grant_count;
 };
 
 static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
@@ -115,6 +117,17 @@ static void add_program(struct building *building, const struct pattern *pattern
 		view_add_program(building->view, shown, effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT);
 }
 
+/* A grant for one use is for the broker to use up, call by call: the socket isn't there for all of them. */
+static bool is_for_once(const struct building *building, const char *target) {
+	for (size_t i = 0; i < building->grant_count; i++) {
+		const struct pattern *pattern = grant_set_pattern(building->set, i);
+		if (building->grants[i].permission.kind == PERMISSION_IPC_CONNECT &&
+		    building->grants[i].lifetime == LIFETIME_ONCE && pattern && pattern_match(pattern, target, NULL))
+			return true;
+	}
+	return false;
+}
+
 /* What the runner is told of sockets that a rule or grant allows or asks about: a path, whether it is allowed; of a
  * pattern, that there is something. */
 static void add_socket(struct building *building, const struct pattern *pattern) {
@@ -132,7 +145,7 @@ static void add_socket(struct building *building, const struct pattern *pattern)
 		return;
 	}
 	strings_add(&view->sockets_asked, text);
-	if (effect == EFFECT_ALLOW) strings_add(&view->sockets, target);
+	if (effect == EFFECT_ALLOW && !is_for_once(building, target)) strings_add(&view->sockets, target);
 }
 
 static void add_rules(struct building *building) {
@@ -205,7 +218,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	const struct stack_grants finder = grant_set_finder(set);
 	struct stack_context own = *context;
 	own.grants = &finder;
-	struct building building = {&own, set, subject, session, view, 0};
+	struct building building = {&own, set, subject, session, view, 0, grants, grant_count};
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
@@ -258,7 +271,7 @@ static void add_below(struct building *building, const char *tree) {
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
 		    int64_t session, const struct grant *grant) {
 	static const struct pattern_scope nothing = {.home = NULL};
-	struct building building = {context, NULL, subject, session, view, 0};
+	struct building building = {context, NULL, subject, session, view, 0, NULL, 0};
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	if (!is_fs(&grant->permission) || grant->effect != EFFECT_ALLOW || view->path_count >= LIMIT_VIEW_PATHS ||
 	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)

@@ -206,6 +206,14 @@ END
 	finished tool
 	rm go
 	[ ! -s "$HOME/run/letters" ]
+	# what is allowed once is for the call that was asked about
+	: >"$HOME/run/letters"
+	sbx grant --once ipc:connect "$HOME/project/host.mail" --profile default
+	run sbx run --profile default -- sh -c 'python3 ipc.py message host.mail none; python3 ipc.py send host.mail one'
+	[ "$(grep -c worked <<<"$output")" = 1 ]
+	wait_for 60 grep -q one "$HOME/run/letters"
+	[ "$(<"$HOME/run/letters")" = one ]
+	: >"$HOME/run/letters"
 	# what is allowed by its name is there for each call
 	sbx grant ipc:connect "$HOME/project/host.mail" --profile default
 	run -0 sbx run --profile default -- sh -c 'python3 ipc.py message host.mail fifth; python3 ipc.py send host.mail sixth'
