@@ -119,7 +119,7 @@ for host in sys.argv[2:]:
     try:
         with socket.create_connection((host, int(sys.argv[1])), timeout=10) as fd:
             fd.sendall(b"GET /reached HTTP/1.0\r\n\r\n")
-            print(host, "reached" if b"hello" in fd.recv(4096) else "no answer")
+            print(host, "reached" if b"hello" in fd.makefile("rb").read() else "no answer")
     except (OSError, UnicodeError) as error:
         print(host, type(error).__name__)
 END
@@ -398,14 +398,21 @@ END
 }
 
 @test "attack_n_11 the proxy has no port on the host, and its socket is nobody else's" {
-	listeners() {
-		cat /proc/net/tcp /proc/net/tcp6 | awk '$4 == "0A" {print $2}' | sort
+	ports() { # ports PID…: the sockets of the host's network that they listen or are bound with, by inode
+		for pid; do readlink "/proc/$pid/fd/"* || true; done 2>/dev/null | sed -n 's/^socket:\[\(.*\)\]$/\1/p' | sort -u |
+			comm -12 - <(awk '$4 == "0A" || $4 == "07" { print $10 }' /proc/net/{tcp,tcp6,udp,udp6} | sort -u)
 	}
-	before=$(listeners)
-	sbx run -- sh -c 'touch started; sleep 60' 3>&- &
+	python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); open("bound", "w"); time.sleep(60)' 3>&- &
+	server=$!
+	sbx run --profile default -- sh -c 'touch started; sleep 60' 3>&- &
 	pid=$!
 	wait_for 60 test -e started
-	[ "$(comm -13 <(echo "$before") <(listeners))" = "" ]
+	wait_for 60 test -e bound
+	[ "$(ports "$server" | wc -l)" = 1 ] # it would be seen
+	mapfile -t children < <(pgrep -P "$pid")
+	[ "${#children[@]}" -ge 2 ] # the portal, bwrap
+	[ "$(ports "$pid" "${children[@]}")" = "" ]
+	kill "$server"
 	run find "$HOME/.local" -type s -perm /077
 	[ "$output" = "" ]
 	run find "$HOME/.local/state/sbx" -type d -perm /077
