@@ -45,8 +45,7 @@ struct entry {
 	enum entry_state state;
 	bool by_name;
 	int64_t named;   /* the grant that it was named with, and ends with; or 0 */
-	bool asking;     /* a check is under way */
-	uint64_t ticket; /* its ticket; 0: not known yet */
+	uint64_t ticket; /* of the check that is under way; 0: none is */
 	struct right right;
 	struct host_port host;
 	struct event *accept[HOST_PORT_FAMILIES];
@@ -81,15 +80,32 @@ static struct entry *entry_new(struct publisher *publisher, const struct publica
 
 static void stop_asking(struct entry *entry) {
 	struct publisher *publisher = entry->publisher;
-	if (entry->asking && entry->ticket) publisher->options.cancel(publisher->options.context, entry->ticket);
-	entry->asking = false;
+	if (entry->ticket) publisher->options.cancel(publisher->options.context, entry->ticket);
 	entry->ticket = 0;
+}
+
+static void accept_all(struct publisher *publisher, bool on) {
+	struct entry *entry;
+	TAILQ_FOREACH(entry, &publisher->entries, link) {
+		for (size_t i = 0; i < HOST_PORT_FAMILIES; i++) {
+			if (!entry->accept[i]) continue;
+			if (on)
+				event_add(entry->accept[i], NULL);
+			else
+				event_del(entry->accept[i]);
+		}
+	}
+}
+
+static bool is_full(const struct publisher *publisher) {
+	return publisher->connections >= publisher->options.connections;
 }
 
 static void connection_end(struct connection *connection, const char *error) {
 	struct entry *entry = connection->entry;
 	struct publisher *publisher = entry->publisher;
 	const struct inbound_end end = inbound_end(connection->inbound);
+	const bool was_full = is_full(publisher);
 	if (!error && end.code != 0) error = strerror(end.code);
 	if (end.connected)
 		publisher->options.report(publisher->options.context, entry->port, entry->right.grant, end.sent,
@@ -98,6 +114,7 @@ static void connection_end(struct connection *connection, const char *error) {
 	TAILQ_REMOVE(&entry->connections, connection, link);
 	publisher->connections--;
 	free(connection);
+	if (was_full && !publisher->ending) accept_all(publisher, true);
 }
 
 /* The host's port and all that came by it. */
@@ -150,39 +167,22 @@ static void entry_refuse(struct entry *entry, const char *why) {
 
 /* Connections */
 
-static void listen_again(struct publisher *publisher, bool on) {
-	struct entry *entry;
-	TAILQ_FOREACH(entry, &publisher->entries, link) {
-		for (size_t i = 0; i < HOST_PORT_FAMILIES; i++) {
-			if (!entry->accept[i]) continue;
-			if (on)
-				event_add(entry->accept[i], NULL);
-			else
-				event_del(entry->accept[i]);
-		}
-	}
-}
-
 /* The queues of the listening sockets hold newcomers meanwhile. */
 static void pause_listening(struct publisher *publisher) {
 	static const struct timeval after = {.tv_usec = RESUME_MS * 1000};
-	listen_again(publisher, false);
+	accept_all(publisher, false);
 	event_add(publisher->resume, &after);
 }
 
 static void on_resume(evutil_socket_t fd, short what, void *argument) {
 	struct publisher *publisher = argument;
 	(void)fd, (void)what;
-	if (publisher->connections < publisher->options.connections) listen_again(publisher, true);
+	if (!is_full(publisher)) accept_all(publisher, true);
 }
 
 static void on_connection_done(void *argument, struct inbound *inbound) {
-	struct connection *connection = argument;
-	struct publisher *publisher = connection->entry->publisher;
-	const bool was_full = publisher->connections == publisher->options.connections;
 	(void)inbound;
-	connection_end(connection, NULL);
-	if (was_full) listen_again(publisher, true);
+	connection_end(argument, NULL);
 }
 
 static void take_connection(struct entry *entry, int fd) {
@@ -204,8 +204,8 @@ static void on_acceptable(evutil_socket_t listener, short what, void *argument) 
 	struct publisher *publisher = entry->publisher;
 	(void)what;
 	for (int i = 0; i < ACCEPTED_A_TURN; i++) {
-		if (publisher->connections >= publisher->options.connections) {
-			listen_again(publisher, false); /* until one of them ends */
+		if (is_full(publisher)) {
+			accept_all(publisher, false); /* until one of them ends */
 			return;
 		}
 		int fd = accept4((int)listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -230,7 +230,7 @@ static void accept_there(struct entry *entry) {
 		if (entry->host.fds[i] < 0) continue;
 		entry->accept[i] = mem_expect(event_new(publisher->options.base, entry->host.fds[i],
 							EV_READ | EV_PERSIST, on_acceptable, entry));
-		if (publisher->connections < publisher->options.connections) event_add(entry->accept[i], NULL);
+		if (!is_full(publisher)) event_add(entry->accept[i], NULL);
 	}
 	changed(publisher);
 }
@@ -254,7 +254,6 @@ static void on_judged(void *argument, const struct verdict *verdict) {
 	struct entry *entry = argument;
 	struct publisher *publisher = entry->publisher;
 	struct error error = ERROR_NONE;
-	entry->asking = false;
 	entry->ticket = 0;
 	const bool allowed = verdict && verdict->effect == EFFECT_ALLOW;
 	if (allowed) entry->right = right_of(verdict);
@@ -271,24 +270,24 @@ static void on_judged(void *argument, const struct verdict *verdict) {
 
 static void judge(struct entry *entry) {
 	const struct publisher_options *options = &entry->publisher->options;
-	entry->asking = true;
 	uint64_t ticket = options->check(options->context, entry->port, !entry->by_name, on_judged, entry);
 	if (ticket) entry->ticket = ticket; /* else it is answered, and may be gone */
 }
 
-static bool is_open(const struct publisher *publisher, uint16_t port) {
-	const struct entry *entry;
+/* One for that port: `refused`, or on its way and open. */
+static struct entry *find(const struct publisher *publisher, uint16_t port, bool refused) {
+	struct entry *entry;
 	TAILQ_FOREACH(entry, &publisher->entries, link) {
-		if (entry->publication.port == port && entry->state != ENTRY_REFUSED) return true;
+		if (entry->publication.port == port && (entry->state == ENTRY_REFUSED) == refused) return entry;
 	}
-	return false;
+	return NULL;
 }
 
 static void reopen(struct entry *entry) {
 	struct publisher *publisher = entry->publisher;
 	struct error error = ERROR_NONE;
 	const bool was_refused = entry->state == ENTRY_REFUSED;
-	if (was_refused && (!publisher->follows || is_open(publisher, entry->publication.port))) return;
+	if (was_refused && (!publisher->follows || find(publisher, entry->publication.port, false))) return;
 	const bool open = entry_open(entry, &error) == 0;
 	if (was_refused || !open)
 		publisher->options.found(publisher->options.context, &entry->publication, open ? NULL : error.message);
@@ -297,7 +296,6 @@ static void reopen(struct entry *entry) {
 
 static void on_judged_again(void *argument, const struct verdict *verdict) {
 	struct entry *entry = argument;
-	entry->asking = false;
 	entry->ticket = 0;
 	if (!verdict) return;
 	const bool holds =
@@ -313,15 +311,12 @@ static void on_judged_again(void *argument, const struct verdict *verdict) {
 static void judge_again(struct entry *entry) {
 	const struct publisher_options *options = &entry->publisher->options;
 	stop_asking(entry);
-	entry->asking = true;
 	uint64_t ticket = options->check_again(options->context, entry->port, on_judged_again, entry);
 	if (ticket) entry->ticket = ticket; /* as above */
 }
 
 void publisher_cut(struct publisher *publisher, const int64_t *grants, size_t count) {
-	struct entry *entry;
-	struct entry *next;
-	for (entry = TAILQ_FIRST(&publisher->entries); entry; entry = next) {
+	for (struct entry *entry = TAILQ_FIRST(&publisher->entries), *next; entry; entry = next) {
 		next = TAILQ_NEXT(entry, link);
 		if (entry->state != ENTRY_OPEN && entry->state != ENTRY_CUT) continue;
 		if (entry->named && grants_contain(grants, count, entry->named)) {
@@ -349,19 +344,11 @@ static bool is_own(const struct publisher *publisher, uint16_t port) {
 	return false;
 }
 
-static struct entry *find_refused(const struct publisher *publisher, uint16_t port) {
-	struct entry *entry;
-	TAILQ_FOREACH(entry, &publisher->entries, link) {
-		if (entry->publication.port == port && entry->state == ENTRY_REFUSED) return entry;
-	}
-	return NULL;
-}
-
 void publisher_add(struct publisher *publisher, const struct publisher_wish *wish, publisher_done *done,
 		   void *argument) {
 	const struct publication *wanted = &wish->publication;
 	struct host_port own = HOST_PORT_NONE;
-	struct entry *refused = find_refused(publisher, wanted->port);
+	struct entry *refused = find(publisher, wanted->port, true);
 	if (wish->host) {
 		own = *wish->host;
 		*wish->host = (struct host_port)HOST_PORT_NONE;
@@ -388,7 +375,7 @@ void publisher_add(struct publisher *publisher, const struct publisher_wish *wis
 /* What listens */
 
 static bool is_known(const struct publisher *publisher, uint16_t port) {
-	return is_own(publisher, port) || is_open(publisher, port) || find_refused(publisher, port);
+	return is_own(publisher, port) || find(publisher, port, false) || find(publisher, port, true);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *argument) {

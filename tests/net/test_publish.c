@@ -639,6 +639,32 @@ static void attack_net_12_idle_connections_are_bounded(void **state) {
 	free(inside);
 }
 
+/* What the cut connections leave free is for the other ports. */
+static void a_cut_makes_room_for_others(void **state) {
+	struct world *world = *state;
+	static const int64_t first = 7;
+	uint16_t port, other;
+	CLEANUP_FD int server = server_on(AF_INET, &port);
+	CLEANUP_FD int second = server_on(AF_INET, &other);
+	const uint16_t host_port = publish(world, port);
+	world->grant = 8;
+	const uint16_t other_host_port = publish(world, other);
+	int clients[MOST], inside[MOST];
+	for (int i = 0; i < MOST; i++) assert_true((clients[i] = dial(AF_INET, host_port)) >= 0);
+	for (int i = 0; i < MOST; i++) inside[i] = accept_inside(world, server);
+	CLEANUP_FD int waiting = dial(AF_INET, other_host_port);
+	for (int i = 0; i < 50; i++) turn(world);
+	assert_int_equal(accept(second, NULL, NULL), -1);
+	publisher_cut(world->publisher, &first, 1);
+	CLEANUP_FD int served = accept_inside(world, second);
+	assert_int_equal(send(waiting, "at last", 7, 0), 7);
+	expect_bytes(world, served, "at last");
+	for (int i = 0; i < MOST; i++) {
+		fd_close(clients[i]);
+		fd_close(inside[i]);
+	}
+}
+
 static void ports_that_are_asked_about_are_bounded(void **state) {
 	struct world *world = *state;
 	world->saying = SAY_LATER;
@@ -689,6 +715,7 @@ int main(void) {
 		PUBLISH_TEST(what_was_denied_is_not_asked_about_again),
 		PUBLISH_TEST(many_come_at_once_and_bytes_are_whole),
 		PUBLISH_TEST(attack_net_12_idle_connections_are_bounded),
+		PUBLISH_TEST(a_cut_makes_room_for_others),
 		PUBLISH_TEST(ports_that_are_asked_about_are_bounded),
 		PUBLISH_TEST(what_ends_with_the_sandbox_is_reported),
 	};
