@@ -147,11 +147,28 @@ query_is_there() {
 	[[ $(psql -h 127.0.0.1 -p "$postgres" -U postgres -Atc "select count(*) from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid()") == 1 ]]
 }
 
+@test "a grant that ends by itself ends its connections" {
+	background query sbx run -- psql -h db.test -p "$postgres" -U postgres -c "select pg_sleep(600)"
+	sbx allow "$(prompt_id)" --ttl 3s
+	finished query
+	echo "$output"
+	[ "$status" != 0 ]
+	contains "$output" "connection"
+}
+
 @test "the history has each connection with its bytes" {
 	sbx grant net:access "api.test:$plain" --profile default --ttl 1h
-	sbx run -- curl -sS "http://api.test:$plain/counted" >body
-	# of this very connection
-	run sbx history --json
-	jq -es 'map(select(.kind == "connection" and .target == "api.test:'"$plain"'"))[0] | (tostring | test("native"))' <<<"$output"
+	run sbx run --profile default -- python3 -c "
+import socket
+request = b'GET /counted HTTP/1.0\r\n\r\n'
+with socket.create_connection(('api.test', $plain)) as connection:
+    connection.sendall(request)
+    print(len(request), len(connection.makefile('rb').read()))"
+	echo "$output"
+	read -r sent received <<<"$output"
+	row=$(sbx history --json | jq -c --arg target "api.test:$plain" 'select(.kind == "connection" and .target == $target)' | tail -1)
+	echo "$row"
+	jq -e ".permission == \"net:access\" and .detail.door == \"native\" and .detail.sent == $sent and .detail.received == $received
+		and .detail.duration_ms >= 0 and .grant != null" <<<"$row"
 	sbx revoke --match net:access "api.test:$plain"
 }
