@@ -10,34 +10,43 @@ void pipes_init(struct pipes *pipes) {
 	*pipes = (struct pipes){0};
 }
 
-void pipes_finish(struct pipes *pipes) {
-	while (pipes->count > 0) pipe_close(pipes->kept[--pipes->count]);
+static void pipe_close(struct pipe *pipe) {
+	fd_close(pipe->out);
+	fd_close(pipe->in);
+	*pipe = PIPE_NONE;
 }
 
-int pipes_take(struct pipes *pipes, int ret_pipe[2]) {
+void pipes_finish(struct pipes *pipes) {
+	while (pipes->count > 0) pipe_close(&pipes->kept[--pipes->count]);
+}
+
+int pipes_take(struct pipes *pipes, struct pipe *ret_pipe) {
+	int ends[2];
+
 	if (pipes->count > 0) {
-		pipes->count--;
-		ret_pipe[0] = pipes->kept[pipes->count][0];
-		ret_pipe[1] = pipes->kept[pipes->count][1];
+		*ret_pipe = pipes->kept[--pipes->count];
 		return 0;
 	}
-	if (pipe2(ret_pipe, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
-	/* Past the user's share (fs.pipe-user-pages-soft, pipe(7)) it stays small, which is slower but works. */
-	(void)fcntl(ret_pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
+	/* Past the user's share it stays small, which is slower but works. */
+	(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+	*ret_pipe = (struct pipe){.out = ends[0], .in = ends[1]};
 	return 0;
 }
 
-void pipes_give(struct pipes *pipes, int pipe[2]) {
-	if (pipes->count == PIPES_KEPT) {
-		pipe_close(pipe);
-		return;
-	}
-	pipes->kept[pipes->count][0] = fd_steal(&pipe[0]);
-	pipes->kept[pipes->count][1] = fd_steal(&pipe[1]);
-	pipes->count++;
+void pipes_widen(struct pipes *pipes, struct pipe *pipe) {
+	if (pipe->wide || pipes->narrow || pipes->wide == PIPES_WIDE) return;
+	pipe->wide = fcntl(pipe->in, F_SETPIPE_SZ, PIPE_BYTES_WIDE) >= 0;
+	pipes->narrow = !pipe->wide;
+	pipes->wide += pipe->wide;
 }
 
-void pipe_close(int pipe[2]) {
-	fd_close(fd_steal(&pipe[0]));
-	fd_close(fd_steal(&pipe[1]));
+void pipes_give(struct pipes *pipes, struct pipe *pipe, bool empty) {
+	if (empty && pipes->count < PIPES_KEPT) {
+		pipes->kept[pipes->count++] = *pipe;
+		*pipe = PIPE_NONE;
+		return;
+	}
+	pipes->wide -= pipe->wide;
+	pipe_close(pipe);
 }

@@ -20,7 +20,7 @@
 #include "schema/limits.h"
 #include "socket_abort.h"
 
-enum { TURN_BYTES = 2 * 1024 * 1024, HEAR_BYTES = 4096 };
+enum { TURN_BYTES = 2 * 1024 * 1024, BULK_BYTES = 4 * 1024 * 1024, HEAR_BYTES = 4096 };
 
 struct ear {
 	relay_heard *heard;
@@ -40,7 +40,7 @@ struct way {
 	struct way *back;         /* the other way */
 	struct evbuffer *pending; /* goes before what is read; NULL when drained */
 	struct ear *ear;          /* NULL when nobody hears (any more) */
-	int pipe[2];
+	struct pipe pipe;
 	size_t held;           /* bytes in the pipe */
 	bool ended;            /* from's end was seen */
 	bool closed;           /* and passed on */
@@ -56,11 +56,7 @@ struct relay {
 };
 
 static void way_drop_pipe(struct way *way, struct pipes *pipes) {
-	if (way->pipe[0] < 0) return;
-	if (way->held == 0)
-		pipes_give(pipes, way->pipe);
-	else
-		pipe_close(way->pipe);
+	if (way->pipe.out >= 0) pipes_give(pipes, &way->pipe, way->held == 0);
 }
 
 static void way_close_ear(struct way *way) {
@@ -121,7 +117,7 @@ static int way_write_pending(struct way *way) {
 }
 
 static int way_write_pipe(struct way *way) {
-	ssize_t n = splice(way->pipe[0], NULL, way->to->fd, NULL, way->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	ssize_t n = splice(way->pipe.out, NULL, way->to->fd, NULL, way->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n < 0) return -errno;
 	way->held -= (size_t)n;
@@ -133,8 +129,9 @@ static int way_read(struct way *way, struct pipes *pipes) {
 	ssize_t n;
 	int r;
 
-	if (way->pipe[0] < 0 && (r = pipes_take(pipes, way->pipe)) < 0) return r;
-	n = splice(way->from->fd, NULL, way->pipe[1], NULL, PIPE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (way->pipe.out < 0 && (r = pipes_take(pipes, &way->pipe)) < 0) return r;
+	if (way->moved >= BULK_BYTES) pipes_widen(pipes, &way->pipe);
+	n = splice(way->from->fd, NULL, way->pipe.in, NULL, PIPE_BYTES_WIDE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0) return -errno;
 	way->held = (size_t)n;
 	way->ended = n == 0;
@@ -215,7 +212,7 @@ static void side_init(struct side *side, struct event_base *base, int fd, event_
 }
 
 static void way_init(struct way *way, struct way *back, struct side *from, struct side *to, struct evbuffer *pending) {
-	*way = (struct way){.from = from, .to = to, .back = back, .pipe = {-1, -1}};
+	*way = (struct way){.from = from, .to = to, .back = back, .pipe = PIPE_NONE};
 	if (!pending || evbuffer_get_length(pending) == 0) return;
 	way->given = evbuffer_get_length(pending);
 	if (!(way->pending = evbuffer_new()) || evbuffer_add_buffer(way->pending, pending) < 0) mem_exhausted();
