@@ -26,7 +26,7 @@ struct dial {
 	struct event *step, *deadline;
 	struct dial_result result; /* for `step` */
 	char *message;
-	struct worker_job *resolve;
+	struct resolve_job *resolve;
 	struct connector *connector;
 	struct handshake *handshake;
 	int fd; /* that the handshake is made on */
@@ -35,7 +35,7 @@ struct dial {
 };
 
 void dial_cancel(struct dial *dial) {
-	if (dial->resolve) worker_cancel(dial->resolve);
+	if (dial->resolve) resolve_cancel(dial->resolve);
 	if (dial->connector) connect_cancel(dial->connector);
 	if (dial->handshake) handshake_cancel(dial->handshake);
 	fd_close(dial->fd);

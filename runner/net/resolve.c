@@ -1,20 +1,40 @@
 #include "resolve.h"
 
 #include <errno.h>
+#include <sys/queue.h>
 
 #include "base/memory.h"
 #include "base/string.h"
 #include "schema/limits.h"
 
+TAILQ_HEAD(resolve_jobs, resolve_job);
+TAILQ_HEAD(searches, search);
+
 struct resolver {
 	struct workers *workers;
 	struct lookup lookup;
+	struct searches searches;
+};
+
+/* A name that is being looked up, and who wants to know. */
+struct search {
+	TAILQ_ENTRY(search) entry;
+	struct resolver *resolver;
+	char *name;
+	struct worker_job *work; /* NULL: they are told right now */
+	struct resolve_jobs jobs;
+};
+
+struct resolve_job {
+	TAILQ_ENTRY(resolve_job) entry;
+	struct search *search;
+	resolve_done *done;
+	void *argument;
 };
 
 struct resolve_work {
 	struct lookup lookup; /* a copy: the thread may outlive the resolver */
 	char *name;
-	resolve_done *done;
 	int code, system_code;
 	struct addresses addresses;
 };
@@ -44,10 +64,28 @@ static void look_up(void *argument) {
 	work->lookup.release(list);
 }
 
-static void tell(void *argument, void *asker) {
-	const struct resolve_work *work = argument;
+/* One that is in no list any more. */
+static void search_free(struct search *search) {
+	free(search->name);
+	free(search);
+}
 
-	work->done(asker, work->code, work->system_code, &work->addresses);
+/* One at a time, since `done` may cancel others, or end the resolver with all of them. */
+static void tell(void *argument, void *found) {
+	const struct resolve_work *work = argument;
+	struct search *search = found;
+	struct resolve_job *job;
+
+	search->work = NULL;
+	TAILQ_REMOVE(&search->resolver->searches, search, entry);
+	while ((job = TAILQ_FIRST(&search->jobs))) {
+		const struct resolve_job own = *job;
+
+		TAILQ_REMOVE(&search->jobs, job, entry);
+		free(job);
+		own.done(own.argument, work->code, work->system_code, &work->addresses);
+	}
+	search_free(search);
 }
 
 static void fail(void *argument) {
@@ -67,19 +105,67 @@ struct resolver *resolver_new(struct event_base *base, const struct lookup *look
 	struct resolver *resolver = mem_new(struct resolver);
 
 	*resolver = (struct resolver){.workers = workers_new(base, LIMIT_RESOLVERS), .lookup = *lookup};
+	TAILQ_INIT(&resolver->searches);
 	return resolver;
 }
 
+void resolve_cancel(struct resolve_job *job) {
+	struct search *search = job->search;
+
+	TAILQ_REMOVE(&search->jobs, job, entry);
+	free(job);
+	if (!search->work || !TAILQ_EMPTY(&search->jobs)) return;
+	worker_cancel(search->work);
+	TAILQ_REMOVE(&search->resolver->searches, search, entry);
+	search_free(search);
+}
+
 void resolver_free(struct resolver *resolver) {
+	struct search *search;
+
 	if (!resolver) return;
+	while ((search = TAILQ_FIRST(&resolver->searches))) {
+		struct resolve_job *job;
+
+		TAILQ_REMOVE(&resolver->searches, search, entry);
+		while ((job = TAILQ_FIRST(&search->jobs))) {
+			TAILQ_REMOVE(&search->jobs, job, entry);
+			free(job);
+		}
+		search_free(search);
+	}
 	workers_free(resolver->workers);
 	free(resolver);
 }
 
-struct worker_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument) {
+static struct search *search_start(struct resolver *resolver, const char *name) {
 	static const struct worker_task task = {.run = look_up, .done = tell, .fail = fail, .drop = drop};
 	struct resolve_work *work = mem_new(struct resolve_work);
+	struct search *search = mem_new(struct search);
 
-	*work = (struct resolve_work){.lookup = resolver->lookup, .name = string_copy(name), .done = done};
-	return workers_start(resolver->workers, &task, work, argument);
+	*work = (struct resolve_work){.lookup = resolver->lookup, .name = string_copy(name)};
+	*search = (struct search){.resolver = resolver, .name = string_copy(name)};
+	TAILQ_INIT(&search->jobs);
+	TAILQ_INSERT_TAIL(&resolver->searches, search, entry);
+	search->work = workers_start(resolver->workers, &task, work, search);
+	return search;
+}
+
+static struct search *search_find(const struct resolver *resolver, const char *name) {
+	struct search *search;
+
+	TAILQ_FOREACH(search, &resolver->searches, entry) {
+		if (string_equal(search->name, name)) return search;
+	}
+	return NULL;
+}
+
+struct resolve_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument) {
+	struct search *search = search_find(resolver, name);
+	struct resolve_job *job = mem_new(struct resolve_job);
+
+	if (!search) search = search_start(resolver, name);
+	*job = (struct resolve_job){.search = search, .done = done, .argument = argument};
+	TAILQ_INSERT_TAIL(&search->jobs, job, entry);
+	return job;
 }

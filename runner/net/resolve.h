@@ -25,7 +25,9 @@ struct resolver;
 struct resolver *resolver_new(struct event_base *base, const struct lookup *lookup); /* `lookup` is copied */
 void resolver_free(struct resolver *resolver);
 
-/* Cancelled by worker_cancel. `code` is 0 or an EAI_ code, `system_code` the errno of EAI_SYSTEM; addresses have port
- * 0. */
+/* `code` is 0 or an EAI_ code, `system_code` the errno of EAI_SYSTEM; addresses have port 0. Who asks for a name that
+ * is being looked up gets that answer. */
+struct resolve_job;
 typedef void resolve_done(void *argument, int code, int system_code, const struct addresses *addresses);
-struct worker_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument);
+struct resolve_job *resolver_start(struct resolver *resolver, const char *name, resolve_done *done, void *argument);
+void resolve_cancel(struct resolve_job *job);

@@ -58,6 +58,9 @@ struct fixture {
 	struct fixture_counts counts;
 	struct name names[NAMES_MAX];
 	size_t name_count;
+	bool names_held;
+	size_t names_busy; /* look-ups that threads are at */
+	pthread_cond_t names_changed;
 };
 
 /* The judge */
@@ -213,9 +216,13 @@ static int names_find(void *context, const char *name, struct addrinfo **ret_lis
 
 	pthread_mutex_lock(&fixture->lock);
 	fixture->counts.lookups++;
+	fixture->names_busy++;
+	while (fixture->names_held) pthread_cond_wait(&fixture->names_changed, &fixture->lock);
 	for (size_t i = 0; i < fixture->name_count; i++)
 		if (strcmp(fixture->names[i].name, name) == 0) addresses = string_copy(fixture->names[i].addresses);
-	pthread_mutex_unlock(&fixture->lock);
+	fixture->names_busy--;
+	pthread_cond_broadcast(&fixture->names_changed);
+	pthread_mutex_unlock(&fixture->lock); /* from here on the fixture may be gone */
 	if (!addresses) return EAI_NONAME;
 	for (char *text = strtok_r(addresses, ",", &state); text; text = strtok_r(NULL, ",", &state)) {
 		*end = list_item(text);
@@ -291,6 +298,7 @@ struct fixture *fixture_new(void) {
 	const struct lookup lookup = {.context = fixture, .find = names_find, .release = list_free};
 
 	pthread_mutex_init(&fixture->lock, NULL);
+	pthread_cond_init(&fixture->names_changed, NULL);
 	assert_int_equal(pipe(fixture->control_fds), 0);
 	assert_int_equal(pipe(fixture->reply_fds), 0);
 	fixture->base = event_base_new();
@@ -306,7 +314,15 @@ struct fixture *fixture_new(void) {
 	return fixture;
 }
 
+void fixture_hold_names(struct fixture *fixture, bool held) {
+	pthread_mutex_lock(&fixture->lock);
+	fixture->names_held = held;
+	pthread_cond_broadcast(&fixture->names_changed);
+	pthread_mutex_unlock(&fixture->lock);
+}
+
 void fixture_free(struct fixture *fixture) {
+	fixture_hold_names(fixture, false);
 	fd_close(fd_steal(&fixture->control_fds[1]));
 	pthread_join(fixture->thread, NULL);
 	proxy_free(fixture->proxy);
@@ -316,11 +332,15 @@ void fixture_free(struct fixture *fixture) {
 	fd_close(fixture->control_fds[0]);
 	fd_close(fixture->reply_fds[0]);
 	fd_close(fixture->reply_fds[1]);
+	usleep(20 * 1000); /* a resolver thread may be on its way in */
+	pthread_mutex_lock(&fixture->lock);
+	while (fixture->names_busy > 0) pthread_cond_wait(&fixture->names_changed, &fixture->lock);
+	pthread_mutex_unlock(&fixture->lock);
 	for (size_t i = 0; i < fixture->name_count; i++) {
 		free(fixture->names[i].name);
 		free(fixture->names[i].addresses);
 	}
-	usleep(20 * 1000); /* a resolver thread may be on its way out */
+	pthread_cond_destroy(&fixture->names_changed);
 	pthread_mutex_destroy(&fixture->lock);
 	free(fixture);
 }

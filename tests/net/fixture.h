@@ -42,6 +42,7 @@ void fixture_set_limits(struct fixture *fixture, struct proxy_limits limits);
 
 /* The resolver: `addresses` is a comma-separated list; other names are not found. */
 void fixture_set_name(struct fixture *fixture, const char *name, const char *addresses);
+void fixture_hold_names(struct fixture *fixture, bool held); /* while true it answers nothing */
 
 struct fixture_counts {
 	unsigned checks, again, cancels, reports, lookups, refusals, complaints;

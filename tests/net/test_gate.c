@@ -479,16 +479,61 @@ static void denied_targets_are_listed_once_in_order(void **state) {
 static void many_names_resolve_at_once(void **state) {
 	enum { MANY = 60 };
 	static struct opened opened[MANY];
+	static char targets[MANY][40];
 	struct fixture *fixture = fixture_new();
 
 	(void)state;
-	for (int i = 0; i < MANY; i++) open_start(fixture, &opened[i], "nowhere.example:80");
+	for (int i = 0; i < MANY; i++) {
+		snprintf(targets[i], sizeof targets[i], "nowhere%d.example:80", i);
+		open_start(fixture, &opened[i], targets[i]);
+	}
 	for (int i = 0; i < MANY; i++) {
 		open_wait(&opened[i]);
 		assert_int_equal(opened[i].code, EHOSTUNREACH);
 	}
 	assert_int_equal(fixture_counts(fixture).lookups, MANY);
 	fixture_free(fixture);
+}
+
+static void do_cancel_opened(struct fixture *fixture, void *argument) {
+	(void)fixture;
+	gate_cancel(((struct opened *)argument)->call);
+}
+
+/* However many connect to a name that is being looked up, whoever of them leaves meanwhile. */
+static void a_name_is_looked_up_once_for_all_who_wait_for_it(void **state) {
+	enum { MANY = 40 };
+	static struct opened opened[MANY];
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	char target[100];
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	fixture_set_name(fixture, "slow.example", "127.0.0.1");
+	fixture_hold_names(fixture, true);
+	snprintf(target, sizeof target, "slow.example:%d", server_port(server));
+	for (int i = 0; i < MANY; i++) open_start(fixture, &opened[i], target);
+	fixture_wait(fixture, lookups_reach, 1);
+	for (int i = 0; i < MANY; i += 4) fixture_call(fixture, do_cancel_opened, &opened[i]);
+	fixture_hold_names(fixture, false);
+	for (int i = 0; i < MANY; i++) {
+		if (i % 4 == 0) continue;
+		open_wait(&opened[i]);
+		assert_int_equal(opened[i].outcome, GATE_CONNECTED);
+	}
+	assert_int_equal(fixture_counts(fixture).lookups, 1);
+	open_and_wait(fixture, target); /* later it may be another: it is asked again */
+	assert_int_equal(fixture_counts(fixture).lookups, 2);
+	/* All who wait may leave. */
+	fixture_hold_names(fixture, true);
+	open_start(fixture, &opened[0], target);
+	open_start(fixture, &opened[1], target);
+	fixture_wait(fixture, lookups_reach, 3);
+	fixture_call(fixture, do_cancel_opened, &opened[0]);
+	fixture_call(fixture, do_cancel_opened, &opened[1]);
+	fixture_free(fixture);
+	server_free(server);
 }
 
 int main(void) {
@@ -511,6 +556,7 @@ int main(void) {
 		cmocka_unit_test(a_review_stops_a_call_on_its_way),
 		cmocka_unit_test(denied_targets_are_listed_once_in_order),
 		cmocka_unit_test(many_names_resolve_at_once),
+		cmocka_unit_test(a_name_is_looked_up_once_for_all_who_wait_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
