@@ -414,7 +414,7 @@ static void who_bound_a_unix_socket_is_told(void **state) {
 		   "mkfifo shared/hold; python3 -c '\nimport socket\n"
 		   "keep = [socket.socketpair() for i in range(400)]\n"
 		   "s = socket.socket(socket.AF_UNIX)\ns.bind(\"shared/late\")\n"
-		   "open(\"shared/told\", \"w\").write(\"x\")\nopen(\"shared/hold\")' & "
+		   "open(\"shared/told\", \"w\").write(\"x\")\nopen(\"shared/hold\").read()' & "
 		   "until test -s shared/told; do :; done; echo ok",
 		   "ok");
 	assert_true(bound(diag, "shared/late"));
