@@ -21,8 +21,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ enum {
 	NATIVE_PART = 2,         /* of all descriptors */
 	NATIVE_FDS = 4,          /* of one connection: two ends, a pipe while bytes wait */
 	NATIVE_MEET_MS = 5000,   /* for a handshake over the loopback, which takes none */
-	NATIVE_LEAVING_MS = 500, /* for the answer to one who has closed its half, as at the proxy */
+	NATIVE_LEAVING_MS = 500, /* between looks whether one who has closed its half still lives */
 };
 
 TAILQ_HEAD(link_list, link);
@@ -52,6 +52,7 @@ struct link {
 	struct socket_call *call;
 	struct host host;
 	uint16_t port;
+	pid_t thread; /* who connected */
 	int refusal;
 	int result; /* what the call ends with once it has met, 0 or -errno */
 	bool meeting;
@@ -179,13 +180,22 @@ static void link_ask(struct link *link) {
 			       : gate_open_heard(gate, &link->host, link->port, &caller, link->near, on_asked, link);
 }
 
+static void look_later(struct link *link) {
+	static const struct timeval moment = {.tv_usec = NATIVE_LEAVING_MS * 1000};
+	evtimer_add(link->leaving, &moment);
+}
+
 static void on_left(evutil_socket_t fd, short what, void *argument) {
+	const struct link *link = argument;
 	(void)fd, (void)what;
-	link_end(argument, "cut");
+	if (kill(link->thread, 0) < 0 && errno == ESRCH)
+		link_end(argument, "cut");
+	else
+		look_later(argument);
 }
 
 /* While it is asked: a tool that said nothing and closed has gone. One that did say something may have closed its half
- * alone: it gets a moment, as one at the proxy does (client_watch_held). */
+ * alone, and waits for what comes back: until it has gone. */
 static void on_closed(evutil_socket_t fd, short what, void *argument) {
 	struct link *link = argument;
 	char byte;
@@ -194,9 +204,8 @@ static void on_closed(evutil_socket_t fd, short what, void *argument) {
 		link_end(link, "cut");
 		return;
 	}
-	const struct timeval moment = {.tv_sec = NATIVE_LEAVING_MS / 1000};
-	link->leaving = evtimer_new(link->native->options.base, on_left, link);
-	evtimer_add(link->leaving, &moment);
+	link->leaving = mem_expect(evtimer_new(link->native->options.base, on_left, link));
+	look_later(link);
 }
 
 static void watch_near(struct link *link) {
@@ -411,6 +420,7 @@ void native_connect(struct native *native, struct socket_call *call, const struc
 			      .call = call,
 			      .host = *host,
 			      .port = port,
+			      .thread = call->thread,
 			      .refusal = refusal,
 			      .listener = -1,
 			      .near = -1,

@@ -40,7 +40,7 @@ struct islander {
 	char target[300], door[16], error[100]; /* the last one's */
 	uint64_t sent, received;
 	/* of the tool that runs */
-	pid_t tool;
+	pid_t tool; /* -1: the test has waited for it */
 	struct event *notified, *heard;
 	int listener, output, input;
 	char said[1 << 16];

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -345,6 +346,53 @@ static void who_left_without_a_word_is_not_asked_about(void **state) {
 	islander_until_true(&islander, is_cancelled);
 	assert_int_equal(native_count(islander.native), 0);
 	islander_tell(&islander, "");
+	islander_end(&islander);
+}
+
+static void tool_half_closes(void) {
+	int fd = make(standin4, SOCK_NONBLOCK);
+	struct pollfd polled = {.fd = fd, .events = POLLOUT};
+	char bytes[8] = "";
+
+	dial(fd, standin4, port);
+	poll(&polled, 1, PATIENCE_MS);
+	say("write", write(fd, "ping", 4));
+	say("shutdown", shutdown(fd, SHUT_WR));
+	polled.events = POLLIN;
+	poll(&polled, 1, PATIENCE_MS);
+	say("read", read(fd, bytes, 4));
+}
+
+static int64_t later_ms;
+
+static bool is_later(const struct islander *each) {
+	(void)each;
+	return now_ms() > later_ms;
+}
+
+static void who_closed_one_half_still_waits_for_the_answer(void **state) {
+	(void)state;
+	islander_start(&islander, tool_half_closes);
+	islander.answer = ISLANDER_HOLD;
+	islander_until(&islander, "shutdown: 0\n");
+	islander_until_true(&islander, is_held);
+	later_ms = now_ms() + 1200; /* longer than anybody is given who has gone */
+	islander_until_true(&islander, is_later);
+	assert_int_equal(islander.cancelled, 0);
+	islander_judge(&islander, EFFECT_ALLOW);
+	islander_expect(&islander, "write: 4\nshutdown: 0\nread: 4\n");
+}
+
+static void who_said_something_and_died_is_not_asked_about(void **state) {
+	(void)state;
+	islander_start(&islander, tool_half_closes);
+	islander.answer = ISLANDER_HOLD;
+	islander_until(&islander, "shutdown: 0\n");
+	islander_until_true(&islander, is_held);
+	kill(islander.tool, SIGKILL);
+	waitpid(islander.tool, NULL, 0);
+	islander_until_true(&islander, is_cancelled);
+	islander.tool = -1;
 	islander_end(&islander);
 }
 
@@ -996,6 +1044,8 @@ int main(void) {
 		cmocka_unit_test(a_refusal_resets_one_that_is_connected),
 		cmocka_unit_test(connecting_again_says_what_it_says_outside),
 		cmocka_unit_test(who_left_without_a_word_is_not_asked_about),
+		cmocka_unit_test(who_closed_one_half_still_waits_for_the_answer),
+		cmocka_unit_test(who_said_something_and_died_is_not_asked_about),
 		cmocka_unit_test(an_epoll_registered_before_sees_it),
 		cmocka_unit_test(a_duplicate_is_the_same_socket),
 		cmocka_unit_test(one_that_was_bound_keeps_its_port),
