@@ -52,10 +52,17 @@ struct servers *servers_new(struct event_base *base) {
 	return servers;
 }
 
+static bool is_own(uint16_t port) {
+	for (size_t i = 0; i < ARRAY_LENGTH(own_ports); i++)
+		if (own_ports[i] == port) return true;
+	return false;
+}
+
 int servers_reserve(struct servers *servers, const struct publication *wanted, size_t count, struct error *error) {
 	for (size_t i = 0; i < count; i++) {
 		struct reserved reserved = {.publication = wanted[i], .host = HOST_PORT_NONE};
-		int r = host_port_listen(wanted[i].host_port, &reserved.host, error);
+		int r = is_own(wanted[i].port) ? error_set(error, EINVAL, "that port inside is sbx's own")
+					       : host_port_listen(wanted[i].host_port, &reserved.host, error);
 		if (r < 0) return error_prefix(error, "--publish %u", wanted[i].port);
 		servers->reserved = array_grow(servers->reserved, servers->reserved_count, sizeof *servers->reserved);
 		servers->reserved[servers->reserved_count++] = reserved;

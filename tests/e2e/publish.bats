@@ -248,6 +248,9 @@ END
 	# nor is sbx's own door led out by mistake
 	run -1 sbx publish "$id" 61080
 	[[ $output == *"sbx's own"* ]]
+	run -125 sbx run --publish 61080:0 -- sh -c 'echo ran >ran'
+	[[ $output == *"sbx's own"* ]]
+	[ ! -e ran ]
 }
 
 @test "where the sandbox has this machine's network there is nothing to publish" {
