@@ -7,7 +7,6 @@
 #include "base/string.h"
 #include "schema/limits.h"
 
-TAILQ_HEAD(resolve_jobs, resolve_job);
 TAILQ_HEAD(searches, search);
 
 struct resolver {
@@ -22,11 +21,11 @@ struct search {
 	struct resolver *resolver;
 	char *name;
 	struct worker_job *work; /* NULL: they are told right now */
-	struct resolve_jobs jobs;
+	struct resolve_job *jobs;
 };
 
 struct resolve_job {
-	TAILQ_ENTRY(resolve_job) entry;
+	struct resolve_job *next; /* of the search */
 	struct search *search;
 	resolve_done *done;
 	void *argument;
@@ -70,21 +69,25 @@ static void search_free(struct search *search) {
 	free(search);
 }
 
+static bool search_take(struct search *search, struct resolve_job *ret_job) {
+	struct resolve_job *job = search->jobs;
+
+	if (!job) return false;
+	*ret_job = *job;
+	search->jobs = job->next;
+	free(job);
+	return true;
+}
+
 /* One at a time, since `done` may cancel others, or end the resolver with all of them. */
 static void tell(void *argument, void *found) {
 	const struct resolve_work *work = argument;
 	struct search *search = found;
-	struct resolve_job *job;
 
 	search->work = NULL;
 	TAILQ_REMOVE(&search->resolver->searches, search, entry);
-	while ((job = TAILQ_FIRST(&search->jobs))) {
-		const struct resolve_job own = *job;
-
-		TAILQ_REMOVE(&search->jobs, job, entry);
-		free(job);
+	for (struct resolve_job own; search_take(search, &own);)
 		own.done(own.argument, work->code, work->system_code, &work->addresses);
-	}
 	search_free(search);
 }
 
@@ -112,9 +115,13 @@ struct resolver *resolver_new(struct event_base *base, const struct lookup *look
 void resolve_cancel(struct resolve_job *job) {
 	struct search *search = job->search;
 
-	TAILQ_REMOVE(&search->jobs, job, entry);
+	for (struct resolve_job **at = &search->jobs; *at; at = &(*at)->next) {
+		if (*at != job) continue;
+		*at = job->next;
+		break;
+	}
 	free(job);
-	if (!search->work || !TAILQ_EMPTY(&search->jobs)) return;
+	if (!search->work || search->jobs) return;
 	worker_cancel(search->work);
 	TAILQ_REMOVE(&search->resolver->searches, search, entry);
 	search_free(search);
@@ -125,13 +132,8 @@ void resolver_free(struct resolver *resolver) {
 
 	if (!resolver) return;
 	while ((search = TAILQ_FIRST(&resolver->searches))) {
-		struct resolve_job *job;
-
 		TAILQ_REMOVE(&resolver->searches, search, entry);
-		while ((job = TAILQ_FIRST(&search->jobs))) {
-			TAILQ_REMOVE(&search->jobs, job, entry);
-			free(job);
-		}
+		for (struct resolve_job job; search_take(search, &job);) continue;
 		search_free(search);
 	}
 	workers_free(resolver->workers);
@@ -145,7 +147,6 @@ static struct search *search_start(struct resolver *resolver, const char *name) 
 
 	*work = (struct resolve_work){.lookup = resolver->lookup, .name = string_copy(name)};
 	*search = (struct search){.resolver = resolver, .name = string_copy(name)};
-	TAILQ_INIT(&search->jobs);
 	TAILQ_INSERT_TAIL(&resolver->searches, search, entry);
 	search->work = workers_start(resolver->workers, &task, work, search);
 	return search;
@@ -165,7 +166,7 @@ struct resolve_job *resolver_start(struct resolver *resolver, const char *name, 
 	struct resolve_job *job = mem_new(struct resolve_job);
 
 	if (!search) search = search_start(resolver, name);
-	*job = (struct resolve_job){.search = search, .done = done, .argument = argument};
-	TAILQ_INSERT_TAIL(&search->jobs, job, entry);
+	*job = (struct resolve_job){.next = search->jobs, .search = search, .done = done, .argument = argument};
+	search->jobs = job;
 	return job;
 }

@@ -151,10 +151,9 @@ static int head_take(struct handshake *handshake) {
 
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	struct handshake *handshake = argument;
-	int r;
 
 	(void)fd, (void)what;
-	while ((r = head_take(handshake)) > 0)
+	while (head_take(handshake) > 0)
 		if (!head_read(handshake)) return;
 }
 
