@@ -35,7 +35,7 @@
 #include "pipes.h"
 #include "relay.h"
 
-enum { WORDS_MAX = 3, CLIENTS_MAX = 64, BACKLOG = 1024, LINE_MAX_BYTES = 256, BATCH = 50, SETTLE_US = 20 * 1000 };
+enum { WORDS_MAX = 3, CLIENTS_MAX = 64, BACKLOG = 1024, LINE_MAX_BYTES = 256, SETTLE_US = 20 * 1000 };
 
 /* Where to */
 
@@ -92,13 +92,14 @@ struct client {
 	const struct route *route;
 	void (*work)(const struct client *client);
 	size_t count;
+	size_t batch; /* connections that it has at once */
 	int64_t *times;
 };
 
 static void work_connect(const struct client *client) {
-	int fds[BATCH];
-	for (size_t i = 0; i < client->count; i += BATCH) {
-		size_t batch = client->count - i < BATCH ? client->count - i : BATCH;
+	int fds[CLIENTS_MAX];
+	for (size_t i = 0; i < client->count; i += client->batch) {
+		size_t batch = client->count - i < client->batch ? client->count - i : client->batch;
 		for (size_t k = 0; k < batch; k++) {
 			int64_t start = load_now_ns();
 			fds[k] = dial(client->route);
@@ -158,7 +159,7 @@ static void run_clients(const struct route *route, void (*work)(const struct cli
 	if (share == 0) exchange_die("so few for so many clients");
 	CLEANUP_FREE int64_t *times = mem_array(int64_t, share * clients);
 	for (size_t i = 0; i < clients; i++) {
-		each[i] = (struct client){route, work, share, times + i * share};
+		each[i] = (struct client){route, work, share, CLIENTS_MAX / clients, times + i * share};
 		if (pthread_create(&threads[i], NULL, client_run, &each[i]) != 0) exchange_die("a thread");
 	}
 	for (size_t i = 0; i < clients; i++) pthread_join(threads[i], NULL);
