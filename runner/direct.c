@@ -47,6 +47,7 @@ struct handed {
 struct direct {
 	struct direct_options options;
 	int epoll;
+	int proc;              /* of the sandbox, from the first connection on; -1 */
 	struct handed **items; /* by their number */
 	size_t count;
 	uint64_t last_number;
@@ -216,11 +217,12 @@ static int watch(struct handed *handed, int fd) {
 	return epoll_ctl(handed->direct->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static bool may_replace(const struct direct *direct, const struct socket_call *call) {
+static bool may_replace(struct direct *direct, const struct socket_call *call) {
 	struct sandbox_socket own;
-	return call->kind == SOCKET_CALL_CONNECT && direct->epoll >= 0 && direct->count < LIMIT_CONNECTIONS &&
-	       is_plain(call) && sandbox_socket_know(call->fd, &own) == 0 &&
-	       sandbox_socket_is_sole(direct->options.init, call->thread, call->number, &own);
+	if (call->kind != SOCKET_CALL_CONNECT || direct->epoll < 0 || direct->count >= LIMIT_CONNECTIONS) return false;
+	if (!is_plain(call) || sandbox_socket_know(call->fd, &own) < 0) return false;
+	if (direct->proc < 0) direct->proc = sandbox_sockets_proc(direct->options.init);
+	return direct->proc >= 0 && sandbox_socket_is_sole(direct->proc, call->number, &own);
 }
 
 bool direct_hand_over(struct direct *direct, struct socket_call *call, const struct gate_result *result) {
@@ -245,7 +247,7 @@ bool direct_hand_over(struct direct *direct, struct socket_call *call, const str
 
 struct direct *direct_new(const struct direct_options *given) {
 	struct direct *direct = mem_new(struct direct);
-	*direct = (struct direct){.options = *given, .epoll = epoll_create1(EPOLL_CLOEXEC)};
+	*direct = (struct direct){.options = *given, .epoll = epoll_create1(EPOLL_CLOEXEC), .proc = -1};
 	direct->tick = mem_expect(evtimer_new(given->base, on_tick, direct));
 	return direct;
 }
@@ -264,5 +266,6 @@ void direct_free(struct direct *direct) {
 	free(direct->items);
 	event_free(direct->tick);
 	fd_close(direct->epoll);
+	fd_close(direct->proc);
 	free(direct);
 }

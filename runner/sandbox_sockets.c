@@ -1,32 +1,37 @@
 /*
  * Theory of operation. /proc/TASK/fd tells the inode of a socket (proc_pid_fd(5)), and /proc/TASK/fdinfo of an epoll
- * instance the inodes of what is registered there (proc_pid_fdinfo(5), "tfd" lines). Threads share their descriptors
- * as a rule, which kcmp(2) says; where it can't be asked each is looked at.
+ * instance the inodes of what is registered there (proc_pid_fdinfo(5), "tfd" lines).
+ *
+ * Whether a socket is the only one is for the tool's good alone, and a call waits for it: the processes that the
+ * sandbox's own /proc lists are looked at, each by its first thread's descriptors. What has to be shut down may be
+ * hidden: it is looked for in every thread that has descriptors of its own, which kcmp(2) says.
  */
 #include "sandbox_sockets.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/string.h"
 #include "holders.h"
-#include "regular.h"
 #include "schema/limits.h"
 
 #ifndef PIDFD_THREAD /* Linux 6.9 */
 #define PIDFD_THREAD O_EXCL
 #endif
 
-enum { LINK_MAX_SIZE = 64, EPOLL_INFO_MAX = 1024 * 1024 };
+enum { LINK_MAX_SIZE = 64, EPOLL_INFO_MAX = 256 * 1024 };
 
 int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket) {
 	struct stat status;
@@ -38,18 +43,98 @@ int sandbox_socket_know(int fd, struct sandbox_socket *ret_socket) {
 	return 0;
 }
 
-/* `each` is called of each descriptor of each thread that has its own, until it says no more. */
+static bool read_link(int folder, const char *name, char link[LINK_MAX_SIZE]) {
+	ssize_t size = readlinkat(folder, name, link, LINK_MAX_SIZE - 1);
+	if (size < 0) return false;
+	link[size] = '\0';
+	return true;
+}
+
+/* Of the socket that a link leads to, or 0. */
+static ino_t inode_of(const char *link) {
+	static const char prefix[] = "socket:[";
+	return string_starts(link, prefix) ? strtoull(link + strlen(prefix), NULL, 10) : 0;
+}
+
+/* Is it the only one? */
+
+struct counting {
+	const struct sandbox_socket *socket;
+	int number;
+	int left;  /* descriptors that are looked at */
+	int found; /* the socket */
+};
+
+static DIR *open_folder(int at, const char *path) {
+	CLEANUP_FD int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : mem_expect(fdopendir(fd));
+	if (stream) fd_steal(&fd);
+	return stream;
+}
+
+static bool is_registered(int proc, const char *pid, const char *number, ino_t inode) {
+	CLEANUP_FREE char *path = string_format("%s/fdinfo/%s", pid, number), *text = mem_array(char, EPOLL_INFO_MAX);
+	CLEANUP_FREE char *wanted = string_format(" ino:%llx ", (unsigned long long)inode);
+	CLEANUP_FD int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	size_t size = 0;
+	ssize_t got = fd < 0 ? -1 : 0;
+	while (fd >= 0 && size < EPOLL_INFO_MAX - 1 && (got = read(fd, text + size, EPOLL_INFO_MAX - 1 - size)) > 0)
+		size += (size_t)got;
+	return got != 0 || strstr(text, wanted);
+}
+
+/* False: it is not the only one, or it can't be told. */
+static bool count_descriptor(struct counting *counting, int proc, const char *pid, int fds, const char *number) {
+	char link[LINK_MAX_SIZE];
+	if (--counting->left < 0) return false;
+	if (!read_link(fds, number, link)) return errno == ENOENT; /* closed meanwhile */
+	if (string_equal(link, "anon_inode:[eventpoll]"))
+		return !is_registered(proc, pid, number, counting->socket->inode);
+	if (inode_of(link) != counting->socket->inode) return true;
+	return ++counting->found == 1 && strtol(number, NULL, 10) == counting->number;
+}
+
+static bool count_process(struct counting *counting, int proc, const char *pid) {
+	CLEANUP_FREE char *path = string_format("%s/fd", pid);
+	DIR *stream = open_folder(proc, path);
+	bool sole = stream || errno == ENOENT || errno == ESRCH; /* it has ended */
+	for (struct dirent *entry; stream && sole && (entry = readdir(stream));)
+		if (entry->d_name[0] != '.') sole = count_descriptor(counting, proc, pid, dirfd(stream), entry->d_name);
+	if (stream) closedir(stream);
+	return sole;
+}
+
+/* Process 1 is sbx-init, which has none and can't be looked into. */
+static bool is_process(const char *name) {
+	return isdigit((unsigned char)name[0]) && !string_equal(name, "1");
+}
+
+int sandbox_sockets_proc(pid_t init) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/root/proc", init);
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs status;
+	if (fd < 0 || fstatfs(fd, &status) < 0) return -errno;
+	return status.f_type == PROC_SUPER_MAGIC ? fd_steal(&fd) : -ENODEV;
+}
+
+bool sandbox_socket_is_sole(int proc, int number, const struct sandbox_socket *socket) {
+	struct counting counting = {.socket = socket, .number = number, .left = LIMIT_DIRECT_FILES};
+	DIR *stream = open_folder(proc, ".");
+	bool sole = stream != NULL;
+	for (struct dirent *entry; sole && (entry = readdir(stream));)
+		if (is_process(entry->d_name)) sole = count_process(&counting, proc, entry->d_name);
+	if (stream) closedir(stream);
+	return sole && counting.found == 1;
+}
+
+/* Shutting down */
+
+/* Looking through all threads that have descriptors of their own, until `each` says no more. */
 struct looking {
 	bool (*each)(struct looking *looking, pid_t task, const char *number, const char *link);
-	bool together; /* `left` is for all processes, not for each */
-	int left;      /* descriptors that are looked at */
-	bool not_all;  /* there are more, or more processes */
+	int left; /* descriptors of a process that are looked at */
 	const struct sandbox_socket *sockets;
 	size_t count;
-	/* sandbox_socket_is_sole */
-	pid_t thread;
-	int number;
-	/* sandbox_sockets_shut */
 	bool *found;
 	size_t found_count;
 };
@@ -61,14 +146,8 @@ static bool look_in_task(struct looking *looking, pid_t task) {
 	for (struct dirent *entry; stream && goes_on && (entry = readdir(stream));) {
 		char link[LINK_MAX_SIZE];
 		if (entry->d_name[0] == '.') continue;
-		ssize_t size = readlinkat(dirfd(stream), entry->d_name, link, sizeof link - 1);
-		if (size < 0) continue;
-		link[size] = '\0';
-		if (--looking->left < 0) {
-			looking->not_all = true;
-			goes_on = !looking->together;
-			break;
-		}
+		if (!read_link(dirfd(stream), entry->d_name, link)) continue;
+		if (--looking->left < 0) break;
 		goes_on = looking->each(looking, task, entry->d_name, link);
 	}
 	if (stream) closedir(stream);
@@ -84,7 +163,7 @@ static bool look_in_process(struct looking *looking, pid_t pid) {
 	DIR *stream = mem_expect(opendir(tasks));
 	bool goes_on = true;
 	pid_t before = 0;
-	if (!looking->together) looking->left = LIMIT_HOLDER_FILES;
+	looking->left = LIMIT_HOLDER_FILES;
 	for (struct dirent *entry; stream && goes_on && (entry = readdir(stream));) {
 		const pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (task <= 0 || (before > 0 && same_descriptors(task, before))) continue;
@@ -95,55 +174,20 @@ static bool look_in_process(struct looking *looking, pid_t pid) {
 	return goes_on;
 }
 
-/* False: `each` said so. */
-static bool look(struct looking *looking, pid_t init) {
+static void look(struct looking *looking, pid_t init) {
 	CLEANUP_FREE pid_t *pids = NULL;
 	const size_t count = sandbox_processes(init, &pids);
 	bool goes_on = true;
-	looking->not_all = count >= LIMIT_HOLDERS;
 	for (size_t i = 0; i < count && goes_on; i++) goes_on = look_in_process(looking, pids[i]);
-	return goes_on;
 }
 
 /* The index of what a link leads to; `count`: none of those that are looked for. */
 static size_t index_of(const struct looking *looking, const char *link) {
-	static const char prefix[] = "socket:[";
+	const ino_t inode = inode_of(link);
 	size_t i = 0;
-	if (!string_starts(link, prefix)) return looking->count;
-	const ino_t inode = strtoull(link + strlen(prefix), NULL, 10);
 	while (i < looking->count && looking->sockets[i].inode != inode) i++;
 	return i;
 }
-
-/* Is it the only one? */
-
-static bool is_registered(pid_t task, const char *number, ino_t inode) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%s", task, number), *text = NULL;
-	CLEANUP_FREE char *wanted = string_format(" ino:%llx ", (unsigned long long)inode);
-	size_t size = 0;
-	if (regular_read(path, EPOLL_INFO_MAX, &text, &size, NULL) < 0) return true;
-	return size >= EPOLL_INFO_MAX || strstr(text, wanted);
-}
-
-static bool each_other(struct looking *looking, pid_t task, const char *number, const char *link) {
-	if (string_equal(link, "anon_inode:[eventpoll]")) return !is_registered(task, number, looking->sockets->inode);
-	if (index_of(looking, link) == looking->count) return true;
-	return strtol(number, NULL, 10) == looking->number &&
-	       (task == looking->thread || same_descriptors(task, looking->thread));
-}
-
-bool sandbox_socket_is_sole(pid_t init, pid_t thread, int number, const struct sandbox_socket *socket) {
-	struct looking looking = {.each = each_other,
-				  .together = true,
-				  .left = LIMIT_DIRECT_FILES,
-				  .sockets = socket,
-				  .count = 1,
-				  .thread = thread,
-				  .number = number};
-	return look(&looking, init) && !looking.not_all;
-}
-
-/* Shutting down */
 
 /* A descriptor of a thread, as one of ours; -1: it is gone. */
 static int take(pid_t task, const char *number) {
