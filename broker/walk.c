@@ -9,7 +9,8 @@
  * So `find ~` and `rg x ~` are one question, and `cat ~/a ~/b` two about two files.
  *
  * Who was denied is not asked about again for what lies below, nor for the walk's other names, as long as DENIED_MS
- * don't pass without such a request, and at most DENIED_MOST_MS.
+ * don't pass without such a request, and at most DENIED_MOST_MS. So it is with a host's port: a program tries the
+ * name's other address when the first has failed.
  */
 #include "walk.h"
 
@@ -38,7 +39,7 @@ struct trail {
 
 /* What the user has denied to one process. */
 struct denial {
-	char *process, *rule, *path;
+	char *process, *rule, *path; /* or a host's port */
 	enum permission_kind kind;
 	int64_t prompt;
 	int64_t since_ms, seen_ms;
@@ -167,9 +168,13 @@ char *walk_tree(struct walks *walks, const struct walk_step *step) {
 	return tree;
 }
 
+static bool is_remembered(const struct permission *permission) {
+	return permission_is_of_path(permission) || permission->kind == PERMISSION_NET_ACCESS;
+}
+
 void walk_deny(struct walks *walks, const struct request *request, const char *rule, const char *path, int64_t prompt,
 	       int64_t now_ms) {
-	if (!request->process || !permission_is_of_path(&request->permission)) return;
+	if (!request->process || !is_remembered(&request->permission)) return;
 	struct denial *denial = &walks->denials[walks->next_denial++ % REMEMBERED];
 	denial_finish(denial);
 	*denial = (struct denial){.process = string_copy(request->process),

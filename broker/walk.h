@@ -27,7 +27,7 @@ struct walk_step {
 };
 
 /* The prompt by which the user denied this a moment ago: it itself, what it lies in, or another name of the same walk;
- * 0: none. */
+ * 0: none. Of permissions without paths net:access alone, and it itself. */
 int64_t walk_denied(struct walks *walks, const struct walk_step *step);
 
 /* The tree that the question is about, or NULL: about its target alone. Freed by the caller. */

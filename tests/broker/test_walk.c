@@ -275,6 +275,32 @@ static void a_denial_silences_the_walk_and_nobody_else(void **state) {
 	json_decref(shown_prompt(agent, a));
 }
 
+static int64_t connect_to(struct peer *runner, const char *process, const char *target) {
+	return peer_send(
+		runner, "check",
+		json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", target, "process", process));
+}
+
+/* A program that waits tries the name's IPv4 address when the IPv6 one was refused (getaddrinfo(3)). */
+static void who_was_denied_a_host_is_not_asked_about_its_other_address(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
+	int64_t check = connect_to(runner, "ssh (7)", "git.test:22");
+	json_t *prompt = shown_prompt(agent, "git.test:22");
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "deny", NULL);
+	expect_verdict(runner, check, "deny ask");
+	json_decref(prompt);
+	expect_verdict(runner, connect_to(runner, "ssh (7)", "git.test:22"), "deny ask");
+	assert_int_equal(count_prompts(agent), 0);
+	static const struct {
+		const char *process, *target;
+	} others[] = {{"ssh (8)", "git.test:22"}, {"ssh (7)", "git.test:2222"}, {"ssh (7)", "git.test:2"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		connect_to(runner, others[i].process, others[i].target);
+		json_decref(shown_prompt(agent, others[i].target));
+	}
+}
+
 /* A storm of what was denied: few rows, and soon over. */
 static void attack_broker_12_a_storm_of_file_requests_is_bounded(void **state) {
 	(void)state;
@@ -315,6 +341,7 @@ int main(void) {
 		PROMPTS_TEST(threads_that_walk_share_one_question, prompts_setup_waits),
 		PROMPTS_TEST(of_a_walk_a_part_can_be_allowed, prompts_setup_waits),
 		PROMPTS_TEST(a_denial_silences_the_walk_and_nobody_else, prompts_setup_waits),
+		PROMPTS_TEST(who_was_denied_a_host_is_not_asked_about_its_other_address, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_12_a_storm_of_file_requests_is_bounded, prompts_setup_waits),
 	};
 	home_make(programs);
