@@ -18,7 +18,7 @@ DisableViaHeader Yes
 LogLevel Connect
 LogFile "$HOME/run/$1.requests"
 END
-	bwrap --dev-bind / / --ro-bind "$HOME/run/hosts" /etc/hosts -- tinyproxy -d -c "$HOME/run/$1.conf" \
+	unshare -rm sh -c 'mount --bind "$1" /etc/hosts && exec tinyproxy -d -c "$2"' sh "$HOME/run/hosts" "$HOME/run/$1.conf" \
 		>"$HOME/run/$1.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/$1.pid"
 	wait_for 60 curl -s -o /dev/null "http://127.0.0.1:$port/" || { cat "$HOME/run/$1.log" >&2 && return 1; }
