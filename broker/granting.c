@@ -122,6 +122,16 @@ int granting_write(struct broker *broker, const struct granting *wish, const str
 	return 0;
 }
 
+int granting_make(struct broker *broker, const struct granting *wish, const struct pattern *pattern,
+		  struct grant *ret_grant, struct error *error) {
+	int r = broker_begin(broker, STORE_FULL, error);
+	if (r < 0) return r;
+	r = granting_write(broker, wish, pattern, true, ret_grant, error);
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}
+
 static bool overlap(const char *a, const char *b) {
 	return !a || !b || strcmp(a, b) == 0;
 }

@@ -33,6 +33,10 @@ int granting_compile(struct broker *broker, const struct granting *wish, const s
 int granting_write(struct broker *broker, const struct granting *wish, const struct pattern *pattern, bool active,
 		   struct grant *ret_grant, struct error *error);
 
+/* The same in a transaction of its own, in force from then on. */
+int granting_make(struct broker *broker, const struct granting *wish, const struct pattern *pattern,
+		  struct grant *ret_grant, struct error *error);
+
 /* Grants in force of the other effect that cover the same, or a part of it (of these as many as a page holds), among
  * the GRANTS_NEAR_MAX that are looked at under each key. */
 int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,

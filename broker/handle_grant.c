@@ -63,16 +63,6 @@ static int choose_rules(struct broker *broker, const struct grant_wish *wish, co
 				wish->project ? wish->project : broker->places.home, ret_ruleset, error);
 }
 
-static int write_grant(struct broker *broker, const struct granting *wish, const struct pattern *pattern,
-		       struct grant *ret_grant, struct error *error) {
-	int r = broker_begin(broker, STORE_FULL, error);
-	if (r < 0) return r;
-	r = granting_write(broker, wish, pattern, true, ret_grant, error);
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
-	return r;
-}
-
 static json_t *grants_to_json(const struct grant_list *list) {
 	json_t *array = json_array();
 	size_t bytes = 0;
@@ -107,7 +97,7 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	int r = choose_rules(broker, wish, &ruleset, error);
 	if (r == 0) r = policy_check_permission(ruleset_policy(ruleset), &wish->permission, error);
 	if (r == 0) r = granting_compile(broker, &granting, &scope, ruleset, &pattern, error);
-	if (r == 0) r = write_grant(broker, &granting, pattern, &grant, error);
+	if (r == 0) r = granting_make(broker, &granting, pattern, &grant, error);
 	if (r == 0) r = granting_contradictions(broker, &grant, pattern, &also, error);
 	if (r < 0) return r;
 	expiry_sweep(broker);

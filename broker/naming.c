@@ -5,6 +5,7 @@
  */
 #include "naming.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,13 @@ void naming_decide(struct broker *broker, const struct session *session, const s
 		return;
 	}
 	ruleset_visit_ports(session->ruleset, host->name, add_stretch, &borders);
-	if (grants_visit_ports(broker->grants, host->name, add_stretch, &borders, NULL) < 0) borders.cut = true;
+	struct error error = ERROR_NONE;
+	int r = grants_visit_ports(broker->grants, host->name, add_stretch, &borders, &error);
+	if (r == -E2BIG) borders.cut = true;
+	if (r < 0 && r != -E2BIG) {
+		verdict_set(ret_verdict, EFFECT_DENY, "broker", "%s", error.message);
+		return;
+	}
 	verdict_set(ret_verdict, borders.cut ? EFFECT_ASK : EFFECT_DENY, "none",
 		    "nothing allows net:access %s, and nothing asks for it", host->name);
 	for (size_t i = 0; i < borders.count && ret_verdict->effect != EFFECT_ALLOW; i++) {

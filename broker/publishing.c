@@ -98,17 +98,6 @@ static void add(struct session *session, const struct publishing_wish *wish, str
 	tell_runner(session, publishing);
 }
 
-static int write_grant(struct session *session, const struct granting *wish, const struct pattern *pattern,
-		       struct grant *ret_grant, struct error *error) {
-	struct broker *broker = session->broker;
-	int r = broker_begin(broker, STORE_FULL, error);
-	if (r < 0) return r;
-	r = granting_write(broker, wish, pattern, true, ret_grant, error);
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
-	return r;
-}
-
 int publishing_start(struct session *session, const struct publishing_wish *wish, struct error *error) {
 	static const struct pattern_scope nowhere = {.home = NULL}; /* a port means the same everywhere */
 	CLEANUP_FREE char *target = string_format("%u", wish->publication.port);
@@ -125,7 +114,7 @@ int publishing_start(struct session *session, const struct publishing_wish *wish
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = granting_compile(session->broker, &granting, &nowhere, session->ruleset, &pattern, error);
-	if (r == 0) r = write_grant(session, &granting, pattern, &grant, error);
+	if (r == 0) r = granting_make(session->broker, &granting, pattern, &grant, error);
 	if (r < 0) return r;
 	session_tell_new(session, &grant);
 	prompts_recheck(session->broker);

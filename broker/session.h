@@ -34,7 +34,7 @@ struct session {
 	struct flood *flood;
 	struct walks *walks;
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
-	struct event *terminating; /* until its runner is killed; NULL: nobody wants it to end */
+	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };
 
 struct session_open {

@@ -94,9 +94,7 @@ static void warn_of_password(struct policy_reading *reading, int fd, const char 
 	if (!has_password(reading->documents[reading->count - 1]) || fstat(fd, &status) < 0) return;
 	if (status.st_mode & 0077)
 		strings_addf(&reading->warnings,
-			     "%s: others than its owner may read the password of `upstream`: chmod "
-			     "0600 it",
-			     path);
+			     "%s: others than its owner may read the password of `upstream`: chmod 0600 it", path);
 }
 
 static void read_file(struct reader_of_files *reader, int folder, const char *path, const struct file_demand *demand) {

@@ -37,7 +37,8 @@ struct pool {
 	pthread_cond_t work;
 	struct job_queue waiting, finished;
 	int wake; /* eventfd */
-	size_t references, threads, threads_max, idle;
+	size_t references, threads, threads_max;
+	size_t idle, queued; /* threads that wait for a job; jobs that wait for a thread */
 	bool closed;
 };
 
@@ -89,6 +90,7 @@ static struct worker_job *pool_next(struct pool *pool) {
 	}
 	if (pool->closed || !(job = TAILQ_FIRST(&pool->waiting))) return NULL;
 	TAILQ_REMOVE(&pool->waiting, job, entry);
+	pool->queued--;
 	job->state = JOB_RUNNING;
 	return job;
 }
@@ -209,13 +211,16 @@ struct worker_job *workers_start(struct workers *workers, const struct worker_ta
 
 	*job = (struct worker_job){.pool = pool, .task = task, .work = work, .argument = argument};
 	pthread_mutex_lock(&pool->lock);
-	if (pool->idle == 0 && pool->threads < pool->threads_max && pool_add_thread(pool) < 0 && pool->threads == 0) {
+	/* One that was called for a job is idle until it runs: it takes no second one. */
+	const bool needs_thread = pool->idle <= pool->queued && pool->threads < pool->threads_max;
+	if (needs_thread && pool_add_thread(pool) < 0 && pool->threads == 0) {
 		task->fail(work);
 		job->state = JOB_FINISHED;
 		TAILQ_INSERT_TAIL(&pool->finished, job, entry);
 		(void)!write(pool->wake, &one, sizeof one);
 	} else {
 		TAILQ_INSERT_TAIL(&pool->waiting, job, entry);
+		pool->queued++;
 		pthread_cond_signal(&pool->work);
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -229,6 +234,7 @@ void worker_cancel(struct worker_job *job) {
 	if (job->state == JOB_RUNNING) {
 		job->cancelled = true;
 	} else {
+		if (job->state == JOB_WAITING) pool->queued--;
 		TAILQ_REMOVE(job->state == JOB_WAITING ? &pool->waiting : &pool->finished, job, entry);
 		job_free(job);
 	}

@@ -64,7 +64,7 @@ struct view {
 	/* ipc:connect: paths that are allowed; patterns and paths that rules and grants allow or ask about, closer
 	 * denials left aside: nothing is allowed or asked of what none of them matches. */
 	struct strings sockets, sockets_asked;
-	struct view_pair *set;      /* variables that the profile sets */
+	struct view_pair *set; /* variables that the profile sets */
 	size_t set_count;
 	struct view_pair *hosts; /* host name → address */
 	size_t host_count;
@@ -73,8 +73,8 @@ struct view {
 	enum view_network network;
 	enum view_doorbell doorbell;
 	char *upstream; /* the proxy that connections go through (upstream.h), with its password; or NULL */
-	bool listens; /* something about net:listen is allowed or asked: what listens inside may be published */
-	bool direct;  /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
+	bool listens;   /* something about net:listen is allowed or asked: what listens inside may be published */
+	bool direct;    /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
 };
 
 struct view *view_new(void);
