@@ -1,7 +1,6 @@
 #include "datagrams.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "schema/limits.h"
 #include "sockets.h"
@@ -11,11 +10,6 @@ struct datagrams {
 	struct event *tick;
 	struct strings told;
 };
-
-static bool is_socket(const char *path) {
-	struct stat status;
-	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
-}
 
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	struct datagrams *datagrams = argument;
@@ -28,7 +22,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	for (size_t i = 0; i < all.count; i++) {
 		const char *path = all.items[i];
 		const bool known = strings_contain(&datagrams->told, path);
-		if (!known && (!options->seen(options->context, path) || !is_socket(path))) continue;
+		if (!known && (!options->seen(options->context, path) || !socket_is_at(path))) continue;
 		strings_add(&told, path);
 		found |= !known;
 	}

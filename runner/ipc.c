@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -83,21 +82,17 @@ static void forget_known(struct ipc *ipc) {
 }
 
 static bool is_known(const struct ipc *ipc, const struct ipc_target *target) {
-	struct stat status;
-	if (fstat(target->fd, &status) < 0) return false;
 	for (size_t i = 0; i < ipc->known_count; i++)
-		if (ipc->known[i].inode == status.st_ino && ipc->known[i].device == status.st_dev &&
+		if (ipc->known[i].inode == target->inode && ipc->known[i].device == target->device &&
 		    string_equal(ipc->known[i].path, target->path))
 			return true;
 	return false;
 }
 
 static void remember(struct ipc *ipc, const struct ipc_target *target) {
-	struct stat status;
-	if (fstat(target->fd, &status) < 0) return;
 	if (ipc->known_count == LIMIT_IPC_KNOWN) forget_known(ipc);
 	ipc->known[ipc->known_count++] =
-		(struct known){.path = string_copy(target->path), .device = status.st_dev, .inode = status.st_ino};
+		(struct known){.path = string_copy(target->path), .device = target->device, .inode = target->inode};
 }
 
 /* Waiting */

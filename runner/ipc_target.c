@@ -120,6 +120,8 @@ static int find_inside(const struct ipc_sight *sight, pid_t thread, const char *
 	if (!own && (!place || !is_bound(fd) || !host_agrees(place, &status))) return -ECONNREFUSED;
 	*target = (struct ipc_target){.kind = own ? IPC_TARGET_OWN : IPC_TARGET_HOST,
 				      .fd = fd_steal(&fd),
+				      .device = device_of(&status),
+				      .inode = status.stx_ino,
 				      .path = own ? NULL : STEAL(place),
 				      .code = ECONNREFUSED};
 	return 0;
@@ -150,6 +152,8 @@ static bool find_on_host(const struct ipc_sight *sight, const char *path, struct
 	if (!is_bound(fd) || !host_agrees(real, &status)) return false;
 	target->kind = IPC_TARGET_HOST;
 	target->fd = fd_steal(&fd);
+	target->device = device_of(&status);
+	target->inode = status.stx_ino;
 	target->path = STEAL(real);
 	return true;
 }

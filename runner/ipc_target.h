@@ -22,7 +22,9 @@ enum ipc_target_kind {
 
 struct ipc_target {
 	enum ipc_target_kind kind;
-	int fd;     /* of the socket; -1 for none */
+	int fd; /* of the socket; -1 for none */
+	dev_t device;
+	ino_t inode;
 	char *path; /* HOST: on the host, canonical */
 	int code; /* errno of connect(2) where it is not to be had: as if a socket that nobody listens at, or none, were
 		   * there */

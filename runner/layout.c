@@ -1,6 +1,5 @@
 #include "layout.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -133,18 +132,13 @@ static int judge_matches(const struct layout *layout, const struct strings *matc
 	return r;
 }
 
-static bool is_socket(const char *path) {
-	struct stat status;
-	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
-}
-
 /* Those that are allowed are for sendmsg(2), too. */
 static void add_datagrams(const struct view *view, struct rules *rules) {
 	CLEANUP_STRINGS struct strings sockets = {0};
 	sockets_list_datagrams(&sockets);
 	for (size_t i = 0; i < sockets.count; i++) {
 		const char *path = sockets.items[i];
-		if (is_inside_shown(rules, path) && !strings_contain(&view->sockets, path) && is_socket(path))
+		if (is_inside_shown(rules, path) && !strings_contain(&view->sockets, path) && socket_is_at(path))
 			rules_add(rules, RULE_VIEW, SHOW_NOTHING, path);
 	}
 }

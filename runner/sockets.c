@@ -72,6 +72,11 @@ bool sockets_find(const struct strings *trees, struct strings *sockets) {
 	return search.whole && search.entries > 0;
 }
 
+bool socket_is_at(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 /* "Num RefCount Protocol Flags Type St Inode Path", numbers but Inode hexadecimal, Path to the end of the line. */
 static const char *datagram_path(char *line) {
 	enum { TYPE = 4, BEFORE_PATH = 7 };

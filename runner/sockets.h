@@ -17,6 +17,8 @@
 /* Adds each to `sockets`. `trees` are canonical folders. False when there was more than the bounds let see. */
 bool sockets_find(const struct strings *trees, struct strings *sockets);
 
+bool socket_is_at(const char *path); /* not a link to one */
+
 /* Adds the path of each datagram socket of this network that is bound at one (proc_net(5)), as it was bound: not where
  * it was renamed to since, nor what was bound by a relative name. */
 void sockets_list_datagrams(struct strings *sockets);
