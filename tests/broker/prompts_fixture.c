@@ -25,15 +25,6 @@ static const char hasty[] = "version: 1\nprompt: {timeout: 500ms, lifetime: 1h, 
 static const char lonely[] = "version: 1\nprompt: {timeout: 500ms, lifetime: 1h, without-agent: deny}\n"
 			     "profiles:\n  tooled:\n    commands: [tool]\n" PROFILE_RULES;
 
-const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
-int64_t number_of(const json_t *message, const char *key) {
-	return json_integer_value(json_object_get(message, key));
-}
-
 static int setup_with(const char *policy) {
 	static const char *const files[] = {"sbx.db", "sbx.db-wal", "sbx.db-shm"};
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
@@ -58,12 +49,6 @@ int prompts_setup_hasty(void **state) {
 int prompts_setup_lonely(void **state) {
 	(void)state;
 	return setup_with(lonely);
-}
-
-int prompts_teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
 }
 
 struct peer *runner_new(void) {

@@ -13,11 +13,7 @@ extern const char prompts_waiting[];
 int prompts_setup_waits(void **state);
 int prompts_setup_hasty(void **state);  /* for half a second */
 int prompts_setup_lonely(void **state); /* and where nobody is there it is denied at once */
-int prompts_teardown(void **state);
-#define PROMPTS_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, prompts_teardown)
-
-const char *text_of(const json_t *message, const char *key); /* "" where there is none */
-int64_t number_of(const json_t *message, const char *key);
+#define PROMPTS_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, broker_teardown)
 
 struct peer *runner_new(void); /* with a session whose view has come */
 struct peer *agent_new(const char *kind);

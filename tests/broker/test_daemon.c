@@ -29,12 +29,6 @@ static void sleep_ms(long ms) {
 	nanosleep(&time, NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 static bool exists(const char *name) {
 	CLEANUP_FREE char *path = home_path(name);
 	struct stat status;
@@ -335,21 +329,21 @@ int main(void) {
 	if (geteuid() == 0) status_as_root = wait_for(spawn_program(SBX_TEST_SBXD, "sbxd", NULL));
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(root_is_refused),
-		cmocka_unit_test_teardown(fifty_starts_make_one_broker, teardown),
-		cmocka_unit_test_teardown(a_second_start_ends_quietly, teardown),
-		cmocka_unit_test_teardown(it_leaves_when_idle_and_leaves_nothing, teardown),
-		cmocka_unit_test_teardown(a_socket_that_a_killed_broker_left_is_replaced, teardown),
-		cmocka_unit_test_teardown(term_ends_it_and_removes_the_socket, teardown),
-		cmocka_unit_test_teardown(one_whose_files_were_removed_leaves_and_the_next_stays, teardown),
-		cmocka_unit_test_teardown(one_whose_database_was_removed_leaves, teardown),
-		cmocka_unit_test_teardown(its_files_are_private, teardown),
-		cmocka_unit_test_teardown(attack_broker_11_a_folder_that_others_may_write_is_refused, teardown),
-		cmocka_unit_test_teardown(attack_broker_11_a_link_for_its_folder_is_refused, teardown),
-		cmocka_unit_test_teardown(attack_broker_14_a_damaged_database_refuses_everything, teardown),
-		cmocka_unit_test_teardown(bad_options_are_told, teardown),
-		cmocka_unit_test_teardown(attack_broker_4_without_arguments_at_all_it_still_serves, teardown),
-		cmocka_unit_test_teardown(kill_9_leaves_no_half_grant, teardown),
-		cmocka_unit_test_teardown(a_session_of_a_killed_broker_has_ended, teardown),
+		cmocka_unit_test_teardown(fifty_starts_make_one_broker, broker_teardown),
+		cmocka_unit_test_teardown(a_second_start_ends_quietly, broker_teardown),
+		cmocka_unit_test_teardown(it_leaves_when_idle_and_leaves_nothing, broker_teardown),
+		cmocka_unit_test_teardown(a_socket_that_a_killed_broker_left_is_replaced, broker_teardown),
+		cmocka_unit_test_teardown(term_ends_it_and_removes_the_socket, broker_teardown),
+		cmocka_unit_test_teardown(one_whose_files_were_removed_leaves_and_the_next_stays, broker_teardown),
+		cmocka_unit_test_teardown(one_whose_database_was_removed_leaves, broker_teardown),
+		cmocka_unit_test_teardown(its_files_are_private, broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_11_a_folder_that_others_may_write_is_refused, broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_11_a_link_for_its_folder_is_refused, broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_14_a_damaged_database_refuses_everything, broker_teardown),
+		cmocka_unit_test_teardown(bad_options_are_told, broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_4_without_arguments_at_all_it_still_serves, broker_teardown),
+		cmocka_unit_test_teardown(kill_9_leaves_no_half_grant, broker_teardown),
+		cmocka_unit_test_teardown(a_session_of_a_killed_broker_has_ended, broker_teardown),
 	};
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,12 +77,6 @@ static void start_with(const char *profile, int64_t expires_ms) {
 	assert_int_equal(broker_start(NULL), 0);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 /* The requests that are served until the reply to this one comes; *ret_reply is the caller's. */
 static int served_until_reply(struct peer *asking, int64_t id, struct peer *other, json_t **ret_reply) {
 	int served = 0;
@@ -308,16 +302,16 @@ static void a_sessions_grants_end_with_it(void **state) {
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(all_allows_are_revoked_page_by_page, teardown),
-		cmocka_unit_test_teardown(a_profiles_grants_are_revoked_page_by_page, teardown),
-		cmocka_unit_test_teardown(the_sessions_that_they_held_for_are_told, teardown),
+		cmocka_unit_test_teardown(all_allows_are_revoked_page_by_page, broker_teardown),
+		cmocka_unit_test_teardown(a_profiles_grants_are_revoked_page_by_page, broker_teardown),
+		cmocka_unit_test_teardown(the_sessions_that_they_held_for_are_told, broker_teardown),
 		cmocka_unit_test_teardown(attack_broker_19_sbxd_killed_meanwhile_and_nothing_is_in_force_again,
-					  teardown),
-		cmocka_unit_test_teardown(attack_broker_19_all_are_revoked_on_a_full_disk, teardown),
-		cmocka_unit_test_teardown(attack_broker_19_one_is_revoked_on_a_full_disk, teardown),
-		cmocka_unit_test_teardown(a_client_that_goes_meanwhile_changes_nothing, teardown),
-		cmocka_unit_test_teardown(many_expire_together_and_others_are_served, teardown),
-		cmocka_unit_test_teardown(a_sessions_grants_end_with_it, teardown),
+					  broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_19_all_are_revoked_on_a_full_disk, broker_teardown),
+		cmocka_unit_test_teardown(attack_broker_19_one_is_revoked_on_a_full_disk, broker_teardown),
+		cmocka_unit_test_teardown(a_client_that_goes_meanwhile_changes_nothing, broker_teardown),
+		cmocka_unit_test_teardown(many_expire_together_and_others_are_served, broker_teardown),
+		cmocka_unit_test_teardown(a_sessions_grants_end_with_it, broker_teardown),
 	};
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

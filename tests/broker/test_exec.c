@@ -28,11 +28,6 @@
 
 static pid_t broker;
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
 /* An executable script below the home. */
 static void script(const char *name, const char *lines) {
 	CLEANUP_FREE char *text = string_format("#!/bin/sh\n%s\n", lines);

@@ -18,15 +18,6 @@ static const char rules[] =
 	"    deny:\n      net:access: [\"*.bad.test\"]\n"
 	"  default:\n    ask:\n      net:access: [\"*\"]\n";
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
-static int64_t number_of(const json_t *message, const char *key) {
-	return json_integer_value(json_object_get(message, key));
-}
-
 static int setup_with(const char *timeout) {
 	static const char *const files[] = {"sbx.db", "sbx.db-wal", "sbx.db-tail"};
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
@@ -50,12 +41,6 @@ static int setup(void **state) {
 static int setup_hasty(void **state) {
 	(void)state;
 	return setup_with("300ms");
-}
-
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
 }
 
 static struct peer *runner_new(void) {
@@ -487,7 +472,7 @@ static void attack_broker_12_what_a_runner_tells_fills_no_disk(void **state) {
 	assert_true(count.connection_rows <= LIMIT_ALLOWS + 2 * seconds);
 }
 
-#define FLOOD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define FLOOD(test) cmocka_unit_test_setup_teardown(test, setup, broker_teardown)
 
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
@@ -495,7 +480,7 @@ int main(void) {
 		FLOOD(attack_broker_12_1001_prompts),
 		FLOOD(a_flood_that_is_denied_is_silent_to_the_end_of_its_session),
 		cmocka_unit_test_setup_teardown(a_summary_that_nobody_answers_comes_not_again_at_once, setup_hasty,
-						teardown),
+						broker_teardown),
 		FLOOD(the_end_of_a_session_takes_its_summary_down),
 		FLOOD(questions_that_are_allowed_are_no_flood),
 		FLOOD(questions_that_are_denied_are_one_in_the_end),

@@ -15,12 +15,6 @@ static const char policy[] =
 	"version: 1\npermissions:\n  api:call: to be called\nprofiles:\n  default:\n    allow:\n      api:call: "
 	"[\"free-*\"]\n";
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 /* As far as the broker can see: it may make no file longer than this. */
 static void limit_files(rlim_t bytes) {
 	const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
@@ -134,9 +128,9 @@ static void a_tail_that_is_removed_or_cut_ends_it(void **state) {
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(lists_show_what_is_only_in_the_tail, teardown),
-		cmocka_unit_test_teardown(a_sandbox_that_ends_meanwhile_has_ended, teardown),
-		cmocka_unit_test_teardown(a_tail_that_is_removed_or_cut_ends_it, teardown),
+		cmocka_unit_test_teardown(lists_show_what_is_only_in_the_tail, broker_teardown),
+		cmocka_unit_test_teardown(a_sandbox_that_ends_meanwhile_has_ended, broker_teardown),
+		cmocka_unit_test_teardown(a_tail_that_is_removed_or_cut_ends_it, broker_teardown),
 	};
 	home_make(programs);
 	return cmocka_run_group_tests_name("full disk", tests, NULL, NULL);

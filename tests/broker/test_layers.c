@@ -15,11 +15,6 @@
 
 enum { ROUNDS = 200, SOON_MS = 800 };
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
 static char *policy_text(const char *effect) {
 	return string_format("version: 1\nprofiles: {default: {%s: {net:access: [x.test]}}, p: {}}\n", effect);
 }
@@ -299,14 +294,8 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, broker_teardown)
 	const struct CMUnitTest tests[] = {
 		/* The first, so that all rows that it counts are on one page. */
 		TEST(what_changed_while_no_sbxd_ran_is_recorded_at_its_start),

@@ -155,18 +155,12 @@ static void a_broker_without_descriptors_left_takes_a_rest(void **state) {
 	json_decref(reply);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_socket_of_the_service_manager_is_taken),
 		cmocka_unit_test(a_socket_that_commands_do_not_look_for_is_refused),
-		cmocka_unit_test_teardown(a_broker_without_descriptors_left_takes_a_rest, teardown),
+		cmocka_unit_test_teardown(a_broker_without_descriptors_left_takes_a_rest, broker_teardown),
 	};
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

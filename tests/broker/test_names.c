@@ -25,11 +25,6 @@ static const char policy[] = "version: 1\n"
 			     "\"mixed.test:443\", \"half.test:1-65535\",\n"
 			     "                   \"deep.wild.test\"]\n";
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
 static struct peer *runner_new(json_t *keys) {
 	struct peer *runner = peer_connect(true);
 	peer_open_session(runner, keys);

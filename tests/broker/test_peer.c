@@ -180,12 +180,6 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 /* A kernel before 6.5 has no SO_PEERPIDFD (attack B1): sbxd under a filter that says so. */
 static bool forget_peer_pidfd(void) {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -229,8 +223,8 @@ int main(void) {
 	};
 	keep_a_root_child();
 	home_make(programs);
-	int failed = cmocka_run_group_tests(tests, setup, teardown);
-	failed += cmocka_run_group_tests_name("before Linux 6.5", tests, setup_old_kernel, teardown);
+	int failed = cmocka_run_group_tests(tests, setup, broker_teardown);
+	failed += cmocka_run_group_tests_name("before Linux 6.5", tests, setup_old_kernel, broker_teardown);
 	home_remove();
 	return failed;
 }

@@ -14,11 +14,6 @@
 #include "support/cmocka.h"
 #include "support/home.h"
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
 /* $HOME in a template becomes the test's home, so that templates can be constant. */
 static char *fill(const char *template) {
 	CLEANUP_FREE char *home = home_path("");
@@ -510,12 +505,6 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -534,7 +523,7 @@ int main(void) {
 		cmocka_unit_test(attack_broker_9_texts_come_back_as_they_were),
 	};
 	home_make(programs);
-	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	int failed = cmocka_run_group_tests(tests, setup, broker_teardown);
 	home_remove();
 	return failed;
 }

@@ -19,15 +19,6 @@ static const char policy[] = "version: 1\n"
 			     "    extends: [base]\n"
 			     "    ask: {net:listen: [\"3000-3010\"]}\n";
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
-static int64_t number_of(const json_t *message, const char *key) {
-	return json_integer_value(json_object_get(message, key));
-}
-
 static json_t *wish(int64_t session, int port, int host_port) {
 	return json_pack("{s:I, s:i, s:i}", "session", (json_int_t)session, "port", port, "host_port", host_port);
 }
@@ -270,12 +261,6 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -290,7 +275,7 @@ int main(void) {
 		cmocka_unit_test(views_say_whether_what_listens_matters),
 	};
 	home_make(programs);
-	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	int failed = cmocka_run_group_tests(tests, setup, broker_teardown);
 	home_remove();
 	return failed;
 }

@@ -197,12 +197,6 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 static int run_all(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -211,7 +205,7 @@ static int run_all(void) {
 		cmocka_unit_test(an_impostor_is_served_as_itself),
 	};
 	home_make(programs);
-	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	int failed = cmocka_run_group_tests(tests, setup, broker_teardown);
 	home_remove();
 	return failed;
 }

@@ -28,11 +28,6 @@ static const char policy[] = "version: 1\n"
 			     "      net:access: [\"*.bad.test\"]\n"
 			     "      fs:read: [\"~/secret\"]\n";
 
-static const char *text_of(const json_t *message, const char *key) {
-	const char *text = json_string_value(json_object_get(message, key));
-	return text ? text : "";
-}
-
 /* "allow grants", "deny rules", …: effect and module of a check's verdict. */
 static char *check(struct peer *peer, const char *permission, const char *target) {
 	json_t *reply = peer_call(peer, "check", json_pack("{s:s, s:s}", "permission", permission, "target", target));
@@ -523,12 +518,6 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
-static int teardown(void **state) {
-	(void)state;
-	broker_stop();
-	return 0;
-}
-
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -557,7 +546,7 @@ int main(void) {
 		cmocka_unit_test(the_history_has_it_all_and_is_whole),
 	};
 	home_make(programs);
-	int failed = cmocka_run_group_tests(tests, setup, teardown);
+	int failed = cmocka_run_group_tests(tests, setup, broker_teardown);
 	home_remove();
 	return failed;
 }

@@ -118,7 +118,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-	prompts_teardown(state);
+	broker_teardown(state);
 	assert_true(is_free(PATIENCE_MS)); /* sbx-sleep goes with sbxd */
 	sd_bus_flush_close_unref(logind.bus);
 	kill(logind.bus_daemon, SIGTERM);
@@ -208,7 +208,7 @@ static void without_a_bus_nothing_happens(void **state) {
 	wait_until(!is_told());
 	CLEANUP_PEER struct peer *runner = runner_new();
 	assert_true(peer_is_quiet(runner, 20));
-	prompts_teardown(state);
+	broker_teardown(state);
 	unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
 }
 

@@ -81,6 +81,21 @@ void broker_kill(void) {
 	end_broker(SIGKILL);
 }
 
+int broker_teardown(void **state) {
+	(void)state;
+	broker_stop();
+	return 0;
+}
+
+const char *text_of(const json_t *message, const char *key) {
+	const char *text = json_string_value(json_object_get(message, key));
+	return text ? text : "";
+}
+
+int64_t number_of(const json_t *message, const char *key) {
+	return json_integer_value(json_object_get(message, key));
+}
+
 struct peer *peer_connect(bool hello) {
 	CLEANUP_FREE char *path = NULL;
 	assert_int_equal(channel_socket_path(&path, NULL), 0);

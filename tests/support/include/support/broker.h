@@ -13,9 +13,14 @@
 /* Runs $HOME/bin/sbxd as `sbx` does (it goes into the background) with these arguments (NULL-terminated, may be NULL);
  * its exit status. */
 int broker_start(const char *const *arguments);
-pid_t broker_pid(void); /* by a `status` of its own connection; -1 when none serves */
-void broker_stop(void); /* SIGTERM, and waits until it has gone */
-void broker_kill(void); /* SIGKILL, the same */
+pid_t broker_pid(void);            /* by a `status` of its own connection; -1 when none serves */
+void broker_stop(void);            /* SIGTERM, and waits until it has gone */
+void broker_kill(void);            /* SIGKILL, the same */
+int broker_teardown(void **state); /* broker_stop, as cmocka wants it */
+
+/* Of a message; "" and 0 where there is none. */
+const char *text_of(const json_t *message, const char *key);
+int64_t number_of(const json_t *message, const char *key);
 
 struct peer {
 	int fd;
