@@ -207,14 +207,7 @@ END
 @test "attack_n_04 the question about a connection says which other host its first bytes ask for" {
 	only_native "the proxy's tools say nothing before they are answered"
 	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
-	policy <<END
-version: 1
-prompt: {timeout: 60s, without-agent: wait}
-profiles:
-  default:
-    network: native
-    hosts: {asked.test: 127.0.0.1}
-END
+	native_policy '    hosts: {asked.test: 127.0.0.1}'
 	cat >ask.py <<'END'
 import socket, sys
 address = socket.getaddrinfo("asked.test", int(sys.argv[1]), socket.AF_INET, socket.SOCK_STREAM)[0][4]

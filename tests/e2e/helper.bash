@@ -69,13 +69,26 @@ policy() {
 # profile called default.
 # shellcheck disable=SC2120 # the tests pass them
 asking_policy() {
+	default_policy "timeout: ${1:-60s}, without-agent: wait" "${2:-}"
+}
+
+# native_policy LINES: likewise with the native network. refusing_policy LINES: and questions are denied at once.
+native_policy() {
+	asking_policy 60s "    network: native"$'\n'"$1"
+}
+
+refusing_policy() {
+	default_policy "without-agent: deny" "    network: native"$'\n'"$1"
+}
+
+default_policy() {
 	policy <<END
 version: 1
-prompt: {timeout: ${1:-60s}, without-agent: wait}
+prompt: {$1}
 profiles:
   default:
     doorbell: ${SBX_TEST_DOORBELL:-auto}
-${2:-}
+$2
 END
 }
 
@@ -107,6 +120,15 @@ only_proxy() {
 	[[ ${SBX_TEST_NETWORK:-native} == proxy ]] || skip "optional: with network: proxy only: $1"
 }
 
+# Some containers have no ::1.
+has_ipv6() {
+	python3 -c 'import socket; socket.create_server(("::1", 0), family=socket.AF_INET6)' 2>/dev/null
+}
+
+needs_ipv6() {
+	has_ipv6 || skip "optional: there is no ::1 here"
+}
+
 broker_socket() {
 	if [[ ${XDG_RUNTIME_DIR:-} ]]; then
 		echo "$XDG_RUNTIME_DIR/sbx/broker.sock"
@@ -135,12 +157,13 @@ broker_stop() {
 	wait_for 60 gone "$pid"
 }
 
-# server NAME SCRIPT ARG…: start a Python server in the background, wait until it listens, and print its port.
+# server NAME SCRIPT ARG…: start a server (Python, or node) in the background, wait until it listens, and print its port.
 server() {
-	local name=$1 script=$2 ready=$HOME/run/$1.port
+	local name=$1 script=$2 ready=$HOME/run/$1.port language=python3
 	shift 2
 	rm -f "$ready"
-	python3 "$TESTS/$script" --port-file "$ready" "$@" >"$HOME/run/$name.log" 2>&1 3>&- &
+	[[ $script != *.js ]] || language=node
+	"$language" "$TESTS/$script" --port-file "$ready" "$@" >"$HOME/run/$name.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/$name.pid"
 	wait_for 60 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
 	cat "$ready"

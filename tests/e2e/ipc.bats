@@ -11,10 +11,6 @@ setup_file() {
 	cp "$TESTS/ipc.py" "$HOME/project/ipc.py"
 }
 
-setup() {
-	cd "$HOME/project" || return
-}
-
 teardown() {
 	local file
 	sbx kill --all >/dev/null 2>&1 || true

@@ -94,14 +94,3 @@ redis_server() {
 	on_free_port redis 'redis-cli -p PORT ping | grep -q PONG' bash -c 'exec -a redis-server "$@"' bash "$program" --port PORT \
 		--bind 127.0.0.1 --save '' --appendonly no --dir "$HOME/run"
 }
-
-# node_server NAME SCRIPT ARG…: as server, with node.
-node_server() {
-	local name=$1 script=$2 ready=$HOME/run/$1.port
-	shift 2
-	rm -f "$ready"
-	node "$TESTS/$script" --port-file "$ready" "$@" >"$HOME/run/$name.log" 2>&1 3>&- &
-	echo $! >"$HOME/run/$name.pid"
-	wait_for 60 test -s "$ready" || { cat "$HOME/run/$name.log" >&2 && return 1; }
-	cat "$ready"
-}

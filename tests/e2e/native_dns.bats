@@ -6,25 +6,13 @@ load helper
 
 setup_file() {
 	home_make
-	policy_usual
-	cp "$BATS_TEST_DIRNAME/clients/question.py" "$BATS_TEST_DIRNAME/clients/lookups.js" "$HOME/project"
-}
-
-policy_usual() {
-	policy <<END
-version: 1
-prompt: {timeout: 60s, without-agent: wait}
-profiles:
-  default:
-    network: native
-    doorbell: ${SBX_TEST_DOORBELL:-auto}
-    allow:
+	native_policy '    allow:
       net:access: [api.test, {target: "*.good.test:5432", private: true}]
     ask:
       net:access: ["asked.test:443"]
     deny:
-      net:access: ["*.denied.test", "*"]
-END
+      net:access: ["*.denied.test", "*"]'
+	cp "$BATS_TEST_DIRNAME/clients/question.py" "$BATS_TEST_DIRNAME/clients/lookups.js" "$HOME/project"
 }
 
 # inside NAME TYPE…: what a question by hand is answered, also over IPv6.

@@ -9,18 +9,11 @@ setup_file() {
 	cp "$BATS_TEST_DIRNAME/udp.py" "$HOME/project/"
 	port=$(server udp udp.py "$HOME/run/heard")
 	export port
-	policy <<END
-version: 1
-prompt: {timeout: 60s, without-agent: wait}
-profiles:
-  default:
-    network: native
-    allow:
-      net:access: ["good.test:$port"]
+	native_policy "    allow:
+      net:access: ['good.test:$port']
     deny:
       net:access: [bad.test]
-    hosts: {good.test: 127.0.0.1, bad.test: 127.0.0.1, asked.test: 127.0.0.1}
-END
+    hosts: {good.test: 127.0.0.1, bad.test: 127.0.0.1, asked.test: 127.0.0.1}"
 }
 
 setup() {
