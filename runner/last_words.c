@@ -18,7 +18,7 @@ enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, DENIED_SHOWN = 10, TEXT_COL
 
 struct speaker {
 	const struct scene *scene;
-	unsigned denied, most;
+	unsigned denied, broken, most;
 	size_t width; /* of the terminal that is spoken to; 0: it is none */
 };
 
@@ -80,6 +80,15 @@ static void say_connection(void *argument, const char *target, unsigned count, c
 	say_denied(argument, "net:access", target, count, verdict);
 }
 
+static void say_broken(void *argument, const char *target, unsigned count, const char *how) {
+	struct speaker *speaker = argument;
+	if (speaker->broken++ >= speaker->most) return;
+	CLEANUP_FREE char *shown = text_visible_cut(target, TEXT_COLUMNS);
+	CLEANUP_FREE char *cut = text_visible_cut(how, TEXT_COLUMNS);
+	CLEANUP_FREE char *times = count > 1 ? string_format(" (%u times)", count) : string_copy("");
+	log_notice("the connection to %s %s%s", shown, cut, times);
+}
+
 static void say_left_out(const struct strings *names) {
 	/* For whoever looks on: in scripts and logs it would be the same line every time. */
 	if (names->count == 0 || (!isatty(STDERR_FILENO) && !getenv("SBX_DEBUG"))) return;
@@ -138,6 +147,7 @@ void last_words(const struct scene *scene, const struct gate *gate, const struct
 	say_repositories(scene);
 	say_left_out(&scene->left_out);
 	for (int kind = 0; kind < PERMISSION_KIND_COUNT; kind++) say_kind(&speaker, (enum permission_kind)kind, denied);
+	if (gate) gate_each_broken(gate, say_broken, &speaker);
 	if (gate) gate_each_denied(gate, say_connection, &speaker);
 	if (speaker.denied > speaker.most)
 		log_notice("and %u more: sbx history --session %lld --verdict deny", speaker.denied - speaker.most,

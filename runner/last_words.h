@@ -2,7 +2,8 @@
  * last_words: what `sbx run` says when the command has ended, on stderr.
  *
  * Promises: one line for each of the first ten targets that were denied with what can be done about it
- * (schema/advice.h) and where the others are found (with --record: for all), one for
+ * (schema/advice.h) and where the others are found (with --record: for all), one for each of the first
+ * ten connections that broke where the tool can't have seen why, one for
  * variables that were not passed (on a terminal, or with SBX_DEBUG), one for each masked path that appeared; everything
  * that came from inside is made visible.
  */

@@ -286,7 +286,7 @@ static void hold_links(const struct builder *builder, const struct fact *fact) {
 	}
 }
 
-/* What may be asked for: only files and folders can be. */
+/* What may be asked for: files and folders; sockets are by themselves, when somebody connects (ipc:connect). */
 static void add_asked(struct plan *plan, const struct node *node, bool hides) {
 	switch (node->fact->type) {
 	case FACT_FOLDER:
@@ -303,8 +303,9 @@ static void add_asked(struct plan *plan, const struct node *node, bool hides) {
 	case FACT_SPECIAL:
 		break;
 	}
-	CLEANUP_FREE char *path = text_visible(node->path);
 	if (hides) add_mount(plan, MOUNT_HIDE_FILE, node->path, NULL)->mode = 0;
+	if (node->fact->type == FACT_SOCKET) return;
+	CLEANUP_FREE char *path = text_visible(node->path);
 	strings_addf(&plan->notes, "%s is no file or folder: it is not shown and can't be asked for", path);
 }
 

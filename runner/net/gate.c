@@ -275,6 +275,7 @@ void gate_free(struct gate *gate) {
 	review_finish(gate);
 	resolver_free(gate->resolver);
 	denied_finish(&gate->denied);
+	denied_finish(&gate->broken);
 	upstream_finish(&gate->upstream);
 	free(gate->complaint);
 	free(gate->hosts);
@@ -395,5 +396,21 @@ void gate_each_denied(const struct gate *gate,
 		const struct denied_target *item = &gate->denied.items[i];
 
 		each(argument, item->target, item->count, &item->verdict);
+	}
+}
+
+void gate_add_broken(struct gate *gate, const char *target, const char *how) {
+	const struct verdict verdict = {.why = (char *)how}; /* borrowed */
+
+	denied_add(&gate->broken, target, &verdict);
+}
+
+void gate_each_broken(const struct gate *gate,
+		      void (*each)(void *argument, const char *target, unsigned count, const char *how),
+		      void *argument) {
+	for (size_t i = 0; i < gate->broken.count; i++) {
+		const struct denied_target *item = &gate->broken.items[i];
+
+		each(argument, item->target, item->count, item->verdict.why);
 	}
 }

@@ -45,7 +45,7 @@ struct gate {
 	struct gate_calls calls;
 	struct gate_leases leases;
 	struct review review;
-	struct denied denied;
+	struct denied denied, broken;
 };
 
 /* Cuts the leases that rest on one of the grants, or all. Returns how many. */

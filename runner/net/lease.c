@@ -75,6 +75,11 @@ bool grants_contain(const int64_t *grants, size_t count, int64_t grant) {
 	return false;
 }
 
+static void lease_cut(struct gate_lease *lease) {
+	gate_add_broken(lease->gate, lease->target, "was cut: what allowed it has ended or changed");
+	lease->cut(lease->argument);
+}
+
 size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t count) {
 	size_t cut = 0;
 	struct gate_lease *next;
@@ -83,7 +88,7 @@ size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t cou
 		next = TAILQ_NEXT(lease, entry); /* a cut ends its own lease and no other */
 		if (!all && !grants_contain(grants, count, lease->right.grant)) continue;
 		cut++;
-		lease->cut(lease->argument);
+		lease_cut(lease);
 	}
 	return cut;
 }
@@ -131,6 +136,6 @@ void leases_judge(struct gate *gate, const char *target, const struct verdict *v
 		if (right_holds(&lease->right, verdict))
 			right_renew(&lease->right, verdict);
 		else
-			lease->cut(lease->argument);
+			lease_cut(lease);
 	}
 }

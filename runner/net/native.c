@@ -153,9 +153,18 @@ static bool link_hands_over(struct link *link, const struct gate_result *result)
 	return true;
 }
 
+/* A tool that is connected already sees a reset, whatever the reason; one that waits sees an errno, which doesn't say
+ * that the name wasn't found, or that it was the way to the upstream proxy. */
+static void say_failed(const struct link *link, const struct gate_result *result) {
+	if (link->near < 0 && string_equal(result->message, strerror(result->code))) return;
+	CLEANUP_FREE char *how = string_format("failed: %s", result->message);
+	gate_add_broken(link->native->options.gate, result->target, how);
+}
+
 static void on_asked(void *argument, const struct gate_result *result) {
 	struct link *link = argument;
 	link->asking = NULL;
+	if (result->outcome == GATE_FAILED) say_failed(link, result);
 	if (result->outcome != GATE_CONNECTED) {
 		link_fail(link, result->outcome == GATE_DENIED ? link->refusal : result->code);
 		return;

@@ -84,12 +84,12 @@ except OSError as error:
 	background two sbx run -- python3 -c "
 import socket
 try:
-    socket.create_connection(('api.test', $plain))
+    socket.create_connection(('api.test', $plain)) # tries both of its addresses
 except OSError as error:
     print(type(error).__name__)"
 	id=$(prompt_id)
 	sbx deny "$id"
-	finished two
+	finished two # by one answer
 	echo "$output"
 	contains "$output" PermissionError
 	background three sbx run -- curl -sS "http://api.test:$plain/"
@@ -112,6 +112,11 @@ except OSError as error:
     print(type(error).__name__)"
 	echo "$output"
 	contains "$output" ConnectionRefusedError
+	lacks "$output" "the connection to"
+	# One that doesn't wait sees a reset: the last words have what happened.
+	run sbx run --profile default -- curl -sS "http://api.test:$closed/"
+	echo "$output"
+	contains "$output" "sbx: the connection to api.test:$closed failed: Connection refused"
 }
 
 @test "a second connection to a host that is asked about joins the question" {
@@ -153,7 +158,7 @@ query_is_there() {
 	finished query
 	echo "$output"
 	[ "$status" != 0 ]
-	contains "$output" "connection"
+	contains "$output" "sbx: the connection to db.test:$postgres was cut: what allowed it has ended or changed"
 }
 
 @test "the history has each connection with its bytes" {

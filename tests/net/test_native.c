@@ -156,6 +156,18 @@ static bool is_cancelled(const struct islander *each) {
 	return each->cancelled > 0;
 }
 
+static void add_broken(void *argument, const char *target, unsigned count, const char *how) {
+	string_appendf(argument, "%s %s (%u)\n", target, how, count);
+}
+
+/* What the tool could not see: "api.test:PORT HOW (1)"; without HOW: nothing of that port. The gate has all tests'. */
+static void expect_broken(uint16_t port_of_it, const char *how) {
+	CLEANUP_STRING struct string broken = {0};
+	CLEANUP_FREE char *wanted = string_format("api.test:%u %s%s", port_of_it, how ? how : "", how ? " (1)\n" : "");
+	gate_each_broken(islander.gate, add_broken, &broken);
+	assert_int_equal(broken.data && strstr(broken.data, wanted), how != NULL);
+}
+
 /* Blocking */
 
 static void tool_blocking(void) {
@@ -211,6 +223,7 @@ static void a_connect_that_fails_outside_fails_so_inside(void **state) {
 	(void)state;
 	islander_start(&islander, tool_closed);
 	islander_expect(&islander, "connect: ECONNREFUSED\n");
+	expect_broken(closed, NULL); /* the tool knows it */
 }
 
 static void a_blocking_connect_waits_for_the_answer(void **state) {
@@ -310,6 +323,24 @@ static void a_refusal_resets_one_that_is_connected(void **state) {
 	islander_judge(&islander, EFFECT_DENY);
 	islander_tell(&islander, "");
 	islander_expect(&islander, "connect: EINPROGRESS\nSO_ERROR: 0\nwrite: 4\nread: ECONNRESET\nflags: 1\n");
+	expect_broken(port, NULL); /* it is among the denied */
+}
+
+static void tool_closed_ticking(void) {
+	int fd = make(standin4, SOCK_NONBLOCK);
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+	char byte;
+
+	say("connect", dial(fd, standin4, closed));
+	poll(&polled, 1, PATIENCE_MS);
+	say("read", read(fd, &byte, 1));
+}
+
+static void that_one_failed_outside_is_known_though_its_tool_sees_a_reset(void **state) {
+	(void)state;
+	islander_start(&islander, tool_closed_ticking);
+	islander_expect(&islander, "connect: EINPROGRESS\nread: ECONNRESET\n");
+	expect_broken(closed, "failed: Connection refused");
 }
 
 static void tool_twice(void) {
@@ -709,6 +740,7 @@ static void the_end_of_a_grant_cuts_its_connection(void **state) {
 	assert_int_equal(islander.sent, 4);
 	assert_string_equal(islander.error, "the grant has ended");
 	islander_expect(&islander, "connect: 0\necho: ping\nread: ECONNRESET\n");
+	expect_broken(port, "was cut: what allowed it has ended or changed");
 }
 
 /* Attacks */
@@ -1042,6 +1074,7 @@ int main(void) {
 		cmocka_unit_test(a_stand_in_of_nobody_leads_nowhere),
 		cmocka_unit_test(one_that_does_not_block_is_connected_at_once),
 		cmocka_unit_test(a_refusal_resets_one_that_is_connected),
+		cmocka_unit_test(that_one_failed_outside_is_known_though_its_tool_sees_a_reset),
 		cmocka_unit_test(connecting_again_says_what_it_says_outside),
 		cmocka_unit_test(who_left_without_a_word_is_not_asked_about),
 		cmocka_unit_test(who_closed_one_half_still_waits_for_the_answer),

@@ -117,3 +117,10 @@ void gate_add_denied(struct gate *gate, const char *target, const struct verdict
 void gate_each_denied(const struct gate *gate,
 		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
 		      void *argument);
+
+/* What was allowed and came to nothing, or to an end that its tool sees as a mere reset: "failed: Connection refused",
+ * "was cut: …". The same for these. */
+void gate_add_broken(struct gate *gate, const char *target, const char *how);
+void gate_each_broken(const struct gate *gate,
+		      void (*each)(void *argument, const char *target, unsigned count, const char *how),
+		      void *argument);
