@@ -46,11 +46,14 @@ static int program_in_path(const char *name, char **ret_path, struct error *erro
 			 name);
 }
 
-/* A socket is judged by where it lies, past all links ("/var/run/docker.sock"); NULL: there is nothing, or no link. */
+/* A socket is judged by where it lies, past all links ("/var/run/docker.sock"), also one that isn't there yet; NULL:
+ * its folder isn't either. */
 static char *real_socket(const struct permission *permission, const char *path) {
 	if (permission->kind != PERMISSION_IPC_CONNECT || *path != '/' || strpbrk(path, "*?[\\$")) return NULL;
 	char *real = mem_expect(realpath(path, NULL));
-	return real;
+	if (real) return real;
+	CLEANUP_FREE char *parent = path_parent(path), *folder = mem_expect(realpath(parent, NULL));
+	return folder ? path_join(folder, path_name(path)) : NULL;
 }
 
 int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error) {

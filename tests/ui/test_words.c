@@ -1,8 +1,10 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "support/cmocka.h"
 #include "ui/words.h"
 
@@ -55,6 +57,29 @@ static void a_working_directory_with_wildcards_in_its_name_is_taken_literally(vo
 		    string_starts(pattern, "/var/tmp/sbx-\\[x]\\*-"));
 }
 
+/* As /var/run/docker.sock, before Docker is started. */
+static void a_socket_is_meant_where_it_lies_or_will_lie(void **state) {
+	(void)state;
+	char name[] = "/var/tmp/sbx-words-XXXXXX";
+	CLEANUP_FREE char *base = mem_expect(realpath(mem_expect(mkdtemp(name)), NULL));
+	CLEANUP_FREE char *link = path_join(base, "link"), *text = path_join(link, "not-yet.sock"),
+			  *expected = string_format("%s/folder/not-yet.sock", base), *folder = path_parent(expected),
+			  *nowhere = path_join(base, "nowhere/at-all.sock");
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(symlink("folder", link), 0);
+	const struct permission permission = permission_of(PERMISSION_IPC_CONNECT);
+	CLEANUP_FREE char *target = NULL, *pattern = NULL, *same = NULL;
+	assert_int_equal(words_target(&permission, text, &target, NULL), 0);
+	assert_int_equal(words_pattern(&permission, text, &pattern, NULL), 0);
+	assert_int_equal(words_target(&permission, nowhere, &same, NULL), 0);
+	unlink(link);
+	rmdir(folder);
+	rmdir(base);
+	assert_string_equal(target, expected);
+	assert_string_equal(pattern, expected);
+	assert_string_equal(same, nowhere);
+}
+
 static void the_texts_of_allow_and_deny_are_made_absolute_in_place(void **state) {
 	(void)state;
 	CLEANUP_STRINGS struct strings texts = {0};
@@ -94,6 +119,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_relative_path_is_below_the_working_directory),
 		cmocka_unit_test(a_working_directory_with_wildcards_in_its_name_is_taken_literally),
+		cmocka_unit_test(a_socket_is_meant_where_it_lies_or_will_lie),
 		cmocka_unit_test(the_texts_of_allow_and_deny_are_made_absolute_in_place),
 		cmocka_unit_test(a_target_is_canonical),
 		cmocka_unit_test(the_project_is_asked_for_where_it_would_be_everything),
