@@ -17,6 +17,8 @@ export TMPDIR=$HOME/.cache/sbx # sandboxes have their own /tmp, and codex wants 
 unset TMPDIR
 # shellcheck source=sides.sh
 . "$here/sides.sh"
+# shellcheck source=servers.sh
+. "$here/servers.sh"
 pids=()
 trap 'sides_end; [[ ${#pids[@]} == 0 ]] || kill "${pids[@]}" 2>/dev/null; broker_stop; rm -rf "$home"' EXIT
 work=$home/run/bench
@@ -24,29 +26,6 @@ work=$home/run/bench
 files_load=$home/native_load
 mkdir -p "$work" "$home/.config/sbx" "$home/project"
 cp "$bin/native_load" "$files_load"
-
-listening() { # listening FILE: the port that a server printed there
-	for _ in {1..200}; do
-		[[ ! -s $1 ]] || break
-		sleep 0.05
-	done
-	cat "$1"
-}
-
-free_port() {
-	local port
-	for ((port = ${1:-18080}; port < 19000; port++)); do
-		if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
-	done
-}
-
-serves() { # serves PORT: soon
-	for _ in {1..200}; do
-		if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then return 0; fi
-		sleep 0.05
-	done
-	return 1
-}
 
 # Sandboxes of others, if they can be had: npm_program NAME PACKAGE prints its path.
 npm_program() {

@@ -3,20 +3,14 @@
 # the broker) and through tinyproxy, in turns; prints the medians over all rounds. Run through scripts/bench.
 set -euo pipefail
 
+# shellcheck source=servers.sh
+. "$(dirname "$0")/servers.sh"
 load=$1/proxy_load
 rounds=${SBX_BENCH_ROUNDS:-5}
 connections=2000 requests=10000 megabytes=2000
 work=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
-
-listening() { # listening FILE: the port that a server printed there
-	for _ in {1..100}; do
-		[[ ! -s $1 ]] || break
-		sleep 0.05
-	done
-	cat "$1"
-}
 
 declare -A port pid value
 "$load" origin >"$work/origin" &
@@ -27,7 +21,7 @@ origin=$(listening "$work/origin")
 port=([direct]=0 [sbx]=$(listening "$work/gate"))
 routes=(direct sbx)
 if command -v tinyproxy >/dev/null; then
-	port[tinyproxy]=$((origin == 18080 ? 18081 : 18080))
+	port[tinyproxy]=$(free_port 18080)
 	cat >"$work/tinyproxy.conf" <<-END
 		Port ${port[tinyproxy]}
 		Listen 127.0.0.1
@@ -39,7 +33,7 @@ if command -v tinyproxy >/dev/null; then
 	tinyproxy -d -c "$work/tinyproxy.conf" >/dev/null 2>&1 &
 	pids+=($!) pid[tinyproxy]=$!
 	routes+=(tinyproxy)
-	sleep 0.5
+	serves "${port[tinyproxy]}"
 	tinyproxy -v
 else
 	echo "tinyproxy is not installed: compared with direct connections alone" >&2
