@@ -252,10 +252,6 @@ struct direct *direct_new(const struct direct_options *given) {
 	return direct;
 }
 
-size_t direct_count(const struct direct *direct) {
-	return direct->count;
-}
-
 void direct_free(struct direct *direct) {
 	if (!direct) return;
 	for (size_t i = 0; i < direct->count; i++) {

@@ -30,5 +30,4 @@ struct direct *direct_new(const struct direct_options *options);
 /* True: the call has ended and the result's socket is taken over. False: both are as they were. */
 bool direct_hand_over(struct direct *direct, struct socket_call *call, const struct gate_result *result);
 
-size_t direct_count(const struct direct *direct); /* connections that live */
-void direct_free(struct direct *direct);          /* when the sandbox has ended */
+void direct_free(struct direct *direct); /* when the sandbox has ended */

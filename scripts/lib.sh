@@ -91,20 +91,20 @@ services_known() {
 
 # with_services_off COMMAND…: packages of servers are installed, but no service is started, now or later, that wasn't there before:
 # the tests want the programs alone. (Debian starts what it installs unless policy-rc.d says no.)
-with_services_off() {
-	local known policy=/usr/sbin/policy-rc.d made='' unit status=0
-	known=$(services_known)
+# In a shell of its own: the policy goes with it, also when it is interrupted.
+with_services_off() (
+	known=$(services_known) policy=/usr/sbin/policy-rc.d status=0
 	if [[ -d /etc/dpkg && ! -e $policy ]]; then
-		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy" && made=yes
+		trap 'as_root rm -f "$policy"' EXIT
+		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy"
 	fi
 	"$@" || status=$?
-	[[ ! $made ]] || as_root rm -f "$policy"
 	command -v systemctl >/dev/null || return "$status"
 	for unit in $(services_known); do
 		[[ " ${known//$'\n'/ } " == *" $unit "* ]] || as_root systemctl disable -q "$unit" >&2 || true
 	done
 	return "$status"
-}
+)
 
 # packages_install STAGE…: install what these stages lack. Nothing is called when nothing is missing. Not quiet about a
 # package that fails: the others are still installed, and then it ends here with the needs that are left.

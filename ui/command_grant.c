@@ -130,8 +130,8 @@ static void print_missing(const struct grant *grant) {
 static void print_reach(const struct grant *grant) {
 	switch (grant->permission.kind) {
 	case PERMISSION_NET_LISTEN:
-		puts("Note: that is for what begins to listen from now on; other users of this machine can reach it, "
-		     "too.");
+		puts("Note: other users of this machine can reach it, too. In a sandbox that began when nothing said "
+		     "net:listen only `sbx publish` does it.");
 		break;
 	case PERMISSION_IPC_CONNECT:
 		if (socket_meaning(grant->pattern)) printf("Note: %s.\n", socket_meaning(grant->pattern));

@@ -38,8 +38,7 @@ static const struct option_info options[] = {
 	 offsetof(struct values, deny)},
 	{"publish", OPTION_LIST, "PORT[:HOSTPORT]",
 	 "Make a port of the sandbox reachable on this machine's loopback (127.0.0.1 and ::1), at HOSTPORT; 0: any "
-	 "that "
-	 "is free. May be repeated. Default: HOSTPORT is PORT.",
+	 "that is free. May be repeated. Default: HOSTPORT is PORT.",
 	 offsetof(struct values, publish)},
 	{"env", OPTION_LIST, "K[=V]",
 	 "Pass your variable K, or set K to V. May be repeated. Default: what the profile passes.",

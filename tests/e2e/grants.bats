@@ -111,7 +111,7 @@ teardown() {
 
 @test "what a grant does not do, or does widely, is noted; a built-in denial says what lifts it" {
 	run -0 sbx grant net:listen 8080
-	[[ $output == *"Note: that is for what begins to listen from now on"* ]]
+	[[ $output == *"Note: other users of this machine can reach it, too."* ]]
 	run -0 sbx grant ipc:connect /run/docker.sock
 	[[ $output == *"Note: Docker: who talks to it can do on this machine whatever Docker can"* ]]
 	run -0 sbx grant ipc:connect /run/some.sock
