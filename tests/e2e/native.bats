@@ -15,19 +15,11 @@ setup_file() {
 	postgres=$(postgres_server)
 	export ssh web plain postgres
 	cp "$BATS_TEST_DIRNAME/clients/ticking.js" "$HOME/project"
-	policy <<END
-version: 1
-prompt: {timeout: 60s, without-agent: wait}
-profiles:
-  default:
-    network: native
-    doorbell: ${SBX_TEST_DOORBELL:-auto}
-    hosts: {git.test: 127.0.0.1, api.test: 127.0.0.1, db.test: 127.0.0.1, denied.test: 127.0.0.1}
+	native_policy "    hosts: {git.test: 127.0.0.1, api.test: 127.0.0.1, db.test: 127.0.0.1, denied.test: 127.0.0.1}
     deny:
       net:access: [denied.test]
     env:
-      GIT_SSH_COMMAND: ssh -i $HOME/project/key -o UserKnownHostsFile=$HOME/project/known_hosts -o HostKeyAlias=git.test
-END
+      GIT_SSH_COMMAND: ssh -i $HOME/project/key -o UserKnownHostsFile=$HOME/project/known_hosts -o HostKeyAlias=git.test"
 }
 
 prompts() {
@@ -102,7 +94,7 @@ except OSError as error:
 }
 
 @test "a connection that the host's server refuses is refused" {
-	closed=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	closed=$(server closed bound.py)
 	sbx grant net:access "api.test:$closed" --profile default --ttl 1h
 	run sbx run --profile default -- python3 -c "
 import socket
