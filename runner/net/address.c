@@ -1,7 +1,38 @@
 #include "address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <string.h>
+
+in_port_t *address_port(struct sockaddr *address) {
+	static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "of both");
+	return &((struct sockaddr_in *)address)->sin_port;
+}
+
+bool address_read(const struct sockaddr *from, socklen_t size, struct address *ret_address) {
+	const struct sockaddr_in *four = (const struct sockaddr_in *)from;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)from;
+
+	*ret_address = (struct address){.size = 0};
+	if (size >= sizeof *four && from->sa_family == AF_INET) {
+		ret_address->ipv4 = (struct sockaddr_in){
+			.sin_family = AF_INET, .sin_port = four->sin_port, .sin_addr = four->sin_addr};
+	} else if (size < offsetof(struct sockaddr_in6, sin6_scope_id) || from->sa_family != AF_INET6) {
+		return false;
+	} else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+		ret_address->ipv4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six->sin6_port};
+		memcpy(&ret_address->ipv4.sin_addr, six->sin6_addr.s6_addr + 12, 4);
+	} else {
+		ret_address->ipv6 = (struct sockaddr_in6){
+			.sin6_family = AF_INET6, .sin6_port = six->sin6_port, .sin6_addr = six->sin6_addr};
+	}
+	ret_address->size = ret_address->any.sa_family == AF_INET ? sizeof *four : sizeof *six;
+	return true;
+}
+
+bool address_equal(const struct address *a, const struct address *b) {
+	return a->size == b->size && memcmp(&a->any, &b->any, a->size) == 0;
+}
 
 void addresses_add(struct addresses *addresses, const struct sockaddr *address, socklen_t size) {
 	struct address *item = &addresses->items[addresses->count];
@@ -30,14 +61,7 @@ void addresses_add_ipv6(struct addresses *addresses, const uint8_t bytes[16]) {
 }
 
 void addresses_set_port(struct addresses *addresses, uint16_t port) {
-	for (size_t i = 0; i < addresses->count; i++) {
-		struct address *item = &addresses->items[i];
-
-		if (item->any.sa_family == AF_INET)
-			item->ipv4.sin_port = htons(port);
-		else
-			item->ipv6.sin6_port = htons(port);
-	}
+	for (size_t i = 0; i < addresses->count; i++) *address_port(&addresses->items[i].any) = htons(port);
 }
 
 size_t addresses_remove_private(struct addresses *addresses, struct address *ret_removed) {

@@ -1,7 +1,7 @@
 /*
- * address: a bounded list of socket addresses.
+ * address: socket addresses, and bounded lists of them.
  *
- * Promises: at most LIMIT_ADDRESSES, further ones are dropped; only INET and INET6.
+ * Promises: only INET and INET6; of a list at most LIMIT_ADDRESSES, further ones are dropped.
  */
 #pragma once
 
@@ -22,6 +22,13 @@ struct address {
 	};
 	socklen_t size;
 };
+
+/* As a network sees it: IPv4 where it is v4-mapped; what a tool says of itself beside address and port (flow label,
+ * scope) is dropped, so that equal ones are the same bytes. False: it is none, or too short (RFC 2133 3.3: without the
+ * scope it is long enough). */
+bool address_read(const struct sockaddr *from, socklen_t size, struct address *ret_address);
+bool address_equal(const struct address *a, const struct address *b);
+in_port_t *address_port(struct sockaddr *address); /* of either family, in the network's order */
 
 struct addresses {
 	struct address items[LIMIT_ADDRESSES];

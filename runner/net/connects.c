@@ -5,15 +5,14 @@
  */
 #include "net/connects.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "../socket_calls.h"
+#include "address.h"
 #include "base/memory.h"
 #include "carried.h"
 #include "net/diag.h"
@@ -48,7 +47,7 @@ enum meaning {
 };
 
 struct destination {
-	struct sockaddr_storage address; /* IPv4 where it is v4-mapped */
+	struct address address;
 	struct host host;
 	uint16_t port;
 };
@@ -58,81 +57,79 @@ static void carry_out(struct connects *connects, struct socket_call *call) {
 		    call->address_size);
 }
 
-/* As the kernel reads it: false where it would refuse it, or does something else than to connect. */
+static bool is_for_ipv6_alone(int fd) {
+	int alone = 0;
+	socklen_t size = sizeof alone;
+	return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &alone, &size) == 0 && alone;
+}
+
+/* As the kernel reads it: false where it would refuse it, or does something else than to connect. Datagram sockets for
+ * IPv6 take the addresses of both families (ip6_datagram_connect() of net/ipv6/datagram.c). */
 static bool read_destination(const struct socket_call *call, struct destination *ret) {
-	const struct sockaddr_in *four = (const struct sockaddr_in *)&call->address;
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&call->address;
+	const struct sockaddr *given = (const struct sockaddr *)&call->address;
+	const bool takes_both = call->domain == AF_INET6 && call->type == SOCK_DGRAM;
 	*ret = (struct destination){.port = 0};
-	if (call->address.ss_family != call->domain) return false;
-	if (call->domain == AF_INET) {
-		if (call->address_size < sizeof *four) return false;
-		*(struct sockaddr_in *)&ret->address = *four;
-		ret->port = ntohs(four->sin_port);
-		return ret->port != 0;
-	}
-	if (call->domain != AF_INET6 || call->address_size < offsetof(struct sockaddr_in6, sin6_scope_id)) return false;
-	ret->port = ntohs(six->sin6_port);
-	if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-		struct sockaddr_in *mapped = (struct sockaddr_in *)&ret->address;
-		*mapped = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six->sin6_port};
-		memcpy(&mapped->sin_addr, six->sin6_addr.s6_addr + 12, 4);
-	} else {
-		*(struct sockaddr_in6 *)&ret->address = *six;
-	}
+	if (given->sa_family != call->domain && !(takes_both && given->sa_family == AF_INET)) return false;
+	if (!address_read(given, call->address_size, &ret->address)) return false;
+	if (ret->address.any.sa_family != call->domain && is_for_ipv6_alone(call->fd)) return false;
+	ret->port = ntohs(*address_port(&ret->address.any));
 	return ret->port != 0;
 }
 
-static bool is_own(const struct destination *to) {
-	struct sockaddr_storage own;
-	standin_address(STANDIN_OWN, to->address.ss_family, &own);
-	const struct sockaddr_in *four = (const struct sockaddr_in *)&to->address;
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&to->address;
-	if (to->address.ss_family == AF_INET)
-		return four->sin_addr.s_addr == ((struct sockaddr_in *)&own)->sin_addr.s_addr;
-	return IN6_ARE_ADDR_EQUAL(&six->sin6_addr, &((struct sockaddr_in6 *)&own)->sin6_addr);
+/* Those of many, and of the link that an interface is at, which the loopback isn't. */
+static bool is_nobodys(const struct address *address) {
+	const in_addr_t four = ntohl(address->ipv4.sin_addr.s_addr);
+	const struct in6_addr *six = &address->ipv6.sin6_addr;
+	if (address->any.sa_family == AF_INET) return IN_MULTICAST(four) || four == INADDR_BROADCAST;
+	return IN6_IS_ADDR_MULTICAST(six) || IN6_IS_ADDR_LINKLOCAL(six);
 }
 
-static bool is_loopback(const struct destination *to) {
-	const struct sockaddr_in *four = (const struct sockaddr_in *)&to->address;
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&to->address;
-	if (to->address.ss_family == AF_INET)
-		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET || four->sin_addr.s_addr == INADDR_ANY;
-	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+static bool is_own(const struct destination *to) {
+	struct sockaddr_storage standin;
+	struct address own;
+	const socklen_t size = standin_address(STANDIN_OWN, to->address.any.sa_family, &standin);
+	*address_port((struct sockaddr *)&standin) = htons(to->port);
+	return address_read((struct sockaddr *)&standin, size, &own) && address_equal(&own, &to->address);
+}
+
+static bool is_wildcard(const struct address *address) {
+	return address->any.sa_family == AF_INET ? address->ipv4.sin_addr.s_addr == INADDR_ANY
+						 : IN6_IS_ADDR_UNSPECIFIED(&address->ipv6.sin6_addr);
+}
+
+static bool is_loopback(const struct address *address) {
+	return address->any.sa_family == AF_INET ? ntohl(address->ipv4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+						 : IN6_IS_ADDR_LOOPBACK(&address->ipv6.sin6_addr);
 }
 
 /* connect(2) takes the wildcard for the loopback. */
-static void name_wildcard(struct destination *to) {
-	struct sockaddr_in *four = (struct sockaddr_in *)&to->address;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&to->address;
-	if (to->address.ss_family == AF_INET && four->sin_addr.s_addr == INADDR_ANY)
-		four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else if (to->address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr))
-		six->sin6_addr = in6addr_loopback;
+static void name_wildcard(struct address *address) {
+	if (!is_wildcard(address)) return;
+	if (address->any.sa_family == AF_INET)
+		address->ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		address->ipv6.sin6_addr = in6addr_loopback;
 }
 
 static bool read_figures(struct destination *to) {
-	char text[INET6_ADDRSTRLEN];
-	const struct sockaddr_in *four = (const struct sockaddr_in *)&to->address;
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&to->address;
-	const void *bytes = to->address.ss_family == AF_INET ? (const void *)&four->sin_addr : &six->sin6_addr;
-	return inet_ntop(to->address.ss_family, bytes, text, sizeof text) &&
-	       host_parse(text, strlen(text), &to->host, NULL) == 0;
+	char text[ADDRESS_TEXT_SIZE];
+	address_format(&to->address, text);
+	return host_parse(text, strlen(text), &to->host, NULL) == 0;
 }
 
 static enum meaning find_meaning(const struct connects *connects, const struct socket_call *call,
 				 struct destination *ret) {
 	if (!connects->options.native || !read_destination(call, ret)) return MEANS_ITSELF;
-	const struct host *host = standins_host(connects->options.standins, (struct sockaddr *)&ret->address);
+	if (is_nobodys(&ret->address)) return MEANS_ITSELF;
+	const struct host *host = standins_host(connects->options.standins, &ret->address.any);
 	if (host) {
 		ret->host = *host;
 		return MEANS_HOST;
 	}
-	if (is_loopback(ret) || is_own(ret)) {
-		name_wildcard(ret);
-		return MEANS_LOCAL;
-	}
+	name_wildcard(&ret->address);
+	if (is_loopback(&ret->address) || is_own(ret)) return MEANS_LOCAL;
 	/* a stand-in of nobody stands for nobody */
-	if (standin_is((struct sockaddr *)&ret->address) || !read_figures(ret)) return MEANS_ITSELF;
+	if (standin_is(&ret->address.any) || !read_figures(ret)) return MEANS_ITSELF;
 	return MEANS_HOST;
 }
 
@@ -152,7 +149,7 @@ static bool is_unconnected(const struct socket_call *call) {
 /* The sandbox's own comes first; 198.18.0.1 is nobody else's. */
 static bool is_hosts(const struct connects *connects, const struct destination *to) {
 	const struct connects_options *options = &connects->options;
-	const struct sockaddr *address = (const struct sockaddr *)&to->address;
+	const struct sockaddr *address = &to->address.any;
 	if (!options->inside || is_own(to) || diag_listens(options->inside, address)) return false;
 	struct diag *outside = options->outside(options->context);
 	return outside && diag_listens(outside, address);
@@ -203,7 +200,7 @@ static void on_interrupted(void *argument) {
 
 static void wait_for_spare(struct connects *connects, struct socket_call *call, const struct destination *to) {
 	struct waiting *waiting = mem_new(struct waiting);
-	const enum spare kind = to->address.ss_family == AF_INET ? SPARE_UDP4 : SPARE_UDP6;
+	const enum spare kind = to->address.any.sa_family == AF_INET ? SPARE_UDP4 : SPARE_UDP6;
 	*waiting = (struct waiting){.connects = connects, .call = call};
 	TAILQ_INSERT_TAIL(&connects->waiting, waiting, entry);
 	waiting->spare = spares_when(connects->options.spares, kind, on_spare, waiting);
@@ -216,21 +213,14 @@ static bool is_relayed(const struct connects *connects, const struct socket_call
 	       find_meaning(connects, call, to) == MEANS_HOST && to->port != DNS_PORT;
 }
 
-static in_port_t *port_in(struct sockaddr_storage *address) {
-	return address->ss_family == AF_INET ? &((struct sockaddr_in *)address)->sin_port
-					     : &((struct sockaddr_in6 *)address)->sin6_port;
-}
-
 static int listen_for(struct connects *connects, struct socket_call *call, const struct destination *to) {
 	CLEANUP_FREE char *process = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
-	struct sockaddr_storage aim = {0};
-	socklen_t size = 0;
 	connects->options.describe(connects->options.context, call->thread, &process, &parents);
 	const struct gate_caller caller = {.process = process, .parents = &parents};
-	int r = flows_listen(connects->options.flows, (const struct sockaddr *)&to->address, &to->host, &caller, &aim,
-			     &size);
-	if (r == 0) *port_in(&call->address) = *port_in(&aim);
+	in_port_t port;
+	int r = flows_listen(connects->options.flows, &to->address, &to->host, &caller, &port);
+	if (r == 0) *address_port((struct sockaddr *)&call->address) = port;
 	return r;
 }
 

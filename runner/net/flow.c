@@ -97,8 +97,8 @@ static void flow_readable(evutil_socket_t fd, short what, void *argument) {
 			return;
 		}
 		flow_touch(flow);
-		n = sendto(listener->fd, buffer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL,
-			   (const struct sockaddr *)&flow->source.address, flow->source.size);
+		n = sendto(listener->fd, buffer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL, &flow->source.any,
+			   flow->source.size);
 		if (n > 0) flow->received += (size_t)n;
 	}
 }
@@ -145,16 +145,16 @@ static void flow_wait(struct flow *flow, const void *bytes, size_t size) {
 	flow->waiting_bytes += size;
 }
 
-static struct flow *flow_find(const struct listener *listener, const struct end *source) {
+static struct flow *flow_find(const struct listener *listener, const struct address *source) {
 	struct flow *flow;
 
 	TAILQ_FOREACH(flow, &listener->sources, near) {
-		if (is_same_end(&flow->source, source)) return flow;
+		if (address_equal(&flow->source, source)) return flow;
 	}
 	return NULL;
 }
 
-static struct flow *flow_new(struct listener *listener, const struct end *source) {
+static struct flow *flow_new(struct listener *listener, const struct address *source) {
 	struct flows *flows = listener->flows;
 	struct flow *flow = mem_new(struct flow);
 
@@ -167,7 +167,7 @@ static struct flow *flow_new(struct listener *listener, const struct end *source
 	return flow;
 }
 
-bool flow_take(struct listener *listener, const struct end *source, const void *bytes, size_t size) {
+bool flow_take(struct listener *listener, const struct address *source, const void *bytes, size_t size) {
 	struct flow *flow = flow_find(listener, source);
 
 	if (!flow || (flow->stage == FLOW_REFUSED && flows_now() - flow->used_ms >= LIMIT_FLOW_REFUSED_MS)) {

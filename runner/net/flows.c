@@ -63,9 +63,8 @@ static void listener_readable(evutil_socket_t fd, short what, void *argument) {
 
 	(void)what;
 	for (int i = 0; i < FLOW_TURN; i++) {
-		struct end source = {.size = sizeof source.address};
-		ssize_t n = recvfrom(fd, buffer, DATAGRAM_MAX, MSG_DONTWAIT, (struct sockaddr *)&source.address,
-				     &source.size);
+		struct address source = {.size = sizeof source.ipv6};
+		ssize_t n = recvfrom(fd, buffer, DATAGRAM_MAX, MSG_DONTWAIT, &source.any, &source.size);
 
 		if (n < 0) return;
 		if (!flow_take(listener, &source, buffer, (size_t)n)) return;
@@ -81,35 +80,29 @@ static void listener_set_caller(struct listener *listener, const struct gate_cal
 	for (size_t i = 0; i < caller->parents->count; i++) strings_add(&listener->parents, caller->parents->items[i]);
 }
 
-/* Where port and size are in both families: sin_port and sin6_port begin alike. */
-static in_port_t *end_port(struct end *end) {
-	return &((struct sockaddr_in *)&end->address)->sin_port;
-}
-
 static int listener_bind(struct listener *listener) {
-	const struct sockaddr *address = (const struct sockaddr *)&listener->bound.address;
+	struct sockaddr *address = &listener->bound.any;
 	const int on = 1;
 
 	if (address->sa_family == AF_INET6) setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
 	int r = bind(listener->fd, address, listener->bound.size);
 	if (r < 0 && errno == EADDRINUSE) { /* by the tool itself, at every address */
-		*end_port(&listener->bound) = 0;
+		*address_port(address) = 0;
 		r = bind(listener->fd, address, listener->bound.size);
 	}
 	if (r < 0) return -errno;
-	if (getsockname(listener->fd, (struct sockaddr *)&listener->bound.address, &listener->bound.size) < 0)
-		return -errno;
+	if (getsockname(listener->fd, address, &listener->bound.size) < 0) return -errno;
 	listener->readable = event_new(listener->flows->options.base, listener->fd, EV_READ | EV_PERSIST,
 				       listener_readable, listener);
 	if (!listener->readable || event_add(listener->readable, NULL) < 0) mem_exhausted();
 	return 0;
 }
 
-static struct listener *listener_find(const struct flows *flows, const struct end *address) {
+static struct listener *listener_find(const struct flows *flows, const struct address *address) {
 	struct listener *listener;
 
 	TAILQ_FOREACH(listener, &flows->listeners, entry) {
-		if (is_same_end(&listener->address, address)) return listener;
+		if (address_equal(&listener->address, address)) return listener;
 	}
 	return NULL;
 }
@@ -125,9 +118,9 @@ static void make_room(struct flows *flows) {
 	listener_free(listener, "other destinations needed its place");
 }
 
-static int listener_new(struct flows *flows, const struct end *address, const struct host *host,
+static int listener_new(struct flows *flows, const struct address *address, const struct host *host,
 			struct listener **ret_listener) {
-	const int family = address->address.ss_family;
+	const int family = address->any.sa_family;
 	int fd = spares_take(flows->options.spares, family == AF_INET ? SPARE_UDP4 : SPARE_UDP6), r;
 
 	if (fd < 0) return fd;
@@ -135,7 +128,7 @@ static int listener_new(struct flows *flows, const struct end *address, const st
 	make_room(flows);
 	struct listener *listener = mem_new(struct listener);
 	*listener = (struct listener){.flows = flows, .address = *address, .bound = *address, .host = *host, .fd = fd};
-	listener->port = ntohs(*end_port(&listener->address));
+	listener->port = ntohs(*address_port(&listener->address.any));
 	TAILQ_INIT(&listener->sources);
 	TAILQ_INSERT_HEAD(&flows->listeners, listener, entry);
 	flows->listener_count++;
@@ -147,30 +140,6 @@ static int listener_new(struct flows *flows, const struct end *address, const st
 	return 0;
 }
 
-/* What a tool says of itself beside address and port (flow label, scope) makes no other listener. */
-static int end_of(const struct sockaddr *address, struct end *ret_end) {
-	*ret_end = (struct end){0};
-	if (address->sa_family == AF_INET) {
-		struct sockaddr_in *end = (struct sockaddr_in *)&ret_end->address;
-		const struct sockaddr_in *given = (const struct sockaddr_in *)address;
-
-		*end = (struct sockaddr_in){
-			.sin_family = AF_INET, .sin_port = given->sin_port, .sin_addr = given->sin_addr};
-		ret_end->size = sizeof *end;
-		return given->sin_port ? 0 : -EINVAL;
-	}
-	if (address->sa_family == AF_INET6) {
-		struct sockaddr_in6 *end = (struct sockaddr_in6 *)&ret_end->address;
-		const struct sockaddr_in6 *given = (const struct sockaddr_in6 *)address;
-
-		*end = (struct sockaddr_in6){
-			.sin6_family = AF_INET6, .sin6_port = given->sin6_port, .sin6_addr = given->sin6_addr};
-		ret_end->size = sizeof *end;
-		return given->sin6_port ? 0 : -EINVAL;
-	}
-	return -EAFNOSUPPORT;
-}
-
 static void flows_schedule(struct flows *flows) {
 	const int64_t ms = flows->unused_ms;
 	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
@@ -178,19 +147,16 @@ static void flows_schedule(struct flows *flows) {
 	if (flows->listener_count > 0 && !evtimer_pending(flows->sweep, NULL)) evtimer_add(flows->sweep, &after);
 }
 
-int flows_listen(struct flows *flows, const struct sockaddr *address, const struct host *host,
-		 const struct gate_caller *caller, struct sockaddr_storage *ret_address, socklen_t *ret_size) {
-	struct end end;
-	struct listener *listener;
-	int r = end_of(address, &end);
+int flows_listen(struct flows *flows, const struct address *address, const struct host *host,
+		 const struct gate_caller *caller, in_port_t *ret_port) {
+	struct listener *listener = listener_find(flows, address);
+	int r = listener ? 0 : listener_new(flows, address, host, &listener);
 
 	if (r < 0) return r;
-	if (!(listener = listener_find(flows, &end)) && (r = listener_new(flows, &end, host, &listener)) < 0) return r;
 	listener_touch(listener);
 	listener_set_caller(listener, caller);
 	flows_schedule(flows);
-	*ret_address = listener->bound.address;
-	*ret_size = listener->bound.size;
+	*ret_port = *address_port(&listener->bound.any);
 	return 0;
 }
 
@@ -202,11 +168,11 @@ static bool is_unused(const struct listener *listener) {
 static void note_wanted(void *argument, const struct sockaddr_storage *peer) {
 	const struct flows *flows = argument;
 	struct listener *listener;
-	struct end end;
+	struct address end;
 
-	if (end_of((const struct sockaddr *)peer, &end) < 0) return;
+	if (!address_read((const struct sockaddr *)peer, sizeof *peer, &end)) return;
 	TAILQ_FOREACH(listener, &flows->listeners, entry) {
-		if (is_same_end(&listener->bound, &end)) listener->wanted = true;
+		if (address_equal(&listener->bound, &end)) listener->wanted = true;
 	}
 }
 

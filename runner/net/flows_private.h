@@ -5,22 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/queue.h>
 
+#include "address.h"
 #include "net/flows.h"
 #include "schema/limits.h"
 
 enum { DATAGRAM_MAX = 65535 /* RFC 768: the length field has 16 bits */, FLOW_TURN = 64 /* datagrams */ };
-
-struct end { /* of a way that datagrams go */
-	struct sockaddr_storage address;
-	socklen_t size;
-};
-
-static inline bool is_same_end(const struct end *a, const struct end *b) {
-	return a->size == b->size && memcmp(&a->address, &b->address, a->size) == 0;
-}
 
 struct datagram {
 	void *bytes;
@@ -34,7 +25,7 @@ struct flow {
 	TAILQ_ENTRY(flow) entry; /* of all of them */
 	TAILQ_ENTRY(flow) near;  /* of the listener's; both: used last first */
 	struct listener *listener;
-	struct end source;
+	struct address source;
 	enum flow_stage stage;
 	int64_t used_ms; /* or refused at */
 	/* FLOW_ASKING */
@@ -52,8 +43,8 @@ TAILQ_HEAD(flow_list, flow);
 struct listener {
 	TAILQ_ENTRY(listener) entry; /* used last first */
 	struct flows *flows;
-	struct end address; /* what it stands at */
-	struct end bound;   /* where it is */
+	struct address address; /* what it stands at */
+	struct address bound;   /* where it is */
 	struct host host;
 	uint16_t port;
 	char *process;
@@ -79,7 +70,7 @@ struct flows {
 int64_t flows_now(void); /* some milliseconds' precision, monotonic */
 
 /* A datagram came from that source: passes it on, asks, keeps it or drops it. False: the listener is gone with it. */
-bool flow_take(struct listener *listener, const struct end *source, const void *bytes, size_t size);
+bool flow_take(struct listener *listener, const struct address *source, const void *bytes, size_t size);
 void flow_free(struct flow *flow, const char *error /* for the history, or NULL */);
 void flow_release(struct flow *flow, const char *error); /* one that isn't in its listener's list any more */
 

@@ -77,8 +77,8 @@ static void sea_remove(struct sea *sea) {
 struct listening {
 	struct sea *sea;
 	const char *name;
-	struct sockaddr_storage address, bound;
-	socklen_t bound_size;
+	struct address address;
+	in_port_t port;
 	int result;
 };
 
@@ -89,8 +89,7 @@ static void do_listen(struct fixture *fixture, void *argument) {
 
 	(void)fixture;
 	assert_int_equal(host_parse(listening->name, strlen(listening->name), &host, NULL), 0);
-	listening->result = flows_listen(listening->sea->flows, (struct sockaddr *)&listening->address, &host, &caller,
-					 &listening->bound, &listening->bound_size);
+	listening->result = flows_listen(listening->sea->flows, &listening->address, &host, &caller, &listening->port);
 }
 
 static void set_address(struct sockaddr_storage *address, const char *text, uint16_t port) {
@@ -105,6 +104,13 @@ static void set_address(struct sockaddr_storage *address, const char *text, uint
 		assert_int_equal(inet_pton(AF_INET6, text, &ipv6->sin6_addr), 1);
 }
 
+static void listen_to(struct listening *listening, const char *text, uint16_t port) {
+	struct sockaddr_storage address;
+
+	set_address(&address, text, port);
+	assert_true(address_read((struct sockaddr *)&address, sizeof address, &listening->address));
+}
+
 /* As who holds the tool's connect(2) does it: until there is a spare socket. */
 static void sea_listen(struct listening *listening) {
 	listening->result = -EAGAIN;
@@ -117,9 +123,10 @@ static int sea_connect_socket(struct sea *sea, int fd, const char *address, uint
 	struct listening listening = {.sea = sea, .name = "served.example"};
 	const struct timeval limit = {.tv_sec = PATIENCE_MS / 1000};
 
-	set_address(&listening.address, address, port);
+	listen_to(&listening, address, port);
 	sea_listen(&listening);
-	assert_int_equal(connect(fd, (struct sockaddr *)&listening.bound, listening.bound_size), 0);
+	*address_port(&listening.address.any) = listening.port;
+	assert_int_equal(connect(fd, &listening.address.any, listening.address.size), 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	return fd;
 }
@@ -545,7 +552,7 @@ static void a_silent_socket_keeps_its_listener(void **state) {
 	struct listening listening = {.sea = &sea, .name = "served.example"};
 	struct sockaddr_storage address;
 
-	set_address(&listening.address, "198.18.0.4", echo.port);
+	listen_to(&listening, "198.18.0.4", echo.port);
 	sea_listen(&listening);
 	set_address(&address, "::ffff:198.18.0.4", echo.port);
 	assert_int_equal(connect(mapped, (struct sockaddr *)&address, sizeof(struct sockaddr_in6)), 0);

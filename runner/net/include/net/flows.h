@@ -11,8 +11,8 @@
 #pragma once
 
 #include <event2/event.h>
+#include <netinet/in.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 #include "net/diag.h"
 #include "net/gate.h"
@@ -31,14 +31,15 @@ struct flows *flows_new(const struct flows_options *options);
 void flows_free(struct flows *flows);
 
 /*
- * Before a UDP socket of the sandbox is connected to `address` (a stand-in, or an address that was written in figures,
- * with a port that isn't 0; no IPv4-mapped one), which means `host` at that port: a listener is there from now on, and
- * `caller` (borrowed; NULL: not known) is who asks if a datagram comes. *ret_address is where to connect the tool's
- * socket to: `address` itself, or another port of it where the tool's own server holds that one.
+ * Before a UDP socket of the sandbox is connected to `address` (address_read; a stand-in, or an address that was
+ * written in figures, with a port that isn't 0), which means `host` at that port: a listener is there from now on, and
+ * `caller` (borrowed; NULL: not known) is who asks if a datagram comes. *ret_port is where to connect the tool's socket
+ * to, in the network's order: the same port, or another one where the tool's own server holds that one.
  * -EAGAIN: no spare socket is there now (spares_when); others: it can't be had, and nothing will answer there.
  */
-int flows_listen(struct flows *flows, const struct sockaddr *address, const struct host *host,
-		 const struct gate_caller *caller, struct sockaddr_storage *ret_address, socklen_t *ret_size);
+struct address;
+int flows_listen(struct flows *flows, const struct address *address, const struct host *host,
+		 const struct gate_caller *caller, in_port_t *ret_port);
 
 struct flows_counts {
 	size_t listeners, flows;
