@@ -43,7 +43,10 @@ static char *try_upstream(const struct upstream *upstream) {
 void doctor_upstream(struct doctor_finding *finding, const char *text) {
 	CLEANUP_UPSTREAM struct upstream upstream = {0};
 	if (!text || upstream_parse(text, &upstream, NULL) < 0) {
-		doctor_find(finding, DOCTOR_OK, string_copy("none is set: connections go out directly"), NULL);
+		doctor_find(finding, DOCTOR_OK,
+			    string_copy("the policy sets none: connections go out directly, but those of profiles that "
+					"set one"),
+			    NULL);
 		return;
 	}
 	CLEANUP_FREE char *why = try_upstream(&upstream);

@@ -47,7 +47,8 @@ char *prompt_asker(const struct prompt *prompt) {
 char *prompt_target(const struct prompt *prompt) {
 	if (!prompt->target || !prompt->name) return string_copy_or_null(prompt->target);
 	if (prompt->permission.kind == PERMISSION_NET_ACCESS)
-		return string_format("%s (its first bytes ask for %s)", prompt->target, prompt->name);
+		return string_format("%s (its first bytes ask for %s, which must be allowed, too)", prompt->target,
+				     prompt->name);
 	return string_format("%s (for %s)", prompt->target, prompt->name);
 }
 

@@ -24,6 +24,8 @@ static const struct {
 	 "ssh-agent: who talks to it can log in wherever your keys are accepted, as long as it is connected"},
 	{"/tmp/ssh-*",
 	 "ssh-agent: who talks to it can log in wherever your keys are accepted, as long as it is connected"},
+	{"*/gcr/ssh",
+	 "ssh-agent: who talks to it can log in wherever your keys are accepted, as long as it is connected"},
 	{"*/tmux-*", "tmux: who talks to it can type into your terminals outside the sandbox"},
 	{"/run/screen/*", "screen: who talks to it can type into your terminals outside the sandbox"},
 	{"/tmp/.X11-unix/*", "X11: who talks to it can see your screen, and type and click in every window"},

@@ -224,7 +224,7 @@ END
 		id=$(prompt_id)
 		if sbx prompts --json | jq -e '.[0].name == "other.test"'; then
 			named=1
-			contains "$(sbx prompts)" "asked.test:$port (its first bytes ask for other.test)"
+			contains "$(sbx prompts)" "asked.test:$port (its first bytes ask for other.test, which must be allowed, too)"
 		fi
 		sbx deny "$id"
 		finished ask

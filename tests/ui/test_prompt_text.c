@@ -105,10 +105,14 @@ static void the_other_host_that_the_first_bytes_ask_for_is_shown(void **state) {
 	CLEANUP_STRING struct string text = {0};
 	prompt.name = string_copy("other.test");
 	prompt_describe(&prompt, 2000, 80, &text);
-	assert_non_null(strstr(text.data, "  target   svc.test:8443 (its first bytes ask for other.test)\n"));
+	assert_non_null(strstr(text.data,
+			       "  target   svc.test:8443 (its first bytes ask for other.test, which must be\n"
+			       "           allowed, too)\n"));
 	assert_null(strstr(text.data, "\n  for "));
 	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
-	assert_non_null(strstr(sentence, "wants to connect to svc.test:8443 (its first bytes ask for other.test)"));
+	assert_non_null(strstr(
+		sentence,
+		"wants to connect to svc.test:8443 (its first bytes ask for other.test, which must be allowed, too)"));
 }
 
 static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {

@@ -17,8 +17,8 @@
  * yet. Freed by the caller. */
 char *prompt_asker(const struct prompt *prompt);
 
-/* "example.org:443 (its first bytes ask for other.test)", "/home/ada/notes (for /home/ada/notes/todo.txt)". Not made
- * visible yet. NULL without a target. Freed by the caller. */
+/* "example.org:443 (its first bytes ask for other.test, which must be allowed, too)", "/home/ada/notes (for
+ * /home/ada/notes/todo.txt)". Not made visible yet. NULL without a target. Freed by the caller. */
 char *prompt_target(const struct prompt *prompt);
 
 /* "a process that calls itself «curl (412)» wants to connect to svc.test:8443". Freed by the caller. */
