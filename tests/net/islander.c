@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -15,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,11 +25,8 @@
 #include "net/native.h"
 #include "net/standins.h"
 #include "socket_calls.h"
+#include "support/held_calls.h"
 #include "support/patience.h"
-
-#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* Linux 5.19 */
-#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
-#endif
 
 /* The judge */
 
@@ -220,25 +215,6 @@ static int enter(pid_t pid, const char *name, int kind) {
 	return fd < 0 ? -1 : setns(fd, kind);
 }
 
-static int make_filter(void) {
-	struct sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 2),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-	};
-	const struct sock_fprog filter = {ARRAY_LENGTH(steps), steps};
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-			      SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
-	if (fd >= 0 || errno != EINVAL) return fd;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
-}
-
 static _Noreturn void live(const struct islander *islander, int channel, int input, int output, void (*tool)(void)) {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (enter(islander->island.pid, "user", CLONE_NEWUSER) < 0 ||
@@ -248,7 +224,7 @@ static _Noreturn void live(const struct islander *islander, int channel, int inp
 	signal(SIGPIPE, SIG_IGN);
 	dup2(input, 0);
 	dup2(output, 1);
-	int listener = make_filter();
+	int listener = held_calls_filter();
 	if (listener < 0 || fd_send(channel, "", 1, &listener, 1, NULL) < 0) _exit(102);
 	close(listener);
 	close(channel);

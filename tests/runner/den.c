@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +15,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +22,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "support/cmocka.h"
+#include "support/held_calls.h"
 #include "support/patience.h"
 
 #ifndef SO_NETNS_COOKIE /* Linux 5.14 */
@@ -84,26 +82,11 @@ static void enter(const char *top) {
 		_exit(95);
 }
 
-/* connect(2), and sendto(2) with an address, are held. */
-static int hold_calls(void) {
-	const struct sock_filter program[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 2),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-	};
-	const struct sock_fprog filter = {.len = ARRAY_LENGTH(program), .filter = (struct sock_filter *)program};
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) _exit(94);
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
-}
-
 static _Noreturn void be_tool(const char *top, int line, int says, void (*tool)(const char *top)) {
 	char byte;
 	/* free before the filter: our own talk is by sendmsg(2) */
-	int fds[2] = {socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG), hold_calls()};
+	int fds[2] = {socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG),
+		      held_calls_filter()};
 	if (fds[0] < 0 || fds[1] < 0 || fd_send(line, "x", 1, fds, 2, NULL) < 0) _exit(93);
 	close(fds[0]);
 	close(fds[1]);

@@ -677,12 +677,25 @@ static void on_live(evutil_socket_t fd, short what, void *argument) {
 	end_it();
 }
 
-static void cut_by(void (*how)(void), const char *reported) {
-	int fd = on_host("shown/host", SOCK_STREAM);
-	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
+static struct event *accepts;
+
+/* The first who connects to the host's socket is taken, and then this is done. */
+static void host_serves(void (*then)(void)) {
+	listener = on_host("shown/host", SOCK_STREAM);
+	accepts = event_new(den.base, listener, EV_READ, on_live, NULL);
 	event_add(accepts, NULL);
-	end_it = how;
+	end_it = then;
 	judge.effect = EFFECT_ALLOW;
+}
+
+static void host_ends(void) {
+	event_free(accepts);
+	close(listener), close(live);
+	gone("shown/host");
+}
+
+static void cut_by(void (*how)(void), const char *reported) {
+	host_serves(how);
 	run(tool_live);
 	expect("host: worked\nthe end\n");
 	assert_int_equal(judge.reported.count, 1);
@@ -690,9 +703,7 @@ static void cut_by(void (*how)(void), const char *reported) {
 	strings_finish(&judge.reported);
 	char byte;
 	assert_int_equal(read(live, &byte, 1), 0);
-	event_free(accepts);
-	close(fd), close(live);
-	gone("shown/host");
+	host_ends();
 }
 
 static void a_connection_ends_with_its_grant(void **state) {
@@ -719,6 +730,11 @@ static void tool_hides(const char *top) {
 	if (fd_receive(line[1], &byte, 1, fds, &count, NULL) == 1 && read(fds[0], &byte, 1) == 0) den_write("the end");
 }
 
+static void mark_it(void) {
+	CLEANUP_FREE char *mark = path_join(den.top, "shown/mark");
+	close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+}
+
 static struct event *waits;
 static bool is_cut;
 
@@ -726,8 +742,7 @@ static void on_hidden(evutil_socket_t fd, short what, void *argument) {
 	const struct timeval soon = {.tv_usec = 2000};
 	(void)fd, (void)what, (void)argument;
 	if (is_cut) { /* and looked for, in that turn of the loop */
-		CLEANUP_FREE char *mark = path_join(den.top, "shown/mark");
-		close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		mark_it();
 		return;
 	}
 	is_cut = strstr(den.output, "hidden");
@@ -741,20 +756,19 @@ static void hide_it(void) {
 	evtimer_add(waits, &soon);
 }
 
+static void expect_hidden(void (*tool)(const char *top), const char *says) {
+	is_cut = false;
+	host_serves(hide_it);
+	run(tool);
+	expect(says);
+	event_free(waits);
+	host_ends();
+	gone("shown/mark");
+}
+
 static void what_is_kept_in_a_message_is_found_when_it_comes_back(void **state) {
 	(void)state;
-	int fd = on_host("shown/host", SOCK_STREAM);
-	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
-	event_add(accepts, NULL);
-	end_it = hide_it;
-	is_cut = false;
-	judge.effect = EFFECT_ALLOW;
-	run(tool_hides);
-	expect("hidden: worked\nthe end\n");
-	event_free(accepts);
-	event_free(waits);
-	close(fd), close(live);
-	gone("shown/host"), gone("shown/mark");
+	expect_hidden(tool_hides, "hidden: worked\nthe end\n");
 }
 
 static void tool_keeps(const char *top) {
@@ -768,28 +782,15 @@ static void tool_keeps(const char *top) {
 
 static void who_keeps_it_in_a_message_is_ended(void **state) {
 	(void)state;
-	int fd = on_host("shown/host", SOCK_STREAM);
-	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
-	event_add(accepts, NULL);
-	end_it = hide_it;
-	is_cut = false;
-	judge.effect = EFFECT_ALLOW;
-	run(tool_keeps);
-	expect("hidden: worked\n");
-	event_free(accepts);
-	event_free(waits);
-	close(fd), close(live);
-	gone("shown/host"), gone("shown/mark");
+	expect_hidden(tool_keeps, "hidden: worked\n");
 }
 
 static void tool_closes(const char *top) {
-	char byte;
 	int fd = connected(top, "shown/host", SOCK_STREAM);
 	den_say("host", fd);
 	close(fd);
 	CLEANUP_FREE char *mark = path_join(top, "shown/mark");
 	while (access(mark, F_OK) < 0) usleep(1000);
-	(void)byte;
 }
 
 static void on_end(evutil_socket_t fd, short what, void *argument) {
@@ -808,23 +809,17 @@ static void wait_for_end(void) {
 
 static void a_connection_that_the_tool_closes_is_closed(void **state) {
 	(void)state;
-	CLEANUP_FREE char *mark = path_join(den.top, "shown/mark");
-	int fd = on_host("shown/host", SOCK_STREAM);
-	struct event *accepts = event_new(den.base, fd, EV_READ, on_live, NULL);
-	event_add(accepts, NULL);
-	end_it = wait_for_end;
-	judge.effect = EFFECT_ALLOW;
+	host_serves(wait_for_end);
 	start(tool_closes);
 	while (judge.reported.count < 2) den_run(&den); /* the peer at once, the history within a look */
-	close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	mark_it();
 	while (!den.ended) den_run(&den);
 	stop();
 	assert_string_equal(judge.reported.items[0], "the peer knows");
 	assert_string_equal(judge.reported.items[1], "/shown/host 7 ended");
-	event_free(accepts);
 	event_free(peer_end);
-	close(fd), close(live);
-	gone("shown/host"), gone("shown/mark");
+	host_ends();
+	gone("shown/mark");
 }
 
 /* Held */
@@ -845,11 +840,6 @@ static void tool_signalled(const char *top) {
 	}
 	den_say("held", connected(top, "shown/host", SOCK_STREAM));
 	wait(NULL);
-}
-
-static void mark_it(void) {
-	CLEANUP_FREE char *mark = path_join(den.top, "shown/mark");
-	close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 }
 
 static void a_signal_ends_a_held_call(void **state) {
