@@ -204,9 +204,14 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
 	if (root < 0) return root;
 	struct walk walk = {
 		.lead = &whole, .root = root, .at = root, .rest = string_copy(path), .opens = true, .found = -1};
-	int r = path[0] == '/' ? 0 : open_folder_of(lead->thread, "cwd");
-	if (r > 0) walk.at = r;
-	if (r > 0) r = 0;
+	int r = 0;
+	if (path[0] != '/') {
+		int folder = open_folder_of(lead->thread, "cwd");
+		if (folder < 0)
+			r = folder;
+		else
+			walk.at = folder;
+	}
 	while (r == 0) r = step(&walk, &place);
 	step_to(&walk, -1);
 	free(walk.rest);
