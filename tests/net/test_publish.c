@@ -453,6 +453,7 @@ static void an_ended_grant_ends_port_and_connections(void **state) {
 	publisher_review(world->publisher);
 	CLEANUP_FD int again = dial(AF_INET, host_port);
 	CLEANUP_FD int second = accept_inside(world, server);
+	assert_true(again >= 0 && second >= 0);
 	static const int64_t newer = 9;
 	publisher_cut(world->publisher, &newer, 1);
 	world->saying_again = SAY_DENY;
@@ -472,6 +473,7 @@ static void it_ends_with_the_grant_that_it_was_named_with(void **state) {
 	static const int64_t named = 21, other = 7;
 	uint16_t port;
 	CLEANUP_FD int server = server_on(AF_INET, &port);
+	assert_true(server >= 0);
 	const uint16_t first = publish(world, port);
 	world->named = named;
 	const uint16_t second = publish(world, port);
@@ -509,6 +511,7 @@ static void an_answer_for_once_lasts_until_something_denies_it(void **state) {
 	struct world *world = *state;
 	uint16_t port;
 	CLEANUP_FD int server = server_on(AF_INET, &port);
+	assert_true(server >= 0);
 	world->saying = SAY_ONCE;
 	const uint16_t host_port = publish(world, port);
 	world->saying_again = SAY_DENY; /* by `ask`: it would be asked */
@@ -567,6 +570,7 @@ static void what_was_denied_is_not_asked_about_again(void **state) {
 	assert_int_equal(world->checks, 1);
 	assert_int_equal(world->found, 1);
 	CLEANUP_FD int client = dial(AF_INET, world->publication.host_port);
+	assert_true(client >= 0);
 	CLEANUP_FD int inside = accept_inside(world, server);
 	assert_true(inside >= 0);
 }
@@ -681,6 +685,7 @@ static void ports_that_are_asked_about_are_bounded(void **state) {
 	world->saying = SAY_ALLOW;
 	uint16_t port;
 	CLEANUP_FD int server = server_on(AF_INET, &port);
+	assert_true(server >= 0);
 	assert_true(publish(world, port) > 0);
 }
 
@@ -690,6 +695,7 @@ static void what_ends_with_the_sandbox_is_reported(void **state) {
 	CLEANUP_FD int server = server_on(AF_INET, &port);
 	CLEANUP_FD int client = dial(AF_INET, publish(world, port));
 	CLEANUP_FD int inside = accept_inside(world, server);
+	assert_true(client >= 0 && inside >= 0);
 	const unsigned changes = world->changes;
 	publisher_free(world->publisher);
 	world->publisher = NULL;
