@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "policy_files.h"
+#include "runner/inside.h"
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/output.h"
@@ -286,7 +287,20 @@ static const struct doctor_check checks[] = {
 	{"upstream", look_upstream},
 };
 
+/* What a sandbox lacks is meant to be so, and says nothing of the machine. */
+static void look_place(struct doctor_finding *finding) {
+	doctor_find(finding, DOCTOR_FAIL,
+		    string_copy("this is inside a sandbox of sbx, where much is missing on purpose"),
+		    "Run 'sbx doctor' outside.");
+}
+
+static const struct doctor_check checks_inside[] = {{"place", look_place}};
+
 const struct doctor_check *doctor_checks(size_t *ret_count) {
+	if (inside_refuse(NULL) < 0) {
+		*ret_count = ARRAY_LENGTH(checks_inside);
+		return checks_inside;
+	}
 	*ret_count = ARRAY_LENGTH(checks);
 	return checks;
 }

@@ -24,7 +24,7 @@ struct doctor_check {
 
 void doctor_find(struct doctor_finding *finding, enum doctor_status status, char *detail, const char *advice);
 
-/* The table, in the order in which they are shown. */
+/* The table, in the order in which they are shown; in a sandbox of sbx a row that says so. */
 const struct doctor_check *doctor_checks(size_t *ret_count);
 
 /* Checks of the kernel and of programs; those of sbx's own state are in doctor.c. */

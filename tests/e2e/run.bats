@@ -328,6 +328,8 @@ END
 	inside policy check
 	[ "$status" = 0 ]
 	inside doctor
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 2 ]
 	contains "$output" "this is inside a sandbox of sbx"
 	run sbx grants --json
 	[ "$output" = "[]" ]
