@@ -181,46 +181,37 @@ static void attack_net_04_what_asks_for_another_host_never_arrives_whole(void **
 }
 
 static void attack_net_04_bytes_that_come_with_the_request_are_heard_too(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, false);
-	fixture_set_judge(scene.fixture, FIXTURE_ALLOW, 7, true);
-	int fd = tunnel_with(&scene, "allowed.test", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
-	expect_reset(&scene, fd, "more than one Host header");
-	host_lacks(&scene, "\r\n\r\n");
-	scene_close(&scene);
+	fixture_set_judge(scene->fixture, FIXTURE_ALLOW, 7, true);
+	int fd = tunnel_with(scene, "allowed.test", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+	expect_reset(scene, fd, "more than one Host header");
+	host_lacks(scene, "\r\n\r\n");
 }
 
 static void another_host_that_is_allowed_goes_on(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, false);
-	int fd = tunnel_to(&scene, "allowed.test");
+	int fd = tunnel_to(scene, "allowed.test");
 	wire_say(fd, ASKS_FOR("other.test"));
 	expect_answer(fd);
-	assert_int_equal(fixture_counts(scene.fixture).again, 1);
-	assert_int_equal(fixture_counts(scene.fixture).refusals, 0);
+	assert_int_equal(fixture_counts(scene->fixture).again, 1);
+	assert_int_equal(fixture_counts(scene->fixture).refusals, 0);
 	fd_close(fd);
-	scene_close(&scene);
 }
 
 static void half_a_hello_waits_for_nothing(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, false);
-	int fd = tunnel_to(&scene, "allowed.test");
-	fixture_set_judge(scene.fixture, FIXTURE_DENY, 0, false);
+	int fd = tunnel_to(scene, "allowed.test");
+	fixture_set_judge(scene->fixture, FIXTURE_DENY, 0, false);
 	wire_say(fd, "ruok"); /* the whole of a protocol's question */
-	host_has(&scene, "ruok");
+	host_has(scene, "ruok");
 	wire_say(fd, " / HTTP/1.1\r\nHost: other.test\r\n");
-	host_has(&scene, "ruok / HTTP/1.1\r\nHost: other.test\r\n");
+	host_has(scene, "ruok / HTTP/1.1\r\nHost: other.test\r\n");
 	wire_say(fd, "\r\nbody");
-	expect_reset(&scene, fd, "first bytes");
-	host_lacks(&scene, "\r\n\r\n");
-	scene_close(&scene);
+	expect_reset(scene, fd, "first bytes");
+	host_lacks(scene, "\r\n\r\n");
 }
 
 static void the_last_piece_waits_for_the_judge(void **state) {
@@ -251,71 +242,59 @@ static void the_last_piece_waits_for_the_judge(void **state) {
 }
 
 static void a_tunnel_that_is_cut_while_it_is_judged_asks_no_more(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, false);
-	int fd = tunnel_to(&scene, "allowed.test");
-	fixture_set_judge(scene.fixture, FIXTURE_HOLD, 0, false);
+	int fd = tunnel_to(scene, "allowed.test");
+	fixture_set_judge(scene->fixture, FIXTURE_HOLD, 0, false);
 	wire_say(fd, ASKS_FOR("other.test"));
-	fixture_wait(scene.fixture, again_reaches, 1);
-	assert_int_equal(fixture_cut(scene.fixture, 7), 1);
-	assert_int_equal(fixture_counts(scene.fixture).cancels, 1);
+	fixture_wait(scene->fixture, again_reaches, 1);
+	assert_int_equal(fixture_cut(scene->fixture, 7), 1);
+	assert_int_equal(fixture_counts(scene->fixture).cancels, 1);
 	assert_int_equal(wire_read_end(fd), ECONNRESET);
-	assert_string_equal(fixture_counts(scene.fixture).error, "the grant has ended");
+	assert_string_equal(fixture_counts(scene->fixture).error, "the grant has ended");
 	fd_close(fd);
-	scene_close(&scene);
 }
 
 static void whom_the_host_speaks_to_first_is_not_heard(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, true);
-	int fd = tunnel_to(&scene, "allowed.test");
+	int fd = tunnel_to(scene, "allowed.test");
 	CLEANUP_FREE char *greeting = wire_read_bytes(fd, strlen("220 ready\r\n"));
 	assert_string_equal(greeting, "220 ready\r\n");
-	fixture_set_judge(scene.fixture, FIXTURE_DENY, 0, false);
+	fixture_set_judge(scene->fixture, FIXTURE_DENY, 0, false);
 	wire_say(fd, ASKS_FOR("other.test"));
 	expect_answer(fd);
-	assert_int_equal(fixture_counts(scene.fixture).again, 0);
+	assert_int_equal(fixture_counts(scene->fixture).again, 0);
 	fd_close(fd);
-	scene_close(&scene);
 }
 
 /* Who allowed an address allowed no name. */
 static void what_goes_to_an_address_is_not_heard(void **state) {
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
-	scene_open(&scene, false);
-	int fd = tunnel_to(&scene, "127.0.0.1");
-	fixture_set_judge(scene.fixture, FIXTURE_DENY, 0, false);
+	int fd = tunnel_to(scene, "127.0.0.1");
+	fixture_set_judge(scene->fixture, FIXTURE_DENY, 0, false);
 	wire_say(fd, ASKS_FOR("other.test"));
 	expect_answer(fd);
-	assert_int_equal(fixture_counts(scene.fixture).again, 0);
+	assert_int_equal(fixture_counts(scene->fixture).again, 0);
 	fd_close(fd);
-	scene_close(&scene);
 }
 
 static void attack_net_12_a_hello_without_end_is_refused(void **state) {
 	static char more[1024];
-	struct scene scene;
+	struct scene *scene = *state;
 
-	(void)state;
 	memset(more, 'x', sizeof more);
-	scene_open(&scene, false);
-	int fd = tunnel_to(&scene, "allowed.test");
+	int fd = tunnel_to(scene, "allowed.test");
 	wire_say(fd, "GET /");
 	for (int i = 0; i < 64; i++) wire_send(fd, more, sizeof more);
-	expect_reset(&scene, fd, "a hello that has no end");
-	scene_close(&scene);
+	expect_reset(scene, fd, "a hello that has no end");
 }
 
 /* The question */
 
 struct heard {
-	int near;
+	int near, tool; /* what the gate has of the connection, and the tool */
 	struct gate_call *call;
 	const char *target;
 };
@@ -340,22 +319,35 @@ static void do_cancel(struct fixture *fixture, void *argument) {
 	gate_cancel(((struct heard *)argument)->call);
 }
 
+/* Opened; the judge has been asked whether it would be a question, and holds that. */
+static struct fixture *heard_begin(struct heard *heard, const char *target, const char *bytes) {
+	struct fixture *fixture = fixture_new();
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	*heard = (struct heard){.near = ends[0], .tool = ends[1], .target = target};
+	if (bytes) wire_send(heard->tool, bytes, strlen(bytes));
+	fixture_set_judge(fixture, FIXTURE_HOLD, 0, false);
+	fixture_call(fixture, do_open_heard, heard);
+	fixture_wait(fixture, again_reaches, 1);
+	return fixture;
+}
+
+static void heard_end(const struct heard *heard, struct fixture *fixture) {
+	fd_close(heard->near);
+	fd_close(heard->tool);
+	fixture_free(fixture);
+}
+
 struct question {
 	const char *target, *bytes, *says;
 };
 
 /* It would be asked about (which the judge says), and then it is (which nobody answers). */
 static void expect_question(struct question question) {
-	struct fixture *fixture = fixture_new();
-	struct heard heard = {.target = question.target};
-	int ends[2];
+	struct heard heard;
+	struct fixture *fixture = heard_begin(&heard, question.target, question.bytes);
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-	heard.near = ends[0];
-	if (question.bytes) wire_send(ends[1], question.bytes, strlen(question.bytes));
-	fixture_set_judge(fixture, FIXTURE_HOLD, 0, false);
-	fixture_call(fixture, do_open_heard, &heard);
-	fixture_wait(fixture, again_reaches, 1);
 	fixture_answer_held(fixture, FIXTURE_DENY);
 	fixture_wait(fixture, checks_reach, 1);
 	assert_string_equal(fixture_counts(fixture).says, question.says);
@@ -364,12 +356,10 @@ static void expect_question(struct question question) {
 	assert_int_equal(fixture_counts(fixture).cancels, 1);
 	/* What was said is still there. */
 	if (question.bytes) {
-		CLEANUP_FREE char *bytes = wire_read_bytes(ends[0], strlen(question.bytes));
+		CLEANUP_FREE char *bytes = wire_read_bytes(heard.near, strlen(question.bytes));
 		assert_string_equal(bytes, question.bytes);
 	}
-	fd_close(ends[0]);
-	fd_close(ends[1]);
-	fixture_free(fixture);
+	heard_end(&heard, fixture);
 }
 
 static void a_question_says_which_other_host_the_first_bytes_ask_for(void **state) {
@@ -385,37 +375,52 @@ static void a_question_says_which_other_host_the_first_bytes_ask_for(void **stat
 static void a_call_that_is_heard_can_be_cancelled_at_any_point(void **state) {
 	(void)state;
 	for (int answered = 0; answered < 2; answered++) {
-		struct fixture *fixture = fixture_new();
-		struct heard heard = {.target = "allowed.test:80"};
-		int ends[2];
+		struct heard heard;
+		struct fixture *fixture = heard_begin(&heard, "allowed.test:80", NULL);
 
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-		heard.near = ends[0];
-		fixture_set_judge(fixture, FIXTURE_HOLD, 0, false);
-		fixture_call(fixture, do_open_heard, &heard);
-		fixture_wait(fixture, again_reaches, 1);
 		if (answered) fixture_answer_held(fixture, FIXTURE_DENY);
 		fixture_call(fixture, do_cancel, &heard);
 		/* However long it took until here: what was asked is cancelled. */
 		assert_int_equal(fixture_counts(fixture).cancels, fixture_counts(fixture).checks + (answered ? 0 : 1));
-		fd_close(ends[0]);
-		fd_close(ends[1]);
-		fixture_free(fixture);
+		heard_end(&heard, fixture);
 	}
 }
+
+static int setup_with(void **state, bool speaks_first) {
+	*state = mem_new(struct scene);
+	scene_open(*state, speaks_first);
+	return 0;
+}
+
+static int setup(void **state) {
+	return setup_with(state, false);
+}
+
+static int setup_speaking(void **state) {
+	return setup_with(state, true);
+}
+
+static int teardown(void **state) {
+	scene_close(*state);
+	free(*state);
+	return 0;
+}
+
+#define SCENE(test)    cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define SPEAKING(test) cmocka_unit_test_setup_teardown(test, setup_speaking, teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_asks_for_the_host_itself_goes_on),
 		cmocka_unit_test(attack_net_04_what_asks_for_another_host_never_arrives_whole),
-		cmocka_unit_test(attack_net_04_bytes_that_come_with_the_request_are_heard_too),
-		cmocka_unit_test(another_host_that_is_allowed_goes_on),
-		cmocka_unit_test(half_a_hello_waits_for_nothing),
+		SCENE(attack_net_04_bytes_that_come_with_the_request_are_heard_too),
+		SCENE(another_host_that_is_allowed_goes_on),
+		SCENE(half_a_hello_waits_for_nothing),
 		cmocka_unit_test(the_last_piece_waits_for_the_judge),
-		cmocka_unit_test(a_tunnel_that_is_cut_while_it_is_judged_asks_no_more),
-		cmocka_unit_test(whom_the_host_speaks_to_first_is_not_heard),
-		cmocka_unit_test(what_goes_to_an_address_is_not_heard),
-		cmocka_unit_test(attack_net_12_a_hello_without_end_is_refused),
+		SCENE(a_tunnel_that_is_cut_while_it_is_judged_asks_no_more),
+		SPEAKING(whom_the_host_speaks_to_first_is_not_heard),
+		SCENE(what_goes_to_an_address_is_not_heard),
+		SCENE(attack_net_12_a_hello_without_end_is_refused),
 		cmocka_unit_test(a_question_says_which_other_host_the_first_bytes_ask_for),
 		cmocka_unit_test(a_call_that_is_heard_can_be_cancelled_at_any_point),
 	};
