@@ -58,6 +58,8 @@ struct socket_calls {
 	size_t bytes;            /* of the data of all */
 	struct held_call *fresh; /* the one that the handler is being given; NULL: it was ended by then */
 	struct looks *looks;
+	pid_t last; /* who called last, by its pidfd; 0: nobody's is kept */
+	int last_pidfd;
 };
 
 static const int numbers[] = {[SOCKET_CALL_CONNECT] = SYS_connect,
@@ -121,19 +123,38 @@ static unsigned long proc_number(const char *path, const char *name, int base) {
 }
 
 /* Threads share their descriptors, all but those of the rarest programs (clone(2), CLONE_FILES). */
-static int open_thread(pid_t thread) {
-	int fd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
-	if (fd >= 0 || errno != EINVAL) return fd;
+static int open_leader(pid_t thread) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/status", thread);
 	const pid_t leader = (pid_t)proc_number(path, "Tgid", 10);
 	errno = ESRCH;
 	return leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
 }
 
+static void forget_last(struct socket_calls *calls) {
+	fd_close(fd_steal(&calls->last_pidfd));
+	calls->last = 0;
+}
+
+/* The pidfd of who called last is kept. It is that thread's for good: of one that is gone, whoever has its number now,
+ * nothing can be had (ESRCH). A leader's would say nothing of the thread, and isn't kept. */
+static int duplicate(struct socket_calls *calls, pid_t thread, int number) {
+	int fd = calls->last == thread ? (int)syscall(SYS_pidfd_getfd, calls->last_pidfd, number, 0) : -1;
+	if (fd >= 0) return fd;
+	forget_last(calls);
+	CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
+	const bool of_thread = pidfd >= 0;
+	if (!of_thread && errno == EINVAL) pidfd = open_leader(thread);
+	if (pidfd < 0 || (fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0)) < 0) return -1;
+	if (of_thread) {
+		calls->last = thread;
+		calls->last_pidfd = fd_steal(&pidfd);
+	}
+	return fd;
+}
+
 /* What the call fails with, or 0. */
-static int take_socket(const struct socket_calls *calls, struct socket_call *call) {
-	CLEANUP_FD int thread = open_thread(call->thread);
-	if (thread >= 0) call->fd = (int)syscall(SYS_pidfd_getfd, thread, call->number, 0);
+static int take_socket(struct socket_calls *calls, struct socket_call *call) {
+	call->fd = duplicate(calls, call->thread, call->number);
 	if (call->fd < 0) return errno == EBADF ? EBADF : errno == EMFILE || errno == ENFILE ? EAGAIN : EACCES;
 	uint64_t cookie = 0;
 	socklen_t size = sizeof(int), cookie_size = sizeof cookie;
@@ -223,8 +244,8 @@ static void on_frozen(void *context) {
 
 struct socket_calls *socket_calls_new(const struct socket_calls_options *options) {
 	struct socket_calls *calls = mem_new(struct socket_calls);
-	*calls =
-		(struct socket_calls){.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD)};
+	*calls = (struct socket_calls){
+		.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD), .last_pidfd = -1};
 	TAILQ_INIT(&calls->held);
 	calls->looks = looks_new(options->base, on_frozen, calls);
 	return calls;
@@ -278,6 +299,7 @@ void socket_calls_free(struct socket_calls *calls) {
 		send_result(calls, held->id, -EINTR);
 		call_release(held);
 	}
+	forget_last(calls);
 	looks_free(calls->looks);
 	free(calls);
 }
