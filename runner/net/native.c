@@ -442,11 +442,11 @@ void native_connect(struct native *native, struct socket_call *call, const struc
 		link_meet(link);
 		return;
 	}
+	link_ask(link); /* while that is under way: */
 	if (call->blocking)
 		heed_timeout(link);
 	else
 		hold_shortly(link);
-	link_ask(link);
 }
 
 struct native *native_new(const struct native_options *options) {
