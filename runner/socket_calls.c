@@ -11,16 +11,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "closer.h"
 #include "descriptors.h"
 #include "looks.h"
 #include "regular.h"
@@ -36,6 +40,7 @@
 enum {
 	SOCKET_CALL_PROC_MAX = 16 * 1024,
 	SOCKET_CALLS_PART = 4, /* of all descriptors: each call that is held has one */
+	CONNECT_US = 1000,     /* after which a connect(2) that must not wait is broken off */
 };
 
 TAILQ_HEAD(held_list, held_call);
@@ -60,6 +65,7 @@ struct socket_calls {
 	struct looks *looks;
 	pid_t last; /* who called last, by its pidfd; 0: nobody's is kept */
 	int last_pidfd;
+	struct closer *closer;
 };
 
 static const int numbers[] = {[SOCKET_CALL_CONNECT] = SYS_connect,
@@ -90,6 +96,15 @@ static void send_result(const struct socket_calls *calls, uint64_t id, int64_t r
 	ioctl(calls->options.listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
+/* The last close(2) of a datagram socket only drops what fits in its buffer; of all else that a tool may have passed
+ * for a socket nobody knows how long it takes. */
+static void call_close(struct socket_calls *calls, const struct socket_call *call) {
+	if (call->protocol == IPPROTO_UDP && call->type == SOCK_DGRAM)
+		fd_close(call->fd);
+	else
+		closer_close(calls->closer, call->fd);
+}
+
 /* One that is in no list any more. */
 static void call_release(struct held_call *held) {
 	struct socket_calls *calls = held->calls;
@@ -97,7 +112,7 @@ static void call_release(struct held_call *held) {
 	calls->count--;
 	calls->bytes -= held->call.size;
 	look_free(held->look);
-	fd_close(held->call.fd);
+	call_close(calls, &held->call);
 	free(held->call.data);
 	free(held);
 }
@@ -242,12 +257,28 @@ static void on_frozen(void *context) {
 	socket_calls_interrupt(context);
 }
 
+static void on_alarm(int number) {
+	(void)number;
+}
+
+/* So that it breaks off what waits (signal(7)). */
+static void catch_alarm(void) {
+	const struct sigaction action = {.sa_handler = on_alarm};
+	sigset_t alarms;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigaction(SIGALRM, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+}
+
 struct socket_calls *socket_calls_new(const struct socket_calls_options *options) {
 	struct socket_calls *calls = mem_new(struct socket_calls);
 	*calls = (struct socket_calls){
 		.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD), .last_pidfd = -1};
 	TAILQ_INIT(&calls->held);
 	calls->looks = looks_new(options->base, on_frozen, calls);
+	calls->closer = closer_new();
+	catch_alarm();
 	return calls;
 }
 
@@ -258,7 +289,8 @@ bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, u
 	held->calls = calls;
 	held->id = id;
 	TAILQ_INSERT_TAIL(&calls->held, held, entry);
-	int code = ++calls->count > calls->most ? EAGAIN : take_socket(calls, &held->call);
+	const bool full = ++calls->count + closer_count(calls->closer) > calls->most;
+	int code = full ? EAGAIN : take_socket(calls, &held->call);
 	const bool serves = kind == SOCKET_CALL_BIND || kind == SOCKET_CALL_LISTEN;
 	const bool passed = code == 0 && serves && held->call.domain == AF_UNIX;
 	if (code == 0 && !passed) code = take_arguments(held, arguments);
@@ -301,6 +333,7 @@ void socket_calls_free(struct socket_calls *calls) {
 	}
 	forget_last(calls);
 	looks_free(calls->looks);
+	closer_free(calls->closer);
 	free(calls);
 }
 
@@ -336,11 +369,22 @@ int socket_call_replace(struct socket_call *call, int fd) {
 	return r;
 }
 
+/* The file's mode is the tool's as well, who may take it back at any moment, so there is an alarm besides: more than
+ * one, since the first may come before connect(2) has begun to wait. */
+static int connect_briefly(int fd, const struct sockaddr *address, socklen_t size) {
+	static const struct itimerval soon = {.it_value.tv_usec = CONNECT_US, .it_interval.tv_usec = CONNECT_US};
+	static const struct itimerval never = {.it_value.tv_usec = 0};
+	setitimer(ITIMER_REAL, &soon, NULL);
+	int r = connect(fd, address, size) < 0 ? -errno : 0;
+	setitimer(ITIMER_REAL, &never, NULL);
+	return r;
+}
+
 int socket_call_connect(const struct socket_call *call, const struct sockaddr *address, socklen_t size) {
 	const int flags = fcntl(call->fd, F_GETFL);
 	if (flags < 0) return -errno;
 	if (!(flags & O_NONBLOCK) && fcntl(call->fd, F_SETFL, flags | O_NONBLOCK) < 0) return -errno;
-	int r = connect(call->fd, address, size) < 0 ? -errno : 0;
+	int r = connect_briefly(call->fd, address, size);
 	if (!(flags & O_NONBLOCK)) fcntl(call->fd, F_SETFL, flags);
 	return r;
 }

@@ -79,5 +79,6 @@ int socket_call_replace(struct socket_call *call, int fd);
 void socket_call_on_interrupt(struct socket_call *call, void (*interrupted)(void *argument), void *argument);
 
 /* Carries the connect(2) out on the duplicate without waiting, whatever its mode. 0, or -errno: -EINPROGRESS,
- * -EALREADY: once the duplicate is writable call it again, which says how it ended, as connect(2) says it to a tool. */
+ * -EALREADY: once the duplicate is writable call it again, which says how it ended, as connect(2) says it to a tool;
+ * -EINTR: the tool made it wait all the same, and it was broken off. */
 int socket_call_connect(const struct socket_call *call, const struct sockaddr *address, socklen_t size);

@@ -33,9 +33,10 @@ static bool must_wait(const struct socket_call *call, int64_t result) {
 	return result == -EINPROGRESS || result == -EALREADY;
 }
 
+/* The event goes first: the registration of a duplicate that was closed lasts as long as the tool's own (epoll(7)). */
 static void carried_release(struct carried *carried, int64_t result) {
-	socket_call_answer(carried->call, result);
 	event_free(carried->writable);
+	socket_call_answer(carried->call, result);
 	free(carried);
 }
 
@@ -63,7 +64,8 @@ static void wait_for(struct event_base *base, struct carried *carried) {
 	socklen_t size = sizeof limit;
 	const bool limited = getsockopt(carried->call->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &size) == 0 &&
 			     (limit.tv_sec > 0 || limit.tv_usec > 0);
-	carried->writable = event_new(base, carried->call->fd, EV_WRITE | EV_PERSIST, on_writable, carried);
+	/* told once: what a tool leaves in a socket's queue of errors never goes away (ip(7), IP_RECVERR) */
+	carried->writable = event_new(base, carried->call->fd, EV_WRITE | EV_PERSIST | EV_ET, on_writable, carried);
 	if (!carried->writable || event_add(carried->writable, limited ? &limit : NULL) < 0) mem_exhausted();
 	socket_call_on_interrupt(carried->call, on_interrupted, carried);
 }
