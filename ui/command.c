@@ -56,8 +56,7 @@ static int unknown_command(const struct command *const *list, const char *before
 	if (found)
 		return error_set(error, EINVAL, "unknown command '%s%s': did you mean 'sbx %s%s'?", before, shown,
 				 before, found);
-	return error_set(error, EINVAL, "unknown command '%s%s': 'sbx %s--help' lists what there is", before, shown,
-			 before);
+	return error_set(error, EINVAL, "unknown command '%s%s'", before, shown);
 }
 
 static int refuse_root(const struct command *command, struct error *error) {

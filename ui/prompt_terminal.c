@@ -255,7 +255,7 @@ int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt 
 	tcflush(fd, TCIFLUSH);
 	int r = converse(&terminal, prompt, &word, error);
 	static const char gone[] =
-		"\nThe question is settled: answered elsewhere, its time is up, or who asked is gone.\n";
+		"\nsbx: the question is settled: answered elsewhere, its time is up, or who asked is gone\n";
 	static const char denied[] = "sbx: denied, this once (a full-screen program may need a redraw: often Ctrl-L)\n";
 	static const char allowed[] = "sbx: allowed (a full-screen program may need a redraw: often Ctrl-L)\n";
 	static const char later[] = "\nsbx: the call waits, and so does the question: fg\n";

@@ -77,7 +77,7 @@ static void wrong_usage_exits_2_and_says_what_was_expected(void **state) {
 		{{"sbx"}, "Usage: sbx COMMAND"},
 		{{NULL}, "Usage: sbx COMMAND"},
 		{{"sbx", "grnt"}, "did you mean 'sbx grant'?"},
-		{{"sbx", "frobnicate"}, "'sbx --help' lists"},
+		{{"sbx", "frobnicate"}, "'sbx --help' shows"},
 		{{"sbx", "\x1b[2J"}, "'\\x1b[2J'"},
 		{{"sbx", "--hlep"}, "unknown option '--hlep'"},
 		{{"sbx", "help", "grnt"}, "did you mean 'sbx grant'?"},
