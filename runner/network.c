@@ -352,7 +352,7 @@ static bool is_reserved(const struct socket_call *call) {
 	static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "of both");
 	const struct sockaddr_in *four = (const struct sockaddr_in *)&call->address;
 	const in_port_t port = ntohs(four->sin_port);
-	return call->domain != AF_NETLINK && call->address.ss_family != AF_UNSPEC && port > 0 && port < IPPORT_RESERVED;
+	return call->domain != AF_NETLINK && port > 0 && port < IPPORT_RESERVED; /* AF_UNSPEC is AF_INET to bind(2) */
 }
 
 /* A server in the sandbox: free, and it never waits for anybody. */

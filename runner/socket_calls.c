@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,10 +97,22 @@ static void send_result(const struct socket_calls *calls, uint64_t id, int64_t r
 	ioctl(calls->options.listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/* The last close(2) of a datagram socket only drops what fits in its buffer; of all else that a tool may have passed
- * for a socket nobody knows how long it takes. */
+/* Nobody waits for the last close(2) of a datagram socket, nor of one without a connection, which it gets through us
+ * alone; a server's port must be free when its tool has closed it. Of all else that a tool may have passed for a socket
+ * nobody knows how long it takes. */
+static bool is_closed_at_once(const struct socket_call *call) {
+	struct tcp_info info;
+	socklen_t size = sizeof info;
+	if (call->domain == AF_NETLINK) return true;
+	if (call->type == SOCK_DGRAM && call->protocol == IPPROTO_UDP) return true;
+	if (call->protocol != IPPROTO_TCP || getsockopt(call->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+		return false;
+	/* of a server those that it hasn't accepted */
+	return info.tcpi_state == TCP_CLOSE || (info.tcpi_state == TCP_LISTEN && info.tcpi_unacked == 0);
+}
+
 static void call_close(struct socket_calls *calls, const struct socket_call *call) {
-	if (call->protocol == IPPROTO_UDP && call->type == SOCK_DGRAM)
+	if (is_closed_at_once(call))
 		fd_close(call->fd);
 	else
 		closer_close(calls->closer, call->fd);

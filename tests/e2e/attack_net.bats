@@ -36,6 +36,12 @@ profiles:
       fs:read: ["\${project}"]
       net:access: []
     hosts: {good.test: 127.0.0.1}
+  serves:
+    extends: [base]
+    network: $network
+    allow:
+      fs:read: ["\${project}"]
+      net:listen: [3000]
 END
 }
 
@@ -347,6 +353,25 @@ END
 	done
 	grep -q "hello /mine" "$HOME/run/mine"
 	policy <<<"$policy_before"
+}
+
+@test "attack_n_07 a server gets no port that is for administrators, though its bind is carried out for it" {
+	[ "$(</proc/sys/net/ipv4/ip_unprivileged_port_start)" = 1024 ] || skip "optional: lower ports are anybody's here"
+	cat >bind.py <<'END'
+import ctypes, errno, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+for family in socket.AF_INET, socket.AF_UNSPEC:  # which is the same to bind(2)
+    for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+        for port in 80, 3000:
+            with socket.socket(socket.AF_INET, kind) as fd:
+                address = struct.pack("=H", family) + struct.pack("!HI8x", port, 0)
+                failed = libc.bind(fd.fileno(), address, len(address))
+                print(port, errno.errorcode[ctypes.get_errno()] if failed else 0)
+END
+	run -0 sbx run --profile serves -- python3 bind.py
+	echo "$output"
+	[ "$(grep -c '^80 EACCES$' <<<"$output")" = 4 ]
+	[ "$(grep -c '^3000 0$' <<<"$output")" = 4 ]
 }
 
 @test "attack_n_10 a host service on loopback can't be reached, by any address of the host" {
