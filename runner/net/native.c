@@ -18,9 +18,9 @@
  */
 #include "net/native.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -29,6 +29,7 @@
 
 #include "../descriptors.h"
 #include "../socket_calls.h"
+#include "address.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "net/spares.h"
@@ -50,6 +51,7 @@ struct link {
 	TAILQ_ENTRY(link) entry;
 	struct native *native;
 	struct socket_call *call;
+	struct address to; /* what the tool named, and what it stands for: */
 	struct host host;
 	uint16_t port;
 	pid_t thread; /* who connected */
@@ -224,34 +226,22 @@ static void watch_near(struct link *link) {
 
 /* Meeting */
 
-/* What a socket for both families calls ::ffff:127.0.0.1 is 127.0.0.1 to the other end. */
-static struct sockaddr_in6 six_of(const struct sockaddr_storage *address) {
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	struct sockaddr_in6 six = {.sin6_port = four->sin_port};
-	if (address->ss_family == AF_INET6) {
-		memcpy(&six, address, sizeof six);
-		return six;
-	}
-	six.sin6_addr.s6_addr[10] = six.sin6_addr.s6_addr[11] = 0xff;
-	memcpy(six.sin6_addr.s6_addr + 12, &four->sin_addr, sizeof four->sin_addr);
-	return six;
-}
-
-static bool same_end(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
-	const struct sockaddr_in6 one = six_of(a), other = six_of(b);
-	return one.sin6_port == other.sin6_port && IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
+static bool is_named(int fd, const struct address *name) {
+	struct sockaddr_storage own = {0};
+	socklen_t size = sizeof own;
+	struct address address;
+	return getsockname(fd, (struct sockaddr *)&own, &size) == 0 &&
+	       address_read((struct sockaddr *)&own, size, &address) && address_equal(&address, name);
 }
 
 /* Ours, or -EAGAIN. */
 static int accept_own(const struct link *link) {
-	struct sockaddr_storage own = {0}, peer = {0};
 	for (;;) {
-		socklen_t own_size = sizeof own, peer_size = sizeof peer;
-		int fd = accept4(link->listener, (struct sockaddr *)&peer, &peer_size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct address peer = {.size = sizeof peer.ipv6};
+		int fd = accept4(link->listener, &peer.any, &peer.size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
 		if (fd < 0) return -errno;
-		if (getsockname(link->call->fd, (struct sockaddr *)&own, &own_size) == 0 && same_end(&own, &peer))
-			return fd;
+		if (is_named(link->call->fd, &peer)) return fd;
 		socket_abort(fd);
 	}
 }
@@ -292,53 +282,33 @@ static void accept_later(struct link *link) {
 	if (!link->accepting || event_add(link->accepting, &limit) < 0) mem_exhausted();
 }
 
-static enum spare kind_of(const struct sockaddr_storage *address) {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const bool four = address->ss_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);
-	return four ? SPARE_TCP4 : SPARE_TCP6;
+static enum spare kind_of(const struct link *link) {
+	return link->to.any.sa_family == AF_INET ? SPARE_TCP4 : SPARE_TCP6;
 }
 
-/* Where the tool wants to, in the listener's own family. */
-static socklen_t own_form(const struct sockaddr_storage *address, struct sockaddr_storage *ret_address) {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	struct sockaddr_in *four = (struct sockaddr_in *)ret_address;
-	*ret_address = *address;
-	if (address->ss_family == AF_INET) return sizeof *four;
-	if (kind_of(address) == SPARE_TCP6) return sizeof *six;
-	*ret_address = (struct sockaddr_storage){0};
-	*four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six->sin6_port};
-	memcpy(&four->sin_addr, six->sin6_addr.s6_addr + 12, 4);
-	return sizeof *four;
-}
-
-static in_port_t *port_in(struct sockaddr_storage *address) {
-	return address->ss_family == AF_INET ? &((struct sockaddr_in *)address)->sin_port
-					     : &((struct sockaddr_in6 *)address)->sin6_port;
-}
-
-/* *port becomes another one where that is taken. 0 or -errno. */
-static int listen_at(int fd, const struct sockaddr_storage *wanted, in_port_t *port) {
+/* *at gets another port where that one is taken. 0 or -errno. */
+static int listen_at(int fd, struct address *at) {
 	static const int one = 1;
-	struct sockaddr_storage address;
-	socklen_t size = own_form(wanted, &address);
 	/* older connections to the same place may still be there */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0) return -errno;
-	int r = bind(fd, (struct sockaddr *)&address, size) < 0 ? -errno : 0;
+	/* what comes goes on as it comes; what is accepted inherits it */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) < 0) return -errno;
+	int r = bind(fd, &at->any, at->size) < 0 ? -errno : 0;
 	if (r == 0) r = listen(fd, 1) < 0 ? -errno : 0;
 	if (r != -EADDRINUSE) return r;
-	*port_in(&address) = 0;
-	if (bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+	*address_port(&at->any) = 0;
+	if (bind(fd, &at->any, at->size) < 0 || listen(fd, 1) < 0 || getsockname(fd, &at->any, &at->size) < 0)
 		return -errno;
-	*port = *port_in(&address);
 	return 0;
 }
 
 static void link_meet_on(struct link *link, int listener) {
 	struct socket_call *call = link->call;
 	struct sockaddr_storage address = call->address;
+	struct address at = link->to;
 	link->listener = listener;
-	int r = listen_at(listener, &address, port_in(&address));
+	int r = listen_at(listener, &at);
+	*address_port((struct sockaddr *)&address) = *address_port(&at.any);
 	if (r == 0) r = socket_call_connect(call, (struct sockaddr *)&address, call->address_size);
 	if (r < 0 && r != -EINPROGRESS) {
 		link_fail(link, -r);
@@ -348,16 +318,16 @@ static void link_meet_on(struct link *link, int listener) {
 	int near = accept_own(link);
 	if (near >= 0)
 		link_met(link, near);
-	else if (near == -EAGAIN)
+	else if (near == -EAGAIN && r == -EINPROGRESS)
 		accept_later(link);
 	else
-		link_fail(link, -near);
+		link_fail(link, near == -EAGAIN ? EISCONN : -near); /* another call has connected it meanwhile */
 }
 
 static void on_spare(void *argument) {
 	struct link *link = argument;
 	link->spare = NULL;
-	int fd = spares_take(link->native->options.spares, kind_of(&link->call->address));
+	int fd = spares_take(link->native->options.spares, kind_of(link));
 	if (fd < 0)
 		link_fail(link, EAGAIN);
 	else
@@ -366,7 +336,7 @@ static void on_spare(void *argument) {
 
 static void link_meet(struct link *link) {
 	struct spares *spares = link->native->options.spares;
-	const enum spare kind = kind_of(&link->call->address);
+	const enum spare kind = kind_of(link);
 	link->meeting = true;
 	int fd = spares_take(spares, kind);
 	if (fd >= 0)
@@ -384,7 +354,8 @@ static void go_on_without(struct link *link, int code) {
 }
 
 static void on_interrupted(void *argument) {
-	go_on_without(argument, EINTR);
+	const struct link *link = argument;
+	go_on_without(argument, link->call->blocking ? EINTR : 0); /* else: as it meets, EINPROGRESS */
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *argument) {
@@ -434,6 +405,7 @@ void native_connect(struct native *native, struct socket_call *call, const struc
 			      .listener = -1,
 			      .near = -1,
 			      .far = -1};
+	address_read((const struct sockaddr *)&call->address, call->address_size, &link->to);
 	TAILQ_INSERT_TAIL(&native->links, link, entry);
 	native->count++;
 	native->options.describe(native->options.context, call->thread, &link->process, &link->parents);

@@ -1,16 +1,27 @@
 /*
- * What connect(2) says of addresses that nobody outside can be reached at, or not with that socket: the same as it
- * says on a network of its own, and nobody is asked for nothing.
+ * What connect(2) says of addresses that nobody outside can be reached at, or not with that socket: as any
+ * network would, and nobody is asked for nothing. And how calls end that don't come to their end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/memory.h"
 #include "islander.h"
+#include "net/connects.h"
+#include "net/native.h"
+#include "socket_calls.h"
 #include "support/patience.h"
+
+#ifndef SO_NETNS_COOKIE /* Linux 5.14 */
+#define SO_NETNS_COOKIE 71
+#endif
 
 enum { PORT = 80, OTHER_PORT = 81 };
 
@@ -148,12 +159,132 @@ static void a_datagram_socket_for_ipv6_may_be_given_an_ipv4_address(void **state
 	islander_end(&islander);
 }
 
+/* The calls' ends */
+
+static int shared;
+
+static void *thread_dials(void *argument) {
+	(void)argument;
+	dial(shared, standin4, 0);
+	return NULL;
+}
+
+static void tool_shares(void) {
+	pthread_t other;
+
+	shared = make(AF_INET, SOCK_STREAM);
+	pthread_create(&other, NULL, thread_dials, NULL);
+	thread_dials(NULL);
+	pthread_join(other, NULL);
+}
+
+static bool both_are_held(const struct islander *each) {
+	return each->held_count == 2;
+}
+
+/* The first to meet connects the socket of both. */
+static void two_that_connect_one_socket_are_interrupted_at_once(void **state) {
+	char expected[200];
+
+	(void)state;
+	islander_start(&islander, tool_shares);
+	islander.answer = ISLANDER_HOLD;
+	islander_until_true(&islander, both_are_held);
+	socket_calls_interrupt(islander.calls);
+	snprintf(expected, sizeof expected, "%s: EISCONN\n", standin4);
+	islander_until(&islander, expected);
+	islander_end(&islander);
+	snprintf(expected, sizeof expected, "%s: EINTR\n", standin4);
+	assert_non_null(strstr(islander.said, expected));
+}
+
+/* Our end of a connection; each is one of this process. */
+static int find_near(void) {
+	const uint64_t wanted = spares_cookie(islander.store.spares);
+	const int most = 1024;
+
+	for (int fd = 0; fd < most; fd++) {
+		struct sockaddr_in own = {.sin_port = 0};
+		uint64_t cookie = 0;
+		socklen_t size = sizeof cookie, own_size = sizeof own;
+		if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) < 0 || cookie != wanted) continue;
+		if (getsockname(fd, (struct sockaddr *)&own, &own_size) == 0 && own.sin_port == htons(PORT)) return fd;
+	}
+	return -1;
+}
+
+static void tool_connects(void) {
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	int fd = make(AF_INET, SOCK_STREAM);
+
+	inet_pton(AF_INET, standin4, &own.sin_addr);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	say("connect", connect(fd, (struct sockaddr *)&own, sizeof own));
+	hear();
+}
+
+static void what_comes_from_outside_is_never_kept_back(void **state) {
+	int delays_not = 0;
+	socklen_t size = sizeof delays_not;
+
+	(void)state;
+	islander_start(&islander, tool_connects);
+	islander.answer = ISLANDER_HOLD;
+	islander_until(&islander, "connect: EINPROGRESS\n");
+	const int near = find_near();
+	assert_true(near >= 0);
+	assert_int_equal(getsockopt(near, IPPROTO_TCP, TCP_NODELAY, &delays_not, &size), 0);
+	assert_int_equal(delays_not, 1);
+	islander_tell(&islander, "");
+	islander_end(&islander);
+}
+
+/* Where a rule says `direct: true` it waits for a moment. */
+static bool hand_over(void *context, struct socket_call *call, const struct gate_result *result) {
+	(void)context, (void)call, (void)result;
+	return false;
+}
+
+static void describe(void *context, pid_t thread, char **ret_process, struct strings *ret_parents) {
+	(void)context, (void)thread, (void)ret_process, (void)ret_parents;
+}
+
+static void an_interrupted_one_that_does_not_block_is_in_progress(void **state) {
+	struct native *const native = islander.native;
+	struct connects *const connects = islander.connects;
+	const struct native_options native_options = {.base = islander.base,
+						      .gate = islander.gate,
+						      .spares = islander.store.spares,
+						      .describe = describe,
+						      .hand_over = hand_over};
+	islander.native = native_new(&native_options);
+	const struct connects_options options = {
+		.base = islander.base, .native = islander.native, .standins = islander.standins};
+	islander.connects = connects_new(&options);
+
+	(void)state;
+	islander_start(&islander, tool_connects);
+	islander.answer = ISLANDER_HOLD;
+	islander_until_true(&islander, is_asked);
+	socket_calls_interrupt(islander.calls);
+	islander_until(&islander, "connect: ");
+	islander_tell(&islander, "");
+	islander_expect(&islander, "connect: EINPROGRESS\n");
+	connects_free(islander.connects);
+	native_free(islander.native);
+	islander.connects = connects;
+	islander.native = native;
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_of_many_and_of_a_link_are_refused_as_by_any_network),
 		cmocka_unit_test(a_socket_for_ipv6_alone_gets_to_no_mapped_address),
 		cmocka_unit_test(datagrams_to_many_go_nowhere_and_ask_nobody),
 		cmocka_unit_test(a_datagram_socket_for_ipv6_may_be_given_an_ipv4_address),
+		cmocka_unit_test(two_that_connect_one_socket_are_interrupted_at_once),
+		cmocka_unit_test(what_comes_from_outside_is_never_kept_back),
+		cmocka_unit_test(an_interrupted_one_that_does_not_block_is_in_progress),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
