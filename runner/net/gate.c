@@ -365,6 +365,13 @@ const char *calls_due(const struct gate *gate) {
 	return NULL;
 }
 
+/* One that holds may rest on something else from now on, or be `direct` no more. */
+static void call_renew(struct gate_call *call, const struct verdict *verdict) {
+	if (verdict->effect != EFFECT_ALLOW) return;
+	verdict_finish(&call->verdict);
+	call->verdict = verdict_copy(verdict);
+}
+
 void calls_judge(struct gate *gate, const char *target, const struct verdict *verdict) {
 	struct gate_call *call;
 
@@ -373,8 +380,9 @@ void calls_judge(struct gate *gate, const char *target, const struct verdict *ve
 
 		if (!call->due || !string_equal(call->target, target)) continue;
 		call->due = false;
-		if (right_holds(&right, verdict)) continue;
-		if (verdict->effect == EFFECT_ALLOW)
+		if (right_holds(&right, verdict))
+			call_renew(call, verdict);
+		else if (verdict->effect == EFFECT_ALLOW)
 			call_stop(call, (struct verdict){.module = "private",
 							 .why = string_copy("what allows it no longer says "
 									    "`private: true`")});

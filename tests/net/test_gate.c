@@ -448,6 +448,33 @@ static void a_review_stops_a_call_on_its_way(void **state) {
 	close(fillers[1]);
 }
 
+/* As a connection that lives does. */
+static void a_call_on_its_way_rests_on_what_allowed_it_last(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	struct opened opened;
+	int fillers[2];
+	int hole = black_hole("127.0.0.2", server_port(server), fillers);
+	char target[100];
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 7, true);
+	fixture_set_name(fixture, "slow.example", "127.0.0.2");
+	snprintf(target, sizeof target, "slow.example:%d", server_port(server));
+	open_start(fixture, &opened, target);
+	fixture_wait(fixture, lookups_reach, 1);
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 9, true);
+	wait_until((fixture_review(fixture), fixture_counts(fixture).again >= 1));
+	wait_until(fixture_cut(fixture, 9) == 1);
+	open_wait(&opened);
+	assert_int_equal(opened.outcome, GATE_DENIED);
+	fixture_free(fixture);
+	server_free(server);
+	close(hole);
+	close(fillers[0]);
+	close(fillers[1]);
+}
+
 static void on_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
 	char *text = argument;
 	size_t size = strlen(text);
@@ -554,6 +581,7 @@ int main(void) {
 		cmocka_unit_test(a_cancelled_call_is_never_answered),
 		cmocka_unit_test(a_grant_that_ends_stops_a_call_on_its_way),
 		cmocka_unit_test(a_review_stops_a_call_on_its_way),
+		cmocka_unit_test(a_call_on_its_way_rests_on_what_allowed_it_last),
 		cmocka_unit_test(denied_targets_are_listed_once_in_order),
 		cmocka_unit_test(many_names_resolve_at_once),
 		cmocka_unit_test(a_name_is_looked_up_once_for_all_who_wait_for_it),
