@@ -211,7 +211,7 @@ no_prompt_is_pending() {
 background() {
 	local name=$1
 	shift
-	rm -f "$HOME/run/$name.status"
+	rm -f "$HOME/run/$name.status" "$HOME/run/$name.out" # of the one before
 	(
 		"$@" >"$HOME/run/$name.out" 2>&1 && code=0 || code=$? # bats has set -e
 		echo "$code" >"$HOME/run/$name.status"
