@@ -262,7 +262,7 @@ static void damaged_files_are_loaded_or_refused(void **state) {
 	for (int round = 0; round < 600; round++) {
 		CLEANUP_STRING struct string text = {0};
 		seed = seed * 1664525U + 1013904223U;
-		size_t at = (seed >> 8) % size;
+		size_t at = (seed >> 8) % (size + 1);
 		seed = seed * 1664525U + 1013904223U;
 		const char *token = tokens[(seed >> 16) % ARRAY_LENGTH(tokens)];
 		size_t skip = (seed >> 24) % 4;

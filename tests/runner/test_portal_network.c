@@ -322,7 +322,7 @@ static void listeners_inside_are_seen(void **state) {
 	CLEANUP_FD int outside = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind_to(outside, "127.0.0.1", 0), 0);
 	assert_int_equal(listen(outside, 1), 0);
-	struct sockaddr_in there;
+	struct sockaddr_in there = {0};
 	socklen_t size = sizeof there;
 	assert_int_equal(getsockname(outside, (struct sockaddr *)&there, &size), 0);
 	assert_false(listens(diag, "127.0.0.1", ntohs(there.sin_port))); /* the host's, not ours */

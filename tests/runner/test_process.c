@@ -50,7 +50,7 @@ static bool is_described(const struct family *family, pid_t thread) {
 
 static void *in_thread(void *argument) {
 	prctl(PR_SET_NAME, "a thread");
-	return (void *)(uintptr_t)is_described(argument, gettid());
+	return is_described(argument, gettid()) ? argument : NULL;
 }
 
 static int ask(void *argument) {
