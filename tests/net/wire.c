@@ -37,13 +37,14 @@ int wire_dial(uint16_t port) {
 	return fd;
 }
 
-void wire_send(int fd, const void *bytes, size_t size) {
+int wire_send(int fd, const void *bytes, size_t size) {
 	for (size_t sent = 0; sent < size;) {
 		ssize_t n = send(fd, (const char *)bytes + sent, size - sent, MSG_NOSIGNAL);
 
-		if (n <= 0) return; /* the peer is gone; what it said before is still to be read */
+		if (n <= 0) return errno; /* the peer is gone; what it said before is still to be read */
 		sent += (size_t)n;
 	}
+	return 0;
 }
 
 void wire_say(int fd, const char *format, ...) {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 int wire_dial(uint16_t port); /* 127.0.0.1 */
-void wire_send(int fd, const void *bytes, size_t size);
+int wire_send(int fd, const void *bytes, size_t size); /* 0, or errno when the peer is gone */
 void wire_say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Until the peer ends; a reset ends too. Freed by the caller, with a NUL behind. *ret_size may be NULL. */
