@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int wire_dial(uint16_t port); /* 127.0.0.1 */
+int wire_dial(uint16_t port);                          /* 127.0.0.1 */
 int wire_send(int fd, const void *bytes, size_t size); /* 0, or errno when the peer is gone */
 void wire_say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
