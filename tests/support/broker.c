@@ -170,17 +170,37 @@ static void fail_closed(void) {
 		 log ? log + (size > 300 ? size - 300 : 0) : "");
 }
 
-json_t *peer_reply(struct peer *peer, int64_t id) {
-	for (;;) {
-		json_t *message = peer_receive(peer);
-		if (!message) fail_closed();
-		const json_t *answered = json_object_get(message, "id");
-		/* A push's own "id" is a prompt's: a reply has one of a request, and its type is no push's. */
-		const char *type = json_string_value(json_object_get(message, "type"));
-		bool push = !answered || strcmp(type, "prompt") == 0 || strcmp(type, "prompt-gone") == 0;
-		if (!push && json_integer_value(answered) == id) return message;
-		json_array_append_new(peer->pushes, message);
+/* A push's own "id" is a prompt's: a reply has one of a request, and its type is no push's. */
+static bool is_reply(const json_t *message, int64_t id) {
+	const json_t *answered = json_object_get(message, "id");
+	const char *type = json_string_value(json_object_get(message, "type"));
+	bool push = !answered || strcmp(type, "prompt") == 0 || strcmp(type, "prompt-gone") == 0;
+	return !push && json_integer_value(answered) == id;
+}
+
+/* One that came before another that was waited for. */
+static json_t *take_reply(struct peer *peer, int64_t id) {
+	size_t index;
+	json_t *message;
+	json_array_foreach (peer->pushes, index, message) {
+		if (!is_reply(message, id)) continue;
+		json_incref(message);
+		json_array_remove(peer->pushes, index);
+		return message;
 	}
+	return NULL;
+}
+
+json_t *peer_reply(struct peer *peer, int64_t id) {
+	json_t *message = take_reply(peer, id);
+	while (!message) {
+		message = peer_receive(peer);
+		if (!message) fail_closed();
+		if (is_reply(message, id)) break;
+		json_array_append_new(peer->pushes, message);
+		message = NULL;
+	}
+	return message;
 }
 
 json_t *peer_call(struct peer *peer, const char *type, json_t *body) {
