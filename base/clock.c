@@ -13,7 +13,7 @@
 
 static const int64_t DURATION_MAX_MS = 10LL * 366 * 24 * 3600 * 1000;
 
-static int64_t clock_ms(clockid_t id) {
+int64_t clock_ms(clockid_t id) {
 	struct timespec now;
 	clock_gettime(id, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
@@ -67,12 +68,6 @@ struct executor {
 	struct exec_lines *lines;
 	struct run runs[RUNS];
 };
-
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Reports */
 
@@ -242,7 +237,7 @@ static void run_start(struct executor *executor, const struct exec_order *order,
 	run->input_size = order->input_size;
 	run->output.most = LIMIT_EXEC_OUTPUT;
 	run->said.most = LIMIT_EXEC_ERRORS;
-	run->deadline_ms = now_ms() + order->timeout_ms;
+	run->deadline_ms = clock_ms(CLOCK_MONOTONIC) + order->timeout_ms;
 }
 
 /* Orders */
@@ -298,12 +293,12 @@ static void serve_run(const struct executor *executor, struct run *run, const st
 		run_ended(executor, run);
 	else if (run->output.over && !run->reported)
 		run_cut(executor, run, EXEC_TOO_LONG);
-	else if (!run->reported && now_ms() >= run->deadline_ms)
+	else if (!run->reported && clock_ms(CLOCK_MONOTONIC) >= run->deadline_ms)
 		run_cut(executor, run, EXEC_TIMED_OUT);
 }
 
 static int wait_ms(const struct executor *executor) {
-	int64_t next = INT64_MAX, now = now_ms();
+	int64_t next = INT64_MAX, now = clock_ms(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < RUNS; i++) {
 		const struct run *run = &executor->runs[i];
 		if (run->used && !run->reported && run->deadline_ms < next) next = run->deadline_ms;

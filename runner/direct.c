@@ -54,12 +54,6 @@ struct direct {
 	struct event *tick;
 };
 
-static int64_t now_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 /* What the tool has set on its socket: on the host's from now on. */
 
 static const struct {
@@ -159,7 +153,7 @@ static void drop_ended(struct direct *direct) {
 }
 
 static void end_hidden(const struct direct *direct, const struct handed *handed) {
-	if (now_ms() - handed->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
+	if (clock_ms(CLOCK_BOOTTIME) - handed->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
 	log_error("a connection whose grant has ended is hidden in a message: the sandbox is ended");
 	kill(direct->options.init, SIGKILL);
 }
@@ -203,7 +197,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 static void on_cut(void *argument) {
 	struct handed *handed = argument;
 	gate_lease_end(STEAL(handed->lease), GATE_BYTES_UNKNOWN, GATE_BYTES_UNKNOWN, "the grant has ended");
-	handed->cut_ms = now_ms();
+	handed->cut_ms = clock_ms(CLOCK_BOOTTIME);
 	event_active(handed->direct->tick, EV_TIMEOUT, 0);
 }
 

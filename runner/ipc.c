@@ -26,6 +26,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "ipc_links.h"
 #include "ipc_target.h"
 #include "net/denied.h"
@@ -68,12 +69,6 @@ struct ipc {
 	TAILQ_HEAD(, wait) waits;
 	size_t count;
 };
-
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Datagrams that were allowed */
 
@@ -156,7 +151,7 @@ static void pause_for(struct wait *wait) {
 static void wait_carry(struct wait *wait) {
 	const int64_t result = carry_out(wait);
 	const bool waits = result == -EAGAIN && wait->call->blocking;
-	if (waits && (wait->until_ms == 0 || now_ms() < wait->until_ms))
+	if (waits && (wait->until_ms == 0 || clock_ms(CLOCK_MONOTONIC) < wait->until_ms))
 		pause_for(wait);
 	else
 		wait_answer(wait, note_allowed(wait, result));
@@ -172,7 +167,7 @@ static void begin_carrying(struct wait *wait) {
 	socklen_t size = sizeof most;
 	if (wait->until_ms == 0 && getsockopt(wait->call->fd, SOL_SOCKET, SO_SNDTIMEO, &most, &size) == 0 &&
 	    (most.tv_sec > 0 || most.tv_usec > 0))
-		wait->until_ms = now_ms() + most.tv_sec * 1000 + most.tv_usec / 1000;
+		wait->until_ms = clock_ms(CLOCK_MONOTONIC) + most.tv_sec * 1000 + most.tv_usec / 1000;
 	wait_carry(wait);
 }
 

@@ -37,12 +37,6 @@ struct ipc_links {
 	size_t count;
 };
 
-static int64_t now_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 static void link_free(struct link *link) {
 	TAILQ_REMOVE(&link->links->list, link, entry);
 	link->links->count--;
@@ -107,7 +101,7 @@ static void drop_dead(struct ipc_links *links) {
 /* Cutting */
 
 static void end_hidden(const struct link *link) {
-	if (now_ms() - link->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
+	if (clock_ms(CLOCK_BOOTTIME) - link->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
 	log_error("a connection to a socket of this machine whose grant has ended is hidden in a message: the sandbox "
 		  "is ended");
 	kill(link->links->options.init, SIGKILL);
@@ -154,7 +148,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 static void on_cut(void *argument) {
 	struct link *link = argument;
 	gate_lease_end(STEAL(link->lease), 0, 0, "the grant has ended");
-	link->cut_ms = now_ms();
+	link->cut_ms = clock_ms(CLOCK_BOOTTIME);
 	event_active(link->links->tick, EV_TIMEOUT, 1);
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/string.h"
@@ -46,12 +47,6 @@ struct onces {
 	void *context;
 };
 
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool leads_to(const char *link, const char *path) {
 	char text[PATH_MAX];
 	ssize_t size = readlink(link, text, sizeof text - 1);
@@ -79,15 +74,15 @@ static bool has_it(const struct once *once) {
 static bool has_returned(struct once *once) {
 	struct call_raw call;
 	bool alone;
-	if (once->over || now_ms() - once->since_ms > LIMIT_ONCE_MS) return true;
+	if (once->over || clock_ms(CLOCK_MONOTONIC) - once->since_ms > LIMIT_ONCE_MS) return true;
 	if (call_raw_read(once->thread, &call) == 0) {
 		once->runs_ms = 0;
 		return call.number != once->call.number ||
 		       memcmp(call.arguments, once->call.arguments, sizeof call.arguments) != 0;
 	}
 	if (pending_read(once->thread, &alone) == PENDING_GONE || has_it(once)) return true;
-	if (once->runs_ms == 0) once->runs_ms = now_ms();
-	return now_ms() - once->runs_ms > ONCE_RUNS_MS;
+	if (once->runs_ms == 0) once->runs_ms = clock_ms(CLOCK_MONOTONIC);
+	return clock_ms(CLOCK_MONOTONIC) - once->runs_ms > ONCE_RUNS_MS;
 }
 
 /* The loop's own timers are no finer than a millisecond (epoll_wait(2)). */
@@ -212,7 +207,7 @@ void onces_in_force(struct onces *onces) {
 	for (struct once *once = onces->list; once; once = once->next) {
 		if (once->in_force) continue;
 		once->in_force = any = true;
-		once->since_ms = now_ms();
+		once->since_ms = clock_ms(CLOCK_MONOTONIC);
 	}
 	if (!any) return;
 	onces->delay_us = ONCE_LOOK_FIRST_US;

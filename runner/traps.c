@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "call_needs.h"
 #include "call_table.h"
@@ -266,17 +267,11 @@ static void judge(struct traps *traps) {
 		hold(traps, &raw, &call, &needs);
 }
 
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
-	const int64_t since = now_ms();
+	const int64_t since = clock_ms(CLOCK_MONOTONIC);
 	(void)what;
-	for (int i = 0; i < TRAPS_TURN && now_ms() - since <= TRAPS_TURN_MS; i++) {
+	for (int i = 0; i < TRAPS_TURN && clock_ms(CLOCK_MONOTONIC) - since <= TRAPS_TURN_MS; i++) {
 		struct pollfd polled = {.fd = fd, .events = POLLIN};
 		if (poll(&polled, 1, 0) < 1) return;
 		if (!(polled.revents & POLLIN)) {

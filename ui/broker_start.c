@@ -105,12 +105,6 @@ static bool is_absent(int r) {
 	return r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
 }
 
-static int64_t now_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 /* A broker lives as long as anybody needs it, so after an upgrade the old one serves on, faults and all. To end it is
  * the user's to decide: prompts that wait would be cancelled, and grants for a session end with it. */
 static void compare_versions(const struct channel *channel) {
@@ -125,11 +119,12 @@ static int connect_or_start(struct channel **ret_channel, struct error *error) {
 	CLEANUP_FREE char *path = NULL;
 	int r = channel_socket_path(&path, error);
 	if (r < 0) return r;
-	int64_t deadline = now_ms() + START_PATIENCE_MS;
+	int64_t deadline = clock_ms(CLOCK_BOOTTIME) + START_PATIENCE_MS;
 	for (;;) {
 		r = channel_connect(path, ret_channel, error);
 		if (r == 0 || !is_absent(r)) return r;
-		if (now_ms() > deadline) return error_prefix(error, "the broker was started but does not answer");
+		if (clock_ms(CLOCK_BOOTTIME) > deadline)
+			return error_prefix(error, "the broker was started but does not answer");
 		if (r != -EAGAIN && start_broker(error) < 0)
 			return error_prefix(error, "the broker could not be started");
 		r = channel_connect(path, ret_channel, error);

@@ -19,14 +19,8 @@ struct progress {
 	bool shown;
 };
 
-static int64_t now_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 static void progress_show(struct progress *progress, const json_t *reply) {
-	if (!isatty(STDERR_FILENO) || now_ms() - progress->started_ms < PROGRESS_AFTER_MS) return;
+	if (!isatty(STDERR_FILENO) || clock_ms(CLOCK_BOOTTIME) - progress->started_ms < PROGRESS_AFTER_MS) return;
 	fprintf(stderr, "\rchecked %lld rows ...", (long long)json_integer_value(json_object_get(reply, "checked")));
 	progress->shown = true;
 }
@@ -68,7 +62,7 @@ static int print_result(const json_t *reply, const char *head, bool mended) {
 
 int history_verify(const char *head, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
-	struct progress progress = {.started_ms = now_ms()};
+	struct progress progress = {.started_ms = clock_ms(CLOCK_BOOTTIME)};
 	json_t *reply = NULL;
 	bool mended = false;
 	int r = broker_connect(NULL, &channel, error);

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/string.h"
 
 enum { BUCKETS = 256, SWEEP_MIN = 1024, ASKED_MS = 1000 };
@@ -34,12 +35,6 @@ struct callers {
 	struct caller *buckets[BUCKETS];
 	size_t count, sweep_at;
 };
-
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 struct callers *callers_new(void) {
 	struct callers *callers = mem_new(struct callers);
@@ -135,7 +130,8 @@ bool caller_is_unlocked(const struct caller *caller, const struct node *folder) 
 }
 
 bool caller_wishes(struct caller *caller, const struct node *folder, const char *path, bool by_folder) {
-	const bool again = caller->wish.folder || (caller->asked_ms && now_ms() - caller->asked_ms < ASKED_MS);
+	const bool again =
+		caller->wish.folder || (caller->asked_ms && clock_ms(CLOCK_MONOTONIC) - caller->asked_ms < ASKED_MS);
 	free(caller->wish.path);
 	caller->wish = (struct caller_wish){0};
 	caller->asked_ms = 0;
@@ -153,7 +149,7 @@ char *caller_ask(struct caller *caller, bool *ret_by_folder) {
 	char *path = STEAL(caller->wish.path);
 	*ret_by_folder = caller->wish.by_folder;
 	caller->wish = (struct caller_wish){0};
-	caller->asked_ms = now_ms();
+	caller->asked_ms = clock_ms(CLOCK_MONOTONIC);
 	return path;
 }
 

@@ -1,5 +1,7 @@
 #include "curtain_heat.h"
 
+#include "base/clock.h"
+
 #include <time.h>
 
 enum {
@@ -11,14 +13,8 @@ enum {
 	PORTAL_MS = 100,
 };
 
-static int64_t now_ms(void) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void node_warm(struct node *node) {
-	const int64_t now = now_ms();
+	const int64_t now = clock_ms(CLOCK_MONOTONIC);
 	if (now - node->heat_ms > HOT_WITHIN_MS) {
 		node->heat_ms = now;
 		node->heat = 0;
@@ -27,7 +23,7 @@ void node_warm(struct node *node) {
 }
 
 uint32_t node_tell(struct node *node, bool is_way) {
-	const int64_t now = now_ms();
+	const int64_t now = clock_ms(CLOCK_MONOTONIC);
 	const bool hot = node->heat >= HOT && now - node->heat_ms <= HOT_WITHIN_MS;
 	if (now < node->cool_until_ms || !(is_way || hot)) return 0;
 	node->told++;
@@ -35,12 +31,12 @@ uint32_t node_tell(struct node *node, bool is_way) {
 }
 
 uint32_t node_tell_portal(struct node *node) {
-	if (now_ms() < node->cool_until_ms) return 0;
+	if (clock_ms(CLOCK_MONOTONIC) < node->cool_until_ms) return 0;
 	node->told++;
 	return PORTAL_MS;
 }
 
 bool node_cool(struct node *node) {
-	node->cool_until_ms = now_ms() + COOL_FOR_MS;
+	node->cool_until_ms = clock_ms(CLOCK_MONOTONIC) + COOL_FOR_MS;
 	return node->told > 0;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -55,10 +56,7 @@ static void client_wake(void *argument) {
 
 /* Some milliseconds' precision will do, and it costs no system call. */
 static int64_t coarse_ms(void) {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_ms(CLOCK_MONOTONIC_COARSE);
 }
 
 static void client_arm(struct client *client, int64_t ms) {

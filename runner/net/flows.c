@@ -13,16 +13,14 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "flows_private.h"
 
 int64_t flows_now(void) {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_ms(CLOCK_MONOTONIC_COARSE);
 }
 
 /* Listeners */

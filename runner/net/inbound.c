@@ -28,12 +28,6 @@ struct inbound {
 	int code;
 };
 
-static int64_t boot_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 static void finish(struct inbound *inbound, int code) {
 	inbound->code = code;
 	inbound->options.done(inbound->options.argument, inbound);
@@ -45,7 +39,7 @@ static void on_relayed(void *argument, int code) {
 
 static void relay_it(struct inbound *inbound) {
 	const struct relay_ends ends = {.near = fd_steal(&inbound->inner), .far = fd_steal(&inbound->outer)};
-	inbound->since_ms = boot_ms();
+	inbound->since_ms = clock_ms(CLOCK_BOOTTIME);
 	inbound->relay = relay_new(inbound->options.base, inbound->options.pipes, &ends, on_relayed, inbound);
 }
 
@@ -144,7 +138,7 @@ struct inbound_end inbound_end(const struct inbound *inbound) {
 	return (struct inbound_end){.connected = true,
 				    .sent = relay_sent(inbound->relay),
 				    .received = relay_received(inbound->relay),
-				    .duration_ms = boot_ms() - inbound->since_ms,
+				    .duration_ms = clock_ms(CLOCK_BOOTTIME) - inbound->since_ms,
 				    .code = inbound->code};
 }
 

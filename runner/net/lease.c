@@ -14,13 +14,6 @@ struct gate_lease {
 	void *argument;
 };
 
-static int64_t boot_ms(void) {
-	struct moment now;
-
-	clock_read(clock_system(), &now);
-	return now.boot_ms;
-}
-
 struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *result, const char *door,
 				  void (*cut)(void *argument), void *argument) {
 	struct gate_lease *lease = mem_new(struct gate_lease);
@@ -29,7 +22,7 @@ struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *r
 				     .target = string_copy(result->target),
 				     .door = door,
 				     .right = right_of(result->verdict),
-				     .since_ms = boot_ms(),
+				     .since_ms = clock_ms(CLOCK_BOOTTIME),
 				     .cut = cut,
 				     .argument = argument};
 	TAILQ_INSERT_TAIL(&gate->leases, lease, entry);
@@ -64,7 +57,7 @@ void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, 
 	TAILQ_REMOVE(&lease->gate->leases, lease, entry);
 	if (judge->report)
 		judge->report(judge->context, lease->target, lease->right.grant, lease->door, sent, received,
-			      boot_ms() - lease->since_ms, error);
+			      clock_ms(CLOCK_BOOTTIME) - lease->since_ms, error);
 	free(lease->target);
 	free(lease);
 }
