@@ -40,6 +40,7 @@ struct client {
 	struct session *session;
 	enum agent_kind agent;
 	int64_t agent_session;    /* 0 = all */
+	bool shows;               /* it can show what it is told now */
 	size_t pending;           /* checks that wait */
 	struct history_walk walk; /* of its `verify` */
 };

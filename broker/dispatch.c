@@ -23,6 +23,8 @@ static const struct {
 	[MESSAGE_SESSION_OPEN] = {&handle_session_open, WITHOUT_SESSION},
 	[MESSAGE_SESSION_CLOSE] = {&handle_session_close, 0},
 	[MESSAGE_RESOLVE] = {&handle_resolve, 0},
+	[MESSAGE_DESCRIBE] = {NULL, 0},
+	[MESSAGE_WANT] = {NULL, 0},
 	[MESSAGE_CHECK] = {&handle_check, 0},
 	[MESSAGE_NAME] = {&handle_name, 0},
 	[MESSAGE_CANCEL] = {&handle_cancel, 0},
@@ -49,6 +51,7 @@ static const struct {
 	[MESSAGE_PUBLISHING] = {NULL, 0},
 	[MESSAGE_PROMPT] = {NULL, 0},
 	[MESSAGE_PROMPT_GONE] = {NULL, 0},
+	[MESSAGE_QUIET] = {NULL, 0},
 };
 static_assert(ARRAY_LENGTH(table) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

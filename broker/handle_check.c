@@ -118,10 +118,12 @@ const struct request_handler handle_cancel = {cancel, &cancel_shape};
 struct agent {
 	char *kind;
 	int64_t session;
+	bool shows;
 };
 static const struct body_field agent_fields[] = {
 	{"kind", BODY_TEXT, REQUIRED, offsetof(struct agent, kind), LIMIT_PERMISSION, NULL},
 	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct agent, session), 0, NULL},
+	{"shows", BODY_TRUE, OPTIONAL, offsetof(struct agent, shows), 0, NULL},
 };
 static const struct body_shape agent_shape = BODY_SHAPE_OF(struct agent, agent_fields);
 
@@ -132,10 +134,16 @@ static int agent(struct client *client, int64_t id, const void *body, json_t **r
 	} kinds[] = {{"terminal", AGENT_TERMINAL}, {"desktop", AGENT_DESKTOP}, {"tui", AGENT_TUI}};
 	(void)ret_reply;
 	const struct agent *wish = body;
-	if (client->agent != AGENT_NONE) return error_set(error, EALREADY, "this connection is an agent already");
+	enum agent_kind kind = AGENT_NONE;
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
-		if (strcmp(kinds[i].name, wish->kind) == 0) client->agent = kinds[i].kind;
-	if (client->agent == AGENT_NONE) return error_set(error, EINVAL, "an agent's kind is terminal, desktop or tui");
+		if (strcmp(kinds[i].name, wish->kind) == 0) kind = kinds[i].kind;
+	if (kind == AGENT_NONE) return error_set(error, EINVAL, "an agent's kind is terminal, desktop or tui");
+	bool again = client->agent != AGENT_NONE;
+	if (again && (client->agent != kind || client->agent_session != wish->session))
+		return error_set(error, EALREADY, "this connection is an agent already");
+	client->shows = wish->shows;
+	if (again) return HANDLED;
+	client->agent = kind;
 	client->agent_session = wish->session;
 	client_reply(client, "agent", id, NULL);
 	prompts_show_all(client);

@@ -15,6 +15,8 @@ static const struct message_info messages[] = {
 	[MESSAGE_SESSION_OPEN] = {"session-open", MESSAGE_REQUEST, false},
 	[MESSAGE_SESSION_CLOSE] = {"session-close", MESSAGE_REQUEST, true},
 	[MESSAGE_RESOLVE] = {"resolve", MESSAGE_REQUEST, true},
+	[MESSAGE_DESCRIBE] = {"describe", MESSAGE_REQUEST, true},
+	[MESSAGE_WANT] = {"want", MESSAGE_REQUEST, true},
 	[MESSAGE_CHECK] = {"check", MESSAGE_REQUEST, false},
 	[MESSAGE_NAME] = {"name", MESSAGE_REQUEST, true},
 	[MESSAGE_CANCEL] = {"cancel", MESSAGE_REQUEST, false},
@@ -41,6 +43,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_PUBLISHING] = {"publishing", MESSAGE_PUSH, false},
 	[MESSAGE_PROMPT] = {"prompt", MESSAGE_PUSH, false},
 	[MESSAGE_PROMPT_GONE] = {"prompt-gone", MESSAGE_PUSH, false},
+	[MESSAGE_QUIET] = {"quiet", MESSAGE_PUSH, false},
 };
 static_assert(ARRAY_LENGTH(messages) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

@@ -9,6 +9,7 @@
 static const struct field fields[] = {
 	{"id", FIELD_ID, offsetof(struct prompt, id), NULL},
 	{"session", FIELD_ID, offsetof(struct prompt, session), NULL},
+	{"bundle", FIELD_ID, offsetof(struct prompt, bundle), NULL},
 	{"profile", FIELD_TEXT, offsetof(struct prompt, profile), NULL},
 	{"project", FIELD_TEXT, offsetof(struct prompt, project), NULL},
 	{"permission", FIELD_PERMISSION, offsetof(struct prompt, permission), NULL},
@@ -23,6 +24,7 @@ static const struct field fields[] = {
 	{"scopes", FIELD_STRINGS, offsetof(struct prompt, scopes), NULL},
 	{"deadline", FIELD_STAMP, offsetof(struct prompt, deadline_ms), NULL},
 	{"lifetime_ms", FIELD_COUNT, offsetof(struct prompt, lifetime_ms), NULL},
+	{"desktop", FIELD_BOOL, offsetof(struct prompt, desktop), NULL},
 };
 static const struct record prompt_record = {"prompt", fields, ARRAY_LENGTH(fields)};
 

@@ -112,6 +112,7 @@ static const struct {
 	{"{'type':'check','id':9,'permission':'nonsense','target':'x','project':'/p'}", "nonsense", false},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/x','profile':'npm'}", "session's own", true},
 	{"{'type':'check','id':9,'permission':'db:access','target':'prod','ask':false}", "declares db:access", true},
+	{"{'type':'agent','id':9,'kind':'nonsense'}", "kind is", false},
 	{"{'type':'name','id':9,'host':'svc.test:443'}", "svc.test:443", true},
 	{"{'type':'name','id':9,'host':'192.0.2.1'}", "no name", true},
 	{"{'type':'why','id':9,'permission':'db:access','target':'prod','project':'/p'}", "declares db:access", false},
@@ -186,7 +187,7 @@ static const struct {
 	{"{'type':'name','id':1,'host':'svc.test','port':443}", true},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
-	{"{'type':'hello','id':1,'protocol':3,'version':'x'}", false}, /* a second one */
+	{"{'type':'hello','id':1,'protocol':4,'version':'x'}", false}, /* a second one */
 	{"{'type':'status','id':1,'extra':1}", false},
 	{"{'type':'status','id':1,'id':1}", false},
 	{"{'type':'status','type':'status','id':1}", false},
@@ -331,12 +332,12 @@ static void hello_comes_first(void **state) {
 static void another_protocol_is_told_which_side_to_restart(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *newer = peer_connect(false);
-	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':4,'version':'9'}");
+	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':5,'version':'9'}");
 	assert_non_null(strstr(text_of(reply, "message"), "end sbxd"));
 	json_decref(reply);
 	assert_null(peer_receive(newer));
 	CLEANUP_PEER struct peer *older = peer_connect(false);
-	reply = say(older, "{'type':'hello','id':1,'protocol':2,'version':'0'}");
+	reply = say(older, "{'type':'hello','id':1,'protocol':3,'version':'0'}");
 	assert_non_null(strstr(text_of(reply, "message"), "start this program again"));
 	json_decref(reply);
 }

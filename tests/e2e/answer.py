@@ -50,7 +50,7 @@ def main():
         last += 1
         broker.send(json.dumps({**message, "id": last}).encode())
 
-    send({"type": "hello", "protocol": 3, "version": "answer.py"})
+    send({"type": "hello", "protocol": 4, "version": "answer.py"})
     send({"type": "agent", "kind": "terminal", "session": None})
     with open(log, "a", buffering=1) as lines:
         while data := broker.recv(1 << 17):

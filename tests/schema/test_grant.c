@@ -101,11 +101,14 @@ static void a_verdict_without_effect_denies(void **state) {
 
 static void the_other_records_have_their_keys(void **state) {
 	(void)state;
-	struct prompt prompt = {
-		.id = 1, .permission = permission_of(PERMISSION_NET_ACCESS), .target = string_copy("a:1")};
+	struct prompt prompt = {.id = 2,
+				.bundle = 1,
+				.permission = permission_of(PERMISSION_NET_ACCESS),
+				.target = string_copy("a:1"),
+				.desktop = true};
 	strings_add(&prompt.parents, "sh (2)");
 	json_t *json = prompt_to_json(&prompt);
-	assert_int_equal(json_object_size(json), 16);
+	assert_int_equal(json_object_size(json), 18);
 	assert_null(json_object_get(json, "token"));
 	struct prompt back = {0};
 	memcpy(prompt.token, "0123456789abcdef0123456789abcdef", RANDOM_TOKEN_SIZE);
@@ -114,6 +117,8 @@ static void the_other_records_have_their_keys(void **state) {
 	assert_int_equal(prompt_from_json(json, &back, NULL), 0);
 	assert_string_equal(back.token, prompt.token);
 	assert_string_equal(back.parents.items[0], "sh (2)");
+	assert_int_equal(back.bundle, 1);
+	assert_true(back.desktop);
 	json_decref(json);
 	prompt_finish(&prompt);
 	prompt_finish(&back);

@@ -23,6 +23,7 @@ enum {
 	LIMIT_SCOPES = 12,               /* scopes that a prompt offers */
 	LIMIT_PENDING = 256,             /* requests of one client that wait for an answer */
 	LIMIT_PROMPTS = 1000,            /* prompts pending in the broker */
+	LIMIT_WANTS = 32,                /* things that a session may ask for at its start, together */
 	LIMIT_QUESTIONS = 64,            /* of one session that nobody has allowed, before they are a flood */
 	LIMIT_QUESTION_MS = 10 * 1000,   /* until one of them is forgotten */
 	LIMIT_FLOOD_MS = 10 * 60 * 1000, /* until the summary of a flood may be shown again */

@@ -16,6 +16,7 @@
 struct prompt {
 	int64_t id;
 	int64_t session;
+	int64_t bundle; /* the first prompt of those that are asked together; 0: it is asked alone */
 	char *profile, *project;
 	struct permission permission;
 	char *description; /* of a permission of the user's own, by its policy; or NULL */
@@ -30,6 +31,7 @@ struct prompt {
 	struct strings scopes;         /* "exact", "folder", "host", "domain", … what the answer may name */
 	int64_t deadline_ms;           /* wall clock */
 	int64_t lifetime_ms;           /* of an allow that names none */
+	bool desktop;                  /* a desktop agent shows it: a run's own terminal needn't interrupt */
 	char token[RANDOM_TOKEN_SIZE]; /* single use; empty where it isn't told */
 };
 
