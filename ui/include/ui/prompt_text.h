@@ -21,6 +21,14 @@ char *prompt_asker(const struct prompt *prompt);
  * /home/ada/notes/todo.txt)". Not made visible yet. NULL without a target. Freed by the caller. */
 char *prompt_target(const struct prompt *prompt);
 
+/* What an allow may cost: what urgency and colour go by, and nothing that decides. */
+enum prompt_risk {
+	RISK_LOW,    /* something is read: env:read, fs:read */
+	RISK_NORMAL, /* something leaves or is changed */
+	RISK_HIGH,   /* a program or a service outside acts for the tool, or a rule says confirm: terminal */
+};
+enum prompt_risk prompt_risk(const struct prompt *prompt);
+
 /* "a process that calls itself «curl (412)» wants to connect to svc.test:8443". Freed by the caller. */
 char *prompt_sentence(const struct prompt *prompt);
 
