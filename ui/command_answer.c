@@ -16,7 +16,7 @@ struct values {
 
 #define ANSWER_OPTIONS(once_help, ttl_help)                                                                            \
 	{"once", OPTION_FLAG, NULL, once_help, offsetof(struct values, once)},                                         \
-		{"ttl", OPTION_DURATION, "D", ttl_help, offsetof(struct values, ttl_ms)},                              \
+		{"ttl", OPTION_DURATION, "DURATION", ttl_help, offsetof(struct values, ttl_ms)},                       \
 		{"session", OPTION_FLAG, NULL, "As long as this sandbox runs.", offsetof(struct values, session)}, {   \
 		"always", OPTION_FLAG, NULL, "Always, for this profile in this project, until you revoke it.",         \
 			offsetof(struct values, always)                                                                \
@@ -25,7 +25,7 @@ struct values {
 static const struct option_info allow_options[] = {
 	ANSWER_OPTIONS("This one call alone.",
 		       "For this long, such as 90s, 15m, 7d. Default: 1h, or prompt.lifetime of your policy."),
-	{"scope", OPTION_TEXT, "S",
+	{"scope", OPTION_TEXT, "SCOPE",
 	 "How much of it: exact (the default), folder or a path above the target, host (any port), domain (the host's "
 	 "domain). 'sbx prompts --json' lists what fits.",
 	 offsetof(struct values, scope)},

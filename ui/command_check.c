@@ -17,7 +17,7 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
+	{"profile", OPTION_TEXT, "PROFILE", "For which profile. Default: default.", offsetof(struct values, profile)},
 	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
 	 offsetof(struct values, project)},
 	{"no-ask", OPTION_FLAG, NULL,

@@ -21,7 +21,7 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"profile", OPTION_TEXT, "P", "The profile it is for. Default: default, or any with --session.",
+	{"profile", OPTION_TEXT, "PROFILE", "The profile it is for. Default: default, or any with --session.",
 	 offsetof(struct values, profile)},
 	{"any-profile", OPTION_FLAG, NULL, "For every profile.", offsetof(struct values, any_profile)},
 	{"project", OPTION_TEXT, "DIR",
@@ -29,9 +29,9 @@ static const struct option_info options[] = {
 	 "anywhere with --session.",
 	 offsetof(struct values, project)},
 	{"anywhere", OPTION_FLAG, NULL, "For every project.", offsetof(struct values, anywhere)},
-	{"session", OPTION_NUMBER, "ID", "Only for this running sandbox; it ends with it at the latest.",
+	{"session", OPTION_NUMBER, "SESSION", "Only for this running sandbox; it ends with it at the latest.",
 	 offsetof(struct values, session)},
-	{"ttl", OPTION_DURATION, "D", "How long, such as 90s, 15m, 7d. Default: 1h, or to the end of --session.",
+	{"ttl", OPTION_DURATION, "DURATION", "How long, such as 90s, 15m, 7d. Default: 1h, or to the end of --session.",
 	 offsetof(struct values, ttl_ms)},
 	{"once", OPTION_FLAG, NULL, "For one use.", offsetof(struct values, once)},
 	{"always", OPTION_FLAG, NULL, "Until it is revoked.", offsetof(struct values, always)},

@@ -24,19 +24,20 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"since", OPTION_TIME, "D",
+	{"since", OPTION_TIME, "TIME",
 	 "From then on: a duration ago (15m, 7d) or a local time (2026-01-31, 2026-01-31T12:00; with seconds and Z: "
 	 "UTC). Default: from "
 	 "the "
 	 "beginning.",
 	 offsetof(struct values, since_ms)},
-	{"until", OPTION_TIME, "D", "Up to then, in the same forms. Default: now.", offsetof(struct values, until_ms)},
-	{"session", OPTION_NUMBER, "ID", "Of one session.", offsetof(struct values, session)},
+	{"until", OPTION_TIME, "TIME", "Up to then, in the same forms. Default: now.",
+	 offsetof(struct values, until_ms)},
+	{"session", OPTION_NUMBER, "SESSION", "Of one session.", offsetof(struct values, session)},
 	{"project", OPTION_TEXT, "DIR", "Of one project.", offsetof(struct values, project)},
-	{"profile", OPTION_TEXT, "P", "Of one profile.", offsetof(struct values, profile)},
-	{"permission", OPTION_TEXT, "P", "About one permission, such as net:access.",
+	{"profile", OPTION_TEXT, "PROFILE", "Of one profile.", offsetof(struct values, profile)},
+	{"permission", OPTION_TEXT, "PERM", "About one permission, such as net:access.",
 	 offsetof(struct values, permission)},
-	{"verdict", OPTION_TEXT, "V", "That ended in allow or deny.", offsetof(struct values, verdict)},
+	{"verdict", OPTION_TEXT, "allow|deny", "That ended in allow or deny.", offsetof(struct values, verdict)},
 	{"summary", OPTION_FLAG, NULL, "What happened on which day, by profile and project, instead of rows.",
 	 offsetof(struct values, summary)},
 	{"follow", OPTION_FLAG, NULL, "Stay, and show new rows as they come.", offsetof(struct values, follow)},

@@ -14,7 +14,7 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"ttl", OPTION_DURATION, "D", "How long, such as 15m or 8h. Default: to the end of the session.",
+	{"ttl", OPTION_DURATION, "DURATION", "How long, such as 15m or 8h. Default: to the end of the session.",
 	 offsetof(struct values, ttl_ms)},
 	{"json", OPTION_FLAG, NULL, "One JSON array of {port, host_port, grant}.", offsetof(struct values, json)},
 };

@@ -18,8 +18,8 @@ struct values {
 
 static const struct option_info options[] = {
 	{"all", OPTION_FLAG, NULL, "Every allow in force; denials stay.", offsetof(struct values, all)},
-	{"session", OPTION_NUMBER, "ID", "Those of one session.", offsetof(struct values, session)},
-	{"profile", OPTION_TEXT, "P", "Those of one profile, also denials.", offsetof(struct values, profile)},
+	{"session", OPTION_NUMBER, "SESSION", "Those of one session.", offsetof(struct values, session)},
+	{"profile", OPTION_TEXT, "PROFILE", "Those of one profile, also denials.", offsetof(struct values, profile)},
 	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target, also denials.",
 	 offsetof(struct values, match)},
 	{"kill", OPTION_FLAG, NULL,
@@ -187,7 +187,7 @@ static int run(struct command_call *call, struct error *error) {
 
 const struct command command_revoke = {
 	.name = "revoke",
-	.operands = "ID... | --all | --session ID | --profile P | --match PERM TARGET",
+	.operands = "GRANT... | --all | --session SESSION | --profile PROFILE | --match PERM TARGET",
 	.summary = "End grants before their time.",
 	.details = "In running sandboxes connections that rest on a revoked grant are cut, and files disappear, at "
 		   "once. A "

@@ -26,7 +26,7 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"profile", OPTION_TEXT, "P", "Which profile. Default: the one that lists the command, else default.",
+	{"profile", OPTION_TEXT, "PROFILE", "Which profile. Default: the one that lists the command, else default.",
 	 offsetof(struct values, profile)},
 	{"project", OPTION_TEXT, "DIR",
 	 "The project directory. Default: the git top level of the working directory, else the working directory; your "
@@ -49,7 +49,7 @@ static const struct option_info options[] = {
 	 offsetof(struct values, policy)},
 	{"cwd", OPTION_TEXT, "DIR", "Start the command there. Default: the working directory.",
 	 offsetof(struct values, cwd)},
-	{"timeout", OPTION_DURATION, "D", "End everything after that time, exit status 124. Default: none.",
+	{"timeout", OPTION_DURATION, "DURATION", "End everything after that time, exit status 124. Default: none.",
 	 offsetof(struct values, timeout_ms)},
 	{"offline", OPTION_FLAG, NULL, "No network at all.", offsetof(struct values, offline)},
 	{"fail-on-deny", OPTION_FLAG, NULL, "Exit with 125 if anything was denied.",
@@ -57,7 +57,7 @@ static const struct option_info options[] = {
 	{"record", OPTION_FLAG, NULL,
 	 "Ask nothing: deny what is undecided, and list at the end the 'sbx grant' lines that would allow it.",
 	 offsetof(struct values, record)},
-	{"as-user", OPTION_TEXT, "NAME", "As root: become this ordinary user first. Default: root is refused.",
+	{"as-user", OPTION_TEXT, "USER", "As root: become this ordinary user first. Default: root is refused.",
 	 offsetof(struct values, as_user)},
 	{"print-plan", OPTION_FLAG, NULL, "Show what the sandbox would be made of, and run nothing.",
 	 offsetof(struct values, print_plan)},

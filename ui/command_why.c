@@ -16,10 +16,10 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"profile", OPTION_TEXT, "P", "For which profile. Default: default.", offsetof(struct values, profile)},
+	{"profile", OPTION_TEXT, "PROFILE", "For which profile. Default: default.", offsetof(struct values, profile)},
 	{"project", OPTION_TEXT, "DIR", "In which project. Default: the current one.",
 	 offsetof(struct values, project)},
-	{"session", OPTION_NUMBER, "ID", "For this running session: its profile, project and state.",
+	{"session", OPTION_NUMBER, "SESSION", "For this running session: its profile, project and state.",
 	 offsetof(struct values, session)},
 };
 
