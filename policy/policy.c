@@ -96,13 +96,18 @@ const char *policy_description(const struct policy *policy, const char *permissi
 	return NULL;
 }
 
+void policy_permission_names(const struct policy *policy, struct strings *names) {
+	for (size_t i = 0; i < policy->count; i++) {
+		const struct pairs *own = &policy->documents[i]->permissions;
+		for (size_t k = 0; k < own->count; k++)
+			if (!strings_contain(names, own->items[k].name)) strings_add(names, own->items[k].name);
+	}
+}
+
 int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error) {
 	if (permission->kind != PERMISSION_CUSTOM || policy_description(policy, permission->name)) return 0;
 	CLEANUP_STRINGS struct strings names = {0};
-	for (size_t i = 0; i < policy->count; i++) {
-		const struct pairs *own = &policy->documents[i]->permissions;
-		for (size_t k = 0; k < own->count; k++) strings_add(&names, own->items[k].name);
-	}
+	policy_permission_names(policy, &names);
 	CLEANUP_FREE char *nearest = names_nearest(permission->name, (const char *const *)names.items, names.count);
 	return error_set(error, ENOENT,
 			 "no policy file declares %s: expected it in ~/.config/sbx/policy.yaml as "

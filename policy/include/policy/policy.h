@@ -69,6 +69,8 @@ void policy_unref(struct policy *policy);
 const char *policy_profile_of_command(const struct policy *policy, const char *name);
 /* What a permission of the user's own is called, borrowed; NULL when no file declares it. */
 const char *policy_description(const struct policy *policy, const char *permission);
+/* All that files declare, added to *names; each once. */
+void policy_permission_names(const struct policy *policy, struct strings *names);
 /* -ENOENT with a sentence when it is one of the user's own that no file declares. */
 int policy_check_permission(const struct policy *policy, const struct permission *permission, struct error *error);
 bool policy_has_profile(const struct policy *policy, const char *name);

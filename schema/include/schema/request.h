@@ -40,4 +40,5 @@ bool request_names_address(const struct request *request);
 
 void subject_finish(struct subject *subject);
 void request_finish(struct request *request);
+#define CLEANUP_SUBJECT __attribute__((cleanup(subject_finish)))
 #define CLEANUP_REQUEST __attribute__((cleanup(request_finish)))

@@ -1,0 +1,176 @@
+/*
+ * describe: what a subject may do, and what it may ask for, so that a tool can be told before it fails.
+ *
+ * Denials aren't in it, nor what they cover: a map of what is hidden is for nobody inside. Of rules with the same words
+ * the one that decides counts, and one that names a single thing only if it is what decides about that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "decision.h"
+#include "dispatch.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "session.h"
+
+struct describe {
+	char *profile, *project;
+};
+static const struct body_field describe_fields[] = {
+	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct describe, profile), LIMIT_PERMISSION, NULL},
+	{"project", BODY_TEXT, OPTIONAL, offsetof(struct describe, project), LIMIT_TARGET, NULL},
+};
+static const struct body_shape describe_shape = BODY_SHAPE_OF(struct describe, describe_fields);
+
+struct description {
+	const struct ruleset *ruleset;
+	bool offline;
+	json_t *lists[EFFECT_COUNT];
+	size_t left; /* bytes that a reply still has room for */
+	bool more;
+};
+
+static void add(struct description *description, enum effect effect, const struct permission *permission,
+		const char *pattern, int64_t until_ms) {
+	const size_t size = 6 * strlen(pattern) + 200; /* at worst, as JSON */
+	if (permission->kind == PERMISSION_NET_ACCESS && description->offline) return;
+	if (size > description->left) {
+		description->more = true;
+		return;
+	}
+	json_t *item = json_pack("{s:s, s:o}", "permission", permission->name, "pattern", message_bytes(pattern));
+	if (until_ms > 0) {
+		char until[CLOCK_STAMP_SIZE];
+		stamp_format(until_ms, until);
+		json_object_set_new(item, "until", json_string(until));
+	}
+	description->left -= size;
+	json_array_append_new(description->lists[effect], item);
+}
+
+/* Rules */
+
+static int compare_words(const struct rule *a, const struct rule *b) {
+	const int by_name = strcmp(a->permission.name, b->permission.name);
+	return by_name != 0 ? by_name : strcmp(pattern_text(a->pattern), pattern_text(b->pattern));
+}
+
+/* Those of the same words in the order of the walk. */
+static int compare(const void *left, const void *right) {
+	const struct rule *a = *(const struct rule *const *)left, *b = *(const struct rule *const *)right;
+	const int by_words = compare_words(a, b);
+	return by_words != 0 ? by_words : a < b ? -1 : a > b;
+}
+
+static bool decides(const struct ruleset *ruleset, const struct rule *rule) {
+	const char *target = pattern_target(rule->pattern);
+	const struct rule *found = target ? ruleset_find(ruleset, &rule->permission, target, NULL) : rule;
+	return found && found->effect == rule->effect;
+}
+
+/* Adds the one that counts of those of the same words, and returns how many these are. */
+static size_t add_first(struct description *description, const struct rule *const *rules, size_t count) {
+	const struct rule *first = rules[0];
+	size_t same = 1;
+	for (; same < count && compare_words(rules[same], rules[0]) == 0; same++)
+		if (rules[same]->layer == first->layer && rules[same]->effect < first->effect) first = rules[same];
+	if (first->effect != EFFECT_DENY && decides(description->ruleset, first))
+		add(description, first->effect, &first->permission, pattern_text(first->pattern), 0);
+	return same;
+}
+
+static void add_rules(struct description *description) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(description->ruleset, &count);
+	CLEANUP_FREE const struct rule **sorted = mem_alloc(count + 1, sizeof(const struct rule *));
+	for (size_t i = 0; i < count; i++) sorted[i] = &rules[i];
+	qsort(sorted, count, sizeof(const struct rule *), compare);
+	for (size_t i = 0; i < count;) i += add_first(description, sorted + i, count - i);
+}
+
+/* Grants, and what the policy has of its own */
+
+static int add_grants(struct description *description, struct broker *broker, const struct subject *subject,
+		      int64_t session, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list grants = {0};
+	int r = grants_of_subject(broker->grants, subject, session, &grants, &description->more, error);
+	for (size_t i = 0; r == 0 && i < grants.count; i++) {
+		const struct grant *grant = &grants.items[i];
+		if (grant->effect == EFFECT_ALLOW && grant->lifetime != LIFETIME_ONCE)
+			add(description, EFFECT_ALLOW, &grant->permission, grant->pattern, grant->expires_ms);
+	}
+	return r;
+}
+
+static json_t *own_permissions(const struct policy *policy) {
+	CLEANUP_STRINGS struct strings names = {0};
+	json_t *list = json_array();
+	size_t left = LIMIT_PAGE_BYTES / 4;
+	policy_permission_names(policy, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		const char *words = policy_description(policy, names.items[i]);
+		const size_t size = 6 * strlen(words) + 200;
+		if (size > left) break;
+		left -= size;
+		json_array_append_new(
+			list, json_pack("{s:s, s:o}", "name", names.items[i], "description", message_bytes(words)));
+	}
+	return list;
+}
+
+/* Of the connection's session, else as the request says. */
+static int find_subject(struct client *client, const struct describe *asked, struct subject *ret_subject,
+			const struct ruleset **ret_ruleset, struct error *error) {
+	const struct session *session = client->session;
+	if (session && (asked->profile || asked->project))
+		return error_set(error, EPROTO, "profile and project are the session's own");
+	if (session) {
+		ret_subject->profile = string_copy(session->subject.profile);
+		ret_subject->project = string_copy(session->subject.project);
+		*ret_ruleset = session->ruleset;
+		return 0;
+	}
+	if (!asked->project) return error_set(error, EINVAL, "the project is missing");
+	CLEANUP_FREE char *project = NULL;
+	int r = path_normalise(NULL, asked->project, &project, error);
+	if (r < 0) return error_prefix(error, "project");
+	ret_subject->profile = string_copy(asked->profile ? asked->profile : "default");
+	ret_subject->project = STEAL(project);
+	return policies_ruleset(client->broker->policies, ret_subject->profile, ret_subject->project, ret_ruleset,
+				error);
+}
+
+static json_t *reply_of(const struct description *description, const struct subject *subject) {
+	const enum view_network network =
+		description->offline ? VIEW_NETWORK_NONE : ruleset_network(description->ruleset);
+	return json_pack("{s:o, s:o, s:s, s:O, s:O, s:o, s:b}", "profile", message_bytes(subject->profile), "project",
+			 message_bytes(subject->project), "network", view_network_name(network), "allow",
+			 description->lists[EFFECT_ALLOW], "ask", description->lists[EFFECT_ASK], "permissions",
+			 own_permissions(ruleset_policy(description->ruleset)), "more", description->more);
+}
+
+static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)id;
+	CLEANUP_SUBJECT struct subject subject = {0};
+	struct description description = {.left = LIMIT_PAGE_BYTES / 2};
+	broker_refresh_policy(client->broker);
+	int r = find_subject(client, body, &subject, &description.ruleset, error);
+	if (r < 0) return r;
+	const struct session *session = client->session;
+	description.offline =
+		(session && session->offline) || ruleset_network(description.ruleset) == VIEW_NETWORK_NONE;
+	for (int i = 0; i < EFFECT_COUNT; i++) description.lists[i] = json_array();
+	r = add_grants(&description, client->broker, &subject, session ? session->record.id : 0, error);
+	if (r == 0) {
+		add_rules(&description);
+		*ret_reply = reply_of(&description, &subject);
+	}
+	for (int i = 0; i < EFFECT_COUNT; i++) json_decref(description.lists[i]);
+	return r < 0 ? r : HANDLED;
+}
+
+const struct request_handler handle_describe = {describe, &describe_shape};
