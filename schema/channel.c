@@ -24,7 +24,7 @@ enum { VERSION_COLUMNS = 40 };
 
 struct channel {
 	int fd;
-	int64_t next_id;
+	int64_t next_id, hello;
 	json_t *kept; /* array: messages that came while a call waited for its reply */
 	char *broker_version;
 	pid_t broker_pid;
@@ -109,22 +109,35 @@ static int take_greeting(struct channel *channel, const json_t *reply, struct er
 				 : "start this program again, it is the older one");
 }
 
-int channel_connect(const char *path, struct channel **ret_channel, struct error *error) {
+int channel_begin(const char *path, struct channel **ret_channel, struct error *error) {
 	int fd = connect_socket(path, error);
 	if (fd < 0) return fd;
 	CLEANUP_CHANNEL struct channel *channel = mem_new(struct channel);
 	channel->fd = fd;
 	channel->next_id = 1;
 	channel->kept = json_array();
-	json_t *reply = NULL;
-	int r = channel_call(channel, "hello",
-			     json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", SBX_VERSION), &reply,
-			     error);
-	if (r == 0) r = take_greeting(channel, reply, error);
-	json_decref(reply);
+	int r = channel_send(channel, "hello",
+			     json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", SBX_VERSION),
+			     &channel->hello, error);
 	if (r < 0) return error_prefix(error, "greeting the broker");
 	*ret_channel = STEAL(channel);
 	return 0;
+}
+
+int channel_greet(struct channel *channel, struct error *error) {
+	json_t *reply = NULL;
+	int r = channel_wait(channel, channel->hello, &reply, error);
+	if (r == 0) r = take_greeting(channel, reply, error);
+	json_decref(reply);
+	return r < 0 ? error_prefix(error, "greeting the broker") : 0;
+}
+
+int channel_connect(const char *path, struct channel **ret_channel, struct error *error) {
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	int r = channel_begin(path, &channel, error);
+	if (r == 0) r = channel_greet(channel, error);
+	if (r == 0) *ret_channel = STEAL(channel);
+	return r;
 }
 
 void channel_free(struct channel *channel) {

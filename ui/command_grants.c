@@ -19,6 +19,9 @@ static const struct table_column columns[] = {
 	{"PROFILE", true, false}, {"PROJECT", true, false}, {"ENDS", false, false},       {"USES", false, true},
 };
 
+enum { COLUMN_PERMISSION = 2, COLUMN_PROFILE = 4, COLUMN_PROJECT, COLUMN_ENDS, COLUMN_USES };
+static const size_t spare[] = {COLUMN_USES, COLUMN_PROJECT, COLUMN_PROFILE, COLUMN_ENDS, COLUMN_PERMISSION};
+
 static int add_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(item, &grant, error);
@@ -37,10 +40,12 @@ static int add_row(struct table *table, const json_t *item, int64_t now_ms, stru
 	return 0;
 }
 
-static const struct records records = {
+const struct records records_grants = {
 	.what = "grants",
 	.columns = columns,
 	.column_count = ARRAY_LENGTH(columns),
+	.spare = spare,
+	.spare_count = ARRAY_LENGTH(spare),
 	.add_row = add_row,
 	.none = "No grants in force ('--all' shows ended ones).",
 	.none_at_all = "No grants yet.",
@@ -48,7 +53,7 @@ static const struct records records = {
 
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
-	int r = records_print(&records, values->all, values->json, error);
+	int r = records_print(&records_grants, values->all, values->json, error);
 	return r < 0 ? r : EXIT_DONE;
 }
 

@@ -9,6 +9,7 @@
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/prompt_text.h"
+#include "ui/records.h"
 #include "ui/table.h"
 
 struct values {
@@ -40,33 +41,50 @@ static int64_t wall_ms(void) {
 	return now.wall_ms;
 }
 
-static void add_row(struct output *output, const struct prompt *prompt) {
+enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_ASKED_BY = 5, COLUMN_IT_SAYS };
+static const size_t spare[] = {COLUMN_IT_SAYS, COLUMN_ASKED_BY, COLUMN_PROJECT, COLUMN_PROFILE};
+
+static void add_cells(struct table *table, const struct prompt *prompt, int64_t now_ms) {
 	CLEANUP_FREE char *place = human_path(prompt->project);
-	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - output->now_ms);
+	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
 	CLEANUP_FREE char *what = prompt->description
 					  ? string_format("%s (%s)", prompt->permission.name, prompt->description)
 					  : string_copy(prompt->permission.name);
 	CLEANUP_FREE char *target = prompt_target(prompt);
-	table_cellf(output->table, "%lld", (long long)prompt->id);
-	table_cell(output->table, prompt->profile);
-	table_cell(output->table, place);
-	table_cell(output->table, what);
-	table_cell(output->table, target);
-	table_cell(output->table, asker);
-	table_cell(output->table, prompt->reason);
-	table_cell(output->table, left);
+	table_cellf(table, "%lld", (long long)prompt->id);
+	table_cell(table, prompt->profile);
+	table_cell(table, place);
+	table_cell(table, what);
+	table_cell(table, target);
+	table_cell(table, asker);
+	table_cell(table, prompt->reason);
+	table_cell(table, left);
 }
+
+static int add_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
+	CLEANUP_PROMPT struct prompt prompt = {0};
+	int r = prompt_from_json(item, &prompt, error);
+	if (r == 0) add_cells(table, &prompt, now_ms);
+	return r;
+}
+
+const struct records records_prompts = {
+	.what = "prompts",
+	.columns = columns,
+	.column_count = ARRAY_LENGTH(columns),
+	.spare = spare,
+	.spare_count = ARRAY_LENGTH(spare),
+	.add_row = add_row,
+	.none = "Nothing waits for an answer.",
+};
 
 static int each(void *context, const json_t *item, struct error *error) {
 	struct output *output = context;
+	if (output->table) return add_row(output->table, item, output->now_ms, error);
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	int r = prompt_from_json(item, &prompt, error);
 	if (r < 0) return r;
-	if (output->table) {
-		add_row(output, &prompt);
-		return 0;
-	}
 	prompt.token[0] = '\0';
 	json_t *json = prompt_to_json(&prompt);
 	json_list_item(&output->json, json);
@@ -78,14 +96,14 @@ static int list(bool json, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
 	CLEANUP_TABLE struct table *table = json ? NULL : table_new(columns, ARRAY_LENGTH(columns));
 	struct output output = {.table = table, .json = {.out = stdout}, .now_ms = wall_ms()};
-	struct listing listing = {.what = "prompts", .each = each, .context = &output};
+	struct listing listing = {.what = records_prompts.what, .each = each, .context = &output};
 	int r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = broker_list(channel, &listing, error);
 	if (r < 0) return r;
 	if (!table) {
 		json_list_end(&output.json);
 	} else if (table_rows(table) == 0) {
-		puts("Nothing waits for an answer.");
+		puts(records_prompts.none);
 	} else {
 		table_print(table, stdout, terminal_width(stdout), true);
 		puts("\nAnswer with: sbx allow ID, sbx deny ID");

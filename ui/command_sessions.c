@@ -21,6 +21,9 @@ static const struct table_column columns[] = {
 	{"STARTED", false, false}, {"STATE", false, false},  {"PUBLISHED", true, false}, {"COMMAND", true, false},
 };
 
+enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_PID, COLUMN_STARTED, COLUMN_PUBLISHED = 6 };
+static const size_t spare[] = {COLUMN_PID, COLUMN_STARTED, COLUMN_PROJECT, COLUMN_PUBLISHED, COLUMN_PROFILE};
+
 static char *session_state(const struct session_record *session, int64_t now_ms) {
 	if (session->ended_ms == 0) {
 		CLEANUP_FREE char *since = human_duration(now_ms - session->started_ms);
@@ -62,10 +65,12 @@ static int add_row(struct table *table, const json_t *item, int64_t now_ms, stru
 	return 0;
 }
 
-static const struct records records = {
+const struct records records_sessions = {
 	.what = "sessions",
 	.columns = columns,
 	.column_count = ARRAY_LENGTH(columns),
+	.spare = spare,
+	.spare_count = ARRAY_LENGTH(spare),
 	.add_row = add_row,
 	.none = "No sandbox is running ('--all' shows ended ones).",
 	.none_at_all = "No sessions yet.",
@@ -73,7 +78,7 @@ static const struct records records = {
 
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
-	int r = records_print(&records, values->all, values->json, error);
+	int r = records_print(&records_sessions, values->all, values->json, error);
 	return r < 0 ? r : EXIT_DONE;
 }
 

@@ -11,6 +11,7 @@
 #include "ui/csv.h"
 #include "ui/human.h"
 #include "ui/output.h"
+#include "ui/records.h"
 
 enum { NARROW_COLUMNS = 110 };
 
@@ -68,6 +69,27 @@ static void add_row(struct table *table, bool narrow, const struct event *event)
 	table_cell(table, event->verdict < 0 ? NULL : effect_name((enum effect)event->verdict));
 	table_cell(table, why);
 }
+
+static int add_narrow_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
+	(void)now_ms;
+	CLEANUP_EVENT struct event event = {0};
+	int r = event_from_json(item, &event, error);
+	if (r == 0) add_row(table, true, &event);
+	return r;
+}
+
+enum { NARROW_SEQ, NARROW_WHY = 5 };
+static const size_t spare[] = {NARROW_SEQ, NARROW_WHY};
+
+const struct records records_history = {
+	.what = "history",
+	.columns = narrow_columns,
+	.column_count = ARRAY_LENGTH(narrow_columns),
+	.spare = spare,
+	.spare_count = ARRAY_LENGTH(spare),
+	.add_row = add_narrow_row,
+	.none = "Nothing in the history fits.",
+};
 
 static char *csv_value(const json_t *value) {
 	char *text = NULL;

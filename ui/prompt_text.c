@@ -116,7 +116,7 @@ static void append_broken(struct string *out, const char *visible, size_t width)
 	string_append_char(out, '\n');
 }
 
-static void append_line(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
+void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
 	if (!bytes) return;
 	/* A wide character may leave a column empty at each line's end. */
 	CLEANUP_FREE char *visible = text_visible_cut(bytes, (width - LABEL_COLUMNS - 1) * lines);
@@ -144,14 +144,14 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	append_head(out, prompt, width);
 	bool net = prompt->permission.kind == PERMISSION_NET_ACCESS;
 	CLEANUP_FREE char *target = net ? prompt_target(prompt) : string_copy_or_null(prompt->target);
-	append_line(out, "target", target ? target : "", width, TARGET_LINES);
-	if (!net) append_line(out, "for", prompt->name, width, TARGET_LINES);
+	text_labelled(out, "target", target ? target : "", width, TARGET_LINES);
+	if (!net) text_labelled(out, "for", prompt->name, width, TARGET_LINES);
 	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target)
-		append_line(out, "that is", socket_meaning(prompt->target), width, 2);
-	append_line(out, "asked by", processes, width, 2);
-	append_line(out, "project", place, width, 1);
-	append_line(out, "rule", prompt->why, width, 2);
+		text_labelled(out, "that is", socket_meaning(prompt->target), width, 2);
+	text_labelled(out, "asked by", processes, width, 2);
+	text_labelled(out, "project", place, width, 1);
+	text_labelled(out, "rule", prompt->why, width, 2);
 	/* The tool's own words prove nothing; say whose they are. */
-	append_line(out, "it says", prompt->reason, width, 2);
+	text_labelled(out, "it says", prompt->reason, width, 2);
 	string_appendf(out, "  prompt   %lld, %s left\n", (long long)prompt->id, left);
 }

@@ -16,6 +16,9 @@ struct table {
 	size_t count;
 	struct strings cells; /* row by row, made visible */
 	size_t *shown;        /* the widths of what was printed before: what follows stands below it */
+	const size_t *spare;  /* columns that may be left out */
+	size_t spare_count;
+	bool *hidden; /* those that are */
 };
 
 struct table *table_new(const struct table_column *columns, size_t count) {
@@ -23,6 +26,7 @@ struct table *table_new(const struct table_column *columns, size_t count) {
 	table->columns = columns;
 	table->count = count;
 	table->shown = mem_array(size_t, count);
+	table->hidden = mem_array(bool, count);
 	return table;
 }
 
@@ -30,6 +34,7 @@ void table_free(struct table *table) {
 	if (!table) return;
 	strings_finish(&table->cells);
 	free(table->shown);
+	free(table->hidden);
 	free(table);
 }
 
@@ -52,25 +57,43 @@ size_t table_rows(const struct table *table) {
 	return table->count > 0 ? table->cells.count / table->count : 0;
 }
 
-static size_t table_widths(const struct table *table, bool heading, size_t *widths) {
+void table_spare(struct table *table, const size_t *columns, size_t count) {
+	table->spare = columns;
+	table->spare_count = count;
+}
+
+static size_t table_total(const struct table *table, const size_t *widths, bool cut) {
 	size_t total = 0;
+	for (size_t c = 0; c < table->count; c++) {
+		bool less = cut && table->columns[c].may_cut && widths[c] > COLUMN_MIN;
+		if (!table->hidden[c]) total += (less ? COLUMN_MIN : widths[c]) + (total > 0 ? COLUMN_GAP : 0);
+	}
+	return total;
+}
+
+/* What doesn't fit though all that may be cut is. */
+static void table_hide(const struct table *table, const size_t *widths, size_t width) {
+	memset(table->hidden, 0, table->count * sizeof *table->hidden);
+	for (size_t i = 0; i < table->spare_count && table_total(table, widths, true) > width; i++)
+		table->hidden[table->spare[i]] = true;
+}
+
+static void table_widths(const struct table *table, bool heading, size_t *widths) {
 	for (size_t c = 0; c < table->count; c++) {
 		widths[c] = heading ? strlen(table->columns[c].title) : table->shown[c];
 		for (size_t i = c; i < table->cells.count; i += table->count) {
 			size_t columns = text_columns(table->cells.items[i]);
 			if (columns > widths[c]) widths[c] = columns;
 		}
-		total += widths[c] + (c > 0 ? COLUMN_GAP : 0);
 	}
-	return total;
 }
 
 /* Take a column away from the widest that may be cut, until all fits or none is left. */
-static void table_fit(const struct table *table, size_t *widths, size_t total, size_t width) {
-	for (; total > width; total--) {
+static void table_fit(const struct table *table, size_t *widths, size_t width) {
+	for (size_t total = table_total(table, widths, false); total > width; total--) {
 		size_t widest = table->count;
 		for (size_t c = 0; c < table->count; c++)
-			if (table->columns[c].may_cut && widths[c] > COLUMN_MIN &&
+			if (table->columns[c].may_cut && widths[c] > COLUMN_MIN && !table->hidden[c] &&
 			    (widest == table->count || widths[c] > widths[widest]))
 				widest = c;
 		if (widest == table->count) return;
@@ -109,9 +132,10 @@ static char *cell_cut(const char *visible, size_t width) {
 static void print_row(const struct table *table, char *const *cells, const size_t *widths, FILE *out) {
 	CLEANUP_STRING struct string line = {0};
 	for (size_t c = 0; c < table->count; c++) {
+		if (table->hidden[c]) continue;
 		CLEANUP_FREE char *cell = cell_cut(cells[c], widths[c]);
 		size_t columns = text_columns(cell), gap = columns < widths[c] ? widths[c] - columns : 0;
-		if (c > 0) append_padding(&line, COLUMN_GAP);
+		if (line.size > 0) append_padding(&line, COLUMN_GAP);
 		if (table->columns[c].right) append_padding(&line, gap);
 		string_append(&line, cell);
 		if (!table->columns[c].right && c + 1 < table->count) append_padding(&line, gap);
@@ -121,8 +145,11 @@ static void print_row(const struct table *table, char *const *cells, const size_
 
 void table_print(struct table *table, FILE *out, size_t width, bool heading) {
 	CLEANUP_FREE size_t *widths = mem_array(size_t, table->count);
-	size_t total = table_widths(table, heading, widths);
-	if (width > 0) table_fit(table, widths, total, width);
+	table_widths(table, heading, widths);
+	if (width > 0) {
+		table_hide(table, widths, width);
+		table_fit(table, widths, width);
+	}
 	memcpy(table->shown, widths, table->count * sizeof *widths);
 	if (heading) {
 		CLEANUP_STRINGS struct strings titles = {0};

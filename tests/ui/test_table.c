@@ -77,6 +77,27 @@ static void an_empty_table_has_only_its_heading(void **state) {
 	assert_string_equal(text, "ID  TARGET  END\n");
 }
 
+static void what_may_be_spared_makes_room_when_cutting_does_not(void **state) {
+	(void)state;
+	const size_t spare[] = {2, 0};
+	CLEANUP_TABLE struct table *table = sample();
+	table_spare(table, spare, ARRAY_LENGTH(spare));
+	CLEANUP_FREE char *all = printed(table, 21, true);
+	assert_string_equal(all, "  ID  TARGET    END\n"
+				 "   7  /a/….txt  never\n"
+				 "1234  x\\x…[2Jy  -\n");
+	table_cell(table, "7");
+	table_cell(table, "/a/b");
+	table_cell(table, "never");
+	CLEANUP_FREE char *first = printed(table, 20, true);
+	assert_string_equal(first, "ID  TARGET\n 7  /a/b\n");
+	table_cell(table, "7");
+	table_cell(table, "/a/rather/long/path");
+	table_cell(table, "never");
+	CLEANUP_FREE char *both = printed(table, 9, true);
+	assert_string_equal(both, "TARGET\n/a/r…path\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_and_cells_visible),
@@ -84,6 +105,7 @@ int main(void) {
 		cmocka_unit_test(what_follows_keeps_the_columns),
 		cmocka_unit_test(cutting_keeps_every_line_within_the_width),
 		cmocka_unit_test(an_empty_table_has_only_its_heading),
+		cmocka_unit_test(what_may_be_spared_makes_room_when_cutting_does_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

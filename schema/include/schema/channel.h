@@ -28,6 +28,9 @@ int channel_socket_path(char **ret_path, struct error *error);
 /* Connect and say hello. -ECONNREFUSED or -ENOENT: no broker (starting one is ui's affair). Nothing is sent unless the
  * socket lies in a folder that is ours alone and a process of our own user listens (attack B11). */
 int channel_connect(const char *path, struct channel **ret_channel, struct error *error);
+/* The two halves of it, for who must not wait: the second one doesn't, once channel_fd is readable. */
+int channel_begin(const char *path, struct channel **ret_channel, struct error *error);
+int channel_greet(struct channel *channel, struct error *error);
 void channel_free(struct channel *channel);
 int channel_fd(const struct channel *channel); /* borrowed; for polling */
 /* What it said of itself: fit to be shown, borrowed; and its process. */

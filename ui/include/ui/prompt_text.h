@@ -34,3 +34,7 @@ char *prompt_sentence(const struct prompt *prompt);
 
 /* The block that the inline prompt shows above its question. */
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out);
+
+/* "  label    bytes made visible", over at most so many lines, their middle cut if it needs more; NULL: nothing. A label
+ * has at most eight columns, `width` is at least 40. */
+void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines);

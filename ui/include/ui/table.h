@@ -27,6 +27,9 @@ void table_cell(struct table *table, const char *text);
 void table_cellf(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t table_rows(const struct table *table);
 
+/* Where even cut columns have no room: these are left out, the first one first. Borrowed until table_free. */
+void table_spare(struct table *table, const size_t *columns, size_t count);
+
 /* Print with a heading line, at most `width` columns (0 = no limit), and empty the table. */
 void table_print(struct table *table, FILE *out, size_t width, bool heading);
 
