@@ -89,7 +89,7 @@ static void what_may_be_spared_makes_room_when_cutting_does_not(void **state) {
 	table_cell(table, "7");
 	table_cell(table, "/a/b");
 	table_cell(table, "never");
-	CLEANUP_FREE char *first = printed(table, 20, true);
+	CLEANUP_FREE char *first = printed(table, 14, true);
 	assert_string_equal(first, "ID  TARGET\n 7  /a/b\n");
 	table_cell(table, "7");
 	table_cell(table, "/a/rather/long/path");
