@@ -54,6 +54,14 @@ static size_t decode_point(const unsigned char *bytes, size_t size, uint32_t *re
 	return length;
 }
 
+size_t text_point(const char *bytes, size_t size, uint32_t *ret_point) {
+	return decode_point((const unsigned char *)bytes, size, ret_point);
+}
+
+bool text_point_is_visible(uint32_t point) {
+	return !in_ranges(invisible, ARRAY_LENGTH(invisible), point);
+}
+
 bool text_is_utf8(const char *bytes, size_t size) {
 	uint32_t point;
 	while (size > 0) {

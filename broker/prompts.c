@@ -119,9 +119,9 @@ static const char *refusal(const struct client *client, const struct request *re
 	struct broker *broker = client->broker;
 	*ret_module = "ask";
 	if (client->session && client->session->recording)
-		return "it is not decided yet, and --record answers that with a denial";
+		return VERDICT_WHY_RECORDED;
 	if (!wait_without_agent && !has_agent(broker, request->session))
-		return "nobody is there to be asked (prompt.without-agent: deny)";
+		return VERDICT_WHY_NOBODY;
 	*ret_module = "flood";
 	if (broker->prompt_count >= LIMIT_PROMPTS) return "too many prompts wait for an answer";
 	if (flood_question(broker, client->session, request, count_of_session(broker, request->session))) return NULL;

@@ -9,12 +9,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 char *text_visible(const char *bytes);                 /* freed by the caller */
 char *text_visible_cut(const char *bytes, size_t max); /* at most max columns: the middle replaced by an ellipsis */
 
 /* As one word for a shell, to be pasted by a person: visible, quoted where needed. Freed by the caller. */
 char *text_shell_word(const char *bytes);
+
+/* The first code point of the bytes and how many they are; 0 where they aren't well-formed UTF-8. */
+size_t text_point(const char *bytes, size_t size, uint32_t *ret_point);
+bool text_point_is_visible(uint32_t point); /* not of the set that is escaped; a backslash is visible */
 
 bool text_is_utf8(const char *bytes, size_t size);
 size_t text_columns(const char *visible); /* of text that text_visible made */

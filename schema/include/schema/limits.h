@@ -125,10 +125,14 @@ enum {
 	LIMIT_DIRECT_FILES = 1024,       /* descriptors of a sandbox that are looked at for another that is the same */
 	LIMIT_DIRECT_LOOK_MS = 500,      /* between looks at which of these are closed */
 	LIMIT_DIRECT_HIDDEN_MS = 1000,   /* until one that is to be cut must have been found */
+	LIMIT_COMPLETIONS = 200,         /* candidates that a shell is offered for a word */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */
 	LIMIT_LISTINGS = 32 << 20,       /* bytes of all its listings that a sandbox has open */
+	LIMIT_SUGGEST_ROWS = 200 * 1000, /* rows of the history that suggestions are made of, the newest */
+	LIMIT_SUGGEST_ASKED = 1024,      /* different things that were asked about among them */
+	LIMIT_SUGGESTIONS = 200,         /* rules that are suggested, and as many notes */
 };
 
 /* Milliseconds that a grant may last: ten years, as base/clock.h's durations. */
