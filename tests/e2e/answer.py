@@ -1,14 +1,16 @@
 """answer.py SOCKET --ready FILE --log FILE RULE…: somebody who answers each question at once, by rules.
 
 RULE is EFFECT[:LIFETIME[:SCOPE]]=PERMISSION=GLOB: EFFECT `allow`, `deny` or `leave` (unanswered); LIFETIME `once`, `session`,
-`always` or milliseconds; SCOPE one of the prompt's, or `below:FOLDER`: the part of the target that lies directly in FOLDER. The
-first rule that fits decides; a question that none fits is left. The log has a line for each question: permission, target,
-answer, as JSON.
+`always` or milliseconds; SCOPE one of the prompt's, `first` of those that it offers, or `below:FOLDER`: the part of the target
+that lies directly in FOLDER. The first rule that fits decides; a question that none fits is left. The log has a line for each
+prompt: its id, bundle, permission, target, answer and so on, as JSON.
 """
 import fnmatch
 import json
 import socket
 import sys
+
+PRINTED = "id", "bundle", "permission", "target", "process", "parents", "scopes"
 
 
 def scope_of(word, target):
@@ -33,7 +35,8 @@ def answer_to(prompt, rules):
         answer.update(lifetime="until", ttl_ms=int(lifetime))
     else:
         answer.update(lifetime=lifetime)
-    scope, target = scope_of(scope or "exact", prompt["target"]), prompt["target"]
+    target = prompt["target"]
+    scope = prompt["scopes"][0] if scope == "first" else scope_of(scope or "exact", target)
     return {**answer, "scope": {target: "exact", target.rsplit("/", 1)[0]: "folder"}.get(scope, scope)}
 
 
@@ -63,7 +66,7 @@ def main():
             if message["type"] != "prompt":
                 continue
             answer = answer_to(message, rules)
-            lines.write(json.dumps({key: message[key] for key in ("permission", "target", "process", "parents", "scopes")}
+            lines.write(json.dumps({key: message[key] for key in PRINTED}
                                    | {"answer": answer and answer["effect"], "scope": answer and answer["scope"]}) + "\n")
             if answer:
                 send(answer)
