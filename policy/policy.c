@@ -146,6 +146,13 @@ struct policy_prompt_settings policy_prompt_settings(const struct policy *policy
 	return settings;
 }
 
+const struct strings *policy_quiet(const struct policy *policy) {
+	static const struct strings none = {0};
+	for (size_t d = 0; d < policy->count; d++)
+		if (policy->documents[d]->quiet.count > 0) return &policy->documents[d]->quiet;
+	return &none;
+}
+
 int64_t policy_history_keep_ms(const struct policy *policy) {
 	for (size_t d = 0; d < policy->count; d++)
 		if (policy->documents[d]->history_keep_ms > 0) return policy->documents[d]->history_keep_ms;

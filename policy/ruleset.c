@@ -12,6 +12,7 @@
 #include "ruleset_parts.h"
 #include "schema/limits.h"
 #include "schema/upstream.h"
+#include "sticky.h"
 
 struct ruleset {
 	unsigned references;
@@ -69,6 +70,19 @@ static bool is_sticky(const struct source *source, const struct rule_text *text)
 		break;
 	}
 	return false;
+}
+
+/*
+ * Whoever replaces one of base's sensitive places by a question is asked in a terminal: any program on the session bus
+ * could press a notification's button. A rule that ends above such a place doesn't reach it (sticky.h).
+ */
+static void rule_guard(const struct rule_index *index, struct rule *rule) {
+	if (rule->effect != EFFECT_ASK || rule->sticky || !permission_is_of_path(&rule->permission)) return;
+	CLEANUP_FREE char *place = pattern_fixed_target(pattern_text(rule->pattern));
+	const struct rule *sticky = contest_sticky(index, &rule->permission, place).rule;
+	if (!sticky || sticky->effect != EFFECT_DENY) return;
+	rule->guarded = sticky;
+	rule->confirm_terminal = true;
 }
 
 static bool is_fs(const struct permission *permission) {
@@ -183,6 +197,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	if (r < 0) return r;
 	settings_collect(&ruleset->settings, &sources);
 	ruleset->index = rule_index_new(ruleset->rules, ruleset->count);
+	for (size_t i = 0; i < ruleset->count; i++) rule_guard(ruleset->index, &ruleset->rules[i]);
 	ruleset->bare = bare_modes_new(ruleset->count);
 	*ret_ruleset = STEAL(ruleset);
 	return 0;

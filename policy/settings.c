@@ -100,11 +100,19 @@ static void read_quiet(struct reader *reader, const struct node *value) {
 	for (size_t i = 0; i < value->count; i++) {
 		const char *text = reader_text(reader, value->items[i], what);
 		if (!text) continue;
-		if (is_span(text)) {
+		bool span = is_span(text), empty = span && memcmp(text, text + 6, 5) == 0;
+		SHOWN(shown, text);
+		if (empty) {
+			problems_add(reader->problems, value->items[i]->place,
+				     "\"%s\" begins when it ends, expected two times of the day; for all of it "
+				     "[\"00:00-12:00\", \"12:00-00:00\"]",
+				     shown);
+			continue;
+		}
+		if (span) {
 			strings_add(&reader->document->quiet, text);
 			continue;
 		}
-		SHOWN(shown, text);
 		problems_add(reader->problems, value->items[i]->place, "\"%s\", expected %s", shown, what);
 	}
 }

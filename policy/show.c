@@ -11,6 +11,7 @@
 #include "policy_parts.h"
 #include "ruleset_parts.h"
 #include "schema/upstream.h"
+#include "sticky.h"
 
 struct showing {
 	struct policy_document *const *documents;
@@ -66,15 +67,47 @@ static void append_origin(struct string *out, const char *file, struct place pla
 	string_appendf(out, "  # %s:%u\n", visible, place.line);
 }
 
-static void show_rule(struct string *out, const struct profile *profile, const struct rule_text *rule) {
-	bool map = rule->confirm_terminal || rule->private_allowed || rule->direct;
+static struct pattern *compile_shown(const struct rule_text *rule) {
+	/* Whose home and project it is makes no difference. */
+	static const struct pattern_scope anybody = {.home = "/~", .project = "/project", .relative_anywhere = true};
+	struct pattern *pattern = NULL;
+	return pattern_compile(&rule->permission, rule->text, &anybody, &pattern, NULL) < 0 ? NULL : pattern;
+}
+
+static bool guards(const struct rule_text *place, const struct rule_text *rule, const char *target) {
+	bool files = place->permission.kind == PERMISSION_FS_READ && rule->permission.kind == PERMISSION_FS_WRITE;
+	if (place->effect != EFFECT_DENY || (!files && !permission_equal(&place->permission, &rule->permission)))
+		return false;
+	CLEANUP_PATTERN struct pattern *pattern = compile_shown(place);
+	return pattern && pattern_match(pattern, target, NULL);
+}
+
+/* The sensitive place of base that it asks about instead (rule_guard in ruleset.c), or NULL. */
+static const struct rule_text *guard_of(const struct showing *showing, const struct rule_text *rule) {
+	const struct policy_document *last = showing->documents[showing->count - 1];
+	const struct profile *base = last->layer == POLICY_LAYER_BUILTIN ? document_profile(last, "base") : NULL;
+	if (!base || rule->effect != EFFECT_ASK || !permission_is_of_path(&rule->permission)) return NULL;
+	CLEANUP_PATTERN struct pattern *pattern = compile_shown(rule);
+	CLEANUP_FREE char *target = pattern ? pattern_fixed_target(pattern_text(pattern)) : string_copy("");
+	for (size_t i = 0; i < base->rule_count; i++)
+		if (guards(&base->rules[i], rule, target)) return &base->rules[i];
+	return NULL;
+}
+
+static void show_rule(const struct showing *showing, struct string *out, const struct profile *profile,
+		      const struct rule_text *rule) {
+	const struct rule_text *guard = guard_of(showing, rule);
+	bool confirm = rule->confirm_terminal || guard, map = confirm || rule->private_allowed || rule->direct;
 	string_append(out, map ? "        - {target: " : "        - ");
 	policy_append_quoted(out, rule->text);
-	if (rule->confirm_terminal) string_append(out, ", confirm: terminal");
+	if (confirm) string_append(out, ", confirm: terminal");
 	if (rule->private_allowed) string_append(out, ", private: true");
 	if (rule->direct) string_append(out, ", direct: true");
 	if (map) string_append_char(out, '}');
 	append_origin(out, profile->file, rule->place);
+	if (!guard || rule->confirm_terminal) return;
+	out->data[--out->size] = '\0'; /* the newline */
+	string_appendf(out, ", in a terminal since base keeps %s\n", guard->text);
 }
 
 /* The rules of one effect and permission, over all layers. */
@@ -86,7 +119,7 @@ static void show_permission(struct showing *showing, const char *name, enum effe
 		for (size_t i = 0; profile && i < profile->rule_count; i++)
 			if (profile->rules[i].effect == effect &&
 			    permission_equal(&profile->rules[i].permission, permission))
-				show_rule(&showing->out, profile, &profile->rules[i]);
+				show_rule(showing, &showing->out, profile, &profile->rules[i]);
 	}
 }
 
@@ -195,11 +228,7 @@ static void show_top(struct showing *showing, const struct policy *policy) {
 	struct string *out = &showing->out;
 	string_appendf(out, "version: 1\nprompt: {timeout: %s, lifetime: %s, without-agent: %s}\nhistory: {keep: %s}\n",
 		       timeout, lifetime, prompt.wait_without_agent ? "wait" : "deny", keep);
-	for (size_t d = 0; d < showing->count; d++) {
-		if (showing->documents[d]->quiet.count == 0) continue;
-		append_list(out, "", "quiet", &showing->documents[d]->quiet);
-		break;
-	}
+	append_list(out, "", "quiet", policy_quiet(policy));
 	show_upstream(out, "", policy_upstream(policy));
 	CLEANUP_STRINGS struct strings shown = {0};
 	for (size_t d = 0; d < showing->count; d++) {

@@ -21,8 +21,11 @@ static const char *typed(const struct pattern *pattern) {
 
 static char *explain_rule(const struct rule *rule) {
 	SHOWN(pattern, typed(rule->pattern));
-	return string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect], rule->permission.name,
-			     pattern);
+	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect],
+						rule->permission.name, pattern);
+	if (!rule->guarded) return STEAL(what);
+	SHOWN(place, typed(rule->guarded->pattern));
+	return string_format("%s, in a terminal since %s keeps %s", what, rule->guarded->profile, place);
 }
 
 static char *explain_grant(const struct answer *answer) {

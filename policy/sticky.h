@@ -18,3 +18,5 @@ bool sticky_is_lifted(struct pattern_rank sticky, const char *pattern_text);
 /* The front of a path pattern's normal text that holds no wildcard: "/a" of "/a/b*c/d", "" of "/" and of a pattern that
  * begins with a wildcard. Returns its size; its names are in *ret_depth (may be NULL). */
 size_t pattern_fixed_part(const char *pattern_text, uint32_t *ret_depth);
+/* The same as a target, without the pattern's backslashes. Freed by the caller. */
+char *pattern_fixed_target(const char *pattern_text);

@@ -163,6 +163,37 @@ static void a_rule_set_keeps_its_policy(void **state) {
 	ruleset_unref(ruleset);
 }
 
+static void a_question_about_a_sensitive_place_is_shown_as_it_counts(void **state) {
+	(void)state;
+	static const char user[] = "version: 1\n"
+				   "profiles: {mine: {ask: {fs:read: [~/.ssh/config, ~/.sshx], fs:write: [~/.aws]}}}\n";
+	struct policy_document *documents[] = {document(POLICY_LAYER_USER, "mine.yaml", user), policy_load_builtin()};
+	struct policy *policy = policy_new(documents, 2);
+	CLEANUP_FREE char *shown = policy_show(policy);
+	policy_unref(policy);
+	assert_non_null(strstr(shown,
+			       "{target: \"~/.ssh/config\", confirm: terminal}  # mine.yaml:2, in a terminal since "
+			       "base keeps ~/.ssh\n"));
+	assert_non_null(strstr(shown, "{target: \"~/.aws\", confirm: terminal}  # mine.yaml:2, in a terminal"));
+	assert_non_null(strstr(shown, "- \"~/.sshx\"  # mine.yaml:2\n"));
+}
+
+static void quiet_hours_are_those_of_the_first_who_says_some(void **state) {
+	(void)state;
+	static const char admin[] = "version: 1\nquiet: [\"22:00-07:00\", \"12:00-13:30\"]\n";
+	static const char user[] = "version: 1\nquiet: [\"01:00-02:00\"]\n";
+	struct policy_document *documents[] = {document(POLICY_LAYER_USER, "user", user),
+					       document(POLICY_LAYER_ADMIN, "admin", admin), policy_load_builtin()};
+	struct policy *policy = policy_new(documents, 3);
+	assert_int_equal(policy_quiet(policy)->count, 2);
+	assert_string_equal(policy_quiet(policy)->items[0], "22:00-07:00");
+	policy_unref(policy);
+	struct policy_document *builtin = policy_load_builtin();
+	policy = policy_new(&builtin, 1);
+	assert_int_equal(policy_quiet(policy)->count, 0);
+	policy_unref(policy);
+}
+
 /* What a show prints is a policy that decides the same. */
 static void a_shown_policy_can_be_loaded_again(void **state) {
 	(void)state;
@@ -302,6 +333,8 @@ int main(void) {
 		cmocka_unit_test(the_stack_is_shown_as_it_is_written),
 		cmocka_unit_test(what_widens_is_said_first_and_the_widest_in_short),
 		cmocka_unit_test(a_shown_policy_can_be_loaded_again),
+		cmocka_unit_test(a_question_about_a_sensitive_place_is_shown_as_it_counts),
+		cmocka_unit_test(quiet_hours_are_those_of_the_first_who_says_some),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,9 @@ struct policy_prompt_settings {
 	bool wait_without_agent;
 };
 struct policy_prompt_settings policy_prompt_settings(const struct policy *policy);
+/* Hours of the day in which no prompt pops up, "22:00-07:00"; local time, from the first minute on, the last one not
+ * any more; over midnight when the second is earlier. Borrowed. */
+const struct strings *policy_quiet(const struct policy *policy);
 int64_t policy_history_keep_ms(const struct policy *policy); /* 365 d */
 const char *policy_upstream(const struct policy *policy);    /* "http://…", "none" or NULL; borrowed */
 

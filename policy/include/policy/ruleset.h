@@ -21,9 +21,11 @@ struct rule {
 	bool confirm_terminal; /* confirm: terminal */
 	bool private_allowed;  /* private: true */
 	bool direct;           /* direct: true */
-	unsigned distance;     /* 0 = stands in the profile itself, then what that extends, in turn */
-	char *profile;         /* where it stands */
-	char *origin;          /* "file:line" */
+	const struct rule
+		*guarded;  /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
+	unsigned distance; /* 0 = stands in the profile itself, then what that extends, in turn */
+	char *profile;     /* where it stands */
+	char *origin;      /* "file:line" */
 };
 
 struct ruleset;
