@@ -44,6 +44,11 @@ enum {
 	LIMIT_PATTERN = 4096,            /* bytes of a pattern */
 	LIMIT_PATTERN_STARS = 8,         /* `**` in one pattern */
 	LIMIT_TARGET = 4096,             /* bytes of a target; PATH_MAX */
+	LIMIT_DOOR_GUESTS = 64,          /* connections to the socket in a sandbox where a tool asks ahead */
+	LIMIT_DOOR_SERVING = 32,         /* of them those that wait for an answer */
+	LIMIT_DOOR_RATE = 100,           /* in a second; what comes faster waits */
+	LIMIT_DOOR_MS = 10 * 1000,       /* until one must have said what it wants */
+	LIMIT_DOOR_MESSAGE = 32 * 1024,  /* bytes of that: target, reason, escaped */
 	LIMIT_REASON = 400,              /* bytes of a reason given by a tool or a user */
 	LIMIT_PROCESS = 256,             /* bytes of a process description in a request */
 	LIMIT_PARENTS = 8,               /* processes above the asking one that are shown */
@@ -129,6 +134,8 @@ enum {
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */
+	LIMIT_PICTURE = 128 * 1024,      /* bytes that a full-screen program's picture is kept in */
+	LIMIT_SEQUENCE = 4096,           /* bytes of a terminal control that is not complete yet */
 	LIMIT_LISTINGS = 32 << 20,       /* bytes of all its listings that a sandbox has open */
 	LIMIT_SUGGEST_ROWS = 200 * 1000, /* rows of the history that suggestions are made of, the newest */
 	LIMIT_SUGGEST_ASKED = 1024,      /* different things that were asked about among them */

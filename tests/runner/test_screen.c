@@ -1,0 +1,182 @@
+/* What a tool has switched on is put back after a question, and its picture drawn again. */
+#include "screen.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "schema/limits.h"
+#include "support/cmocka.h"
+
+enum { ROWS = 24 };
+
+static void see(struct screen *screen, const char *text) {
+	screen_see(screen, text, strlen(text));
+}
+
+/* What the terminal gets before and after a question, when it has got `text`. */
+static char *around(const char *text, bool reads_keys, char **ret_before, bool *ret_redraw) {
+	CLEANUP_SCREEN struct screen *screen = screen_new();
+	struct string before = {0}, after = {0};
+	see(screen, text);
+	screen_leave(screen, reads_keys, &before);
+	bool redraw = screen_return(screen, ROWS, &after);
+	if (ret_redraw) *ret_redraw = redraw;
+	if (ret_before)
+		*ret_before = string_steal(&before);
+	else
+		string_finish(&before);
+	return string_steal(&after);
+}
+
+static void assert_after(const char *text, const char *expected) {
+	CLEANUP_FREE char *after = around(text, false, NULL, NULL);
+	assert_string_equal(after, expected);
+}
+
+static void a_tool_that_writes_lines_has_nothing_to_put_back(void **state) {
+	(void)state;
+	static const char *const texts[] = {"",
+					    "one\r\ntwo \x1b[1;31mred\x1b[0m\r\n",
+					    "\x1b[?25l\x1b[?25h",
+					    "\x1b[?2004h\x1b[?2004l",
+					    "\x1b]0;title\a",
+					    "\x1b[6n\x1b[c",
+					    "\x1b[31m\x1b[39m",
+					    "\x1b(0\x1b(B",
+					    "\x1b[5;10r\x1b[r",
+					    "\x1b[?1049h\x1b[Hpicture\x1b[?1049l",
+					    "\x1b[?1000h\x1b[?1006h\x1b"
+					    "c"};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		bool redraw;
+		CLEANUP_FREE char *before = NULL;
+		CLEANUP_FREE char *after = around(texts[i], false, &before, &redraw);
+		assert_string_equal(after, "");
+		assert_string_equal(before, "\x18\x1b\\\x1b<");
+		assert_false(redraw);
+	}
+}
+
+static void what_it_switched_on_is_put_back(void **state) {
+	(void)state;
+	static const struct {
+		const char *text, *after;
+	} cases[] = {
+		{"\x1b[?1000h\x1b[?1002;1006h", "\x1b[?1002h\x1b[?1006h"}, /* of the mouse's the last counts */
+		{"\x1b[?1003h\x1b[?1000l", ""},
+		{"\x1b[?1;2004h\x1b[?25l\x1b=", "\x1b[?1h\x1b[?25l\x1b[?66h\x1b[?2004h"},
+		{"\x1b[?1;2004h\x1b[!p", "\x1b[?2004h"},
+		{"\x1b[?1004h\x1b[?1004s\x1b[?1004l\x1b[?1004r", "\x1b[?1004h"},
+		{"\x1b[?7l\x1b[4h", "\x1b[?7l\x1b[4h"},
+		{"\x1b[>4;2m\x1b[5 q", "\x1b[>4;2m\x1b[5 q"},
+		{"\x1b[>4;2m\x1b[>4m", ""},
+		{"\x1b[>1u", "\x1b[<u"},
+		{"\x1b)0\x0e", "\x1b)0\x0e"},
+		{"\x1b[1;3;4;38;5;208;48;2;1;2;3m", "\x1b[0;1;3;4;38;5;208;48;2;1;2;3m"},
+		{"\x1b[4:3;58:2::9:9:9m\x1b[22;23m\x1b[97m", "\x1b[0;4:3;97;58:2::9:9:9m"},
+		{"\x1b[1mbold\x1b[31mred\x1b[22m", "\x1b[0;31m"},
+		{"\x1b[31m\x1b\x37\x1b[m\x1b\x38", "\x1b[0;31m"},
+		{"\x1b[2;23r", "\n\x1b[1A\0337\x1b[2;23r\0338"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) assert_after(cases[i].text, cases[i].after);
+}
+
+static void the_picture_is_drawn_again(void **state) {
+	(void)state;
+	CLEANUP_FREE char *before = NULL;
+	bool redraw;
+	CLEANUP_FREE char *after =
+		around("line\r\n\x1b[?1049h\x1b[?2004h\x1b[Hone\x1b[2;5Htw\xc3\xb6\x1b[6n\a", true, &before, &redraw);
+	assert_string_equal(before, "\x18\x1b\\\x1b<\x1b[?1049l");
+	assert_string_equal(after, "\x1b[?1049h\x1b[Hone\x1b[2;5Htw\xc3\xb6\x1b[?2004h");
+	assert_false(redraw);
+}
+
+static void it_begins_where_the_screen_was_cleared(void **state) {
+	(void)state;
+	assert_after("\x1b[?1049h\x1b[Hold\x1b[44m\x1b[H\x1b[2Jnew", "\x1b[?1049h\x1b[0;44m\x1b[H\x1b[2Jnew");
+	assert_after("\x1b[?1049h\x1b[Hold\x1b[1;1H\x1b[m\x1b[Jnew", "\x1b[?1049h\x1b[H\x1b[2Jnew");
+	assert_after("\x1b[?1049h\x1b[Hold\x1b[2J", "\x1b[?1049h\x1b[Hold\x1b[2J"); /* the cursor isn't at home */
+}
+
+static void what_is_not_known_is_drawn_by_the_tool(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string much = {0};
+	string_append(&much, "\x1b[?1049h\x1b[H");
+	while (much.size <= (size_t)2 * LIMIT_PICTURE) string_append(&much, "\x1b[5;5Hagain");
+	const char *const texts[] = {"\x1b[?1049hbefore it went anywhere",
+				     much.data,
+				     "\x1b[?1047h\x1b[H\x1bP1;1qsixel\x1b\\",
+				     "\x1b[?1049h\x1b[H\x1b_Gf=100;AAAA\x1b\\",
+				     "\x1b[?1049h\x1b[H\x1b\x38",
+				     "\x1b[?47h\x1b[H"};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		bool redraw = false;
+		CLEANUP_FREE char *after = around(texts[i], true, NULL, &redraw);
+		if (!redraw) fail_msg("text %zu is drawn again", i);
+		assert_true(strlen(after) < 64);
+	}
+	bool redraw = true;
+	string_append(&much, "\x1b[H\x1b[2J");
+	CLEANUP_FREE char *after = around(much.data, true, NULL, &redraw);
+	assert_false(redraw); /* cleared: it is known again */
+	assert_string_equal(after, "\x1b[?1049h\x1b[H\x1b[2J");
+}
+
+static void another_size_is_another_picture(void **state) {
+	(void)state;
+	CLEANUP_SCREEN struct screen *screen = screen_new();
+	CLEANUP_STRING struct string before = {0}, after = {0};
+	see(screen, "\x1b[?1049h\x1b[Hone\x1b[2;5r");
+	screen_resized(screen);
+	screen_leave(screen, true, &before);
+	assert_true(screen_return(screen, ROWS, &after));
+	assert_string_equal(after.data, "\x1b[?1049h");
+}
+
+static void who_goes_about_on_the_main_screen_gets_it_back(void **state) {
+	(void)state;
+	CLEANUP_FREE char *before = NULL, *before_lines = NULL, *before_prompt = NULL;
+	CLEANUP_FREE char *after = around("\x1b[3;4Hhere", true, &before, NULL);
+	assert_string_equal(before, "\x18\x1b\\\x1b<\x1b[?1049h");
+	assert_string_equal(after, "\x1b[?1049l");
+	CLEANUP_FREE char *after_lines = around("\x1b[3;4Hhere", false, &before_lines, NULL);
+	assert_string_equal(before_lines, "\x18\x1b\\\x1b<");
+	CLEANUP_FREE char *after_prompt = around("prompt> \x1b[K", true, &before_prompt, NULL);
+	assert_string_equal(before_prompt, "\x18\x1b\\\x1b<");
+	assert_string_equal(after_lines, "");
+	assert_string_equal(after_prompt, "");
+}
+
+static void what_was_not_complete_is_begun_again(void **state) {
+	(void)state;
+	static const struct {
+		const char *text, *after;
+	} cases[] = {{"x\x1b", "\x1b"},
+		     {"\x1b[3", "\x1b[3"},
+		     {"\x1b]0;half a ti", "\x1b]0;half a ti"},
+		     {"\x1bPq#0\x1b", "\x1bPq#0\x1b"},
+		     {"\xe2\x82", "\xe2\x82"},
+		     {"\x1b[3\x18", ""},
+		     {"\x1b[?25l\x1b[1;3", "\x1b[?25l\x1b[1;3"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) assert_after(cases[i].text, cases[i].after);
+	CLEANUP_STRING struct string much = {0};
+	string_append(&much, "\x1b]52;c;");
+	while (much.size < (size_t)3 * LIMIT_SEQUENCE) string_append(&much, "QUJD");
+	assert_after(much.data, "\x1b]9999;");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tool_that_writes_lines_has_nothing_to_put_back),
+		cmocka_unit_test(what_it_switched_on_is_put_back),
+		cmocka_unit_test(the_picture_is_drawn_again),
+		cmocka_unit_test(it_begins_where_the_screen_was_cleared),
+		cmocka_unit_test(what_is_not_known_is_drawn_by_the_tool),
+		cmocka_unit_test(another_size_is_another_picture),
+		cmocka_unit_test(who_goes_about_on_the_main_screen_gets_it_back),
+		cmocka_unit_test(what_was_not_complete_is_begun_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
