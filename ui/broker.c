@@ -42,6 +42,7 @@ int broker_list(struct channel *channel, const struct listing *listing, struct e
 	do {
 		json_t *reply = NULL, *body = json_pack("{s:s}", "what", listing->what);
 		if (listing->ended_too) json_object_set_new(body, "all", json_true());
+		if (listing->newest) json_object_set_new(body, "newest", json_true());
 		if (listing->filter) json_object_set(body, "filter", listing->filter);
 		if (cursor) json_object_set_new(body, "cursor", cursor);
 		cursor = NULL;

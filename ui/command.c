@@ -11,6 +11,7 @@
 #include "runner/inside.h"
 #include "ui/nearest.h"
 
+/* clang-format off */
 static const struct command *const commands[] = {
 	&command_run,
 	&command_grant,
@@ -25,23 +26,26 @@ static const struct command *const commands[] = {
 	&command_check,
 	&command_history,
 	&command_why,
+	&command_request,
+	&command_describe,
 	&command_policy,
 	&command_doctor,
 	&command_completion,
+	&command_complete,
 	NULL,
 };
+/* clang-format on */
 
 const struct command *const *command_all(void) {
 	return commands;
 }
 
-/* The last word of "policy check". */
-static const char *command_word(const struct command *command) {
+const char *command_word(const struct command *command) {
 	const char *space = strrchr(command->name, ' ');
 	return space ? space + 1 : command->name;
 }
 
-static const struct command *command_find(const struct command *const *list, const char *word) {
+const struct command *command_lookup(const struct command *const *list, const char *word) {
 	for (; *list; list++)
 		if (strcmp(command_word(*list), word) == 0) return *list;
 	return NULL;
@@ -50,7 +54,8 @@ static const struct command *command_find(const struct command *const *list, con
 static int unknown_command(const struct command *const *list, const char *before, const char *word,
 			   struct error *error) {
 	struct nearest nearest = nearest_start(word);
-	for (; *list; list++) nearest_offer(&nearest, command_word(*list));
+	for (; *list; list++)
+		if (!(*list)->hidden) nearest_offer(&nearest, command_word(*list));
 	CLEANUP_FREE char *shown = text_visible_cut(word, 40);
 	const char *found = nearest_found(&nearest);
 	if (found)
@@ -90,7 +95,7 @@ static int command_run_parsed(const struct command *command, char *const *argv, 
 	if (r < 0) return r;
 	struct command_call call = {.command = command, .values = values, .operands = &operands, .argv = whole};
 	*ret_understood = true;
-	if (command->refuses_root && inside_refuse(error) < 0) {
+	if (command->refuses_root && !command->works_inside && inside_refuse(error) < 0) {
 		log_error("%s: %s", command->name, error->message);
 		return EXIT_FAILED;
 	}
@@ -103,7 +108,7 @@ static int command_dispatch(const struct command *command, char *const *argv, ch
 	*ret_command = command;
 	if (command->commands) {
 		if (argv[0] && argv[0][0] != '-') {
-			const struct command *sub = command_find(command->commands, argv[0]);
+			const struct command *sub = command_lookup(command->commands, argv[0]);
 			CLEANUP_FREE char *before = string_format("%s ", command->name);
 			if (!sub) return unknown_command(command->commands, before, argv[0], error);
 			return command_dispatch(sub, argv + 1, whole, ret_command, ret_understood, error);
@@ -151,7 +156,7 @@ int command_main(char *const *argv) {
 		return EXIT_USAGE;
 	}
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-		const struct command *about = argv[2] ? command_find(commands, argv[2]) : NULL;
+		const struct command *about = argv[2] ? command_lookup(commands, argv[2]) : NULL;
 		if (argv[2] && !about)
 			return report(NULL, unknown_command(commands, "", argv[2], &error), false, &error);
 		if (about)
@@ -169,7 +174,7 @@ int command_main(char *const *argv) {
 		return report(NULL, error_set(&error, EINVAL, "unknown option '%s': expected a command first", shown),
 			      false, &error);
 	}
-	const struct command *command = command_find(commands, word);
+	const struct command *command = command_lookup(commands, word);
 	if (!command) return report(NULL, unknown_command(commands, "", word, &error), false, &error);
 	bool understood = false;
 	int r = command_dispatch(command, argv + 2, argv, &command, &understood, &error);

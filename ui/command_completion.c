@@ -1,42 +1,40 @@
-/* `sbx completion`: a script for bash, made from the tables. */
+/* `sbx completion`: the scripts that make a shell ask `sbx complete` (ui/completion). */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
 #include "ui/command.h"
 
-static void print_options(const struct command *command) {
-	for (size_t i = 0; i < command->options.count; i++) printf(" --%s", command->options.options[i].name);
-	printf(" --help");
-}
+extern const char script_bash[], script_zsh[], script_fish[]; /* completion.S */
 
-static void print_case(const struct command *command) {
-	printf("\t\t%s) words='", command->name);
-	for (const struct command *const *sub = command->commands; sub && *sub; sub++)
-		printf("%s ", (*sub)->name + strlen(command->name) + 1);
-	print_options(command);
-	printf("' ;;\n");
-}
+static const struct {
+	const char *shell, *script;
+} scripts[] = {{"bash", script_bash}, {"zsh", script_zsh}, {"fish", script_fish}};
 
 static int run(struct command_call *call, struct error *error) {
-	(void)call, (void)error;
-	puts("# bash completion for sbx: eval \"$(sbx completion)\"\n"
-	     "_sbx() {\n"
-	     "\tlocal words= word=${COMP_WORDS[COMP_CWORD]}\n"
-	     "\tcase ${COMP_WORDS[1]} in");
-	for (const struct command *const *command = command_all(); *command; command++) print_case(*command);
-	printf("\tesac\n\tif ((COMP_CWORD == 1)); then words='--help --version");
-	for (const struct command *const *command = command_all(); *command; command++) printf(" %s", (*command)->name);
-	puts("'; fi\n"
-	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-	     "}\n"
-	     "complete -o default -F _sbx sbx");
-	return EXIT_DONE;
+	const char *login = getenv("SHELL");
+	const char *shell = call->operands->count > 0 ? call->operands->items[0] : login ? path_name(login) : "bash";
+	for (size_t i = 0; i < ARRAY_LENGTH(scripts); i++) {
+		if (strcmp(scripts[i].shell, shell) != 0) continue;
+		fputs(scripts[i].script, stdout);
+		return EXIT_DONE;
+	}
+	CLEANUP_FREE char *shown = text_visible_cut(shell, 40);
+	return error_set(error, EINVAL, "there is no script for '%s'; expected bash, zsh or fish", shown);
 }
 
 const struct command command_completion = {
 	.name = "completion",
-	.operands = "",
-	.summary = "Print the completion script for bash.",
-	.details = "To use it: eval \"$(sbx completion)\" in ~/.bashrc. Names come from the tables that sbx itself "
-		   "parses with.",
+	.operands = "[bash|zsh|fish]",
+	.summary = "Print the completion script for your shell.",
+	.details =
+		"An installed sbx needs none of this. Else: bash: eval \"$(sbx completion bash)\" in ~/.bashrc; zsh: "
+		"eval \"$(sbx completion zsh)\" in ~/.zshrc, after compinit; fish: sbx completion fish | source in "
+		"~/.config/fish/config.fish. Default: the shell that $SHELL names.",
+	.operands_most = 1,
 	.run = run,
 };

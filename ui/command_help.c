@@ -82,7 +82,7 @@ void command_help_all(FILE *out) {
 	      "when they reach for more.\n\nCommands:\n",
 	      out);
 	for (const struct command *const *command = command_all(); *command; command++)
-		fprintf(out, "  %-12s%s\n", (*command)->name, (*command)->summary);
+		if (!(*command)->hidden) fprintf(out, "  %-12s%s\n", (*command)->name, (*command)->summary);
 	fputs("\nOptions:\n"
 	      "  --help      Show this help; 'sbx run --help' shows that command's.\n"
 	      "  --version   Show the version.\n\n"

@@ -126,7 +126,11 @@ bool option_given(const struct option_info *option, const void *values) {
 	return memcmp(option_place(option, values), zero, kinds[option->kind].size) != 0;
 }
 
-static const struct option_info *option_find(const struct option_table *table, const char *name, size_t size) {
+bool option_repeats(const struct option_info *option) {
+	return kinds[option->kind].repeats && kinds[option->kind].takes_value;
+}
+
+const struct option_info *option_find(const struct option_table *table, const char *name, size_t size) {
 	for (size_t i = 0; i < table->count; i++)
 		if (strlen(table->options[i].name) == size && memcmp(table->options[i].name, name, size) == 0)
 			return &table->options[i];

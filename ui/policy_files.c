@@ -146,6 +146,17 @@ void policy_files_check(const char *root, struct strings *paths, struct strings 
 		policy_check_programs(documents.items[i], POLICY_ADMIN_FOLDER "/sbx.yaml", 0, errors);
 }
 
+void policy_files_names(struct strings *profiles, struct strings *permissions) {
+	CLEANUP(documents_finish) struct documents documents = {0};
+	CLEANUP_FREE char *folder = user_folder();
+	read_source(POLICY_LAYER_ADMIN, POLICY_ADMIN_FOLDER, &documents, NULL, NULL, NULL);
+	if (folder) read_source(POLICY_LAYER_USER, folder, &documents, NULL, NULL, NULL);
+	struct policy *policy = documents_policy(&documents);
+	if (profiles) policy_profile_names(policy, profiles);
+	if (permissions) policy_permission_names(policy, permissions);
+	policy_unref(policy);
+}
+
 /* Showing */
 
 const char *policy_file_holds(const json_t *file) {

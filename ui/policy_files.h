@@ -25,6 +25,12 @@ int policy_text_check(const char *path, const char *text, size_t size, struct st
 /* All files that the broker reads for the project at `root` (NULL: without its own), read as it reads them. */
 void policy_files_check(const char *root, struct strings *paths, struct strings *errors, struct strings *warnings);
 
+/*
+ * What the administrator's files, yours and the built-in ones declare, as far as they have no errors: profiles, and
+ * permissions of the user's own. Either may be NULL. For completion: no broker is needed.
+ */
+void policy_files_names(struct strings *profiles, struct strings *permissions);
+
 /* What holds while one of these has errors, as half a sentence; NULL when it has none. */
 const char *policy_file_holds(const json_t *file);
 

@@ -27,6 +27,7 @@ int broker_call(const char *type, json_t *body, json_t **ret_reply, struct error
 struct listing {
 	const char *what;
 	bool ended_too;
+	bool newest; /* first; else the oldest */
 	json_t *filter;
 	int (*each)(void *context, const json_t *item, struct error *error);
 	int (*page)(void *context, struct error *error); /* after every page; or NULL */

@@ -35,7 +35,9 @@ struct command {
 	struct option_table options;
 	size_t values_size;
 	size_t operands_least, operands_most;
+	bool hidden;                           /* for programs: neither help nor completion names it */
 	bool refuses_root;                     /* it needs the broker: refused inside a sandbox, too */
+	bool works_inside;                     /* not that */
 	int failure;                           /* exit status when it fails, where EXIT_NO is an answer; 0: EXIT_NO */
 	const struct command *const *commands; /* subcommands, NULL-terminated; then `run` is not used */
 	int (*run)(struct command_call *call, struct error *error);
@@ -43,11 +45,14 @@ struct command {
 
 extern const struct command command_run, command_grant, command_revoke, command_grants, command_sessions, command_kill,
 	command_publish, command_prompts, command_allow, command_deny, command_check, command_history, command_why,
-	command_policy, command_doctor, command_completion;
+	command_policy, command_doctor, command_completion, command_complete;
 
 /* The whole program: find the command, parse, run, print the error. */
 int command_main(char *const *argv);
 
+/* "check" of "policy check". Borrowed. */
+const char *command_word(const struct command *command);
+const struct command *command_lookup(const struct command *const *list, const char *word); /* or NULL */
 const struct command *const *command_all(void); /* NULL-terminated, in the order of --help */
 void command_help(const struct command *command, FILE *out);
 void command_help_all(FILE *out);

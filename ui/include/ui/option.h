@@ -29,7 +29,8 @@ enum { OPTION_KIND_COUNT = OPTION_PERMISSION + 1 };
 struct option_info {
 	const char *name; /* without the dashes */
 	enum option_kind kind;
-	const char *value; /* how help calls the value; NULL for a flag */
+	const char *value; /* how help calls the value, which says what completes it (ui/complete_value.c); NULL for a
+			      flag */
 	const char *help;  /* with the default */
 	size_t offset;     /* in the command's structure of values */
 };
@@ -49,6 +50,9 @@ struct option_table {
 int options_parse(const struct option_table *table, char *const *argv, void *values, struct strings *operands,
 		  struct error *error);
 void options_finish(const struct option_table *table, void *values);
+
+const struct option_info *option_find(const struct option_table *table, const char *name, size_t size); /* or NULL */
+bool option_repeats(const struct option_info *option); /* may it be given again, with another value? */
 
 /* Was it given? For options whose zero value says nothing (flags, texts, numbers, lists: not zero). */
 bool option_given(const struct option_info *option, const void *values);
