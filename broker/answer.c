@@ -191,6 +191,11 @@ static void remember_denial(const struct prompt_pending *pending, const struct s
 			  pending->prompt.id, now.boot_ms);
 }
 
+static void remember_allow(const struct prompt_pending *pending, const struct session *session) {
+	for (size_t i = 0; i < pending->waiter_count; i++)
+		walk_allow(session->walks, &pending->waiters[i].request, pending->rule, pending->prompt.target);
+}
+
 /* The prompt is closed; who was not settled by its answer asks anew. */
 static void settle(struct prompt_pending *pending, const struct settled *settled, const struct verdict *verdict) {
 	size_t count = pending->waiter_count, left = 0;
@@ -227,6 +232,7 @@ int prompts_answer(struct client *client, const struct prompt_answer *answer, st
 	struct session *session = session_find(broker, pending->prompt.session);
 	bool lasts = grant.id != 0 && answer->lifetime != LIFETIME_ONCE;
 	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session);
+	if (answer->effect == EFFECT_ALLOW && session) remember_allow(pending, session);
 	if (answer->effect == EFFECT_DENY && !lasts && session) remember_denial(pending, session);
 	if (lasts && session) session_tell_new(session, &grant);
 	settle(pending, &settled, &decision.verdict);

@@ -31,7 +31,7 @@ static bool folder_may_be_offered(const char *folder, const char *home) {
 static const char *const shared_folders[] = {
 	"", "/.config", "/.local", "/.local/share", "/.local/state", "/.local/bin", "/.cache"};
 
-static bool is_shared(const char *folder, const char *home) {
+bool scope_is_shared(const char *folder, const char *home) {
 	if (!path_is_below(folder, home)) return false;
 	for (size_t i = 0; i < ARRAY_LENGTH(shared_folders); i++)
 		if (strcmp(folder + strlen(home), shared_folders[i]) == 0) return true;
@@ -40,7 +40,8 @@ static bool is_shared(const char *folder, const char *home) {
 
 static void offer_folders(const char *target, const char *home, bool replaced, struct strings *scopes) {
 	CLEANUP_FREE char *folder = path_parent(target);
-	bool offered = folder_may_be_offered(folder, home), first = offered && replaced && !is_shared(folder, home);
+	bool offered = folder_may_be_offered(folder, home),
+	     first = offered && replaced && !scope_is_shared(folder, home);
 	if (first) strings_add(scopes, "folder");
 	strings_add(scopes, "exact");
 	if (!offered) return;

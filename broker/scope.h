@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/string.h"
 #include "schema/permission.h"
@@ -17,6 +19,9 @@
  */
 void scopes_offered(const struct permission *permission, const char *target, const char *home, bool replaced,
 		    struct strings *ret_scopes);
+
+/* Home itself and what below it many programs share: one's folder is everybody's. */
+bool scope_is_shared(const char *folder, const char *home);
 
 /* The pattern's text that a scope means; -EINVAL with what is offered when it isn't one of `offered`. Freed by the
  * caller. */

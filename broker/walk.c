@@ -11,6 +11,9 @@
  * Who was denied is not asked about again for what lies below, nor for the walk's other names, as long as DENIED_MS
  * don't pass without such a request, and at most DENIED_MOST_MS. So it is with a host's port: a program tries the
  * name's other address when the first has failed.
+ *
+ * An agent reads file after file without a walk, often each by a process of its own. Who was allowed FOLDER_FILES files
+ * of a folder is asked about the folder next, with the file as the narrower choice; until that is denied.
  */
 #include "walk.h"
 
@@ -19,12 +22,14 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "scope.h"
 
 enum {
 	REMEMBERED = 32, /* whose turn was longest ago makes room */
 	WALK_MS = 30 * 1000,
 	WALK_LISTED = 2, /* folders of one process under one rule that are a walk */
 	WALK_NAMES = 4,  /* names of any kind */
+	FOLDER_FILES = 2,
 	DENIED_MS = 5 * 1000,
 	DENIED_MOST_MS = 60 * 1000,
 };
@@ -45,10 +50,18 @@ struct denial {
 	int64_t since_ms, seen_ms;
 };
 
+/* What the user has allowed of one folder, file by file. */
+struct folder {
+	char *path, *rule;
+	char *last; /* of its files */
+	unsigned files;
+};
+
 struct walks {
 	struct trail trails[REMEMBERED];
 	struct denial denials[REMEMBERED];
-	size_t next_trail, next_denial;
+	struct folder folders[REMEMBERED];
+	size_t next_trail, next_denial, next_folder;
 };
 
 static void trail_finish(struct trail *trail) {
@@ -65,6 +78,13 @@ static void denial_finish(struct denial *denial) {
 	*denial = (struct denial){0};
 }
 
+static void folder_finish(struct folder *folder) {
+	free(folder->path);
+	free(folder->rule);
+	free(folder->last);
+	*folder = (struct folder){0};
+}
+
 struct walks *walks_new(void) {
 	return mem_new(struct walks);
 }
@@ -74,6 +94,7 @@ void walks_free(struct walks *walks) {
 	for (size_t i = 0; i < REMEMBERED; i++) {
 		trail_finish(&walks->trails[i]);
 		denial_finish(&walks->denials[i]);
+		folder_finish(&walks->folders[i]);
 	}
 	free(walks);
 }
@@ -149,10 +170,28 @@ int64_t walk_denied(struct walks *walks, const struct walk_step *step) {
 	return 0;
 }
 
+static struct folder *find_folder(struct walks *walks, const char *path, const char *rule) {
+	for (size_t i = 0; i < REMEMBERED; i++) {
+		struct folder *folder = &walks->folders[i];
+		if (folder->path && string_equal(folder->path, path) && string_equal(folder->rule, rule)) return folder;
+	}
+	return NULL;
+}
+
+/* The folder of which enough was allowed, unless it is everybody's. Freed by the caller. */
+static char *folder_read(struct walks *walks, const struct walk_step *step) {
+	CLEANUP_FREE char *path = path_parent(step->request->target);
+	const struct folder *folder = find_folder(walks, path, step->rule);
+	bool narrow = path_is_below(path, step->root) && !path_is_below(step->home, path) &&
+		      !scope_is_shared(path, step->home);
+	return folder && folder->files >= FOLDER_FILES && narrow ? STEAL(path) : NULL;
+}
+
 char *walk_tree(struct walks *walks, const struct walk_step *step) {
 	if (!may_walk(step)) return NULL;
 	struct trail *trail = find_trail(walks, step);
 	char *tree = tree_of(trail, step);
+	if (!tree) tree = folder_read(walks, step);
 	if (!trail) {
 		trail = &walks->trails[walks->next_trail++ % REMEMBERED];
 		trail_finish(trail);
@@ -172,8 +211,26 @@ static bool is_remembered(const struct permission *permission) {
 	return permission_is_of_path(permission) || permission->kind == PERMISSION_NET_ACCESS;
 }
 
+void walk_allow(struct walks *walks, const struct request *request, const char *rule, const char *path) {
+	if (request->permission.kind != PERMISSION_FS_READ || request->folder || !string_equal(path, request->target))
+		return;
+	CLEANUP_FREE char *parent = path_parent(path);
+	struct folder *folder = find_folder(walks, parent, rule);
+	if (!folder) {
+		folder = &walks->folders[walks->next_folder++ % REMEMBERED];
+		folder_finish(folder);
+		*folder = (struct folder){.path = STEAL(parent), .rule = string_copy_or_null(rule)};
+	}
+	if (string_equal(folder->last, path)) return; /* once more */
+	free(folder->last);
+	folder->last = string_copy(path);
+	folder->files++;
+}
+
 void walk_deny(struct walks *walks, const struct request *request, const char *rule, const char *path, int64_t prompt,
 	       int64_t now_ms) {
+	struct folder *folder = find_folder(walks, path, rule);
+	if (folder) folder_finish(folder);
 	if (!request->process || !is_remembered(&request->permission)) return;
 	struct denial *denial = &walks->denials[walks->next_denial++ % REMEMBERED];
 	denial_finish(denial);

@@ -1,7 +1,8 @@
 /*
- * walk: a process that goes through a tree (find, rg, du) is asked about once, not name by name.
+ * walk: a process that goes through a tree (find, rg, du) is asked about once, not name by name; and who reads file
+ * after file of a folder, about the folder.
  *
- * Promises: of one session; what is remembered is bounded and forgotten within a minute; a tree never reaches above
+ * Promises: of one session; what is remembered is bounded, a walk or denial within a minute; a tree never reaches above
  * what its rule names, nor above $HOME. What a runner says of its tool (`listing`, `walk`) only words the question:
  * the tree is what is shown, and nothing is allowed by it.
  */
@@ -32,6 +33,9 @@ int64_t walk_denied(struct walks *walks, const struct walk_step *step);
 
 /* The tree that the question is about, or NULL: about its target alone. Freed by the caller. */
 char *walk_tree(struct walks *walks, const struct walk_step *step);
+
+/* The user has allowed it when asked about `path` (the target, or the tree). */
+void walk_allow(struct walks *walks, const struct request *request, const char *rule, const char *path);
 
 /* The user has denied it, this once, when asked about `path` (the target, or the tree). */
 void walk_deny(struct walks *walks, const struct request *request, const char *rule, const char *path, int64_t prompt,

@@ -72,6 +72,60 @@ static void folders_listed_one_after_the_other_are_a_walk(void **state) {
 	walks_free(walks);
 }
 
+static void allow(struct walks *walks, const char *target) {
+	const struct request request = {.permission = permission_of(PERMISSION_FS_READ), .target = (char *)target};
+	walk_allow(walks, &request, "p:1", target);
+}
+
+static char *tree_of_another(struct walks *walks, const char *target) {
+	static unsigned process;
+	CLEANUP_FREE char *name = string_format("cat (%u)", ++process);
+	const struct request request = {
+		.permission = permission_of(PERMISSION_FS_READ), .target = (char *)target, .process = name};
+	const struct walk_step step = {
+		.request = &request, .rule = "p:1", .root = "/home/u", .home = "/home/u", .now_ms = 1000};
+	return walk_tree(walks, &step);
+}
+
+static void expect_folder(struct walks *walks, const char *target, const char *expected) {
+	CLEANUP_FREE char *tree = tree_of_another(walks, target);
+	if (!string_equal(tree, expected))
+		fail_msg("%s: %s, not %s", target, tree ? tree : "none", expected ? expected : "none");
+}
+
+static void who_allowed_two_files_of_a_folder_is_asked_about_the_folder(void **state) {
+	(void)state;
+	struct walks *walks = walks_new();
+	expect_folder(walks, "/home/u/notes/a", NULL);
+	allow(walks, "/home/u/notes/a");
+	allow(walks, "/home/u/notes/a"); /* for once each: that is one file */
+	expect_folder(walks, "/home/u/notes/b", NULL);
+	allow(walks, "/home/u/notes/b");
+	expect_folder(walks, "/home/u/notes/c", "/home/u/notes");
+	expect_folder(walks, "/home/u/notes/deep/c", NULL);
+	expect_folder(walks, "/home/u/other/c", NULL);
+	const struct request denied = {.permission = permission_of(PERMISSION_FS_READ),
+				       .target = (char *)"/home/u/notes/c",
+				       .process = (char *)"cat (0)"};
+	walk_deny(walks, &denied, "p:1", "/home/u/notes", 7, 1000);
+	expect_folder(walks, "/home/u/notes/d", NULL); /* the folder was denied: each by itself again */
+	walks_free(walks);
+}
+
+static void files_in_everybodys_folder_stay_questions_of_their_own(void **state) {
+	(void)state;
+	static const char *const folders[] = {"/home/u", "/home/u/.config", "/home/u/.local/share", "/home", "/etc"};
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		struct walks *walks = walks_new();
+		for (char letter = 'a'; letter < 'h'; letter++) {
+			CLEANUP_FREE char *path = string_format("%s/%c", folders[i], letter);
+			expect_folder(walks, path, NULL);
+			allow(walks, path);
+		}
+		walks_free(walks);
+	}
+}
+
 static void three_files_are_three_questions_and_the_fourth_a_walk(void **state) {
 	(void)state;
 	struct walks *walks = walks_new();
@@ -332,6 +386,8 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tree_is_within_what_the_rule_names_and_not_above_home),
 		cmocka_unit_test(folders_listed_one_after_the_other_are_a_walk),
+		cmocka_unit_test(who_allowed_two_files_of_a_folder_is_asked_about_the_folder),
+		cmocka_unit_test(files_in_everybodys_folder_stay_questions_of_their_own),
 		cmocka_unit_test(three_files_are_three_questions_and_the_fourth_a_walk),
 		cmocka_unit_test(what_is_remembered_is_bounded),
 		PROMPTS_TEST(the_words_say_what_an_answer_gives, prompts_setup_waits),

@@ -181,3 +181,18 @@ forget() {
 	answers_end again
 	forget
 }
+
+@test "ten files read by name, each by a process of its own: two questions, then one about the folder" {
+	answers notes "allow:always:first=*=*"
+	cd "$HOME/app"
+	# shellcheck disable=SC2016 # expanded in there
+	run sbx run -- sh -c 'for number in 1 2 3 4 5 6 7 8 9 10; do cat ~/notes/note-$number.md; done'
+	echo "$output"
+	[ "$(grep -c 'note [0-9]* of ten' <<<"$output")" = 10 ]
+	answers_end notes
+	table notes "ten files by name"
+	[ "$(jq -r .target "$HOME/run/notes.asked")" = "$HOME/notes/note-1.md
+$HOME/notes/note-2.md
+$HOME/notes" ]
+	forget
+}
