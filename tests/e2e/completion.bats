@@ -1,0 +1,318 @@
+#!/usr/bin/env bats
+# Completion by the real shells: what bash, zsh and fish offer, and what stands in the line after a Tab in tmux.
+# shellcheck disable=SC2016 # expanded by the shell under test
+
+load helper
+
+setup_file() {
+	home_make
+	scripts=$(cd "$TESTS/../../ui/completion" && pwd)
+	export scripts TERM=screen
+	export TMUX_TMPDIR=$HOME/run
+	unset TMUX
+	policy <<END
+version: 1
+prompt: {timeout: 600s, without-agent: wait}
+permissions: {db:access: use the database}
+profiles:
+  default:
+    network: none
+    ask: {db:access: ["*"]}
+  builder: {extends: [base], allow: {fs:write: ["\${project}"]}}
+  build-two: {extends: [base]}
+END
+	touch "$HOME/project/a file" "$HOME/project/plain"
+	mkdir -p "$HOME/project/folder"
+	sbx grant env:read FIRST --profile builder --always
+	sbx grant fs:read "$(printf '/tmp/a\tb\e[2J')" --always
+	background held sbx run --profile builder -- sleep 1000
+	wait_for 20 session_runs
+	sbx check db:access prod --reason "$(printf 'x\n:files')" >/dev/null 2>&1 3>&- &
+	echo $! >"$HOME/run/check.pid"
+	prompt_id >"$HOME/run/prompt"
+}
+
+teardown_file() {
+	sbx kill --all || true
+	home_remove
+}
+
+teardown() {
+	tmux kill-server 2>/dev/null || true
+}
+
+session_runs() {
+	[[ $(sbx sessions --json | jq length) == 1 ]]
+}
+
+# offered WORD…: by `sbx complete`. A loaded machine may be too slow for what a broker says: then there is nothing, and a
+# person presses the key again.
+offered() {
+	sbx complete -- "$@"
+}
+
+offers() { # offers LINE WORD…: exactly this line is among them
+	local line=$1
+	shift
+	offered "$@" | grep -qxF -- "$line"
+}
+
+# bash_offers LINE [TYPE]: what bash's function returns for the line with the cursor at its end, cut into words as bash cuts it.
+bash_offers() {
+	bash --norc --noprofile -c '
+		compopt() { echo "compopt $*"; }
+		. "$1/sbx.bash"
+		COMP_LINE=$2 COMP_POINT=${#2} COMP_TYPE=${3:-9}
+		mapfile -t COMP_WORDS < <(grep -oE "[:=]|[^ :=]+" <<<"$2")
+		[[ $2 != *" " ]] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_sbx
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$scripts" "$1" "${2:-}"
+}
+
+bash_gives() { # bash_gives LINE EXPECTED: one of what is returned
+	bash_offers "$1" | grep -qxF -- "$2"
+}
+
+fish_offers() {
+	fish --no-config -c "source $scripts/sbx.fish; complete --do-complete=\"\$argv[1]\"" -- "$1"
+}
+
+fish_gives() {
+	fish_offers "$1" | grep -qxF -- "$2"
+}
+
+# terminal SHELL…: an interactive one in tmux that has the completion.
+terminal() {
+	tmux -f /dev/null new-session -d -x 100 -y 30 "$@"
+	sees 'ready>'
+}
+
+bash_terminal() {
+	printf "PS1='ready> '\n. %q\n" "$scripts/sbx.bash" >"$HOME/run/bashrc"
+	terminal "bash --noprofile --rcfile $HOME/run/bashrc"
+}
+
+zsh_terminal() {
+	mkdir -p "$HOME/run/zsh"
+	printf "PS1='ready> '\nfpath=(%q \$fpath)\nautoload -Uz compinit\ncompinit -D -u\n" "$scripts" >"$HOME/run/zsh/.zshrc"
+	terminal "env ZDOTDIR=$HOME/run/zsh zsh -d -i"
+}
+
+fish_terminal() {
+	mkdir -p "$HOME/.config/fish"
+	printf 'function fish_prompt; echo -n "ready> "; end\nfunction fish_greeting; end\nsource %s\n' "$scripts/sbx.fish" \
+		>"$HOME/.config/fish/config.fish"
+	terminal "fish -i"
+}
+
+shows() {
+	grep -qE -- "$1" <<<"$(tmux capture-pane -p)"
+}
+
+sees() {
+	wait_for 20 shows "$1" || {
+		printf 'not on the screen: %s\n' "$1"
+		tmux capture-pane -p
+		return 1
+	}
+}
+
+keys() {
+	tmux send-keys -l -- "$1"
+}
+
+pressed() { # pressed REGEX: the screen shows it, after as many Tabs as it takes
+	shows "$1" || { tmux send-keys Tab && sleep 0.3 && shows "$1"; }
+}
+
+completes_to() { # completes_to LINE REGEX
+	keys "$1"
+	wait_for 20 pressed "$2" || {
+		printf 'not on the screen: %s\n' "$2"
+		tmux capture-pane -p
+		return 1
+	}
+}
+
+@test "ids have words: a grant's pattern made visible, its end, the session's command" {
+	wait_for 20 offers $'1\tbuilder: env:read FIRST, never' revoke ""
+	wait_for 20 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke ""
+	wait_for 20 offers $'1\tbuilder: sleep 1000, in ~/project' kill ""
+	wait_for 20 offers "$(<"$HOME/run/prompt")"$'\t'"default: db:access prod" allow ""
+	wait_for 20 offers "builder" run --profile buil
+	wait_for 20 offers $'exact\tprod' allow "$(<"$HOME/run/prompt")" --scope ""
+	wait_for 20 offers $'db:access\tof your own' grant db
+}
+
+@test "no broker is started, and none is waited for" {
+	local home=$HOME/run/other
+	mkdir -p "$home"
+	run env HOME="$home" sbx complete -- revoke ""
+	[ "$status" = 0 ]
+	[ -z "$output" ]
+	[ -z "$(ls -A "$home")" ]
+	# A socket where nobody answers, in a folder as the broker would have made it.
+	mkdir -p "$home/.local/state/sbx/run"
+	chmod 700 "$home/.local/state/sbx/run"
+	python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1])
+s.listen(0)
+print("listens", flush=True)
+time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out" 3>&- &
+	echo $! >"$HOME/run/deaf.pid"
+	wait_for 20 grep -q listens "$HOME/run/deaf.out"
+	for line in "revoke" "allow" "kill" "run --profile"; do
+		# shellcheck disable=SC2086 # words
+		run env HOME="$home" timeout 20 sbx complete -- $line ""
+		[ "$status" = 0 ]
+		[ -z "$output" ]
+	done
+	run env HOME="$home" sbx complete -- grant fs:
+	contains "$output" "fs:read"
+	kill "$(<"$HOME/run/deaf.pid")"
+}
+
+@test "inside a sandbox there is nothing live to offer" {
+	run sbx run --profile builder -- sbx complete -- revoke ""
+	[ "$status" = 0 ]
+	[ -z "$output" ]
+}
+
+@test "errors are silent" {
+	for words in "" "--" "-- nonsense x" "-- run --nonsense x" "-- policy nonsense x"; do
+		# shellcheck disable=SC2086 # words
+		run sbx complete $words
+		lacks "$output" "sbx:"
+	done
+}
+
+@test "bash: commands, options, ids and what a colon or an equals sign cuts" {
+	bash_gives "sbx rev" revoke
+	bash_gives "sbx history --ver" --verify
+	wait_for 20 bash_gives "sbx run --profile buil" builder
+	wait_for 20 bash_gives "sbx run --profile=buil" builder
+	bash_gives "sbx grant fs:re" read
+	bash_gives "sbx grant fs:" write
+	bash_gives "sbx run --allow net:access=l" "localhost:"
+	bash_gives "sbx run --allow=fs:wr" write
+	bash_gives "sbx grant fs:read ~/x --ttl 1" 1h
+	bash_gives "sbx grant fs:read ~/x" "compopt -o default"
+	bash_gives "sbx run --cwd " "compopt -o dirnames"
+	bash_gives "sbx run -- sort --" "compopt -o default"
+	FIRST=1 bash_gives "sbx run --env FIR" FIRST
+	run bash_offers "sbx run bas"
+	contains "$output" $'\nbash\n'
+}
+
+@test "bash: two ids have their words, one has none" {
+	wait_for 20 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	run bash_offers "sbx revoke 1"
+	[ "$output" = $'compopt -o nosort\n1' ]
+}
+
+@test "bash in a terminal: Tab" {
+	bash_terminal
+	completes_to 'sbx rev' 'ready> sbx revoke *$'
+	tmux send-keys C-u
+	completes_to 'sbx grant fs:w' 'ready> sbx grant fs:write *$'
+	completes_to 'pl' 'ready> sbx grant fs:write plain *$'
+	tmux send-keys C-u
+	completes_to 'sbx grant fs:read=a' 'ready> sbx grant fs:read=a\\ file *$'
+	tmux send-keys C-u
+	completes_to 'sbx run --cwd=f' 'ready> sbx run --cwd=folder/$'
+	tmux send-keys C-u
+	completes_to 'sbx run --offline -- readl' 'ready> sbx run --offline -- readlink *$'
+	tmux send-keys C-u
+	completes_to 'sbx allow ' "ready> sbx allow $(<"$HOME/run/prompt") *\$"
+	tmux send-keys C-u
+	completes_to 'sbx revoke ' 'builder: env:read FIRST, never'
+	sees '/tmp/a\\+tb\\+x1b\[2J, never'
+}
+
+@test "bash: the command in the sandbox completes as it would outside" {
+	[[ -e /usr/share/bash-completion/bash_completion ]] || skip "optional: no bash-completion here"
+	printf "PS1='ready> '\n. /usr/share/bash-completion/bash_completion\n. %q\n" "$scripts/sbx.bash" >"$HOME/run/bashrc"
+	terminal "bash --noprofile --rcfile $HOME/run/bashrc"
+	completes_to 'sbx run --profile builder -- sort --zero-t' 'sort --zero-terminated'
+	tmux send-keys C-u
+	completes_to 'sbx grant fs:w' 'ready> sbx grant fs:write *$'
+}
+
+@test "bash: what is typed is never run" {
+	bash_terminal
+	keys 'sbx grant $(touch '"$HOME"'/run/ran) `touch '"$HOME"'/run/ran` --profile buil'
+	for _ in 1 2 3; do tmux send-keys Tab; done
+	tmux send-keys C-u
+	completes_to 'sbx rev' 'ready> sbx revoke *$'
+	[ ! -e "$HOME/run/ran" ]
+}
+
+@test "zsh in a terminal: Tab, with words" {
+	zsh_terminal
+	completes_to 'sbx rev' 'ready> sbx revoke *$'
+	tmux send-keys C-u
+	completes_to 'sbx revoke ' '^1 +-- builder: env:read FIRST, never'
+	sees '^2 +-- default: fs:read /tmp/a\\tb\\x1b\[2J, never'
+	tmux send-keys C-u
+	completes_to 'sbx grant fs:w' 'ready> sbx grant fs:write *$'
+	tmux send-keys C-u
+	completes_to 'sbx grant fs:read=a' 'ready> sbx grant fs:read=a\\ file *$'
+	tmux send-keys C-u
+	completes_to 'sbx run --cwd=f' 'ready> sbx run --cwd=folder/? *$'
+	tmux send-keys C-u
+	completes_to 'sbx run --profile=build-' 'ready> sbx run --profile=build-two *$'
+	tmux send-keys C-u
+	completes_to 'sbx run --offline -- readl' 'ready> sbx run --offline -- readlink *$'
+}
+
+@test "zsh: the command in the sandbox completes as it would outside" {
+	zsh_terminal
+	keys 'compdef "compadd inner-word" inner'
+	tmux send-keys Enter
+	completes_to 'sbx run --profile builder -- inner inn' 'builder -- inner inner-word *$'
+}
+
+@test "zsh: what sbx completion prints can be evaluated" {
+	mkdir -p "$HOME/run/zsh"
+	printf "PS1='ready> '\nautoload -Uz compinit\ncompinit -D -u\neval \"\$(sbx completion zsh)\"\n" >"$HOME/run/zsh/.zshrc"
+	terminal "env ZDOTDIR=$HOME/run/zsh zsh -d -i"
+	completes_to 'sbx sess' 'ready> sbx sessions *$'
+}
+
+@test "fish: what it offers" {
+	fish_gives "sbx rev" $'revoke\tEnd grants before their time.'
+	wait_for 20 fish_gives "sbx revoke " $'1\tbuilder: env:read FIRST, never'
+	fish_gives "sbx grant fs:w" $'fs:write\twrite to'
+	wait_for 20 fish_gives "sbx run --profile=build-" "--profile=build-two"
+	run fish_offers "sbx grant fs:read=a"
+	contains "$output" "fs:read=a file"
+	run fish_offers "sbx run --cwd f"
+	contains "$output" "folder/"
+	lacks "$output" "plain"
+	run fish_offers "sbx run --offline -- sbx gran"
+	contains "$output" "grants"
+	run fish_offers "sbx grant "
+	lacks "$output" "plain"
+}
+
+@test "fish in a terminal: Tab" {
+	fish_terminal
+	completes_to 'sbx rev' 'ready> sbx revoke'
+	tmux send-keys C-u
+	completes_to 'sbx revoke ' 'builder: env:read FIRST, never'
+	tmux send-keys Escape C-u
+	completes_to 'sbx grant fs:read=a' 'fs:read=a\\ file'
+}
+
+@test "sbx completion prints the script of each shell, and says what it has not" {
+	for shell in bash:sbx.bash zsh:_sbx fish:sbx.fish; do
+		diff <(sbx completion "${shell%:*}") "$scripts/${shell#*:}"
+		diff <(SHELL=/usr/bin/${shell%:*} sbx completion) "$scripts/${shell#*:}"
+	done
+	run sbx completion tcsh
+	one_error 2
+	contains "$output" "bash, zsh or fish"
+}
