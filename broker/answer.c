@@ -1,4 +1,5 @@
 /* An answer to a prompt: may this client give it, what grant is it, and what follows. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "schema/message.h"
 #include "scope.h"
 #include "session.h"
+#include "streaks.h"
 #include "walk.h"
 
 static const char *const agent_names[] = {
@@ -98,6 +100,10 @@ static int find_settled(const struct prompt_pending *pending, enum effect effect
 	return error_set(error, EINVAL, "%s would not cover it: %s; answer with the scope 'exact'", shown, why);
 }
 
+/* What the user denies once more, and has denied so often in this session that it is denied for the rest of it. */
+static const char why_streak[] = "denied three times in this session";
+static_assert(STREAK_LENGTH == 3, "why_streak says so");
+
 static int write_grant(struct prompt_pending *pending, const struct prompt_answer *answer, struct grant *ret_grant,
 		       struct settled *settled, struct error *error) {
 	const struct prompt *prompt = &pending->prompt;
@@ -116,7 +122,7 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 				      .ttl_ms = answer->ttl_ms,
 				      .origin = GRANT_ORIGIN_PROMPT,
 				      .prompt = prompt->id,
-				      .reason = prompt->reason};
+				      .reason = answer->streak ? why_streak : prompt->reason};
 	struct pattern_scope scope = policies_scope(pending->broker->policies, prompt->project);
 	const struct ruleset *ruleset;
 	r = pending_rules(pending->broker, prompt, &ruleset, error);
@@ -129,8 +135,9 @@ static void describe_answer(const struct prompt_pending *pending, const struct p
 			    struct decision *ret_decision) {
 	*ret_decision = (struct decision){.uses = 1, .lifetime = answer->lifetime};
 	struct verdict *verdict = &ret_decision->verdict;
-	verdict_set(verdict, answer->effect, "ask", "you %s it (prompt %lld)",
-		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id);
+	verdict_set(verdict, answer->effect, "ask", "you %s it (prompt %lld)%s%s",
+		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id,
+		    answer->streak ? ": " : "", answer->streak ? why_streak : "");
 	verdict->prompt = pending->prompt.id;
 	verdict->grant = grant;
 	verdict->once = answer->effect == EFFECT_ALLOW && answer->lifetime == LIFETIME_ONCE;
@@ -145,6 +152,7 @@ static int record_answer(const struct prompt_pending *pending, const struct clie
 	json_object_set_new(detail, "lifetime", json_string(lifetime_name(answer->lifetime)));
 	json_object_set_new(detail, "scope", message_bytes(answer->scope));
 	json_object_set_new(detail, "agent", json_string(agent_names[client->agent]));
+	if (answer->streak) json_object_set_new(detail, "why", json_string(why_streak));
 	return pending_record(pending, EVENT_ANSWER, (int)answer->effect, grant, detail, error);
 }
 
@@ -176,11 +184,34 @@ static int write_answer(struct prompt_pending *pending, const struct client *cli
 	if (r == 0) r = record_answer(pending, client, answer, ret_grant->id, error);
 	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
 	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
-		if (settled->each[i])
+		if (settled->each[i] && !pending->waiters[i].wanted)
 			r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
 	if (r == 0) return broker_commit(pending->broker, error);
 	broker_rollback(pending->broker);
 	return r;
+}
+
+/* The last of so many denials holds for the rest of the session. */
+static struct prompt_answer meant_by(const struct prompt_pending *pending, const struct session *session,
+				     const struct prompt_answer *answer) {
+	const struct prompt *prompt = &pending->prompt;
+	struct prompt_answer meant = *answer;
+	meant.streak = session && answer->effect == EFFECT_DENY && answer->lifetime == LIFETIME_ONCE &&
+		       strings_contain(&prompt->scopes, "exact") &&
+		       streaks_are_full(session->streaks, &prompt->permission, prompt->target);
+	if (!meant.streak) return meant;
+	meant.lifetime = LIFETIME_SESSION;
+	meant.scope = "exact";
+	return meant;
+}
+
+static void count_denials(const struct prompt_pending *pending, const struct session *session,
+			  const struct prompt_answer *answer) {
+	const struct prompt *prompt = &pending->prompt;
+	if (answer->effect == EFFECT_DENY && answer->lifetime == LIFETIME_ONCE)
+		streaks_deny(session->streaks, &prompt->permission, prompt->target);
+	else
+		streaks_end(session->streaks, &prompt->permission, prompt->target);
 }
 
 static void remember_denial(const struct prompt_pending *pending, const struct session *session) {
@@ -212,26 +243,28 @@ static void settle(struct prompt_pending *pending, const struct settled *settled
 	for (size_t i = 0; i < left; i++) checking_go_on(&others[i]);
 }
 
-int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
+int prompts_answer(struct client *client, const struct prompt_answer *said, struct grant *ret_grant,
 		   struct error *error) {
 	struct broker *broker = client->broker;
-	struct prompt_pending *pending = pending_find(broker, answer->prompt);
+	struct prompt_pending *pending = pending_find(broker, said->prompt);
 	if (!pending)
 		return error_set(error, ENOENT,
 				 "no prompt %lld is waiting: it was answered, or its time is over (sbx prompts lists "
 				 "what waits)",
-				 (long long)answer->prompt);
-	int r = check_answer(pending, client, answer, error);
+				 (long long)said->prompt);
+	int r = check_answer(pending, client, said, error);
 	if (r < 0) return r;
-	if (pending->summary) return answer_summary(pending, client, answer, error);
+	if (pending->summary) return answer_summary(pending, client, said, error);
+	struct session *session = session_find(broker, pending->prompt.session);
+	const struct prompt_answer meant = meant_by(pending, session, said), *answer = &meant;
 	CLEANUP_GRANT struct grant grant = {0};
 	CLEANUP_DECISION struct decision decision = {0};
 	CLEANUP_SETTLED struct settled settled = settled_all(pending);
 	r = write_answer(pending, client, answer, &grant, &decision, &settled, error);
 	if (r < 0) return r;
-	struct session *session = session_find(broker, pending->prompt.session);
+	if (session) count_denials(pending, session, answer);
 	bool lasts = grant.id != 0 && answer->lifetime != LIFETIME_ONCE;
-	if (answer->effect == EFFECT_ALLOW) flood_allowed(broker, session);
+	if (answer->effect == EFFECT_ALLOW && !pending->wanted) flood_allowed(broker, session);
 	if (answer->effect == EFFECT_ALLOW && session) remember_allow(pending, session);
 	if (answer->effect == EFFECT_DENY && !lasts && session) remember_denial(pending, session);
 	if (lasts && session) session_tell_new(session, &grant);

@@ -51,13 +51,13 @@ static int take_integer(const char *key, const json_t *json, int64_t least, int6
 	return 0;
 }
 
-static int take_ids(const char *key, const json_t *json, struct body_ids *ids, struct error *error) {
-	if (!json_is_array(json)) return malformed(error, key, "a list of ids");
+static int take_numbers(const char *key, const json_t *json, int64_t least, struct body_ids *ids, struct error *error) {
+	if (!json_is_array(json)) return malformed(error, key, "a list of numbers");
 	size_t index;
 	json_t *item;
 	ids->items = mem_array(int64_t, json_array_size(json) + 1);
 	json_array_foreach (json, index, item) {
-		int r = take_integer(key, item, 1, INT64_MAX, &ids->items[ids->count], error);
+		int r = take_integer(key, item, least, INT64_MAX, &ids->items[ids->count], error);
 		if (r < 0) return r;
 		ids->count++;
 	}
@@ -154,7 +154,11 @@ static int take_field(const struct body_field *field, const json_t *json, char *
 	case BODY_LIFETIME:
 		return take_lifetime(field->key, json, (struct body_lifetime *)place, error);
 	case BODY_IDS:
-		return take_ids(field->key, json, (struct body_ids *)place, error);
+		return take_numbers(field->key, json, 1, (struct body_ids *)place, error);
+	case BODY_INDICES:
+		if (json_array_size(json) > field->most)
+			return error_set(error, E2BIG, "'%s' has more than %zu entries", field->key, field->most);
+		return take_numbers(field->key, json, 0, (struct body_ids *)place, error);
 	case BODY_OBJECT:
 		return take_object(field->key, json, field->most, (json_t **)place, error);
 	case BODY_SHAPE:
@@ -210,7 +214,7 @@ void body_finish(const struct body_shape *shape, void *body) {
 		char *place = (char *)body + field->offset;
 		if (field->type == BODY_TEXT) mem_free_p(place);
 		if (field->type == BODY_TEXTS) strings_finish((struct strings *)place);
-		if (field->type == BODY_IDS) free(((struct body_ids *)place)->items);
+		if (field->type == BODY_IDS || field->type == BODY_INDICES) free(((struct body_ids *)place)->items);
 		if (field->type == BODY_OBJECT) json_decref(*(json_t **)place);
 		if (field->type == BODY_SHAPE) body_finish(field->shape, place);
 		if (field->type == BODY_SHAPES) finish_shapes(field->shape, (struct body_list *)place);

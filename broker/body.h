@@ -24,7 +24,8 @@ enum body_type {
 	BODY_PERMISSION, /* struct permission; its name empty when missing */
 	BODY_EFFECT,     /* enum effect: allow or deny; EFFECT_ASK when missing */
 	BODY_LIFETIME,   /* struct body_lifetime */
-	BODY_IDS,        /* struct body_ids */
+	BODY_IDS,        /* struct body_ids, each from 1 on */
+	BODY_INDICES,    /* the same, each from 0 on, at most `most` */
 	BODY_OBJECT,     /* json_t *, a reference; `most` bytes as text */
 	BODY_SHAPE,      /* another shape's structure, and `present` before it */
 	BODY_SHAPES,     /* struct body_list of at most `most` such structures */

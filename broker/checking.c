@@ -9,11 +9,23 @@
 #include "flood.h"
 #include "prompts.h"
 #include "schema/limits.h"
+#include "wants.h"
 
 void checking_reply(const struct checking *checking, const struct verdict *verdict) {
+	if (checking->wanted) {
+		wants_settle(checking->client->session, verdict->effect == EFFECT_ALLOW);
+		return;
+	}
 	struct verdict said = *verdict; /* borrows the texts */
 	if (said.once) said.grant = 0;  /* its row is kept for the history: nothing can rest on it */
 	client_reply_verdict(checking->client, checking->id, &said);
+}
+
+void checking_refuse(const struct checking *checking, const struct error *error) {
+	if (checking->wanted)
+		wants_settle(checking->client->session, false);
+	else
+		client_reply_error(checking->client, checking->id, error);
 }
 
 void checking_finish(struct checking *checking) {

@@ -18,8 +18,10 @@ struct checking {
 	struct client *client; /* borrowed; it is forgotten before it goes */
 	int64_t id;            /* of the client's message */
 	struct request request;
-	bool ask;   /* the user may be asked */
-	bool again; /* what lives already: nobody is asked, nothing recorded */
+	bool ask;    /* the user may be asked */
+	bool again;  /* what lives already: nobody is asked, nothing recorded */
+	bool wanted; /* an item of the session's `want` (wants.h), whose reply that is: nothing was reached for yet, so
+			nothing is recorded as decided */
 	struct stack_exec_answers said;
 };
 
@@ -27,5 +29,6 @@ struct checking {
 void checking_go_on(struct checking *checking);
 
 void checking_reply(const struct checking *checking, const struct verdict *verdict);
+void checking_refuse(const struct checking *checking, const struct error *error); /* it won't be answered */
 void checking_finish(struct checking *checking);
 #define CLEANUP_CHECKING __attribute__((cleanup(checking_finish)))

@@ -24,7 +24,7 @@ static const struct {
 	[MESSAGE_SESSION_CLOSE] = {&handle_session_close, 0},
 	[MESSAGE_RESOLVE] = {&handle_resolve, 0},
 	[MESSAGE_DESCRIBE] = {&handle_describe, 0},
-	[MESSAGE_WANT] = {NULL, 0},
+	[MESSAGE_WANT] = {&handle_want, 0},
 	[MESSAGE_CHECK] = {&handle_check, 0},
 	[MESSAGE_NAME] = {&handle_name, 0},
 	[MESSAGE_CANCEL] = {&handle_cancel, 0},

@@ -12,8 +12,7 @@
 #include "schema/limits.h"
 #include "store/grant_key.h"
 
-/* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search. */
-static char *sample_target(const struct permission *permission, const struct pattern *pattern) {
+char *granting_sample(const struct permission *permission, const struct pattern *pattern) {
 	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
 	if (target) return string_copy(target);
 	if (permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE)
@@ -32,7 +31,7 @@ static char *sample_target(const struct permission *permission, const struct pat
 
 static int refuse_forbidden(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
 			    const struct pattern *pattern, struct error *error) {
-	CLEANUP_FREE char *sample = sample_target(&wish->permission, pattern);
+	CLEANUP_FREE char *sample = granting_sample(&wish->permission, pattern);
 	if (!sample) return 0;
 	/* Borrowed texts: not finished. */
 	const struct request request = {
@@ -163,7 +162,7 @@ static bool is_within(const struct grant *other, const struct pattern *pattern) 
 	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_PATTERN struct pattern *theirs = NULL;
 	if (pattern_compile(&other->permission, other->pattern, &nothing, &theirs, NULL) < 0) return false;
-	CLEANUP_FREE char *sample = sample_target(&other->permission, theirs);
+	CLEANUP_FREE char *sample = granting_sample(&other->permission, theirs);
 	return sample && pattern_match(pattern, sample, NULL);
 }
 

@@ -29,6 +29,10 @@ struct granting {
 int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,
 		     const struct ruleset *ruleset, struct pattern **ret_pattern, struct error *error);
 
+/* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search.
+ * Freed by the caller. */
+char *granting_sample(const struct permission *permission, const struct pattern *pattern);
+
 /* Within a transaction. Not `active`: for one call only, kept as a record. The caller owns *ret_grant. */
 int granting_write(struct broker *broker, const struct granting *wish, const struct pattern *pattern, bool active,
 		   struct grant *ret_grant, struct error *error);

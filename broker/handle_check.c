@@ -142,11 +142,15 @@ static int agent(struct client *client, int64_t id, const void *body, json_t **r
 	if (again && (client->agent != kind || client->agent_session != wish->session))
 		return error_set(error, EALREADY, "this connection is an agent already");
 	client->shows = wish->shows;
-	if (again) return HANDLED;
+	if (again) {
+		prompts_tell_desktop(client->broker);
+		return HANDLED;
+	}
 	client->agent = kind;
 	client->agent_session = wish->session;
 	client_reply(client, "agent", id, NULL);
 	prompts_show_all(client);
+	if (kind == AGENT_DESKTOP) prompts_tell_desktop(client->broker);
 	return HANDLED_REPLIED;
 }
 

@@ -36,20 +36,20 @@ struct description {
 
 static void add(struct description *description, enum effect effect, const struct permission *permission,
 		const char *pattern, int64_t until_ms) {
-	const size_t size = 6 * strlen(pattern) + 200; /* at worst, as JSON */
 	if (permission->kind == PERMISSION_NET_ACCESS && description->offline) return;
-	if (size > description->left) {
-		description->more = true;
-		return;
-	}
 	json_t *item = json_pack("{s:s, s:o}", "permission", permission->name, "pattern", message_bytes(pattern));
 	if (until_ms > 0) {
 		char until[CLOCK_STAMP_SIZE];
 		stamp_format(until_ms, until);
 		json_object_set_new(item, "until", json_string(until));
 	}
-	description->left -= size;
-	json_array_append_new(description->lists[effect], item);
+	const size_t size = json_dumpb(item, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
+	description->more |= size > description->left;
+	if (size <= description->left) {
+		description->left -= size;
+		json_array_append(description->lists[effect], item);
+	}
+	json_decref(item);
 }
 
 /* Rules */
@@ -72,13 +72,24 @@ static bool decides(const struct ruleset *ruleset, const struct rule *rule) {
 	return found && found->effect == rule->effect;
 }
 
+/* A file's rule that says no more than the one that it lies under: masks in a tree that is asked about. */
+static bool is_covered(const struct ruleset *ruleset, const struct rule *rule) {
+	const char *target = pattern_target(rule->pattern);
+	if (!target || *target != '/' || target[1] == '\0') return false;
+	if (rule->permission.kind != PERMISSION_FS_READ && rule->permission.kind != PERMISSION_FS_WRITE) return false;
+	CLEANUP_FREE char *above = path_parent(target);
+	const struct rule *found = ruleset_find(ruleset, &rule->permission, above, NULL);
+	return found && found->effect == rule->effect && strcmp(found->permission.name, rule->permission.name) == 0;
+}
+
 /* Adds the one that counts of those of the same words, and returns how many these are. */
 static size_t add_first(struct description *description, const struct rule *const *rules, size_t count) {
 	const struct rule *first = rules[0];
 	size_t same = 1;
 	for (; same < count && compare_words(rules[same], rules[0]) == 0; same++)
 		if (rules[same]->layer == first->layer && rules[same]->effect < first->effect) first = rules[same];
-	if (first->effect != EFFECT_DENY && decides(description->ruleset, first))
+	if (first->effect != EFFECT_DENY && decides(description->ruleset, first) &&
+	    !is_covered(description->ruleset, first))
 		add(description, first->effect, &first->permission, pattern_text(first->pattern), 0);
 	return same;
 }
@@ -109,7 +120,7 @@ static int add_grants(struct description *description, struct broker *broker, co
 static json_t *own_permissions(const struct policy *policy) {
 	CLEANUP_STRINGS struct strings names = {0};
 	json_t *list = json_array();
-	size_t left = LIMIT_PAGE_BYTES / 4;
+	size_t left = (LIMIT_MESSAGE - LIMIT_PAGE_BYTES) / 2;
 	policy_permission_names(policy, &names);
 	for (size_t i = 0; i < names.count; i++) {
 		const char *words = policy_description(policy, names.items[i]);
@@ -156,7 +167,7 @@ static json_t *reply_of(const struct description *description, const struct subj
 static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	CLEANUP_SUBJECT struct subject subject = {0};
-	struct description description = {.left = LIMIT_PAGE_BYTES / 2};
+	struct description description = {.left = LIMIT_PAGE_BYTES};
 	broker_refresh_policy(client->broker);
 	int r = find_subject(client, body, &subject, &description.ruleset, error);
 	if (r < 0) return r;

@@ -1,4 +1,4 @@
-/* session-open, session-close, resolve, event, settled, kill. */
+/* session-open, want, session-close, resolve, event, settled, kill. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "schema/message.h"
 #include "schema/view.h"
 #include "session.h"
+#include "wants.h"
 
 enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };
 
@@ -54,12 +55,33 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 	json_object_set_new(reply, "prompt_timeout", json_integer(settings.timeout_ms));
 	json_object_set_new(reply, "network", json_string(view_network_name(network)));
 	json_object_set_new(reply, "warnings", session_warnings(session));
+	json_object_set_new(reply, "wants", wants_to_json(session->wants));
 	client_reply(client, "session-open", id, reply);
 	session_push_first_view(session);
 	return HANDLED_REPLIED;
 }
 
 const struct request_handler handle_session_open = {open_session, &open_shape};
+
+/* want */
+
+struct want_items {
+	struct body_ids items;
+};
+static const struct body_field want_fields[] = {
+	{"items", BODY_INDICES, REQUIRED, offsetof(struct want_items, items), LIMIT_WANTS, NULL},
+};
+static const struct body_shape want_shape = BODY_SHAPE_OF(struct want_items, want_fields);
+
+static int want(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)ret_reply;
+	const struct want_items *wish = body;
+	broker_refresh_policy(client->broker);
+	int r = wants_ask(client->session, id, wish->items.items, wish->items.count, error);
+	return r < 0 ? r : HANDLED_REPLIED;
+}
+
+const struct request_handler handle_want = {want, &want_shape};
 
 /* session-close */
 

@@ -42,14 +42,39 @@ bool pending_seen_by(const struct client *client, int64_t session) {
 	       (client->agent_session == 0 || client->agent_session == session);
 }
 
+/* Does a desktop agent show it to the user? */
+static bool is_on_desktop(const struct prompt_pending *pending) {
+	const struct client *client;
+	TAILQ_FOREACH(client, &pending->broker->clients, link) {
+		if (client->agent == AGENT_DESKTOP && client->shows && pending_seen_by(client, pending->prompt.session))
+			return true;
+	}
+	return false;
+}
+
+json_t *pending_to_json(const struct prompt_pending *pending, const char *token) {
+	struct prompt shown = pending->prompt; /* borrows the texts */
+	shown.desktop = is_on_desktop(pending);
+	if (token) memcpy(shown.token, token, sizeof shown.token);
+	return prompt_to_json(&shown);
+}
+
 void pending_show(struct prompt_pending *pending, struct client *agent) {
-	struct showing showing = {.agent = agent};
+	struct showing showing = {.agent = agent, .desktop = is_on_desktop(pending)};
 	random_token(showing.token);
 	pending->showings = array_grow(pending->showings, pending->showing_count, sizeof *pending->showings);
 	pending->showings[pending->showing_count++] = showing;
-	struct prompt shown = pending->prompt; /* borrows the texts */
-	memcpy(shown.token, showing.token, sizeof shown.token);
-	client_push(agent, "prompt", prompt_to_json(&shown));
+	client_push(agent, "prompt", pending_to_json(pending, showing.token));
+}
+
+void pending_tell_desktop(struct prompt_pending *pending) {
+	bool desktop = is_on_desktop(pending);
+	for (size_t i = 0; i < pending->showing_count; i++) {
+		struct showing *showing = &pending->showings[i];
+		if (showing->agent->agent == AGENT_DESKTOP || showing->desktop == desktop) continue;
+		showing->desktop = desktop;
+		client_push(showing->agent, "prompt", pending_to_json(pending, showing->token));
+	}
 }
 
 void pending_show_all(struct prompt_pending *pending) {
@@ -136,7 +161,8 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 		decision.verdict.prompt = pending->prompt.id;
 		verdict_set(&decision.verdict, EFFECT_DENY, "ask", "nobody answered prompt %lld in time",
 			    (long long)pending->prompt.id);
-		decision_settle(pending->broker, &pending->waiters[0].request, &decision);
+		if (!pending->waiters[0].wanted)
+			decision_settle(pending->broker, &pending->waiters[0].request, &decision);
 		checking_reply(&pending->waiters[0], &decision.verdict);
 		pending_remove(pending, 0);
 	}
@@ -162,6 +188,10 @@ static void offer_scopes(struct prompt_pending *pending, const struct pending_wi
 	/* A grant that ends above a mask doesn't lift it. */
 	bool replaced =
 		request->permission.kind == PERMISSION_FS_WRITE && !request->folder && !prompt->confirm_terminal;
+	if (pending->wanted) {
+		strings_add(&prompt->scopes, "exact");
+		return;
+	}
 	if (!pending->walk) {
 		scopes_offered(&prompt->permission, prompt->target, pending->broker->places.home, replaced,
 			       &prompt->scopes);
@@ -204,13 +234,16 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	pending->rule = string_copy_or_null(verdict->rule);
 	pending->summary = wish->summary;
 	pending->walk = wish->tree;
+	pending->wanted = wish->wanted;
+	pending->leads = wish->leads;
 	struct prompt *prompt = &pending->prompt;
 	prompt->session = request->session;
+	prompt->bundle = wish->bundle;
 	prompt->profile = string_copy_or_null(request->subject.profile);
 	prompt->project = string_copy_or_null(request->subject.project);
 	prompt->permission = request->permission;
 	prompt->description = string_copy_or_null(words_for(wish, policy));
-	prompt->target = string_copy(wish->tree ? wish->tree : request->target);
+	prompt->target = string_copy(wish->wanted ? wish->wanted : wish->tree ? wish->tree : request->target);
 	prompt->name = string_copy_or_null(name_in_target(wish));
 	prompt->process = string_copy_or_null(request->process);
 	for (size_t i = 0; i < request->parents.count; i++) strings_add(&prompt->parents, request->parents.items[i]);
@@ -250,7 +283,13 @@ static int write_shown(struct prompt_pending *pending, struct error *error) {
 	int r = broker_begin(broker, STORE_NORMAL, error);
 	if (r < 0) return r;
 	r = history_next_prompt(broker->history, &pending->prompt.id, error);
-	if (r == 0) r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail("shown"), error);
+	if (pending->leads) pending->prompt.bundle = pending->prompt.id;
+	json_t *detail = state_detail("shown");
+	if (pending->prompt.bundle) json_object_set_new(detail, "bundle", json_integer(pending->prompt.bundle));
+	if (r == 0)
+		r = pending_record(pending, EVENT_PROMPT, -1, 0, detail, error);
+	else
+		json_decref(detail);
 	if (r == 0) return broker_commit(broker, error);
 	broker_rollback(broker);
 	return r;

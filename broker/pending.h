@@ -14,6 +14,7 @@
 struct showing {
 	struct client *agent;
 	char token[RANDOM_TOKEN_SIZE];
+	bool desktop; /* as it was told */
 };
 
 struct prompt_pending {
@@ -25,6 +26,8 @@ struct prompt_pending {
 	char *rule;   /* that asks, "file:line"; or NULL */
 	bool summary; /* of a flood: nobody waits for it, and its answer is no grant */
 	bool walk;    /* its target is a tree, in which those who wait want each its own */
+	bool wanted;  /* by the session at its start (wants.h) */
+	bool leads;   /* the first of its bundle, from its start on */
 	struct checking *waiters;
 	size_t waiter_count;
 	struct showing *showings;
@@ -38,6 +41,9 @@ struct pending_wish {
 	const char *tree;              /* what is asked about instead of the request's target; or NULL */
 	const struct ruleset *ruleset;
 	bool summary;
+	const char *wanted; /* at the session's start: what is shown instead of the request's target; or NULL */
+	int64_t bundle;     /* that it belongs to, or 0 */
+	bool leads;         /* it is the first of one */
 };
 
 /* Shown to nobody yet; pending_start puts it in the list and in the history. When that fails it is for pending_free. */
@@ -59,6 +65,9 @@ struct checking pending_take(struct prompt_pending *pending, size_t waiter);
 bool pending_seen_by(const struct client *client, int64_t session);
 void pending_show(struct prompt_pending *pending, struct client *agent);
 void pending_show_all(struct prompt_pending *pending);
+/* To whoever was shown it and could show it otherwise: whether a desktop agent does, when that is new. */
+void pending_tell_desktop(struct prompt_pending *pending);
+json_t *pending_to_json(const struct prompt_pending *pending, const char *token); /* for whom it is shown; or NULL */
 
 /* May it be answered by whom, and does an allow open what, this verdict says? */
 bool pending_has_terms(const struct prompt_pending *pending, const struct request *request,

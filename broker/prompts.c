@@ -37,7 +37,8 @@ bool prompts_cancel(struct client *client, int64_t check) {
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &client->broker->prompts, link) {
 		for (size_t i = 0; i < pending->waiter_count; i++) {
-			if (pending->waiters[i].client != client || pending->waiters[i].id != check) continue;
+			const struct checking *waiter = &pending->waiters[i];
+			if (waiter->client != client || waiter->id != check || waiter->wanted) continue;
 			struct error error;
 			error_set(&error, ECANCELED, "the check was cancelled");
 			client_reply_error(client, check, &error);
@@ -60,6 +61,7 @@ void prompts_forget_client(struct broker *broker, struct client *client) {
 			if (pending->waiters[i].client == client) pending_remove(pending, i);
 		if (pending->waiter_count < before) cancel_if_alone(pending);
 	}
+	if (client->agent == AGENT_DESKTOP) prompts_tell_desktop(broker);
 }
 
 void prompts_forget_session(struct broker *broker, const struct session *session) {
@@ -68,8 +70,7 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 	for (struct prompt_pending *pending = TAILQ_FIRST(&broker->prompts), *next; pending; pending = next) {
 		next = next_of(pending);
 		if (pending->prompt.session != session->record.id) continue;
-		for (size_t i = 0; i < pending->waiter_count; i++)
-			client_reply_error(pending->waiters[i].client, pending->waiters[i].id, &error);
+		for (size_t i = 0; i < pending->waiter_count; i++) checking_refuse(&pending->waiters[i], &error);
 		while (pending->waiter_count > 0) pending_remove(pending, pending->waiter_count - 1);
 		cancel_if_alone(pending);
 	}
@@ -100,7 +101,7 @@ static size_t count_of_session(const struct broker *broker, int64_t session) {
 	size_t count = 0;
 	const struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &broker->prompts, link) {
-		count += pending->prompt.session == session;
+		count += pending->prompt.session == session && !pending->wanted;
 	}
 	return count;
 }
@@ -113,16 +114,19 @@ static bool has_agent(const struct broker *broker, int64_t session) {
 	return false;
 }
 
+/* Why nobody can be asked, or NULL. */
+static const char *unanswerable(const struct broker *broker, const struct session *session, bool wait_without_agent) {
+	if (session && session->recording) return VERDICT_WHY_RECORDED;
+	return wait_without_agent || has_agent(broker, session ? session->record.id : 0) ? NULL : VERDICT_WHY_NOBODY;
+}
+
 /* Why it can't be asked, or NULL. */
 static const char *refusal(const struct client *client, const struct request *request, bool wait_without_agent,
 			   const char **ret_module) {
 	struct broker *broker = client->broker;
-	*ret_module = "ask";
-	if (client->session && client->session->recording)
-		return VERDICT_WHY_RECORDED;
-	if (!wait_without_agent && !has_agent(broker, request->session))
-		return VERDICT_WHY_NOBODY;
-	*ret_module = "flood";
+	const char *why = unanswerable(broker, client->session, wait_without_agent);
+	*ret_module = why ? "ask" : "flood";
+	if (why) return why;
 	if (broker->prompt_count >= LIMIT_PROMPTS) return "too many prompts wait for an answer";
 	if (flood_question(broker, client->session, request, count_of_session(broker, request->session))) return NULL;
 	prompts_recheck(broker); /* the flood denies what the session has asked before, too */
@@ -187,13 +191,34 @@ static void take_in(struct prompt_pending *tree, const struct request *request) 
 	}
 }
 
+/* Of another file of the same folder that waits already: agents may ask about both together. */
+static int64_t bundle_for(const struct broker *broker, const struct request *request, const struct verdict *verdict) {
+	const struct prompt_pending *pending;
+	if (request->session == 0 || verdict->confirm_terminal || !permission_is_of_path(&request->permission))
+		return 0;
+	CLEANUP_FREE char *folder = path_parent(request->target);
+	TAILQ_FOREACH(pending, &broker->prompts, link) {
+		const struct prompt *prompt = &pending->prompt;
+		if (prompt->session != request->session || prompt->confirm_terminal || pending->summary ||
+		    pending->walk || pending->wanted || !permission_equal(&prompt->permission, &request->permission))
+			continue;
+		CLEANUP_FREE char *other = path_parent(prompt->target);
+		if (strcmp(other, folder) == 0) return prompt->bundle ? prompt->bundle : prompt->id;
+	}
+	return 0;
+}
+
 /* A prompt, old or new, that the check waits for now; NULL: why not is in the error, by *ret_module. */
 static struct prompt_pending *question_for(const struct checking *checking, const struct ruleset *ruleset,
 					   const struct verdict *verdict, const char *tree, const char **ret_module,
 					   struct error *error) {
 	struct broker *broker = checking->client->broker;
 	const struct request *request = &checking->request;
-	const struct pending_wish wish = {.request = request, .verdict = verdict, .tree = tree, .ruleset = ruleset};
+	const struct pending_wish wish = {.request = request,
+					  .verdict = verdict,
+					  .tree = tree,
+					  .ruleset = ruleset,
+					  .bundle = tree ? 0 : bundle_for(broker, request, verdict)};
 	const struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
 	const char *why = refusal(checking->client, request, settings.wait_without_agent, ret_module);
 	if (why) {
@@ -239,6 +264,51 @@ bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struc
 	return pending;
 }
 
+/* One of a session's wants, in the history and shown to nobody yet; NULL: nobody is asked about it. */
+static struct prompt_pending *start_wanted(const struct session *session, const struct prompts_item *item,
+					   const struct prompt_pending *first, bool alone, struct decision *decision) {
+	struct broker *broker = session->broker;
+	const struct checking *checking = &item->checking;
+	decision_make(broker, session->ruleset, session, &checking->request, &checking->said, decision, NULL);
+	const struct verdict *verdict = &decision->verdict;
+	if (verdict->effect != EFFECT_ASK || decision->needed || verdict->confirm_terminal) return NULL;
+	const struct pending_wish wish = {.request = &checking->request,
+					  .verdict = verdict,
+					  .ruleset = session->ruleset,
+					  .wanted = item->shown,
+					  .bundle = first ? first->prompt.id : 0,
+					  .leads = !first && !alone};
+	struct error error = ERROR_NONE;
+	struct prompt_pending *pending = pending_new(broker, &wish);
+	if (pending_start(pending, &error) == 0) return pending;
+	log_error("a question at a session's start: %s", error.message);
+	pending_free(pending);
+	return NULL;
+}
+
+/* All of them are there before one is shown, so that they come together. */
+void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count) {
+	struct broker *broker = session->broker;
+	const struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(session->ruleset));
+	bool asked = !unanswerable(broker, session, settings.wait_without_agent) &&
+		     broker->prompt_count + count <= LIMIT_PROMPTS && session->client->pending + count <= LIMIT_PENDING;
+	struct prompt_pending *started[LIMIT_WANTS] = {NULL}, *first = NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct checking *checking = &items[i].checking;
+		CLEANUP_DECISION struct decision decision = {0};
+		if (asked) started[i] = start_wanted(session, &items[i], first, count == 1, &decision);
+		if (started[i]) {
+			if (!first) first = started[i];
+			pending_add(started[i], checking);
+		} else {
+			checking_reply(checking, &decision.verdict);
+			checking_finish(checking);
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		if (started[i]) pending_show_all(started[i]);
+}
+
 void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
 		       const struct request *asked) {
 	struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(ruleset));
@@ -266,6 +336,13 @@ void prompts_show_all(struct client *agent) {
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &agent->broker->prompts, link) {
 		if (pending_seen_by(agent, pending->prompt.session)) pending_show(pending, agent);
+	}
+}
+
+void prompts_tell_desktop(struct broker *broker) {
+	struct prompt_pending *pending;
+	TAILQ_FOREACH(pending, &broker->prompts, link) {
+		pending_tell_desktop(pending);
 	}
 }
 
@@ -298,11 +375,11 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 			i++;
 			continue;
 		}
-		if (asks || decision.needed) {
+		if ((asks || decision.needed) && !waiter->wanted) {
 			resume_later(resumption, pending, i);
 			continue;
 		}
-		decision_settle(broker, &waiter->request, &decision);
+		if (!waiter->wanted) decision_settle(broker, &waiter->request, &decision);
 		checking_reply(waiter, &decision.verdict);
 		pending_remove(pending, i);
 		verdict = effect_name(decision.verdict.effect);
@@ -339,7 +416,7 @@ void prompts_list(struct broker *broker, bool newest, int64_t cursor, int64_t se
 		int64_t id = pending->prompt.id;
 		bool passed = cursor != 0 && (newest ? id >= cursor : id <= cursor);
 		if (passed || (session != 0 && pending->prompt.session != session)) continue;
-		json_t *json = prompt_to_json(&pending->prompt);
+		json_t *json = pending_to_json(pending, NULL);
 		bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
 		bool full = json_array_size(items) > 0 &&
 			    (bytes > LIMIT_PAGE_BYTES || json_array_size(items) == LIMIT_PAGE);

@@ -23,6 +23,15 @@
  */
 bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision);
 
+/* What the session asks for at its start (wants.h): a prompt each, put together by their `bundle` when there are more.
+ * Each check is taken over; what can't be asked about is settled at once. A flood doesn't count them: it is the user's
+ * own list, and there is one in a session. */
+struct prompts_item {
+	struct checking checking;
+	const char *shown; /* in place of its target, and what an allow grants */
+};
+void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count);
+
 /* `flood` has denied this: where it is time to, ask whether the session (NULL: whoever has none) may ask on. */
 void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
 		       const struct request *asked);
@@ -35,6 +44,8 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 
 /* The client has become an agent: what is pending is shown to it. */
 void prompts_show_all(struct client *agent);
+/* A desktop agent has come or gone, or shows what it is told or doesn't any more: the others are told. */
+void prompts_tell_desktop(struct broker *broker);
 
 struct prompt_answer {
 	int64_t prompt;
@@ -44,6 +55,7 @@ struct prompt_answer {
 	int64_t ttl_ms;
 	const char *scope;
 	bool terminal;
+	bool streak; /* set by prompts_answer: one denial too many (streaks.h) */
 };
 
 /* The grant that came of it (id 0 when none is kept); -ENOENT when there is no such prompt (any more). */

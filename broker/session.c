@@ -24,7 +24,9 @@
 #include "schema/upstream.h"
 #include "schema/view.h"
 #include "settling.h"
+#include "streaks.h"
 #include "walk.h"
+#include "wants.h"
 
 enum {
 	ENDED_IDS_MAX = 2000, /* ids in one push: 20 digits each at most */
@@ -43,6 +45,8 @@ static void session_free(struct session *session) {
 	view_free(session->view);
 	flood_free(session->flood);
 	walks_free(session->walks);
+	streaks_free(session->streaks);
+	wants_free(session->wants);
 	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
 	free(session);
@@ -189,6 +193,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	session->client = client;
 	session->flood = flood_new();
 	session->walks = walks_new();
+	session->streaks = streaks_new();
 	session->root = string_copy(wish->root);
 	session->subject.project = string_copy(wish->project);
 	session->offline = wish->offline;
@@ -208,6 +213,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	TAILQ_INSERT_TAIL(&client->broker->sessions, session, link);
 	client->broker->session_count++;
 	client->session = session;
+	session->wants = wants_new(session);
 	*ret_session = STEAL(session);
 	return 0;
 }

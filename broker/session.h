@@ -33,6 +33,8 @@ struct session {
 	bool view_is_cut;  /* there are more allows than a view holds */
 	struct flood *flood;
 	struct walks *walks;
+	struct streaks *streaks;
+	struct wants *wants;
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };

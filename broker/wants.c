@@ -1,0 +1,198 @@
+/*
+ * Theory of operation.
+ *
+ * A rule names a pattern, and the stack decides about targets: so a target that the pattern covers stands for it
+ * (granting_sample), as where a grant is looked at. A pattern that has none, as `*` and a network, is a catch-all:
+ * whoever allowed that before a tool has said what it wants would allow everything.
+ *
+ * Each item that is asked about is a check of the session's own (checking.h) that has no reply of its own: what settles
+ * it, an answer, its deadline, a grant that was made meanwhile, the session's end, is counted here.
+ */
+#include "wants.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "checking.h"
+#include "decision.h"
+#include "granting.h"
+#include "prompts.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "session.h"
+
+enum { WANTS_BYTES = 16 * 1024 }; /* of all of them as JSON: they share a message with the session's warnings */
+
+struct want {
+	struct permission permission;
+	char *pattern; /* of files and sockets the path itself */
+	char *sample;
+};
+
+struct wants {
+	struct want items[LIMIT_WANTS];
+	size_t count;
+	int64_t id; /* of the message; 0: not asked yet */
+	size_t left;
+	json_int_t allowed, denied;
+};
+
+static void want_finish(struct want *want) {
+	free(want->pattern);
+	free(want->sample);
+	*want = (struct want){0};
+}
+
+void wants_free(struct wants *wants) {
+	if (!wants) return;
+	for (size_t i = 0; i < wants->count; i++) want_finish(&wants->items[i]);
+	free(wants);
+}
+
+/* Which are to be had */
+
+static bool covers_much(const struct session *session, const char *path) {
+	return path_is_below(session->broker->places.home, path) || path_is_below(session->subject.project, path) ||
+	       path_is_below(session->root, path);
+}
+
+/* One thing, and not all of its kind. */
+static bool is_particular(const struct session *session, const struct rule *rule) {
+	const char *target = pattern_target(rule->pattern);
+	switch (rule->permission.kind) {
+	case PERMISSION_FS_READ:
+	case PERMISSION_FS_WRITE:
+	case PERMISSION_IPC_CONNECT:
+		return target && !covers_much(session, target);
+	case PERMISSION_ENV_READ:
+		return target;
+	case PERMISSION_NET_ACCESS:
+		return true;
+	case PERMISSION_NET_LISTEN:
+	case PERMISSION_PROC_SPAWN:
+	case PERMISSION_CUSTOM:
+		break;
+	}
+	return false;
+}
+
+/* Borrowed texts: not finished. */
+static struct request request_of(const struct session *session, const struct want *want) {
+	return (struct request){.session = session->record.id,
+				.subject = session->subject,
+				.permission = want->permission,
+				.target = want->sample};
+}
+
+/* Would the user be asked about it, in a way that a bundle can be answered? */
+static bool is_open(const struct session *session, const struct want *want) {
+	static const struct stack_exec_answers nothing_said = {0};
+	const struct request request = request_of(session, want);
+	CLEANUP_DECISION struct decision decision;
+	decision_make(session->broker, session->ruleset, session, &request, &nothing_said, &decision, NULL);
+	return decision.verdict.effect == EFFECT_ASK && !decision.needed && !decision.verdict.confirm_terminal;
+}
+
+static bool is_listed(const struct wants *wants, const struct want *want) {
+	for (size_t i = 0; i < wants->count; i++)
+		if (permission_equal(&wants->items[i].permission, &want->permission) &&
+		    strcmp(wants->items[i].pattern, want->pattern) == 0)
+			return true;
+	return false;
+}
+
+static json_t *want_to_json(const struct want *want) {
+	return json_pack("{s:s, s:o}", "permission", want->permission.name, "pattern", message_bytes(want->pattern));
+}
+
+static size_t size_of(const struct want *want) {
+	json_t *json = want_to_json(want);
+	size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
+	json_decref(json);
+	return size;
+}
+
+struct wants *wants_new(struct session *session) {
+	struct wants *wants = mem_new(struct wants);
+	size_t count, bytes = 0;
+	const struct rule *rules = ruleset_rules(session->ruleset, &count);
+	for (size_t i = 0; i < count && wants->count < LIMIT_WANTS; i++) {
+		const struct rule *rule = &rules[i];
+		if (rule->distance > 0 || rule->effect != EFFECT_ASK || rule->sticky || rule->confirm_terminal ||
+		    !is_particular(session, rule))
+			continue;
+		const char *target = pattern_target(rule->pattern);
+		struct want want = {.permission = rule->permission,
+				    .pattern = string_copy(target ? target : pattern_text(rule->pattern)),
+				    .sample = granting_sample(&rule->permission, rule->pattern)};
+		if (want.sample && !is_listed(wants, &want) && is_open(session, &want) &&
+		    bytes + size_of(&want) <= WANTS_BYTES) {
+			bytes += size_of(&want);
+			wants->items[wants->count++] = want;
+		} else {
+			want_finish(&want);
+		}
+	}
+	return wants;
+}
+
+json_t *wants_to_json(const struct wants *wants) {
+	json_t *list = json_array();
+	for (size_t i = 0; i < wants->count; i++) json_array_append_new(list, want_to_json(&wants->items[i]));
+	return list;
+}
+
+/* Asking */
+
+static int check_items(const struct wants *wants, const int64_t *items, size_t count, struct error *error) {
+	bool named[LIMIT_WANTS] = {false};
+	if (wants->id != 0) return error_set(error, EALREADY, "this session has asked for what it wants already");
+	if (count == 0) return error_set(error, EINVAL, "'items' names nothing");
+	for (size_t i = 0; i < count; i++) {
+		if (items[i] < 0 || items[i] >= (int64_t)wants->count)
+			return error_set(error, EINVAL, "'items' has %lld, and this session has %zu wants",
+					 (long long)items[i], wants->count);
+		if (named[items[i]]) return error_set(error, EINVAL, "'items' has %lld twice", (long long)items[i]);
+		named[items[i]] = true;
+	}
+	return 0;
+}
+
+int wants_ask(struct session *session, int64_t id, const int64_t *items, size_t count, struct error *error) {
+	struct wants *wants = session->wants;
+	struct prompts_item asked[LIMIT_WANTS] = {0};
+	int r = check_items(wants, items, count, error);
+	if (r < 0) return r;
+	wants->id = id;
+	wants->left = count;
+	for (size_t i = 0; i < count; i++) {
+		const struct want *want = &wants->items[items[i]];
+		struct request *request = &asked[i].checking.request;
+		asked[i].shown = want->pattern;
+		asked[i].checking.client = session->client;
+		asked[i].checking.id = id;
+		asked[i].checking.wanted = true;
+		request->session = session->record.id;
+		request->subject.profile = string_copy(session->subject.profile);
+		request->subject.project = string_copy(session->subject.project);
+		request->permission = want->permission;
+		request->target = string_copy(want->sample);
+	}
+	prompts_ask_together(session, asked, count);
+	return 0;
+}
+
+void wants_settle(const struct session *session, bool allowed) {
+	struct wants *wants = session->wants;
+	if (allowed)
+		wants->allowed++;
+	else
+		wants->denied++;
+	if (--wants->left > 0) return;
+	client_reply(session->client, "want", wants->id,
+		     json_pack("{s:I, s:I}", "allowed", wants->allowed, "denied", wants->denied));
+}
