@@ -124,11 +124,11 @@ static json_t *own_permissions(const struct policy *policy) {
 	policy_permission_names(policy, &names);
 	for (size_t i = 0; i < names.count; i++) {
 		const char *words = policy_description(policy, names.items[i]);
-		const size_t size = 6 * strlen(words) + 200;
-		if (size > left) break;
-		left -= size;
-		json_array_append_new(
-			list, json_pack("{s:s, s:o}", "name", names.items[i], "description", message_bytes(words)));
+		json_t *item = json_pack("{s:s, s:o}", "name", names.items[i], "description", message_bytes(words));
+		const size_t size = json_dumpb(item, NULL, 0, JSON_COMPACT) + 1;
+		if (size <= left) json_array_append(list, item);
+		left -= size <= left ? size : left;
+		json_decref(item);
 	}
 	return list;
 }

@@ -88,6 +88,7 @@ void environment_build(const struct environment_options *options, struct strings
 	set(environment, "HOME", options->home);
 	set(environment, "PATH", options->path);
 	set(environment, "PWD", options->directory);
+	set(environment, "SBX_SANDBOX", view->profile);
 	for (size_t i = 0; options->proxied && i < ARRAY_LENGTH(proxies); i++)
 		if (proxies[i].value) set(environment, proxies[i].name, proxies[i].value);
 	for (size_t i = 0; options->asked && i < options->asked->count;

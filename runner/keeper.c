@@ -489,6 +489,10 @@ int keeper_await(struct keeper *keeper, struct error *error) {
 	return r < 0 ? r : make_masks(keeper, error);
 }
 
+struct live *keeper_live(const struct keeper *keeper) {
+	return keeper->live;
+}
+
 struct portal *keeper_portal(const struct keeper *keeper) {
 	return keeper->portal;
 }

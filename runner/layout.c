@@ -190,6 +190,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	add_cgroup(layout->finds, rules);
 	for (size_t i = 0; i < layout->command->places.count; i++)
 		rules_add(rules, RULE_PLACE, SHOW_READ, layout->command->places.items[i]);
+	if (layout->program) rules_add_source(rules, RULE_FIRM, SHOW_READ, LAYOUT_PROGRAM, layout->program);
 	add_protected(layout->home, rules);
 	int r = add_home(layout, rules, error);
 	if (r < 0) return r;

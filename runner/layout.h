@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "bwrap.h"
 #include "command.h"
 #include "finds.h"
 #include "rule.h"
@@ -23,6 +24,9 @@ struct layout_judge {
 	void *context;
 };
 
+#define LAYOUT_PROGRAMS BWRAP_RUN "/bin" /* the last of PATH inside, when there is one */
+#define LAYOUT_PROGRAM  LAYOUT_PROGRAMS "/sbx"
+
 struct layout {
 	const struct view *view;
 	const struct project *project;
@@ -31,6 +35,7 @@ struct layout {
 	bool has_home;        /* inside, too: a fresh one, or */
 	const char *own_home; /* the profile's own, or NULL */
 	const char *search;   /* PATH */
+	const char *program;  /* sbx, where it isn't shown anyway: at LAYOUT_PROGRAM; or NULL */
 	struct layout_judge judge;
 	struct git_survey *survey; /* is taken here, once; the caller's to finish */
 	struct finds *finds;       /* what was found for another view of the session, and now for this one; likewise */

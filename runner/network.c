@@ -283,7 +283,7 @@ void network_open(struct network *network, pid_t init) {
 	network->init = init;
 	if (scene_is_direct(network->options.scene)) make_direct(network);
 	if (network->proxy) {
-		portal_listen_path(portal, BWRAP_RUN "/proxy.sock", on_door, network);
+		portal_listen_path(portal, BWRAP_RUN "/proxy.sock", SOCK_STREAM, on_door, network);
 		portal_listen_port(portal, ENVIRONMENT_PROXY_PORT, on_door, network);
 	}
 	if (network->native) {

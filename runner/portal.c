@@ -175,9 +175,10 @@ static void post_number(struct portal *portal, enum portal_verb verb, int32_t nu
 	post(portal);
 }
 
-static void post_path(struct portal *portal, enum portal_verb verb, const char *path, portal_done *done,
+static void post_path(struct portal *portal, enum portal_verb verb, const char *path, int number, portal_done *done,
 		      void *argument) {
 	struct errand *errand = add_errand(portal, verb, done, argument);
+	errand->request.number = number;
 	size_t size = strlen(path);
 	if (size < sizeof errand->request.path)
 		memcpy(errand->request.path, path, size);
@@ -248,8 +249,8 @@ void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done,
 	post_number(portal, PORTAL_LISTEN_PORT, port, done, argument);
 }
 
-void portal_listen_path(struct portal *portal, const char *path, portal_done *done, void *argument) {
-	post_path(portal, PORTAL_LISTEN_PATH, path, done, argument);
+void portal_listen_path(struct portal *portal, const char *path, int type, portal_done *done, void *argument) {
+	post_path(portal, PORTAL_LISTEN_PATH, path, type, done, argument);
 }
 
 void portal_network(struct portal *portal, portal_done *done, void *argument) {
@@ -264,7 +265,7 @@ void portal_sockets(struct portal *portal, enum spare kind, unsigned count, port
 }
 
 void portal_seal(struct portal *portal, const char *path, portal_done *done, void *argument) {
-	post_path(portal, PORTAL_SEAL, path, done, argument);
+	post_path(portal, PORTAL_SEAL, path, 0, done, argument);
 }
 
 int portal_wait(struct portal *portal, struct error *error) {

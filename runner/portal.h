@@ -67,9 +67,10 @@ int portal_applied_read(int fd, struct portal_applied *ret_applied, struct error
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)
 
-/* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and at a path (mode 0600). One descriptor.*/
+/* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and of a type (SOCK_STREAM, SOCK_SEQPACKET)
+ * at a path (mode 0600). One descriptor. */
 void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done, void *argument);
-void portal_listen_path(struct portal *portal, const char *path, portal_done *done, void *argument);
+void portal_listen_path(struct portal *portal, const char *path, int type, portal_done *done, void *argument);
 
 /* The sandbox's loopback takes 198.18.0.0/15, fd53:6278::/64 and every other address there is (portal_network.h). Once,
  * after portal_enter; again is allowed. */

@@ -99,7 +99,7 @@ static int listen_port(struct child *child, const struct portal_request *request
 }
 
 static int listen_path(struct child *child, const struct portal_request *request, struct error *error) {
-	int fd, r = sockets_listen_path(&child->spaces, request->path, &fd, error);
+	int fd, r = sockets_listen_path(&child->spaces, request->path, request->number, &fd, error);
 	if (r == 0) pass(child, fd);
 	return r;
 }

@@ -21,13 +21,13 @@ int sockets_listen_port(const struct spaces *spaces, uint16_t port, int *ret_fd,
 	return 0;
 }
 
-int sockets_listen_path(const struct spaces *spaces, const char *path, int *ret_fd, struct error *error) {
+int sockets_listen_path(const struct spaces *spaces, const char *path, int type, int *ret_fd, struct error *error) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address.sun_path) return error_set(error, ENAMETOOLONG, "%s is too long", path);
 	memcpy(address.sun_path, path, strlen(path));
 	int r = spaces_enter_network(spaces, error); /* the sandbox's own, not one of the host's */
 	if (r < 0) return r;
-	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP_FD int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) return error_errno(error, "making a socket");
 	if ((r = spaces_step_in(spaces, error)) < 0) return r;
 	mode_t mask = umask(0177);

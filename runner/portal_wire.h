@@ -23,7 +23,7 @@ enum portal_verb {
 	PORTAL_KNOW,    /* fd: steps, of a portal that died */
 	PORTAL_APPLY,   /* fd: steps; reply, also with a code: portal_applied */
 	PORTAL_LISTEN_PORT,
-	PORTAL_LISTEN_PATH,
+	PORTAL_LISTEN_PATH, /* number: the socket's type */
 	PORTAL_NETWORK,
 	PORTAL_SOCKETS, /* number: how many, kind: of which */
 	PORTAL_SEAL,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -75,6 +76,17 @@ char *process_link(pid_t task, const char *name) {
 	char text[PATH_MAX];
 	ssize_t size = readlink(link, text, sizeof text);
 	return string_copy_bytes(text, size > 0 ? (size_t)size : 0);
+}
+
+static bool namespace_of(pid_t pid, struct stat *ret_status) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/ns/pid", pid);
+	return pid > 0 && stat(path, ret_status) == 0;
+}
+
+bool process_is_in(pid_t pid, pid_t init) {
+	struct stat own, inside;
+	return namespace_of(pid, &own) && namespace_of(init, &inside) && own.st_dev == inside.st_dev &&
+	       own.st_ino == inside.st_ino;
 }
 
 char *process_name(pid_t pid) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/string.h"
@@ -16,6 +17,9 @@ char *process_name(pid_t pid);
 /* What /proc/TASK/NAME ("cwd", "fd/5") leads to, as a text: nobody follows it. Empty when there is none. Freed by the
  * caller. */
 char *process_link(pid_t task, const char *name);
+
+/* Does it live in the same pid namespace as `init`? */
+bool process_is_in(pid_t pid, pid_t init);
 
 /* "curl (412)": the same for each of its threads. *ret_process is NULL when it is gone; parents nearest first, without
  * `init`. Both freed by the caller. */

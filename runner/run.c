@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "ask.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -48,6 +49,7 @@ struct run {
 	struct network *network;
 	struct terminal *terminal;
 	struct asker *asker;
+	struct ahead *ahead;
 	struct limits limits;
 	bool is_terminal[3], background;
 	pid_t init;
@@ -133,7 +135,14 @@ static void make_network(struct run *run) {
 
 static void open_doors(void *context) {
 	struct run *run = context;
+	const struct ahead_options ahead = {.base = run->base,
+					    .session = run->session,
+					    .denied = run->denied,
+					    .init = run->init,
+					    .has_network = run->scene.network != VIEW_NETWORK_NONE};
 	network_open(run->network, run->init);
+	run->ahead = ahead_new(&ahead);
+	ahead_open(run->ahead, keeper_portal(run->keeper));
 }
 
 /* The tool */
@@ -350,6 +359,7 @@ static int start(struct run *run, struct error *error) {
 	if (r == 0) r = keeper_await(run->keeper, error);
 	if (r == 0 && run->terminal) r = prepare_tool(run, error);
 	if (r == 0) r = network_begin(run->network, error);
+	if (r == 0) r = ahead_begin(run->ahead, keeper_live(run->keeper), error);
 	if (r < 0) return r;
 	watch(run);
 	if (run->terminal && !run->background) terminal_take(run->terminal);
@@ -392,6 +402,7 @@ static void stop(struct run *run) {
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
+	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
 	if (run->terminal) terminal_drain(run->terminal);
 	launch_end(run->launch);
@@ -399,6 +410,7 @@ static void stop(struct run *run) {
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
 	network_stop(run->network);
 	run->asker = NULL;
+	run->ahead = NULL;
 	run->terminal = NULL;
 }
 

@@ -63,6 +63,11 @@ static void add_notes(const struct scene *scene, struct plan *plan) {
 			     ASK_NODES_MAX);
 }
 
+/* NULL: what is below /usr is shown anyway. */
+static const char *own_program(const struct run_options *options) {
+	return options->program && !path_is_below(options->program, "/usr") ? options->program : NULL;
+}
+
 int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
 		 struct plan *ret_plan, struct error *error) {
 	CLEANUP_RULES struct rules rules = {0};
@@ -79,6 +84,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .own_home = scene->own_home,
 				      .has_home = scene->home_kind != VIEW_HOME_HIDDEN,
 				      .search = scene->search,
+				      .program = own_program(scene->options),
 				      .survey = &scene->survey,
 				      .finds = &scene->finds,
 				      .texts = scene->network != VIEW_NETWORK_HOST,
@@ -195,7 +201,9 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	if ((r = choose_directory(scene, error)) < 0) return r;
 	warn_missing_writes(scene);
 	warn_shared(scene);
-	CLEANUP_FREE char *path = command_visible_path(scene->search, is_there, &scene->plan);
+	CLEANUP_FREE char *visible = command_visible_path(scene->search, is_there, &scene->plan);
+	CLEANUP_FREE char *path =
+		own_program(scene->options) ? string_format("%s:%s", visible, LAYOUT_PROGRAMS) : string_copy(visible);
 	const struct environment_options environment = {.view = scene->view,
 							.outside = environ,
 							.asked = &scene->options->environment,

@@ -20,6 +20,7 @@ struct check {
 	const char *type; /* of the message; NULL: a check */
 	bool again;
 	void (*done)(void *argument, const struct verdict *verdict);
+	void (*told)(void *argument, const json_t *reply); /* instead of done() */
 	void *argument;
 };
 
@@ -206,7 +207,9 @@ static void deny(const struct check *check, const char *why) {
 
 /* The broker is gone: what was asked is denied, what lives is left for the next broker to judge. */
 static void leave(const struct check *check) {
-	if (check->again)
+	if (check->told)
+		check->told(check->argument, NULL);
+	else if (check->again)
 		check->done(check->argument, NULL);
 	else
 		deny(check, "the broker is gone");
@@ -224,7 +227,9 @@ static void answer_check(struct session *session, const json_t *reply) {
 	struct error error = ERROR_NONE;
 	const char *message = json_string_value(json_object_get(reply, "message"));
 	const json_t *said = json_object_get(reply, "verdict");
-	if (message) {
+	if (check->told) {
+		check->told(check->argument, message ? NULL : reply);
+	} else if (message) {
 		deny(check, message);
 	} else if (verdict_from_json(said, &verdict, &error) < 0) {
 		deny(check, "the broker's answer was malformed");
@@ -430,6 +435,8 @@ uint64_t session_check(struct session *session, const struct session_wish *wish,
 	if (wish->process) json_object_set_new(body, "process", message_bytes(wish->process));
 	if (wish->parents && wish->parents->count > 0) json_object_set_new(body, "parents", text_list(wish->parents));
 	if (wish->name) json_object_set_new(body, "name", message_bytes(wish->name));
+	if (wish->reason) json_object_set_new(body, "reason", message_bytes(wish->reason));
+	if (wish->folder) json_object_set_new(body, "folder", json_true());
 	return check_add(session, body, &check);
 }
 
@@ -461,6 +468,12 @@ uint64_t session_name(struct session *session, const char *host,
 		      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	const struct check wish = {.type = "name", .done = done, .argument = argument};
 	return check_add(session, json_pack("{s:o}", "host", message_bytes(host)), &wish);
+}
+
+uint64_t session_describe(struct session *session, void (*told)(void *argument, const json_t *described),
+			  void *argument) {
+	const struct check wish = {.type = "describe", .told = told, .argument = argument};
+	return check_add(session, json_object(), &wish);
 }
 
 void session_cancel(struct session *session, uint64_t ticket) {

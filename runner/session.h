@@ -63,6 +63,8 @@ struct session_wish {
 	const char *process;           /* or NULL */
 	const struct strings *parents; /* nearest first; or NULL */
 	const char *name;              /* as `check` has it (docs/protocol.md); or NULL */
+	const char *reason;            /* in the tool's own words; or NULL */
+	bool folder;                   /* the target is one */
 };
 /* As struct gate_judge's check and cancel. */
 uint64_t session_check(struct session *session, const struct session_wish *wish,
@@ -84,6 +86,9 @@ uint64_t session_check_again(struct session *session, const char *permission, co
  */
 uint64_t session_name(struct session *session, const char *host,
 		      void (*done)(void *argument, const struct verdict *verdict), void *argument);
+/* What the session may do and may ask for, as message `describe` has it; NULL: it can't be told. Cancelled as a check. */
+uint64_t session_describe(struct session *session, void (*told)(void *argument, const json_t *described),
+			  void *argument);
 void session_cancel(struct session *session, uint64_t ticket);
 
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */

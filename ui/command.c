@@ -26,6 +26,8 @@ static const struct command *const commands[] = {
 	&command_check,
 	&command_history,
 	&command_why,
+	&command_request,
+	&command_describe,
 	&command_policy,
 	&command_doctor,
 	&command_completion,

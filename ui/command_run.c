@@ -129,7 +129,7 @@ static int refuse_root(struct error *error) {
 }
 
 static int prepare(const struct command_call *call, struct values *values, struct run_options *run, char **policy,
-		   char **init, struct publication **publications, struct error *error) {
+		   char **init, char **program, struct publication **publications, struct error *error) {
 	int r = check_variables(&values->environment, error);
 	if (r == 0) r = read_publications(values, publications, error);
 	if (r < 0) return r;
@@ -143,6 +143,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	warn_of_nothing(values);
 	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
 	if ((r = program_find("sbx-init", init, error)) < 0) return r;
+	(void)program_find("sbx", program, NULL); /* without it the tool can't ask ahead, and that is all */
 	*run = (struct run_options){
 		.profile = values->profile,
 		.project = values->project,
@@ -162,6 +163,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 		.command = call->operands->items,
 		.connect = broker_connect,
 		.init_path = *init,
+		.program = *program,
 	};
 	return 0;
 }
@@ -169,10 +171,11 @@ static int prepare(const struct command_call *call, struct values *values, struc
 static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *policy = NULL;
 	CLEANUP_FREE char *init = NULL;
+	CLEANUP_FREE char *program = NULL;
 	CLEANUP_FREE struct publication *publications = NULL;
 	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
 	struct run_options run_options;
-	int r = prepare(call, call->values, &run_options, &policy, &init, &publications, error);
+	int r = prepare(call, call->values, &run_options, &policy, &init, &program, &publications, error);
 	if (r == -EINVAL) return r;
 	if (r < 0) {
 		log_error("run: %s", error->message);

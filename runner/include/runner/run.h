@@ -49,6 +49,7 @@ struct run_options {
 	void *connect_context;
 	const struct run_terminal *terminal; /* NULL: no inline prompts */
 	const char *init_path;               /* sbx-init */
+	const char *program;                 /* sbx itself, for the tool to ask with; or NULL */
 };
 
 /* Returns the exit status, or a negative errno with *error filled (ui prints it and exits 125 … 127). */
