@@ -15,6 +15,7 @@
 #include "ui/as_user.h"
 #include "ui/broker.h"
 #include "ui/command.h"
+#include "ui/notify_start.h"
 #include "ui/prompt_terminal.h"
 #include "ui/words.h"
 
@@ -182,6 +183,8 @@ static int run(struct command_call *call, struct error *error) {
 		return RUN_EXIT_FAILED;
 	}
 	run_options.terminal = &terminal;
+	/* Early, so that it is there when the first question comes. */
+	if (!run_options.record && !run_options.print_plan) notify_start();
 	fflush(stdout);
 	r = run_sandbox(&run_options, error);
 	if (r >= 0) return r;
