@@ -19,6 +19,7 @@
 #include "followers.h"
 #include "prompts.h"
 #include "publishing.h"
+#include "quiet.h"
 #include "reload.h"
 #include "schema/event.h"
 #include "schema/message.h"
@@ -180,6 +181,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 	if (broker_write_history(broker, &error) < 0) log_error("%s", error.message);
 	upkeep_look(broker->upkeep);
 	if (broker->session_count > 0 || broker->prompt_count > 0) reload_everything(broker->reload);
+	quiet_look(broker);
 }
 
 static int listen_on(struct broker *broker) {
@@ -265,6 +267,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	broker->exec = exec_new(broker);
 	broker->followers = followers_new(broker);
 	broker->flood = flood_new();
+	broker->quiet = quiet_new();
 	int r = store_open(broker->places.database, &broker->store, error);
 	if (r == 0 && lstat(broker->places.database, &broker->database) < 0)
 		r = error_errno(error, "%s", broker->places.database);
@@ -319,6 +322,7 @@ void broker_free(struct broker *broker) {
 	expiry_free(broker->expiry);
 	exec_free(broker->exec);
 	flood_free(broker->flood);
+	quiet_free(broker->quiet);
 	event_drop(broker->accept);
 	event_drop(broker->idle);
 	event_drop(broker->reap);

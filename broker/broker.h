@@ -31,6 +31,7 @@ struct followers;
 struct flood;
 struct prompt_pending;
 struct publishing;
+struct quiet;
 struct reload;
 struct session;
 struct sleep;
@@ -62,8 +63,9 @@ struct broker {
 	bool head_is_lost; /* that no log takes it was said */
 	struct reload *reload;
 	struct exec *exec;
-	struct sleep *sleep;        /* NULL: sbxd_main has not come to it */
-	struct flood *flood;        /* of who has no session */
+	struct sleep *sleep; /* NULL: sbxd_main has not come to it */
+	struct flood *flood; /* of who has no session */
+	struct quiet *quiet;
 	struct client_list clients; /* owned, as are the next two */
 	struct session_list sessions;
 	struct prompt_list prompts;

@@ -11,6 +11,7 @@
 #include "exec.h"
 #include "expiry.h"
 #include "prompts.h"
+#include "quiet.h"
 #include "requesting.h"
 #include "schema/host.h"
 #include "schema/limits.h"
@@ -150,7 +151,10 @@ static int agent(struct client *client, int64_t id, const void *body, json_t **r
 	client->agent_session = wish->session;
 	client_reply(client, "agent", id, NULL);
 	prompts_show_all(client);
-	if (kind == AGENT_DESKTOP) prompts_tell_desktop(client->broker);
+	if (kind == AGENT_DESKTOP) {
+		prompts_tell_desktop(client->broker);
+		quiet_tell(client);
+	}
 	return HANDLED_REPLIED;
 }
 

@@ -45,11 +45,10 @@ _Noreturn static void serve(void) {
 	_exit(r < 0);
 }
 
-static int setup(void **state) {
-	(void)state;
+static int setup_with(const char *policy) {
 	CLEANUP_FREE char *database = home_path(".local/state/sbx/sbx.db");
 	unlink(database);
-	home_write(".config/sbx/policy.yaml", prompts_waiting);
+	home_write(".config/sbx/policy.yaml", policy);
 	moving = mmap(NULL, sizeof *moving, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(moving != MAP_FAILED);
 	/* Ahead of the kernel's clocks, by which the broker's timers go: none of them fires. */
@@ -62,6 +61,18 @@ static int setup(void **state) {
 	CLEANUP_PEER struct peer *peer = NULL;
 	wait_until((peer = peer_connect(false)));
 	return 0;
+}
+
+static int setup(void **state) {
+	(void)state;
+	return setup_with(prompts_waiting);
+}
+
+static int setup_quiet(void **state) {
+	(void)state;
+	CLEANUP_FREE char *policy = string_format("%squiet: [\"22:00-07:00\"]\n", prompts_waiting);
+	setenv("TZ", "UTC0", 1);
+	return setup_with(policy);
 }
 
 static int teardown(void **state) {
@@ -154,10 +165,32 @@ static void nothing_prolongs_a_file_grant(void **state) {
 	}
 }
 
+/* By the wall clock, within a second of it. */
+static void quiet_hours_begin_and_end(void **state) {
+	(void)state;
+	static const int64_t day_ms = INT64_C(86400000), midnight = INT64_C(4000000000000) / day_ms * day_ms;
+	static const struct {
+		int hour;
+		bool quiet;
+	} times[] = {{12, false}, {22, true}, {31, false}, {12, false}, {46, true}};
+	CLEANUP_PEER struct peer *agent = NULL;
+	bool told = false;
+	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
+		moving->now.wall_ms = midnight + times[i].hour * 60 * INT64_C(60000);
+		if (!agent) agent = agent_new("desktop");
+		if (i > 0 && times[i].quiet == told) continue;
+		json_t *push = peer_push(agent, "quiet");
+		told = json_is_true(json_object_get(push, "quiet"));
+		assert_int_equal(told, times[i].quiet);
+		json_decref(push);
+	}
+}
+
 int main(void) {
 	static const char *const programs[] = {NULL};
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_prolongs_a_file_grant, setup, teardown),
+		cmocka_unit_test_setup_teardown(quiet_hours_begin_and_end, setup_quiet, teardown),
 	};
 	home_make(programs);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
