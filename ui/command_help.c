@@ -53,6 +53,13 @@ static void help_option(FILE *out, const char *name, const char *value, const ch
 	free(wrapped);
 }
 
+/* "sbx-policy(1)" for `sbx policy check`. A page of that name leads to the one where the command is
+ * (docs/CMakeLists.txt). */
+static void help_manual(FILE *out, const struct command *command) {
+	const size_t size = strcspn(command->name, " ");
+	if (!command->hidden) fprintf(out, "\nManual: sbx-%.*s(1)\n", (int)size, command->name);
+}
+
 void command_help(const struct command *command, FILE *out) {
 	const char *options = command->options.count > 0 ? " [OPTION]..." : "";
 	const char *space = *command->operands ? " " : "";
@@ -66,6 +73,7 @@ void command_help(const struct command *command, FILE *out) {
 		fputs("\nCommands:\n", out);
 		for (const struct command *const *sub = command->commands; *sub; sub++)
 			fprintf(out, "  %-22s%s\n", (*sub)->name, (*sub)->summary);
+		help_manual(out, command);
 		return;
 	}
 	fputs("\nOptions:\n", out);
@@ -74,6 +82,7 @@ void command_help(const struct command *command, FILE *out) {
 		help_option(out, option->name, option->value, option->help);
 	}
 	help_option(out, "help", NULL, "Show this help and exit.");
+	help_manual(out, command);
 }
 
 void command_help_all(FILE *out) {
