@@ -1,3 +1,14 @@
+/*
+ * Theory of operation
+ *
+ * Prompts that come together are asked together: who starts with eight things to ask for, or opens them at once, makes
+ * one question. So the first one waits for ASK_GATHER_MS for others, and the child gets all that wait, as many as fit
+ * on the screen. It writes its answers as an array in their order, as far as it got: what it left open when it was put
+ * off, or when one of them was settled elsewhere, is asked anew; what it left open otherwise is denied.
+ *
+ * What must be confirmed in a terminal is asked alone. What the desktop shows is left to it, unless that can't be seen
+ * from here: the user came over ssh.
+ */
 #include "ask.h"
 
 #include <errno.h>
@@ -17,6 +28,9 @@
 
 enum {
 	ASK_SUSPENDED = 2,    /* the child's exit status: the user typed ^Z */
+	ASK_CANCELLED = 3,    /* likewise: it was told that one is gone */
+	ASK_GATHER_MS = 30,   /* prompts that come within this are asked together */
+	ASK_FRAME_LINES = 13, /* of a question about several are not its list */
 	ASK_CLOSING_MS = 500, /* a child has for its last words */
 };
 
@@ -24,15 +38,17 @@ struct question {
 	struct question *next;
 	struct prompt prompt;
 	bool told; /* that it waits, while we are in the background */
+	bool asked, gone;
 };
 
 struct asker {
 	struct asker_options options;
-	struct question *first; /* the one being asked while `child` is set */
+	struct question *first; /* `asked` are being asked while `child` is set */
 	pid_t child;
+	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
-	struct event *done;
-	struct string text; /* what came of the answer so far */
+	struct event *done, *gather;
+	struct string text; /* what came of the answers so far */
 };
 
 static void question_free(struct question *question) {
@@ -41,14 +57,22 @@ static void question_free(struct question *question) {
 	free(question);
 }
 
+static void on_gathered(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	asker_wake(argument);
+}
+
 struct asker *asker_new(const struct asker_options *options) {
 	struct asker *asker = mem_new(struct asker);
 	*asker = (struct asker){.options = *options, .answer = -1, .gone = -1};
+	asker->remote = getenv("SSH_CONNECTION") || getenv("SSH_TTY");
+	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	return asker;
 }
 
-/* In the child: ask, and write the answer as JSON. It has the terminal's foreground, so ^C ends it alone. */
-static _Noreturn void child_ask(struct asker *asker, int answer, int gone) {
+/* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
+static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompts, size_t count,
+				const struct string *first, int answer, int gone) {
 	const struct run_terminal *user = asker->options.user;
 	static const int restored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH, SIGCHLD, SIGPIPE};
 	setpgid(0, 0);
@@ -58,50 +82,76 @@ static _Noreturn void child_ask(struct asker *asker, int answer, int gone) {
 	terminal_give(asker->options.terminal, getpid());
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
-	int r = fd < 0 ? -ENOTTY : user->ask(user->context, fd, gone, &asker->first->prompt, &json, &error);
-	if (r < 0 || !json) _exit(r == -EINTR ? ASK_SUSPENDED : 1);
-	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
-	_exit(text && fd_write_all(answer, text, strlen(text), NULL) == 0 ? 0 : 1);
+	int r = fd < 0 ? -ENOTTY : fd_write_all(fd, first->data, first->size, &error);
+	if (r == 0) r = user->ask(user->context, fd, gone, prompts, count, &json, &error);
+	if (json) {
+		CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
+		if (!text || fd_write_all(answer, text, strlen(text), NULL) < 0) _exit(1);
+	}
+	_exit(r == -EINTR ? ASK_SUSPENDED : r == -ECANCELED ? ASK_CANCELLED : r < 0 ? 1 : 0);
+}
+
+static bool is_left_to_the_desktop(const struct asker *asker, const struct prompt *prompt) {
+	return prompt->desktop && !prompt->confirm_terminal && !asker->remote;
+}
+
+static struct question *next_question(const struct asker *asker) {
+	struct question *at = asker->first;
+	while (at && is_left_to_the_desktop(asker, &at->prompt)) at = at->next;
+	return at;
+}
+
+static void remove_question(struct asker *asker, struct question *question) {
+	struct question **at = &asker->first;
+	while (*at != question) at = &(*at)->next;
+	*at = question->next;
+	question_free(question);
+}
+
+static void send_answer(const struct asker *asker, const struct question *question, json_t *given) {
+	json_t *answer = given ? json_copy(given)
+			       : json_pack("{s:s, s:s, s:s, s:b}", "effect", "deny", "lifetime", "once", "scope",
+					   "exact", "terminal", 1);
+	json_object_set_new(answer, "prompt", json_integer(question->prompt.id));
+	json_object_set_new(answer, "token", json_string(question->prompt.token));
+	asker->options.answer(asker->options.context, answer);
+}
+
+/* What came of the questions that were asked: those that are settled are no more. */
+static void settle(struct asker *asker, const json_t *answers, bool anew) {
+	size_t index = 0;
+	for (struct question *question = asker->first, *next; question; question = next) {
+		next = question->next;
+		if (!question->asked) continue;
+		question->asked = false;
+		json_t *given = json_array_get(answers, index++);
+		if (!json_is_object(given)) given = NULL;
+		if (!question->gone && !given && anew) continue;
+		if (!question->gone) send_answer(asker, question, given);
+		remove_question(asker, question);
+	}
 }
 
 static void ask_next(struct asker *asker);
 
-/* Everything after a child's end: the terminal back, and the answer (or a denial) to the broker. */
+/* Everything after a child's end: the terminal back, and the answers (or denials) to the broker. */
 static void finish(struct asker *asker) {
-	struct question *question = asker->first;
 	int status = 0;
 	while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 	}
 	event_free(asker->done);
 	fd_close_p(&asker->answer);
-	bool cancelled = asker->gone < 0;
+	const bool cancelled = asker->gone < 0;
 	fd_close_p(&asker->gone);
 	asker->done = NULL;
 	asker->child = 0;
 	terminal_give(asker->options.terminal, getpgrp());
-	terminal_go_on(asker->options.terminal);
-	if (!cancelled && WIFEXITED(status) && WEXITSTATUS(status) == ASK_SUSPENDED) {
-		asker->options.suspend(asker->options.context);
-		ask_next(asker);
-		return;
-	}
-
-	asker->first = question->next;
-	json_t *answer = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
-	if (!json_is_object(answer) || status != 0) {
-		json_decref(answer);
-		answer = json_pack("{s:s, s:s, s:s, s:b}", "effect", "deny", "lifetime", "once", "scope", "exact",
-				   "terminal", 1);
-	}
-	if (cancelled) {
-		json_decref(answer);
-	} else {
-		json_object_set_new(answer, "prompt", json_integer(question->prompt.id));
-		json_object_set_new(answer, "token", json_string(question->prompt.token));
-		asker->options.answer(asker->options.context, answer);
-	}
-	question_free(question);
+	settle(asker, answers, cancelled || code == ASK_SUSPENDED);
+	json_decref(answers);
+	if (!cancelled && code == ASK_SUSPENDED) asker->options.suspend(asker->options.context);
 	ask_next(asker);
 }
 
@@ -115,84 +165,129 @@ static void on_answer(evutil_socket_t fd, short what, void *argument) {
 	if (got <= 0) finish(asker);
 }
 
-static void ask_next(struct asker *asker) {
-	struct question *question = asker->first;
-	if (asker->child || !question) return;
-	if (!terminal_is_foreground(asker->options.terminal)) {
-		if (question->told) return;
-		CLEANUP_FREE char *target = text_visible_cut(question->prompt.target, 120);
-		log_notice("waiting for an answer: %s %s: sbx allow %lld, sbx deny %lld",
-			   question->prompt.permission.name, target, (long long)question->prompt.id,
-			   (long long)question->prompt.id);
-		question->told = true;
-		return;
+static void tell_that_it_waits(struct question *question) {
+	if (question->told) return;
+	CLEANUP_FREE char *target = text_visible_cut(question->prompt.target, 120);
+	log_notice("waiting for an answer: %s %s: sbx allow %lld, sbx deny %lld", question->prompt.permission.name,
+		   target, (long long)question->prompt.id, (long long)question->prompt.id);
+	question->told = true;
+}
+
+/* Marks those that are asked now, the first of them is `first`: how many, copies that own nothing in `prompts`. */
+static size_t gather(struct asker *asker, struct question *first, struct prompt prompts[LIMIT_WANTS]) {
+	const unsigned rows = terminal_size(asker->options.terminal).ws_row;
+	const size_t fit = rows > ASK_FRAME_LINES + 2 ? rows - ASK_FRAME_LINES : 2;
+	size_t count = 0;
+	for (struct question *at = first; at && count < fit && count < LIMIT_WANTS; at = at->next) {
+		if (at != first && (at->prompt.confirm_terminal || is_left_to_the_desktop(asker, &at->prompt)))
+			continue;
+		at->asked = true;
+		prompts[count++] = at->prompt;
+		if (first->prompt.confirm_terminal) break;
 	}
+	return count;
+}
+
+static int start_child(struct asker *asker, const struct prompt *prompts, size_t count) {
+	CLEANUP_STRING struct string first = {0};
 	int answer[2], gone[2];
-	if (pipe2(answer, O_CLOEXEC) < 0) return;
+	if (pipe2(answer, O_CLOEXEC) < 0) return -errno;
 	if (pipe2(gone, O_CLOEXEC) < 0) {
+		int r = -errno;
 		fd_close(answer[0]);
 		fd_close(answer[1]);
-		return;
+		return r;
 	}
-	terminal_hold(asker->options.terminal);
-	asker->child = fork();
-	if (asker->child == 0) {
+	terminal_hold(asker->options.terminal, &first);
+	const pid_t child = fork();
+	if (child == 0) {
 		fd_close(gone[1]);
-		child_ask(asker, answer[1], gone[0]);
+		child_ask(asker, prompts, count, &first, answer[1], gone[0]);
 	}
 	fd_close(answer[1]);
 	fd_close(gone[0]);
+	if (child < 0) {
+		fd_close(answer[0]);
+		fd_close(gone[1]);
+		return -EAGAIN;
+	}
+	asker->child = child;
 	asker->answer = answer[0];
 	asker->gone = gone[1];
 	fd_nonblocking(answer[0], true, NULL);
 	asker->done = event_new(asker->options.base, answer[0], EV_READ | EV_PERSIST, on_answer, asker);
 	event_add(asker->done, NULL);
-	if (asker->child < 0) finish(asker);
+	return 0;
+}
+
+/* With nothing to ask the tool goes on. */
+static void ask_next(struct asker *asker) {
+	struct question *first = next_question(asker);
+	struct prompt prompts[LIMIT_WANTS];
+	if (asker->child) return;
+	const bool foreground = terminal_is_foreground(asker->options.terminal);
+	if (!first || !foreground) terminal_go_on(asker->options.terminal);
+	for (struct question *at = first; at && !foreground; at = at->next)
+		if (!is_left_to_the_desktop(asker, &at->prompt)) tell_that_it_waits(at);
+	if (!first || !foreground) return;
+	const size_t count = gather(asker, first, prompts);
+	if (start_child(asker, prompts, count) == 0) return;
+	settle(asker, NULL, true); /* too few descriptors or processes just now: with the next one */
+	terminal_go_on(asker->options.terminal);
+}
+
+/* A prompt that is known already: news of it. */
+static void keep(struct asker *asker, struct question *question) {
+	struct question **end = &asker->first;
+	while (*end && (*end)->prompt.id != question->prompt.id) end = &(*end)->next;
+	if (!*end) {
+		*end = question;
+		return;
+	}
+	const struct prompt before = (*end)->prompt;
+	(*end)->prompt = question->prompt;
+	question->prompt = before;
+	question_free(question);
 }
 
 void asker_add(struct asker *asker, const json_t *prompt) {
+	const struct timeval soon = {.tv_usec = ASK_GATHER_MS * 1000};
 	struct question *question = mem_new(struct question);
 	struct error error = ERROR_NONE;
-	json_t *bare = json_copy((json_t *)prompt); /* "type" is the message's, not the prompt's */
-	json_object_del(bare, "type");
-	int r = prompt_from_json(bare, &question->prompt, &error);
-	json_decref(bare);
+	int r = prompt_from_json(prompt, &question->prompt, &error);
 	if (r < 0) {
 		log_warning("a prompt of the broker: %s", error.message);
 		free(question);
 		return;
 	}
-	struct question **end = &asker->first;
-	while (*end) end = &(*end)->next;
-	*end = question;
-	ask_next(asker);
+	keep(asker, question);
+	if (!asker->child && !event_pending(asker->gather, EV_TIMEOUT, NULL)) event_add(asker->gather, &soon);
 }
 
 void asker_gone(struct asker *asker, int64_t id) {
-	for (struct question **at = &asker->first; *at; at = &(*at)->next) {
-		if ((*at)->prompt.id != id) continue;
-		if (asker->child && *at == asker->first) {
-			fd_close_p(&asker->gone); /* readable (end of file) on the child's side */
+	for (struct question *at = asker->first; at; at = at->next) {
+		if (at->prompt.id != id) continue;
+		if (!at->asked) {
+			remove_question(asker, at);
 			return;
 		}
-		struct question *gone = *at;
-		*at = gone->next;
-		question_free(gone);
+		at->gone = true;
+		fd_close_p(&asker->gone); /* readable (end of file) on the child's side */
 		return;
 	}
 }
 
 void asker_forget(struct asker *asker) {
-	struct question **rest = asker->child ? &asker->first->next : &asker->first;
-	while (*rest) {
-		struct question *gone = *rest;
-		*rest = gone->next;
-		question_free(gone);
+	for (struct question *at = asker->first, *next; at; at = next) {
+		next = at->next;
+		at->gone = at->asked;
+		if (!at->asked) remove_question(asker, at);
 	}
 	if (asker->child) fd_close_p(&asker->gone);
 }
 
 void asker_wake(struct asker *asker) {
+	event_del(asker->gather);
 	ask_next(asker);
 }
 
@@ -214,14 +309,12 @@ void asker_free(struct asker *asker) {
 		}
 		terminal_give(asker->options.terminal, getpgrp());
 	}
+	terminal_go_on(asker->options.terminal);
 	if (asker->done) event_free(asker->done);
+	event_free(asker->gather);
 	fd_close(asker->answer);
 	fd_close(asker->gone);
-	for (struct question *at = asker->first; at;) {
-		struct question *next = at->next;
-		question_free(at);
-		at = next;
-	}
+	while (asker->first) remove_question(asker, asker->first);
 	string_finish(&asker->text);
 	free(asker);
 }

@@ -1,9 +1,9 @@
 /*
- * ask: prompts in the terminal that the tool is using, one after the other.
+ * ask: prompts in the terminal that the tool is using, those that wait together as one question.
  *
  * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
  * connections and the broker; the tool's output waits meanwhile. A question whose process ends without an answer
- * (^C, a crash) is denied; one that is gone before its turn is never shown.
+ * (^C, a crash) is denied; one that is gone before its turn is never shown, nor is one that the desktop shows.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct asker_options {
 };
 
 struct asker *asker_new(const struct asker_options *options);
-void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt` */
+void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt`, also of a known one */
 void asker_gone(struct asker *asker, int64_t id);          /* push `prompt-gone` */
 void asker_forget(struct asker *asker);                    /* the broker is gone, and its questions with it */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */

@@ -658,3 +658,8 @@ bool screen_return(const struct screen *screen, unsigned rows, struct string *ou
 	append_sequence(screen, out);
 	return screen->alternate && !screen->whole;
 }
+
+void screen_end(struct screen *screen, struct string *out) {
+	if (screen->state != GROUND) string_append(out, "\x18\x1b\\");
+	screen->state = GROUND;
+}

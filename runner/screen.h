@@ -32,5 +32,8 @@ void screen_leave(struct screen *screen, bool reads_keys, struct string *out);
 /* After it: back, with what the tool had switched on, and its picture if that is known; else true: it must draw it. */
 bool screen_return(const struct screen *screen, unsigned rows, struct string *out);
 
+/* The tool has ended: what it left open would swallow what is written next. */
+void screen_end(struct screen *screen, struct string *out);
+
 DEFINE_CLEANUP(struct screen *, screen_free);
 #define CLEANUP_SCREEN CLEANUP(screen_free_p)

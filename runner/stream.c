@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/string.h"
 
 enum { STREAM_BUFFER = 32 * 1024 };
 
@@ -12,12 +13,20 @@ struct stream {
 	int from, to;
 	struct event *readable, *writable;
 	bool on, ended;
+	struct string inserted;
+	size_t inserted_start;
+	void (*seen)(void *context, const char *bytes, size_t size);
+	void *context;
 	size_t start, end;
 	char buffer[STREAM_BUFFER];
 };
 
+static bool is_full(const struct stream *stream) {
+	return stream->end > stream->start || stream->inserted_start < stream->inserted.size;
+}
+
 static void arm(struct stream *stream) {
-	bool full = stream->end > stream->start;
+	bool full = is_full(stream);
 	if (stream->on && full)
 		event_add(stream->writable, NULL);
 	else
@@ -42,17 +51,24 @@ static void fill(struct stream *stream) {
 	}
 }
 
-static void flush(struct stream *stream) {
-	while (stream->start < stream->end) {
-		ssize_t put = write(stream->to, stream->buffer + stream->start, stream->end - stream->start);
+/* All bytes from *start to `end`, as far as they can be taken now; `end` when nobody is there to read them. */
+static bool put_all(struct stream *stream, const char *bytes, size_t *start, size_t end, bool ours) {
+	while (*start < end) {
+		ssize_t put = write(stream->to, bytes + *start, end - *start);
 		if (put < 0 && errno == EINTR) continue;
-		if (put < 0 && is_transient()) return;
-		if (put < 0) { /* nobody is there to read it */
-			stream->start = stream->end;
-			return;
-		}
-		stream->start += (size_t)put;
+		if (put < 0 && is_transient()) return false;
+		if (put < 0) put = (ssize_t)(end - *start);
+		if (!ours && stream->seen) stream->seen(stream->context, bytes + *start, (size_t)put);
+		*start += (size_t)put;
 	}
+	return true;
+}
+
+static void flush(struct stream *stream) {
+	if (!put_all(stream, stream->inserted.data, &stream->inserted_start, stream->inserted.size, true)) return;
+	string_finish(&stream->inserted);
+	stream->inserted_start = 0;
+	put_all(stream, stream->buffer, &stream->start, stream->end, false);
 }
 
 static void on_ready(evutil_socket_t fd, short what, void *argument) {
@@ -72,6 +88,17 @@ struct stream *stream_new(struct event_base *base, int from, int to) {
 	return stream;
 }
 
+void stream_follow(struct stream *stream, void (*seen)(void *context, const char *bytes, size_t size), void *context) {
+	stream->seen = seen;
+	stream->context = context;
+}
+
+void stream_insert(struct stream *stream, const char *bytes, size_t size) {
+	stream->inserted.size = stream->inserted_start = 0;
+	string_append_bytes(&stream->inserted, bytes, size);
+	arm(stream);
+}
+
 void stream_run(struct stream *stream, bool on) {
 	stream->on = on;
 	arm(stream);
@@ -81,7 +108,7 @@ bool stream_drain(struct stream *stream, int timeout_ms) {
 	for (;;) {
 		struct pollfd polled = {.fd = stream->to, .events = POLLOUT};
 		flush(stream);
-		if (stream->start < stream->end) {
+		if (is_full(stream)) {
 			if (poll(&polled, 1, timeout_ms) <= 0) return true;
 			continue;
 		}
@@ -95,5 +122,6 @@ void stream_free(struct stream *stream) {
 	if (!stream) return;
 	event_free(stream->readable);
 	event_free(stream->writable);
+	string_finish(&stream->inserted);
 	free(stream);
 }

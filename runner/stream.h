@@ -10,5 +10,9 @@ struct stream;
 
 struct stream *stream_new(struct event_base *base, int from, int to); /* borrows both; paused at first */
 void stream_run(struct stream *stream, bool on);
+/* Who follows what was written of it. */
+void stream_follow(struct stream *stream, void (*seen)(void *context, const char *bytes, size_t size), void *context);
+/* Bytes of ours, before all that comes; what is left of those before them is dropped. */
+void stream_insert(struct stream *stream, const char *bytes, size_t size);
 bool stream_drain(struct stream *stream, int timeout_ms); /* what is there now, blocking; false when the end was met */
 void stream_free(struct stream *stream);

@@ -1,3 +1,14 @@
+/*
+ * Theory of operation
+ *
+ * The bytes between the terminal and the tool's pty are copied as they are; those to the terminal are followed
+ * (screen.h), so that a question can be put in a place of its own and all be put back afterwards.
+ *
+ * A tool draws its screen anew on SIGWINCH, which the kernel sends for another size only. Many look whether the size
+ * is another than they know (ncurses), so where the picture is lost it must be for a while: one line more, until the
+ * tool has drawn and is quiet, and then the size that is true. One more and not one less, since a program that has one
+ * line less scrolls to keep the cursor in sight, and doesn't scroll back.
+ */
 #include "terminal.h"
 
 #include <errno.h>
@@ -8,9 +19,14 @@
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "screen.h"
 #include "stream.h"
 
-enum { TERMINAL_DRAIN_MS = 500 };
+enum {
+	TERMINAL_DRAIN_MS = 500,
+	TERMINAL_LOOK_MS = 50, /* between looks at whether the tool has drawn for the other size */
+	TERMINAL_LOOKS = 8,    /* then it is given up */
+};
 
 struct terminal {
 	struct event_base *base;
@@ -18,6 +34,10 @@ struct terminal {
 	struct termios found;
 	bool raw, held, wanted; /* wanted: taken, though a prompt may hold it just now */
 	struct stream *typed, *shown;
+	struct screen *screen;
+	struct event *redrawing; /* the size is another than it is */
+	int looks;
+	bool drew, draws; /* since that began; since the last look */
 };
 
 /* A description of our own: O_NONBLOCK on the inherited one would hit the shell, too. */
@@ -84,11 +104,28 @@ static void settle(struct terminal *terminal) {
 	stream_run(terminal->shown, !terminal->held);
 }
 
+static void on_shown(void *context, const char *bytes, size_t size) {
+	struct terminal *terminal = context;
+	terminal->drew = terminal->draws = true;
+	screen_see(terminal->screen, bytes, size);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *argument) {
+	struct terminal *terminal = argument;
+	(void)fd, (void)what;
+	const bool over = (terminal->drew && !terminal->draws) || ++terminal->looks >= TERMINAL_LOOKS;
+	terminal->draws = false;
+	if (over) terminal_resize(terminal);
+}
+
 void terminal_attach(struct terminal *terminal, int master) {
 	fd_nonblocking(master, true, NULL);
 	terminal->master = master;
 	terminal->typed = stream_new(terminal->base, terminal->tty, master);
 	terminal->shown = stream_new(terminal->base, master, terminal->tty);
+	terminal->screen = screen_new();
+	terminal->redrawing = event_new(terminal->base, -1, EV_PERSIST, on_look, terminal);
+	stream_follow(terminal->shown, on_shown, terminal);
 	settle(terminal);
 }
 
@@ -103,28 +140,59 @@ void terminal_release(struct terminal *terminal) {
 	settle(terminal);
 }
 
+static void set_size(struct terminal *terminal, struct winsize size) {
+	ioctl(terminal->master, TIOCSWINSZ, &size); /* the kernel tells the tool: SIGWINCH */
+}
+
 void terminal_resize(struct terminal *terminal) {
 	const struct winsize size = terminal_size(terminal);
-	if (terminal->master >= 0) ioctl(terminal->master, TIOCSWINSZ, &size); /* the kernel tells the tool: SIGWINCH */
+	struct winsize known = {0};
+	if (terminal->master < 0) return;
+	ioctl(terminal->master, TIOCGWINSZ, &known);
+	const bool ours = event_pending(terminal->redrawing, EV_TIMEOUT, NULL) && known.ws_row == size.ws_row + 1 &&
+			  known.ws_col == size.ws_col;
+	const bool same = known.ws_row == size.ws_row && known.ws_col == size.ws_col;
+	if (!same && !ours) screen_resized(terminal->screen);
+	event_del(terminal->redrawing);
+	set_size(terminal, size);
 }
 
-/* The kernel sends SIGWINCH for a change only, and a tool that draws the screen draws it anew then. */
-static void ask_for_redraw(struct terminal *terminal) {
-	struct winsize size;
-	if (terminal->master < 0 || ioctl(terminal->master, TIOCGWINSZ, &size) < 0 || size.ws_row == 0) return;
+static void ask_for_redraw(struct terminal *terminal, bool lost) {
+	const struct timeval look = {.tv_usec = TERMINAL_LOOK_MS * 1000};
+	struct winsize size = terminal_size(terminal);
+	if (size.ws_row == 0) return;
 	size.ws_row++;
-	ioctl(terminal->master, TIOCSWINSZ, &size);
-	terminal_resize(terminal);
+	set_size(terminal, size);
+	if (!lost) {
+		terminal_resize(terminal);
+		return;
+	}
+	terminal->looks = 0;
+	terminal->drew = terminal->draws = false;
+	event_add(terminal->redrawing, &look);
 }
 
-void terminal_hold(struct terminal *terminal) {
+static bool reads_keys(const struct terminal *terminal) {
+	struct termios modes;
+	return tcgetattr(terminal->master, &modes) == 0 && !(modes.c_lflag & ICANON);
+}
+
+void terminal_hold(struct terminal *terminal, struct string *first) {
+	if (terminal->held) return;
 	terminal->held = true;
 	settle(terminal);
+	if (terminal->screen) screen_leave(terminal->screen, reads_keys(terminal), first);
 }
 
 void terminal_go_on(struct terminal *terminal) {
+	CLEANUP_STRING struct string back = {0};
+	if (!terminal->held) return;
 	terminal->held = false;
-	ask_for_redraw(terminal);
+	if (terminal->screen) {
+		const bool lost = screen_return(terminal->screen, terminal_size(terminal).ws_row, &back);
+		stream_insert(terminal->shown, back.data, back.size);
+		ask_for_redraw(terminal, lost);
+	}
 	settle(terminal);
 }
 
@@ -142,7 +210,11 @@ void terminal_give(const struct terminal *terminal, pid_t group) {
 }
 
 void terminal_drain(struct terminal *terminal) {
-	if (terminal->shown) stream_drain(terminal->shown, TERMINAL_DRAIN_MS);
+	CLEANUP_STRING struct string end = {0};
+	if (!terminal->shown) return;
+	stream_drain(terminal->shown, TERMINAL_DRAIN_MS);
+	screen_end(terminal->screen, &end);
+	if (end.size > 0) fd_write_all(terminal->tty, end.data, end.size, NULL);
 }
 
 void terminal_free(struct terminal *terminal) {
@@ -150,6 +222,8 @@ void terminal_free(struct terminal *terminal) {
 	set_raw(terminal, false);
 	stream_free(terminal->typed);
 	stream_free(terminal->shown);
+	screen_free(terminal->screen);
+	if (terminal->redrawing) event_free(terminal->redrawing);
 	fd_close(terminal->master);
 	fd_close(terminal->tty);
 	free(terminal);

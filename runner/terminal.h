@@ -3,7 +3,7 @@
  *
  * Promises: the user's terminal is only touched while we are its foreground process group, and is left as it was
  * found; its description is opened anew, so nobody else's O_NONBLOCK changes. What the tool may do to its pty (TIOCSTI,
- * modes) doesn't reach the user's terminal.
+ * modes) doesn't reach the user's terminal. A prompt leaves a full-screen program's picture as it was (screen.h).
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/string.h"
 
 struct terminal;
 
@@ -31,8 +32,11 @@ void terminal_take(struct terminal *terminal);    /* raw, typing goes to the too
 void terminal_release(struct terminal *terminal); /* as found, typing is not read */
 void terminal_resize(struct terminal *terminal);  /* SIGWINCH */
 
-/* For a prompt: the tool's output waits, and the terminal is as found, until terminal_go_on, which makes it redraw. */
-void terminal_hold(struct terminal *terminal);
+/*
+ * For a prompt: the tool's output waits, and the terminal is as found, until terminal_go_on, which puts back what the
+ * tool had made of it and makes it redraw. What is appended to *first goes to the terminal before all else.
+ */
+void terminal_hold(struct terminal *terminal, struct string *first);
 void terminal_go_on(struct terminal *terminal);
 int terminal_reopen(const struct terminal *terminal);             /* a blocking descriptor of its own, or -1 */
 void terminal_give(const struct terminal *terminal, pid_t group); /* make a process group the foreground one */

@@ -51,10 +51,15 @@ static bool is_ours(const struct asking *asking, const struct prompt *prompt) {
 }
 
 static int ask(const struct asking *asking, const struct prompt *prompt, struct error *error) {
-	json_t *answer = NULL, *reply = NULL;
+	json_t *answers = NULL, *reply = NULL;
 	int r;
-	while ((r = prompt_terminal_ask(NULL, asking->terminal, asking->verdict, prompt, &answer, error)) == -EINTR)
+	while ((r = prompt_terminal_ask(NULL, asking->terminal, asking->verdict, prompt, 1, &answers, error)) ==
+	       -EINTR) {
+		json_decref(answers);
 		kill(0, SIGTSTP); /* ^Z: the whole pipeline, as the terminal would */
+	}
+	json_t *answer = json_incref(json_array_get(answers, 0));
+	json_decref(answers);
 	if (r < 0) return r;
 	json_object_set_new(answer, "prompt", json_integer(prompt->id));
 	json_object_set_new(answer, "token", json_string(prompt->token));

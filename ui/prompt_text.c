@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "flow.h"
 #include "ui/human.h"
 #include "ui/socket_words.h"
 
@@ -75,53 +76,12 @@ char *prompt_sentence(const struct prompt *prompt) {
 	return string_format("a process that calls itself «%s» wants to %s", name, what);
 }
 
-static size_t point_size(const char *point) {
-	size_t size = 1;
-	while (((unsigned char)point[size] & 0xc0) == 0x80) size++;
-	return size;
-}
-
-/*
- * Visible text over several lines, the first behind its label already: broken at spaces, and anywhere in what is longer
- * than a line (a path has no spaces).
- */
-static void append_broken(struct string *out, const char *visible, size_t width) {
-	size_t column = LABEL_COLUMNS;
-	while (*visible) {
-		size_t size = strcspn(visible, " ");
-		CLEANUP_FREE char *word = string_copy_bytes(visible, size);
-		bool fits_a_line = text_columns(word) <= width - LABEL_COLUMNS;
-		size_t needed = fits_a_line ? text_columns(word) : 1;
-		if (column > LABEL_COLUMNS && column + needed > width) {
-			while (out->data[out->size - 1] == ' ') out->data[--out->size] = '\0';
-			string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
-			column = LABEL_COLUMNS;
-		}
-		for (const char *p = word; *p; p += point_size(p)) {
-			CLEANUP_FREE char *point = string_copy_bytes(p, point_size(p));
-			if (column + text_columns(point) > width) {
-				string_appendf(out, "\n%*s", LABEL_COLUMNS, "");
-				column = LABEL_COLUMNS;
-			}
-			string_append(out, point);
-			column += text_columns(point);
-		}
-		visible += size;
-		if (*visible && column < width) {
-			string_append_char(out, ' ');
-			column++;
-		}
-		if (*visible) visible++;
-	}
-	string_append_char(out, '\n');
-}
-
 void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
 	if (!bytes) return;
 	/* A wide character may leave a column empty at each line's end. */
 	CLEANUP_FREE char *visible = text_visible_cut(bytes, (width - LABEL_COLUMNS - 1) * lines);
 	string_appendf(out, "  %-*s", LABEL_COLUMNS - 2, label);
-	append_broken(out, visible, width);
+	flow_append(out, visible, LABEL_COLUMNS, width);
 }
 
 /* "sbx: may profile npm connect to:", in two lines where one is too short. */

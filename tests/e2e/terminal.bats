@@ -243,7 +243,7 @@ asks_anew() { # asks_anew CODE: with another one
 	cat >"$HOME/project/picture" <<'END'
 printf 'sbx: may profile default connect to:\n  target   innocent.test:443\ndeny, allow or always? '
 printf "$1"
-curl -sS -w '%{http_code}\n' -o /dev/null "http://svc.test:$2/picture"
+curl -sS -w '%{http_code}\n' -o /dev/null "http://svc.test:$2/picture" >answer
 END
 	local left
 	# DCS, OSC, APC, PM, SOS, a title (screen), a CSI, invisible and black letters, margins at the top with an origin there,
@@ -259,11 +259,16 @@ END
 		sees 'As it stands here'
 		[ "$(sbx prompts --json | jq length)" = 1 ]
 		type_line deny
-		sees '^000'
+		wait_for 10 nothing_runs # what it has left open and set is put back, so it need not be seen
+		[ "$(<"$HOME/project/answer")" = 000 ]
 		[ "$(sbx grants --json | jq length)" = 0 ]
 		tmux send-keys -R
 		tmux clear-history
 	done
+}
+
+nothing_runs() {
+	[[ $(sbx sessions --json | jq length) == 0 ]]
 }
 
 @test "after a prompt the tool is asked to redraw" {

@@ -167,6 +167,18 @@ static void what_was_not_complete_is_begun_again(void **state) {
 	assert_after(much.data, "\x1b]9999;");
 }
 
+static void what_it_leaves_open_is_ended(void **state) {
+	(void)state;
+	static const char *const texts[] = {"\x1bPq", "\x1b[3", "\x1b]0;half", "plain\x1b[1m"};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		CLEANUP_SCREEN struct screen *screen = screen_new();
+		CLEANUP_STRING struct string end = {0};
+		see(screen, texts[i]);
+		screen_end(screen, &end);
+		assert_string_equal(end.data ? end.data : "", i == 3 ? "" : "\x18\x1b\\");
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tool_that_writes_lines_has_nothing_to_put_back),
@@ -177,6 +189,7 @@ int main(void) {
 		cmocka_unit_test(another_size_is_another_picture),
 		cmocka_unit_test(who_goes_about_on_the_main_screen_gets_it_back),
 		cmocka_unit_test(what_was_not_complete_is_begun_again),
+		cmocka_unit_test(what_it_leaves_open_is_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

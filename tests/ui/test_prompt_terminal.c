@@ -49,28 +49,39 @@ static struct prompt saving_prompt(void) {
 	return prompt;
 }
 
-_Noreturn static void child_ask(int slave, int gone, int answer, bool saving) {
-	CLEANUP_PROMPT struct prompt prompt = saving ? saving_prompt() : sample_prompt();
+static struct prompt other_prompt(void) {
+	struct prompt prompt = sample_prompt();
+	prompt.id = 4;
+	free(prompt.target);
+	prompt.target = string_copy("other.test:443");
+	return prompt;
+}
+
+enum sample { ONE, SAVING, SEVERAL };
+
+_Noreturn static void child_ask(int slave, int gone, int answer, enum sample sample) {
+	struct prompt prompts[] = {sample == SAVING ? saving_prompt() : sample_prompt(), other_prompt()};
 	struct error error = ERROR_NONE;
 	struct termios before = {0}, after = {0};
 	json_t *reply = NULL;
 	tcgetattr(slave, &before);
-	int r = prompt_terminal_ask(NULL, slave, gone, &prompt, &reply, &error);
+	int r = prompt_terminal_ask(NULL, slave, gone, prompts, sample == SEVERAL ? 2 : 1, &reply, &error);
 	/* Of a terminal that is gone nothing can be said. */
 	bool same = tcgetattr(slave, &after) < 0 ||
 		    (before.c_lflag == after.c_lflag && before.c_iflag == after.c_iflag &&
 		     before.c_oflag == after.c_oflag && memcmp(before.c_cc, after.c_cc, sizeof before.c_cc) == 0);
 	CLEANUP_FREE char *json = reply ? json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	CLEANUP_FREE char *text = r < 0 ? string_format("error %d", -r) : string_copy(json);
+	CLEANUP_FREE char *text = r < 0 ? string_format("error %d %s", -r, json) : string_copy(json);
+	for (size_t i = 0; i < ARRAY_LENGTH(prompts); i++) prompt_finish(&prompts[i]);
 	if (!same) text = string_copy("the terminal was not put back");
 	fd_write_all(answer, text, strlen(text), NULL);
 	_exit(0);
 }
 
-static void desk_open_for(struct desk *desk, const char *typed_before, bool saving) {
+static void desk_open_for(struct desk *desk, const char *typed_before, enum sample sample, unsigned short columns) {
 	int slave, gone[2], answer[2];
 	*desk = (struct desk){0};
-	struct winsize size = {.ws_col = 80, .ws_row = 24};
+	struct winsize size = {.ws_col = columns, .ws_row = 24};
 	assert_int_equal(openpty(&desk->master, &slave, NULL, NULL, &size), 0);
 	assert_int_equal(pipe(gone), 0);
 	assert_int_equal(pipe(answer), 0);
@@ -80,7 +91,7 @@ static void desk_open_for(struct desk *desk, const char *typed_before, bool savi
 	if (desk->child == 0) {
 		close(desk->master);
 		close(gone[1]);
-		child_ask(slave, gone[0], answer[1], saving);
+		child_ask(slave, gone[0], answer[1], sample);
 	}
 	close(slave);
 	close(gone[0]);
@@ -90,7 +101,7 @@ static void desk_open_for(struct desk *desk, const char *typed_before, bool savi
 }
 
 static void desk_open(struct desk *desk, const char *typed_before) {
-	desk_open_for(desk, typed_before, false);
+	desk_open_for(desk, typed_before, ONE, 80);
 }
 
 static void desk_close(struct desk *desk) {
@@ -125,14 +136,26 @@ static void type(struct desk *desk, const char *keys) {
 }
 
 /* Wait for the question, and note its code. */
-static void see_question(struct desk *desk) {
+static void see_question_as(struct desk *desk, bool several) {
 	see(desk, question);
 	see(desk, "? ");
-	const char *code = desk->screen.data + desk->seen - 4;
-	assert_int_equal(strcspn(code, "? "), 2);
+	const char *code = desk->screen.data + desk->seen;
+	while (!string_starts(code, question)) code--;
+	code += strlen(question);
+	assert_int_equal(strcspn(code, "?, "), 2);
 	memcpy(desk->code, code, 2);
-	CLEANUP_FREE char *expected = string_format("deny, allow %s or always %s? ", desk->code, desk->code);
+	CLEANUP_FREE char *expected =
+		string_format(several ? "deny, allow %s, always %s or choose? " : "deny, allow %s or always %s? ",
+			      desk->code, desk->code);
 	assert_non_null(strstr(desk->screen.data, expected));
+}
+
+static void see_question(struct desk *desk) {
+	see_question_as(desk, false);
+}
+
+static void see_question_about_all(struct desk *desk) {
+	see_question_as(desk, true);
 }
 
 /* Types the keys with the question's code for each '#'. */
@@ -154,9 +177,12 @@ static void answered(struct desk *desk, const char *expected) {
 	assert_string_equal(text, expected);
 }
 
-#define DENIED  "{\"effect\":\"deny\",\"lifetime\":\"once\",\"scope\":\"exact\",\"terminal\":true}"
-#define ALLOWED "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"exact\",\"terminal\":true}"
-#define ALWAYS  "{\"effect\":\"allow\",\"lifetime\":\"always\",\"scope\":\"exact\",\"terminal\":true}"
+#define DENIED_ONE  "{\"effect\":\"deny\",\"lifetime\":\"once\",\"scope\":\"exact\",\"terminal\":true}"
+#define ALLOWED_ONE "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"exact\",\"terminal\":true}"
+#define ALWAYS_ONE  "{\"effect\":\"allow\",\"lifetime\":\"always\",\"scope\":\"exact\",\"terminal\":true}"
+#define DENIED      "[" DENIED_ONE "]"
+#define ALLOWED     "[" ALLOWED_ONE "]"
+#define ALWAYS      "[" ALWAYS_ONE "]"
 
 static void a_whole_word_answers(void **state) {
 	(void)state;
@@ -192,7 +218,7 @@ static void control_z_puts_the_question_off(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
 		struct desk desk;
 		char expected[32];
-		snprintf(expected, sizeof expected, "error %d", EINTR);
+		snprintf(expected, sizeof expected, "error %d []", EINTR);
 		desk_open(&desk, "");
 		see_question(&desk);
 		type(&desk, typed[i]);
@@ -205,13 +231,13 @@ static void control_z_puts_the_question_off(void **state) {
 static void an_allow_covers_what_is_offered_first_and_says_so(void **state) {
 	(void)state;
 	struct desk desk;
-	desk_open_for(&desk, "", true);
+	desk_open_for(&desk, "", SAVING, 80);
 	see(&desk, "An allow covers the folder");
 	see(&desk, "  /srv/notes\r\n");
 	see(&desk, "Only the file: sbx allow 3");
 	see_question(&desk);
 	type_code(&desk, "allow #\r");
-	answered(&desk, "{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"folder\",\"terminal\":true}");
+	answered(&desk, "[{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"folder\",\"terminal\":true}]");
 	desk_close(&desk);
 }
 
@@ -324,6 +350,125 @@ static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state)
 	desk_close(&desk);
 }
 
+static void a_key_alone_shows_details_and_allows_nothing(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open_for(&desk, "", SAVING, 80);
+	see_question(&desk);
+	type(&desk, "?");
+	see(&desk, "Prompt 3, ");
+	see(&desk, "  target   /srv/notes/\\u{202e}todo.txt\r\n");
+	see(&desk, "until you revoke it");
+	see(&desk, "  covers   /srv/notes\r\n");
+	see(&desk, "sbx allow 3 --scope exact  (the target alone)");
+	see(&desk, "sbx deny 3 --always");
+	see_question(&desk);
+	type(&desk, "a?");
+	assert_false(readable(desk.answer, 100));
+	type(&desk, "\r");
+	see(&desk, "As it stands here");
+	see_question(&desk);
+	type_code(&desk, "allow\x1b[A\x1b[15~\x1bOH #\r"); /* keys of cursors and functions write nothing */
+	answered(&desk, "[{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"folder\",\"terminal\":true}]");
+	desk_close(&desk);
+}
+
+static void what_waits_together_is_one_question(void **state) {
+	(void)state;
+	static const struct {
+		const char *typed, *answer;
+	} cases[] = {{"allow #\r", "[" ALLOWED_ONE "," ALLOWED_ONE "]"},
+		     {"always #\r", "[" ALWAYS_ONE "," ALWAYS_ONE "]"},
+		     {"deny\r", "[" DENIED_ONE "," DENIED_ONE "]"},
+		     {"\x03", "[" DENIED_ONE "," DENIED_ONE "]"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct desk desk;
+		desk_open_for(&desk, "", SEVERAL, 80);
+		see(&desk, "sbx: profile default asks for 2 things");
+		see(&desk, "   1  connect to svc.test:8443\r\n");
+		see(&desk, "   2  connect to other.test:443\r\n");
+		see_question_about_all(&desk);
+		type_code(&desk, cases[i].typed);
+		answered(&desk, cases[i].answer);
+		desk_close(&desk);
+	}
+}
+
+static void they_can_be_chosen_from(void **state) {
+	(void)state;
+	struct desk desk;
+	char all[8];
+	desk_open_for(&desk, "", SEVERAL, 80);
+	see_question_about_all(&desk);
+	memcpy(all, desk.code, sizeof all);
+	type(&desk, "choose\r");
+	see(&desk, "1 of 2\r\n");
+	see(&desk, "svc.test:8443");
+	see_question(&desk);
+	type_code(&desk, "always #\r");
+	see(&desk, "2 of 2\r\n");
+	see(&desk, "other.test:443");
+	see_question(&desk);
+	type(&desk, "choose\r");
+	see(&desk, "As it stands here");
+	see_question(&desk);
+	type(&desk, "deny\r");
+	answered(&desk, "[" ALWAYS_ONE "," DENIED_ONE "]");
+	desk_close(&desk);
+}
+
+static void what_was_chosen_before_one_is_gone_counts(void **state) {
+	(void)state;
+	struct desk desk;
+	char expected[128];
+	desk_open_for(&desk, "", SEVERAL, 80);
+	see_question_about_all(&desk);
+	type(&desk, "choose\r");
+	see_question(&desk);
+	type_code(&desk, "allow #\r");
+	see_question(&desk);
+	fd_close(fd_steal(&desk.gone));
+	snprintf(expected, sizeof expected, "error %d [" ALLOWED_ONE "]", ECANCELED);
+	answered(&desk, expected);
+	desk_close(&desk);
+}
+
+static void no_line_is_wider_than_the_terminal(void **state) {
+	(void)state;
+	static const unsigned short widths[] = {50, 80};
+	static const enum sample samples[] = {ONE, SAVING, SEVERAL};
+	for (size_t i = 0; i < ARRAY_LENGTH(widths) * ARRAY_LENGTH(samples); i++) {
+		struct desk desk;
+		const size_t width = widths[i % ARRAY_LENGTH(widths)];
+		desk_open_for(&desk, "", samples[i / ARRAY_LENGTH(widths)], widths[i % ARRAY_LENGTH(widths)]);
+		see(&desk, question);
+		type(&desk, "?");
+		see(&desk, "--always");
+		see(&desk, question);
+		char *line = strstr(desk.screen.data, "sbx: ");
+		assert_non_null(line);
+		for (char *end; (end = strstr(line, "\r\n")); line = end + 2)
+			if ((size_t)(end - line) > width) fail_msg("%.*s", (int)(end - line), line);
+		type(&desk, "\x03");
+		assert_true(readable(desk.answer, PATIENCE_MS));
+		desk_close(&desk);
+	}
+}
+
+static void attack_b10_what_was_typed_ahead_is_no_key_either(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open_for(&desk, "??\x03\x04", SEVERAL, 80);
+	see(&desk, "Type one of these");
+	type(&desk, "?\x03choose\r");
+	see_question_about_all(&desk);
+	assert_false(readable(desk.answer, 300));
+	assert_null(strstr(desk.screen.data, "Prompt 3"));
+	type(&desk, "deny\r");
+	answered(&desk, "[" DENIED_ONE "," DENIED_ONE "]");
+	desk_close(&desk);
+}
+
 static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
 	(void)state;
 	struct desk desk;
@@ -332,7 +477,7 @@ static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
 	fd_close(fd_steal(&desk.gone));
 	see(&desk, "settled");
 	char expected[32];
-	snprintf(expected, sizeof expected, "error %d", ECANCELED);
+	snprintf(expected, sizeof expected, "error %d []", ECANCELED);
 	answered(&desk, expected);
 	desk_close(&desk);
 }
@@ -350,6 +495,12 @@ int main(void) {
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_answers_nothing),
 		cmocka_unit_test(attack_b10_each_prompt_has_a_code_of_its_own),
 		cmocka_unit_test(attack_b10_the_first_bytes_end_what_the_tool_left_open),
+		cmocka_unit_test(a_key_alone_shows_details_and_allows_nothing),
+		cmocka_unit_test(what_waits_together_is_one_question),
+		cmocka_unit_test(they_can_be_chosen_from),
+		cmocka_unit_test(what_was_chosen_before_one_is_gone_counts),
+		cmocka_unit_test(no_line_is_wider_than_the_terminal),
+		cmocka_unit_test(attack_b10_what_was_typed_ahead_is_no_key_either),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

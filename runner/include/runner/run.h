@@ -19,16 +19,17 @@
 enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 126, RUN_EXIT_NOT_FOUND = 127 };
 
 /*
- * How a prompt is shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
- * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered or `gone_fd` becomes
- * readable (the prompt was answered elsewhere, expired or its requester died: return -ECANCELED then) or the user
- * suspends (^Z: -EINTR; it is called again when they come back). On 0
- * it has filled the fields of the `answer` message (docs/protocol.md) but prompt and token.
+ * How prompts are shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
+ * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered all of them, or
+ * `gone_fd` becomes readable (one was answered elsewhere, expired or its requester died: return -ECANCELED then) or the
+ * user suspends (^Z: -EINTR); what is left is asked again. *ret_answers becomes an array of the answers that were given
+ * before the return, in the order of the prompts and without gaps: the fields of the `answer` message
+ * (docs/protocol.md) but prompt and token.
  */
 struct run_terminal {
 	void *context;
-	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
-		   struct error *error);
+	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
+		   json_t **ret_answers, struct error *error);
 };
 
 struct run_options {

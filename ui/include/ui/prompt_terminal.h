@@ -4,9 +4,10 @@
  * Promises: what was typed before the question was there is thrown away and so is what comes in the first moment after
  * (attack B10); nothing the tool wrote before keeps the prompt from being seen, and only a whole word, this prompt's
  * own code and Enter allow, so an answer to a picture of a prompt doesn't; nothing is the default; Ctrl-C and the end
- * of input deny this once; the terminal's modes of the kernel (termios) are left as they were, what the tool had
- * switched on in the terminal itself (mouse, bracketed paste, margins) is off. Untrusted text is shown through
- * prompt_text.
+ * of input deny this once. Several prompts are one question, whose words are for all of them, or `choose`. The
+ * terminal's modes of the kernel (termios) are left as they were, what the tool had switched on in the terminal itself
+ * (mouse, bracketed paste, margins) is off; who knows what that was puts it back (runner/terminal.h). Untrusted text is
+ * shown through prompt_text. Nothing is said by colour, or by bold letters alone.
  */
 #pragma once
 
@@ -18,5 +19,5 @@
 enum { PROMPT_DELAY_MS = 400 };
 
 /* run_terminal.ask; `context` is not used. */
-int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompt, json_t **ret_answer,
-			struct error *error);
+int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
+			json_t **ret_answers, struct error *error);

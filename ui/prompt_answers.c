@@ -1,0 +1,156 @@
+#include "prompt_answers.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "flow.h"
+#include "ui/human.h"
+#include "ui/prompt_text.h"
+
+enum {
+	WORD_COLUMNS = 13,    /* "  always k7  " */
+	NUMBER_COLUMNS = 6,   /* "  12  " */
+	FRAME_LINES = 13,     /* of a question about several are not its list */
+	UNCUT = 2000,         /* lines */
+	PROFILE_COLUMNS = 22, /* as in prompt_text */
+};
+
+const char *prompt_scope(const struct prompt *prompt) {
+	return prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
+}
+
+/* What the words of the terminal cover where that is more than the target: a path. NULL: the target. */
+static char *reach(const struct prompt *prompt) {
+	const char *scope = prompt_scope(prompt);
+	if (strcmp(scope, "exact") == 0) return NULL;
+	CLEANUP_FREE char *folder = path_parent(prompt->target);
+	return human_path(strcmp(scope, "folder") == 0 ? folder : scope);
+}
+
+static void append_word(struct string *out, const char *word, const char *meaning, size_t width) {
+	string_appendf(out, "  %-*s", WORD_COLUMNS - 2, word);
+	flow_append(out, meaning, WORD_COLUMNS, width);
+}
+
+static void append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
+	CLEANUP_FREE char *about = prompt_target(prompt);
+	CLEANUP_FREE char *place = reach(prompt);
+	CLEANUP_FREE char *more = place ? string_format(" (an allow covers %s)", place) : string_copy("");
+	CLEANUP_FREE char *both = string_format("%s%s", about ? about : "", more);
+	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, both);
+	CLEANUP_FREE char *visible = text_visible_cut(sentence, (width - NUMBER_COLUMNS - 1) * lines);
+	string_appendf(out, "  %2zu  ", number);
+	flow_append(out, visible, NUMBER_COLUMNS, width);
+}
+
+static bool asked_by_one(const struct prompt *prompts, size_t count) {
+	for (size_t i = 1; i < count; i++)
+		if (!string_equal(prompts[i].process, prompts[0].process)) return false;
+	return prompts[0].process;
+}
+
+void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
+			   struct string *out) {
+	CLEANUP_FREE char *profile = text_visible_cut(prompts->profile ? prompts->profile : "?", PROFILE_COLUMNS);
+	CLEANUP_FREE char *place = human_path(prompts->project);
+	CLEANUP_FREE char *asker = prompt_asker(prompts);
+	const size_t lines = 2 * count + FRAME_LINES <= rows ? 2 : 1;
+	int64_t deadline_ms = prompts->deadline_ms;
+	string_appendf(out, "sbx: profile %s asks for %zu things:\n", profile, count);
+	for (size_t i = 0; i < count; i++) {
+		append_thing(out, i + 1, &prompts[i], width, lines);
+		if (prompts[i].deadline_ms < deadline_ms) deadline_ms = prompts[i].deadline_ms;
+	}
+	CLEANUP_FREE char *left = human_duration(deadline_ms - now_ms);
+	if (asked_by_one(prompts, count)) text_labelled(out, "asked by", asker, width, 2);
+	text_labelled(out, "project", place, width, 1);
+	string_appendf(out, "  prompts  %lld to %lld, %s left\n", (long long)prompts[0].id,
+		       (long long)prompts[count - 1].id, left);
+}
+
+void prompt_answers_words(const struct prompt *prompts, size_t count, const char *code, size_t width,
+			  struct string *out) {
+	const bool one = count == 1;
+	CLEANUP_FREE char *lifetime = human_duration(prompts->lifetime_ms);
+	CLEANUP_FREE char *allow = string_format("allow %s", code);
+	CLEANUP_FREE char *always = string_format("always %s", code);
+	CLEANUP_FREE char *for_a_time =
+		string_format("%sfor %s, this profile in this project", one ? "" : "all of them, ", lifetime);
+	string_append(out, "Type one of these and Enter (? alone):\n");
+	append_word(out, "deny", one ? "not this time (also Ctrl-C)" : "none of them, this time (also Ctrl-C)", width);
+	append_word(out, allow, for_a_time, width);
+	append_word(out, always,
+		    one ? "for this profile in this project, until you revoke it"
+			: "all of them, for this profile in this project, until you revoke it",
+		    width);
+	if (!one) append_word(out, "choose", "one after the other", width);
+	append_word(out, "?", one ? "details, and other answers" : "each of them in full", width);
+	CLEANUP_FREE char *place = one ? reach(prompts) : NULL;
+	if (!place) return;
+	CLEANUP_FREE char *shown = text_visible_cut(place, width - 2);
+	flow_append(out, "An allow covers the folder, for the file may be replaced when it is saved:", 0, width);
+	string_appendf(out, "  %s\nOnly the file: sbx allow %lld\n", shown, (long long)prompts->id);
+}
+
+static void append_scope(struct string *out, const struct prompt *prompt, const char *scope, size_t width) {
+	static const struct {
+		const char *scope, *meaning;
+	} words[] = {{"exact", "the target alone"},
+		     {"folder", "its folder"},
+		     {"host", "any port of the host"},
+		     {"domain", "the domain with all its names"}};
+	CLEANUP_FREE char *word = text_shell_word(scope);
+	CLEANUP_FREE char *line = string_format("sbx allow %lld --scope %s", (long long)prompt->id, word);
+	const char *meaning = "all that is in it";
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (strcmp(words[i].scope, scope) == 0) meaning = words[i].meaning;
+	CLEANUP_FREE char *both = string_format("%s  (%s)", line, meaning);
+	string_append(out, "  ");
+	flow_append(out, both, 2, width);
+}
+
+static void append_commands(struct string *out, const struct prompt *prompt, size_t width) {
+	string_append(out, "Or in another terminal:\n");
+	for (size_t i = 0; i < prompt->scopes.count; i++) append_scope(out, prompt, prompt->scopes.items[i], width);
+	static const struct {
+		const char *verb, *option, *meaning;
+	} commands[] = {{"allow", "--once", "this one call"},
+			{"allow", "--session", "until the sandbox ends"},
+			{"allow", "--ttl 10m", "or any other time"},
+			{"deny", "--always", "and ask no more"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
+		CLEANUP_FREE char *line = string_format("sbx %s %lld %s  (%s)", commands[i].verb, (long long)prompt->id,
+							commands[i].option, commands[i].meaning);
+		string_append(out, "  ");
+		flow_append(out, line, 2, width);
+	}
+}
+
+void prompt_answers_details(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
+	CLEANUP_FREE char *target = prompt_target(prompt);
+	CLEANUP_FREE char *place = reach(prompt);
+	CLEANUP_FREE char *covers = place ? string_copy(place) : string_copy_or_null(prompt->target);
+	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
+	CLEANUP_FREE char *until = human_time(now_ms + prompt->lifetime_ms);
+	CLEANUP_FREE char *allow = string_format("until %s", until);
+	string_appendf(out, "\nPrompt %lld, %s left:\n", (long long)prompt->id, left);
+	text_labelled(out, "asks for", prompt->permission.name, width, UNCUT);
+	text_labelled(out, "meaning", prompt->description, width, UNCUT);
+	text_labelled(out, "target", target, width, UNCUT);
+	text_labelled(out, "rule", prompt->why, width, UNCUT);
+	if (prompt->confirm_terminal) text_labelled(out, "confirm", "only in a terminal", width, UNCUT);
+	text_labelled(out, "process", prompt->process, width, UNCUT);
+	for (size_t i = 0; i < prompt->parents.count; i++)
+		text_labelled(out, i == 0 ? "below" : "", prompt->parents.items[i], width, UNCUT);
+	text_labelled(out, "it says", prompt->reason, width, UNCUT);
+	text_labelled(out, "profile", prompt->profile, width, UNCUT);
+	text_labelled(out, "project", prompt->project, width, UNCUT);
+	string_append(out, "An answer here:\n");
+	text_labelled(out, "deny", "the call fails, nothing is remembered", width, UNCUT);
+	text_labelled(out, "allow", allow, width, UNCUT);
+	text_labelled(out, "always", "until you revoke it", width, UNCUT);
+	text_labelled(out, "covers", covers, width, UNCUT);
+	append_commands(out, prompt, width);
+}
