@@ -8,6 +8,7 @@ pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent>=2.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)
 pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
+pkg_check_modules(CURSES REQUIRED IMPORTED_TARGET ncursesw)
 pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd>=246) # optional: sbx-sleep, sbx-notify
 find_package(Threads REQUIRED)
 

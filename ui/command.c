@@ -28,6 +28,7 @@ static const struct command *const commands[] = {
 	&command_why,
 	&command_request,
 	&command_describe,
+	&command_monitor,
 	&command_policy,
 	&command_doctor,
 	&command_completion,

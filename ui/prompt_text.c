@@ -80,7 +80,7 @@ void text_labelled(struct string *out, const char *label, const char *bytes, siz
 	if (!bytes) return;
 	/* A wide character may leave a column empty at each line's end. */
 	CLEANUP_FREE char *visible = text_visible_cut(bytes, (width - LABEL_COLUMNS - 1) * lines);
-	string_appendf(out, "  %-*s", LABEL_COLUMNS - 2, label);
+	string_appendf(out, "  %s%*s", label, LABEL_COLUMNS - 2 - (int)text_columns(label), "");
 	flow_append(out, visible, LABEL_COLUMNS, width);
 }
 

@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "base/text.h"
 
-enum { COLUMN_GAP = 2, COLUMN_MIN = 8 };
+enum { COLUMN_GAP = 2, COLUMN_MIN = 8, COLUMN_FAIR = 14 }; /* what is spared makes room for others up to the last */
 
 struct table {
 	const struct table_column *columns;
@@ -65,8 +65,8 @@ void table_spare(struct table *table, const size_t *columns, size_t count) {
 static size_t table_total(const struct table *table, const size_t *widths, bool cut) {
 	size_t total = 0;
 	for (size_t c = 0; c < table->count; c++) {
-		bool less = cut && table->columns[c].may_cut && widths[c] > COLUMN_MIN;
-		if (!table->hidden[c]) total += (less ? COLUMN_MIN : widths[c]) + (total > 0 ? COLUMN_GAP : 0);
+		bool less = cut && table->columns[c].may_cut && widths[c] > COLUMN_FAIR;
+		if (!table->hidden[c]) total += (less ? COLUMN_FAIR : widths[c]) + (total > 0 ? COLUMN_GAP : 0);
 	}
 	return total;
 }

@@ -82,10 +82,10 @@ static void what_may_be_spared_makes_room_when_cutting_does_not(void **state) {
 	const size_t spare[] = {2, 0};
 	CLEANUP_TABLE struct table *table = sample();
 	table_spare(table, spare, ARRAY_LENGTH(spare));
-	CLEANUP_FREE char *all = printed(table, 21, true);
-	assert_string_equal(all, "  ID  TARGET    END\n"
-				 "   7  /a/….txt  never\n"
-				 "1234  x\\x…[2Jy  -\n");
+	CLEANUP_FREE char *all = printed(table, 27, true);
+	assert_string_equal(all, "  ID  TARGET          END\n"
+				 "   7  /a/rat…ect.txt  never\n"
+				 "1234  x\\x1b[2Jy       -\n");
 	table_cell(table, "7");
 	table_cell(table, "/a/b");
 	table_cell(table, "never");
