@@ -141,17 +141,34 @@ char *text_visible_cut(const char *bytes, size_t max) {
 	return string_steal(&out);
 }
 
+static bool is_hidden(const char *bytes, size_t size, size_t *ret_length) {
+	uint32_t point = 0;
+	size_t length = decode_point((const unsigned char *)bytes, size, &point);
+	*ret_length = length > 0 ? length : 1;
+	return length == 0 || in_ranges(invisible, ARRAY_LENGTH(invisible), point);
+}
+
+static bool has_hidden(const char *bytes, size_t size) {
+	for (size_t i = 0, length; i < size; i += length)
+		if (is_hidden(bytes + i, size - i, &length)) return true;
+	return false;
+}
+
 char *text_shell_word(const char *bytes) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
-	CLEANUP_FREE char *visible = text_visible(bytes);
-	if (*visible && strspn(visible, plain) == strlen(visible)) return STEAL(visible);
+	const size_t size = strlen(bytes);
+	if (size > 0 && strspn(bytes, plain) == size) return string_copy(bytes);
+	const bool escaped = has_hidden(bytes, size); /* $'…': bash, zsh, ksh, busybox */
 	struct string out = {0};
-	string_append_char(&out, '\'');
-	for (const char *p = visible; *p; p++) {
-		if (*p == '\'')
+	string_append(&out, escaped ? "$'" : "'");
+	for (size_t i = 0, length; i < size; i += length) {
+		bool hidden = is_hidden(bytes + i, size - i, &length);
+		if (escaped && (hidden || bytes[i] == '\'' || bytes[i] == '\\'))
+			for (size_t k = 0; k < length; k++) string_appendf(&out, "\\%03o", (unsigned char)bytes[i + k]);
+		else if (bytes[i] == '\'')
 			string_append(&out, "'\\''");
 		else
-			string_append_char(&out, *p);
+			string_append_bytes(&out, bytes + i, length);
 	}
 	string_append_char(&out, '\'');
 	return string_steal(&out);

@@ -507,11 +507,15 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	stop(run);
-	*ret_status = last_words_status(&run->scene, network_gate(run->network), run->denied, run->status);
+	const struct blocked blocked = {.scene = &run->scene,
+					.gate = network_gate(run->network),
+					.denied = run->denied,
+					.session = session_id(run->session)};
+	*ret_status = last_words_status(&blocked, run->status);
 	session_close(run->session, *ret_status); /* the broker works, and bwrap ends, while we speak */
 	keeper_free(run->keeper);
 	run->keeper = NULL;
-	last_words(&run->scene, network_gate(run->network), run->denied, session_id(run->session));
+	last_words(&blocked);
 	return 0;
 }
 

@@ -1,29 +1,43 @@
 #include "schema/advice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "schema/host.h"
+#include "schema/pattern.h"
+
+char *advice_grant(const struct advice_about *about, enum effect effect) {
+	struct permission permission = {.kind = PERMISSION_CUSTOM};
+	permission_parse(about->permission, &permission, NULL);
+	CLEANUP_FREE char *pattern = pattern_quote(&permission, about->target);
+	CLEANUP_FREE char *word = text_shell_word(pattern);
+	CLEANUP_FREE char *profile = text_shell_word(about->profile);
+	CLEANUP_FREE char *project = about->project ? text_shell_word(about->project) : NULL;
+	/* In one word nothing is taken for an option. */
+	return string_format("sbx grant %s%c%s --profile %s%s%s%s", about->permission, *pattern == '-' ? '=' : ' ',
+			     word, profile, project ? " --project " : "", project ? project : "",
+			     effect == EFFECT_DENY ? " --deny" : "");
+}
 
 struct denial {
 	const struct verdict *verdict;
-	const char *permission, *target, *profile;
+	const struct advice_about *about;
 };
 
-static char *advise_grant(const struct denial *denial) {
-	CLEANUP_FREE char *target = text_shell_word(denial->target);
-	CLEANUP_FREE char *profile = text_shell_word(denial->profile);
-	return string_format("allow with: sbx grant %s %s --profile %s", denial->permission, target, profile);
+static struct advice advise_grant(const struct denial *denial) {
+	return (struct advice){string_copy("allow with"), advice_grant(denial->about, EFFECT_ALLOW)};
 }
 
 /* Somebody's own "no": what was said for one run ends with it. */
-static char *advise_grants(const struct denial *denial) {
+static struct advice advise_grants(const struct denial *denial) {
 	const struct verdict *verdict = denial->verdict;
-	if (verdict->this_run) return string_copy("it was denied for this run alone, as with --deny");
+	if (verdict->this_run)
+		return (struct advice){string_copy("it was denied for this run alone, as with --deny"), NULL};
 	if (verdict->grant == 0) return advise_grant(denial);
-	return string_format("end that with: sbx revoke %lld", (long long)verdict->grant);
+	return (struct advice){string_copy("end that with"),
+			       string_format("sbx revoke %lld", (long long)verdict->grant)};
 }
 
 const char *advice_lift(const char *rule) {
@@ -31,53 +45,71 @@ const char *advice_lift(const char *rule) {
 	return builtin ? "; to lift it, allow it in ~/.config/sbx/policy.yaml" : "";
 }
 
-static char *advise_rules(const struct denial *denial) {
-	if (!denial->verdict->rule) return NULL;
+static struct advice advise_rules(const struct denial *denial) {
+	if (!denial->verdict->rule) return (struct advice){0};
 	CLEANUP_FREE char *rule = text_visible(denial->verdict->rule);
-	return string_format("the rule at %s forbids it, and no grant lifts a rule%s", rule,
-			     advice_lift(denial->verdict->rule));
+	return (struct advice){string_format("the rule at %s forbids it, and no grant lifts a rule%s", rule,
+					     advice_lift(denial->verdict->rule)),
+			       NULL};
 }
 
 /* A grant opens an address that it names; a name that leads to one needs `private: true`, which only a policy says. */
-static char *advise_private(const struct denial *denial) {
+static struct advice advise_private(const struct denial *denial) {
 	struct host host;
 	uint16_t port;
-	int r = host_port_parse(denial->target, strlen(denial->target), &host, &port, NULL);
+	const char *asked = denial->about->target;
+	int r = host_port_parse(asked, strlen(asked), &host, &port, NULL);
 	if (r == 0 && host.class != HOST_NAME) return advise_grant(denial);
-	CLEANUP_FREE char *target = text_visible(denial->target);
-	CLEANUP_FREE char *profile = text_visible(denial->profile);
-	return string_format("allow with this under `allow:` of the profile %s in ~/.config/sbx/policy.yaml: "
-			     "net:access: [{target: \"%s\", private: true}]",
-			     profile, target);
+	CLEANUP_FREE char *target = text_visible(asked);
+	CLEANUP_FREE char *profile = text_visible(denial->about->profile);
+	return (struct advice){
+		string_format("allow with this under `allow:` of the profile %s in ~/.config/sbx/policy.yaml: "
+			      "net:access: [{target: \"%s\", private: true}]",
+			      profile, target),
+		NULL};
 }
 
-static char *advise_flood(const struct denial *denial) {
-	CLEANUP_FREE char *grant = advise_grant(denial);
-	return string_format("answer what waits (sbx prompts), or %s", grant);
+static struct advice advise_flood(const struct denial *denial) {
+	return (struct advice){string_copy("answer what waits (sbx prompts), or allow with"),
+			       advice_grant(denial->about, EFFECT_ALLOW)};
 }
 
-static char *advise_exec(const struct denial *denial) {
+static struct advice advise_exec(const struct denial *denial) {
 	(void)denial;
-	return string_copy("the administrator has a program decide this (/etc/sbx/sbx.yaml): ask them");
+	return (struct advice){string_copy("the administrator has a program decide this (/etc/sbx/sbx.yaml): ask them"),
+			       NULL};
 }
 
-static char *advise_broker(const struct denial *denial) {
+static struct advice advise_broker(const struct denial *denial) {
 	(void)denial;
-	return string_copy("'sbx doctor' says what is wrong with sbxd or its disk");
+	return (struct advice){string_copy("'sbx doctor' says what is wrong with sbxd or its disk"), NULL};
 }
 
 /* A module that isn't here (protect) leaves nothing to do. */
 static const struct {
 	const char *module;
-	char *(*advise)(const struct denial *denial);
+	struct advice (*advise)(const struct denial *denial);
 } rows[] = {
 	{"ask", advise_grants},    {"broker", advise_broker}, {"exec", advise_exec},       {"flood", advise_flood},
 	{"grants", advise_grants}, {"none", advise_grant},    {"private", advise_private}, {"rules", advise_rules},
 };
 
-char *advice_text(const struct verdict *verdict, const char *permission, const char *target, const char *profile) {
-	const struct denial denial = {verdict, permission, target, profile};
+bool advice_make(const struct verdict *verdict, const struct advice_about *about, struct advice *ret_advice) {
+	const struct denial denial = {verdict, about};
+	*ret_advice = (struct advice){0};
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
-		if (strcmp(rows[i].module, verdict->module) == 0) return rows[i].advise(&denial);
-	return NULL;
+		if (strcmp(rows[i].module, verdict->module) == 0) *ret_advice = rows[i].advise(&denial);
+	return ret_advice->text != NULL;
+}
+
+void advice_finish(struct advice *advice) {
+	free(advice->text);
+	free(advice->command);
+	*advice = (struct advice){0};
+}
+
+char *advice_text(const struct verdict *verdict, const struct advice_about *about) {
+	CLEANUP_ADVICE struct advice advice;
+	if (!advice_make(verdict, about, &advice)) return NULL;
+	return advice.command ? string_format("%s: %s", advice.text, advice.command) : string_copy(advice.text);
 }

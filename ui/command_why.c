@@ -63,7 +63,8 @@ static int print_advice(const struct permission *permission, const char *target,
 	int r = verdict_from_json(json, &verdict, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	if (verdict.effect == EFFECT_ALLOW) return 0;
-	CLEANUP_FREE char *advice = advice_text(&verdict, permission->name, target, profile);
+	const struct advice_about about = {permission->name, target, profile, NULL};
+	CLEANUP_FREE char *advice = advice_text(&verdict, &about);
 	/* Not all of it is something to do: the lead-in stands before commands. */
 	if (advice) printf("%s%s\n", strstr(advice, "sbx ") ? "What to do: " : "", advice);
 	return 0;

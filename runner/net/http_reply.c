@@ -60,7 +60,8 @@ struct http_reply http_reply_bad_origin(const char *target, const char *why) {
 
 static struct http_reply reply_denied(const struct gate_result *result, const char *profile) {
 	CLEANUP_FREE char *why = text_visible(result->message);
-	CLEANUP_FREE char *advice = advice_text(result->verdict, "net:access", result->target, profile);
+	const struct advice_about about = {.permission = "net:access", .target = result->target, .profile = profile};
+	CLEANUP_FREE char *advice = advice_text(result->verdict, &about);
 	CLEANUP_FREE char *line =
 		advice ? string_format("In a terminal outside the sandbox: %s\n", advice) : string_copy("");
 

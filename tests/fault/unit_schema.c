@@ -192,7 +192,8 @@ static void use_verdict(void) {
 	json_t *json;
 	send_over(verdict_to_json(&verdict), &json);
 	if (json && !unit_failed(verdict_from_json(json, &back, &error), &error)) unit_tell_verdict(&back);
-	CLEANUP_FREE char *advice = advice_text(&denied, "net:access", "a.test:443", "npm");
+	CLEANUP_FREE char *advice = advice_text(
+		&denied, &(struct advice_about){.permission = "net:access", .target = "a.test:443", .profile = "npm"});
 	unit_tell("%s", advice);
 	json_decref(json);
 	verdict_finish(&back);

@@ -47,7 +47,8 @@ static void each_denial_has_its_own_advice(void **state) {
 		struct verdict verdict = {
 			.rule = cases[i].rule, .grant = cases[i].grant, .this_run = cases[i].this_run};
 		snprintf(verdict.module, sizeof verdict.module, "%s", cases[i].module);
-		CLEANUP_FREE char *advice = advice_text(&verdict, "net:access", cases[i].target, "p");
+		const struct advice_about about = {"net:access", cases[i].target, "p", NULL};
+		CLEANUP_FREE char *advice = advice_text(&verdict, &about);
 		if (!cases[i].advice)
 			assert_null(advice);
 		else
@@ -55,7 +56,36 @@ static void each_denial_has_its_own_advice(void **state) {
 	}
 }
 
+static void a_grant_is_for_just_that_target_whatever_it_is_called(void **state) {
+	(void)state;
+	static const struct {
+		struct advice_about about;
+		enum effect effect;
+		const char *command;
+	} cases[] = {
+		{{"fs:read", "/h/*", "p", NULL}, EFFECT_ALLOW, "sbx grant fs:read '/h/\\*' --profile p"},
+		{{"fs:read", "/h/$(id)", "p", NULL}, EFFECT_ALLOW, "sbx grant fs:read '/h/\\$(id)' --profile p"},
+		{{"fs:read", "/h/it's", "p", NULL}, EFFECT_ALLOW, "sbx grant fs:read '/h/it'\\''s' --profile p"},
+		{{"fs:read", "/h/a\nb", "p", NULL}, EFFECT_ALLOW, "sbx grant fs:read $'/h/a\\012b' --profile p"},
+		{{"fs:read", "/h/a\\[1]", "p", NULL}, EFFECT_ALLOW, "sbx grant fs:read '/h/a\\\\\\[1]' --profile p"},
+		{{"db:access", "--once", "p", NULL}, EFFECT_ALLOW, "sbx grant db:access=--once --profile p"},
+		{{"fs:write", "/h/x", "p", "/h/my app"},
+		 EFFECT_DENY,
+		 "sbx grant fs:write /h/x --profile p --project '/h/my app' --deny"},
+		{{"net:access", "[::1]:80", "p q", NULL},
+		 EFFECT_ALLOW,
+		 "sbx grant net:access '[::1]:80' --profile 'p q'"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *command = advice_grant(&cases[i].about, cases[i].effect);
+		assert_string_equal(command, cases[i].command);
+	}
+}
+
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_denial_has_its_own_advice)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_denial_has_its_own_advice),
+		cmocka_unit_test(a_grant_is_for_just_that_target_whatever_it_is_called),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@
 char *text_visible(const char *bytes);                 /* freed by the caller */
 char *text_visible_cut(const char *bytes, size_t max); /* at most max columns: the middle replaced by an ellipsis */
 
-/* As one word for a shell, to be pasted by a person: visible, quoted where needed. Freed by the caller. */
+/* As one word for a shell, to be pasted by a person: visible, and these very bytes again once the shell has read it;
+ * what can't be seen takes a shell that knows $'…'. Freed by the caller. */
 char *text_shell_word(const char *bytes);
 
 /* The first code point of the bytes and how many they are; 0 where they aren't well-formed UTF-8. */
