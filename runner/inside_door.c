@@ -228,6 +228,8 @@ int inside_door_new(int listener, const struct inside_door_options *options, str
 	/* What is sent before it is accepted, too. */
 	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
 		return error_errno(error, "asking who speaks at " INSIDE_DOOR);
+	/* What waits is taken slowly: few do. */
+	if (listen(fd, LIMIT_DOOR_GUESTS) < 0) return error_errno(error, "listening at " INSIDE_DOOR);
 	struct inside_door *door = mem_new(struct inside_door);
 	*door = (struct inside_door){.options = *options, .listener = fd_steal(&fd)};
 	TAILQ_INIT(&door->guests);

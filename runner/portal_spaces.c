@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,7 +63,15 @@ static int open_namespace(pid_t pid, const char *name, struct error *error) {
 	return fd < 0 ? error_errno(error, "opening the sandbox's namespace %s", name) : fd;
 }
 
+/* The host's, with `network: host`: there is none to enter, nor the right to. */
+static bool stands_in(int network) {
+	struct stat own, there;
+	return stat("/proc/self/ns/net", &own) == 0 && fstat(network, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
 int spaces_enter_network(const struct spaces *spaces, struct error *error) {
+	if (stands_in(spaces->network)) return 0;
 	return setns(spaces->network, CLONE_NEWNET) < 0 ? error_errno(error, "entering the sandbox's network") : 0;
 }
 

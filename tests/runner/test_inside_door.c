@@ -73,7 +73,7 @@ static void what_is_malformed_is_refused_with_a_sentence(void **state) {
 }
 
 /* Who it is, for which session and how it asks nobody in there may say. */
-static void attack_broker_30_a_tool_says_nothing_about_itself(void **state) {
+static void attack_broker_3_a_tool_says_nothing_about_itself(void **state) {
 	(void)state;
 	static const char *const keys[] = {"process", "parents", "profile", "project", "session", "id",     "ask",
 					   "again",   "folder",  "name",    "walk",    "token",   "effect", "scope"};
@@ -85,7 +85,7 @@ static void attack_broker_30_a_tool_says_nothing_about_itself(void **state) {
 }
 
 /* Nothing else that the broker knows can be said here. */
-static void attack_broker_30_no_other_message_of_the_brokers_is_taken(void **state) {
+static void attack_broker_11_no_other_message_of_the_brokers_is_taken(void **state) {
 	(void)state;
 	size_t refused = 0;
 	for (int i = 0; i < MESSAGE_TYPE_COUNT; i++) {
@@ -133,7 +133,7 @@ static char *told(const char *module, enum effect effect, bool user) {
 	return text;
 }
 
-static void attack_broker_31_a_denial_tells_nothing_of_the_host(void **state) {
+static void attack_f_21_a_denial_tells_nothing_of_the_host(void **state) {
 	(void)state;
 	static const char *const modules[] = {"rules", "protect", "none", "exec", "grants", "ask", "flood", "broker"};
 	CLEANUP_FREE char *absent = told("none", EFFECT_DENY, false);
@@ -290,7 +290,7 @@ static void who_says_more_is_told_so_and_asks_no_more(void **state) {
 }
 
 /* By whom the connection was made says nothing: it is who speaks. */
-static void attack_broker_32_who_asks_is_who_has_sent_it(void **state) {
+static void attack_broker_3_who_asks_is_who_has_sent_it(void **state) {
 	struct house *house = *state;
 	CLEANUP_FD int fd = visit(house);
 	pid_t child = fork();
@@ -304,7 +304,7 @@ static void attack_broker_32_who_asks_is_who_has_sent_it(void **state) {
 	assert_int_equal(house->served, 1);
 }
 
-static void attack_broker_32_another_number_than_ones_own_can_not_be_given(void **state) {
+static void attack_broker_3_another_number_than_ones_own_can_not_be_given(void **state) {
 	struct house *house = *state;
 	CLEANUP_FD int fd = visit(house);
 	union {
@@ -325,7 +325,7 @@ static void attack_broker_32_another_number_than_ones_own_can_not_be_given(void 
 	assert_int_equal(errno, EPERM);
 }
 
-static void attack_broker_32_who_is_not_of_the_sandbox_gets_no_word(void **state) {
+static void attack_broker_3_who_is_not_of_the_sandbox_gets_no_word(void **state) {
 	struct house *house = *state;
 	CLEANUP_FD int fd = visit(house);
 	house->known = false;
@@ -335,7 +335,7 @@ static void attack_broker_32_who_is_not_of_the_sandbox_gets_no_word(void **state
 	assert_string_equal(hear(fd), "");
 }
 
-static void attack_broker_09_a_giant_message_is_refused(void **state) {
+static void attack_broker_5_a_giant_message_is_refused(void **state) {
 	struct house *house = *state;
 	CLEANUP_FD int fd = visit(house);
 	CLEANUP_FREE char *giant = mem_array(char, LIMIT_DOOR_MESSAGE + 2);
@@ -347,7 +347,7 @@ static void attack_broker_09_a_giant_message_is_refused(void **state) {
 	assert_string_equal(hear(fd), "error");
 }
 
-static void attack_broker_09_descriptors_are_refused_and_none_stays(void **state) {
+static void attack_broker_5_descriptors_are_refused_and_none_stays(void **state) {
 	struct house *house = *state;
 	CLEANUP_FD int fd = visit(house);
 	CLEANUP_FD int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -362,7 +362,7 @@ static void attack_broker_09_descriptors_are_refused_and_none_stays(void **state
 	assert_true(after <= before);
 }
 
-static void attack_broker_05_silent_guests_make_room_for_who_speaks(void **state) {
+static void attack_broker_5_silent_guests_make_room_for_who_speaks(void **state) {
 	struct house *house = *state;
 	int silent[LIMIT_DOOR_GUESTS];
 	for (size_t i = 0; i < LIMIT_DOOR_GUESTS; i++) {
@@ -380,7 +380,7 @@ static void attack_broker_05_silent_guests_make_room_for_who_speaks(void **state
 	for (size_t i = 0; i < LIMIT_DOOR_GUESTS; i++) fd_close(silent[i]);
 }
 
-static void attack_broker_05_of_a_flood_of_requests_few_wait_and_the_rest_is_told_so(void **state) {
+static void attack_broker_5_of_a_flood_of_requests_few_wait_and_the_rest_is_told_so(void **state) {
 	struct house *house = *state;
 	enum { FLOOD = LIMIT_DOOR_SERVING + 20 };
 	int fds[FLOOD];
@@ -400,7 +400,7 @@ static void attack_broker_05_of_a_flood_of_requests_few_wait_and_the_rest_is_tol
 }
 
 /* However many come, what is taken of them in a second is bounded, and afterwards the door is open again. */
-static void attack_broker_05_ten_thousand_connections_are_taken_slowly(void **state) {
+static void attack_broker_5_ten_thousand_connections_are_taken_slowly(void **state) {
 	struct house *house = *state;
 	unsigned let_in = 0;
 	for (int i = 0; i < 10000; i++) {
@@ -425,21 +425,21 @@ int main(void) {
 		cmocka_unit_test(a_request_is_taken_with_its_target_in_normal_form),
 		cmocka_unit_test(a_permission_of_the_users_own_is_taken_as_it_is),
 		cmocka_unit_test(what_is_malformed_is_refused_with_a_sentence),
-		cmocka_unit_test(attack_broker_30_a_tool_says_nothing_about_itself),
-		cmocka_unit_test(attack_broker_30_no_other_message_of_the_brokers_is_taken),
+		cmocka_unit_test(attack_broker_3_a_tool_says_nothing_about_itself),
+		cmocka_unit_test(attack_broker_11_no_other_message_of_the_brokers_is_taken),
 		cmocka_unit_test(a_reason_has_a_bound),
-		cmocka_unit_test(attack_broker_31_a_denial_tells_nothing_of_the_host),
+		cmocka_unit_test(attack_f_21_a_denial_tells_nothing_of_the_host),
 		DOOR(a_connection_asks_once_is_told_once_and_is_closed),
 		DOOR(who_hangs_up_asks_no_more),
 		DOOR(who_says_more_is_told_so_and_asks_no_more),
-		DOOR(attack_broker_32_who_asks_is_who_has_sent_it),
-		DOOR(attack_broker_32_another_number_than_ones_own_can_not_be_given),
-		DOOR(attack_broker_32_who_is_not_of_the_sandbox_gets_no_word),
-		DOOR(attack_broker_09_a_giant_message_is_refused),
-		DOOR(attack_broker_09_descriptors_are_refused_and_none_stays),
-		DOOR(attack_broker_05_silent_guests_make_room_for_who_speaks),
-		DOOR(attack_broker_05_of_a_flood_of_requests_few_wait_and_the_rest_is_told_so),
-		DOOR(attack_broker_05_ten_thousand_connections_are_taken_slowly),
+		DOOR(attack_broker_3_who_asks_is_who_has_sent_it),
+		DOOR(attack_broker_3_another_number_than_ones_own_can_not_be_given),
+		DOOR(attack_broker_3_who_is_not_of_the_sandbox_gets_no_word),
+		DOOR(attack_broker_5_a_giant_message_is_refused),
+		DOOR(attack_broker_5_descriptors_are_refused_and_none_stays),
+		DOOR(attack_broker_5_silent_guests_make_room_for_who_speaks),
+		DOOR(attack_broker_5_of_a_flood_of_requests_few_wait_and_the_rest_is_told_so),
+		DOOR(attack_broker_5_ten_thousand_connections_are_taken_slowly),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

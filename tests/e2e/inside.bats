@@ -1,0 +1,227 @@
+#!/usr/bin/env bats
+# Inside a sandbox: sbx request, sbx describe, and what else a tool may try at their door.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	needs_doorbell
+	port=$(server web server.py)
+	speak=$(<"$TESTS/inside.py")
+	export port speak
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+permissions: {"db:access": "use a database"}
+profiles:
+  default:
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+    hosts: {one.test: 127.0.0.1}
+    ask: {fs:read: ["~/asked"], "db:access": ["*"], net:access: ["one.test"]}
+    deny: {fs:read: ["~/denied"], "db:access": [secret]}
+  offline: {extends: [default], network: none}
+  open: {extends: [default], network: host}
+  silent: {extends: [default], doorbell: none}
+END
+	mkdir "$HOME/asked" "$HOME/denied" "$HOME/plain"
+	for name in one two three four five six seven; do echo "text of $name" >"$HOME/asked/$name"; done
+	echo hidden | tee "$HOME/denied/there" >"$HOME/plain/there"
+}
+
+setup() {
+	cd "$HOME/project" || return
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id')
+}
+
+# inside COMMAND…: what a tool says at the door, in a sandbox of its own.
+inside() {
+	run sbx run -- python3 -c "$speak" "$@"
+}
+
+@test "what is asked for and allowed can be used at once; the user saw the reason as the tool's words" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/one --reason "to sum it up" && cat ~/asked/one'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0] | .permission == "fs:read" and .target == env.HOME + "/asked/one" and .reason == "to sum it up"'
+	sbx prompts --json | jq -e '.[0] | (.process | startswith("sbx (")) and .parents == ["sh"]'
+	contains "$(sbx prompts)" "to sum it up"
+	sbx allow "$prompt"
+	finished ask
+	[ "$status" = 0 ]
+	contains "$output" "allowed: the user allowed it"
+	contains "$output" "text of one"
+	sbx history --json | jq -es 'any(.kind == "decision" and .permission == "fs:read" and .verdict == "allow" and .detail.reason == "to sum it up")'
+}
+
+@test "a user's no is status 1, and so is what nobody is asked about, at once and without a prompt" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/two; echo "status $?"'
+	sbx deny "$(prompt_id)"
+	finished ask
+	contains "$output" "denied: the user denied it"
+	contains "$output" "status 1"
+	run sbx run -- sh -c 'sbx request fs:read /root/x --json; echo "status $?"'
+	contains "$output" '"allowed":false'
+	contains "$output" "status 1"
+	no_prompt_is_pending
+	sbx history --json | jq -es 'any(.target == "/root/x" and .verdict == "deny")'
+}
+
+@test "--json has its keys, and what a rule allows needs nobody" {
+	run --separate-stderr sbx run -- sbx request fs:read /etc/hostname --json
+	[ "$status" = 0 ]
+	jq -e 'keys == ["allowed", "by", "once", "permission", "target", "why"] and .allowed and .by == "rule" and .target == "/etc/hostname"' <<<"$output"
+}
+
+@test "a permission of the user's own goes the same way, and once is for this request" {
+	background ask sbx run -- sh -c 'sbx request db:access prod --reason migrate --json; sbx request db:access secret; echo "status $?"'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0] | .permission == "db:access" and .target == "prod" and .description == "use a database"'
+	sbx allow "$prompt" --once
+	finished ask
+	contains "$output" '"allowed":true,"once":true'
+	contains "$output" "status 1"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "a host that was asked for is reached without another question" {
+	background ask sbx run -- sh -c 'sbx request net:access "one.test:$1" && curl -sS --max-time 30 "http://one.test:$1/page"' sh "$port"
+	sbx allow "$(prompt_id)"
+	finished ask
+	contains "$output" "hello /page"
+	no_prompt_is_pending
+}
+
+@test "it is there with network: none, network: host, --offline and without a doorbell; there no host is asked for" {
+	for profile in offline open silent; do
+		background "ask$profile" sbx run --profile "$profile" -- sh -c 'sbx request fs:read ~/asked/three && cat ~/asked/three'
+		sbx allow "$(prompt_id)" --session
+		finished "ask$profile"
+		contains "$output" "text of three"
+	done
+	run sbx run --profile offline -- sbx request net:access "one.test:$port"
+	[ "$status" = 1 ]
+	contains "$output" "this sandbox has no network"
+	run sbx run --offline -- sbx request net:access "one.test:$port"
+	[ "$status" = 1 ]
+	no_prompt_is_pending
+}
+
+@test "describe: what may be done, what may be asked for, no denials; the same outside" {
+	sbx grant fs:read "$HOME/plain" --ttl 1h
+	run --separate-stderr sbx run -- sbx describe --json
+	[ "$status" = 0 ]
+	jq -e 'keys == ["allow", "ask", "more", "network", "permissions", "profile", "project"]' <<<"$output"
+	jq -e '.profile == "default" and .project == env.HOME + "/project" and .network == "native"' <<<"$output"
+	jq -e 'any(.allow[]; .permission == "fs:read" and .pattern == env.HOME + "/plain" and .until != null)' <<<"$output"
+	jq -e 'any(.ask[]; .permission == "fs:read" and .pattern == env.HOME + "/asked")' <<<"$output"
+	jq -e '.permissions == [{name: "db:access", description: "use a database"}] and (.more | not)' <<<"$output"
+	lacks "$output" denied
+	lacks "$output" .ssh
+	lacks "$output" secret
+	[ "$(sbx describe --json)" = "$output" ]
+	run sbx run -- sbx describe --profile default
+	[ "$status" = 2 ]
+}
+
+@test "describe --markdown says what may be done, how to ask, and not to try again in a loop" {
+	run --separate-stderr sbx run -- sbx describe --markdown
+	[ "$status" = 0 ]
+	for words in 'profile `default`' "$HOME/asked" 'sbx request PERMISSION TARGET --reason' 'Permission denied' 'in a loop' '`db:access`: use a database'; do
+		contains "$output" "$words"
+	done
+	run --separate-stderr sbx run -- sbx describe
+	contains "$output" "May ask for:"
+	contains "$output" "$HOME/asked"
+}
+
+@test "a tool knows where it is, and outside there is nothing to request" {
+	run sbx run --profile silent -- sh -c 'echo "$SBX_SANDBOX"; command -v sbx'
+	[ "${lines[0]}" = silent ]
+	contains "$output" /sbx
+	run sbx request fs:read /x
+	one_error 125
+	contains "$output" "sbx check"
+}
+
+@test "who hangs up asks no more" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/four & read -r _ <~/project/go; kill $!; wait $!; echo ended'
+	mkfifo "$HOME/project/go"
+	wait_for 20 prompt_is_pending
+	echo >"$HOME/project/go"
+	finished ask
+	contains "$output" ended
+	wait_for 20 no_prompt_is_pending
+}
+
+@test "attack_f_21 a denied path, one that isn't there, a sensitive and a protected one are answered alike" {
+	run --separate-stderr sbx run -- sh -c 'for path in ~/denied/there ~/denied/not /root/there /var/lib/there ~/.ssh/id_ed25519 ~/.ssh/not ~/.local/state/sbx/sbx.db ~/.config/sbx/policy.yaml; do sbx request fs:read "$path" --reason x; echo "$?"; done'
+	[ "$(sort -u <<<"$output")" = "1
+denied: nothing allows it, and nobody is asked about it" ]
+	no_prompt_is_pending
+}
+
+@test "attack_b_09 control characters in reason and target are shown escaped, and too long a reason is refused" {
+	background ask sbx run -- sh -c 'sbx request fs:read "$(printf "%s/asked/\033[2Jx\nAllow?" "$HOME")" --reason "$(printf "fine\033]0;x\007\nsbx: allowed \342\200\256")"; echo "$?"'
+	prompt=$(prompt_id)
+	shown=$(sbx prompts)
+	contains "$shown" '\x1b[2Jx\nAllow?'
+	contains "$shown" '\x1b]0;x\x07\nsbx: allowed \u{202e}'
+	[ "$(tr -d '\n' <<<"$shown" | LC_ALL=C tr -d '[:print:]\200-\377')" = "" ]
+	sbx deny "$prompt"
+	finished ask
+	run sbx run -- sh -c 'sbx request fs:read ~/asked/one --reason "$(head -c 500 /dev/zero | tr "\0" x)"'
+	one_error 125
+	contains "$output" "'reason' is longer than 400 bytes"
+	no_prompt_is_pending
+}
+
+@test "attack_b_11 the door does nothing else: no other message of the broker's, no key more, no other place" {
+	local messages=() name
+	for name in hello session-open session-close resolve check name cancel event settled grant revoke kill publish published list summary verify agent answer want why policy trust status view ended prompt; do
+		messages+=("{\"type\": \"$name\", \"id\": 1, \"permission\": \"fs:read\", \"target\": \"$HOME/asked\", \"effect\": \"allow\", \"prompt\": 1, \"all\": true}")
+	done
+	messages+=('{"type": "request", "permission": "fs:read", "target": "/x", "process": "me (1)"}' '{"type": "describe", "session": 1}' '{}' 'x' '[]')
+	inside "${messages[@]}"
+	[ "$(wc -l <<<"$output")" = ${#messages[@]} ]
+	[ "$(jq -r .type <<<"$output" | sort -u)" = error ]
+	run sbx run -- sh -c 'sbx grant fs:read ~/asked; sbx allow 1; sbx prompts; sbx run -- true'
+	[ "$(grep -c 'this is inside a sandbox' <<<"$output")" = 4 ]
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	no_prompt_is_pending
+}
+
+@test "attack_b_11 the door can't be removed, replaced or covered by the tool" {
+	run sbx run -- sh -c 'rm -f /run/sbx/ask.sock; mv /run/sbx/ask.sock /tmp/x; ln -s /tmp/x /run/sbx/y; true >/run/sbx/ask.sock; true >>/run/sbx/init; sbx request fs:read /etc/hostname'
+	contains "$output" "allowed: a rule allows it"
+}
+
+@test "attack_b_03 a process outside of the sandbox isn't answered at its door" {
+	background sleeps sbx run -- sh -c 'echo $$ >~/project/up; exec sleep 4321.5'
+	wait_for 20 pgrep -u "$(id -u)" -xf 'sleep 4321.5'
+	pid=$(pgrep -u "$(id -u)" -xf 'sleep 4321.5')
+	run python3 -c "$speak" --at "/proc/$pid/root/run/sbx/ask.sock" '{"type": "describe"}'
+	[ "$output" = closed ]
+	kill "$pid"
+	finished sleeps
+}
+
+@test "attack_b_05 giant messages, and thousands of connections: the sandbox goes on, and its door" {
+	inside bytes:40000 bytes:100000 '{"type": "describe"}'
+	[ "$(head -n 2 <<<"$output" | jq -r .type | sort -u)" = error ]
+	contains "${lines[2]}" '"type":"describe"'
+	inside flood:3000 '{"type": "describe"}'
+	contains "$output" '"type":"describe"'
+	[ "$(grep -o 'let in: [0-9]*' <<<"$output" | cut -d' ' -f3)" -lt 1500 ]
+}
+
+@test "attack_b_12 a flood of requests is one summary, and the tool is told to wait" {
+	background flood sbx run -- sh -c 'for i in $(seq 80); do sbx request fs:read ~/asked/flood$i --json & [ $((i % 20)) != 0 ] || wait; done; wait'
+	deadline=$((SECONDS + 60))
+	until ! is_running flood || ((SECONDS > deadline)); do
+		for id in $(sbx prompts --json | jq '.[] | .id'); do sbx deny "$id" >/dev/null 2>&1 || true; done
+	done
+	finished flood
+	contains "$output" '"by":"flood"'
+	lacks "$output" '"allowed":true'
+}
