@@ -490,6 +490,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	last_words_variable_names(&session.environment);
 	r = session_open(&session, &run->session, &run->scene.view, error);
 	if (r < 0) return r;
+	if (options->ret_session) *options->ret_session = session_id(run->session);
 	keeper_choose_doorbell(&run->scene);
 	return scene_complete(&run->scene, run->session, ret_status, error);
 }

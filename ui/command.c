@@ -26,6 +26,7 @@ static const struct command *const commands[] = {
 	&command_check,
 	&command_history,
 	&command_why,
+	&command_suggest,
 	&command_request,
 	&command_describe,
 	&command_monitor,

@@ -1,6 +1,7 @@
-/* `sbx allow` and `sbx deny`: one answer to a pending prompt, from any terminal. */
+/* `sbx allow` and `sbx deny`: one answer to pending prompts, from any terminal. */
 #include <errno.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "schema/grant.h"
@@ -64,54 +65,91 @@ static void put_scope(json_t *body, const char *scope) {
 	json_put_text(body, "scope", path ? normal : scope);
 }
 
-static int answer(struct command_call *call, enum effect effect, enum lifetime otherwise, struct error *error) {
-	const struct values *values = call->values;
-	int64_t prompt = 0;
-	int r = options_exclusive(&call->command->options, values, "once ttl session always", error);
-	if (r == 0) r = id_parse(call->operands->items[0], "prompt", &prompt, error);
-	if (r < 0) return r;
-	enum lifetime lifetime = chosen_lifetime(values, otherwise);
+struct wish {
+	enum effect effect;
+	enum lifetime lifetime;
+	const struct values *values;
+};
+
+static int answer(struct channel *channel, const struct wish *wish, int64_t prompt, struct error *error) {
 	json_t *reply = NULL, *body = json_pack("{s:I, s:n, s:s, s:s, s:s, s:b}", "prompt", (json_int_t)prompt, "token",
-						"effect", effect_name(effect), "lifetime", lifetime_name(lifetime),
-						"scope", "exact", "terminal", 1);
-	if (values->scope) put_scope(body, values->scope);
-	json_put_id(body, "ttl_ms", values->ttl_ms);
-	r = broker_call("answer", body, &reply, error);
-	if (r == 0) r = print_answered(reply, prompt, effect, lifetime, error);
+						"effect", effect_name(wish->effect), "lifetime",
+						lifetime_name(wish->lifetime), "scope", "exact", "terminal", 1);
+	if (wish->values->scope) put_scope(body, wish->values->scope);
+	json_put_id(body, "ttl_ms", wish->values->ttl_ms);
+	int r = channel_call(channel, "answer", body, &reply, error);
+	if (r == 0) r = print_answered(reply, prompt, wish->effect, wish->lifetime, error);
 	json_decref(reply);
 	return r;
 }
 
+/* Each once: all are read before the first is answered. */
+static int read_prompts(const struct strings *operands, int64_t *prompts, size_t *ret_count, struct error *error) {
+	*ret_count = 0;
+	for (size_t i = 0; i < operands->count; i++) {
+		int64_t prompt = 0;
+		bool known = false;
+		int r = id_parse(operands->items[i], "prompt", &prompt, error);
+		if (r < 0) return r;
+		for (size_t k = 0; k < *ret_count; k++) known = known || prompts[k] == prompt;
+		if (!known) prompts[(*ret_count)++] = prompt;
+	}
+	return 0;
+}
+
+/* One that can't be answered so, or not any more, leaves the others to be. */
+static int answer_each(struct command_call *call, enum effect effect, enum lifetime otherwise, struct error *error) {
+	const struct wish wish = {effect, chosen_lifetime(call->values, otherwise), call->values};
+	CLEANUP_FREE int64_t *prompts = mem_array(int64_t, call->operands->count);
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	size_t count, failed = 0;
+	int r = options_exclusive(&call->command->options, call->values, "once ttl session always", error);
+	if (r == 0) r = read_prompts(call->operands, prompts, &count, error);
+	if (r == 0) r = broker_connect(NULL, &channel, error);
+	if (r < 0) return r;
+	if (count == 1) return answer(channel, &wish, prompts[0], error);
+	for (size_t i = 0; i < count; i++) {
+		struct error fault = ERROR_NONE;
+		if (answer(channel, &wish, prompts[i], &fault) >= 0) continue;
+		log_error("%s: prompt %lld: %s", call->command->name, (long long)prompts[i], fault.message);
+		failed++;
+	}
+	return failed > 0 ? EXIT_NO : EXIT_DONE;
+}
+
 static int run_allow(struct command_call *call, struct error *error) {
-	return answer(call, EFFECT_ALLOW, LIFETIME_UNTIL, error);
+	return answer_each(call, EFFECT_ALLOW, LIFETIME_UNTIL, error);
 }
 
 static int run_deny(struct command_call *call, struct error *error) {
-	return answer(call, EFFECT_DENY, LIFETIME_ONCE, error);
+	return answer_each(call, EFFECT_DENY, LIFETIME_ONCE, error);
 }
 
 const struct command command_allow = {
 	.name = "allow",
-	.operands = "PROMPT",
-	.summary = "Answer a pending prompt with yes.",
-	.details = "The call that waits goes on at once. The answer is for the prompt's profile and project.",
+	.operands = "PROMPT...",
+	.summary = "Answer pending prompts with yes.",
+	.details = "The call that waits goes on at once. The answer is for the prompt's profile and project. Of "
+		   "several prompts each is answered alone; one that can't be leaves the others, and the exit status "
+		   "is 1.",
 	.options = OPTION_TABLE(allow_options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,
-	.operands_most = 1,
+	.operands_most = SIZE_MAX,
 	.refuses_root = true,
 	.run = run_allow,
 };
 
 const struct command command_deny = {
 	.name = "deny",
-	.operands = "PROMPT",
-	.summary = "Answer a pending prompt with no.",
-	.details = "The call that waits fails with 'permission denied'. Without an option it is not remembered.",
+	.operands = "PROMPT...",
+	.summary = "Answer pending prompts with no.",
+	.details = "The call that waits fails with 'permission denied'. Without an option it is not remembered. "
+		   "Several prompts are answered one by one, as with 'sbx allow'.",
 	.options = OPTION_TABLE(deny_options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,
-	.operands_most = 1,
+	.operands_most = SIZE_MAX,
 	.refuses_root = true,
 	.run = run_deny,
 };

@@ -54,17 +54,11 @@ static const struct option_info options[] = {
 	 offsetof(struct values, head)},
 };
 
-/* A project that is gone still has a history: then its name is enough. */
 static int put_project(json_t *filter, const char *asked, struct error *error) {
 	CLEANUP_FREE char *project = NULL;
-	if (words_project(asked, &project, NULL) < 0) {
-		CLEANUP_FREE char *directory = NULL;
-		int r = working_directory(&directory, error);
-		if (r == 0) r = path_normalise(directory, asked, &project, error);
-		if (r < 0) return r;
-	}
-	json_put_text(filter, "project", project);
-	return 0;
+	int r = words_past_project(asked, &project, error);
+	if (r == 0) json_put_text(filter, "project", project);
+	return r;
 }
 
 static int build_filter(const struct values *values, json_t *filter, struct error *error) {

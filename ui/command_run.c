@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "command_suggest.h"
 #include "policy_files.h"
 #include "runner/inside.h"
 #include "runner/run.h"
@@ -56,7 +57,8 @@ static const struct option_info options[] = {
 	{"fail-on-deny", OPTION_FLAG, NULL, "Exit with 125 if anything was denied.",
 	 offsetof(struct values, fail_on_deny)},
 	{"record", OPTION_FLAG, NULL,
-	 "Ask nothing: deny what is undecided, and list at the end the 'sbx grant' lines that would allow it.",
+	 "Ask nothing: deny what is undecided, and end with the rules that would allow it, as 'sbx suggest' prints "
+	 "them.",
 	 offsetof(struct values, record)},
 	{"as-user", OPTION_TEXT, "USER", "As root: become this ordinary user first. Default: root is refused.",
 	 offsetof(struct values, as_user)},
@@ -169,12 +171,19 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	return 0;
 }
 
+/* Beside what the command has written, and whatever becomes of it the command ended as it did. */
+static void suggest_after(int64_t session) {
+	struct error error = ERROR_NONE;
+	if (suggest_session(session, stderr, &error) < 0) log_error("suggest: %s", error.message);
+}
+
 static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *policy = NULL;
 	CLEANUP_FREE char *init = NULL;
 	CLEANUP_FREE char *program = NULL;
 	CLEANUP_FREE struct publication *publications = NULL;
 	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
+	int64_t session = 0;
 	struct run_options run_options;
 	int r = prepare(call, call->values, &run_options, &policy, &init, &program, &publications, error);
 	if (r == -EINVAL) return r;
@@ -183,10 +192,12 @@ static int run(struct command_call *call, struct error *error) {
 		return RUN_EXIT_FAILED;
 	}
 	run_options.terminal = &terminal;
+	run_options.ret_session = &session;
 	/* Early, so that it is there when the first question comes. */
 	if (!run_options.record && !run_options.print_plan) notify_start();
 	fflush(stdout);
 	r = run_sandbox(&run_options, error);
+	if (r >= 0 && run_options.record && !run_options.print_plan) suggest_after(session);
 	if (r >= 0) return r;
 	log_error("run: %s", error->message);
 	return RUN_EXIT_FAILED; /* 126 and 127 come from run_sandbox */

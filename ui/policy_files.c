@@ -193,7 +193,7 @@ static int load_shown(const json_t *file, struct documents *documents, struct er
 	return 0;
 }
 
-int policy_files_show(const json_t *files, char **ret_text, struct error *error) {
+int policy_files_load(const json_t *files, struct policy **ret_policy, struct error *error) {
 	CLEANUP(documents_finish) struct documents documents = {0};
 	size_t index;
 	json_t *file;
@@ -201,7 +201,14 @@ int policy_files_show(const json_t *files, char **ret_text, struct error *error)
 		int r = load_shown(file, &documents, error);
 		if (r < 0) return r;
 	}
-	struct policy *policy = documents_policy(&documents);
+	*ret_policy = documents_policy(&documents);
+	return 0;
+}
+
+int policy_files_show(const json_t *files, char **ret_text, struct error *error) {
+	struct policy *policy = NULL;
+	int r = policy_files_load(files, &policy, error);
+	if (r < 0) return r;
 	*ret_text = policy_show(policy);
 	policy_unref(policy);
 	return 0;

@@ -34,5 +34,7 @@ void policy_files_names(struct strings *profiles, struct strings *permissions);
 /* What holds while one of these has errors, as half a sentence; NULL when it has none. */
 const char *policy_file_holds(const json_t *file);
 
-/* The rules of the files that the broker named (docs/protocol.md, `policy`) and of the built-in profiles as text. */
+/* The rules of the files that the broker named (docs/protocol.md, `policy`) and of the built-in profiles: as a policy,
+ * to be unreferenced by the caller, and as text. */
+int policy_files_load(const json_t *files, struct policy **ret_policy, struct error *error);
 int policy_files_show(const json_t *files, char **ret_text, struct error *error);

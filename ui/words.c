@@ -142,3 +142,10 @@ int words_project(const char *asked, char **ret_project, struct error *error) {
 	if (r == 0) *ret_project = STEAL(project.project);
 	return r;
 }
+
+int words_past_project(const char *asked, char **ret_project, struct error *error) {
+	CLEANUP_FREE char *directory = NULL;
+	if (words_project(asked, ret_project, NULL) == 0) return 0;
+	int r = working_directory(&directory, error);
+	return r < 0 ? r : path_normalise(directory, asked, ret_project, error);
+}

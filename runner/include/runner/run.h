@@ -50,6 +50,7 @@ struct run_options {
 	void *connect_context;
 	const struct run_terminal *terminal; /* NULL: no inline prompts */
 	const char *init_path;               /* sbx-init */
+	int64_t *ret_session;                /* becomes the session's id once there is one; or NULL */
 	const char *program;                 /* sbx itself, for the tool to ask with; or NULL */
 };
 

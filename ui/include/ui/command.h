@@ -45,6 +45,7 @@ struct command {
 
 extern const struct command command_run, command_grant, command_revoke, command_grants, command_sessions, command_kill,
 	command_publish, command_prompts, command_allow, command_deny, command_check, command_history, command_why,
+	command_suggest,
 	command_monitor, command_policy, command_request, command_describe, command_doctor, command_completion, command_complete;
 
 /* The whole program: find the command, parse, run, print the error. */

@@ -33,3 +33,6 @@ char *words_missing(const struct permission *permission, const char *pattern);
 
 /* The directory that grants are kept under: `asked`, or the current project. Freed by the caller. */
 int words_project(const char *asked, char **ret_project, struct error *error);
+
+/* The same of one whose directory may be gone, while its history isn't: then the name is enough. */
+int words_past_project(const char *asked, char **ret_project, struct error *error);

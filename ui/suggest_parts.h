@@ -1,0 +1,20 @@
+/* What suggest.c and suggest_order.c share. */
+#pragma once
+
+#include "suggest.h"
+#include "suggest_asked.h"
+
+struct suggest {
+	char *home;
+	struct asked_list answered, open;
+	int64_t *grant_ids; /* NULL until they were asked for */
+	size_t grant_id_count;
+	struct grant *grants; /* where grant_ids has theirs; id 0: not there */
+	struct suggestion *items;
+	size_t count, left;
+};
+
+/* Of the same profile and project, may a rule for `outer` stand for `inner`, whose permission it has or implies? */
+bool suggestion_covers(const struct suggestion *outer, const struct suggestion *inner);
+/* Answers against each other, and what they leave of the rest. */
+void suggest_weigh(struct suggest *suggest);

@@ -1,0 +1,131 @@
+/*
+ * Theory of operation
+ *
+ * A rule of the user's file comes before all rules of the project's file and the built-in ones, however close these
+ * are; a grant comes behind all rules that deny. So a folder that was granted has its denied parts still, and a rule
+ * for the same folder would lift them: each such denial is repeated beside the rule, in the same layer, where the
+ * closer wins. What an administrator denies is final, and base's sticky places hold in every layer: those need no
+ * repeating.
+ *
+ * The other way round a denial in the user's file ends what lower layers allow below it. An answer for once did not
+ * mean that.
+ */
+#include "suggest_rules.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "suggest_pattern.h"
+
+static bool is_fs(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
+static bool are_related(const struct permission *a, const struct permission *b) {
+	return permission_equal(a, b) || (is_fs(a) && is_fs(b));
+}
+
+static bool is_below_user(const struct rule *rule) {
+	return rule->layer == POLICY_LAYER_PROJECT || rule->layer == POLICY_LAYER_BUILTIN;
+}
+
+static void leave_out_by_rule(struct suggestion *suggestion, const char *why, const struct rule *rule) {
+	CLEANUP_FREE char *place = text_visible_cut(rule->origin, 80);
+	suggestion_leave_out(suggestion, "%s (%s)", why, place);
+}
+
+/* By now: as asked, by a rule that wasn't there then. */
+static void judge_decided(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
+	const struct rule *rule = ruleset_find(ruleset, &suggestion->permission, target, NULL);
+	if (!rule || rule->effect == EFFECT_ASK) return;
+	if (rule->effect == suggestion->effect)
+		suggestion->decided = true;
+	else
+		leave_out_by_rule(suggestion,
+				  rule->effect == EFFECT_DENY ? "a rule denies it by now" : "a rule allows it by now",
+				  rule);
+}
+
+static void judge_asked(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
+	const struct rule *rule = ruleset_find(ruleset, &suggestion->permission, target, NULL);
+	if (!rule || rule->effect != EFFECT_ASK) return;
+	if (rule->confirm_terminal) leave_out_by_rule(suggestion, "only a terminal may allow it, each time anew", rule);
+	if (rule->private_allowed && !pattern_names_address(suggestion->compiled)) suggestion->private_allowed = true;
+}
+
+static void judge_sticky(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
+	const struct rule *sticky = ruleset_find_sticky(ruleset, &suggestion->permission, target, NULL);
+	if (sticky && (sticky->effect == EFFECT_DENY || sticky->confirm_terminal))
+		leave_out_by_rule(suggestion, "it is a place that base keeps", sticky);
+}
+
+/* Is it the rule that decides about what it names? One that another beats needs no repeating. */
+static bool is_in_force(const struct rule *rule, const struct ruleset *ruleset) {
+	const char *target = pattern_target(rule->pattern);
+	return !target || ruleset_find(ruleset, &rule->permission, target, NULL) == rule;
+}
+
+static void keep_denials(struct suggest *suggest, size_t index, const struct ruleset *ruleset) {
+	size_t count, items;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct suggestion *suggestion = &suggest_items(suggest, &items)[index];
+		if (!suggestion_is_rule(suggestion)) return;
+		if (rules[i].effect == EFFECT_DENY && is_below_user(&rules[i]) && !rules[i].sticky &&
+		    are_related(&rules[i].permission, &suggestion->permission) &&
+		    suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rules[i].pattern) &&
+		    is_in_force(&rules[i], ruleset))
+			suggest_keep(suggest, index, &rules[i].permission, pattern_text(rules[i].pattern),
+				     rules[i].origin);
+	}
+}
+
+static void judge_allowed_parts(struct suggestion *suggestion, const struct ruleset *ruleset) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].effect == EFFECT_ALLOW && rules[i].layer != POLICY_LAYER_USER &&
+		    are_related(&rules[i].permission, &suggestion->permission) &&
+		    suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rules[i].pattern))
+			leave_out_by_rule(suggestion, "you denied it once, and a rule allows a part of it", &rules[i]);
+}
+
+void suggest_judge(struct suggest *suggest, size_t index, const struct ruleset *ruleset) {
+	size_t count;
+	struct suggestion *suggestion = &suggest_items(suggest, &count)[index];
+	if (!suggestion_is_rule(suggestion) || suggestion->basis == SUGGESTION_KEPT) return;
+	CLEANUP_FREE char *sample = suggest_pattern_sample(&suggestion->permission, suggestion->compiled);
+	judge_decided(suggestion, ruleset, sample);
+	if (suggestion->effect == EFFECT_DENY) {
+		if (suggestion->lifetime == LIFETIME_ONCE) judge_allowed_parts(suggestion, ruleset);
+		return;
+	}
+	judge_asked(suggestion, ruleset, sample);
+	judge_asked(suggestion, ruleset, suggestion->target);
+	if (permission_is_of_path(&suggestion->permission)) judge_sticky(suggestion, ruleset, sample);
+	keep_denials(suggest, index, ruleset);
+}
+
+static bool is_of(const char *wanted, const char *text) {
+	return !wanted || string_equal(wanted, text);
+}
+
+void suggest_judge_grant(struct suggest *suggest, const struct grant *grant) {
+	size_t count, now;
+	const struct pattern_scope nothing = {0};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	CLEANUP_FREE char *place = string_format("grant %lld", (long long)grant->id);
+	if (grant->effect != EFFECT_DENY || grant->session != 0 ||
+	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)
+		return;
+	suggest_items(suggest, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct suggestion *item = &suggest_items(suggest, &now)[i];
+		if (suggestion_is_rule(item) && item->effect == EFFECT_ALLOW && is_of(grant->profile, item->profile) &&
+		    is_of(grant->project, item->project) && are_related(&grant->permission, &item->permission) &&
+		    suggest_patterns_overlap(&item->permission, item->compiled, pattern))
+			suggest_keep(suggest, i, &grant->permission, grant->pattern, place);
+	}
+}
