@@ -64,14 +64,14 @@ static int open_namespace(pid_t pid, const char *name, struct error *error) {
 }
 
 /* The host's, with `network: host`: there is none to enter, nor the right to. */
-static bool stands_in(int network) {
+static bool stands_in_network(const struct spaces *spaces) {
 	struct stat own, there;
-	return stat("/proc/self/ns/net", &own) == 0 && fstat(network, &there) == 0 && own.st_dev == there.st_dev &&
-	       own.st_ino == there.st_ino;
+	return fstatat(spaces->self, "ns/net", &own, 0) == 0 && fstat(spaces->network, &there) == 0 &&
+	       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
 int spaces_enter_network(const struct spaces *spaces, struct error *error) {
-	if (stands_in(spaces->network)) return 0;
+	if (stands_in_network(spaces)) return 0;
 	return setns(spaces->network, CLONE_NEWNET) < 0 ? error_errno(error, "entering the sandbox's network") : 0;
 }
 
