@@ -84,7 +84,7 @@ fish_gives() {
 
 # terminal SHELL…: an interactive one in tmux that has the completion.
 terminal() {
-	tmux -f /dev/null new-session -d -x 100 -y 30 "$@"
+	tmux -f /dev/null new-session -d -x 180 -y 30 "$@"
 	sees 'ready>'
 }
 
@@ -248,6 +248,32 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	tmux send-keys C-u
 	completes_to 'sbx rev' 'ready> sbx revoke *$'
 	[ ! -e "$HOME/run/ran" ]
+}
+
+@test "attack_broker_09: a folder's name that is a command is a word in the line, in each shell" {
+	local folder=$HOME/'$(touch ran);x' prompt
+	mkdir -p "$folder/below"
+	touch "$folder/below/file"
+	sbx check fs:read "$folder/below/file" >/dev/null 2>&1 3>&- &
+	echo $! >"$HOME/run/hostile.pid"
+	wait_for 20 hostile_prompt
+	prompt=$(<"$HOME/run/hostile")
+	sbx prompts --json | jq -e --arg folder "$folder" 'map(select(.scopes[] == $folder)) | length == 1'
+	wait_for 20 bash_gives "sbx allow $prompt --scope $HOME/" "$(printf %q "$folder")"
+	run bash_offers "sbx allow $prompt --scope \"$HOME/" # what would be run within quotes isn't offered
+	lacks "$output" touch
+	zsh_terminal
+	completes_to "sbx allow $prompt --scope $HOME/" ' --scope [^ ]*/\\\$\\\(touch\\ ran\\\)\\;x'
+	tmux kill-server
+	bash_terminal
+	completes_to "sbx allow $prompt --scope $HOME/" ' --scope [^ ]*/\\\$\\\(touch\\ ran\\\)\\;x'
+	tmux send-keys Enter
+	sees 'Allowed'
+	[ ! -e "$HOME/project/ran" ]
+}
+
+hostile_prompt() {
+	sbx prompts --json | jq -er 'map(select(.permission == "fs:read"))[0].id' >"$HOME/run/hostile"
 }
 
 @test "zsh in a terminal: Tab, with words" {

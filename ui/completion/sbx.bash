@@ -35,8 +35,10 @@ _sbx_command() {
 
 _sbx() {
 	local -a words starts
-	local word before line value description
+	local word before line value description quoted
 	_sbx_words
+	[[ ${words[-1]} != [\"\']* ]] || quoted=1
+	words=("${words[@]//[\"\'\\]/}") # never evaluated
 	word=${words[-1]} before=
 	# Bash puts what we return behind the last of its word breaks.
 	for line in : =; do
@@ -58,8 +60,10 @@ _sbx() {
 		':command '*) _sbx_command "${starts[${line#:command } + 1]}" ;;
 		:*) ;;
 		*)
-			printf -v value %q "$value"
 			value=${value#"$before"}
+			printf -v line %q "$value"
+			[[ ! ${quoted-} || $line == "$value" ]] || continue
+			value=$line
 			# A number alone says nothing. Bash takes the common beginning, which is one of the numbers'.
 			[[ $value != +([0-9]) || ! $description || ${COMP_TYPE:-9} == 37 ]] || value+="  (${description#$'\t'})"
 			COMPREPLY+=("$value")
