@@ -291,6 +291,10 @@ void asker_wake(struct asker *asker) {
 	ask_next(asker);
 }
 
+bool asker_is_asking(const struct asker *asker) {
+	return asker->child > 0;
+}
+
 /* The question is settled: the child says so and ends. */
 static void dismiss(struct asker *asker) {
 	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};

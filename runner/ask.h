@@ -29,4 +29,5 @@ void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt`, als
 void asker_gone(struct asker *asker, int64_t id);          /* push `prompt-gone` */
 void asker_forget(struct asker *asker);                    /* the broker is gone, and its questions with it */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
+bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
 void asker_free(struct asker *asker);

@@ -32,10 +32,12 @@
 #include "scene.h"
 #include "servers.h"
 #include "session.h"
+#include "wants.h"
 
 enum {
 	RUN_GRACE_MS = 5000, /* between asking the tool to end and ending it */
 	RUN_SIGNALS_MAX = 8,
+	RUN_OPEN_TRIES = 3, /* brokers that may go while the user is asked */
 };
 
 struct run {
@@ -467,6 +469,33 @@ static int check_user(struct error *error) {
 	return error_set(error, EPERM, "root can't be sandboxed: run it as an ordinary user, or with --as-user NAME");
 }
 
+static int open_once(struct run *run, const struct run_options *options, struct error *error) {
+	struct session_options session = {.run = options,
+					  .project = &run->scene.project,
+					  .executable = run->scene.command.real,
+					  .directory = run->scene.directory,
+					  .agent = run->terminal && options->terminal};
+	last_words_variable_names(&session.environment);
+	return session_open(&session, &run->session, &run->scene.view, error);
+}
+
+/* With what the user allows before the tool starts. A broker that goes meanwhile took the question with it: the next
+ * one asks it again. */
+static int open_session(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
+	for (int i = 1;; i++) {
+		int r = open_once(run, options, error);
+		if (r < 0 || options->print_plan) return r;
+		const struct wants_options wants = {
+			.base = run->base, .session = run->session, .run = options, .terminal = run->terminal};
+		r = wants_ask(&wants, &run->scene.view, error);
+		if (r == -ECANCELED) *ret_status = 128 + SIGKILL;
+		if (r != -ECONNRESET || i == RUN_OPEN_TRIES) return r;
+		session_free(STEAL(run->session));
+		view_free(STEAL(run->scene.view));
+		*error = ERROR_NONE;
+	}
+}
+
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = check_user(error);
 	if (r < 0) return r;
@@ -482,13 +511,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	if (r == 0) r = scene_begin(&run->scene, options, ret_status, error);
 	if (!options->print_plan && r == 0) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
 	if (r < 0) return r;
-	struct session_options session = {.run = options,
-					  .project = &run->scene.project,
-					  .executable = run->scene.command.real,
-					  .directory = run->scene.directory,
-					  .agent = run->terminal && options->terminal};
-	last_words_variable_names(&session.environment);
-	r = session_open(&session, &run->session, &run->scene.view, error);
+	r = open_session(run, options, ret_status, error);
 	if (r < 0) return r;
 	if (options->ret_session) *options->ret_session = session_id(run->session);
 	keeper_choose_doorbell(&run->scene);

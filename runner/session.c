@@ -35,6 +35,10 @@ struct session {
 	struct view *coming; /* parts of the next one so far */
 	int64_t id, last_ticket;
 	int64_t closing; /* the request, when it was sent */
+	json_t *wants;
+	int64_t wanting; /* the request `want`, while it has no reply; 0 */
+	void (*want_done)(void *argument);
+	void *want_argument;
 	int retry_ms;
 };
 
@@ -93,6 +97,8 @@ static int connect_and_open(struct session *session, struct error *error) {
 	if (r < 0) return r;
 	if (session->id == 0) say_warnings(reply);
 	session->id = json_integer_value(json_object_get(reply, "session"));
+	json_decref(session->wants);
+	session->wants = json_incref(json_object_get(reply, "wants"));
 	json_decref(reply);
 	if (session->options.agent) {
 		reply = NULL;
@@ -342,6 +348,16 @@ static bool is_reply(const json_t *message) {
 	return json_object_get(message, "id") && !string_equal(type, "prompt") && !string_equal(type, "prompt-gone");
 }
 
+static bool is_want_reply(const struct session *session, const json_t *message) {
+	return session->wanting > 0 && is_reply(message) &&
+	       json_integer_value(json_object_get(message, "id")) == session->wanting;
+}
+
+static void end_want(struct session *session) {
+	session->wanting = 0;
+	session->want_done(session->want_argument);
+}
+
 static void receive_all(struct session *session) {
 	while (session->channel) {
 		json_t *message = NULL;
@@ -351,7 +367,9 @@ static void receive_all(struct session *session) {
 			lose(session);
 			return;
 		}
-		if (is_reply(message))
+		if (is_want_reply(session, message))
+			end_want(session);
+		else if (is_reply(message))
 			answer_check(session, message);
 		else
 			take_push(session, message);
@@ -406,6 +424,28 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	session->events = *events;
 	session->retry = evtimer_new(base, on_retry, session);
 	listen_to(session);
+}
+
+void session_pause(struct session *session) {
+	if (session->readable) event_free(session->readable);
+	if (session->retry) event_free(session->retry);
+	session->readable = session->retry = NULL;
+	session->events = (struct session_events){0};
+}
+
+const json_t *session_wants(const struct session *session) {
+	return session->wants;
+}
+
+void session_want(struct session *session, json_t *items, void (*done)(void *argument), void *argument) {
+	session->want_done = done;
+	session->want_argument = argument;
+	if (!session->channel) {
+		json_decref(items);
+		return;
+	}
+	/* A broker that has just gone is seen by the loop. */
+	channel_send(session->channel, "want", json_pack("{s:o}", "items", items), &session->wanting, NULL);
 }
 
 /* Takes `body` over. What lives is not asked about again by a broker that knows nothing of it yet. */
@@ -577,5 +617,6 @@ void session_free(struct session *session) {
 		session->checks = next;
 	}
 	strings_finish(&session->options.environment);
+	json_decref(session->wants);
 	free(session);
 }

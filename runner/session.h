@@ -56,6 +56,13 @@ int session_open(const struct session_options *options, struct session **ret_ses
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
+void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
+
+/* What the session may ask for at its start: `wants` of docs/protocol.md. Borrowed. */
+const json_t *session_wants(const struct session *session);
+/* Ask for these (indices, given up); done() when the user has answered all, or nobody can. Served sessions only; a
+ * broker that goes takes the question with it. */
+void session_want(struct session *session, json_t *items, void (*done)(void *argument), void *argument);
 
 /* What is asked for; what may be NULL only words the question. */
 struct session_wish {
@@ -86,7 +93,8 @@ uint64_t session_check_again(struct session *session, const char *permission, co
  */
 uint64_t session_name(struct session *session, const char *host,
 		      void (*done)(void *argument, const struct verdict *verdict), void *argument);
-/* What the session may do and may ask for, as message `describe` has it; NULL: it can't be told. Cancelled as a check. */
+/* What the session may do and may ask for, as message `describe` has it; NULL: it can't be told. Cancelled as a check.
+ */
 uint64_t session_describe(struct session *session, void (*told)(void *argument, const json_t *described),
 			  void *argument);
 void session_cancel(struct session *session, uint64_t ticket);
