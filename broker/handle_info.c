@@ -128,6 +128,7 @@ static json_t *step_to_json(const struct stack_step *step) {
 	json_object_set_new(json, "module", json_string(step->module));
 	json_object_set_new(json, "control", json_string(step->control));
 	json_object_set_new(json, "answer", json_string(answer->module[0] ? effect_name(answer->effect) : "pass"));
+	json_object_set_new(json, "counts", json_boolean(step->counted));
 	json_object_set_new(json, "why", message_bytes(answer->why));
 	json_object_set_new(json, "rule", message_bytes(answer->rule));
 	json_object_set_new(json, "grant", answer->grant ? json_integer(answer->grant) : json_null());

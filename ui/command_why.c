@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -9,10 +10,12 @@
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/words.h"
+#include "why_changes.h"
 
 struct values {
 	const char *profile, *project;
 	int64_t session;
+	bool json;
 };
 
 static const struct option_info options[] = {
@@ -21,6 +24,7 @@ static const struct option_info options[] = {
 	 offsetof(struct values, project)},
 	{"session", OPTION_NUMBER, "SESSION", "For this running session: its profile, project and state.",
 	 offsetof(struct values, session)},
+	{"json", OPTION_FLAG, NULL, "One JSON object.", offsetof(struct values, json)},
 };
 
 static const char *answer_phrase(const char *answer) {
@@ -51,50 +55,115 @@ static void print_steps(const json_t *steps) {
 		CLEANUP_FREE char *control = json_visible(step, "control");
 		CLEANUP_FREE char *answer = json_visible(step, "answer");
 		bool limited = *control && !string_equal(control, "-");
+		bool passes = string_equal(answer, "pass") || json_is_true(json_object_get(step, "counts"));
 		CLEANUP_FREE char *name = limited ? string_format("%s (%s)", module, control) : string_copy(module);
-		printf("  %zu. %-20s %s", index + 1, name, answer_phrase(answer));
+		printf("  %zu. %-20s %s%s", index + 1, name, answer_phrase(answer),
+		       passes ? "" : ", which doesn't count here");
 		print_why(step);
 	}
 }
 
-static int print_advice(const struct permission *permission, const char *target, const char *profile,
-			const json_t *json, struct error *error) {
-	CLEANUP_VERDICT struct verdict verdict = {0};
-	int r = verdict_from_json(json, &verdict, error);
-	if (r < 0) return error_prefix(error, "the broker's reply");
-	if (verdict.effect == EFFECT_ALLOW) return 0;
-	const struct advice_about about = {permission->name, target, profile, NULL};
-	CLEANUP_FREE char *advice = advice_text(&verdict, &about);
-	/* Not all of it is something to do: the lead-in stands before commands. */
-	if (advice) printf("%s%s\n", strstr(advice, "sbx ") ? "What to do: " : "", advice);
-	return 0;
+static void print_changes(const struct why_changes *changes) {
+	if (changes->count == 0) return;
+	puts("What would change it:");
+	for (size_t i = 0; i < changes->count; i++) {
+		const struct why_change *change = &changes->items[i];
+		const char *rest = change->command ? change->command : change->place;
+		printf("  %s%s%s\n", change->what, rest ? ": " : "", rest ? rest : "");
+	}
 }
 
-static void print_walk(const struct permission *permission, const char *target, const char *profile,
-		       const char *project, const json_t *reply) {
-	const json_t *verdict = json_object_get(reply, "verdict");
-	CLEANUP_FREE char *visible = text_visible(target);
-	CLEANUP_FREE char *what = permission_sentence(permission, NULL, visible);
-	CLEANUP_FREE char *who = text_visible(profile);
-	CLEANUP_FREE char *shortened = human_path(project);
+/* What the broker said, with what it was asked. */
+struct explanation {
+	const struct permission *permission;
+	const char *target;
+	char *profile, *project, *untrusted;
+	struct verdict verdict;
+	json_t *reply;
+	struct why_changes changes;
+};
+
+static void print_text(const struct explanation *explanation) {
+	const json_t *verdict = json_object_get(explanation->reply, "verdict");
+	CLEANUP_FREE char *visible = text_visible(explanation->target);
+	CLEANUP_FREE char *what = permission_sentence(explanation->permission, NULL, visible);
+	CLEANUP_FREE char *who = text_visible(explanation->profile);
+	CLEANUP_FREE char *shortened = human_path(explanation->project);
 	CLEANUP_FREE char *place = text_visible(shortened);
-	CLEANUP_FREE char *effect = json_visible(verdict, "effect");
 	printf("May profile %s in %s %s?\n", who, place, what);
-	print_steps(json_object_get(reply, "steps"));
-	printf("So: %s", effect);
+	print_steps(json_object_get(explanation->reply, "steps"));
+	printf("So: %s", effect_name(explanation->verdict.effect));
 	print_why(verdict);
+	print_changes(&explanation->changes);
 }
 
-static int print_reply(const struct permission *permission, const char *target, const json_t *reply,
-		       struct error *error) {
-	CLEANUP_FREE char *profile = NULL;
-	CLEANUP_FREE char *project = NULL;
-	int r = message_bytes_take(json_object_get(reply, "profile"), &profile, error);
-	if (r == 0) r = message_bytes_take(json_object_get(reply, "project"), &project, error);
-	if (r == 0 && (!profile || !project)) r = error_set(error, EPROTO, "it names no profile or project");
-	if (r < 0) return error_prefix(error, "the broker's reply");
-	print_walk(permission, target, profile, project, reply);
-	return print_advice(permission, target, profile, json_object_get(reply, "verdict"), error);
+static void print_json(const struct explanation *explanation) {
+	static const char *const keys[] = {"effect", "module", "why", "rule", "grant", "confirm"};
+	const json_t *said = json_object_get(explanation->reply, "verdict");
+	json_t *verdict = json_object();
+	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+		json_t *value = json_object_get(said, keys[i]);
+		json_object_set_new(verdict, keys[i], value ? json_incref(value) : json_null());
+	}
+	json_t *line = json_pack("{s:s, s:o, s:o, s:o, s:o, s:O, s:o}", "permission", explanation->permission->name,
+				 "target", message_bytes(explanation->target), "profile",
+				 message_bytes(explanation->profile), "project", message_bytes(explanation->project),
+				 "verdict", verdict, "steps", json_object_get(explanation->reply, "steps"), "changes",
+				 why_changes_to_json(&explanation->changes));
+	json_line(stdout, line);
+	json_decref(line);
+}
+
+/* The project's file, where some of it doesn't count. */
+static char *untrusted_file(const char *project) {
+	json_t *reply = NULL, *file;
+	size_t index;
+	char *path = NULL;
+	if (broker_call("policy", json_pack("{s:o}", "project", message_bytes(project)), &reply, NULL) < 0) return NULL;
+	json_array_foreach (json_object_get(reply, "files"), index, file) {
+		if (!path && string_equal(json_string_value(json_object_get(file, "trust")), "untrusted"))
+			message_bytes_take(json_object_get(file, "path"), &path, NULL);
+	}
+	json_decref(reply);
+	return path;
+}
+
+static int read_reply(struct explanation *explanation, struct error *error) {
+	const json_t *reply = explanation->reply;
+	int r = message_bytes_take(json_object_get(reply, "profile"), &explanation->profile, error);
+	if (r == 0) r = message_bytes_take(json_object_get(reply, "project"), &explanation->project, error);
+	if (r == 0 && (!explanation->profile || !explanation->project))
+		r = error_set(error, EPROTO, "it names no profile or project");
+	const json_t *verdict = json_object_get(reply, "verdict");
+	if (r == 0) r = verdict_from_json(verdict, &explanation->verdict, error);
+	/* For who obeys a verdict a question is a denial; here it is what is explained. */
+	if (r == 0)
+		r = effect_parse(json_string_value(json_object_get(verdict, "effect")), &explanation->verdict.effect,
+				 error);
+	return r < 0 ? error_prefix(error, "the broker's reply") : 0;
+}
+
+/* `elsewhere`: the project is not the one that `sbx grant` takes by itself here. */
+static void find_changes(struct explanation *explanation, bool elsewhere) {
+	const struct advice_about about = {explanation->permission->name, explanation->target, explanation->profile,
+					   elsewhere ? explanation->project : NULL};
+	explanation->untrusted = untrusted_file(explanation->project);
+	const struct why_answer answer = {.permission = explanation->permission,
+					  .about = &about,
+					  .verdict = &explanation->verdict,
+					  .steps = json_object_get(explanation->reply, "steps"),
+					  .untrusted_path = explanation->untrusted,
+					  .project = explanation->project};
+	why_changes_find(&answer, &explanation->changes);
+}
+
+static void explanation_finish(struct explanation *explanation) {
+	free(explanation->profile);
+	free(explanation->project);
+	free(explanation->untrusted);
+	verdict_finish(&explanation->verdict);
+	json_decref(explanation->reply);
+	why_changes_finish(&explanation->changes);
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -110,21 +179,27 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = words_target(&permission, text, &target, error);
 	if (r == 0 && values->session == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
-	json_t *reply = NULL,
-	       *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
+	__attribute__((cleanup(explanation_finish))) struct explanation explanation = {.permission = &permission,
+										       .target = target};
+	json_t *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
 	json_put_id(body, "session", values->session);
 	json_put_text(body, "profile", values->profile);
 	json_put_text(body, "project", project);
-	r = broker_call("why", body, &reply, error);
-	if (r == 0) r = print_reply(&permission, target, reply, error);
-	json_decref(reply);
-	return r < 0 ? r : EXIT_DONE;
+	r = broker_call("why", body, &explanation.reply, error);
+	if (r == 0) r = read_reply(&explanation, error);
+	if (r < 0) return r;
+	find_changes(&explanation, values->project || values->session != 0);
+	if (values->json)
+		print_json(&explanation);
+	else
+		print_text(&explanation);
+	return EXIT_DONE;
 }
 
 const struct command command_why = {
 	.name = "why",
 	.operands = "PERM TARGET",
-	.summary = "Show how a request would be decided, step by step.",
+	.summary = "Show how a request would be decided, step by step, and what would change it.",
 	.details = "Asks nobody, runs no programs of the decision stack, and records nothing.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What is said about denials: the summary at a run's end, and `sbx why`. What they advise is done as they say it.
-# shellcheck disable=SC2016 # expanded inside the sandbox
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # expanded inside the sandbox; a test has variables of its own, and run sets some
 
 load helper
 
@@ -47,4 +47,149 @@ advised() {
 	run sbx run -- cat "$HOME/notes/axb" "$HOME/notes/a"
 	lacks "$output" "nobody's business"
 	sbx revoke --all
+}
+
+@test "a project that was named is named in the commands; several lines without a terminal, for logs" {
+	mkdir -p "$HOME/elsewhere"
+	echo "note of another" >"$HOME/notes/other"
+	run --separate-stderr sbx run --project "$HOME/elsewhere" -- sh -c 'cat ~/notes/other ~/notes/plain; curl -sS http://blocked.test/'
+	echo "$stderr"
+	[ "$(grep -c '^sbx: blocked 3 requests:$' <<<"$stderr")" = 1 ]
+	[ "$(grep -cE '^sbx: blocked (fs:read|net:access) .*: allow with: sbx grant .* --profile default --project [^ ]*/elsewhere$' <<<"$stderr")" = 3 ]
+	command=$(sed -n 's/^sbx: blocked fs:read .*other .*: allow with: //p' <<<"$stderr")
+	run -0 bash -c "$command"
+	run -0 sbx run --project "$HOME/elsewhere" -- cat "$HOME/notes/other"
+	[ "$output" = "note of another" ]
+	sbx revoke --all
+}
+
+# why WORD…: the answer as JSON in $output; its verdict is EFFECT by MODULE.
+why() {
+	local verdict=$1
+	shift
+	run -0 sbx why --json "$@"
+	[ "$(jq -r '"\(.verdict.effect) \(.verdict.module)"' <<<"$output")" = "$verdict" ] || {
+		jq . <<<"$output"
+		return 1
+	}
+}
+
+# The place or command of the change whose words contain TEXT.
+change() {
+	jq -er --arg text "$1" '.changes[] | select(.what | contains($text)) | .command // .place // .what' <<<"$output"
+}
+
+# do_it TEXT: the command of that change.
+do_it() {
+	local command
+	command=$(change "$1") || { jq .changes <<<"$output" && return 1; }
+	case $command in "sbx "*) bash -c "$command" ;; *) return 1 ;; esac
+}
+
+@test "why: what asks, is allowed and denied by grants, and every command does what it says" {
+	why "ask ask" fs:read "$HOME/notes/a*b"
+	[ "$(jq -r '.steps | map(.module) | join(" ")' <<<"$output")" = "protect flood rules grants rules ask" ]
+	contains "$(jq -r '.steps[-1].rule' <<<"$output")" "built-in/default.yaml:"
+	do_it "allow it for 1h"
+	why "ask ask" fs:read "$HOME/notes/axb" # its name is no pattern
+	why "allow grants" fs:read "$HOME/notes/a*b"
+	[[ $(jq .verdict.grant <<<"$output") == [0-9]* ]]
+	do_it "end that grant"
+	why "ask ask" fs:read "$HOME/notes/a*b"
+	do_it "deny it for 1h"
+	why "deny grants" fs:read "$HOME/notes/a*b"
+	do_it "lift that denial"
+	why "ask ask" fs:read "$HOME/notes/a*b"
+	do_it "deny it for 1h"
+	run -0 sbx why fs:read "$HOME/notes/a*b"
+	contains "$output" "So: deny: grant"
+	contains "$output" "to lift that denial: sbx revoke "
+	sbx revoke --match fs:read "$HOME/notes/a\\*b"
+}
+
+@test "why: what rules allow and deny, by whom they are changed" {
+	policy <<-'END'
+		version: 1
+		permissions: {"db:access": "use the database"}
+		profiles:
+		  default:
+		    deny: {fs:read: [~/closed]}
+		    allow: {net:access: [name.test:80, {target: inner.test:80, private: true}]}
+	END
+	why "deny rules" fs:read "$HOME/closed/x"
+	[ "$(change "changed here")" = "$(jq -r .verdict.rule <<<"$output")" ]
+	[[ $(jq -r .verdict.rule <<<"$output") == *policy.yaml:5 ]]
+	why "deny rules" fs:read "$HOME/.ssh/id_ed25519"
+	contains "$(change "built in")" built-in/base.yaml:
+	contains "$(change "to allow it, in ~/.config/sbx/policy.yaml")" "\`fs:read: [\"$HOME/.ssh/id_ed25519\"]\`"
+	why "allow rules" net:access name.test:80
+	change "leads to a private address"
+	why "allow rules" net:access inner.test:80
+	lacks "$(jq -r ".changes[].what" <<<"$output")" "leads to a private address"
+	do_it "deny it for 1h"
+	why "deny grants" net:access inner.test:80
+	do_it "lift that denial"
+	why "ask ask" fs:write "$HOME/project/.git/config"
+	change "answered in a terminal"
+	sbx grant fs:write "$HOME/project/.git" # ends above the mask
+	why "ask ask" fs:write "$HOME/project/.git/config"
+	contains "$(jq -r '.steps[] | select(.module == "grants").why' <<<"$output")" "ends above"
+	do_it "allow it for 1h"
+	why "allow grants" fs:write "$HOME/project/.git/config"
+	why "deny protect" fs:read "$HOME/.local/state/sbx/sbx.db"
+	change "nothing: no rule"
+	why "deny none" db:access=--once
+	do_it "allow it for 1h"
+	why "allow grants" db:access=--once
+	why "deny none" env:read A_KEY
+	[ "$(change "to one run")" = "sbx run --env A_KEY -- COMMAND" ]
+	do_it "allow it for 1h"
+	[ "$(A_KEY=passed sbx run -- sh -c 'echo $A_KEY')" = passed ]
+	why "deny none" net:listen 8080
+	[ "$(change "to one run")" = "sbx run --publish 8080 -- COMMAND" ]
+	why "ask ask" ipc:connect "$HOME/project/some.sock"
+	do_it "allow it for 1h"
+	why "allow grants" ipc:connect "$HOME/project/some.sock"
+	sbx revoke --all
+	refusing_policy ""
+}
+
+@test "why: an untrusted file of the project, another project, a session's own grants and its network" {
+	mkdir -p "$HOME/other app"
+	cat >"$HOME/other app/.sbx.yaml" <<-'END'
+		version: 1
+		profiles:
+		  default:
+		    allow: {net:access: [theirs.test:443]}
+		    deny: {net:access: [never.test:443]}
+	END
+	why "deny rules" net:access never.test:443 --project "$HOME/other app"
+	contains "$(change "project's file")" ".sbx.yaml:5"
+	why "ask ask" net:access theirs.test:443 --project "$HOME/other app"
+	[ "$(change "until you trust it")" = "sbx policy trust '$HOME/other app'" ]
+	do_it "allow it for 1h"
+	why "allow grants" net:access theirs.test:443 --project "$HOME/other app"
+	sbx revoke --all
+	run -0 bash -c "sbx policy trust '$HOME/other app' --yes"
+	why "allow rules" net:access theirs.test:443 --project "$HOME/other app"
+	lacks "$(jq -r ".changes[].what" <<<"$output")" "until you trust it"
+
+	background held sbx run --offline --allow fs:read="$HOME/notes" --deny fs:read="$HOME/notes/plain" -- sleep 100
+	wait_for 60 session_is_there
+	id=$(sbx sessions --json | jq '.[0].id')
+	why "deny rules" net:access any.test:443 --session "$id"
+	change "without --offline"
+	why "allow grants" fs:read "$HOME/notes/other" --session "$id"
+	change "for this session alone"
+	do_it "before the session ends"
+	why "ask ask" fs:read "$HOME/notes/other" --session "$id"
+	why "deny grants" fs:read "$HOME/notes/plain" --session "$id"
+	do_it "before the session ends"
+	why "ask ask" fs:read "$HOME/notes/plain" --session "$id"
+	sbx kill "$id"
+	finished held
+}
+
+session_is_there() {
+	[[ $(sbx sessions --json | jq length) == 1 ]]
 }

@@ -125,7 +125,7 @@ teardown() {
 	run -1 sbx grant fs:read ~/.ssh/id_ed25519
 	[[ $output == *"to lift it, allow it in ~/.config/sbx/policy.yaml"* ]]
 	run -0 sbx why fs:read ~/.ssh/id_ed25519
-	[[ $output != *"What to do"* && $output == *"to lift it, allow it in"* ]]
+	[[ $output == *"to allow it, in ~/.config/sbx/policy.yaml"* ]]
 	sbx revoke --all
 }
 
