@@ -78,7 +78,7 @@ static char *hours_now(struct broker *broker, const struct strings **ret_hours) 
 	static const struct strings none = {0};
 	struct policy *policy;
 	struct string text = {0};
-	bool good = policies_current(broker->policies, &policy, NULL) == 0;
+	bool good = policies_current(broker->policies, &policy, NULL) == 0 && policy;
 	*ret_hours = good ? policy_quiet(policy) : &none;
 	string_append(&text, "");
 	for (size_t i = 0; i < (*ret_hours)->count; i++) string_append(&text, (*ret_hours)->items[i]);

@@ -23,9 +23,11 @@ struct speaker {
 };
 
 static const char hello[] = "{\"type\":\"hello\",\"id\":1,\"protocol\":4,\"version\":\"f\"}";
-static const char open_session[] = "{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/"
-				   "bin/tool\",\"project\":\"/p\","
-				   "\"root\":\"/p\",\"cwd\":\"/p\",\"environment\":[\"TERM\"]}";
+static const char open_session[] =
+	"{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/"
+	"bin/tool\",\"project\":\"/p\","
+	"\"root\":\"/p\",\"cwd\":\"/p\",\"environment\":[\"TERM\"],\"policy\":\"version: 1\\n"
+	"profiles: {default: {ask: {fs:read: [/w/a, /w/b], env:read: [W]}}}\"}";
 static const char agent[] = "{\"type\":\"agent\",\"id\":2,\"kind\":\"terminal\",\"session\":null}";
 
 static void check_verdict(const json_t *verdict) {
