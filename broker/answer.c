@@ -191,7 +191,8 @@ static int write_answer(struct prompt_pending *pending, const struct client *cli
 	return r;
 }
 
-/* The last of so many denials holds for the rest of the session. */
+/* The last of so many denials holds for the rest of the session. So does what is said once of what no call waits for:
+ * else who denies it at the start would be asked the same again as soon as the tool reaches for it. */
 static struct prompt_answer meant_by(const struct prompt_pending *pending, const struct session *session,
 				     const struct prompt_answer *answer) {
 	const struct prompt *prompt = &pending->prompt;
@@ -199,7 +200,7 @@ static struct prompt_answer meant_by(const struct prompt_pending *pending, const
 	meant.streak = session && answer->effect == EFFECT_DENY && answer->lifetime == LIFETIME_ONCE &&
 		       strings_contain(&prompt->scopes, "exact") &&
 		       streaks_are_full(session->streaks, &prompt->permission, prompt->target);
-	if (!meant.streak) return meant;
+	if (!meant.streak && !(pending->wanted && answer->lifetime == LIFETIME_ONCE)) return meant;
 	meant.lifetime = LIFETIME_SESSION;
 	meant.scope = "exact";
 	return meant;
