@@ -65,7 +65,7 @@ static void add_notes(const struct scene *scene, struct plan *plan) {
 
 /* NULL: what is below /usr is shown anyway. */
 static const char *own_program(const struct run_options *options) {
-	return options->program && !path_is_below(options->program, "/usr") ? options->program : NULL;
+	return options && options->program && !path_is_below(options->program, "/usr") ? options->program : NULL;
 }
 
 int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,

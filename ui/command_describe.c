@@ -64,7 +64,7 @@ static int run(struct command_call *call, struct error *error) {
 const struct command command_describe = {
 	.name = "describe",
 	.operands = "",
-	.summary = "Show what a tool may do without a question, and what it may ask for.",
+	.summary = "Show what a tool may do, and what it may ask for.",
 	.details =
 		"Inside a sandbox: what this one may do now. Outside: what a run would be told. What is denied is not "
 		"listed. Exit status: 125 when it can't be told.",

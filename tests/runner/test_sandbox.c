@@ -241,7 +241,7 @@ static void network_none_has_loopback_alone(void **state) {
 	expect("ls /sys/class/net 2>/dev/null; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; ls /run/sbx | tr "
 	       "'\\n' ' ';"
 	       "echo \"${HTTP_PROXY:-no proxy}\"",
-	       "lo\ninit no proxy\n");
+	       "lo\nask.sock init no proxy\n");
 }
 
 static void a_denied_host_gets_403_and_the_last_words_say_how_to_allow(void **state) {
