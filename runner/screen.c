@@ -8,6 +8,10 @@
  * without end: past LIMIT_PICTURE the picture is given up, and the program is made to draw it anew, which nearly all do
  * for a new size.
  *
+ * What depends on where the cursor was when the picture began can't be written again, with one exception, since `less`
+ * is one: lines written from a first column on end at the lowest line, wherever they began, if they are as many as the
+ * screen has (`floating` until then).
+ *
  * Of what is written again only what draws is kept (`drawn`): a query would be answered twice, a bell ring twice. What
  * says how the keyboard, the mouse and the cursor behave is kept as values and not as bytes, as is how letters look
  * (the pen), since a picture may begin at any time.
@@ -66,21 +70,25 @@ struct screen {
 	bool kitty;           /* its keyboard protocol was spoken */
 	int keys, shape;      /* modifyOtherKeys; of the cursor */
 
+	unsigned rows;
 	struct string picture; /* of the alternate screen */
 	bool whole;            /* it is all */
 	bool placed, home;     /* where the cursor is, is known; it is at the first place */
+	bool floating;         /* only its column is known */
+	unsigned feeds;        /* so many lines down, then */
 	bool saved;            /* DECSC is in the picture */
 };
 
 static void reset(struct screen *screen) {
 	string_finish(&screen->sequence);
 	string_finish(&screen->picture);
-	*screen = (struct screen){.keys = UNSAID, .shape = UNSAID};
+	*screen = (struct screen){.rows = screen->rows, .keys = UNSAID, .shape = UNSAID};
 }
 
-struct screen *screen_new(void) {
+struct screen *screen_new(unsigned rows) {
 	struct screen *screen = mem_new(struct screen);
 	reset(screen);
+	screen->rows = rows;
 	return screen;
 }
 
@@ -118,7 +126,7 @@ static void append_drawing(const struct screen *screen, struct string *out) {
 /* The picture */
 
 static void give_up(struct screen *screen) {
-	screen->whole = false;
+	screen->whole = screen->floating = false;
 	string_finish(&screen->picture);
 }
 
@@ -138,6 +146,24 @@ static void draw_there(struct screen *screen, const char *bytes, size_t size) {
 	draw(screen, bytes, size);
 }
 
+/* Letters, and what goes about in a line or to the next. */
+static void draw_line(struct screen *screen, const char *bytes, size_t size) {
+	const bool down = *bytes >= '\n' && *bytes <= '\f', back = *bytes == '\r';
+	if (!screen->placed && !screen->floating && back && screen->whole && !screen->margins.top) {
+		screen->floating = true;
+		screen->feeds = 0;
+		draw(screen, "\x1b[H", 3);
+	}
+	if (screen->floating && down && ++screen->feeds + 1 >= screen->rows) {
+		screen->placed = true;
+		screen->floating = false;
+	}
+	if (screen->floating)
+		draw(screen, bytes, size);
+	else
+		draw_there(screen, bytes, size);
+}
+
 static void draw_sequence(struct screen *screen, bool there) {
 	if (there)
 		draw_there(screen, screen->sequence.data, screen->sequence.size);
@@ -149,7 +175,7 @@ static void draw_sequence(struct screen *screen, bool there) {
 static void begin_picture(struct screen *screen) {
 	string_finish(&screen->picture);
 	screen->whole = true;
-	screen->saved = false;
+	screen->floating = screen->saved = false;
 	append_drawing(screen, &screen->picture);
 }
 
@@ -161,7 +187,7 @@ static void alternate(struct screen *screen, unsigned mode, bool on) {
 	}
 	const bool fresh = screen->alternate == 0 && mode != 47; /* 47 shows what was there before */
 	if (screen->alternate == 0) screen->alternate = mode;
-	screen->placed = screen->home = false;
+	screen->placed = screen->home = screen->floating = false;
 	if (fresh)
 		begin_picture(screen);
 	else
@@ -218,6 +244,7 @@ static void set_mode(struct screen *screen, unsigned number, bool on) {
 	}
 	if (number == SCREEN_MODE_MARGINS && !on) screen->margins.left = screen->margins.right = 0;
 	if (number == SCREEN_MODE_ORIGIN) {
+		if (screen->floating) give_up(screen);
 		screen->placed = true;
 		screen->home = false;
 	}
@@ -257,6 +284,7 @@ static void ansi_mode(struct screen *screen, const char *parameters, bool on) {
 }
 
 static void go_to(struct screen *screen, const char *parameters) {
+	if (screen->floating) give_up(screen);
 	screen->placed = screen->addressed = true;
 	draw_sequence(screen, true);
 	screen->home = number_at(parameters, 0) <= 1 && number_at(parameters, 1) <= 1 &&
@@ -281,6 +309,7 @@ static void take_margins(struct screen *screen, const char *parameters, bool lin
 	unsigned *to = lines ? &screen->margins.bottom : &screen->margins.right;
 	*from = none ? 0 : first ? first : 1;
 	*to = none ? 0 : last;
+	if (screen->floating) give_up(screen);
 	screen->placed = true; /* the cursor goes to the first place */
 	draw_sequence(screen, true);
 }
@@ -295,7 +324,7 @@ static void soft_reset(struct screen *screen) {
 
 /* With nothing but digits between CSI and its last letter. */
 static void plain_control(struct screen *screen, const char *parameters, char final) {
-	static const char moves_and_erases[] = "@ABCDEFGIKLMPSTXZ`abde";
+	static const char moves_and_erases[] = "@ABCDEFGILMPSTXZ`abdeg";
 	switch (final) {
 	case 'H':
 	case 'f':
@@ -324,8 +353,8 @@ static void plain_control(struct screen *screen, const char *parameters, char fi
 	case 'u':
 		restore_pen(screen);
 		return;
-	case 'g':
-		draw_sequence(screen, true);
+	case 'K':
+		draw_line(screen, screen->sequence.data, screen->sequence.size);
 		return;
 	default:
 		if (!strchr(moves_and_erases, final)) return;
@@ -463,7 +492,7 @@ static void complete(struct screen *screen, void (*act)(struct screen *screen)) 
 }
 
 static void text(struct screen *screen) {
-	draw_sequence(screen, true);
+	draw_line(screen, screen->sequence.data, screen->sequence.size);
 }
 
 /* BS … CR: they act at once, also in the middle of a control. */
@@ -471,7 +500,7 @@ static void act_at_once(struct screen *screen, char byte) {
 	if (byte == SO || byte == SI)
 		shift(screen, byte == SO, byte == SO ? "\x0e" : "\x0f");
 	else if (byte >= '\b' && byte <= '\r')
-		draw_there(screen, &byte, 1);
+		draw_line(screen, &byte, 1);
 }
 
 static void see_ground(struct screen *screen, unsigned char byte) {
@@ -482,7 +511,7 @@ static void see_ground(struct screen *screen, unsigned char byte) {
 		screen->point_left = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
 	} else if (byte != DEL) {
 		const char letter = (char)byte;
-		draw_there(screen, &letter, 1);
+		draw_line(screen, &letter, 1);
 	}
 }
 
@@ -578,7 +607,7 @@ void screen_see(struct screen *screen, const char *bytes, size_t size) {
 		if (screen->state == GROUND)
 			while (plain < size && bytes[plain] >= ' ' && bytes[plain] < DEL) plain++;
 		if (plain > 0)
-			draw_there(screen, bytes, plain);
+			draw_line(screen, bytes, plain);
 		else
 			see(screen, (unsigned char)bytes[plain++]);
 		bytes += plain;
@@ -586,8 +615,9 @@ void screen_see(struct screen *screen, const char *bytes, size_t size) {
 	}
 }
 
-void screen_resized(struct screen *screen) {
+void screen_resized(struct screen *screen, unsigned rows) {
 	give_up(screen);
+	screen->rows = rows;
 	screen->margins = (struct margins){0};
 }
 
@@ -604,12 +634,12 @@ void screen_leave(struct screen *screen, bool reads_keys, struct string *out) {
 }
 
 /* On the main screen, below the question: what lies under the lower margin is the tool's. */
-static void append_main(const struct screen *screen, unsigned rows, struct string *out) {
+static void append_main(const struct screen *screen, struct string *out) {
 	const unsigned bottom = screen->margins.bottom;
 	if (screen->aside) string_append(out, "\x1b[?1049l");
-	if (!screen->aside && bottom > 0 && bottom < rows) {
-		for (unsigned i = bottom; i < rows; i++) string_append_char(out, '\n');
-		string_appendf(out, "\x1b[%uA", rows - bottom);
+	if (!screen->aside && bottom > 0 && bottom < screen->rows) {
+		for (unsigned i = bottom; i < screen->rows; i++) string_append_char(out, '\n');
+		string_appendf(out, "\x1b[%uA", screen->rows - bottom);
 	}
 	if (screen->margins.top || screen->margins.left) { /* margins move the cursor */
 		string_append(out, "\0337");
@@ -623,10 +653,14 @@ static void append_main(const struct screen *screen, unsigned rows, struct strin
 	append_pen(&screen->pen, out);
 }
 
+static bool is_whole(const struct screen *screen) {
+	return screen->whole && !screen->floating;
+}
+
 static void append_alternate(const struct screen *screen, struct string *out) {
 	if (screen->alternate != 1049) string_append(out, "\0337");
 	string_appendf(out, "\x1b[?%uh", screen->alternate);
-	if (screen->whole)
+	if (is_whole(screen))
 		string_append_bytes(out, screen->picture.data, screen->picture.size);
 	else
 		append_drawing(screen, out);
@@ -646,17 +680,18 @@ static void append_sequence(const struct screen *screen, struct string *out) {
 	if (screen->state == STRING_ESCAPE) string_append_char(out, ESC);
 }
 
-bool screen_return(const struct screen *screen, unsigned rows, struct string *out) {
+enum screen_back screen_return(const struct screen *screen, struct string *out) {
 	if (screen->kitty) string_append(out, "\x1b[<u");
 	if (screen->alternate)
 		append_alternate(screen, out);
 	else
-		append_main(screen, rows, out);
+		append_main(screen, out);
 	screen_modes_append(&screen->modes, false, out);
 	if (screen->keys != UNSAID) string_appendf(out, "\x1b[>4;%dm", screen->keys);
 	if (screen->shape != UNSAID) string_appendf(out, "\x1b[%d q", screen->shape);
 	append_sequence(screen, out);
-	return screen->alternate && !screen->whole;
+	if (screen->alternate) return is_whole(screen) ? SCREEN_AS_IT_WAS : SCREEN_LOST;
+	return screen->aside ? SCREEN_AS_IT_WAS : SCREEN_BELOW;
 }
 
 void screen_end(struct screen *screen, struct string *out) {

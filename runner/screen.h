@@ -17,11 +17,11 @@
 
 struct screen;
 
-struct screen *screen_new(void);
+struct screen *screen_new(unsigned rows);
 void screen_free(struct screen *screen);
 
 void screen_see(struct screen *screen, const char *bytes, size_t size); /* the tool's, as the terminal got them */
-void screen_resized(struct screen *screen);
+void screen_resized(struct screen *screen, unsigned rows);
 
 /*
  * Before a question: to where it doesn't harm what the tool shows. A tool that `reads_keys` (its terminal is not in
@@ -29,8 +29,15 @@ void screen_resized(struct screen *screen);
  */
 void screen_leave(struct screen *screen, bool reads_keys, struct string *out);
 
-/* After it: back, with what the tool had switched on, and its picture if that is known; else true: it must draw it. */
-bool screen_return(const struct screen *screen, unsigned rows, struct string *out);
+enum screen_back {
+	SCREEN_AS_IT_WAS,
+	SCREEN_BELOW, /* the question stands where the tool writes lines; what it draws there it may want to draw anew
+		       */
+	SCREEN_LOST,  /* the tool must draw it */
+};
+
+/* After it: back, with what the tool had switched on. */
+enum screen_back screen_return(const struct screen *screen, struct string *out);
 
 /* The tool has ended: what it left open would swallow what is written next. */
 void screen_end(struct screen *screen, struct string *out);

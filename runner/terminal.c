@@ -123,7 +123,7 @@ void terminal_attach(struct terminal *terminal, int master) {
 	terminal->master = master;
 	terminal->typed = stream_new(terminal->base, terminal->tty, master);
 	terminal->shown = stream_new(terminal->base, master, terminal->tty);
-	terminal->screen = screen_new();
+	terminal->screen = screen_new(terminal_size(terminal).ws_row);
 	terminal->redrawing = event_new(terminal->base, -1, EV_PERSIST, on_look, terminal);
 	stream_follow(terminal->shown, on_shown, terminal);
 	settle(terminal);
@@ -152,18 +152,18 @@ void terminal_resize(struct terminal *terminal) {
 	const bool ours = event_pending(terminal->redrawing, EV_TIMEOUT, NULL) && known.ws_row == size.ws_row + 1 &&
 			  known.ws_col == size.ws_col;
 	const bool same = known.ws_row == size.ws_row && known.ws_col == size.ws_col;
-	if (!same && !ours) screen_resized(terminal->screen);
+	if (!same && !ours) screen_resized(terminal->screen, size.ws_row);
 	event_del(terminal->redrawing);
 	set_size(terminal, size);
 }
 
-static void ask_for_redraw(struct terminal *terminal, bool lost) {
+static void ask_for_redraw(struct terminal *terminal, enum screen_back back) {
 	const struct timeval look = {.tv_usec = TERMINAL_LOOK_MS * 1000};
 	struct winsize size = terminal_size(terminal);
-	if (size.ws_row == 0) return;
+	if (size.ws_row == 0 || back == SCREEN_AS_IT_WAS) return;
 	size.ws_row++;
 	set_size(terminal, size);
-	if (!lost) {
+	if (back == SCREEN_BELOW) {
 		terminal_resize(terminal);
 		return;
 	}
@@ -185,13 +185,13 @@ void terminal_hold(struct terminal *terminal, struct string *first) {
 }
 
 void terminal_go_on(struct terminal *terminal) {
-	CLEANUP_STRING struct string back = {0};
+	CLEANUP_STRING struct string bytes = {0};
 	if (!terminal->held) return;
 	terminal->held = false;
 	if (terminal->screen) {
-		const bool lost = screen_return(terminal->screen, terminal_size(terminal).ws_row, &back);
-		stream_insert(terminal->shown, back.data, back.size);
-		ask_for_redraw(terminal, lost);
+		const enum screen_back back = screen_return(terminal->screen, &bytes);
+		stream_insert(terminal->shown, bytes.data, bytes.size);
+		ask_for_redraw(terminal, back);
 	}
 	settle(terminal);
 }

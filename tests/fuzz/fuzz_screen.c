@@ -13,10 +13,10 @@
 
 enum { ROWS = 24, BOUND = LIMIT_PICTURE + LIMIT_SEQUENCE + 1024 };
 
-static bool back(struct screen *screen, struct string *out) {
+static enum screen_back back(struct screen *screen, struct string *out) {
 	CLEANUP_STRING struct string leaving = {0};
 	screen_leave(screen, false, &leaving);
-	return screen_return(screen, ROWS, out);
+	return screen_return(screen, out);
 }
 
 static bool same(const struct string *a, const struct string *b) {
@@ -31,25 +31,25 @@ static void check_no_query(const char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	CLEANUP_SCREEN struct screen *whole = screen_new();
-	CLEANUP_SCREEN struct screen *pieces = screen_new();
-	CLEANUP_SCREEN struct screen *terminal = screen_new();
+	CLEANUP_SCREEN struct screen *whole = screen_new(ROWS);
+	CLEANUP_SCREEN struct screen *pieces = screen_new(ROWS);
+	CLEANUP_SCREEN struct screen *terminal = screen_new(ROWS);
 	CLEANUP_STRING struct string from_whole = {0}, from_pieces = {0}, from_terminal = {0};
 	char *bytes = mem_copy(data, size); /* of exactly this size, for the sanitizer */
 
 	screen_see(whole, bytes, size);
 	for (size_t i = 0; i < size; i++) screen_see(pieces, bytes + i, 1);
-	const bool redraw = back(whole, &from_whole);
-	demand(back(pieces, &from_pieces) == redraw, "pieces are redrawn otherwise");
+	const enum screen_back how = back(whole, &from_whole);
+	demand(back(pieces, &from_pieces) == how, "pieces are redrawn otherwise");
 	demand(same(&from_whole, &from_pieces), "pieces are something else");
 	demand(from_whole.size <= BOUND, "%zu bytes", from_whole.size);
 
 	screen_see(terminal, from_whole.data, from_whole.size);
 	(void)back(terminal, &from_terminal);
-	if (!redraw)
+	if (how != SCREEN_LOST)
 		demand(same(&from_whole, &from_terminal), "not as it was: %zu, %zu bytes", from_whole.size,
 		       from_terminal.size);
-	CLEANUP_SCREEN struct screen *ended = screen_new(); /* with nothing that isn't complete */
+	CLEANUP_SCREEN struct screen *ended = screen_new(ROWS); /* with nothing that isn't complete */
 	CLEANUP_STRING struct string complete = {0};
 	screen_see(ended, bytes, size);
 	screen_see(ended, "\x18", 1);

@@ -15,13 +15,13 @@ static void see(struct screen *screen, const char *text) {
 }
 
 /* What the terminal gets before and after a question, when it has got `text`. */
-static char *around(const char *text, bool reads_keys, char **ret_before, bool *ret_redraw) {
-	CLEANUP_SCREEN struct screen *screen = screen_new();
+static char *around(const char *text, bool reads_keys, char **ret_before, enum screen_back *ret_back) {
+	CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
 	struct string before = {0}, after = {0};
 	see(screen, text);
 	screen_leave(screen, reads_keys, &before);
-	bool redraw = screen_return(screen, ROWS, &after);
-	if (ret_redraw) *ret_redraw = redraw;
+	enum screen_back back = screen_return(screen, &after);
+	if (ret_back) *ret_back = back;
 	if (ret_before)
 		*ret_before = string_steal(&before);
 	else
@@ -49,12 +49,12 @@ static void a_tool_that_writes_lines_has_nothing_to_put_back(void **state) {
 					    "\x1b[?1000h\x1b[?1006h\x1b"
 					    "c"};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		bool redraw;
+		enum screen_back back;
 		CLEANUP_FREE char *before = NULL;
-		CLEANUP_FREE char *after = around(texts[i], false, &before, &redraw);
+		CLEANUP_FREE char *after = around(texts[i], false, &before, &back);
 		assert_string_equal(after, "");
 		assert_string_equal(before, "\x18\x1b\\\x1b<");
-		assert_false(redraw);
+		assert_int_equal(back, SCREEN_BELOW);
 	}
 }
 
@@ -85,12 +85,31 @@ static void what_it_switched_on_is_put_back(void **state) {
 static void the_picture_is_drawn_again(void **state) {
 	(void)state;
 	CLEANUP_FREE char *before = NULL;
-	bool redraw;
+	enum screen_back back;
 	CLEANUP_FREE char *after =
-		around("line\r\n\x1b[?1049h\x1b[?2004h\x1b[Hone\x1b[2;5Htw\xc3\xb6\x1b[6n\a", true, &before, &redraw);
+		around("line\r\n\x1b[?1049h\x1b[?2004h\x1b[Hone\x1b[2;5Htw\xc3\xb6\x1b[6n\a", true, &before, &back);
 	assert_string_equal(before, "\x18\x1b\\\x1b<\x1b[?1049l");
 	assert_string_equal(after, "\x1b[?1049h\x1b[Hone\x1b[2;5Htw\xc3\xb6\x1b[?2004h");
-	assert_false(redraw);
+	assert_int_equal(back, SCREEN_AS_IT_WAS);
+}
+
+static void lines_that_fill_the_screen_are_a_picture(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string lines = {0}, expected = {0};
+	enum screen_back back;
+	string_append(&lines, "\r");
+	for (int i = 1; i < ROWS; i++) string_appendf(&lines, "%d\x1b[K\r\n", i);
+	string_appendf(&expected, "\x1b[?1049h\x1b[H%s:", lines.data);
+	CLEANUP_FREE char *text = string_format("one\x1b[?1049h%s:", lines.data);
+	CLEANUP_FREE char *after = around(text, true, NULL, &back);
+	assert_int_equal(back, SCREEN_AS_IT_WAS);
+	assert_string_equal(after, expected.data);
+	CLEANUP_FREE char *fewer = string_format("one\x1b[?1049h\r%s:", strchr(lines.data, '\n') + 1);
+	CLEANUP_FREE char *after_fewer = around(fewer, true, NULL, &back);
+	assert_int_equal(back, SCREEN_LOST);
+	CLEANUP_FREE char *elsewhere = string_format("one\x1b[?1049h\r1\r\n\x1b[A%s", lines.data);
+	CLEANUP_FREE char *after_elsewhere = around(elsewhere, true, NULL, &back);
+	assert_int_equal(back, SCREEN_LOST);
 }
 
 static void it_begins_where_the_screen_was_cleared(void **state) {
@@ -112,33 +131,35 @@ static void what_is_not_known_is_drawn_by_the_tool(void **state) {
 				     "\x1b[?1049h\x1b[H\x1b\x38",
 				     "\x1b[?47h\x1b[H"};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		bool redraw = false;
-		CLEANUP_FREE char *after = around(texts[i], true, NULL, &redraw);
-		if (!redraw) fail_msg("text %zu is drawn again", i);
+		enum screen_back back;
+		CLEANUP_FREE char *after = around(texts[i], true, NULL, &back);
+		if (back != SCREEN_LOST) fail_msg("text %zu is drawn again", i);
 		assert_true(strlen(after) < 64);
 	}
-	bool redraw = true;
+	enum screen_back back;
 	string_append(&much, "\x1b[H\x1b[2J");
-	CLEANUP_FREE char *after = around(much.data, true, NULL, &redraw);
-	assert_false(redraw); /* cleared: it is known again */
+	CLEANUP_FREE char *after = around(much.data, true, NULL, &back);
+	assert_int_equal(back, SCREEN_AS_IT_WAS); /* cleared: it is known again */
 	assert_string_equal(after, "\x1b[?1049h\x1b[H\x1b[2J");
 }
 
 static void another_size_is_another_picture(void **state) {
 	(void)state;
-	CLEANUP_SCREEN struct screen *screen = screen_new();
+	CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
 	CLEANUP_STRING struct string before = {0}, after = {0};
 	see(screen, "\x1b[?1049h\x1b[Hone\x1b[2;5r");
-	screen_resized(screen);
+	screen_resized(screen, ROWS + 1);
 	screen_leave(screen, true, &before);
-	assert_true(screen_return(screen, ROWS, &after));
+	assert_int_equal(screen_return(screen, &after), SCREEN_LOST);
 	assert_string_equal(after.data, "\x1b[?1049h");
 }
 
 static void who_goes_about_on_the_main_screen_gets_it_back(void **state) {
 	(void)state;
+	enum screen_back back;
 	CLEANUP_FREE char *before = NULL, *before_lines = NULL, *before_prompt = NULL;
-	CLEANUP_FREE char *after = around("\x1b[3;4Hhere", true, &before, NULL);
+	CLEANUP_FREE char *after = around("\x1b[3;4Hhere", true, &before, &back);
+	assert_int_equal(back, SCREEN_AS_IT_WAS);
 	assert_string_equal(before, "\x18\x1b\\\x1b<\x1b[?1049h");
 	assert_string_equal(after, "\x1b[?1049l");
 	CLEANUP_FREE char *after_lines = around("\x1b[3;4Hhere", false, &before_lines, NULL);
@@ -171,7 +192,7 @@ static void what_it_leaves_open_is_ended(void **state) {
 	(void)state;
 	static const char *const texts[] = {"\x1bPq", "\x1b[3", "\x1b]0;half", "plain\x1b[1m"};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		CLEANUP_SCREEN struct screen *screen = screen_new();
+		CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
 		CLEANUP_STRING struct string end = {0};
 		see(screen, texts[i]);
 		screen_end(screen, &end);
@@ -184,6 +205,7 @@ int main(void) {
 		cmocka_unit_test(a_tool_that_writes_lines_has_nothing_to_put_back),
 		cmocka_unit_test(what_it_switched_on_is_put_back),
 		cmocka_unit_test(the_picture_is_drawn_again),
+		cmocka_unit_test(lines_that_fill_the_screen_are_a_picture),
 		cmocka_unit_test(it_begins_where_the_screen_was_cleared),
 		cmocka_unit_test(what_is_not_known_is_drawn_by_the_tool),
 		cmocka_unit_test(another_size_is_another_picture),

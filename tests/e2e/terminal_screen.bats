@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# A question in the terminal of a full-screen program: seen on the main screen, and afterwards all is as it was, in tmux
+# and over ssh.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+load native
+load tmux
+
+setup_file() {
+	home_make
+	port=$(server web server.py)
+	export port
+	tmux_home
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: deny}
+profiles:
+  default:
+    hosts: {svc.test: 127.0.0.1, other.test: 127.0.0.1, third.test: 127.0.0.1}
+END
+	cp "$TESTS/full_screen.py" "$HOME/project/"
+	sbx grants
+}
+
+setup() {
+	tmux_begin
+	rm -f go answer typed
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke --all
+}
+
+teardown() {
+	tmux_end
+}
+
+# What tmux knows of the screen: its letters with colours, the cursor, and what is switched on.
+state() {
+	tmux capture-pane -pe
+	tmux display -p '#{cursor_x},#{cursor_y} alternate=#{alternate_on} cursor=#{cursor_flag} insert=#{insert_flag}
+keypad=#{keypad_flag} keys=#{keypad_cursor_flag} mouse=#{mouse_any_flag}#{mouse_button_flag}#{mouse_standard_flag}#{mouse_sgr_flag}
+origin=#{origin_flag} wrap=#{wrap_flag} margins=#{scroll_region_upper}-#{scroll_region_lower}'
+}
+
+is_still() { # twice the same
+	[[ $(state) == "$(sleep 0.3 && state)" ]]
+}
+
+is_as() { # is_as STATE
+	[[ $(state) == "$1" ]]
+}
+
+is_as_before() { # within 10 s, and stays so
+	wait_for 10 is_as "$before" || true
+	sleep 0.3
+	diff <(echo "$before") <(state)
+}
+
+# during COMMAND: that fills the screen; a question comes, is seen on the main screen, and is denied. Sets `before`.
+during() {
+	type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec $1'"
+	sees "$2"
+	wait_for 20 is_still
+	before=$(state)
+	touch go
+	sees_question
+	lacks "$(screen)" "$2"
+	[ "$(tmux display -p '#{mouse_any_flag}#{cursor_flag}')" = 01 ]
+	type_line "allow $(code)"
+	wait_for 10 grep -q '^hello /x' answer
+	is_as_before
+	sbx revoke --all
+}
+
+ends() { # ends KEYS…: the program; the shell is there again
+	tmux send-keys "$@"
+	wait_for 10 shows 'ready\$$'
+	[ "$(tmux display -p '#{alternate_on}#{mouse_any_flag}#{cursor_flag}')" = 001 ]
+}
+
+@test "vim: its screen is as it was, and the question is in the scrollback of the shell" {
+	seq -f 'line %g' 1 200 >text
+	during 'vim -u NONE -N --cmd "set mouse=a nocompatible ruler" text' '^line 7$'
+	tmux send-keys j j i X Escape
+	sees '^Xline 3$'
+	type_line ':q!'
+	ends Enter
+	shows 'sbx: allowed'
+	shows 'may profile default connect to'
+}
+
+@test "less: its screen is as it was" {
+	seq 1 500 >numbers
+	during 'less numbers' '^17$'
+	tmux send-keys Space
+	sees '^40$'
+	ends q
+}
+
+@test "a program that draws once and doesn't know of SIGWINCH has its picture back, its modes, and its keys" {
+	during 'python3 full_screen.py raw' 'line 7 äö 漢字'
+	tmux send-keys a b
+	wait_for 5 grep -qx ab typed
+	ends q
+}
+
+@test "one that does so without the alternate screen, too" {
+	during 'python3 full_screen.py main' 'line 7 äö 漢字'
+	tmux send-keys a b
+	wait_for 5 grep -qx ab typed
+	ends q
+}
+
+@test "one that has written more than is kept draws it anew: it is given another size, and its own again" {
+	during 'python3 full_screen.py much' 'top of 30 x 100'
+	ends q
+}
+
+@test "curses: the same" {
+	during 'python3 full_screen.py curses' 'top of 30 x 100'
+	ends q
+}
+
+@test "tmux in the sandbox: the same" {
+	echo 'set -g status off' >inner.conf
+	during 'env -u TMUX tmux -L inner -f inner.conf new-session "env PS1=inside: bash --norc --noprofile"' '^inside:'
+	type_line 'echo typed $((40 + 2))'
+	sees '^typed 42'
+	type_line exit
+	sees '\[exited\]'
+}
+
+@test "a window that gets another size during the question: the program draws for the new one" {
+	type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec python3 full_screen.py curses'"
+	sees 'top of 30 x 100'
+	touch go
+	sees_question
+	tmux resize-window -x 90 -y 25
+	type_line deny
+	sees 'top of 25 x 90'
+	ends q
+}
+
+@test "attack_broker_10 while a question is there the tool writes nothing, and its keys aren't the answer's" {
+	# A tool that goes on writing pictures of prompts, and asks what the terminal says (DSR), which would be typed.
+	cat >paint.sh <<'END'
+(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$1/x >answer 2>&1; echo over >over) &
+stty raw -echo
+until test -e over; do
+	printf '\033[2J\033[Hsbx: may profile default connect to:\r\n  target   innocent.test:443\r\ndeny, allow zz or always zz? \033[6n\033[?1003h'
+	sleep 0.05
+done
+stty sane
+END
+	rm -f over
+	type_line "clear; sbx run -- sh paint.sh $port"
+	sees 'innocent.test'
+	type_line 'allow zz'
+	touch go
+	sees "^  target   svc.test:$port"
+	sees_question
+	still=$(screen)
+	sleep 0.5
+	[ "$(screen)" = "$still" ]
+	lacks "$(screen)" innocent
+	type_line 'allow zz'
+	sees 'As it stands here'
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line deny
+	wait_for 10 test -e over
+	lacks "$(<answer)" hello
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "attack_broker_10 a standard input that is another terminal, a file or nothing answers no question" {
+	yes 'allow' | head -n 10000 >flood
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/x <flood 2>answer; echo over \$?"
+	sees_question
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line deny
+	sees '^over [1-9]'
+	lacks "$(<answer)" hello
+	type_line "clear; yes allow | sbx run -- curl -sS http://svc.test:$port/x; echo over \$?"
+	sees_question
+	type_line "allow $(code)"
+	sees '^hello /x'
+	sees '^over 0'
+}
+
+@test "a key shows details, and what is asked together is one question" {
+	cat >three.sh <<'END'
+for name in svc other third; do curl -sS "http://$name.test:$1/$name" >"$name.out" 2>&1 & done
+wait
+END
+	type_line "clear; sbx run -- sh three.sh $port"
+	sees 'deny, allow|choose\?'
+	if shows 'may profile'; then # one of them was quicker: the others are asked together
+		type_line deny
+	fi
+	sees 'sbx: profile default asks for [23] things:'
+	sees '^   1  connect to (svc|other|third).test'
+	sees 'choose\? $|choose\?$'
+	tmux send-keys '?'
+	sees '^Prompt [0-9]+, '
+	sees 'deny [0-9]+ --always'
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	sees 'choose\?$'
+	type_line "allow $(code)"
+	sees 'ready\$$'
+	[ "$(sbx grants --json | jq length)" -ge 2 ]
+}
+
+@test "what the desktop shows isn't asked here, until it can't" {
+	python3 "$TESTS/desktop_agent.py" "$(broker_socket)" --ready "$HOME/run/desktop.ready" >"$HOME/run/desktop.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/desktop.pid"
+	wait_for 20 test -s "$HOME/run/desktop.ready"
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/x"
+	prompt_id
+	sleep 0.5
+	screen
+	lacks "$(screen)" 'may profile'
+	kill -USR1 "$(<"$HOME/run/desktop.pid")"
+	sees_question
+	type_line deny
+	sees 'sbx: blocked'
+	kill "$(<"$HOME/run/desktop.pid")"
+	rm "$HOME/run/desktop.pid"
+}
+
+# Over ssh, as the user of the tests, on a machine that is this one.
+ssh_begin() {
+	ssh_server >/dev/null
+	ssh_port=$(inetd sshd_own env LD_PRELOAD="${SBX_PROBE%/*}/libown_terminal.so" \
+		"$(PATH=$PATH:/usr/sbin:/sbin command -v sshd)" -i -f "$HOME/run/sshd/config" -E "$HOME/run/sshd/log")
+}
+
+ssh_line() { # ssh_line COMMAND: what to type
+	printf 'clear; ssh -tt -F none -i key -o UserKnownHostsFile=known_hosts -o HostKeyAlias=git.test -p %s 127.0.0.1 "cd %s && HOME=%s PATH=%s %s"; echo "status $?"' \
+		"$ssh_port" "$HOME/project" "$HOME" "$PATH" "$1"
+}
+
+@test "over ssh: a question is asked here, also when a desktop shows it, and a program's screen is as it was" {
+	ssh_begin
+	python3 "$TESTS/desktop_agent.py" "$(broker_socket)" --ready "$HOME/run/desktop2.ready" >"$HOME/run/desktop2.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/desktop2.pid"
+	wait_for 20 test -s "$HOME/run/desktop2.ready"
+	type_line "$(ssh_line "sbx run -- curl -sS http://svc.test:$port/far")"
+	sees_question
+	type_line "allow $(code)"
+	sees '^hello /far'
+	sees '^status 0'
+	sbx revoke --all
+	cat >far.sh <<'END'
+(until test -e go; do sleep 0.05; done; curl -sS "http://svc.test:$1/x" >answer 2>&1) &
+exec python3 full_screen.py raw
+END
+	type_line "$(ssh_line "sbx run -- sh far.sh $port")"
+	sees 'line 7 äö 漢字'
+	wait_for 20 is_still
+	before=$(state)
+	touch go
+	sees_question
+	tmux send-keys C-c
+	wait_for 10 test -s answer
+	is_as_before
+	tmux send-keys q
+	sees '^status 0'
+}

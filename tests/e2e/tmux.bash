@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# A real terminal for the tests: tmux types, and its screen is read. Loaded after helper.
+
+# tmux_home: in setup_file, when the home is made.
+tmux_home() {
+	export TERM=screen TMUX_TMPDIR=$HOME/run
+	unset TMUX
+}
+
+# tmux_begin [COLUMNS [ROWS]]: a shell whose prompt is "ready$ ". tmux_end ends it, in teardown.
+tmux_begin() {
+	cd "$HOME/project" || return
+	tmux -f /dev/null new-session -d -x "${1:-100}" -y "${2:-30}" "env PS1='ready$ ' bash --norc --noprofile"
+	wait_for 10 shows 'ready\$$'
+}
+
+tmux_end() {
+	tmux kill-server 2>/dev/null || true
+}
+
+screen() {
+	tmux capture-pane -p | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+}
+
+shows() { # shows REGEX: the screen, without empty lines at its end
+	grep -qE -- "$1" <<<"$(screen)"
+}
+
+type_line() {
+	tmux send-keys -l -- "$1"
+	tmux send-keys Enter
+}
+
+sees() { # sees REGEX: within 10 s; else the screen is shown
+	wait_for 10 shows "$1" || {
+		printf 'not on the screen: %s\n' "$1"
+		screen
+		return 1
+	}
+}
+
+sees_question() {
+	sees 'deny, allow [a-z2-9]{2} or always [a-z2-9]{2}\?$'
+}
+
+code() { # that goes with allow: of the newest question on the screen
+	screen | sed -nE 's/.*deny, allow (..)(,| or) always .. ?.*\?$/\1/p' | tail -n 1
+}
