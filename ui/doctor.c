@@ -268,6 +268,8 @@ static void look_upstream(struct doctor_finding *finding) {
 static const struct doctor_check checks[] = {
 	{"user", look_user}, /* a row each */
 	{"kernel", doctor_kernel},
+	{"userns", doctor_userns},
+	{"apparmor", doctor_apparmor},
 	{"bwrap", doctor_bwrap},
 	{"sandbox", doctor_namespaces},
 	{"seccomp", doctor_seccomp},
@@ -285,6 +287,9 @@ static const struct doctor_check checks[] = {
 	{"heads", look_heads},
 	{"policy", look_policy},
 	{"upstream", look_upstream},
+	{"bus", doctor_bus},
+	{"notify", doctor_notifications},
+	{"terminal", doctor_terminal},
 };
 
 /* What a sandbox lacks is meant to be so, and says nothing of the machine. */

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/string.h"
 
@@ -35,6 +37,13 @@ void doctor_seccomp(struct doctor_finding *finding);
 void doctor_native(struct doctor_finding *finding);
 void doctor_fuse(struct doctor_finding *finding);
 void doctor_cgroup(struct doctor_finding *finding);
+void doctor_userns(struct doctor_finding *finding);
+void doctor_apparmor(struct doctor_finding *finding);
+/* Where questions are asked; found by sbx-notify --check, and from the terminal that doctor runs on. */
+void doctor_bus(struct doctor_finding *finding);
+void doctor_notifications(struct doctor_finding *finding);
+void doctor_terminal(struct doctor_finding *finding);
+bool doctor_terminal_is_known(void); /* is TERM in terminfo's database? */
 /* The proxy that is set (upstream.h), or NULL. */
 void doctor_upstream(struct doctor_finding *finding, const char *upstream);
 

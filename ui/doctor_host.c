@@ -16,6 +16,10 @@
 #include "doctor.h"
 #include "runner/native_needs.h"
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 enum { SETTING_MAX = 4096 };
 
 /* From which kernel on something is there, and what is lost before (design section 7; each by the name that its commit
@@ -87,21 +91,8 @@ static char *read_setting(const char *path) {
 	return text;
 }
 
-/* Settings that are known to keep ordinary users from namespaces, and the way out. */
-static const struct {
-	const char *path, *value, *what, *advice;
-} obstacles[] = {
-	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "the kernel setting kernel.unprivileged_userns_clone is 0",
-	 "As root: sysctl -w kernel.unprivileged_userns_clone=1, and the same in a file of /etc/sysctl.d."},
-	{"/proc/sys/user/max_user_namespaces", "0", "the kernel setting user.max_user_namespaces is 0",
-	 "As root: sysctl -w user.max_user_namespaces=15000, and the same in a file of /etc/sysctl.d."},
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-	 "AppArmor keeps bwrap from user namespaces (as Ubuntu 23.10 and later ship)",
-	 "Load an AppArmor profile that lets /usr/bin/bwrap have them: packaging/apparmor/sbx-bwrap, which scripts/try "
-	 "offers to load."},
-};
-
-void doctor_namespaces(struct doctor_finding *finding) {
+/* As any sandbox begins: 0, or bwrap's status and what it said. */
+static int can_make_sandbox(char **ret_output) {
 	static char *const argv[] = {(char *)"bwrap",     (char *)"--unshare-all",
 				     (char *)"--ro-bind", (char *)"/",
 				     (char *)"/",         (char *)"--proc",
@@ -110,18 +101,92 @@ void doctor_namespaces(struct doctor_finding *finding) {
 				     (char *)"true",      NULL};
 	CLEANUP_FREE char *output = NULL;
 	int status = doctor_run(argv, &output);
+	if (ret_output) *ret_output = STEAL(output);
+	return status;
+}
+
+/* Settings that are known to keep ordinary users from namespaces, and the way out. */
+static const struct obstacle {
+	const char *path, *value, *what, *advice;
+} obstacles[] = {
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "the kernel setting kernel.unprivileged_userns_clone is 0",
+	 "As root: sysctl -w kernel.unprivileged_userns_clone=1, and the same in a file of /etc/sysctl.d."},
+	{"/proc/sys/user/max_user_namespaces", "0", "the kernel setting user.max_user_namespaces is 0",
+	 "As root: sysctl -w user.max_user_namespaces=15000, and the same in a file of /etc/sysctl.d."},
+};
+
+static const struct obstacle restriction = {
+	"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+	"AppArmor keeps bwrap from user namespaces (as Ubuntu 23.10 and later ship)",
+	"Load an AppArmor profile that lets /usr/bin/bwrap have them: packaging/apparmor/sbx-bwrap, which scripts/try "
+	"offers to load."};
+
+static bool is_in_the_way(const struct obstacle *obstacle) {
+	CLEANUP_FREE char *value = read_setting(obstacle->path);
+	return value && strcmp(value, obstacle->value) == 0;
+}
+
+static const struct obstacle *find_obstacle(void) {
+	for (size_t i = 0; i < ARRAY_LENGTH(obstacles); i++)
+		if (is_in_the_way(&obstacles[i])) return &obstacles[i];
+	return NULL;
+}
+
+void doctor_userns(struct doctor_finding *finding) {
+	const struct obstacle *obstacle = find_obstacle();
+	if (obstacle) return doctor_find(finding, DOCTOR_FAIL, string_copy(obstacle->what), obstacle->advice);
+	CLEANUP_FREE char *most = read_setting("/proc/sys/user/max_user_namespaces");
+	if (most)
+		return doctor_find(finding, DOCTOR_OK,
+				   string_format("ordinary users may make user namespaces (at most %s)", most), NULL);
+	doctor_find(finding, DOCTOR_FAIL, string_copy("this kernel has no user namespaces"),
+		    "Start a kernel with CONFIG_USER_NS.");
+}
+
+/* Restricted as it is, bwrap may have a profile that lets it: "sandbox" has tried. */
+void doctor_apparmor(struct doctor_finding *finding) {
+	CLEANUP_FREE char *enabled = read_setting("/sys/module/apparmor/parameters/enabled");
+	if (!enabled || *enabled != 'Y')
+		return doctor_find(finding, DOCTOR_OK, string_copy("AppArmor is not in force here"), NULL);
+	if (!is_in_the_way(&restriction))
+		return doctor_find(finding, DOCTOR_OK, string_copy("AppArmor doesn't restrict user namespaces"), NULL);
+	if (can_make_sandbox(NULL) == 0)
+		return doctor_find(finding, DOCTOR_OK,
+				   string_copy("AppArmor restricts user namespaces, but not bwrap's"), NULL);
+	doctor_find(finding, DOCTOR_FAIL, string_copy(restriction.what), restriction.advice);
+}
+
+void doctor_namespaces(struct doctor_finding *finding) {
+	CLEANUP_FREE char *output = NULL;
+	int status = can_make_sandbox(&output);
 	const char *as_root = geteuid() == 0 ? " (tried as root: that says little about an ordinary user)" : "";
 	if (status == 0)
 		return doctor_find(finding, DOCTOR_OK, string_format("a sandbox could be made%s", as_root), NULL);
-	for (size_t i = 0; i < ARRAY_LENGTH(obstacles); i++) {
-		CLEANUP_FREE char *value = read_setting(obstacles[i].path);
-		if (value && strcmp(value, obstacles[i].value) == 0)
-			return doctor_find(finding, DOCTOR_FAIL, string_copy(obstacles[i].what), obstacles[i].advice);
-	}
+	const struct obstacle *obstacle = find_obstacle();
+	if (!obstacle && is_in_the_way(&restriction)) obstacle = &restriction;
+	if (obstacle) return doctor_find(finding, DOCTOR_FAIL, string_copy(obstacle->what), obstacle->advice);
 	CLEANUP_FREE char *said = text_visible_cut(output ? output : "", 200);
 	doctor_find(finding, DOCTOR_FAIL, string_format("bwrap can't make a sandbox%s: %s", as_root, said),
 		    "In a container: start it so that it may make user namespaces and mount /proc.");
 }
+
+/* A flag that the kernel has is refused for the filter that isn't there, another as such (seccomp(2), EFAULT, EINVAL).
+ */
+static bool has_seccomp_flag(unsigned long flag) {
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flag, NULL) < 0 && errno == EFAULT;
+}
+
+/* What the traps use; the kernel that it is there from, and what is lost without (seccomp_unotify(2)). */
+static const struct {
+	const char *name;
+	unsigned long flag;
+	enum doctor_status status;
+	const char *lost;
+} seccomp_features[] = {
+	{"NEW_LISTENER", SECCOMP_FILTER_FLAG_NEW_LISTENER, DOCTOR_FAIL, "calls can't be held (Linux 5.0)"},
+	{"WAIT_KILLABLE_RECV", SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, DOCTOR_WARN,
+	 "a held call may be broken off by any signal (Linux 5.19)"},
+};
 
 void doctor_seccomp(struct doctor_finding *finding) {
 	unsigned action = SECCOMP_RET_USER_NOTIF;
@@ -132,7 +197,14 @@ void doctor_seccomp(struct doctor_finding *finding) {
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
 		return doctor_find(finding, DOCTOR_FAIL, string_format("user notification: %s", strerror(errno)),
 				   "Start a newer kernel (5.0 at least).");
-	doctor_find(finding, DOCTOR_OK, string_copy("filters and user notification are there"), NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(seccomp_features); i++)
+		if (!has_seccomp_flag(seccomp_features[i].flag))
+			return doctor_find(
+				finding, seccomp_features[i].status,
+				string_format("no %s: %s", seccomp_features[i].name, seccomp_features[i].lost),
+				"Start a newer kernel.");
+	doctor_find(finding, DOCTOR_OK, string_copy("filters and user notification are there, with WAIT_KILLABLE_RECV"),
+		    NULL);
 }
 
 void doctor_native(struct doctor_finding *finding) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # sbx doctor: what this machine can and can't give.
-# shellcheck disable=SC2016 # expanded in there
+# shellcheck disable=SC2016,SC2030,SC2031 # expanded in there; a test's variables are its own
 
 load helper
 
@@ -124,4 +124,85 @@ load helper
 	run sbx run -- env
 	lacks "$output" _PROXY
 	lacks "$output" _proxy
+}
+
+# row CHECK: "STATUS DETAIL" of it, out of $output.
+row() {
+	jq -r --arg check "$1" '.[] | select(.check == $check) | "\(.status) \(.detail)"' <<<"$output"
+}
+
+@test "each row that isn't ok says what to do, and the issue's list is there" {
+	run -0 sbx doctor --json
+	for check in kernel userns apparmor bwrap sandbox seccomp policy database bus notify terminal; do
+		[ "$(row "$check")" ] || { echo "no row $check" && return 1; }
+	done
+	[ "$(jq 'map(select(.status != "ok" and .advice == null)) | length' <<<"$output")" = 0 ]
+	[ "$(row bus | cut -d' ' -f1)" = ok ] # no display, no desktop, nothing lost
+	contains "$(row seccomp)" WAIT_KILLABLE_RECV
+}
+
+@test "doctor exits 1 when something fails, and says what to do" {
+	echo oops >"$HOME/.config/sbx/policy.yaml"
+	run -1 sbx doctor --json
+	[ "$(row policy | cut -d' ' -f1)" = fail ]
+	contains "$(jq -r '.[] | select(.check == "policy").advice' <<<"$output")" "sbx policy check"
+	rm "$HOME/.config/sbx/policy.yaml"
+}
+
+@test "doctor finds the session bus and its notification server, or says what the desktop lacks" {
+	local -x DISPLAY=:0 DBUS_SESSION_BUS_ADDRESS=unix:path=$HOME/run/bus
+	run -0 sbx doctor --json
+	contains "$(row bus)" "warn no session bus"
+	# One that starts nothing by itself: the machine may have a server to start.
+	cat >"$HOME/run/bus.conf" <<-END
+		<busconfig>
+		  <type>session</type><listen>$DBUS_SESSION_BUS_ADDRESS</listen><auth>EXTERNAL</auth>
+		  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+		</busconfig>
+	END
+	dbus-daemon --config-file="$HOME/run/bus.conf" --nofork --nopidfile >"$HOME/run/bus.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/bus.pid"
+	wait_for 60 test -S "$HOME/run/bus"
+	run -0 sbx doctor --json
+	[ "$(row bus)" = "ok the session bus answers" ]
+	contains "$(row notify)" "warn none that answers"
+	local buttons
+	for buttons in actions body-markup; do
+		/usr/bin/python3 -m dbusmock --session --template notification_daemon --parameters \
+			"{\"capabilities\": \"body $buttons\"}" >"$HOME/run/server.log" 2>&1 3>&- &
+		echo $! >"$HOME/run/server.pid"
+		wait_for 60 server_is_there
+		run -0 sbx doctor --json
+		if [[ $buttons == actions ]]; then
+			[[ $(row notify) == "ok "*"with buttons" ]]
+		else
+			contains "$(row notify)" "shows no buttons"
+			contains "$(jq -r '.[] | select(.check == "notify").advice' <<<"$output")" "sbx allow"
+		fi
+		kill "$(<"$HOME/run/server.pid")"
+		wait_for 60 server_is_gone
+	done
+}
+
+server_is_there() {
+	run sbx doctor --json
+	[[ $(row notify) != "warn none"* ]]
+}
+
+server_is_gone() {
+	! server_is_there
+}
+
+@test "doctor says what the terminal lacks" {
+	on_terminal() { # on_terminal COLUMNS WORD…
+		python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(
+			["sh", "-c", "stty cols $0; exec sbx doctor"] + sys.argv[1:])))' "$1" </dev/null | tr -d '\r' | grep -A3 terminal
+	}
+	export LC_ALL=C.UTF-8
+	contains "$(TERM=xterm on_terminal 120)" "ok    terminal     xterm, 120 columns"
+	contains "$(TERM=xterm TMUX=x SSH_TTY=y on_terminal 120)" "in tmux, over ssh"
+	contains "$(TERM=xterm on_terminal 60)" "warn  terminal     xterm, 60 columns: tables and questions are cut"
+	contains "$(TERM=dumb on_terminal 120)" "warn  terminal     dumb"
+	contains "$(TERM=no-such-thing on_terminal 120)" "Set TERM"
+	contains "$(LC_ALL=C TERM=xterm on_terminal 120)" "not one of UTF-8"
 }
