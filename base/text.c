@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "base/memory.h"
 #include "base/string.h"
 
@@ -20,12 +21,6 @@ static const struct range invisible[] = {
 	{0x3164, 0x3164},   {0xd800, 0xf8ff},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},    {0xffa0, 0xffa0},
 	{0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x13438},  {0x1bca0, 0x1bca3},
 	{0x1d173, 0x1d17a}, {0xe0001, 0xe007f}, {0xe0100, 0xe01ef}, {0xf0000, 0x10ffff},
-};
-
-/* East Asian wide and full-width, and pictographs: two columns on a terminal. */
-static const struct range wide[] = {
-	{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
-	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},
 };
 
 static bool in_ranges(const struct range *ranges, size_t count, uint32_t point) {
@@ -109,7 +104,7 @@ static size_t point_columns(const char *text, size_t *ret_bytes) {
 	uint32_t point = 0;
 	*ret_bytes = decode_point((const unsigned char *)text, strlen(text), &point);
 	if (*ret_bytes == 0) *ret_bytes = 1;
-	return in_ranges(wide, ARRAY_LENGTH(wide), point) ? 2 : 1;
+	return columns_of(point);
 }
 
 size_t text_columns(const char *visible) {
@@ -127,10 +122,10 @@ char *text_visible_cut(const char *bytes, size_t max) {
 	size_t head = (max - 1) / 2, skip = columns - (max - 1 - head);
 	CLEANUP_STRING struct string out = {0};
 	size_t column = 0, length;
-	bool cut = false;
+	bool cut = false, keep = true;
 	for (const char *p = visible; *p; p += length) {
 		size_t width = point_columns(p, &length);
-		bool keep = column + width <= head || column >= skip;
+		if (width > 0) keep = column + width <= head || column >= skip; /* a mark stays with its letter */
 		if (keep) string_append_bytes(&out, p, length);
 		if (!keep && !cut) {
 			string_append(&out, "…");

@@ -52,6 +52,26 @@ static void every_byte_string_comes_out_printable(void **state) {
 	}
 }
 
+static void columns_are_what_a_terminal_needs(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t columns;
+	} cases[] = {{"plain", 5},
+		     {"n\xc3\xa4h", 3},
+		     {"na\xcc\x88h", 3},                          /* a and a diaeresis that is drawn over it */
+		     {"\xe6\xbc\xa2\xe5\xad\x97", 4},             /* two ideographs */
+		     {"\xed\x95\x9c\xe1\x84\x92\xe1\x85\xa1", 4}, /* a syllable, and one of two letters */
+		     {"\xf0\x9f\x98\x80", 2},                     /* a face */
+		     {"\xe2\x9c\x85\xe2\x9c\x93", 3},             /* a wide mark and a narrow one */
+		     {"\xe0\xb8\x81\xe0\xb9\x88", 1}};            /* Thai with a tone */
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+		assert_int_equal(text_columns(cases[i].text), cases[i].columns);
+	CLEANUP_FREE char *marks = text_visible_cut("o\xcc\x88o\xcc\x88o\xcc\x88o\xcc\x88o\xcc\x88o\xcc\x88", 5);
+	assert_int_equal(text_columns(marks), 5);
+	assert_string_equal(marks, "o\xcc\x88o\xcc\x88…o\xcc\x88o\xcc\x88");
+}
+
 static void long_text_keeps_both_ends(void **state) {
 	(void)state;
 	CLEANUP_FREE char *cut = text_visible_cut("/home/user/project/node_modules/left-pad/index.js", 20);
@@ -95,6 +115,7 @@ int main(void) {
 		cmocka_unit_test(attack_b09_hostile_text_is_visible),
 		cmocka_unit_test(every_byte_string_comes_out_printable),
 		cmocka_unit_test(a_suggested_word_is_quoted_for_the_shell),
+		cmocka_unit_test(columns_are_what_a_terminal_needs),
 		cmocka_unit_test(long_text_keeps_both_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
