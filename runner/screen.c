@@ -457,10 +457,17 @@ static void escape(struct screen *screen) {
 	}
 }
 
+/* Nothing that acts is in it, but for what ends it: BEL, or ESC and a backslash. */
+static bool is_plain(const char *text) {
+	const char *end = text;
+	while ((unsigned char)*end >= ' ') end++;
+	return strcmp(end, "\a") == 0 || strcmp(end, "\x1b\\") == 0;
+}
+
 /* OSC, DCS and the like: links belong to letters; pictures of other kinds are not kept. */
 static void control_string(struct screen *screen) {
 	const char *text = screen->sequence.data + 1;
-	if (string_starts(text, "]8;") && !screen->cut) {
+	if (string_starts(text, "]8;") && !screen->cut && is_plain(text)) {
 		draw_sequence(screen, false);
 	} else if (string_starts(text, "]1337;") || string_starts(text, "_G")) {
 		give_up(screen);
