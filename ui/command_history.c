@@ -32,7 +32,7 @@ static const struct option_info options[] = {
 	 offsetof(struct values, since_ms)},
 	{"until", OPTION_TIME, "TIME", "Up to then, in the same forms. Default: now.",
 	 offsetof(struct values, until_ms)},
-	{"session", OPTION_NUMBER, "SESSION", "Of one session.", offsetof(struct values, session)},
+	{"session", OPTION_NUMBER, "ID", "Of one session, also one that has ended.", offsetof(struct values, session)},
 	{"project", OPTION_TEXT, "DIR", "Of one project.", offsetof(struct values, project)},
 	{"profile", OPTION_TEXT, "PROFILE", "Of one profile.", offsetof(struct values, profile)},
 	{"permission", OPTION_TEXT, "PERM", "About one permission, such as net:access.",

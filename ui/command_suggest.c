@@ -20,7 +20,7 @@ struct values {
 };
 
 static const struct option_info options[] = {
-	{"session", OPTION_NUMBER, "SESSION", "Of one session.", offsetof(struct values, session)},
+	{"session", OPTION_NUMBER, "ID", "Of one session, also one that has ended.", offsetof(struct values, session)},
 	{"since", OPTION_TIME, "TIME",
 	 "From then on: a duration ago (15m, 7d) or a time (2026-01-31, 2026-01-31T12:00). Default: from the "
 	 "beginning.",

@@ -41,10 +41,10 @@ static void list(struct completion *completion, const char *what, bool ended_too
 	if (channel) broker_list(channel, &listing, NULL);
 }
 
-/* 1, which ends the listing, when there is no room for more. */
+/* Not again what stands in the line already. 1, which ends the listing, when there is no room for more. */
 static int offer_id(struct completion *completion, int64_t id, const char *description) {
 	CLEANUP_FREE char *text = string_format("%lld", (long long)id);
-	complete_offer(completion, text, description);
+	if (!strings_contain(&completion->operands, text)) complete_offer(completion, text, description);
 	return completion->offered >= LIMIT_COMPLETIONS;
 }
 

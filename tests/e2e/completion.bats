@@ -145,6 +145,17 @@ completes_to() { # completes_to LINE REGEX
 	wait_for 20 offers $'db:access\tof your own' grant db
 }
 
+@test "what ended is offered where the past is asked about, and an id not twice" {
+	sbx run --profile builder -- true
+	wait_for 20 offers $'2\tbuilder: true, in ~/project' history --session ""
+	wait_for 20 offers $'2\tbuilder: true, in ~/project' suggest --session ""
+	run offered kill ""
+	lacks "$output" "builder: true"
+	wait_for 20 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke 1 ""
+	run offered revoke 1 ""
+	lacks "$output" FIRST
+}
+
 @test "no broker is started, and none is waited for" {
 	local home=$HOME/run/other
 	mkdir -p "$home"
