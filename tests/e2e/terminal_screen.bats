@@ -18,7 +18,14 @@ prompt: {timeout: 60s, without-agent: deny}
 profiles:
   default:
     hosts: {svc.test: 127.0.0.1, other.test: 127.0.0.1, third.test: 127.0.0.1}
+  pack:
+    extends: [default]
+    ask:
+      fs:read: [~/pack.rc, ~/other.rc, ~/missing.rc]
+      net:access: ["svc.test:$port"]
 END
+	echo pack >"$HOME/pack.rc"
+	echo other >"$HOME/other.rc"
 	cp "$TESTS/full_screen.py" "$HOME/project/"
 	sbx grants
 }
@@ -207,6 +214,39 @@ END
 	type_line "allow $(code)"
 	sees 'ready\$$'
 	[ "$(sbx grants --json | jq length)" -ge 2 ]
+}
+
+@test "what a profile asks about is one question at the start, to be allowed, denied or chosen from; 50 columns are enough" {
+	tmux resize-window -x 50 -y 30
+	type_line "clear; sbx run --profile pack -- cat ~/pack.rc ~/other.rc"
+	sees '^sbx: profile pack asks for 3 things:'
+	lacks "$(screen)" missing
+	sees 'choose\?$'
+	screen
+	! screen | LC_ALL=C.UTF-8 grep -E '.{51}'
+	type_line choose
+	sees '^1 of 3'
+	sees_question
+	type_line "allow $(code)"
+	sees '^2 of 3'
+	sees_question
+	type_line deny
+	sees '^3 of 3'
+	sees_question
+	type_line "allow $(code)"
+	sees 'ready\$$'
+	sbx grants --json | jq -e 'length == 2'
+	sbx revoke --all
+	type_line "clear; sbx run --profile pack -- cat ~/pack.rc ~/other.rc; echo status \$?"
+	sees 'choose\?$'
+	type_line "always $(code)"
+	sees '^pack$'
+	sees '^other$'
+	sees '^status 0'
+	sbx grants --json | jq -e 'length == 3 and all(.lifetime == "always")'
+	type_line "clear; sbx run --profile pack -- cat ~/pack.rc; echo status \$?" # and never again
+	sees '^status 0'
+	lacks "$(screen)" 'asks for'
 }
 
 @test "what the desktop shows isn't asked here, until it can't" {
