@@ -48,6 +48,11 @@ static int offer_id(struct completion *completion, int64_t id, const char *descr
 	return completion->offered >= LIMIT_COMPLETIONS;
 }
 
+/* A path of the home as people write it; any other target as it is. */
+static char *target_words(const struct permission *permission, const char *target) {
+	return permission_is_of_path(permission) && target ? human_path(target) : string_copy(target ? target : "");
+}
+
 /* Grants: "npm: fs:read ~/.npmrc, in 58m" */
 
 static int offer_grant(void *context, const json_t *item, struct error *error) {
@@ -55,9 +60,10 @@ static int offer_grant(void *context, const json_t *item, struct error *error) {
 	int r = grant_from_json(item, &grant, error);
 	if (r < 0) return r;
 	CLEANUP_FREE char *end = human_end(&grant, wall_ms());
+	CLEANUP_FREE char *target = target_words(&grant.permission, grant.pattern);
 	CLEANUP_FREE char *text =
 		string_format("%s: %s%s %s, %s", grant.profile ? grant.profile : "any",
-			      grant.effect == EFFECT_DENY ? "not " : "", grant.permission.name, grant.pattern, end);
+			      grant.effect == EFFECT_DENY ? "not " : "", grant.permission.name, target, end);
 	return offer_id(context, grant.id, text);
 }
 
@@ -71,8 +77,8 @@ static int offer_prompt(void *context, const json_t *item, struct error *error) 
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	int r = prompt_from_json(item, &prompt, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *text =
-		string_format("%s: %s %s", prompt.profile, prompt.permission.name, prompt.target ? prompt.target : "");
+	CLEANUP_FREE char *target = target_words(&prompt.permission, prompt.target);
+	CLEANUP_FREE char *text = string_format("%s: %s %s", prompt.profile, prompt.permission.name, target);
 	return offer_id(context, prompt.id, text);
 }
 

@@ -151,6 +151,9 @@ completes_to() { # completes_to LINE REGEX
 	wait_for 20 offers $'2\tbuilder: true, in ~/project' suggest --session ""
 	run offered kill ""
 	lacks "$output" "builder: true"
+	sbx grant fs:read ~/notes --deny --profile builder --always
+	wait_for 20 offers $'3\tbuilder: not fs:read ~/notes, never' revoke ""
+	sbx revoke 3
 	wait_for 20 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke 1 ""
 	run offered revoke 1 ""
 	lacks "$output" FIRST
@@ -329,6 +332,9 @@ hostile_prompt() {
 	run fish_offers "sbx run --cwd f"
 	contains "$output" "folder/"
 	lacks "$output" "plain"
+	run fish_offers "sbx run --allow env:read=FIRST_VAR"
+	[ -z "$output" ]
+	FIRST_VARIABLE=1 fish_gives "sbx run --allow env:read=FIRST_VAR" "env:read=FIRST_VARIABLE"
 	run fish_offers "sbx run --offline -- sbx gran"
 	contains "$output" "grants"
 	run fish_offers "sbx grant "

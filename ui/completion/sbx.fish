@@ -9,15 +9,15 @@ function __sbx_complete
         set -l typed (string replace --regex '^.*=' '' -- $word)
         switch $line
             case :files
-                string replace --regex '^' -- "$before" (__fish_complete_path "$typed")
+                string join \n -- "$before"(__fish_complete_path "$typed")
             case :directories
-                string replace --regex '^' -- "$before" (__fish_complete_directories "$typed")
+                string join \n -- "$before"(__fish_complete_directories "$typed")
             case :programs
-                string replace --regex '^' -- "$before" (__fish_complete_command; __fish_complete_path "$typed")
+                string join \n -- "$before"(__fish_complete_command; __fish_complete_path "$typed")
             case :variables
-                string replace --regex '^' -- "$before" (set --names --export)
+                string join \n -- "$before"(set --names --export)
             case :users
-                string replace --regex '^' -- "$before" (__fish_complete_users)
+                string join \n -- "$before"(__fish_complete_users)
             case ':command *'
                 # The command in the sandbox completes as it would outside.
                 set -l place (math (string replace ':command ' '' -- $line) + 1)
