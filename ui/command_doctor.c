@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "schema/message.h"
 #include "ui/command.h"
 #include "ui/output.h"

@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "command_policy.h"
-#include "policy_files.h"
 #include "runner/project.h"
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/human.h"
 #include "ui/output.h"
+#include "ui/policy_files.h"
 #include "ui/words.h"
 
 /* The current project's directory, or NULL where there is none (the home directory). */

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "command_suggest.h"
-#include "policy_files.h"
 #include "runner/inside.h"
 #include "runner/run.h"
 #include "schema/limits.h"
@@ -17,6 +16,7 @@
 #include "ui/broker.h"
 #include "ui/command.h"
 #include "ui/notify_start.h"
+#include "ui/policy_files.h"
 #include "ui/prompt_terminal.h"
 #include "ui/words.h"
 

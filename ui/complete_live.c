@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "complete.h"
-#include "policy_files.h"
 #include "runner/inside.h"
 #include "runner/project.h"
 #include "schema/grant.h"
@@ -14,6 +13,7 @@
 #include "schema/session.h"
 #include "ui/broker.h"
 #include "ui/human.h"
+#include "ui/policy_files.h"
 #include "ui/words.h"
 
 /* NULL: none runs, or it isn't ours to ask. */

@@ -1,4 +1,4 @@
-#include "policy_files.h"
+#include "ui/policy_files.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
-#include "policy_files.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "suggest_pattern.h"
 #include "suggest_rules.h"
 #include "ui/broker.h"
+#include "ui/policy_files.h"
 #include "ui/words.h"
 
 enum { ENOUGH = 1, GRANTS_LOOKED_AT = 10 * 1000 };

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "ui/broker.h"
 #include "ui/output.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 enum { RUN_PATIENCE_MS = 10 * 1000, RUN_OUTPUT_MAX = 4096 };
 

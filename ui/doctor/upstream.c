@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "schema/upstream.h"
 
 enum { PATIENCE_MS = 3000 };

@@ -1,5 +1,5 @@
 /* By itself: term.h makes macros of words such as `columns` and `lines`. */
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #include <curses.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* What sbx's own parts are like; the table of all checks. */
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "policy_files.h"
 #include "runner/inside.h"
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/output.h"
+#include "ui/policy_files.h"
 
 enum { STATUS_MAX = 16 * 1024 };
 
