@@ -22,7 +22,7 @@ void prompts_finish(struct monitor_prompts *prompts) {
 	prompts_clear(prompts);
 }
 
-/* Its bundle, or itself: what the list is ordered by before the id. */
+/* Its bundle, or itself, which others may name: what the list is ordered by before the id. */
 static int64_t group_of(const struct prompt *prompt) {
 	return prompt->bundle != 0 ? prompt->bundle : prompt->id;
 }
@@ -50,16 +50,15 @@ static void make_lines(struct monitor_prompts *prompts) {
 	}
 }
 
-/* What the choice is about, so that it is found again: a prompt, or a bundle, also while only one of it is there. */
+/* What the choice is about, so that it is found again: a bundle, also while only one of it is there, or one of it. */
 struct chosen {
-	int64_t id, bundle;
+	int64_t group, member;
 	size_t count;
 };
 
 static struct chosen chosen_of(const struct monitor_prompts *prompts, const struct waiting_line *line) {
 	const struct prompt *prompt = &prompts->items[line->first].prompt;
-	bool bundle = prompt->bundle != 0 && !line->member;
-	return (struct chosen){bundle ? 0 : prompt->id, bundle ? prompt->bundle : 0, line->count};
+	return (struct chosen){group_of(prompt), line->member ? prompt->id : 0, line->count};
 }
 
 static struct chosen chosen_get(const struct monitor_prompts *prompts) {
@@ -71,7 +70,7 @@ static void lines_again(struct monitor_prompts *prompts, struct chosen before, i
 	make_lines(prompts);
 	for (size_t i = 0; i < prompts->line_count; i++) {
 		struct chosen line = chosen_of(prompts, &prompts->lines[i]);
-		if (line.id != before.id || line.bundle != before.bundle) continue;
+		if (line.group != before.group || line.member != before.member) continue;
 		prompts->chosen = i;
 		if (line.count > before.count) prompts->since_ms = now_ms; /* it is about more by now */
 		return;

@@ -174,10 +174,10 @@ static char *next_line(char **text) {
 	return line;
 }
 
-static const char *bundle_mark(const struct monitor_model *model, size_t index) {
-	if (model->pane != PANE_PROMPTS) return " ";
+static char bundle_mark(const struct monitor_model *model, size_t index) {
+	if (model->pane != PANE_PROMPTS) return ' ';
 	const struct waiting_line *line = &model->prompts.lines[index];
-	return line->count > 1 ? "*" : line->member ? "|" : " ";
+	return line->count > 1 ? '*' : line->member ? '|' : ' ';
 }
 
 static void draw_line(const struct area *area, int y, const char *marks, attr_t attributes, const char *line) {
@@ -192,26 +192,29 @@ static void keep_in_view(size_t *top, size_t chosen, size_t count, size_t room) 
 	if (*top + room > count) *top = count > room ? count - room : 0;
 }
 
+static void draw_none(const struct area *area, const struct monitor_model *model) {
+	bool known = model->pane == PANE_PROMPTS || model->rows[model->pane].loaded;
+	const char *words = known ? pane_info(model->pane)->none : "…";
+	draw_text(area->window, area->y, 0, area->width, A_NORMAL, model->connected ? words : "");
+}
+
+/* The heading gives way where there is one line alone. */
 static void draw_list(const struct area *area, struct monitor_model *model) {
 	size_t count = pane_count(model, model->pane), chosen = pane_chosen(model, model->pane);
-	size_t room = area->height > 1 ? (size_t)area->height - 1 : 1, *top = &model->top[model->pane];
-	model->page = room;
+	size_t width = area->width > GUTTER ? (size_t)(area->width - GUTTER) : 1, *top = &model->top[model->pane];
+	int heading = area->height > 1, y = area->y + heading;
+	model->page = (size_t)(area->height - heading);
 	if (count == 0) {
-		bool known = model->pane == PANE_PROMPTS || model->rows[model->pane].loaded;
-		draw_text(area->window, area->y, 0, area->width, A_NORMAL,
-			  !model->connected ? ""
-			  : known           ? pane_info(model->pane)->none
-					    : "…");
+		draw_none(area, model);
 		return;
 	}
-	keep_in_view(top, chosen, count, room);
-	CLEANUP_FREE char *text =
-		list_text(model, *top, room, (size_t)(area->width > GUTTER ? area->width - GUTTER : 1));
+	keep_in_view(top, chosen, count, model->page);
+	CLEANUP_FREE char *text = list_text(model, *top, model->page, width);
 	char *rest = text, *line = next_line(&rest);
-	draw_line(area, area->y, "  ", A_UNDERLINE, line ? line : "");
-	for (size_t i = *top; area->height > 1 && (line = next_line(&rest)); i++) {
-		char marks[GUTTER + 1] = {i == chosen ? '>' : ' ', bundle_mark(model, i)[0], '\0'};
-		draw_line(area, area->y + 1 + (int)(i - *top), marks, i == chosen ? A_REVERSE : A_NORMAL, line);
+	if (heading) draw_line(area, area->y, "  ", A_UNDERLINE, line ? line : "");
+	for (size_t i = *top; (line = next_line(&rest)); i++, y++) {
+		char marks[GUTTER + 1] = {i == chosen ? '>' : ' ', bundle_mark(model, i), '\0'};
+		draw_line(area, y, marks, i == chosen ? A_REVERSE : A_NORMAL, line);
 	}
 }
 

@@ -148,7 +148,7 @@ static void tell_bundle(struct monitor_model *model) {
 	for (int64_t id = 7; id <= 9; id++) {
 		CLEANUP_FREE char *target = string_format("host%lld.test:443", (long long)id);
 		struct prompt prompt = sample_prompt(id, target);
-		prompt.bundle = 7;
+		prompt.bundle = id == 7 ? 0 : 7; /* the first needs no other to name it */
 		tell_prompt(model, prompt);
 	}
 }
