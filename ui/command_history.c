@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "history_output.h"
-#include "history_summary.h"
+#include "ui/history_summary.h"
 #include "history_verify.h"
 #include "schema/message.h"
 #include "schema/verdict.h"

@@ -1,5 +1,5 @@
 /* `sbx monitor`. */
-#include "monitor.h"
+#include "monitor/monitor.h"
 #include "ui/broker.h"
 #include "ui/command.h"
 

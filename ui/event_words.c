@@ -1,4 +1,4 @@
-#include "event_words.h"
+#include "ui/event_words.h"
 
 #include <string.h>
 

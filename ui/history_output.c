@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "event_words.h"
+#include "ui/event_words.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/csv.h"

@@ -5,7 +5,7 @@
  * time, the newest first. Each reply says when something last happened before these days, so that years in which
  * nothing did cost nothing.
  */
-#include "history_summary.h"
+#include "ui/history_summary.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "event_words.h"
+#include "ui/event_words.h"
 
 #include "base/memory.h"
 #include "support/cmocka.h"

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "history_summary.h"
+#include "ui/history_summary.h"
 #include "support/cmocka.h"
 
 /* As POSIX writes them, so that no zone file is needed. */

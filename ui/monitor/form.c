@@ -1,4 +1,4 @@
-#include "monitor_form.h"
+#include "form.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "monitor_rows.h"
+#include "rows.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/human.h"

@@ -1,6 +1,6 @@
-#include "monitor_counts.h"
+#include "counts.h"
 
-#include "history_summary.h"
+#include "ui/history_summary.h"
 
 json_t *counts_ask(struct monitor_counts *counts, int64_t now_ms) {
 	int64_t day_ms = day_start_ms(now_ms, 0);

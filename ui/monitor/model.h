@@ -1,5 +1,5 @@
 /*
- * monitor_model: all that `sbx monitor` knows and shows: what waits, what runs, what is granted, what was decided, and
+ * model: all that `sbx monitor` knows and shows: what waits, what runs, what is granted, what was decided, and
  * what the user is about to do about it.
  *
  * Promises: knows no terminal and no connection: keys come in as actions, messages as JSON, requests go out through the
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "monitor_counts.h"
-#include "monitor_form.h"
-#include "monitor_prompts.h"
-#include "monitor_rows.h"
+#include "counts.h"
+#include "form.h"
+#include "prompts.h"
+#include "rows.h"
 #include "ui/records.h"
 
 enum monitor_pane { PANE_PROMPTS, PANE_SANDBOXES, PANE_GRANTS, PANE_HISTORY };
@@ -55,7 +55,7 @@ struct monitor_model {
 	bool quit, suspend, redraw; /* asked for by a key */
 	bool bell, flush;           /* a prompt is new; keys that were typed before are not for it */
 
-	/* What the screen shows of it: kept by monitor_view. */
+	/* What the screen shows of it: kept by view.c. */
 	size_t top[PANE_COUNT];      /* the first line that is shown */
 	size_t text_top, text_count; /* of details or help: the first line, how many there are */
 	size_t page;                 /* lines that fit */
@@ -80,7 +80,7 @@ bool model_take_request(struct monitor_model *model, struct monitor_request *ret
 /* In how many milliseconds something that is shown is another, though nothing happened; -1: never. */
 int model_timeout(const struct monitor_model *model);
 
-/* Actions: what keys do (monitor_keys). `key` is the one that was pressed. */
+/* Actions: what keys do (keys.c). `key` is the one that was pressed. */
 void act_up(struct monitor_model *model, int key);
 void act_down(struct monitor_model *model, int key);
 void act_page_up(struct monitor_model *model, int key);

@@ -1,4 +1,4 @@
-/* monitor_sample: records as the broker sends them, for the tests of the monitor. */
+/* sample: records as the broker sends them, for the tests of the monitor. */
 #pragma once
 
 #include <curses.h>
@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "monitor_keys.h"
-#include "monitor_model.h"
+#include "keys.h"
+#include "model.h"
 #include "schema/grant.h"
 #include "schema/prompt.h"
 #include "schema/verdict.h"

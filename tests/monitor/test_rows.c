@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "monitor_rows.h"
+#include "rows.h"
 #include "support/cmocka.h"
 
 enum { PAGE = 100 };

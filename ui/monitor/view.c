@@ -1,4 +1,4 @@
-#include "monitor_view.h"
+#include "view.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "monitor_keys.h"
-#include "monitor_words.h"
+#include "keys.h"
+#include "words.h"
 
 enum {
 	TEXT_WIDTH_MIN = 40, /* of what words are laid out for; a narrower window cuts them */

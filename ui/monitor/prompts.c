@@ -1,9 +1,9 @@
-#include "monitor_prompts.h"
+#include "prompts.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "monitor_rows.h"
+#include "rows.h"
 #include "schema/limits.h"
 
 static void waiting_finish(struct waiting *waiting) {

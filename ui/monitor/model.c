@@ -1,4 +1,4 @@
-#include "monitor_model.h"
+#include "model.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /*
- * monitor_form: the few lines that stand between a key and what it does: an answer with its lifetime and scope, or the
+ * form: the few lines that stand between a key and what it does: an answer with its lifetime and scope, or the
  * end of a grant.
  *
  * Promises: bound to the prompts or the grant it was opened for; nothing is given by Enter alone or by a key that comes
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/string.h"
-#include "monitor_prompts.h"
+#include "prompts.h"
 #include "schema/grant.h"
 
 enum form_kind { FORM_NONE, FORM_ANSWER, FORM_REVOKE };

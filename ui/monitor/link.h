@@ -1,5 +1,5 @@
 /*
- * monitor_link: `sbx monitor`'s connections to the broker: carries what the model wants to know and to have done.
+ * link: `sbx monitor`'s connections to the broker: carries what the model wants to know and to have done.
  *
  * Promises: never waits: connecting, asking and reading happen when the descriptors are ready, so the screen and the
  * keys live on whatever the broker does; what it sends is read whatever the user does. A broker that goes is looked for
@@ -9,7 +9,7 @@
 
 #include <poll.h>
 
-#include "monitor_model.h"
+#include "model.h"
 
 enum { LINK_FDS = 3 };
 

@@ -6,7 +6,7 @@
  * These say that something is another, so lists and counts are asked for anew, once a second at most however much
  * happens, and nothing is while nothing does. All three are up or none is.
  */
-#include "monitor_link.h"
+#include "link.h"
 
 #include <assert.h>
 

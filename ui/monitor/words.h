@@ -1,11 +1,11 @@
 /*
- * monitor_words: the longer texts of `sbx monitor`: all that is known of the chosen line, and the form's question.
+ * words: the longer texts of `sbx monitor`: all that is known of the chosen line, and the form's question.
  *
  * Promises: visible text alone, no line wider than `width` (at least 40).
  */
 #pragma once
 
-#include "monitor_model.h"
+#include "model.h"
 
 void words_details(const struct monitor_model *model, size_t width, struct string *out); /* "" when nothing is chosen */
 void words_help(size_t width, struct string *out);

@@ -1,4 +1,4 @@
-#include "monitor_keys.h"
+#include "keys.h"
 
 #include <curses.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /*
- * monitor_rows: a part of one of the broker's listings, the newest first, and which of its rows is chosen.
+ * rows: a part of one of the broker's listings, the newest first, and which of its rows is chosen.
  *
  * Promises: holds at most ROWS_KEPT rows and a page, however long the listing is: pages are asked for as the choice
  * nears an end, and what is far from it is given back. The choice stays with its row while others come and go. One

@@ -1,5 +1,5 @@
 /*
- * monitor_counts: how many decisions there were today, of them how many were asked about and how many denied.
+ * counts: how many decisions there were today, of them how many were asked about and how many denied.
  *
  * Promises: today is that of the local time zone; the broker counts. One request at a time.
  */

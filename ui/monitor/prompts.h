@@ -1,5 +1,5 @@
 /*
- * monitor_prompts: what waits for an answer, the oldest first, those of one bundle together below a line that stands
+ * prompts: what waits for an answer, the oldest first, those of one bundle together below a line that stands
  * for all of them.
  *
  * Promises: the choice stays with its prompt while others come and go, and moves to another only when its own is gone

@@ -1,15 +1,15 @@
-#include "monitor_words.h"
+#include "words.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "event_words.h"
-#include "monitor_keys.h"
+#include "keys.h"
 #include "schema/event.h"
 #include "schema/grant.h"
 #include "schema/message.h"
+#include "ui/event_words.h"
 #include "ui/human.h"
 #include "ui/prompt_text.h"
 

@@ -1,10 +1,10 @@
 /*
- * monitor_keys: which key does what, where: one table that keys are looked up in and that both helps are made from.
+ * keys: which key does what, where: one table that keys are looked up in and that both helps are made from.
  */
 #pragma once
 
 #include "base/string.h"
-#include "monitor_model.h"
+#include "model.h"
 
 /* What curses has read: a character, or one of its KEY_…; unknown ones do nothing. */
 void keys_press(struct monitor_model *model, int code);

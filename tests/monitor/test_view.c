@@ -3,8 +3,8 @@
 #include <wchar.h>
 
 #include "base/text.h"
-#include "monitor_sample.h"
-#include "monitor_view.h"
+#include "sample.h"
+#include "view.h"
 
 static SCREEN *screen;
 

@@ -6,7 +6,7 @@
  * the window's upper end down, and puts them in place of the old ones when it has all, so that what is on the screen is
  * never half of one and half of the other. Of a listing that follows, rows that came meanwhile are kept above them.
  */
-#include "monitor_rows.h"
+#include "rows.h"
 
 #include "base/string.h"
 

@@ -2,11 +2,11 @@
  * Theory of operation
  *
  * One loop: keys, signals (by a signalfd, since nothing of this may run in a handler) and the three connections of
- * monitor_link; whatever came is taken in whole before the screen is drawn, and curses writes only what is another on
+ * link.c; whatever came is taken in whole before the screen is drawn, and curses writes only what is another on
  * it. Keys come raw, ^C and ^Z too, so that in a form ^C means back. Who suspends the monitor can't be asked by it: it
  * hangs up before and connects again after.
  */
-#include "monitor.h"
+#include "monitor/monitor.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -22,9 +22,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "monitor_keys.h"
-#include "monitor_link.h"
-#include "monitor_view.h"
+#include "keys.h"
+#include "link.h"
+#include "view.h"
 
 enum { ESCAPE_DELAY_MS = 25, KEYS_A_TURN = 256 };
 enum { FD_KEYS = LINK_FDS, FD_SIGNALS, FD_COUNT };

@@ -1,4 +1,4 @@
-#include "monitor_sample.h"
+#include "sample.h"
 
 /* The next request in the outbox, as JSON; "" when there is none. Freed by the caller. */
 static char *sent(struct monitor_model *model) {
