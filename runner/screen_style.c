@@ -35,10 +35,11 @@ static void keep(char colour[SCREEN_COLOUR_SIZE], const char *text, size_t size)
 	colour[size] = '\0';
 }
 
-static char *colour_of(struct screen_style *style, unsigned long number) {
-	if ((number >= 30 && number <= 39) || (number >= 90 && number <= 97)) return style->foreground;
-	if ((number >= 40 && number <= 49) || (number >= 100 && number <= 107)) return style->background;
-	return number == 58 || number == 59 ? style->line : NULL;
+/* Which of them it sets, or -1. */
+static int colour_of(unsigned long number) {
+	if ((number >= 30 && number <= 39) || (number >= 90 && number <= 97)) return 0;
+	if ((number >= 40 && number <= 49) || (number >= 100 && number <= 107)) return 1;
+	return number == 58 || number == 59 ? 2 : -1;
 }
 
 /* A colour of the palette (38;5;N) or by its parts (38;2;R;G;B), in one parameter or several: how many it took. */
@@ -74,9 +75,9 @@ void screen_style_take(struct screen_style *style, const char *text) {
 	struct parameter parameters[PARAMETERS_MAX];
 	const size_t count = split(text, parameters);
 	for (size_t i = 0; i < count;) {
-		char *colour = colour_of(style, parameters[i].number);
-		if (colour) {
-			i += take_colour(colour, &parameters[i], count - i);
+		const int colour = colour_of(parameters[i].number);
+		if (colour >= 0) {
+			i += take_colour(style->colours[colour], &parameters[i], count - i);
 			continue;
 		}
 		if (parameters[i].number == 0) *style = (struct screen_style){0};
@@ -86,12 +87,11 @@ void screen_style_take(struct screen_style *style, const char *text) {
 
 void screen_style_append(const struct screen_style *style, struct string *out) {
 	CLEANUP_STRING struct string text = {0};
-	const char *const colours[] = {style->foreground, style->background, style->line};
 	for (size_t i = 0; i < ARRAY_LENGTH(attributes); i++)
 		if (style->attributes & 1U << i) string_appendf(&text, ";%d", attributes[i].on);
 	if (style->underline == '1') string_append(&text, ";4");
 	if (style->underline > '1') string_appendf(&text, ";4:%c", style->underline);
-	for (size_t i = 0; i < ARRAY_LENGTH(colours); i++)
-		if (*colours[i]) string_appendf(&text, ";%s", colours[i]);
+	for (size_t i = 0; i < SCREEN_COLOURS; i++)
+		if (*style->colours[i]) string_appendf(&text, ";%s", style->colours[i]);
 	if (text.size > 0) string_appendf(out, "\x1b[0%sm", text.data);
 }

@@ -9,13 +9,14 @@
 
 #include "base/string.h"
 
-enum { SCREEN_COLOUR_SIZE = 24 };
+enum { SCREEN_COLOUR_SIZE = 24, SCREEN_COLOURS = 3 };
 
 struct screen_style {
 	uint16_t attributes; /* bits: rows of the table in screen_style.c */
 	char underline;      /* 0, or the digit of its kind: 1 straight, 3 curly … */
-	/* As they were said ("31", "38;5;208", "48:2::1:2:3"); "": the usual one. */
-	char foreground[SCREEN_COLOUR_SIZE], background[SCREEN_COLOUR_SIZE], line[SCREEN_COLOUR_SIZE];
+	/* Of the letters, the ground, the line; as they were said ("31", "38;5;208", "48:2::1:2:3"); "": the usual one.
+	 */
+	char colours[SCREEN_COLOURS][SCREEN_COLOUR_SIZE];
 };
 
 /* The parameters of an SGR: what stands between "CSI" and "m". */

@@ -46,8 +46,7 @@ static void a_tool_that_writes_lines_has_nothing_to_put_back(void **state) {
 					    "\x1b(0\x1b(B",
 					    "\x1b[5;10r\x1b[r",
 					    "\x1b[?1049h\x1b[Hpicture\x1b[?1049l",
-					    "\x1b[?1000h\x1b[?1006h\x1b"
-					    "c"};
+					    "\x1b[?1000h\x1b[?1006h\x1b\x63"};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		enum screen_back back;
 		CLEANUP_FREE char *before = NULL;
@@ -110,6 +109,8 @@ static void lines_that_fill_the_screen_are_a_picture(void **state) {
 	CLEANUP_FREE char *elsewhere = string_format("one\x1b[?1049h\r1\r\n\x1b[A%s", lines.data);
 	CLEANUP_FREE char *after_elsewhere = around(elsewhere, true, NULL, &back);
 	assert_int_equal(back, SCREEN_LOST);
+	assert_string_equal(after_fewer, "\x1b[?1049h");
+	assert_string_equal(after_elsewhere, "\x1b[?1049h");
 }
 
 static void it_begins_where_the_screen_was_cleared(void **state) {
