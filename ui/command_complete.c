@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "complete.h"
+#include "completion/complete.h"
 
 enum { PATIENCE_MS = 100 };
 

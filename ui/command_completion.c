@@ -7,9 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "completion/complete.h"
 #include "ui/command.h"
-
-extern const char script_bash[], script_zsh[], script_fish[]; /* completion.S */
 
 static const struct {
 	const char *shell, *script;

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "complete.h"
+#include "completion/complete.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 

@@ -29,7 +29,7 @@ enum { OPTION_KIND_COUNT = OPTION_PERMISSION + 1 };
 struct option_info {
 	const char *name; /* without the dashes */
 	enum option_kind kind;
-	const char *value; /* how help calls the value, which says what completes it (ui/complete_value.c); NULL for a
+	const char *value; /* how help calls the value, which says what completes it (ui/completion/value.c); NULL for a
 			      flag */
 	const char *help;  /* with the default */
 	size_t offset;     /* in the command's structure of values */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "complete.h"
+#include "completion/complete.h"
 
 /* What the shell knows better. */
 

@@ -49,3 +49,6 @@ void complete_prompts(struct completion *completion);
 void complete_scopes(struct completion *completion); /* of the prompt among the operands */
 void complete_sessions(struct completion *completion);
 void complete_sessions_ever(struct completion *completion);
+
+/* The scripts that make a shell call `sbx complete` (scripts.S). */
+extern const char script_bash[], script_zsh[], script_fish[];

@@ -1,4 +1,4 @@
-#include "complete.h"
+#include "completion/complete.h"
 
 #include <string.h>
 

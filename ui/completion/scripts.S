@@ -1,4 +1,4 @@
-/* The shells' scripts as bytes of the library (ui/command_completion.c). */
+/* The shells' scripts as bytes of the library (completion/complete.h). */
 .macro script name file
 	.global script_\name
 script_\name:

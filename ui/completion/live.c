@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "complete.h"
+#include "completion/complete.h"
 #include "runner/inside.h"
 #include "runner/project.h"
 #include "schema/grant.h"
