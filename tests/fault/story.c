@@ -36,11 +36,11 @@ struct scene {
 	struct story *story;
 };
 
-static const char policy[] =
-	"version: 1\nprompt: {timeout: 60s, without-agent: wait}\n"
-	"permissions: {db:access: use the database, api:call: call the interface}\n"
-	"profiles:\n  default:\n    allow: {api:call: [\"free-*\"]}\n    ask: {db:access: [\"*\"]}\n"
-	"    deny: {api:call: [\"never-*\"]}\n";
+static const char policy[] = "version: 1\nprompt: {timeout: 60s, without-agent: wait}\n"
+			     "permissions: {db:access: use the database, api:call: call the interface}\n"
+			     "profiles:\n  default:\n    allow: {api:call: [\"free-*\"]}\n    ask: {db:access: "
+			     "[\"*\"], env:read: [WANTED]}\n"
+			     "    deny: {api:call: [\"never-*\"]}\n";
 
 static char *database;
 static struct story *shared;
@@ -171,17 +171,16 @@ static bool end_grant(struct scene *scene, int64_t id) {
 }
 
 /* A question, its answer, and what the one who asked is told. */
-static void prompt(struct scene *scene, const char *target, const char *effect, const char *lifetime) {
+static enum story_answer question(struct scene *scene, const char *type, json_t *body, const char *effect,
+				  const char *lifetime) {
 	struct story *story = scene->story;
-	revive(scene);
 	json_object_clear(scene->prompt);
-	int64_t asked = say(scene, RUNNER, "check", check_body("db:access", target, target));
+	int64_t asked = say(scene, RUNNER, type, body);
 	json_decref(hear(scene, AGENT, 0));
 	/* It could not even be asked: then the asker is told so. */
 	if (json_object_size(scene->prompt) == 0) {
 		skip(scene);
-		conclude(scene, RUNNER, hear(scene, RUNNER, asked));
-		return;
+		return conclude(scene, RUNNER, hear(scene, RUNNER, asked));
 	}
 	json_t *reply = ask(scene, AGENT, "answer",
 			    json_pack("{s:O, s:O, s:s, s:s, s:b}", "prompt", json_object_get(scene->prompt, "id"),
@@ -190,10 +189,21 @@ static void prompt(struct scene *scene, const char *target, const char *effect, 
 	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
 	if (id && string_equal(lifetime, "always")) story->granted[story->granted_count++] = id;
 	/* An answer that could not be written leaves the question open. */
-	if (conclude(scene, AGENT, reply) != STORY_DONE)
-		skip(scene);
-	else if (conclude(scene, RUNNER, hear(scene, RUNNER, asked)) == STORY_ALLOW)
+	if (conclude(scene, AGENT, reply) == STORY_DONE) return conclude(scene, RUNNER, hear(scene, RUNNER, asked));
+	skip(scene);
+	return STORY_SILENCE;
+}
+
+static void prompt(struct scene *scene, const char *target, const char *effect, const char *lifetime) {
+	revive(scene);
+	if (question(scene, "check", check_body("db:access", target, target), effect, lifetime) == STORY_ALLOW)
 		note_allowed(scene, target, true);
+}
+
+/* Of a bundle; a session may ask for it once. */
+static void want(struct scene *scene) {
+	revive(scene);
+	question(scene, "want", json_pack("{s:[i]}", "items", 0), "allow", "always");
 }
 
 int story_open(struct broker **ret_broker, struct error *error) {
@@ -258,6 +268,7 @@ static void tell(struct scene *scene) {
 	check(scene, "never-1", "by-rule-not", false);
 	check(scene, "free-but-not-now", "by-run-not", false);
 	check(scene, "for-this-run", "by-run", false);
+	want(scene);
 	int64_t granted = grant(scene, "made-1", "allow", "always");
 	check(scene, "made-1", "first-use", false);
 	check(scene, "made-1", "second-use", false);
