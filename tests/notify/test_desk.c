@@ -263,7 +263,7 @@ static void what_comes_together_is_one_notification(void **state) {
 	put_in(screen, 16, 1, true); /* needs a terminal */
 	go_on(screen, 1000);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(screen->shown[0].summary, "npm asks for 4 things");
+	assert_string_equal(screen->shown[0].summary, "sbx: npm asks for 4 things");
 	assert_int_equal(screen->shown[0].buttons, 2);
 	assert_int_equal(screen->shown[1].buttons, 0);
 	assert_non_null(strstr(screen->shown[0].body, "Not among these: 1 more"));
@@ -280,7 +280,7 @@ static void a_notification_only_becomes_less(void **state) {
 	desk_gone(screen->desk, 13, false);
 	desk_turn(screen->desk);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(last_shown(screen)->summary, "npm asks for 3 things");
+	assert_string_equal(last_shown(screen)->summary, "sbx: npm asks for 3 things");
 	assert_int_equal(last_shown(screen)->replaces, ID_FIRST + 1);
 	click_token(screen, ID_FIRST + 1, "allow", screen->shown[0].token); /* the text of before */
 	click(screen, "allow");                                             /* not there yet */
@@ -289,8 +289,8 @@ static void a_notification_only_becomes_less(void **state) {
 	assert_string_equal(screen->answers.data, "");
 	go_on(screen, 1000);
 	assert_int_equal(screen->shown_count, 4); /* again, and the one that came later alone */
-	assert_string_equal(screen->shown[2].summary, "npm asks for 3 things");
-	assert_string_equal(screen->shown[3].summary, "npm wants to read …");
+	assert_string_equal(screen->shown[2].summary, "sbx: npm asks for 3 things");
+	assert_string_equal(screen->shown[3].summary, "sbx: npm wants to read …");
 }
 
 static void attack_broker_12_1001_questions_are_few_notifications(void **state) {
@@ -316,11 +316,11 @@ static void room_that_is_made_is_used(void **state) {
 	for (int64_t id = 1; id <= 5; id++) put_in(screen, id, id, false);
 	go_on(screen, 2000);
 	assert_int_equal(screen->shown_count, DESK_POPUPS + 1);
-	assert_string_equal(last_shown(screen)->summary, "2 more questions wait");
+	assert_string_equal(last_shown(screen)->summary, "sbx: 2 more questions wait");
 	desk_gone(screen->desk, 1, false);
 	go_on(screen, 2000);
-	assert_string_equal(screen->shown[DESK_POPUPS + 1].summary, "npm wants to read …");
-	assert_string_equal(last_shown(screen)->summary, "1 more question waits");
+	assert_string_equal(screen->shown[DESK_POPUPS + 1].summary, "sbx: npm wants to read …");
+	assert_string_equal(last_shown(screen)->summary, "sbx: 1 more question waits");
 	desk_gone(screen->desk, 2, false);
 	go_on(screen, 2000);
 	assert_int_equal(screen->shown_count, DESK_POPUPS + 4);
@@ -361,8 +361,8 @@ static void quiet_hours_queue_and_one_tells_of_the_rest(void **state) {
 	desk_quiet(screen->desk, false);
 	go_on(screen, 2000);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(screen->shown[0].summary, "npm asks for 2 things");
-	assert_string_equal(screen->shown[1].summary, "6 questions expired while you were not disturbed");
+	assert_string_equal(screen->shown[0].summary, "sbx: npm asks for 2 things");
+	assert_string_equal(screen->shown[1].summary, "sbx: 6 questions expired while you were not disturbed");
 	assert_non_null(strstr(screen->shown[1].body, "and 1 more"));
 	assert_string_equal(screen->said.data, "-+");
 }

@@ -45,7 +45,7 @@ static void all_that_must_be_shown_is_shown(void **state) {
 	CLEANUP_PROMPT struct prompt prompt = sample(12, PERMISSION_NET_ACCESS, "example.org:443");
 	CLEANUP_NOTICE struct notice notice;
 	ask_one(&prompt, &with_markup, &notice);
-	assert_string_equal(notice.summary, "npm wants to connect to …");
+	assert_string_equal(notice.summary, "sbx: npm wants to connect to …");
 	assert_string_equal(notice.body, "<b>example.org:443</b>\n"
 					 "Asked by: a process in session 9, calls itself «npm › curl (412)»\n"
 					 "Profile npm, project ~/app\n"
@@ -157,7 +157,7 @@ static void several_are_listed_and_answered_together(void **state) {
 	const struct notice_questions questions = {.prompts = {&a, &b}, .count = 2, .terminal_only = 1};
 	CLEANUP_NOTICE struct notice notice;
 	notice_ask(&questions, &plain, &notice);
-	assert_string_equal(notice.summary, "npm asks for 2 things");
+	assert_string_equal(notice.summary, "sbx: npm asks for 2 things");
 	assert_string_equal(notice.body, "• connect to example.org:443 [12]\n"
 					 "• read /home/ada/.npmrc [13]\n"
 					 "Asked by: a process in session 9, calls itself «npm › curl (412)»\n"
@@ -178,7 +178,7 @@ static void of_several_sessions_each_says_whose_it_is(void **state) {
 	const struct notice_questions questions = {.prompts = {&a, &b}, .count = 2};
 	CLEANUP_NOTICE struct notice notice;
 	notice_ask(&questions, &plain, &notice);
-	assert_string_equal(notice.summary, "2 questions wait");
+	assert_string_equal(notice.summary, "sbx: 2 questions wait");
 	assert_non_null(strstr(notice.body, "• npm: connect to example.org:443, asked by a process in session 9"));
 	assert_non_null(strstr(notice.body, "• pip: read /etc/x, asked by a process in session 10"));
 }
@@ -207,7 +207,7 @@ static void may_it_ask_on_is_yes_or_no(void **state) {
 	prompt.description = string_copy("ask you more");
 	CLEANUP_NOTICE struct notice notice;
 	ask_one(&prompt, &plain, &notice);
-	assert_string_equal(notice.summary, "npm wants to ask you more …");
+	assert_string_equal(notice.summary, "sbx: npm wants to ask you more …");
 	EXPECT_LABELS(&notice, "Deny", "Let it ask on");
 }
 
@@ -233,7 +233,7 @@ static void what_expired_unseen_is_told(void **state) {
 	strings_add(&lines, "npm: read /a<b");
 	CLEANUP_NOTICE struct notice notice;
 	notice_missed(3, &lines, &with_markup, &notice);
-	assert_string_equal(notice.summary, "3 questions expired while you were not disturbed");
+	assert_string_equal(notice.summary, "sbx: 3 questions expired while you were not disturbed");
 	assert_non_null(strstr(notice.body, "• npm: read /a&lt;b\nand 2 more\n"));
 	assert_int_equal(notice.button_count, 0);
 }

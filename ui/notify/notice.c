@@ -264,9 +264,9 @@ static enum prompt_risk highest_risk(const struct notice_questions *questions) {
 static char *summary_of(const struct notice_questions *questions) {
 	CLEANUP_FREE char *profile = profile_name(questions->prompts[0]);
 	CLEANUP_FREE char *what = what_is_asked(questions->prompts[0]);
-	if (questions->count == 1) return string_format("%s wants to %s …", profile, what);
-	if (!have_in_common(questions, subject_of)) return string_format("%zu questions wait", questions->count);
-	return string_format("%s asks for %zu things", profile, questions->count);
+	if (questions->count == 1) return string_format("sbx: %s wants to %s …", profile, what);
+	if (!have_in_common(questions, subject_of)) return string_format("sbx: %zu questions wait", questions->count);
+	return string_format("sbx: %s asks for %zu things", profile, questions->count);
 }
 
 /* A tool is held up, so a question is never of low urgency: GNOME Shell shows such only in its list. */
@@ -301,7 +301,7 @@ void notice_ask(const struct notice_questions *questions, const struct notice_ma
 
 void notice_more(size_t count, struct notice *ret) {
 	*ret = (struct notice){
-		.summary = string_format("%zu more question%s", count, count == 1 ? " waits" : "s wait"),
+		.summary = string_format("sbx: %zu more question%s", count, count == 1 ? " waits" : "s wait"),
 		.body = string_copy("They are shown here as the others are answered. In a terminal: sbx prompts"),
 		.icon = "dialog-question",
 		.urgency = URGENCY_NORMAL,
@@ -317,8 +317,8 @@ void notice_missed(size_t count, const struct strings *lines, const struct notic
 	}
 	if (count > lines->count) string_appendf(&body, "\nand %zu more", count - lines->count);
 	string_append(&body, "\nAll of them: sbx history --since 1d --verdict deny");
-	*ret = (struct notice){.summary = string_format("%zu question%s expired while you were not disturbed", count,
-							count == 1 ? "" : "s"),
+	*ret = (struct notice){.summary = string_format("sbx: %zu question%s expired while you were not disturbed",
+							count, count == 1 ? "" : "s"),
 			       .body = string_steal(&body),
 			       .icon = "dialog-information",
 			       .urgency = URGENCY_LOW,
