@@ -15,10 +15,12 @@ version: 1
 prompt: {timeout: 60s, without-agent: wait}
 permissions: {"db:access": "use a database"}
 profiles:
+  asking: # what a profile extends isn't asked about at its start
+    ask: {fs:read: ["~/asked"], "db:access": ["*"], net:access: ["one.test"]}
   default:
+    extends: [asking]
     doorbell: ${SBX_TEST_DOORBELL:-auto}
     hosts: {one.test: 127.0.0.1}
-    ask: {fs:read: ["~/asked"], "db:access": ["*"], net:access: ["one.test"]}
     deny: {fs:read: ["~/denied"], "db:access": [secret]}
   offline: {extends: [default], network: none}
   open: {extends: [default], network: host}
@@ -82,6 +84,19 @@ inside() {
 	contains "$output" '"allowed":true,"once":true'
 	contains "$output" "status 1"
 	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "once for a file leaves nothing for its use, and the tool is told so; always lasts" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/five --json && cat ~/asked/five'
+	sbx allow "$(prompt_id)" --once
+	wait_for 20 prompt_is_pending
+	sbx prompts --json | jq -e '.[0] | .reason == null and (.process | startswith("cat ("))'
+	sbx allow "$(prompt_id)" --always
+	finished ask
+	contains "$output" '"allowed":true,"once":true,"by":"user"'
+	contains "$output" "text of five"
+	run --separate-stderr sbx run -- sbx request fs:read "$HOME/asked/five" --json
+	jq -e '.allowed and (.once | not) and .by == "grant"' <<<"$output"
 }
 
 @test "a host that was asked for is reached without another question" {
@@ -159,6 +174,25 @@ inside() {
 	[ "$(sort -u <<<"$output")" = "1
 denied: nothing allows it, and nobody is asked about it" ]
 	no_prompt_is_pending
+}
+
+@test "attack_f_15 what comes to the place of what was asked about is not shown" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/six; echo "status $?"; cat ~/asked/six'
+	prompt=$(prompt_id)
+	echo "another text" >"$HOME/asked/new"
+	mv "$HOME/asked/new" "$HOME/asked/six"
+	sbx allow "$prompt"
+	finished ask
+	contains "$output" "status 1"
+	lacks "$output" "another text"
+}
+
+@test "what isn't there can be allowed, but not used: that is a no" {
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/nothing --json; echo "status $?"'
+	sbx allow "$(prompt_id)"
+	finished ask
+	contains "$output" '"by":"absent"'
+	contains "$output" "status 1"
 }
 
 @test "attack_b_09 control characters in reason and target are shown escaped, and too long a reason is refused" {

@@ -340,7 +340,7 @@ static void attack_broker_5_a_giant_message_is_refused(void **state) {
 	CLEANUP_FD int fd = visit(house);
 	CLEANUP_FREE char *giant = mem_array(char, LIMIT_DOOR_MESSAGE + 2);
 	memset(giant, ' ', LIMIT_DOOR_MESSAGE + 1);
-	memcpy(giant, request, strlen(request));
+	memcpy(giant, request, sizeof request - 1);
 	say(fd, giant);
 	turn(house);
 	assert_int_equal(house->served, 0);
