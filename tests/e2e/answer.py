@@ -1,4 +1,5 @@
-"""answer.py SOCKET --ready FILE --log FILE RULE…: somebody who answers each question at once, by rules.
+"""answer.py SOCKET --ready FILE --log FILE [--kind KIND] RULE…: somebody who answers each question at once, by rules: an agent
+of that kind (terminal).
 
 RULE is EFFECT[:LIFETIME[:SCOPE]]=PERMISSION=GLOB: EFFECT `allow`, `deny` or `leave` (unanswered); LIFETIME `once`, `session`,
 `always` or milliseconds; SCOPE one of the prompt's, `first` of those that it offers, or `below:FOLDER`: the part of the target
@@ -43,6 +44,7 @@ def answer_to(prompt, rules):
 def main():
     path, arguments = sys.argv[1], sys.argv[2:]
     ready, log = arguments[arguments.index("--ready") + 1], arguments[arguments.index("--log") + 1]
+    kind = arguments[arguments.index("--kind") + 1] if "--kind" in arguments else "terminal"
     rules = [tuple(word.split("=", 2)) for word in arguments if "=" in word]
     broker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     broker.connect(path)
@@ -54,7 +56,7 @@ def main():
         broker.send(json.dumps({**message, "id": last}).encode())
 
     send({"type": "hello", "protocol": 4, "version": "answer.py"})
-    send({"type": "agent", "kind": "terminal", "session": None})
+    send({"type": "agent", "kind": kind, "session": None})
     with open(log, "a", buffering=1) as lines:
         while data := broker.recv(1 << 17):
             message = json.loads(data)

@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# What a profile asks about is asked before the tool starts, all at once (issue: fewer questions).
+# shellcheck disable=SC2016,SC2154 # expanded inside the sandbox; bats' own variables
+
+load helper
+load tmux
+
+setup_file() {
+	home_make
+	tmux_home
+	printf 'the token\n' >"$HOME/.toolrc"
+	printf '#!/bin/sh\ncat "$HOME/.toolrc"; echo "token=$TOOL_TOKEN"\n' >"$HOME/project/tool"
+	chmod +x "$HOME/project/tool"
+	wanting deny 60s
+}
+
+# wanting WITHOUT-AGENT TIMEOUT
+wanting() {
+	policy <<END
+version: 1
+prompt: {timeout: $2, without-agent: $1}
+profiles:
+  tooled:
+    extends: [default]
+    ask:
+      fs:read: [~/.toolrc, ~/.there-is-none]
+      env:read: [TOOL_TOKEN, TOOL_ABSENT]
+END
+}
+
+setup() {
+	cd "$HOME/project" || return
+	export TOOL_TOKEN=t0ken
+	sbx revoke --all >/dev/null
+	tmux_begin
+}
+
+teardown() {
+	tmux_end
+	[[ ! -e $HOME/run/user.pid ]] || answers_end user
+}
+
+run_tool() {
+	run sbx run --profile tooled -- ./tool
+}
+
+prompts_shown() { # of the last session
+	sbx history --json | jq -s '[.[] | select(.kind == "session-start")][-1].session as $last
+		| [.[] | select(.kind == "prompt" and .detail.state == "shown" and .session == $last)] | length'
+}
+
+@test "what is there is asked for together, and the tool starts with what was allowed" {
+	answers user allow='*'='*'
+	run_tool
+	[[ $status == 0 && $output == $'the token\ntoken=t0ken' ]]
+	[[ $(asked user) == 2 ]]
+	[[ $(jq -s 'map(.bundle) | unique | length' "$HOME/run/user.asked") == 1 ]]
+	[[ $(jq -s '.[0].bundle == .[0].id' "$HOME/run/user.asked") == true ]]
+	run jq -r '"\(.permission) \(.target)"' "$HOME/run/user.asked"
+	[[ $output == "fs:read $HOME/.toolrc"$'\n'"env:read TOOL_TOKEN" ]]
+}
+
+@test "always is always: the next run asks nothing" {
+	answers user allow:always='*'='*'
+	run_tool
+	answers_end user
+	answers user deny='*'='*'
+	run_tool
+	[[ $status == 0 && $output == $'the token\ntoken=t0ken' && $(asked user) == 0 ]]
+}
+
+@test "what is denied is not there, and the tool runs; the next run asks anew" {
+	answers user allow=env:read='*' deny='*'='*'
+	run_tool
+	[[ $status == 0 ]]
+	contains "$output" "token=t0ken"
+	lacks "$output" "the token"
+	[[ $(asked user) == 2 ]] # not again when it was touched
+	answers_end user
+	answers user allow='*'='*'
+	run_tool
+	contains "$output" "the token"
+}
+
+@test "with nobody to ask nothing waits, and nothing is written down as denied by anybody" {
+	run_tool
+	contains "$output" "token="
+	lacks "$output" t0ken
+	[[ $(prompts_shown) == 0 ]]
+}
+
+@test "nothing that is there, nothing that is asked" {
+	unset TOOL_TOKEN
+	mv "$HOME/.toolrc" "$HOME/.toolrc.gone"
+	answers user deny='*'='*'
+	run sbx run --profile tooled -- true
+	mv "$HOME/.toolrc.gone" "$HOME/.toolrc"
+	[[ $status == 0 && $(asked user) == 0 ]]
+}
+
+@test "a run that records asks nobody" {
+	answers user allow='*'='*'
+	run sbx run --profile tooled --record -- true
+	[[ $status == 0 && $(asked user) == 0 ]]
+}
+
+@test "sbx kill ends a run that hasn't started" {
+	wanting wait 60s
+	background killed sbx run --profile tooled -- ./tool
+	prompt_id
+	run sbx kill --all
+	[[ $status == 0 ]]
+	finished killed
+	[[ $status == 137 ]]
+	contains "$output" "sbx kill"
+	wait_for 20 no_prompt_is_pending
+	wanting deny 60s
+}
+
+@test "a broker that goes takes the question with it: the next one asks it" {
+	wanting wait 60s
+	background again sbx run --profile tooled -- ./tool
+	prompt_id
+	kill -KILL "$(broker_pid)"
+	wait_for 20 prompt_is_pending
+	for id in $(sbx prompts --json | jq '.[].id'); do sbx allow "$id" --session; done
+	finished again
+	[[ $status == 0 && $output == $'the token\ntoken=t0ken' ]]
+	wanting deny 60s
+}
+
+@test "in a terminal the question comes before the tool" {
+	type_line "cd ~/project; TOOL_TOKEN=t0ken sbx run --profile tooled -- ./tool"
+	sees '\.toolrc'
+	sees 'TOOL_TOKEN'
+	sees 'choose\?$'
+	lacks "$(screen)" "token="
+	type_line "allow $(code)"
+	sees '^token=t0ken$'
+	sees '^the token$'
+}
+
+@test "who is asked elsewhere is told what a run waits for" {
+	answers user --kind desktop leave='*'='*'
+	type_line "cd ~/project; TOOL_TOKEN=t0ken sbx run --profile tooled -- ./tool"
+	sees 'tool starts when you have answered what it may have'
+	wait_for 20 prompt_is_pending
+	for id in $(sbx prompts --json | jq '.[].id'); do sbx allow "$id" --session; done
+	sees '^token=t0ken$'
+}
