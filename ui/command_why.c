@@ -199,7 +199,7 @@ static int run(struct command_call *call, struct error *error) {
 const struct command command_why = {
 	.name = "why",
 	.operands = "PERM TARGET",
-	.summary = "Show how a request would be decided, step by step, and what would change it.",
+	.summary = "Show how a request would be decided, and what would change it.",
 	.details = "Asks nobody, runs no programs of the decision stack, and records nothing.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
