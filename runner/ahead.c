@@ -25,7 +25,7 @@ struct waiting {
 	char *path;       /* need.path, also of a socket; or NULL */
 	bool noted;
 	json_t *allowed; /* the reply when it is in force */
-	enum permission_kind kind;
+	struct permission permission;
 	char *target;
 	inside_done *done; /* NULL: nobody waits any more */
 	void *argument;
@@ -77,7 +77,7 @@ static void on_placed(void *argument) {
 	json_t *reply = waiting->allowed;
 	waiting->allowed = NULL;
 	/* The plan is what counts: what was allowed and can't be shown is of no use. */
-	if (is_file(waiting->kind) && !live_gives(waiting->ahead->live, &waiting->need)) {
+	if (is_file(waiting->permission.kind) && !live_gives(waiting->ahead->live, &waiting->need)) {
 		json_decref(reply);
 		reply = inside_reply_no("absent", "allowed, but there is nothing that can be shown");
 	}
@@ -97,7 +97,8 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 		return;
 	}
 	if (verdict->effect != EFFECT_ALLOW)
-		denied_add(&ahead->options.denied[waiting->kind], waiting->target, verdict);
+		denied_add_named(&ahead->options.denied[waiting->permission.kind], waiting->permission.name,
+				 waiting->target, verdict);
 	waiting_tell(waiting, reply);
 }
 
@@ -130,7 +131,7 @@ static void note(struct waiting *waiting) {
 
 static void find_path(struct waiting *waiting, const struct inside_message *message) {
 	const struct live *live = waiting->ahead->live;
-	switch (waiting->kind) {
+	switch (waiting->permission.kind) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
 	case PERMISSION_PROC_SPAWN:
@@ -143,8 +144,8 @@ static void find_path(struct waiting *waiting, const struct inside_message *mess
 	case PERMISSION_CUSTOM:
 		return;
 	}
-	waiting->need = (struct need){.permission = waiting->kind, .path = waiting->path};
-	if (waiting->kind != PERMISSION_IPC_CONNECT) note(waiting);
+	waiting->need = (struct need){.permission = waiting->permission.kind, .path = waiting->path};
+	if (waiting->permission.kind != PERMISSION_IPC_CONNECT) note(waiting);
 }
 
 static uint64_t ask(struct waiting *waiting, const struct inside_wish *wish) {
@@ -173,7 +174,7 @@ static uint64_t on_serve(void *context, const struct inside_wish *wish, inside_d
 	*waiting = (struct waiting){.next = ahead->list,
 				    .ahead = ahead,
 				    .ticket = ticket,
-				    .kind = message->permission.kind,
+				    .permission = message->permission,
 				    .done = done,
 				    .argument = argument};
 	ahead->list = waiting;

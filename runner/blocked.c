@@ -62,8 +62,8 @@ static void tell_each(struct telling *telling, void (*tell)(struct telling *tell
 		const struct permission permission = permission_of((enum permission_kind)kind);
 		for (size_t i = 0; i < denied->count; i++) {
 			const struct denied_target *target = &denied->items[i];
-			tell_item(telling,
-				  &(struct item){permission.name, target->target, target->count, &target->verdict});
+			tell_item(telling, &(struct item){target->permission ? target->permission : permission.name,
+							  target->target, target->count, &target->verdict});
 		}
 	}
 	if (blocked->gate) gate_each_denied(blocked->gate, tell_connection, telling);

@@ -1,5 +1,6 @@
 #include "why_changes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void add_revoke(const struct why_answer *answer, struct why_changes *chan
 
 /* Rules */
 
-enum layer { LAYER_BUILTIN, LAYER_ADMIN, LAYER_PROJECT, LAYER_USER };
+enum layer { LAYER_BUILTIN, LAYER_ADMIN, LAYER_PROJECT, LAYER_USER, LAYER_COUNT };
 
 static enum layer layer_of(const char *rule) {
 	if (string_starts(rule, "built-in/")) return LAYER_BUILTIN;
@@ -82,10 +83,10 @@ static void add_rule(const struct why_answer *answer, struct why_changes *change
 	static const char *const who[] = {
 		[LAYER_BUILTIN] = "the rule is built in; your own rules go before it",
 		[LAYER_ADMIN] = "only who administers this machine changes this rule",
-		[LAYER_PROJECT] = "the rule can be changed in the project's file, which then has to be trusted "
-				  "again (sbx policy trust)",
+		[LAYER_PROJECT] = "the rule can be changed in the project's file, to be trusted again then",
 		[LAYER_USER] = "the rule can be changed here",
 	};
+	static_assert(ARRAY_LENGTH(who) == LAYER_COUNT, "each layer is somebody's");
 	if (rule) add(changes, string_copy(who[layer_of(rule)]), NULL, text_visible(rule));
 }
 

@@ -193,3 +193,25 @@ do_it() {
 session_is_there() {
 	[[ $(sbx sessions --json | jq length) == 1 ]]
 }
+
+@test "what is denied at the door inside and by the proxy is in the summary, too" {
+	policy <<-'END'
+		version: 1
+		prompt: {without-agent: deny}
+		permissions: {"db:access": "use the database"}
+		profiles:
+		  default:
+		    network: proxy
+		    ask: {db:access: ["*"]}
+	END
+	run --separate-stderr sbx run -- sh -c 'sbx request db:access prod; sbx request db:access=--once; curl -sS http://page.test/'
+	echo "$output $stderr"
+	contains "$output" "allow with: sbx grant net:access page.test:80 --profile default" # the page of a 403
+	contains "$stderr" "sbx: blocked 3 requests:"
+	grep -qE '^sbx: blocked db:access prod .*: allow with: sbx grant db:access prod --profile default$' <<<"$stderr"
+	sed -n 's/.*: allow with: //p' <<<"$stderr" >"$HOME/run/pasted"
+	[ "$(wc -l <"$HOME/run/pasted")" = 3 ]
+	run -0 bash "$HOME/run/pasted"
+	[ "$(sbx grants --json | jq -r 'map("\(.permission) \(.pattern)") | sort | join(", ")')" = "db:access --once, db:access prod, net:access page.test:80" ]
+	sbx revoke --all
+}

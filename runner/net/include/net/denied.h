@@ -1,5 +1,5 @@
 /*
- * denied: what was denied, once a target, in order.
+ * denied: what was denied, once a target (and name of a permission, where it has one), in order.
  *
  * Promises: at most LIMIT_DENIED targets are kept; the first verdict of each is.
  */
@@ -10,6 +10,7 @@
 #include "schema/verdict.h"
 
 struct denied_target {
+	char *permission; /* its name, of one of the user's own; NULL: whoever keeps the list knows */
 	char *target;
 	unsigned count;
 	struct verdict verdict;
@@ -21,6 +22,7 @@ struct denied {
 };
 
 void denied_add(struct denied *denied, const char *target, const struct verdict *verdict);
+void denied_add_named(struct denied *denied, const char *permission, const char *target, const struct verdict *verdict);
 void denied_finish(struct denied *denied);
 
 /* A copy that owns its texts. */
