@@ -206,24 +206,21 @@ static json_t *answer_message(enum meaning meaning, const struct prompt *prompt)
 			 "scope", message_bytes(prompt_scope(prompt)), "terminal", 1);
 }
 
-/* How many of `count` that were asked together are allowed now is said in words. */
-static void say_closing(const struct question *question, int r) {
-	const char *closing = r == -ECANCELED
-				      ? "\nsbx: the question is settled: answered elsewhere, its time is up, or "
-					"who asked is gone\n"
-			      : r == -EINTR ? "\nsbx: the call waits, and so does the question: fg\n"
-			      : r < 0       ? "\n"
-			      : r == DENY   ? "sbx: denied, this once\n"
-					    : "sbx: allowed\n";
-	/* The terminal may be gone by now: the answer counts all the same. */
-	put(question, closing, NULL);
+static const char *closing_words(const struct question *question, int r) {
+	const bool several = question->count > 1 || question->all > 0;
+	if (r == -ECANCELED && several) return "\nsbx: one of them is settled; what is left is asked anew\n";
+	if (r == -ECANCELED)
+		return "\nsbx: the question is settled: answered elsewhere, its time is up, or who asked is gone\n";
+	if (r == -EINTR) return "\nsbx: the call waits, and so does the question: fg\n";
+	if (r < 0) return "\n";
+	return r == DENY ? "sbx: denied, this once\n" : "sbx: allowed\n";
 }
 
 /* Asks about all of `question`, and appends an answer for each to `answers`, as far as they are given. */
 static int ask(struct question *question, json_t *answers, struct error *error) {
 	const int r = converse(question, error);
 	if (r != CHOOSE) {
-		say_closing(question, r);
+		put(question, closing_words(question, r), NULL); /* without a terminal the answer counts all the same */
 		for (size_t i = 0; r >= 0 && i < question->count; i++)
 			json_array_append_new(answers, answer_message((enum meaning)r, &question->prompts[i]));
 		return r < 0 ? r : 0;

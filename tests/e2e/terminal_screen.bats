@@ -223,7 +223,7 @@ END
 	lacks "$(screen)" missing
 	sees 'choose\?$'
 	screen
-	! screen | LC_ALL=C.UTF-8 grep -E '.{51}'
+	[ -z "$(screen | LC_ALL=C.UTF-8 grep -E '.{51}')" ]
 	type_line choose
 	sees '^1 of 3'
 	sees_question
@@ -247,6 +247,29 @@ END
 	type_line "clear; sbx run --profile pack -- cat ~/pack.rc; echo status \$?" # and never again
 	sees '^status 0'
 	lacks "$(screen)" 'asks for'
+}
+
+@test "one of those asked together is answered elsewhere: what was chosen counts, the rest is asked anew" {
+	type_line "clear; sbx run --profile pack -- cat ~/pack.rc ~/other.rc; echo status \$?"
+	sees 'choose\?$'
+	type_line choose
+	sees '^1 of 3'
+	sees_question
+	type_line "allow $(code)"
+	sees '^2 of 3'
+	sees_question
+	sbx allow "$(sbx prompts --json | jq 'max_by(.id).id')" --once
+	sees 'one of them is settled'
+	wait_for 10 asks_about_one
+	type_line "allow $(code)"
+	sees '^pack$'
+	sees '^other$'
+	sees '^status 0'
+	[ "$(sbx history --json --permission fs:read | jq -s '[.[] | select(.kind == "answer")] | .[-2:] | map(.verdict) | unique' -c)" = '["allow"]' ]
+}
+
+asks_about_one() { # below what was said about the others
+	screen | sed '1,/one of them is settled/d' | grep -q '^deny, allow .. or always ..?$'
 }
 
 @test "what the desktop shows isn't asked here, until it can't" {
