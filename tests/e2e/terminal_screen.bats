@@ -223,7 +223,9 @@ END
 	lacks "$(screen)" missing
 	sees 'choose\?$'
 	screen
-	[ -z "$(screen | LC_ALL=C.UTF-8 grep -E '.{51}')" ]
+	screen >"$HOME/run/shown"
+	run env LC_ALL=C.UTF-8 grep -E '.{51}' "$HOME/run/shown"
+	[ "$status" = 1 ]
 	type_line choose
 	sees '^1 of 3'
 	sees_question
