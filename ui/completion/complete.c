@@ -147,7 +147,7 @@ static void offer_operand(struct walk *walk) {
 		return;
 	}
 	if (name && strcmp(name, "TARGET") == 0) {
-		completion->permission = before->items[before->count - 1];
+		completion->permission = before->count > 0 ? before->items[before->count - 1] : "";
 		if (strchr(completion->permission, '=')) return;
 	}
 	if (name)
