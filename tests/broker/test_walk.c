@@ -117,8 +117,8 @@ static void files_in_everybodys_folder_stay_questions_of_their_own(void **state)
 	static const char *const folders[] = {"/home/u", "/home/u/.config", "/home/u/.local/share", "/home", "/etc"};
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
 		struct walks *walks = walks_new();
-		for (char letter = 'a'; letter < 'h'; letter++) {
-			CLEANUP_FREE char *path = string_format("%s/%c", folders[i], letter);
+		for (int number = 0; number < 7; number++) {
+			CLEANUP_FREE char *path = string_format("%s/%d", folders[i], number);
 			expect_folder(walks, path, NULL);
 			allow(walks, path);
 		}
