@@ -14,6 +14,7 @@
 #include "git_index.h"
 #include "git_survey.h"
 #include "init/orders.h"
+#include "inside_message.h"
 #include "layout.h"
 #include "plan.h"
 #include "runner/project.h"
@@ -156,11 +157,27 @@ static void use_environment(void) {
 	tell_all(&left_out);
 }
 
+/* What a tool says at its door: taken whole or not at all. */
+static void use_inside(void) {
+	static const char said[] = "{\"type\": \"request\", \"permission\": \"fs:read\", \"target\": \"/a/../b\", "
+				   "\"reason\": \"why\"}";
+	CLEANUP_INSIDE_MESSAGE struct inside_message message = {0};
+	struct error error = ERROR_NONE;
+	if (unit_failed(inside_message_parse(said, sizeof said - 1, &message, &error), &error)) return;
+	unit_tell("%s %s %s", message.permission.name, message.target, message.reason);
+	const struct verdict verdict = {.module = "rules"};
+	json_t *reply = inside_reply_verdict(&verdict);
+	CLEANUP_FREE char *text = json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
+	unit_tell("%s", text);
+	json_decref(reply);
+}
+
 static const struct unit units[] = {
 	{.what = "git's files", .prepare = prepare, .use = use_git},
 	{.what = "layout, plan and bwrap", .prepare = prepare, .use = use_plan},
 	{.what = "the environment", .use = use_environment},
+	{.what = "what a tool says at its door", .use = use_inside},
 };
 
 const struct unit_room units_runner =
-	UNIT_ROOM("runner: git's files, layout, plan, bwrap's arguments, environment", units);
+	UNIT_ROOM("runner: git's files, layout, plan, bwrap's arguments, environment, door", units);
