@@ -1,15 +1,18 @@
-/* `sbx monitor`. */
-#include "monitor/monitor.h"
+/* `sbx monitor`: becomes the program sbx-monitor (ui/monitor). */
+#include <unistd.h>
+
+#include "base/memory.h"
 #include "ui/broker.h"
 #include "ui/command.h"
 
 static int run(struct command_call *call, struct error *error) {
 	(void)call;
-	/* Starts the broker where there is none, and says what is wrong with it while that can be read. */
-	struct channel *channel = NULL;
-	int r = broker_connect(NULL, &channel, error);
-	channel_free(channel);
-	return r < 0 ? r : monitor_run(error);
+	CLEANUP_FREE char *path = NULL;
+	int r = program_find("sbx-monitor", &path, error);
+	if (r < 0) return r;
+	char *const arguments[] = {(char *)"sbx", NULL};
+	execv(path, arguments);
+	return error_errno(error, "starting %s", path);
 }
 
 const struct command command_monitor = {

@@ -87,7 +87,7 @@ monitor() { # monitor [ENVIRONMENT]: in the foreground of the shell
 }
 
 monitor_pid() {
-	pgrep -u "$(id -u)" -P "$(tmux display -p '#{pane_pid}')" -x sbx
+	pgrep -u "$(id -u)" -P "$(tmux display -p '#{pane_pid}')" -x sbx-monitor
 }
 
 ended_with() { # ended_with STATUS: and the terminal is as it was
@@ -312,12 +312,12 @@ agents_are() {
 	kill -STOP "$pid"
 	answers quick 'allow:once=db:access=*'
 	agents_are 2
-	run python3 "$TESTS/checks.py" "$(broker_socket)" 1200
-	contains "$output" 'allowed 1200'
+	run python3 "$TESTS/checks.py" "$(broker_socket)" 450
+	contains "$output" 'allowed 450'
 	agents_are 1
 	answers_end quick
 	type_line 'clear; fg; echo "status $?"'
-	sees '^today: 1[0-9]{3} decisions'
+	sees '^today: 4[0-9]{2} decisions'
 	wait_for 20 agents_are 1
 	background held sbx check db:access after
 	sees '^> +[0-9]+ .*db:access .*after'

@@ -105,10 +105,18 @@ static bool is_utf8(void) {
 	return utf8;
 }
 
+/* Is TERM in terminfo's database? */
+static bool is_known(void) {
+	CLEANUP_FREE char *path = NULL, *said = NULL;
+	if (program_find("sbx-monitor", &path, NULL) < 0) return true; /* no monitor, nothing to know */
+	char *const check[] = {path, (char *)"--check", NULL};
+	return doctor_run(check, &said) == 0;
+}
+
 /* The first that holds. */
 static void find_terminal(struct doctor_finding *finding, const char *shown, unsigned columns) {
 	const char *name = getenv("TERM");
-	if (!name || strcmp(name, "dumb") == 0 || !doctor_terminal_is_known())
+	if (!name || strcmp(name, "dumb") == 0 || !is_known())
 		return doctor_find(
 			finding, DOCTOR_WARN,
 			string_format("%s; what it can do is not known, so 'sbx monitor' can't use it and a "

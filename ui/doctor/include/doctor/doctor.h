@@ -43,7 +43,6 @@ void doctor_apparmor(struct doctor_finding *finding);
 void doctor_bus(struct doctor_finding *finding);
 void doctor_notifications(struct doctor_finding *finding);
 void doctor_terminal(struct doctor_finding *finding);
-bool doctor_terminal_is_known(void); /* is TERM in terminfo's database? */
 /* The proxy that is set (upstream.h), or NULL. */
 void doctor_upstream(struct doctor_finding *finding, const char *upstream);
 

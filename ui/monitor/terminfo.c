@@ -1,12 +1,11 @@
-/* By itself: term.h makes macros of words such as `columns` and `lines`. */
-#include "doctor/doctor.h"
+#include "terminfo.h"
 
 #include <curses.h>
 #include <unistd.h>
 
 #include <term.h>
 
-bool doctor_terminal_is_known(void) {
+bool terminfo_is_known(void) {
 	int fault = 1;
 	if (setupterm(NULL, STDERR_FILENO, &fault) != OK) return false;
 	del_curterm(cur_term);
