@@ -312,8 +312,8 @@ agents_are() {
 	kill -STOP "$pid"
 	answers quick 'allow:once=db:access=*'
 	agents_are 2
-	run python3 "$TESTS/checks.py" "$(broker_socket)" 450
-	contains "$output" 'allowed 450'
+	run python3 "$TESTS/checks.py" "$(broker_socket)" 400
+	contains "$output" 'allowed 400'
 	agents_are 1
 	answers_end quick
 	type_line 'clear; fg; echo "status $?"'
