@@ -129,6 +129,12 @@ void suggest_add_grant(struct suggest *suggest, const struct grant *grant) {
 
 /* Suggestions */
 
+/* A question at the start of a run is about a rule's pattern, all others about one target. */
+static bool is_target(const struct permission *permission, const char *text) {
+	CLEANUP_FREE char *target = NULL;
+	return target_parse(permission, text, NULL, NULL, &target, NULL) == 0 && strcmp(target, text) == 0;
+}
+
 static struct suggestion *add(struct suggest *suggest, const struct suggestion *wish, const char *pattern) {
 	const struct pattern_scope scope = suggest_scope(suggest, wish->project);
 	suggest->items = array_grow(suggest->items, suggest->count, sizeof *suggest->items);
@@ -136,9 +142,11 @@ static struct suggestion *add(struct suggest *suggest, const struct suggestion *
 	*added = *wish;
 	added->profile = string_copy(wish->profile);
 	added->project = string_copy(wish->project);
-	added->target = string_copy(wish->target);
 	if (pattern_compile(&wish->permission, pattern, &scope, &added->compiled, NULL) == 0)
 		added->text = suggest_pattern_text(&wish->permission, pattern_text(added->compiled), &scope);
+	added->target = added->compiled && !is_target(&wish->permission, wish->target)
+				? suggest_pattern_sample(&wish->permission, added->compiled)
+				: string_copy(wish->target);
 	added->pattern = string_copy(added->compiled ? pattern_text(added->compiled) : pattern);
 	if (!added->text) suggestion_leave_out(added, "a policy file can't say it");
 	return added;
@@ -176,12 +184,6 @@ static void add_granted(struct suggest *suggest, const struct asked *asked) {
 	add(suggest, &wish, grant->pattern);
 }
 
-static bool is_exact(const struct asked *asked) {
-	CLEANUP_FREE char *target = NULL;
-	return target_parse(&asked->permission, asked->target, NULL, NULL, &target, NULL) == 0 &&
-	       strcmp(target, asked->target) == 0;
-}
-
 static void add_exact(struct suggest *suggest, const struct asked *asked, enum suggestion_basis basis,
 		      enum effect effect) {
 	CLEANUP_FREE char *pattern = pattern_quote(&asked->permission, asked->target);
@@ -196,8 +198,7 @@ static void add_exact(struct suggest *suggest, const struct asked *asked, enum s
 					.lifetime = LIFETIME_ONCE};
 	struct suggestion *added = add(suggest, &wish, pattern);
 	if (basis == SUGGESTION_OPEN) suggestion_leave_out(added, "nobody has answered");
-	/* A question at the start is about a rule's pattern. */
-	if (!is_exact(asked) && basis == SUGGESTION_RECORDED)
+	if (!is_target(&asked->permission, asked->target) && basis == SUGGESTION_RECORDED)
 		suggestion_leave_out(added, "it names more than one target");
 }
 

@@ -87,6 +87,7 @@ static bool has_denial_within(const struct suggest *suggest, const struct sugges
 	for (size_t i = 0; i < suggest->count; i++) {
 		const struct suggestion *item = &suggest->items[i];
 		if (suggestion_is_rule(item) && item->effect == EFFECT_DENY && same_place(item, allowed) &&
+		    suggest_permissions_related(&item->permission, &allowed->permission) &&
 		    suggest_patterns_overlap(&item->permission, allowed->compiled, item->compiled))
 			return true;
 	}
@@ -115,6 +116,7 @@ static bool is_needed(const struct suggest *suggest, const struct suggestion *ke
 	for (size_t i = 0; i < suggest->count; i++) {
 		const struct suggestion *item = &suggest->items[i];
 		if (is_allow(item) && same_place(item, kept) &&
+		    suggest_permissions_related(&item->permission, &kept->permission) &&
 		    suggest_patterns_overlap(&kept->permission, item->compiled, kept->compiled))
 			return true;
 	}
@@ -123,15 +125,11 @@ static bool is_needed(const struct suggest *suggest, const struct suggestion *ke
 
 /* The order, and the end */
 
-static int place_of_permission(const struct permission *permission) {
-	return (int)permission->kind;
-}
-
 static int by_place(const void *a, const void *b) {
 	const struct suggestion *left = a, *right = b;
 	int order = strcmp(left->profile, right->profile);
 	if (order == 0) order = (int)right->effect - (int)left->effect; /* allow first */
-	if (order == 0) order = place_of_permission(&left->permission) - place_of_permission(&right->permission);
+	if (order == 0) order = (int)left->permission.kind - (int)right->permission.kind;
 	if (order == 0) order = strcmp(left->permission.name, right->permission.name);
 	if (order == 0) order = (int)left->basis - (int)right->basis;
 	if (order == 0)

@@ -18,6 +18,9 @@ char *suggest_pattern_text(const struct permission *permission, const char *patt
  * some name in it, of any port one that hardly anybody means. Freed by the caller. */
 char *suggest_pattern_sample(const struct permission *permission, const struct pattern *pattern);
 
+/* Can a rule for one say something about the other? Reading and writing can. Only of such are patterns compared. */
+bool suggest_permissions_related(const struct permission *a, const struct permission *b);
+
 /* Could `inner` (a rule's pattern) cover something that `outer` covers? Of files: strictly below its top. */
 bool suggest_patterns_overlap(const struct permission *permission, const struct pattern *outer,
 			      const struct pattern *inner);

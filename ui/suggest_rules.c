@@ -19,14 +19,6 @@
 #include "base/text.h"
 #include "suggest_pattern.h"
 
-static bool is_fs(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-}
-
-static bool are_related(const struct permission *a, const struct permission *b) {
-	return permission_equal(a, b) || (is_fs(a) && is_fs(b));
-}
-
 static bool is_below_user(const struct rule *rule) {
 	return rule->layer == POLICY_LAYER_PROJECT || rule->layer == POLICY_LAYER_BUILTIN;
 }
@@ -74,7 +66,7 @@ static void keep_denials(struct suggest *suggest, size_t index, const struct rul
 		const struct suggestion *suggestion = &suggest_items(suggest, &items)[index];
 		if (!suggestion_is_rule(suggestion)) return;
 		if (rules[i].effect == EFFECT_DENY && is_below_user(&rules[i]) && !rules[i].sticky &&
-		    are_related(&rules[i].permission, &suggestion->permission) &&
+		    suggest_permissions_related(&rules[i].permission, &suggestion->permission) &&
 		    suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rules[i].pattern) &&
 		    is_in_force(&rules[i], ruleset))
 			suggest_keep(suggest, index, &rules[i].permission, pattern_text(rules[i].pattern),
@@ -87,7 +79,7 @@ static void judge_allowed_parts(struct suggestion *suggestion, const struct rule
 	const struct rule *rules = ruleset_rules(ruleset, &count);
 	for (size_t i = 0; i < count; i++)
 		if (rules[i].effect == EFFECT_ALLOW && rules[i].layer != POLICY_LAYER_USER &&
-		    are_related(&rules[i].permission, &suggestion->permission) &&
+		    suggest_permissions_related(&rules[i].permission, &suggestion->permission) &&
 		    suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rules[i].pattern))
 			leave_out_by_rule(suggestion, "you denied it once, and a rule allows a part of it", &rules[i]);
 }
@@ -124,7 +116,8 @@ void suggest_judge_grant(struct suggest *suggest, const struct grant *grant) {
 	for (size_t i = 0; i < count; i++) {
 		const struct suggestion *item = &suggest_items(suggest, &now)[i];
 		if (suggestion_is_rule(item) && item->effect == EFFECT_ALLOW && is_of(grant->profile, item->profile) &&
-		    is_of(grant->project, item->project) && are_related(&grant->permission, &item->permission) &&
+		    is_of(grant->project, item->project) &&
+		    suggest_permissions_related(&grant->permission, &item->permission) &&
 		    suggest_patterns_overlap(&item->permission, item->compiled, pattern))
 			suggest_keep(suggest, i, &grant->permission, grant->pattern, place);
 	}

@@ -262,7 +262,13 @@ static void what_another_rule_covers_is_said_once(void **state) {
 	answered(&story, "fs:write", HOME "/d/y", HOME "/d", EFFECT_ALLOW, LIFETIME_UNTIL);
 	answered(&story, "net:access", "a.b.example:443", "a.b.example:443", EFFECT_ALLOW, LIFETIME_UNTIL);
 	answered(&story, "net:access", "c.b.example:443", "*.b.example", EFFECT_ALLOW, LIFETIME_UNTIL);
+	/* Not where a denial lies between them. */
+	answered(&story, "fs:read", HOME "/w/a", HOME "/w", EFFECT_ALLOW, LIFETIME_UNTIL);
+	answered(&story, "fs:read", HOME "/w/in/x", HOME "/w/in/x", EFFECT_ALLOW, LIFETIME_SESSION);
+	answered(&story, "fs:read", HOME "/w/in/x", HOME "/w/in/x", EFFECT_ALLOW, LIFETIME_ALWAYS);
+	denied_once(&story, "fs:read", HOME "/w/in");
 	CLEANUP_FREE char *text = suggested(&story);
+	has(text, "- \"~/w/in/x\" # in ~/app: asked 2 times, allowed always, last");
 	lacks(text, "/d/x");
 	lacks(text, "a.b.example");
 	has(text, "- \"~/d\" # in ~/app: asked 2 times");
@@ -313,6 +319,22 @@ static void record_s_candidates_stand_under_a_heading(void **state) {
 	story_end(&story);
 }
 
+/* What is asked before a run begins names what a rule asks about, which may be no single target. */
+static void a_question_at_the_start_has_its_pattern(void **state) {
+	(void)state;
+	struct story story;
+	story_begin(&story);
+	answered(&story, "net:access", "*.start.example:443", "*.start.example:443", EFFECT_ALLOW, LIFETIME_ALWAYS);
+	denied_once(&story, "net:access", "*.no.example");
+	CLEANUP_FREE char *text = suggested(&story);
+	has(text, "    allow:\n      net:access:\n        - \"*.start.example:443\" #");
+	has(text, "    deny:\n      net:access:\n        - \"*.no.example\" #");
+	size_t count;
+	const struct suggestion *items = suggest_items(story.suggest, &count);
+	for (size_t i = 0; i < count; i++) assert_true(pattern_match(items[i].compiled, items[i].target, NULL));
+	story_end(&story);
+}
+
 /* A run that nobody recorded tells nothing of what no rule speaks of. */
 static void without_record_nothing_is_a_candidate(void **state) {
 	(void)state;
@@ -346,6 +368,19 @@ static void masks_and_sensitive_places_are_never_suggested(void **state) {
 	CLEANUP_FREE char *text = suggested(&story);
 	lacks(text, "profiles:");
 	lacks(text, "\n        - ");
+	story_end(&story);
+}
+
+/* Nor where the user's own rule asks about one without a word on terminals. */
+static void a_mask_that_is_only_asked_about_is_one(void **state) {
+	(void)state;
+	struct story story;
+	story_begin(&story);
+	answered(&story, "fs:write", PROJECT "/.vscode/x", PROJECT "/.vscode/x", EFFECT_ALLOW, LIFETIME_ALWAYS);
+	CLEANUP_FREE char *text = suggested_under(&story, "version: 1\nprofiles:\n  default:\n    ask:\n"
+							  "      fs:write: [\"${project}/.vscode\"]\n");
+	lacks(text, "profiles:");
+	has(text, "it is a place that base keeps (built-in/base.yaml:");
 	story_end(&story);
 }
 
@@ -386,6 +421,12 @@ static void a_denial_for_once_takes_nothing_that_rules_allow(void **state) {
 	has(text, "you denied it once, and a rule allows a part of it (built-in/");
 	lacks(text, "profiles:");
 	story_end(&story);
+	/* Who denies it for good does mean all of it: so does the grant. */
+	story_begin(&story);
+	answered(&story, "fs:read", HOME, HOME, EFFECT_DENY, LIFETIME_ALWAYS);
+	CLEANUP_FREE char *lasting = suggested(&story);
+	has(lasting, "    deny:\n      fs:read:\n        - \"~\" #");
+	story_end(&story);
 }
 
 static void an_address_of_a_name_stays_private_where_the_question_said_so(void **state) {
@@ -396,6 +437,8 @@ static void an_address_of_a_name_stays_private_where_the_question_said_so(void *
 	answered(&story, "net:access", "[::1]:8080", "[::1]:8080", EFFECT_ALLOW, LIFETIME_ALWAYS);
 	answered(&story, "net:access", "[2001:db8::1]:443", "[2001:db8::1]:443", EFFECT_ALLOW, LIFETIME_ALWAYS);
 	answered(&story, "net:access", "10.0.0.1:443", "10.0.0.1:443", EFFECT_ALLOW, LIFETIME_ALWAYS);
+	/* By hand, and it opens no private address. */
+	answered(&story, "net:access", "any.example:443", "*", EFFECT_ALLOW, LIFETIME_ALWAYS);
 	CLEANUP_FREE char *text = suggested_under(&story, "version: 1\nprofiles:\n  default:\n    ask:\n"
 							  "      net:access: [{target: \"*.corp\", private: true}]\n");
 	has(text, "- {target: \"x.corp:443\", private: true} #");
@@ -714,8 +757,10 @@ int main(void) {
 		cmocka_unit_test(what_another_rule_covers_is_said_once),
 		cmocka_unit_test(projects_share_a_line_and_a_denial_in_one_speaks_for_all),
 		cmocka_unit_test(record_s_candidates_stand_under_a_heading),
+		cmocka_unit_test(a_question_at_the_start_has_its_pattern),
 		cmocka_unit_test(without_record_nothing_is_a_candidate),
 		cmocka_unit_test(masks_and_sensitive_places_are_never_suggested),
+		cmocka_unit_test(a_mask_that_is_only_asked_about_is_one),
 		cmocka_unit_test(denials_in_a_granted_folder_are_repeated),
 		cmocka_unit_test(a_denial_for_once_takes_nothing_that_rules_allow),
 		cmocka_unit_test(an_address_of_a_name_stays_private_where_the_question_said_so),
