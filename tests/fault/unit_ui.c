@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/string.h"
+#include "completion/complete.h"
 #include "history_output.h"
 #include "schema/grant.h"
 #include "schema/limits.h"
@@ -172,6 +173,25 @@ static void use_help(void) {
 	tell_printed(out, fd);
 }
 
+/* What the tables know; of what files and the broker know it leaves out what isn't to be had, by intent. */
+static void use_completion(void) {
+	static const char *const lines[][4] = {{"re"},
+					       {"policy", ""},
+					       {"run", "--p"},
+					       {"run", "--", ""},
+					       {"grant", "--ttl", "2"},
+					       {"history", "--verdict", "d"}};
+	int fd;
+	FILE *out = print_begin(&fd);
+	if (!out) return;
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		size_t count = 0;
+		while (lines[i][count]) count++;
+		complete_words((char *const *)lines[i], count, out);
+	}
+	tell_printed(out, fd);
+}
+
 static void use_words(void) {
 	static const struct {
 		const char *permission, *text;
@@ -196,7 +216,7 @@ static const struct unit units[] = {
 	{.what = "options", .use = use_options}, {.what = "a table", .use = use_table},
 	{.what = "a prompt", .use = use_prompt}, {.what = "CSV", .use = use_csv},
 	{.what = "history", .use = use_history}, {.what = "help", .use = use_help},
-	{.what = "words", .use = use_words},
+	{.what = "words", .use = use_words},     {.what = "completion", .use = use_completion},
 };
 
-const struct unit_room units_ui = UNIT_ROOM("ui: options, words, tables, prompts, CSV, JSON, help", units);
+const struct unit_room units_ui = UNIT_ROOM("ui: options, words, tables, prompts, CSV, JSON, help, completion", units);
