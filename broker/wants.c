@@ -25,7 +25,10 @@
 #include "schema/message.h"
 #include "session.h"
 
-enum { WANTS_BYTES = 16 * 1024 }; /* of all of them as JSON: they share a message with the session's warnings */
+enum {
+	WANTS_BYTES = 16 * 1024, /* of all of them as JSON: they share a message with the session's warnings */
+	WANTS_LOOKED_AT = 256,   /* rules that the stack is asked about: a session opens quickly */
+};
 
 struct want {
 	struct permission permission;
@@ -118,13 +121,14 @@ static size_t size_of(const struct want *want) {
 
 struct wants *wants_new(struct session *session) {
 	struct wants *wants = mem_new(struct wants);
-	size_t count, bytes = 0;
+	size_t count, bytes = 0, looked_at = 0;
 	const struct rule *rules = ruleset_rules(session->ruleset, &count);
-	for (size_t i = 0; i < count && wants->count < LIMIT_WANTS; i++) {
+	for (size_t i = 0; i < count && wants->count < LIMIT_WANTS && looked_at < WANTS_LOOKED_AT; i++) {
 		const struct rule *rule = &rules[i];
 		if (rule->distance > 0 || rule->effect != EFFECT_ASK || rule->sticky || rule->confirm_terminal ||
 		    !is_particular(session, rule))
 			continue;
+		looked_at++;
 		const char *target = pattern_target(rule->pattern);
 		struct want want = {.permission = rule->permission,
 				    .pattern = string_copy(target ? target : pattern_text(rule->pattern)),

@@ -148,3 +148,16 @@ prompts_shown() { # of the last session
 	for id in $(sbx prompts --json | jq '.[].id'); do sbx allow "$id" --session; done
 	sees '^token=t0ken$'
 }
+
+@test "^C while others are asked ends the run, and nothing of it is left" {
+	answers user --kind desktop leave='*'='*'
+	type_line "cd ~/project; TOOL_TOKEN=t0ken sbx run --profile tooled -- ./tool"
+	sees 'starts when you have answered'
+	mapfile -t pids < <(pgrep -P "$(sbx sessions --json | jq '.[0].pid')")
+	((${#pids[@]} > 0))
+	tmux send-keys C-c
+	type_line 'echo status $?'
+	sees '^status 130'
+	for pid in "${pids[@]}"; do wait_for 20 gone "$pid"; done
+	wait_for 20 no_prompt_is_pending
+}
