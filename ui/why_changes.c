@@ -10,7 +10,7 @@
 #include "schema/host.h"
 #include "schema/message.h"
 #include "schema/pattern.h"
-#include "yaml_text.h"
+#include "ui/yaml_text.h"
 
 static const char users_file[] = "~/.config/sbx/policy.yaml";
 

@@ -1,4 +1,4 @@
-#include "yaml_text.h"
+#include "ui/yaml_text.h"
 
 #include <string.h>
 

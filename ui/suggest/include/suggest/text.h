@@ -1,5 +1,5 @@
 /*
- * suggest_text: suggestions as a policy file, with why as comments, or as JSON.
+ * text: suggestions as a policy file, with why as comments, or as JSON.
  *
  * Promises: what comes out loads as a policy whose rules are just the suggestions, whatever bytes a target has: no text
  * from the history stands outside double quotes but visible ones in comments, one line each.
@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "base/string.h"
-#include "suggest.h"
+#include "suggest/suggest.h"
 
 /* Descriptions of the user's own permissions: "db:access" → what a question says. */
 struct suggest_words {

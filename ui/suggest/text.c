@@ -1,4 +1,4 @@
-#include "suggest_text.h"
+#include "suggest/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "ui/human.h"
-#include "yaml_text.h"
+#include "ui/yaml_text.h"
 
 enum { PLACE_COLUMNS = 60, PLACES_SHOWN = 3, NOTE_COLUMNS = 120 };
 

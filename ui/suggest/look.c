@@ -1,4 +1,4 @@
-#include "suggest_look.h"
+#include "suggest/look.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "pattern.h"
+#include "rules.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
-#include "suggest_pattern.h"
-#include "suggest_rules.h"
 #include "ui/broker.h"
 #include "ui/policy_files.h"
 #include "ui/words.h"

@@ -1,5 +1,5 @@
 /*
- * suggest_asked: the rows of a history as what was asked, each thing once with its counts.
+ * asked: the rows of a history as what was asked, each thing once with its counts.
  *
  * Promises: bounded by LIMIT_SUGGEST_ASKED; what has no room any more is counted; denials stay, and
  * then the newest: an allow without the denial that lies in it would be too wide.

@@ -1,5 +1,5 @@
 /*
- * suggest_look: suggestions of what the broker has recorded: rows, grants, what the rules and the broker say of each.
+ * look: suggestions of what the broker has recorded: rows, grants, what the rules and the broker say of each.
  *
  * Promises: asks nobody, records nothing.
  */
@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "suggest.h"
+#include "suggest/suggest.h"
 
 struct suggest_found {
 	struct suggest *suggest; /* finished */

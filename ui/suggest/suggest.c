@@ -1,14 +1,14 @@
 /*
  * Theory of operation
  *
- * Rows become things that were asked (suggest_asked.h), these suggestions: what a grant answered has the grant's
+ * Rows become things that were asked (asked.h), these suggestions: what a grant answered has the grant's
  * pattern, all else the very target. One thing is one suggestion a profile and project, however often it was asked.
  *
  * A suggestion is a rule unless something speaks against it, which is then its note: it was allowed once or for one run
- * only, the user took it back, nobody has said anything (but --record), or a file can't say it. suggest_order.c weighs
+ * only, the user took it back, nobody has said anything (but --record), or a file can't say it. order.c weighs
  * suggestions against each other; what the rules in force say of them is known to the broker and the command.
  */
-#include "suggest.h"
+#include "suggest/suggest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "parts.h"
+#include "pattern.h"
 #include "schema/limits.h"
 #include "schema/target.h"
-#include "suggest_parts.h"
-#include "suggest_pattern.h"
 
 enum { KEPT_MOST = 64 }; /* denials in one rule that are repeated */
 

@@ -8,7 +8,7 @@
  * Rows are added as they come; when there are twice as many as may be kept the same things are put together, and what
  * is then still too much goes, the oldest first.
  */
-#include "suggest_asked.h"
+#include "asked.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * Promises: pure: rows of the history and grants go in, suggestions come out. A rule that allows covers what one grant
  * of the user's covered and no more; what nobody has allowed is a candidate (--record) or a note, never more than the
  * very target. It keeps at most LIMIT_SUGGEST_ASKED different things and counts the rest.
- * Must not: decide anything. What the rules in force say of a suggestion is added by suggest_rules.h and the command.
+ * Must not: decide anything. What the rules in force say of a suggestion is added by rules.h and the command.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "suggest_pattern.h"
+#include "pattern.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,14 +10,14 @@
  * The other way round a denial in the user's file ends what lower layers allow below it. An answer for once did not
  * mean that.
  */
-#include "suggest_rules.h"
+#include "rules.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
-#include "suggest_pattern.h"
+#include "pattern.h"
 
 static bool is_below_user(const struct rule *rule) {
 	return rule->layer == POLICY_LAYER_PROJECT || rule->layer == POLICY_LAYER_BUILTIN;

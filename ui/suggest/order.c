@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "parts.h"
+#include "pattern.h"
 #include "schema/limits.h"
-#include "suggest_parts.h"
-#include "suggest_pattern.h"
 
 static bool same_place(const struct suggestion *a, const struct suggestion *b) {
 	return string_equal(a->profile, b->profile) && string_equal(a->project, b->project);

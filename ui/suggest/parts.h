@@ -1,8 +1,8 @@
-/* What suggest.c and suggest_order.c share. */
+/* What suggest.c and order.c share. */
 #pragma once
 
-#include "suggest.h"
-#include "suggest_asked.h"
+#include "asked.h"
+#include "suggest/suggest.h"
 
 struct suggest {
 	char *home;

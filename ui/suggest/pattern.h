@@ -1,5 +1,5 @@
 /*
- * suggest_pattern: patterns of grants as a policy file says them, and whether two can mean the same target.
+ * pattern: patterns of grants as a policy file says them, and whether two can mean the same target.
  *
  * Promises: the text, compiled with the same home and project, means exactly what the pattern did. Where an overlap
  * can't be told without a search, it is assumed.
