@@ -57,7 +57,7 @@ static const char *draw_part(WINDOW *window, int y, int x, int width, attr_t att
 		text += size > strlen(text) ? 1 : size;
 	}
 	line[count] = L'\0';
-	wattr_set(window, attributes, 0, NULL);
+	wattr_set(window, attributes, (short)PAIR_NUMBER(attributes), NULL);
 	mvwaddwstr(window, y, x, line);
 	wattr_set(window, A_NORMAL, 0, NULL);
 	return text;
