@@ -140,7 +140,7 @@ static int show_details(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string out = {0};
 	for (size_t i = 0; i < question->count; i++)
 		prompt_answers_details(&question->prompts[i], now_ms(), room_of(question->keys.fd).columns, &out);
-	return put(question, out.data, error);
+	return fd_write_all(question->keys.fd, out.data, out.size, error);
 }
 
 static int show_question(const struct question *question, const char *hint, struct error *error) {
