@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "process.h"
 
@@ -23,6 +24,7 @@ struct waiting {
 	uint64_t check;   /* the session's; 0: it is answered */
 	struct need need; /* of files and programs */
 	char *path;       /* need.path, also of a socket; or NULL */
+	char *name;       /* that is made in `path`; or NULL */
 	bool noted;
 	json_t *allowed; /* the reply when it is in force */
 	struct permission permission;
@@ -42,8 +44,10 @@ struct ahead {
 
 static void waiting_free(struct waiting *waiting) {
 	if (waiting->noted) live_forget(waiting->ahead->live, waiting->path);
+	if (waiting->name) live_forget(waiting->ahead->live, waiting->name);
 	json_decref(waiting->allowed);
 	free(waiting->path);
+	free(waiting->name);
 	free(waiting->target);
 	free(waiting);
 }
@@ -127,6 +131,17 @@ static void note(struct waiting *waiting) {
 	live_note(live, waiting->path);
 	waiting->noted = true;
 	waiting->need.folder = live_noted_folder(live, waiting->path);
+	waiting->need.by_folder =
+		waiting->permission.kind == PERMISSION_FS_WRITE && live_noted_missing(live, waiting->path);
+}
+
+/* What isn't there is made in its folder, and that is what is asked about, as for the call that makes it. */
+static void ask_by_folder(struct waiting *waiting) {
+	if (!waiting->need.by_folder) return;
+	waiting->name = waiting->path;
+	waiting->path = path_parent(waiting->name);
+	waiting->need.path = waiting->path;
+	live_note(waiting->ahead->live, waiting->path);
 }
 
 static void find_path(struct waiting *waiting, const struct inside_message *message) {
@@ -145,7 +160,9 @@ static void find_path(struct waiting *waiting, const struct inside_message *mess
 		return;
 	}
 	waiting->need = (struct need){.permission = waiting->permission.kind, .path = waiting->path};
-	if (waiting->permission.kind != PERMISSION_IPC_CONNECT) note(waiting);
+	if (waiting->permission.kind == PERMISSION_IPC_CONNECT) return;
+	note(waiting);
+	ask_by_folder(waiting);
 }
 
 static uint64_t ask(struct waiting *waiting, const struct inside_wish *wish) {
@@ -157,7 +174,9 @@ static uint64_t ask(struct waiting *waiting, const struct inside_wish *wish) {
 					      .process = wish->process,
 					      .parents = wish->parents,
 					      .reason = message->reason,
-					      .folder = waiting->need.folder};
+					      .name = waiting->name,
+					      .folder = waiting->need.folder,
+					      .by_folder = waiting->need.by_folder};
 	return session_check(waiting->ahead->options.session, &question, on_verdict, waiting);
 }
 

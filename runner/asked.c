@@ -72,6 +72,12 @@ void asked_note(struct asked *asked, const char *path) {
 	question->count++;
 }
 
+bool asked_is_missing(const struct asked *asked, const char *path) {
+	const struct question *question = find(asked, path);
+	const size_t depth = path_depth(path);
+	return question && depth > 1 && question->thing_count == depth - 1 && question->things[depth - 2].folder;
+}
+
 bool asked_is_folder(const struct asked *asked, const char *path) {
 	const struct question *question = find(asked, path);
 	const size_t depth = path_depth(path);

@@ -13,9 +13,10 @@
 struct asked;
 
 struct asked *asked_new(void);
-void asked_note(struct asked *asked, const char *path);            /* the question is put */
-bool asked_is_folder(const struct asked *asked, const char *path); /* it was, when the question was put */
-void asked_forget(struct asked *asked, const char *path);          /* and settled; what was swapped stays known */
+void asked_note(struct asked *asked, const char *path);             /* the question is put */
+bool asked_is_missing(const struct asked *asked, const char *path); /* nothing was there, in a folder that was */
+bool asked_is_folder(const struct asked *asked, const char *path);  /* it was, when the question was put */
+void asked_forget(struct asked *asked, const char *path);           /* and settled; what was swapped stays known */
 
 /* Takes out of a plan what was swapped. Returns the path of the first (borrowed), NULL: nothing was. */
 const char *asked_check(struct asked *asked, struct plan *plan);

@@ -414,6 +414,10 @@ void live_note(struct live *live, const char *path) {
 	asked_note(live->asked, path);
 }
 
+bool live_noted_missing(const struct live *live, const char *path) {
+	return asked_is_missing(live->asked, path);
+}
+
 bool live_noted_folder(const struct live *live, const char *path) {
 	return asked_is_folder(live->asked, path);
 }

@@ -70,6 +70,7 @@ void live_when(struct live *live, void (*applied)(void *argument), void *argumen
 
 /* A question about the path is put, and settled: what comes to its place in between is not shown (asked.h). */
 void live_note(struct live *live, const char *path);
+bool live_noted_missing(const struct live *live, const char *path); /* asked_is_missing */
 bool live_noted_folder(const struct live *live, const char *path);
 void live_forget(struct live *live, const char *path);
 

@@ -206,9 +206,20 @@ static void check_free(struct check *check) {
 	free(check);
 }
 
-static void deny(const struct check *check, const char *why) {
-	const struct verdict verdict = {.effect = EFFECT_DENY, .module = "broker", .why = (char *)why};
+static void deny_as(const struct check *check, const char *module, const char *why) {
+	struct verdict verdict = {.effect = EFFECT_DENY, .why = (char *)why};
+	snprintf(verdict.module, sizeof verdict.module, "%s", module);
 	check->done(check->argument, &verdict);
+}
+
+static void deny(const struct check *check, const char *why) {
+	deny_as(check, "broker", why);
+}
+
+/* A word that no policy declares is allowed by none; all else is the broker's failure. */
+static void deny_for_error(const struct check *check, const json_t *reply) {
+	const bool unknown = string_equal(json_string_value(json_object_get(reply, "code")), "ENOENT");
+	deny_as(check, unknown ? "none" : "broker", json_string_value(json_object_get(reply, "message")));
 }
 
 /* The broker is gone: what was asked is denied, what lives is left for the next broker to judge. */
@@ -236,7 +247,7 @@ static void answer_check(struct session *session, const json_t *reply) {
 	if (check->told) {
 		check->told(check->argument, message ? NULL : reply);
 	} else if (message) {
-		deny(check, message);
+		deny_for_error(check, reply);
 	} else if (verdict_from_json(said, &verdict, &error) < 0) {
 		deny(check, "the broker's answer was malformed");
 	} else {
@@ -477,6 +488,7 @@ uint64_t session_check(struct session *session, const struct session_wish *wish,
 	if (wish->name) json_object_set_new(body, "name", message_bytes(wish->name));
 	if (wish->reason) json_object_set_new(body, "reason", message_bytes(wish->reason));
 	if (wish->folder) json_object_set_new(body, "folder", json_true());
+	if (wish->by_folder) json_object_set_new(body, "by_folder", json_true());
 	return check_add(session, body, &check);
 }
 

@@ -26,7 +26,7 @@ profiles:
   open: {extends: [default], network: host}
   silent: {extends: [default], doorbell: none}
 END
-	mkdir "$HOME/asked" "$HOME/denied" "$HOME/plain"
+	mkdir "$HOME/asked" "$HOME/denied" "$HOME/plain" "$HOME/made"
 	for name in one two three four five six seven; do echo "text of $name" >"$HOME/asked/$name"; done
 	echo hidden | tee "$HOME/denied/there" >"$HOME/plain/there"
 }
@@ -76,7 +76,7 @@ inside() {
 }
 
 @test "a permission of the user's own goes the same way, and once is for this request" {
-	background ask sbx run -- sh -c 'sbx request db:access prod --reason migrate --json; sbx request db:access secret; echo "status $?"'
+	background ask sbx run -- sh -c 'sbx request db:access prod --reason migrate --json; sbx request db:access secret; sbx request no:such x; echo "status $?"'
 	prompt=$(prompt_id)
 	sbx prompts --json | jq -e '.[0] | .permission == "db:access" and .target == "prod" and .description == "use a database"'
 	sbx allow "$prompt" --once
@@ -97,6 +97,16 @@ inside() {
 	contains "$output" "text of five"
 	run --separate-stderr sbx run -- sbx request fs:read "$HOME/asked/five" --json
 	jq -e '.allowed and (.once | not) and .by == "grant"' <<<"$output"
+}
+
+@test "to write what isn't there yet its folder is asked about, and then it can be made" {
+	background ask sbx run -- sh -c 'sbx request fs:write ~/made/file && echo "made by it" >~/made/file'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0] | .permission == "fs:write" and .target == env.HOME + "/made" and .name == env.HOME + "/made/file"'
+	sbx allow "$prompt"
+	finished ask
+	contains "$output" "allowed: the user allowed it"
+	[ "$(<"$HOME/made/file")" = "made by it" ]
 }
 
 @test "a host that was asked for is reached without another question" {

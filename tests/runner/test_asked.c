@@ -194,6 +194,20 @@ static void many_deep_questions_cost_little(void **state) {
 	assert_true(clock() - before < 2 * CLOCKS_PER_SEC);
 }
 
+static void what_was_missing_in_a_folder_is_known(void **state) {
+	(void)state;
+	struct asked *asked = asked_new();
+	static const char *const paths[] = {"/usr/no-such-name", "/usr/no-such-name/x", "/usr", "/etc/passwd/x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		asked_note(asked, paths[i]);
+		assert_int_equal(asked_is_missing(asked, paths[i]), i == 0);
+		assert_int_equal(asked_is_folder(asked, paths[i]), i == 2);
+		asked_forget(asked, paths[i]);
+	}
+	assert_false(asked_is_missing(asked, paths[0])); /* nobody asks any more */
+	asked_free(asked);
+}
+
 #define SIGHT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -203,6 +217,7 @@ int main(void) {
 		SIGHT_TEST(the_plans_own_links_are_followed),
 		SIGHT_TEST(what_is_swapped_after_the_question_is_hidden),
 		SIGHT_TEST(what_comes_where_nothing_was_is_hidden),
+		cmocka_unit_test(what_was_missing_in_a_folder_is_known),
 		SIGHT_TEST(many_deep_questions_cost_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
