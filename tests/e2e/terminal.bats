@@ -174,10 +174,6 @@ two_lines() { # typed once and printed once
 	sees 'ready\$$'
 }
 
-asks_anew() { # asks_anew CODE: with another one
-	sees_question && [[ $(code) != "$1" ]]
-}
-
 @test "a prompt that nobody answered says so, also when the tool ends with that" {
 	local round
 	sed -i 's/timeout: 60s/timeout: 1s/' "$HOME/.config/sbx/policy.yaml"

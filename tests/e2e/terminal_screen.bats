@@ -127,6 +127,25 @@ ends() { # ends KEYS…: the program; the shell is there again
 	ends q
 }
 
+@test "^Z at the question of a full-screen program: the shell has a plain screen; fg asks again, and all is as it was" {
+	type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec python3 full_screen.py raw'"
+	sees 'line 7 äö 漢字'
+	wait_for 20 is_still
+	before=$(state)
+	touch go
+	sees_question
+	first=$(code)
+	tmux send-keys C-z
+	sees 'Stopped'
+	[ "$(tmux display -p '#{alternate_on}#{mouse_any_flag}#{cursor_flag}')" = 001 ]
+	type_line 'clear; fg'
+	wait_for 10 asks_anew "$first"
+	type_line "allow $(code)"
+	wait_for 10 grep -q '^hello /x' answer
+	is_as_before
+	ends q
+}
+
 @test "tmux in the sandbox: the same" {
 	echo 'set -g status off' >inner.conf
 	during 'env -u TMUX tmux -L inner -f inner.conf new-session "env PS1=inside: bash --norc --noprofile"' '^inside:'

@@ -46,3 +46,7 @@ sees_question() {
 code() { # that goes with allow: of the newest question on the screen
 	screen | sed -nE 's/.*deny, allow (..)(,| or) always .. ?.*\?$/\1/p' | tail -n 1
 }
+
+asks_anew() { # asks_anew CODE: with another one
+	sees_question && [[ $(code) != "$1" ]]
+}
