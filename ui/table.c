@@ -131,16 +131,16 @@ static char *cell_cut(const char *visible, size_t width) {
 
 static void print_row(const struct table *table, char *const *cells, const size_t *widths, FILE *out) {
 	CLEANUP_STRING struct string line = {0};
-	size_t last = table->count - 1;
-	while (last > 0 && table->hidden[last]) last--;
-	for (size_t c = 0; c <= last; c++) {
+	size_t end = table->count;
+	while (end > 1 && table->hidden[end - 1]) end--;
+	for (size_t c = 0; c < end; c++) {
 		if (table->hidden[c]) continue;
 		CLEANUP_FREE char *cell = cell_cut(cells[c], widths[c]);
 		size_t columns = text_columns(cell), gap = columns < widths[c] ? widths[c] - columns : 0;
 		if (line.size > 0) append_padding(&line, COLUMN_GAP);
 		if (table->columns[c].right) append_padding(&line, gap);
 		string_append(&line, cell);
-		if (!table->columns[c].right && c < last) append_padding(&line, gap);
+		if (!table->columns[c].right && c + 1 < end) append_padding(&line, gap);
 	}
 	fprintf(out, "%s\n", line.data);
 }
