@@ -3,13 +3,13 @@
 # shellcheck disable=SC2016 # expanded by the shell under test
 
 load helper
+load tmux
 
 setup_file() {
 	home_make
+	tmux_home
 	scripts=$(cd "$TESTS/../../ui/completion" && pwd)
-	export scripts TERM=screen
-	export TMUX_TMPDIR=$HOME/run
-	unset TMUX
+	export scripts
 	policy <<END
 version: 1
 prompt: {timeout: 600s, without-agent: wait}
@@ -38,7 +38,7 @@ teardown_file() {
 }
 
 teardown() {
-	tmux kill-server 2>/dev/null || true
+	tmux_end
 }
 
 session_runs() {
@@ -106,18 +106,6 @@ fish_terminal() {
 	terminal "fish -i"
 }
 
-shows() {
-	grep -qE -- "$1" <<<"$(tmux capture-pane -p)"
-}
-
-sees() {
-	wait_for 20 shows "$1" || {
-		printf 'not on the screen: %s\n' "$1"
-		tmux capture-pane -p
-		return 1
-	}
-}
-
 keys() {
 	tmux send-keys -l -- "$1"
 }
@@ -128,11 +116,7 @@ pressed() { # pressed REGEX: the screen shows it, after as many Tabs as it takes
 
 completes_to() { # completes_to LINE REGEX
 	keys "$1"
-	wait_for 20 pressed "$2" || {
-		printf 'not on the screen: %s\n' "$2"
-		tmux capture-pane -p
-		return 1
-	}
+	wait_for 20 pressed "$2" || sees "$2" # which shows the screen
 }
 
 @test "ids have words: a grant's pattern made visible, its end, the session's command" {
@@ -264,7 +248,7 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	[ ! -e "$HOME/run/ran" ]
 }
 
-@test "attack_broker_09: a folder's name that is a command is a word in the line, in each shell" {
+@test "attack_broker_09: a folder's name that is a command is a word in the line, in bash and zsh" {
 	local folder=$HOME/'$(touch ran);x' prompt
 	mkdir -p "$folder/below"
 	touch "$folder/below/file"
@@ -278,7 +262,7 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	lacks "$output" touch
 	zsh_terminal
 	completes_to "sbx allow $prompt --scope $HOME/" ' --scope [^ ]*/\\\$\\\(touch\\ ran\\\)\\;x'
-	tmux kill-server
+	tmux_end
 	bash_terminal
 	completes_to "sbx allow $prompt --scope $HOME/" ' --scope [^ ]*/\\\$\\\(touch\\ ran\\\)\\;x'
 	tmux send-keys Enter
