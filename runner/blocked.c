@@ -152,7 +152,8 @@ static void say_listed(struct telling *telling, const struct item *item) {
 	CLEANUP_ADVICE struct advice advice;
 	bool advised = advise(telling, item, &advice);
 	log_notice("%s", line);
-	if (advised && advice.command) group_add(telling, &advice);
+	const bool suggested = telling->blocked->scene->options->record; /* rules for all of it follow */
+	if (advised && advice.command && !suggested) group_add(telling, &advice);
 	if (advised && !advice.command) log_notice("    %s", advice.text);
 }
 
@@ -168,10 +169,12 @@ static void say_groups(struct telling *telling) {
 }
 
 void blocked_say(const struct blocked *blocked) {
-	const bool record = blocked->scene->options->record; /* is for the whole list, and ends with suggestions */
 	const size_t count = blocked_count(blocked);
-	struct telling telling = {.blocked = blocked, .most = record ? SIZE_MAX : SHOWN, .width = stderr_width()};
 	if (count == 0) return;
+	/* --record is for the whole list. */
+	struct telling telling = {.blocked = blocked,
+				  .most = blocked->scene->options->record ? SIZE_MAX : SHOWN,
+				  .width = stderr_width()};
 	if (count > 1) log_notice("blocked %zu requests:", count);
 	const bool listed = count > 1 && telling.width > 0;
 	tell_each(&telling, listed ? say_listed : say_line);
@@ -180,6 +183,7 @@ void blocked_say(const struct blocked *blocked) {
 			   (long long)blocked->session);
 	const bool grants = telling.groups[0].lead;
 	say_groups(&telling);
-	if (grants && !record)
-		log_notice("to have rules written for it: sbx suggest --session %lld", (long long)blocked->session);
+	if (grants)
+		log_notice("all that it asked for, and rules for what you allowed: sbx suggest --session %lld",
+			   (long long)blocked->session);
 }
