@@ -230,7 +230,7 @@ static void what_is_decided_meanwhile_is_settled(void **state) {
 	json_decref(gone);
 	/* The policy asks about another no more. */
 	CLEANUP_FREE char *policy = string_copy(POLICY("60s", "deny"));
-	memcpy(strstr(policy, "~/out, "), "~/0ut, ", 7);
+	strstr(policy, "~/out, ")[2] = '0';
 	home_write(".config/sbx/policy.yaml", policy);
 	json_decref(peer_call(user, "status", NULL));
 	gone = peer_push(agent, "prompt-gone");
