@@ -67,7 +67,8 @@ advised() {
 why() {
 	local verdict=$1
 	shift
-	run -0 sbx why --json "$@"
+	run sbx why --json "$@"
+	[ "$status" = 0 ] || { echo "$output" && return 1; }
 	[ "$(jq -r '"\(.verdict.effect) \(.verdict.module)"' <<<"$output")" = "$verdict" ] || {
 		jq . <<<"$output"
 		return 1
@@ -214,4 +215,32 @@ session_is_there() {
 	run -0 bash "$HOME/run/pasted"
 	[ "$(sbx grants --json | jq -r 'map("\(.permission) \(.pattern)") | sort | join(", ")')" = "db:access --once, db:access prod, net:access page.test:80" ]
 	sbx revoke --all
+}
+
+# policy_with EFFECT LINE: the user's policy has just that rule.
+policy_with() {
+	printf 'version: 1\nprofiles:\n  default:\n    %s:\n      %s\n' "$1" "$2" | policy
+}
+
+# The rule of the change whose words contain TEXT, as it stands between backquotes.
+rule() {
+	change "$1" | sed 's/.*: `\(.*\)`$/\1/'
+}
+
+@test "why: the rules that it names do what it says" {
+	local name
+	for name in '.ssh/id_ed25519' 'notes/a*b' 'notes/back\slash' 'notes/"' 'notes/new
+line'; do
+		run -0 sbx why --json fs:read "$HOME/$name"
+		policy_with allow "$(rule "under \`allow:")"
+		why "allow rules" fs:read "$HOME/$name"
+		refusing_policy ""
+	done
+	why "deny none" fs:read /srv/data
+	policy_with ask "$(rule "under \`ask:")"
+	why "ask ask" fs:read /srv/data
+	policy_with allow "$(rule "under \`allow:")"
+	why "allow rules" fs:read /srv/data
+	why "ask ask" fs:read "$HOME/notes/axb"
+	refusing_policy ""
 }
