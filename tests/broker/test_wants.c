@@ -106,7 +106,7 @@ static const char *const all_wants[] = {"fs:read=~/.toolrc", "fs:write=~/out", "
 static void what_is_particular_and_undecided_is_to_be_had(void **state) {
 	(void)state;
 	CLEANUP_STRINGS struct strings wants = {0};
-	CLEANUP_PEER struct peer *runner = opened(&wants);
+	peer_free(opened(&wants));
 	for (size_t i = 0; i < ARRAY_LENGTH(all_wants); i++)
 		if (index_of(&wants, all_wants[i]) < 0) fail_msg("%s", all_wants[i]);
 	for (size_t i = ARRAY_LENGTH(all_wants); i < wants.count; i++) {
@@ -167,7 +167,7 @@ static void a_bundle_is_answered_one_by_one(void **state) {
 		       "deny grants");
 	/* And the next run has less to ask. */
 	CLEANUP_STRINGS struct strings next = {0};
-	CLEANUP_PEER struct peer *second = opened(&next);
+	peer_free(opened(&next));
 	assert_int_equal(next.count, 1);
 	assert_string_equal(next.items[0], "fs:write=~/out");
 }
