@@ -102,7 +102,7 @@ static int answer_each(struct command_call *call, enum effect effect, enum lifet
 	const struct wish wish = {effect, chosen_lifetime(call->values, otherwise), call->values};
 	CLEANUP_FREE int64_t *prompts = mem_array(int64_t, call->operands->count);
 	CLEANUP_CHANNEL struct channel *channel = NULL;
-	size_t count, failed = 0;
+	size_t count = 0, failed = 0;
 	int r = options_exclusive(&call->command->options, call->values, "once ttl session always", error);
 	if (r == 0) r = read_prompts(call->operands, prompts, &count, error);
 	if (r == 0) r = broker_connect(NULL, &channel, error);

@@ -305,12 +305,17 @@ static void record_s_candidates_stand_under_a_heading(void **state) {
 	row(&story, EVENT_DECISION, "fs:read", HOME "/.config/sbx", EFFECT_DENY, "protect", "it is sbx's", 0, 0, NULL);
 	row(&story, EVENT_DECISION, "fs:read", HOME "/flood", EFFECT_DENY, "flood", "too many", 0, 0, NULL);
 	recorded(&story, "fs:write", PROJECT "/.git/config");
+	recorded(&story, "fs:read", HOME);
+	recorded(&story, "fs:read", "/home");
 	CLEANUP_FREE char *text = suggested(&story);
 	has(text, "        - \"a.example:443\" # in ~/app: asked 1 time, allowed always");
 	has(text, "        # NOT ALLOWED YET: --record denied what follows. Look at each before you paste it.\n"
 		  "        - \"z.example:443\" # in ~/app: asked 2 times, last");
 	has(text, "      ipc:connect:\n        # NOT ALLOWED YET");
 	has(text, "it names more than one target");
+	has(text, "fs:read \"~\" (in ~/app: asked 1 time, last 2026-11-18 11:06:52): all of your home lies in it\n");
+	lacks(text, "- \"~\"");
+	lacks(text, "- \"/home\"");
 	has(text, "fs:write \"${project}/.git/config\"");
 	lacks(text, "- \"${project}/.git/config\"");
 	lacks(text, ".ssh");
@@ -486,8 +491,7 @@ static const char *const hostile[] = {
 	"1:30",
 	"0x10",
 	"'quoted'",
-	"\xe2\x80\xae"
-	"gnp.exe",
+	"\xe2\x80\xaegnp.exe",
 	"zero\xe2\x80\x8bwidth",
 	"nel\xc2\x85line",
 	"ls\xe2\x80\xa8sep",
@@ -611,6 +615,28 @@ static void custom_permissions_are_declared(void **state) {
 	assert_int_equal(effect_in(ruleset, "db:access", "prod*\n"), EFFECT_ALLOW);
 	assert_int_equal(effect_in(ruleset, "db:access", "prodx\n"), EFFECT_DENY);
 	story_end(&story);
+}
+
+static void names_of_profiles_that_yaml_takes_for_something_else_are_quoted(void **state) {
+	(void)state;
+	static const char *const profiles[] = {"on", "1.5", "0x1", "null", "a.b", "007", "~x", "-", "no"};
+	for (size_t i = 0; i < ARRAY_LENGTH(profiles); i++) {
+		struct story story;
+		CLEANUP_STRINGS struct strings errors = {0};
+		CLEANUP_FREE char *policy =
+			string_format("version: 1\nprofiles:\n  \"%s\": {extends: [base]}\n", profiles[i]);
+		struct policy_document *document =
+			policy_load(POLICY_LAYER_USER, "policy.yaml", policy, strlen(policy), &errors);
+		if (!document) continue; /* no profile can be called so */
+		policy_document_unref(document);
+		story_begin(&story);
+		story.profile = profiles[i];
+		answered(&story, "fs:read", HOME "/x", HOME "/x", EFFECT_ALLOW, LIFETIME_ALWAYS);
+		CLEANUP_FREE char *text = suggested_under(&story, policy);
+		CLEANUP_RULESET struct ruleset *ruleset = rules_of(text, profiles[i], PROJECT);
+		assert_int_equal(user_rules(ruleset), 1);
+		story_end(&story);
+	}
 }
 
 /* However much was asked: denials stay, of allows the newest. */
@@ -768,6 +794,7 @@ int main(void) {
 		cmocka_unit_test(attack_a_project_s_name_stays_in_its_comment),
 		cmocka_unit_test(bytes_that_are_no_text_are_a_note),
 		cmocka_unit_test(custom_permissions_are_declared),
+		cmocka_unit_test(names_of_profiles_that_yaml_takes_for_something_else_are_quoted),
 		cmocka_unit_test(much_is_cut_and_counted),
 		cmocka_unit_test(a_rule_allows_what_was_asked_and_nothing_that_no_grant_did),
 	};

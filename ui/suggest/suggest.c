@@ -184,6 +184,14 @@ static void add_granted(struct suggest *suggest, const struct asked *asked) {
 	add(suggest, &wish, grant->pattern);
 }
 
+/* What nobody has allowed is suggested for one target alone; a folder is all that lies in it. */
+static void leave_out_if_wide(const struct suggest *suggest, struct suggestion *suggestion, const struct asked *asked) {
+	if (!is_target(&asked->permission, asked->target))
+		suggestion_leave_out(suggestion, "it names more than one target");
+	else if (permission_is_of_path(&asked->permission) && path_is_below(suggest->home, asked->target))
+		suggestion_leave_out(suggestion, "all of your home lies in it");
+}
+
 static void add_exact(struct suggest *suggest, const struct asked *asked, enum suggestion_basis basis,
 		      enum effect effect) {
 	CLEANUP_FREE char *pattern = pattern_quote(&asked->permission, asked->target);
@@ -198,8 +206,7 @@ static void add_exact(struct suggest *suggest, const struct asked *asked, enum s
 					.lifetime = LIFETIME_ONCE};
 	struct suggestion *added = add(suggest, &wish, pattern);
 	if (basis == SUGGESTION_OPEN) suggestion_leave_out(added, "nobody has answered");
-	if (!is_target(&asked->permission, asked->target) && basis == SUGGESTION_RECORDED)
-		suggestion_leave_out(added, "it names more than one target");
+	if (basis == SUGGESTION_RECORDED) leave_out_if_wide(suggest, added, asked);
 }
 
 static bool was_recording(const struct suggest *suggest, int64_t session) {
