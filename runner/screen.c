@@ -23,6 +23,7 @@
 
 #include <string.h>
 
+#include "schema/limits.h"
 #include "screen_modes.h"
 #include "screen_parse.h"
 #include "screen_picture.h"
@@ -324,7 +325,9 @@ static void take_control(struct screen *screen, struct sequence sequence) {
 	const char *text = sequence.bytes + 2;
 	const char prefix = strchr("<=>?", *text) ? *text++ : '\0';
 	const size_t size = strspn(text, "0123456789;:");
-	CLEANUP_FREE char *parameters = string_copy_bytes(text, size);
+	char parameters[LIMIT_SEQUENCE]; /* it ends before the sequence does */
+	memcpy(parameters, text, size);
+	parameters[size] = '\0';
 	const char *rest = text + size;
 	if (rest[0] == '\0') return;
 	if (rest[1] == '\0' && prefix == '\0')
