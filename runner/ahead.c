@@ -76,12 +76,17 @@ static bool is_file(enum permission_kind kind) {
 	return kind == PERMISSION_FS_READ || kind == PERMISSION_FS_WRITE;
 }
 
+/* The plan is what counts, and what is the sandbox's own at a path isn't what was asked for. */
+static bool is_shown(const struct waiting *waiting) {
+	const struct live *live = waiting->ahead->live;
+	return live_gives(live, &waiting->need) && plan_show(live_plan(live), waiting->need.path) != SHOW_FRESH;
+}
+
 static void on_placed(void *argument) {
 	struct waiting *waiting = argument;
 	json_t *reply = waiting->allowed;
 	waiting->allowed = NULL;
-	/* The plan is what counts: what was allowed and can't be shown is of no use. */
-	if (is_file(waiting->permission.kind) && !live_gives(waiting->ahead->live, &waiting->need)) {
+	if (is_file(waiting->permission.kind) && !is_shown(waiting)) {
 		json_decref(reply);
 		reply = inside_reply_no("absent", "allowed, but there is nothing that can be shown");
 	}
@@ -126,8 +131,11 @@ static const char *refusal(const struct ahead *ahead, const struct inside_messag
 /* What is asked about is what lies there now, whatever comes to its place before the answer. */
 static void note(struct waiting *waiting) {
 	struct live *live = waiting->ahead->live;
-	const struct sight sight = live_sight(live, waiting->path);
-	if (sight.mode != VIEW_ASK && !sight.ask_write) return;
+	bool ask_write = false;
+	const enum view_mode mode = sight_rule(live_view(live), waiting->path, &ask_write);
+	const bool program =
+		waiting->permission.kind == PERMISSION_PROC_SPAWN && live_sight(live, waiting->path).program;
+	if (mode != VIEW_ASK && !ask_write && !program) return;
 	live_note(live, waiting->path);
 	waiting->noted = true;
 	waiting->need.folder = live_noted_folder(live, waiting->path);
