@@ -406,7 +406,7 @@ static void stop(struct run *run) {
 	asker_free(run->asker);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
-	if (run->terminal) terminal_drain(run->terminal);
+	if (run->terminal) terminal_drain(run->terminal, run->timed_out || run->status > 128);
 	launch_end(run->launch);
 	terminal_free(run->terminal);
 	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);

@@ -499,7 +499,23 @@ enum screen_back screen_return(const struct screen *screen, struct string *out) 
 	return screen->aside ? SCREEN_AS_IT_WAS : SCREEN_BELOW;
 }
 
-void screen_end(struct screen *screen, struct string *out) {
+static void append_usual(const struct screen *screen, struct string *out) {
+	const bool margins = screen->margins.top || screen->margins.left;
+	CLEANUP_STRING struct string pen = {0};
+	append_pen(&screen->pen, &pen);
+	if (screen->kitty) string_append(out, "\x1b[<9u"); /* as many as it may have put there */
+	if (screen->alternate) string_appendf(out, "\x1b[?%ul", screen->alternate);
+	if (margins) string_append(out, "\0337\x1b[r\0338");
+	screen_modes_append_usual(&screen->modes, out);
+	if (screen->insert) string_append(out, "\x1b[4l");
+	if (screen->newline) string_append(out, "\x1b[20l");
+	if (screen->keys != UNSAID) string_append(out, "\x1b[>4m");
+	if (screen->shape != UNSAID) string_append(out, "\x1b[0 q");
+	if (pen.size > 0) string_append(out, "\x1b[0m\x1b(B\x1b)B\x0f");
+}
+
+void screen_end(struct screen *screen, bool killed, struct string *out) {
 	if (screen->parse.state != GROUND) string_append(out, "\x18\x1b\\");
 	screen->parse.state = GROUND;
+	if (killed) append_usual(screen, out);
 }

@@ -39,8 +39,11 @@ enum screen_back {
 /* After it: back, with what the tool had switched on. */
 enum screen_back screen_return(const struct screen *screen, struct string *out);
 
-/* The tool has ended: what it left open would swallow what is written next. */
-void screen_end(struct screen *screen, struct string *out);
+/*
+ * The tool has ended. What it left open would swallow what is written next. One that was killed had no time to put back
+ * what it had switched on; of any other that is what it wanted (tput(1)).
+ */
+void screen_end(struct screen *screen, bool killed, struct string *out);
 
 DEFINE_CLEANUP(struct screen *, screen_free);
 #define CLEANUP_SCREEN CLEANUP(screen_free_p)

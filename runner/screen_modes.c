@@ -94,3 +94,9 @@ void screen_modes_append(const struct screen_modes *modes, bool draw, struct str
 		string_appendf(out, "\x1b[?%u%c", table[i].number, table[i].usual ? 'l' : 'h');
 	}
 }
+
+void screen_modes_append_usual(const struct screen_modes *modes, struct string *out) {
+	for (size_t i = 0; i < ARRAY_LENGTH(table); i++)
+		if (modes->changed >> i & 1)
+			string_appendf(out, "\x1b[?%u%c", table[i].number, table[i].usual ? 'h' : 'l');
+}

@@ -31,3 +31,4 @@ void screen_modes_soft_reset(struct screen_modes *modes);
 
 /* What throws them again: those that draw, but for the origin, or all others. */
 void screen_modes_append(const struct screen_modes *modes, bool draw, struct string *out);
+void screen_modes_append_usual(const struct screen_modes *modes, struct string *out); /* what throws all back */

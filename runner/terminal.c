@@ -209,11 +209,11 @@ void terminal_give(const struct terminal *terminal, pid_t group) {
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-void terminal_drain(struct terminal *terminal) {
+void terminal_drain(struct terminal *terminal, bool killed) {
 	CLEANUP_STRING struct string end = {0};
 	if (!terminal->shown) return;
 	stream_drain(terminal->shown, TERMINAL_DRAIN_MS);
-	screen_end(terminal->screen, &end);
+	screen_end(terminal->screen, killed, &end);
 	if (end.size > 0) fd_write_all(terminal->tty, end.data, end.size, NULL);
 }
 

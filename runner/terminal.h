@@ -41,6 +41,7 @@ void terminal_go_on(struct terminal *terminal);
 int terminal_reopen(const struct terminal *terminal);             /* a blocking descriptor of its own, or -1 */
 void terminal_give(const struct terminal *terminal, pid_t group); /* make a process group the foreground one */
 
-void terminal_drain(struct terminal *terminal); /* the tool has ended: show what it still wrote */
+/* The tool has ended: show what it still wrote; one that was `killed` left its screen as it was. */
+void terminal_drain(struct terminal *terminal, bool killed);
 void terminal_free(struct terminal *terminal);
 DEFINE_CLEANUP(struct terminal *, terminal_free);

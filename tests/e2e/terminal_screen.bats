@@ -146,6 +146,20 @@ ends() { # ends KEYS…: the program; the shell is there again
 	ends q
 }
 
+@test "of a full-screen program that is killed nothing stays, also at its question" {
+	local round
+	for round in shown asked; do
+		rm -f go
+		type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec python3 full_screen.py raw'; echo over"
+		sees 'line 7 äö 漢字'
+		[ $round = shown ] || { touch go && sees_question; }
+		sbx kill --all
+		sees '^over'
+		[ "$(tmux display -p '#{alternate_on}#{mouse_any_flag}#{cursor_flag}#{keypad_cursor_flag}')" = 0010 ]
+		sees 'ready\$$'
+	done
+}
+
 @test "tmux in the sandbox: the same" {
 	echo 'set -g status off' >inner.conf
 	during 'env -u TMUX tmux -L inner -f inner.conf new-session "env PS1=inside: bash --norc --noprofile"' '^inside:'

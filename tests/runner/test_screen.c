@@ -196,8 +196,26 @@ static void what_it_leaves_open_is_ended(void **state) {
 		CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
 		CLEANUP_STRING struct string end = {0};
 		see(screen, texts[i]);
-		screen_end(screen, &end);
+		screen_end(screen, false, &end);
 		assert_string_equal(end.data ? end.data : "", i == 3 ? "" : "\x18\x1b\\");
+	}
+}
+
+static void of_a_killed_tool_nothing_stays(void **state) {
+	(void)state;
+	static const struct {
+		const char *text, *end;
+	} cases[] = {{"plain", ""},
+		     {"\x1b[?1049h\x1b[?1002;1006h\x1b[?25l\x1b[31mred",
+		      "\x1b[?1049l\x1b[?25h\x1b[?1002l\x1b[?1006l\x1b[0m\x1b(B\x1b)B\x0f"},
+		     {"\x1b[>1u\x1b[2;5r\x1b[4h\x1b[>4;1m\x1b[3 q\x1bP",
+		      "\x18\x1b\\\x1b[<9u\0337\x1b[r\0338\x1b[4l\x1b[>4m\x1b[0 q"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
+		CLEANUP_STRING struct string end = {0};
+		see(screen, cases[i].text);
+		screen_end(screen, true, &end);
+		assert_string_equal(end.data ? end.data : "", cases[i].end);
 	}
 }
 
@@ -213,6 +231,7 @@ int main(void) {
 		cmocka_unit_test(who_goes_about_on_the_main_screen_gets_it_back),
 		cmocka_unit_test(what_was_not_complete_is_begun_again),
 		cmocka_unit_test(what_it_leaves_open_is_ended),
+		cmocka_unit_test(of_a_killed_tool_nothing_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
