@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The manual is whole: every command and option that sbx knows is in the page that its help names, the pages have their sections, lead
+# only to pages that are there, and are formatted without a warning. $1: the folder of the built pages; SBX_BIN.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+pages=$1 sbx=$SBX_BIN/sbx
+HOME=$(mktemp -d) # no policy, no broker
+export HOME MANPATH=$pages LC_ALL=C.UTF-8 MANWIDTH=200
+trap 'rmdir "$HOME"' EXIT
+
+wrong=0
+say() {
+	printf '%s\n' "$*" >&2
+	wrong=1
+}
+
+words() { # words WORD…: what may follow them
+	"$sbx" complete -- "$@" | cut -f 1
+}
+
+# about COMMAND SUBCOMMAND?: its page names it and all of its options.
+about() {
+	local page text option
+	page=$("$sbx" "$@" --help | sed -nE 's/^Manual: (sbx-[a-z]+)\(1\)$/\1/p')
+	[[ $page == sbx-$1 ]] || say "sbx $* --help names no page"
+	text=$(man -P cat 1 "$page" 2>/dev/null) || say "there is no page $page(1)"
+	grep -qE "^ +sbx $*( |\$)" <<<"$text" || say "$page(1): 'sbx $*' is not in its SYNOPSIS"
+	while read -r option; do
+		grep -qE -- "$option([^a-z-]|\$)" <<<"$text" || say "$page(1) lacks $option of sbx $*"
+	done < <(words "$@" -- | grep -v -- '--help')
+	grep -qE "sbx $*([ ,]|\$)" <<<"$overview" || say "sbx(1) doesn't name 'sbx $*'"
+}
+
+overview=$(man -P cat 1 sbx)
+while read -r command; do
+	subcommands=$(words "$command" "" | grep -E '^[a-z]+$' || true)
+	if "$sbx" "$command" --help | grep -q '^Commands:'; then
+		for subcommand in $subcommands; do about "$command" "$subcommand"; done
+	else
+		about "$command"
+	fi
+done < <(words "")
+
+for source in docs/*.scd; do
+	name=$(basename "$source" .scd)
+	page=$pages/man${name##*.}/$name
+	[[ -s $page ]] || say "docs/CMakeLists.txt doesn't make $name"
+	wanted=(NAME DESCRIPTION "SEE ALSO")
+	[[ $name != *.[18] ]] || wanted+=(SYNOPSIS "EXIT STATUS" EXAMPLES)
+	for section in "${wanted[@]}"; do
+		grep -qx "# $section" "$source" || say "$name has no $section"
+	done
+	while read -r other; do
+		section=${other##*(} section=${section%)}
+		[[ -s $pages/man$section/${other%(*}.$section ]] || say "$name leads to $other, which is not there"
+	done < <(grep -oE '\*sbx[a-z-]*\*\([0-9]\)' "$source" | tr -d '*' | sort -u)
+done
+for page in "$pages"/man*/*; do
+	grep -q '^\.so ' "$page" || warnings=$(man -l --warnings "$page" 2>&1 >/dev/null) || true
+	[[ ! ${warnings:-} ]] || say "$page: $warnings"
+done
+exit $wrong
