@@ -2,12 +2,14 @@
 # `sbx monitor` in a real terminal: tmux presses its keys, and its screen is read.
 
 load helper
+load tmux
 
 setup_file() {
 	home_make
 	port=$(server web server.py)
-	export port TERM=screen TMUX_TMPDIR=$HOME/run
-	unset TMUX LC_ALL LANG
+	export port
+	tmux_home
+	unset LC_ALL LANG
 	policy <<END
 version: 1
 prompt: {timeout: 60s, without-agent: deny}
@@ -33,9 +35,7 @@ END
 
 # In a shell, so that what is left of the terminal afterwards is seen.
 setup() {
-	cd "$HOME/project" || return
-	tmux -f /dev/null new-session -d -x 100 -y 30 "env PS1='ready$ ' bash --norc --noprofile"
-	sees 'ready\$$'
+	tmux_begin
 	revoke_all
 	before=$(tmux display -p '#{pane_tty}' | xargs -I{} stty -a -F {})
 }
@@ -43,7 +43,7 @@ setup() {
 # Of a test that did not come to its end, too.
 teardown() {
 	local id
-	tmux kill-server 2>/dev/null || true
+	tmux_end
 	sbx kill --all
 	for id in $(sbx prompts --json | jq '.[].id'); do sbx deny "$id" || true; done
 }
@@ -55,29 +55,8 @@ revoke_all() {
 	[[ ! $ids ]] || sbx revoke $ids
 }
 
-screen() {
-	tmux capture-pane -p
-}
-
-shows() { # shows REGEX
-	grep -qE -- "$1" <<<"$(screen)"
-}
-
-sees() { # sees REGEX: soon; else the screen is shown
-	wait_for 20 shows "$1" || {
-		printf 'not on the screen: %s\n' "$1"
-		screen
-		return 1
-	}
-}
-
 hidden() {
 	! shows "$1"
-}
-
-type_line() {
-	tmux send-keys -l -- "$1"
-	tmux send-keys Enter
 }
 
 monitor() { # monitor [ENVIRONMENT]: in the foreground of the shell
@@ -96,7 +75,6 @@ ended_with() { # ended_with STATUS: and the terminal is as it was
 	[ "$(tmux display -p '#{cursor_flag} #{alternate_on}')" = "1 0" ]
 }
 
-# keys KEY…: a person's pace: each when what the last one did is on the screen is the caller's to wait for.
 keys() {
 	tmux send-keys "$@"
 }

@@ -97,6 +97,24 @@ static void attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_th
 	model_finish(&model);
 }
 
+/* "absolutely" has both keys in it, and takes longer to type than the form's first moment lasts. */
+static void attack_broker_10_text_for_another_window_answers_nothing(void **state) {
+	(void)state;
+	static const char *const texts[] = {"absolutely", "take it easy, they say", "an array of days"};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		struct monitor_model model;
+		sample_start(&model);
+		tell_prompt(&model, sample_prompt(3, "svc.test:443"));
+		look(&model);
+		for (const char *key = texts[i]; *key; key++) {
+			keys_press(&model, *key);
+			model.boot_ms += PROMPT_DELAY_MS / 3;
+		}
+		assert_sent(&model, "");
+		model_finish(&model);
+	}
+}
+
 static void a_new_prompt_does_not_take_the_choice_from_another(void **state) {
 	(void)state;
 	struct monitor_model model;
@@ -321,6 +339,7 @@ int main(void) {
 		cmocka_unit_test(an_answer_has_the_lifetime_and_scope_that_were_chosen),
 		cmocka_unit_test(a_denial_is_for_this_once_unless_another_is_chosen),
 		cmocka_unit_test(attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_the_monitor),
+		cmocka_unit_test(attack_broker_10_text_for_another_window_answers_nothing),
 		cmocka_unit_test(a_new_prompt_does_not_take_the_choice_from_another),
 		cmocka_unit_test(what_is_confirmed_in_a_terminal_needs_the_whole_word),
 		cmocka_unit_test(a_bundle_is_answered_as_one_or_each_by_itself),

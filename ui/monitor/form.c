@@ -10,7 +10,6 @@
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/human.h"
-#include "ui/prompt_terminal.h"
 
 enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS, WORD_COLUMNS = 200 };
 static const char confirm_word[] = "allow";
@@ -151,10 +150,6 @@ void form_type(struct monitor_form *form, int key) {
 	size_t size = strlen(form->typed);
 	if (key == '\b' && size > 0) form->typed[size - 1] = '\0';
 	if (key >= 'a' && key <= 'z' && size < FORM_WORD_MAX) form->typed[size] = (char)key;
-}
-
-bool form_is_ready(const struct monitor_form *form, int64_t now_ms) {
-	return now_ms - form->since_ms >= PROMPT_DELAY_MS;
 }
 
 bool form_is_confirmed(const struct monitor_form *form) {

@@ -50,15 +50,14 @@ void form_close(struct monitor_form *form);
 /* A prompt is gone: true when none is left and the form is closed by that. */
 bool form_drop(struct monitor_form *form, int64_t prompt);
 
-void form_move(struct monitor_form *form, long by);                  /* to another field */
-void form_change(struct monitor_form *form, long by);                /* another value of it */
-void form_type(struct monitor_form *form, int key);                  /* a letter of the word, or '\b' */
-bool form_is_ready(const struct monitor_form *form, int64_t now_ms); /* it was there long enough to be read */
-bool form_is_confirmed(const struct monitor_form *form);             /* the word is there, or none is needed */
+void form_move(struct monitor_form *form, long by);      /* to another field */
+void form_change(struct monitor_form *form, long by);    /* another value of it */
+void form_type(struct monitor_form *form, int key);      /* a letter of the word, or '\b' */
+bool form_is_confirmed(const struct monitor_form *form); /* the word is there, or none is needed */
 
 /* The body of an `answer`, of the prompt among those that it is for. */
 json_t *form_answer_body(const struct monitor_form *form, const struct prompt *prompt);
 
-/* Its lines, without the question: "› for    ‹ 1h ›". Freed by the caller. */
+/* What is chosen, in words. The first is freed by the caller, the second borrowed. */
 char *form_lifetime_words(const struct monitor_form *form);
 const char *form_scope_words(const struct monitor_form *form);

@@ -99,8 +99,7 @@ static bool types_word(const struct monitor_model *model, int code) {
 }
 
 void keys_press(struct monitor_model *model, int code) {
-	free(model->message);
-	model->message = NULL;
+	model_say(model, NULL);
 	if (types_word(model, code)) {
 		act_yes(model, code);
 		return;
@@ -111,6 +110,8 @@ void keys_press(struct monitor_model *model, int code) {
 		keys[i].act(model, code);
 		return;
 	}
+	/* Who types text that is meant for another window isn't looking at the form. */
+	if (model->mode == MODE_FORM) model->form.since_ms = model->boot_ms;
 }
 
 char *keys_line(const struct monitor_model *model, size_t width) {

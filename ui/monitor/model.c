@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -49,15 +47,9 @@ void model_finish(struct monitor_model *model) {
 	free(model->trouble);
 }
 
-void model_say(struct monitor_model *model, const char *format, ...) {
-	char *text = NULL;
-	va_list arguments;
-	va_start(arguments, format);
-	int size = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (size < 0) mem_exhausted();
+void model_say(struct monitor_model *model, char *words) {
 	free(model->message);
-	model->message = text;
+	model->message = words;
 }
 
 size_t pane_count(const struct monitor_model *model, enum monitor_pane pane) {
@@ -117,8 +109,9 @@ static void take_gone(struct monitor_model *model, const json_t *push) {
 	model->flush = model->flush || model->prompts.since_ms != since_ms;
 	if (!in_form || !form_drop(&model->form, id)) return;
 	close_form(model);
-	model_say(model, "Prompt %lld is settled: answered elsewhere, its time is up, or who asked is gone.",
-		  (long long)id);
+	model_say(model,
+		  string_format("Prompt %lld is settled: answered elsewhere, its time is up, or who asked is gone.",
+				(long long)id));
 }
 
 int model_push(struct monitor_model *model, const json_t *push, struct error *error) {
@@ -140,23 +133,26 @@ static void say_answered(struct monitor_model *model, const json_t *body, const 
 	const char *done = allowed ? "Allowed" : "Denied";
 	CLEANUP_GRANT struct grant grant = {0};
 	if (!json_is_object(json) || grant_from_json(json, &grant, NULL) < 0) {
-		model_say(model, "%s prompt %lld.", done, json_integer_value(json_object_get(body, "prompt")));
+		model_say(model,
+			  string_format("%s prompt %lld.", done, json_integer_value(json_object_get(body, "prompt"))));
 		return;
 	}
 	CLEANUP_FREE char *what = human_grant(&grant);
 	CLEANUP_FREE char *until = human_until(&grant);
-	model_say(model, "%s (grant %lld): %s, %s.", done, (long long)grant.id, what, until);
+	model_say(model, string_format("%s (grant %lld): %s, %s.", done, (long long)grant.id, what, until));
 }
 
 static void say_revoked(struct monitor_model *model, const json_t *reply) {
 	size_t held = json_array_size(json_object_get(reply, "holders"));
 	json_int_t id = json_integer_value(json_array_get(json_object_get(reply, "revoked"), 0));
 	if (id == 0)
-		model_say(model, "It had ended before.");
+		model_say(model, string_copy("It had ended before."));
 	else if (held > 0)
-		model_say(model, "Revoked %lld. Some process still holds what it gave: sbx revoke %lld --kill", id, id);
+		model_say(model,
+			  string_format("Revoked %lld. Some process still holds what it gave: sbx revoke %lld --kill",
+					id, id));
 	else
-		model_say(model, "Revoked %lld. It has ended in running sandboxes, too.", id);
+		model_say(model, string_format("Revoked %lld. It has ended in running sandboxes, too.", id));
 }
 
 void model_done(struct monitor_model *model, const struct monitor_request *request, const json_t *reply) {
@@ -167,7 +163,7 @@ void model_done(struct monitor_model *model, const struct monitor_request *reque
 
 void model_failed(struct monitor_model *model, const char *why) {
 	CLEANUP_FREE char *shown = text_visible_cut(why, 400);
-	model_say(model, "That did not work: %s", shown);
+	model_say(model, string_format("That did not work: %s", shown));
 }
 
 static void send(struct monitor_model *model, const char *type, json_t *body) {
@@ -275,16 +271,17 @@ void act_back(struct monitor_model *model, int key) {
 
 /* Deciding */
 
-/* Did it come into view just now? Then the key was for something else. */
-static bool is_too_soon(struct monitor_model *model, int64_t since_ms) {
-	if (model->boot_ms - since_ms >= PROMPT_DELAY_MS) return false;
-	model_say(model, "This has only just come into view: look at it, then press the key again.");
+/* Did it come into view just now? Then the key was for something else, and so may be the next one. */
+static bool is_too_soon(struct monitor_model *model, int64_t *since_ms) {
+	if (model->boot_ms - *since_ms >= PROMPT_DELAY_MS) return false;
+	*since_ms = model->boot_ms;
+	model_say(model, string_copy("This has only just come into view: look at it, then press the key again."));
 	return true;
 }
 
 static void open_answer(struct monitor_model *model, enum effect effect) {
 	const struct waiting_line *line = prompts_chosen(&model->prompts);
-	if (!line || is_too_soon(model, model->prompts.since_ms)) return;
+	if (!line || is_too_soon(model, &model->prompts.since_ms)) return;
 	form_answer(&model->form, &model->prompts.items[line->first], line->count, effect, model->boot_ms);
 	model->flush = true;
 	set_mode(model, MODE_FORM);
@@ -333,7 +330,7 @@ static void send_answers(struct monitor_model *model) {
 }
 
 static void give(struct monitor_model *model) {
-	if (is_too_soon(model, model->form.since_ms)) return;
+	if (is_too_soon(model, &model->form.since_ms)) return;
 	if (model->form.kind == FORM_ANSWER) send_answers(model);
 	if (model->form.kind == FORM_REVOKE)
 		send(model, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)model->form.ids[0]));
@@ -343,7 +340,7 @@ static void give(struct monitor_model *model) {
 void act_yes(struct monitor_model *model, int key) {
 	if (!model->form.confirm)
 		give(model);
-	else if (!is_too_soon(model, model->form.since_ms))
+	else if (!is_too_soon(model, &model->form.since_ms))
 		form_type(&model->form, key);
 }
 
@@ -352,9 +349,9 @@ void act_enter(struct monitor_model *model, int key) {
 	if (model->form.confirm && form_is_confirmed(&model->form))
 		give(model);
 	else if (model->form.confirm)
-		model_say(model, "To allow it type the word: allow");
+		model_say(model, string_copy("To allow it type the word: allow"));
 	else
-		model_say(model, "Enter alone decides nothing: y, or Esc.");
+		model_say(model, string_copy("Enter alone decides nothing: y, or Esc."));
 }
 
 void act_quit(struct monitor_model *model, int key) {

@@ -63,7 +63,7 @@ struct monitor_model {
 
 void model_init(struct monitor_model *model);
 void model_finish(struct monitor_model *model);
-void model_say(struct monitor_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void model_say(struct monitor_model *model, char *words); /* visible text, taken over; NULL: nothing */
 
 size_t pane_count(const struct monitor_model *model, enum monitor_pane pane);  /* lines of its list */
 size_t pane_chosen(const struct monitor_model *model, enum monitor_pane pane); /* one of them */
