@@ -455,6 +455,31 @@ static void an_address_of_a_name_stays_private_where_the_question_said_so(void *
 	story_end(&story);
 }
 
+static void not_all_of_a_domain_is_private_where_a_part_is(void **state) {
+	(void)state;
+	static const char *const policies[] = {
+		"version: 1\nprofiles:\n  default:\n    ask:\n      net:access: [{target: \"*.corp.example\", private: "
+		"true}]\n",
+		"version: 1\nprofiles:\n  default:\n    ask:\n      net:access: [{target: \"a.corp.example\", private: "
+		"true}]\n",
+		"version: 1\nprofiles:\n  default:\n    ask:\n      net:access: [{target: \"*.corp.example\", private: "
+		"true}, "
+		"x.corp.example]\n",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(policies); i++) {
+		struct story story;
+		story_begin(&story);
+		answered(&story, "net:access", "a.corp.example:443", "*.corp.example", EFFECT_ALLOW, LIFETIME_ALWAYS);
+		CLEANUP_FREE char *text = suggested_under(&story, policies[i]);
+		if (i == 0)
+			has(text, "- {target: \"*.corp.example\", private: true} #");
+		else
+			has(text, "only for a part of it a rule says private: true (policy.yaml:");
+		if (i > 0) lacks(text, "profiles:");
+		story_end(&story);
+	}
+}
+
 /* Hostile names */
 
 static const char *const hostile[] = {
@@ -790,6 +815,7 @@ int main(void) {
 		cmocka_unit_test(denials_in_a_granted_folder_are_repeated),
 		cmocka_unit_test(a_denial_for_once_takes_nothing_that_rules_allow),
 		cmocka_unit_test(an_address_of_a_name_stays_private_where_the_question_said_so),
+		cmocka_unit_test(not_all_of_a_domain_is_private_where_a_part_is),
 		cmocka_unit_test(attack_names_of_files_add_no_rule_and_no_comment),
 		cmocka_unit_test(attack_a_project_s_name_stays_in_its_comment),
 		cmocka_unit_test(bytes_that_are_no_text_are_a_note),

@@ -40,11 +40,28 @@ static void judge_decided(struct suggestion *suggestion, const struct ruleset *r
 				  rule);
 }
 
+/* A grant opens a private address where the rule that asks about the name does; the suggested rule would for all of its
+ * names. */
+static void judge_private(struct suggestion *suggestion, const struct ruleset *ruleset, const struct rule *asking) {
+	const struct pattern *pattern = suggestion->compiled;
+	size_t count;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	bool all = suggest_pattern_covers(&suggestion->permission, asking->pattern, pattern);
+	for (size_t i = 0; i < count && !pattern_target(pattern); i++)
+		all = all &&
+		      !(permission_equal(&rules[i].permission, &suggestion->permission) && !rules[i].private_allowed &&
+			suggest_patterns_overlap(&rules[i].permission, pattern, rules[i].pattern) &&
+			!suggest_pattern_covers(&rules[i].permission, rules[i].pattern, asking->pattern));
+	suggestion->private_allowed = true;
+	if (!all) leave_out_by_rule(suggestion, "only for a part of it a rule says private: true", asking);
+}
+
 static void judge_asked(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
 	const struct rule *rule = ruleset_find(ruleset, &suggestion->permission, target, NULL);
 	if (!rule || rule->effect != EFFECT_ASK) return;
 	if (rule->confirm_terminal) leave_out_by_rule(suggestion, "only a terminal may allow it, each time anew", rule);
-	if (rule->private_allowed && !pattern_names_address(suggestion->compiled)) suggestion->private_allowed = true;
+	if (rule->private_allowed && !pattern_names_address(suggestion->compiled))
+		judge_private(suggestion, ruleset, rule);
 }
 
 static void judge_sticky(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
