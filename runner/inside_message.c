@@ -33,18 +33,14 @@ static int parse_request(const json_t *json, struct inside_message *message, str
 	return r < 0 ? r : target_parse(&message->permission, target, NULL, NULL, &message->target, error);
 }
 
-static int parse_describe(const json_t *json, struct inside_message *message, struct error *error) {
-	(void)json, (void)message, (void)error;
-	return 0;
-}
-
 static const struct {
 	const char *type;
 	const char *const *keys; /* that it may have beside `type`; NULL-terminated */
-	int (*parse)(const json_t *json, struct inside_message *message, struct error *error);
+	int (*parse)(const json_t *json, struct inside_message *message,
+		     struct error *error); /* NULL: it says it all */
 } table[] = {
 	[INSIDE_REQUEST] = {"request", (const char *const[]){"permission", "target", "reason", NULL}, parse_request},
-	[INSIDE_DESCRIBE] = {"describe", (const char *const[]){NULL}, parse_describe},
+	[INSIDE_DESCRIBE] = {"describe", (const char *const[]){NULL}, NULL},
 };
 static_assert(ARRAY_LENGTH(table) == INSIDE_KIND_COUNT, "every message is in the table");
 
@@ -65,7 +61,7 @@ static int parse(json_t *json, struct inside_message *message, struct error *err
 	json_object_foreach (json, key, value)
 		if (!is_key(message->kind, key))
 			return error_set(error, EINVAL, "'%s' has a key that it doesn't know", type);
-	return table[kind].parse(json, message, error);
+	return table[kind].parse ? table[kind].parse(json, message, error) : 0;
 }
 
 int inside_message_parse(const char *bytes, size_t size, struct inside_message *ret_message, struct error *error) {
