@@ -108,17 +108,21 @@ static void remove_question(struct asker *asker, struct question *question) {
 	question_free(question);
 }
 
-static void send_answer(const struct asker *asker, const struct question *question, json_t *given) {
+/* The `answer` message's body. */
+static json_t *complete(const struct question *question, json_t *given) {
 	json_t *answer = given ? json_copy(given)
 			       : json_pack("{s:s, s:s, s:s, s:b}", "effect", "deny", "lifetime", "once", "scope",
 					   "exact", "terminal", 1);
 	json_object_set_new(answer, "prompt", json_integer(question->prompt.id));
 	json_object_set_new(answer, "token", json_string(question->prompt.token));
-	asker->options.answer(asker->options.context, answer);
+	return answer;
 }
 
-/* What came of the questions that were asked: those that are settled are no more. */
+/* What came of the questions that were asked: those that are settled are no more. They are told of last, for a broker
+ * that is gone takes all questions with it (asker_forget). */
 static void settle(struct asker *asker, const json_t *answers, bool anew) {
+	json_t *told = json_array();
+	json_t *answer;
 	size_t index = 0;
 	for (struct question *question = asker->first, *next; question; question = next) {
 		next = question->next;
@@ -127,9 +131,11 @@ static void settle(struct asker *asker, const json_t *answers, bool anew) {
 		json_t *given = json_array_get(answers, index++);
 		if (!json_is_object(given)) given = NULL;
 		if (!question->gone && !given && anew) continue;
-		if (!question->gone) send_answer(asker, question, given);
+		if (!question->gone) json_array_append_new(told, complete(question, given));
 		remove_question(asker, question);
 	}
+	json_array_foreach (told, index, answer) asker->options.answer(asker->options.context, json_incref(answer));
+	json_decref(told);
 }
 
 static void ask_next(struct asker *asker);
