@@ -32,10 +32,12 @@ activator() {
 	mkdir -p "$HOME/units"
 	cp "$SBX_UNITS/sbxd.socket" "$HOME/units"
 	sed "s|^ExecStart=[^ ]*|ExecStart=$SBX_BIN/sbxd|" "$SBX_UNITS/sbxd.service" >"$HOME/units/sbxd.service"
-	SYSTEMD_UNIT_PATH="$HOME/units:/usr/lib/systemd/user" run systemd-analyze verify --user --man=no "$HOME/units/sbxd.socket" "$HOME/units/sbxd.service"
+	sed "s|^ExecStart=[^ ]*|ExecStart=$SBX_BIN/sbx-notify|" "$SBX_UNITS/sbx-notify.service" >"$HOME/units/sbx-notify.service"
+	SYSTEMD_UNIT_PATH="$HOME/units:/usr/lib/systemd/user" run systemd-analyze verify --user --man=no "$HOME"/units/sbx*
 	echo "$output"
 	[ "$status" = 0 ]
 	lacks "$output" "sbxd."
+	lacks "$output" "sbx-notify."
 }
 
 @test "nothing in the unit makes a user namespace, in which every client would be refused" {

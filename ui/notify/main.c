@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
 	int lock = notify_lock_take(&error);
 	int r = lock < 0 ? lock : agent_run(&options.agent, &error);
 	fd_close(lock);
-	if (lock == -EBUSY) log_notice("%s", error.message);
+	if (lock == -EBUSY) log_notice("it runs already");
 	if (r == 0 || lock == -EBUSY) return 0;
 	log_error("%s", error.message);
 	return EXIT_FAILED;

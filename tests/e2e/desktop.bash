@@ -1,0 +1,194 @@
+# shellcheck shell=bash
+# A desktop for tests: a display (Xvfb), a session bus of its own that starts nothing by itself, notification servers, real
+# ones and the scripted one (notifier.c).
+
+desktop_up() {
+	[[ -x ${SBX_NOTIFIER:-} ]] || skip "optional: built without systemd's library, so without sbx-notify"
+	bus=/tmp/dbus-${HOME##*/} # where such buses are; the first part is what base's rule goes by
+	export bus
+	export SBX_NO_NOTIFY='' NO_AT_BRIDGE=1 GTK_THEME=Adwaita XDG_CURRENT_DESKTOP=''
+	Xvfb -displayfd 7 -screen 0 1000x700x24 -nolisten tcp 7>"$HOME/run/display" >"$HOME/run/xvfb.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/xvfb.pid"
+	bus_up
+	wait_for 60 test -s "$HOME/run/display" || { cat "$HOME/run/xvfb.log" >&2 && return 1; }
+	DISPLAY=:$(<"$HOME/run/display")
+	DBUS_SESSION_BUS_ADDRESS=unix:path=$bus
+	export DISPLAY DBUS_SESSION_BUS_ADDRESS
+}
+
+# At the same place each time.
+bus_up() {
+	rm -f "$bus"
+	cat >"$HOME/run/bus.conf" <<-END
+		<busconfig><type>session</type><listen>unix:path=$bus</listen><auth>EXTERNAL</auth>
+		<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+		</busconfig>
+	END
+	dbus-daemon --config-file="$HOME/run/bus.conf" --nofork --nopidfile >"$HOME/run/bus.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/bus.pid"
+	wait_for 60 test -S "$bus"
+}
+
+bus_down() {
+	end "$(<"$HOME/run/bus.pid")"
+}
+
+end() { # end PID [SIGNAL]
+	kill "-${2:-TERM}" "$1" 2>/dev/null || return 0
+	wait_for 60 gone "$1"
+}
+
+has_server() {
+	sbx-notify --check --json | jq -e '.server != null' >/dev/null
+}
+
+# A real one: real COMMAND…
+real() {
+	command -v "$1" >/dev/null || skip "SKIPPED LOUDLY: there is no ${1##*/} on this machine"
+	"$@" >"$HOME/run/real.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/server.pid"
+	wait_for 60 has_server || { cat "$HOME/run/real.log" >&2 && return 1; }
+}
+
+# The scripted one: scripted [OPTION…]; what it is asked for is in $HOME/run/scripted.log, and `tell scripted COMMAND` makes it
+# do something. pretender: another client that only pretends.
+scripted() {
+	fake scripted "$@"
+	cp "$HOME/run/scripted.pid" "$HOME/run/server.pid"
+}
+
+pretender() {
+	fake pretender --pretend
+}
+
+fake() {
+	local name=$1
+	shift
+	rm -f "$HOME/run/$name.in" "$HOME/run/$name.log"
+	mkfifo "$HOME/run/$name.in"
+	"$SBX_NOTIFIER" "$@" <>"$HOME/run/$name.in" >"$HOME/run/$name.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/$name.pid"
+	wait_for 60 grep -q ready "$HOME/run/$name.log"
+}
+
+done_more_than() {
+	(($(grep -c '"done"' "$HOME/run/$1.log") > $2))
+}
+
+tell() {
+	local name=$1 before
+	shift
+	before=$(grep -c '"done"' "$HOME/run/$name.log") || true
+	echo "$*" >"$HOME/run/$name.in"
+	wait_for 60 done_more_than "$name" "$before"
+}
+
+server_down() {
+	[[ ! -e $HOME/run/server.pid ]] || end "$(<"$HOME/run/server.pid")" "$@"
+	rm -f "$HOME/run/server.pid" "$HOME/run/scripted.pid"
+}
+
+# The Nth notification that the scripted server was asked for, as JSON; waits for it.
+notified() {
+	wait_for 30 has_notified "$1" || { echo "no notification $1" >&2 && cat "$HOME/run/scripted.log" >&2 && return 1; }
+	notifications | sed -n "$1p"
+}
+
+notifications() {
+	jq -c 'select(.event == "notify")' "$HOME/run/scripted.log"
+}
+
+has_notified() {
+	(($(notifications | wc -l) >= $1))
+}
+
+was_closed() { # was_closed ID
+	jq -e --argjson id "$1" 'select(.event == "close" and .id == $id)' "$HOME/run/scripted.log" >/dev/null
+}
+
+# key VERB: of the notification on stdin.
+key() {
+	jq -er --arg verb "$1" '.actions[] | select(startswith($verb + "-"))'
+}
+
+# press N VERB: the button of the Nth notification, when clicks count.
+press() {
+	local notice
+	notice=$(notified "$1")
+	sleep 0.6 # clicks in the first 400 ms don't count, and the agent counts from the reply
+	tell scripted action "$(jq .id <<<"$notice")" "$(key "$2" <<<"$notice")"
+}
+
+# The agent of this test's home.
+agent_pid() {
+	local pid
+	for pid in $(pgrep -u "$(id -u)" -x sbx-notify); do
+		! grep -qzxF "HOME=$HOME" "/proc/$pid/environ" 2>/dev/null || echo "$pid"
+	done
+}
+
+has_agent() {
+	[[ $(agent_pid) ]]
+}
+
+has_no_agent() {
+	[[ ! $(agent_pid) ]]
+}
+
+is_registered() {
+	[[ $(broker '{"type":"status","id":2}' | jq .agents) == "$1" ]]
+}
+
+agent_down() {
+	local pid
+	for pid in $(agent_pid); do end "$pid" "${1:-TERM}"; done
+}
+
+# The notification on the screen: "X Y WIDTH HEIGHT" of its window. (xdotool search may hang when windows vanish.)
+popup() {
+	local window
+	for window in $(xwininfo -root -children | awk '/^ +0x/ { print $1 }'); do
+		xwininfo -id "$window" 2>/dev/null | awk '
+			/Absolute upper-left X/ { x = $4 } /Absolute upper-left Y/ { y = $4 } /Width:/ { w = $2 } /Height:/ { h = $2 }
+			/IsViewable/ { visible = 1 } END { if (visible && w >= 100 && h >= 50) print x, y, w, h }'
+	done | tail -n 1
+}
+
+is_shown() {
+	[[ $(popup) ]]
+}
+
+is_not_shown() {
+	[[ ! $(popup) ]]
+}
+
+# click N COUNT: the Nth of so many buttons, by what is on the screen (buttons.py); waits until they are there and clicks count.
+click() {
+	local place
+	wait_for 30 sees "$2" || { echo "not $2 buttons on the screen" >&2 && return 1; }
+	sleep 0.6 # see press
+	place=$(buttons | sed -n "$1p")
+	# shellcheck disable=SC2086 # x and y
+	xdotool mousemove $place click 1
+}
+
+# The middle of each button, from left to right: "X Y".
+buttons() {
+	local x y width height
+	read -r x y width height <<<"$(popup)"
+	[[ $x ]] || return 0
+	import -window root -crop "${width}x$height+$x+$y" +repage -colorspace gray -depth 8 pgm:- |
+		python3 "$TESTS/buttons.py" "$x" "$y"
+}
+
+# click_popup BUTTON DOWN: in its middle, so many pixels from its upper edge.
+click_popup() {
+	local x y width height
+	sleep 0.6 # see press
+	read -r x y width height <<<"$(popup)"
+	xdotool mousemove $((x + width / 2)) $((y + $2)) click "$1"
+}
+
+sees() {
+	[[ $(buttons | wc -l) == "$1" ]]
+}
