@@ -48,6 +48,9 @@ static void every_byte_string_comes_out_printable(void **state) {
 			CLEANUP_FREE char *shown = text_visible(bytes);
 			assert_true(text_is_utf8(shown, strlen(shown)));
 			for (const char *p = shown; *p; p++) assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
+			CLEANUP_FREE char *word = text_shell_word(bytes), *seen = text_visible(word);
+			for (const char *p = word; *p; p++) assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
+			assert_true(strchr(bytes, '\\') || strchr(word, '\\') || strcmp(word, seen) == 0);
 		}
 	}
 }
