@@ -11,7 +11,7 @@ tmux_home() {
 tmux_begin() {
 	cd "$HOME/project" || return
 	tmux -f /dev/null new-session -d -x "${1:-100}" -y "${2:-30}" "env PS1='ready$ ' bash --norc --noprofile"
-	wait_for 10 shows 'ready\$$'
+	wait_for 30 shows 'ready\$$'
 }
 
 tmux_end() {
@@ -31,8 +31,8 @@ type_line() {
 	tmux send-keys Enter
 }
 
-sees() { # sees REGEX: within 10 s; else the screen is shown
-	wait_for 10 shows "$1" || {
+sees() { # sees REGEX: within 30 s; else the screen is shown
+	wait_for 30 shows "$1" || {
 		printf 'not on the screen: %s\n' "$1"
 		screen
 		return 1
@@ -41,6 +41,10 @@ sees() { # sees REGEX: within 10 s; else the screen is shown
 
 sees_question() {
 	sees 'deny, allow [a-z2-9]{2} or always [a-z2-9]{2}\?$'
+}
+
+asks_below() { # asks_below REGEX: about one thing, below the first line that it fits
+	screen | sed "1,/$1/d" | grep -qE '^deny, allow .. or always ..\?$'
 }
 
 code() { # that goes with allow: of the newest question on the screen
