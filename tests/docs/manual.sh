@@ -14,24 +14,34 @@ say() {
 	wrong=1
 }
 
-words() { # words WORD…: what may follow them
-	"$sbx" complete -- "$@" | cut -f 1
+# words WORD…: what may follow them; there is something always. A machine that is busy may be too slow for it (sbx-completion(1)).
+words() {
+	local found='' try
+	for ((try = 0; try < 100; try++)); do
+		found=$("$sbx" complete -- "$@" | cut -f 1)
+		[[ ! $found ]] || break
+	done
+	printf '%s\n' "$found"
+	[[ $found ]]
 }
 
 # about COMMAND SUBCOMMAND?: its page names it and all of its options.
 about() {
-	local page text option
+	local page text options option
 	page=$("$sbx" "$@" --help | sed -nE 's/^Manual: (sbx-[a-z]+)\(1\)$/\1/p')
 	[[ $page == sbx-$1 ]] || say "sbx $* --help names no page"
 	text=$(man -P cat 1 "$page" 2>/dev/null) || say "there is no page $page(1)"
+	options=$(words "$@" --) || say "sbx complete knows no options of sbx $*"
+	options=$(grep -vx -- --help <<<"$options" || true)
 	grep -qE "^ +sbx $*( |\$)" <<<"$text" || say "$page(1): 'sbx $*' is not in its SYNOPSIS"
-	while read -r option; do
-		grep -qE -- "$option([^a-z-]|\$)" <<<"$text" || say "$page(1) lacks $option of sbx $*"
-	done < <(words "$@" -- | grep -v -- '--help')
+	while [[ $options ]] && read -r option; do
+		grep -qE -- "^ +(--.*, )?$option([^a-z-]|\$)" <<<"$text" || say "$page(1) has no $option of sbx $*"
+	done <<<"$options"
 	grep -qE "sbx $*([ ,]|\$)" <<<"$overview" || say "sbx(1) doesn't name 'sbx $*'"
 }
 
 overview=$(man -P cat 1 sbx)
+commands=$(words "")
 while read -r command; do
 	subcommands=$(words "$command" "" | grep -E '^[a-z]+$' || true)
 	if "$sbx" "$command" --help | grep -q '^Commands:'; then
@@ -39,7 +49,7 @@ while read -r command; do
 	else
 		about "$command"
 	fi
-done < <(words "")
+done <<<"$commands"
 
 for source in docs/*.scd; do
 	name=$(basename "$source" .scd)
@@ -56,7 +66,8 @@ for source in docs/*.scd; do
 	done < <(grep -oE '\*sbx[a-z-]*\*\([0-9]\)' "$source" | tr -d '*' | sort -u)
 done
 for page in "$pages"/man*/*; do
-	grep -q '^\.so ' "$page" || warnings=$(man -l --warnings "$page" 2>&1 >/dev/null) || true
-	[[ ! ${warnings:-} ]] || say "$page: $warnings"
+	grep -q '^\.so ' "$page" && continue
+	warnings=$(man -l --warnings "$page" 2>&1 >/dev/null) || true
+	[[ ! $warnings ]] || say "$page: $warnings"
 done
 exit $wrong
