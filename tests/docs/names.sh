@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every test that docs/threat-model.md names must exist: attack_… by its beginning, files and folders by their paths. And every
-# row of attacks on files, the kernel and the network has its line there.
+# row of attacks on files, the kernel and the network has its line there. And the documents lead to files that exist.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,4 +25,10 @@ for row in F{1..22} K{1..9} N{1..16} B15; do
 		missing=1
 	fi
 done
+while IFS=: read -r document link; do
+	if [[ ! -e $(dirname "$document")/${link%%#*} ]]; then
+		echo "$document leads to $link, which isn't there"
+		missing=1
+	fi
+done < <(grep -oE '\]\([^):#]+[^):]*\)' README.md CONTRIBUTING.md docs/*.md | sed -E 's/\]\((.*)\)$/\1/')
 exit $missing
