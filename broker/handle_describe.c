@@ -44,11 +44,10 @@ static void add(struct description *description, enum effect effect, const struc
 		json_object_set_new(item, "until", json_string(until));
 	}
 	const size_t size = json_dumpb(item, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
-	description->more |= size > description->left;
-	if (size <= description->left) {
-		description->left -= size;
-		json_array_append(description->lists[effect], item);
-	}
+	const bool fits = size < description->left;
+	description->more |= !fits;
+	description->left = fits ? description->left - size : 0;
+	if (fits) json_array_append(description->lists[effect], item);
 	json_decref(item);
 }
 
@@ -100,7 +99,7 @@ static void add_rules(struct description *description) {
 	CLEANUP_FREE const struct rule **sorted = mem_alloc(count + 1, sizeof(const struct rule *));
 	for (size_t i = 0; i < count; i++) sorted[i] = &rules[i];
 	qsort(sorted, count, sizeof(const struct rule *), compare);
-	for (size_t i = 0; i < count;) i += add_first(description, sorted + i, count - i);
+	for (size_t i = 0; i < count && description->left > 0;) i += add_first(description, sorted + i, count - i);
 }
 
 /* Grants, and what the policy has of its own */

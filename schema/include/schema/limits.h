@@ -46,7 +46,7 @@ enum {
 	LIMIT_TARGET = 4096,             /* bytes of a target; PATH_MAX */
 	LIMIT_DOOR_GUESTS = 64,          /* connections to the socket in a sandbox where a tool asks ahead */
 	LIMIT_DOOR_SERVING = 32,         /* of them those that wait for an answer */
-	LIMIT_DOOR_RATE = 100,           /* in a second; what comes faster waits */
+	LIMIT_DOOR_RATE = 50,            /* in a second; what comes faster waits */
 	LIMIT_DOOR_MS = 10 * 1000,       /* until one must have said what it wants */
 	LIMIT_DOOR_MESSAGE = 32 * 1024,  /* bytes of that: target, reason, escaped */
 	LIMIT_REASON = 400,              /* bytes of a reason given by a tool or a user */
