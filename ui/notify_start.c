@@ -22,7 +22,8 @@ static bool is_set(const char *name) {
 }
 
 static bool is_unwanted(void) {
-	return is_set("SBX_NO_NOTIFY") && strcmp(getenv("SBX_NO_NOTIFY"), "0") != 0;
+	const char *value = getenv("SBX_NO_NOTIFY");
+	return value && *value && strcmp(value, "0") != 0;
 }
 
 /* sd_bus_open_user(3). */

@@ -100,10 +100,24 @@ static void popup_free(struct desk *desk, struct popup *popup) {
 	free(popup);
 }
 
+static void forget_popups(struct desk *desk) {
+	for (struct popup *popup = TAILQ_FIRST(&desk->popups), *next; popup; popup = next) {
+		next = TAILQ_NEXT(popup, link);
+		popup_free(desk, popup);
+	}
+}
+
+static void forget_items(struct desk *desk) {
+	for (struct item *item = TAILQ_FIRST(&desk->items), *next; item; item = next) {
+		next = TAILQ_NEXT(item, link);
+		item_free(desk, item);
+	}
+}
+
 void desk_free(struct desk *desk) {
 	if (!desk) return;
-	while (!TAILQ_EMPTY(&desk->popups)) popup_free(desk, TAILQ_FIRST(&desk->popups));
-	while (!TAILQ_EMPTY(&desk->items)) item_free(desk, TAILQ_FIRST(&desk->items));
+	forget_popups(desk);
+	forget_items(desk);
 	strings_finish(&desk->missed);
 	free(desk);
 }
@@ -175,7 +189,7 @@ void desk_refused(struct desk *desk, int64_t prompt, const char *why) {
 }
 
 void desk_forget(struct desk *desk) {
-	while (!TAILQ_EMPTY(&desk->items)) item_free(desk, TAILQ_FIRST(&desk->items));
+	forget_items(desk);
 	desk->quiet = false;
 	desk->told = false;
 }
@@ -189,7 +203,7 @@ void desk_server_is(struct desk *desk, const struct desk_server *server) {
 }
 
 void desk_server_lost(struct desk *desk) {
-	while (!TAILQ_EMPTY(&desk->popups)) popup_free(desk, TAILQ_FIRST(&desk->popups));
+	forget_popups(desk);
 	desk->server = (struct desk_server){0};
 }
 

@@ -156,7 +156,7 @@ static void write_listed(const struct prompt *prompt, bool common_place, bool co
 	CLEANUP_FREE char *line = common_place ? what_and_target(prompt) : notice_line(prompt);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
 	CLEANUP_FREE char *covered = reach(prompt);
-	string_append(out, "• ");
+	string_append(out, out->size > 0 ? "\n• " : "• ");
 	append_escaped(out, line, markup);
 	if (covered) {
 		CLEANUP_FREE char *visible = text_visible_cut(covered, LISTED_COLUMNS);
@@ -169,7 +169,7 @@ static void write_listed(const struct prompt *prompt, bool common_place, bool co
 		string_append(out, ", asked by ");
 		append_escaped(out, visible, markup);
 	}
-	string_appendf(out, " [%lld]\n", (long long)prompt->id);
+	string_appendf(out, " [%lld]", (long long)prompt->id);
 }
 
 static void write_several(const struct notice_questions *questions, const struct notice_manner *manner,
@@ -182,7 +182,6 @@ static void write_several(const struct notice_questions *questions, const struct
 		write_listed(prompt, common_place, common_asker, manner->markup, out);
 		if (prompt->deadline_ms < soonest->deadline_ms) soonest = prompt;
 	}
-	out->data[--out->size] = '\0'; /* the last line's end */
 	CLEANUP_FREE char *asker = prompt_asker(first);
 	if (common_asker) append_line(out, "Asked by", asker, manner->markup);
 	if (common_place) append_place(out, first, manner->markup);
