@@ -79,19 +79,26 @@ keys() {
 	tmux send-keys "$@"
 }
 
-# A key counts from PROMPT_DELAY_MS after its question came into view on: pressed until it has.
-press_until() { # press_until KEY REGEX
-	local tries=40
-	until keys "$1" && wait_for 1 shows "$2"; do
-		((tries-- > 0)) || sees "$2" || return 1
+# press KEY COMMAND…: a key counts from PROMPT_DELAY_MS after its question came into view on, and after keys that came too soon:
+# pressed again, after more than that, until the command says that it has.
+press() {
+	local tries key=$1
+	shift
+	for tries in {1..400}; do
+		((tries % 12 != 1)) || keys "$key"
+		if "$@"; then return; fi
+		sleep 0.05
 	done
+	screen
+	return 1
+}
+
+press_until() { # press_until KEY REGEX
+	press "$1" shows "$2"
 }
 
 press_until_gone() { # press_until_gone KEY REGEX
-	local tries=40
-	until keys "$1" && wait_for 1 hidden "$2"; do
-		((tries-- > 0)) || { screen && return 1; }
-	done
+	press "$1" hidden "$2"
 }
 
 agents() {
@@ -308,7 +315,7 @@ agents_are() {
 	monitor
 	broker_stop
 	sees "^sbxd isn't there: waiting for it"
-	sleep 2.5 # two looks for it
+	sleep 2.2 # two looks for it
 	[ ! "$(broker_pid)" ]
 	shows "^sbxd isn't there"
 	sbx grant net:access again.test
@@ -372,10 +379,10 @@ agents_are() {
 	pid=$(monitor_pid)
 	keys 4
 	sees '4 History\]'
-	sleep 1.5 # what this brought about is over
-	before_ms=$(wakeups "$pid")
-	sleep 3
-	[ $(($(wakeups "$pid") - before_ms)) -le 3 ]
+	sleep 1.2 # what this brought about is over
+	woken=$(wakeups "$pid")
+	sleep 2
+	[ $(($(wakeups "$pid") - woken)) -le 2 ]
 }
 
 wakeups() {
