@@ -84,7 +84,7 @@ fish_gives() {
 
 # terminal SHELL…: an interactive one in tmux that has the completion.
 terminal() {
-	tmux -f /dev/null new-session -d -x 180 -y 30 "$@"
+	wait_for 10 tmux -f /dev/null new-session -d -x 180 -y 30 "$@" # the server of before may be about to end
 	sees 'ready>'
 }
 
