@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031 # expanded in there; a test's variables are its own
 
 load helper
+load desktop
 
 @test "doctor says what it finds, as text and as JSON, and needs no broker" {
 	run sbx doctor
@@ -150,47 +151,29 @@ row() {
 }
 
 @test "doctor finds the session bus and its notification server, or says what the desktop lacks" {
-	local -x DISPLAY=:0 DBUS_SESSION_BUS_ADDRESS=unix:path=$HOME/run/bus
+	[[ ${SBX_NOTIFIER:-} ]] || skip "optional: sbx is built without sbx-notify"
+	local bus=$HOME/run/bus.sock
+	export DISPLAY=:0 DBUS_SESSION_BUS_ADDRESS=unix:path=$bus
 	run -0 sbx doctor --json
 	contains "$(row bus)" "warn no session bus"
-	# One that starts nothing by itself: the machine may have a server to start.
-	cat >"$HOME/run/bus.conf" <<-END
-		<busconfig>
-		  <type>session</type><listen>$DBUS_SESSION_BUS_ADDRESS</listen><auth>EXTERNAL</auth>
-		  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
-		</busconfig>
-	END
-	dbus-daemon --config-file="$HOME/run/bus.conf" --nofork --nopidfile >"$HOME/run/bus.log" 2>&1 3>&- &
-	echo $! >"$HOME/run/bus.pid"
-	wait_for 60 test -S "$HOME/run/bus"
+	bus_up
 	run -0 sbx doctor --json
 	[ "$(row bus)" = "ok the session bus answers" ]
 	contains "$(row notify)" "warn none that answers"
-	local buttons
-	for buttons in actions body-markup; do
-		/usr/bin/python3 -m dbusmock --session --template notification_daemon --parameters \
-			"{\"capabilities\": \"body $buttons\"}" >"$HOME/run/server.log" 2>&1 3>&- &
-		echo $! >"$HOME/run/server.pid"
-		wait_for 60 server_is_there
-		run -0 sbx doctor --json
-		if [[ $buttons == actions ]]; then
-			[[ $(row notify) == "ok "*"with buttons" ]]
-		else
-			contains "$(row notify)" "shows no buttons"
-			contains "$(jq -r '.[] | select(.check == "notify").advice' <<<"$output")" "sbx allow"
-		fi
-		kill "$(<"$HOME/run/server.pid")"
-		wait_for 60 server_is_gone
-	done
-}
-
-server_is_there() {
-	run sbx doctor --json
-	[[ $(row notify) != "warn none"* ]]
-}
-
-server_is_gone() {
-	! server_is_there
+	scripted --name tester --capabilities "body actions"
+	run -0 sbx doctor --json
+	[[ $(row notify) == "ok tester "*"with buttons" ]]
+	server_down
+	scripted --name tester --capabilities body
+	run -0 sbx doctor --json
+	contains "$(row notify)" "shows no buttons"
+	contains "$(jq -r '.[] | select(.check == "notify").advice' <<<"$output")" "sbx allow"
+	server_down
+	scripted --name tester --capabilities "body actions" --inhibited
+	run -0 sbx doctor --json
+	contains "$(row notify)" "doesn't want to disturb"
+	server_down
+	bus_down
 }
 
 @test "doctor says what the terminal lacks" {
