@@ -165,7 +165,7 @@ is_not_shown() {
 # click N COUNT: the Nth of so many buttons, by what is on the screen (buttons.py); waits until they are there and clicks count.
 click() {
 	local place
-	wait_for 30 sees "$2" || { echo "not $2 buttons on the screen" >&2 && return 1; }
+	wait_for 30 has_buttons "$2" || { echo "not $2 buttons on the screen" >&2 && return 1; }
 	sleep 0.6 # see press
 	place=$(buttons | sed -n "$1p")
 	# shellcheck disable=SC2086 # x and y
@@ -189,6 +189,6 @@ click_popup() {
 	xdotool mousemove $((x + width / 2)) $((y + $2)) click "$1"
 }
 
-sees() {
+has_buttons() {
 	[[ $(buttons | wc -l) == "$1" ]]
 }

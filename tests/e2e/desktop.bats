@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154 # $bus is desktop.bash's
 
 load helper
+load tmux
 load desktop
 
 setup_file() {
@@ -15,6 +16,7 @@ setup_file() {
 	echo "a key" >"$HOME/secret/key"
 	desktop_up
 	desk_policy
+	tmux_home
 }
 
 teardown_file() {
@@ -30,6 +32,7 @@ setup() {
 }
 
 teardown() {
+	tmux_end
 	sbx kill --all >/dev/null 2>&1 || true
 	agent_down
 	server_down KILL
@@ -103,7 +106,7 @@ deny_allow_always() {
 @test "attack_broker_08_a_click_beside_the_buttons_dismisses_and_is_no_answer" {
 	real "$(ls /usr/lib/*/xfce4/notifyd/xfce4-notifyd)"
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 30 sees 3
+	wait_for 30 has_buttons 3
 	click_popup 1 30
 	wait_for 10 is_not_shown
 	is_running waiting
@@ -400,6 +403,24 @@ terminal_agent_down() {
 	press 1 allow
 	finished waiting
 	[ "$output" = "buy milk" ]
+}
+
+@test "a terminal isn't interrupted while the desktop asks, and asks when the notification is dismissed" {
+	scripted
+	agent_up
+	tmux_begin
+	type_line 'sbx run -- cat "$HOME/notes/todo.txt"'
+	notice=$(notified 1)
+	lacks "$(screen)" 'may profile'
+	tell scripted closed "$(jq .id <<<"$notice")" 2
+	sees_question
+	type_line "allow $(code)"
+	sees '^buy milk'
+	type_line 'clear; sbx run -- cat "$HOME/notes/calls.txt"'
+	press 2 allow
+	sees '^call ada'
+	lacks "$(screen)" 'may profile'
+	tmux_end
 }
 
 @test "do not disturb: what waits is asked at once when it ends, and what expired is told" {
