@@ -152,12 +152,7 @@ static void join_projects(struct suggest *suggest) {
 		}
 		item->covered = true;
 		strings_add(&first->elsewhere, item->project);
-		first->asked += item->asked;
-		first->used += item->used;
-		first->by_hand = first->by_hand && item->by_hand;
-		if (item->lifetime > first->lifetime) first->lifetime = item->lifetime;
-		if (item->ttl_ms > first->ttl_ms) first->ttl_ms = item->ttl_ms;
-		if (item->last_ms > first->last_ms) first->last_ms = item->last_ms;
+		suggestion_join(first, item);
 	}
 }
 

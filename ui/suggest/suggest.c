@@ -255,24 +255,26 @@ static bool is_same_thing(const struct suggestion *a, const struct suggestion *b
 	       string_equal(a->pattern, b->pattern);
 }
 
-/* Of the same thing, said more than once: what was said for longest. */
-static void take_in(struct suggestion *suggestion, struct suggestion *other) {
+void suggestion_join(struct suggestion *suggestion, const struct suggestion *other) {
 	suggestion->asked += other->asked;
 	suggestion->used += other->used;
 	suggestion->by_hand = suggestion->by_hand && other->by_hand;
 	if (other->lifetime > suggestion->lifetime) suggestion->lifetime = other->lifetime;
 	if (other->ttl_ms > suggestion->ttl_ms) suggestion->ttl_ms = other->ttl_ms;
-	suggestion_finish(other);
+	if (other->last_ms > suggestion->last_ms) suggestion->last_ms = other->last_ms;
 }
 
 static void put_together(struct suggest *suggest) {
 	size_t kept = 0;
 	if (suggest->count > 0) qsort(suggest->items, suggest->count, sizeof *suggest->items, by_thing);
 	for (size_t i = 0; i < suggest->count; i++) {
-		if (kept > 0 && is_same_thing(&suggest->items[kept - 1], &suggest->items[i]))
-			take_in(&suggest->items[kept - 1], &suggest->items[i]);
-		else
-			suggest->items[kept++] = suggest->items[i];
+		struct suggestion *item = &suggest->items[i];
+		if (kept == 0 || !is_same_thing(&suggest->items[kept - 1], item)) {
+			suggest->items[kept++] = *item;
+			continue;
+		}
+		suggestion_join(&suggest->items[kept - 1], item);
+		suggestion_finish(item);
 	}
 	suggest->count = kept;
 }

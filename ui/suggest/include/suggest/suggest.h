@@ -36,7 +36,7 @@ struct suggestion {
 	struct pattern *compiled;
 	int64_t asked, used; /* questions, and requests that its grant answered */
 	int64_t last_ms;
-	bool has_grant, by_hand;  /* by `sbx grant`: nobody was asked */
+	bool by_hand;             /* by `sbx grant` and the like: nobody was asked */
 	enum lifetime lifetime;   /* the longest that was said; of a denial without a grant LIFETIME_ONCE */
 	int64_t ttl_ms;           /* of LIFETIME_UNTIL */
 	int64_t revoked_ms;       /* 0: not */
