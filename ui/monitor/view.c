@@ -166,12 +166,8 @@ static char *list_text(const struct monitor_model *model, size_t top, size_t cou
 	return text;
 }
 
-static char *next_line(char **text) {
-	char *line = *text, *end = strchr(line, '\n');
-	if (!*line) return NULL;
-	*text = end ? end + 1 : line + strlen(line);
-	if (end) *end = '\0';
-	return line;
+static char *next_line(char **rest) {
+	return *rest && **rest ? strsep(rest, "\n") : NULL;
 }
 
 static char bundle_mark(const struct monitor_model *model, size_t index) {
