@@ -86,8 +86,12 @@ static void add(struct prompt_keys *keys, char byte) {
 	echo(keys, shown);
 }
 
-/* Keys of cursors and functions write nothing: ESC [ … letter, ESC O letter, ESC letter. */
+/*
+ * Keys of cursors and functions write nothing: ESC [ … letter, ESC O letter, ESC letter. Nor does what a slow terminal
+ * replies only now to what the tool has asked it, with words of the tool's perhaps: ESC, one of P]X^_, …, ESC.
+ */
 static bool is_of_sequence(struct prompt_keys *keys, char byte) {
+	static const char forms[] = "[OP]X^_";
 	const char control = keys->control;
 	if (byte == ESCAPE) {
 		keys->control = ESCAPE;
@@ -98,8 +102,8 @@ static bool is_of_sequence(struct prompt_keys *keys, char byte) {
 		return false;
 	}
 	if (control == ESCAPE)
-		keys->control = byte == '[' || byte == 'O' ? byte : 0;
-	else if (control == 'O' || byte >= '@')
+		keys->control = strchr(forms, byte) ? byte : 0;
+	else if (control == 'O' || (control == '[' && byte >= '@'))
 		keys->control = 0;
 	return true;
 }

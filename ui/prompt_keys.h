@@ -22,7 +22,7 @@ struct prompt_keys {
 	char line[PROMPT_LINE_MAX + 1];
 	size_t size;
 	bool spoilt;  /* it is too long, or was ended by Ctrl-D */
-	char control; /* of an escape sequence of a key: the byte that tells its form; 0: none */
+	char control; /* of an escape sequence: the byte that tells its form; 0: none */
 };
 
 enum prompt_key {

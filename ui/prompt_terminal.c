@@ -8,9 +8,10 @@
  *
  * What the tool wrote before is still in force in the terminal: it may have left a control string open that would
  * swallow the prompt, or a mode that hides or misplaces it, below a picture of another prompt. So the first thing
- * written ends and resets whatever a prompt needs to be seen (`clean_slate`). Should a terminal know yet another way to
- * hide text, an answer that is meant for the picture still does not fit: what allows is a word and a code that is new
- * with every prompt, and which the tool, that can't read the terminal, does not know.
+ * written ends and resets whatever a prompt needs to be seen (`clean_slate`), and its letters are plain ones: how bold
+ * or coloured ones look is another of the terminal's tables that a tool can change (xterm's OSC 5 and 6). Should a
+ * terminal know yet another way to hide text, an answer that is meant for the picture still does not fit: what allows
+ * is a word and a code that is new with every prompt, and which the tool, that can't read the terminal, does not know.
  */
 #include "ui/prompt_terminal.h"
 
@@ -53,7 +54,7 @@ static const char clean_slate[] =
 	"\x1b[?2026l"                                             /* show at once what is written */
 	"\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l"    /* the mouse is silent */
 	"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" /* so is the focus */
-	"\x1b[?2004l\x1b[>4m"                                     /* keys and what is pasted come as they are */
+	"\x1b[?2004l\x1b[>4m\x1b F"                               /* keys and what is pasted come as they are */
 	"\x1b[?2031l\x1b[?2048l"                                  /* nothing is told of colours and size */
 	"\x1b[?5l\x1b[?25h\x1b[?7h\x1b[4l\x1b[20l"                /* cursor seen; lines wrap, nothing is pushed aside */
 	"\0337\x1b[?6l\x1b[?69l\x1b[r\0338"                       /* no margins; they move the cursor: put it back */
@@ -109,19 +110,6 @@ static int put(const struct question *question, const char *text, struct error *
 	return fd_write_all(question->keys.fd, text, strlen(text), error);
 }
 
-/* Its first line stands out, for who sees it so. Nothing is said by that alone. */
-static void append_text(const struct question *question, const struct string *text, struct string *out) {
-	const char *end = strstr(text->data, ":\n");
-	const char *term = getenv("TERM");
-	if (!question->keys.is_terminal || !end || !term || strcmp(term, "dumb") == 0) {
-		string_append(out, text->data);
-		return;
-	}
-	string_append(out, "\x1b[1m");
-	string_append_bytes(out, text->data, (size_t)(end - text->data));
-	string_appendf(out, "\x1b[0m%s", end);
-}
-
 static int show(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string text = {0}, out = {0};
 	const struct room room = room_of(question->keys.fd);
@@ -131,7 +119,7 @@ static int show(const struct question *question, struct error *error) {
 		prompt_answers_things(question->prompts, question->count, now_ms(), room.columns, room.rows, &text);
 	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
 	if (question->all) string_appendf(&out, "%zu of %zu\n", question->number, question->all);
-	append_text(question, &text, &out);
+	string_append_bytes(&out, text.data, text.size);
 	prompt_answers_words(question->prompts, question->count, question->code, room.columns, &out);
 	return put(question, out.data, error);
 }

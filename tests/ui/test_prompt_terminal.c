@@ -350,6 +350,44 @@ static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state)
 	desk_close(&desk);
 }
 
+/* What bold, reversed or coloured letters look like is a table of the terminal's that a tool can change (xterm: OSC 5
+ * and 6), so that a head in bold isn't seen. */
+static void attack_b10_its_letters_are_plain(void **state) {
+	(void)state;
+	struct desk desk;
+	setenv("TERM", "xterm", 1);
+	desk_open(&desk, "");
+	see_question(&desk);
+	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	assert_non_null(prompt);
+	assert_null(strchr(prompt, '\x1b'));
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+/* The tool has asked before, and the terminal was slow. */
+static void attack_b10_what_the_terminal_replies_is_not_typed(void **state) {
+	(void)state;
+	static const char *const replies[] = {"\x1b]11;rgb:ffff/ffff/ffff\x1b\\",
+					      "\x1b]lallow all of it\x1b\\",
+					      "\x1b]4;1;rgb:00/00/00\a",
+					      "\x1bP1$r0m\x1b\\",
+					      "\x1b_Gi=31;OK\x1b\\",
+					      "\x1b[?62;22c",
+					      "\x1b[30;1R"};
+	struct desk desk;
+	desk_open(&desk, "");
+	see_question(&desk);
+	const size_t asked = desk.screen.size;
+	for (size_t i = 0; i < ARRAY_LENGTH(replies); i++) type(&desk, replies[i]);
+	type_code(&desk, "allow #\r");
+	answered(&desk, ALLOWED);
+	see(&desk, "allowed");
+	assert_true(string_starts(desk.screen.data + asked, "allow "));
+	desk_close(&desk);
+}
+
 static void a_key_alone_shows_details_and_allows_nothing(void **state) {
 	(void)state;
 	struct desk desk;
@@ -495,6 +533,8 @@ int main(void) {
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_answers_nothing),
 		cmocka_unit_test(attack_b10_each_prompt_has_a_code_of_its_own),
 		cmocka_unit_test(attack_b10_the_first_bytes_end_what_the_tool_left_open),
+		cmocka_unit_test(attack_b10_its_letters_are_plain),
+		cmocka_unit_test(attack_b10_what_the_terminal_replies_is_not_typed),
 		cmocka_unit_test(a_key_alone_shows_details_and_allows_nothing),
 		cmocka_unit_test(what_waits_together_is_one_question),
 		cmocka_unit_test(they_can_be_chosen_from),
