@@ -33,6 +33,10 @@ static void append_link(struct string *out, const char *name, bool parent) {
 /* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs: that is told as what they say. */
 char *prompt_asker(const struct prompt *prompt) {
 	struct string out = {0};
+	if (prompt->bundle > 0 && !prompt->process) { /* what a session wants at its start (docs/protocol.md, want) */
+		string_appendf(&out, "session %lld, before its tool starts", (long long)prompt->session);
+		return string_steal(&out);
+	}
 	string_append(&out, "a process");
 	if (prompt->session > 0) string_appendf(&out, " in session %lld", (long long)prompt->session);
 	if (!prompt->process) return string_steal(&out);

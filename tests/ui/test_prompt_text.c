@@ -80,6 +80,10 @@ static void the_name_of_a_process_is_its_own_word(void **state) {
 	free(STEAL(prompt.process)); /* the loopback proxy can't tell */
 	CLEANUP_FREE char *nameless = prompt_asker(&prompt);
 	assert_string_equal(nameless, "a process in session 9");
+	prompt.bundle = prompt.id;
+	CLEANUP_FREE char *starting = prompt_asker(&prompt);
+	assert_string_equal(starting, "session 9, before its tool starts");
+	prompt.bundle = 0;
 	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
 	assert_string_equal(sentence, "a process wants to connect to svc.test:8443");
 }

@@ -13,8 +13,8 @@
 #include "base/string.h"
 #include "schema/prompt.h"
 
-/* "a process in session 9, calls itself «npm › sh › curl (412)»": what started it stands before it. Not made visible
- * yet. Freed by the caller. */
+/* "a process in session 9, calls itself «npm › sh › curl (412)»": what started it stands before it; "session 9, before
+ * its tool starts". Not made visible yet. Freed by the caller. */
 char *prompt_asker(const struct prompt *prompt);
 
 /* "example.org:443 (its first bytes ask for other.test, which must be allowed, too)", "/home/ada/notes (for
