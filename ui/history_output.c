@@ -5,10 +5,10 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "ui/event_words.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/csv.h"
+#include "ui/event_words.h"
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/records.h"

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "ui/history_summary.h"
 #include "support/cmocka.h"
+#include "ui/history_summary.h"
 
 /* As POSIX writes them, so that no zone file is needed. */
 #define BERLIN    "CET-1CEST,M3.5.0,M10.5.0/3"

@@ -28,8 +28,8 @@ enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 
  */
 struct run_terminal {
 	void *context;
-	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
-		   json_t **ret_answers, struct error *error);
+	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count, json_t **ret_answers,
+		   struct error *error);
 };
 
 struct run_options {

@@ -45,8 +45,8 @@ struct command {
 
 extern const struct command command_run, command_grant, command_revoke, command_grants, command_sessions, command_kill,
 	command_publish, command_prompts, command_allow, command_deny, command_check, command_history, command_why,
-	command_suggest,
-	command_monitor, command_policy, command_request, command_describe, command_doctor, command_completion, command_complete;
+	command_suggest, command_monitor, command_policy, command_request, command_describe, command_doctor,
+	command_completion, command_complete;
 
 /* The whole program: find the command, parse, run, print the error. */
 int command_main(char *const *argv);
