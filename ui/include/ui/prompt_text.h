@@ -21,6 +21,11 @@ char *prompt_asker(const struct prompt *prompt);
  * /home/ada/notes/todo.txt)". Not made visible yet. NULL without a target. Freed by the caller. */
 char *prompt_target(const struct prompt *prompt);
 
+/* What an answer in few words covers: the first scope that is offered. Borrowed. */
+const char *prompt_scope(const struct prompt *prompt);
+/* The same as a path, where it is more than the target; else NULL. Not made visible yet. Freed by the caller. */
+char *prompt_reach(const struct prompt *prompt);
+
 /* What an allow may cost: what urgency and colour go by, and nothing that decides. */
 enum prompt_risk {
 	RISK_LOW,    /* something is read: env:read, fs:read */
@@ -35,6 +40,6 @@ char *prompt_sentence(const struct prompt *prompt);
 /* The block that the inline prompt shows above its question. */
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out);
 
-/* "  label    bytes made visible", over at most so many lines, their middle cut if it needs more; NULL: nothing. A label
- * has at most eight columns, `width` is at least 40. */
+/* "  label    bytes made visible", over at most so many lines, their middle cut if it needs more; NULL: nothing. A
+ * label has at most eight columns, `width` is at least 40. */
 void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines);
