@@ -7,22 +7,11 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "checks.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
 enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256, WARNING_COLUMNS = 600 };
-
-struct check {
-	struct check *next;
-	int64_t ticket;
-	int64_t id;       /* of the message; 0: not sent yet */
-	json_t *body;     /* then; waits for the next broker */
-	const char *type; /* of the message; NULL: a check */
-	bool again;
-	void (*done)(void *argument, const struct verdict *verdict);
-	void (*told)(void *argument, const json_t *reply); /* instead of done() */
-	void *argument;
-};
 
 struct session {
 	struct session_options options;
@@ -30,15 +19,12 @@ struct session {
 	struct event_base *base;
 	struct channel *channel; /* NULL while the broker is gone */
 	struct event *readable, *retry;
-	struct check *checks;
+	struct checks *checks;
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
-	int64_t id, last_ticket;
+	int64_t id;
 	int64_t closing; /* the request, when it was sent */
 	json_t *wants;
-	int64_t wanting; /* the request `want`, while it has no reply; 0 */
-	void (*want_done)(void *argument);
-	void *want_argument;
 	int retry_ms;
 };
 
@@ -143,7 +129,7 @@ static int first_view(struct session *session, struct view **ret_view, struct er
 int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
 		 struct error *error) {
 	CLEANUP_SESSION struct session *session = mem_new(struct session);
-	*session = (struct session){.options = *options, .retry_ms = SESSION_RETRY_FIRST_MS};
+	*session = (struct session){.options = *options, .checks = checks_new(), .retry_ms = SESSION_RETRY_FIRST_MS};
 	int r = connect_and_open(session, error);
 	if (r == 0) r = first_view(session, ret_view, error);
 	if (r < 0) return r;
@@ -188,73 +174,6 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 		start += count;
 	}
 	return 0;
-}
-
-/* Takes the check with that ticket, or of that message, out of the list. */
-static struct check *check_take(struct session *session, int64_t ticket, int64_t id) {
-	for (struct check **at = &session->checks; *at; at = &(*at)->next) {
-		if (ticket ? (*at)->ticket != ticket : (*at)->id != id) continue;
-		struct check *check = *at;
-		*at = check->next;
-		return check;
-	}
-	return NULL;
-}
-
-static void check_free(struct check *check) {
-	json_decref(check->body);
-	free(check);
-}
-
-static void deny_as(const struct check *check, const char *module, const char *why) {
-	struct verdict verdict = {.effect = EFFECT_DENY, .why = (char *)why};
-	snprintf(verdict.module, sizeof verdict.module, "%s", module);
-	check->done(check->argument, &verdict);
-}
-
-static void deny(const struct check *check, const char *why) {
-	deny_as(check, "broker", why);
-}
-
-/* A word that no policy declares is allowed by none; all else is the broker's failure. */
-static void deny_for_error(const struct check *check, const json_t *reply) {
-	const bool unknown = string_equal(json_string_value(json_object_get(reply, "code")), "ENOENT");
-	deny_as(check, unknown ? "none" : "broker", json_string_value(json_object_get(reply, "message")));
-}
-
-/* The broker is gone: what was asked is denied, what lives is left for the next broker to judge. */
-static void leave(const struct check *check) {
-	if (check->told)
-		check->told(check->argument, NULL);
-	else if (check->again)
-		check->done(check->argument, NULL);
-	else
-		deny(check, "the broker is gone");
-}
-
-/* Of a name alone, `ask` is an answer. */
-static bool says_ask(const struct check *check, const json_t *verdict) {
-	return check->type && string_equal(json_string_value(json_object_get(verdict, "effect")), "ask");
-}
-
-static void answer_check(struct session *session, const json_t *reply) {
-	struct check *check = check_take(session, 0, json_integer_value(json_object_get(reply, "id")));
-	if (!check) return; /* an event's, an answer's, a cancelled one's */
-	CLEANUP_VERDICT struct verdict verdict = {0};
-	struct error error = ERROR_NONE;
-	const char *message = json_string_value(json_object_get(reply, "message"));
-	const json_t *said = json_object_get(reply, "verdict");
-	if (check->told) {
-		check->told(check->argument, message ? NULL : reply);
-	} else if (message) {
-		deny_for_error(check, reply);
-	} else if (verdict_from_json(said, &verdict, &error) < 0) {
-		deny(check, "the broker's answer was malformed");
-	} else {
-		if (says_ask(check, said)) verdict.effect = EFFECT_ASK;
-		check->done(check->argument, &verdict);
-	}
-	check_free(check);
 }
 
 static void push_ended(struct session *session, const json_t *message) {
@@ -325,21 +244,6 @@ static void take_push(struct session *session, const json_t *message) {
 		events->prompt_gone(events->context, json_integer_value(json_object_get(message, "id")));
 }
 
-/* done() may ask for more, which waits for the next broker. */
-static void leave_all(struct session *session, bool sent) {
-	for (struct check **at = &session->checks; *at;) {
-		struct check *check = *at;
-		if ((check->id > 0) != sent) {
-			at = &check->next;
-			continue;
-		}
-		*at = check->next;
-		leave(check);
-		check_free(check);
-		at = &session->checks;
-	}
-}
-
 /* The broker is gone: nobody can say yes. What is asked from now on waits for the next one. */
 static void lose(struct session *session) {
 	if (session->readable) event_free(session->readable);
@@ -348,7 +252,7 @@ static void lose(struct session *session) {
 	session->channel = NULL;
 	forget_views(session);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
-	leave_all(session, true);
+	checks_leave(session->checks, true);
 	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
 	if (session->retry) evtimer_add(session->retry, &delay);
 }
@@ -357,16 +261,6 @@ static void lose(struct session *session) {
 static bool is_reply(const json_t *message) {
 	const char *type = json_string_value(json_object_get(message, "type"));
 	return json_object_get(message, "id") && !string_equal(type, "prompt") && !string_equal(type, "prompt-gone");
-}
-
-static bool is_want_reply(const struct session *session, const json_t *message) {
-	return session->wanting > 0 && is_reply(message) &&
-	       json_integer_value(json_object_get(message, "id")) == session->wanting;
-}
-
-static void end_want(struct session *session) {
-	session->wanting = 0;
-	session->want_done(session->want_argument);
 }
 
 static void receive_all(struct session *session) {
@@ -378,10 +272,8 @@ static void receive_all(struct session *session) {
 			lose(session);
 			return;
 		}
-		if (is_want_reply(session, message))
-			end_want(session);
-		else if (is_reply(message))
-			answer_check(session, message);
+		if (is_reply(message))
+			checks_answer(session->checks, message);
 		else
 			take_push(session, message);
 		json_decref(message);
@@ -400,30 +292,17 @@ static void listen_to(struct session *session) {
 	receive_all(session); /* what came while a call waited is in no descriptor any more */
 }
 
-/* A broker that has just gone is no error: the loop sees its end, and the check waits for the next one. */
-static int check_send(struct session *session, struct check *check) {
-	int64_t id = 0;
-	int r = channel_send(session->channel, check->type ? check->type : "check", json_incref(check->body), &id,
-			     NULL);
-	if (r < 0) return r == -EPIPE || r == -ECONNRESET || r == -ENOTCONN ? 0 : r;
-	check->id = id;
-	json_decref(check->body);
-	check->body = NULL;
-	return 0;
-}
-
 static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	struct session *session = argument;
 	struct error error = ERROR_NONE;
 	(void)fd, (void)what;
 	if (connect_and_open(session, &error) == 0) {
 		session->retry_ms = SESSION_RETRY_FIRST_MS;
-		for (struct check *check = session->checks; check; check = check->next) check_send(session, check);
-		leave_all(session, false); /* what can't be sent */
+		checks_send(session->checks, session->channel);
 		listen_to(session);
 		return;
 	}
-	leave_all(session, false);
+	checks_leave(session->checks, false);
 	log_debug("connecting to the broker again: %s", error.message);
 	session->retry_ms = session->retry_ms * 2 < SESSION_RETRY_MAX_MS ? session->retry_ms * 2 : SESSION_RETRY_MAX_MS;
 	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
@@ -448,35 +327,10 @@ const json_t *session_wants(const struct session *session) {
 	return session->wants;
 }
 
-void session_want(struct session *session, json_t *items, void (*done)(void *argument), void *argument) {
-	session->want_done = done;
-	session->want_argument = argument;
-	if (!session->channel) {
-		json_decref(items);
-		return;
-	}
-	/* A broker that has just gone is seen by the loop. */
-	channel_send(session->channel, "want", json_pack("{s:o}", "items", items), &session->wanting, NULL);
-}
-
-/* Takes `body` over. What lives is not asked about again by a broker that knows nothing of it yet. */
-static uint64_t check_add(struct session *session, json_t *body, const struct check *wish) {
-	if (!session->channel && wish->again) {
-		json_decref(body);
-		leave(wish);
-		return 0;
-	}
-	struct check *check = mem_new(struct check);
-	*check = *wish;
-	check->body = body;
-	check->ticket = ++session->last_ticket;
-	check->next = session->checks;
-	session->checks = check;
-	if (!session->channel || check_send(session, check) == 0) return (uint64_t)check->ticket;
-	session->checks = check->next;
-	leave(check);
-	check_free(check);
-	return 0;
+void session_want(struct session *session, json_t *items, void (*told)(void *argument, const json_t *settled),
+		  void *argument) {
+	const struct check check = {.type = "want", .told = told, .argument = argument};
+	checks_add(session->checks, session->channel, json_pack("{s:o}", "items", items), &check);
 }
 
 uint64_t session_check(struct session *session, const struct session_wish *wish,
@@ -489,7 +343,7 @@ uint64_t session_check(struct session *session, const struct session_wish *wish,
 	if (wish->reason) json_object_set_new(body, "reason", message_bytes(wish->reason));
 	if (wish->folder) json_object_set_new(body, "folder", json_true());
 	if (wish->by_folder) json_object_set_new(body, "by_folder", json_true());
-	return check_add(session, body, &check);
+	return checks_add(session->checks, session->channel, body, &check);
 }
 
 uint64_t session_check_call(struct session *session, const struct session_call *call,
@@ -505,7 +359,7 @@ uint64_t session_check_call(struct session *session, const struct session_call *
 	if (call->walk) json_object_set_new(body, "walk", message_bytes(call->walk));
 	if (call->name && strlen(call->name) <= LIMIT_TARGET)
 		json_object_set_new(body, "name", message_bytes(call->name));
-	return check_add(session, body, &wish);
+	return checks_add(session->checks, session->channel, body, &wish);
 }
 
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
@@ -513,28 +367,23 @@ uint64_t session_check_again(struct session *session, const char *permission, co
 	const struct check wish = {.again = true, .done = done, .argument = argument};
 	json_t *body =
 		json_pack("{s:s, s:o, s:b}", "permission", permission, "target", message_bytes(target), "again", 1);
-	return check_add(session, body, &wish);
+	return checks_add(session->checks, session->channel, body, &wish);
 }
 
 uint64_t session_name(struct session *session, const char *host,
 		      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	const struct check wish = {.type = "name", .done = done, .argument = argument};
-	return check_add(session, json_pack("{s:o}", "host", message_bytes(host)), &wish);
+	return checks_add(session->checks, session->channel, json_pack("{s:o}", "host", message_bytes(host)), &wish);
 }
 
 uint64_t session_describe(struct session *session, void (*told)(void *argument, const json_t *described),
 			  void *argument) {
 	const struct check wish = {.type = "describe", .told = told, .argument = argument};
-	return check_add(session, json_object(), &wish);
+	return checks_add(session->checks, session->channel, json_object(), &wish);
 }
 
 void session_cancel(struct session *session, uint64_t ticket) {
-	struct check *check = ticket ? check_take(session, (int64_t)ticket, 0) : NULL;
-	if (!check) return;
-	int64_t id;
-	if (session->channel && check->id > 0)
-		channel_send(session->channel, "cancel", json_pack("{s:I}", "check", (json_int_t)check->id), &id, NULL);
-	check_free(check);
+	checks_cancel(session->checks, session->channel, ticket);
 }
 
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
@@ -623,11 +472,7 @@ void session_free(struct session *session) {
 	if (session->retry) event_free(session->retry);
 	channel_free(session->channel);
 	forget_views(session);
-	while (session->checks) {
-		struct check *next = session->checks->next;
-		check_free(session->checks);
-		session->checks = next;
-	}
+	checks_free(session->checks);
 	strings_finish(&session->options.environment);
 	json_decref(session->wants);
 	free(session);

@@ -66,6 +66,7 @@ static int read_wants(const json_t *list, struct wants *wants, struct error *err
 		struct want *want = &wants->items[wants->count];
 		int r = permission_parse(name, &want->permission, error);
 		if (r == 0) r = message_bytes_take(pattern, &want->pattern, error);
+		if (r == 0 && !want->pattern) r = error_set(error, EPROTO, "the broker sent a want of nothing");
 		if (r < 0) return r;
 		wants->count++;
 	}
@@ -141,7 +142,8 @@ static void end_with(struct wants *wants, int result) {
 	event_base_loopbreak(wants->options->base);
 }
 
-static void on_settled(void *argument) {
+static void on_settled(void *argument, const json_t *settled) {
+	(void)settled;
 	end_with(argument, 0);
 }
 
