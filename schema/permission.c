@@ -72,6 +72,10 @@ struct permission permission_ask(void) {
 	return permission;
 }
 
+bool permission_is_ask(const struct permission *permission) {
+	return permission->kind == PERMISSION_CUSTOM && strcmp(permission->name, ask) == 0;
+}
+
 struct permission permission_of(enum permission_kind kind) {
 	struct permission permission = {.kind = kind};
 	if (kind < PERMISSION_CUSTOM) memcpy(permission.name, builtin[kind].name, strlen(builtin[kind].name) + 1);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "flow.h"
 #include "ui/human.h"
@@ -17,18 +16,6 @@ enum {
 	PROFILE_COLUMNS = 22, /* as in prompt_text */
 };
 
-const char *prompt_scope(const struct prompt *prompt) {
-	return prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
-}
-
-/* What the words of the terminal cover where that is more than the target: a path. NULL: the target. */
-static char *reach(const struct prompt *prompt) {
-	const char *scope = prompt_scope(prompt);
-	if (strcmp(scope, "exact") == 0) return NULL;
-	CLEANUP_FREE char *folder = path_parent(prompt->target);
-	return human_path(strcmp(scope, "folder") == 0 ? folder : scope);
-}
-
 static void append_word(struct string *out, const char *word, const char *meaning, size_t width) {
 	string_appendf(out, "  %-*s", WORD_COLUMNS - 2, word);
 	flow_append(out, meaning, WORD_COLUMNS, width);
@@ -36,7 +23,7 @@ static void append_word(struct string *out, const char *word, const char *meanin
 
 static void append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
 	CLEANUP_FREE char *about = prompt_target(prompt);
-	CLEANUP_FREE char *place = reach(prompt);
+	CLEANUP_FREE char *place = prompt_reach(prompt);
 	CLEANUP_FREE char *more = place ? string_format(" (an allow covers %s)", place) : string_copy("");
 	CLEANUP_FREE char *both = string_format("%s%s", about ? about : "", more);
 	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, both);
@@ -87,7 +74,7 @@ void prompt_answers_words(const struct prompt *prompts, size_t count, const char
 		    width);
 	if (!one) append_word(out, "choose", "one after the other", width);
 	append_word(out, "?", one ? "details, and other answers" : "each of them in full", width);
-	CLEANUP_FREE char *place = one ? reach(prompts) : NULL;
+	CLEANUP_FREE char *place = one ? prompt_reach(prompts) : NULL;
 	if (!place) return;
 	CLEANUP_FREE char *shown = text_visible_cut(place, width - 2);
 	flow_append(out, "An allow covers the folder, for the file may be replaced when it is saved:", 0, width);
@@ -130,7 +117,7 @@ static void append_commands(struct string *out, const struct prompt *prompt, siz
 
 void prompt_answers_details(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
 	CLEANUP_FREE char *target = prompt_target(prompt);
-	CLEANUP_FREE char *place = reach(prompt);
+	CLEANUP_FREE char *place = prompt_reach(prompt);
 	CLEANUP_FREE char *covers = place ? string_copy(place) : string_copy_or_null(prompt->target);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	CLEANUP_FREE char *until = human_time(now_ms + prompt->lifetime_ms);

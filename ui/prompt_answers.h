@@ -8,9 +8,6 @@
 #include "base/string.h"
 #include "schema/prompt.h"
 
-/* The scope that the words of the terminal mean: the first that is offered. Borrowed. */
-const char *prompt_scope(const struct prompt *prompt);
-
 /* The list of a question about several things. */
 void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
 			   struct string *out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "flow.h"
 #include "ui/human.h"
@@ -48,6 +49,17 @@ char *prompt_asker(const struct prompt *prompt) {
 	append_link(&out, prompt->process, false);
 	string_append(&out, "»");
 	return string_steal(&out);
+}
+
+const char *prompt_scope(const struct prompt *prompt) {
+	return prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
+}
+
+char *prompt_reach(const struct prompt *prompt) {
+	const char *scope = prompt_scope(prompt);
+	if (strcmp(scope, "exact") == 0) return NULL;
+	CLEANUP_FREE char *folder = prompt->target ? path_parent(prompt->target) : NULL;
+	return human_path(strcmp(scope, "folder") == 0 && folder ? folder : scope);
 }
 
 enum prompt_risk prompt_risk(const struct prompt *prompt) {

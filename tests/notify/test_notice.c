@@ -166,6 +166,7 @@ static void several_are_listed_and_answered_together(void **state) {
 					 "One by one: sbx allow NUMBER · sbx deny NUMBER\n"
 					 "Not among these: 1 more, for a terminal only: sbx prompts");
 	EXPECT_LABELS(&notice, "Deny all", "Allow all 15 minutes"); /* the shortest of them */
+	assert_int_equal(notice.buttons[1].ttl_ms, b.lifetime_ms);
 }
 
 static void of_several_sessions_each_says_whose_it_is(void **state) {

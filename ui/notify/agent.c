@@ -24,6 +24,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "server.h"
+#include "ui/prompt_text.h"
 
 enum {
 	PATIENCE_MS = 10 * 1000, /* without bus, server or broker */
@@ -200,11 +201,11 @@ static void do_close(void *context, uint32_t id) {
 
 static void do_answer(void *context, const struct prompt *prompt, const struct notice_button *button) {
 	struct agent *agent = context;
-	const char *scope = prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
-	json_t *body = json_pack("{s:I, s:s, s:s, s:s, s:o, s:b}", "prompt", (json_int_t)prompt->id, "token",
-				 prompt->token, "effect", effect_name(button->effect), "lifetime",
-				 lifetime_name(button->lifetime), "scope", message_bytes(scope), "terminal", 0);
-	if (button->lifetime == LIFETIME_UNTIL) json_object_set_new(body, "ttl_ms", json_integer(prompt->lifetime_ms));
+	json_t *body =
+		json_pack("{s:I, s:s, s:s, s:s, s:o, s:b}", "prompt", (json_int_t)prompt->id, "token", prompt->token,
+			  "effect", effect_name(button->effect), "lifetime", lifetime_name(button->lifetime), "scope",
+			  message_bytes(prompt_scope(prompt)), "terminal", 0);
+	if (button->lifetime == LIFETIME_UNTIL) json_object_set_new(body, "ttl_ms", json_integer(button->ttl_ms));
 	const struct awaited awaited = {.prompt = prompt->id, .id = broker_send(agent, "answer", body)};
 	if (awaited.id != 0 && agent->answer_count < LIMIT_PROMPTS) agent->answers[agent->answer_count++] = awaited;
 }

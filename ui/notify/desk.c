@@ -270,11 +270,6 @@ void desk_closed(struct desk *desk, uint32_t id) {
 
 /* The screen */
 
-static bool is_flood(const struct prompt *prompt) {
-	const struct permission ask = permission_ask();
-	return permission_equal(&prompt->permission, &ask);
-}
-
 static bool is_waiting(const struct item *item) {
 	return !item->popup && !item->answered && !item->dismissed;
 }
@@ -285,8 +280,8 @@ static bool is_due(const struct item *item, int64_t now_ms) {
 
 /* May they be asked in one notification? */
 static bool go_together(const struct desk *desk, const struct prompt *a, const struct prompt *b) {
-	return a->confirm_terminal == b->confirm_terminal && !is_flood(a) && !is_flood(b) &&
-	       (desk->together || (a->session == b->session && a->session != 0));
+	return a->confirm_terminal == b->confirm_terminal && !permission_is_ask(&a->permission) &&
+	       !permission_is_ask(&b->permission) && (desk->together || (a->session == b->session && a->session != 0));
 }
 
 static void collect(const struct desk *desk, const struct popup *popup, struct notice_questions *ret) {

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "ui/human.h"
 #include "ui/prompt_text.h"
@@ -87,14 +86,6 @@ static void append_time(struct string *out, const struct prompt *prompt, int64_t
 	string_appendf(out, "%s left, until%s", left, time ? time : " then");
 }
 
-/* What an allow covers, where that is more than the target; NULL. */
-static char *reach(const struct prompt *prompt) {
-	const char *scope = prompt->scopes.count > 0 ? prompt->scopes.items[0] : "exact";
-	if (strcmp(scope, "exact") == 0) return NULL;
-	CLEANUP_FREE char *folder = prompt->target ? path_parent(prompt->target) : NULL;
-	return human_path(strcmp(scope, "folder") == 0 && folder ? folder : scope);
-}
-
 static const char *meaning(const struct prompt *prompt) {
 	bool socket = prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target;
 	return socket ? socket_meaning(prompt->target) : NULL;
@@ -122,7 +113,7 @@ static void write_one(const struct prompt *prompt, const struct notice_manner *m
 	CLEANUP_FREE char *about = prompt_target(prompt);
 	CLEANUP_FREE char *target = text_visible_cut(about ? about : "", TARGET_COLUMNS);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
-	CLEANUP_FREE char *covered = reach(prompt);
+	CLEANUP_FREE char *covered = prompt_reach(prompt);
 	string_append(out, markup ? "<b>" : "");
 	append_escaped(out, target, markup);
 	string_append(out, markup ? "</b>" : "");
@@ -155,7 +146,7 @@ static void write_listed(const struct prompt *prompt, bool common_place, bool co
 			 struct string *out) {
 	CLEANUP_FREE char *line = common_place ? what_and_target(prompt) : notice_line(prompt);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
-	CLEANUP_FREE char *covered = reach(prompt);
+	CLEANUP_FREE char *covered = prompt_reach(prompt);
 	string_append(out, out->size > 0 ? "\n• " : "• ");
 	append_escaped(out, line, markup);
 	if (covered) {
@@ -209,16 +200,9 @@ static char *lifetime_words(int64_t ms) {
 	return human_duration(ms);
 }
 
-static void add_button(struct notice *notice, const char *verb, enum effect effect, enum lifetime lifetime,
-		       char *label) {
+static void add_button(struct notice *notice, const struct notice_button *button) {
 	assert(notice->button_count < NOTICE_BUTTONS);
-	notice->buttons[notice->button_count++] =
-		(struct notice_button){.verb = verb, .label = label, .effect = effect, .lifetime = lifetime};
-}
-
-static bool is_flood(const struct prompt *prompt) {
-	const struct permission ask = permission_ask();
-	return permission_equal(&prompt->permission, &ask);
+	notice->buttons[notice->button_count++] = *button;
 }
 
 static void add_buttons(const struct notice_questions *questions, struct notice *notice) {
@@ -227,14 +211,20 @@ static void add_buttons(const struct notice_questions *questions, struct notice 
 	for (size_t i = 1; i < questions->count; i++)
 		if (questions->prompts[i]->lifetime_ms < lifetime_ms) lifetime_ms = questions->prompts[i]->lifetime_ms;
 	CLEANUP_FREE char *lifetime = lifetime_words(lifetime_ms);
-	add_button(notice, "deny", EFFECT_DENY, LIFETIME_ONCE, string_format("Deny%s", all));
-	if (is_flood(questions->prompts[0])) { /* no grant comes of it */
-		add_button(notice, "allow", EFFECT_ALLOW, LIFETIME_ONCE, string_copy("Let it ask on"));
+	const struct notice_button deny = {"deny", string_format("Deny%s", all), EFFECT_DENY, LIFETIME_ONCE, 0};
+	add_button(notice, &deny);
+	if (permission_is_ask(&questions->prompts[0]->permission)) { /* no grant comes of it */
+		const struct notice_button go_on = {"allow", string_copy("Let it ask on"), EFFECT_ALLOW, LIFETIME_ONCE,
+						    0};
+		add_button(notice, &go_on);
 		return;
 	}
-	add_button(notice, "allow", EFFECT_ALLOW, LIFETIME_UNTIL, string_format("Allow%s %s", all, lifetime));
-	if (questions->count == 1)
-		add_button(notice, "always", EFFECT_ALLOW, LIFETIME_ALWAYS, string_copy("Always here"));
+	const struct notice_button allow = {"allow", string_format("Allow%s %s", all, lifetime), EFFECT_ALLOW,
+					    LIFETIME_UNTIL, lifetime_ms};
+	add_button(notice, &allow);
+	if (questions->count > 1) return;
+	const struct notice_button always = {"always", string_copy("Always here"), EFFECT_ALLOW, LIFETIME_ALWAYS, 0};
+	add_button(notice, &always);
 }
 
 char *notice_key(const struct notice_button *button, const char *token) {

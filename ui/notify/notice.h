@@ -29,6 +29,7 @@ struct notice_button {
 	char *label;
 	enum effect effect;
 	enum lifetime lifetime;
+	int64_t ttl_ms; /* of LIFETIME_UNTIL */
 };
 
 struct notice {

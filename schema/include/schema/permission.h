@@ -36,6 +36,7 @@ int permission_parse(const char *name, struct permission *ret_permission, struct
 /* sbx:ask, what the summary of a flood asks for: may it go on asking? Nothing else's first word is sbx, and no policy
  * can declare it. */
 struct permission permission_ask(void);
+bool permission_is_ask(const struct permission *permission);
 
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
 struct permission permission_of(enum permission_kind kind);
