@@ -184,7 +184,7 @@ static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE struct publication *publications = NULL;
 	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
 	int64_t session = 0;
-	struct run_options run_options;
+	struct run_options run_options = {0};
 	int r = prepare(call, call->values, &run_options, &policy, &init, &program, &publications, error);
 	if (r == -EINVAL) return r;
 	if (r < 0) {
