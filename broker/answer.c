@@ -127,8 +127,10 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 	const struct ruleset *ruleset;
 	r = pending_rules(pending->broker, prompt, &ruleset, error);
 	if (r == 0) r = granting_compile(pending->broker, &wish, &scope, NULL, &pattern, error);
-	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !once, ret_grant, error);
-	return r < 0 || once ? r : find_settled(pending, answer->effect, pattern, ruleset, settled, error);
+	/* No call waits for what is wanted: its first one is the once that is meant. */
+	const bool used = once && !pending->wanted;
+	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !used, ret_grant, error);
+	return r < 0 || used ? r : find_settled(pending, answer->effect, pattern, ruleset, settled, error);
 }
 
 static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer, int64_t grant,
@@ -191,8 +193,14 @@ static int write_answer(struct prompt_pending *pending, const struct client *cli
 	return r;
 }
 
-/* The last of so many denials holds for the rest of the session. So does what is said once of what no call waits for:
- * else who denies it at the start would be asked the same again as soon as the tool reaches for it. */
+/* Of what is wanted: who denies it at the start would be asked the same again as soon as the tool reaches for it, and a
+ * variable is given at the start or not at all. */
+static bool once_is_session(const struct prompt_pending *pending, const struct prompt_answer *answer) {
+	return pending->wanted && answer->lifetime == LIFETIME_ONCE &&
+	       (answer->effect == EFFECT_DENY || pending->prompt.permission.kind == PERMISSION_ENV_READ);
+}
+
+/* The last of so many denials holds for the rest of the session. */
 static struct prompt_answer meant_by(const struct prompt_pending *pending, const struct session *session,
 				     const struct prompt_answer *answer) {
 	const struct prompt *prompt = &pending->prompt;
@@ -200,7 +208,7 @@ static struct prompt_answer meant_by(const struct prompt_pending *pending, const
 	meant.streak = session && answer->effect == EFFECT_DENY && answer->lifetime == LIFETIME_ONCE &&
 		       strings_contain(&prompt->scopes, "exact") &&
 		       streaks_are_full(session->streaks, &prompt->permission, prompt->target);
-	if (!meant.streak && !(pending->wanted && answer->lifetime == LIFETIME_ONCE)) return meant;
+	if (!meant.streak && !once_is_session(pending, answer)) return meant;
 	meant.lifetime = LIFETIME_SESSION;
 	meant.scope = "exact";
 	return meant;

@@ -242,6 +242,41 @@ static void what_is_decided_meanwhile_is_settled(void **state) {
 	expect_prompts(user, 0);
 }
 
+static void what_is_allowed_once_at_the_start_is_one_call(void **state) {
+	(void)state;
+	CLEANUP_STRINGS struct strings wants = {0};
+	CLEANUP_PEER struct peer *agent = agent_new("desktop"), *runner = opened(&wants);
+	const int file = index_of(&wants, "fs:read=~/.toolrc"), variable = index_of(&wants, "env:read=TOOL_TOKEN");
+	const int64_t id = peer_send(runner, "want", json_pack("{s:[i, i]}", "items", file, variable));
+	for (int i = 0; i < 2; i++) {
+		json_t *prompt = peer_push(agent, "prompt");
+		answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow",
+			    json_pack("{s:s, s:b}", "lifetime", "once", "terminal", 0));
+		json_decref(prompt);
+	}
+	expect_settled(runner, id, 2, 0);
+	/* A variable is given once, at the start; the file is in no view. */
+	json_t *push = peer_push(runner, "view");
+	const json_t *view = json_object_get(push, "view");
+	assert_int_equal(json_array_size(json_object_get(view, "environment")), 1);
+	size_t index;
+	json_t *name;
+	json_array_foreach (json_object_get(json_object_get(view, "paths"), "read"), index, name)
+		assert_null(strstr(json_string_value(name), "/.toolrc"));
+	json_decref(push);
+	CLEANUP_FREE char *path = home_path(".toolrc");
+	const int64_t first =
+		peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:read", "target", path));
+	json_t *reply = peer_reply(runner, first);
+	const json_t *verdict = json_object_get(reply, "verdict");
+	assert_string_equal(text_of(verdict, "effect"), "allow");
+	assert_true(json_is_true(json_object_get(verdict, "once")));
+	assert_true(json_is_null(json_object_get(verdict, "grant")));
+	json_decref(reply);
+	peer_send(runner, "check", json_pack("{s:s, s:s}", "permission", "fs:read", "target", path));
+	json_decref(peer_push(agent, "prompt"));
+}
+
 static void a_session_asks_once_and_for_what_it_may(void **state) {
 	(void)state;
 	static const char *const bad[] = {"{\"items\": []}", "{\"items\": [0, 0]}", "{\"items\": [31]}"};
@@ -453,6 +488,7 @@ int main(void) {
 		TEST(with_nobody_to_ask_it_goes_on_at_once, setup),
 		TEST(what_nobody_answers_is_asked_again_when_it_is_touched, setup_hasty),
 		TEST(what_is_decided_meanwhile_is_settled, setup),
+		TEST(what_is_allowed_once_at_the_start_is_one_call, setup),
 		TEST(a_session_asks_once_and_for_what_it_may, setup),
 		TEST(a_session_that_goes_takes_its_bundle_with_it, setup),
 		TEST(attack_broker_12_a_bundle_takes_nothing_from_the_flood, setup),
