@@ -54,6 +54,7 @@ struct screen {
 	struct margins margins;
 	bool insert, newline; /* IRM, LNM */
 	bool kitty;           /* its keyboard protocol was spoken */
+	bool images;          /* its graphics protocol, too: they may lie above letters */
 	int keys, shape;      /* modifyOtherKeys; of the cursor */
 };
 
@@ -149,11 +150,13 @@ static unsigned number_at(const char *parameters, size_t index) {
 	return number;
 }
 
-static size_t count_of(const char *parameters) {
-	size_t count = 1;
-	for (; *parameters; parameters++)
-		if (*parameters == ';') count++;
-	return count;
+/* The next of all, in time that doesn't grow with how many there are; *at is NULL behind the last one. */
+static bool take_number(const char **at, unsigned *ret_number) {
+	if (!*at) return false;
+	const char *end = strchr(*at, ';');
+	*ret_number = number_at(*at, 0);
+	*at = end ? end + 1 : NULL;
+	return true;
 }
 
 static void save_pen(struct screen *screen) {
@@ -202,9 +205,8 @@ static void restore_mode(struct screen *screen, unsigned number) {
 }
 
 static void private_mode(struct screen *screen, struct sequence sequence, const char *parameters, char final) {
-	const size_t count = count_of(parameters);
-	for (size_t i = 0; i < count; i++) {
-		const unsigned number = number_at(parameters, i);
+	unsigned number;
+	for (const char *at = parameters; take_number(&at, &number);) {
 		if (final == 's') screen_modes_save(&screen->modes, number);
 		if (final == 'r') restore_mode(screen, number);
 		if (final == 'h' || final == 'l') set_mode(screen, number, final == 'h');
@@ -213,9 +215,8 @@ static void private_mode(struct screen *screen, struct sequence sequence, const 
 }
 
 static void ansi_mode(struct screen *screen, const char *parameters, bool on) {
-	const size_t count = count_of(parameters);
-	for (size_t i = 0; i < count; i++) {
-		const unsigned number = number_at(parameters, i);
+	unsigned number;
+	for (const char *at = parameters; take_number(&at, &number);) {
 		if (number == MODE_INSERT) screen->insert = on;
 		if (number == MODE_NEWLINE) screen->newline = on;
 		if (number == MODE_INSERT || number == MODE_NEWLINE) draw_mode(screen, "", number, on);
@@ -317,7 +318,7 @@ static void key_control(struct screen *screen, const char *parameters, char pref
 	if (prefix != '>' || final != 'm') return;
 	const bool all = !*parameters, ours = number_at(parameters, 0) == 4;
 	if (all || ours) screen->keys = UNSAID;
-	if (ours && count_of(parameters) > 1) screen->keys = (int)number_at(parameters, 1);
+	if (ours && strchr(parameters, ';')) screen->keys = (int)number_at(parameters, 1);
 }
 
 /* ESC [ PREFIX? PARAMETERS MARK* FINAL */
@@ -398,10 +399,11 @@ static bool is_plain(const char *text) {
 static void take_string(struct screen *screen, struct sequence sequence) {
 	const char *text = sequence.bytes + 1;
 	const size_t parameters = strspn(text + 1, "0123456789;");
-	const bool sixel = text[0] == 'P' && text[1 + parameters] == 'q';
+	const bool sixel = text[0] == 'P' && text[1 + parameters] == 'q', image = string_starts(text, "_G");
+	screen->images |= image;
 	if (string_starts(text, "]8;") && is_plain(text))
 		picture_add(&screen->picture, sequence.bytes, sequence.size);
-	else if (sixel || string_starts(text, "]1337;") || string_starts(text, "_G"))
+	else if (sixel || image || string_starts(text, "]1337;"))
 		picture_give_up(&screen->picture);
 }
 
@@ -454,6 +456,9 @@ void screen_leave(struct screen *screen, bool reads_keys, struct string *out) {
 	if (screen->alternate && screen->alternate != 1049) string_append(out, "\0338"); /* as these tools do */
 	if (screen->aside) string_append(out, "\x1b[?1049h");
 	if (screen->kitty) string_append(out, "\x1b[>0u"); /* on top of the tool's own */
+	/* A picture of another question, say: erasing letters leaves it, this takes all that are seen away, unanswered.
+	 */
+	if (screen->images) string_append(out, "\x1b_Ga=d,q=2\x1b\\");
 }
 
 /* On the main screen, below the question: what lies under the lower margin is the tool's. */

@@ -2,6 +2,7 @@
 #include "screen.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/string.h"
@@ -219,6 +220,40 @@ static void of_a_killed_tool_nothing_stays(void **state) {
 	}
 }
 
+/* kitty's graphics protocol: an image is drawn above letters, and goes only when that is asked for. */
+static void attack_b10_no_image_lies_above_a_question(void **state) {
+	(void)state;
+	static const char *const texts[] = {"\x1b_Ga=T,f=24,s=1,v=1,z=9;AAAA\x1b\\\x1b[5;1H",
+					    "\x1b[?1049h\x1b_Ga=T,f=24,s=1,v=1;AAAA\x1b\\"};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		CLEANUP_FREE char *before = NULL;
+		CLEANUP_FREE char *after = around(texts[i], false, &before, NULL);
+		assert_true(string_ends(before, "\x1b_Ga=d,q=2\x1b\\"));
+	}
+	CLEANUP_FREE char *before = NULL;
+	CLEANUP_FREE char *after = around("\x1b]0;_G\a", false, &before, NULL);
+	assert_null(strstr(before, "_G"));
+}
+
+static double seconds_for(size_t numbers) {
+	enum { BYTES = 200 * 1000 };
+	CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
+	CLEANUP_STRING struct string control = {0};
+	string_append(&control, "\x1b[?");
+	for (size_t i = 0; i < numbers; i++) string_append_char(&control, ';');
+	string_append_char(&control, 'h');
+	const clock_t start = clock();
+	for (size_t seen = 0; seen < BYTES; seen += control.size) see(screen, control.data);
+	return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+/* The runner follows the tool's output itself: what is slow there holds up a revocation. */
+static void attack_b10_a_long_control_costs_no_more_than_short_ones(void **state) {
+	(void)state;
+	const double few = seconds_for(40), many = seconds_for(LIMIT_SEQUENCE - 8);
+	if (many > 20 * few + 0.05) fail_msg("%.3f s instead of %.3f s", many, few);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tool_that_writes_lines_has_nothing_to_put_back),
@@ -232,6 +267,8 @@ int main(void) {
 		cmocka_unit_test(what_was_not_complete_is_begun_again),
 		cmocka_unit_test(what_it_leaves_open_is_ended),
 		cmocka_unit_test(of_a_killed_tool_nothing_stays),
+		cmocka_unit_test(attack_b10_no_image_lies_above_a_question),
+		cmocka_unit_test(attack_b10_a_long_control_costs_no_more_than_short_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
