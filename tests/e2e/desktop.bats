@@ -36,8 +36,11 @@ teardown() {
 	sbx kill --all >/dev/null 2>&1 || true
 	agent_down
 	server_down KILL
-	[[ ! -e $HOME/run/pretender.pid ]] || end "$(<"$HOME/run/pretender.pid")"
-	rm -f "$HOME/run/pretender.pid"
+	local other
+	for other in pretender first; do
+		[[ ! -e $HOME/run/$other.pid ]] || end "$(<"$HOME/run/$other.pid")" KILL
+		rm -f "$HOME/run/$other.pid"
+	done
 }
 
 desk_policy() { # desk_policy [TIMEOUT [WITHOUT-AGENT [LINES]]]
@@ -313,6 +316,10 @@ desktop_was() {
 	[[ $(jq -s --argjson n "$2" 'map(select(.type == "prompt"))[$n - 1].desktop' "$HOME/run/pushes.log") == "$1" ]]
 }
 
+last_push_shows() {
+	[[ $(jq -s 'map(select(.type == "prompt"))[-1].desktop' "$HOME/run/pushes.log") == "$1" ]]
+}
+
 terminal_agent() {
 	rm -f "$HOME/run/pushes.ready" "$HOME/run/pushes.log"
 	sbx grants >/dev/null
@@ -346,6 +353,24 @@ terminal_agent_down() {
 	wait_for 20 was_closed 1
 	terminal_agent_down
 	desk_policy
+}
+
+# What was asked of the first one is never answered.
+@test "one that hangs and was replaced doesn't hide that the next one hangs" {
+	scripted
+	terminal_agent
+	reads waiting "$HOME/notes/todo.txt"
+	wait_for 20 desktop_was true 1
+	notified 1 >/dev/null
+	kill -STOP "$(<"$HOME/run/scripted.pid")"
+	wait_for 20 last_push_shows false
+	mv "$HOME/run/scripted.pid" "$HOME/run/first.pid"
+	scripted --replace --first-id 100
+	notified 1 >/dev/null
+	wait_for 20 last_push_shows true
+	kill -STOP "$(<"$HOME/run/scripted.pid")"
+	wait_for 20 last_push_shows false
+	terminal_agent_down
 }
 
 @test "attack_broker_13_a_server_that_hangs_from_the_start_takes_no_prompt" {

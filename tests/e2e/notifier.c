@@ -2,10 +2,13 @@
  * notifier [OPTION…]: a notification server that does what it is told, or a client that only pretends to be one.
  *
  * --name NAME, --capabilities "A B", --first-id N, --inhibited; --eager: presses the second button of what it is shown
- * first at once; --pretend: doesn't own the name. What is asked of it is written to stdout as JSON, one object a line;
- * commands come on stdin, one a line: action ID KEY [DESTINATION]   ActionInvoked      closed ID REASON [DESTINATION]
- * NotificationClosed inhibited 0|1                 do-not-disturb     hijack ID                        Notify that
- * replaces that one
+ * first at once; --pretend: doesn't own the name; --replace: takes it from who has it, as all let it be taken from
+ * them. What is asked of it is written to stdout as JSON, one object a line; commands come on stdin, one a line:
+ *
+ *	action ID KEY [DESTINATION]      ActionInvoked
+ *	closed ID REASON [DESTINATION]   NotificationClosed
+ *	inhibited 0|1                    do-not-disturb
+ *	hijack ID                        Notify that replaces that one
  */
 #include <errno.h>
 #include <jansson.h>
@@ -24,6 +27,7 @@ struct notifier {
 	sd_bus *bus;
 	const char *name, *capabilities;
 	bool pretend, eager;
+	uint64_t name_flags;
 	uint32_t last_id;
 	int inhibited;
 };
@@ -173,7 +177,7 @@ static int start(struct notifier *notifier) {
 	int r = sd_bus_open_user(&notifier->bus);
 	if (r >= 0 && !notifier->pretend) {
 		r = sd_bus_add_object_vtable(notifier->bus, NULL, object, service, vtable, notifier);
-		if (r >= 0) r = sd_bus_request_name(notifier->bus, service, 0);
+		if (r >= 0) r = sd_bus_request_name(notifier->bus, service, notifier->name_flags);
 	}
 	if (r >= 0) r = sd_bus_get_unique_name(notifier->bus, &unique);
 	if (r >= 0) say(json_pack("{s:s, s:s}", "event", "ready", "name", unique));
@@ -197,11 +201,14 @@ static int serve(struct notifier *notifier) {
 }
 
 int main(int argc, char **argv) {
-	struct notifier notifier = {.name = "scripted", .capabilities = "actions body body-markup"};
+	struct notifier notifier = {.name = "scripted",
+				    .capabilities = "actions body body-markup",
+				    .name_flags = SD_BUS_NAME_ALLOW_REPLACEMENT};
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
 		if (strcmp(argv[i], "--pretend") == 0) notifier.pretend = true;
 		if (strcmp(argv[i], "--eager") == 0) notifier.eager = true;
+		if (strcmp(argv[i], "--replace") == 0) notifier.name_flags |= SD_BUS_NAME_REPLACE_EXISTING;
 		if (strcmp(argv[i], "--inhibited") == 0) notifier.inhibited = 1;
 		if (strcmp(argv[i], "--name") == 0) notifier.name = value;
 		if (strcmp(argv[i], "--capabilities") == 0) notifier.capabilities = value;

@@ -167,6 +167,13 @@ static bool is_stale(const struct call *call) {
 	return call->sent_ms == INT64_MAX;
 }
 
+/* Of those to the server that is there now: one before it may never answer. */
+static const struct call *oldest_call(const struct server *server) {
+	const struct call *call = TAILQ_FIRST(&server->calls);
+	while (call && is_stale(call)) call = TAILQ_NEXT(call, link);
+	return call;
+}
+
 static char *word(const char *bytes) {
 	return text_visible_cut(bytes, WORD_COLUMNS);
 }
@@ -451,7 +458,7 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 
 static void on_look(evutil_socket_t fd, short what, void *argument) {
 	struct server *server = argument;
-	const struct call *oldest = TAILQ_FIRST(&server->calls);
+	const struct call *oldest = oldest_call(server);
 	(void)fd;
 	(void)what;
 	bool hung = oldest && oldest->sent_ms < now_ms() - HUNG_MS;
