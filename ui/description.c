@@ -38,21 +38,25 @@ struct style {
 	const char *before_name, *after_name, *before, *after, *between, *nothing;
 };
 
-/* Nothing in it ends what it stands between. */
-static char *item_text(const struct style *style, const json_t *item) {
-	CLEANUP_FREE char *pattern = json_visible(item, "pattern");
-	CLEANUP_FREE char *until = json_visible(item, "until");
-	CLEANUP_STRING struct string text = {0};
-	string_append(&text, style->before);
-	for (const char *at = pattern; *at; at++) {
+/* Visible, and nothing in it ends what it stands between. */
+static char *text_of(const json_t *json, const char *key) {
+	CLEANUP_FREE char *visible = json_visible(json, key);
+	struct string text = {0};
+	for (const char *at = visible; *at; at++) {
 		if (*at == '`')
 			string_append(&text, "\\x60");
 		else
 			string_append_char(&text, *at);
 	}
-	string_append(&text, style->after);
-	if (!string_equal(until, "-")) string_appendf(&text, " (until %s)", until);
 	return string_steal(&text);
+}
+
+static char *item_text(const struct style *style, const json_t *item) {
+	CLEANUP_FREE char *pattern = text_of(item, "pattern");
+	CLEANUP_FREE char *until = json_visible(item, "until");
+	const bool ends = !string_equal(until, "-");
+	return string_format("%s%s%s%s%s%s", style->before, pattern, style->after, ends ? " (until " : "",
+			     ends ? until : "", ends ? ")" : "");
 }
 
 static void print_permission(FILE *out, const struct style *style, const json_t *list, const json_t *first) {
@@ -103,8 +107,8 @@ void description_print(FILE *out, const json_t *described) {
 
 void description_print_markdown(FILE *out, const json_t *described) {
 	static const struct style style = {"- `", "`: ", "`", "`", ", ", "Nothing.\n"};
-	CLEANUP_FREE char *profile = json_visible(described, "profile");
-	CLEANUP_FREE char *project = json_visible(described, "project");
+	CLEANUP_FREE char *profile = text_of(described, "profile");
+	CLEANUP_FREE char *project = text_of(described, "project");
 	fprintf(out,
 		"# The sandbox you work in\n\n"
 		"You run inside sbx, profile `%s`, project `%s`. System files (`/usr`, `/etc`) can be read, `/tmp` and "
