@@ -102,3 +102,11 @@ ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], s
 	*ret_count = count;
 	return received;
 }
+
+pid_t fd_sender(struct msghdr *received) {
+	struct ucred sender = {0};
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(received); control; control = CMSG_NXTHDR(received, control))
+		if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&sender, CMSG_DATA(control), sizeof sender);
+	return sender.pid;
+}

@@ -174,13 +174,8 @@ void client_leave(struct client *client) {
 /* Who sent the datagram must be who connected, and lives: a descriptor that leaked elsewhere is of no use (attack B11),
  * nor to who has been given the number since (B1). */
 static bool sent_by_peer(const struct client *client, struct msghdr *header) {
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control)) {
-		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
-		struct ucred sender;
-		memcpy(&sender, CMSG_DATA(control), sizeof sender);
-		return sender.pid == client->pid && !peer_has_ended(client->pidfd);
-	}
-	return false;
+	const pid_t sender = fd_sender(header);
+	return sender > 0 && sender == client->pid && !peer_has_ended(client->pidfd);
 }
 
 static ssize_t receive(struct client *client, char *bytes, size_t size, struct error *error) {

@@ -62,11 +62,6 @@ static void append_list(struct string *out, const char *indent, const char *key,
 	string_append(out, "]\n");
 }
 
-static void append_origin(struct string *out, const char *file, struct place place) {
-	CLEANUP_FREE char *visible = text_visible(file);
-	string_appendf(out, "  # %s:%u\n", visible, place.line);
-}
-
 static struct pattern *compile_shown(const struct rule_text *rule) {
 	/* Whose home and project it is makes no difference. */
 	static const struct pattern_scope anybody = {.home = "/~", .project = "/project", .relative_anywhere = true};
@@ -104,10 +99,10 @@ static void show_rule(const struct showing *showing, struct string *out, const s
 	if (rule->private_allowed) string_append(out, ", private: true");
 	if (rule->direct) string_append(out, ", direct: true");
 	if (map) string_append_char(out, '}');
-	append_origin(out, profile->file, rule->place);
-	if (!guard || rule->confirm_terminal) return;
-	out->data[--out->size] = '\0'; /* the newline */
-	string_appendf(out, ", in a terminal since base keeps %s\n", guard->text);
+	CLEANUP_FREE char *file = text_visible(profile->file);
+	string_appendf(out, "  # %s:%u", file, rule->place.line);
+	if (guard && !rule->confirm_terminal) string_appendf(out, ", in a terminal since base keeps %s", guard->text);
+	string_append_char(out, '\n');
 }
 
 /* The rules of one effect and permission, over all layers. */

@@ -84,15 +84,6 @@ static void guest_serve(struct guest *guest, const struct inside_wish *wish) {
 	if (ticket > 0) guest->ticket = ticket; /* else it is answered, and gone */
 }
 
-/* 0 without a sender: a descriptor that leaked elsewhere is of no use either. */
-static pid_t sender_of(struct msghdr *header) {
-	struct ucred sender = {0};
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control; control = CMSG_NXTHDR(header, control))
-		if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_CREDENTIALS)
-			memcpy(&sender, CMSG_DATA(control), sizeof sender);
-	return sender.pid;
-}
-
 /* The size; 0 when there is nothing to answer. */
 static ssize_t receive(const struct guest *guest, char *bytes, size_t size, pid_t *ret_sender, struct error *error) {
 	union {
@@ -104,7 +95,7 @@ static ssize_t receive(const struct guest *guest, char *bytes, size_t size, pid_
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
 	const ssize_t got = recvmsg(guest->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (got < 0) return -errno;
-	*ret_sender = sender_of(&header);
+	*ret_sender = fd_sender(&header);
 	if (header.msg_flags & MSG_TRUNC)
 		return error_set(error, EMSGSIZE, "a message is over the limit of %zu bytes", size);
 	/* There is no room for descriptors, so the kernel has closed them. */

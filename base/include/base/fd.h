@@ -28,3 +28,7 @@ int fd_write_all(int fd, const void *bytes, size_t size, struct error *error);
 enum { FD_PASS_MAX = 16 };
 int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t count, struct error *error);
 ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], size_t *ret_count, struct error *error);
+
+/* The process that has sent a datagram, as the kernel says where SO_PASSCRED is on (unix(7)); 0: it doesn't. */
+struct msghdr;
+pid_t fd_sender(struct msghdr *received);
