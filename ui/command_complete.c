@@ -1,5 +1,5 @@
 /*
- * `sbx complete -- WORD...`: what the shells' completion asks (ui/complete.h). Not for people.
+ * `sbx complete -- WORD...`: what the shells' completion asks (completion/complete.h). Not for people.
  *
  * A key press waits for it. So it ends by itself, with nothing said, when a broker or a disk takes longer than
  * PATIENCE_MS; and whatever goes wrong, it says nothing.

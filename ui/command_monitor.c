@@ -21,8 +21,7 @@ const struct command command_monitor = {
 	.summary = "Watch and answer, full screen.",
 	.details = "What waits for your answer, the sandboxes that run, what is granted and what was decided, as it "
 		   "happens. Prompts are answered and grants revoked by key: '?' lists them all. While it runs you "
-		   "count as "
-		   "somebody who can be asked.",
+		   "count as somebody who can be asked.",
 	.refuses_root = true,
 	.run = run,
 };

@@ -179,8 +179,7 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = words_target(&permission, text, &target, error);
 	if (r == 0 && values->session == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
-	__attribute__((cleanup(explanation_finish))) struct explanation explanation = {.permission = &permission,
-										       .target = target};
+	CLEANUP(explanation_finish) struct explanation explanation = {.permission = &permission, .target = target};
 	json_t *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
 	json_put_id(body, "session", values->session);
 	json_put_text(body, "profile", values->profile);

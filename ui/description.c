@@ -112,8 +112,8 @@ void description_print_markdown(FILE *out, const json_t *described) {
 	fprintf(out,
 		"# The sandbox you work in\n\n"
 		"You run inside sbx, profile `%s`, project `%s`. System files (`/usr`, `/etc`) can be read, `/tmp` and "
-		"the "
-		"home folder are your own and end with you. What is not listed here is not there, or is refused. %s\n\n"
+		"the home "
+		"folder are your own and end with you. What is not listed here is not there, or is refused. %s\n\n"
 		"## Allowed\n\n",
 		profile, project, network_sentence(described));
 	print_list(out, &style, json_object_get(described, "allow"));

@@ -268,9 +268,7 @@ static void draw_form(const struct area *area, const struct monitor_model *model
 	int lines = form->kind == FORM_ANSWER ? FORM_LINES : FORM_LINES - 2, y = area->y + area->height - lines;
 	if (y < area->y) y = area->y;
 	struct area above = {area->window, area->y, y - area->y, area->width};
-	if (above.height > 0) {
-		draw_details(&above, model, 0, NULL);
-	}
+	if (above.height > 0) draw_details(&above, model, 0, NULL);
 	fill(area->window, y, area->width, A_REVERSE);
 	draw_text(area->window, y, 0, area->width, A_REVERSE | A_BOLD, form->title);
 	CLEANUP_FREE char *subject = text_visible_cut(form->subject, (size_t)area->width);

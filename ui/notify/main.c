@@ -19,9 +19,8 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000 };
 static const char usage[] =
 	"Usage: sbx-notify [--idle DURATION | --stay]\n"
 	"       sbx-notify --check [--json]\n"
-	"Shows the questions of sandboxes on the desktop. 'sbx run' starts it where there is one; it ends when nothing "
-	"has "
-	"run for a while.\n"
+	"Shows the questions of sandboxes on the desktop. 'sbx run' starts it where there is one; it ends when\n"
+	"nothing has run for a while.\n"
 	"\n"
 	"  --idle DURATION  how long without a sandbox until it ends (60s)\n"
 	"  --stay           don't end by itself (for a service manager; keeps sbxd running, too)\n"

@@ -41,7 +41,7 @@ bool complete_knows(const char *name); /* is it in the table? */
 /* Offers a word if it begins as what is typed; `description` (any bytes) or NULL. */
 void complete_offer(struct completion *completion, const char *value, const char *description);
 
-/* What is in force, waits or runs now, as a broker tells it that runs already (complete_live.c). */
+/* What is in force, waits or runs now, as a broker tells it that runs already (live.c). */
 void complete_profiles(struct completion *completion);
 void complete_permissions(struct completion *completion);
 void complete_grants(struct completion *completion);
