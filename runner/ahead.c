@@ -95,6 +95,12 @@ static void on_placed(void *argument) {
 
 /* Asking */
 
+static void add_denied(const struct waiting *waiting, const struct verdict *verdict) {
+	const struct permission *permission = &waiting->permission;
+	denied_add_named(&waiting->ahead->options.denied[permission->kind],
+			 permission->kind == PERMISSION_CUSTOM ? permission->name : NULL, waiting->target, verdict);
+}
+
 static void on_verdict(void *argument, const struct verdict *verdict) {
 	struct waiting *waiting = argument;
 	struct ahead *ahead = waiting->ahead;
@@ -105,9 +111,7 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 		live_when(ahead->live, on_placed, waiting);
 		return;
 	}
-	if (verdict->effect != EFFECT_ALLOW)
-		denied_add_named(&ahead->options.denied[waiting->permission.kind], waiting->permission.name,
-				 waiting->target, verdict);
+	if (verdict->effect != EFFECT_ALLOW) add_denied(waiting, verdict);
 	waiting_tell(waiting, reply);
 }
 

@@ -56,6 +56,13 @@ inside() {
 	sbx history --json | jq -es 'any(.kind == "decision" and .permission == "fs:read" and .verdict == "allow" and .detail.reason == "to sum it up")'
 }
 
+@test "what was asked ahead and then tried all the same is one line of the summary" {
+	run sbx run --record -- sh -c 'sbx request fs:read ~/asked/three; cat ~/asked/three'
+	contains "$output" "blocked fs:read $HOME/asked/three ("
+	contains "$output" ", 2 times)"
+	lacks "$output" "blocked 2 requests"
+}
+
 @test "a user's no is status 1, and so is what nobody is asked about, at once and without a prompt" {
 	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/two; echo "status $?"'
 	sbx deny "$(prompt_id)"
