@@ -152,7 +152,8 @@ static bool has_hidden(const char *bytes, size_t size) {
 char *text_shell_word(const char *bytes) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
 	const size_t size = strlen(bytes);
-	if (size > 0 && strspn(bytes, plain) == size) return string_copy(bytes);
+	if (size > 0 && *bytes != '=' && strspn(bytes, plain) == size) /* zsh: =PROGRAM */
+		return string_copy(bytes);
 	const bool escaped = has_hidden(bytes, size); /* $'…': bash, zsh, ksh, busybox */
 	struct string out = {0};
 	string_append(&out, escaped ? "$'" : "'");
@@ -160,8 +161,8 @@ char *text_shell_word(const char *bytes) {
 		bool hidden = is_hidden(bytes + i, size - i, &length);
 		if (escaped && (hidden || bytes[i] == '\'' || bytes[i] == '\\'))
 			for (size_t k = 0; k < length; k++) string_appendf(&out, "\\%03o", (unsigned char)bytes[i + k]);
-		else if (bytes[i] == '\'')
-			string_append(&out, "'\\''");
+		else if (bytes[i] == '\'' || bytes[i] == '\\') /* fish knows \' and \\ within quotes, too */
+			string_appendf(&out, "'\\%c'", bytes[i]);
 		else
 			string_append_bytes(&out, bytes + i, length);
 	}

@@ -98,7 +98,9 @@ static void a_suggested_word_is_quoted_for_the_shell(void **state) {
 		{"", "''"},
 		{"x';reboot;'", "'x'\\'';reboot;'\\'''"},
 		{"$(id)`id`", "'$(id)`id`'"},
-		{"a\\b", "'a\\b'"},
+		{"a\\b", "'a'\\\\'b'"},
+		{"a\\';reboot;#", "'a'\\\\''\\'';reboot;#'"},
+		{"=reboot", "'=reboot'"},
 		{"a\nb", "$'a\\012b'"},
 		{"it's\x1b[31m\\", "$'it\\047s\\033[31m\\134'"},
 		{"\xe2\x80\xae", "$'\\342\\200\\256'"}, /* right-to-left override */

@@ -270,6 +270,20 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	[ ! -e "$HOME/project/ran" ]
 }
 
+@test "attack_broker_09: a command to copy is that command in bash, zsh and fish" {
+	local folder=$HOME/"a\\';touch ran;#" line shell words
+	mkdir -p "$folder"
+	words=$(printf '%s\n' grant db:access =ls --profile builder --project "$folder")
+	run sbx run --project "$folder" --cwd "$folder" --profile builder -- sbx request db:access =ls
+	line=sbx\ grant${output##*sbx grant}
+	for shell in 'bash --norc' 'zsh -f'; do
+		# shellcheck disable=SC2086 # its option
+		[[ $($shell -c "sbx() { printf '%s\n' \"\$@\"; }"$'\n'"$line") == "$words" ]]
+	done
+	[[ $(fish --no-config -c "function sbx; printf '%s\n' \$argv; end; $line") == "$words" ]]
+	[[ ! -e ran ]]
+}
+
 hostile_prompt() {
 	sbx prompts --json | jq -er 'map(select(.permission == "fs:read"))[0].id' >"$HOME/run/hostile"
 }
