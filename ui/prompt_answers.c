@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "flow.h"
 #include "ui/human.h"
@@ -91,9 +92,12 @@ static void append_scope(struct string *out, const struct prompt *prompt, const 
 	CLEANUP_FREE char *word = text_shell_word(scope);
 	CLEANUP_FREE char *line = string_format("sbx allow %lld --scope %s", (long long)prompt->id, word);
 	const char *meaning = "all that is in it";
+	CLEANUP_FREE char *folder = string_equal(scope, "folder") ? path_parent(prompt->target) : NULL;
+	CLEANUP_FREE char *place = folder ? human_path(folder) : NULL;
+	CLEANUP_FREE char *shown = place ? text_visible_cut(place, width / 2) : NULL;
 	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
 		if (strcmp(words[i].scope, scope) == 0) meaning = words[i].meaning;
-	CLEANUP_FREE char *both = string_format("%s  (%s)", line, meaning);
+	CLEANUP_FREE char *both = string_format("%s  (%s%s%s)", line, meaning, shown ? " " : "", shown ? shown : "");
 	string_append(out, "  ");
 	flow_append(out, both, 2, width);
 }

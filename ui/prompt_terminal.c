@@ -167,6 +167,7 @@ static int converse(struct question *question, struct error *error) {
 	if (r < 0) return r;
 	prompt_keys_forget(&question->keys);
 	const char *hint = "";
+	bool details = false;
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		r = show_question(question, hint, error);
 		if (r == 0) r = prompt_keys_read(&question->keys, error);
@@ -177,8 +178,10 @@ static int converse(struct question *question, struct error *error) {
 		}
 		const struct answer_word *word = r == KEY_LINE ? find_word(question, question->keys.line) : NULL;
 		if (word && word->meaning != DETAILS) return (int)word->meaning;
-		const bool details = word || r == KEY_DETAILS;
-		hint = details ? "" : "As it stands here, please: ";
+		/* Who presses Enter behind ? has meant nothing more by it. */
+		const bool same = details && r == KEY_LINE && *question->keys.line == '\0';
+		details = word || r == KEY_DETAILS;
+		hint = details || same ? "" : "As it stands here, please: ";
 		if (details) r = show_details(question, error);
 		if (r < 0) return r;
 	}
@@ -197,8 +200,7 @@ static json_t *answer_message(enum meaning meaning, const struct prompt *prompt)
 static const char *closing_words(const struct question *question, int r) {
 	const bool several = question->count > 1 || question->all > 0;
 	if (r == -ECANCELED && several) return "\nsbx: one of them is settled; what is left is asked anew\n";
-	if (r == -ECANCELED)
-		return "\nsbx: the question is settled: answered elsewhere, its time is up, or who asked is gone\n";
+	if (r == -ECANCELED) return "\nsbx: it is settled: answered elsewhere, out of time, or who asked is gone\n";
 	if (r == -EINTR) return "\nsbx: the call waits, and so does the question: fg\n";
 	if (r < 0) return "\n";
 	return r == DENY ? "sbx: denied, this once\n" : "sbx: allowed\n";

@@ -388,6 +388,27 @@ static void attack_b10_what_the_terminal_replies_is_not_typed(void **state) {
 	desk_close(&desk);
 }
 
+static void an_enter_behind_the_key_for_details_is_no_answer(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open(&desk, "");
+	see_question(&desk);
+	for (int i = 0; i < 2; i++) {
+		type(&desk, "?");
+		see(&desk, "sbx deny 3 --always");
+		see_question(&desk);
+		type(&desk, "\r");
+		see_question(&desk);
+		assert_null(strstr(desk.screen.data, "As it stands here"));
+	}
+	type(&desk, "\r");
+	see(&desk, "As it stands here");
+	see_question(&desk);
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
 static void a_key_alone_shows_details_and_allows_nothing(void **state) {
 	(void)state;
 	struct desk desk;
@@ -398,6 +419,7 @@ static void a_key_alone_shows_details_and_allows_nothing(void **state) {
 	see(&desk, "  target   /srv/notes/\\u{202e}todo.txt\r\n");
 	see(&desk, "until you revoke it");
 	see(&desk, "  covers   /srv/notes\r\n");
+	see(&desk, "sbx allow 3 --scope folder  (its folder /srv/notes)");
 	see(&desk, "sbx allow 3 --scope exact  (the target alone)");
 	see(&desk, "sbx deny 3 --always");
 	see_question(&desk);
@@ -513,7 +535,10 @@ static void a_prompt_that_is_settled_elsewhere_is_taken_down(void **state) {
 	desk_open(&desk, "");
 	see(&desk, question);
 	fd_close(fd_steal(&desk.gone));
-	see(&desk, "settled");
+	see(&desk, "sbx: it is settled: ");
+	const size_t said = desk.seen;
+	see(&desk, "\r\n");
+	assert_true(strlen("sbx: it is settled: ") + (desk.seen - said) - strlen("\r\n") <= 80);
 	char expected[32];
 	snprintf(expected, sizeof expected, "error %d []", ECANCELED);
 	answered(&desk, expected);
@@ -535,6 +560,7 @@ int main(void) {
 		cmocka_unit_test(attack_b10_the_first_bytes_end_what_the_tool_left_open),
 		cmocka_unit_test(attack_b10_its_letters_are_plain),
 		cmocka_unit_test(attack_b10_what_the_terminal_replies_is_not_typed),
+		cmocka_unit_test(an_enter_behind_the_key_for_details_is_no_answer),
 		cmocka_unit_test(a_key_alone_shows_details_and_allows_nothing),
 		cmocka_unit_test(what_waits_together_is_one_question),
 		cmocka_unit_test(they_can_be_chosen_from),
