@@ -19,7 +19,7 @@ struct quiet; /* as desktop agents were told */
 struct quiet *quiet_new(void);
 void quiet_free(struct quiet *quiet);
 
-void quiet_look(struct broker *broker);  /* each second, and when the policy has changed */
+void quiet_look(struct broker *broker);  /* each second, and so soon after the policy has changed */
 void quiet_tell(struct client *desktop); /* it has just registered */
 
 /* At that time of the wall clock, by hours as policy_quiet has them. */

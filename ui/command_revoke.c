@@ -159,7 +159,7 @@ static int print_revoked(const json_t *reply, size_t asked, bool kill) {
 			printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
 		}
 	}
-	puts(". It has ended in running sandboxes, too.");
+	printf(". %s ended in running sandboxes, too.\n", count == 1 ? "It has" : "They have");
 	print_lifted(json_object_get(reply, "lifted"));
 	return !kill && json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
