@@ -96,9 +96,14 @@ static void on_placed(void *argument) {
 /* Asking */
 
 static void add_denied(const struct waiting *waiting, const struct verdict *verdict) {
+	const struct ahead_options *options = &waiting->ahead->options;
 	const struct permission *permission = &waiting->permission;
-	denied_add_named(&waiting->ahead->options.denied[permission->kind],
-			 permission->kind == PERMISSION_CUSTOM ? permission->name : NULL, waiting->target, verdict);
+	if (permission->kind == PERMISSION_NET_ACCESS && options->gate)
+		gate_add_denied(options->gate, waiting->target, verdict);
+	else
+		denied_add_named(&options->denied[permission->kind],
+				 permission->kind == PERMISSION_CUSTOM ? permission->name : NULL, waiting->target,
+				 verdict);
 }
 
 static void on_verdict(void *argument, const struct verdict *verdict) {

@@ -11,6 +11,7 @@
 #include "inside_door.h"
 #include "live.h"
 #include "net/denied.h"
+#include "net/gate.h"
 #include "portal.h"
 #include "session.h"
 
@@ -20,6 +21,7 @@ struct ahead_options { /* all borrowed */
 	struct event_base *base;
 	struct session *session;
 	struct denied *denied; /* one for each kind of permission: what was refused is added */
+	struct gate *gate;     /* or NULL; which keeps what was refused of net:access */
 	pid_t init;
 	bool has_network;
 };

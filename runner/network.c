@@ -456,7 +456,7 @@ void network_sleep(struct network *network) {
 	if (network->calls) socket_calls_interrupt(network->calls);
 }
 
-const struct gate *network_gate(const struct network *network) {
+struct gate *network_gate(const struct network *network) {
 	return network->gate;
 }
 

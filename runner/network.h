@@ -52,7 +52,7 @@ void network_view(struct network *network, const struct view *view);
 void network_ended(struct network *network, const struct session_ended *ended);
 void network_sleep(struct network *network); /* held calls are interrupted */
 
-const struct gate *network_gate(const struct network *network); /* or NULL; until network_free */
+struct gate *network_gate(const struct network *network); /* or NULL; until network_free */
 
 /* Nothing goes in or out any more. Before the filter's listener is closed and the session is. */
 void network_stop(struct network *network);

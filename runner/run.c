@@ -140,6 +140,7 @@ static void open_doors(void *context) {
 	const struct ahead_options ahead = {.base = run->base,
 					    .session = run->session,
 					    .denied = run->denied,
+					    .gate = network_gate(run->network),
 					    .init = run->init,
 					    .has_network = run->scene.network != VIEW_NETWORK_NONE};
 	network_open(run->network, run->init);

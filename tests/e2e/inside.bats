@@ -61,6 +61,9 @@ inside() {
 	contains "$output" "blocked fs:read $HOME/asked/three ("
 	contains "$output" ", 2 times)"
 	lacks "$output" "blocked 2 requests"
+	run sbx run --record -- sh -c 'sbx request net:access one.test:80; curl -s --max-time 5 http://one.test:80/'
+	contains "$output" "blocked net:access one.test:80 ("
+	lacks "$output" "blocked 2 requests"
 }
 
 @test "a user's no is status 1, and so is what nobody is asked about, at once and without a prompt" {
