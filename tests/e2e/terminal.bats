@@ -113,12 +113,13 @@ two_lines() { # typed once and printed once
 }
 
 @test "kill -9 of the runner gives the terminal back to the shell" {
-	type_line 'sbx run -- sh -c "stty raw -echo; touch started; sleep 1000"'
+	local mark=1000.$$$RANDOM # seconds that nobody else sleeps
+	type_line "sbx run -- sh -c 'stty raw -echo; touch started; sleep $mark'"
 	wait_for 60 test -e "$HOME/project/started"
 	pid=$(sbx sessions --json | jq '.[0].pid')
 	kill -9 "$pid"
 	sees 'Killed'
-	wait_for 5 no_process 'sleep 1000'
+	wait_for 5 no_process "sleep $mark"
 }
 
 @test "a prompt is asked inline, and allow lets the very call go on" {
