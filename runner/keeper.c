@@ -189,7 +189,7 @@ static void on_apply(void *context, const struct steps *steps, portal_done *done
 	portal_apply(keeper->portal, steps, done, argument);
 }
 
-static void on_restore(void *context, const struct plan *plan, const struct steps *under_way, portal_done *done,
+static void on_restore(void *context, struct plan *plan, const struct steps *under_way, portal_done *done,
 		       void *argument) {
 	struct keeper *keeper = context;
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);

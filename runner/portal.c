@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "portal_child.h"
 #include "portal_wire.h"
+#include "undone.h"
 
 struct errand {
 	struct errand *next;
@@ -25,6 +26,14 @@ struct errand {
 	bool sent;
 	int code; /* it failed before it was sent */
 	char text[sizeof((struct portal_reply){0}).text];
+	portal_done *done;
+	void *argument;
+};
+
+/* portal_apply_again, while it asks what there is */
+struct again {
+	struct plan *plan;
+	const struct steps *under_way;
 	portal_done *done;
 	void *argument;
 };
@@ -39,6 +48,7 @@ struct portal {
 	void (*ended)(void *argument);
 	void *ended_argument;
 	bool *freed; /* set by portal_free in a callback */
+	struct again again;
 };
 
 static void errand_free(struct errand *errand) {
@@ -226,23 +236,48 @@ static void add_steps(struct steps *steps, enum step_kind kind, const struct mou
 		steps->items[steps->count++] = (struct step){.kind = kind, .mount = mount_copy(&mounts[i])};
 }
 
-void portal_apply_again(struct portal *portal, const struct plan *plan, const struct steps *under_way,
-			portal_done *done, void *argument) {
-	CLEANUP_STEPS struct steps known = {.items = mem_array(struct step, plan->count + plan->below_count + 1)};
-	add_steps(&known, STEP_PUT, plan->below, plan->below_count);
-	add_steps(&known, STEP_PUT, plan->mounts, plan->count);
-	qsort(known.items, known.count, sizeof *known.items, compare_ids); /* what others lie on comes first */
-	post_steps(portal, PORTAL_KNOW, &known, NULL, NULL);
+/* What others lie on comes first. */
+static void all_of(const struct plan *plan, struct steps *ret_steps) {
+	*ret_steps = (struct steps){.items = mem_array(struct step, plan->count + plan->below_count + 1)};
+	add_steps(ret_steps, STEP_PUT, plan->below, plan->below_count);
+	add_steps(ret_steps, STEP_PUT, plan->mounts, plan->count);
+	qsort(ret_steps->items, ret_steps->count, sizeof *ret_steps->items, compare_ids);
+}
 
-	const size_t most = known.count + (under_way ? under_way->count : 0);
-	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, most + 1)};
-	for (size_t i = 0; under_way && i < under_way->count; i++) {
-		const struct step *step = &under_way->items[i];
+static void lose(struct plan *plan, int fd) {
+	CLEANUP_STEPS struct steps known = {0};
+	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
+	if (portal_applied_read(fd, &applied, NULL) < 0) return;
+	all_of(plan, &known);
+	for (size_t i = 0; i < applied.failed_count; i++)
+		if (applied.failed[i] < known.count) plan_lose(plan, known.items[applied.failed[i]].mount.id);
+}
+
+static void on_known(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct portal *portal = argument;
+	const struct again *again = &portal->again;
+	struct plan *plan = again->plan;
+	(void)code, (void)text; /* portal_wait tells it; what there is to put is put even so */
+	if (fd_count > 0) lose(plan, fds[0]);
+	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+
+	const size_t under_way = again->under_way ? again->under_way->count : 0;
+	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, plan->count + under_way + 1)};
+	for (size_t i = 0; i < under_way; i++) {
+		const struct step *step = &again->under_way->items[i];
 		if (step->kind == STEP_PUT && step->mount.kind != MOUNT_LINK)
 			add_steps(&steps, STEP_TAKE, &step->mount, 1);
 	}
 	add_steps(&steps, STEP_PUT, plan->mounts, plan->count);
-	post_steps(portal, PORTAL_APPLY, &steps, done, argument);
+	post_steps(portal, PORTAL_APPLY, &steps, again->done, again->argument);
+}
+
+void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way, portal_done *done,
+			void *argument) {
+	CLEANUP_STEPS struct steps known = {0};
+	portal->again = (struct again){plan, under_way, done, argument};
+	all_of(plan, &known);
+	post_steps(portal, PORTAL_KNOW, &known, on_known, portal);
 }
 
 void portal_listen_port(struct portal *portal, uint16_t port, portal_done *done, void *argument) {

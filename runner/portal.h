@@ -52,9 +52,10 @@ void portal_enter(struct portal *portal, bool again, portal_done *done, void *ar
 void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument);
 
 /* In a portal that was started again: know what `plan`, which was in force, has put, put what is missing, and take what
- * the steps that were under way (or NULL) had put by then. */
-void portal_apply_again(struct portal *portal, const struct plan *plan, const struct steps *under_way,
-			portal_done *done, void *argument);
+ * the steps that were under way (or NULL) had put by then. Both stay until it is done, and of plan->below goes what is
+ * gone (plan_lose). One at a time. */
+void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way, portal_done *done,
+			void *argument);
 
 struct portal_applied {
 	uint32_t *failed; /* indices of steps: the first of each group that failed, or the step itself */

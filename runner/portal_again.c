@@ -3,7 +3,8 @@
  * lies below before what lies on it (KNOW): each mount is known by what it lies on and by its mount point, which
  * /proc/self/mountinfo tells of covered ones, too. Then what was under way is taken, as far as it is there and not
  * known, and last come the PUTs of the plan that was in force: what is there gets its descriptor and its flags, what is
- * missing is put.
+ * missing is put. What was covered and is gone can't be put below what covers it: the runner hears of it and forgets
+ * it, or a later step would lead to a mount that isn't there and leave the one that is.
  *
  * A covered mount can't be reached by a path: what lies over it is moved aside for a moment.
  */
@@ -38,18 +39,20 @@ static const struct mountinfo_entry *find_entry(const struct mountinfo *info, ui
 	return NULL;
 }
 
-static void know(struct mounts *mounts, const struct mountinfo *info, const struct mount *mount) {
+/* False: it isn't there. */
+static bool know(struct mounts *mounts, const struct mountinfo *info, const struct mount *mount) {
 	const struct put *on = mount->on ? mounts_find(mounts, mount->on) : NULL;
-	if (mount->kind == MOUNT_LINK || (mount->on && !on)) return;
+	if (mount->on && !on) return false;
 	if (string_equal(mount->path, "/")) {
 		mounts_keep(mounts, mount, -1, mounts->root);
-		return;
+		return true;
 	}
 	const struct mountinfo_entry *entry = find_entry(info, on ? on->number : mounts->root, mount->path);
 	if (entry) mounts_keep(mounts, mount, -1, entry->id);
+	return entry != NULL;
 }
 
-int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *error) {
+int mounts_know(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
 	mounts_clear(mounts);
 	int r = spaces_step_in(mounts->spaces, error);
@@ -57,7 +60,12 @@ int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *
 	r = mounts_read(mounts, &info);
 	spaces_step_out(mounts->spaces);
 	if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
-	for (size_t i = 0; i < steps->count; i++) know(mounts, &info, &steps->items[i].mount);
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct mount *mount = &steps->items[i].mount;
+		if (mount->kind == MOUNT_LINK || know(mounts, &info, mount)) continue;
+		applied->failed = array_grow(applied->failed, applied->failed_count, sizeof *applied->failed);
+		applied->failed[applied->failed_count++] = (uint32_t)i;
+	}
 	return 0;
 }
 

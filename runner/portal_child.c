@@ -73,23 +73,28 @@ static int enter(struct child *child, const struct portal_request *request, stru
 	return r;
 }
 
-static int know(struct child *child, const struct portal_request *request, struct error *error) {
-	(void)request;
-	CLEANUP_STEPS struct steps steps = {0};
-	int r = portal_steps_unpack(child->given, &steps, error);
-	return r < 0 ? r : mounts_know(&child->mounts, &steps, error);
-}
+typedef int do_steps(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied,
+		     struct error *error);
 
-static int apply(struct child *child, const struct portal_request *request, struct error *error) {
-	(void)request;
+static int carry_out(struct child *child, do_steps *carry, struct error *error) {
 	CLEANUP_STEPS struct steps steps = {0};
 	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
 	int r = portal_steps_unpack(child->given, &steps, error);
 	if (r < 0) return r;
-	r = mounts_apply(&child->mounts, &steps, &applied, error);
+	r = carry(&child->mounts, &steps, &applied, error);
 	int memory, packed = portal_applied_pack(&applied, &memory, r < 0 ? NULL : error);
 	if (packed == 0) pass(child, memory);
 	return r < 0 ? r : packed;
+}
+
+static int know(struct child *child, const struct portal_request *request, struct error *error) {
+	(void)request;
+	return carry_out(child, mounts_know, error);
+}
+
+static int apply(struct child *child, const struct portal_request *request, struct error *error) {
+	(void)request;
+	return carry_out(child, mounts_apply, error);
 }
 
 static int listen_port(struct child *child, const struct portal_request *request, struct error *error) {

@@ -41,8 +41,9 @@ struct mounts {
 
 int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, struct error *error);
 
-/* What a portal that died has put; its steps are PUTs, what lies below before what lies on it. */
-int mounts_know(struct mounts *mounts, const struct steps *steps, struct error *error);
+/* What a portal that died has put; its steps are PUTs, what lies below before what lies on it. Those that aren't there
+ * any more have failed. */
+int mounts_know(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
 
 /* 0 or the first failure; *applied says all, also then. */
 int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);

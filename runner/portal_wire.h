@@ -20,7 +20,7 @@ enum portal_verb {
 	PORTAL_CURTAIN, /* reply: device, spare */
 	PORTAL_ADOPT,   /* fd: the spare; reply: the next */
 	PORTAL_ENTER,   /* number: again */
-	PORTAL_KNOW,    /* fd: steps, of a portal that died */
+	PORTAL_KNOW,    /* fd: steps, of a portal that died; reply: portal_applied, what failed is gone */
 	PORTAL_APPLY,   /* fd: steps; reply, also with a code: portal_applied */
 	PORTAL_LISTEN_PORT,
 	PORTAL_LISTEN_PATH, /* number: the socket's type */

@@ -429,7 +429,10 @@ static void add_freedoms(struct change *change) {
 	}
 }
 
+/* A plan that was in force once knows of others, which may be gone. */
 static void keep_below(const struct change *change, struct plan *after) {
+	for (size_t i = 0; i < after->below_count; i++) mount_finish(&after->below[i]);
+	after->below_count = 0;
 	for (size_t i = 0; i < change->thing_count; i++) {
 		const struct thing *thing = &change->things[i];
 		if (thing->fate != FATE_STAY) continue;

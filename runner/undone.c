@@ -105,3 +105,15 @@ void plan_undo(struct plan *after, const struct plan *before, const struct steps
 	}
 	if (count > 0 && after->count > 1) qsort(after->mounts, after->count, sizeof *after->mounts, compare);
 }
+
+/* What is seen lies on a covered one only at the same path: it is put on what that one lay on. */
+void plan_lose(struct plan *plan, uint32_t id) {
+	struct mount *mount = find(plan->below, plan->below_count, id);
+	if (!mount) return;
+	struct mount lost = take_out(plan->below, &plan->below_count, (size_t)(mount - plan->below));
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->mounts[i].on == id) plan->mounts[i].on = lost.on;
+	for (size_t i = 0; i < plan->below_count; i++)
+		if (plan->below[i].on == id) plan->below[i].on = lost.on;
+	mount_finish(&lost);
+}

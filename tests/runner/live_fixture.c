@@ -95,7 +95,7 @@ static void on_restored(evutil_socket_t fd, short what, void *argument) {
 	fixture->restored(fixture->restored_argument, 0, "", NULL, 0);
 }
 
-static void restore(void *context, const struct plan *plan, const struct steps *under_way, portal_done *done,
+static void restore(void *context, struct plan *plan, const struct steps *under_way, portal_done *done,
 		    void *argument) {
 	struct live_fixture *fixture = context;
 	free(fixture->last_steps);

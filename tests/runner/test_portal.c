@@ -571,6 +571,51 @@ static void what_is_covered_is_found_again(void **state) {
 	assert_int_equal(box_count_mounts(&box), mounts);
 }
 
+/* What a tree lay over has gone with the portal, and then it is the tree itself that a revoke has to take. */
+static void attack_fs_18_a_revoke_takes_what_a_portal_that_died_has_bared(void **state) {
+	(void)state;
+	struct plan plan;
+	box_host(&box, "mkdir -p g/a; echo 1 >g/f; echo 2 >g/a/f; echo 3 >g/a/g");
+	open_usual();
+	const size_t mounts = box_count_mounts(&box);
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "g");
+	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "g/a")->mode = 0;
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_plan(&box, &plan); /* a narrower mask: the tree is put anew, over the old one */
+	box_add(&box, &plan, MOUNT_WRITE, "g");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "g/a/f")->mode = 0;
+	assert_int_equal(box_change(&box, &plan), 0);
+	assert_int_equal(box.plan.below_count, 2);
+	assert_int_equal(box_count_mounts(&box), mounts + 4);
+	CLEANUP_STEPS struct steps steps = {0};
+	box_plan(&box, &plan);
+	plan_changes(&box.plan, &plan, &steps);
+	plan_finish(&plan);
+	assert_int_equal(steps.count, 1); /* the lower one, and what lies on it goes with it */
+	assert_int_equal(steps.items[0].kind, STEP_TAKE);
+	for (int deaths = 0; deaths < 2; deaths++) { /* before it can tell */
+		assert_int_equal(box_apply(&box, &steps), 0);
+		box_expect(&box, "test -e g || echo gone", "gone");
+		kill(portal_pid(box.portal), SIGKILL);
+		box_restart(&box, &steps);
+		box_expect(&box, "cat g/f g/a/g; test -r g/a/f || echo masked", "1\n3\nmasked");
+		assert_int_equal(box.plan.below_count, 0);
+		assert_int_equal(box_count_mounts(&box), mounts + 2);
+		kill(portal_pid(box.portal), SIGKILL); /* the next one knows it, too */
+		box_restart(&box, NULL);
+		assert_int_equal(box_count_mounts(&box), mounts + 2);
+		steps_finish(&steps);
+		box_plan(&box, &plan);
+		plan_changes(&box.plan, &plan, &steps);
+		plan_finish(&plan);
+	}
+	box_plan(&box, &plan);
+	assert_int_equal(box_change(&box, &plan), 0);
+	box_expect(&box, "test -e g || echo gone", "gone");
+	assert_int_equal(box_count_mounts(&box), mounts);
+}
+
 /* What the portal does after its last reply is done, and no descriptor is on its way. */
 static void settle(void) {
 	portal_seal(box.portal, "/run", NULL, NULL);
@@ -747,6 +792,7 @@ int main(void) {
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
 		PORTAL_TEST(a_portal_that_dies_leaves_all_whole),
 		PORTAL_TEST(what_is_covered_is_found_again),
+		PORTAL_TEST(attack_fs_18_a_revoke_takes_what_a_portal_that_died_has_bared),
 		PORTAL_TEST(a_thousand_grants_leave_nothing_behind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,6 +382,98 @@ static void what_fails_leaves_nothing_open_unsaid(void **state) {
 	for (int i = 0; i < 2000; i++) check_failing();
 }
 
+/* What is covered and was just made read-only stays that. */
+static void expect_as_said(const struct model *model, const struct plan *plan, const struct steps *steps) {
+	for (size_t i = 0; i < PROBES; i++) {
+		const int seen = level(walk(model, probes[i])), said = level(mount_in(plan, probes[i]));
+		if (seen == said || (seen == 1 && said == 2)) continue;
+		CLEANUP_FREE char *text = below_text(plan), *way = steps_text(steps);
+		fail_text("%s is open to %d, and said to be to %d:\n%s===\n%s", probes[i], seen, said, text, way);
+	}
+}
+
+/* As a portal does that is started again (portal_again.c). */
+static void restore(struct model *model, struct plan *plan, const struct steps *under_way) {
+	for (size_t i = plan->below_count; i-- > 0;)
+		if (!model_find(model, plan->below[i].id)) plan_lose(plan, plan->below[i].id);
+	for (size_t i = 0; i < under_way->count; i++)
+		if (under_way->items[i].kind == STEP_PUT) model_remove(model, under_way->items[i].mount.id);
+	for (size_t i = 0; i < plan->count; i++)
+		if (!model_find(model, plan->mounts[i].id))
+			model_do(model, &(struct step){.kind = STEP_PUT, .mount = plan->mounts[i]});
+	for (size_t i = 0; i < model->count; i++)
+		for (size_t k = 0; k < plan->count; k++)
+			if (plan->mounts[k].id == model->mounts[i].id) model->mounts[i].kind = plan->mounts[k].kind;
+}
+
+static void check_dying(void) {
+	struct model *model = mem_new(struct model);
+	struct plan plans[6] = {0}; /* freed at the end: the model borrows of them */
+	struct steps steps[ARRAY_LENGTH(plans)] = {0}, lost[ARRAY_LENGTH(plans)] = {0};
+	int wishes[PROBES] = {0};
+	random_plan(wishes, &plans[0]);
+	plan_changes(NULL, &plans[0], &steps[0]);
+	for (size_t i = 0; i < steps[0].count; i++) model_do(model, &steps[0].items[i]);
+	for (size_t i = 1; i < ARRAY_LENGTH(plans); i++) {
+		int other[PROBES];
+		struct plan never = {0};
+		memcpy(other, wishes, sizeof other);
+		random_plan(other, &never);
+		plan_changes(&plans[i - 1], &never, &lost[i]);
+		const size_t done = roll((unsigned)lost[i].count + 1);
+		for (size_t at = 0; at < done; at++) model_do(model, &lost[i].items[at]);
+		restore(model, &plans[i - 1], &lost[i]);
+		expect_as_said(model, &plans[i - 1], &lost[i]);
+		plan_finish(&never);
+
+		random_plan(wishes, &plans[i]);
+		plan_changes(&plans[i - 1], &plans[i], &steps[i]);
+		for (size_t at = 0; at < steps[i].count; at++) model_do(model, &steps[i].items[at]);
+		expect_as_said(model, &plans[i], &steps[i]);
+	}
+	free(model);
+	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++) {
+		plan_finish(&plans[i]);
+		steps_finish(&steps[i]);
+		steps_finish(&lost[i]);
+	}
+}
+
+static void a_portal_that_dies_is_forgotten_with_what_it_took(void **state) {
+	(void)state;
+	make_probes();
+	for (int i = 0; i < 2000; i++) check_dying();
+}
+
+/* What is allowed once goes, and a plan comes back that knew of others below it (live.c). */
+static void check_returning(void) {
+	struct model *model = mem_new(struct model);
+	struct plan plans[4] = {0};
+	struct steps steps[ARRAY_LENGTH(plans)] = {0};
+	int wishes[PROBES] = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++) {
+		if (i < 3) random_plan(wishes, &plans[i]);
+		if (i == 2) plan_copy(&plans[1], &plans[3]);
+		plan_changes(i > 0 ? &plans[i - 1] : NULL, &plans[i], &steps[i]);
+		for (size_t at = 0; at < steps[i].count; at++) model_do(model, &steps[i].items[at]);
+		expect_as_said(model, &plans[i], &steps[i]);
+	}
+	size_t mounted = 0;
+	for (size_t i = 0; i < model->count; i++) mounted += model->attached[i];
+	assert_int_equal(mounted, plans[3].count + plans[3].below_count);
+	free(model);
+	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++) {
+		plan_finish(&plans[i]);
+		steps_finish(&steps[i]);
+	}
+}
+
+static void a_plan_comes_back(void **state) {
+	(void)state;
+	make_probes();
+	for (int i = 0; i < 2000; i++) check_returning();
+}
+
 /*
  * Stories.
  */
@@ -472,16 +564,18 @@ int main(void) {
 	struct dirent **entries = NULL;
 	int count = scandir(SBX_TEST_DATA "/steps", &entries, is_story, by_name);
 	if (count <= 0) return 1;
-	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 2);
+	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 4);
 	tests[0] = (struct CMUnitTest)cmocka_unit_test(random_walks_show_nothing_on_the_way);
 	tests[1] = (struct CMUnitTest)cmocka_unit_test(what_fails_leaves_nothing_open_unsaid);
+	tests[2] = (struct CMUnitTest)cmocka_unit_test(a_portal_that_dies_is_forgotten_with_what_it_took);
+	tests[3] = (struct CMUnitTest)cmocka_unit_test(a_plan_comes_back);
 	for (int i = 0; i < count; i++) {
 		char *path = path_join(SBX_TEST_DATA "/steps", entries[i]->d_name);
-		tests[i + 2] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
+		tests[i + 4] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
 	}
-	int failed = _cmocka_run_group_tests("steps", tests, (size_t)count + 2, NULL, NULL);
+	int failed = _cmocka_run_group_tests("steps", tests, (size_t)count + 4, NULL, NULL);
 	for (int i = 0; i < count; i++) {
-		free(tests[i + 2].initial_state);
+		free(tests[i + 4].initial_state);
 		free(entries[i]);
 	}
 	free(entries);
