@@ -183,7 +183,7 @@ two_lines() { # typed once and printed once
 		type_line "clear; sbx run -- curl -sS -o /dev/null http://svc.test:$port/$round; echo round $round over"
 		sees_question
 		sees "^round $round over"
-		shows 'its time is up'
+		shows 'out of time'
 	done
 	sed -i 's/timeout: 1s/timeout: 60s/' "$HOME/.config/sbx/policy.yaml"
 	broker_stop
