@@ -9,10 +9,10 @@
 #include "link.h"
 
 #include <assert.h>
-
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "schema/channel.h"
@@ -164,7 +164,10 @@ static int ask(struct monitor_link *link, struct monitor_model *model, struct er
 static int begin(struct monitor_link *link, struct error *error) {
 	CLEANUP_FREE char *path = NULL;
 	int r = channel_socket_path(&path, error);
-	for (size_t i = 0; r == 0 && i < LINK_FDS; i++) r = channel_begin(path, &link->channels[i], error);
+	for (size_t i = 0; r == 0 && i < LINK_FDS; i++) {
+		r = channel_begin(path, &link->channels[i], error);
+		if (r == 0) r = fd_nonblocking(channel_fd(link->channels[i]), true, error);
+	}
 	return r;
 }
 
