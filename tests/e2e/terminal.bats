@@ -330,3 +330,16 @@ fits() { # fits REGEX WIDTH: there are such lines, and none is wider
 	grep "$1" "$HOME/run/shown"
 	! LC_ALL=C.UTF-8 grep "$1" "$HOME/run/shown" | LC_ALL=C.UTF-8 grep -E ".{$(($2 + 1))}"
 }
+
+runs_one() {
+	[[ $(sbx sessions --json | jq length) == 1 ]]
+}
+
+@test "a table does without the columns that a narrow terminal has no room for" {
+	tmux resize-window -x 60 -y 30
+	type_line 'sbx run -- sleep 100 &'
+	wait_for 30 runs_one
+	type_line 'sbx sessions'
+	sees '^ID +PROFILE +PROJECT +STATE +PUBLISHED +COMMAND$'
+	sbx kill --all
+}
