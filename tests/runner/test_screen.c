@@ -229,10 +229,12 @@ static void attack_b10_no_image_lies_above_a_question(void **state) {
 		CLEANUP_FREE char *before = NULL;
 		CLEANUP_FREE char *after = around(texts[i], false, &before, NULL);
 		assert_true(string_ends(before, "\x1b_Ga=d,q=2\x1b\\"));
+		assert_non_null(after);
 	}
 	CLEANUP_FREE char *before = NULL;
 	CLEANUP_FREE char *after = around("\x1b]0;_G\a", false, &before, NULL);
 	assert_null(strstr(before, "_G"));
+	assert_non_null(after);
 }
 
 static double seconds_for(size_t numbers) {
