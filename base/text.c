@@ -161,8 +161,8 @@ char *text_shell_word(const char *bytes) {
 		bool hidden = is_hidden(bytes + i, size - i, &length);
 		if (escaped && (hidden || bytes[i] == '\'' || bytes[i] == '\\'))
 			for (size_t k = 0; k < length; k++) string_appendf(&out, "\\%03o", (unsigned char)bytes[i + k]);
-		else if (bytes[i] == '\'' || bytes[i] == '\\') /* fish knows \' and \\ within quotes, too */
-			string_appendf(&out, "'\\%c'", bytes[i]);
+		else if (bytes[i] == '\'' || (bytes[i] == '\\' && strchr("'\\", bytes[i + 1]))) /* also its last one */
+			string_appendf(&out, "'\\%c'", bytes[i]); /* fish: within quotes \' and \\ are one letter */
 		else
 			string_append_bytes(&out, bytes + i, length);
 	}
