@@ -23,12 +23,15 @@ static void append_word(struct string *out, const char *word, const char *meanin
 }
 
 static void append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
-	CLEANUP_FREE char *about = prompt_target(prompt);
+	const size_t columns = (width - NUMBER_COLUMNS - 1) * lines;
+	CLEANUP_FREE char *verb = permission_sentence(&prompt->permission, prompt->description, "");
+	const size_t said = text_columns(verb);
+	CLEANUP_FREE char *about = prompt_target_for(prompt, columns > said ? columns - said : 0);
 	CLEANUP_FREE char *place = prompt_reach(prompt);
 	CLEANUP_FREE char *more = place ? string_format(" (an allow covers %s)", place) : string_copy("");
 	CLEANUP_FREE char *both = string_format("%s%s", about ? about : "", more);
 	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, both);
-	CLEANUP_FREE char *visible = text_visible_cut(sentence, (width - NUMBER_COLUMNS - 1) * lines);
+	CLEANUP_FREE char *visible = text_visible_cut(sentence, columns);
 	string_appendf(out, "  %2zu  ", number);
 	flow_append(out, visible, NUMBER_COLUMNS, width);
 }

@@ -81,6 +81,12 @@ char *prompt_target(const struct prompt *prompt) {
 	return string_format("%s (for %s)", prompt->target, prompt->name);
 }
 
+char *prompt_target_for(const struct prompt *prompt, size_t columns) {
+	CLEANUP_FREE char *whole = prompt_target(prompt);
+	CLEANUP_FREE char *visible = text_visible(whole ? whole : "");
+	return text_columns(visible) <= columns ? STEAL(whole) : string_copy_or_null(prompt->target);
+}
+
 char *prompt_sentence(const struct prompt *prompt) {
 	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
 	CLEANUP_FREE char *about = prompt_target(prompt);
@@ -119,7 +125,8 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);
 	bool net = prompt->permission.kind == PERMISSION_NET_ACCESS;
-	CLEANUP_FREE char *target = net ? prompt_target(prompt) : string_copy_or_null(prompt->target);
+	CLEANUP_FREE char *target = net ? prompt_target_for(prompt, (width - LABEL_COLUMNS - 1) * TARGET_LINES)
+					: string_copy_or_null(prompt->target);
 	text_labelled(out, "target", target ? target : "", width, TARGET_LINES);
 	if (!net) text_labelled(out, "for", prompt->name, width, TARGET_LINES);
 	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target)

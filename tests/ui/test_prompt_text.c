@@ -119,6 +119,20 @@ static void the_other_host_that_the_first_bytes_ask_for_is_shown(void **state) {
 		"wants to connect to svc.test:8443 (its first bytes ask for other.test, which must be allowed, too)"));
 }
 
+/* Long names of its own choice in the first bytes would push the end of the host out of sight. */
+static void attack_b09_the_end_of_the_host_is_seen(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0}, name = {0};
+	while (name.size < 240) string_append(&name, "api.example.org.");
+	free(prompt.target);
+	prompt.target = string_format("%sevil.test:443", name.data);
+	prompt.name = string_copy(name.data);
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data, ".evil.test:443\n"));
+	assert_null(strstr(text.data, "first bytes"));
+}
+
 static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -188,6 +202,7 @@ int main(void) {
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
 		cmocka_unit_test(the_other_host_that_the_first_bytes_ask_for_is_shown),
+		cmocka_unit_test(attack_b09_the_end_of_the_host_is_seen),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),

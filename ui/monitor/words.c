@@ -66,7 +66,7 @@ static void append_bundle(const struct monitor_prompts *prompts, const struct wa
 	string_appendf(out, "sbx: profile %s asks for %zu things:\n", profile, line->count);
 	for (size_t i = 0; i < line->count && i < BUNDLE_TOLD; i++) {
 		const struct prompt *prompt = &prompts->items[line->first + i].prompt;
-		CLEANUP_FREE char *target = prompt_target(prompt);
+		CLEANUP_FREE char *target = prompt_target_for(prompt, width);
 		CLEANUP_FREE char *what =
 			permission_sentence(&prompt->permission, prompt->description, target ? target : "");
 		CLEANUP_FREE char *number = string_format("%lld", (long long)prompt->id);

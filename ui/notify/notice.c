@@ -65,7 +65,7 @@ static char *what_is_asked(const struct prompt *prompt) {
 }
 
 static char *what_and_target(const struct prompt *prompt) {
-	CLEANUP_FREE char *about = prompt_target(prompt);
+	CLEANUP_FREE char *about = prompt_target_for(prompt, LISTED_COLUMNS);
 	CLEANUP_FREE char *target = text_visible_cut(about ? about : "", LISTED_COLUMNS);
 	CLEANUP_FREE char *description =
 		prompt->description ? text_visible_cut(prompt->description, LISTED_COLUMNS) : NULL;
@@ -110,7 +110,7 @@ static void append_command(struct string *out, const struct prompt *prompt) {
 
 static void write_one(const struct prompt *prompt, const struct notice_manner *manner, struct string *out) {
 	bool markup = manner->markup;
-	CLEANUP_FREE char *about = prompt_target(prompt);
+	CLEANUP_FREE char *about = prompt_target_for(prompt, TARGET_COLUMNS);
 	CLEANUP_FREE char *target = text_visible_cut(about ? about : "", TARGET_COLUMNS);
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
 	CLEANUP_FREE char *covered = prompt_reach(prompt);

@@ -21,6 +21,10 @@ char *prompt_asker(const struct prompt *prompt);
  * /home/ada/notes/todo.txt)". Not made visible yet. NULL without a target. Freed by the caller. */
 char *prompt_target(const struct prompt *prompt);
 
+/* The same for where there is room for so many columns: when it needs more, the target alone, for what stands behind
+ * it may be the tool's and would have the target's own end cut. */
+char *prompt_target_for(const struct prompt *prompt, size_t columns);
+
 /* What an answer in few words covers: the first scope that is offered. Borrowed. */
 const char *prompt_scope(const struct prompt *prompt);
 /* The same as a path, where it is more than the target; else NULL. Not made visible yet. Freed by the caller. */
