@@ -270,6 +270,17 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	[ ! -e "$HOME/project/ran" ]
 }
 
+@test "attack_broker_09: no description gets into the line, whatever key completes it" {
+	local type
+	sbx grant db:access '; touch ran #' --profile builder
+	wait_for 20 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	for type in 37 42; do
+		run bash_offers "sbx revoke " "$type"
+		contains "$output" $'\n1'
+		lacks "$output" "("
+	done
+}
+
 @test "attack_broker_09: a command to copy is that command in bash, zsh and fish" {
 	local folder=$HOME/"a\\';touch ran;#" line shell words
 	mkdir -p "$folder"

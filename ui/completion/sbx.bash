@@ -64,8 +64,9 @@ _sbx() {
 			printf -v line %q "$value"
 			[[ ! ${quoted-} || $line == "$value" ]] || continue
 			value=$line
-			# A number alone says nothing. Bash takes the common beginning, which is one of the numbers'.
-			[[ $value != +([0-9]) || ! $description || ${COMP_TYPE:-9} == 37 ]] || value+="  (${description#$'\t'})"
+			# A number alone says nothing. Bash takes the common beginning, which is one of the numbers';
+			# menu-complete and insert-completions (37, 42) take all, and a description is never part of a line.
+			[[ $value != +([0-9]) || ! $description || ${COMP_TYPE:-9} == @(37|42) ]] || value+="  (${description#$'\t'})"
 			COMPREPLY+=("$value")
 			;;
 		esac
