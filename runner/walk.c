@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -31,12 +32,28 @@ static void match_entry(struct walker *walker, const char *name) {
 	}
 }
 
+/* Packages bring what lies there: the same for everybody, and some hundred thousand names. */
+static bool is_packaged(const char *path) {
+	bool usr = path_is_below(path, "/usr") && strcmp(path, "/usr") != 0 && !path_is_below(path, "/usr/local");
+	return usr || path_is_below(path, "/nix/store");
+}
+
+/* Does it name a place, as /usr/share/ + a wildcard does, and not any folder whatever? */
+static bool is_placed(const struct pattern *pattern) {
+	const char *text = pattern_text(pattern);
+	return text[0] == '/' && !strchr("*?[", text[1]);
+}
+
 static bool worth_entering(const struct walker *walker) {
 	static const char *const fresh[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
+	const char *path = walker->path.data;
+	const bool packaged = is_packaged(path);
 	for (size_t i = 0; i < ARRAY_LENGTH(fresh); i++)
-		if (string_equal(walker->path.data, fresh[i])) return false;
-	for (size_t i = 0; i < walker->walk->pattern_count; i++)
-		if (pattern_may_match_below(walker->walk->patterns[i], walker->path.data)) return true;
+		if (strcmp(path, fresh[i]) == 0) return false;
+	for (size_t i = 0; i < walker->walk->pattern_count; i++) {
+		const struct pattern *pattern = walker->walk->patterns[i];
+		if ((!packaged || is_placed(pattern)) && pattern_may_match_below(pattern, path)) return true;
+	}
 	return false;
 }
 

@@ -2,7 +2,8 @@
  * walk: what a view's patterns (`**` + `/.env`) name below the trees it shows, and sockets that lie there.
  *
  * Promises: one bounded walk (LIMIT_WALK entries), follows no link, leaves out what a sandbox gets fresh (/proc, /dev,
- * /run, /tmp unless a shown tree begins inside).
+ * /run, /tmp unless a shown tree begins inside), and goes into what packages bring (/usr but for /usr/local,
+ * /nix/store) only for patterns that begin with a place.
  */
 #pragma once
 

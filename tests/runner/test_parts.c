@@ -17,6 +17,7 @@
 #include "init/orders.h"
 #include "limits.h"
 #include "support/cmocka.h"
+#include "walk.h"
 
 static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {
 	(void)state;
@@ -191,8 +192,32 @@ static void memory_falls_back_to_data_never_to_address_space(void **state) {
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Matches of one pattern below /usr, as many as lie deeper than /usr/NAME and not in /usr/local. */
+static size_t deep_matches(const char *text) {
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	const struct pattern_scope scope = {.relative_anywhere = true};
+	struct pattern *pattern = NULL;
+	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, sockets = {0};
+	strings_add(&trees, "/usr");
+	assert_int_equal(pattern_compile(&permission, text, &scope, &pattern, NULL), 0);
+	const struct walk walk = {.trees = &trees, .patterns = &pattern, .pattern_count = 1};
+	assert_int_equal(walk_trees(&walk, &matches, &sockets, NULL), 0);
+	pattern_free(pattern);
+	size_t deep = 0;
+	for (size_t i = 0; i < matches.count; i++)
+		deep += path_depth(matches.items[i]) > 2 && !path_is_below(matches.items[i], "/usr/local");
+	return deep;
+}
+
+static void what_packages_bring_is_looked_through_only_for_what_lies_there(void **state) {
+	(void)state;
+	assert_int_equal(deep_matches("/**/sh"), 0);
+	assert_true(deep_matches("/usr/bin/s*") > 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_packages_bring_is_looked_through_only_for_what_lies_there),
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),
 		cmocka_unit_test(a_rule_for_the_root_is_bwraps),
 		cmocka_unit_test(only_named_variables_are_passed),
