@@ -66,10 +66,11 @@ const struct request_handler handle_session_open = {open_session, &open_shape};
 /* want */
 
 struct want_items {
-	struct body_ids items;
+	struct body_ids items, folders;
 };
 static const struct body_field want_fields[] = {
 	{"items", BODY_INDICES, REQUIRED, offsetof(struct want_items, items), LIMIT_WANTS, NULL},
+	{"folders", BODY_INDICES, OPTIONAL, offsetof(struct want_items, folders), LIMIT_WANTS, NULL},
 };
 static const struct body_shape want_shape = BODY_SHAPE_OF(struct want_items, want_fields);
 
@@ -77,7 +78,7 @@ static int want(struct client *client, int64_t id, const void *body, json_t **re
 	(void)ret_reply;
 	const struct want_items *wish = body;
 	broker_refresh_policy(client->broker);
-	int r = wants_ask(client->session, id, wish->items.items, wish->items.count, error);
+	int r = wants_ask(client->session, id, &wish->items, &wish->folders, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }
 

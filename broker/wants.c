@@ -152,29 +152,35 @@ json_t *wants_to_json(const struct wants *wants) {
 
 /* Asking */
 
-static int check_items(const struct wants *wants, const int64_t *items, size_t count, struct error *error) {
-	bool named[LIMIT_WANTS] = {false};
-	if (wants->id != 0) return error_set(error, EALREADY, "this session has asked for what it wants already");
-	if (count == 0) return error_set(error, EINVAL, "'items' names nothing");
-	for (size_t i = 0; i < count; i++) {
-		if (items[i] < 0 || items[i] >= (int64_t)wants->count)
-			return error_set(error, EINVAL, "'items' has %lld, and this session has %zu wants",
-					 (long long)items[i], wants->count);
-		if (named[items[i]]) return error_set(error, EINVAL, "'items' has %lld twice", (long long)items[i]);
-		named[items[i]] = true;
+/* Marks them; each may be named once. */
+static int mark(const struct wants *wants, const char *key, const struct body_ids *ids, bool marks[LIMIT_WANTS],
+		struct error *error) {
+	for (size_t i = 0; i < ids->count; i++) {
+		const int64_t index = ids->items[i];
+		if (index < 0 || index >= (int64_t)wants->count)
+			return error_set(error, EINVAL, "'%s' has %lld, and this session has %zu wants", key,
+					 (long long)index, wants->count);
+		if (marks[index]) return error_set(error, EINVAL, "'%s' has %lld twice", key, (long long)index);
+		marks[index] = true;
 	}
 	return 0;
 }
 
-int wants_ask(struct session *session, int64_t id, const int64_t *items, size_t count, struct error *error) {
+int wants_ask(struct session *session, int64_t id, const struct body_ids *items, const struct body_ids *folders,
+	      struct error *error) {
 	struct wants *wants = session->wants;
 	struct prompts_item asked[LIMIT_WANTS] = {0};
-	int r = check_items(wants, items, count, error);
+	bool named[LIMIT_WANTS] = {false}, is_folder[LIMIT_WANTS] = {false};
+	const size_t count = items->count;
+	if (wants->id != 0) return error_set(error, EALREADY, "this session has asked for what it wants already");
+	if (count == 0) return error_set(error, EINVAL, "'items' names nothing");
+	int r = mark(wants, "items", items, named, error);
+	if (r == 0) r = mark(wants, "folders", folders, is_folder, error);
 	if (r < 0) return r;
 	wants->id = id;
 	wants->left = count;
 	for (size_t i = 0; i < count; i++) {
-		const struct want *want = &wants->items[items[i]];
+		const struct want *want = &wants->items[items->items[i]];
 		struct request *request = &asked[i].checking.request;
 		asked[i].shown = want->pattern;
 		asked[i].checking.client = session->client;
@@ -185,6 +191,7 @@ int wants_ask(struct session *session, int64_t id, const int64_t *items, size_t 
 		request->subject.project = string_copy(session->subject.project);
 		request->permission = want->permission;
 		request->target = string_copy(want->sample);
+		request->folder = is_folder[items->items[i]];
 	}
 	prompts_ask_together(session, asked, count);
 	return 0;

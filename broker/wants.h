@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "body.h"
 
 struct session;
 struct wants; /* of a session */
@@ -23,9 +24,10 @@ void wants_free(struct wants *wants);
 
 json_t *wants_to_json(const struct wants *wants);
 
-/* The session's message `want` with that id, for these indices; its reply comes when all are settled, which may be at
- * once. */
-int wants_ask(struct session *session, int64_t id, const int64_t *items, size_t count, struct error *error);
+/* The session's message `want` with that id, for these indices, of which those in `folders` are worded as all that is
+ * in them; its reply comes when all are settled, which may be at once. */
+int wants_ask(struct session *session, int64_t id, const struct body_ids *items, const struct body_ids *folders,
+	      struct error *error);
 
 /* One of those that wants_ask has asked about is; the last one sends the reply. */
 void wants_settle(const struct session *session, bool allowed);

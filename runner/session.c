@@ -327,10 +327,10 @@ const json_t *session_wants(const struct session *session) {
 	return session->wants;
 }
 
-void session_want(struct session *session, json_t *items, void (*told)(void *argument, const json_t *settled),
+void session_want(struct session *session, json_t *message, void (*told)(void *argument, const json_t *settled),
 		  void *argument) {
 	const struct check check = {.type = "want", .told = told, .argument = argument};
-	checks_add(session->checks, session->channel, json_pack("{s:o}", "items", items), &check);
+	checks_add(session->checks, session->channel, message, &check);
 }
 
 uint64_t session_check(struct session *session, const struct session_wish *wish,

@@ -60,8 +60,9 @@ void session_pause(struct session *session); /* until the next session_serve; wh
 
 /* What the session may ask for at its start: `wants` of docs/protocol.md. Borrowed. */
 const json_t *session_wants(const struct session *session);
-/* Ask for these (indices, taken over); told() when the user has answered all, or nobody can (NULL). */
-void session_want(struct session *session, json_t *items, void (*told)(void *argument, const json_t *settled),
+/* Ask for what this `want` of docs/protocol.md names (taken over); told() when the user has answered all, or nobody can
+ * (NULL). */
+void session_want(struct session *session, json_t *message, void (*told)(void *argument, const json_t *settled),
 		  void *argument);
 
 /* What is asked for; what may be NULL only words the question. */

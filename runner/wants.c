@@ -36,7 +36,7 @@ enum {
 struct want {
 	struct permission permission;
 	char *pattern;
-	bool there;
+	bool there, folder;
 };
 
 struct wants {
@@ -79,13 +79,17 @@ static bool is_file(const struct want *want) {
 	return permission_is_of_path(&want->permission);
 }
 
+enum look { LOOK_NOTHING, LOOK_OTHER, LOOK_FOLDER };
+
 /* One byte each, in their order. */
 static _Noreturn void look_at_all(const struct wants *wants, int out) {
 	struct stat status;
 	for (size_t i = 0; i < wants->count; i++) {
 		if (!is_file(&wants->items[i])) continue;
-		char there = lstat(wants->items[i].pattern, &status) == 0;
-		if (fd_write_all(out, &there, 1, NULL) < 0) break;
+		char look = lstat(wants->items[i].pattern, &status) < 0 ? LOOK_NOTHING
+			    : S_ISDIR(status.st_mode)                   ? LOOK_FOLDER
+									: LOOK_OTHER;
+		if (fd_write_all(out, &look, 1, NULL) < 0) break;
 	}
 	_exit(0);
 }
@@ -96,12 +100,13 @@ static bool read_looks(struct wants *wants, int in) {
 	clock_read(clock_system(), &start);
 	for (size_t i = 0; i < wants->count; i++) {
 		struct pollfd ready = {.fd = in, .events = POLLIN};
-		char there = 0;
+		char look = LOOK_NOTHING;
 		if (!is_file(&wants->items[i])) continue;
 		clock_read(clock_system(), &now);
 		const int64_t left = start.boot_ms + LIMIT_LOOK_MS - now.boot_ms;
-		if (left <= 0 || poll(&ready, 1, (int)left) <= 0 || read(in, &there, 1) != 1) return false;
-		wants->items[i].there = there;
+		if (left <= 0 || poll(&ready, 1, (int)left) <= 0 || read(in, &look, 1) != 1) return false;
+		wants->items[i].there = look != LOOK_NOTHING;
+		wants->items[i].folder = look == LOOK_FOLDER;
 	}
 	return true;
 }
@@ -122,16 +127,22 @@ static void look_at_files(struct wants *wants) {
 		kill(child, SIGKILL); /* what hangs in the kernel ends when it can: nobody waits for it */
 }
 
+/* The message `want`; NULL when nothing of it is there. */
 static json_t *those_there(struct wants *wants) {
-	json_t *items = json_array();
+	json_t *items = json_array(), *folders = json_array();
 	look_at_files(wants);
 	for (size_t i = 0; i < wants->count; i++) {
 		struct want *want = &wants->items[i];
 		if (want->permission.kind == PERMISSION_ENV_READ) want->there = getenv(want->pattern);
 		if (want->permission.kind == PERMISSION_NET_ACCESS) want->there = true;
 		if (want->there) json_array_append_new(items, json_integer((json_int_t)i));
+		if (want->folder) json_array_append_new(folders, json_integer((json_int_t)i));
 	}
-	return items;
+	json_t *message =
+		json_array_size(items) > 0 ? json_pack("{s:O, s:O}", "items", items, "folders", folders) : NULL;
+	json_decref(items);
+	json_decref(folders);
+	return message;
 }
 
 /* Waiting */
@@ -247,11 +258,11 @@ static void serve(struct wants *wants) {
 	session_serve(options->session, options->base, &events);
 }
 
-static void wait_for_answers(struct wants *wants, json_t *items) {
+static void wait_for_answers(struct wants *wants, json_t *message) {
 	const struct timeval soon = {.tv_usec = WANTS_NOTICE_MS * 1000};
 	struct event_base *base = wants->options->base;
 	serve(wants);
-	session_want(wants->options->session, items, on_settled, wants);
+	session_want(wants->options->session, message, on_settled, wants);
 	wants->notice = evtimer_new(base, on_notice, wants);
 	wants->go_on = evsignal_new(base, SIGCONT, on_continue, wants);
 	event_add(wants->notice, &soon);
@@ -267,12 +278,9 @@ int wants_ask(const struct wants_options *options, struct view **view, struct er
 	CLEANUP_WANTS struct wants wants = {.options = options, .view = view};
 	int r = read_wants(session_wants(options->session), &wants, error);
 	if (r < 0 || wants.count == 0) return r;
-	json_t *items = those_there(&wants);
-	if (json_array_size(items) == 0) {
-		json_decref(items);
-		return 0;
-	}
-	wait_for_answers(&wants, items);
+	json_t *message = those_there(&wants);
+	if (!message) return 0;
+	wait_for_answers(&wants, message);
 	if (wants.result == -ECANCELED) return error_set(error, ECANCELED, "this sandbox was ended by sbx kill");
 	if (wants.result < 0) return error_set(error, ECONNRESET, "the broker is gone");
 	return 0;

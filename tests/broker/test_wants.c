@@ -176,9 +176,11 @@ static void one_alone_is_no_bundle(void **state) {
 	(void)state;
 	CLEANUP_STRINGS struct strings wants = {0};
 	CLEANUP_PEER struct peer *agent = agent_new("tui"), *runner = opened(&wants);
-	int64_t id = peer_send(runner, "want", json_pack("{s:[i]}", "items", index_of(&wants, "fs:write=~/out")));
+	const int out = index_of(&wants, "fs:write=~/out");
+	int64_t id = peer_send(runner, "want", json_pack("{s:[i], s:[i]}", "items", out, "folders", out));
 	json_t *prompt = peer_push(agent, "prompt");
 	assert_true(json_is_null(json_object_get(prompt, "bundle")));
+	assert_string_equal(text_of(prompt, "description"), "write to everything in");
 	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
 	json_decref(prompt);
 	expect_settled(runner, id, 1, 0);
@@ -279,7 +281,8 @@ static void what_is_allowed_once_at_the_start_is_one_call(void **state) {
 
 static void a_session_asks_once_and_for_what_it_may(void **state) {
 	(void)state;
-	static const char *const bad[] = {"{\"items\": []}", "{\"items\": [0, 0]}", "{\"items\": [31]}"};
+	static const char *const bad[] = {"{\"items\": []}", "{\"items\": [0, 0]}", "{\"items\": [31]}",
+					  "{\"items\": [0], \"folders\": [31]}"};
 	CLEANUP_STRINGS struct strings wants = {0};
 	CLEANUP_PEER struct peer *runner = opened(&wants);
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
