@@ -11,37 +11,6 @@
 #include "runner/inside.h"
 #include "ui/nearest.h"
 
-/* clang-format off */
-static const struct command *const commands[] = {
-	&command_run,
-	&command_prompts,
-	&command_allow,
-	&command_deny,
-	&command_monitor,
-	&command_grant,
-	&command_revoke,
-	&command_grants,
-	&command_sessions,
-	&command_kill,
-	&command_publish,
-	&command_history,
-	&command_why,
-	&command_suggest,
-	&command_policy,
-	&command_check,
-	&command_request,
-	&command_describe,
-	&command_doctor,
-	&command_completion,
-	&command_complete,
-	NULL,
-};
-/* clang-format on */
-
-const struct command *const *command_all(void) {
-	return commands;
-}
-
 const char *command_word(const struct command *command) {
 	const char *space = strrchr(command->name, ' ');
 	return space ? space + 1 : command->name;
@@ -150,11 +119,11 @@ static int flush_output(int status) {
 	return status == EXIT_DONE ? EXIT_NO : status;
 }
 
-int command_main(char *const *argv) {
+int command_main(const struct command *const *commands, char *const *argv) {
 	struct error error = ERROR_NONE;
 	const char *word = argv[0] ? argv[1] : NULL;
 	if (!word) {
-		command_help_all(stderr);
+		command_help_all(commands, stderr);
 		return EXIT_USAGE;
 	}
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
@@ -164,7 +133,7 @@ int command_main(char *const *argv) {
 		if (about)
 			command_help(about, stdout);
 		else
-			command_help_all(stdout);
+			command_help_all(commands, stdout);
 		return flush_output(EXIT_DONE);
 	}
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0) {

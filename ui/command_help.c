@@ -85,12 +85,12 @@ void command_help(const struct command *command, FILE *out) {
 	help_manual(out, command);
 }
 
-void command_help_all(FILE *out) {
+void command_help_all(const struct command *const *commands, FILE *out) {
 	fputs("Usage: sbx COMMAND [OPTION]... [ARGUMENT]...\n\n"
 	      "Runs command-line tools with only what policy and your own grants allow; asks\n"
 	      "when they reach for more.\n\nCommands:\n",
 	      out);
-	for (const struct command *const *command = command_all(); *command; command++)
+	for (const struct command *const *command = commands; *command; command++)
 		if (!(*command)->hidden) fprintf(out, "  %-12s%s\n", (*command)->name, (*command)->summary);
 	fputs("\nOptions:\n"
 	      "  --help      Show this help; 'sbx run --help' shows that command's.\n"

@@ -1,4 +1,4 @@
-#include "history_output.h"
+#include "ui/history_output.h"
 
 #include <limits.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "commands/commands.h"
 #include "completion/complete.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
@@ -21,7 +22,7 @@ static char *offered(const char *line) {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	complete_words(words.items, words.count, out);
+	complete_words(command_all(), words.items, words.count, out);
 	fclose(out);
 	return text;
 }
@@ -95,7 +96,7 @@ static void each_word_is_completed_by_what_the_tables_say(void **state) {
 static void any_words_do(void **state) {
 	(void)state;
 	char *const none[] = {NULL};
-	complete_words(none, 0, stdout);
+	complete_words(command_all(), none, 0, stdout);
 	static const char *const lines[] = {
 		"|",       "||",  "run|",    "run|--allow",     "run|--allow=",     "run|=",
 		"run|--=", "--|", "grant|=", "grant|fs:read|=", "grant|--match=|=", "publish|x|y|"};

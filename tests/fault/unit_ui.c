@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include "base/string.h"
+#include "commands/commands.h"
 #include "completion/complete.h"
-#include "history_output.h"
 #include "schema/grant.h"
 #include "schema/limits.h"
 #include "ui/command.h"
 #include "ui/csv.h"
+#include "ui/history_output.h"
 #include "ui/human.h"
 #include "ui/nearest.h"
 #include "ui/option.h"
@@ -168,7 +169,7 @@ static void use_help(void) {
 	int fd;
 	FILE *out = print_begin(&fd);
 	if (!out) return;
-	command_help_all(out);
+	command_help_all(command_all(), out);
 	command_help(&command_grant, out);
 	tell_printed(out, fd);
 }
@@ -187,7 +188,7 @@ static void use_completion(void) {
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
 		size_t count = 0;
 		while (lines[i][count]) count++;
-		complete_words((char *const *)lines[i], count, out);
+		complete_words(command_all(), (char *const *)lines[i], count, out);
 	}
 	tell_printed(out, fd);
 }

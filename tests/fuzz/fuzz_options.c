@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "commands/commands.h"
 #include "fuzz.h"
-#include "ui/command.h"
 
 enum { ARGUMENTS_MAX = 32 };
-
-extern const struct command command_history;
 
 static void check_words(const char *text) {
 	int64_t value = 0, again = 0;

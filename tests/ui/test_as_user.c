@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "as_user.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "support/cmocka.h"
-#include "ui/as_user.h"
 
 static size_t count_descriptors(void) {
 	size_t count = 0;

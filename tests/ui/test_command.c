@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "support/cmocka.h"
-#include "ui/command.h"
 
 static char *help_of(const struct command *command) {
 	char *text = NULL;
@@ -17,7 +17,7 @@ static char *help_of(const struct command *command) {
 	if (command)
 		command_help(command, out);
 	else
-		command_help_all(out);
+		command_help_all(command_all(), out);
 	fclose(out);
 	return text;
 }
@@ -59,7 +59,7 @@ static int run_main(char *const *argv, char **ret_said) {
 	assert_int_equal(pipe(ends), 0);
 	int saved = dup(STDERR_FILENO);
 	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
-	int status = command_main(argv);
+	int status = command_main(command_all(), argv);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(ends[1]);

@@ -25,8 +25,8 @@ static void offer_commands(struct completion *completion, const struct command *
 		if (!(*list)->hidden) complete_offer(completion, command_word(*list), (*list)->summary);
 }
 
-static void offer_first(struct completion *completion) {
-	offer_commands(completion, command_all());
+static void offer_first(struct completion *completion, const struct command *const *commands) {
+	offer_commands(completion, commands);
 	if (*completion->word != '-') return;
 	complete_offer(completion, "--help", "Show help.");
 	complete_offer(completion, "--version", "Show the version.");
@@ -185,15 +185,15 @@ static void complete_command(const struct command *command, char *const *words, 
 	strings_finish(&walk.given);
 }
 
-void complete_words(char *const *words, size_t count, FILE *out) {
+void complete_words(const struct command *const *commands, char *const *words, size_t count, FILE *out) {
 	if (count == 0) return;
 	const size_t last = count - 1;
 	struct completion completion = {.word = words[last], .typed = words[last], .out = out};
-	const struct command *command = last > 0 ? command_lookup(command_all(), words[0]) : NULL;
+	const struct command *command = last > 0 ? command_lookup(commands, words[0]) : NULL;
 	if (last == 0)
-		offer_first(&completion);
+		offer_first(&completion, commands);
 	else if (last == 1 && strcmp(words[0], "help") == 0)
-		offer_commands(&completion, command_all());
+		offer_commands(&completion, commands);
 	else if (command)
 		complete_command(command, words, 1, last, &completion);
 	strings_finish(&completion.operands);

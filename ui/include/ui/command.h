@@ -43,20 +43,15 @@ struct command {
 	int (*run)(struct command_call *call, struct error *error);
 };
 
-extern const struct command command_run, command_grant, command_revoke, command_grants, command_sessions, command_kill,
-	command_publish, command_prompts, command_allow, command_deny, command_check, command_history, command_why,
-	command_suggest, command_monitor, command_policy, command_request, command_describe, command_doctor,
-	command_completion, command_complete;
-
-/* The whole program: find the command, parse, run, print the error. */
-int command_main(char *const *argv);
+/* The whole program: find the command in the list (NULL-terminated, in the order of --help), parse, run, print the
+ * error. */
+int command_main(const struct command *const *commands, char *const *argv);
 
 /* "check" of "policy check". Borrowed. */
 const char *command_word(const struct command *command);
 const struct command *command_lookup(const struct command *const *list, const char *word); /* or NULL */
-const struct command *const *command_all(void); /* NULL-terminated, in the order of --help */
 void command_help(const struct command *command, FILE *out);
-void command_help_all(FILE *out);
+void command_help_all(const struct command *const *commands, FILE *out);
 
 /* Text broken at spaces so that no line is wider than 80 columns, every line indented. '\n' starts a new line. */
 void print_wrapped(FILE *out, size_t indent, const char *text);

@@ -31,8 +31,8 @@ struct completion {
 	FILE *out;
 };
 
-/* `words` are those after "sbx"; the last one is being typed and may be "". */
-void complete_words(char *const *words, size_t count, FILE *out);
+/* `words` are those after "sbx"; the last one is being typed and may be "". `commands`: as command_main has them. */
+void complete_words(const struct command *const *commands, char *const *words, size_t count, FILE *out);
 
 /* Of what help calls a value by. */
 void complete_value(struct completion *completion, const char *name);

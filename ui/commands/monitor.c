@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 
 static int run(struct command_call *call, struct error *error) {
 	(void)call;

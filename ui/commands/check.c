@@ -4,10 +4,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check_terminal.h"
+#include "commands/commands.h"
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/output.h"
 #include "ui/words.h"
 

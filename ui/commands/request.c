@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "inside.h"
 #include "runner/inside.h"
 #include "schema/message.h"
 #include "schema/target.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/output.h"
 #include "ui/words.h"
 

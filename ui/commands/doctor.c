@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "doctor/doctor.h"
 #include "schema/message.h"
-#include "ui/command.h"
 #include "ui/output.h"
 
 enum { NAME_COLUMNS = 12, DETAIL_COLUMN = 6 + NAME_COLUMNS + 1 };

@@ -1,4 +1,4 @@
-#include "ui/as_user.h"
+#include "as_user.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -2,19 +2,8 @@
 #include "base/string.h"
 #include "schema/publication.h"
 #include "schema/session.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/records.h"
-
-struct values {
-	bool all, json;
-};
-
-static const struct option_info options[] = {
-	{"all", OPTION_FLAG, NULL, "Also those that have ended. Default: those that run.",
-	 offsetof(struct values, all)},
-	{"json", OPTION_FLAG, NULL, "One JSON array (keys: sbx(1), JSON).", offsetof(struct values, json)},
-};
 
 static const struct table_column columns[] = {
 	{"ID", false, true},       {"PROFILE", true, false}, {"PROJECT", true, false},   {"PID", false, true},
@@ -74,20 +63,4 @@ const struct records records_sessions = {
 	.add_row = add_row,
 	.none = "No sandbox is running ('--all' shows ended ones).",
 	.none_at_all = "No sessions yet.",
-};
-
-static int run(struct command_call *call, struct error *error) {
-	const struct values *values = call->values;
-	int r = records_print(&records_sessions, values->all, values->json, error);
-	return r < 0 ? r : EXIT_DONE;
-}
-
-const struct command command_sessions = {
-	.name = "sessions",
-	.operands = "",
-	.summary = "List the sandboxes that run.",
-	.options = OPTION_TABLE(options),
-	.values_size = sizeof(struct values),
-	.refuses_root = true,
-	.run = run,
 };

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "schema/prompt.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/prompt_text.h"
@@ -24,11 +24,6 @@ static const struct option_info options[] = {
 	 offsetof(struct values, follow)},
 };
 
-static const struct table_column columns[] = {
-	{"ID", false, true},     {"PROFILE", true, false},  {"PROJECT", true, false}, {"PERMISSION", true, false},
-	{"TARGET", true, false}, {"ASKED BY", true, false}, {"IT SAYS", true, false}, {"LEFT", false, true},
-};
-
 struct output {
 	struct table *table; /* or NULL: JSON */
 	struct json_list json;
@@ -41,47 +36,9 @@ static int64_t wall_ms(void) {
 	return now.wall_ms;
 }
 
-enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_ASKED_BY = 5, COLUMN_IT_SAYS };
-static const size_t spare[] = {COLUMN_IT_SAYS, COLUMN_ASKED_BY, COLUMN_PROJECT, COLUMN_PROFILE};
-
-static void add_cells(struct table *table, const struct prompt *prompt, int64_t now_ms) {
-	CLEANUP_FREE char *place = human_path(prompt->project);
-	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
-	CLEANUP_FREE char *asker = prompt_asker(prompt);
-	CLEANUP_FREE char *what = prompt->description
-					  ? string_format("%s (%s)", prompt->permission.name, prompt->description)
-					  : string_copy(prompt->permission.name);
-	CLEANUP_FREE char *target = prompt_target(prompt);
-	table_cellf(table, "%lld", (long long)prompt->id);
-	table_cell(table, prompt->profile);
-	table_cell(table, place);
-	table_cell(table, what);
-	table_cell(table, target);
-	table_cell(table, asker);
-	table_cell(table, prompt->reason);
-	table_cell(table, left);
-}
-
-static int add_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
-	CLEANUP_PROMPT struct prompt prompt = {0};
-	int r = prompt_from_json(item, &prompt, error);
-	if (r == 0) add_cells(table, &prompt, now_ms);
-	return r;
-}
-
-const struct records records_prompts = {
-	.what = "prompts",
-	.columns = columns,
-	.column_count = ARRAY_LENGTH(columns),
-	.spare = spare,
-	.spare_count = ARRAY_LENGTH(spare),
-	.add_row = add_row,
-	.none = "Nothing waits for an answer.",
-};
-
 static int each(void *context, const json_t *item, struct error *error) {
 	struct output *output = context;
-	if (output->table) return add_row(output->table, item, output->now_ms, error);
+	if (output->table) return records_prompts.add_row(output->table, item, output->now_ms, error);
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	int r = prompt_from_json(item, &prompt, error);
 	if (r < 0) return r;
@@ -94,7 +51,8 @@ static int each(void *context, const json_t *item, struct error *error) {
 
 static int list(bool json, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
-	CLEANUP_TABLE struct table *table = json ? NULL : table_new(columns, ARRAY_LENGTH(columns));
+	CLEANUP_TABLE struct table *table =
+		json ? NULL : table_new(records_prompts.columns, records_prompts.column_count);
 	struct output output = {.table = table, .json = {.out = stdout}, .now_ms = wall_ms()};
 	struct listing listing = {.what = records_prompts.what, .each = each, .context = &output};
 	int r = broker_connect(NULL, &channel, error);

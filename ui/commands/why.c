@@ -3,10 +3,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "schema/advice.h"
 #include "schema/message.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/words.h"

@@ -1,9 +1,9 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "schema/message.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/output.h"
 #include "ui/words.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "command_policy.h"
+#include "policy.h"
 #include "runner/project.h"
 #include "schema/message.h"
 #include "ui/broker.h"

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "command_policy.h"
+#include "policy.h"
 #include "policy/source.h"
 #include "runner/project.h"
 #include "ui/broker.h"

@@ -1,14 +1,14 @@
-#include "command_suggest.h"
+#include "suggest.h"
 
 #include <errno.h>
 
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "suggest/look.h"
 #include "suggest/text.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/output.h"
 #include "ui/words.h"

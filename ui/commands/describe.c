@@ -1,12 +1,12 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "description.h"
 #include "inside.h"
 #include "runner/inside.h"
 #include "schema/message.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/output.h"
 #include "ui/words.h"
 

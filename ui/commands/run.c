@@ -3,19 +3,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "as_user.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "command_suggest.h"
+#include "commands/commands.h"
+#include "notify_start.h"
 #include "runner/inside.h"
 #include "runner/run.h"
 #include "schema/limits.h"
 #include "schema/publication.h"
-#include "ui/as_user.h"
+#include "suggest.h"
 #include "ui/broker.h"
-#include "ui/command.h"
-#include "ui/notify_start.h"
 #include "ui/policy_files.h"
 #include "ui/prompt_terminal.h"
 #include "ui/words.h"

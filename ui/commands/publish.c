@@ -1,10 +1,10 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "schema/grant.h"
 #include "schema/publication.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/output.h"
 

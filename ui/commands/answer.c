@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "commands/commands.h"
 #include "schema/grant.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 #include "ui/human.h"
 
 struct values {

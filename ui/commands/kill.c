@@ -1,8 +1,8 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "commands/commands.h"
 #include "ui/broker.h"
-#include "ui/command.h"
 
 struct values {
 	bool all;

@@ -1,4 +1,4 @@
-#include "ui/notify_start.h"
+#include "notify_start.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,18 +1,7 @@
 #include "base/memory.h"
 #include "schema/grant.h"
-#include "ui/command.h"
 #include "ui/human.h"
 #include "ui/records.h"
-
-struct values {
-	bool all, json;
-};
-
-static const struct option_info options[] = {
-	{"all", OPTION_FLAG, NULL, "Also those that have ended or were revoked. Default: those in force.",
-	 offsetof(struct values, all)},
-	{"json", OPTION_FLAG, NULL, "One JSON array (keys: sbx(1), JSON).", offsetof(struct values, json)},
-};
 
 static const struct table_column columns[] = {
 	{"ID", false, true},      {"EFFECT", false, false}, {"PERMISSION", false, false}, {"TARGET", true, false},
@@ -49,20 +38,4 @@ const struct records records_grants = {
 	.add_row = add_row,
 	.none = "No grants in force ('--all' shows ended ones).",
 	.none_at_all = "No grants yet.",
-};
-
-static int run(struct command_call *call, struct error *error) {
-	const struct values *values = call->values;
-	int r = records_print(&records_grants, values->all, values->json, error);
-	return r < 0 ? r : EXIT_DONE;
-}
-
-const struct command command_grants = {
-	.name = "grants",
-	.operands = "",
-	.summary = "List what you have granted and denied.",
-	.options = OPTION_TABLE(options),
-	.values_size = sizeof(struct values),
-	.refuses_root = true,
-	.run = run,
 };

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "commands/commands.h"
 #include "completion/complete.h"
 
 enum { PATIENCE_MS = 100 };
@@ -28,7 +29,7 @@ static int run(struct command_call *call, struct error *error) {
 	setitimer(ITIMER_REAL, &patience, NULL);
 	FILE *out = open_memstream(&text, &size);
 	if (!out) return EXIT_DONE;
-	complete_words(call->operands->items, call->operands->count, out);
+	complete_words(command_all(), call->operands->items, call->operands->count, out);
 	if (fclose(out) == 0) fputs(text, stdout);
 	free(text);
 	return EXIT_DONE;

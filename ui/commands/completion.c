@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "commands/commands.h"
 #include "completion/complete.h"
-#include "ui/command.h"
 
 static const struct {
 	const char *shell, *script;

@@ -3,6 +3,6 @@
  */
 #pragma once
 
-#include "ui/command.h"
+#include "commands/commands.h"
 
 extern const struct command command_policy_trust;
