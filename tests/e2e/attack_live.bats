@@ -162,8 +162,9 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 
 @test "attack_f_02 links and renames planted by the tool between question and answer lead nowhere" {
 	asking_policy 60s "    allow: {fs:write: [\"\${project}\", $here]}
-    ask: {fs:read: [$here/mid/asked]}"
-	background planter sbx run -- sh -c "cat $here/mid/asked/file & sleep 0.5
+    ask: {fs:read: [$here/mid/asked]}
+  planter: {extends: [default]}" # what a profile's own list asks about is asked at the start
+	background planter sbx run --profile planter -- sh -c "cat $here/mid/asked/file & sleep 0.5
 		timeout 2 mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; timeout 2 rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
 		./probe exchange $here/mid $here/file; ./probe rename $here/mid $here/m2; mkdir -p $here/new
 		ln -s $HOME/.ssh $here/new/asked; ./probe exchange $here/new $here/mid; touch up; wait"
