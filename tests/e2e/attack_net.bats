@@ -311,8 +311,9 @@ END
 		there=$!
 		until [ -e "$HOME/run/wire.ready" ] && [ -e "$HOME/run/there" ]; do kill -0 "$wire" "$there" || exit 9; sleep 0.05; done
 		plain sbx run --profile default -- python3 names.py >"$HOME/run/names" 2>&1
-		cp "$HOME/run/wire" "$HOME/run/wire.denied"
 		plain sbx run -- curl -sS --max-time 20 "http://secret.good.test:$(cat "$HOME/run/there")/x" >"$HOME/run/fetched" 2>&1
+		# in the order in which they left: with this one all before it are written down
+		for _ in {1..600}; do ! grep -q "secret\.good\.test" "$HOME/run/wire" || break; sleep 0.05; done
 		kill "$wire" "$there"'
 	policy <<<"$policy_before"
 	tail -n 30 "$HOME/run/wire.log" "$HOME/run/names" "$HOME/run/fetched"
@@ -320,6 +321,7 @@ END
 	grep -q "hello /x" "$HOME/run/fetched"
 	grep -q 'secret\.good\.test' "$HOME/run/wire"
 	grep -q secret "$HOME/run/names"
+	sed '/secret\.good\.test/,$d' "$HOME/run/wire" >"$HOME/run/wire.denied"
 	run grep -a secret "$HOME/run/wire.denied"
 	echo "$output"
 	[ "$status" = 1 ]
