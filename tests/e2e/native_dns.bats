@@ -6,7 +6,7 @@ load helper
 
 setup_file() {
 	home_make
-	native_policy '    allow:
+	refusing_policy '    allow:
       net:access: [api.test, {target: "*.good.test:5432", private: true}]
     ask:
       net:access: ["asked.test:443"]
