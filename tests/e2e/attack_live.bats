@@ -296,19 +296,23 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	echo early >"$here/sub/file"
 	in_own_mounts '
 		cd "$HOME/repo"
-		plain sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; cat '"$here"'/sub/file; cat '"$here"'/sub/late" \
+		plain sbx run -- sh -c "touch up; until [ -e granted ]; do sleep 0.05; done; cat '"$here"'/sub/file; touch seen
+				until [ -e go ]; do sleep 0.05; done; cat '"$here"'/sub/file; cat '"$here"'/sub/late" \
 			>"$HOME/run/inside" 2>&1 3>&- &
 		pid=$!
-		for i in $(seq 200); do [ ! -e up ] || break; sleep 0.05; done
+		await() { for i in $(seq 400); do [ ! -e $1 ] || return 0; sleep 0.05; done; return 1; }
+		await up || exit 8
 		plain sbx grant fs:read '"$here"' --profile default
+		touch granted
+		await seen || exit 8 # the grant is in the sandbox: what comes now comes later
 		mount -t tmpfs tmpfs '"$here"'/sub || exit 9
 		echo leaked >'"$here"'/sub/late
 		touch go
 		wait $pid'
 	cat "$HOME/run/inside"
-	grep -q early "$HOME/run/inside"
+	[ "$(grep -c early "$HOME/run/inside")" = 2 ]
 	run ! grep -q leaked "$HOME/run/inside"
-	rm -f up go
+	rm -f up granted seen go
 }
 
 @test "attack_f_11 a folder handed in as a standard descriptor would be a way out: the tool isn't started" {
