@@ -4,10 +4,7 @@
 #include <stddef.h>
 
 #include "base/memory.h"
-
-struct range {
-	uint32_t first, last;
-};
+#include "ranges.h"
 
 /* Unicode 14; what has no letter yet between two ranges belongs to them. */
 
@@ -95,22 +92,8 @@ static const struct range combining[] = {
 	{0x1da3b, 0x1da6c}, {0x1da75, 0x1da75}, {0x1da84, 0x1da84}, {0x1da9b, 0x1daaf}, {0x1e000, 0x1e02a},
 	{0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef}, {0x1e8d0, 0x1e8d6}, {0x1e944, 0x1e94a}};
 
-static bool in_ranges(const struct range *ranges, size_t count, uint32_t point) {
-	size_t first = 0;
-	while (first < count) {
-		const size_t middle = first + (count - first) / 2;
-		if (point < ranges[middle].first)
-			count = middle;
-		else if (point > ranges[middle].last)
-			first = middle + 1;
-		else
-			return true;
-	}
-	return false;
-}
-
 unsigned columns_of(uint32_t point) {
 	if (point < wide[0].first && point < combining[0].first) return 1;
-	if (in_ranges(combining, ARRAY_LENGTH(combining), point)) return 0;
-	return in_ranges(wide, ARRAY_LENGTH(wide), point) ? 2 : 1;
+	if (ranges_contain(combining, ARRAY_LENGTH(combining), point)) return 0;
+	return ranges_contain(wide, ARRAY_LENGTH(wide), point) ? 2 : 1;
 }

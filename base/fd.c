@@ -103,10 +103,25 @@ ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], s
 	return received;
 }
 
-pid_t fd_sender(struct msghdr *received) {
+static pid_t sender_of(struct msghdr *received) {
 	struct ucred sender = {0};
 	for (struct cmsghdr *control = CMSG_FIRSTHDR(received); control; control = CMSG_NXTHDR(received, control))
 		if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_CREDENTIALS)
 			memcpy(&sender, CMSG_DATA(control), sizeof sender);
 	return sender.pid;
+}
+
+ssize_t fd_receive_from(int socket, void *bytes, size_t size, pid_t *ret_sender, int *ret_flags) {
+	union {
+		struct cmsghdr aligned;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec part = {bytes, size};
+	struct msghdr header = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	const ssize_t got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (got < 0) return -errno;
+	*ret_sender = sender_of(&header);
+	*ret_flags = header.msg_flags;
+	return got;
 }

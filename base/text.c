@@ -6,10 +6,7 @@
 #include "base/columns.h"
 #include "base/memory.h"
 #include "base/string.h"
-
-struct range {
-	uint32_t first, last;
-};
+#include "ranges.h"
 
 /* Unicode 14: general categories Cc, Cf, Zl, Zp, Co, Cs, Zs but the space; variation selectors and the blank letters.
  */
@@ -22,12 +19,6 @@ static const struct range invisible[] = {
 	{0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x13438},  {0x1bca0, 0x1bca3},
 	{0x1d173, 0x1d17a}, {0xe0001, 0xe007f}, {0xe0100, 0xe01ef}, {0xf0000, 0x10ffff},
 };
-
-static bool in_ranges(const struct range *ranges, size_t count, uint32_t point) {
-	for (size_t i = 0; i < count && ranges[i].first <= point; i++)
-		if (point <= ranges[i].last) return true;
-	return false;
-}
 
 /* The bytes of the code point at `bytes`, 0 when they aren't well-formed UTF-8 (Unicode 14, table 3-7). */
 static size_t decode_point(const unsigned char *bytes, size_t size, uint32_t *ret_point) {
@@ -54,7 +45,7 @@ size_t text_point(const char *bytes, size_t size, uint32_t *ret_point) {
 }
 
 bool text_point_is_visible(uint32_t point) {
-	return !in_ranges(invisible, ARRAY_LENGTH(invisible), point);
+	return !ranges_contain(invisible, ARRAY_LENGTH(invisible), point);
 }
 
 bool text_is_utf8(const char *bytes, size_t size) {
@@ -89,7 +80,7 @@ char *text_visible(const char *bytes) {
 			string_append(&out, "\\\\");
 		} else if (point == '\n' || point == '\t' || point == '\r') {
 			string_appendf(&out, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
-		} else if (!in_ranges(invisible, ARRAY_LENGTH(invisible), point)) {
+		} else if (!ranges_contain(invisible, ARRAY_LENGTH(invisible), point)) {
 			string_append_bytes(&out, bytes, length);
 		} else {
 			string_appendf(&out, point < 0x80 ? "\\x%02x" : "\\u{%x}", point);
@@ -140,7 +131,7 @@ static bool is_hidden(const char *bytes, size_t size, size_t *ret_length) {
 	uint32_t point = 0;
 	size_t length = decode_point((const unsigned char *)bytes, size, &point);
 	*ret_length = length > 0 ? length : 1;
-	return length == 0 || in_ranges(invisible, ARRAY_LENGTH(invisible), point);
+	return length == 0 || ranges_contain(invisible, ARRAY_LENGTH(invisible), point);
 }
 
 static bool has_hidden(const char *bytes, size_t size) {

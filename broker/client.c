@@ -173,27 +173,19 @@ void client_leave(struct client *client) {
 
 /* Who sent the datagram must be who connected, and lives: a descriptor that leaked elsewhere is of no use (attack B11),
  * nor to who has been given the number since (B1). */
-static bool sent_by_peer(const struct client *client, struct msghdr *header) {
-	const pid_t sender = fd_sender(header);
+static bool is_peer(const struct client *client, pid_t sender) {
 	return sender > 0 && sender == client->pid && !peer_has_ended(client->pidfd);
 }
 
 static ssize_t receive(struct client *client, char *bytes, size_t size, struct error *error) {
-	union {
-		struct cmsghdr aligned;
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-	} control;
-	struct iovec part = {bytes, size};
-	struct msghdr header = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-	ssize_t got = recvmsg(client->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (got < 0) return -errno;
-	if (got == 0) return -ECONNRESET;
-	if (!sent_by_peer(client, &header)) return -ECONNRESET;
-	if (header.msg_flags & MSG_TRUNC)
+	pid_t sender;
+	int flags;
+	const ssize_t got = fd_receive_from(client->fd, bytes, size, &sender, &flags);
+	if (got < 0) return got;
+	if (got == 0 || !is_peer(client, sender)) return -ECONNRESET;
+	if (flags & MSG_TRUNC)
 		return error_set(error, EMSGSIZE, "malformed message: over the limit of %d bytes", LIMIT_MESSAGE);
-	/* There is no room for descriptors, so the kernel has closed them. */
-	if (header.msg_flags & MSG_CTRUNC) return error_set(error, EPROTO, "malformed message: descriptors in it");
+	if (flags & MSG_CTRUNC) return error_set(error, EPROTO, "malformed message: descriptors in it");
 	return got;
 }
 

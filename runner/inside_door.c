@@ -86,20 +86,11 @@ static void guest_serve(struct guest *guest, const struct inside_wish *wish) {
 
 /* The size; 0 when there is nothing to answer. */
 static ssize_t receive(const struct guest *guest, char *bytes, size_t size, pid_t *ret_sender, struct error *error) {
-	union {
-		struct cmsghdr aligned;
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-	} control;
-	struct iovec part = {bytes, size};
-	struct msghdr header = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-	const ssize_t got = recvmsg(guest->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (got < 0) return -errno;
-	*ret_sender = fd_sender(&header);
-	if (header.msg_flags & MSG_TRUNC)
-		return error_set(error, EMSGSIZE, "a message is over the limit of %zu bytes", size);
-	/* There is no room for descriptors, so the kernel has closed them. */
-	if (header.msg_flags & MSG_CTRUNC) return error_set(error, EINVAL, "a message comes without descriptors");
+	int flags;
+	const ssize_t got = fd_receive_from(guest->fd, bytes, size, ret_sender, &flags);
+	if (got < 0) return got;
+	if (flags & MSG_TRUNC) return error_set(error, EMSGSIZE, "a message is over the limit of %zu bytes", size);
+	if (flags & MSG_CTRUNC) return error_set(error, EINVAL, "a message comes without descriptors");
 	return got;
 }
 

@@ -100,12 +100,6 @@ static void make_code(char ret_code[CODE_SIZE]) {
 	ret_code[CODE_SIZE - 1] = '\0';
 }
 
-static int64_t now_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.wall_ms;
-}
-
 static int put(const struct question *question, const char *text, struct error *error) {
 	return fd_write_all(question->keys.fd, text, strlen(text), error);
 }
@@ -114,9 +108,10 @@ static int show(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string text = {0}, out = {0};
 	const struct room room = room_of(question->keys.fd);
 	if (question->count == 1)
-		prompt_describe(question->prompts, now_ms(), room.columns, &text);
+		prompt_describe(question->prompts, clock_ms(CLOCK_REALTIME), room.columns, &text);
 	else
-		prompt_answers_things(question->prompts, question->count, now_ms(), room.columns, room.rows, &text);
+		prompt_answers_things(question->prompts, question->count, clock_ms(CLOCK_REALTIME), room.columns,
+				      room.rows, &text);
 	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
 	if (question->all) string_appendf(&out, "%zu of %zu\n", question->number, question->all);
 	string_append_bytes(&out, text.data, text.size);
@@ -127,7 +122,8 @@ static int show(const struct question *question, struct error *error) {
 static int show_details(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string out = {0};
 	for (size_t i = 0; i < question->count; i++)
-		prompt_answers_details(&question->prompts[i], now_ms(), room_of(question->keys.fd).columns, &out);
+		prompt_answers_details(&question->prompts[i], clock_ms(CLOCK_REALTIME),
+				       room_of(question->keys.fd).columns, &out);
 	return fd_write_all(question->keys.fd, out.data, out.size, error);
 }
 

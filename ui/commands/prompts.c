@@ -30,12 +30,6 @@ struct output {
 	int64_t now_ms;
 };
 
-static int64_t wall_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.wall_ms;
-}
-
 static int each(void *context, const json_t *item, struct error *error) {
 	struct output *output = context;
 	if (output->table) return records_prompts.add_row(output->table, item, output->now_ms, error);
@@ -53,7 +47,7 @@ static int list(bool json, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
 	CLEANUP_TABLE struct table *table =
 		json ? NULL : table_new(records_prompts.columns, records_prompts.column_count);
-	struct output output = {.table = table, .json = {.out = stdout}, .now_ms = wall_ms()};
+	struct output output = {.table = table, .json = {.out = stdout}, .now_ms = clock_ms(CLOCK_REALTIME)};
 	struct listing listing = {.what = records_prompts.what, .each = each, .context = &output};
 	int r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = broker_list(channel, &listing, error);
@@ -91,7 +85,7 @@ static int show_prompt(const json_t *push, bool json, struct error *error) {
 	}
 	CLEANUP_STRING struct string text = {0};
 	size_t width = terminal_width(stdout);
-	prompt_describe(&prompt, wall_ms(), width ? width : 80, &text);
+	prompt_describe(&prompt, clock_ms(CLOCK_REALTIME), width ? width : 80, &text);
 	printf("%s  answer   sbx allow %lld   or   sbx deny %lld\n\n", text.data, (long long)prompt.id,
 	       (long long)prompt.id);
 	return 0;

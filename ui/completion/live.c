@@ -26,12 +26,6 @@ static struct channel *connect_running(void) {
 	return channel;
 }
 
-static int64_t wall_ms(void) {
-	struct moment now;
-	clock_read(clock_system(), &now);
-	return now.wall_ms;
-}
-
 /* The newest first. */
 static void list(struct completion *completion, const char *what, bool ended_too,
 		 int (*each)(void *context, const json_t *item, struct error *error)) {
@@ -59,7 +53,7 @@ static int offer_grant(void *context, const json_t *item, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(item, &grant, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *end = human_end(&grant, wall_ms());
+	CLEANUP_FREE char *end = human_end(&grant, clock_ms(CLOCK_REALTIME));
 	CLEANUP_FREE char *target = target_words(&grant.permission, grant.pattern);
 	CLEANUP_FREE char *text =
 		string_format("%s: %s%s %s, %s", grant.profile ? grant.profile : "any",

@@ -49,10 +49,6 @@ struct monitor_link {
 	int64_t retry_ms, refresh_ms, running_ms;
 };
 
-static int64_t now_ms(void) {
-	return clock_ms(CLOCK_BOOTTIME);
-}
-
 struct monitor_link *link_new(void) {
 	return mem_new(struct monitor_link);
 }
@@ -85,7 +81,7 @@ void link_rest(struct monitor_link *link, struct monitor_model *model) {
 static void drop(struct monitor_link *link, struct monitor_model *model, const struct error *error) {
 	CLEANUP_FREE char *why = text_visible_cut(error->message, 200);
 	close_all(link);
-	link->retry_ms = now_ms() + RETRY_MS;
+	link->retry_ms = clock_ms(CLOCK_BOOTTIME) + RETRY_MS;
 	model_lost(model, why);
 }
 
@@ -145,7 +141,7 @@ static int send_requests(struct monitor_link *link, struct monitor_model *model,
 }
 
 static int ask(struct monitor_link *link, struct monitor_model *model, struct error *error) {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_BOOTTIME);
 	bool refresh = now >= link->refresh_ms;
 	if (model->pane == PANE_SANDBOXES && now >= link->running_ms) {
 		link->running_ms = now + RUNNING_MS;
@@ -192,7 +188,7 @@ static bool is_stale(const struct monitor_model *model) {
 
 int link_turn(struct monitor_link *link, struct monitor_model *model) {
 	struct error error = ERROR_NONE;
-	int64_t now = now_ms(), next = INT64_MAX;
+	int64_t now = clock_ms(CLOCK_BOOTTIME), next = INT64_MAX;
 	if (!link->channels[0]) {
 		if (now >= link->retry_ms && begin(link, &error) < 0) drop(link, model, &error);
 		if (!link->channels[0]) next = link->retry_ms;

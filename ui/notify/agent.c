@@ -54,10 +54,6 @@ struct agent {
 	struct error *error;
 };
 
-static int64_t now_ms(void) {
-	return clock_ms(CLOCK_BOOTTIME);
-}
-
 static void after_ms(struct event *timer, int64_t ms) {
 	const struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 	if (evtimer_add(timer, &wait) < 0) mem_exhausted();
@@ -94,7 +90,7 @@ static void broker_lose(struct agent *agent, const char *why) {
 	channel_free(agent->channel);
 	agent->channel = NULL;
 	agent->answer_count = 0;
-	agent->absent_since_ms = now_ms();
+	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	desk_forget(agent->desk);
 	wake(agent);
 	after_ms(agent->look, TRY_MS);
@@ -137,7 +133,7 @@ static void take_reply(struct agent *agent, const json_t *reply, bool refused) {
 static void take_status(struct agent *agent, const json_t *reply) {
 	if (json_integer_value(json_object_get(reply, "sessions")) > 0 ||
 	    json_integer_value(json_object_get(reply, "prompts")) > 0)
-		agent->idle_since_ms = now_ms();
+		agent->idle_since_ms = clock_ms(CLOCK_BOOTTIME);
 }
 
 static void take_message(struct agent *agent, const json_t *message) {
@@ -181,7 +177,7 @@ static int broker_find(struct agent *agent, struct error *error) {
 	int fd = channel_fd(agent->channel);
 	agent->readable = event_new(agent->base, fd, EV_READ | EV_PERSIST, on_broker, agent);
 	if (!agent->readable || event_add(agent->readable, NULL) < 0) mem_exhausted();
-	agent->idle_since_ms = now_ms();
+	agent->idle_since_ms = clock_ms(CLOCK_BOOTTIME);
 	desk_forget(agent->desk);
 	wake(agent);
 	return fd_nonblocking(fd, true, error);
@@ -256,7 +252,7 @@ static void on_closed(void *context, uint32_t id) {
 /* Is it still needed? */
 
 static bool lost_patience(const struct agent *agent) {
-	return !agent->options.stay && now_ms() - agent->absent_since_ms >= PATIENCE_MS;
+	return !agent->options.stay && clock_ms(CLOCK_BOOTTIME) - agent->absent_since_ms >= PATIENCE_MS;
 }
 
 /* Another protocol doesn't go away by itself. */
@@ -271,7 +267,7 @@ static void look_for_broker(struct agent *agent) {
 }
 
 static void look_at_broker(struct agent *agent) {
-	if (!agent->options.stay && now_ms() - agent->idle_since_ms >= agent->options.idle_ms)
+	if (!agent->options.stay && clock_ms(CLOCK_BOOTTIME) - agent->idle_since_ms >= agent->options.idle_ms)
 		event_base_loopbreak(agent->base);
 	else
 		broker_send(agent, "status", NULL);
@@ -279,7 +275,7 @@ static void look_at_broker(struct agent *agent) {
 
 /* Nobody is to wait for an answer on a screen that isn't there. */
 static void look_for_server(struct agent *agent) {
-	if (now_ms() - agent->absent_since_ms < PATIENCE_MS) return;
+	if (clock_ms(CLOCK_BOOTTIME) - agent->absent_since_ms < PATIENCE_MS) return;
 	if (agent->options.stay) {
 		broker_lose(agent, "there is no notification server");
 		return;
@@ -294,14 +290,14 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 	bool present = server_info(agent->server)->present;
 	(void)fd;
 	(void)what;
-	if (present && agent->channel) agent->absent_since_ms = now_ms();
+	if (present && agent->channel) agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	if (!present)
 		look_for_server(agent);
 	else if (agent->channel)
 		look_at_broker(agent);
 	else
 		look_for_broker(agent);
-	bool soon = !agent->channel && now_ms() - agent->absent_since_ms < PATIENCE_MS;
+	bool soon = !agent->channel && clock_ms(CLOCK_BOOTTIME) - agent->absent_since_ms < PATIENCE_MS;
 	int64_t status_ms = agent->options.idle_ms < STATUS_MS ? agent->options.idle_ms : STATUS_MS;
 	after_ms(agent->look, soon ? TRY_MS : agent->channel && present ? status_ms : TRY_LATER_MS);
 }
@@ -349,7 +345,7 @@ int agent_run(const struct agent_options *options, struct error *error) {
 					     .context = agent};
 	agent->options = *options;
 	agent->error = error;
-	agent->absent_since_ms = now_ms();
+	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	int r = channel_socket_path(&agent->path, error);
 	agent->base = event_base_new();
 	if (!agent->base) mem_exhausted();

@@ -80,10 +80,6 @@ static void set_fault(struct server *server, const char *what, const char *why) 
 	server->fault = what ? string_format("%s%s", what, why) : NULL;
 }
 
-static int64_t now_ms(void) {
-	return clock_ms(CLOCK_MONOTONIC);
-}
-
 static void after_ms(struct event *timer, int64_t ms) {
 	const struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 	if (evtimer_add(timer, &wait) < 0) mem_exhausted();
@@ -130,7 +126,7 @@ static void call_free(void *argument) {
 static int send_call(struct server *server, sd_bus_message *message, sd_bus_message_handler_t done, uint64_t popup) {
 	sd_bus_slot *slot = NULL;
 	struct call *call = mem_new(struct call);
-	*call = (struct call){.server = server, .popup = popup, .sent_ms = now_ms()};
+	*call = (struct call){.server = server, .popup = popup, .sent_ms = clock_ms(CLOCK_MONOTONIC)};
 	TAILQ_INSERT_TAIL(&server->calls, call, link);
 	int r = sd_bus_call_async(server->bus, &slot, message, done, call, UINT64_MAX);
 	sd_bus_message_unref(message);
@@ -356,7 +352,7 @@ static void rearm(struct server *server) {
 	event_del(server->due);
 	sd_bus_get_timeout(server->bus, &until_us);
 	if (until_us == UINT64_MAX) return;
-	int64_t left_ms = (int64_t)(until_us / 1000) - now_ms();
+	int64_t left_ms = (int64_t)(until_us / 1000) - clock_ms(CLOCK_MONOTONIC);
 	after_ms(server->due, left_ms > 0 ? left_ms + 1 : 0);
 }
 
@@ -461,9 +457,10 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 	const struct call *oldest = oldest_call(server);
 	(void)fd;
 	(void)what;
-	bool hung = oldest && oldest->sent_ms < now_ms() - HUNG_MS;
-	if (!oldest && server->watched && server->info.present && now_ms() - server->asked_ms >= PING_MS) {
-		server->asked_ms = now_ms();
+	bool hung = oldest && oldest->sent_ms < clock_ms(CLOCK_MONOTONIC) - HUNG_MS;
+	if (!oldest && server->watched && server->info.present &&
+	    clock_ms(CLOCK_MONOTONIC) - server->asked_ms >= PING_MS) {
+		server->asked_ms = clock_ms(CLOCK_MONOTONIC);
 		ask_owner(server, "GetServerInformation", on_information);
 	}
 	if (oldest || server->watched) after_ms(server->look, LOOK_MS);
@@ -474,7 +471,7 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 }
 
 void server_watch(struct server *server, bool on) {
-	if (on && !server->watched) server->asked_ms = now_ms();
+	if (on && !server->watched) server->asked_ms = clock_ms(CLOCK_MONOTONIC);
 	server->watched = on;
 	if (on && !evtimer_pending(server->look, NULL)) after_ms(server->look, LOOK_MS);
 }

@@ -29,6 +29,9 @@ enum { FD_PASS_MAX = 16 };
 int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t count, struct error *error);
 ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], size_t *ret_count, struct error *error);
 
-/* The process that has sent a datagram, as the kernel says where SO_PASSCRED is on (unix(7)); 0: it doesn't. */
-struct msghdr;
-pid_t fd_sender(struct msghdr *received);
+/*
+ * One datagram with the process that has sent it, as the kernel says where SO_PASSCRED is on (unix(7); 0: it doesn't).
+ * Doesn't wait. There is no room for descriptors, so the kernel closes them: MSG_CTRUNC in the flags; MSG_TRUNC: it was
+ * larger. The size, or a negative errno.
+ */
+ssize_t fd_receive_from(int socket, void *bytes, size_t size, pid_t *ret_sender, int *ret_flags);
