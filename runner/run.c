@@ -102,9 +102,9 @@ static void on_prompt(void *context, const json_t *prompt) {
 	if (run->asker) asker_add(run->asker, prompt);
 }
 
-static void on_prompt_gone(void *context, int64_t id) {
+static void on_prompt_gone(void *context, const json_t *gone) {
 	struct run *run = context;
-	if (run->asker) asker_gone(run->asker, id);
+	if (run->asker) asker_gone(run->asker, gone);
 }
 
 static void on_broker_gone(void *context) {

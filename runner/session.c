@@ -241,7 +241,7 @@ static void take_push(struct session *session, const json_t *message) {
 	else if (is_push(message, "prompt") && events->prompt)
 		events->prompt(events->context, message);
 	else if (is_push(message, "prompt-gone") && events->prompt_gone)
-		events->prompt_gone(events->context, json_integer_value(json_object_get(message, "id")));
+		events->prompt_gone(events->context, message);
 }
 
 /* The broker is gone: nobody can say yes. What is asked from now on waits for the next one. */

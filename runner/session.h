@@ -46,7 +46,7 @@ struct session_events { /* each may be NULL */
 	void (*publishing)(void *context, int64_t number, const struct publication *wanted, int64_t grant);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
-	void (*prompt_gone)(void *context, int64_t id);
+	void (*prompt_gone)(void *context, const json_t *gone);
 	void (*broker_gone)(void *context); /* its questions went with it */
 };
 

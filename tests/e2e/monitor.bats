@@ -208,7 +208,7 @@ agents_are() {
 	sees '^> +[0-9]+ .*db:access .*prod'
 	press_until d '^Deny prompt'
 	sbx deny "$(prompt_id)"
-	sees 'is settled: answered elsewhere'
+	sees 'is settled: denied, this once, with sbx deny'
 	sees 'Prompts 0\]'
 	finished held
 }

@@ -183,7 +183,7 @@ two_lines() { # typed once and printed once
 		type_line "clear; sbx run -- curl -sS -o /dev/null http://svc.test:$port/$round; echo round $round over"
 		sees_question
 		sees "^round $round over"
-		shows 'out of time'
+		shows '^sbx: nobody answered: denied$'
 	done
 	sed -i 's/timeout: 1s/timeout: 60s/' "$HOME/.config/sbx/policy.yaml"
 	broker_stop
@@ -250,15 +250,33 @@ nothing_runs() {
 	sees_question
 	sbx allow "$(prompt_id)" --once
 	sees '^hello /other'
-	sees 'settled'
+	sees '^sbx: allowed, this once, with sbx allow$'
+	lacks "$(screen)" 'deny, allow' # it stands in its place
 	sees 'ready\$$'
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/other"
+	sees_question
+	python3 "$TESTS/answer.py" "$(broker_socket)" --ready "$HOME/run/desktop.ready" --log "$HOME/run/desktop.log" \
+		--kind desktop 'allow:7200000=net:access=*' >/dev/null 2>&1 3>&- &
+	local desktop=$!
+	sees '^sbx: allowed for 2h, on the desktop$'
+	sees '^hello /other'
+	kill "$desktop"
+	sbx revoke --all
+}
+
+@test "a question whose asking process is gone says so" {
+	type_line "sbx run -- sh -c 'curl -sS http://svc.test:$port/gone; echo over'"
+	sees_question
+	pkill -u "$(id -u)" -xf "curl -sS http://svc.test:$port/gone"
+	sees '^sbx: who asked is gone$'
+	sees '^over'
 }
 
 @test "a broker that dies takes its question down" {
 	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/lost; sleep 2'"
 	sees_question
 	kill -9 "$(broker_pid)"
-	sees 'settled'
+	sees '^sbx: the broker is gone, and the question with it: denied$'
 	sees '^000'
 	sees 'ready\$$'
 }
@@ -283,7 +301,7 @@ nothing_runs() {
 	wait_for 10 two_questions
 	[ "$(screen | grep -c 'deny, allow')" = 1 ]
 	sbx deny "$(sbx prompts --json | jq 'map(select(.target == "other"))[0].id')"
-	sees 'settled: answered elsewhere'
+	sees '^sbx: denied, this once, with sbx deny$'
 	sees '^status 1'
 	sbx deny "$(prompt_id)"
 	finished unasked

@@ -299,7 +299,7 @@ three_wait() {
 	type_line "allow $(code)"
 	wait_for 20 asks_below '^2 of 3'
 	sbx allow "$(sbx prompts --json | jq 'max_by(.id).id')" --once
-	wait_for 20 asks_below 'one of them is settled'
+	wait_for 20 asks_below 'one of them is settled: allowed, this once, with sbx allow'
 	type_line "allow $(code)"
 	sees '^pack$'
 	sees '^other$'
