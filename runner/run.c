@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "bwrap.h"
 #include "descriptors.h"
+#include "doorbells.h"
 #include "filter.h"
 #include "keeper.h"
 #include "last_words.h"
@@ -515,7 +516,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	r = open_session(run, options, ret_status, error);
 	if (r < 0) return r;
 	if (options->ret_session) *options->ret_session = session_id(run->session);
-	keeper_choose_doorbell(&run->scene);
+	doorbells_choose(&run->scene);
 	return scene_complete(&run->scene, run->session, ret_status, error);
 }
 
