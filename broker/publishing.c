@@ -13,6 +13,7 @@
 #include "prompts.h"
 #include "schema/limits.h"
 #include "session.h"
+#include "session_tell.h"
 
 struct publishing {
 	TAILQ_ENTRY(publishing) link;
