@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -303,8 +304,7 @@ int pending_start(struct prompt_pending *pending, struct error *error) {
 		return error_set(error, E2BIG, "the request is too long to be shown to anybody");
 	int r = write_shown(pending, error);
 	if (r < 0) return r;
-	const struct timeval wait = {.tv_sec = pending->timeout_ms / 1000,
-				     .tv_usec = pending->timeout_ms % 1000 * 1000};
+	const struct timeval wait = clock_timeval(pending->timeout_ms);
 	event_add(pending->deadline, &wait);
 	TAILQ_INSERT_TAIL(&broker->prompts, pending, link);
 	broker->prompt_count++;

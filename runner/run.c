@@ -17,6 +17,7 @@
 
 #include "ahead.h"
 #include "ask.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -306,7 +307,7 @@ static void watch(struct run *run) {
 	event_add(run->reports, NULL);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
 	if (timeout_ms > 0) {
-		const struct timeval delay = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+		const struct timeval delay = clock_timeval(timeout_ms);
 		run->timeout = evtimer_new(run->base, on_timeout, run);
 		evtimer_add(run->timeout, &delay);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -273,7 +274,7 @@ static void lose(struct session *session) {
 	forget_views(session);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
 	checks_leave(session->checks, true);
-	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(session->retry_ms);
 	if (session->retry) evtimer_add(session->retry, &delay);
 }
 
@@ -325,7 +326,7 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	checks_leave(session->checks, false);
 	log_debug("connecting to the broker again: %s", error.message);
 	session->retry_ms = session->retry_ms * 2 < SESSION_RETRY_MAX_MS ? session->retry_ms * 2 : SESSION_RETRY_MAX_MS;
-	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(session->retry_ms);
 	evtimer_add(session->retry, &delay);
 }
 
