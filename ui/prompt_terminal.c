@@ -47,22 +47,24 @@ struct question {
 };
 
 /*
- * ECMA-48, DEC STD 070 and xterm's ctlseqs. The screen is left as it is but for what lies below the cursor: a picture
- * of a prompt there would end up beside ours.
+ * ECMA-48, DEC STD 070, xterm's ctlseqs and console_codes(4). The screen is left as it is but for what lies below the
+ * cursor: a picture of a prompt there would end up beside ours.
  */
 static const char clean_slate[] =
-	"\x18\x1b\\"                                              /* CAN, ST: no sequence or string is open */
-	"\x1b<\x1b[4i"                                            /* out of VT52 mode, and not to the printer */
-	"\x1b[!p"                                                 /* soft reset */
-	"\x1b[?2026l"                                             /* show at once what is written */
+	"\x18\x1b\\"           /* CAN, ST: no sequence or string is open */
+	"\x1b\x03\x18"         /* out of xterm's Tektronix screen, which erases nothing */
+	"\x1b<\x1b[4i\x1b[0$}" /* of VT52 mode; not to printer or status line */
+	"\x1b%G"               /* UTF-8: bytes of a letter are no controls (C1) */
+	"\x1b[!p"              /* soft reset */
+	"\x1b[?2026l"          /* show at once what is written */
 	"\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l"    /* the mouse is silent */
 	"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" /* so is the focus */
-	"\x1b[?2004l\x1b[>4m\x1b F"                               /* keys and what is pasted come as they are */
+	"\x1b[?2004l\x1b[>4m\x1b F\x1b[?9001l"                    /* keys and what is pasted come as they are */
 	"\x1b[?2031l\x1b[?2048l"                                  /* nothing is told of colours and size */
 	"\x1b[?5l\x1b[?25h\x1b[?7h\x1b[4l\x1b[20l"                /* cursor seen; lines wrap, nothing is pushed aside */
 	"\0337\x1b[?6l\x1b[?69l\x1b[r\0338"                       /* no margins; they move the cursor: put it back */
-	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"              /* no colour looks like another */
-	"\x1b[0m\x1b(B\x0f"                                       /* plain letters of ASCII */
+	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]R\x1b\\"  /* no colour looks like another; R: Linux */
+	"\x1b[10m\x1b[0m\x1b(B\x0f"                               /* plain letters of ASCII */
 	"\r\n\x1b[J";                                             /* a line of our own, and nothing below */
 
 enum meaning { DENY, ALLOW, ALWAYS, CHOOSE, DETAILS };

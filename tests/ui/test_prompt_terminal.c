@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "support/cmocka.h"
+#include "support/patience.h"
 #include "ui/prompt_terminal.h"
 
-enum { PATIENCE_MS = 10 * 1000 };
 static const char question[] = "deny, allow ";
 
 struct desk {
@@ -339,8 +339,9 @@ static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state)
 	see_question(&desk);
 	assert_true(string_starts(desk.screen.data, "\x18\x1b\\"));
 	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
-	static const char *const before[] = {"\x1b[!p",     "\x1b[?2026l", "\x1b[?1000l",
-					     "\x1b[?2004l", "\x1b[0m",     "\x1b[J"};
+	/* ESC % G: where letters were bytes (ESC % @), 0x9b in one of UTF-8 would be a control. */
+	static const char *const before[] = {"\x1b[!p", "\x1b[?2026l",  "\x1b[?1000l", "\x1b[?2004l", "\x1b[0m",
+					     "\x1b[J",  "\x1b\x03\x18", "\x1b[0$}",    "\x1b[?9001l", "\x1b%G"};
 	for (size_t i = 0; i < ARRAY_LENGTH(before); i++) {
 		const char *at = strstr(desk.screen.data, before[i]);
 		assert_true(at && at < prompt);
