@@ -152,6 +152,7 @@ static void finish(struct asker *asker) {
 	asker->done = NULL;
 	asker->child = 0;
 	terminal_give(asker->options.terminal, getpgrp());
+	if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
@@ -324,11 +325,13 @@ static void dismiss(struct asker *asker) {
 void asker_free(struct asker *asker) {
 	if (!asker) return;
 	if (asker->child > 0) {
+		int status = 0;
 		dismiss(asker);
 		kill(asker->child, SIGKILL);
-		while (waitpid(asker->child, NULL, 0) < 0 && errno == EINTR) {
+		while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 		}
 		terminal_give(asker->options.terminal, getpgrp());
+		if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	}
 	terminal_go_on(asker->options.terminal);
 	if (asker->done) event_free(asker->done);
