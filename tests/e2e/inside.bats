@@ -25,6 +25,7 @@ profiles:
   offline: {extends: [default], network: none}
   open: {extends: [default], network: host}
   silent: {extends: [default], doorbell: none}
+  patterned: {extends: [base], allow: {fs:read: ["\${project}"]}, ask: {fs:read: ["~/plain/d*"]}}
 END
 	mkdir "$HOME/asked" "$HOME/denied" "$HOME/plain" "$HOME/made"
 	for name in one two three four five six seven; do echo "text of $name" >"$HOME/asked/$name"; done
@@ -205,6 +206,21 @@ denied: nothing allows it, and nobody is asked about it" ]
 	finished ask
 	contains "$output" "status 1"
 	lacks "$output" "another text"
+}
+
+@test "attack_f_15 of what a pattern asks about, too; and a folder is asked about as all that is in it" {
+	mkdir "$HOME/plain/drawer"
+	echo one >"$HOME/plain/drawer/one"
+	background ask sbx run --profile patterned -- sh -c 'sbx request fs:read ~/plain/drawer; echo "status $?"; cat ~/plain/drawer/one'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0].description == "read everything in"'
+	mv "$HOME/plain/drawer" "$HOME/plain/other"
+	mkdir "$HOME/plain/drawer"
+	echo another >"$HOME/plain/drawer/one"
+	sbx allow "$prompt"
+	finished ask
+	contains "$output" "status 1"
+	lacks "$output" "another"
 }
 
 @test "what isn't there can be allowed, but not used: that is a no" {
