@@ -31,14 +31,18 @@ struct exchange *exchange_new(struct curtain *curtain, const struct wire_request
 	return exchange;
 }
 
-void exchange_free(struct exchange *exchange) {
-	struct exchange **at = bucket_of(exchange->curtain, exchange->unique);
-	while (*at != exchange) at = &(*at)->next;
-	*at = exchange->next;
+static void discard(struct exchange *exchange) {
 	if (exchange->timer) event_free(exchange->timer);
 	free(exchange->path);
 	free(exchange->name);
 	free(exchange);
+}
+
+void exchange_free(struct exchange *exchange) {
+	struct exchange **at = bucket_of(exchange->curtain, exchange->unique);
+	while (*at != exchange) at = &(*at)->next;
+	*at = exchange->next;
+	discard(exchange);
 }
 
 void exchange_refuse(struct exchange *exchange, int code) {
@@ -107,12 +111,15 @@ void exchange_interrupt(struct curtain *curtain, uint64_t unique) {
 }
 
 void exchanges_refuse(struct curtain *curtain) {
-	for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-		while (curtain->exchanges[i]) {
-			struct exchange *exchange = curtain->exchanges[i];
+	for (size_t i = 0; i < EXCHANGE_BUCKETS; i++) {
+		for (struct exchange *exchange = curtain->exchanges[i], *next; exchange; exchange = next) {
+			next = exchange->next;
 			if (exchange->ticket) curtain->options.drop(curtain->options.context, exchange->ticket);
-			exchange_refuse(exchange, -EACCES);
+			wire_reply(curtain->device, exchange->unique, -EACCES, NULL, 0);
+			discard(exchange);
 		}
+		curtain->exchanges[i] = NULL;
+	}
 }
 
 /* The thread's call */
