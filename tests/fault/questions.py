@@ -1,6 +1,6 @@
 """questions.py: a question that waits on the desktop, in the terminal and in the monitor, while what shows or asks it is killed
-(SIGKILL) or has no memory left. Nothing is allowed that nobody allowed, the terminal is as it was where the one who uses it says
-its own end, and what comes next works.
+(SIGKILL) or has no memory left. Nothing is allowed that nobody allowed, a terminal is as it was unless who uses it was killed,
+and what comes next works.
 """
 
 import fcntl
@@ -25,8 +25,8 @@ from home import PATIENCE_S, ROUNDS, Denied, Gone, Home, claim, finish, wait_for
 from runner import mounts, processes
 
 SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1 << 32))
-KILLS = max(1, int(10 * ROUNDS))
-TRIES = max(1, int(16 * ROUNDS))
+KILLS = max(1, int(8 * ROUNDS))
+TRIES = max(1, int(10 * ROUNDS))
 NOTIFIER = os.environ.get("SBX_NOTIFIER")
 MONITOR = pathlib.Path(os.environ["SBX_BIN"]) / "sbx-monitor"
 # Asked about before the tool starts, and in its call.
@@ -42,7 +42,6 @@ profiles:
     ask: {{net:access: ["svc.test:{port}"]}}
 """
 DENIED = 3 # the tool's status
-SHOWN = b"allow [a-z2-9][a-z2-9] or always"
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -215,15 +214,18 @@ def strikes_in_terminal(home, chance, what, words, statuses, until=None):
 
 
 def quit_monitor(terminal):
-    if terminal.shows(b"today: "):
+    """True when it has ended well. What is typed before a new question is thrown away, so once may not do."""
+    if terminal.status() is None and terminal.shows(b"today: "):
         os.write(terminal.master, b"q")
+    return terminal.status() == 0
 
 
 def without_memory(home, port, chance):
     return [
         strikes_in_terminal(home, chance, "sbx-monitor: the terminal is as it was", [MONITOR], (0, 1), quit_monitor),
-        strikes_in_terminal(home, chance, "`sbx run` that asks in its terminal", command(port, "struck"), (DENIED, 125),
-                            lambda _: deny_all(home)),
+        *(strikes_in_terminal(home, chance, f"`sbx run` that asks in its terminal {when}", command(port, "struck", profile),
+                              (DENIED, 125), lambda _: deny_all(home))
+          for profile, when in (("early", "before the tool starts"), ("default", "in a call of the tool's"))),
     ]
 
 
@@ -270,6 +272,11 @@ def agents(home):
 
 def strike_notify(home, desktop, number):
     """sbx-notify with its n-th allocation failing, while a question waits."""
+    runner = home.connect()
+    runner.call("session-open", command=["tool"], executable="/usr/bin/tool", project=str(home.project), root=str(home.project),
+                cwd=str(home.project))
+    runner.send("check", permission="net:access", target="svc.test:1", process="tool")
+    wait_for(lambda: len(pending(home)) == 1, "the question")
     before = desktop.shown()
     struck = Strike(home, number)
     agent = desktop.agent(struck.environment)
@@ -288,15 +295,13 @@ def strike_notify(home, desktop, number):
         wrong.append(f"it ends with {status}: {said[-200:]}")
     if not wait_until(lambda: agents(home) == 0, 10):
         wrong.append("it still counts as an agent")
+    runner.close()
+    if not wait_until(lambda: not pending(home), 10):
+        wrong.append("who asked has gone, and the question has not")
     return wrong, struck.count()
 
 
 def strikes_in_notify(home, desktop, chance):
-    runner = home.connect()
-    runner.call("session-open", command=["tool"], executable="/usr/bin/tool", project=str(home.project), root=str(home.project),
-                cwd=str(home.project))
-    runner.send("check", permission="net:access", target="svc.test:1", process="tool")
-    wait_for(lambda: len(pending(home)) == 1, "the question")
     wrong, count = strike_notify(home, desktop, 1 << 60)
     if wrong:
         raise AssertionError(f"sbx-notify, without a fault: {wrong}")
@@ -307,7 +312,6 @@ def strikes_in_notify(home, desktop, chance):
         if wrong:
             print(f"sbx-notify, allocation {number} of {count}: {wrong}", file=sys.stderr)
         lost += bool(wrong)
-    runner.close()
     return claim(f"the n-th allocation fails in sbx-notify while a question waits (n to {count})", len(numbers), lost)
 
 
@@ -374,8 +378,7 @@ class Scene:
         if not wait_until(lambda: not self.of_sandbox(), 10):
             wrong.append("a process of the sandbox is left")
         if "sbx-monitor" not in self.killed:
-            os.write(self.monitor.master, b"q")
-            if not wait_until(lambda: self.monitor.status() == 0 and self.monitor.is_as_before(), 10):
+            if not wait_until(lambda: quit_monitor(self.monitor) and self.monitor.is_as_before(), 10):
                 wrong.append(f"the monitor: {self.monitor.status()}, as before: {self.monitor.is_as_before()}")
         if self.notify:
             self.notify.terminate()
