@@ -160,7 +160,9 @@ static void note(struct waiting *waiting) {
 	const enum view_mode mode = sight_rule(live_view(live), waiting->path, &ask_write);
 	const bool program =
 		waiting->permission.kind == PERMISSION_PROC_SPAWN && live_sight(live, waiting->path).program;
-	if (mode != VIEW_ASK && !ask_write && !program && !is_meant_by_pattern(live_view(live), waiting->path)) return;
+	/* Looking would tell by its time what is there: also denials are patterns. So it may be a folder. */
+	waiting->need.folder = mode == VIEW_ABSENT && is_meant_by_pattern(live_view(live), waiting->path);
+	if (mode != VIEW_ASK && !ask_write && !program) return;
 	live_note(live, waiting->path);
 	waiting->noted = true;
 	waiting->need.folder = live_noted_folder(live, waiting->path);
