@@ -3,6 +3,7 @@
 and what comes next works.
 """
 
+import contextlib
 import fcntl
 import http.server
 import json
@@ -21,7 +22,7 @@ import threading
 import time
 
 from exhausted import EXIT_NO_MEMORY, Strike, sample
-from home import PATIENCE_S, ROUNDS, Denied, Gone, Home, claim, finish, wait_for
+from home import PATIENCE_S, ROUNDS, Denied, Home, claim, finish, wait_for
 from runner import mounts, processes
 
 SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1 << 32))
@@ -115,7 +116,8 @@ class Terminal:
     def close(self):
         """What still runs in it is killed."""
         if self.status() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, signal.SIGKILL)
         os.close(self.end)
         self.leader.wait(PATIENCE_S)
         self.closed.set()
@@ -353,11 +355,9 @@ class Scene:
             return
         pid = {"sbx-notify": lambda: self.notify.pid if self.notify else None, "sbx-monitor": lambda: self.monitor.pid,
                "the runner": lambda: self.terminal.pid, "the tool": self.tool, "who asks": self.asking}[what]()
-        try:
+        with contextlib.suppress(ProcessLookupError):
             if pid:
                 os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def settle(self):
         """Whatever still asks is told no, until the run has ended."""
