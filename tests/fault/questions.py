@@ -11,7 +11,6 @@ import os
 import pathlib
 import pty
 import random
-import re
 import select
 import signal
 import struct
@@ -78,7 +77,7 @@ class Terminal:
         self.slave = slave
         self.before = termios.tcgetattr(slave)
         self.shown = self.told = b""
-        told, tell = os.pipe()
+        self.report, tell = os.pipe()
         wait, self.end = os.pipe()
         environment = {**(environment or home.environment), "TERM": "xterm"}
         words = json.dumps([str(word) for word in words])
@@ -87,7 +86,7 @@ class Terminal:
                                        pass_fds=(tell, wait))
         os.close(tell)
         os.close(wait)
-        self.ends = {told: "told", self.master: "shown"}
+        self.ends = {self.report: "told", self.master: "shown"}
         self.closed = threading.Event()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -107,9 +106,6 @@ class Terminal:
         words = self.told.split()
         return int(words[1]) if self.told.count(b" ") > 1 else None
 
-    def shows(self, pattern):
-        return re.search(pattern, self.shown) is not None
-
     def is_as_before(self):
         return termios.tcgetattr(self.slave) == self.before
 
@@ -122,7 +118,7 @@ class Terminal:
         self.leader.wait(PATIENCE_S)
         self.closed.set()
         self.reader.join(PATIENCE_S)
-        for end in {self.master, self.slave, *self.ends}:
+        for end in (self.master, self.slave, self.report):
             os.close(end)
 
 
@@ -217,7 +213,7 @@ def strikes_in_terminal(home, chance, what, words, statuses, until=None):
 
 def quit_monitor(terminal):
     """True when it has ended well. What is typed before a new question is thrown away, so once may not do."""
-    if terminal.status() is None and terminal.shows(b"today: "):
+    if terminal.status() is None and b"today: " in terminal.shown:
         os.write(terminal.master, b"q")
     return terminal.status() == 0
 

@@ -343,6 +343,7 @@ int agent_run(const struct agent_options *options, struct error *error) {
 	agent->error = error;
 	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	int r = channel_socket_path(&agent->path, error);
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	agent->base = event_base_new();
 	if (!agent->base) mem_exhausted();
 	agent->turn = evtimer_new(agent->base, on_turn, agent);
