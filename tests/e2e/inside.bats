@@ -152,6 +152,11 @@ inside() {
 	jq -e 'any(.allow[]; .permission == "fs:read" and .pattern == env.HOME + "/plain" and .until != null)' <<<"$output"
 	jq -e 'any(.ask[]; .permission == "fs:read" and .pattern == env.HOME + "/asked")' <<<"$output"
 	jq -e '.permissions == [{name: "db:access", description: "use a database"}] and (.more | not)' <<<"$output"
+	sbx grant fs:read "$HOME/asked" --ttl 1h # what is granted is allowed, and is not asked for
+	granted=$(sbx run -- sbx describe --json)
+	jq -e 'any(.allow[]; .permission == "fs:read" and .pattern == env.HOME + "/asked" and .until != null)' <<<"$granted"
+	jq -e 'all(.ask[]; .permission != "fs:read" or .pattern != env.HOME + "/asked")' <<<"$granted"
+	sbx revoke "$(sbx grants --json | jq 'max_by(.id).id')"
 	lacks "$output" denied
 	lacks "$output" .ssh
 	lacks "$output" secret
