@@ -131,6 +131,10 @@ json_t *inside_reply_no(const char *by, const char *why) {
 	return reply_of(false, false, (struct sentence){by, why});
 }
 
+json_t *inside_reply_yes(const char *by, const char *why) {
+	return reply_of(true, false, (struct sentence){by, why});
+}
+
 json_t *inside_reply_error(const char *why) {
 	return json_pack("{s:s, s:o}", "type", "error", "message", message_bytes(why));
 }

@@ -30,6 +30,7 @@ void inside_message_finish(struct inside_message *message);
 
 /* Replies; the caller owns the reference. */
 json_t *inside_reply_verdict(const struct verdict *verdict);
-json_t *inside_reply_no(const char *by, const char *why); /* without a verdict */
+json_t *inside_reply_no(const char *by, const char *why);  /* without a verdict */
+json_t *inside_reply_yes(const char *by, const char *why); /* likewise */
 json_t *inside_reply_error(const char *why);
 json_t *inside_reply_description(const json_t *described); /* of the broker's */

@@ -143,6 +143,28 @@ inside() {
 	no_prompt_is_pending
 }
 
+@test "what is the sandbox's own, or allowed already, is that: nobody is asked, whatever rules say of the host's" {
+	local target
+	for target in 'fs:read /tmp/x' 'fs:write /tmp/x' 'fs:write /tmp/folder/../y' 'fs:read /proc/self/status' 'fs:write /dev/null' 'fs:read /run/x'; do
+		run sbx run -- sh -c "sbx request $target"
+		echo "$target: $output"
+		[ "$status" = 0 ]
+		contains "$output" "allowed: that is the sandbox's own"
+	done
+	for target in 'fs:write made-here' 'fs:write .' 'fs:read /usr/bin/env' 'fs:read made-here'; do
+		run sbx run -- sh -c "sbx request $target"
+		echo "$target: $output"
+		[ "$status" = 0 ]
+		contains "$output" 'allowed: '
+	done
+	for target in 'fs:read /srv/x' 'fs:read /sys/x' 'fs:read ~/denied/x'; do
+		run sbx run -- sh -c "sbx request $target"
+		echo "$target: $output"
+		[ "$status" = 1 ]
+	done
+	no_prompt_is_pending
+}
+
 @test "describe: what may be done, what may be asked for, no denials; the same outside" {
 	sbx grant fs:read "$HOME/plain" --ttl 1h
 	run --separate-stderr sbx run -- sbx describe --json
