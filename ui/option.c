@@ -90,6 +90,16 @@ int id_parse(const char *text, const char *what, int64_t *ret_id, struct error *
 	return 0;
 }
 
+int operands_ids(const struct strings *operands, const char *what, json_t *ids, struct error *error) {
+	for (size_t i = 0; i < operands->count; i++) {
+		int64_t id = 0;
+		int r = id_parse(operands->items[i], what, &id, error);
+		if (r < 0) return r;
+		json_array_append_new(ids, json_integer(id));
+	}
+	return 0;
+}
+
 static int store_number(const char *name, const char *text, void *place, struct error *error) {
 	int r = id_parse(text, name, place, error);
 	return r < 0 ? error_prefix(error, "--%s", name) : 0;

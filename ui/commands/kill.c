@@ -13,15 +13,9 @@ static const struct option_info options[] = {
 };
 
 static int put_sessions(json_t *body, const struct strings *operands, struct error *error) {
-	json_t *sessions = json_array();
-	json_object_set_new(body, "sessions", sessions);
-	for (size_t i = 0; i < operands->count; i++) {
-		int64_t id = 0;
-		int r = id_parse(operands->items[i], "session", &id, error);
-		if (r < 0) return r;
-		json_array_append_new(sessions, json_integer(id));
-	}
-	return 0;
+	json_t *ids = json_array();
+	json_object_set_new(body, "sessions", ids);
+	return operands_ids(operands, "session", ids, error);
 }
 
 static int print_killed(const json_t *reply, size_t asked) {

@@ -31,13 +31,7 @@ static const struct option_info options[] = {
 static int put_ids(json_t *body, const struct strings *operands, struct error *error) {
 	json_t *ids = json_array();
 	json_object_set_new(body, "ids", ids);
-	for (size_t i = 0; i < operands->count; i++) {
-		int64_t id = 0;
-		int r = id_parse(operands->items[i], "grant", &id, error);
-		if (r < 0) return r;
-		json_array_append_new(ids, json_integer(id));
-	}
-	return 0;
+	return operands_ids(operands, "grant", ids, error);
 }
 
 static int put_match(json_t *body, const char *text, struct error *error) {

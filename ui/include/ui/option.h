@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,3 +67,5 @@ int operands_permission(const struct strings *operands, struct permission *ret_p
 
 /* An id (≥ 1), as the listings show it, also with a leading '#'. `what` is for the error: "prompt". */
 int id_parse(const char *text, const char *what, int64_t *ret_id, struct error *error);
+/* The operands as such, added to the array. */
+int operands_ids(const struct strings *operands, const char *what, json_t *ids, struct error *error);
