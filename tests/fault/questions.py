@@ -425,10 +425,13 @@ def main():
         home.policy(POLICY.format(port=port))
         home.connect().close()
         desktop = Desktop(home) if NOTIFIER else None
-        good = [kills(home, desktop, port, chance), *without_memory(home, port, chance)]
-        if desktop:
-            good.append(strikes_in_notify(home, desktop, chance))
-            desktop.close()
+        try:
+            good = [kills(home, desktop, port, chance), *without_memory(home, port, chance)]
+            if desktop:
+                good.append(strikes_in_notify(home, desktop, chance))
+        finally:
+            if desktop:
+                desktop.close()
     finish(all(good))
 
 
