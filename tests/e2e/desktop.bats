@@ -37,7 +37,7 @@ teardown() {
 	agent_down
 	server_down KILL
 	local other
-	for other in pretender first; do
+	for other in pretender first pushes many; do
 		[[ ! -e $HOME/run/$other.pid ]] || end "$(<"$HOME/run/$other.pid")" KILL
 		rm -f "$HOME/run/$other.pid"
 	done
@@ -311,11 +311,8 @@ asks_whether_it_may_go_on() {
 	desk_policy
 }
 
-# desktop_is VALUE N: what the agent in the terminal was told of the Nth push of a prompt.
-desktop_was() {
-	[[ $(jq -s --argjson n "$2" 'map(select(.type == "prompt"))[$n - 1].desktop' "$HOME/run/pushes.log") == "$1" ]]
-}
-
+# last_push_shows true|false: whether the desktop shows it, as the agent in the terminal was told last. The first time may be before
+# there is a desktop's agent.
 last_push_shows() {
 	[[ $(jq -s 'map(select(.type == "prompt"))[-1].desktop' "$HOME/run/pushes.log") == "$1" ]]
 }
@@ -334,19 +331,19 @@ terminal_agent_down() {
 }
 
 @test "attack_broker_13_a_server_that_hangs_costs_its_prompt_the_deadline_and_nobody_else_anything" {
-	desk_policy 8s deny
+	desk_policy 20s deny
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 30 desktop_was true 1
+	wait_for 30 last_push_shows true
 	notified 1 >/dev/null
 	kill -STOP "$(<"$HOME/run/scripted.pid")"
 	# Others go on.
 	sbx grant fs:read "$HOME/notes/calls.txt" --profile default
-	run -0 timeout 20 sbx run -- cat "$HOME/notes/calls.txt" </dev/null
+	run -0 timeout 60 sbx run -- cat "$HOME/notes/calls.txt" </dev/null
 	[ "$output" = "call ada" ]
 	# It is noticed, and from then on the terminal asks.
-	wait_for 30 desktop_was false 2
+	wait_for 30 last_push_shows false
 	finished waiting
 	contains "$output" "Permission denied"
 	kill -CONT "$(<"$HOME/run/scripted.pid")"
@@ -360,7 +357,7 @@ terminal_agent_down() {
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 30 desktop_was true 1
+	wait_for 30 last_push_shows true
 	notified 1 >/dev/null
 	kill -STOP "$(<"$HOME/run/scripted.pid")"
 	wait_for 30 last_push_shows false
@@ -388,15 +385,15 @@ terminal_agent_down() {
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 30 desktop_was true 1
+	wait_for 30 last_push_shows true
 	notified 1 >/dev/null
 	agent_down KILL
-	wait_for 30 desktop_was false 2
+	wait_for 30 last_push_shows false
 	is_running waiting
 	# The next run starts another one, which shows what waits.
 	run -0 sbx run -- true </dev/null
 	notified 2 | jq -e '.body | contains("todo.txt")'
-	wait_for 30 desktop_was true 3
+	wait_for 30 last_push_shows true
 	press 2 allow
 	finished waiting
 	[ "$output" = "buy milk" ]
