@@ -20,7 +20,7 @@
 #include "init/orders.h"
 #include "support/cmocka.h"
 
-enum { CELL_UID = 65533, CELL_OUTPUT_MAX = 4 << 20, CELL_PROGRAM_MAX = 64 << 20, CELL_TIMEOUT_S = 250 };
+enum { CELL_UID = 65533, CELL_OUTPUT_MAX = 4 << 20, CELL_PROGRAM_MAX = 64 << 20, CELL_TIMEOUT_S = 900 };
 
 static void copy_program(const char *top, const char *from, const char *name) {
 	CLEANUP_FREE char *to = path_join(top, name), *bytes = NULL;
