@@ -19,6 +19,10 @@ int64_t clock_ms(clockid_t id) {
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+struct timeval clock_timeval(int64_t ms) {
+	return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}
+
 static void read_system(const struct clock *clock, struct moment *ret_now) {
 	(void)clock;
 	/* A name instead of an id when /proc is closed to us: then nothing ends by the boot clock of another boot. */

@@ -15,6 +15,7 @@
 #include "schema/message.h"
 #include "scope.h"
 #include "session.h"
+#include "session_tell.h"
 #include "streaks.h"
 #include "walk.h"
 
@@ -158,6 +159,16 @@ static int record_answer(const struct prompt_pending *pending, const struct clie
 	return pending_record(pending, EVENT_ANSWER, (int)answer->effect, grant, detail, error);
 }
 
+/* For those who were shown the prompt: where it was answered, and for how long. */
+static json_t *told_answer(const struct client *client, const struct prompt_answer *answer) {
+	json_t *told = json_object();
+	json_object_set_new(told, "agent", json_string(agent_names[client->agent]));
+	json_object_set_new(told, "lifetime", json_string(lifetime_name(answer->lifetime)));
+	json_object_set_new(told, "ttl_ms",
+			    answer->lifetime == LIFETIME_UNTIL ? json_integer(answer->ttl_ms) : json_null());
+	return told;
+}
+
 /* May the session ask on after a flood? No grant comes of it, whatever the lifetime. */
 static int answer_summary(struct prompt_pending *pending, const struct client *client,
 			  const struct prompt_answer *answer, struct error *error) {
@@ -173,7 +184,7 @@ static int answer_summary(struct prompt_pending *pending, const struct client *c
 	if (r < 0) return r;
 	flood_answer(broker, session_find(broker, pending->prompt.session), answer->effect == EFFECT_ALLOW,
 		     pending->prompt.id);
-	pending_close(pending, "answered", effect_name(answer->effect));
+	pending_close(pending, "answered", effect_name(answer->effect), told_answer(client, answer));
 	return 0;
 }
 
@@ -237,7 +248,8 @@ static void remember_allow(const struct prompt_pending *pending, const struct se
 }
 
 /* The prompt is closed; who was not settled by its answer asks anew. */
-static void settle(struct prompt_pending *pending, const struct settled *settled, const struct verdict *verdict) {
+static void settle(struct prompt_pending *pending, const struct settled *settled, const struct verdict *verdict,
+		   json_t *told) {
 	size_t count = pending->waiter_count, left = 0;
 	CLEANUP_FREE struct checking *others = mem_array(struct checking, count);
 	for (size_t i = 0; i < count; i++) {
@@ -248,7 +260,7 @@ static void settle(struct prompt_pending *pending, const struct settled *settled
 			others[left++] = pending_take(pending, 0);
 		}
 	}
-	pending_close(pending, "answered", effect_name(verdict->effect));
+	pending_close(pending, "answered", effect_name(verdict->effect), told);
 	for (size_t i = 0; i < left; i++) checking_go_on(&others[i]);
 }
 
@@ -277,7 +289,7 @@ int prompts_answer(struct client *client, const struct prompt_answer *said, stru
 	if (answer->effect == EFFECT_ALLOW && session) remember_allow(pending, session);
 	if (answer->effect == EFFECT_DENY && !lasts && session) remember_denial(pending, session);
 	if (lasts && session) session_tell_new(session, &grant);
-	settle(pending, &settled, &decision.verdict);
+	settle(pending, &settled, &decision.verdict, told_answer(client, answer));
 	if (lasts) {
 		sessions_tell_new(broker, &grant, session);
 		prompts_recheck(broker);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "announce.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -193,7 +194,7 @@ static int listen_on(struct broker *broker) {
 }
 
 void broker_consider_idle(struct broker *broker) {
-	const struct timeval wait = {.tv_sec = broker->idle_ms / 1000, .tv_usec = broker->idle_ms % 1000 * 1000};
+	const struct timeval wait = clock_timeval(broker->idle_ms);
 	if (broker->client_count > 0)
 		event_del(broker->idle);
 	else if (!evtimer_pending(broker->idle, NULL))

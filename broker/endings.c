@@ -13,6 +13,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
+#include "session_tell.h"
 
 /* Of those that can't be written so many are kept. */
 enum { STUCK_MAX = 256, RETRY_SECONDS = 1 };

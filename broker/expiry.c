@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "granting.h"
 #include "session.h"
+#include "session_tell.h"
 
 enum { BY_WALL, BY_BOOT, TIMER_COUNT };
 

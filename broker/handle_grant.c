@@ -14,6 +14,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
+#include "session_tell.h"
 
 /* grant */
 

@@ -15,6 +15,7 @@
 #include "schema/message.h"
 #include "schema/view.h"
 #include "session.h"
+#include "session_tell.h"
 #include "wants.h"
 
 enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -138,14 +139,16 @@ void pending_free(struct prompt_pending *pending) {
 	free(pending);
 }
 
-void pending_close(struct prompt_pending *pending, const char *how, const char *verdict) {
+void pending_close(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer) {
 	for (size_t i = 0; i < pending->showing_count; i++) {
 		json_t *push = json_object();
 		json_object_set_new(push, "id", json_integer(pending->prompt.id));
 		json_object_set_new(push, "how", json_string(how));
 		json_object_set_new(push, "verdict", verdict ? json_string(verdict) : json_null());
+		json_object_set_new(push, "answer", answer ? json_incref(answer) : json_null());
 		client_push(pending->showings[i].agent, "prompt-gone", push);
 	}
+	json_decref(answer);
 	TAILQ_REMOVE(&pending->broker->prompts, pending, link);
 	pending->broker->prompt_count--;
 	pending_free(pending);
@@ -166,7 +169,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 		checking_reply(&pending->waiters[0], &decision.verdict);
 		pending_remove(pending, 0);
 	}
-	pending_close(pending, "expired", "deny");
+	pending_close(pending, "expired", "deny", NULL);
 }
 
 /* Its beginning */
@@ -301,8 +304,7 @@ int pending_start(struct prompt_pending *pending, struct error *error) {
 		return error_set(error, E2BIG, "the request is too long to be shown to anybody");
 	int r = write_shown(pending, error);
 	if (r < 0) return r;
-	const struct timeval wait = {.tv_sec = pending->timeout_ms / 1000,
-				     .tv_usec = pending->timeout_ms % 1000 * 1000};
+	const struct timeval wait = clock_timeval(pending->timeout_ms);
 	event_add(pending->deadline, &wait);
 	TAILQ_INSERT_TAIL(&broker->prompts, pending, link);
 	broker->prompt_count++;

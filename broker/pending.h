@@ -79,5 +79,6 @@ int pending_record(const struct prompt_pending *pending, enum event_kind kind, i
 /* The same alone, for what allows nothing: "expired", "cancelled", "covered". */
 void pending_note(const struct prompt_pending *pending, const char *state);
 
-/* Agents are told, and it is freed with its waiters. */
-void pending_close(struct prompt_pending *pending, const char *how, const char *verdict);
+/* Agents are told, and it is freed with its waiters. `answer`: what ended it, as `prompt-gone` has it, taken over; or
+ * NULL. */
+void pending_close(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer);

@@ -26,7 +26,7 @@
 static void cancel_if_alone(struct prompt_pending *pending) {
 	if (pending->waiter_count > 0) return;
 	pending_note(pending, "cancelled");
-	pending_close(pending, "cancelled", NULL);
+	pending_close(pending, "cancelled", NULL, NULL);
 }
 
 static struct prompt_pending *next_of(struct prompt_pending *pending) {
@@ -187,7 +187,7 @@ static void take_in(struct prompt_pending *tree, const struct request *request) 
 			pending_add(tree, &waiter);
 		}
 		pending_note(pending, "covered");
-		pending_close(pending, "covered", NULL);
+		pending_close(pending, "covered", NULL, NULL);
 	}
 }
 
@@ -398,7 +398,7 @@ void prompts_recheck(struct broker *broker) {
 		if (string_equal(verdict, effect_name(EFFECT_ALLOW)))
 			flood_allowed(broker, session_find(broker, pending->prompt.session));
 		pending_note(pending, "covered");
-		pending_close(pending, "covered", verdict);
+		pending_close(pending, "covered", verdict, NULL);
 	}
 	/* Only now: what goes on may ask, and change the list. */
 	for (size_t i = 0; i < resumption.count; i++) checking_go_on(&resumption.items[i]);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
@@ -13,6 +14,7 @@
 #include "prompts.h"
 #include "schema/limits.h"
 #include "session.h"
+#include "session_tell.h"
 
 struct publishing {
 	TAILQ_ENTRY(publishing) link;
@@ -79,8 +81,7 @@ static void tell_runner(const struct session *session, const struct publishing *
 
 /* The grant is the one that it is given: the runner is told when it is there. */
 static void add(struct session *session, const struct publishing_wish *wish, struct grant *grant) {
-	static const struct timeval wait = {.tv_sec = LIMIT_PUBLISH_MS / 1000,
-					    .tv_usec = LIMIT_PUBLISH_MS % 1000 * 1000};
+	const struct timeval wait = clock_timeval(LIMIT_PUBLISH_MS);
 	struct broker *broker = session->broker;
 	struct publishing *publishing = mem_new(struct publishing);
 	*publishing = (struct publishing){.broker = broker,

@@ -12,7 +12,6 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "client.h"
-#include "decision.h"
 #include "endings.h"
 #include "exec.h"
 #include "flood.h"
@@ -23,15 +22,13 @@
 #include "schema/message.h"
 #include "schema/upstream.h"
 #include "schema/view.h"
+#include "session_tell.h"
 #include "settling.h"
 #include "streaks.h"
 #include "walk.h"
 #include "wants.h"
 
-enum {
-	ENDED_IDS_MAX = 2000, /* ids in one push: 20 digits each at most */
-	UNWRITTEN_ENDS_MAX = 4096,
-};
+enum { UNWRITTEN_ENDS_MAX = 4096 };
 
 static void session_free(struct session *session) {
 	if (!session) return;
@@ -53,6 +50,14 @@ static void session_free(struct session *session) {
 }
 
 DEFINE_CLEANUP(struct session *, session_free);
+
+struct session *session_find(const struct broker *broker, int64_t id) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (session->record.id == id) return session;
+	}
+	return NULL;
+}
 
 /* Opening */
 
@@ -111,20 +116,6 @@ static int write_wishes(struct session *session, const struct session_open *wish
 	return r;
 }
 
-/* The view as it is now; NULL with the error. */
-static struct view *make_view(const struct session *session, bool *ret_cut, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list grants = {0};
-	struct broker *broker = session->broker;
-	if (grants_of_subject(broker->grants, &session->subject, session->record.id, &grants, ret_cut, error) < 0)
-		return NULL;
-	struct decision_finder finder;
-	struct stack_context context = decision_context(broker, session->ruleset, &finder);
-	struct view *view = view_build(&context, &session->subject, session->record.id, grants.items, grants.count,
-				       &session->environment);
-	if (session->offline) view->network = VIEW_NETWORK_NONE;
-	return view;
-}
-
 /* A proxy's password is no part of what is recorded. */
 static char *view_text(const struct view *view) {
 	CLEANUP_VIEW struct view *recorded = view_copy(view);
@@ -141,7 +132,7 @@ static char *view_text(const struct view *view) {
 
 /* The view as it was at the start, in full in the session's row, by its hash in the chain. */
 static int record_start(struct session *session, struct error *error) {
-	session->view = make_view(session, &session->view_is_cut, error);
+	session->view = session_make_view(session, &session->view_is_cut, error);
 	if (!session->view) return -EIO;
 	struct store *store = session->broker->store;
 	char hash[HASH_HEX_SIZE];
@@ -338,204 +329,6 @@ int sessions_clean_up(struct broker *broker, struct error *error) {
 	}
 	free(records);
 	return r;
-}
-
-/* Telling */
-
-struct session *session_find(const struct broker *broker, int64_t id) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session->record.id == id) return session;
-	}
-	return NULL;
-}
-
-static void push_parts(struct session *session, const json_t *parts) {
-	size_t index;
-	json_t *part;
-	json_array_foreach (parts, index, part) {
-		json_t *push = json_copy(part);
-		json_object_set_new(push, "session", json_integer(session->record.id));
-		client_push(session->client, "view", push);
-	}
-}
-
-void session_push_first_view(struct session *session) {
-	json_t *parts = view_to_parts(session->view);
-	push_parts(session, parts);
-	json_decref(parts);
-}
-
-/* What is another than the runner knows; takes the view. */
-static void push_changes(struct session *session, struct view *view) {
-	json_t *parts = view_changes(session->view, view);
-	push_parts(session, parts);
-	json_decref(parts);
-	view_free(session->view);
-	session->view = view;
-}
-
-void session_push_view(struct session *session) {
-	struct error error = ERROR_NONE;
-	struct view *view = make_view(session, &session->view_is_cut, &error);
-	if (!view) {
-		/* What it may no longer do can't be told: then it must end. */
-		log_error("session %lld is ended, its view can't be made: %s", (long long)session->record.id,
-			  error.message);
-		session_terminate(session);
-		return;
-	}
-	push_changes(session, view);
-}
-
-/* With a grant more; mostly its path alone has to be looked at. */
-static void push_with_grant(struct session *session, const struct grant *grant) {
-	struct decision_finder finder;
-	struct stack_context context = decision_context(session->broker, session->ruleset, &finder);
-	CLEANUP_VIEW struct view *view = view_copy(session->view);
-	if (!session->view_is_cut && view_add_grant(view, &context, &session->subject, session->record.id, grant))
-		push_changes(session, STEAL(view));
-	else
-		session_push_view(session);
-}
-
-/* `settling`: the runner is to say when it has let go of them; or NULL. */
-static void push_ended(struct session *session, json_t *ids, struct settling *settling) {
-	json_t *push = json_object();
-	json_object_set_new(push, "session", json_integer(session->record.id));
-	json_object_set_new(push, "grants", ids);
-	json_object_set_new(push, "kill", json_boolean(settling && settling_kills(settling)));
-	json_object_set_new(push, "settle", settling ? json_integer(settling_add(settling, session)) : json_null());
-	client_push(session->client, "ended", push);
-}
-
-/* What the rules take may be held as well as what a grant gave. Those about the network are in no view. */
-void session_push_rules_changed(struct session *session) {
-	const struct settling_wish wish = {.kind = EVENT_POLICY};
-	struct settling *settling = settling_new(session->broker, &wish);
-	push_ended(session, json_array(), settling);
-	settling_then(settling, NULL, NULL);
-}
-
-bool session_is_covered(const struct session *session, const struct grant *grant) {
-	return (grant->session == 0 || grant->session == session->record.id) &&
-	       (!grant->profile || strcmp(grant->profile, session->subject.profile) == 0) &&
-	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
-}
-
-/* Is a view made of such grants, among others? */
-static bool is_in_views(const struct grant *grant) {
-	switch (grant->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_ENV_READ:
-		return grant->lifetime != LIFETIME_ONCE;
-	case PERMISSION_NET_LISTEN:
-		return grant->session == 0; /* a session's own is `sbx publish`, which tells the runner itself */
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
-}
-
-/* What it gave, or took, may be open, or run, afterwards. */
-static bool may_be_held(const struct grant *grant, enum effect effect) {
-	switch (grant->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-		return grant->effect == effect;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
-}
-
-static void tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
-	size_t left = 0;
-	bool held = false, shown = false;
-	for (size_t i = 0; i < ended->count; i++) {
-		if (!session_is_covered(session, &ended->items[i])) continue;
-		held |= may_be_held(&ended->items[i], EFFECT_ALLOW);
-		shown |= is_in_views(&ended->items[i]);
-		left++;
-	}
-	if (left == 0) return;
-	if (shown) session_push_view(session);
-	json_t *ids = json_array();
-	for (size_t i = 0; left > 0; i++) {
-		if (!session_is_covered(session, &ended->items[i])) continue;
-		json_array_append_new(ids, json_integer(ended->items[i].id));
-		if (--left == 0 || json_array_size(ids) == ENDED_IDS_MAX) {
-			push_ended(session, ids, left == 0 && held ? settling : NULL);
-			ids = left > 0 ? json_array() : NULL;
-		}
-	}
-}
-
-void sessions_tell_all(struct broker *broker, struct settling *settling) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		session_push_view(session);
-		push_ended(session, json_array(), settling);
-	}
-}
-
-void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		tell_ended(session, ended, settling);
-	}
-}
-
-void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *settling) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		json_t *push = json_object();
-		json_object_set_new(push, "session", json_integer(session->record.id));
-		json_object_set_new(push, "sleeping", json_boolean(sleeping));
-		json_object_set_new(push, "settle",
-				    settling ? json_integer(settling_add(settling, session)) : json_null());
-		client_push(session->client, "sleep", push);
-	}
-}
-
-static void tell_denied(struct session *session, const struct grant *grant) {
-	const struct settling_wish wish = {.kind = EVENT_GRANT, .grant = grant};
-	struct settling *settling = may_be_held(grant, EFFECT_DENY) ? settling_new(session->broker, &wish) : NULL;
-	json_t *push = json_object(), *denied = json_array();
-	json_array_append_new(denied, json_string(grant->permission.name));
-	json_array_append_new(denied, message_bytes(grant->pattern));
-	json_object_set_new(push, "session", json_integer(session->record.id));
-	json_object_set_new(push, "grants", json_array());
-	json_object_set_new(push, "denied", denied);
-	json_object_set_new(push, "kill", json_false());
-	json_object_set_new(push, "settle", settling ? json_integer(settling_add(settling, session)) : json_null());
-	client_push(session->client, "ended", push);
-	if (settling) settling_then(settling, NULL, NULL);
-}
-
-void session_tell_new(struct session *session, const struct grant *grant) {
-	if (!session_is_covered(session, grant)) return;
-	if (is_in_views(grant)) push_with_grant(session, grant);
-	/* A view doesn't say which ports: what listens already is to be judged again. */
-	if (grant->permission.kind == PERMISSION_NET_LISTEN && grant->effect == EFFECT_ALLOW && grant->session == 0)
-		push_ended(session, json_array(), NULL);
-	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
-}
-
-void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session != told) session_tell_new(session, grant);
-	}
 }
 
 /* Listing */

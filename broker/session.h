@@ -1,9 +1,8 @@
 /*
  * session: one run of `sbx run` as the broker has it: its subject, rules, view; it ends with its connection.
  *
- * Promises: the subject is fixed when the session opens; the runner is told of every change of its view and of every
- * grant that ends. A view goes out before whatever follows from it: the verdicts that a new grant gives, the end of a
- * grant. So a runner that has a verdict has seen the view that it rests on.
+ * Promises: the subject is fixed when the session opens; its row, event and grants are written together or not at all.
+ * What its runner is told is session_tell.h.
  */
 #pragma once
 
@@ -55,13 +54,9 @@ void session_end(struct session *session, int exit);
 
 struct session *session_find(const struct broker *broker, int64_t id); /* running ones; NULL */
 
-/* Push the view that the session starts with; later the one that holds now, if it is another than before. */
-void session_push_first_view(struct session *session);
-void session_push_view(struct session *session);
 /* Tell the runner to end the sandbox; kill both when it doesn't (session_terminate.c). */
 void session_terminate(struct session *session);
 void session_end_runner(struct session *session);
-void session_push_rules_changed(struct session *session); /* connections are to be judged again */
 
 /* Profile, ruleset and what they are made of (session_rules.c). */
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);
@@ -69,19 +64,6 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 void session_refresh_rules(struct session *session);
 /* What the user should hear before the tool starts: that the files as they are now are not what is in force. */
 json_t *session_warnings(const struct session *session);
-
-bool session_is_covered(const struct session *session, const struct grant *grant);
-/* To every session that these cover: the view, and that they have ended. Those that may hold something of them open are
- * added to `settling`. */
-void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling);
-/* To every one: look at everything again. */
-void sessions_tell_all(struct broker *broker, struct settling *settling);
-/* To every one: the machine is about to sleep, or is awake again (then `settling` is NULL). */
-void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *settling);
-/* To a session that it covers: the view, and a denial. */
-void session_tell_new(struct session *session, const struct grant *grant);
-/* The same to every other than `told` (NULL: to all) that it covers. */
-void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told);
 
 /* Ends that couldn't be written, once more; they show as ended meanwhile. */
 void sessions_retry_ends(struct broker *broker);

@@ -10,6 +10,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
+#include "session_tell.h"
 
 static bool lies_in_writable_place(const char *path, const struct session_open *wish) {
 	const char *const places[] = {wish->project, wish->root, "/tmp", "/var/tmp", "/dev/shm"};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
@@ -101,7 +102,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 }
 
 struct settling *settling_new(struct broker *broker, const struct settling_wish *wish) {
-	static const struct timeval wait = {.tv_sec = LIMIT_SETTLE_MS / 1000, .tv_usec = LIMIT_SETTLE_MS % 1000 * 1000};
+	const struct timeval wait = clock_timeval(LIMIT_SETTLE_MS);
 	struct settling *settling = mem_new(struct settling);
 	settling->broker = broker;
 	settling->kind = wish->kind;

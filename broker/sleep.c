@@ -18,6 +18,7 @@
 #include "broker.h"
 #include "expiry.h"
 #include "session.h"
+#include "session_tell.h"
 #include "settling.h"
 #include "sleep_wire.h"
 

@@ -10,6 +10,9 @@
  * and is silent where they allow nothing (contest.c), but here it was a grant that would have allowed, so `ask` asks
  * for it. A deny that a user gave counts however far above it ends.
  *
+ * Likewise an allow that is less close than the rule which would ask in a terminal (`confirm: terminal`): a
+ * notification may have given it, and what it covers was shown, not what lies in it.
+ *
  * `flood` stands before rules and grants, but means only what would be asked: while a session is flooding, the module
  * walks the lines behind it and denies when they end in a question. So a flood breaks nothing that is allowed.
  *
@@ -34,13 +37,14 @@ struct inquiry {
 	bool looking_ahead; /* for `flood` */
 	bool found;         /* `rule` has been looked for */
 	const struct rule *rule;
-	const struct rule *mask; /* which keeps a grant from covering the target */
+	struct pattern_rank rank; /* its */
+	const struct rule *mask;  /* which keeps a grant from covering the target */
 };
 
 static const struct rule *inquiry_rule(struct inquiry *inquiry) {
 	if (!inquiry->found)
 		inquiry->rule = ruleset_find(inquiry->context->ruleset, &inquiry->request->permission,
-					     inquiry->request->target, NULL);
+					     inquiry->request->target, &inquiry->rank);
 	inquiry->found = true;
 	return inquiry->rule;
 }
@@ -78,32 +82,37 @@ static void ask_rules(struct inquiry *inquiry, size_t line, struct answer *answe
 		*answer = (struct answer){.given = true, .effect = rule->effect, .rule = rule};
 }
 
-static struct grant *find_grant(const struct inquiry *inquiry) {
+static struct grant *find_grant(const struct inquiry *inquiry, struct pattern_rank *ret_rank) {
 	const struct stack_grants *grants = inquiry->context->grants;
 	struct grant found = {0};
-	struct pattern_rank rank;
-	if (!grants || !grants->find || !grants->find(grants->context, inquiry->request, &found, &rank)) return NULL;
+	if (!grants || !grants->find || !grants->find(grants->context, inquiry->request, &found, ret_rank)) return NULL;
 	return mem_copy(&found, sizeof found);
+}
+
+/* The rule that keeps an allow of that rank from covering the target, or NULL. */
+static const struct rule *keeper(struct inquiry *inquiry, const struct grant *grant, struct pattern_rank rank) {
+	const struct request *request = inquiry->request;
+	struct pattern_rank kept;
+	const struct rule *sticky =
+		ruleset_find_sticky(inquiry->context->ruleset, &request->permission, request->target, &kept);
+	if (sticky && !sticky_is_lifted(kept, grant->pattern)) return sticky;
+	const struct rule *rule = inquiry_rule(inquiry);
+	const bool confirms = rule && rule->effect == EFFECT_ASK && rule->confirm_terminal;
+	return confirms && pattern_rank_compare(rank, inquiry->rank) < 0 ? rule : NULL;
 }
 
 static void ask_grants(struct inquiry *inquiry, size_t line, struct answer *answer) {
 	(void)line;
 	struct pattern_rank rank;
-	answer->grant = find_grant(inquiry);
+	answer->grant = find_grant(inquiry, &rank);
 	if (!answer->grant) return;
 	answer->effect = answer->grant->effect == EFFECT_ALLOW ? EFFECT_ALLOW : EFFECT_DENY;
 	answer->given = true;
 	if (answer->effect == EFFECT_DENY) return;
-	const struct request *request = inquiry->request;
-	const struct rule *sticky =
-		ruleset_find_sticky(inquiry->context->ruleset, &request->permission, request->target, &rank);
-	if (!sticky || sticky_is_lifted(rank, answer->grant->pattern)) {
-		answer->rule = inquiry_rule(inquiry); /* its `private` and `direct` hold for the grant, too */
-		return;
-	}
-	answer->given = false;
-	answer->rule = sticky;
-	inquiry->mask = sticky->effect == EFFECT_ASK ? sticky : NULL;
+	const struct rule *kept = keeper(inquiry, answer->grant, rank);
+	answer->given = !kept;
+	answer->rule = kept ? kept : inquiry_rule(inquiry); /* its `private` and `direct` hold for the grant, too */
+	inquiry->mask = kept && kept->effect == EFFECT_ASK ? kept : NULL;
 }
 
 static void ask_user(struct inquiry *inquiry, size_t line, struct answer *answer) {

@@ -35,7 +35,9 @@ static char *explain_grant(const struct answer *answer) {
 						grant->permission.name, pattern);
 	if (answer->given || !answer->rule) return STEAL(what);
 	SHOWN(place, typed(answer->rule->pattern));
-	return string_format("%s, but ends above %s, which %s keeps", what, place, answer->rule->profile);
+	return answer->rule->sticky
+		       ? string_format("%s, but ends above %s, which %s keeps", what, place, answer->rule->profile)
+		       : string_format("%s, but only a terminal may allow %s", what, place);
 }
 
 /* "the program /usr/bin/judge denies it: not on a Sunday" */

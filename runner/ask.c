@@ -270,7 +270,16 @@ void asker_add(struct asker *asker, const json_t *prompt) {
 	if (!asker->child && !event_pending(asker->gather, EV_TIMEOUT, NULL)) event_add(asker->gather, &soon);
 }
 
-void asker_gone(struct asker *asker, int64_t id) {
+/* It ends, and says how its question did: the push, a line; nothing when there is no broker any more. */
+static void tell_child(struct asker *asker, const json_t *gone) {
+	CLEANUP_FREE char *text = gone ? json_dumps(gone, JSON_COMPACT) : NULL;
+	CLEANUP_FREE char *line = text ? string_format("%s\n", text) : NULL;
+	if (line && asker->gone >= 0) fd_write_all(asker->gone, line, strlen(line), NULL);
+	fd_close_p(&asker->gone);
+}
+
+void asker_gone(struct asker *asker, const json_t *gone) {
+	const int64_t id = json_integer_value(json_object_get(gone, "id"));
 	for (struct question *at = asker->first; at; at = at->next) {
 		if (at->prompt.id != id) continue;
 		if (!at->asked) {
@@ -278,7 +287,7 @@ void asker_gone(struct asker *asker, int64_t id) {
 			return;
 		}
 		at->gone = true;
-		fd_close_p(&asker->gone); /* readable (end of file) on the child's side */
+		tell_child(asker, gone);
 		return;
 	}
 }
@@ -289,7 +298,7 @@ void asker_forget(struct asker *asker) {
 		at->gone = at->asked;
 		if (!at->asked) remove_question(asker, at);
 	}
-	if (asker->child) fd_close_p(&asker->gone);
+	if (asker->child) tell_child(asker, NULL);
 }
 
 void asker_wake(struct asker *asker) {
@@ -301,12 +310,14 @@ bool asker_is_asking(const struct asker *asker) {
 	return asker->child > 0;
 }
 
-/* The question is settled: the child says so and ends. */
+/* The tool has ended, and its question with it, unless that was settled before: the child says so and ends. */
 static void dismiss(struct asker *asker) {
 	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
 	char block[256];
 	ssize_t got = 1;
-	fd_close_p(&asker->gone);
+	json_t *gone = json_pack("{s:s}", "how", "cancelled");
+	tell_child(asker, gone);
+	json_decref(gone);
 	while (got > 0 && poll(&answer, 1, ASK_CLOSING_MS) > 0) got = read(asker->answer, block, sizeof block);
 }
 

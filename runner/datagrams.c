@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "schema/limits.h"
 #include "sockets.h"
 
@@ -32,8 +33,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument) {
 }
 
 struct datagrams *datagrams_new(const struct datagrams_options *options) {
-	const struct timeval interval = {.tv_sec = LIMIT_IPC_LOOK_MS / 1000,
-					 .tv_usec = LIMIT_IPC_LOOK_MS % 1000 * 1000};
+	const struct timeval interval = clock_timeval(LIMIT_IPC_LOOK_MS);
 	struct datagrams *datagrams = mem_new(struct datagrams);
 	*datagrams = (struct datagrams){.options = *options};
 	datagrams->tick = event_new(options->base, -1, EV_PERSIST, on_tick, datagrams);

@@ -183,7 +183,7 @@ static bool shut_cut(struct direct *direct) {
 }
 
 static void schedule(struct direct *direct, int64_t ms) {
-	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(ms);
 	if (direct->count > 0) evtimer_add(direct->tick, &delay);
 }
 

@@ -126,6 +126,35 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	return r;
 }
 
+static size_t count_matches(const struct finds *finds, const struct pattern *pattern, const char **ret_path) {
+	size_t count = 0;
+	for (size_t i = 0; i < finds->matches.count; i++) {
+		if (!pattern_match(pattern, finds->matches.items[i], NULL)) continue;
+		*ret_path = finds->matches.items[i];
+		count++;
+	}
+	return count;
+}
+
+const char *finds_most(const struct finds *finds, const struct finds_options *options, size_t *ret_count,
+		       const char **ret_path) {
+	const char *most = NULL;
+	struct pattern **patterns = mem_array(struct pattern *, finds->patterns.count + 1);
+	const int r = compile_patterns(options, &finds->patterns, patterns, NULL);
+	*ret_count = 0;
+	for (size_t i = 0; r == 0 && i < finds->patterns.count; i++) {
+		const char *path = NULL;
+		const size_t count = count_matches(finds, patterns[i], &path);
+		if (count <= *ret_count) continue;
+		most = finds->patterns.items[i];
+		*ret_count = count;
+		*ret_path = path;
+	}
+	for (size_t i = 0; i < finds->patterns.count; i++) pattern_free(patterns[i]);
+	free(patterns);
+	return most;
+}
+
 /*
  * Repositories.
  */

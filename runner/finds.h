@@ -48,4 +48,8 @@ void finds_repositories(struct finds *finds, const struct finds_options *options
 			struct facts *facts);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
 
+/* The pattern that names the most of what was found, and one such path; NULL: none does. All borrowed. */
+const char *finds_most(const struct finds *finds, const struct finds_options *options, size_t *ret_count,
+		       const char **ret_path);
+
 void finds_finish(struct finds *finds);

@@ -159,7 +159,7 @@ static bool make_room(struct inside_door *door) {
 }
 
 static void rest(struct inside_door *door, int ms) {
-	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(ms);
 	event_del(door->coming);
 	evtimer_add(door->resume, &delay);
 }

@@ -133,7 +133,7 @@ static bool shut_cut(struct ipc_links *links) {
 }
 
 static void look_in(struct ipc_links *links, int64_t ms) {
-	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(ms);
 	if (links->count > 0) evtimer_add(links->tick, &delay);
 }
 

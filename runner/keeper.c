@@ -5,8 +5,7 @@
  * keeper_await, before anything of the tool's runs.
  *
  * A portal that died is started again: it joins, takes the curtain's spare mount over, steps in, and live has it made
- * whole. What grants had given and no longer do is collected as it is taken; when the broker wants to know (settle) it
- * is told who still holds that.
+ * whole.
  */
 #include "keeper.h"
 
@@ -25,6 +24,7 @@
 #include "call.h"
 #include "curtain/curtain.h"
 #include "datagrams.h"
+#include "doorbells.h"
 #include "held.h"
 #include "lead.h"
 #include "live.h"
@@ -36,17 +36,9 @@
 #include "traps.h"
 #include "walking.h"
 #include "watched.h"
+#include "withdrawn.h"
 
-enum { KEEPER_HOLDERS_SHOWN = 5, KEEPER_COLUMNS = 200 };
-
-/* An `ended` of the broker's that waits until its view is in force. */
-struct ending {
-	struct ending *next;
-	struct keeper *keeper;
-	bool kill, named;
-	int64_t settle;
-	struct event *settled;
-};
+enum { KEEPER_COLUMNS = 200 };
 
 struct keeper {
 	struct keeper_options options;
@@ -60,11 +52,9 @@ struct keeper {
 	struct network *network; /* borrowed; once it listens */
 	struct watched *watched;
 	struct datagrams *datagrams;
-	struct taken taken;
-	struct ending *endings;
+	struct withdrawn *withdrawn;
 	pid_t init;
 	int device, spare;   /* of the curtain */
-	int curtain_code;    /* why there is none: errno */
 	struct error failed; /* in a callback while it is built */
 	unsigned wanted;
 };
@@ -195,29 +185,16 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
 }
 
-static bool hides(const struct mount *mount) {
-	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
-}
-
-/* What is hidden within a tree that stays may be held as well as what was taken whole. */
-static void note_covered(struct taken *taken, const struct steps *steps) {
-	for (size_t i = 0; i < steps->count; i++) {
-		const struct step *step = &steps->items[i];
-		if (step->kind == STEP_TAKE) taken_uncover(taken, step->mount.path);
-		if (step->kind == STEP_PUT && hides(&step->mount)) taken_cover(taken, step->mount.path);
-	}
-}
-
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
-	if (plan) note_covered(&keeper->taken, steps);
+	if (plan) withdrawn_follow(keeper->withdrawn, steps);
 	masks_follow(keeper->masks, plan);
 	if (plan) watched_follow(keeper->watched, &plan->watched);
 }
 
 static void on_taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
 	struct keeper *keeper = context;
-	taken_add(&keeper->taken, paths, mounts, count);
+	withdrawn_add(keeper->withdrawn, paths, mounts, count);
 }
 
 static void on_not_in_force(void *context, const char *why, bool open) {
@@ -301,50 +278,6 @@ static void on_portal_end(void *argument) {
 	live_restore(keeper->live);
 }
 
-static bool wants_asking(const struct view *view) {
-	bool asks = false;
-	for (size_t i = 0; i < view->path_count && !asks; i++)
-		asks = !view->paths[i].pattern && view->paths[i].mode == VIEW_ASK;
-	for (size_t i = 0; i < view->program_count && !asks; i++) asks = view->programs[i].mode == VIEW_ASK;
-	return asks;
-}
-
-/* To whoever looks on: in scripts and logs it would be the same line every time. */
-static void say_no_curtain(const char *why) {
-	if (isatty(STDERR_FILENO) || getenv("SBX_DEBUG"))
-		log_notice("what is hidden is asked for when it is opened, not when it is looked at, since /dev/fuse "
-			   "can't be used (%s): sbx doctor says more",
-			   why);
-}
-
-void keeper_choose_doorbell(struct scene *scene) {
-	const enum view_doorbell doorbell = scene->view->doorbell;
-	/* A later view may ask although this one doesn't; then there is nowhere to ask from. */
-	const bool wanted = doorbell == VIEW_DOORBELL_AUTO && wants_asking(scene->view);
-	scene->curtain = wanted && access("/dev/fuse", R_OK | W_OK) == 0;
-	if (wanted && !scene->curtain) say_no_curtain(strerror(errno));
-	scene->trapped = !scene->curtain && doorbell != VIEW_DOORBELL_NONE;
-}
-
-/* Which calls the filter must stop at, so that somebody can be asked. What a later view asks for beyond is refused as
- * it is: a filter can't be changed. */
-static unsigned traps_of(const struct scene *scene, bool curtain) {
-	const struct view *view = scene->view;
-	unsigned wanted = scene->holds_sockets ? TRAPS_SOCKETS : 0;
-	if (scene->holds_sockets && view->listens) wanted |= TRAPS_SERVERS;
-	if (scene_is_direct(scene)) wanted |= TRAPS_DIRECT;
-	if (view->doorbell == VIEW_DOORBELL_NONE) return wanted;
-	for (size_t i = 0; i < view->path_count; i++) {
-		const struct view_path *path = &view->paths[i];
-		if (path->pattern) continue;
-		if (path->ask_write) wanted |= TRAPS_WRITES;
-		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
-	}
-	for (size_t i = 0; i < view->program_count; i++)
-		if (view->programs[i].mode == VIEW_ASK && !curtain) wanted |= TRAPS_PROGRAMS;
-	return wanted;
-}
-
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error) {
 	CLEANUP_KEEPER struct keeper *keeper = mem_new(struct keeper);
 	*keeper = (struct keeper){.options = *options, .device = -1, .spare = -1};
@@ -359,7 +292,7 @@ int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper,
 static void on_curtain(void *argument, int code, const char *text, int *fds, size_t fd_count) {
 	struct keeper *keeper = argument;
 	if (code != 0 || fd_count != 2) {
-		say_no_curtain(text);
+		doorbells_say_no_curtain(text);
 		return;
 	}
 	keeper->device = fds[0];
@@ -446,6 +379,9 @@ static void make_live(struct keeper *keeper) {
 					  .refused = on_refused,
 					  .context = keeper};
 	keeper->held = held_new(&held);
+	const struct withdrawn_options withdrawn = {
+		.base = keeper->options.base, .live = keeper->live, .session = keeper->session, .init = keeper->init};
+	keeper->withdrawn = withdrawn_new(&withdrawn);
 	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
 	watched_follow(keeper->watched, &live_plan(keeper->live)->watched);
 	const struct datagrams_options datagrams = {
@@ -478,7 +414,7 @@ int keeper_build(struct keeper *keeper, struct session *session, pid_t init, voi
 	doors(keeper->options.context);
 	if (fresh_root) portal_seal(keeper->portal, "/", NULL, NULL);
 	portal_seal(keeper->portal, "/run", NULL, NULL);
-	keeper->wanted = traps_of(scene, keeper->device >= 0);
+	keeper->wanted = doorbells_traps(scene, keeper->device >= 0);
 	/* while the portal works; it waits where it comes to a node, until portal_wait serves it */
 	make_live(keeper);
 	return keeper->device >= 0 ? serve_curtain(keeper, error) : 0;
@@ -527,62 +463,8 @@ void keeper_view(struct keeper *keeper, struct view *view) {
 	live_update(keeper->live, view);
 }
 
-static void say_holders(const struct holders *holders, size_t killed) {
-	CLEANUP_STRING struct string line = {0};
-	for (size_t i = 0; i < holders->count && i < KEEPER_HOLDERS_SHOWN; i++) {
-		const struct holder *holder = &holders->items[i];
-		CLEANUP_FREE char *command = text_visible_cut(holder->command, 40);
-		CLEANUP_FREE char *path = text_visible_cut(holder->path, KEEPER_COLUMNS);
-		string_appendf(&line, "%s%d %s (%s)", i > 0 ? ", " : "", holder->pid, command, path);
-	}
-	if (holders->all > KEEPER_HOLDERS_SHOWN)
-		string_appendf(&line, " and %zu more", holders->all - KEEPER_HOLDERS_SHOWN);
-	if (killed > 0)
-		log_notice("ended %zu process%s that held what is not allowed any more", killed,
-			   killed == 1 ? "" : "es");
-	/* Those that were ended may still be on their way out. */
-	if (holders->all > killed) log_notice("not allowed any more, but still open in %s", line.data);
-}
-
-static void ending_free(struct ending *ending) {
-	event_free(ending->settled);
-	free(ending);
-}
-
-/* What is allowed no more has gone from the sandbox. */
-static void on_settled(evutil_socket_t fd, short what, void *argument) {
-	struct ending *ending = argument;
-	struct keeper *keeper = ending->keeper;
-	(void)fd, (void)what;
-	CLEANUP_HOLDERS struct holders holders = {0};
-	size_t killed = ending->kill ? holders_kill(keeper->init, &keeper->taken) : 0;
-	holders_find(keeper->init, &keeper->taken, &holders);
-	say_holders(&holders, killed);
-	if (ending->settle > 0) session_settled(keeper->session, ending->settle, &holders, killed);
-	if (holders.all == 0) taken_finish(&keeper->taken);
-	for (struct ending **at = &keeper->endings; *at; at = &(*at)->next) {
-		if (*at != ending) continue;
-		*at = ending->next;
-		break;
-	}
-	ending_free(ending);
-}
-
-/* Looking through all processes takes its time: first the masks of the new plan are looked after. */
-static void settle_soon(void *argument) {
-	static const struct timeval next_round = {0};
-	const struct ending *ending = argument;
-	evtimer_add(ending->settled, &next_round);
-}
-
 void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {
-	if (ended->count == 0 && ended->settle == 0) return; /* nothing ended: rules or denials */
-	struct ending *ending = mem_new(struct ending);
-	*ending = (struct ending){
-		.next = keeper->endings, .keeper = keeper, .kill = ended->kill, .settle = ended->settle};
-	ending->settled = evtimer_new(keeper->options.base, on_settled, ending);
-	keeper->endings = ending;
-	live_when(keeper->live, settle_soon, ending);
+	withdrawn_end(keeper->withdrawn, ended);
 }
 
 void keeper_sleep(struct keeper *keeper, int64_t settle) {
@@ -613,11 +495,7 @@ void keeper_free(struct keeper *keeper) {
 	watched_free(keeper->watched);
 	datagrams_free(keeper->datagrams);
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
-	for (struct ending *ending = keeper->endings, *next; ending; ending = next) {
-		next = ending->next;
-		ending_free(ending);
-	}
-	taken_finish(&keeper->taken);
+	withdrawn_free(keeper->withdrawn);
 	fd_close(keeper->device);
 	free(keeper);
 }

@@ -27,9 +27,6 @@ struct keeper_options {
 	void *context;
 };
 
-/* By what is asked from there and the machine: before the scene's plan is made. */
-void keeper_choose_doorbell(struct scene *scene);
-
 /* Forks the portal: nothing before this may start a thread. Wants nothing yet of what it borrows. */
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error);
 

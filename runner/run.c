@@ -17,11 +17,13 @@
 
 #include "ahead.h"
 #include "ask.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "bwrap.h"
 #include "descriptors.h"
+#include "doorbells.h"
 #include "filter.h"
 #include "keeper.h"
 #include "last_words.h"
@@ -102,9 +104,9 @@ static void on_prompt(void *context, const json_t *prompt) {
 	if (run->asker) asker_add(run->asker, prompt);
 }
 
-static void on_prompt_gone(void *context, int64_t id) {
+static void on_prompt_gone(void *context, const json_t *gone) {
 	struct run *run = context;
-	if (run->asker) asker_gone(run->asker, id);
+	if (run->asker) asker_gone(run->asker, gone);
 }
 
 static void on_broker_gone(void *context) {
@@ -305,7 +307,7 @@ static void watch(struct run *run) {
 	event_add(run->reports, NULL);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
 	if (timeout_ms > 0) {
-		const struct timeval delay = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+		const struct timeval delay = clock_timeval(timeout_ms);
 		run->timeout = evtimer_new(run->base, on_timeout, run);
 		evtimer_add(run->timeout, &delay);
 	}
@@ -515,7 +517,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	r = open_session(run, options, ret_status, error);
 	if (r < 0) return r;
 	if (options->ret_session) *options->ret_session = session_id(run->session);
-	keeper_choose_doorbell(&run->scene);
+	doorbells_choose(&run->scene);
 	return scene_complete(&run->scene, run->session, ret_status, error);
 }
 

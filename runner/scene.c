@@ -16,6 +16,8 @@
 #include "programs.h"
 #include "runner/native_needs.h"
 
+enum { PATTERN_COLUMNS = 200 };
+
 extern char **environ;
 
 static int find_home(char **ret_home, struct error *error) {
@@ -68,6 +70,32 @@ static const char *own_program(const struct run_options *options) {
 	return options && options->program && !path_is_below(options->program, "/usr") ? options->program : NULL;
 }
 
+/* As a rule would have it: the broker has put "any folder" in front. */
+static const char *without_root(const char *pattern) {
+	static const char anywhere[] = "/**/";
+	const size_t size = strlen(anywhere) - 1;
+	while (string_starts(pattern, anywhere) && string_starts(pattern + size, anywhere)) pattern += size;
+	return string_starts(pattern, anywhere) ? pattern + 1 : pattern;
+}
+
+/* Which rule it is that matches so much, where one does. */
+static int explain_too_many(const struct scene *scene, struct session *session, const struct view *view,
+			    struct error *error) {
+	const struct finds_options options = {.view = view, .project = &scene->project, .home = scene->home};
+	const char *path = NULL;
+	size_t count;
+	const char *pattern = finds_most(&scene->finds, &options, &count, &path);
+	if (!pattern || 2 * count < PLAN_MOUNTS_MAX) return -E2BIG;
+	CLEANUP_FREE char *rule = session_rule(session, path);
+	CLEANUP_FREE char *where = rule ? text_visible(rule) : NULL;
+	CLEANUP_FREE char *shown = text_visible_cut(without_root(pattern), PATTERN_COLUMNS);
+	return error_set(
+		error, E2BIG,
+		"the pattern %s%s%s%s matches %zu files, each of which needs a mount, and %d are the most: name "
+		"the folders that hold them instead of a pattern, or show the command fewer folders",
+		shown, where ? " (" : "", where ? where : "", where ? ")" : "", count, PLAN_MOUNTS_MAX);
+}
+
 int scene_replan(struct scene *scene, struct session *session, const struct view *view, bool fresh,
 		 struct plan *ret_plan, struct error *error) {
 	CLEANUP_RULES struct rules rules = {0};
@@ -95,7 +123,9 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 	int r = layout_rules(&layout, &rules, &facts, error);
 	if (r < 0) return r;
 	if (scene->curtain) ask_nodes_add(&scene->nodes, scene->home, scene->own_home, &rules, &facts, &watched);
-	if ((r = plan_build(&rules, &facts, ret_plan, error)) < 0) return r;
+	r = plan_build(&rules, &facts, ret_plan, error);
+	if (r == -E2BIG) r = explain_too_many(scene, session, view, error);
+	if (r < 0) return r;
 	ret_plan->watched = watched;
 	watched = (struct strings){0};
 	add_notes(scene, ret_plan);

@@ -54,6 +54,7 @@ struct screen {
 	struct margins margins;
 	bool insert, newline; /* IRM, LNM */
 	bool kitty;           /* its keyboard protocol was spoken */
+	bool bytes;           /* letters are bytes, not UTF-8 */
 	bool images;          /* its graphics protocol, too: they may lie above letters */
 	int keys, shape;      /* modifyOtherKeys; of the cursor */
 };
@@ -346,6 +347,12 @@ static void shift(struct screen *screen, unsigned set) {
 	picture_add(&screen->picture, shifts[set], strlen(shifts[set]));
 }
 
+/* ESC % @ and ESC % G (ISO 2022, console_codes(4)), or others for UTF-8 that is never left. */
+static void take_coding(struct screen *screen, struct sequence sequence) {
+	screen->bytes = string_equal(sequence.bytes + 1, "%@");
+	picture_give_up(&screen->picture);
+}
+
 static void designate(struct screen *screen, struct sequence sequence) {
 	static const char marks[] = "()*+-./";
 	static const uint8_t sets[] = {0, 1, 2, 3, 1, 2, 3};
@@ -361,8 +368,12 @@ static void designate(struct screen *screen, struct sequence sequence) {
 static void take_escape(struct screen *screen, struct sequence sequence) {
 	const char *text = sequence.bytes + 1;
 	const unsigned rows = screen->picture.rows;
+	const bool in_bytes = screen->bytes; /* not every terminal takes it for a thing to reset */
 	if (text[0] == '#') draw(screen, sequence);
-	if (text[1] != '\0') designate(screen, sequence);
+	if (text[1] != '\0' && text[0] == '%')
+		take_coding(screen, sequence);
+	else if (text[1] != '\0')
+		designate(screen, sequence);
 	if (text[1] != '\0') return;
 	switch (text[0]) {
 	case '7':
@@ -378,6 +389,7 @@ static void take_escape(struct screen *screen, struct sequence sequence) {
 	case 'c':
 		forget(screen);
 		begin(screen, rows);
+		screen->bytes = in_bytes;
 		return;
 	case 'n':
 	case 'o':
@@ -429,6 +441,9 @@ static void take(void *context, enum screen_piece piece, const char *bytes, size
 		return;
 	case PIECE_CONTROL:
 		take_control(screen, sequence);
+		return;
+	case PIECE_CUT: /* what it says is unknown: not what its keys are, then */
+		screen->kitty |= *bytes == 'u';
 		return;
 	case PIECE_STRING:
 		take_string(screen, sequence);
@@ -492,6 +507,7 @@ static void append_alternate(const struct screen *screen, struct string *out) {
 
 enum screen_back screen_return(const struct screen *screen, struct string *out) {
 	if (screen->kitty) string_append(out, "\x1b[<u");
+	if (screen->bytes) string_append(out, "\x1b%@");
 	if (screen->alternate)
 		append_alternate(screen, out);
 	else
@@ -522,5 +538,6 @@ static void append_usual(const struct screen *screen, struct string *out) {
 void screen_end(struct screen *screen, bool killed, struct string *out) {
 	if (screen->parse.state != GROUND) string_append(out, "\x18\x1b\\");
 	screen->parse.state = GROUND;
+	if (screen->bytes) string_append(out, "\x1b%G");
 	if (killed) append_usual(screen, out);
 }

@@ -40,8 +40,9 @@ enum screen_back {
 enum screen_back screen_return(const struct screen *screen, struct string *out);
 
 /*
- * The tool has ended. What it left open would swallow what is written next. One that was killed had no time to put back
- * what it had switched on; of any other that is what it wanted (tput(1)).
+ * The tool has ended. What it left open would swallow what is written next, and where letters are read as bytes some
+ * are controls. One that was killed had no time to put back what else it had switched on; of any other that is what it
+ * wanted (tput(1)).
  */
 void screen_end(struct screen *screen, bool killed, struct string *out);
 

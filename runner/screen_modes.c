@@ -6,7 +6,7 @@
 
 enum group { ALONE, MOUSE, MOUSE_FORM }; /* of a group one is on, and switching one off switches it off */
 
-/* xterm's ctlseqs, DECSET; the last ones: the terminal-wg's and kitty's. Ascending. */
+/* xterm's ctlseqs, DECSET; the last ones: the terminal-wg's, kitty's and conhost's. Ascending. */
 static const struct mode {
 	uint16_t number;
 	bool usual; /* on when the terminal is switched on */
@@ -36,6 +36,7 @@ static const struct mode {
 	{2026, false, false, false, ALONE},               /* shown when it is complete */
 	{2031, false, false, false, ALONE},               /* dark or light is told of */
 	{2048, false, false, false, ALONE},               /* so is a new size */
+	{9001, false, false, false, ALONE},               /* keys as Windows has them */
 };
 static_assert(ARRAY_LENGTH(table) <= 32, "a bit for each mode");
 

@@ -50,6 +50,7 @@ static void see_point(struct screen_parse *parse, unsigned char byte) {
 }
 
 static void see_escape(struct screen_parse *parse, unsigned char byte) {
+	if (byte == DEL) return;
 	add(parse, (char)byte);
 	if (byte < '0') return; /* more comes */
 	const bool first = parse->sequence.size == 2;
@@ -63,8 +64,11 @@ static void see_escape(struct screen_parse *parse, unsigned char byte) {
 
 static void see_control(struct screen_parse *parse, unsigned char byte) {
 	if (byte == DEL) return;
-	add(parse, (char)byte);
-	if (byte >= '@') complete(parse, PIECE_CONTROL);
+	const char letter = (char)byte;
+	add(parse, letter);
+	if (byte < '@') return;
+	if (parse->cut) give(parse, PIECE_CUT, &letter, 1);
+	complete(parse, PIECE_CONTROL);
 }
 
 static void see_string(struct screen_parse *parse, unsigned char byte) {

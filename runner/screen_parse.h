@@ -3,7 +3,7 @@
  *
  * Promises: takes bytes apart as vt100.net/emu/dec_ansi_parser does, however they are cut; a piece is handed out when
  * it is complete, and none is longer than LIMIT_SEQUENCE: of a longer string the beginning is handed out, a longer
- * control isn't at all.
+ * control only its last letter.
  */
 #pragma once
 
@@ -17,6 +17,7 @@ enum screen_piece {
 	PIECE_AT_ONCE, /* one byte below space; in the middle of a control it comes before that */
 	PIECE_ESCAPE,  /* ESC and what belongs to it */
 	PIECE_CONTROL, /* ESC [ … letter */
+	PIECE_CUT,     /* the letter of a longer one */
 	PIECE_STRING,  /* OSC, DCS and the like, with its end */
 };
 

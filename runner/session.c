@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "checks.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "schema/verdict.h"
 
 enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256, WARNING_COLUMNS = 600 };
 
@@ -176,6 +178,25 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 	return 0;
 }
 
+/* What takes it away or asks about it decides of reading, else of writing. */
+char *session_rule(struct session *session, const char *path) {
+	static const enum permission_kind kinds[] = {PERMISSION_FS_READ, PERMISSION_FS_WRITE};
+	char *rule = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds) && session->channel && !rule; i++) {
+		json_t *reply = NULL;
+		json_t *asked = json_pack("{s:s, s:o}", "permission", permission_of(kinds[i]).name, "target",
+					  message_bytes(path));
+		if (channel_call(session->channel, "why", asked, &reply, NULL) < 0) break;
+		const json_t *verdict = json_object_get(reply, "verdict");
+		const char *effect = json_string_value(json_object_get(verdict, "effect"));
+		if (!string_equal(effect, effect_name(EFFECT_ALLOW)))
+			message_bytes_take(json_object_get(verdict, "rule"), &rule, NULL);
+		json_decref(reply);
+	}
+	if (session->readable) event_active(session->readable, EV_READ, 1);
+	return rule;
+}
+
 static void push_ended(struct session *session, const json_t *message) {
 	const json_t *list = json_object_get(message, "grants");
 	size_t count = json_array_size(list);
@@ -241,7 +262,7 @@ static void take_push(struct session *session, const json_t *message) {
 	else if (is_push(message, "prompt") && events->prompt)
 		events->prompt(events->context, message);
 	else if (is_push(message, "prompt-gone") && events->prompt_gone)
-		events->prompt_gone(events->context, json_integer_value(json_object_get(message, "id")));
+		events->prompt_gone(events->context, message);
 }
 
 /* The broker is gone: nobody can say yes. What is asked from now on waits for the next one. */
@@ -253,7 +274,7 @@ static void lose(struct session *session) {
 	forget_views(session);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
 	checks_leave(session->checks, true);
-	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(session->retry_ms);
 	if (session->retry) evtimer_add(session->retry, &delay);
 }
 
@@ -305,7 +326,7 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	checks_leave(session->checks, false);
 	log_debug("connecting to the broker again: %s", error.message);
 	session->retry_ms = session->retry_ms * 2 < SESSION_RETRY_MAX_MS ? session->retry_ms * 2 : SESSION_RETRY_MAX_MS;
-	const struct timeval delay = {.tv_sec = session->retry_ms / 1000, .tv_usec = session->retry_ms % 1000 * 1000};
+	const struct timeval delay = clock_timeval(session->retry_ms);
 	evtimer_add(session->retry, &delay);
 }
 

@@ -46,7 +46,7 @@ struct session_events { /* each may be NULL */
 	void (*publishing)(void *context, int64_t number, const struct publication *wanted, int64_t grant);
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
-	void (*prompt_gone)(void *context, int64_t id);
+	void (*prompt_gone)(void *context, const json_t *gone);
 	void (*broker_gone)(void *context); /* its questions went with it */
 };
 
@@ -55,6 +55,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		 struct error *error);
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
+/* Which rule says what is done with this path, "FILE:LINE"; NULL: none, or that can't be told. Freed by the caller. */
+char *session_rule(struct session *session, const char *path);
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
 

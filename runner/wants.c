@@ -193,9 +193,9 @@ static void on_prompt(void *context, const json_t *prompt) {
 	if (wants->asker) asker_add(wants->asker, prompt);
 }
 
-static void on_prompt_gone(void *context, int64_t id) {
+static void on_prompt_gone(void *context, const json_t *gone) {
 	struct wants *wants = context;
-	if (wants->asker) asker_gone(wants->asker, id);
+	if (wants->asker) asker_gone(wants->asker, gone);
 }
 
 static void on_broker_gone(void *context) {

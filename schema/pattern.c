@@ -12,7 +12,6 @@
  */
 #include "schema/pattern.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,7 +21,8 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "glob.h"
-#include "schema/host.h"
+#include "net_pattern.h"
+#include "port_range.h"
 
 enum form {
 	FORM_TREE, /* a path and what lies below: fs:*, proc:spawn */
@@ -38,13 +38,6 @@ static const enum form forms[PERMISSION_KIND_COUNT] = {
 	[PERMISSION_ENV_READ] = FORM_TEXT,   [PERMISSION_CUSTOM] = FORM_TEXT,
 };
 
-/* From the loosest to the closest. */
-enum net_class { NET_ANY = 1, NET_CIDR, NET_SUFFIX, NET_EXACT };
-
-struct ports {
-	uint16_t first, last; /* 0 = any */
-};
-
 struct pattern {
 	struct permission permission;
 	enum form form;
@@ -54,10 +47,8 @@ struct pattern {
 
 	struct strings names; /* of a path with wildcards */
 
-	enum net_class net_class;
-	struct host host;
-	unsigned bits; /* of a CIDR */
-	struct ports ports;
+	struct net_pattern net;
+	struct port_range ports; /* of net:listen */
 };
 
 enum { PATH_NAMES_MAX = PATH_MAX / 2 + 1 };
@@ -83,12 +74,13 @@ bool pattern_is_literal(const struct pattern *pattern) {
 }
 
 bool pattern_names_address(const struct pattern *pattern) {
+	const struct net_pattern *net = &pattern->net;
 	if (pattern->form != FORM_NET) return false;
-	return pattern->net_class == NET_CIDR || (pattern->net_class == NET_EXACT && pattern->host.class != HOST_NAME);
+	return net->class == NET_CIDR || (net->class == NET_EXACT && net->host.class != HOST_NAME);
 }
 
 const char *pattern_host(const struct pattern *pattern) {
-	return pattern->form == FORM_NET && pattern->net_class == NET_EXACT ? pattern->host.name : NULL;
+	return pattern->form == FORM_NET && pattern->net.class == NET_EXACT ? pattern->net.host.name : NULL;
 }
 
 char *pattern_quote(const struct permission *permission, const char *target) {
@@ -211,126 +203,11 @@ static int compile_path(struct pattern *pattern, const char *text, const struct 
 	return 0;
 }
 
-/* Compiling: hosts and ports */
-
-static int compile_ports(const char *text, struct ports *ret_ports, struct error *error) {
-	const char *dash = strchr(text, '-');
-	size_t first = dash ? (size_t)(dash - text) : strlen(text);
-	int r = port_parse(text, first, &ret_ports->first, error);
-	ret_ports->last = ret_ports->first;
-	if (r == 0 && dash) r = port_parse(dash + 1, strlen(dash + 1), &ret_ports->last, error);
-	if (r == 0 && ret_ports->last < ret_ports->first)
-		return error_set(error, EINVAL, "the range of ports %u-%u is the wrong way round", ret_ports->first,
-				 ret_ports->last);
-	return r;
-}
-
-static char *format_ports(struct ports ports) {
-	if (ports.first == 0) return string_copy("");
-	return ports.first == ports.last ? string_format(":%u", ports.first)
-					 : string_format(":%u-%u", ports.first, ports.last);
-}
-
-/* "host", "host:ports", "[v6]:ports", "v6" → where the host ends and the ports begin (NULL = none). */
-static int split_ports(const char *text, const char **ret_host, size_t *ret_size, const char **ret_ports,
-		       struct error *error) {
-	*ret_host = text;
-	*ret_ports = NULL;
-	const char *colon;
-	if (*text == '[') {
-		const char *end = strchr(text, ']');
-		if (!end || (end[1] != '\0' && end[1] != ':'))
-			return error_set(error, EINVAL,
-					 "expected an IPv6 address in brackets such as [2001:db8::1]:443");
-		*ret_host = text + 1;
-		*ret_size = (size_t)(end - text - 1);
-		if (end[1] == ':') *ret_ports = end + 2;
-		return 0;
-	}
-	colon = strchr(text, ':');
-	if (colon && !strchr(colon + 1, ':')) {
-		*ret_size = (size_t)(colon - text);
-		*ret_ports = colon + 1;
-	} else {
-		*ret_size = strlen(text);
-	}
-	return 0;
-}
-
-static void mask_address(struct host *host, unsigned bits) {
-	size_t size = host->class == HOST_IPV4 ? 4 : 16;
-	for (size_t i = 0; i < size; i++) {
-		unsigned keep = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? bits - (unsigned)i * 8 : 0;
-		host->address[i] = (uint8_t)(host->address[i] & (0xff00U >> keep));
-	}
-	inet_ntop(host->class == HOST_IPV4 ? AF_INET : AF_INET6, host->address, host->name, sizeof host->name);
-}
-
-static int compile_cidr(struct pattern *pattern, const char *text, size_t size, const char *slash,
-			struct error *error) {
-	unsigned long long bits;
-	CLEANUP_FREE char *digits = string_copy_bytes(slash + 1, size - (size_t)(slash - text) - 1);
-	/* 127.0.0.0/8 must not be folded to localhost: take the address itself. */
-	CLEANUP_FREE char *address = string_copy_bytes(text, (size_t)(slash - text));
-	if (inet_pton(AF_INET, address, pattern->host.address) == 1)
-		pattern->host.class = HOST_IPV4;
-	else if (inet_pton(AF_INET6, address, pattern->host.address) == 1)
-		pattern->host.class = HOST_IPV6;
-	else
-		return error_set(error, EINVAL, "expected an address before '/' such as 10.0.0.0/8");
-	if (string_to_u64(digits, &bits) < 0 || bits > (pattern->host.class == HOST_IPV4 ? 32 : 128))
-		return error_set(error, EINVAL, "expected the number of bits after '/' such as 10.0.0.0/8");
-	pattern->net_class = NET_CIDR;
-	pattern->bits = (unsigned)bits;
-	mask_address(&pattern->host, pattern->bits);
-	return 0;
-}
-
-static int compile_host(struct pattern *pattern, const char *text, size_t size, struct error *error) {
-	const char *slash = memchr(text, '/', size);
-	if (size == 1 && *text == '*') {
-		pattern->net_class = NET_ANY;
-		return 0;
-	}
-	if (slash) return compile_cidr(pattern, text, size, slash, error);
-	bool suffix = size > 2 && text[0] == '*' && text[1] == '.';
-	if (memchr(text + (suffix ? 1 : 0), '*', size - (suffix ? 1 : 0)))
-		return error_set(error, EINVAL, "'*' stands for whole labels at the front only: *.example.org");
-	int r = host_parse(suffix ? text + 2 : text, suffix ? size - 2 : size, &pattern->host, error);
-	if (r < 0) return r;
-	if (suffix && pattern->host.class != HOST_NAME)
-		return error_set(error, EINVAL, "'*.' goes with a domain, not with an address");
-	pattern->net_class = suffix ? NET_SUFFIX : NET_EXACT;
-	return 0;
-}
-
 static int compile_net(struct pattern *pattern, const char *text, struct error *error) {
-	const char *host, *ports;
-	size_t size = 0;
-	int r = host_refuse_url(text, strlen(text), error);
-	if (r == 0) r = split_ports(text, &host, &size, &ports, error);
-	if (r == 0) r = compile_host(pattern, host, size, error);
-	if (r == 0 && ports) r = compile_ports(ports, &pattern->ports, error);
+	int r = net_pattern_parse(text, &pattern->net, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *port_text = format_ports(pattern->ports);
-	bool v6 = pattern->host.class == HOST_IPV6 && pattern->net_class != NET_ANY;
-	const char *name = pattern->host.name;
-	switch (pattern->net_class) {
-	case NET_ANY:
-		pattern->text = string_format("*%s", port_text);
-		break;
-	case NET_SUFFIX:
-		pattern->text = string_format("*.%s%s", name, port_text);
-		break;
-	case NET_CIDR:
-		pattern->text = string_format(v6 ? "[%s/%u]%s" : "%s/%u%s", name, pattern->bits, port_text);
-		break;
-	case NET_EXACT:
-		pattern->text = string_format(v6 ? "[%s]%s" : "%s%s", name, port_text);
-		if (pattern->ports.first != 0 && pattern->ports.first == pattern->ports.last)
-			pattern->target = string_copy(pattern->text);
-		break;
-	}
+	pattern->text = net_pattern_format(&pattern->net);
+	if (net_pattern_is_literal(&pattern->net)) pattern->target = string_copy(pattern->text);
 	return 0;
 }
 
@@ -340,9 +217,9 @@ static int compile_listen(struct pattern *pattern, const char *text, struct erro
 		pattern->text = string_copy("*");
 		return 0;
 	}
-	int r = compile_ports(text, &pattern->ports, error);
+	int r = port_range_parse(text, &pattern->ports, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *ports = format_ports(pattern->ports);
+	CLEANUP_FREE char *ports = port_range_format(pattern->ports);
 	pattern->text = string_copy(ports + 1);
 	if (pattern->ports.first == pattern->ports.last) pattern->target = string_copy(pattern->text);
 	return 0;
@@ -483,73 +360,12 @@ bool pattern_may_match_below(const struct pattern *pattern, const char *director
 	return string_equal(pattern->names.items[pattern->names.count - 1], "**") && position_is_set(&now, names.count);
 }
 
-/* Matching: hosts */
-
-static bool address_in(const uint8_t *address, const uint8_t *network, unsigned bits) {
-	for (unsigned i = 0; i < bits; i++) {
-		unsigned shift = 7 - i % 8;
-		if ((address[i / 8] >> shift & 1) != (network[i / 8] >> shift & 1)) return false;
-	}
-	return true;
-}
-
-static bool match_cidr(const struct pattern *pattern, const char *host) {
-	uint8_t address[16];
-	bool v4 = pattern->host.class == HOST_IPV4;
-	if (strcmp(host, "localhost") == 0) host = v4 ? "127.0.0.1" : "::1";
-	return inet_pton(v4 ? AF_INET : AF_INET6, host, address) == 1 &&
-	       address_in(address, pattern->host.address, pattern->bits);
-}
-
-static bool match_host(const struct pattern *pattern, const char *host, struct pattern_rank *rank) {
-	const char *name = pattern->host.name;
-	size_t size = strlen(host), name_size = strlen(name), length = 0;
-	bool matches = false;
-	switch (pattern->net_class) {
-	case NET_ANY:
-		matches = true;
-		break;
-	case NET_CIDR:
-		matches = match_cidr(pattern, host);
-		length = pattern->bits;
-		break;
-	case NET_SUFFIX:
-		/* Label by label: evil-example.org is no *.example.org (CVE-2026-24052), nor is example.org itself. */
-		matches = size > name_size + 1 && host[size - name_size - 1] == '.' &&
-			  strcmp(host + size - name_size, name) == 0;
-		length = name_size;
-		break;
-	case NET_EXACT:
-		matches = strcmp(host, name) == 0;
-		break;
-	}
-	rank->depth = (uint32_t)pattern->net_class << 16 | (uint32_t)length;
-	return matches;
-}
-
-static bool match_port(struct ports ports, unsigned long port, struct pattern_rank *rank) {
-	rank->precision = ports.first == 0 ? 0 : ports.first == ports.last ? 2 : 1;
-	return ports.first == 0 || (port >= ports.first && port <= ports.last);
-}
-
-static bool match_net(const struct pattern *pattern, const char *target, struct pattern_rank *rank) {
-	char host[HOST_MAX];
-	const char *colon = strrchr(target, ':');
-	if (!colon) return false;
-	bool bracket = *target == '[' && colon > target + 1;
-	const char *start = bracket ? target + 1 : target;
-	size_t size = (size_t)(colon - start) - (bracket ? 1 : 0);
-	if (size >= sizeof host) return false;
-	memcpy(host, start, size);
-	host[size] = '\0';
-	return match_host(pattern, host, rank) && match_port(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
-}
-
 bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *ret_first, uint16_t *ret_last) {
 	struct pattern_rank rank;
-	if (pattern->form != FORM_NET || !match_host(pattern, host, &rank)) return false;
-	*ret_first = pattern->ports.first == 0 ? 1 : pattern->ports.first;
-	*ret_last = pattern->ports.first == 0 ? UINT16_MAX : pattern->ports.last;
+	if (pattern->form != FORM_NET || !net_pattern_match_host(&pattern->net, host, &rank)) return false;
+	const struct port_range ports = pattern->net.ports;
+	*ret_first = ports.first == 0 ? 1 : ports.first;
+	*ret_last = ports.first == 0 ? UINT16_MAX : ports.last;
 	return true;
 }
 
@@ -562,10 +378,10 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 		matches = match_path(pattern, target, &rank);
 		break;
 	case FORM_NET:
-		matches = match_net(pattern, target, &rank);
+		matches = net_pattern_match(&pattern->net, target, &rank);
 		break;
 	case FORM_PORT:
-		matches = pattern->everything || match_port(pattern->ports, strtoul(target, NULL, 10), &rank);
+		matches = pattern->everything || port_range_match(pattern->ports, strtoul(target, NULL, 10), &rank);
 		break;
 	case FORM_TEXT:
 		rank = (struct pattern_rank){pattern->target ? UINT32_MAX : glob_fixed(pattern->text),

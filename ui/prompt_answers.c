@@ -22,18 +22,23 @@ static void append_word(struct string *out, const char *word, const char *meanin
 	flow_append(out, meaning, WORD_COLUMNS, width);
 }
 
+/* Where there is little room the target's middle is cut, and the folder's, never that an allow covers it. */
 static void append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
-	const size_t columns = (width - NUMBER_COLUMNS - 1) * lines;
+	size_t columns = (width - NUMBER_COLUMNS - 1) * lines;
+	CLEANUP_FREE char *place = prompt_reach(prompt), *more = NULL;
+	if (place) {
+		CLEANUP_FREE char *folder = text_visible_cut(place, columns / 2 - strlen(" (and all in )"));
+		more = string_format(" (and all in %s)", folder);
+		columns -= text_columns(more);
+	}
 	CLEANUP_FREE char *verb = permission_sentence(&prompt->permission, prompt->description, "");
 	const size_t said = text_columns(verb);
 	CLEANUP_FREE char *about = prompt_target_for(prompt, columns > said ? columns - said : 0);
-	CLEANUP_FREE char *place = prompt_reach(prompt);
-	CLEANUP_FREE char *more = place ? string_format(" (an allow covers %s)", place) : string_copy("");
-	CLEANUP_FREE char *both = string_format("%s%s", about ? about : "", more);
-	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, both);
-	CLEANUP_FREE char *visible = text_visible_cut(sentence, columns);
+	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, about ? about : "");
+	CLEANUP_FREE char *shown = text_visible_cut(sentence, columns);
+	CLEANUP_FREE char *both = string_format("%s%s", shown, more ? more : "");
 	string_appendf(out, "  %2zu  ", number);
-	flow_append(out, visible, NUMBER_COLUMNS, width);
+	flow_append(out, both, NUMBER_COLUMNS, width);
 }
 
 static bool asked_by_one(const struct prompt *prompts, size_t count) {

@@ -30,7 +30,9 @@
 #include "prompt_answers.h"
 #include "prompt_keys.h"
 #include "schema/grant.h"
+#include "schema/limits.h"
 #include "schema/message.h"
+#include "ui/prompt_ending.h"
 #include "ui/prompt_text.h"
 
 enum { WIDTH_MAX = 80, WIDTH_MIN = 40, ROWS = 24, TRIES_MAX = 40, CODE_SIZE = 3 };
@@ -41,25 +43,28 @@ struct question {
 	size_t count;
 	size_t number, all;   /* the how-manieth of how many, when they are asked one by one; else 0 */
 	char code[CODE_SIZE]; /* belongs to what allows, this time */
+	const struct prompt_gone *gone;
 };
 
 /*
- * ECMA-48, DEC STD 070 and xterm's ctlseqs. The screen is left as it is but for what lies below the cursor: a picture
- * of a prompt there would end up beside ours.
+ * ECMA-48, DEC STD 070, xterm's ctlseqs and console_codes(4). The screen is left as it is but for what lies below the
+ * cursor: a picture of a prompt there would end up beside ours.
  */
 static const char clean_slate[] =
-	"\x18\x1b\\"                                              /* CAN, ST: no sequence or string is open */
-	"\x1b<\x1b[4i"                                            /* out of VT52 mode, and not to the printer */
-	"\x1b[!p"                                                 /* soft reset */
-	"\x1b[?2026l"                                             /* show at once what is written */
+	"\x18\x1b\\"           /* CAN, ST: no sequence or string is open */
+	"\x1b\x03\x18"         /* out of xterm's Tektronix screen, which erases nothing */
+	"\x1b<\x1b[4i\x1b[0$}" /* of VT52 mode; not to printer or status line */
+	"\x1b%G"               /* UTF-8: bytes of a letter are no controls (C1) */
+	"\x1b[!p"              /* soft reset */
+	"\x1b[?2026l"          /* show at once what is written */
 	"\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l"    /* the mouse is silent */
 	"\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" /* so is the focus */
-	"\x1b[?2004l\x1b[>4m\x1b F"                               /* keys and what is pasted come as they are */
+	"\x1b[?2004l\x1b[>4m\x1b F\x1b[?9001l"                    /* keys and what is pasted come as they are */
 	"\x1b[?2031l\x1b[?2048l"                                  /* nothing is told of colours and size */
 	"\x1b[?5l\x1b[?25h\x1b[?7h\x1b[4l\x1b[20l"                /* cursor seen; lines wrap, nothing is pushed aside */
 	"\0337\x1b[?6l\x1b[?69l\x1b[r\0338"                       /* no margins; they move the cursor: put it back */
-	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"              /* no colour looks like another */
-	"\x1b[0m\x1b(B\x0f"                                       /* plain letters of ASCII */
+	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]R\x1b\\"  /* no colour looks like another; R: Linux */
+	"\x1b[10m\x1b[0m\x1b(B\x0f"                               /* plain letters of ASCII */
 	"\r\n\x1b[J";                                             /* a line of our own, and nothing below */
 
 enum meaning { DENY, ALLOW, ALWAYS, CHOOSE, DETAILS };
@@ -193,10 +198,28 @@ static json_t *answer_message(enum meaning meaning, const struct prompt *prompt)
 			 "scope", message_bytes(prompt_scope(prompt)), "terminal", 1);
 }
 
-static const char *closing_words(const struct question *question, int r) {
+/* A line, or nothing, and its end. */
+static json_t *read_gone(int fd) {
+	CLEANUP_STRING struct string line = {0};
+	char byte;
+	while (line.size < LIMIT_MESSAGE && read(fd, &byte, 1) == 1 && byte != '\n') string_append_char(&line, byte);
+	return line.data ? json_loads(line.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
+/* In place of the line that waited for an answer. */
+static char *words_of_end(const struct question *question) {
 	const bool several = question->count > 1 || question->all > 0;
-	if (r == -ECANCELED && several) return "\nsbx: one of them is settled; what is left is asked anew\n";
-	if (r == -ECANCELED) return "\nsbx: it is settled: answered elsewhere, out of time, or who asked is gone\n";
+	const struct prompt_gone *told = question->gone;
+	json_t *gone = told ? told->how(told->context) : read_gone(question->keys.gone_fd);
+	CLEANUP_FREE char *ending = prompt_ending(gone);
+	const char *place = question->keys.is_terminal ? "\r\x1b[K" : "\n";
+	json_decref(gone);
+	return several ? string_format("%ssbx: one of them is settled: %s\nsbx: what is left is asked anew\n", place,
+				       ending)
+		       : string_format("%ssbx: %s\n", place, ending);
+}
+
+static const char *closing_words(int r) {
 	if (r == -EINTR) return "\nsbx: the call waits, and so does the question: fg\n";
 	if (r < 0) return "\n";
 	return r == DENY ? "sbx: denied, this once\n" : "sbx: allowed\n";
@@ -206,7 +229,9 @@ static const char *closing_words(const struct question *question, int r) {
 static int ask(struct question *question, json_t *answers, struct error *error) {
 	const int r = converse(question, error);
 	if (r != CHOOSE) {
-		put(question, closing_words(question, r), NULL); /* without a terminal the answer counts all the same */
+		CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
+		put(question, end ? end : closing_words(r),
+		    NULL); /* without a terminal the answer counts all the same */
 		for (size_t i = 0; r >= 0 && i < question->count; i++)
 			json_array_append_new(answers, answer_message((enum meaning)r, &question->prompts[i]));
 		return r < 0 ? r : 0;
@@ -216,7 +241,8 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 				       .prompts = &question->prompts[i],
 				       .count = 1,
 				       .number = i + 1,
-				       .all = question->count};
+				       .all = question->count,
+				       .gone = question->gone};
 		const int one_r = ask(&one, answers, error);
 		if (one_r < 0) return one_r;
 	}
@@ -225,8 +251,7 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 
 int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
 			json_t **ret_answers, struct error *error) {
-	(void)context;
-	struct question question = {.prompts = prompts, .count = count};
+	struct question question = {.prompts = prompts, .count = count, .gone = context};
 	json_t *answers = json_array();
 	prompt_keys_begin(&question.keys, fd, gone_fd);
 	tcflush(fd, TCIFLUSH);

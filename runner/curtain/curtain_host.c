@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "curtain_mounts.h"
@@ -242,7 +243,7 @@ static bool is_away(struct shared *shared) {
 
 /* Takes the job over. False: it can't be done. */
 static bool give_to_thread(struct host *host, struct job *job) {
-	const struct timeval time = {.tv_sec = LIMIT_LOOK_MS / 1000, .tv_usec = LIMIT_LOOK_MS % 1000 * 1000};
+	const struct timeval time = clock_timeval(LIMIT_LOOK_MS);
 	if (!host->shared && !start_thread(host)) return false;
 	job->deadline = evtimer_new(host->base, give_up, job);
 	if (!job->deadline || event_add(job->deadline, &time) < 0) mem_exhausted();

@@ -60,7 +60,7 @@ static int64_t coarse_ms(void) {
 }
 
 static void client_arm(struct client *client, int64_t ms) {
-	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+	const struct timeval after = clock_timeval(ms);
 
 	event_add(client->deadline, &after);
 	client->armed_ms = coarse_ms() + ms;

@@ -140,7 +140,7 @@ static int listener_new(struct flows *flows, const struct address *address, cons
 
 static void flows_schedule(struct flows *flows) {
 	const int64_t ms = flows->unused_ms;
-	const struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+	const struct timeval after = clock_timeval(ms);
 
 	if (flows->listener_count > 0 && !evtimer_pending(flows->sweep, NULL)) evtimer_add(flows->sweep, &after);
 }

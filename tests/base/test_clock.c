@@ -23,6 +23,18 @@ static void durations_that_are_right(void **state) {
 	}
 }
 
+static void milliseconds_as_timers_are_told_them(void **state) {
+	(void)state;
+	static const struct {
+		int64_t ms, seconds, microseconds;
+	} cases[] = {{0, 0, 0}, {1, 0, 1000}, {999, 0, 999000}, {1000, 1, 0}, {316224000001, 316224000, 1000}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const struct timeval time = clock_timeval(cases[i].ms);
+		assert_int_equal(time.tv_sec, cases[i].seconds);
+		assert_int_equal(time.tv_usec, cases[i].microseconds);
+	}
+}
+
 static void durations_that_are_wrong(void **state) {
 	(void)state;
 	static const char *const cases[] = {"",
@@ -80,9 +92,8 @@ static void both_clocks_go_forward(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations_that_are_right),
-		cmocka_unit_test(durations_that_are_wrong),
-		cmocka_unit_test(stamps_there_and_back),
+		cmocka_unit_test(durations_that_are_right), cmocka_unit_test(milliseconds_as_timers_are_told_them),
+		cmocka_unit_test(durations_that_are_wrong), cmocka_unit_test(stamps_there_and_back),
 		cmocka_unit_test(both_clocks_go_forward),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

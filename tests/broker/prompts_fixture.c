@@ -137,5 +137,14 @@ void expect_gone(struct peer *agent, int64_t prompt, const char *how) {
 	json_t *gone = peer_push(agent, "prompt-gone");
 	assert_int_equal(number_of(gone, "id"), prompt);
 	assert_string_equal(text_of(gone, "how"), how);
+	assert_int_equal(json_is_object(json_object_get(gone, "answer")), strcmp(how, "answered") == 0);
+	json_decref(gone);
+}
+
+void expect_gone_by(struct peer *agent, int64_t prompt, const char *answer) {
+	json_t *gone = peer_push(agent, "prompt-gone");
+	assert_int_equal(number_of(gone, "id"), prompt);
+	CLEANUP_FREE char *text = json_dumps(json_object_get(gone, "answer"), JSON_COMPACT | JSON_SORT_KEYS);
+	assert_string_equal(text, answer);
 	json_decref(gone);
 }

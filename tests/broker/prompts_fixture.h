@@ -32,3 +32,4 @@ size_t count_prompts(struct peer *peer);
 void expect_prompts(struct peer *peer, size_t count); /* soon */
 int64_t the_prompt(struct peer *peer);                /* the one that is pending */
 void expect_gone(struct peer *agent, int64_t prompt, const char *how);
+void expect_gone_by(struct peer *agent, int64_t prompt, const char *answer); /* its JSON */

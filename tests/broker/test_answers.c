@@ -38,9 +38,12 @@ static void any_terminal_answers_what_waits(void **state) {
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *command = peer_connect(true);
 	int64_t check = ask(runner, "svc.test:443");
+	CLEANUP_PEER struct peer *agent = agent_new("tui");
 	int64_t prompt = the_prompt(command);
-	answer_well(command, prompt, NULL, "allow", NULL);
+	json_decref(peer_push(agent, "prompt"));
+	answer_well(command, prompt, NULL, "allow", json_pack("{s:s, s:i}", "lifetime", "until", "ttl_ms", 60000));
 	expect_verdict(runner, check, "allow ask");
+	expect_gone_by(agent, prompt, "{\"agent\":\"command\",\"lifetime\":\"until\",\"ttl_ms\":60000}");
 	answer_refused(command, prompt, NULL, "allow", NULL, "no prompt"); /* it has been */
 }
 
@@ -55,7 +58,7 @@ static void the_first_answer_wins(void **state) {
 	assert_int_equal(number_of(to_second, "id"), prompt);
 	answer_well(second, prompt, text_of(to_second, "token"), "deny", NULL);
 	answer_refused(first, prompt, text_of(to_first, "token"), "allow", NULL, "no prompt");
-	expect_gone(first, prompt, "answered");
+	expect_gone_by(first, prompt, "{\"agent\":\"desktop\",\"lifetime\":\"once\",\"ttl_ms\":null}");
 	expect_verdict(runner, check, "deny ask");
 	json_decref(to_first);
 	json_decref(to_second);

@@ -9,6 +9,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/patience.h"
 
 static const char rules[] =
 	"version: 1\nprompt: {timeout: %s, lifetime: 1h, without-agent: wait}\n"
@@ -204,8 +205,8 @@ static void attack_broker_12_1001_prompts(void **state) {
 	summary = flood(runner, agent);
 	json_decref(summary);
 
-	/* All of it is told, if not each by itself. */
-	usleep(1500 * 1000);
+	/* All of it is told, if not each by itself: what is counted together is written each second. */
+	wait_until(count_history(agent).denials >= QUESTIONS + 1 + LIMIT_QUESTIONS + 1);
 	struct count count = count_history(agent);
 	assert_int_equal(count.denials, QUESTIONS + 1 + LIMIT_QUESTIONS + 1);
 	assert_true(count.denial_rows < count.denials);
@@ -428,7 +429,9 @@ static void attack_broker_12_equal_allows_fill_no_disk(void **state) {
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
 	assert_true(allowed >= LIMIT_ALLOWS && allowed <= LIMIT_ALLOWS + seconds);
-	usleep(1200 * 1000); /* what is counted together is written each second */
+	/* what is counted together is written each second */
+	wait_until(count_history(command).denials >= ALLOWS - allowed);
+	wait_until(count_history(command).connections >= allowed);
 	struct count count = count_history(command);
 	assert_int_equal(count.allows, allowed);
 	assert_int_equal(count.connections, allowed);
@@ -465,7 +468,7 @@ static void attack_broker_12_what_a_runner_tells_fills_no_disk(void **state) {
 		json_decref(told);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	usleep(1200 * 1000);
+	wait_until(count_history(command).connections >= EVENTS);
 	struct count count = count_history(command);
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
 	assert_int_equal(count.connections, EVENTS);

@@ -249,6 +249,50 @@ static void who_walks_is_asked_about_once(void **state) {
 	json_decref(prompt);
 }
 
+/* Neither the folder around it nor all ports of its host: what was shown is what was answered. */
+static void attack_broker_08_an_allow_around_it_confirms_nothing(void **state) {
+	(void)state;
+	const int size = (int)(strlen(prompts_waiting) - strlen("]\n"));
+	CLEANUP_FREE char *policy =
+		string_format("%.*s, {target: ~/shared/keys, confirm: terminal}]\n", size, prompts_waiting);
+	home_write(".config/sbx/policy.yaml", policy);
+	CLEANUP_PEER struct peer *runner = runner_new(), *desktop = agent_new("desktop");
+	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b/c"),
+			  *keys = home_path("shared/keys"), *key = home_path("shared/keys/k");
+	int64_t check = list_folder(runner, "find (7)", a, tree);
+	json_t *prompt = shown_prompt(desktop, tree);
+	answer_well(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	expect_verdict(runner, check, "allow ask");
+	expect_verdict(runner, list_folder(runner, "find (7)", b, tree), "allow grants");
+	json_decref(prompt);
+	check = list_folder(runner, "find (7)", key, tree);
+	prompt = shown_prompt(desktop, key);
+	assert_true(json_is_true(json_object_get(prompt, "confirm")));
+	answer_refused(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL, "terminal");
+	/* In the view it is to be asked about as before. */
+	json_t *view = peer_push(runner, "view");
+	CLEANUP_FREE char *text = json_dumps(view, 0);
+	assert_true(json_is_true(json_object_get(view, "changes")));
+	assert_null(strstr(text, keys));
+	json_decref(view);
+	/* Who is asked in a terminal may allow it, and all of it. */
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	answer_well(user, number_of(prompt, "id"), NULL, "allow", json_pack("{s:s}", "scope", "folder"));
+	expect_verdict(runner, check, "allow ask");
+	json_decref(prompt);
+	check = ask(runner, "vault.test:80");
+	prompt = shown_prompt(desktop, "vault.test:80");
+	answer_well(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow",
+		    json_pack("{s:s}", "scope", "host"));
+	expect_verdict(runner, check, "allow ask");
+	json_decref(prompt);
+	expect_verdict(runner, ask(runner, "vault.test:8080"), "allow grants");
+	ask(runner, "vault.test:443");
+	prompt = shown_prompt(desktop, "vault.test:443");
+	assert_true(json_is_true(json_object_get(prompt, "confirm")));
+	json_decref(prompt);
+}
+
 static void who_shows_it_later_is_asked_about_twice(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
@@ -393,6 +437,7 @@ int main(void) {
 		PROMPTS_TEST(the_words_say_what_an_answer_gives, prompts_setup_waits),
 		PROMPTS_TEST(what_is_too_long_to_be_shown_loses_its_name_first, prompts_setup_waits),
 		PROMPTS_TEST(who_walks_is_asked_about_once, prompts_setup_waits),
+		PROMPTS_TEST(attack_broker_08_an_allow_around_it_confirms_nothing, prompts_setup_waits),
 		PROMPTS_TEST(who_shows_it_later_is_asked_about_twice, prompts_setup_waits),
 		PROMPTS_TEST(threads_that_walk_share_one_question, prompts_setup_waits),
 		PROMPTS_TEST(of_a_walk_a_part_can_be_allowed, prompts_setup_waits),

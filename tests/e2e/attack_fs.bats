@@ -281,18 +281,18 @@ END
 	stars=$(printf '**/%.0s' {1..200})
 	for pattern in "/$bomb" "/${stars}x" "/$(printf '*a%.0s' {1..1500})"; do
 		SECONDS=0
-		run timeout 10 sbx grant fs:read "$pattern"
+		run timeout 60 sbx grant fs:read "$pattern"
 		echo "$output" | head -c 300
-		((SECONDS < 5))
+		((SECONDS < 30))
 		if [ "$status" = 0 ]; then # taken as plain text (braces mean nothing): then it must also match quickly
-			run timeout 10 sbx run -- true
+			run timeout 60 sbx run -- true
 			[ "$status" = 0 ]
 			sbx revoke --all
 		else
 			grep -q '^sbx: ' <<<"$output"
 		fi
 		printf 'version: 1\nprofiles:\n  default:\n    deny:\n      fs:read: ["%s"]\n' "$pattern" >bomb.yaml
-		run timeout 10 sbx policy check bomb.yaml
+		run timeout 60 sbx policy check bomb.yaml
 		[ "$status" != 124 ]
 		[ "$status" = 0 ] || contains "$output" "bomb.yaml:5:"
 	done

@@ -69,10 +69,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 		id=$(prompt_id) || { echo "not asked: $line" && return 1; }
 		sbx prompts --json | jq -e '.[0] | .permission == "fs:write" and .confirm'
 		sbx deny "$id"
-		while is_running maker && sleep 0.1; do
-			if prompt_is_pending; then sbx deny "$(prompt_id)" || true; fi
-		done
-		finished maker
+		finished_answering deny maker
 		echo "$line: $output ($status)"
 		[ "$status" != 0 ]
 		for name in .claude .envrc .vscode .mcp.json .gitconfig .cursor; do [ ! -e $name ] && [ ! -L $name ]; done
@@ -112,9 +109,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	[ "$(cat .envrc)" = mine ]
 	sbx revoke --all
 	touch go
-	sleep 0.3
-	if prompt_is_pending; then sbx deny "$(prompt_id)"; fi
-	finished maker
+	finished_answering deny maker
 	echo "$output"
 	lacks "$output" "status 0"
 	[ "$(cat .envrc)" = mine ]
@@ -140,9 +135,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	prompt_id
 	sbx run --allow "fs:write=$here" -- sh -c "mv $here/mid/asked $here/mid/away; mv $here/evil $here/mid/asked"
 	sbx allow "$(prompt_id)" --scope folder || true
-	sleep 0.5
-	while prompt_is_pending; do sbx deny "$(prompt_id)" || true; done
-	finished victim
+	finished_answering deny victim
 	echo "$output"
 	lacks "$output" "a key"
 	# and by a link
@@ -153,9 +146,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	prompt_id
 	sbx run --allow "fs:write=$here" -- sh -c "mv $here/plain $here/plain2; ln -s $HOME/.ssh $here/plain"
 	sbx allow "$(prompt_id)" --scope folder || true
-	sleep 0.5
-	while prompt_is_pending; do sbx deny "$(prompt_id)" || true; done
-	finished victim
+	finished_answering deny victim
 	echo "$output"
 	lacks "$output" "not a real key"
 }
@@ -197,7 +188,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	git init -q "$here/inner"
 	git -C "$here/inner" commit -q --allow-empty -m one
 	sum=$(sha256sum "$here/inner/.git/config" "$here/inner/.git/HEAD")
-	background granted sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; cd $here
+	background granted sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.05; done; until cd $here 2>/dev/null; do sleep 0.05; done
 		echo fine >made && echo made
 		echo x >>inner/.git/config; echo x >inner/.git/hooks/pre-commit; mv inner/.git inner/g; mv inner i2; rm -rf inner/.git/hooks"
 	wait_for 60 test -e up
@@ -225,9 +216,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	git config sbx.count 1 # lock and rename over what was mounted
 	sleep 0.3
 	touch go
-	sleep 0.3
-	if prompt_is_pending; then sbx deny "$(prompt_id)"; fi
-	finished lifted
+	finished_answering deny lifted
 	echo "$output"
 	contains "$output" first
 	lacks "$output" second
@@ -284,7 +273,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	sbx revoke --match fs:read "$HOME/par/x/y"
 	touch go
 	sleep 0.5
-	is_running mover && sbx kill --all
+	sbx kill --all || true
 	finished mover
 	echo "$output"
 	[ "$(grep -c "what was granted" <<<"$output")" = 1 ]
@@ -452,7 +441,7 @@ os.waitpid(child, 0)
 	background peeker sbx run --profile default -- python3 -c '
 import os, sys, time
 secrets = [os.path.expanduser(path) for path in ("~/.local/state/sbx/sbx.db", "~/.config/sbx/policy.yaml", "~/.ssh/id_ed25519")]
-seen, plain = 0, 0
+seen = 0
 open("up", "w")
 while not os.path.exists("go"):
     for path in secrets:
@@ -463,10 +452,10 @@ while not os.path.exists("go"):
             pass
     try:
         os.close(os.open(sys.argv[1], os.O_RDONLY))
-        plain += 1
+        open("plain", "w")
     except OSError:
         pass
-print("seen", seen, "plain", plain > 0)' "$here/file"
+print("seen", seen)' "$here/file"
 	wait_for 60 test -e up
 	answers agent 'deny=*=*'
 	for _ in $(seq "$(times 20 200)"); do
@@ -474,11 +463,13 @@ print("seen", seen, "plain", plain > 0)' "$here/file"
 		sleep 0.05
 		sbx revoke --match fs:read "$HOME" >/dev/null
 	done
+	sbx grant fs:read "$HOME" --profile default >/dev/null
+	wait_for 60 test -e plain # it would have seen them
 	touch go
 	finished peeker
 	echo "$output"
-	contains "$output" "seen 0 plain True"
-	rm -f up go
+	contains "$output" "seen 0"
+	rm -f up go plain
 }
 
 @test "attack_k_03 the portal and the runner are not there for a tool, and nothing of them is" {
@@ -532,10 +523,10 @@ without_last_words() {
 	sleep 0.5
 	for _ in 1 2 3; do
 		SECONDS=0
-		run timeout 20 sbx run -- cat "$here/mid/asked/file"
+		run timeout 120 sbx run -- cat "$here/mid/asked/file"
 		[ "$output" = "what was shown" ]
-		((SECONDS < 5))
-		run timeout 10 sbx prompts
+		((SECONDS < 5)) || is_running storm # it was not waited for
+		run timeout 60 sbx prompts
 		[ "$status" = 0 ]
 	done
 	finished storm 300
@@ -558,7 +549,7 @@ without_last_words() {
 	run timeout 600 sbx run -- ./race die "$(times 300 10000)" "$here/file"
 	output=$(without_last_words "$output")
 	[ "${output##*$'\n'}" = "done" ]
-	wait_for 5 no_prompt_is_pending
+	wait_for 30 no_prompt_is_pending
 	answers agent 'deny=*=*'
 	background after sbx run -- sh -c "./race die 100 $here/file; cat $here/mid/asked/file"
 	finished after 300
@@ -604,20 +595,28 @@ without_last_words() {
 }
 
 @test "attack_b_15 a grant whose end falls into a sleep has ended when the machine is awake again" {
-	sbx grant fs:read "$here" --profile default --ttl 1s
-	background late sbx run -- sh -c "cat $here/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/file"
+	# what it holds is told of when it is taken from it
+	background late sbx run -- sh -c "touch up; until [ -e granted ]; do sleep 0.05; done; exec 5<$here/file; cat <&5; touch read
+		until [ -e go ]; do sleep 0.05; done; cat $here/file"
 	wait_for 60 test -e up
 	broker=$(broker_pid)
+	sbx grant fs:read "$here" --profile default --ttl 4s
+	touch granted
+	wait_for 60 test -e read
 	kill -STOP "$broker" # it can't tell anybody, as in a machine that sleeps
-	sleep 1.5
+	sleep 4.2
 	kill -CONT "$broker"
-	sleep 0.1
+	wait_for 60 is_told_of_its_end
 	touch go
 	sbx deny "$(prompt_id)"
 	finished late
 	echo "$output"
 	[ "$(grep -c "in $here" <<<"$output")" = 1 ]
-	rm -f up go
+	rm -f up granted read go
+}
+
+is_told_of_its_end() {
+	sbx history --json | jq -es --arg path "$here/file" 'any(.[]; .kind == "expire" and (.detail.holders // [] | any(.path == $path)))'
 }
 
 @test "the filter's own answers are the same with every doorbell" {

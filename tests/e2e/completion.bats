@@ -26,7 +26,7 @@ END
 	sbx grant env:read FIRST --profile builder --always
 	sbx grant fs:read "$(printf '/tmp/a\tb\e[2J')" --always
 	background held sbx run --profile builder -- sleep 1000
-	wait_for 20 session_runs
+	wait_for 30 session_runs
 	sbx check db:access prod --reason "$(printf 'x\n:files')" >/dev/null 2>&1 3>&- &
 	echo $! >"$HOME/run/check.pid"
 	prompt_id >"$HOME/run/prompt"
@@ -84,7 +84,7 @@ fish_gives() {
 
 # terminal SHELL…: an interactive one in tmux that has the completion.
 terminal() {
-	wait_for 10 tmux -f /dev/null new-session -d -x 180 -y 30 "$@" # the server of before may be about to end
+	wait_for 30 tmux -f /dev/null new-session -d -x 180 -y 30 "$@" # the server of before may be about to end
 	sees 'ready>'
 }
 
@@ -120,25 +120,25 @@ completes_to() { # completes_to LINE REGEX
 }
 
 @test "ids have words: a grant's pattern made visible, its end, the session's command" {
-	wait_for 20 offers $'1\tbuilder: env:read FIRST, never' revoke ""
-	wait_for 20 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke ""
-	wait_for 20 offers $'1\tbuilder: sleep 1000, in ~/project' kill ""
-	wait_for 20 offers "$(<"$HOME/run/prompt")"$'\t'"default: db:access prod" allow ""
-	wait_for 20 offers "builder" run --profile buil
-	wait_for 20 offers $'exact\tprod' allow "$(<"$HOME/run/prompt")" --scope ""
-	wait_for 20 offers $'db:access\tof your own' grant db
+	wait_for 30 offers $'1\tbuilder: env:read FIRST, never' revoke ""
+	wait_for 30 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke ""
+	wait_for 30 offers $'1\tbuilder: sleep 1000, in ~/project' kill ""
+	wait_for 30 offers "$(<"$HOME/run/prompt")"$'\t'"default: db:access prod" allow ""
+	wait_for 30 offers "builder" run --profile buil
+	wait_for 30 offers $'exact\tprod' allow "$(<"$HOME/run/prompt")" --scope ""
+	wait_for 30 offers $'db:access\tof your own' grant db
 }
 
 @test "what ended is offered where the past is asked about, and an id not twice" {
 	sbx run --profile builder -- true
-	wait_for 20 offers $'2\tbuilder: true, in ~/project' history --session ""
-	wait_for 20 offers $'2\tbuilder: true, in ~/project' suggest --session ""
+	wait_for 30 offers $'2\tbuilder: true, in ~/project' history --session ""
+	wait_for 30 offers $'2\tbuilder: true, in ~/project' suggest --session ""
 	run offered kill ""
 	lacks "$output" "builder: true"
 	sbx grant fs:read ~/notes --deny --profile builder --always
-	wait_for 20 offers $'3\tbuilder: not fs:read ~/notes, never' revoke ""
+	wait_for 30 offers $'3\tbuilder: not fs:read ~/notes, never' revoke ""
 	sbx revoke 3
-	wait_for 20 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke 1 ""
+	wait_for 30 offers $'2\tdefault: fs:read /tmp/a\\tb\\x1b[2J, never' revoke 1 ""
 	run offered revoke 1 ""
 	lacks "$output" FIRST
 }
@@ -161,7 +161,7 @@ s.listen(0)
 print("listens", flush=True)
 time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out" 3>&- &
 	echo $! >"$HOME/run/deaf.pid"
-	wait_for 20 grep -q listens "$HOME/run/deaf.out"
+	wait_for 30 grep -q listens "$HOME/run/deaf.out"
 	for line in "revoke" "allow" "kill" "run --profile"; do
 		# shellcheck disable=SC2086 # words
 		run env HOME="$home" timeout 20 sbx complete -- $line ""
@@ -190,8 +190,8 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 @test "bash: commands, options, ids and what a colon or an equals sign cuts" {
 	bash_gives "sbx rev" revoke
 	bash_gives "sbx history --ver" --verify
-	wait_for 20 bash_gives "sbx run --profile buil" builder
-	wait_for 20 bash_gives "sbx run --profile=buil" builder
+	wait_for 30 bash_gives "sbx run --profile buil" builder
+	wait_for 30 bash_gives "sbx run --profile=buil" builder
 	bash_gives "sbx grant fs:re" read
 	bash_gives "sbx grant fs:" write
 	bash_gives "sbx run --allow net:access=l" "localhost:"
@@ -206,7 +206,7 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 }
 
 @test "bash: two ids have their words, one has none" {
-	wait_for 20 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	wait_for 30 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
 	run bash_offers "sbx revoke 1"
 	[ "$output" = $'compopt -o nosort\n1' ]
 }
@@ -254,10 +254,10 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 	touch "$folder/below/file"
 	sbx check fs:read "$folder/below/file" >/dev/null 2>&1 3>&- &
 	echo $! >"$HOME/run/hostile.pid"
-	wait_for 20 hostile_prompt
+	wait_for 30 hostile_prompt
 	prompt=$(<"$HOME/run/hostile")
 	sbx prompts --json | jq -e --arg folder "$folder" 'map(select(.scopes[] == $folder)) | length == 1'
-	wait_for 20 bash_gives "sbx allow $prompt --scope $HOME/" "$(printf %q "$folder")"
+	wait_for 30 bash_gives "sbx allow $prompt --scope $HOME/" "$(printf %q "$folder")"
 	run bash_offers "sbx allow $prompt --scope \"$HOME/" # what would be run within quotes isn't offered
 	lacks "$output" touch
 	zsh_terminal
@@ -273,7 +273,7 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 @test "attack_broker_09: no description gets into the line, whatever key completes it" {
 	local type
 	sbx grant db:access '; touch ran #' --profile builder
-	wait_for 20 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	wait_for 30 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
 	for type in 37 42; do
 		run bash_offers "sbx revoke " "$type"
 		contains "$output" $'\n1'
@@ -333,9 +333,9 @@ hostile_prompt() {
 
 @test "fish: what it offers" {
 	fish_gives "sbx rev" $'revoke\tEnd grants before their time.'
-	wait_for 20 fish_gives "sbx revoke " $'1\tbuilder: env:read FIRST, never'
+	wait_for 30 fish_gives "sbx revoke " $'1\tbuilder: env:read FIRST, never'
 	fish_gives "sbx grant fs:w" $'fs:write\twrite to'
-	wait_for 20 fish_gives "sbx run --profile=build-" "--profile=build-two"
+	wait_for 30 fish_gives "sbx run --profile=build-" "--profile=build-two"
 	run fish_offers "sbx grant fs:read=a"
 	contains "$output" "fs:read=a file"
 	run fish_offers "sbx run --cwd f"

@@ -46,5 +46,5 @@ cycles() {
 
 @test "the same where each touch in between is held and asked about" {
 	cycles default
-	wait_for 5 no_prompt_is_pending
+	wait_for 30 no_prompt_is_pending
 }

@@ -82,7 +82,7 @@ notes() {
 
 # day WORD: it is worked through, and all of it could be done.
 day() {
-	DAY=$1 run timeout 200 bash "$TESTS/day.sh"
+	DAY=$1 run timeout 600 bash "$TESTS/day.sh"
 	echo "$output"
 	[ "$status" = 0 ]
 	[ "$(grep -c 'tested: HELLO DAY' <<<"$output")" = 2 ]

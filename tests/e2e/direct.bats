@@ -133,7 +133,7 @@ connections() { # rows of the history about connections, the newest last
 	before=$(connections | wc -l)
 	direct closing
 	[ "$output" = "closing: host" ]
-	wait_for 20 none_is_established "$port"
+	wait_for 30 none_is_established "$port"
 	[ "$(connections | wc -l)" -gt "$before" ]
 	connections | tail -1 | jq -e '.detail.door == "direct" and .detail.sent == null and .detail.received == null and
 		.detail.duration_ms >= 0 and .target == "fast.test:'"$port"'" and .verdict == null'

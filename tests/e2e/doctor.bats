@@ -28,7 +28,7 @@ load desktop
 	run env SBX_IDLE=1s unshare --user --map-current-user --keep-caps sh -c '
 		echo 0 >/proc/sys/user/max_inotify_instances &&
 			exec setpriv --ambient-caps -all --inh-caps -all sbx doctor --json'
-	sleep 3 # that broker is nobody else's
+	wait_for 60 test ! -S "$(broker_socket)" # that broker is nobody else's
 	echo "$output"
 	[ "$(jq -r '.[] | select(.check == "watching").status' <<<"$output")" = warn ]
 	contains "$(jq -r '.[] | select(.check == "watching").detail' <<<"$output")" "within a second"

@@ -82,9 +82,9 @@ teardown() {
 }
 
 @test "--ttl ends it" {
-	sbx grant net:access short.test:443 --ttl 1s
+	sbx grant net:access short.test:443 --ttl 4s
 	run -0 sbx check net:access short.test:443 --no-ask
-	sleep 1.1
+	sleep 4.1
 	run -1 sbx check net:access short.test:443 --no-ask
 	[ "$(sbx grants --json | jq length)" = 0 ]
 }

@@ -197,7 +197,7 @@ asked() {
 
 # The id of the oldest pending prompt; waits for one.
 prompt_id() {
-	wait_for 20 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
+	wait_for 30 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
 	sbx prompts --json | jq -er '.[0].id'
 }
 
@@ -225,6 +225,16 @@ finished() {
 	status=$(<"$HOME/run/$1.status")
 	output=$(<"$HOME/run/$1.out")
 	rm "$HOME/run/$1.status"
+}
+
+# finished_answering allow|deny NAME: finished, with whatever is asked until then answered so.
+finished_answering() {
+	local end=$((SECONDS + 60)) prompt
+	while is_running "$2" && ((SECONDS <= end)); do
+		prompt=$(sbx prompts --json | jq -r '.[0].id // empty') || true
+		if [[ $prompt ]]; then sbx "$1" "$prompt" || true; else sleep 0.1; fi
+	done
+	finished "$2" 1
 }
 
 is_running() {

@@ -99,7 +99,7 @@ inside() {
 @test "once for a file leaves nothing for its use, and the tool is told so; always lasts" {
 	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/five --json && cat ~/asked/five'
 	sbx allow "$(prompt_id)" --once
-	wait_for 20 prompt_is_pending
+	wait_for 30 prompt_is_pending
 	sbx prompts --json | jq -e '.[0] | .reason == null and (.process | startswith("cat ("))'
 	sbx allow "$(prompt_id)" --always
 	finished ask
@@ -182,11 +182,11 @@ inside() {
 @test "who hangs up asks no more" {
 	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/four & read -r _ <~/project/go; kill $!; wait $!; echo ended'
 	mkfifo "$HOME/project/go"
-	wait_for 20 prompt_is_pending
+	wait_for 30 prompt_is_pending
 	echo >"$HOME/project/go"
 	finished ask
 	contains "$output" ended
-	wait_for 20 no_prompt_is_pending
+	wait_for 30 no_prompt_is_pending
 }
 
 @test "attack_f_21 a denied path, one that isn't there, a sensitive and a protected one are answered alike" {
@@ -251,9 +251,10 @@ denied: nothing allows it, and nobody is asked about it" ]
 }
 
 @test "attack_b_03 a process outside of the sandbox isn't answered at its door" {
-	background sleeps sbx run -- sh -c 'echo $$ >~/project/up; exec sleep 4321.5'
-	wait_for 20 pgrep -u "$(id -u)" -xf 'sleep 4321.5'
-	pid=$(pgrep -u "$(id -u)" -xf 'sleep 4321.5')
+	local line="sleep 4321.$$" # that nobody else runs
+	background sleeps sbx run -- sh -c "exec $line"
+	wait_for 30 pgrep -u "$(id -u)" -xf "$line"
+	pid=$(pgrep -u "$(id -u)" -xf "$line")
 	run python3 -c "$speak" --at "/proc/$pid/root/run/sbx/ask.sock" '{"type": "describe"}'
 	[ "$output" = closed ]
 	kill "$pid"

@@ -96,7 +96,7 @@ setup() {
 	prompt_id
 	kill "$pid"
 	wait "$pid" || true
-	wait_for 5 no_prompt_is_pending
+	wait_for 30 no_prompt_is_pending
 }
 
 @test "grants and their patterns, both ways; a deny rule refuses a grant" {
@@ -159,7 +159,7 @@ summary_is_pending() {
 @test "attack_b_12 a sandbox that asks too much: one summary, answered from another terminal; why shows it" {
 	# shellcheck disable=SC2016 # expanded inside the sandbox
 	background flood sbx run -- sh -c 'for i in $(seq 80); do curl -sS --max-time 30 "http://h$i.test/" & done; wait; sleep 60'
-	wait_for 20 summary_is_pending
+	wait_for 30 summary_is_pending
 	sbx prompts --json | jq -e 'length == 1 and (.[0] | .permission == "sbx:ask" and .description == "go on asking")'
 	session=$(sbx sessions --json | jq '.[0].id')
 	run sbx why net:access more.test:80 --session "$session"

@@ -23,10 +23,10 @@ load helper
 	SECONDS=0
 	run sbx run --timeout 1s -- sleep 300
 	[ "$status" = 124 ]
-	((SECONDS < 8))
+	((SECONDS < 60)) # of 300
 	run sbx run --timeout 1s -- sh -c 'trap "" TERM INT HUP; while :; do sleep 1; done'
 	[ "$status" = 124 ]
-	((SECONDS < 30))
+	((SECONDS < 120))
 }
 
 @test "no such command: 127; not executable: 126; sbx itself failed: 125; usage: 2" {
@@ -55,7 +55,7 @@ load helper
 }
 
 @test "a closed pipe ends the tool" {
-	run bash -c 'set -o pipefail; timeout 20 sbx run -- yes | head -n 1'
+	run bash -c 'set -o pipefail; timeout 60 sbx run -- yes | head -n 1'
 	[ "${lines[0]}" = y ]
 	[ "$status" = 141 ]
 }
@@ -85,7 +85,7 @@ load helper
 @test "nothing of the sandbox survives its end, whatever the tool left behind" {
 	run sbx run -- sh -c 'setsid sleep 3141 & (trap "" HUP TERM; exec sleep 3142) & nohup sleep 3143 >/dev/null 2>&1 & exit 5'
 	[ "$status" = 5 ]
-	wait_for 2 no_process 'sleep 314[123]'
+	wait_for 30 no_process 'sleep 314[123]'
 }
 
 @test "kill -9 of the runner leaves no process of the sandbox" {

@@ -147,7 +147,9 @@ questions() {
 	finished said
 	[ "$(<.git/config)" = $'[core]\nx' ]
 	sbx revoke "$(sbx grants --json | jq '.[] | select(.pattern | endswith("always.txt")).id')"
-	background left sbx run --timeout 3s -- cat "$HOME/no.txt"
+	background left sbx run -- cat "$HOME/no.txt"
+	prompt_id
+	sbx kill --all
 	finished left
 	run sbx suggest
 	echo "$output"
@@ -193,7 +195,7 @@ questions() {
 	two_wait() {
 		[[ $(sbx prompts --json | jq length) == 2 ]]
 	}
-	wait_for 20 two_wait
+	wait_for 30 two_wait
 	two=$(sbx prompts --json | jq '.[1].id')
 	run sbx allow "$one" nonsense "$two"
 	one_error 2

@@ -24,7 +24,7 @@ activator() {
 	systemd-socket-activate --seqpacket --listen "$HOME/run/sbx/broker.sock" --setenv HOME --setenv XDG_RUNTIME_DIR "$@" \
 		>"$HOME/run/activator.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/activator.pid"
-	wait_for 5 test -S "$HOME/run/sbx/broker.sock"
+	wait_for 30 test -S "$HOME/run/sbx/broker.sock"
 }
 
 @test "the units are what systemd understands" {
@@ -52,7 +52,7 @@ activator() {
 	contains "$output" activated.test
 	run cat "$HOME/run/activator.log"
 	contains "$output" "Execing"
-	wait_for 10 gone "$(<"$HOME/run/activator.pid")" # it became sbxd, which left
+	wait_for 30 gone "$(<"$HOME/run/activator.pid")" # it became sbxd, which left
 	[ -S "$HOME/run/sbx/broker.sock" ]
 	# And again, as systemd listens on and on.
 	rm "$HOME/run/sbx/broker.sock"
@@ -66,9 +66,9 @@ activator() {
 	systemd-socket-activate --listen "$HOME/run/sbx/stream.sock" --setenv HOME --setenv XDG_RUNTIME_DIR "$SBX_BIN/sbxd" --foreground \
 		>"$HOME/run/activator.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/activator.pid"
-	wait_for 5 test -S "$HOME/run/sbx/stream.sock"
+	wait_for 30 test -S "$HOME/run/sbx/stream.sock"
 	socat -u /dev/null "UNIX-CONNECT:$HOME/run/sbx/stream.sock"
-	wait_for 10 gone "$(<"$HOME/run/activator.pid")"
+	wait_for 30 gone "$(<"$HOME/run/activator.pid")"
 	run cat "$HOME/run/activator.log"
 	contains "$output" "ListenSequentialPacket"
 }

@@ -66,7 +66,7 @@ is_as_before() { # within 10 s, and stays so
 during() {
 	type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec $1'"
 	sees "$2"
-	wait_for 20 is_still
+	wait_for 30 is_still
 	before=$(state)
 	touch go
 	sees_question
@@ -130,7 +130,7 @@ ends() { # ends KEYS…: the program; the shell is there again
 @test "^Z at the question of a full-screen program: the shell has a plain screen; fg asks again, and all is as it was" {
 	type_line "clear; sbx run -- sh -c '(until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$port/x >answer 2>&1) & exec python3 full_screen.py raw'"
 	sees 'line 7 äö 漢字'
-	wait_for 20 is_still
+	wait_for 30 is_still
 	before=$(state)
 	touch go
 	sees_question
@@ -236,7 +236,7 @@ END
 	type_line "clear; sbx run -- sh three.sh $port"
 	sees_question
 	touch go # two more, while the first one is asked about
-	wait_for 20 three_wait
+	wait_for 30 three_wait
 	[ "$(screen | grep -c '^deny, allow')" = 1 ]
 	type_line deny
 	sees 'sbx: profile default asks for 2 things:'
@@ -270,11 +270,11 @@ three_wait() {
 	run env LC_ALL=C.UTF-8 grep -E '.{51}' "$HOME/run/shown"
 	[ "$status" = 1 ]
 	type_line choose
-	wait_for 20 asks_below '^1 of 3'
+	wait_for 30 asks_below '^1 of 3'
 	type_line "allow $(code)"
-	wait_for 20 asks_below '^2 of 3'
+	wait_for 30 asks_below '^2 of 3'
 	type_line deny
-	wait_for 20 asks_below '^3 of 3'
+	wait_for 30 asks_below '^3 of 3'
 	type_line "allow $(code)"
 	sees 'ready\$$'
 	sbx grants --json | jq -e 'length == 2'
@@ -295,11 +295,11 @@ three_wait() {
 	type_line "clear; sbx run --profile pack -- cat ~/pack.rc ~/other.rc; echo status \$?"
 	sees 'choose\?$'
 	type_line choose
-	wait_for 20 asks_below '^1 of 3'
+	wait_for 30 asks_below '^1 of 3'
 	type_line "allow $(code)"
-	wait_for 20 asks_below '^2 of 3'
+	wait_for 30 asks_below '^2 of 3'
 	sbx allow "$(sbx prompts --json | jq 'max_by(.id).id')" --once
-	wait_for 20 asks_below 'one of them is settled'
+	wait_for 30 asks_below 'one of them is settled: allowed, this once, with sbx allow'
 	type_line "allow $(code)"
 	sees '^pack$'
 	sees '^other$'
@@ -310,7 +310,7 @@ three_wait() {
 @test "what the desktop shows isn't asked here, until it can't" {
 	python3 "$TESTS/desktop_agent.py" "$(broker_socket)" --ready "$HOME/run/desktop.ready" >"$HOME/run/desktop.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/desktop.pid"
-	wait_for 20 test -s "$HOME/run/desktop.ready"
+	wait_for 30 test -s "$HOME/run/desktop.ready"
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/x"
 	prompt_id
 	sleep 0.5
@@ -340,7 +340,7 @@ ssh_line() { # ssh_line COMMAND: what to type
 	ssh_begin
 	python3 "$TESTS/desktop_agent.py" "$(broker_socket)" --ready "$HOME/run/desktop2.ready" >"$HOME/run/desktop2.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/desktop2.pid"
-	wait_for 20 test -s "$HOME/run/desktop2.ready"
+	wait_for 30 test -s "$HOME/run/desktop2.ready"
 	type_line "$(ssh_line "sbx run -- curl -sS http://svc.test:$port/far")"
 	sees_question
 	type_line "allow $(code)"
@@ -353,7 +353,7 @@ exec python3 full_screen.py raw
 END
 	type_line "$(ssh_line "sbx run -- sh far.sh $port")"
 	sees 'line 7 äö 漢字'
-	wait_for 20 is_still
+	wait_for 30 is_still
 	before=$(state)
 	touch go
 	sees_question

@@ -113,7 +113,7 @@ prompts_shown() { # of the last session
 	finished killed
 	[[ $status == 137 ]]
 	contains "$output" "sbx kill"
-	wait_for 20 no_prompt_is_pending
+	wait_for 30 no_prompt_is_pending
 	wanting deny 60s
 }
 
@@ -122,7 +122,7 @@ prompts_shown() { # of the last session
 	background again sbx run --profile tooled -- ./tool
 	prompt_id
 	kill -KILL "$(broker_pid)"
-	wait_for 20 prompt_is_pending
+	wait_for 30 prompt_is_pending
 	for id in $(sbx prompts --json | jq '.[].id'); do sbx allow "$id" --session; done
 	finished again
 	[[ $status == 0 && $output == $'the token\ntoken=t0ken' ]]
@@ -144,7 +144,7 @@ prompts_shown() { # of the last session
 	answers user --kind desktop leave='*'='*'
 	type_line "cd ~/project; TOOL_TOKEN=t0ken sbx run --profile tooled -- ./tool"
 	sees 'tool starts when you have answered what it may have'
-	wait_for 20 prompt_is_pending
+	wait_for 30 prompt_is_pending
 	for id in $(sbx prompts --json | jq '.[].id'); do sbx allow "$id" --session; done
 	sees '^token=t0ken$'
 }
@@ -158,6 +158,6 @@ prompts_shown() { # of the last session
 	tmux send-keys C-c
 	type_line 'echo status $?'
 	sees '^status 130'
-	for pid in "${pids[@]}"; do wait_for 20 gone "$pid"; done
-	wait_for 20 no_prompt_is_pending
+	for pid in "${pids[@]}"; do wait_for 30 gone "$pid"; done
+	wait_for 30 no_prompt_is_pending
 }

@@ -10,8 +10,12 @@
 #include "unit.h"
 
 int main(int argc, char **argv) {
-	static const struct unit_room *const rooms[] = {&units_base,   &units_schema, &units_policy,
-							&units_runner, &units_net,    &units_ui};
+	static const struct unit_room *const rooms[] = {&units_base,    &units_schema, &units_policy,
+							&units_runner,  &units_net,    &units_ui,
+#ifdef SBX_NOTIFY
+							&units_notify,
+#endif
+							&units_monitor, &units_suggest};
 	if (!nomem_arm) {
 		fprintf(stderr, "%s: start it with LD_PRELOAD=libnomem.so\n", argv[0]);
 		return 1;

@@ -32,7 +32,8 @@ struct unit_room {
 #define UNIT_ROOM(name, array)                                                                                         \
 	{ (name), (array), ARRAY_LENGTH(array) }
 
-extern const struct unit_room units_base, units_schema, units_policy, units_broker, units_runner, units_net, units_ui;
+extern const struct unit_room units_base, units_schema, units_policy, units_broker, units_runner, units_net, units_ui,
+	units_monitor, units_notify, units_suggest; /* units_notify: with SBX_NOTIFY */
 
 /* For units. */
 void unit_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,9 +2,13 @@
  * those). */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/string.h"
 #include "broker.h"
+#include "client.h"
+#include "dispatch.h"
 #include "exec_verdict.h"
 #include "flood.h"
 #include "schema/limits.h"
@@ -13,6 +17,7 @@
 #include "store/grants.h"
 #include "store/history.h"
 #include "story.h"
+#include "streaks.h"
 #include "unit.h"
 
 enum { ROWS = 1100, OLD = 1050 };
@@ -357,6 +362,75 @@ static void use_exec_verdict(void) {
 	}
 }
 
+/* A client of a broker without a socket of its own. */
+static void say(struct client *client, const char *text) {
+	dispatch(client, text, strlen(text));
+}
+
+static void tell_heard(struct broker *broker, int end) {
+	static char bytes[LIMIT_MESSAGE + 1];
+	ssize_t size;
+	event_base_loop(broker->base, EVLOOP_NONBLOCK);
+	while ((size = recv(end, bytes, sizeof bytes - 1, MSG_DONTWAIT)) > 0) {
+		bytes[size] = '\0';
+		if (strstr(bytes, "\"type\":\"hello\"")) continue; /* has our process number */
+		const bool failed = strstr(bytes, "\"type\":\"error\"");
+		if (failed)
+			unit_tell_error("%s", bytes);
+		else
+			unit_tell("%s", bytes);
+	}
+}
+
+/* What a session may ask for and may do is told whole or not at all; a desktop learns whether it is quiet. */
+static void use_told(void) {
+	static const char *const runs[] = {
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":4,\"version\":\"f\"}",
+		"{\"type\":\"session-open\",\"id\":2,\"command\":[\"tool\"],\"executable\":\"/usr/bin/"
+		"tool\",\"project\":\"/p\","
+		"\"root\":\"/p\",\"cwd\":\"/p\",\"allow\":[\"api:call=for-this-run\"]}",
+		"{\"type\":\"describe\",\"id\":3}",
+		"{\"type\":\"want\",\"id\":4,\"items\":[0,0],\"folders\":[]}",
+	};
+	static const char *const desktops[] = {
+		"{\"type\":\"hello\",\"id\":1,\"protocol\":4,\"version\":\"f\"}",
+		"{\"type\":\"agent\",\"id\":2,\"kind\":\"desktop\",\"session\":null,\"shows\":true}",
+	};
+	struct broker *broker;
+	struct error error = ERROR_NONE;
+	int runner[2], desktop[2];
+	if (story_open(&broker, &error) < 0) _exit(1);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, runner) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, desktop) < 0)
+		_exit(1);
+	unit_strike();
+	client_accept(broker, runner[0]);
+	for (size_t i = 0; i < ARRAY_LENGTH(runs); i++) say(TAILQ_FIRST(&broker->clients), runs[i]);
+	tell_heard(broker, runner[1]);
+	client_accept(broker, desktop[0]);
+	for (size_t i = 0; i < ARRAY_LENGTH(desktops); i++) say(TAILQ_LAST(&broker->clients, client_list), desktops[i]);
+	tell_heard(broker, desktop[1]);
+	broker_free(broker);
+}
+
+static void use_streaks(void) {
+	static const struct permission permission = {.kind = PERMISSION_CUSTOM, .name = "db:access"};
+	struct streaks *streaks = streaks_new();
+	for (int i = 0; i < 300; i++) {
+		char target[16];
+		snprintf(target, sizeof target, "row-%d", i);
+		streaks_deny(streaks, &permission, target);
+	}
+	for (int i = 0; i < STREAK_LENGTH; i++) {
+		unit_tell("the last one: %d", streaks_are_full(streaks, &permission, "row-299"));
+		streaks_deny(streaks, &permission, "row-299");
+	}
+	streaks_end(streaks, &permission, "row-299");
+	unit_tell("anew: %d, forgotten: %d", streaks_are_full(streaks, &permission, "row-299"),
+		  streaks_are_full(streaks, &permission, "row-0"));
+	streaks_free(streaks);
+}
+
 static const struct unit units[] = {
 	{.what = "the history", .use = use_history, .look = look_at_history},
 	{.what = "its digest", .use = use_digest, .look = look_at_history},
@@ -364,7 +438,9 @@ static const struct unit units[] = {
 	{.what = "grants", .use = use_grants, .look = look_at_grants},
 	{.what = "floods", .prepare = story_reset, .use = use_flood},
 	{.what = "verdicts of programs", .use = use_exec_verdict},
+	{.what = "what is told of wants, rules and quiet", .prepare = story_reset, .use = use_told, .late = true},
+	{.what = "streaks", .use = use_streaks},
 };
 
-const struct unit_room units_broker =
-	UNIT_ROOM("broker: history, digest, retention, grants, floods, programs' verdicts", units);
+const struct unit_room units_broker = UNIT_ROOM(
+	"broker: history, digest, retention, grants, floods, programs' verdicts, wants, describe, streaks", units);

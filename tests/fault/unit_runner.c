@@ -1,10 +1,15 @@
 /* runner: what a sandbox is to be: git's files, the layout, the plan, bwrap's arguments, the environment. */
+#include <event2/event.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "bwrap.h"
 #include "command.h"
 #include "environment.h"
@@ -14,10 +19,12 @@
 #include "git_index.h"
 #include "git_survey.h"
 #include "init/orders.h"
+#include "inside_door.h"
 #include "inside_message.h"
 #include "layout.h"
 #include "plan.h"
 #include "runner/project.h"
+#include "screen.h"
 #include "unit.h"
 
 /* A repository with hooks elsewhere and a submodule, as gitformat-index(5) has it, without running git. */
@@ -172,12 +179,92 @@ static void use_inside(void) {
 	json_decref(reply);
 }
 
+static bool door_caller(void *context, pid_t process, char **ret_process, struct strings *ret_parents) {
+	(void)context;
+	*ret_process = string_copy("tool");
+	strings_add(ret_parents, "sh");
+	return process == getpid();
+}
+
+static uint64_t door_serve(void *context, const struct inside_wish *wish, inside_done *done, void *argument) {
+	(void)context;
+	unit_tell("%s of %s: %s %s", wish->process, wish->parents->items[0], wish->message->permission.name,
+		  wish->message->target);
+	done(argument, inside_reply_no("none", "nothing allows it"));
+	return 0;
+}
+
+static void door_cancel(void *context, uint64_t ticket) {
+	(void)context, (void)ticket;
+}
+
+/* Two tools at the door, one of which talks nonsense; as the runner has it, libevent's allocations never fail. */
+static void use_door(void) {
+	static const char *const said[] = {"{\"type\": \"request\", \"permission\": \"fs:read\", \"target\": \"/a\"}",
+					   "{\"type\": \"grant\"}"};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct error error = ERROR_NONE;
+	CLEANUP(inside_door_free_p) struct inside_door *door = NULL;
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", unit_file("door"));
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0) _exit(1);
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
+	struct event_base *base = event_base_new();
+	const struct inside_door_options options = {
+		.base = base, .caller = door_caller, .serve = door_serve, .cancel = door_cancel};
+	if (unit_failed(inside_door_new(listener, &options, &door, &error), &error)) return;
+	for (size_t i = 0; i < ARRAY_LENGTH(said); i++) {
+		char reply[1024];
+		CLEANUP_FD int tool = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (connect(tool, (const struct sockaddr *)&address, sizeof address) < 0 ||
+		    send(tool, said[i], strlen(said[i]), 0) < 0)
+			_exit(1);
+		do event_base_loop(base, EVLOOP_ONCE);
+		while (inside_door_count(door) > 0);
+		ssize_t size = recv(tool, reply, sizeof reply, 0);
+		unit_tell("%.*s", size > 0 ? (int)size : 0, reply);
+	}
+	inside_door_free(STEAL(door));
+	event_base_free(base);
+}
+
+static void tell_bytes(const struct string *bytes) {
+	CLEANUP_FREE char *text = text_visible(bytes->data ? bytes->data : "");
+	unit_tell("%s", text);
+}
+
+/* What a question leaves and puts back: all that the tool has switched on, and its picture. */
+static void use_screen(void) {
+	static const char *const shown[] = {
+		"one\r\ntwo \x1b[1;31mred\x1b[0m\r\n\x1b[?1;2004h\x1b[?25l",
+		"\x1b[?1049h\x1b[H\x1b[2J\x1b[1;5Hone\x1b[2;5Htw\xc3\xb6\x1b[38;5;208mcolour\x1b[5;10r\x1b[?1000h",
+		"\x1b]0;a title\x07\x1bP+q544e\x1b\\\x1b[3;3Hthr",
+		"ee\r\n\x1b[?6;7h\x1b)0\x0e\x1b[>4;2m\x1b[5 q\x1b]2;half",
+	};
+	CLEANUP_SCREEN struct screen *screen = screen_new(24);
+	for (size_t i = 0; i < ARRAY_LENGTH(shown); i++) {
+		CLEANUP_STRING struct string left = {0}, back = {0};
+		screen_see(screen, shown[i], strlen(shown[i]));
+		screen_leave(screen, i % 2 == 0, &left);
+		enum screen_back how = screen_return(screen, &back);
+		tell_bytes(&left);
+		tell_bytes(&back);
+		unit_tell("it is %d", how);
+		if (i == 1) screen_resized(screen, 30);
+	}
+	CLEANUP_STRING struct string end = {0};
+	screen_end(screen, true, &end);
+	tell_bytes(&end);
+}
+
 static const struct unit units[] = {
 	{.what = "git's files", .prepare = prepare, .use = use_git},
 	{.what = "layout, plan and bwrap", .prepare = prepare, .use = use_plan},
 	{.what = "the environment", .use = use_environment},
 	{.what = "what a tool says at its door", .use = use_inside},
+	{.what = "the door itself", .use = use_door},
+	{.what = "what a tool shows", .use = use_screen},
 };
 
 const struct unit_room units_runner =
-	UNIT_ROOM("runner: git's files, layout, plan, bwrap's arguments, environment, door", units);
+	UNIT_ROOM("runner: git's files, layout, plan, bwrap's arguments, environment, door, screen", units);

@@ -229,7 +229,7 @@ static void a_prompt_that_is_settled_takes_its_form_down(void **state) {
 	press(&model, "a");
 	tell_gone(&model, 3);
 	assert_int_equal(model.mode, MODE_LIST);
-	assert_says(&model, "Prompt 3 is settled");
+	assert_says(&model, "Prompt 3 is settled: nobody answered");
 	look(&model);
 	press(&model, "y");
 	assert_sent(&model, "");

@@ -13,6 +13,7 @@
 #include "script.h"
 #include "support/cmocka.h"
 #include "support/memory_use.h"
+#include "support/patience.h"
 #include "wire.h"
 
 #define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -222,21 +223,21 @@ static void attack_net_12_slow_loris_meets_the_deadline(void **state) {
 
 	(void)state;
 	fixture_set_limits(fixture, (struct proxy_limits){.connections = 100,
-							  .handshake_ms = 300,
-							  .idle_ms = 10000,
+							  .handshake_ms = 1000,
+							  .idle_ms = PATIENCE_MS,
 							  .leaving_ms = 100,
 							  .closing_ms = 100});
 	fd = wire_dial(fixture_port(fixture));
 	other = wire_dial(fixture_port(fixture));
 	wire_say(other, "GET http://localhost:%d/ HTTP/1.1\r\nHost: localhost\r\n\r\n", server_port(origin));
 	wire_say(fd, "GET http://a/ HTTP/1.1\r\n");
-	for (int i = 0; i < 8; i++) { /* a byte now and then doesn't buy time */
+	for (int i = 0; i < 24; i++) { /* a byte now and then doesn't buy time */
 		wire_say(fd, "x");
 		usleep(50 * 1000);
 	}
 	assert_int_equal(wire_read_end(fd) == 0 || wire_read_end(fd) == ECONNRESET, 1);
 	expect_status(other, "200");
-	usleep(400 * 1000); /* idle between requests is another matter */
+	usleep(1200 * 1000); /* idle between requests is another matter */
 	wire_say(other, "GET http://localhost:%d/ HTTP/1.1\r\nHost: localhost\r\n\r\n", server_port(origin));
 	expect_status(other, "200");
 	fd_close(fd);

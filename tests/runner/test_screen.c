@@ -220,6 +220,48 @@ static void of_a_killed_tool_nothing_stays(void **state) {
 	}
 }
 
+/* Letters of sbx's own words would be controls; so after the question they are what the tool said again, and after the
+ * tool UTF-8. */
+static void attack_b10_letters_are_utf8_again(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		bool bytes;
+	} cases[] = {{"\x1b%@", true},
+		     {"\x1b%@\x1b%G", false},
+		     {"\x1b%\x7f@\xe9", true},
+		     {"\x1b]0;t\x1b%@", true},
+		     {"\x1b%@\x1b%/G", false},
+		     {"\x1b%@\x1b\x63", true},
+		     {"\x1b[?1049h\x1b%@", true},
+		     {"\x1b%@\x1b[!p", true}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *after = around(cases[i].text, false, NULL, NULL);
+		assert_int_equal(strstr(after, "\x1b%@") != NULL, cases[i].bytes);
+		for (int killed = 0; killed < 2; killed++) {
+			CLEANUP_SCREEN struct screen *screen = screen_new(ROWS);
+			CLEANUP_STRING struct string end = {0};
+			see(screen, cases[i].text);
+			screen_end(screen, killed, &end);
+			assert_int_equal(end.data && strstr(end.data, "\x1b%G"), cases[i].bytes);
+		}
+	}
+}
+
+/* A control of any length: its keys must come as plain ones all the same. */
+static void attack_b10_no_long_control_keeps_the_keys(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string text = {0};
+	string_append(&text, "\x1b[>");
+	for (int i = 0; i < 2 * LIMIT_SEQUENCE; i++) string_append_char(&text, '0');
+	string_append(&text, "31u");
+	CLEANUP_FREE char *before = NULL;
+	CLEANUP_FREE char *after = around(text.data, false, &before, NULL);
+	assert_non_null(strstr(before, "\x1b[>0u"));
+	assert_true(string_starts(after, "\x1b[<u"));
+	assert_after("\x1b[?9001h", "\x1b[?9001h");
+}
+
 /* kitty's graphics protocol: an image is drawn above letters, and goes only when that is asked for. */
 static void attack_b10_no_image_lies_above_a_question(void **state) {
 	(void)state;
@@ -269,6 +311,8 @@ int main(void) {
 		cmocka_unit_test(what_was_not_complete_is_begun_again),
 		cmocka_unit_test(what_it_leaves_open_is_ended),
 		cmocka_unit_test(of_a_killed_tool_nothing_stays),
+		cmocka_unit_test(attack_b10_letters_are_utf8_again),
+		cmocka_unit_test(attack_b10_no_long_control_keeps_the_keys),
 		cmocka_unit_test(attack_b10_no_image_lies_above_a_question),
 		cmocka_unit_test(attack_b10_a_long_control_costs_no_more_than_short_ones),
 	};

@@ -101,14 +101,14 @@ static void recorded(struct story *story, const char *permission, const char *ta
 	row(story, EVENT_DECISION, permission, target, EFFECT_DENY, "ask", VERDICT_WHY_RECORDED, 0, 0, NULL);
 }
 
-static struct ruleset *rules_of(const char *text, const char *profile, const char *project) {
+static struct ruleset *rules_in(enum policy_layer layer, const char *text, const char *profile, const char *project) {
 	const struct pattern_scope scope = {.home = HOME, .project = project, .uid = getuid()};
 	CLEANUP_STRINGS struct strings errors = {0};
 	struct policy_document *documents[2];
 	size_t count = 0;
 	struct ruleset *ruleset = NULL;
 	if (text) {
-		documents[count] = policy_load(POLICY_LAYER_USER, "policy.yaml", text, strlen(text), &errors);
+		documents[count] = policy_load(layer, "policy.yaml", text, strlen(text), &errors);
 		if (!documents[count]) print_error("%s\n%s\n", text, errors.count > 0 ? errors.items[0] : "");
 		assert_non_null(documents[count++]);
 	}
@@ -119,8 +119,12 @@ static struct ruleset *rules_of(const char *text, const char *profile, const cha
 	return ruleset;
 }
 
-/* All of `sbx suggest` but the broker; `policy`: the user's file until now, or NULL. Freed by the caller. */
-static char *suggested_under(struct story *story, const char *policy) {
+static struct ruleset *rules_of(const char *text, const char *profile, const char *project) {
+	return rules_in(POLICY_LAYER_USER, text, profile, project);
+}
+
+/* All of `sbx suggest` but the broker; `policy`: that layer's file until now, or NULL. Freed by the caller. */
+static char *suggested_in(struct story *story, enum policy_layer layer, const char *policy) {
 	size_t count, now;
 	CLEANUP_STRING struct string out = {0};
 	free(suggest_grant_ids(story->suggest, &count));
@@ -129,7 +133,7 @@ static char *suggested_under(struct story *story, const char *policy) {
 	suggest_items(story->suggest, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct suggestion *item = &suggest_items(story->suggest, &now)[i];
-		CLEANUP_RULESET struct ruleset *ruleset = rules_of(policy, item->profile, item->project);
+		CLEANUP_RULESET struct ruleset *ruleset = rules_in(layer, policy, item->profile, item->project);
 		suggest_judge(story->suggest, i, ruleset);
 	}
 	for (size_t i = 0; i < story->grant_count; i++)
@@ -138,6 +142,10 @@ static char *suggested_under(struct story *story, const char *policy) {
 	const struct suggest_words words = {.about = "session 12"};
 	suggest_text(story->suggest, &words, &out);
 	return string_steal(&out);
+}
+
+static char *suggested_under(struct story *story, const char *policy) {
+	return suggested_in(story, POLICY_LAYER_USER, policy);
 }
 
 static char *suggested(struct story *story) {
@@ -414,6 +422,29 @@ static void denials_in_a_granted_folder_are_repeated(void **state) {
 	assert_int_equal(effect_in(after, "fs:read", HOME "/any"), EFFECT_ALLOW);
 	assert_int_equal(effect_in(after, "fs:write", PROJECT "/any"), EFFECT_ALLOW);
 	story_end(&story);
+}
+
+/* Its grant leaves it to a terminal; a rule of the user's comes before the project's. */
+static void what_a_terminal_confirms_in_a_granted_folder_is_not_lifted(void **state) {
+	(void)state;
+	static const char policy[] = "version: 1\nprofiles:\n  default:\n    ask:\n"
+				     "      fs:read: [~/docs, {target: ~/docs/keys, confirm: terminal}]\n";
+	for (int users = 0; users < 2; users++) {
+		struct story story;
+		story_begin(&story);
+		answered(&story, "fs:read", HOME "/docs", HOME "/docs", EFFECT_ALLOW, LIFETIME_ALWAYS);
+		answered(&story, "fs:read", HOME "/docs/a", HOME "/docs/a", EFFECT_ALLOW, LIFETIME_ALWAYS);
+		CLEANUP_FREE char *text =
+			suggested_in(&story, users ? POLICY_LAYER_USER : POLICY_LAYER_PROJECT, policy);
+		if (users) { /* in one file the closer one wins */
+			has(text, "        - \"~/docs\" #");
+		} else {
+			has(text, "only a terminal may allow a part of it");
+			lacks(text, "        - \"~/docs\" #");
+			has(text, "        - \"~/docs/a\" #");
+		}
+		story_end(&story);
+	}
 }
 
 /* "No, not all of my home", said once, must not take the project away for good. */
@@ -813,6 +844,7 @@ int main(void) {
 		cmocka_unit_test(masks_and_sensitive_places_are_never_suggested),
 		cmocka_unit_test(a_mask_that_is_only_asked_about_is_one),
 		cmocka_unit_test(denials_in_a_granted_folder_are_repeated),
+		cmocka_unit_test(what_a_terminal_confirms_in_a_granted_folder_is_not_lifted),
 		cmocka_unit_test(a_denial_for_once_takes_nothing_that_rules_allow),
 		cmocka_unit_test(an_address_of_a_name_stays_private_where_the_question_said_so),
 		cmocka_unit_test(not_all_of_a_domain_is_private_where_a_part_is),

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "prompt_answers.h"
 #include "support/cmocka.h"
 #include "ui/prompt_text.h"
 #include "ui/socket_words.h"
@@ -194,6 +195,42 @@ static void a_long_target_keeps_its_two_ends(void **state) {
 	assert_true(strlen(text.data) < 1000);
 }
 
+/* In a list each has a line or two: a name of any length takes none of the words that say what an allow covers. */
+static void attack_b09_a_long_name_hides_no_folder(void **state) {
+	(void)state;
+	setenv("HOME", "/home/ada", 1);
+	for (size_t width = 40; width <= 80; width += 8) {
+		for (size_t rows = 15; rows <= 24; rows += 9) {
+			for (size_t size = 10; size <= 250; size += 60) {
+				struct prompt prompts[] = {sample(), sample()};
+				for (size_t i = 0; i < ARRAY_LENGTH(prompts); i++) {
+					CLEANUP_FREE char *name = string_format("%0*d", (int)size, 0);
+					free(prompts[i].target);
+					prompts[i].target =
+						string_format("/home/ada/work/monorepo/services/api/%s", name);
+					prompts[i].permission = permission_of(PERMISSION_FS_WRITE);
+					strings_add(&prompts[i].scopes, i == 0 ? "folder" : "exact");
+				}
+				CLEANUP_STRING struct string text = {0}, flat = {0};
+				prompt_answers_things(prompts, 2, 0, width, rows, &text);
+				for (char *p = text.data; *p; p++) /* where it was broken */
+					if (*p == '\n' || *p == ' ')
+						p += strspn(p, " \n") - 1;
+					else
+						string_append_char(&flat, *p);
+				const char *words = strstr(flat.data, "(andallin~");
+				assert_non_null(words);
+				assert_true(strstr(words, ")2w"));                   /* at its end */
+				assert_null(strstr(words + 1, "(andallin"));         /* of the first alone */
+				assert_true(width < 80 || strstr(words, "s/api)2")); /* and by its name */
+				for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+					assert_true(text_columns(line) <= width);
+				for (size_t i = 0; i < ARRAY_LENGTH(prompts); i++) prompt_finish(&prompts[i]);
+			}
+		}
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
@@ -203,6 +240,7 @@ int main(void) {
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
 		cmocka_unit_test(the_other_host_that_the_first_bytes_ask_for_is_shown),
 		cmocka_unit_test(attack_b09_the_end_of_the_host_is_seen),
+		cmocka_unit_test(attack_b09_a_long_name_hides_no_folder),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),

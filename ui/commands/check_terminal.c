@@ -28,8 +28,11 @@ struct asking {
 	struct channel *agent;
 	const json_t *check;
 	int terminal;
-	int verdict; /* readable when the check is decided */
+	int verdict;   /* readable when the check is decided */
+	int64_t asked; /* the prompt's id */
 };
+
+enum { ENDING_MS = 500 }; /* the broker has to say how a question ended, when it has said what was decided */
 
 /* The terminal, if somebody looks at it and what is typed comes to us; else -1. */
 static int terminal_of_ours(void) {
@@ -50,11 +53,29 @@ static bool is_ours(const struct asking *asking, const struct prompt *prompt) {
 	       says(asking->check, "project", prompt->project);
 }
 
-static int ask(const struct asking *asking, const struct prompt *prompt, struct error *error) {
+/* It comes right behind the verdict. */
+static json_t *how_it_ended(void *context) {
+	const struct asking *asking = context;
+	struct pollfd agent = {.fd = channel_fd(asking->agent), .events = POLLIN};
+	for (;;) {
+		json_t *push = NULL;
+		int r = channel_receive(asking->agent, false, &push, NULL);
+		if (r == 0 && string_equal(json_string_value(json_object_get(push, "type")), "prompt-gone") &&
+		    json_integer_value(json_object_get(push, "id")) == asking->asked)
+			return push;
+		json_decref(push);
+		if (r < 0 && r != -EAGAIN) return NULL;
+		if (r == -EAGAIN && poll(&agent, 1, ENDING_MS) == 0) return json_object();
+	}
+}
+
+static int ask(struct asking *asking, const struct prompt *prompt, struct error *error) {
+	const struct prompt_gone gone = {.how = how_it_ended, .context = asking};
 	json_t *answers = NULL, *reply = NULL;
 	int r;
-	while ((r = prompt_terminal_ask(NULL, asking->terminal, asking->verdict, prompt, 1, &answers, error)) ==
-	       -EINTR) {
+	asking->asked = prompt->id;
+	while ((r = prompt_terminal_ask((void *)&gone, asking->terminal, asking->verdict, prompt, 1, &answers,
+					error)) == -EINTR) {
 		json_decref(answers);
 		kill(0, SIGTSTP); /* ^Z: the whole pipeline, as the terminal would */
 	}
@@ -69,7 +90,7 @@ static int ask(const struct asking *asking, const struct prompt *prompt, struct 
 }
 
 /* One message to the agent. */
-static int hear(const struct asking *asking, struct error *error) {
+static int hear(struct asking *asking, struct error *error) {
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	json_t *push = NULL;
 	int r = channel_receive(asking->agent, false, &push, error);
@@ -83,7 +104,7 @@ static int hear(const struct asking *asking, struct error *error) {
 	return r == -ECANCELED || r == -ENOENT ? 0 : r; /* settled elsewhere: the verdict says how */
 }
 
-static int ask_until_decided(const struct asking *asking, struct error *error) {
+static int ask_until_decided(struct asking *asking, struct error *error) {
 	struct pollfd fds[] = {{.fd = asking->verdict, .events = POLLIN},
 			       {.fd = channel_fd(asking->agent), .events = POLLIN}};
 	for (;;) {

@@ -30,7 +30,7 @@ static int run(struct command_call *call, struct error *error) {
 	FILE *out = open_memstream(&text, &size);
 	if (!out) return EXIT_DONE;
 	complete_words(command_all(), call->operands->items, call->operands->count, out);
-	if (fclose(out) == 0) fputs(text, stdout);
+	if (fclose(out) == 0 && text) fputs(text, stdout); /* glibc's fclose tells nothing of a text without room */
 	free(text);
 	return EXIT_DONE;
 }

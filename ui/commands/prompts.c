@@ -8,6 +8,7 @@
 #include "ui/broker.h"
 #include "ui/human.h"
 #include "ui/output.h"
+#include "ui/prompt_ending.h"
 #include "ui/prompt_text.h"
 #include "ui/records.h"
 #include "ui/table.h"
@@ -98,12 +99,8 @@ static int show_gone(const json_t *push, bool json) {
 		json_decref(body);
 		return 0;
 	}
-	CLEANUP_FREE char *how = json_visible(push, "how");
-	const json_t *verdict = json_object_get(push, "verdict");
-	CLEANUP_FREE char *effect =
-		json_is_string(verdict) ? json_visible(push, "verdict") : json_visible(verdict, "effect");
-	printf("prompt %lld is settled: %s (%s)\n\n", (long long)json_integer_value(json_object_get(push, "id")),
-	       effect, how);
+	CLEANUP_FREE char *ending = prompt_ending(push);
+	printf("prompt %lld is settled: %s\n\n", (long long)json_integer_value(json_object_get(push, "id")), ending);
 	return 0;
 }
 

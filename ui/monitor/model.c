@@ -9,6 +9,7 @@
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/human.h"
+#include "ui/prompt_ending.h"
 #include "ui/prompt_terminal.h"
 
 enum { SECOND_MS = 1000 };
@@ -109,9 +110,8 @@ static void take_gone(struct monitor_model *model, const json_t *push) {
 	model->flush = model->flush || model->prompts.since_ms != since_ms;
 	if (!in_form || !form_drop(&model->form, id)) return;
 	close_form(model);
-	model_say(model,
-		  string_format("Prompt %lld is settled: answered elsewhere, its time is up, or who asked is gone.",
-				(long long)id));
+	CLEANUP_FREE char *ending = prompt_ending(push);
+	model_say(model, string_format("Prompt %lld is settled: %s.", (long long)id, ending));
 }
 
 int model_push(struct monitor_model *model, const json_t *push, struct error *error) {

@@ -162,7 +162,9 @@ static char *list_text(const struct monitor_model *model, size_t top, size_t cou
 	FILE *out = mem_expect(open_memstream(&text, &size));
 	table_spare(table, records->spare, records->spare_count);
 	table_print(table, out, width, true);
-	fclose(out);
+	bool failed = ferror(out) != 0;
+	failed |= fclose(out) != 0;
+	if (failed || !text) mem_exhausted(); /* as in command_help.c: a list that waits isn't to look empty */
 	return text;
 }
 

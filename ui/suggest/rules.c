@@ -64,16 +64,33 @@ static void judge_asked(struct suggestion *suggestion, const struct ruleset *rul
 		judge_private(suggestion, ruleset, rule);
 }
 
-static void judge_sticky(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
-	const struct rule *sticky = ruleset_find_sticky(ruleset, &suggestion->permission, target, NULL);
-	if (sticky && (sticky->effect == EFFECT_DENY || sticky->confirm_terminal))
-		leave_out_by_rule(suggestion, "it is a place that base keeps", sticky);
-}
-
 /* Is it the rule that decides about what it names? One that another beats needs no repeating. */
 static bool is_in_force(const struct rule *rule, const struct ruleset *ruleset) {
 	const char *target = pattern_target(rule->pattern);
 	return !target || ruleset_find(ruleset, &rule->permission, target, NULL) == rule;
+}
+
+static bool is_lifted_by(const struct rule *rule, const struct suggestion *suggestion, const struct ruleset *ruleset) {
+	return is_below_user(rule) && !rule->sticky &&
+	       suggest_permissions_related(&rule->permission, &suggestion->permission) &&
+	       suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rule->pattern) &&
+	       is_in_force(rule, ruleset);
+}
+
+/* A grant of all of it leaves that part to a terminal; a rule would not. */
+static void judge_confirmed_parts(struct suggestion *suggestion, const struct ruleset *ruleset) {
+	size_t count;
+	const struct rule *rules = ruleset_rules(ruleset, &count);
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].effect == EFFECT_ASK && rules[i].confirm_terminal &&
+		    is_lifted_by(&rules[i], suggestion, ruleset))
+			leave_out_by_rule(suggestion, "only a terminal may allow a part of it", &rules[i]);
+}
+
+static void judge_sticky(struct suggestion *suggestion, const struct ruleset *ruleset, const char *target) {
+	const struct rule *sticky = ruleset_find_sticky(ruleset, &suggestion->permission, target, NULL);
+	if (sticky && (sticky->effect == EFFECT_DENY || sticky->confirm_terminal))
+		leave_out_by_rule(suggestion, "it is a place that base keeps", sticky);
 }
 
 static void keep_denials(struct suggest *suggest, size_t index, const struct ruleset *ruleset) {
@@ -82,10 +99,7 @@ static void keep_denials(struct suggest *suggest, size_t index, const struct rul
 	for (size_t i = 0; i < count; i++) {
 		const struct suggestion *suggestion = &suggest_items(suggest, &items)[index];
 		if (!suggestion_is_rule(suggestion)) return;
-		if (rules[i].effect == EFFECT_DENY && is_below_user(&rules[i]) && !rules[i].sticky &&
-		    suggest_permissions_related(&rules[i].permission, &suggestion->permission) &&
-		    suggest_patterns_overlap(&suggestion->permission, suggestion->compiled, rules[i].pattern) &&
-		    is_in_force(&rules[i], ruleset))
+		if (rules[i].effect == EFFECT_DENY && is_lifted_by(&rules[i], suggestion, ruleset))
 			suggest_keep(suggest, index, &rules[i].permission, pattern_text(rules[i].pattern),
 				     rules[i].origin);
 	}
@@ -113,6 +127,7 @@ void suggest_judge(struct suggest *suggest, size_t index, const struct ruleset *
 	}
 	judge_asked(suggestion, ruleset, sample);
 	judge_asked(suggestion, ruleset, suggestion->target);
+	judge_confirmed_parts(suggestion, ruleset);
 	if (permission_is_of_path(&suggestion->permission)) judge_sticky(suggestion, ruleset, sample);
 	keep_denials(suggest, index, ruleset);
 }

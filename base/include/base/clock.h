@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -31,6 +32,9 @@ static inline void clock_read(const struct clock *clock, struct moment *ret_now)
 
 /* One of the kernel's clocks (clock_gettime(2)), in milliseconds: for spans within a process, which no test moves. */
 int64_t clock_ms(clockid_t id);
+
+/* Milliseconds as timers and sockets are told them. */
+struct timeval clock_timeval(int64_t ms);
 
 /* "90s", "15m", "1h", "7d", "365d" ("500ms" too) → milliseconds; whole numbers, at least 1, at most ten years. */
 int duration_parse(const char *text, int64_t *ret_ms, struct error *error);

@@ -21,8 +21,9 @@ enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 
 /*
  * How prompts are shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
  * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered all of them, or
- * `gone_fd` becomes readable (one was answered elsewhere, expired or its requester died: return -ECANCELED then) or the
- * user suspends (^Z: -EINTR); what is left is asked again. *ret_answers becomes an array of the answers that were given
+ * `gone_fd` becomes readable (one was answered elsewhere, expired or its requester died: return -ECANCELED then; a pipe
+ * with the push `prompt-gone` in it, a line, or nothing when the broker is gone) or the user suspends (^Z: -EINTR);
+ * what is left is asked again. *ret_answers becomes an array of the answers that were given
  * before the return, in the order of the prompts and without gaps: the fields of the `answer` message
  * (docs/protocol.md) but prompt and token.
  */

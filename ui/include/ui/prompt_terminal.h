@@ -7,7 +7,8 @@
  * of input deny this once. Several prompts are one question, whose words are for all of them, or `choose`. The
  * terminal's modes of the kernel (termios) are left as they were, what the tool had switched on in the terminal itself
  * (mouse, bracketed paste, margins) is off; who knows what that was puts it back (runner/terminal.h). Untrusted text is
- * shown through prompt_text. Nothing is said by colour, or by bold letters alone.
+ * shown through prompt_text. A question that ends otherwise says how in its last line. Nothing is said by colour, or by
+ * bold letters alone.
  */
 #pragma once
 
@@ -18,6 +19,13 @@
 
 enum { PROMPT_DELAY_MS = 400 };
 
-/* run_terminal.ask; `context` is not used. */
+/* For who has no pipe in which it says how a question ended (run_terminal). */
+struct prompt_gone {
+	json_t *(*how)(
+		void *context); /* the push `prompt-gone`, or NULL when the broker is gone; freed by the caller */
+	void *context;
+};
+
+/* run_terminal.ask; `context`: a struct prompt_gone, or NULL. */
 int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
 			json_t **ret_answers, struct error *error);

@@ -1,0 +1,171 @@
+#include "net_pattern.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+
+/* "host", "host:ports", "[v6]:ports", "v6" → where the host ends and the ports begin (NULL = none). */
+static int split_ports(const char *text, const char **ret_host, size_t *ret_size, const char **ret_ports,
+		       struct error *error) {
+	*ret_host = text;
+	*ret_ports = NULL;
+	const char *colon;
+	if (*text == '[') {
+		const char *end = strchr(text, ']');
+		if (!end || (end[1] != '\0' && end[1] != ':'))
+			return error_set(error, EINVAL,
+					 "expected an IPv6 address in brackets such as [2001:db8::1]:443");
+		*ret_host = text + 1;
+		*ret_size = (size_t)(end - text - 1);
+		if (end[1] == ':') *ret_ports = end + 2;
+		return 0;
+	}
+	colon = strchr(text, ':');
+	if (colon && !strchr(colon + 1, ':')) {
+		*ret_size = (size_t)(colon - text);
+		*ret_ports = colon + 1;
+	} else {
+		*ret_size = strlen(text);
+	}
+	return 0;
+}
+
+static void mask_address(struct host *host, unsigned bits) {
+	size_t size = host->class == HOST_IPV4 ? 4 : 16;
+	for (size_t i = 0; i < size; i++) {
+		unsigned keep = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? bits - (unsigned)i * 8 : 0;
+		host->address[i] = (uint8_t)(host->address[i] & (0xff00U >> keep));
+	}
+	inet_ntop(host->class == HOST_IPV4 ? AF_INET : AF_INET6, host->address, host->name, sizeof host->name);
+}
+
+static int parse_cidr(struct net_pattern *pattern, const char *text, size_t size, const char *slash,
+		      struct error *error) {
+	unsigned long long bits;
+	CLEANUP_FREE char *digits = string_copy_bytes(slash + 1, size - (size_t)(slash - text) - 1);
+	/* 127.0.0.0/8 must not be folded to localhost: take the address itself. */
+	CLEANUP_FREE char *address = string_copy_bytes(text, (size_t)(slash - text));
+	if (inet_pton(AF_INET, address, pattern->host.address) == 1)
+		pattern->host.class = HOST_IPV4;
+	else if (inet_pton(AF_INET6, address, pattern->host.address) == 1)
+		pattern->host.class = HOST_IPV6;
+	else
+		return error_set(error, EINVAL, "expected an address before '/' such as 10.0.0.0/8");
+	if (string_to_u64(digits, &bits) < 0 || bits > (pattern->host.class == HOST_IPV4 ? 32 : 128))
+		return error_set(error, EINVAL, "expected the number of bits after '/' such as 10.0.0.0/8");
+	pattern->class = NET_CIDR;
+	pattern->bits = (unsigned)bits;
+	mask_address(&pattern->host, pattern->bits);
+	return 0;
+}
+
+static int parse_host(struct net_pattern *pattern, const char *text, size_t size, struct error *error) {
+	const char *slash = memchr(text, '/', size);
+	if (size == 1 && *text == '*') {
+		pattern->class = NET_ANY;
+		return 0;
+	}
+	if (slash) return parse_cidr(pattern, text, size, slash, error);
+	bool suffix = size > 2 && text[0] == '*' && text[1] == '.';
+	if (memchr(text + (suffix ? 1 : 0), '*', size - (suffix ? 1 : 0)))
+		return error_set(error, EINVAL, "'*' stands for whole labels at the front only: *.example.org");
+	int r = host_parse(suffix ? text + 2 : text, suffix ? size - 2 : size, &pattern->host, error);
+	if (r < 0) return r;
+	if (suffix && pattern->host.class != HOST_NAME)
+		return error_set(error, EINVAL, "'*.' goes with a domain, not with an address");
+	pattern->class = suffix ? NET_SUFFIX : NET_EXACT;
+	return 0;
+}
+
+int net_pattern_parse(const char *text, struct net_pattern *ret_pattern, struct error *error) {
+	const char *host, *ports;
+	size_t size = 0;
+	int r = host_refuse_url(text, strlen(text), error);
+	if (r == 0) r = split_ports(text, &host, &size, &ports, error);
+	if (r == 0) r = parse_host(ret_pattern, host, size, error);
+	if (r == 0 && ports) r = port_range_parse(ports, &ret_pattern->ports, error);
+	return r;
+}
+
+char *net_pattern_format(const struct net_pattern *pattern) {
+	CLEANUP_FREE char *ports = port_range_format(pattern->ports);
+	const bool v6 = pattern->host.class == HOST_IPV6;
+	const char *name = pattern->host.name;
+	switch (pattern->class) {
+	case NET_ANY:
+		break;
+	case NET_SUFFIX:
+		return string_format("*.%s%s", name, ports);
+	case NET_CIDR:
+		return string_format(v6 ? "[%s/%u]%s" : "%s/%u%s", name, pattern->bits, ports);
+	case NET_EXACT:
+		return string_format(v6 ? "[%s]%s" : "%s%s", name, ports);
+	}
+	return string_format("*%s", ports);
+}
+
+bool net_pattern_is_literal(const struct net_pattern *pattern) {
+	return pattern->class == NET_EXACT && pattern->ports.first != 0 && pattern->ports.first == pattern->ports.last;
+}
+
+/* Matching */
+
+static bool address_in(const uint8_t *address, const uint8_t *network, unsigned bits) {
+	for (unsigned i = 0; i < bits; i++) {
+		unsigned shift = 7 - i % 8;
+		if ((address[i / 8] >> shift & 1) != (network[i / 8] >> shift & 1)) return false;
+	}
+	return true;
+}
+
+static bool match_cidr(const struct net_pattern *pattern, const char *host) {
+	uint8_t address[16];
+	bool v4 = pattern->host.class == HOST_IPV4;
+	if (strcmp(host, "localhost") == 0) host = v4 ? "127.0.0.1" : "::1";
+	return inet_pton(v4 ? AF_INET : AF_INET6, host, address) == 1 &&
+	       address_in(address, pattern->host.address, pattern->bits);
+}
+
+bool net_pattern_match_host(const struct net_pattern *pattern, const char *host, struct pattern_rank *rank) {
+	const char *name = pattern->host.name;
+	size_t size = strlen(host), name_size = strlen(name), length = 0;
+	bool matches = false;
+	switch (pattern->class) {
+	case NET_ANY:
+		matches = true;
+		break;
+	case NET_CIDR:
+		matches = match_cidr(pattern, host);
+		length = pattern->bits;
+		break;
+	case NET_SUFFIX:
+		/* Label by label: evil-example.org is no *.example.org (CVE-2026-24052), nor is example.org itself. */
+		matches = size > name_size + 1 && host[size - name_size - 1] == '.' &&
+			  strcmp(host + size - name_size, name) == 0;
+		length = name_size;
+		break;
+	case NET_EXACT:
+		matches = strcmp(host, name) == 0;
+		break;
+	}
+	rank->depth = (uint32_t)pattern->class << 16 | (uint32_t)length;
+	return matches;
+}
+
+bool net_pattern_match(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank) {
+	char host[HOST_MAX];
+	const char *colon = strrchr(target, ':');
+	if (!colon) return false;
+	bool bracket = *target == '[' && colon > target + 1;
+	const char *start = bracket ? target + 1 : target;
+	size_t size = (size_t)(colon - start) - (bracket ? 1 : 0);
+	if (size >= sizeof host) return false;
+	memcpy(host, start, size);
+	host[size] = '\0';
+	return net_pattern_match_host(pattern, host, rank) &&
+	       port_range_match(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
+}

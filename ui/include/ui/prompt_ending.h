@@ -1,0 +1,13 @@
+/*
+ * prompt_ending: how a question ended, in the words of those who were asked and see it taken down.
+ *
+ * Promises: one short line without an end and without "sbx:", whatever the push says; what it doesn't know it passes
+ * over.
+ */
+#pragma once
+
+#include <jansson.h>
+
+/* "allowed for 1h, on the desktop", "nobody answered: denied". `gone`: the push `prompt-gone` (docs/protocol.md), or
+ * NULL when the broker that asked is gone. Freed by the caller. */
+char *prompt_ending(const json_t *gone);
