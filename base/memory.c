@@ -5,8 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
+static struct {
+	void (*put_back)(void *argument);
+	void *argument;
+	pid_t process;
+} before_end;
+
+void mem_before_end(void (*put_back)(void *argument), void *argument) {
+	before_end.put_back = put_back;
+	before_end.argument = argument;
+	before_end.process = getpid();
+}
+
 _Noreturn void mem_exhausted(void) {
 	static const char line[] = "sbx: out of memory\n";
+	void (*put_back)(void *argument) = before_end.put_back;
+	before_end.put_back = NULL;
+	if (put_back && before_end.process == getpid()) put_back(before_end.argument);
 	if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(125);
 	_exit(125);
 }

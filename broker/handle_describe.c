@@ -27,11 +27,14 @@ static const struct body_field describe_fields[] = {
 static const struct body_shape describe_shape = BODY_SHAPE_OF(struct describe, describe_fields);
 
 struct description {
+	struct broker *broker;
+	const struct session *session;
+	const struct subject *subject;
 	const struct ruleset *ruleset;
 	bool offline;
 	json_t *lists[EFFECT_COUNT];
-	size_t left; /* bytes that a reply still has room for */
-	bool more;
+	size_t left;        /* bytes that a reply still has room for */
+	bool more, granted; /* there is a grant */
 };
 
 static void add(struct description *description, enum effect effect, const struct permission *permission,
@@ -71,14 +74,28 @@ static bool decides(const struct ruleset *ruleset, const struct rule *rule) {
 	return found && found->effect == rule->effect;
 }
 
+/* What a grant allows is listed as that, for as long as it does; one for a single use is for one call. */
+static bool is_granted(const struct description *description, const struct rule *rule) {
+	const char *target = pattern_target(rule->pattern);
+	if (!description->granted || rule->effect != EFFECT_ASK || !target) return false;
+	const struct request request = {.session = description->session ? description->session->record.id : 0,
+					.subject = *description->subject,
+					.permission = rule->permission,
+					.target = (char *)target}; /* borrowed: not finished */
+	CLEANUP_DECISION struct decision decision;
+	decision_make(description->broker, description->ruleset, description->session, &request, NULL, &decision, NULL);
+	return decision.verdict.effect == EFFECT_ALLOW && decision.lifetime != LIFETIME_ONCE;
+}
+
 /* A file's rule that says no more than the one that it lies under: masks in a tree that is asked about. */
-static bool is_covered(const struct ruleset *ruleset, const struct rule *rule) {
+static bool is_covered(const struct description *description, const struct rule *rule) {
 	const char *target = pattern_target(rule->pattern);
 	if (!target || *target != '/' || target[1] == '\0') return false;
 	if (rule->permission.kind != PERMISSION_FS_READ && rule->permission.kind != PERMISSION_FS_WRITE) return false;
 	CLEANUP_FREE char *above = path_parent(target);
-	const struct rule *found = ruleset_find(ruleset, &rule->permission, above, NULL);
-	return found && found->effect == rule->effect && strcmp(found->permission.name, rule->permission.name) == 0;
+	const struct rule *found = ruleset_find(description->ruleset, &rule->permission, above, NULL);
+	return found && found->effect == rule->effect && strcmp(found->permission.name, rule->permission.name) == 0 &&
+	       !is_granted(description, found);
 }
 
 /* Adds the one that counts of those of the same words, and returns how many these are. */
@@ -87,8 +104,8 @@ static size_t add_first(struct description *description, const struct rule *cons
 	size_t same = 1;
 	for (; same < count && compare_words(rules[same], rules[0]) == 0; same++)
 		if (rules[same]->layer == first->layer && rules[same]->effect < first->effect) first = rules[same];
-	if (first->effect != EFFECT_DENY && decides(description->ruleset, first) &&
-	    !is_covered(description->ruleset, first))
+	if (first->effect != EFFECT_DENY && decides(description->ruleset, first) && !is_covered(description, first) &&
+	    !is_granted(description, first))
 		add(description, first->effect, &first->permission, pattern_text(first->pattern), 0);
 	return same;
 }
@@ -104,10 +121,12 @@ static void add_rules(struct description *description) {
 
 /* Grants, and what the policy has of its own */
 
-static int add_grants(struct description *description, struct broker *broker, const struct subject *subject,
-		      int64_t session, struct error *error) {
+static int add_grants(struct description *description, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list grants = {0};
-	int r = grants_of_subject(broker->grants, subject, session, &grants, &description->more, error);
+	const int64_t session = description->session ? description->session->record.id : 0;
+	int r = grants_of_subject(description->broker->grants, description->subject, session, &grants,
+				  &description->more, error);
+	description->granted = grants.count > 0;
 	for (size_t i = 0; r == 0 && i < grants.count; i++) {
 		const struct grant *grant = &grants.items[i];
 		if (grant->effect == EFFECT_ALLOW && grant->lifetime != LIFETIME_ONCE)
@@ -166,7 +185,8 @@ static json_t *reply_of(const struct description *description, const struct subj
 static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	CLEANUP_SUBJECT struct subject subject = {0};
-	struct description description = {.left = LIMIT_PAGE_BYTES};
+	struct description description = {
+		.broker = client->broker, .session = client->session, .subject = &subject, .left = LIMIT_PAGE_BYTES};
 	broker_refresh_policy(client->broker);
 	int r = find_subject(client, body, &subject, &description.ruleset, error);
 	if (r < 0) return r;
@@ -174,7 +194,7 @@ static int describe(struct client *client, int64_t id, const void *body, json_t 
 	description.offline =
 		(session && session->offline) || ruleset_network(description.ruleset) == VIEW_NETWORK_NONE;
 	for (int i = 0; i < EFFECT_COUNT; i++) description.lists[i] = json_array();
-	r = add_grants(&description, client->broker, &subject, session ? session->record.id : 0, error);
+	r = add_grants(&description, error);
 	if (r == 0) {
 		add_rules(&description);
 		*ret_reply = reply_of(&description, &subject);

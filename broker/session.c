@@ -341,6 +341,25 @@ static bool record_wanted(const struct history_filter *wanted, const struct sess
 	       (!wanted->project || strcmp(wanted->project, record->project) == 0);
 }
 
+/* With what the row doesn't have: what is published, an end that couldn't be written. */
+static struct session_record read_record(const struct broker *broker, sqlite3_stmt *row) {
+	struct session_record record = {.id = sqlite3_column_int64(row, 0),
+					.profile = string_copy(store_column(row, 1)),
+					.project = string_copy(store_column(row, 2)),
+					.command = string_copy(store_column(row, 3)),
+					.pid = sqlite3_column_int64(row, 4),
+					.started_ms = sqlite3_column_int64(row, 5),
+					.ended_ms = sqlite3_column_int64(row, 6),
+					.exit = sqlite3_column_int(row, 7)};
+	const struct session *running = session_find(broker, record.id);
+	for (size_t i = 0; running && i < running->record.published.count; i++)
+		strings_add(&record.published, running->record.published.items[i]);
+	const struct session_record *unwritten = record.ended_ms == 0 ? find_unwritten(broker, record.id) : NULL;
+	if (unwritten) record.ended_ms = unwritten->ended_ms;
+	if (unwritten) record.exit = unwritten->exit;
+	return record;
+}
+
 int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,
 		  int64_t cursor, json_t *items, int64_t *ret_next, struct error *error) {
 	sqlite3_stmt *rows = store_statement(broker->store, newest ? STORE_SESSION_LIST_BACK : STORE_SESSION_LIST);
@@ -351,21 +370,7 @@ int sessions_list(struct broker *broker, const struct history_filter *wanted, bo
 	int step;
 	*ret_next = 0;
 	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
-		struct session_record record = {.id = sqlite3_column_int64(rows, 0),
-						.profile = string_copy(store_column(rows, 1)),
-						.project = string_copy(store_column(rows, 2)),
-						.command = string_copy(store_column(rows, 3)),
-						.pid = sqlite3_column_int64(rows, 4),
-						.started_ms = sqlite3_column_int64(rows, 5),
-						.ended_ms = sqlite3_column_int64(rows, 6),
-						.exit = sqlite3_column_int(rows, 7)};
-		const struct session *running = session_find(broker, record.id);
-		for (size_t i = 0; running && i < running->record.published.count; i++)
-			strings_add(&record.published, running->record.published.items[i]);
-		const struct session_record *unwritten =
-			record.ended_ms == 0 ? find_unwritten(broker, record.id) : NULL;
-		if (unwritten) record.ended_ms = unwritten->ended_ms;
-		if (unwritten) record.exit = unwritten->exit;
+		struct session_record record = read_record(broker, rows);
 		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
 		if (!full && (ended_too || record.ended_ms == 0) && record_wanted(wanted, &record)) {
 			json_t *json = session_record_to_json(&record);

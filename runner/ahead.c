@@ -11,11 +11,13 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "process.h"
+#include "schema/pattern.h"
 
 struct waiting {
 	struct waiting *next;
@@ -137,6 +139,20 @@ static const char *refusal(const struct ahead *ahead, const struct inside_messag
 	return NULL;
 }
 
+/* A rule may ask about it by a pattern, of which the view has nothing but the text. */
+static bool is_meant_by_pattern(const struct view *view, const char *path) {
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
+	bool meant = false;
+	for (size_t i = 0; i < view->path_count && !meant; i++) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		meant = view->paths[i].pattern &&
+			pattern_compile(&permission, view->paths[i].path, &scope, &pattern, NULL) == 0 &&
+			pattern_match(pattern, path, NULL);
+	}
+	return meant;
+}
+
 /* What is asked about is what lies there now, whatever comes to its place before the answer. */
 static void note(struct waiting *waiting) {
 	struct live *live = waiting->ahead->live;
@@ -144,6 +160,8 @@ static void note(struct waiting *waiting) {
 	const enum view_mode mode = sight_rule(live_view(live), waiting->path, &ask_write);
 	const bool program =
 		waiting->permission.kind == PERMISSION_PROC_SPAWN && live_sight(live, waiting->path).program;
+	/* Looking would tell by its time what is there: also denials are patterns. So it may be a folder. */
+	waiting->need.folder = mode == VIEW_ABSENT && is_meant_by_pattern(live_view(live), waiting->path);
 	if (mode != VIEW_ASK && !ask_write && !program) return;
 	live_note(live, waiting->path);
 	waiting->noted = true;

@@ -63,6 +63,7 @@ static void on_gathered(evutil_socket_t fd, short what, void *argument) {
 }
 
 struct asker *asker_new(const struct asker_options *options) {
+	if (!options->user || !options->terminal) return NULL;
 	struct asker *asker = mem_new(struct asker);
 	*asker = (struct asker){.options = *options, .answer = -1, .gone = -1};
 	asker->remote = getenv("SSH_CONNECTION") || getenv("SSH_TTY");
@@ -134,7 +135,7 @@ static void settle(struct asker *asker, const json_t *answers, bool anew) {
 		if (!question->gone) json_array_append_new(told, complete(question, given));
 		remove_question(asker, question);
 	}
-	json_array_foreach (told, index, answer) asker->options.answer(asker->options.context, json_incref(answer));
+	json_array_foreach (told, index, answer) session_answer(asker->options.session, json_incref(answer));
 	json_decref(told);
 }
 
@@ -152,6 +153,7 @@ static void finish(struct asker *asker) {
 	asker->done = NULL;
 	asker->child = 0;
 	terminal_give(asker->options.terminal, getpgrp());
+	if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
@@ -258,6 +260,7 @@ static void keep(struct asker *asker, struct question *question) {
 
 void asker_add(struct asker *asker, const json_t *prompt) {
 	const struct timeval soon = {.tv_usec = ASK_GATHER_MS * 1000};
+	if (!asker) return;
 	struct question *question = mem_new(struct question);
 	struct error error = ERROR_NONE;
 	int r = prompt_from_json(prompt, &question->prompt, &error);
@@ -279,6 +282,7 @@ static void tell_child(struct asker *asker, const json_t *gone) {
 }
 
 void asker_gone(struct asker *asker, const json_t *gone) {
+	if (!asker) return;
 	const int64_t id = json_integer_value(json_object_get(gone, "id"));
 	for (struct question *at = asker->first; at; at = at->next) {
 		if (at->prompt.id != id) continue;
@@ -293,6 +297,7 @@ void asker_gone(struct asker *asker, const json_t *gone) {
 }
 
 void asker_forget(struct asker *asker) {
+	if (!asker) return;
 	for (struct question *at = asker->first, *next; at; at = next) {
 		next = at->next;
 		at->gone = at->asked;
@@ -302,12 +307,13 @@ void asker_forget(struct asker *asker) {
 }
 
 void asker_wake(struct asker *asker) {
+	if (!asker) return;
 	event_del(asker->gather);
 	ask_next(asker);
 }
 
 bool asker_is_asking(const struct asker *asker) {
-	return asker->child > 0;
+	return asker && asker->child > 0;
 }
 
 /* The tool has ended, and its question with it, unless that was settled before: the child says so and ends. */
@@ -324,11 +330,13 @@ static void dismiss(struct asker *asker) {
 void asker_free(struct asker *asker) {
 	if (!asker) return;
 	if (asker->child > 0) {
+		int status = 0;
 		dismiss(asker);
 		kill(asker->child, SIGKILL);
-		while (waitpid(asker->child, NULL, 0) < 0 && errno == EINTR) {
+		while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 		}
 		terminal_give(asker->options.terminal, getpgrp());
+		if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	}
 	terminal_go_on(asker->options.terminal);
 	if (asker->done) event_free(asker->done);

@@ -10,20 +10,21 @@
 #include <jansson.h>
 
 #include "runner/run.h"
+#include "session.h"
 #include "terminal.h"
 
 struct asker;
 
 struct asker_options {
 	struct event_base *base;
-	const struct run_terminal *user; /* borrowed */
-	struct terminal *terminal;       /* borrowed */
-	/* The `answer` message's body, complete. Takes the reference over. */
-	void (*suspend)(void *context); /* stop as ^Z does; back when we go on */
-	void (*answer)(void *context, json_t *answer);
+	const struct run_terminal *user; /* borrowed, as are the next two; or NULL */
+	struct terminal *terminal;       /* or NULL */
+	struct session *session;         /* is told the answers */
+	void (*suspend)(void *context);  /* stop as ^Z does; back when we go on */
 	void *context;
 };
 
+/* NULL where the user has no terminal to be asked in; all below take that. */
 struct asker *asker_new(const struct asker_options *options);
 void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt`, also of a known one */
 void asker_gone(struct asker *asker, const json_t *gone);  /* push `prompt-gone` */

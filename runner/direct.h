@@ -4,9 +4,8 @@
  * Promises: only a TCP connection that the gate has made, whose verdict says so, for a socket that is new: not bound,
  * without a duplicate, without an epoll registration (they would keep the old one); else nothing is done and it is
  * relayed. From then on no byte goes through us: the history has neither their number nor what they were, but target,
- * grant, and how long it lasted, to within LIMIT_DIRECT_LOOK_MS. When the grant ends the connection is shut down both
- * ways, wherever in the sandbox it is; one that can't be found for LIMIT_DIRECT_HIDDEN_MS (it waits in a message) ends
- * the sandbox. What the socket can still be used for says docs/threat-model.md; the filter has TRAPS_DIRECT.
+ * grant, and how long it lasted, to within LIMIT_DIRECT_LOOK_MS. It ends with its grant (tethers.h). What the socket
+ * can still be used for says docs/threat-model.md; the filter has TRAPS_DIRECT.
  */
 #pragma once
 

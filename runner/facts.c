@@ -59,6 +59,14 @@ static const char *start_of(const struct walked *walked, const char *path, struc
 	return path + common;
 }
 
+/* `status` NULL: nothing is there. */
+static void fact_describe(struct fact *fact, const struct stat *status) {
+	fact->type = status ? fact_type_of(status->st_mode) : FACT_MISSING;
+	fact->device = status ? status->st_dev : 0;
+	fact->inode = status ? status->st_ino : 0;
+	fact->names = fact->type == FACT_FILE ? status->st_nlink : 0;
+}
+
 /* Walk `path` name by name, as the kernel does. */
 static void fact_collect(const char *path, struct walked *walked, struct fact *fact) {
 	CLEANUP_STRING struct string at = {0};
@@ -101,10 +109,7 @@ static void fact_collect(const char *path, struct walked *walked, struct fact *f
 	if (at.size == 0) string_append(&at, "/");
 	walked->looks += !missing && !looked;
 	missing = missing || (!looked && lstat(at.data, &status) < 0);
-	fact->type = missing ? FACT_MISSING : fact_type_of(status.st_mode);
-	fact->device = missing ? 0 : status.st_dev;
-	fact->inode = missing ? 0 : status.st_ino;
-	fact->names = fact->type == FACT_FILE ? status.st_nlink : 0;
+	fact_describe(fact, missing ? NULL : &status);
 	fact->there = folder_size;
 	if (fact->link_count == 0) {
 		string_finish(&walked->folder);

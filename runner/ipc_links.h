@@ -2,10 +2,7 @@
  * ipc_links: the live connections of a sandbox to Unix sockets of the host, so that they end when what allowed them
  * does.
  *
- * Promises: keeps no descriptor of the tool's socket, whose peer would never learn that the tool has closed it; it is
- * known by its inode and SO_COOKIE, looked for in the sandbox's processes when it must be cut, and shut down both ways.
- * One that nobody has (it waits in a message) for LIMIT_DIRECT_HIDDEN_MS ends the sandbox. That one has ended is seen
- * within LIMIT_IPC_LOOK_MS. Bounded (LIMIT_IPC_LINKS).
+ * Promises: those of tethers.h; that one has ended is seen within LIMIT_IPC_LOOK_MS. Bounded (LIMIT_IPC_LINKS).
  */
 #pragma once
 

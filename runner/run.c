@@ -25,6 +25,7 @@
 #include "descriptors.h"
 #include "doorbells.h"
 #include "filter.h"
+#include "job.h"
 #include "keeper.h"
 #include "last_words.h"
 #include "launch.h"
@@ -38,8 +39,7 @@
 
 enum {
 	RUN_GRACE_MS = 5000, /* between asking the tool to end and ending it */
-	RUN_SIGNALS_MAX = 8,
-	RUN_OPEN_TRIES = 3, /* brokers that may go while the user is asked */
+	RUN_OPEN_TRIES = 3,  /* brokers that may go while the user is asked */
 };
 
 struct run {
@@ -54,10 +54,11 @@ struct run {
 	struct terminal *terminal;
 	struct asker *asker;
 	struct ahead *ahead;
+	struct job *job;
 	struct limits limits;
 	bool is_terminal[3], background;
 	pid_t init;
-	struct event *reports, *timeout, *grace, *signals[RUN_SIGNALS_MAX];
+	struct event *reports, *timeout, *grace;
 	bool timed_out, ended;
 	int status;
 };
@@ -101,22 +102,17 @@ static void on_terminate(void *context) {
 
 static void on_prompt(void *context, const json_t *prompt) {
 	struct run *run = context;
-	if (run->asker) asker_add(run->asker, prompt);
+	asker_add(run->asker, prompt);
 }
 
 static void on_prompt_gone(void *context, const json_t *gone) {
 	struct run *run = context;
-	if (run->asker) asker_gone(run->asker, gone);
+	asker_gone(run->asker, gone);
 }
 
 static void on_broker_gone(void *context) {
 	struct run *run = context;
-	if (run->asker) asker_forget(run->asker);
-}
-
-static void on_user_answer(void *context, json_t *answer) {
-	struct run *run = context;
-	session_answer(run->session, answer);
+	asker_forget(run->asker);
 }
 
 /* The network */
@@ -164,25 +160,6 @@ static void on_listener(struct run *run, int listener) {
 	end_with(run, RUN_EXIT_FAILED);
 }
 
-/* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
-static void stop_with(struct run *run, int number) {
-	bool reads = number == SIGTTIN || number == SIGTTOU;
-	if (reads && run->terminal && terminal_is_foreground(run->terminal)) {
-		terminal_take(run->terminal);
-		launch_order(run->launch, ORDER_CONTINUE, 1);
-		return;
-	}
-	if (run->terminal) terminal_release(run->terminal);
-	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
-	if (number == SIGSTOP) {
-		raise(SIGSTOP);
-		return;
-	}
-	sigaction(number, &standard, &old);
-	kill(0, number); /* the whole pipeline of our shell, as the terminal would */
-	sigaction(number, &old, NULL);
-}
-
 static void on_exited(struct run *run, int wait_status) {
 	int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	end_with(run, run->timed_out ? RUN_EXIT_TIMEOUT : status);
@@ -226,7 +203,7 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
 			break;
 		case REPORT_STOPPED:
-			stop_with(run, report.value);
+			job_stopped(run->job, report.value);
 			break;
 		case REPORT_EXITED:
 			on_exited(run, report.value);
@@ -239,46 +216,7 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 	}
 }
 
-/* Signals and time */
-
-static void on_signal(evutil_socket_t number, short what, void *argument) {
-	struct run *run = argument;
-	(void)what;
-	launch_order(run->launch, ORDER_SIGNAL, number);
-}
-
-static void go_on(struct run *run) {
-	bool foreground = run->terminal && terminal_is_foreground(run->terminal);
-	if (foreground && run->is_terminal[0] && run->is_terminal[1]) terminal_take(run->terminal);
-	launch_order(run->launch, ORDER_CONTINUE, foreground);
-	if (run->asker) asker_wake(run->asker);
-}
-
-static void on_continue(evutil_socket_t number, short what, void *argument) {
-	(void)number, (void)what;
-	go_on(argument);
-}
-
-/* ^Z at a question: the tool's call waits, so it isn't stopped. An orphaned group doesn't stop (setpgid(2)). */
-static void on_user_suspend(void *context) {
-	struct run *run = context;
-	stop_with(run, SIGTSTP);
-	go_on(run);
-}
-
-static void on_resize(evutil_socket_t number, short what, void *argument) {
-	struct run *run = argument;
-	(void)number, (void)what;
-	if (run->terminal) terminal_resize(run->terminal);
-}
-
-static const struct {
-	int number;
-	event_callback_fn handler;
-} signal_table[RUN_SIGNALS_MAX] = {
-	{SIGINT, on_signal},  {SIGTERM, on_signal},   {SIGHUP, on_signal},   {SIGQUIT, on_signal},
-	{SIGTSTP, on_signal}, {SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
-};
+/* Time */
 
 static void on_grace_end(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
@@ -298,11 +236,19 @@ static void on_timeout(evutil_socket_t fd, short what, void *argument) {
 	evtimer_add(run->grace, &grace);
 }
 
+static void on_going_on(void *context) {
+	const struct run *run = context;
+	asker_wake(run->asker);
+}
+
 static void watch(struct run *run) {
-	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) {
-		run->signals[i] = evsignal_new(run->base, signal_table[i].number, signal_table[i].handler, run);
-		event_add(run->signals[i], NULL);
-	}
+	const struct job_options job = {.base = run->base,
+					.launch = run->launch,
+					.terminal = run->terminal,
+					.is_terminal = run->is_terminal,
+					.going_on = on_going_on,
+					.context = run};
+	run->job = job_new(&job);
 	run->reports = event_new(run->base, launch_fd(run->launch), EV_READ | EV_PERSIST, on_report, run);
 	event_add(run->reports, NULL);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
@@ -372,6 +318,11 @@ static int start(struct run *run, struct error *error) {
 	return 0;
 }
 
+static void on_user_suspend(void *context) {
+	const struct run *run = context;
+	job_suspend(run->job);
+}
+
 static void serve_broker(struct run *run) {
 	const struct session_events events = {.context = run,
 					      .view = on_view,
@@ -382,15 +333,13 @@ static void serve_broker(struct run *run) {
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
 					      .broker_gone = on_broker_gone};
-	if (run->terminal && run->scene.options->terminal) {
-		const struct asker_options options = {.base = run->base,
-						      .user = run->scene.options->terminal,
-						      .terminal = run->terminal,
-						      .suspend = on_user_suspend,
-						      .answer = on_user_answer,
-						      .context = run};
-		run->asker = asker_new(&options);
-	}
+	const struct asker_options asker = {.base = run->base,
+					    .user = run->scene.options->terminal,
+					    .terminal = run->terminal,
+					    .session = run->session,
+					    .suspend = on_user_suspend,
+					    .context = run};
+	run->asker = asker_new(&asker);
 	session_serve(run->session, run->base, &events);
 }
 
@@ -412,11 +361,12 @@ static void stop(struct run *run) {
 	if (run->terminal) terminal_drain(run->terminal, run->timed_out || run->status > 128);
 	launch_end(run->launch);
 	terminal_free(run->terminal);
-	for (size_t i = 0; i < RUN_SIGNALS_MAX; i++) free_event(&run->signals[i]);
+	job_free(run->job);
 	network_stop(run->network);
 	run->asker = NULL;
 	run->ahead = NULL;
 	run->terminal = NULL;
+	run->job = NULL;
 }
 
 /* The session and what was found out are left after this. */

@@ -15,6 +15,7 @@
 #include "layout.h"
 #include "programs.h"
 #include "runner/native_needs.h"
+#include "runner/patience.h"
 
 enum { PATTERN_COLUMNS = 200 };
 
@@ -39,11 +40,43 @@ static int find_directory(const char *path, char **ret_directory, struct error *
 	return 0;
 }
 
+/* Where the command is, and where it is looked for. */
+static int look_ahead(const struct scene *scene, struct error *error) {
+	const char *const named[] = {getenv("HOME"), scene->options->cwd, scene->options->project};
+	CLEANUP_FREE char *here = mem_expect(getcwd(NULL, 0));
+	CLEANUP_STRINGS struct strings paths = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(named); i++) {
+		char *path = NULL;
+		if (named[i] && path_normalise(here, named[i], &path, NULL) == 0) strings_take(&paths, path);
+	}
+	for (const char *at = scene->search; *at; at += *at == ':') {
+		const size_t size = strcspn(at, ":");
+		if (*at == '/') strings_take(&paths, string_copy_bytes(at, size));
+		at += size;
+	}
+	const struct patience patience = {.paths = &paths, .near = true};
+	return patience_look(&patience, error);
+}
+
+static char *rule_of(void *context, const char *path) {
+	return session_rule(context, path, false);
+}
+
+/* What the view names, before all else is done with it. */
+static int look_at_view(const struct scene *scene, struct session *session, struct error *error) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	for (size_t i = 0; i < scene->view->path_count; i++)
+		if (!scene->view->paths[i].pattern) strings_add(&paths, scene->view->paths[i].path);
+	const struct patience patience = {.paths = &paths, .rule = rule_of, .context = session};
+	return patience_look(&patience, error);
+}
+
 int scene_begin(struct scene *scene, const struct run_options *options, int *ret_status, struct error *error) {
 	*scene = (struct scene){.options = options, .search = getenv("PATH")};
 	if (!scene->search) scene->search = "/usr/local/bin:/usr/bin:/bin";
 	CLEANUP_FREE char *here = NULL; /* the project and ./command are seen from here, whatever --cwd says */
-	int r = find_home(&scene->home, error);
+	int r = look_ahead(scene, error);
+	if (r == 0) r = find_home(&scene->home, error);
 	if (r == 0) r = find_directory(".", &here, error);
 	if (r == 0) r = find_directory(options->cwd ? options->cwd : ".", &scene->directory, error);
 	if (r == 0) r = project_find(options->project, here, scene->home, &scene->project, error);
@@ -86,7 +119,7 @@ static int explain_too_many(const struct scene *scene, struct session *session, 
 	size_t count;
 	const char *pattern = finds_most(&scene->finds, &options, &count, &path);
 	if (!pattern || 2 * count < PLAN_MOUNTS_MAX) return -E2BIG;
-	CLEANUP_FREE char *rule = session_rule(session, path);
+	CLEANUP_FREE char *rule = session_rule(session, path, true);
 	CLEANUP_FREE char *where = rule ? text_visible(rule) : NULL;
 	CLEANUP_FREE char *shown = text_visible_cut(without_root(pattern), PATTERN_COLUMNS);
 	return error_set(
@@ -219,7 +252,8 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	scene->home_kind = scene->view->home;
 	settle_network(scene);
 	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
-	int r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
+	int r = look_at_view(scene, session, error);
+	if (r == 0) r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
 	if (!can_start(scene, scene->command.path)) {

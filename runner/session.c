@@ -9,9 +9,9 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "checks.h"
+#include "rule_name.h"
 #include "schema/limits.h"
 #include "schema/message.h"
-#include "schema/verdict.h"
 
 enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256, WARNING_COLUMNS = 600 };
 
@@ -178,21 +178,8 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 	return 0;
 }
 
-/* What takes it away or asks about it decides of reading, else of writing. */
-char *session_rule(struct session *session, const char *path) {
-	static const enum permission_kind kinds[] = {PERMISSION_FS_READ, PERMISSION_FS_WRITE};
-	char *rule = NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(kinds) && session->channel && !rule; i++) {
-		json_t *reply = NULL;
-		json_t *asked = json_pack("{s:s, s:o}", "permission", permission_of(kinds[i]).name, "target",
-					  message_bytes(path));
-		if (channel_call(session->channel, "why", asked, &reply, NULL) < 0) break;
-		const json_t *verdict = json_object_get(reply, "verdict");
-		const char *effect = json_string_value(json_object_get(verdict, "effect"));
-		if (!string_equal(effect, effect_name(EFFECT_ALLOW)))
-			message_bytes_take(json_object_get(verdict, "rule"), &rule, NULL);
-		json_decref(reply);
-	}
+char *session_rule(struct session *session, const char *path, bool takes) {
+	char *rule = session->channel ? rule_name(session->channel, session->id, path, takes) : NULL;
 	if (session->readable) event_active(session->readable, EV_READ, 1);
 	return rule;
 }

@@ -55,8 +55,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		 struct error *error);
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
-/* Which rule says what is done with this path, "FILE:LINE"; NULL: none, or that can't be told. Freed by the caller. */
-char *session_rule(struct session *session, const char *path);
+char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
 

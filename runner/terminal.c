@@ -81,6 +81,16 @@ bool terminal_is_foreground(const struct terminal *terminal) {
 }
 
 /* The one place where the user's terminal is changed. */
+static void set_modes(const struct terminal *terminal, const struct termios *modes) {
+	while (tcsetattr(terminal->tty, TCSADRAIN, modes) < 0 && errno == EINTR) {
+	}
+}
+
+static void put_back(void *argument) {
+	const struct terminal *terminal = argument;
+	if (terminal->raw && terminal_is_foreground(terminal)) set_modes(terminal, &terminal->found);
+}
+
 static void set_raw(struct terminal *terminal, bool raw) {
 	if (terminal->raw == raw || !terminal_is_foreground(terminal)) return;
 	struct termios modes = terminal->found;
@@ -90,8 +100,8 @@ static void set_raw(struct terminal *terminal, bool raw) {
 		modes = terminal->found;
 		cfmakeraw(&modes);
 	}
-	while (tcsetattr(terminal->tty, TCSADRAIN, &modes) < 0 && errno == EINTR) {
-	}
+	if (raw) mem_before_end(put_back, terminal);
+	set_modes(terminal, &modes);
 	terminal->raw = raw;
 }
 
@@ -181,6 +191,7 @@ void terminal_hold(struct terminal *terminal, struct string *first) {
 	if (terminal->held) return;
 	terminal->held = true;
 	settle(terminal);
+	if (terminal_is_foreground(terminal)) tcgetattr(terminal->tty, &terminal->found);
 	if (terminal->screen) screen_leave(terminal->screen, reads_keys(terminal), first);
 }
 
@@ -198,6 +209,10 @@ void terminal_go_on(struct terminal *terminal) {
 
 int terminal_reopen(const struct terminal *terminal) {
 	return reopen(terminal->tty, 0);
+}
+
+void terminal_recover(const struct terminal *terminal) {
+	if (terminal_is_foreground(terminal)) set_modes(terminal, &terminal->found);
 }
 
 void terminal_give(const struct terminal *terminal, pid_t group) {
@@ -220,6 +235,7 @@ void terminal_drain(struct terminal *terminal, bool killed) {
 void terminal_free(struct terminal *terminal) {
 	if (!terminal) return;
 	set_raw(terminal, false);
+	mem_before_end(NULL, NULL);
 	stream_free(terminal->typed);
 	stream_free(terminal->shown);
 	screen_free(terminal->screen);

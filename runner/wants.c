@@ -190,21 +190,16 @@ static void on_terminate(void *context) {
 
 static void on_prompt(void *context, const json_t *prompt) {
 	struct wants *wants = context;
-	if (wants->asker) asker_add(wants->asker, prompt);
+	asker_add(wants->asker, prompt);
 }
 
 static void on_prompt_gone(void *context, const json_t *gone) {
 	struct wants *wants = context;
-	if (wants->asker) asker_gone(wants->asker, gone);
+	asker_gone(wants->asker, gone);
 }
 
 static void on_broker_gone(void *context) {
 	end_with(context, -ECONNRESET);
-}
-
-static void on_user_answer(void *context, json_t *answer) {
-	struct wants *wants = context;
-	session_answer(wants->options->session, answer);
 }
 
 /* ^Z at the question: as a shell's own job, with the pipeline that it is in; back when it goes on. */
@@ -216,7 +211,7 @@ static void on_user_suspend(void *context) {
 static void on_continue(evutil_socket_t number, short what, void *argument) {
 	struct wants *wants = argument;
 	(void)number, (void)what;
-	if (wants->asker) asker_wake(wants->asker);
+	asker_wake(wants->asker);
 }
 
 /* Whoever looks at a terminal in which nothing happens. */
@@ -224,7 +219,7 @@ static void on_notice(evutil_socket_t fd, short what, void *argument) {
 	const struct wants *wants = argument;
 	CLEANUP_STRING struct string list = {0};
 	(void)fd, (void)what;
-	if ((wants->asker && asker_is_asking(wants->asker)) || !isatty(STDERR_FILENO)) return;
+	if (asker_is_asking(wants->asker) || !isatty(STDERR_FILENO)) return;
 	for (size_t i = 0; i < wants->count; i++)
 		if (wants->items[i].there)
 			string_appendf(&list, "%s%s %s", list.size > 0 ? ", " : "", wants->items[i].permission.name,
@@ -246,15 +241,13 @@ static void serve(struct wants *wants) {
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
 					      .broker_gone = on_broker_gone};
-	if (options->terminal && options->run->terminal) {
-		const struct asker_options asker = {.base = options->base,
-						    .user = options->run->terminal,
-						    .terminal = options->terminal,
-						    .suspend = on_user_suspend,
-						    .answer = on_user_answer,
-						    .context = wants};
-		wants->asker = asker_new(&asker);
-	}
+	const struct asker_options asker = {.base = options->base,
+					    .user = options->run->terminal,
+					    .terminal = options->terminal,
+					    .session = options->session,
+					    .suspend = on_user_suspend,
+					    .context = wants};
+	wants->asker = asker_new(&asker);
 	session_serve(options->session, options->base, &events);
 }
 

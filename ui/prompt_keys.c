@@ -6,8 +6,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 
 enum { CTRL_C = 3, CTRL_D = 4, BACKSPACE = 8, ESCAPE = 0x1b, DELETE = 0x7f, MORE = KEY_DETAILS + 1 };
+
+static void put_back(void *argument) {
+	const struct prompt_keys *keys = argument;
+	tcsetattr(keys->fd, TCSADRAIN, &keys->before);
+}
 
 /* Signals from keys are off, so that Ctrl-C is an answer (deny) and not the end of the whole run. */
 void prompt_keys_begin(struct prompt_keys *keys, int fd, int gone_fd) {
@@ -21,11 +27,14 @@ void prompt_keys_begin(struct prompt_keys *keys, int fd, int gone_fd) {
 	mode.c_oflag |= OPOST | ONLCR;
 	mode.c_cc[VMIN] = 1;
 	mode.c_cc[VTIME] = 0;
+	mem_before_end(put_back, keys);
 	tcsetattr(fd, TCSADRAIN, &mode);
 }
 
-void prompt_keys_end(const struct prompt_keys *keys) {
-	if (keys->is_terminal) tcsetattr(keys->fd, TCSADRAIN, &keys->before);
+void prompt_keys_end(struct prompt_keys *keys) {
+	if (!keys->is_terminal) return;
+	put_back(keys);
+	mem_before_end(NULL, NULL);
 }
 
 static int wait_for_input(const struct prompt_keys *keys, bool input, int ms, struct error *error) {

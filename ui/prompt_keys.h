@@ -32,7 +32,7 @@ enum prompt_key {
 };
 
 void prompt_keys_begin(struct prompt_keys *keys, int fd, int gone_fd);
-void prompt_keys_end(const struct prompt_keys *keys);
+void prompt_keys_end(struct prompt_keys *keys);
 
 /* Wait without reading. -ECANCELED: gone_fd became readable. */
 int prompt_keys_wait(const struct prompt_keys *keys, int ms, struct error *error);

@@ -34,102 +34,6 @@ enum {
 	OPCODE_TMPFILE = 51,  /* linux/fuse.h of 6.2 */
 };
 
-/* --- Requests that aren't answered at once. */
-
-static struct exchange **bucket_of(struct curtain *curtain, uint64_t unique) {
-	return &curtain->exchanges[unique / 2 % EXCHANGE_BUCKETS]; /* odd ones are interrupts */
-}
-
-struct exchange *exchange_new(struct curtain *curtain, const struct wire_request *request, const char *path) {
-	struct exchange *exchange = mem_new(struct exchange);
-	struct exchange **bucket = bucket_of(curtain, request->unique);
-	*exchange = (struct exchange){
-		.next = *bucket,
-		.curtain = curtain,
-		.unique = request->unique,
-		.node = request->node,
-		.opcode = request->opcode,
-		.thread = request->thread,
-		.path = string_copy(path),
-		.name = string_copy_or_null(request->name),
-	};
-	*bucket = exchange;
-	return exchange;
-}
-
-void exchange_free(struct exchange *exchange) {
-	struct exchange **at = bucket_of(exchange->curtain, exchange->unique);
-	while (*at != exchange) at = &(*at)->next;
-	*at = exchange->next;
-	if (exchange->timer) event_free(exchange->timer);
-	free(exchange->path);
-	free(exchange->name);
-	free(exchange);
-}
-
-void exchange_refuse(struct exchange *exchange, int code) {
-	wire_reply(exchange->curtain->device, exchange->unique, code, NULL, 0);
-	exchange_free(exchange);
-}
-
-void exchange_tell(struct exchange *exchange, const struct stat *status) {
-	struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
-	if (!node) {
-		exchange_refuse(exchange, -ESTALE);
-		return;
-	}
-	const struct wire_object object = curtain_object(exchange->curtain, node, status);
-	wire_reply_attributes(exchange->curtain->device, exchange->unique, &object);
-	exchange_free(exchange);
-}
-
-static const int end_codes[] = {
-	[HELD_AGAIN] = -ESTALE,
-	[HELD_ABSENT] = -ENOENT,
-	[HELD_REFUSED] = -EACCES,
-	[HELD_INTERRUPTED] = -EINTR,
-};
-
-static void told_after_all(void *argument, int code, const struct stat *status, struct host_names *names) {
-	struct exchange *exchange = argument;
-	(void)names;
-	if (code < 0)
-		exchange_refuse(exchange, -ESTALE);
-	else
-		exchange_tell(exchange, status);
-}
-
-static void exchange_end(void *argument, enum held_end end) {
-	struct exchange *exchange = argument;
-	struct curtain *curtain = exchange->curtain;
-	exchange->ticket = 0;
-	if (end != HELD_AGAIN) callers_drop(curtain->callers, exchange->thread); /* its call is over */
-	if (end == HELD_AGAIN && exchange->by_descriptor &&
-	    curtain->options.sight(curtain->options.context, exchange->path).mode >= VIEW_READ)
-		host_look(curtain->host, exchange->path, told_after_all, exchange);
-	else
-		exchange_refuse(exchange, end_codes[end]);
-}
-
-void exchange_hold(struct exchange *exchange, const struct need *need) {
-	const struct curtain_options *options = &exchange->curtain->options;
-	exchange->ticket = options->hold(options->context, exchange->thread, need, exchange_end, exchange);
-	if (exchange->ticket == 0)
-		exchange_refuse(exchange, -EACCES);
-	else if (exchange->interrupted)
-		options->interrupted(options->context, exchange->ticket);
-}
-
-static void interrupt(struct curtain *curtain, uint64_t unique) {
-	struct exchange *exchange = *bucket_of(curtain, unique);
-	while (exchange && exchange->unique != unique) exchange = exchange->next;
-	if (!exchange) return;
-	exchange->interrupted = true;
-	if (exchange->ticket) curtain->options.interrupted(curtain->options.context, exchange->ticket);
-}
-
-/* --- What a request means. */
-
 /* A folder that is only a way, or that many walk through to what is granted, stays as it is for a while. */
 static uint32_t validity(const struct curtain *curtain, struct node *node) {
 	char path[PATH_MAX];
@@ -308,7 +212,7 @@ static void get_attributes(struct request *request) {
 	struct exchange *exchange = exchange_new(curtain, &request->wire, request->path);
 	const bool is_link = S_ISLNK(request->node->type) && request->sight.mode != VIEW_ABSENT;
 	if (is_link || (request->sight.visible && !S_ISDIR(request->node->type)))
-		host_look(curtain->host, request->path, told_after_all, exchange);
+		exchange_look(exchange);
 	else
 		getattr_decide(exchange);
 }
@@ -442,7 +346,7 @@ static bool serve_kernel(struct request *request) {
 			forget(curtain, wire->forgets[i].nodeid, wire->forgets[i].nlookup);
 		return true;
 	case FUSE_INTERRUPT:
-		interrupt(curtain, wire->target);
+		exchange_interrupt(curtain, wire->target);
 		return true;
 	case FUSE_RELEASEDIR:
 		listings_close(curtain->listings, wire->handle);
@@ -525,12 +429,7 @@ void curtain_set_portal(struct curtain *curtain, pid_t portal) {
 void curtain_free(struct curtain *curtain) {
 	if (!curtain) return;
 	host_free(curtain->host); /* answers no exchange from now on */
-	for (size_t i = 0; i < EXCHANGE_BUCKETS; i++)
-		while (curtain->exchanges[i]) {
-			struct exchange *exchange = curtain->exchanges[i];
-			if (exchange->ticket) curtain->options.drop(curtain->options.context, exchange->ticket);
-			exchange_refuse(exchange, -EACCES);
-		}
+	exchanges_refuse(curtain);
 	event_free(curtain->event);
 	fd_close(curtain->device);
 	listings_free(curtain->listings);

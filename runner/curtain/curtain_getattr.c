@@ -13,51 +13,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "curtain_private.h"
-
-enum {
-	LOOKS = 8,           /* at a thread that is on its way to sleep, before others have their turn */
-	LOOK_AGAIN_US = 500, /* and then as often as */
-	TURNS = 100,
-};
-
-static bool read_call(struct exchange *exchange, struct call_raw *ret_raw) {
-	for (int i = 0; i < LOOKS; i++) {
-		int code = call_raw_read(exchange->thread, ret_raw);
-		if (code == 0) return true;
-		if (code != -ESRCH) {
-			exchange->tries = TURNS;
-			return false;
-		}
-		sched_yield();
-	}
-	return false;
-}
-
-static void try_call(evutil_socket_t fd, short what, void *argument) {
-	struct exchange *exchange = argument;
-	const struct timeval soon = {.tv_usec = LOOK_AGAIN_US};
-	struct call_raw raw;
-	(void)fd;
-	(void)what;
-	const bool good = read_call(exchange, &raw);
-	if (good || ++exchange->tries > TURNS) {
-		exchange->with_call(exchange, good ? &raw : NULL);
-		return;
-	}
-	if (!exchange->timer) exchange->timer = evtimer_new(exchange->curtain->options.base, try_call, exchange);
-	if (!exchange->timer || event_add(exchange->timer, &soon) < 0) mem_exhausted();
-}
-
-void exchange_with_call(struct exchange *exchange,
-			void (*with_call)(struct exchange *exchange, const struct call_raw *raw)) {
-	exchange->with_call = with_call;
-	try_call(-1, 0, exchange);
-}
 
 static bool names(const struct call *call, const char *path) {
 	for (size_t i = 0; i < CALL_PATHS; i++)

@@ -62,13 +62,17 @@ struct exchange *exchange_new(struct curtain *curtain, const struct wire_request
 void exchange_free(struct exchange *exchange);
 void exchange_refuse(struct exchange *exchange, int code);                /* negative errno */
 void exchange_tell(struct exchange *exchange, const struct stat *status); /* attributes; NULL: the type */
+void exchange_look(struct exchange *exchange);                            /* tell what the host has there */
 void exchange_hold(struct exchange *exchange, const struct need *need);   /* borrowed for the call */
-/* For a reply that is sent at once. */
-struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status);
-
 /* Go on once the thread's call can be read, or, with NULL, when it can't be. */
 void exchange_with_call(struct exchange *exchange,
 			void (*with_call)(struct exchange *exchange, const struct call_raw *raw));
+
+void exchange_interrupt(struct curtain *curtain, uint64_t unique); /* a signal came */
+void exchanges_refuse(struct curtain *curtain);                    /* all */
+
+/* For a reply that is sent at once. */
+struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status);
 
 /* Open a folder for reading its names, and read some: of those that may be known, or, for the portal, those that lead
  * to a mount, which the kernel then need not look up one by one. */

@@ -15,7 +15,8 @@ static const char policy[] = "version: 1\n"
 			     "    ask: {fs:read: [~/asked], net:access: ['*'], 'db:access': ['*']}\n"
 			     "    deny: {fs:read: [~/secret, ~/shadowed]}\n"
 			     "  q: {extends: [p], deny: {net:access: ['*']}}\n"
-			     "  n: {extends: [p], network: none}\n";
+			     "  n: {extends: [p], network: none}\n"
+			     "  g: {ask: {fs:read: [~/asked, {target: ~/asked/still, confirm: terminal}]}}\n";
 
 static bool lists(const json_t *reply, const char *list, const char *permission, const char *pattern) {
 	size_t index;
@@ -127,12 +128,42 @@ static int setup(void **state) {
 	return broker_start(NULL);
 }
 
+/* What is asked about and was granted is allowed, until that ends; of a tree that was granted what lies closer is not.
+ */
+static void what_is_granted_is_not_asked_for(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_FREE char *app = home_path("app"), *asked = home_path("asked");
+	json_t *reply = peer_call(user, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "permission", "fs:read", "target",
+					    asked, "effect", "allow", "profile", "g", "project", app, "lifetime",
+					    "until", "ttl_ms", 3600000));
+	assert_string_equal(text_of(reply, "type"), "grant");
+	json_decref(reply);
+	reply = describe("g", NULL);
+	assert_true(lists_file(reply, "allow", "asked"));
+	assert_false(lists_file(reply, "ask", "asked"));
+	assert_true(lists_file(reply, "ask", "asked/still"));
+	json_decref(reply);
+	json_decref(peer_call(user, "revoke", json_pack("{s:b}", "all", true)));
+	reply = describe("g", NULL);
+	assert_true(lists_file(reply, "ask", "asked"));
+	json_decref(reply);
+	/* For one use: the next one is asked about. */
+	json_decref(peer_call(user, "grant",
+			      json_pack("{s:s, s:s, s:s, s:s, s:s}", "permission", "fs:read", "target", asked, "effect",
+					"allow", "profile", "g", "lifetime", "once")));
+	reply = describe("g", NULL);
+	assert_true(lists_file(reply, "ask", "asked"));
+	json_decref(reply);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, broker_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_session_is_told_what_it_may_do_and_ask_for), TEST(what_is_denied_is_nowhere_in_it),
 		TEST(without_a_network_no_host_is_listed),          TEST(grants_are_listed_with_their_end),
-		TEST(without_a_session_the_subject_is_named),
+		TEST(without_a_session_the_subject_is_named),       TEST(what_is_granted_is_not_asked_for),
 	};
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	home_make(programs);

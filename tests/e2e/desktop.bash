@@ -111,11 +111,24 @@ key() {
 	jq -er --arg verb "$1" '.actions[] | select(startswith($verb + "-"))'
 }
 
+# Clicks in the first 400 ms don't count, and the agent counts from when it heard that a notification is shown.
+until_clicks_count() {
+	wait_for 60 agent_has_heard
+	sleep 0.6
+}
+
+# All that the server said before: the bus keeps its order.
+agent_has_heard() {
+	local agent
+	agent=$(busctl --user list 2>/dev/null | awk -v pid="$(agent_pid)" '$2 == pid && $1 ~ /^:/ { print $1; exit }')
+	[[ $agent ]] && busctl --user call "$agent" / org.freedesktop.DBus.Peer Ping >/dev/null 2>&1
+}
+
 # press N VERB: the button of the Nth notification, when clicks count.
 press() {
 	local notice
 	notice=$(notified "$1")
-	sleep 0.6 # clicks in the first 400 ms don't count, and the agent counts from the reply
+	until_clicks_count
 	tell scripted action "$(jq .id <<<"$notice")" "$(key "$2" <<<"$notice")"
 }
 
@@ -166,7 +179,7 @@ is_not_shown() {
 click() {
 	local place
 	wait_for 30 has_buttons "$2" || { echo "not $2 buttons on the screen" >&2 && return 1; }
-	sleep 0.6 # see press
+	until_clicks_count
 	place=$(buttons | sed -n "$1p")
 	# shellcheck disable=SC2086 # x and y
 	xdotool mousemove $place click 1
@@ -184,7 +197,7 @@ buttons() {
 # click_popup BUTTON DOWN: in its middle, so many pixels from its upper edge.
 click_popup() {
 	local x y width height
-	sleep 0.6 # see press
+	until_clicks_count
 	read -r x y width height <<<"$(popup)"
 	xdotool mousemove $((x + width / 2)) $((y + $2)) click "$1"
 }

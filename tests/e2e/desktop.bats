@@ -70,7 +70,7 @@ lifetime() {
 agent_up() { # agent_up [OPTION…]
 	sbx-notify "$@" >"$HOME/run/notify.log" 2>&1 3>&- &
 	sbx grants >/dev/null # starts the broker
-	wait_for 20 is_registered 1
+	wait_for 30 is_registered 1
 }
 
 deny_allow_always() {
@@ -81,14 +81,14 @@ deny_allow_always() {
 	finished denied
 	[ "$status" = 1 ]
 	contains "$output" "todo.txt: Permission denied"
-	wait_for 10 is_not_shown
+	wait_for 30 is_not_shown
 	reads allowed "$HOME/notes/todo.txt"
 	click 2 3
 	finished allowed
 	[ "$status" = 0 ]
 	[ "$output" = "buy milk" ]
 	[ "$(lifetime)" = until ]
-	wait_for 10 is_not_shown
+	wait_for 30 is_not_shown
 	sbx revoke --all
 	reads always "$HOME/notes/calls.txt"
 	click 3 3
@@ -111,7 +111,7 @@ deny_allow_always() {
 	reads waiting "$HOME/notes/todo.txt"
 	wait_for 30 has_buttons 3
 	click_popup 1 30
-	wait_for 10 is_not_shown
+	wait_for 30 is_not_shown
 	is_running waiting
 	[ "$(sbx grants --json | jq length)" = 0 ]
 	sbx deny "$(prompt_id)"
@@ -183,7 +183,7 @@ deny_allow_always() {
 	sbx allow "$(prompt_id)"
 	finished waiting
 	[ "$output" = "buy milk" ]
-	wait_for 10 was_closed "$(jq .id <<<"$notice")"
+	wait_for 30 was_closed "$(jq .id <<<"$notice")"
 }
 
 @test "what needs a terminal has no button, and says so" {
@@ -232,7 +232,7 @@ END
 	allow=$(key allow <<<"$notice")
 	agent=$(busctl --user list | awk -v pid="$(agent_pid)" '$2 == pid && $1 ~ /^:/ {print $1; exit}')
 	[ "$agent" ]
-	sleep 0.6
+	until_clicks_count
 	tell pretender action "$id" "$allow"
 	tell pretender action "$id" "$allow" "$agent" # to it alone
 	tell pretender closed "$id" 2
@@ -263,7 +263,7 @@ END
 	new=$(notified 1)
 	[ "$(jq .id <<<"$new")" = "$(jq .id <<<"$old")" ]
 	[ "$(jq .replaces <<<"$new")" = 0 ]
-	sleep 0.6
+	until_clicks_count
 	tell scripted action 5 "$(key allow <<<"$old")"
 	tell scripted action 5 "$(key always <<<"$old")"
 	is_running waiting
@@ -304,7 +304,7 @@ asks_whether_it_may_go_on() {
 	many_are_asked
 	cat "$HOME/run/many.out"
 	[ "$(<"$HOME/run/many.out")" = "denied 1001, allowed 0" ]
-	wait_for 20 asks_whether_it_may_go_on
+	wait_for 30 asks_whether_it_may_go_on
 	(($(notifications | wc -l) <= 12))
 	end "$(<"$HOME/run/many.pid")"
 	rm "$HOME/run/many.pid"
@@ -325,7 +325,7 @@ terminal_agent() {
 	sbx grants >/dev/null
 	python3 "$TESTS/pushes.py" "$(broker_socket)" --ready "$HOME/run/pushes.ready" --log "$HOME/run/pushes.log" 3>&- &
 	echo $! >"$HOME/run/pushes.pid"
-	wait_for 20 test -s "$HOME/run/pushes.ready"
+	wait_for 30 test -s "$HOME/run/pushes.ready"
 }
 
 terminal_agent_down() {
@@ -338,7 +338,7 @@ terminal_agent_down() {
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 20 desktop_was true 1
+	wait_for 30 desktop_was true 1
 	notified 1 >/dev/null
 	kill -STOP "$(<"$HOME/run/scripted.pid")"
 	# Others go on.
@@ -346,11 +346,11 @@ terminal_agent_down() {
 	run -0 timeout 20 sbx run -- cat "$HOME/notes/calls.txt" </dev/null
 	[ "$output" = "call ada" ]
 	# It is noticed, and from then on the terminal asks.
-	wait_for 20 desktop_was false 2
+	wait_for 30 desktop_was false 2
 	finished waiting
 	contains "$output" "Permission denied"
 	kill -CONT "$(<"$HOME/run/scripted.pid")"
-	wait_for 20 was_closed 1
+	wait_for 30 was_closed 1
 	terminal_agent_down
 	desk_policy
 }
@@ -360,16 +360,16 @@ terminal_agent_down() {
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 20 desktop_was true 1
+	wait_for 30 desktop_was true 1
 	notified 1 >/dev/null
 	kill -STOP "$(<"$HOME/run/scripted.pid")"
-	wait_for 20 last_push_shows false
+	wait_for 30 last_push_shows false
 	mv "$HOME/run/scripted.pid" "$HOME/run/first.pid"
 	scripted --replace --first-id 100
 	notified 1 >/dev/null
-	wait_for 20 last_push_shows true
+	wait_for 30 last_push_shows true
 	kill -STOP "$(<"$HOME/run/scripted.pid")"
-	wait_for 20 last_push_shows false
+	wait_for 30 last_push_shows false
 	terminal_agent_down
 }
 
@@ -388,15 +388,15 @@ terminal_agent_down() {
 	scripted
 	terminal_agent
 	reads waiting "$HOME/notes/todo.txt"
-	wait_for 20 desktop_was true 1
+	wait_for 30 desktop_was true 1
 	notified 1 >/dev/null
 	agent_down KILL
-	wait_for 20 desktop_was false 2
+	wait_for 30 desktop_was false 2
 	is_running waiting
 	# The next run starts another one, which shows what waits.
 	run -0 sbx run -- true </dev/null
 	notified 2 | jq -e '.body | contains("todo.txt")'
-	wait_for 20 desktop_was true 3
+	wait_for 30 desktop_was true 3
 	press 2 allow
 	finished waiting
 	[ "$output" = "buy milk" ]
@@ -406,10 +406,10 @@ terminal_agent_down() {
 @test "a broker that starts again is found again" {
 	scripted
 	background waiting sbx run -- sh -c 'until [ -e go ]; do sleep 0.1; done; cat "$HOME/notes/todo.txt"' </dev/null
-	wait_for 20 has_agent
-	wait_for 20 is_registered 1
+	wait_for 30 has_agent
+	wait_for 30 is_registered 1
 	kill -KILL "$(broker_pid)"
-	wait_for 20 is_registered 1
+	wait_for 30 is_registered 1
 	touch go
 	press 1 allow
 	finished waiting
@@ -454,7 +454,7 @@ terminal_agent_down() {
 	agent_up
 	reads one "$HOME/notes/todo.txt"
 	reads two "$HOME/notes/calls.txt"
-	wait_for 20 two_are_pending
+	wait_for 30 two_are_pending
 	run ! has_notified 1
 	tell scripted inhibited 0
 	notified 1 | jq -e '.summary == "sbx: default asks for 2 things"'
@@ -510,7 +510,7 @@ two_are_pending() {
 	[ "$output" = "sbx-notify: it runs already" ]
 	run -0 sbx-notify --check --json
 	jq -e '.agent and .bus and .buttons and .server == "scripted" and .inhibited == false and .problem == null' <<<"$output"
-	wait_for 20 has_no_agent
+	wait_for 30 has_no_agent
 	sbx-notify --check --json | jq -e '.agent == false'
 }
 

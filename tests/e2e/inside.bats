@@ -25,6 +25,7 @@ profiles:
   offline: {extends: [default], network: none}
   open: {extends: [default], network: host}
   silent: {extends: [default], doorbell: none}
+  patterned: {extends: [base], allow: {fs:read: ["\${project}"]}, ask: {fs:read: ["~/plain/d*"]}}
 END
 	mkdir "$HOME/asked" "$HOME/denied" "$HOME/plain" "$HOME/made"
 	for name in one two three four five six seven; do echo "text of $name" >"$HOME/asked/$name"; done
@@ -151,6 +152,11 @@ inside() {
 	jq -e 'any(.allow[]; .permission == "fs:read" and .pattern == env.HOME + "/plain" and .until != null)' <<<"$output"
 	jq -e 'any(.ask[]; .permission == "fs:read" and .pattern == env.HOME + "/asked")' <<<"$output"
 	jq -e '.permissions == [{name: "db:access", description: "use a database"}] and (.more | not)' <<<"$output"
+	sbx grant fs:read "$HOME/asked" --ttl 1h # what is granted is allowed, and is not asked for
+	granted=$(sbx run -- sbx describe --json)
+	jq -e 'any(.allow[]; .permission == "fs:read" and .pattern == env.HOME + "/asked" and .until != null)' <<<"$granted"
+	jq -e 'all(.ask[]; .permission != "fs:read" or .pattern != env.HOME + "/asked")' <<<"$granted"
+	sbx revoke "$(sbx grants --json | jq 'max_by(.id).id')"
 	lacks "$output" denied
 	lacks "$output" .ssh
 	lacks "$output" secret
@@ -205,6 +211,17 @@ denied: nothing allows it, and nobody is asked about it" ]
 	finished ask
 	contains "$output" "status 1"
 	lacks "$output" "another text"
+}
+
+@test "attack_b_09 what a pattern asks about may be a folder, and is asked about as all that is in it" {
+	mkdir "$HOME/plain/drawer"
+	echo one >"$HOME/plain/drawer/one"
+	background ask sbx run --profile patterned -- sh -c 'sbx request fs:read ~/plain/drawer && cat ~/plain/drawer/one'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0].description == "read everything in"'
+	sbx allow "$prompt"
+	finished ask
+	contains "$output" one
 }
 
 @test "what isn't there can be allowed, but not used: that is a no" {

@@ -230,4 +230,5 @@ def main():
     finish(all(good))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -350,19 +350,24 @@ static void threads_wait_each_on_its_own(void **state) {
 
 /* Signals */
 
+static struct event *later;
+static int signal_to_send, signals_to_send;
+
+static void end_held(size_t index) {
+	kill(held.calls[index].thread, signal_to_send);
+}
+
 static void a_held_call_dies_of_a_signal(void **state) {
 	(void)state;
-	static const char *const signals[] = {"9", "15"};
+	static const int signals[] = {SIGKILL, SIGTERM};
 	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
-		CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("killed", signals[i], "ask/file"));
-		CLEANUP_FREE char *expected = string_format("signal %s\n", signals[i]);
+		signal_to_send = signals[i];
+		CLEANUP_FREE char *output = serve(TRAPS_WRITES, end_held, WORDS("killed", "ask/file"));
+		CLEANUP_FREE char *expected = string_format("signal %d\n", signals[i]);
 		expect(output, expected);
 		assert_int_equal(held.all.count, 1);
 	}
 }
-
-static struct event *later;
-static int signal_to_send, signals_to_send;
 
 static void send_signals(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what, (void)argument;
@@ -411,10 +416,11 @@ static void attack_kernel_04_no_listener_of_the_tools_own(void **state) {
 	expect(output, "listener: EBUSY\n"); /* and no descriptor besides 0, 1, 2 */
 }
 
-/* The loop's own time between two turns of a timer: what others of the machine take isn't counted. */
+/* The loop's own time between two turns of a timer: what others of the machine take isn't counted. What the host of a
+ * virtual machine takes is, so a few may be late. */
 struct turns {
 	struct event *event;
-	int64_t last_us, worst_us, count;
+	int64_t last_us, worst_us, count, late;
 };
 
 static int64_t cpu_us(void) {
@@ -426,8 +432,9 @@ static int64_t cpu_us(void) {
 static void on_loop_turn(evutil_socket_t fd, short what, void *argument) {
 	struct turns *turns = argument;
 	(void)fd, (void)what;
-	const int64_t now = cpu_us();
-	if (turns->count++ && now - turns->last_us > turns->worst_us) turns->worst_us = now - turns->last_us;
+	const int64_t now = cpu_us(), took_us = turns->count++ ? now - turns->last_us : 0;
+	if (took_us > turns->worst_us) turns->worst_us = took_us;
+	turns->late += took_us >= LOOP_TURN_MS * 1000;
 	turns->last_us = now;
 }
 
@@ -445,7 +452,8 @@ static void flood(size_t calls_of_each, const char *path) {
 	print_message("%zu calls of %d processes; between two of %lld turns of the loop at most %lld us of its time\n",
 		      PROCESSES * calls_of_each, PROCESSES, (long long)turns.count, (long long)turns.worst_us);
 	assert_true(turns.count > 10);
-	assert_true(turns.worst_us < LOOP_TURN_MS * 1000);
+	assert_true(turns.late <= turns.count / 200);
+	assert_true(turns.worst_us < 10 * LOOP_TURN_MS * 1000);
 }
 
 static void attack_kernel_05_a_flood_leaves_the_loop_its_turns(void **state) {

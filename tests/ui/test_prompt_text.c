@@ -218,7 +218,7 @@ static void attack_b09_a_long_name_hides_no_folder(void **state) {
 						p += strspn(p, " \n") - 1;
 					else
 						string_append_char(&flat, *p);
-				const char *words = strstr(flat.data, "(andallin~");
+				const char *words = strstr(flat.data ? flat.data : "", "(andallin~");
 				assert_non_null(words);
 				assert_true(strstr(words, ")2w"));                   /* at its end */
 				assert_null(strstr(words + 1, "(andallin"));         /* of the first alone */

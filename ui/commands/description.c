@@ -59,6 +59,53 @@ static char *item_text(const struct style *style, const json_t *item) {
 			     ends ? until : "", ends ? ")" : "");
 }
 
+/* Files of one folder are one line where they are many: "/app/{.envrc, .git, .vimrc}". */
+enum { TOGETHER = 3 };
+
+/* How much of it is the folder, with its slash; 0: it stands by itself. */
+static size_t folder_size(const json_t *item) {
+	const char *pattern = json_string_value(json_object_get(item, "pattern"));
+	const char *slash = pattern && *pattern == '/' ? strrchr(pattern, '/') : NULL;
+	return slash && slash > pattern && !json_object_get(item, "until") ? (size_t)(slash + 1 - pattern) : 0;
+}
+
+static bool are_together(const json_t *a, const json_t *b) {
+	const size_t size = folder_size(a);
+	return size > 0 && size == folder_size(b) && same_permission(a, b) &&
+	       strncmp(json_string_value(json_object_get(a, "pattern")),
+		       json_string_value(json_object_get(b, "pattern")), size) == 0;
+}
+
+static size_t count_together(const json_t *list, const json_t *item) {
+	size_t index, count = 0;
+	json_t *other;
+	json_array_foreach ((json_t *)list, index, other) count += are_together(item, other);
+	return count;
+}
+
+static bool is_first_together(const json_t *list, size_t index) {
+	for (size_t i = 0; i < index; i++)
+		if (are_together(json_array_get(list, i), json_array_get(list, index))) return false;
+	return true;
+}
+
+static char *together_text(const struct style *style, const json_t *list, const json_t *item) {
+	CLEANUP_STRING struct string text = {0};
+	size_t index;
+	json_t *other;
+	json_array_foreach ((json_t *)list, index, other) {
+		if (!are_together(item, other)) continue;
+		CLEANUP_FREE char *pattern = text_of(other, "pattern");
+		const char *name = strrchr(pattern, '/') + 1;
+		if (text.size == 0)
+			string_appendf(&text, "%s%.*s{%s", style->before, (int)(name - pattern), pattern, name);
+		else
+			string_appendf(&text, ", %s", name);
+	}
+	string_appendf(&text, "}%s", style->after);
+	return string_steal(&text);
+}
+
 static void print_permission(FILE *out, const struct style *style, const json_t *list, const json_t *first) {
 	CLEANUP_FREE char *name = json_visible(first, "permission");
 	const char *between = "";
@@ -67,7 +114,9 @@ static void print_permission(FILE *out, const struct style *style, const json_t 
 	fprintf(out, "%s%s%s", style->before_name, name, style->after_name);
 	json_array_foreach ((json_t *)list, index, item) {
 		if (!same_permission(item, first)) continue;
-		CLEANUP_FREE char *text = item_text(style, item);
+		const bool together = count_together(list, item) >= TOGETHER;
+		if (together && !is_first_together(list, index)) continue;
+		CLEANUP_FREE char *text = together ? together_text(style, list, item) : item_text(style, item);
 		fprintf(out, "%s%s", between, text);
 		between = style->between;
 	}

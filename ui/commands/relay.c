@@ -106,11 +106,17 @@ static int go_apart(int slave, const sigset_t *set, const sigset_t *old) {
 
 /* The relay */
 
+static void put_back(void *argument) {
+	const struct relay *relay = argument;
+	if (relay->raw && tcgetpgrp(relay->tty) == getpgrp()) tcsetattr(relay->tty, TCSADRAIN, &relay->found);
+}
+
 static void set_raw(struct relay *relay, bool raw) {
 	if (relay->tty < 0 || relay->raw == raw || tcgetpgrp(relay->tty) != getpgrp()) return;
 	if (raw && tcgetattr(relay->tty, &relay->found) < 0) return;
 	struct termios modes = relay->found;
 	if (raw) cfmakeraw(&modes);
+	mem_before_end(raw ? put_back : NULL, relay);
 	tcsetattr(relay->tty, TCSADRAIN, &modes);
 	relay->raw = raw;
 }

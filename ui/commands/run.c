@@ -11,6 +11,7 @@
 #include "commands/commands.h"
 #include "notify_start.h"
 #include "runner/inside.h"
+#include "runner/patience.h"
 #include "runner/run.h"
 #include "schema/limits.h"
 #include "schema/publication.h"
@@ -94,6 +95,21 @@ static int check_variables(const struct strings *variables, struct error *error)
 	return 0;
 }
 
+/* Before anything is looked at that may hang. */
+static int look_at_allowed(const struct values *values, struct error *error) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	const char *home = home_directory();
+	for (size_t i = 0; i < values->allow.count; i++) {
+		struct permission permission;
+		const char *pattern;
+		if (permission_split(values->allow.items[i], &permission, &pattern, NULL) < 0) continue;
+		if (*pattern == '/') strings_add(&paths, pattern);
+		if (string_starts(pattern, "~/") && home) strings_addf(&paths, "%s%s", home, pattern + 1);
+	}
+	const struct patience patience = {.paths = &paths, .near = true};
+	return patience_look(&patience, error);
+}
+
 /* What was asked for and can't have an effect. */
 static void warn_of_nothing(const struct values *values) {
 	for (size_t i = 0; i < values->environment.count; i++) {
@@ -143,6 +159,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	if ((r = refuse_root(error)) < 0) return r;
 	if (words_patterns(&values->allow, error) < 0) return error_prefix(error, "--allow");
 	if (words_patterns(&values->deny, error) < 0) return error_prefix(error, "--deny");
+	if ((r = look_at_allowed(values, error)) < 0) return r;
 	warn_of_nothing(values);
 	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
 	if ((r = program_find("sbx-init", init, error)) < 0) return r;

@@ -111,6 +111,12 @@ static void choose_letters(void) {
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0) setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+/* Never from within curses, which allocates for itself. */
+static void leave_screen(void *argument) {
+	(void)argument;
+	endwin();
+}
+
 static int open_screen(struct monitor *monitor, struct error *error) {
 	const char *type = getenv("TERM"), *plain = getenv("NO_COLOR");
 	choose_letters();
@@ -118,6 +124,7 @@ static int open_screen(struct monitor *monitor, struct error *error) {
 	if (!monitor->screen)
 		return error_set(error, ENOTTY, "nothing is known of terminals of type '%s': set TERM to what yours is",
 				 type ? type : "");
+	mem_before_end(leave_screen, NULL);
 	/* curses' own handlers; signals come through the signalfd. */
 	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) signal(signals[i], SIG_DFL);
 	set_escdelay(ESCAPE_DELAY_MS);
@@ -134,6 +141,7 @@ static int open_screen(struct monitor *monitor, struct error *error) {
 
 static void close_screen(struct monitor *monitor) {
 	if (!monitor->screen) return;
+	mem_before_end(NULL, NULL);
 	endwin();
 	delscreen(monitor->screen);
 }

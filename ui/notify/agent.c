@@ -24,6 +24,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "server.h"
+#include "timer.h"
 #include "ui/prompt_text.h"
 
 enum {
@@ -54,11 +55,6 @@ struct agent {
 	struct error *error;
 };
 
-static void after_ms(struct event *timer, int64_t ms) {
-	const struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	if (evtimer_add(timer, &wait) < 0) mem_exhausted();
-}
-
 /* The desk looks at what has happened, in a turn of the loop of its own. */
 static void wake(struct agent *agent) {
 	event_active(agent->turn, EV_TIMEOUT, 0);
@@ -72,7 +68,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	server_watch(agent->server, !desk_is_empty(agent->desk));
 	int wait_ms = desk_wait_ms(agent->desk);
 	event_del(agent->turn);
-	if (wait_ms >= 0) after_ms(agent->turn, wait_ms);
+	if (wait_ms >= 0) timer_after_ms(agent->turn, wait_ms);
 }
 
 static void fail(struct agent *agent) {
@@ -93,7 +89,7 @@ static void broker_lose(struct agent *agent, const char *why) {
 	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	desk_forget(agent->desk);
 	wake(agent);
-	after_ms(agent->look, TRY_MS);
+	timer_after_ms(agent->look, TRY_MS);
 }
 
 /* `body` is taken over. 0: not sent. */
@@ -299,7 +295,7 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 		look_for_broker(agent);
 	bool soon = !agent->channel && clock_ms(CLOCK_BOOTTIME) - agent->absent_since_ms < PATIENCE_MS;
 	int64_t status_ms = agent->options.idle_ms < STATUS_MS ? agent->options.idle_ms : STATUS_MS;
-	after_ms(agent->look, soon ? TRY_MS : agent->channel && present ? status_ms : TRY_LATER_MS);
+	timer_after_ms(agent->look, soon ? TRY_MS : agent->channel && present ? status_ms : TRY_LATER_MS);
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *argument) {
@@ -316,7 +312,7 @@ static int serve(struct agent *agent) {
 		signals[i] = evsignal_new(agent->base, ending[i], on_signal, agent);
 		if (!signals[i] || event_add(signals[i], NULL) < 0) mem_exhausted();
 	}
-	after_ms(agent->look, TRY_MS);
+	timer_after_ms(agent->look, TRY_MS);
 	event_base_dispatch(agent->base);
 	for (size_t i = 0; i < ARRAY_LENGTH(ending); i++) event_free(signals[i]);
 	return agent->failed ? -agent->error->code : 0;
@@ -347,6 +343,7 @@ int agent_run(const struct agent_options *options, struct error *error) {
 	agent->error = error;
 	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	int r = channel_socket_path(&agent->path, error);
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	agent->base = event_base_new();
 	if (!agent->base) mem_exhausted();
 	agent->turn = evtimer_new(agent->base, on_turn, agent);

@@ -63,6 +63,7 @@ static const char *find_problem(const struct check *check) {
 }
 
 int check_print(bool json) {
+	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	struct check check = {.base = event_base_new()};
 	const struct server_events events = {.changed = on_changed, .lost = on_lost, .context = &check};
 	const struct timeval wait = {.tv_sec = CHECK_MS / 1000};

@@ -1,40 +1,35 @@
 /*
  * Theory of operation
  *
- * The bus: connected to without waiting; when it is lost, tried again each second. The name's owner is asked for, the
- * service is started where there is none, and NameOwnerChanged says the rest. Then three calls to the owner: what it
- * is, what it can, whether nobody is to be disturbed.
+ * On a bus that is there the name's owner is asked for, the service is started where there is none, and
+ * NameOwnerChanged says the rest. Then three calls to the owner: what it is, what it can, whether nobody is to be
+ * disturbed.
  *
  * A call to a server has no time-out of the bus library's own, after which the reply would be thrown away: a late reply
  * to Notify has the id of a notification that is on the screen, and must be closed or followed. Instead each call is in
  * a list with its time, and the server is hung while the oldest is older than HUNG_MS. While something is shown one
  * call a few seconds sees to it that there is one.
- *
- * Callbacks of the bus library never end the connection: they and all calls only have the loop look at it again (wake).
  */
 #include "server.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 #include <systemd/sd-bus.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "bus.h"
+#include "timer.h"
 
 enum {
-	RETRY_MS = 1000,
 	HUNG_MS = 3000,
 	LOOK_MS = 500,  /* between looks at how long a call has waited */
 	PING_MS = 4000, /* between calls that see whether the server still answers */
-	TURN_MAX = 64,  /* messages in one turn of the loop, whoever sends them */
 	WORD_COLUMNS = 60,
 };
 
@@ -54,12 +49,11 @@ struct call {
 };
 
 struct server {
-	struct event_base *base;
 	struct server_events events;
 	struct server_info info;
 	char *fault;
-	sd_bus *bus;
-	struct event *readable, *writable, *due, *retry, *look;
+	struct bus *bus;
+	struct event *look;
 	char *owner;      /* unique name; NULL: nobody */
 	bool named, able; /* it has said who it is, and what it can */
 	bool watched;
@@ -78,15 +72,6 @@ const char *server_fault(const struct server *server) {
 static void set_fault(struct server *server, const char *what, const char *why) {
 	free(server->fault);
 	server->fault = what ? string_format("%s%s", what, why) : NULL;
-}
-
-static void after_ms(struct event *timer, int64_t ms) {
-	const struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	if (evtimer_add(timer, &wait) < 0) mem_exhausted();
-}
-
-static void wake(struct server *server) {
-	event_active(server->due, EV_TIMEOUT, 0);
 }
 
 static void changed(struct server *server) {
@@ -128,7 +113,7 @@ static int send_call(struct server *server, sd_bus_message *message, sd_bus_mess
 	struct call *call = mem_new(struct call);
 	*call = (struct call){.server = server, .popup = popup, .sent_ms = clock_ms(CLOCK_MONOTONIC)};
 	TAILQ_INSERT_TAIL(&server->calls, call, link);
-	int r = sd_bus_call_async(server->bus, &slot, message, done, call, UINT64_MAX);
+	int r = sd_bus_call_async(bus_connection(server->bus), &slot, message, done, call, UINT64_MAX);
 	sd_bus_message_unref(message);
 	if (r < 0) {
 		call_free(call);
@@ -137,13 +122,13 @@ static int send_call(struct server *server, sd_bus_message *message, sd_bus_mess
 	sd_bus_slot_set_destroy_callback(slot, call_free);
 	sd_bus_slot_set_floating(slot, true);
 	sd_bus_slot_unref(slot);
-	if (!evtimer_pending(server->look, NULL)) after_ms(server->look, LOOK_MS);
-	wake(server);
+	if (!evtimer_pending(server->look, NULL)) timer_after_ms(server->look, LOOK_MS);
+	bus_wake(server->bus);
 	return 0;
 }
 
 static int new_call(const struct server *server, const char *of, const char *member, sd_bus_message **ret) {
-	return sd_bus_message_new_method_call(server->bus, ret, server->owner, object, of, member);
+	return sd_bus_message_new_method_call(bus_connection(server->bus), ret, server->owner, object, of, member);
 }
 
 /* It is there once it has said both; an error in the place of an answer is one that can nothing. */
@@ -179,7 +164,7 @@ static int on_information(sd_bus_message *reply, void *argument, sd_bus_error *e
 	struct server *server = call->server;
 	const char *name, *vendor, *version, *specification;
 	(void)error;
-	wake(server);
+	bus_wake(server->bus);
 	if (is_stale(call) || server->named) return 0; /* or it was only to answer */
 	if (!sd_bus_message_is_method_error(reply, NULL) &&
 	    sd_bus_message_read(reply, "ssss", &name, &vendor, &version, &specification) >= 0) {
@@ -197,7 +182,7 @@ static int on_capabilities(sd_bus_message *reply, void *argument, sd_bus_error *
 	struct server *server = call->server;
 	const char *capability;
 	(void)error;
-	wake(server);
+	bus_wake(server->bus);
 	if (is_stale(call)) return 0;
 	if (!sd_bus_message_is_method_error(reply, NULL) && sd_bus_message_enter_container(reply, 'a', "s") > 0)
 		while (sd_bus_message_read(reply, "s", &capability) > 0) {
@@ -213,7 +198,7 @@ static int on_inhibited(sd_bus_message *reply, void *argument, sd_bus_error *err
 	struct server *server = call->server;
 	int inhibited;
 	(void)error;
-	wake(server);
+	bus_wake(server->bus);
 	if (is_stale(call)) return 0;
 	server->info.settled = true;
 	if (!sd_bus_message_is_method_error(reply, NULL) && sd_bus_message_read(reply, "v", "b", &inhibited) >= 0) {
@@ -316,13 +301,13 @@ static int on_owner(sd_bus_message *reply, void *argument, sd_bus_error *error) 
 	struct server *server = argument;
 	const char *owner;
 	(void)error;
-	wake(server);
+	bus_wake(server->bus);
 	if (sd_bus_message_read(reply, "s", &owner) >= 0 && !sd_bus_message_is_method_error(reply, NULL)) {
 		set_owner(server, owner);
 		return 0;
 	}
-	return sd_bus_call_method_async(server->bus, NULL, bus_service, bus_object, bus_interface, "StartServiceByName",
-					on_started, server, "su", service, 0);
+	return sd_bus_call_method_async(bus_connection(server->bus), NULL, bus_service, bus_object, bus_interface,
+					"StartServiceByName", on_started, server, "su", service, 0);
 }
 
 static int on_match(sd_bus_message *reply, void *argument, sd_bus_error *error) {
@@ -333,64 +318,6 @@ static int on_match(sd_bus_message *reply, void *argument, sd_bus_error *error) 
 }
 
 /* The bus */
-
-static void bus_lose(struct server *server, const char *what, int r);
-
-/* What the bus waits for changes with every call. */
-static void rearm(struct server *server) {
-	uint64_t until_us = UINT64_MAX;
-	if (!server->bus) return;
-	int events = sd_bus_get_events(server->bus);
-	if (events < 0) {
-		bus_lose(server, "the session bus: ", events);
-		return;
-	}
-	if (events & POLLOUT)
-		event_add(server->writable, NULL);
-	else
-		event_del(server->writable);
-	event_del(server->due);
-	sd_bus_get_timeout(server->bus, &until_us);
-	if (until_us == UINT64_MAX) return;
-	int64_t left_ms = (int64_t)(until_us / 1000) - clock_ms(CLOCK_MONOTONIC);
-	after_ms(server->due, left_ms > 0 ? left_ms + 1 : 0);
-}
-
-static void on_bus(evutil_socket_t fd, short what, void *argument) {
-	struct server *server = argument;
-	int r = 1;
-	(void)fd;
-	(void)what;
-	for (int i = 0; server->bus && i < TURN_MAX && r > 0; i++) r = sd_bus_process(server->bus, NULL);
-	if (r < 0)
-		bus_lose(server, "the session bus: ", r);
-	else
-		rearm(server);
-}
-
-static void bus_lose(struct server *server, const char *what, int r) {
-	if (!server->bus) return;
-	if (server->readable) event_free(server->readable);
-	if (server->writable) event_free(server->writable);
-	server->readable = server->writable = NULL;
-	event_del(server->due);
-	server->info.bus = false;
-	lose_owner(server);
-	sd_bus_close_unref(server->bus); /* with it all calls go */
-	server->bus = NULL;
-	set_fault(server, what, strerror(-r));
-	after_ms(server->retry, RETRY_MS);
-	changed(server);
-}
-
-/* Whoever listens there is believed to be the user's own bus: a process of the user's it must be at least. */
-static int check_peer(int fd) {
-	struct ucred peer;
-	socklen_t size = sizeof peer;
-	if (fd < 0) return fd;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return -errno;
-	return peer.uid == geteuid() ? 0 : -EPERM;
-}
 
 static int watch_signals(struct server *server) {
 	static const struct {
@@ -409,45 +336,27 @@ static int watch_signals(struct server *server) {
 			"type='signal',sender='%s',path='%s',interface='%s',member='%s'%s%s%s", signals[i].sender,
 			signals[i].path, signals[i].of, signals[i].member, signals[i].about ? ",arg0='" : "",
 			signals[i].about ? service : "", signals[i].about ? "'" : "");
-		r = sd_bus_add_match_async(server->bus, NULL, match, signals[i].heard, on_match, server);
+		r = sd_bus_add_match_async(bus_connection(server->bus), NULL, match, signals[i].heard, on_match,
+					   server);
 	}
 	return r;
 }
 
-static void bus_open(struct server *server) {
-	const char *what = "there is no session bus: ";
-	int r = sd_bus_open_user_with_description(&server->bus, "sbx-notify");
-	if (r >= 0) {
-		what = "the session bus isn't yours: ";
-		r = check_peer(sd_bus_get_fd(server->bus));
-	}
-	if (r >= 0) {
-		what = "the session bus: ";
-		r = watch_signals(server);
-	}
-	if (r >= 0)
-		r = sd_bus_call_method_async(server->bus, NULL, bus_service, bus_object, bus_interface, "GetNameOwner",
-					     on_owner, server, "s", service);
-	if (r < 0) {
-		sd_bus_close_unref(server->bus);
-		server->bus = NULL;
-		set_fault(server, what, strerror(-r));
-		after_ms(server->retry, RETRY_MS);
-		changed(server);
-		return;
-	}
-	int fd = sd_bus_get_fd(server->bus);
+static int on_bus_opened(void *context) {
+	struct server *server = context;
+	int r = watch_signals(server);
 	server->info.bus = true;
-	server->readable = event_new(server->base, fd, EV_READ | EV_PERSIST, on_bus, server);
-	server->writable = event_new(server->base, fd, EV_WRITE, on_bus, server);
-	if (!server->readable || !server->writable || event_add(server->readable, NULL) < 0) mem_exhausted();
-	wake(server);
+	return r < 0 ? r
+		     : sd_bus_call_method_async(bus_connection(server->bus), NULL, bus_service, bus_object,
+						bus_interface, "GetNameOwner", on_owner, server, "s", service);
 }
 
-static void on_retry(evutil_socket_t fd, short what, void *argument) {
-	(void)fd;
-	(void)what;
-	bus_open(argument);
+static void on_bus_lost(void *context, const char *why) {
+	struct server *server = context;
+	server->info.bus = false;
+	lose_owner(server);
+	set_fault(server, why, "");
+	changed(server);
 }
 
 /* Does it still answer? */
@@ -463,7 +372,7 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 		server->asked_ms = clock_ms(CLOCK_MONOTONIC);
 		ask_owner(server, "GetServerInformation", on_information);
 	}
-	if (oldest || server->watched) after_ms(server->look, LOOK_MS);
+	if (oldest || server->watched) timer_after_ms(server->look, LOOK_MS);
 	if (hung == server->info.hung) return;
 	server->info.hung = hung;
 	if (hung) log_debug("the notification server does not answer");
@@ -473,7 +382,7 @@ static void on_look(evutil_socket_t fd, short what, void *argument) {
 void server_watch(struct server *server, bool on) {
 	if (on && !server->watched) server->asked_ms = clock_ms(CLOCK_MONOTONIC);
 	server->watched = on;
-	if (on && !evtimer_pending(server->look, NULL)) after_ms(server->look, LOOK_MS);
+	if (on && !evtimer_pending(server->look, NULL)) timer_after_ms(server->look, LOOK_MS);
 }
 
 /* Calls */
@@ -483,7 +392,7 @@ static int on_shown(sd_bus_message *reply, void *argument, sd_bus_error *error) 
 	struct server *server = call->server;
 	uint32_t id = 0;
 	(void)error;
-	wake(server);
+	bus_wake(server->bus);
 	if (is_stale(call)) return 0;
 	const sd_bus_error *fault = sd_bus_message_get_error(reply);
 	if (fault || sd_bus_message_read(reply, "u", &id) < 0) {
@@ -530,33 +439,26 @@ void server_close(struct server *server, uint32_t id) {
 	int r = server->owner ? new_call(server, interface, "CloseNotification", &message) : -ENOTCONN;
 	if (r >= 0) r = sd_bus_message_append(message, "u", id);
 	if (r >= 0) r = sd_bus_message_set_expect_reply(message, false); /* it may have gone by itself */
-	if (r >= 0) r = sd_bus_send(server->bus, message, NULL);
+	if (r >= 0) r = sd_bus_send(bus_connection(server->bus), message, NULL);
 	sd_bus_message_unref(message);
 	if (r < 0) log_debug("closing a notification: %s", strerror(-r));
-	wake(server);
+	bus_wake(server->bus);
 }
 
 struct server *server_new(struct event_base *base, const struct server_events *events) {
 	struct server *server = mem_new(struct server);
-	server->base = base;
 	server->events = *events;
 	TAILQ_INIT(&server->calls);
-	server->due = evtimer_new(base, on_bus, server);
-	server->retry = evtimer_new(base, on_retry, server);
-	server->look = evtimer_new(base, on_look, server);
-	if (!server->due || !server->retry || !server->look) mem_exhausted();
-	after_ms(server->retry, 0);
+	const struct bus_events bus_events = {.opened = on_bus_opened, .lost = on_bus_lost, .context = server};
+	server->look = mem_expect(evtimer_new(base, on_look, server));
+	server->bus = bus_new(base, &bus_events);
 	return server;
 }
 
 void server_free(struct server *server) {
 	if (!server) return;
-	if (server->readable) event_free(server->readable);
-	if (server->writable) event_free(server->writable);
-	event_free(server->due);
-	event_free(server->retry);
+	bus_free(server->bus); /* with it all calls go */
 	event_free(server->look);
-	sd_bus_close_unref(server->bus);
 	forget_texts(&server->info);
 	free(server->owner);
 	free(server->fault);

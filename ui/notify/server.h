@@ -4,8 +4,7 @@
  *
  * Promises: nothing here blocks: every call is asynchronous, and one that isn't answered only makes the server `hung`
  * until it is. What is called is the unique name that owned org.freedesktop.Notifications when it was asked for, and
- * only its signals count (attack B8, CVE-2024-34397); with another owner all ids are void. The bus must belong to our
- * own user: an abstract address that was left behind can be anybody's.
+ * only its signals count (attack B8, CVE-2024-34397); with another owner all ids are void.
  */
 #pragma once
 

@@ -20,6 +20,10 @@ void *mem_resize(void *memory, size_t count, size_t size) __attribute__((returns
 void *mem_copy(const void *bytes, size_t size) __attribute__((returns_nonnull));
 _Noreturn void mem_exhausted(void);
 
+/* What this process (not its children) puts back before it ends for want of memory, as its user's terminal: one at a
+ * time, without allocating. NULL: nothing any more. */
+void mem_before_end(void (*put_back)(void *argument), void *argument);
+
 /* malloc(3) and realloc(3) for libraries that let us say what they allocate with: they end the process, too. */
 void *mem_raw(size_t size) __attribute__((__malloc__, returns_nonnull, alloc_size(1)));
 void *mem_raw_resize(void *memory, size_t size) __attribute__((returns_nonnull, warn_unused_result));

@@ -133,6 +133,7 @@ enum {
 	LIMIT_COMPLETIONS = 200,         /* candidates that a shell is offered for a word */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
+	LIMIT_STUCK_MS = 20 * 1000,      /* until a run ends that can't go on for such a one */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */
 	LIMIT_PICTURE = 128 * 1024,      /* bytes that a full-screen program's picture is kept in */
 	LIMIT_SEQUENCE = 4096,           /* bytes of a terminal control that is not complete yet */

@@ -1,0 +1,159 @@
+/* Requests that aren't answered at once. */
+#include <errno.h>
+#include <sched.h>
+
+#include "curtain_private.h"
+
+enum {
+	LOOKS = 8,           /* at a thread that is on its way to sleep, before others have their turn */
+	LOOK_AGAIN_US = 500, /* and then as often as */
+	TURNS = 100,
+};
+
+static struct exchange **bucket_of(struct curtain *curtain, uint64_t unique) {
+	return &curtain->exchanges[unique / 2 % EXCHANGE_BUCKETS]; /* odd ones are interrupts */
+}
+
+struct exchange *exchange_new(struct curtain *curtain, const struct wire_request *request, const char *path) {
+	struct exchange *exchange = mem_new(struct exchange);
+	struct exchange **bucket = bucket_of(curtain, request->unique);
+	*exchange = (struct exchange){
+		.next = *bucket,
+		.curtain = curtain,
+		.unique = request->unique,
+		.node = request->node,
+		.opcode = request->opcode,
+		.thread = request->thread,
+		.path = string_copy(path),
+		.name = string_copy_or_null(request->name),
+	};
+	*bucket = exchange;
+	return exchange;
+}
+
+static void discard(struct exchange *exchange) {
+	if (exchange->timer) event_free(exchange->timer);
+	free(exchange->path);
+	free(exchange->name);
+	free(exchange);
+}
+
+void exchange_free(struct exchange *exchange) {
+	struct exchange **at = bucket_of(exchange->curtain, exchange->unique);
+	while (*at != exchange) at = &(*at)->next;
+	*at = exchange->next;
+	discard(exchange);
+}
+
+void exchange_refuse(struct exchange *exchange, int code) {
+	wire_reply(exchange->curtain->device, exchange->unique, code, NULL, 0);
+	exchange_free(exchange);
+}
+
+void exchange_tell(struct exchange *exchange, const struct stat *status) {
+	struct node *node = nodes_find(exchange->curtain->nodes, exchange->node);
+	if (!node) {
+		exchange_refuse(exchange, -ESTALE);
+		return;
+	}
+	const struct wire_object object = curtain_object(exchange->curtain, node, status);
+	wire_reply_attributes(exchange->curtain->device, exchange->unique, &object);
+	exchange_free(exchange);
+}
+
+static const int end_codes[] = {
+	[HELD_AGAIN] = -ESTALE,
+	[HELD_ABSENT] = -ENOENT,
+	[HELD_REFUSED] = -EACCES,
+	[HELD_INTERRUPTED] = -EINTR,
+};
+
+static void looked(void *argument, int code, const struct stat *status, struct host_names *names) {
+	struct exchange *exchange = argument;
+	(void)names;
+	if (code < 0)
+		exchange_refuse(exchange, -ESTALE);
+	else
+		exchange_tell(exchange, status);
+}
+
+void exchange_look(struct exchange *exchange) {
+	host_look(exchange->curtain->host, exchange->path, looked, exchange);
+}
+
+static void on_end(void *argument, enum held_end end) {
+	struct exchange *exchange = argument;
+	struct curtain *curtain = exchange->curtain;
+	exchange->ticket = 0;
+	if (end != HELD_AGAIN) callers_drop(curtain->callers, exchange->thread); /* its call is over */
+	if (end == HELD_AGAIN && exchange->by_descriptor &&
+	    curtain->options.sight(curtain->options.context, exchange->path).mode >= VIEW_READ)
+		exchange_look(exchange);
+	else
+		exchange_refuse(exchange, end_codes[end]);
+}
+
+void exchange_hold(struct exchange *exchange, const struct need *need) {
+	const struct curtain_options *options = &exchange->curtain->options;
+	exchange->ticket = options->hold(options->context, exchange->thread, need, on_end, exchange);
+	if (exchange->ticket == 0)
+		exchange_refuse(exchange, -EACCES);
+	else if (exchange->interrupted)
+		options->interrupted(options->context, exchange->ticket);
+}
+
+void exchange_interrupt(struct curtain *curtain, uint64_t unique) {
+	struct exchange *exchange = *bucket_of(curtain, unique);
+	while (exchange && exchange->unique != unique) exchange = exchange->next;
+	if (!exchange) return;
+	exchange->interrupted = true;
+	if (exchange->ticket) curtain->options.interrupted(curtain->options.context, exchange->ticket);
+}
+
+void exchanges_refuse(struct curtain *curtain) {
+	for (size_t i = 0; i < EXCHANGE_BUCKETS; i++) {
+		for (struct exchange *exchange = curtain->exchanges[i], *next; exchange; exchange = next) {
+			next = exchange->next;
+			if (exchange->ticket) curtain->options.drop(curtain->options.context, exchange->ticket);
+			wire_reply(curtain->device, exchange->unique, -EACCES, NULL, 0);
+			discard(exchange);
+		}
+		curtain->exchanges[i] = NULL;
+	}
+}
+
+/* The thread's call */
+
+static bool read_call(struct exchange *exchange, struct call_raw *ret_raw) {
+	for (int i = 0; i < LOOKS; i++) {
+		int code = call_raw_read(exchange->thread, ret_raw);
+		if (code == 0) return true;
+		if (code != -ESRCH) {
+			exchange->tries = TURNS;
+			return false;
+		}
+		sched_yield();
+	}
+	return false;
+}
+
+static void try_call(evutil_socket_t fd, short what, void *argument) {
+	struct exchange *exchange = argument;
+	const struct timeval soon = {.tv_usec = LOOK_AGAIN_US};
+	struct call_raw raw;
+	(void)fd;
+	(void)what;
+	const bool good = read_call(exchange, &raw);
+	if (good || ++exchange->tries > TURNS) {
+		exchange->with_call(exchange, good ? &raw : NULL);
+		return;
+	}
+	if (!exchange->timer) exchange->timer = evtimer_new(exchange->curtain->options.base, try_call, exchange);
+	if (!exchange->timer || event_add(exchange->timer, &soon) < 0) mem_exhausted();
+}
+
+void exchange_with_call(struct exchange *exchange,
+			void (*with_call)(struct exchange *exchange, const struct call_raw *raw)) {
+	exchange->with_call = with_call;
+	try_call(-1, 0, exchange);
+}

@@ -1,0 +1,88 @@
+#include "job.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+enum { SIGNALS = 8 };
+
+struct job {
+	struct job_options options;
+	struct event *signals[SIGNALS];
+};
+
+/* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
+void job_stopped(struct job *job, int number) {
+	struct terminal *terminal = job->options.terminal;
+	bool reads = number == SIGTTIN || number == SIGTTOU;
+	if (reads && terminal && terminal_is_foreground(terminal)) {
+		terminal_take(terminal);
+		launch_order(job->options.launch, ORDER_CONTINUE, 1);
+		return;
+	}
+	if (terminal) terminal_release(terminal);
+	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
+	if (number == SIGSTOP) {
+		raise(SIGSTOP);
+		return;
+	}
+	sigaction(number, &standard, &old);
+	kill(0, number); /* the whole pipeline of our shell, as the terminal would */
+	sigaction(number, &old, NULL);
+}
+
+static void go_on(struct job *job) {
+	const struct job_options *options = &job->options;
+	bool foreground = options->terminal && terminal_is_foreground(options->terminal);
+	if (foreground && options->is_terminal[0] && options->is_terminal[1]) terminal_take(options->terminal);
+	launch_order(options->launch, ORDER_CONTINUE, foreground);
+	options->going_on(options->context);
+}
+
+/* An orphaned group doesn't stop (setpgid(2)). */
+void job_suspend(struct job *job) {
+	job_stopped(job, SIGTSTP);
+	go_on(job);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *argument) {
+	const struct job *job = argument;
+	(void)what;
+	launch_order(job->options.launch, ORDER_SIGNAL, number);
+}
+
+static void on_continue(evutil_socket_t number, short what, void *argument) {
+	(void)number, (void)what;
+	go_on(argument);
+}
+
+static void on_resize(evutil_socket_t number, short what, void *argument) {
+	const struct job *job = argument;
+	(void)number, (void)what;
+	if (job->options.terminal) terminal_resize(job->options.terminal);
+}
+
+static const struct {
+	int number;
+	event_callback_fn handler;
+} signal_table[SIGNALS] = {
+	{SIGINT, on_signal},  {SIGTERM, on_signal},   {SIGHUP, on_signal},   {SIGQUIT, on_signal},
+	{SIGTSTP, on_signal}, {SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
+};
+
+struct job *job_new(const struct job_options *options) {
+	struct job *job = mem_new(struct job);
+	job->options = *options;
+	for (size_t i = 0; i < SIGNALS; i++) {
+		job->signals[i] = evsignal_new(options->base, signal_table[i].number, signal_table[i].handler, job);
+		event_add(job->signals[i], NULL);
+	}
+	return job;
+}
+
+void job_free(struct job *job) {
+	if (!job) return;
+	for (size_t i = 0; i < SIGNALS; i++) event_free(job->signals[i]);
+	free(job);
+}

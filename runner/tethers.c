@@ -1,0 +1,154 @@
+#include "tethers.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "schema/limits.h"
+
+enum { AGAIN_MS = 10 /* between looks for one that was not found */ };
+
+struct tether {
+	struct tethers *tethers;
+	struct sandbox_socket socket;
+	struct gate_lease *lease; /* NULL: it is to be shut down, since: */
+	int64_t cut_ms;
+};
+
+struct tethers {
+	struct tethers_options options;
+	struct tether **items;
+	size_t count;
+	struct event *tick;
+};
+
+void inodes_add(struct inodes *inodes, ino_t inode) {
+	inodes->items = array_grow(inodes->items, inodes->count, sizeof *inodes->items);
+	inodes->items[inodes->count++] = inode;
+}
+
+static int compare_inodes(const void *a, const void *b) {
+	const ino_t one = *(const ino_t *)a, other = *(const ino_t *)b;
+	return (one > other) - (one < other);
+}
+
+static bool has_inode(const struct inodes *sorted, ino_t inode) {
+	return sorted->count > 0 &&
+	       bsearch(&inode, sorted->items, sorted->count, sizeof *sorted->items, compare_inodes);
+}
+
+static void tether_free(struct tether *tether) {
+	if (tether->lease) gate_lease_end(tether->lease, GATE_BYTES_UNKNOWN, GATE_BYTES_UNKNOWN, NULL);
+	free(tether);
+}
+
+void tethers_drop_ended(struct tethers *tethers) {
+	struct inodes living = {0};
+	const bool told = tethers->options.living(tethers->options.context, &living);
+	size_t kept = 0;
+	if (living.count > 0) qsort(living.items, living.count, sizeof *living.items, compare_inodes);
+	for (size_t i = 0; i < tethers->count; i++) {
+		struct tether *tether = tethers->items[i];
+		if (!told || has_inode(&living, tether->socket.inode))
+			tethers->items[kept++] = tether;
+		else
+			tether_free(tether);
+	}
+	tethers->count = kept;
+	free(living.items);
+}
+
+static void end_hidden(const struct tether *tether) {
+	const struct tethers_options *options = &tether->tethers->options;
+	if (clock_ms(CLOCK_BOOTTIME) - tether->cut_ms < LIMIT_DIRECT_HIDDEN_MS) return;
+	log_error("%s whose grant has ended is hidden in a message: the sandbox is ended", options->what);
+	kill(options->init, SIGKILL);
+}
+
+/* All that were cut are looked for at once. True: some are still to be found. */
+static bool shut_cut(struct tethers *tethers) {
+	CLEANUP_FREE struct sandbox_socket *sockets = mem_array(struct sandbox_socket, tethers->count + 1);
+	CLEANUP_FREE bool *found = mem_array(bool, tethers->count + 1);
+	size_t wanted = 0, at = 0, kept = 0;
+	bool more = false;
+	for (size_t i = 0; i < tethers->count; i++)
+		if (!tethers->items[i]->lease) sockets[wanted++] = tethers->items[i]->socket;
+	sandbox_sockets_shut(tethers->options.init, sockets, wanted, found);
+	for (size_t i = 0; i < tethers->count; i++) {
+		struct tether *tether = tethers->items[i];
+		const bool cut = !tether->lease, done = cut && found[at++];
+		if (done) {
+			tether_free(tether);
+			continue;
+		}
+		tethers->items[kept++] = tether;
+		more |= cut;
+		if (cut) end_hidden(tether);
+	}
+	tethers->count = kept;
+	return more;
+}
+
+static void look_in(struct tethers *tethers, int64_t ms) {
+	const struct timeval delay = clock_timeval(ms);
+	if (tethers->count > 0) evtimer_add(tethers->tick, &delay);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument) {
+	struct tethers *tethers = argument;
+	(void)fd, (void)what;
+	tethers_drop_ended(tethers);
+	look_in(tethers, shut_cut(tethers) ? AGAIN_MS : tethers->options.look_ms);
+}
+
+/* Several that are cut are looked for together: in this turn of the loop yet. */
+static void on_cut(void *argument) {
+	struct tether *tether = argument;
+	gate_lease_end(STEAL(tether->lease), GATE_BYTES_UNKNOWN, GATE_BYTES_UNKNOWN, "the grant has ended");
+	tether->cut_ms = clock_ms(CLOCK_BOOTTIME);
+	event_active(tether->tethers->tick, EV_TIMEOUT, 0);
+}
+
+struct gate_lease *tethers_add(struct tethers *tethers, const struct sandbox_socket *socket, struct gate *gate,
+			       const struct gate_result *result) {
+	struct tether *tether = mem_new(struct tether);
+	*tether = (struct tether){.tethers = tethers, .socket = *socket};
+	tether->lease = gate_lease_new(gate, result, tethers->options.door, on_cut, tether);
+	tethers->items = array_grow(tethers->items, tethers->count, sizeof(struct tether *));
+	tethers->items[tethers->count++] = tether;
+	if (!evtimer_pending(tethers->tick, NULL)) look_in(tethers, tethers->options.look_ms);
+	return tether->lease;
+}
+
+bool tethers_forget(struct tethers *tethers, const struct sandbox_socket *socket) {
+	for (size_t i = 0; i < tethers->count; i++) {
+		struct tether *tether = tethers->items[i];
+		if (tether->socket.cookie != socket->cookie) continue;
+		if (!tether->lease) return false;
+		tethers->items[i] = tethers->items[--tethers->count];
+		tether_free(tether);
+		return true;
+	}
+	return true;
+}
+
+size_t tethers_count(const struct tethers *tethers) {
+	return tethers->count;
+}
+
+struct tethers *tethers_new(const struct tethers_options *options) {
+	struct tethers *tethers = mem_new(struct tethers);
+	tethers->options = *options;
+	tethers->tick = mem_expect(evtimer_new(options->base, on_tick, tethers));
+	return tethers;
+}
+
+void tethers_free(struct tethers *tethers) {
+	if (!tethers) return;
+	for (size_t i = 0; i < tethers->count; i++) tether_free(tethers->items[i]);
+	free(tethers->items);
+	event_free(tethers->tick);
+	free(tethers);
+}
