@@ -273,7 +273,7 @@ static void on_cancel(void *context, uint64_t ticket) {
 static bool on_caller(void *context, pid_t process, char **ret_process, struct strings *ret_parents) {
 	const struct ahead *ahead = context;
 	if (!process_is_in(process, ahead->options.init)) return false;
-	process_describe(process, ahead->options.init, ret_process, ret_parents);
+	process_describe(NULL, process, ahead->options.init, ret_process, ret_parents);
 	return true;
 }
 

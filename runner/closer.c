@@ -109,8 +109,8 @@ void closer_close(struct closer *closer, int fd) {
 	if (closer->idle == 0 && closer->threads < CLOSER_THREADS) add_thread(closer);
 	const bool alone = closer->threads == 0;
 	if (alone) take_first(closer);
-	pthread_cond_signal(&closer->work);
 	pthread_mutex_unlock(&closer->lock);
+	pthread_cond_signal(&closer->work); /* who is woken finds the lock free */
 	if (alone) close_now(closer, closing);
 }
 

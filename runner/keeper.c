@@ -148,7 +148,7 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
-	process_describe(thread, keeper->init, &process, &parents);
+	process_describe(NULL, thread, keeper->init, &process, &parents);
 	const struct walking_world world = {.context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(thread, need->path);

@@ -49,6 +49,7 @@ struct network {
 	struct network_options options;
 	struct fetch fetches[SPARE_COUNT];
 	pid_t init;
+	struct processes *processes;
 	struct gate *gate;
 	struct proxy *proxy;
 	struct spares *spares;
@@ -136,7 +137,7 @@ static uint64_t ipc_check(void *context, pid_t thread, const char *path,
 	struct network *network = context;
 	CLEANUP_FREE char *process = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
-	process_describe(thread, network->init, &process, &parents);
+	process_describe(network->processes, thread, network->init, &process, &parents);
 	const struct session_wish wish = {
 		.permission = "ipc:connect", .target = path, .process = process, .parents = &parents};
 	return session_check(network->options.session, &wish, done, argument);
@@ -184,7 +185,7 @@ static void on_fetch(void *context, enum spare kind, unsigned count) {
 
 static void describe(void *context, pid_t thread, char **ret_process, struct strings *ret_parents) {
 	const struct network *network = context;
-	process_describe(thread, network->init, ret_process, ret_parents);
+	process_describe(network->processes, thread, network->init, ret_process, ret_parents);
 }
 
 static bool hand_over(void *context, struct socket_call *call, const struct gate_result *result) {
@@ -224,7 +225,7 @@ static void make_native(struct network *network) {
 struct network *network_new(const struct network_options *options) {
 	struct network *network = mem_new(struct network);
 	const struct scene *scene = options->scene;
-	*network = (struct network){.options = *options};
+	*network = (struct network){.options = *options, .processes = processes_new()};
 	if (scene_has_gate(scene)) make_gate(network);
 	if (scene->view->network == VIEW_NETWORK_HOST) return network;
 	const struct spares_options spares = {.base = options->base, .fetch = on_fetch, .context = network};
@@ -483,5 +484,6 @@ void network_free(struct network *network) {
 	standins_free(network->standins);
 	diag_free(network->inside);
 	diag_free(network->outside);
+	processes_free(network->processes);
 	free(network);
 }

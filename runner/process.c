@@ -21,15 +21,23 @@
 
 enum { PROCESS_FILE_MAX = 16 * 1024 };
 
-/* Without the newline that the kernel ends it with; NULL when it is gone. One read gives all of it. */
-static char *name_of(pid_t pid) {
+static int open_name(pid_t pid) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/comm", pid);
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Without the newline that the kernel ends it with; NULL when it is gone. One read gives all of it. */
+static char *read_name(int fd) {
 	char name[LIMIT_PROCESS];
-	ssize_t size = fd < 0 ? -1 : read(fd, name, sizeof name);
+	ssize_t size = fd < 0 ? -1 : pread(fd, name, sizeof name, 0);
 	if (size < 0) return NULL;
 	if (size > 0 && name[size - 1] == '\n') size--;
 	return string_copy_bytes(name, (size_t)size);
+}
+
+static char *name_of(pid_t pid) {
+	CLEANUP_FD int fd = open_name(pid);
+	return read_name(fd);
 }
 
 struct place {
@@ -44,12 +52,15 @@ struct pidfd_info_first {
 };
 #define PIDFD_GET_INFO_FIRST _IOWR(0xff, 11, struct pidfd_info_first)
 
+static int open_task(pid_t task) {
+	return (int)syscall(SYS_pidfd_open, task, PIDFD_THREAD);
+}
+
 /* A third of what reading /proc takes. False where the kernel can't say it so. */
-static bool place_told(pid_t task, struct place *ret_place) {
+static bool place_told(int pidfd, struct place *ret_place) {
 	static_assert(sizeof(struct pidfd_info_first) == 64, "PIDFD_INFO_SIZE_VER0");
 	struct pidfd_info_first info = {.mask = 0};
-	CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, task, PIDFD_THREAD);
-	if (fd < 0 || ioctl(fd, PIDFD_GET_INFO_FIRST, &info) < 0) return false;
+	if (pidfd < 0 || ioctl(pidfd, PIDFD_GET_INFO_FIRST, &info) < 0) return false;
 	*ret_place = (struct place){.process = (pid_t)info.tgid, .parent = (pid_t)info.ppid};
 	return true;
 }
@@ -67,8 +78,9 @@ static struct place place_read(pid_t task) {
 }
 
 static struct place place_of(pid_t task) {
+	CLEANUP_FD int pidfd = open_task(task);
 	struct place place;
-	return place_told(task, &place) ? place : place_read(task);
+	return place_told(pidfd, &place) ? place : place_read(task);
 }
 
 char *process_link(pid_t task, const char *name) {
@@ -94,15 +106,84 @@ char *process_name(pid_t pid) {
 	return name ? name : string_copy("?");
 }
 
-void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents) {
-	struct place place = place_of(thread);
-	CLEANUP_FREE char *own = place.process > 0 ? name_of(place.process) : NULL;
+/* Those who are kept */
+
+enum { PROCESSES_KEPT = 8 };
+
+/* Its descriptors are that task's and its process's for good: once they are gone they say so, whoever has the numbers
+ * then (pidfd_open(2)). */
+struct known {
+	pid_t task; /* 0: nobody */
+	int pidfd, name;
+};
+
+struct processes {
+	struct known known[PROCESSES_KEPT];
+	size_t next; /* to make room for another */
+};
+
+struct processes *processes_new(void) {
+	return mem_new(struct processes);
+}
+
+static void known_forget(struct known *known) {
+	if (known->task == 0) return;
+	fd_close(known->pidfd);
+	fd_close(known->name);
+	*known = (struct known){.task = 0};
+}
+
+void processes_free(struct processes *processes) {
+	if (!processes) return;
+	for (size_t i = 0; i < PROCESSES_KEPT; i++) known_forget(&processes->known[i]);
+	free(processes);
+}
+
+static struct known *known_find(struct processes *processes, pid_t task) {
+	for (size_t i = 0; i < PROCESSES_KEPT && task > 0; i++)
+		if (processes->known[i].task == task) return &processes->known[i];
+	return NULL;
+}
+
+static bool known_look(const struct known *known, struct place *ret_place, char **ret_name) {
+	return place_told(known->pidfd, ret_place) && (*ret_name = read_name(known->name));
+}
+
+/* False where there is nothing to keep. */
+static bool known_add(struct processes *processes, pid_t task, struct place *ret_place, char **ret_name) {
+	CLEANUP_FD int pidfd = open_task(task);
+	if (!place_told(pidfd, ret_place)) return false;
+	CLEANUP_FD int name = open_name(ret_place->process);
+	if (!(*ret_name = read_name(name))) return false;
+	struct known *known = &processes->known[processes->next];
+	processes->next = (processes->next + 1) % PROCESSES_KEPT;
+	known_forget(known);
+	*known = (struct known){.task = task, .pidfd = fd_steal(&pidfd), .name = fd_steal(&name)};
+	return true;
+}
+
+/* Where it stands, and what its process calls itself; freed by the caller, NULL: it is gone. */
+static struct place look(struct processes *processes, pid_t task, char **ret_name) {
+	struct known *known = processes ? known_find(processes, task) : NULL;
+	struct place place;
+	if (known && known_look(known, &place, ret_name)) return place;
+	if (known) known_forget(known);
+	if (processes && known_add(processes, task, &place, ret_name)) return place;
+	place = place_of(task);
+	*ret_name = place.process > 0 ? name_of(place.process) : NULL;
+	return place;
+}
+
+void process_describe(struct processes *processes, pid_t thread, pid_t init, char **ret_process,
+		      struct strings *ret_parents) {
+	CLEANUP_FREE char *own = NULL;
+	struct place place = look(processes, thread, &own);
 	*ret_process = own ? string_format("%s (%d)", own, place.process) : NULL;
 	*ret_parents = (struct strings){0};
 	while (place.parent > 1 && place.parent != init && ret_parents->count < LIMIT_PARENTS) {
-		char *name = name_of(place.parent);
+		char *name;
+		place = look(processes, place.parent, &name);
 		if (!name) return;
 		strings_take(ret_parents, name);
-		place = place_of(place.parent);
 	}
 }

@@ -2,7 +2,8 @@
  * process: who asks: the process of a thread and those above it, up to the sandbox's first.
  *
  * Promises: a name is what the process calls itself (prctl(2), PR_SET_NAME): for a person to read, never to judge by.
- * Reads /proc alone; bounded (LIMIT_PARENTS, LIMIT_PROCESS).
+ * Reads /proc alone; bounded (LIMIT_PARENTS, LIMIT_PROCESS). It is read anew each time: one that becomes another
+ * program (execve(2)) has another name.
  */
 #pragma once
 
@@ -21,6 +22,12 @@ char *process_link(pid_t task, const char *name);
 /* Does it live in the same pid namespace as `init`? */
 bool process_is_in(pid_t pid, pid_t init);
 
+/* Those who were described lately are kept at hand: two system calls for each instead of six. NULL: nobody is kept. */
+struct processes;
+struct processes *processes_new(void);
+void processes_free(struct processes *processes);
+
 /* "curl (412)": the same for each of its threads. *ret_process is NULL when it is gone; parents nearest first, without
  * `init`. Both freed by the caller. */
-void process_describe(pid_t thread, pid_t init, char **ret_process, struct strings *ret_parents);
+void process_describe(struct processes *processes, pid_t thread, pid_t init, char **ret_process,
+		      struct strings *ret_parents);

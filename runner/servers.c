@@ -218,7 +218,7 @@ void servers_stir(struct servers *servers, pid_t thread) {
 	free(servers->process);
 	servers->process = NULL;
 	strings_finish(&servers->parents);
-	process_describe(thread, servers->options.init, &servers->process, &servers->parents);
+	process_describe(NULL, thread, servers->options.init, &servers->process, &servers->parents);
 	publisher_stir(servers->publisher);
 }
 

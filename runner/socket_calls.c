@@ -40,8 +40,9 @@
 
 enum {
 	SOCKET_CALL_PROC_MAX = 16 * 1024,
-	SOCKET_CALLS_PART = 4, /* of all descriptors: each call that is held has one */
-	CONNECT_US = 1000,     /* after which a connect(2) that must not wait is broken off */
+	SOCKET_CALLS_PART = 4,  /* of all descriptors: each call that is held has one */
+	CONNECT_US = 5000,      /* after which a connect(2) that must not wait is broken off */
+	CONNECT_WARY_US = 1000, /* where one had to be already */
 };
 
 TAILQ_HEAD(held_list, held_call);
@@ -67,6 +68,7 @@ struct socket_calls {
 	pid_t last; /* who called last, by its pidfd; 0: nobody's is kept */
 	int last_pidfd;
 	struct closer *closer;
+	bool wary; /* a connect(2) was made to wait */
 };
 
 static const int numbers[] = {[SOCKET_CALL_CONNECT] = SYS_connect,
@@ -382,14 +384,22 @@ int socket_call_replace(struct socket_call *call, int fd) {
 	return r;
 }
 
-/* The file's mode is the tool's as well, who may take it back at any moment, so there is an alarm besides: more than
- * one, since the first may come before connect(2) has begun to wait. */
-static int connect_briefly(int fd, const struct sockaddr *address, socklen_t size) {
-	static const struct itimerval soon = {.it_value.tv_usec = CONNECT_US, .it_interval.tv_usec = CONNECT_US};
-	static const struct itimerval never = {.it_value.tv_usec = 0};
+static struct itimerval alarm_after(suseconds_t us) {
+	return (struct itimerval){.it_value.tv_usec = us, .it_interval.tv_usec = us};
+}
+
+/*
+ * The file's mode is the tool's as well, who may take it back at any moment, so there is an alarm besides: more than
+ * one, since the first may come before connect(2) has begun to wait. One behind the next tick of the kernel's clock
+ * (4 ms where CONFIG_HZ is 250) is a tenth of the work of a nearer one, which has the processor's timer set twice. A
+ * tool that made use of it has nearer ones from then on.
+ */
+static int connect_briefly(struct socket_calls *calls, int fd, const struct sockaddr *address, socklen_t size) {
+	const struct itimerval soon = alarm_after(calls->wary ? CONNECT_WARY_US : CONNECT_US), never = alarm_after(0);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	int r = connect(fd, address, size) < 0 ? -errno : 0;
 	setitimer(ITIMER_REAL, &never, NULL);
+	if (r == -EINTR) calls->wary = true;
 	return r;
 }
 
@@ -397,7 +407,7 @@ int socket_call_connect(const struct socket_call *call, const struct sockaddr *a
 	const int flags = fcntl(call->fd, F_GETFL);
 	if (flags < 0) return -errno;
 	if (!(flags & O_NONBLOCK) && fcntl(call->fd, F_SETFL, flags | O_NONBLOCK) < 0) return -errno;
-	int r = connect_briefly(call->fd, address, size);
+	int r = connect_briefly(((const struct held_call *)call)->calls, call->fd, address, size);
 	if (!(flags & O_NONBLOCK)) fcntl(call->fd, F_SETFL, flags);
 	return r;
 }

@@ -1,6 +1,7 @@
 #include "carried.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "../socket_calls.h"
@@ -31,6 +32,12 @@ static bool must_wait(const struct socket_call *call, int64_t result) {
 	if (!call->blocking) return false;
 	if (call->kind == SOCKET_CALL_SEND) return result == -EAGAIN;
 	return result == -EINPROGRESS || result == -EALREADY;
+}
+
+/* A connect(2) over the loopback has ended when it says that it is under way, and is asked how at once. */
+static bool is_settled(const struct socket_call *call) {
+	struct pollfd polled = {.fd = call->fd, .events = POLLOUT};
+	return call->kind == SOCKET_CALL_CONNECT && poll(&polled, 1, 0) == 1;
 }
 
 /* The event goes first: the registration of a duplicate that was closed lasts as long as the tool's own (epoll(7)). */
@@ -72,7 +79,8 @@ static void wait_for(struct event_base *base, struct carried *carried) {
 
 void carried_out(struct event_base *base, struct carried_list *list, struct socket_call *call,
 		 const struct sockaddr *address, socklen_t size) {
-	const int64_t result = try_once(call, address, size);
+	int64_t result = try_once(call, address, size);
+	if (must_wait(call, result) && is_settled(call)) result = try_once(call, address, size);
 	if (!must_wait(call, result)) {
 		socket_call_answer(call, result);
 		return;

@@ -58,11 +58,16 @@ static bool says_more(int code, int than) {
 }
 
 /* A connect to a free ephemeral port of loopback can meet itself (RFC 9293 3.5, simultaneous open). */
-static bool is_connected_to_itself(int fd) {
-	struct address here = {.size = sizeof here.ipv6}, there = {.size = sizeof there.ipv6};
+static bool is_connected_to_itself(const struct attempt *attempt) {
+	const struct connector *connector = attempt->connector;
+	struct sockaddr_storage own = {0};
+	socklen_t size = sizeof own;
+	struct address here, there;
+	const struct address *to = &connector->addresses.items[attempt - connector->attempts];
 
-	return getsockname(fd, &here.any, &here.size) == 0 && getpeername(fd, &there.any, &there.size) == 0 &&
-	       here.size == there.size && memcmp(&here.any, &there.any, here.size) == 0;
+	return getsockname(attempt->fd, (struct sockaddr *)&own, &size) == 0 &&
+	       address_read((struct sockaddr *)&own, size, &here) && address_read(&to->any, to->size, &there) &&
+	       address_equal(&here, &there);
 }
 
 static void attempt_failed(struct attempt *attempt, int code) {
@@ -81,7 +86,7 @@ static void attempt_ready(evutil_socket_t fd, short what, void *argument) {
 
 	(void)what;
 	if (getsockopt((int)fd, SOL_SOCKET, SO_ERROR, &code, &size) < 0) code = errno;
-	if (code == 0 && is_connected_to_itself((int)fd)) code = ECONNREFUSED;
+	if (code == 0 && is_connected_to_itself(attempt)) code = ECONNREFUSED;
 	if (code != 0) {
 		attempt_failed(attempt, code);
 		return;

@@ -256,11 +256,12 @@ static void link_met(struct link *link, int near) {
 	/* A connect that doesn't wait leaves the socket as one whose next connect(2) says that it is connected. The
 	 * tool that has waited has had that one. */
 	if (link->result == 0) socket_call_connect(call, (struct sockaddr *)&call->address, call->address_size);
-	socket_call_answer(call, link->result);
-	if (link->far >= 0) {
-		link_relay(link);
-		return;
-	}
+	const int result = link->result;
+	const bool relays = link->far >= 0;
+	/* first: the tool goes on where we run (traps_new), once we are done */
+	if (relays) link_relay(link);
+	socket_call_answer(call, result);
+	if (relays) return;
 	watch_near(link);
 	if (!link->asking) link_ask(link);
 }

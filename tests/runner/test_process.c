@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,14 +39,21 @@ static int in_child(int (*work)(void *argument), void *argument) {
 struct family {
 	bool forgetful;
 	pid_t init, process;
+	struct processes *kept;
 };
 
-static bool is_described(const struct family *family, pid_t thread) {
+static bool is_described_by(struct processes *kept, const struct family *family, pid_t thread) {
 	CLEANUP_FREE char *process = NULL, *expected = string_format("asks (%d)", family->process);
 	CLEANUP_STRINGS struct strings parents = {0};
-	process_describe(thread, family->init, &process, &parents);
+	process_describe(kept, thread, family->init, &process, &parents);
 	return string_equal(process, expected) && parents.count == 2 && string_equal(parents.items[0], "two words") &&
 	       string_equal(parents.items[1], "above");
+}
+
+/* Kept, too, the first time and then. */
+static bool is_described(const struct family *family, pid_t thread) {
+	return is_described_by(NULL, family, thread) && is_described_by(family->kept, family, thread) &&
+	       is_described_by(family->kept, family, thread);
 }
 
 static void *in_thread(void *argument) {
@@ -60,8 +68,10 @@ static int ask(void *argument) {
 	family->process = getpid();
 	prctl(PR_SET_NAME, "asks");
 	if (family->forgetful) forget_pidfds();
+	family->kept = processes_new();
 	if (!is_described(family, getpid())) return 3;
 	if (pthread_create(&thread, NULL, in_thread, family) != 0 || pthread_join(thread, &described) != 0) return 4;
+	processes_free(family->kept);
 	return described ? 0 : 5;
 }
 
@@ -94,9 +104,71 @@ static void of_who_is_gone_nothing_is_said(void **state) {
 	(void)state;
 	if (child == 0) _exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	process_describe(child, getpid(), &process, &parents);
+	process_describe(NULL, child, getpid(), &process, &parents);
 	assert_null(process);
 	assert_int_equal(parents.count, 0);
+}
+
+/* Waits to be told, changes its name, says so, and waits to be told to end. */
+static pid_t child_begin(int *ret_pipe) {
+	int pipes[2];
+	char byte;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pipes), 0);
+	const pid_t child = fork();
+	if (child == 0) {
+		prctl(PR_SET_NAME, "before");
+		if (write(pipes[1], "b", 1) != 1 || read(pipes[1], &byte, 1) != 1) _exit(1);
+		prctl(PR_SET_NAME, "after");
+		if (write(pipes[1], "a", 1) != 1 || read(pipes[1], &byte, 1) != 1) _exit(1);
+		_exit(0);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	*ret_pipe = pipes[0];
+	return child;
+}
+
+static void assert_called(struct processes *kept, pid_t pid, const char *name) {
+	CLEANUP_FREE char *process = NULL, *expected = name ? string_format("%s (%d)", name, pid) : NULL;
+	CLEANUP_STRINGS struct strings parents = {0};
+	process_describe(kept, pid, getpid(), &process, &parents);
+	assert_true(string_equal(process, expected));
+	assert_int_equal(parents.count, 0);
+}
+
+static void who_is_kept_is_looked_at_anew(void **state) {
+	struct processes *kept = processes_new();
+	char byte;
+	int pipe;
+	(void)state;
+	const pid_t child = child_begin(&pipe);
+	assert_called(kept, child, "before");
+	assert_int_equal(write(pipe, "", 1), 1);
+	assert_int_equal(read(pipe, &byte, 1), 1);
+	assert_called(kept, child, "after");
+	assert_int_equal(write(pipe, "", 1), 1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_called(kept, child, NULL);
+	close(pipe);
+	processes_free(kept);
+}
+
+/* More than there is room for: each is told by its own name, in each round. */
+static void the_many_are_told_apart(void **state) {
+	enum { MANY = 20 };
+	struct processes *kept = processes_new();
+	pid_t children[MANY];
+	int pipes[MANY];
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) children[i] = child_begin(&pipes[i]);
+	for (size_t round = 0; round < 2; round++)
+		for (size_t i = 0; i < MANY; i++) assert_called(kept, children[i], "before");
+	for (size_t i = 0; i < MANY; i++) {
+		assert_int_equal(write(pipes[i], "to end", 2), 2);
+		assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
+		close(pipes[i]);
+	}
+	processes_free(kept);
 }
 
 int main(void) {
@@ -104,6 +176,8 @@ int main(void) {
 		cmocka_unit_test(a_thread_is_described_by_its_process_and_those_above),
 		cmocka_unit_test(a_family_is_described_by_proc_where_there_are_no_pidfds),
 		cmocka_unit_test(of_who_is_gone_nothing_is_said),
+		cmocka_unit_test(who_is_kept_is_looked_at_anew),
+		cmocka_unit_test(the_many_are_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
