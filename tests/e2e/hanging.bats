@@ -68,7 +68,7 @@ END
 	rmdir "$HOME.nas"
 	contains "$output" 'it ran'
 	contains "$output" 'status 0'
-	lacks "$output" 'waiting'
+	lacks "$output" "hasn't answered"
 }
 
 @test "a working folder, and what the command line allows" {
