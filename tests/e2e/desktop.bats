@@ -500,6 +500,20 @@ two_are_pending() {
 	desk_policy
 }
 
+@test "the first question of a run without a terminal waits for the agent that it starts" {
+	desk_policy 60s deny
+	scripted
+	kill -STOP "$(<"$HOME/run/scripted.pid")" # it says what it can, and the agent registers, when it goes on
+	reads first "$HOME/notes/todo.txt"
+	wait_for 30 has_agent
+	sleep 0.3 # time to be denied in
+	kill -CONT "$(<"$HOME/run/scripted.pid")"
+	press 1 allow
+	finished first
+	[ "$output" = "buy milk" ]
+	desk_policy
+}
+
 @test "one agent a user; it ends when nothing runs" {
 	scripted
 	agent_up --idle 2s

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "schema/limits.h"
 #include "ui/broker.h"
 #include "ui/notify_lock.h"
 
@@ -39,28 +42,40 @@ static bool has_display(void) {
 }
 
 /* A child's child in a session of its own: nobody has to wait for it, and no terminal ends it. */
-_Noreturn static void run_agent(const char *path) {
-	char *const argv[] = {(char *)"sbx-notify", NULL};
+_Noreturn static void run_agent(const char *path, int ready) {
+	char *const argv[] = {(char *)"sbx-notify", (char *)"--ready", NULL};
 	sigset_t none;
 	if (fork() != 0) _exit(0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || setsid() < 0 || chdir("/") < 0) _exit(125);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (dup2(null, fd) < 0) _exit(125);
-	close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+	if (ready == NOTIFY_READY_FD ? fcntl(ready, F_SETFD, 0) < 0 : dup2(ready, NOTIFY_READY_FD) < 0) _exit(125);
+	close_range(NOTIFY_READY_FD + 1, UINT_MAX, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execv(path, argv);
 	_exit(125);
 }
 
-void notify_start(void) {
+int notify_start(void) {
 	CLEANUP_FREE char *path = NULL;
+	int ends[2];
 	if (is_unwanted() || !has_session_bus() || !has_display() || notify_lock_is_taken() ||
-	    program_find("sbx-notify", &path, NULL) < 0)
-		return;
+	    program_find("sbx-notify", &path, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
 	pid_t child = fork();
-	if (child == 0) run_agent(path);
+	if (child == 0) run_agent(path, ends[1]);
+	fd_close(ends[1]);
 	if (child < 0) log_debug("starting sbx-notify: %m");
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+	return ends[0];
+}
+
+void notify_await(int agent) {
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	struct pollfd ready = {.fd = agent, .events = POLLIN};
+	struct error error = ERROR_NONE;
+	if (broker_connect(NULL, &channel, &error) < 0) return; /* the run will say why */
+	poll(&ready, 1, LIMIT_AGENT_MS);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "as_user.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -194,6 +195,12 @@ static void suggest_after(int64_t session) {
 	if (suggest_session(session, stderr, &error) < 0) log_error("suggest: %s", error.message);
 }
 
+static void start_agent(void) {
+	CLEANUP_FD int agent = notify_start();
+	const bool in_terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+	if (agent >= 0 && !in_terminal) notify_await(agent);
+}
+
 static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *policy = NULL;
 	CLEANUP_FREE char *init = NULL;
@@ -211,7 +218,7 @@ static int run(struct command_call *call, struct error *error) {
 	run_options.terminal = &terminal;
 	run_options.ret_session = &session;
 	/* Early, so that it is there when the first question comes. */
-	if (!run_options.record && !run_options.print_plan) notify_start();
+	if (!run_options.record && !run_options.print_plan) start_agent();
 	fflush(stdout);
 	r = run_sandbox(&run_options, error);
 	if (r >= 0 && run_options.record && !run_options.print_plan) suggest_after(session);

@@ -126,6 +126,11 @@ static void take_reply(struct agent *agent, const json_t *reply, bool refused) {
 	}
 }
 
+/* It is registered, or there is nothing to register for. */
+static void tell_waiting(struct agent *agent) {
+	fd_close_p(&agent->options.waiting);
+}
+
 static void take_status(struct agent *agent, const json_t *reply) {
 	if (json_integer_value(json_object_get(reply, "sessions")) > 0 ||
 	    json_integer_value(json_object_get(reply, "prompts")) > 0)
@@ -141,6 +146,8 @@ static void take_message(struct agent *agent, const json_t *message) {
 			  string_equal(json_string_value(json_object_get(message, "how")), "expired"));
 	else if (string_equal(type, "quiet"))
 		desk_quiet(agent->desk, json_is_true(json_object_get(message, "quiet")));
+	else if (string_equal(type, "agent"))
+		tell_waiting(agent);
 	else if (string_equal(type, "status"))
 		take_status(agent, message);
 	else if (string_equal(type, "answer") || string_equal(type, "error"))
@@ -220,6 +227,7 @@ static void on_changed(void *context) {
 	desk_server_is(agent->desk, &server);
 	wake(agent);
 	if (info->present && !agent->channel) event_active(agent->look, EV_TIMEOUT, 0);
+	if (!info->found && server_fault(agent->server)) tell_waiting(agent);
 }
 
 static void on_lost(void *context) {
@@ -321,6 +329,7 @@ static int serve(struct agent *agent) {
 /* What is on the screen is taken down; the bus has it at once, so nobody has to wait for it. */
 static void leave(struct agent *agent) {
 	broker_lose(agent, "this agent leaves");
+	tell_waiting(agent);
 	desk_forget(agent->desk);
 	desk_turn(agent->desk);
 }

@@ -15,6 +15,7 @@
 struct agent_options {
 	int64_t idle_ms; /* without a sandbox, until it ends */
 	bool stay;       /* it never ends by itself */
+	int waiting; /* closed when prompts reach it, or none will: who started it waits for that; -1: nobody does */
 };
 
 int agent_run(const struct agent_options *options, struct error *error);

@@ -1,5 +1,6 @@
 /* sbx-notify: shows prompts on the desktop. Started by `sbx run`; see sbx-notify(1). */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <locale.h>
 #include <signal.h>
@@ -17,13 +18,14 @@
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000 };
 
 static const char usage[] =
-	"Usage: sbx-notify [--idle DURATION | --stay]\n"
+	"Usage: sbx-notify [--idle DURATION | --stay] [--ready]\n"
 	"       sbx-notify --check [--json]\n"
 	"Shows the questions of sandboxes on the desktop. 'sbx run' starts it where there is one; it ends when\n"
 	"nothing has run for a while.\n"
 	"\n"
 	"  --idle DURATION  how long without a sandbox until it ends (60s)\n"
 	"  --stay           don't end by itself (for a service manager; keeps sbxd running, too)\n"
+	"  --ready          close descriptor 3 when questions reach it, or none will\n"
 	"  --check          say what there is of a desktop, and end: status 0 when prompts can be answered there\n"
 	"  --json           with --check: as a JSON object\n"
 	"  --version        print the version\n"
@@ -38,16 +40,14 @@ struct options {
 
 /* 0 to go on, else the exit status + 1. */
 static int read_options(int argc, char **argv, struct options *options) {
-	enum { IDLE = 1000, STAY, CHECK, JSON, VERSION, HELP };
-	static const struct option known[] = {{"idle", required_argument, NULL, IDLE},
-					      {"stay", no_argument, NULL, STAY},
-					      {"check", no_argument, NULL, CHECK},
-					      {"json", no_argument, NULL, JSON},
-					      {"version", no_argument, NULL, VERSION},
-					      {"help", no_argument, NULL, HELP},
-					      {NULL, 0, NULL, 0}};
+	enum { IDLE = 1000, STAY, READY, CHECK, JSON, VERSION, HELP };
+	static const struct option known[] = {
+		{"idle", required_argument, NULL, IDLE}, {"stay", no_argument, NULL, STAY},
+		{"ready", no_argument, NULL, READY},     {"check", no_argument, NULL, CHECK},
+		{"json", no_argument, NULL, JSON},       {"version", no_argument, NULL, VERSION},
+		{"help", no_argument, NULL, HELP},       {NULL, 0, NULL, 0}};
 	struct error error = ERROR_NONE;
-	*options = (struct options){.agent = {.idle_ms = IDLE_MS}};
+	*options = (struct options){.agent = {.idle_ms = IDLE_MS, .waiting = -1}};
 	for (int option; argc > 0 && (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
 		switch (option) {
 		case IDLE:
@@ -57,6 +57,13 @@ static int read_options(int argc, char **argv, struct options *options) {
 		case STAY:
 			options->agent.stay = true;
 			break;
+		case READY:
+			if (fcntl(NOTIFY_READY_FD, F_SETFD, FD_CLOEXEC) == 0) {
+				options->agent.waiting = NOTIFY_READY_FD;
+				break;
+			}
+			log_error("--ready: descriptor %d isn't open", NOTIFY_READY_FD);
+			return EXIT_USAGE + 1;
 		case CHECK:
 			options->check = true;
 			break;

@@ -132,6 +132,7 @@ enum {
 	LIMIT_DIRECT_HIDDEN_MS = 1000,   /* until one that is to be cut must have been found */
 	LIMIT_COMPLETIONS = 200,         /* candidates that a shell is offered for a word */
 	LIMIT_DENIED = 256,              /* distinct denied hosts that are listed at the end */
+	LIMIT_AGENT_MS = 5000,           /* until a run without a terminal goes on without its desktop agent */
 	LIMIT_LOOK_MS = 2000,            /* until a look at a file system that may hang is given up */
 	LIMIT_STUCK_MS = 20 * 1000,      /* until a run ends that can't go on for such a one */
 	LIMIT_LISTING = 200 * 1000,      /* names of a folder of the host that the curtain lists */

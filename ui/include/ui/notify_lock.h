@@ -10,6 +10,9 @@
 
 #include "base/error.h"
 
+/* `sbx-notify --ready` closes it when prompts reach it, or none will. */
+enum { NOTIFY_READY_FD = 3 };
+
 /* Take it, for as long as the process lives: its descriptor. -EBUSY: there is an agent. */
 int notify_lock_take(struct error *error);
 bool notify_lock_is_taken(void);
