@@ -311,6 +311,27 @@ static void attack_broker_12_1001_questions_are_few_notifications(void **state) 
 	assert_int_equal(desk_wait_ms(screen->desk), -1);
 }
 
+static void attack_broker_12_one_session_does_not_take_all_the_places(void **state) {
+	struct screen *screen = *state;
+	for (int64_t id = 1; id <= 5; id++) {
+		put_in(screen, id, 7, false);
+		go_on(screen, 500);
+	}
+	go_on(screen, 2000);
+	assert_string_equal(last_shown(screen)->summary, "sbx: 3 more questions wait");
+	put_in(screen, 6, 8, false);
+	go_on(screen, DESK_GATHER_MS);
+	assert_string_equal(last_shown(screen)->summary, "sbx: npm wants to read …");
+	click(screen, "allow"); /* not in the first moment */
+	go_on(screen, 1000);
+	click(screen, "allow");
+	assert_string_equal(screen->answers.data, "6 allow until\n");
+	desk_gone(screen->desk, 1, false); /* room for the others of its session, in one */
+	go_on(screen, 1000);
+	assert_true(desk_wait_ms(screen->desk) != 0);
+	assert_string_equal(last_shown(screen)->summary, "sbx: npm asks for 3 things");
+}
+
 static void room_that_is_made_is_used(void **state) {
 	struct screen *screen = *state;
 	for (int64_t id = 1; id <= 5; id++) put_in(screen, id, id, false);
@@ -446,6 +467,7 @@ int main(void) {
 		TEST(what_comes_together_is_one_notification),
 		TEST(a_notification_only_becomes_less),
 		TEST(attack_broker_12_1001_questions_are_few_notifications),
+		TEST(attack_broker_12_one_session_does_not_take_all_the_places),
 		TEST(room_that_is_made_is_used),
 		TEST(attack_broker_13_while_the_server_hangs_the_terminal_asks),
 		TEST(quiet_hours_queue_and_one_tells_of_the_rest),

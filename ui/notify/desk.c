@@ -31,10 +31,11 @@ struct popup {
 	uint64_t number;
 	enum popup_kind kind;
 	char token[RANDOM_TOKEN_SIZE];
-	uint32_t id;  /* the server's; 0: not known yet */
-	bool awaited; /* the server hasn't said yet that it is shown */
-	bool stale;   /* to be shown anew when it has */
-	size_t count; /* of the questions that it asks, or tells of */
+	uint32_t id;     /* the server's; 0: not known yet */
+	bool awaited;    /* the server hasn't said yet that it is shown */
+	bool stale;      /* to be shown anew when it has */
+	size_t count;    /* of the questions that it asks, or tells of */
+	int64_t session; /* that asks them; 0: several, or none */
 	int64_t shown_ms;
 	struct notice notice;
 };
@@ -338,6 +339,7 @@ static struct popup *popup_new(struct desk *desk, enum popup_kind kind) {
 
 static void ask(struct desk *desk, struct item *first) {
 	struct popup *popup = popup_new(desk, POPUP_ASKS);
+	popup->session = desk->together ? 0 : first->prompt.session;
 	struct notice_questions questions;
 	size_t count = 0;
 	for (struct item *item = first; item && count < NOTICE_LISTED_MAX; item = TAILQ_NEXT(item, link)) {
@@ -350,23 +352,27 @@ static void ask(struct desk *desk, struct item *first) {
 	show(desk, popup);
 }
 
-static size_t count_asking(const struct desk *desk) {
+static bool has_room(const struct desk *desk, const struct item *item) {
 	const struct popup *popup;
-	size_t count = 0;
+	size_t all = 0, own = 0;
 	TAILQ_FOREACH(popup, &desk->popups, link) {
-		count += popup->kind == POPUP_ASKS;
+		all += popup->kind == POPUP_ASKS;
+		own += popup->session == item->prompt.session && popup->session != 0;
 	}
-	return count;
+	return all < DESK_POPUPS && own < DESK_POPUPS_OF_ONE;
 }
 
 static void ask_those_that_wait(struct desk *desk, int64_t now_ms) {
 	struct item *item;
+	bool all = true;
 	TAILQ_FOREACH(item, &desk->items, link) {
 		if (!is_due(item, now_ms)) continue;
-		if (count_asking(desk) == DESK_POPUPS) return;
-		ask(desk, item);
+		if (has_room(desk, item))
+			ask(desk, item);
+		else
+			all = false;
 	}
-	desk->together = false;
+	if (all) desk->together = false;
 }
 
 static size_t count_due(const struct desk *desk, int64_t now_ms) {
@@ -460,10 +466,9 @@ static int64_t sooner(int64_t wait_ms, int64_t other_ms) {
 int desk_wait_ms(const struct desk *desk) {
 	if (desk->silent || !desk->server.present) return -1;
 	int64_t now_ms = boot_ms(desk), wait_ms = -1;
-	bool has_room = count_asking(desk) < DESK_POPUPS;
 	const struct item *item;
 	TAILQ_FOREACH(item, &desk->items, link) {
-		if (is_waiting(item) && (has_room || !is_due(item, now_ms)))
+		if (is_waiting(item) && (has_room(desk, item) || !is_due(item, now_ms)))
 			wait_ms = sooner(wait_ms, item->came_ms + DESK_GATHER_MS - now_ms);
 	}
 	const struct popup *more = popup_of_kind(desk, POPUP_MORE);

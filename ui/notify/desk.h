@@ -3,10 +3,11 @@
  * says what is to be done through `struct desk_deeds`.
  *
  * Promises: at most DESK_POPUPS notifications that ask at a time, and one that says how many more wait, however many
- * questions there are (attack B12). An answer comes of nothing but the key of a button of a notification that is on the
- * screen, with the token of just this showing, a moment after it came (attack B8, B10): one that was closed, dismissed,
- * expired, replaced or lost with its server is no answer. What a notification asks never grows while it is shown.
- * Nothing is shown while nobody is to be disturbed; what expired then is told afterwards.
+ * questions there are; no session takes all the places (attack B12). An answer comes of nothing but the key of a button
+ * of a notification that is on the screen, with the token of just this showing, a moment after it came (attack B8,
+ * B10): one that was closed, dismissed, expired, replaced or lost with its server is no answer. What a notification
+ * asks never grows while it is shown. Nothing is shown while nobody is to be disturbed; what expired then is told
+ * afterwards.
  */
 #pragma once
 
@@ -19,9 +20,10 @@
 
 enum {
 	DESK_POPUPS = 3,
-	DESK_GATHER_MS = 150, /* questions that come together are asked together */
-	DESK_MORE_MS = 1000,  /* between changes of how many more wait */
-	DESK_NAMED = 5,       /* of those that expired unseen */
+	DESK_POPUPS_OF_ONE = 2, /* of these, for one session */
+	DESK_GATHER_MS = 150,   /* questions that come together are asked together */
+	DESK_MORE_MS = 1000,    /* between changes of how many more wait */
+	DESK_NAMED = 5,         /* of those that expired unseen */
 };
 
 struct desk;
