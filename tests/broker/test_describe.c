@@ -80,18 +80,22 @@ static void without_a_network_no_host_is_listed(void **state) {
 	json_decref(reply);
 }
 
-static void grants_are_listed_with_their_end(void **state) {
-	(void)state;
+static void grant_an_hour(const char *profile, const char *target) {
 	CLEANUP_PEER struct peer *user = peer_connect(true);
 	CLEANUP_FREE char *app = home_path("app");
-	CLEANUP_FREE char *granted = home_path("granted");
 	json_t *reply = peer_call(user, "grant",
 				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "permission", "fs:read", "target",
-					    granted, "effect", "allow", "profile", "p", "project", app, "lifetime",
+					    target, "effect", "allow", "profile", profile, "project", app, "lifetime",
 					    "until", "ttl_ms", 3600000));
 	assert_string_equal(text_of(reply, "type"), "grant");
 	json_decref(reply);
-	reply = describe("p", "fs:read=~/forthis");
+}
+
+static void grants_are_listed_with_their_end(void **state) {
+	(void)state;
+	CLEANUP_FREE char *granted = home_path("granted");
+	grant_an_hour("p", granted);
+	json_t *reply = describe("p", "fs:read=~/forthis");
 	assert_true(lists_file(reply, "allow", "forthis"));
 	assert_true(lists_file(reply, "allow", "granted"));
 	size_t index;
@@ -133,14 +137,9 @@ static int setup(void **state) {
 static void what_is_granted_is_not_asked_for(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *user = peer_connect(true);
-	CLEANUP_FREE char *app = home_path("app"), *asked = home_path("asked");
-	json_t *reply = peer_call(user, "grant",
-				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "permission", "fs:read", "target",
-					    asked, "effect", "allow", "profile", "g", "project", app, "lifetime",
-					    "until", "ttl_ms", 3600000));
-	assert_string_equal(text_of(reply, "type"), "grant");
-	json_decref(reply);
-	reply = describe("g", NULL);
+	CLEANUP_FREE char *asked = home_path("asked");
+	grant_an_hour("g", asked);
+	json_t *reply = describe("g", NULL);
 	assert_true(lists_file(reply, "allow", "asked"));
 	assert_false(lists_file(reply, "ask", "asked"));
 	assert_true(lists_file(reply, "ask", "asked/still"));

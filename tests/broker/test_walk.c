@@ -249,6 +249,14 @@ static void who_walks_is_asked_about_once(void **state) {
 	json_decref(prompt);
 }
 
+/* The question about it, answered with yes, goes with the check. */
+static void allow_shown(struct peer *agent, const char *target, struct peer *runner, int64_t check) {
+	json_t *prompt = shown_prompt(agent, target);
+	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
+	expect_verdict(runner, check, "allow ask");
+	json_decref(prompt);
+}
+
 /* Neither the folder around it nor all ports of its host: what was shown is what was answered. */
 static void attack_broker_08_an_allow_around_it_confirms_nothing(void **state) {
 	(void)state;
@@ -259,14 +267,10 @@ static void attack_broker_08_an_allow_around_it_confirms_nothing(void **state) {
 	CLEANUP_PEER struct peer *runner = runner_new(), *desktop = agent_new("desktop");
 	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b/c"),
 			  *keys = home_path("shared/keys"), *key = home_path("shared/keys/k");
-	int64_t check = list_folder(runner, "find (7)", a, tree);
-	json_t *prompt = shown_prompt(desktop, tree);
-	answer_well(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
-	expect_verdict(runner, check, "allow ask");
+	allow_shown(desktop, tree, runner, list_folder(runner, "find (7)", a, tree));
 	expect_verdict(runner, list_folder(runner, "find (7)", b, tree), "allow grants");
-	json_decref(prompt);
-	check = list_folder(runner, "find (7)", key, tree);
-	prompt = shown_prompt(desktop, key);
+	int64_t check = list_folder(runner, "find (7)", key, tree);
+	json_t *prompt = shown_prompt(desktop, key);
 	assert_true(json_is_true(json_object_get(prompt, "confirm")));
 	answer_refused(desktop, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL, "terminal");
 	/* In the view it is to be asked about as before. */
@@ -298,16 +302,8 @@ static void who_shows_it_later_is_asked_about_twice(void **state) {
 	CLEANUP_PEER struct peer *runner = runner_new(), *agent = agent_new("tui");
 	CLEANUP_FREE char *tree = home_path("shared"), *a = home_path("shared/a"), *b = home_path("shared/b"),
 			  *c = home_path("shared/c/d");
-	int64_t check = list_folder(runner, "ls (7)", a, NULL);
-	json_t *prompt = shown_prompt(agent, a);
-	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
-	expect_verdict(runner, check, "allow ask");
-	json_decref(prompt);
-	check = list_folder(runner, "ls (7)", b, NULL);
-	prompt = shown_prompt(agent, tree);
-	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
-	expect_verdict(runner, check, "allow ask");
-	json_decref(prompt);
+	allow_shown(agent, a, runner, list_folder(runner, "ls (7)", a, NULL));
+	allow_shown(agent, tree, runner, list_folder(runner, "ls (7)", b, NULL));
 	expect_verdict(runner, list_folder(runner, "ls (7)", c, NULL), "allow grants");
 }
 
