@@ -55,6 +55,12 @@ bool path_is_below(const char *path, const char *tree) {
 	return strncmp(path, tree, size) == 0 && (path[size] == '\0' || path[size] == '/');
 }
 
+bool path_is_below_any(const char *path, const char *const *trees, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (path_is_below(path, trees[i])) return true;
+	return false;
+}
+
 size_t path_depth(const char *path) {
 	if (path[1] == '\0') return 0;
 	size_t depth = 0;

@@ -14,9 +14,7 @@
 
 static bool lies_in_writable_place(const char *path, const struct session_open *wish) {
 	const char *const places[] = {wish->project, wish->root, "/tmp", "/var/tmp", "/dev/shm"};
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
-		if (path_is_below(path, places[i])) return true;
-	return false;
+	return path_is_below_any(path, places, ARRAY_LENGTH(places));
 }
 
 /* An executable that the sandboxed may have written must not choose its own rights (design section 4). */

@@ -205,11 +205,9 @@ static void find_path(struct waiting *waiting, const struct inside_message *mess
 static bool is_own(const struct waiting *waiting) {
 	static const char *const places[] = {"/tmp", "/run", "/proc", "/dev"};
 	if (!is_file(waiting->permission.kind)) return false;
+	if (!path_is_below_any(waiting->path, places, ARRAY_LENGTH(places))) return false;
 	const enum show show = plan_show(live_plan(waiting->ahead->live), waiting->path);
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
-		if (path_is_below(waiting->path, places[i]))
-			return show == SHOW_FRESH || show == SHOW_PROC || show == SHOW_DEV;
-	return false;
+	return show == SHOW_FRESH || show == SHOW_PROC || show == SHOW_DEV;
 }
 
 static uint64_t ask(struct waiting *waiting, const struct inside_wish *wish) {

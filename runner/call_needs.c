@@ -138,9 +138,7 @@ static void judge_change(struct judge *judge, const char *path) {
 
 static bool is_kernels(const char *path) {
 	static const char *const trees[] = {"/proc", "/sys", "/dev"};
-	for (size_t i = 0; i < ARRAY_LENGTH(trees); i++)
-		if (path_is_below(path, trees[i])) return true;
-	return false;
+	return path_is_below_any(path, trees, ARRAY_LENGTH(trees));
 }
 
 void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,

@@ -34,9 +34,7 @@ void finds_finish(struct finds *finds) {
 }
 
 static bool is_in(const struct strings *trees, const char *path) {
-	for (size_t i = 0; i < trees->count; i++)
-		if (path_is_below(path, trees->items[i])) return true;
-	return false;
+	return path_is_below_any(path, (const char *const *)trees->items, trees->count);
 }
 
 /* The canonical folders that the view shows, at least so, without those inside others. */

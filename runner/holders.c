@@ -49,9 +49,7 @@ void taken_uncover(struct taken *taken, const char *path) {
 }
 
 static bool is_covered(const struct taken *taken, const char *path) {
-	for (size_t i = 0; i < taken->covered.count; i++)
-		if (path_is_below(path, taken->covered.items[i])) return true;
-	return false;
+	return path_is_below_any(path, (const char *const *)taken->covered.items, taken->covered.count);
 }
 
 void taken_finish(struct taken *taken) {

@@ -41,17 +41,13 @@ static bool is_on(const struct strings *paths, const char *point) {
 }
 
 static bool is_in(const struct strings *paths, const char *point) {
-	for (size_t i = 0; i < paths->count; i++)
-		if (path_is_below(point, paths->items[i])) return true;
-	return false;
+	return path_is_below_any(point, (const char *const *)paths->items, paths->count);
 }
 
 /* What a sandbox has of its own, where the host has gvfs, the document portal and the like. */
 static bool is_fresh(const char *point) {
 	static const char *const fresh[] = {"/proc", "/sys", "/dev", "/run"};
-	for (size_t i = 0; i < ARRAY_LENGTH(fresh); i++)
-		if (path_is_below(point, fresh[i])) return true;
-	return false;
+	return path_is_below_any(point, fresh, ARRAY_LENGTH(fresh));
 }
 
 /* May a look come upon a file system that hangs? `points` gets those that lie in one of the paths. */

@@ -49,9 +49,7 @@ static const char *const collections[] = {"/",    "/home",    "/root",    "/run"
 					  "/dev", "/dev/shm", "/sys",     "/proc"};
 
 bool place_is_system(const char *path) {
-	for (size_t i = 0; i < ARRAY_LENGTH(system_trees); i++)
-		if (path_is_below(path, system_trees[i])) return true;
-	return false;
+	return path_is_below_any(path, system_trees, ARRAY_LENGTH(system_trees));
 }
 
 static bool is_collection(const char *path, const char *home) {

@@ -89,7 +89,5 @@ void mounts_free(struct mounts *mounts) {
 
 bool mounts_is_far(struct mounts *mounts, const char *path) {
 	if (changed(mounts)) read_all(mounts);
-	for (size_t i = 0; i < mounts->far.count; i++)
-		if (path_is_below(path, mounts->far.items[i])) return true;
-	return false;
+	return path_is_below_any(path, (const char *const *)mounts->far.items, mounts->far.count);
 }

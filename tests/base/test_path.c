@@ -69,6 +69,11 @@ static void below_is_by_whole_names(void **state) {
 	assert_true(path_is_below("/a", "/"));
 	assert_false(path_is_below("/ab", "/a"));
 	assert_false(path_is_below("/a", "/a/b"));
+	static const char *const trees[] = {"/b", "/a"};
+	assert_true(path_is_below_any("/a/b", trees, 2));
+	assert_false(path_is_below_any("/a/b", trees, 1));
+	assert_false(path_is_below_any("/ab", trees, 2));
+	assert_false(path_is_below_any("/a", NULL, 0));
 }
 
 static void parts(void **state) {

@@ -17,8 +17,9 @@
 int path_normalise(const char *directory, const char *path, char **ret_path, struct error *error);
 
 bool path_is_below(const char *path, const char *tree); /* equal counts; both normal */
-size_t path_depth(const char *path);                    /* "/" is 0, "/a" is 1 */
-int path_compare(const char *a, const char *b);         /* an order in which what is below a path directly follows it */
+bool path_is_below_any(const char *path, const char *const *trees, size_t count);
+size_t path_depth(const char *path);            /* "/" is 0, "/a" is 1 */
+int path_compare(const char *a, const char *b); /* an order in which what is below a path directly follows it */
 char *path_join(const char *directory, const char *name);
 char *path_parent(const char *path);     /* of "/" is "/" */
 const char *path_name(const char *path); /* borrowed: what is behind the last slash */
