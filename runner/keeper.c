@@ -189,7 +189,12 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 	struct keeper *keeper = context;
 	if (plan) withdrawn_follow(keeper->withdrawn, steps);
 	masks_follow(keeper->masks, plan);
-	if (plan) watched_follow(keeper->watched, &plan->watched);
+	if (plan) watched_follow(keeper->watched, plan);
+}
+
+static bool on_deleted(void *context, const char *path) {
+	const struct keeper *keeper = context;
+	return keeper->masks && masks_deleted(keeper->masks, path);
 }
 
 static void on_taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
@@ -368,6 +373,7 @@ static void make_live(struct keeper *keeper) {
 					  .apply = on_apply,
 					  .restore = on_restore,
 					  .changed = on_changed,
+					  .deleted = on_deleted,
 					  .taken = on_taken,
 					  .failed = on_not_in_force,
 					  .context = keeper};
@@ -383,7 +389,7 @@ static void make_live(struct keeper *keeper) {
 		.base = keeper->options.base, .live = keeper->live, .session = keeper->session, .init = keeper->init};
 	keeper->withdrawn = withdrawn_new(&withdrawn);
 	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
-	watched_follow(keeper->watched, &live_plan(keeper->live)->watched);
+	watched_follow(keeper->watched, live_plan(keeper->live));
 	const struct datagrams_options datagrams = {
 		.base = keeper->options.base, .seen = on_seen, .found = on_stirred, .context = keeper};
 	if (scene->holds_sockets) keeper->datagrams = datagrams_new(&datagrams);

@@ -268,8 +268,8 @@ static bool is_hosts(const struct mount *mount) {
 	return (mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE) && mount->inode != 0;
 }
 
-/* A folder that is mounted stays the one that was given, whatever is moved to its name on the host (attack F15). A file
- * is replaced by its next version. */
+/* A folder that is mounted stays the one that was given, whatever is moved to its name on the host (attack F15), as
+ * long as there is that one. A file is replaced by its next version. */
 static void keep_folders(struct live *live) {
 	for (size_t i = 0; i < live->next.count; i++) {
 		struct mount *mount = &live->next.mounts[i];
@@ -277,6 +277,7 @@ static void keep_folders(struct live *live) {
 		struct stat status;
 		if (!now || !is_hosts(now) || (now->device == mount->device && now->inode == mount->inode)) continue;
 		if (lstat(mount->path, &status) < 0 || !S_ISDIR(status.st_mode)) continue;
+		if (live->options.deleted(live->options.context, mount->path)) continue;
 		mount->device = now->device;
 		mount->inode = now->inode;
 	}

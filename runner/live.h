@@ -32,6 +32,8 @@ struct live_options {
 			void *argument);
 	/* `plan` NULL: what is mounted begins to change; else `steps` are carried out and the plan is in force. */
 	void (*changed)(void *context, const struct plan *plan, const struct steps *steps);
+	/* Has the host deleted what is mounted at the path? */
+	bool (*deleted)(void *context, const char *path);
 	/* Detached mounts, by their ids, and the paths where they were: they may be held still (holders.h). */
 	void (*taken)(void *context, const struct strings *paths, const uint64_t *mounts, size_t count);
 	/* A part of the newest view is not in force, after a second try. `open`: something is there that it takes away.

@@ -30,6 +30,9 @@ int masks_new(const struct masks_options *options, struct masks **ret_masks, str
  * NULL while steps are carried out: nothing is put back. */
 void masks_follow(struct masks *masks, const struct plan *plan);
 
+/* Has the host deleted what is mounted at the path? */
+bool masks_deleted(const struct masks *masks, const char *path);
+
 /* Before the sandbox is ended: who has its mountinfo open last takes its mount namespace apart, for milliseconds. */
 void masks_stop(struct masks *masks);
 void masks_free(struct masks *masks); /* after the portal */

@@ -24,6 +24,9 @@ static char *unescape(const char *text, size_t size) {
 	return string_steal(&out);
 }
 
+/* show_path of fs/d_path.c; what lies in a name is an escape or a single slash. */
+#define DELETED "//deleted"
+
 /* 36 35 98:0 /root /point options… */
 static void add_line(struct mountinfo *info, char *line) {
 	char *fields[5], *rest = line;
@@ -32,8 +35,10 @@ static void add_line(struct mountinfo *info, char *line) {
 		if (!(fields[i] = strtok_r(rest, " ", &rest))) return;
 	if (string_to_u64(fields[0], &id) < 0 || string_to_u64(fields[1], &parent) < 0) return;
 	info->entries = array_grow(info->entries, info->count, sizeof *info->entries);
-	info->entries[info->count++] =
-		(struct mountinfo_entry){.id = id, .parent = parent, .point = unescape(fields[4], strlen(fields[4]))};
+	info->entries[info->count++] = (struct mountinfo_entry){.id = id,
+								.parent = parent,
+								.point = unescape(fields[4], strlen(fields[4])),
+								.deleted = string_ends(fields[3], DELETED)};
 }
 
 static int compare(const void *a, const void *b) {

@@ -11,7 +11,8 @@
 
 struct mountinfo_entry {
 	uint64_t id, parent;
-	char *point; /* as the reader's root sees it, escapes undone */
+	char *point;  /* as the reader's root sees it, escapes undone */
+	bool deleted; /* its root has no name any more */
 };
 
 struct mountinfo {

@@ -112,6 +112,7 @@ static int move_aside(const struct mounts *mounts, const char *path, struct asid
 		point_reach(&mounts->points, mounts->spaces->inside, folder ? ASIDE_FOLDER : ASIDE_FILE, folder, error);
 	if (point < 0) return point;
 	int r = tree_attach(tree, point, error);
+	if (r == -ENOENT && tree_detach(tree, mounts->spaces->self) == 0) return 0; /* the host has deleted it */
 	if (r < 0) return r;
 	aside->items[aside->count].path = string_copy(path);
 	aside->items[aside->count++].tree = fd_steal(&tree);

@@ -6,7 +6,8 @@
  * umount2(MNT_DETACH) would take the masks off the tree as well, and who has a folder of it open would see what they
  * hid. But when a mount point is removed, which another mount namespace can do, the kernel detaches what is mounted
  * there together with what lies on it (detach_mounts in fs/namespace.c, since Linux 4.3). So the tree is moved to the
- * attic, a name made for it, and that is removed from outside.
+ * attic, a name made for it, and that is removed from outside. What the host has deleted can't be moved any more
+ * (ENOENT, attach_recursive_mnt of the same file); then nothing lies on it either, and it is unmounted.
  *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
@@ -123,13 +124,15 @@ static int attach_in_attic(const struct mounts *mounts, int own, int tree, struc
 int mounts_drop(const struct mounts *mounts, int tree, struct error *error) {
 	CLEANUP_FD int own = open_own(mounts);
 	if (own < 0) return error_errno(error, "reaching " BWRAP_RUN);
-	int r = attach_in_attic(mounts, own, tree, error);
+	struct error failed = ERROR_NONE;
+	int r = attach_in_attic(mounts, own, tree, &failed);
+	if (r == -ENOENT) tree_detach(tree, mounts->spaces->self);
 	spaces_step_out(mounts->spaces);
 	clear_attic(own);
-	int again = spaces_step_in(mounts->spaces, error);
-	if (r == 0) r = again;
-	if (r == 0 && is_mounted(tree)) r = error_set(error, EBUSY, "it can't be detached");
-	return r;
+	r = spaces_step_in(mounts->spaces, error);
+	if (r < 0 || !is_mounted(tree)) return r;
+	return error_set(error, failed.code ? failed.code : EBUSY, "%s",
+			 failed.code ? failed.message : "it can't be detached");
 }
 
 static int detach(struct mounts *mounts, const struct put *put, struct portal_applied *applied, struct error *error) {

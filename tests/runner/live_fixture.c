@@ -112,6 +112,11 @@ static void changed(void *context, const struct plan *plan, const struct steps *
 	fixture->changed += plan != NULL;
 }
 
+static bool deleted(void *context, const char *path) {
+	(void)context, (void)path;
+	return false;
+}
+
 static void taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
 	struct live_fixture *fixture = context;
 	assert_true(count > 0 && mounts[0] >= 1000);
@@ -133,6 +138,7 @@ void fixture_start(struct live_fixture *fixture, struct view *view) {
 					     .apply = apply,
 					     .restore = restore,
 					     .changed = changed,
+					     .deleted = deleted,
 					     .taken = taken,
 					     .failed = failed,
 					     .context = fixture};

@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# A sandbox that did nothing wrong lives: whatever the host replaces or removes of what it is shown.
+
+load helper
+
+setup_file() {
+	home_make
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: deny}
+profiles:
+  every:
+    extends: [aider, git, node, npm, python, default]
+END
+}
+
+setup() {
+	cd "$HOME/project" || return
+	rm -rf reports orders
+	mkdir reports
+	: >orders
+	cp "$TESTS/replaced.py" .
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+}
+
+# Ten sandboxes of all profiles, and what each of them allows below the home as KIND (files, folders).
+ten_live() {
+	local kind=$1 number profiles=(aider default git node npm python every every every every)
+	sbx policy show | python3 replaced.py paths >orders.paths
+	[ "$(wc -l <orders.paths)" -gt 40 ]
+	python3 replaced.py make "$HOME" orders.paths 10 "$kind"
+	for number in {0..9}; do
+		background "sandbox$number" sbx run --profile "${profiles[number]}" -- \
+			python3 replaced.py see "$PWD/orders" "$PWD/reports" "$number"
+	done
+	run python3 replaced.py change "$HOME" orders.paths 10 "$kind"
+	echo "$output"
+	[ "$status" = 0 ]
+	for number in {0..9}; do
+		finished "sandbox$number"
+		echo "$number: $output ($status)"
+		[ "$status" = 0 ]
+		lacks "$output" "can't be taken"
+	done
+}
+
+@test "attack_r_21: the host replaces and removes every file that a profile allows: ten sandboxes live and see what is there" {
+	ten_live files
+}
+
+@test "attack_r_21: the host replaces and removes every folder that a profile allows: ten sandboxes live and see what is there" {
+	ten_live folders
+}
+
+@test "attack_r_21: one sandbox removes and replaces what another was granted" {
+	mkdir -p "$HOME/shared/folder"
+	echo one >"$HOME/shared/file"
+	echo one >"$HOME/shared/folder/text"
+	sbx grant fs:read "$HOME/shared/file" --profile default
+	sbx grant fs:read "$HOME/shared/folder" --profile default
+	background reader sbx run --profile default -- sh -c "cat $HOME/shared/file $HOME/shared/folder/text; touch up
+		until grep -q two $HOME/shared/file && grep -q two $HOME/shared/folder/text; do sleep 0.01; done
+		touch seen; while [ -e $HOME/shared/file ] || [ -e $HOME/shared/folder/text ]; do sleep 0.01; done; echo gone"
+	wait_for 60 test -e up
+	sbx run --profile default --allow "fs:write=$HOME/shared" -- sh -c "
+		cd $HOME/shared; echo two >new; mv new file; rm -r folder; mkdir folder; echo two >folder/text"
+	wait_for 30 test -e seen
+	sbx run --profile default --allow "fs:write=$HOME/shared" -- rm -r "$HOME/shared/file" "$HOME/shared/folder"
+	finished reader
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$output" = $'one\none\ngone' ]
+	rm -f up seen
+}
