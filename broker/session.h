@@ -27,6 +27,7 @@ struct session {
 	struct policy_document *own_policy; /* --policy FILE, in the place of the user's; or NULL */
 	struct project_file *project_file;  /* of its root; followed */
 	bool offline, recording;
+	bool has_host_network; /* as it was started */
 	struct strings environment;
 	struct view *view; /* as the runner has it */
 	bool view_is_cut;  /* there are more allows than a view holds */

@@ -72,7 +72,9 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 	r = policy_has_profile(policy, profile) ? compile(session, policy, profile, &session->ruleset, error)
 						: refuse_profile(session, policy, profile, error);
 	policy_unref(policy);
-	return r;
+	session->has_host_network =
+		r == 0 && !session->offline && ruleset_network(session->ruleset) == VIEW_NETWORK_HOST;
+	return r == 0 && session->has_host_network ? ruleset_check_network(session->ruleset, error) : r;
 }
 
 /* The profile may have gone, or with it the trust in the file that has it, or the rules have become too many. What was
@@ -89,6 +91,23 @@ static struct ruleset *rules_now(const struct session *session, struct policy *p
 	return ruleset_new_empty(policy, profile);
 }
 
+/* A network can't be taken from a sandbox that runs, so it is ended. */
+static void end_unkept(struct session *session) {
+	struct error error = ERROR_NONE, unwritten = ERROR_NONE;
+	if (!session->has_host_network || ruleset_check_network(session->ruleset, &error) == 0) return;
+	/* Borrowed: broker_note frees only the detail. */
+	struct event event = {.kind = EVENT_POLICY,
+			      .session = session->record.id,
+			      .profile = session->subject.profile,
+			      .project = session->subject.project,
+			      .verdict = -1,
+			      .why = error.message,
+			      .detail = json_object()};
+	log_warning("session %lld is ended: %s", (long long)session->record.id, error.message);
+	if (broker_note(session->broker, &event, &unwritten) < 0) log_error("recording it: %s", unwritten.message);
+	session_terminate(session);
+}
+
 void session_refresh_rules(struct session *session) {
 	struct policy *policy;
 	struct error error = ERROR_NONE;
@@ -102,6 +121,7 @@ void session_refresh_rules(struct session *session) {
 		session->ruleset = ruleset;
 		session_push_view(session);
 		session_push_rules_changed(session);
+		end_unkept(session);
 	}
 	policy_unref(policy);
 }

@@ -39,6 +39,9 @@ struct pairs {
 
 enum { SETTING_UNSET = -1 };
 
+/* The profile that all others rest on. */
+#define POLICY_BASE "base"
+
 struct profile {
 	char *name;
 	char *file;

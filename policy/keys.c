@@ -70,9 +70,10 @@ static void refuse_unknown(struct reader *reader, const struct keys *keys, const
 static bool key_may_stand(struct reader *reader, const struct key *key, const struct node *place) {
 	enum policy_layer layer = reader->document->layer;
 	if ((key->not_in & 1U << layer) == 0) return true;
-	if (key->not_in == ONLY_ADMIN)
-		problems_add(reader->problems, place->place,
-			     "\"%s\" can't be set here, expected it in /etc/sbx/sbx.yaml alone", key->name);
+	if ((key->not_in & ONLY_ADMIN) == ONLY_ADMIN)
+		problems_add(reader->problems, place->place, "\"%s\" can't be set here, expected it in %s", key->name,
+			     key->not_in & ONLY_MAIN_FILE ? "/etc/sbx/sbx.yaml alone"
+							  : "an administrator's file in /etc/sbx");
 	else
 		problems_add(reader->problems, place->place,
 			     "\"%s\" can't be set by a project's file, expected it in the user's policy.yaml",

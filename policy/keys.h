@@ -37,6 +37,7 @@ struct keys {
 enum {
 	NOT_PROJECT = 1 << POLICY_LAYER_PROJECT,
 	ONLY_ADMIN = 1 << POLICY_LAYER_USER | 1 << POLICY_LAYER_PROJECT | 1 << POLICY_LAYER_BUILTIN,
+	ONLY_MAIN_FILE = 1 << POLICY_LAYER_COUNT, /* with ONLY_ADMIN: source.c sees to it */
 };
 
 /* Every key once, in the order of the table, so that what others refer to is read first. */

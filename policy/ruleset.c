@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/string.h"
+#include "base/text.h"
 #include "contest.h"
 #include "index.h"
 #include "lineage.h"
 #include "policy_parts.h"
+#include "problems.h"
 #include "ruleset_parts.h"
 #include "schema/limits.h"
 #include "schema/upstream.h"
@@ -30,6 +32,7 @@ struct source {
 	const struct policy_document *document;
 	const struct profile *profile;
 	unsigned distance;
+	bool denials; /* nothing else of it counts */
 };
 
 struct sources {
@@ -41,6 +44,11 @@ static void sources_finish(struct sources *sources) {
 	free(sources->items);
 }
 
+static void sources_add(struct sources *sources, struct source source) {
+	sources->items = array_grow(sources->items, sources->count, sizeof *sources->items);
+	sources->items[sources->count++] = source;
+}
+
 static void sources_collect(struct sources *sources, const struct policy *policy, const struct lineage *lineage) {
 	size_t count;
 	struct policy_document *const *documents = policy_documents(policy, &count);
@@ -48,10 +56,26 @@ static void sources_collect(struct sources *sources, const struct policy *policy
 		for (size_t i = 0; i < lineage->count; i++) {
 			const struct profile *profile = document_profile(documents[d], lineage->names[i]);
 			if (!profile) continue;
-			sources->items = array_grow(sources->items, sources->count, sizeof *sources->items);
-			sources->items[sources->count++] = (struct source){documents[d], profile, (unsigned)i};
+			sources_add(sources, (struct source){documents[d], profile, (unsigned)i, false});
 		}
 	}
+}
+
+/* What an administrator denies in base holds for profiles that don't rest on it, too. */
+static void sources_collect_denials(struct sources *sources, const struct policy *policy,
+				    const struct lineage *lineage) {
+	size_t count;
+	struct policy_document *const *documents = policy_documents(policy, &count);
+	for (size_t i = 0; i < lineage->count; i++)
+		if (strcmp(lineage->names[i], POLICY_BASE) == 0) return;
+	for (size_t d = 0; d < count && documents[d]->layer == POLICY_LAYER_ADMIN; d++) {
+		const struct profile *base = document_profile(documents[d], POLICY_BASE);
+		if (base) sources_add(sources, (struct source){documents[d], base, (unsigned)lineage->count, true});
+	}
+}
+
+static bool source_has(const struct source *source, const struct rule_text *text) {
+	return !source->denials || text->effect == EFFECT_DENY;
 }
 
 /* The masks and sensitive places of the profile that all others rest on. */
@@ -61,7 +85,7 @@ static bool is_sticky(const struct source *source, const struct rule_text *text)
 	case PERMISSION_FS_WRITE:
 	case PERMISSION_IPC_CONNECT:
 		return source->document->layer == POLICY_LAYER_BUILTIN && text->effect != EFFECT_ALLOW &&
-		       strcmp(source->profile->name, "base") == 0;
+		       strcmp(source->profile->name, POLICY_BASE) == 0;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_PROC_SPAWN:
@@ -87,6 +111,10 @@ static void rule_guard(const struct rule_index *index, struct rule *rule) {
 
 static bool is_fs(const struct permission *permission) {
 	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
+static bool is_net(const struct permission *permission) {
+	return permission->kind == PERMISSION_NET_ACCESS || permission->kind == PERMISSION_NET_LISTEN;
 }
 
 static int rule_compile(const struct source *source, const struct rule_text *text, const struct pattern_scope *scope,
@@ -133,6 +161,7 @@ static int rules_compile(struct ruleset *ruleset, const struct sources *sources,
 	for (size_t s = 0; s < sources->count; s++) {
 		const struct profile *profile = sources->items[s].profile;
 		for (size_t i = 0; i < profile->rule_count; i++) {
+			if (!source_has(&sources->items[s], &profile->rules[i])) continue;
 			int r = rule_compile(&sources->items[s], &profile->rules[i], scope,
 					     &ruleset->rules[ruleset->count], error);
 			if (r < 0) return r;
@@ -170,7 +199,8 @@ void settings_finish(struct settings *settings) {
 
 static void settings_collect(struct settings *settings, const struct sources *sources) {
 	*settings = SETTINGS_NONE;
-	for (size_t s = 0; s < sources->count; s++) settings_merge(settings, sources->items[s].profile);
+	for (size_t s = 0; s < sources->count; s++)
+		if (!sources->items[s].denials) settings_merge(settings, sources->items[s].profile);
 	if (settings->home == SETTING_UNSET) settings->home = VIEW_HOME_EPHEMERAL;
 	if (settings->network == SETTING_UNSET) settings->network = VIEW_NETWORK_NATIVE;
 	if (settings->doorbell == SETTING_UNSET) settings->doorbell = VIEW_DOORBELL_AUTO;
@@ -193,6 +223,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	ruleset->policy = policy_ref(policy);
 	ruleset->profile = string_copy(profile);
 	sources_collect(&sources, policy, &lineage);
+	sources_collect_denials(&sources, policy, &lineage);
 	r = rules_compile(ruleset, &sources, scope, error);
 	if (r < 0) return r;
 	settings_collect(&ruleset->settings, &sources);
@@ -294,6 +325,22 @@ const char *ruleset_upstream(const struct ruleset *ruleset) {
 
 enum view_network ruleset_network(const struct ruleset *ruleset) {
 	return (enum view_network)ruleset->settings.network;
+}
+
+int ruleset_check_network(const struct ruleset *ruleset, struct error *error) {
+	if (ruleset_network(ruleset) != VIEW_NETWORK_HOST) return 0;
+	for (size_t i = 0; i < ruleset->count; i++) {
+		const struct rule *rule = &ruleset->rules[i];
+		if (rule->layer != POLICY_LAYER_ADMIN || rule->effect != EFFECT_DENY || !is_net(&rule->permission))
+			continue;
+		SHOWN(profile, ruleset->profile);
+		SHOWN(pattern, pattern_text(rule->pattern));
+		return error_set(error, EPERM,
+				 "the profile %s has `network: host`, with which nothing would keep the tool from what "
+				 "an administrator denies, %s %s (%s): give it another network",
+				 profile, rule->permission.name, pattern, rule->origin);
+	}
+	return 0;
 }
 
 struct bare_modes *ruleset_bare_modes(const struct ruleset *ruleset) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "item.h"
 #include "keys.h"
 #include "schema/limits.h"
 #include "schema/upstream.h"
@@ -137,6 +138,7 @@ static void read_upstream(struct reader *reader, const struct node *value) {
 }
 
 static void read_profiles(struct reader *reader, const struct node *value);
+static void read_deny(struct reader *reader, const struct node *value);
 
 static const struct key document_items[] = {
 	{"version", read_version, 0, true},
@@ -145,8 +147,9 @@ static const struct key document_items[] = {
 	{"history", read_history, NOT_PROJECT, false},
 	{"quiet", read_quiet, NOT_PROJECT, false},
 	{"upstream", read_upstream, NOT_PROJECT, false},
-	{"stack", stack_lines_read, ONLY_ADMIN, false},
+	{"stack", stack_lines_read, ONLY_ADMIN | ONLY_MAIN_FILE, false},
 	{"profiles", read_profiles, 0, false},
+	{"deny", read_deny, ONLY_ADMIN, false},
 };
 const struct keys document_keys = {"a policy", document_items, ARRAY_LENGTH(document_items)};
 
@@ -172,4 +175,15 @@ static void read_profiles(struct reader *reader, const struct node *value) {
 		reader->profile = document_add_profile(reader->document, key->text, reader->problems->file, key->place);
 		keys_read(reader, &profile_keys, value->items[i]);
 	}
+}
+
+/* What an administrator denies at the top is as if it stood in base: it holds for every run (ruleset.c). */
+static void read_deny(struct reader *reader, const struct node *value) {
+	struct policy_document *document = reader->document;
+	reader->profile = NULL;
+	for (size_t i = 0; i < document->profile_count; i++)
+		if (strcmp(document->profiles[i].name, POLICY_BASE) == 0) reader->profile = &document->profiles[i];
+	if (!reader->profile)
+		reader->profile = document_add_profile(document, POLICY_BASE, reader->problems->file, value->place);
+	rules_read(reader, EFFECT_DENY, value);
 }

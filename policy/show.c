@@ -80,7 +80,7 @@ static bool guards(const struct rule_text *place, const struct rule_text *rule, 
 /* The sensitive place of base that it asks about instead (rule_guard in ruleset.c), or NULL. */
 static const struct rule_text *guard_of(const struct showing *showing, const struct rule_text *rule) {
 	const struct policy_document *last = showing->documents[showing->count - 1];
-	const struct profile *base = last->layer == POLICY_LAYER_BUILTIN ? document_profile(last, "base") : NULL;
+	const struct profile *base = last->layer == POLICY_LAYER_BUILTIN ? document_profile(last, POLICY_BASE) : NULL;
 	if (!base || rule->effect != EFFECT_ASK || !permission_is_of_path(&rule->permission)) return NULL;
 	CLEANUP_PATTERN struct pattern *pattern = compile_shown(rule);
 	CLEANUP_FREE char *target = pattern ? pattern_fixed_target(pattern_text(pattern)) : string_copy("");
@@ -89,8 +89,8 @@ static const struct rule_text *guard_of(const struct showing *showing, const str
 	return NULL;
 }
 
-static void show_rule(const struct showing *showing, struct string *out, const struct profile *profile,
-		      const struct rule_text *rule) {
+static void show_rule(const struct showing *showing, struct string *out, enum policy_layer layer,
+		      const struct profile *profile, const struct rule_text *rule) {
 	const struct rule_text *guard = guard_of(showing, rule);
 	bool confirm = rule->confirm_terminal || guard, map = confirm || rule->private_allowed || rule->direct;
 	string_append(out, map ? "        - {target: " : "        - ");
@@ -101,6 +101,8 @@ static void show_rule(const struct showing *showing, struct string *out, const s
 	if (map) string_append_char(out, '}');
 	CLEANUP_FREE char *file = text_visible(profile->file);
 	string_appendf(out, "  # %s:%u", file, rule->place.line);
+	if (layer == POLICY_LAYER_ADMIN && rule->effect == EFFECT_DENY && strcmp(profile->name, POLICY_BASE) == 0)
+		string_append(out, ", for every profile");
 	if (guard && !rule->confirm_terminal) string_appendf(out, ", in a terminal since base keeps %s", guard->text);
 	string_append_char(out, '\n');
 }
@@ -114,7 +116,8 @@ static void show_permission(struct showing *showing, const char *name, enum effe
 		for (size_t i = 0; profile && i < profile->rule_count; i++)
 			if (profile->rules[i].effect == effect &&
 			    permission_equal(&profile->rules[i].permission, permission))
-				show_rule(showing, &showing->out, profile, &profile->rules[i]);
+				show_rule(showing, &showing->out, showing->documents[d]->layer, profile,
+					  &profile->rules[i]);
 	}
 }
 

@@ -19,8 +19,15 @@ static const char *typed(const struct pattern *pattern) {
 	return string_starts(text, "/**/") ? text + strlen("/**/") : text;
 }
 
+static bool rule_is_for_all(const struct rule *rule) {
+	return rule->layer == POLICY_LAYER_ADMIN && rule->effect == EFFECT_DENY &&
+	       strcmp(rule->profile, POLICY_BASE) == 0;
+}
+
 static char *explain_rule(const struct rule *rule) {
 	SHOWN(pattern, typed(rule->pattern));
+	if (rule_is_for_all(rule))
+		return string_format("an administrator denies %s %s to every profile", rule->permission.name, pattern);
 	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect],
 						rule->permission.name, pattern);
 	if (!rule->guarded) return STEAL(what);

@@ -18,6 +18,7 @@ NOT_EXPRESSIBLE = {
     "user-anchor-self": None,
     "user-cycle": True,
     "user-cycle-builtin": True,
+    "user-deny": True,
     "user-duplicate-keys": True,
     "user-extends-long": True,
     "user-extends-unknown": True,

@@ -254,7 +254,7 @@ static void good_files_load(void **state) {
 		{"user-design", POLICY_LAYER_USER},      {"user-everything", POLICY_LAYER_USER},
 		{"user-bom-crlf", POLICY_LAYER_USER},    {"user-cjk", POLICY_LAYER_USER},
 		{"project-plain", POLICY_LAYER_PROJECT}, {"admin-stack", POLICY_LAYER_ADMIN},
-		{"admin-exec", POLICY_LAYER_ADMIN},
+		{"admin-exec", POLICY_LAYER_ADMIN},      {"admin-deny", POLICY_LAYER_ADMIN},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		CLEANUP_FREE char *path = string_format("%s/good/%s.yaml", SBX_TEST_DATA, files[i].name);

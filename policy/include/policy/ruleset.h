@@ -3,6 +3,7 @@
  *
  * Promises: within a layer the rule whose match ends deepest wins, then literal before pattern, then deny > ask >
  * allow; layers in turn; masks and base's sensitive places count in every layer unless a rule ends at or below them.
+ * What an administrator denies in `base` (or at the top of a file, which is the same) holds for every profile.
  */
 #pragma once
 
@@ -61,6 +62,9 @@ enum view_home ruleset_home(const struct ruleset *ruleset);
 const char *ruleset_upstream(
 	const struct ruleset *ruleset); /* the proxy that connections go through, or NULL; borrowed */
 enum view_network ruleset_network(const struct ruleset *ruleset);
+/* -EPERM, naming the rule, when an administrator denies something of the network that the profile's `network: host`
+ * would give all the same. */
+int ruleset_check_network(const struct ruleset *ruleset, struct error *error);
 
 DEFINE_CLEANUP(struct ruleset *, ruleset_unref);
 #define CLEANUP_RULESET CLEANUP(ruleset_unref_p)
