@@ -89,9 +89,11 @@ const struct request_handler handle_want = {want, &want_shape};
 
 struct session_close {
 	int exit;
+	bool hangup;
 };
 static const struct body_field close_fields[] = {
 	{"exit", BODY_EXIT, REQUIRED, offsetof(struct session_close, exit), 0, NULL},
+	{"hangup", BODY_FLAG, OPTIONAL, offsetof(struct session_close, hangup), 0, NULL},
 };
 static const struct body_shape close_shape = BODY_SHAPE_OF(struct session_close, close_fields);
 
@@ -100,6 +102,7 @@ static int close_session(struct client *client, int64_t id, const void *body, js
 	(void)ret_reply;
 	(void)error;
 	const struct session_close *said = body;
+	client->session->record.hung_up = said->hangup;
 	session_end(client->session, said->exit);
 	return HANDLED;
 }

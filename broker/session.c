@@ -227,6 +227,7 @@ static int write_end(struct broker *broker, const struct session_record *record,
 				      .verdict = -1,
 				      .detail = json_object()};
 		json_object_set_new(event.detail, "exit", json_integer(record->exit));
+		if (record->hung_up) json_object_set_new(event.detail, "hangup", json_true());
 		r = broker_record(broker, &event, error);
 	}
 	if (r == 0) r = history_keep_head(broker->history, error);

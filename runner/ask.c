@@ -155,9 +155,11 @@ static void finish(struct asker *asker) {
 	terminal_give(asker->options.terminal, getpgrp());
 	if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	const bool hung_up = terminal_is_gone(asker->options.terminal) ||
+			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
 	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
-	settle(asker, answers, cancelled || code == ASK_SUSPENDED);
+	settle(asker, answers, cancelled || code == ASK_SUSPENDED || hung_up);
 	json_decref(answers);
 	if (!cancelled && code == ASK_SUSPENDED) asker->options.suspend(asker->options.context);
 	ask_next(asker);

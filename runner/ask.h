@@ -3,7 +3,8 @@
  *
  * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
  * connections and the broker; the tool's output waits meanwhile. A question whose process ends without an answer
- * (^C, a crash) is denied; one that is gone before its turn is never shown, nor is one that the desktop shows.
+ * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
+ * nor is one that the desktop shows.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-enum { SIGNALS = 8 };
+enum { SIGNALS = 7 };
 
 struct job {
 	struct job_options options;
@@ -67,14 +67,20 @@ static const struct {
 	int number;
 	event_callback_fn handler;
 } signal_table[SIGNALS] = {
-	{SIGINT, on_signal},  {SIGTERM, on_signal},   {SIGHUP, on_signal},   {SIGQUIT, on_signal},
-	{SIGTSTP, on_signal}, {SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
+	{SIGINT, on_signal},    {SIGTERM, on_signal},  {SIGQUIT, on_signal}, {SIGTSTP, on_signal},
+	{SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
 };
+
+static bool is_ignored(int number) {
+	struct sigaction action;
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 struct job *job_new(const struct job_options *options) {
 	struct job *job = mem_new(struct job);
 	job->options = *options;
 	for (size_t i = 0; i < SIGNALS; i++) {
+		if (signal_table[i].handler == on_signal && is_ignored(signal_table[i].number)) continue;
 		job->signals[i] = evsignal_new(options->base, signal_table[i].number, signal_table[i].handler, job);
 		event_add(job->signals[i], NULL);
 	}
@@ -83,6 +89,7 @@ struct job *job_new(const struct job_options *options) {
 
 void job_free(struct job *job) {
 	if (!job) return;
-	for (size_t i = 0; i < SIGNALS; i++) event_free(job->signals[i]);
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (job->signals[i]) event_free(job->signals[i]);
 	free(job);
 }

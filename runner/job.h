@@ -1,7 +1,8 @@
 /*
  * job: the tool as a job of the user's shell: what stops, goes on, and is signalled with it.
  *
- * Promises: signals that we get are the tool's. When it stops, we stop in the eyes of our shell, with the pipeline that
+ * Promises: signals that we get are the tool's (SIGHUP: hangup.h), but for those that were ignored when we were
+ * started. When it stops, we stop in the eyes of our shell, with the pipeline that
  * we are in, and when we go on it goes on, with the terminal where it had it.
  */
 #pragma once

@@ -25,6 +25,7 @@
 #include "descriptors.h"
 #include "doorbells.h"
 #include "filter.h"
+#include "hangup.h"
 #include "job.h"
 #include "keeper.h"
 #include "last_words.h"
@@ -39,6 +40,7 @@
 
 enum {
 	RUN_GRACE_MS = 5000, /* between asking the tool to end and ending it */
+	RUN_HANGUP_MS = 800, /* the same when the terminal has hung up: all ends within a second */
 	RUN_OPEN_TRIES = 3,  /* brokers that may go while the user is asked */
 };
 
@@ -55,11 +57,12 @@ struct run {
 	struct asker *asker;
 	struct ahead *ahead;
 	struct job *job;
+	struct hangup *hangup;
 	struct limits limits;
 	bool is_terminal[3], background;
 	pid_t init;
 	struct event *reports, *timeout, *grace;
-	bool timed_out, ended;
+	bool timed_out, hung_up, ended;
 	int status;
 };
 
@@ -203,7 +206,7 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
 			break;
 		case REPORT_STOPPED:
-			job_stopped(run->job, report.value);
+			if (!run->hung_up) job_stopped(run->job, report.value); /* there is no shell to stop for */
 			break;
 		case REPORT_EXITED:
 			on_exited(run, report.value);
@@ -219,21 +222,36 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 /* Time */
 
 static void on_grace_end(evutil_socket_t fd, short what, void *argument) {
+	struct run *run = argument;
 	(void)fd, (void)what;
-	end_with(argument, RUN_EXIT_TIMEOUT);
+	end_with(run, run->timed_out ? RUN_EXIT_TIMEOUT : 128 + SIGHUP);
+}
+
+/* The tool is asked to end by that signal, even if it is stopped, and is ended after the grace. */
+static void ask_to_end(struct run *run, int signal, int64_t grace_ms) {
+	const struct timeval grace = clock_timeval(grace_ms);
+	launch_order(run->launch, ORDER_SIGNAL, signal);
+	launch_order(run->launch, ORDER_SIGNAL, SIGCONT);
+	event_add(run->grace, &grace);
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *argument) {
 	struct run *run = argument;
-	const struct timeval grace = {.tv_sec = RUN_GRACE_MS / 1000};
 	(void)fd, (void)what;
 	run->timed_out = true;
 	CLEANUP_FREE char *shown = text_visible(run->scene.options->command[0]);
 	log_notice("%s took longer than --timeout: it is ended", shown);
-	launch_order(run->launch, ORDER_SIGNAL, SIGTERM);
-	launch_order(run->launch, ORDER_SIGNAL, SIGCONT);
-	run->grace = evtimer_new(run->base, on_grace_end, run);
-	evtimer_add(run->grace, &grace);
+	ask_to_end(run, SIGTERM, RUN_GRACE_MS);
+}
+
+static void on_hangup(void *context, bool gone) {
+	struct run *run = context;
+	if (!gone) {
+		launch_order(run->launch, ORDER_SIGNAL, SIGHUP);
+		return;
+	}
+	run->hung_up = true;
+	ask_to_end(run, SIGHUP, RUN_HANGUP_MS);
 }
 
 static void on_going_on(void *context) {
@@ -242,6 +260,7 @@ static void on_going_on(void *context) {
 }
 
 static void watch(struct run *run) {
+	run->grace = evtimer_new(run->base, on_grace_end, run);
 	const struct job_options job = {.base = run->base,
 					.launch = run->launch,
 					.terminal = run->terminal,
@@ -251,6 +270,7 @@ static void watch(struct run *run) {
 	run->job = job_new(&job);
 	run->reports = event_new(run->base, launch_fd(run->launch), EV_READ | EV_PERSIST, on_report, run);
 	event_add(run->reports, NULL);
+	hangup_watch(run->hangup, on_hangup, run);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
 	if (timeout_ms > 0) {
 		const struct timeval delay = clock_timeval(timeout_ms);
@@ -362,6 +382,8 @@ static void stop(struct run *run) {
 	launch_end(run->launch);
 	terminal_free(run->terminal);
 	job_free(run->job);
+	run->hung_up |= hangup_has_come(run->hangup); /* the tool may be quicker to end */
+	if (run->hangup) hangup_watch(run->hangup, NULL, NULL);
 	network_stop(run->network);
 	run->asker = NULL;
 	run->ahead = NULL;
@@ -386,6 +408,7 @@ static void run_finish(struct run *run) {
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
 	scene_finish(&run->scene);
 	session_free(run->session); /* may wait: last */
+	hangup_free(run->hangup);
 	if (run->base) event_base_free(run->base);
 }
 
@@ -439,9 +462,16 @@ static int open_session(struct run *run, const struct run_options *options, int 
 		int r = open_once(run, options, error);
 		if (r < 0 || options->print_plan) return r;
 		const struct wants_options wants = {
-			.base = run->base, .session = run->session, .run = options, .terminal = run->terminal};
+			.base = run->base,
+			.hangup = run->hangup,
+			.session = run->session,
+			.run = options,
+			.terminal = run->terminal,
+		};
 		r = wants_ask(&wants, &run->scene.view, error);
+		run->hung_up = r == -EPIPE;
 		if (r == -ECANCELED) *ret_status = 128 + SIGKILL;
+		if (r == -EPIPE) *ret_status = 128 + SIGHUP;
 		if (r != -ECONNRESET || i == RUN_OPEN_TRIES) return r;
 		session_free(STEAL(run->session));
 		view_free(STEAL(run->scene.view));
@@ -456,6 +486,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	event_set_mem_functions(mem_raw, mem_raw_resize, free);
 	run->base = event_base_new();
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
+	run->hangup = hangup_new(run->base);
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
 	run->servers = servers_new(run->base);
@@ -489,7 +520,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.denied = run->denied,
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
-	session_close(run->session, *ret_status); /* the broker works, and bwrap ends, while we speak */
+	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	last_words(&blocked);
@@ -503,7 +534,7 @@ int run_sandbox(const struct run_options *options, struct error *error) {
 	sigaction(SIGPIPE, &ignore, &old);
 	int r = run_all(&run, options, &status, error);
 	take_down(&run);
-	if (run.session) session_close(run.session, r < 0 ? (status ? status : RUN_EXIT_FAILED) : status);
+	if (run.session) session_close(run.session, r < 0 ? (status ? status : RUN_EXIT_FAILED) : status, run.hung_up);
 	run_finish(&run);
 	sigaction(SIGPIPE, &old, NULL);
 	if (r < 0 && status != 0) { /* 126 or 127: the command's fault, said here */

@@ -461,9 +461,11 @@ int64_t session_id(const struct session *session) {
 	return session->id;
 }
 
-void session_close(struct session *session, int status) {
+void session_close(struct session *session, int status, bool hung_up) {
 	if (!session->channel || session->closing > 0) return;
-	channel_send(session->channel, "session-close", json_pack("{s:i}", "exit", status), &session->closing, NULL);
+	json_t *body = json_pack("{s:i}", "exit", status);
+	if (hung_up) json_object_set_new(body, "hangup", json_true());
+	channel_send(session->channel, "session-close", body, &session->closing, NULL);
 }
 
 static void wait_closed(struct session *session) {

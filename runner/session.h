@@ -112,7 +112,7 @@ void session_published(struct session *session, const struct strings *ports, int
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
 /* Once; session_free waits for the broker to have it. */
-void session_close(struct session *session, int status);
+void session_close(struct session *session, int status, bool hung_up);
 void session_free(struct session *session);
 DEFINE_CLEANUP(struct session *, session_free);
 #define CLEANUP_SESSION CLEANUP(session_free_p)

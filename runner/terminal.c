@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "hangup.h"
 #include "screen.h"
 #include "stream.h"
 
@@ -78,6 +79,10 @@ struct termios terminal_modes(const struct terminal *terminal) {
 
 bool terminal_is_foreground(const struct terminal *terminal) {
 	return tcgetpgrp(terminal->tty) == getpgrp();
+}
+
+bool terminal_is_gone(const struct terminal *terminal) {
+	return hangup_of(terminal->tty);
 }
 
 /* The one place where the user's terminal is changed. */

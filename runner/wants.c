@@ -2,8 +2,8 @@
  * Theory of operation. The broker has said what may be asked for (session-open's `wants`); what of it the host has is
  * asked for in one message, whose reply comes when all is settled. Until then a loop serves what the run's own loop
  * will serve later: the questions, if the terminal is where they are put, and the views. Nothing of the sandbox runs
- * yet, so there is nothing to settle and nothing to publish. Signals are left as they are: ^C ends us, and with us what
- * waits to become the sandbox.
+ * yet, so there is nothing to settle and nothing to publish. Signals are left as they are, but for a hang-up's: ^C ends
+ * us, and with us what waits to become the sandbox.
  *
  * Files are looked at by a process of its own, for a look may hang (a network's, another FUSE server's); a thread that
  * hangs there would keep us from ending.
@@ -202,6 +202,11 @@ static void on_broker_gone(void *context) {
 	end_with(context, -ECONNRESET);
 }
 
+static void on_hangup(void *context, bool gone) {
+	(void)gone;
+	end_with(context, -EPIPE);
+}
+
 /* ^Z at the question: as a shell's own job, with the pipeline that it is in; back when it goes on. */
 static void on_user_suspend(void *context) {
 	(void)context;
@@ -260,10 +265,12 @@ static void wait_for_answers(struct wants *wants, json_t *message) {
 	wants->go_on = evsignal_new(base, SIGCONT, on_continue, wants);
 	event_add(wants->notice, &soon);
 	event_add(wants->go_on, NULL);
+	hangup_watch(wants->options->hangup, on_hangup, wants);
 	if (!wants->ended) event_base_dispatch(base);
 	asker_free(wants->asker);
 	event_free(wants->notice);
 	event_free(wants->go_on);
+	hangup_watch(wants->options->hangup, NULL, NULL);
 	session_pause(wants->options->session);
 }
 
@@ -275,6 +282,7 @@ int wants_ask(const struct wants_options *options, struct view **view, struct er
 	if (!message) return 0;
 	wait_for_answers(&wants, message);
 	if (wants.result == -ECANCELED) return error_set(error, ECANCELED, "this sandbox was ended by sbx kill");
+	if (wants.result == -EPIPE) return error_set(error, EPIPE, "hung up");
 	if (wants.result < 0) return error_set(error, ECONNRESET, "the broker is gone");
 	return 0;
 }

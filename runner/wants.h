@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "base/error.h"
+#include "hangup.h"
 #include "runner/run.h"
 #include "schema/view.h"
 #include "session.h"
@@ -17,11 +18,12 @@
 
 struct wants_options {
 	struct event_base *base;
+	struct hangup *hangup;         /* watched here meanwhile; or NULL */
 	struct session *session;       /* opened, and served by nobody else yet */
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
 };
 
 /* *view is replaced by each that comes meanwhile. -ECONNRESET: the broker has gone, and the session with it;
- * -ECANCELED: `sbx kill`. */
+ * -ECANCELED: `sbx kill`; -EPIPE: the terminal has hung up. */
 int wants_ask(const struct wants_options *options, struct view **view, struct error *error);

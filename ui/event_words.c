@@ -63,7 +63,9 @@ static char *session_words(const struct event *event) {
 	char *command = NULL;
 	const json_t *exit = json_object_get(event->detail, "exit");
 	if (json_is_integer(exit) && json_integer_value(exit) < 0) return string_copy("broke off");
-	if (json_is_integer(exit)) return string_format("exit %lld", detail_number(event, "exit"));
+	if (json_is_integer(exit))
+		return string_format("exit %lld%s", detail_number(event, "exit"),
+				     json_is_true(json_object_get(event->detail, "hangup")) ? " (hung up)" : "");
 	if (message_bytes_take(json_object_get(event->detail, "command"), &command, NULL) < 0) return NULL;
 	return command;
 }

@@ -146,6 +146,7 @@ int prompt_keys_read(struct prompt_keys *keys, struct error *error) {
 		char byte;
 		ssize_t got = read(keys->fd, &byte, 1);
 		if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+		if (got <= 0 && keys->is_terminal) return error_set(error, EIO, "the terminal is gone");
 		if (got <= 0) return KEY_DENY;
 		r = take(keys, byte, error);
 		if (r != MORE) return r;

@@ -27,7 +27,7 @@ struct prompt_keys {
 
 enum prompt_key {
 	KEY_LINE,    /* in `line`, without its end; "" also for one that is no word */
-	KEY_DENY,    /* Ctrl-C, or the end of the input */
+	KEY_DENY,    /* Ctrl-C, Ctrl-D, or the end of what is no terminal */
 	KEY_DETAILS, /* ? */
 };
 
@@ -40,5 +40,5 @@ int prompt_keys_wait(const struct prompt_keys *keys, int ms, struct error *error
 /* What was typed so far counts as nothing. */
 void prompt_keys_forget(struct prompt_keys *keys);
 
-/* An enum prompt_key, or -ECANCELED, or -EINTR for ^Z. What is typed is echoed. */
+/* An enum prompt_key, or -ECANCELED, -EINTR for ^Z, -EIO when the terminal is gone. What is typed is echoed. */
 int prompt_keys_read(struct prompt_keys *keys, struct error *error);

@@ -10,7 +10,7 @@
  * Signals are taken from the mask in both (signalfd(2), sigwaitinfo(2)), so nothing happens between two lines.
  *
  * Root's terminal is read, in raw mode, only while we are its foreground group and our output goes there: in
- * `sbx run --as-user ada … | less` the keys are less's.
+ * `sbx run --as-user ada … | less` the keys are less's. When it hangs up, so does the new one.
  */
 #include "relay.h"
 
@@ -189,11 +189,16 @@ static _Noreturn void relay_run(struct relay *relay) {
 		struct pollfd fds[] = {
 			{.fd = relay->signals, .events = POLLIN},
 			{.fd = relay->master, .events = (short)(POLLIN | (full ? POLLOUT : 0))},
-			{.fd = take && !full ? relay->tty : -1, .events = POLLIN},
+			{.fd = relay->tty, .events = take && !full ? POLLIN : 0},
 		};
 		/* A shell's fg does not tell a job that is running already. */
 		if (poll(fds, ARRAY_LENGTH(fds), relay->tty >= 0 && !take ? RELAY_LOOK_MS : -1) < 0) continue;
 		if (fds[0].revents) on_signal(relay);
+		if (fds[2].revents & POLLHUP) {
+			relay->tty = -1;
+			fd_close_p(&relay->master);
+			continue;
+		}
 		if ((fds[1].revents & (POLLIN | POLLHUP)) && !pass_output(relay)) fd_close_p(&relay->master);
 		if (relay->master >= 0 && ((fds[1].revents & POLLOUT) || fds[2].revents)) pass_input(relay);
 	}

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@ struct session_record {
 	int64_t pid;
 	int64_t started_ms, ended_ms; /* wall clock; 0 = not ended */
 	int exit;                     /* status, SESSION_RUNNING, or SESSION_LOST: the runner vanished */
+	bool hung_up;                 /* that ended it: for the history's row alone */
 	struct strings published;     /* of one that runs: "PORT:HOSTPORT" (publication.h); owned */
 };
 
