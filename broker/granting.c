@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "decision.h"
 #include "schema/advice.h"
 #include "schema/limits.h"
+#include "schema/message.h"
 #include "store/grant_key.h"
 
 char *granting_sample(const struct permission *permission, const struct pattern *pattern) {
@@ -63,6 +65,13 @@ int granting_compile(struct broker *broker, const struct granting *wish, const s
 	return r;
 }
 
+int granting_check_resolved(const char *resolved, struct error *error) {
+	CLEANUP_FREE char *normal = NULL;
+	int r = resolved ? path_normalise(NULL, resolved, &normal, error) : 0;
+	if (r == 0 && normal && strcmp(normal, resolved) != 0) r = error_set(error, EINVAL, "the path isn't normal");
+	return r < 0 ? error_prefix(error, "resolved") : 0;
+}
+
 static void set_end(struct broker *broker, const struct granting *wish, struct grant *grant) {
 	struct moment now;
 	clock_read(broker->clock, &now);
@@ -99,6 +108,9 @@ int granting_write(struct broker *broker, const struct granting *wish, const str
 					    .prompt = wish->prompt,
 					    .reason = string_copy_or_null(wish->reason)};
 	set_end(broker, wish, &grant);
+	const char *target = pattern_target(pattern);
+	if (wish->resolved && target && wish->effect == EFFECT_ALLOW && strcmp(wish->resolved, target) != 0)
+		grant.resolved = string_copy(wish->resolved);
 	if (!active) { /* for the call that is answered: used with it */
 		grant.uses = 1;
 		grant.last_used_ms = grant.created_ms;
@@ -109,6 +121,7 @@ int granting_write(struct broker *broker, const struct granting *wish, const str
 	event.detail = json_object();
 	json_object_set_new(event.detail, "lifetime", json_string(lifetime_name(grant.lifetime)));
 	json_object_set_new(event.detail, "origin", json_string(grant_origin_name(grant.origin)));
+	if (grant.resolved) json_object_set_new(event.detail, "resolved", message_bytes(grant.resolved));
 	if (grant.expires_ms != 0) {
 		char stamp[CLOCK_STAMP_SIZE];
 		stamp_format(grant.expires_ms, stamp);

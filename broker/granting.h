@@ -20,6 +20,7 @@ struct granting {
 	enum grant_origin origin;
 	int64_t prompt;
 	const char *reason;
+	const char *resolved; /* where the target led when the user said it, if elsewhere; or NULL */
 };
 
 /*
@@ -28,6 +29,9 @@ struct granting {
  */
 int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,
 		     const struct ruleset *ruleset, struct pattern **ret_pattern, struct error *error);
+
+/* Is it a normal path, or NULL? */
+int granting_check_resolved(const char *resolved, struct error *error);
 
 /* Some target that the pattern covers, to ask the rules about; NULL when there is none to be found without a search.
  * Freed by the caller. */

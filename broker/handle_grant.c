@@ -20,7 +20,7 @@
 
 struct grant_wish {
 	struct permission permission;
-	char *target, *profile, *project, *reason;
+	char *target, *profile, *project, *reason, *resolved;
 	enum effect effect;
 	int64_t session, ttl_ms;
 	struct body_lifetime lifetime;
@@ -35,6 +35,7 @@ static const struct body_field grant_fields[] = {
 	{"lifetime", BODY_LIFETIME, REQUIRED, offsetof(struct grant_wish, lifetime), 0, NULL},
 	{"ttl_ms", BODY_INTEGER, OPTIONAL, offsetof(struct grant_wish, ttl_ms), 0, NULL},
 	{"reason", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, reason), LIMIT_REASON, NULL},
+	{"resolved", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, resolved), LIMIT_TARGET, NULL},
 };
 static const struct body_shape grant_shape = BODY_SHAPE_OF(struct grant_wish, grant_fields);
 
@@ -89,7 +90,8 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 				    .lifetime = (enum lifetime)wish->lifetime.value,
 				    .ttl_ms = wish->ttl_ms,
 				    .origin = GRANT_ORIGIN_CLI,
-				    .reason = wish->reason};
+				    .reason = wish->reason,
+				    .resolved = wish->resolved};
 	struct pattern_scope scope = policies_scope(broker->policies, project);
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	CLEANUP_GRANT struct grant grant = {0};
@@ -116,6 +118,7 @@ static int grant(struct client *client, int64_t id, const void *body, json_t **r
 	CLEANUP_FREE char *project = NULL;
 	broker_refresh_policy(client->broker);
 	int r = check_lifetime(client->broker, wish, error);
+	if (r == 0) r = granting_check_resolved(wish->resolved, error);
 	if (r == 0 && wish->project) r = path_normalise(NULL, wish->project, &project, error);
 	return r < 0 ? r : make_grant(client, wish, project, ret_reply, error);
 }

@@ -92,6 +92,14 @@ static void add_project(json_t *files, const struct project_file *project) {
 	json_array_append_new(files, file);
 }
 
+/* Of it the denials count alone, trusted or not. */
+static void add_enclosing(json_t *files, const struct project_file *outer) {
+	json_t *file =
+		file_to_json(outer->path, POLICY_LAYER_PROJECT, outer->said != NULL, texts_to_json(&outer->errors));
+	if (outer->said) json_object_set_new(file, "trust", json_string("enclosing"));
+	json_array_append_new(files, file);
+}
+
 static int policy(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	const struct place *place = body;
@@ -105,6 +113,8 @@ static int policy(struct client *client, int64_t id, const void *body, json_t **
 	add_layer(files, policies_layer(broker->policies, POLICY_LAYER_ADMIN));
 	add_layer(files, policies_layer(broker->policies, POLICY_LAYER_USER));
 	add_project(files, project);
+	for (const struct project_file *outer = project; outer && (outer = project_file_outer(outer));)
+		add_enclosing(files, outer);
 	CLEANUP_STRINGS struct strings profiles = {0}, stack = {0};
 	struct policy *assembled;
 	if (policies_assemble(broker->policies, NULL, project, &assembled, NULL) == 0) {

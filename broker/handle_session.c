@@ -31,6 +31,7 @@ static const struct body_field open_fields[] = {
 	{"cwd", BODY_TEXT, REQUIRED, offsetof(struct session_open, cwd), LIMIT_TARGET, NULL},
 	{"environment", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, environment), LIMIT_ENVIRONMENT, NULL},
 	{"allow", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, allow), WISHES_MAX, NULL},
+	{"resolved", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, resolved), WISHES_MAX, NULL},
 	{"deny", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, deny), WISHES_MAX, NULL},
 	{"policy", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy), LIMIT_MESSAGE, NULL},
 	{"policy_name", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy_name), LIMIT_TARGET, NULL},
@@ -125,7 +126,8 @@ static int resolve_one(const struct stack_context *context, const struct session
 	int r = path_normalise(NULL, path, &normal, error);
 	if (r < 0) return r;
 	bool ask_write = false;
-	enum view_mode mode = view_mode_of_path(context, &session->subject, session->record.id, normal, &ask_write);
+	enum view_mode mode =
+		view_mode_of_path(context, &session->subject, session->record.id, normal, &ask_write, NULL);
 	json_t *item = json_object();
 	json_object_set_new(item, "mode", json_string(view_mode_name(mode)));
 	json_object_set_new(item, "ask_write", json_boolean(ask_write));

@@ -33,7 +33,7 @@ struct policies *policies_new(const struct places *places, struct store *store) 
 	layer_init(&policies->admin, POLICY_LAYER_ADMIN, places, policies->watch);
 	layer_init(&policies->user, POLICY_LAYER_USER, places, policies->watch);
 	policies->builtin = policy_load_builtin();
-	policies->projects = project_files_new(store, policies->watch);
+	policies->projects = project_files_new(store, policies->watch, places->home);
 	policies_refresh(policies, POLICIES_ALL, NULL, NULL);
 	return policies;
 }
@@ -67,13 +67,16 @@ int policies_assemble(struct policies *policies, struct policy_document *own, co
 	int r = check_layer(&policies->admin, error);
 	if (r == 0 && !own) r = check_layer(&policies->user, error);
 	if (r < 0) return r;
-	size_t count = 0;
+	size_t count = 0, enclosing = 0;
+	for (const struct project_file *outer = file; outer; outer = project_file_outer(outer)) enclosing++;
 	CLEANUP_FREE struct policy_document **documents =
-		mem_array(struct policy_document *, admin->count + user->count + 3);
+		mem_array(struct policy_document *, admin->count + user->count + enclosing + 3);
 	for (size_t i = 0; i < admin->count; i++) documents[count++] = policy_document_ref(admin->documents[i]);
 	for (size_t i = 0; !own && i < user->count; i++) documents[count++] = policy_document_ref(user->documents[i]);
 	if (own) documents[count++] = policy_document_ref(own);
 	if (file && file->counting) documents[count++] = policy_document_ref(file->counting);
+	for (const struct project_file *outer = file; outer && (outer = project_file_outer(outer));)
+		if (outer->enclosing) documents[count++] = policy_document_ref(outer->enclosing);
 	documents[count++] = policy_document_ref(policies->builtin);
 	*ret_policy = policy_new(documents, count);
 	return 0;

@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "policy/source.h"
+#include "schema/limits.h"
 
 enum { REMEMBERED_MAX = 16 }; /* that nobody follows */
 
@@ -16,13 +19,15 @@ TAILQ_HEAD(project_file_list, project_file);
 struct project_files {
 	struct store *store;
 	struct watch *watch;
+	const char *home;
 	struct project_file_list list; /* the one asked for last comes first */
 };
 
-struct project_files *project_files_new(struct store *store, struct watch *watch) {
+struct project_files *project_files_new(struct store *store, struct watch *watch, const char *home) {
 	struct project_files *files = mem_new(struct project_files);
 	files->store = store;
 	files->watch = watch;
+	files->home = home;
 	TAILQ_INIT(&files->list);
 	return files;
 }
@@ -30,13 +35,22 @@ struct project_files *project_files_new(struct store *store, struct watch *watch
 static void drop_documents(struct project_file *file) {
 	policy_document_unref(file->said);
 	policy_document_unref(file->counting);
-	file->said = file->counting = NULL;
+	policy_document_unref(file->enclosing);
+	file->said = file->counting = file->enclosing = NULL;
 	file->hash[0] = '\0';
 	file->trusted = false;
 }
 
+/* One follower less. */
+static void release(struct project_file *file) {
+	if (!file || --file->followers > 0) return;
+	watched_free(file->watched);
+	file->watched = NULL;
+}
+
 static void file_free(struct project_file *file) {
 	TAILQ_REMOVE(&file->files->list, file, link);
+	release(file->outer);
 	drop_documents(file);
 	watched_free(file->watched);
 	strings_finish(&file->errors);
@@ -47,7 +61,11 @@ static void file_free(struct project_file *file) {
 }
 
 void project_files_free(struct project_files *files) {
+	struct project_file *each;
 	if (!files) return;
+	TAILQ_FOREACH(each, &files->list, link) {
+		each->outer = NULL; /* all go */
+	}
 	for (struct project_file *file = TAILQ_FIRST(&files->list), *next; file; file = next) {
 		next = TAILQ_NEXT(file, link);
 		file_free(file);
@@ -100,7 +118,14 @@ static void take_content(struct project_file *file, const char *text, size_t siz
 	if (!document) return;
 	drop_documents(file);
 	file->said = document;
+	CLEANUP_FREE char *root = path_parent(file->path);
+	file->enclosing = policy_document_enclosing(document, root);
 	memcpy(file->hash, hash, sizeof hash);
+}
+
+static bool is_foreign(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0 && status.st_uid != geteuid() && status.st_uid != 0;
 }
 
 static void look(struct project_file *file) {
@@ -117,6 +142,7 @@ static void look(struct project_file *file) {
 	const struct policy_document *before = file->said;
 	strings_finish(&file->errors);
 	file->errors = (struct strings){0};
+	file->foreign = is_foreign(file->path);
 	int r = policy_project_read(root, &file->exists, &text, &size, &error);
 	if (r < 0)
 		strings_add(&file->errors, error.message);
@@ -144,6 +170,20 @@ static struct project_file *find(struct project_files *files, const char *path, 
 	return NULL;
 }
 
+/* Is it the last folder in which a file is looked for? */
+static bool is_outermost(const struct project_files *files, const char *root) {
+	return strcmp(root, "/") == 0 || (files->home && strcmp(root, files->home) == 0) ||
+	       path_depth(root) > LIMIT_ENCLOSING;
+}
+
+/* Those of the folders above, as they are now. */
+static void look_outside(struct project_file *file, const char *root) {
+	if (is_outermost(file->files, root)) return;
+	CLEANUP_FREE char *parent = path_parent(root);
+	struct project_file *outer = project_files_get(file->files, parent, parent);
+	if (!file->outer) file->outer = project_file_follow(outer);
+}
+
 struct project_file *project_files_get(struct project_files *files, const char *root, const char *project) {
 	CLEANUP_FREE char *path = path_join(root, POLICY_PROJECT_FILE);
 	struct project_file *file = find(files, path, project);
@@ -156,7 +196,10 @@ struct project_file *project_files_get(struct project_files *files, const char *
 		file->path = STEAL(path);
 	}
 	TAILQ_INSERT_HEAD(&files->list, file, link);
+	file->followers++; /* it stays */
 	look(file);
+	look_outside(file, root);
+	file->followers--;
 	forget_some(files);
 	return file;
 }
@@ -172,9 +215,8 @@ struct project_file *project_file_follow(struct project_file *file) {
 }
 
 void project_file_leave(struct project_file *file) {
-	if (!file || --file->followers > 0) return;
-	watched_free(file->watched);
-	file->watched = NULL;
+	if (!file) return;
+	release(file);
 	forget_some(file->files);
 }
 
@@ -192,13 +234,29 @@ bool project_files_look(struct project_files *files, bool stirred_only, project_
 	return changed;
 }
 
-int project_file_check(const struct project_file *file, struct error *error) {
+const struct project_file *project_file_outer(const struct project_file *file) {
+	const struct project_file *outer = file->outer;
+	while (outer && (outer->foreign || !outer->exists)) outer = outer->outer;
+	return outer;
+}
+
+static int check_alone(const struct project_file *file, struct error *error) {
 	if (file->errors.count == 0) return 0;
 	return error_set(
 		error, EINVAL,
 		"%s (what it denies can't be known, so nothing begins in this project until the file is mended "
 		"or moved away: `sbx policy check %s`)",
 		file->errors.items[0], file->path);
+}
+
+int project_file_check(const struct project_file *file, struct error *error) {
+	CLEANUP_FREE char *root = path_parent(file->path);
+	int r = check_alone(file, error);
+	if (r == 0 && path_depth(root) > LIMIT_ENCLOSING)
+		r = error_set(error, E2BIG, "the project %s lies more than %d folders deep", root, LIMIT_ENCLOSING);
+	for (const struct project_file *outer = file; r == 0 && (outer = project_file_outer(outer));)
+		r = check_alone(outer, error);
+	return r;
 }
 
 bool project_file_needs_trust(const struct project_file *file) {

@@ -2,9 +2,11 @@
  * project_file: a project's .sbx.yaml, and how much of it counts (design section 4, attack B21).
  *
  * Promises: the file comes from a repository, so until the user has trusted exactly this content in this project only
- * its denials count. While it has an error what was good of it last stays for what runs already, and project_file_check
- * refuses to begin anything, for its denials aren't known. Trust is kept for each project and content: files that
- * worktrees and branches differ in can all be trusted.
+ * its denials count. What the files of enclosing folders deny, up to the home or the root of the file system, counts as
+ * well: a tool that makes a repository in a subfolder doesn't get out of the outer project's (attack R27). While it has
+ * an error what was good of it last stays for what runs already, and project_file_check refuses to begin anything, for
+ * its denials aren't known. Trust is kept for each project and content: files that worktrees and branches differ in can
+ * all be trusted.
  */
 #pragma once
 
@@ -33,11 +35,15 @@ struct project_file {
 	bool trusted;                 /* that content */
 	struct policy_document *said; /* all that it says; NULL without a file */
 	struct policy_document *counting;
+	struct policy_document *enclosing; /* its denials, for projects inside */
+	struct project_file *outer;        /* of the folder above, followed; NULL: there is none to look at */
+	bool foreign;                      /* it is another user's */
 	char *seen;
 	struct watched *watched;
 };
 
-struct project_files *project_files_new(struct store *store, struct watch *watch);
+/* `home` is borrowed: above it no file is looked for. */
+struct project_files *project_files_new(struct store *store, struct watch *watch, const char *home);
 void project_files_free(struct project_files *files);
 
 /* Looked at now; borrowed until the next call, unless it is followed. */
@@ -52,7 +58,10 @@ void project_file_leave(struct project_file *file); /* NULL is allowed */
 typedef void project_file_changed(void *context, const struct project_file *file);
 bool project_files_look(struct project_files *files, bool stirred_only, project_file_changed *each, void *context);
 
-/* May something begin? -EINVAL with the file's first error and what to do. */
+/* The next enclosing one that has something to say, or NULL; of the user's own alone. */
+const struct project_file *project_file_outer(const struct project_file *file);
+
+/* May something begin? -EINVAL with the first error of the file, or of an enclosing one, and what to do. */
 int project_file_check(const struct project_file *file, struct error *error);
 bool project_file_needs_trust(const struct project_file *file); /* some of it doesn't count for want of trust */
 

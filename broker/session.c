@@ -90,8 +90,10 @@ static int insert_row(struct session *session, struct error *error) {
 	return r;
 }
 
-static int write_wish(struct session *session, const char *text, enum effect effect, struct error *error) {
+static int write_wish(struct session *session, const char *text, enum effect effect, const char *resolved,
+		      struct error *error) {
 	struct granting wish = {.effect = effect,
+				.resolved = resolved && *resolved ? resolved : NULL,
 				.profile = session->subject.profile,
 				.project = session->subject.project,
 				.session = session->record.id,
@@ -101,6 +103,7 @@ static int write_wish(struct session *session, const char *text, enum effect eff
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = permission_split(text, &wish.permission, &wish.target, error);
+	if (r == 0) r = granting_check_resolved(wish.resolved, error);
 	if (r == 0) r = policy_check_permission(ruleset_policy(session->ruleset), &wish.permission, error);
 	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
 	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
@@ -110,9 +113,10 @@ static int write_wish(struct session *session, const char *text, enum effect eff
 static int write_wishes(struct session *session, const struct session_open *wish, struct error *error) {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < wish->allow.count; i++)
-		r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW, error);
+		r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW,
+			       i < wish->resolved.count ? wish->resolved.items[i] : NULL, error);
 	for (size_t i = 0; r == 0 && i < wish->deny.count; i++)
-		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, error);
+		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, NULL, error);
 	return r;
 }
 

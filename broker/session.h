@@ -43,6 +43,7 @@ struct session_open {
 	struct strings command;
 	char *executable, *profile, *project, *root, *cwd;
 	struct strings environment, allow, deny;
+	struct strings resolved; /* of `allow`, in its order: where it leads, or "" */
 	char *policy, *policy_name;
 	bool offline, record;
 };

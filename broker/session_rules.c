@@ -1,12 +1,14 @@
 /* What rules a session has: which profile, and which layers they come from. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "client.h"
+#include "policy/source.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
@@ -139,11 +141,46 @@ static void warn_of_layer(json_t *warnings, const struct layer *layer) {
 				     layer->path, layer->now.errors.items[0]));
 }
 
+/* Did an earlier session work there? What can't be looked up is not said. */
+static bool is_known_project(const struct session *session, const char *project) {
+	struct store *store = session->broker->store;
+	sqlite3_stmt *find = store_statement(store, STORE_SESSION_OF_PROJECT);
+	store_bind_text(find, 1, project);
+	store_bind_integer(find, 2, session->record.id);
+	const bool found = sqlite3_step(find) == SQLITE_ROW;
+	sqlite3_reset(find);
+	return found;
+}
+
+static bool is_repository(const char *root) {
+	CLEANUP_FREE char *git = path_join(root, ".git");
+	struct stat status;
+	return lstat(git, &status) == 0;
+}
+
+/* A tool that makes a repository in a subfolder moves the boundary of the project that its user knows (attack R27). */
+static void warn_of_new_project(json_t *warnings, const struct session *session) {
+	CLEANUP_FREE char *outer = string_copy(session->root);
+	if (!is_repository(session->root) || is_known_project(session, session->subject.project)) return;
+	while (strcmp(outer, "/") != 0) {
+		char *parent = path_parent(outer);
+		free(outer);
+		outer = parent;
+		if (!is_known_project(session, outer)) continue;
+		warn(warnings,
+		     string_format("%s is a project of its own by now, inside of %s: grants and rules of that "
+				   "one don't hold here, but what its %s denies; to work in it, say --project %s",
+				   session->root, outer, POLICY_PROJECT_FILE, outer));
+		return;
+	}
+}
+
 json_t *session_warnings(const struct session *session) {
 	const struct project_file *file = session->project_file;
 	json_t *warnings = json_array();
 	warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_ADMIN));
 	if (!session->own_policy) warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_USER));
+	warn_of_new_project(warnings, session);
 	if (project_file_needs_trust(file))
 		warn(warnings,
 		     string_format("%s is not trusted, so only its denials count: sbx policy trust shows what "

@@ -107,7 +107,8 @@ static bool find(void *context, const struct request *request, struct grant *ret
 	*ret_grant = (struct grant){.id = grant->id,
 				    .permission = grant->permission,
 				    .effect = grant->effect,
-				    .pattern = string_copy(grant->pattern)};
+				    .pattern = string_copy(grant->pattern),
+				    .resolved = string_copy_or_null(grant->resolved)};
 	*ret_rank = finding.rank;
 	return true;
 }

@@ -1,9 +1,27 @@
 /*
  * What counts of a project's file that nobody has trusted (what it says in words: describe.c).
  */
-#include "document.h"
+#include <string.h>
 
-static void add_denials(struct policy_document *document, const struct profile *from) {
+#include "document.h"
+#include "schema/pattern.h"
+
+/* With ${project} written out, where `root` says what it is. */
+static char *text_in(const struct rule_text *rule, const char *root) {
+	static const char variable[] = "${project}";
+	CLEANUP_FREE char *quoted = root ? pattern_quote(&rule->permission, root) : NULL;
+	CLEANUP_STRING struct string text = {0};
+	const char *rest = rule->text;
+	string_append(&text, "");
+	for (const char *at; root && (at = strstr(rest, variable)); rest = at + strlen(variable)) {
+		string_append_bytes(&text, rest, (size_t)(at - rest));
+		string_append(&text, quoted);
+	}
+	string_append(&text, rest);
+	return string_steal(&text);
+}
+
+static void add_denials(struct policy_document *document, const struct profile *from, const char *root) {
 	struct profile *profile = NULL;
 	for (size_t i = 0; i < from->rule_count; i++) {
 		const struct rule_text *rule = &from->rules[i];
@@ -12,15 +30,19 @@ static void add_denials(struct policy_document *document, const struct profile *
 		profile->rules = array_grow(profile->rules, profile->rule_count, sizeof *profile->rules);
 		struct rule_text *copy = &profile->rules[profile->rule_count++];
 		*copy = *rule;
-		copy->text = string_copy(rule->text);
+		copy->text = text_in(rule, root);
 	}
 }
 
-struct policy_document *policy_document_untrusted(const struct policy_document *document) {
+struct policy_document *policy_document_enclosing(const struct policy_document *document, const char *root) {
 	struct policy_document *denials = document_new(document->layer);
 	denials->untrusted = true;
-	for (size_t i = 0; i < document->profile_count; i++) add_denials(denials, &document->profiles[i]);
+	for (size_t i = 0; i < document->profile_count; i++) add_denials(denials, &document->profiles[i], root);
 	return denials;
+}
+
+struct policy_document *policy_document_untrusted(const struct policy_document *document) {
+	return policy_document_enclosing(document, NULL);
 }
 
 static bool limits_are_set(const struct view_limits *limits) {

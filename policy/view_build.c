@@ -27,23 +27,38 @@ struct building {
 	size_t grant_count;
 };
 
+/* Of a path: where it led when the grant was given that allows it; NULL: no grant does, or nowhere else. */
+static char *resolved_by(const struct answer *answer, const char *target) {
+	const struct grant *grant = answer->grant;
+	if (!answer->given || answer->effect != EFFECT_ALLOW || !grant || !grant->resolved) return NULL;
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0) return NULL;
+	const char *tree = pattern_target(pattern);
+	if (!tree || !path_is_below(target, tree)) return NULL;
+	return string_format("%s%s", grant->resolved, target + strlen(tree));
+}
+
+/* `ret_resolved` may be NULL. */
 static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
-				enum permission_kind kind, const char *target) {
+				enum permission_kind kind, const char *target, char **ret_resolved) {
 	struct answer answer;
 	struct stack_line line;
 	const struct request request = {
 		.session = session, .subject = *subject, .permission = permission_of(kind), .target = (char *)target};
 	judge(context, &request, &answer, &line, NULL, NULL);
+	if (ret_resolved) *ret_resolved = resolved_by(&answer, target);
 	answer_finish(&answer);
 	return answer.given ? answer.effect : EFFECT_DENY;
 }
 
 enum view_mode view_mode_of_path(const struct stack_context *context, const struct subject *subject, int64_t session,
-				 const char *path, bool *ret_ask_write) {
-	enum effect write = judge_target(context, subject, session, PERMISSION_FS_WRITE, path);
-	enum effect read = write == EFFECT_ALLOW ? EFFECT_ALLOW
-						 : judge_target(context, subject, session, PERMISSION_FS_READ, path);
+				 const char *path, bool *ret_ask_write, char **ret_resolved) {
+	CLEANUP_FREE char *resolved = NULL;
+	enum effect write = judge_target(context, subject, session, PERMISSION_FS_WRITE, path, &resolved), read = write;
+	if (write != EFFECT_ALLOW) read = judge_target(context, subject, session, PERMISSION_FS_READ, path, &resolved);
 	*ret_ask_write = write == EFFECT_ASK && read != EFFECT_DENY;
+	if (ret_resolved) *ret_resolved = STEAL(resolved);
 	if (write == EFFECT_ALLOW) return VIEW_WRITE;
 	return read == EFFECT_ALLOW ? VIEW_READ : read == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
 }
@@ -57,8 +72,10 @@ static bool is_mask(const struct rule *rule) {
 	return rule && rule->sticky && rule->effect == EFFECT_ASK;
 }
 
-static enum view_mode mode_of(const struct building *building, const char *path, bool *ret_ask_write) {
-	return view_mode_of_path(building->context, building->subject, building->session, path, ret_ask_write);
+static enum view_mode mode_of(const struct building *building, const char *path, bool *ret_ask_write,
+			      char **ret_resolved) {
+	return view_mode_of_path(building->context, building->subject, building->session, path, ret_ask_write,
+				 ret_resolved);
 }
 
 /* What is known of a rule's own path, or there is to be known; NULL: it may be another for each view. */
@@ -75,10 +92,10 @@ static struct bare_mode *bare_mode_of(const struct building *building, const str
 }
 
 static enum view_mode mode_of_rule(const struct building *building, const struct rule *rule, const char *path,
-				   bool *ret_ask_write) {
+				   bool *ret_ask_write, char **ret_resolved) {
 	struct bare_mode *bare = bare_mode_of(building, rule, path);
-	if (!bare) return mode_of(building, path, ret_ask_write);
-	if (!bare->known) bare->mode = mode_of(building, path, &bare->ask_write);
+	if (!bare) return mode_of(building, path, ret_ask_write, ret_resolved);
+	if (!bare->known) bare->mode = mode_of(building, path, &bare->ask_write, NULL);
 	bare->known = true;
 	*ret_ask_write = bare->ask_write;
 	return bare->mode;
@@ -87,13 +104,16 @@ static enum view_mode mode_of_rule(const struct building *building, const struct
 /* What a pattern of that rule (NULL: of a grant) names. */
 static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule) {
 	const char *target = pattern_target(pattern);
+	CLEANUP_FREE char *resolved = NULL;
 	bool ask_write;
 	if (!target) {
 		view_add_path(building->view, pattern_text(pattern), true, VIEW_ABSENT, false);
 		return;
 	}
-	enum view_mode mode = mode_of_rule(building, rule, target, &ask_write);
-	if (mode != VIEW_ABSENT || !is_mask(rule)) view_add_path(building->view, target, false, mode, ask_write);
+	enum view_mode mode = mode_of_rule(building, rule, target, &ask_write, &resolved);
+	if (mode == VIEW_ABSENT && is_mask(rule)) return;
+	view_add_path(building->view, target, false, mode, ask_write);
+	if (resolved) view_resolve_path(building->view, target, resolved);
 }
 
 /* "/usr/bin/sudo", "sudo" (any directory): a program that stands for those a pattern means, or NULL. */
@@ -112,7 +132,7 @@ static void add_program(struct building *building, const struct pattern *pattern
 	CLEANUP_FREE char *example = program_example(shown, pattern);
 	if (example)
 		effect = judge_target(building->context, building->subject, building->session, PERMISSION_PROC_SPAWN,
-				      example);
+				      example, NULL);
 	if (effect != EFFECT_ALLOW)
 		view_add_program(building->view, shown, effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT);
 }
@@ -135,7 +155,7 @@ static void add_socket(struct building *building, const struct pattern *pattern)
 	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
 	if (strings_contain(&view->sockets_asked, text)) return;
 	const enum effect effect = target ? judge_target(building->context, building->subject, building->session,
-							 PERMISSION_IPC_CONNECT, target)
+							 PERMISSION_IPC_CONNECT, target, NULL)
 					  : EFFECT_ASK;
 	if (effect == EFFECT_DENY) return;
 	/* More than a view has room for: each is for the broker to judge. */
@@ -229,7 +249,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	view->listens = may_publish(&building, grants, grant_count);
 	view->direct = has_direct(context->ruleset);
 	for (size_t i = 0; names && i < names->count; i++)
-		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
+		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i], NULL) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);
 	return view;
 }
@@ -262,7 +282,9 @@ static void add_below(struct building *building, const char *tree) {
 	struct view *view = building->view;
 	for (size_t i = 0; i < view->path_count; i++) {
 		struct view_path *entry = &view->paths[i];
-		if (is_entry_below(entry, tree)) entry->mode = mode_of(building, entry->path, &entry->ask_write);
+		if (!is_entry_below(entry, tree)) continue;
+		free(STEAL(entry->resolved));
+		entry->mode = mode_of(building, entry->path, &entry->ask_write, &entry->resolved);
 	}
 	for (size_t i = 0; i < rule_count; i++)
 		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i]);

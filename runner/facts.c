@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "runner/resolved.h"
 
 enum { FACT_LINKS_MAX = 40 }; /* path_resolution(7) */
 
@@ -161,6 +162,16 @@ void facts_collect(const struct rules *rules, struct fact_book *book, struct fac
 	book->looks += walked.looks;
 	string_finish(&walked.folder);
 	if (book->count > known) qsort(book->entries, book->count, sizeof *book->entries, compare_entries);
+}
+
+char *resolved_path(const char *path) {
+	struct walked walked = {0};
+	struct fact fact = {0};
+	fact_collect(path, &walked, &fact);
+	char *real = fact.link_count > 0 ? STEAL(fact.real) : NULL;
+	fact_finish(&fact);
+	string_finish(&walked.folder);
+	return real;
 }
 
 void facts_add(struct facts *facts, const struct fact *fact) {

@@ -19,6 +19,7 @@ enum fact_type { FACT_MISSING, FACT_FOLDER, FACT_FILE, FACT_SOCKET, FACT_SPECIAL
 struct fact_link {
 	char *path; /* where the link lies; its parents are no links */
 	char *text;
+	bool judged, foreign; /* somebody else than the user may have made it (foreign.h); false until it is judged */
 };
 
 struct fact {

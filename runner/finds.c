@@ -29,6 +29,7 @@ void finds_finish(struct finds *finds) {
 	strings_finish(&finds->protect);
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
+	strings_finish(&finds->own_folders);
 	strings_finish(&finds->notes);
 	mem_free_p(&finds->cgroup);
 }

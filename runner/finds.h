@@ -28,8 +28,9 @@ struct finds {
 	struct strings protect;          /* what is masked in repositories */
 	struct rules names;              /* for other names of what `named` says */
 	struct strings named;
-	struct strings notes; /* sentences for the user */
-	char *cgroup;         /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
+	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
+	struct strings notes;       /* sentences for the user */
+	char *cgroup; /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
 };
 
 struct finds_options {

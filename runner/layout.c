@@ -107,7 +107,8 @@ static enum show show_of_mode(enum view_mode mode) {
 static void add_view(const struct view *view, struct rules *rules) {
 	for (size_t i = 0; i < view->path_count; i++) {
 		if (!view->paths[i].pattern)
-			rules_add(rules, RULE_VIEW, show_of_mode(view->paths[i].mode), view->paths[i].path);
+			rules_add_resolved(rules, show_of_mode(view->paths[i].mode), view->paths[i].path,
+					   view->paths[i].resolved);
 	}
 }
 
@@ -200,11 +201,13 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 					      .home = layout->home,
 					      .survey = layout->survey,
 					      .sockets = !layout->holds_sockets};
+	for (size_t i = 0; i < layout->policy->count; i++) rules_add_mask(rules, layout->policy->items[i]);
 	add_git(layout, &options, rules, facts);
 	r = add_matches(layout, &options, rules, facts, error);
 	if (r < 0) return r;
 	finds_names(layout->finds, &options, rules, facts);
 	r = programs_add(layout->view, layout->search, layout->trapped, rules, error);
-	if (r == 0) facts_collect(rules, &layout->finds->book, facts);
-	return r;
+	if (r < 0) return r;
+	facts_collect(rules, &layout->finds->book, facts);
+	return foreign_mark(rules, facts, &layout->links, &layout->finds->own_folders, error);
 }

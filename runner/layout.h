@@ -10,6 +10,7 @@
 #include "bwrap.h"
 #include "command.h"
 #include "finds.h"
+#include "foreign.h"
 #include "rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
@@ -31,12 +32,14 @@ struct layout {
 	const struct view *view;
 	const struct project *project;
 	const struct command *command;
-	const char *home;     /* the user's, canonical */
-	bool has_home;        /* inside, too: a fresh one, or */
-	const char *own_home; /* the profile's own, or NULL */
-	const char *search;   /* PATH */
-	const char *program;  /* sbx, where it isn't shown anyway: at LAYOUT_PROGRAM; or NULL */
+	const char *home;             /* the user's, canonical */
+	bool has_home;                /* inside, too: a fresh one, or */
+	const char *own_home;         /* the profile's own, or NULL */
+	const char *search;           /* PATH */
+	const struct strings *policy; /* files of this run's policy, which it can't write */
+	const char *program;          /* sbx, where it isn't shown anyway: at LAYOUT_PROGRAM; or NULL */
 	struct layout_judge judge;
+	struct foreign_judge links;
 	struct git_survey *survey; /* is taken here, once; the caller's to finish */
 	struct finds *finds;       /* what was found for another view of the session, and now for this one; likewise */
 	bool curtain;              /* what may be asked for hangs as a node of it */

@@ -108,13 +108,14 @@ static bool is_writable_by_view(const struct rules *rules, const char *path) {
 	return best && best->show == SHOW_WRITE;
 }
 
-/* The first link on the way to what an allow rule names that a tool could have planted; NULL = none. */
+/* The first link on the way to what an allow rule names that a tool, or another user, could have planted; NULL = none,
+ * or the path leads where the user has seen it lead. */
 static const struct fact_link *planted_link(const struct rules *rules, const struct rule *rule,
 					    const struct fact *fact) {
-	if (rule->cap || !is_hosts(rule->show) || rule->origin == RULE_LAYOUT) return NULL;
+	if (!rule_gives(rule) || string_equal(rule->resolved, fact->real)) return NULL;
 	for (size_t i = 0; i < fact->link_count; i++) {
 		CLEANUP_FREE char *folder = path_parent(fact->links[i].path); /* whoever writes it can make the link */
-		if (is_writable_by_view(rules, folder)) return &fact->links[i];
+		if (fact->links[i].foreign || is_writable_by_view(rules, folder)) return &fact->links[i];
 	}
 	return NULL;
 }
@@ -410,8 +411,11 @@ static void add_ways(const struct builder *builder, size_t index) {
 	enum show show = node ? node->show : show_of(node_above(builder, fact->real));
 	if (planted && (show < rule->show || is_own(show))) {
 		CLEANUP_FREE char *path = text_visible(rule->path), *link = text_visible(planted->path);
+		CLEANUP_FREE char *real = text_visible(fact->real);
 		strings_addf(&builder->plan->notes,
-			     "%s is not shown: it goes through the link %s, which the tool may change", path, link);
+			     "%s is not shown: it leads to %s by the link %s, which a sandbox or another user may have "
+			     "made",
+			     path, real, link);
 	}
 	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
 		     rule->origin == RULE_PROTECTED;

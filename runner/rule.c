@@ -32,6 +32,11 @@ void rules_add(struct rules *rules, enum rule_origin origin, enum show show, con
 	rules_add_source(rules, origin, show, path, NULL);
 }
 
+void rules_add_resolved(struct rules *rules, enum show show, const char *path, const char *resolved) {
+	rules_add(rules, RULE_VIEW, show, path);
+	rules->items[rules->count - 1].resolved = string_copy_or_null(resolved);
+}
+
 void rules_add_text(struct rules *rules, const char *path, const char *text) {
 	rules_add_source(rules, RULE_TEXT, SHOW_TEXT, path, text);
 }
@@ -40,10 +45,16 @@ void rules_add_mask(struct rules *rules, const char *path) {
 	*append(rules) = (struct rule){.path = string_copy(path), .show = SHOW_READ, .cap = true, .origin = RULE_VIEW};
 }
 
+bool rule_gives(const struct rule *rule) {
+	const bool shows = rule->show == SHOW_ASK || rule->show == SHOW_READ || rule->show == SHOW_WRITE;
+	return shows && !rule->cap && rule->origin != RULE_LAYOUT;
+}
+
 void rules_finish(struct rules *rules) {
 	for (size_t i = 0; i < rules->count; i++) {
 		free(rules->items[i].path);
 		free(rules->items[i].source);
+		free(rules->items[i].resolved);
 	}
 	free(rules->items);
 	*rules = (struct rules){0};

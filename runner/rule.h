@@ -34,7 +34,8 @@ struct rule {
 	enum show show;
 	bool cap; /* a mask: read-only at most; where nothing was shown, nothing is */
 	enum rule_origin origin;
-	char *source; /* what is mounted there instead of the path itself, or NULL */
+	char *source;   /* what is mounted there instead of the path itself, or NULL */
+	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
 };
 
 struct rules {
@@ -44,11 +45,15 @@ struct rules {
 };
 
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);
+void rules_add_resolved(struct rules *rules, enum show show, const char *path, const char *resolved); /* of a view */
 void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
 		      const char *source);
 void rules_add_text(struct rules *rules, const char *path, const char *text);
 void rules_add_mask(struct rules *rules, const char *path);
 void rules_finish(struct rules *rules);
 #define CLEANUP_RULES __attribute__((cleanup(rules_finish)))
+
+/* Does it show something of the host's, or let ask for it, for somebody's word? A layout's trees are the system's. */
+bool rule_gives(const struct rule *rule);
 
 const char *show_name(enum show show); /* "nothing", "read", … */

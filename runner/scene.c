@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -71,6 +72,17 @@ static int look_at_view(const struct scene *scene, struct session *session, stru
 	return patience_look(&patience, error);
 }
 
+/* Who can write the policy of this run rules the next one (attack R26). */
+static void find_policy(struct scene *scene, const char *here) {
+	const char *name = scene->options->policy_name;
+	CLEANUP_FREE char *real = name ? mem_expect(realpath(name, NULL)) : NULL, *named = NULL;
+	struct stat status;
+	if (!real || stat(real, &status) < 0 || !S_ISREG(status.st_mode)) return;
+	strings_add(&scene->policy, real);
+	if (path_normalise(here, name, &named, NULL) == 0 && !string_equal(named, real))
+		strings_take(&scene->policy, STEAL(named));
+}
+
 int scene_begin(struct scene *scene, const struct run_options *options, int *ret_status, struct error *error) {
 	*scene = (struct scene){.options = options, .search = getenv("PATH")};
 	if (!scene->search) scene->search = "/usr/local/bin:/usr/bin:/bin";
@@ -78,6 +90,7 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 	int r = look_ahead(scene, error);
 	if (r == 0) r = find_home(&scene->home, error);
 	if (r == 0) r = find_directory(".", &here, error);
+	if (r == 0) find_policy(scene, here);
 	if (r == 0) r = find_directory(options->cwd ? options->cwd : ".", &scene->directory, error);
 	if (r == 0) r = project_find(options->project, here, scene->home, &scene->project, error);
 	if (r < 0) return r;
@@ -89,6 +102,27 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 
 static int resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
 	return session_resolve(context, paths, modes, error);
+}
+
+static int ask_writable(void *context, const struct strings *folders, bool *ret_writable, struct error *error) {
+	return session_writable(context, NULL, folders, ret_writable, error);
+}
+
+/* What the plan lets write is the broker's to know before it is in force: a link in there may be the tool's. */
+static int tell_writable(struct scene *scene, struct session *session, const struct plan *plan, struct error *error) {
+	CLEANUP_STRINGS struct strings trees = {0};
+	struct strings *told = &scene->told;
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount *mount = &plan->mounts[i];
+		if (mount->kind == MOUNT_WRITE &&
+		    !path_is_below_any(mount->path, (const char *const *)told->items, told->count) &&
+		    !path_is_below_any(mount->path, (const char *const *)trees.items, trees.count))
+			strings_add(&trees, mount->path);
+	}
+	if (trees.count == 0 || !session || scene->options->print_plan) return 0;
+	int r = session_writable(session, &trees, NULL, NULL, error);
+	for (size_t i = 0; r == 0 && i < trees.count; i++) strings_add(told, trees.items[i]);
+	return r;
 }
 
 static void add_notes(const struct scene *scene, struct plan *plan) {
@@ -145,6 +179,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .own_home = scene->own_home,
 				      .has_home = scene->home_kind != VIEW_HOME_HIDDEN,
 				      .search = scene->search,
+				      .policy = &scene->policy,
 				      .program = own_program(scene->options),
 				      .survey = &scene->survey,
 				      .finds = &scene->finds,
@@ -152,17 +187,48 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .curtain = scene->curtain,
 				      .holds_sockets = scene->holds_sockets,
 				      .trapped = scene->trapped,
-				      .judge = {.resolve = resolve, .context = session}};
+				      .judge = {.resolve = resolve, .context = session},
+				      .links = {.writable = ask_writable, .context = session}};
 	int r = layout_rules(&layout, &rules, &facts, error);
 	if (r < 0) return r;
 	if (scene->curtain) ask_nodes_add(&scene->nodes, scene->home, scene->own_home, &rules, &facts, &watched);
 	r = plan_build(&rules, &facts, ret_plan, error);
 	if (r == -E2BIG) r = explain_too_many(scene, session, view, error);
 	if (r < 0) return r;
+	if ((r = tell_writable(scene, session, ret_plan, error)) < 0) {
+		plan_finish(ret_plan);
+		return r;
+	}
 	ret_plan->watched = watched;
 	watched = (struct strings){0};
 	add_notes(scene, ret_plan);
 	return 0;
+}
+
+/* The working directory as the user's shell names it, links and all, or NULL. */
+static const char *named_directory(void) {
+	struct stat named, here;
+	const char *path = getenv("PWD");
+	if (!path || path[0] != '/' || stat(path, &named) < 0 || stat(".", &here) < 0) return NULL;
+	return named.st_dev == here.st_dev && named.st_ino == here.st_ino ? path : NULL;
+}
+
+/* As it was named, the project may lie behind a link that a sandbox has made in its place (attack R20). */
+static int check_project(const struct scene *scene, struct session *session, struct error *error) {
+	const char *here = named_directory(), *asked = scene->options->project;
+	const struct foreign_judge judge = {.writable = ask_writable, .context = session};
+	CLEANUP_FREE char *named = NULL, *link = NULL, *real = NULL;
+	if (!asked || asked[0] == '/')
+		named = string_copy_or_null(asked ? asked : here);
+	else if (here)
+		named = path_join(here, asked);
+	int r = named ? foreign_find(named, &judge, &link, &real, error) : 0;
+	if (r < 0 || !link) return r;
+	CLEANUP_FREE char *shown = text_visible(named), *at = text_visible(link), *where = text_visible(real);
+	return error_set(error, EPERM,
+			 "%s leads to %s by the link %s, which a sandbox or another user may have made: if that is "
+			 "the project you mean, say so with --project %s",
+			 shown, where, at, where);
 }
 
 /* Is the host's own thing at `path` there inside? */
@@ -219,6 +285,19 @@ static void warn_missing_writes(const struct scene *scene) {
 	}
 }
 
+static void warn_policy(const struct scene *scene) {
+	for (size_t i = 0; i < scene->policy.count; i++) {
+		CLEANUP_FREE char *folder = path_parent(scene->policy.items[i]);
+		if (plan_show(&scene->plan, folder) != SHOW_WRITE) continue;
+		CLEANUP_FREE char *shown = text_visible(scene->policy.items[i]);
+		log_warning(
+			"--policy: %s lies where the command may write: it is read-only in this run, but a run without "
+			"this --policy can change it; keep it elsewhere, such as in ~/.config/sbx",
+			shown);
+		return;
+	}
+}
+
 static void warn_shared(const struct scene *scene) {
 	for (size_t i = 0; i < scene->plan.shared.count; i++) {
 		CLEANUP_FREE char *shown = text_visible(scene->plan.shared.items[i]);
@@ -252,7 +331,8 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	scene->home_kind = scene->view->home;
 	settle_network(scene);
 	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
-	int r = look_at_view(scene, session, error);
+	int r = check_project(scene, session, error);
+	if (r == 0) r = look_at_view(scene, session, error);
 	if (r == 0) r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
@@ -265,6 +345,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	if ((r = choose_directory(scene, error)) < 0) return r;
 	warn_missing_writes(scene);
 	warn_shared(scene);
+	warn_policy(scene);
 	CLEANUP_FREE char *visible = command_visible_path(scene->search, is_there, &scene->plan);
 	CLEANUP_FREE char *path =
 		own_program(scene->options) ? string_format("%s:%s", visible, LAYOUT_PROGRAMS) : string_copy(visible);
@@ -341,4 +422,6 @@ void scene_finish(struct scene *scene) {
 	ask_nodes_finish(&scene->nodes);
 	strings_finish(&scene->environment);
 	strings_finish(&scene->left_out);
+	strings_finish(&scene->told);
+	strings_finish(&scene->policy);
 }

@@ -20,12 +20,14 @@ struct scene {
 	char *home;      /* the user's, canonical */
 	char *directory; /* where the command starts: the caller's, canonical */
 	const char *search;
+	struct strings policy; /* --policy FILE: as it was named and where it lies; nothing for what is no file */
 	struct project project;
 	struct command command;
 	struct view *view;
 	bool curtain, trapped; /* the doorbell, set before scene_complete; see layout.h */
 	struct plan plan;      /* what the sandbox starts with */
 	struct finds finds;    /* what plans were made from, and which folders are real: kept for the next plan */
+	struct strings told;   /* trees that the broker knows the sandbox may write */
 	struct ask_nodes nodes;
 	enum view_home home_kind;  /* as the sandbox started */
 	enum view_network network; /* likewise */

@@ -54,13 +54,13 @@ static json_t *command_list(char *const *command) {
 
 static json_t *open_body(const struct session_options *options) {
 	const struct run_options *run = options->run;
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b}", "command",
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b}", "command",
 			 command_list(run->command), "executable", message_bytes(options->executable), "profile",
 			 run->profile, "project", message_bytes(options->project->project), "root",
 			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
-			 text_list(&options->environment), "allow", text_list(&run->allow), "deny",
-			 text_list(&run->deny), "policy", run->policy_text, "policy_name", run->policy_name, "offline",
-			 run->offline, "record", run->record);
+			 text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
+			 text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text,
+			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record);
 }
 
 /* Once: when a broker comes back the tool has the terminal. */
@@ -156,24 +156,59 @@ static int read_modes(const json_t *reply, size_t count, struct layout_mode *mod
 	return 0;
 }
 
+static int read_flags(const json_t *reply, size_t count, bool *flags, struct error *error) {
+	const json_t *list = json_object_get(reply, "writable");
+	if (json_array_size(list) != count)
+		return error_set(error, EPROTO, "the broker judged another number of folders");
+	for (size_t i = 0; i < count; i++) flags[i] = !json_is_false(json_array_get(list, i));
+	return 0;
+}
+
+/* As many of the paths from *start on as fit one message. */
+static json_t *next_paths(const struct strings *paths, size_t most, size_t *start) {
+	json_t *list = json_array();
+	size_t size = 0;
+	for (size_t count = 0; *start < paths->count && count < most; count++, (*start)++) {
+		size += 6 * strlen(paths->items[*start]); /* at worst, as JSON */
+		if (count > 0 && size > LIMIT_MESSAGE / 2) break;
+		json_array_append_new(list, message_bytes(paths->items[*start]));
+	}
+	return list;
+}
+
+static int call_writable(struct session *session, const char *key, const struct strings *paths, bool *flags,
+			 struct error *error) {
+	if (!session || !session->channel) return error_set(error, ECONNRESET, "the broker is gone");
+	if (session->readable) event_active(session->readable, EV_READ, 1); /* as for session_resolve */
+	for (size_t start = 0; start < paths->count;) {
+		const size_t from = start;
+		json_t *list = next_paths(paths, LIMIT_WRITABLE, &start), *reply = NULL;
+		int r = channel_call(session->channel, "writable", json_pack("{s:o}", key, list), &reply, error);
+		if (r == 0 && flags) r = read_flags(reply, start - from, flags + from, error);
+		json_decref(reply);
+		if (r < 0) return error_prefix(error, "asking what sandboxes may write");
+	}
+	return 0;
+}
+
+int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,
+		     bool *ret_writable, struct error *error) {
+	int r = trees ? call_writable(session, "trees", trees, NULL, error) : 0;
+	return r < 0 || !folders ? r : call_writable(session, "folders", folders, ret_writable, error);
+}
+
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error) {
 	if (!session->channel) return error_set(error, ECONNRESET, "the broker is gone");
 	/* what comes while a call waits is in no descriptor any more */
 	if (session->readable) event_active(session->readable, EV_READ, 1);
 	for (size_t start = 0; start < paths->count;) {
-		json_t *list = json_array(), *reply = NULL;
-		size_t count = 0, size = 0;
-		for (; start + count < paths->count && count < SESSION_RESOLVE_MAX; count++) {
-			size += 6 * strlen(paths->items[start + count]); /* at worst, as JSON */
-			if (count > 0 && size > LIMIT_MESSAGE / 2) break;
-			json_array_append_new(list, message_bytes(paths->items[start + count]));
-		}
+		const size_t from = start;
+		json_t *list = next_paths(paths, SESSION_RESOLVE_MAX, &start), *reply = NULL;
 		int r = channel_call(session->channel, "resolve", json_pack("{s:o}", "paths", list), &reply, error);
-		if (r == 0) r = read_modes(reply, count, modes + start, error);
+		if (r == 0) r = read_modes(reply, start - from, modes + from, error);
 		json_decref(reply);
 		if (r < 0) return error_prefix(error, "resolving what the rules' patterns match");
-		start += count;
 	}
 	return 0;
 }

@@ -55,6 +55,10 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		 struct error *error);
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
+/* Message `writable`: trees that the sandbox is about to write (none is NULL); for each folder, could any sandbox ever
+ * write it? -ECONNRESET while there is no broker. */
+int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,
+		     bool *ret_writable, struct error *error);
 char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */

@@ -49,6 +49,7 @@ static const struct field fields[] = {
 	{"uses", FIELD_COUNT, offsetof(struct grant, uses), NULL},
 	{"last_used", FIELD_STAMP, offsetof(struct grant, last_used_ms), NULL},
 	{"revoked", FIELD_STAMP, offsetof(struct grant, revoked_ms), NULL},
+	{"resolved", FIELD_TEXT, offsetof(struct grant, resolved), NULL},
 };
 static const struct record grant_record = {"grant", fields, ARRAY_LENGTH(fields)};
 

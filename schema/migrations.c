@@ -21,6 +21,9 @@
  *
  * trusts: contents (SHA-256) of project files that the user trusts, for each project.
  *
+ * writable: every tree that a sandbox of this user was ever shown writable, also long ago and by a grant that has
+ * ended: a link that lies in one may be a tool's work (broker/store/include/store/writable.h). Rows are never removed.
+ *
  * revocations: those of more grants than go into one transaction, from the first until the last of them is written
  * (broker/endings.h): `last_id` is the youngest grant that is meant.
  */
@@ -177,6 +180,14 @@ static const struct migration table[] = {
 	 "    THEN substr(pattern, instr(pattern, ']:') + 2) ELSE substr(pattern, instr(pattern, ':') + 1) END"
 	 "  WHERE active = 1 AND permission = 'net:access' AND pattern GLOB '*:[0-9]*'"
 	 "    AND pattern NOT GLOB '*:*[0-9]-[0-9]*' AND (substr(pattern, 1, 1) <> '[' OR instr(pattern, ']:') > 0);"},
+	{3,
+	 "ALTER TABLE grants ADD COLUMN resolved TEXT;"
+	 "CREATE INDEX sessions_project ON sessions (project);"
+	 "CREATE TABLE writable (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;"
+	 /* What is known of the time before: projects, and what grants gave (of a pattern the folder that it begins
+	    with). */
+	 "INSERT OR IGNORE INTO writable SELECT project FROM sessions;"
+	 "INSERT OR IGNORE INTO writable SELECT key FROM grants WHERE permission = 'fs:write' AND effect = 'allow';"},
 };
 
 const struct migration *migrations(size_t *ret_count) {

@@ -89,9 +89,14 @@ static void free_pairs(struct view_pair *pairs, size_t count) {
 	free(pairs);
 }
 
+static void path_finish(struct view_path *path) {
+	free(path->path);
+	free(path->resolved);
+}
+
 void view_free(struct view *view) {
 	if (!view) return;
-	for (size_t i = 0; i < view->path_count; i++) free(view->paths[i].path);
+	for (size_t i = 0; i < view->path_count; i++) path_finish(&view->paths[i]);
 	free(view->paths);
 	for (size_t i = 0; i < view->program_count; i++) record_finish(&program_record, &view->programs[i]);
 	free(view->programs);
@@ -161,13 +166,22 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 	}
 	view->paths[at].mode = pattern ? VIEW_ABSENT : mode;
 	view->paths[at].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
+	free(STEAL(view->paths[at].resolved));
+}
+
+void view_resolve_path(struct view *view, const char *path, const char *resolved) {
+	bool found;
+	size_t at = place_of(view, path, false, &found);
+	if (!found) return;
+	free(view->paths[at].resolved);
+	view->paths[at].resolved = string_copy(resolved);
 }
 
 static void remove_path(struct view *view, const char *path, bool pattern) {
 	bool found;
 	size_t at = place_of(view, path, pattern, &found);
 	if (!found) return;
-	free(view->paths[at].path);
+	path_finish(&view->paths[at]);
 	view->path_count--;
 	memmove(&view->paths[at], &view->paths[at + 1], (view->path_count - at) * sizeof *view->paths);
 }
@@ -244,7 +258,16 @@ static void append_path(json_t *paths, const struct saying *saying) {
 		list = json_array();
 		json_object_set_new(paths, key, list);
 	}
-	json_array_append_new(list, message_bytes(saying->path->path));
+	json_t *item = message_bytes(saying->path->path);
+	if (saying->path->resolved && !saying->gone)
+		item = json_pack("[o, o]", item, message_bytes(saying->path->resolved));
+	json_array_append_new(list, item);
+}
+
+/* A byte that isn't UTF-8 takes three. */
+static size_t saying_size(const struct saying *saying) {
+	const char *resolved = saying->path->resolved;
+	return (strlen(saying->path->path) + (resolved ? strlen(resolved) : 0)) * 3 + 16;
 }
 
 /* `whole`: whose head comes with them; NULL: they are changes. */
@@ -252,8 +275,7 @@ static json_t *make_parts(const struct view *whole, const struct saying *sayings
 	json_t *parts = json_array(), *paths = NULL;
 	size_t used = 0;
 	for (size_t i = 0; i < count || !paths;) {
-		/* A byte that isn't UTF-8 takes three. */
-		size_t size = i < count ? strlen(sayings[i].path->path) * 3 + 8 : 0;
+		size_t size = i < count ? saying_size(&sayings[i]) : 0;
 		if (!paths || used + size > PART_PATHS_BYTES) {
 			json_t *body = whole && json_array_size(parts) == 0 ? head_to_json(whole) : json_object();
 			paths = json_object();
@@ -316,7 +338,8 @@ json_t *view_changes(const struct view *from, const struct view *to) {
 	at = 0;
 	for (size_t i = 0; i < to->path_count; i++) {
 		const struct view_path *now = &to->paths[i], *before = counterpart(from, &at, now);
-		if (!before || before->mode != now->mode || before->ask_write != now->ask_write)
+		if (!before || before->mode != now->mode || before->ask_write != now->ask_write ||
+		    !string_equal(before->resolved, now->resolved))
 			sayings[count++] = (struct saying){now, false};
 	}
 	return count > 0 ? make_parts(NULL, sayings, count) : json_array();
@@ -338,14 +361,17 @@ static int take_pairs(const json_t *json, void (*add)(struct view *, const char 
 }
 
 static int take_path(struct view *view, const struct path_list *kind, const json_t *item, struct error *error) {
-	CLEANUP_FREE char *path = NULL;
-	int r = message_bytes_take(item, &path, error);
+	const bool leads = json_is_array(item) && json_array_size(item) == 2 && !kind->gone && !kind->pattern;
+	CLEANUP_FREE char *path = NULL, *resolved = NULL;
+	int r = message_bytes_take(leads ? json_array_get(item, 0) : item, &path, error);
+	if (r == 0 && leads) r = message_bytes_take(json_array_get(item, 1), &resolved, error);
 	if (r < 0) return r;
-	if (!path) return error_set(error, EINVAL, "a path of a view is empty");
+	if (!path || (leads && !resolved)) return error_set(error, EINVAL, "a path of a view is empty");
 	if (kind->gone)
 		remove_path(view, path, kind->pattern);
 	else
 		view_add_path(view, path, kind->pattern, kind->mode, kind->ask_write);
+	if (leads) view_resolve_path(view, path, resolved);
 	if (view->path_count > LIMIT_VIEW_PATHS)
 		return error_set(error, E2BIG, "a view has more than %d paths", LIMIT_VIEW_PATHS);
 	return 0;
@@ -442,6 +468,7 @@ struct view *view_copy(const struct view *view) {
 		copy->paths = array_grow(copy->paths, i, sizeof *copy->paths);
 		copy->paths[i] = view->paths[i];
 		copy->paths[i].path = string_copy(view->paths[i].path);
+		copy->paths[i].resolved = string_copy_or_null(view->paths[i].resolved);
 	}
 	copy->programs = NULL;
 	copy->set = copy->hosts = NULL;

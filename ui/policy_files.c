@@ -186,8 +186,9 @@ static int load_shown(const json_t *file, struct documents *documents, struct er
 	if (r < 0) return r;
 	struct policy_document *document =
 		policy_load_among(documents->items, documents->count, layer, path, text, size, NULL);
-	if (document && trust && strcmp(trust, "untrusted") == 0) {
-		documents_add(documents, policy_document_untrusted(document));
+	CLEANUP_FREE char *root = string_equal(trust, "enclosing") ? path_parent(path) : NULL;
+	if (document && (root || string_equal(trust, "untrusted"))) {
+		documents_add(documents, policy_document_enclosing(document, root));
 		policy_document_unref(document);
 	} else {
 		documents_add(documents, document);

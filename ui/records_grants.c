@@ -21,7 +21,10 @@ static int add_row(struct table *table, const json_t *item, int64_t now_ms, stru
 	table_cellf(table, "%lld", (long long)grant.id);
 	table_cell(table, effect_name(grant.effect));
 	table_cell(table, grant.permission.name);
-	table_cell(table, grant.pattern);
+	if (grant.resolved)
+		table_cellf(table, "%s → %s", grant.pattern, grant.resolved);
+	else
+		table_cell(table, grant.pattern);
 	table_cell(table, grant.profile ? grant.profile : "any");
 	table_cell(table, place);
 	table_cell(table, end);

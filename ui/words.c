@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "runner/project.h"
+#include "runner/resolved.h"
 #include "schema/pattern.h"
 #include "schema/target.h"
 
@@ -107,16 +108,28 @@ int words_pattern(const struct permission *permission, const char *text, char **
 	return path_normalise(quoted, text, ret_pattern, error);
 }
 
-char *words_missing(const struct permission *permission, const char *pattern) {
-	struct stat status;
+/* The path that a pattern of such a permission is, or NULL: it has wildcards, or none of a path's first characters. */
+static char *plain_path(const char *pattern) {
 	const char *home = home_directory();
-	if (permission->kind != PERMISSION_FS_READ && permission->kind != PERMISSION_FS_WRITE &&
-	    permission->kind != PERMISSION_IPC_CONNECT)
-		return NULL;
 	bool below_home = string_starts(pattern, "~/") && home;
 	if ((*pattern != '/' && !below_home) || strpbrk(pattern, "*?[\\$")) return NULL;
-	CLEANUP_FREE char *path = string_format("%s%s", below_home ? home : "", pattern + (below_home ? 1 : 0));
-	return lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
+	return string_format("%s%s", below_home ? home : "", pattern + (below_home ? 1 : 0));
+}
+
+static bool is_of_files(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
+char *words_missing(const struct permission *permission, const char *pattern) {
+	struct stat status;
+	if (!is_of_files(permission) && permission->kind != PERMISSION_IPC_CONNECT) return NULL;
+	CLEANUP_FREE char *path = plain_path(pattern);
+	return path && lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
+}
+
+char *words_resolved(const struct permission *permission, const char *pattern) {
+	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
+	return path ? resolved_path(path) : NULL;
 }
 
 int words_patterns(struct strings *texts, struct error *error) {

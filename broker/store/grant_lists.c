@@ -11,7 +11,9 @@ int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool
 	int step = sqlite3_step(row), r;
 	if (step == SQLITE_ROW) {
 		r = grant_row_read(row, ret_grant, error);
-		if (r == 0) *ret_active = sqlite3_column_int(row, 19) != 0 && !grants_is_ending(grants, ret_grant);
+		if (r == 0)
+			*ret_active =
+				sqlite3_column_int(row, GRANT_ROW_COLUMNS) != 0 && !grants_is_ending(grants, ret_grant);
 	} else if (step == SQLITE_DONE) {
 		r = error_set(error, ENOENT, "there is no grant %lld", (long long)id);
 	} else {
@@ -212,7 +214,7 @@ int grants_list(struct grants *grants, bool newest, bool ended_too, int64_t curs
 	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
 		CLEANUP_GRANT struct grant grant = {0};
 		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
-		bool in_force = sqlite3_column_int(rows, 19) != 0;
+		bool in_force = sqlite3_column_int(rows, GRANT_ROW_COLUMNS) != 0;
 		if (!full && (r = grant_row_read(rows, &grant, error)) == 0 && wanted(context, &grant) &&
 		    (ended_too ||
 		     (in_force && !grants_is_ending(grants, &grant) && !grant_has_expired(&grant, &now)))) {

@@ -49,6 +49,7 @@ int grant_row_read(sqlite3_stmt *row, struct grant *ret_grant, struct error *err
 	grant.last_used_ms = sqlite3_column_int64(row, 16);
 	grant.revoked_ms = sqlite3_column_int64(row, 17);
 	grant.revoked_by = column_or_null(row, 18);
+	grant.resolved = column_or_null(row, 19);
 	*ret_grant = grant;
 	return 0;
 }

@@ -108,6 +108,7 @@ int grants_insert(struct grants *grants, struct grant *grant, const struct patte
 	store_bind_text(insert, 16, grant->reason);
 	store_bind_integer(insert, 17, grant->uses);
 	store_bind_integer(insert, 18, grant->last_used_ms);
+	store_bind_text(insert, 19, grant->resolved);
 	r = store_run(grants->store, insert, error, "writing a grant");
 	grants_changed(grants);
 	if (r < 0) return r;

@@ -30,7 +30,7 @@
 
 #define GRANT_COLUMNS                                                                                                  \
 	"id, permission, pattern, effect, profile, project, session, lifetime, created_ms, expires_ms, "               \
-	"expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, revoked_ms, revoked_by"
+	"expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, revoked_ms, revoked_by, resolved"
 #define EVENT_COLUMNS                                                                                                  \
 	"seq, time_ms, kind, session, profile, project, process, permission, target, verdict, by, why, grant_id, "     \
 	"prompt, detail, hash"
@@ -50,6 +50,7 @@ static const char *const statements[] = {
 	[STORE_STATE_LAST] = "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1",
 	[STORE_STATE_HEAD] = "UPDATE state SET head_seq = ?1, head_hash = ?2 WHERE id = 1",
 	[STORE_STATE_PROMPT] = "UPDATE state SET last_prompt = ?1 WHERE id = 1",
+	[STORE_SESSION_OF_PROJECT] = "SELECT 1 FROM sessions WHERE project = ?1 AND id < ?2 LIMIT 1",
 	[STORE_SESSION_INSERT] =
 		"INSERT INTO sessions (profile, project, command, pid, started_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
 	[STORE_SESSION_VIEW] = "UPDATE sessions SET view = ?2 WHERE id = ?1",
@@ -59,8 +60,9 @@ static const char *const statements[] = {
 	[STORE_SESSION_UNENDED] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE ended_ms = 0",
 	[STORE_GRANT_INSERT] =
 		"INSERT INTO grants (active, permission, key, pattern, effect, profile, project, session, lifetime,"
-		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, "
+		"resolved)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
 	[STORE_GRANT_KEY] = "SELECT 1 FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2 LIMIT 1",
 	[STORE_GRANT_KEY_BEFORE] = "SELECT key FROM grants WHERE active = 1 AND permission = ?1 AND key <= ?2"
 				   " ORDER BY key DESC LIMIT 1",
@@ -114,6 +116,8 @@ static const char *const statements[] = {
 				    " VALUES (?1, ?2, ?3, ?4, ?5)",
 	[STORE_REVOCATION_LIST] = "SELECT id, what, profile, session, last_id, revoked_by FROM revocations ORDER BY id",
 	[STORE_REVOCATION_DELETE] = "DELETE FROM revocations WHERE id = ?1",
+	[STORE_WRITABLE_FIND] = "SELECT 1 FROM writable WHERE path = ?1",
+	[STORE_WRITABLE_INSERT] = "INSERT OR IGNORE INTO writable (path) VALUES (?1)",
 	[STORE_TRUST_FIND] = "SELECT 1 FROM trusts WHERE project = ?1 AND hash = ?2",
 	[STORE_TRUST_INSERT] = "INSERT OR IGNORE INTO trusts (project, hash, trusted_ms) VALUES (?1, ?2, ?3)",
 	[STORE_TRUST_DELETE] = "DELETE FROM trusts WHERE project = ?1",

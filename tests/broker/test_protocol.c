@@ -48,6 +48,8 @@ static const struct {
 	{"{'type':'session-close','id':9,'exit':-2}", "session-close", true},
 	{"{'type':'resolve','id':9,'paths':[]}", "resolve", true},
 	{"{'type':'resolve','id':9,'paths':['/usr','$HOME/app/x']}", "resolve", true},
+	{"{'type':'writable','id':9}", "writable", true},
+	{"{'type':'writable','id':9,'trees':['$HOME/app'],'folders':['/usr','$HOME/app/x']}", "writable", true},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/etc/hosts','project':'$HOME/app'}", "check", false},
 	{"{'type':'check','id':9,'permission':'net:access','target':'svc.test:443','project':'$HOME/app',"
 	 "'profile':'default','ask':false,'process':'tool (1)','parents':['sh (2)'],'reason':'to see'}",
@@ -188,7 +190,7 @@ static const struct {
 	{"{'type':'name','id':1,'host':'svc.test','port':443}", true},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
-	{"{'type':'hello','id':1,'protocol':4,'version':'x'}", false}, /* a second one */
+	{"{'type':'hello','id':1,'protocol':5,'version':'x'}", false}, /* a second one */
 	{"{'type':'status','id':1,'extra':1}", false},
 	{"{'type':'status','id':1,'id':1}", false},
 	{"{'type':'status','type':'status','id':1}", false},
@@ -214,6 +216,9 @@ static const struct {
 	{"{'type':'resolve','id':1,'paths':['/']}", false},
 	{"{'type':'resolve','id':1,'paths':'/'}", true},
 	{"{'type':'resolve','id':1}", true},
+	{"{'type':'writable','id':1,'folders':['/']}", false},
+	{"{'type':'writable','id':1,'folders':'/'}", true},
+	{"{'type':'writable','id':1,'trees':[1]}", true},
 	{"{'type':'check','id':1,'permission':'fs:read'}", false},
 	{"{'type':'check','id':1,'permission':1,'target':'/x'}", false},
 	{"{'type':'check','id':1,'permission':'fs:read','target':['/x']}", false},
@@ -333,7 +338,7 @@ static void hello_comes_first(void **state) {
 static void another_protocol_is_told_which_side_to_restart(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *newer = peer_connect(false);
-	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':5,'version':'9'}");
+	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':6,'version':'9'}");
 	assert_non_null(strstr(text_of(reply, "message"), "end sbxd"));
 	json_decref(reply);
 	assert_null(peer_receive(newer));

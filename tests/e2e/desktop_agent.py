@@ -14,7 +14,7 @@ def send(number, message):
 
 
 signal.signal(signal.SIGUSR1, lambda *_: send(3, {"type": "agent", "kind": "desktop", "session": None, "shows": False}))
-send(1, {"type": "hello", "protocol": 4, "version": "desktop_agent.py"})
+send(1, {"type": "hello", "protocol": 5, "version": "desktop_agent.py"})
 send(2, {"type": "agent", "kind": "desktop", "session": None, "shows": True})
 while data := broker.recv(1 << 17):
     if json.loads(data).get("type") == "agent":

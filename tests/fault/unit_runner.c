@@ -82,6 +82,12 @@ static void use_git(void) {
 	git_layout_finish(&layout);
 }
 
+static int writable(void *context, const struct strings *folders, bool *ret_writable, struct error *error) {
+	(void)context, (void)error;
+	for (size_t i = 0; i < folders->count; i++) ret_writable[i] = false;
+	return 0;
+}
+
 static int resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
 	(void)context, (void)error;
 	for (size_t i = 0; i < paths->count; i++) modes[i] = (struct layout_mode){.mode = VIEW_ABSENT};
@@ -112,6 +118,7 @@ static void use_plan(void) {
 	CLEANUP_RULES struct rules rules = {0};
 	CLEANUP_FACTS struct facts facts = {0};
 	struct finds finds = {0};
+	const struct strings masked = {0};
 	CLEANUP_PLAN struct plan plan = {0};
 	struct error error = ERROR_NONE;
 	if (unit_failed(project_find(NULL, repo, home, &project, &error), &error)) return;
@@ -123,7 +130,9 @@ static void use_plan(void) {
 				      .home = home,
 				      .has_home = true,
 				      .search = "/usr/bin:/bin",
+				      .policy = &masked,
 				      .judge = {.resolve = resolve},
+				      .links = {.writable = writable},
 				      .survey = &survey,
 				      .finds = &finds};
 	if (unit_failed(layout_rules(&layout, &rules, &facts, &error), &error)) return;

@@ -30,7 +30,7 @@ static void grants_travel_as_json(void **state) {
 	json_t *json = grant_to_json(&grant);
 	static const char *const keys[] = {"id",      "permission", "pattern",   "effect",  "profile", "project",
 					   "session", "lifetime",   "created",   "expires", "origin",  "prompt",
-					   "reason",  "uses",       "last_used", "revoked"};
+					   "reason",  "uses",       "last_used", "revoked", "resolved"};
 	assert_int_equal(json_object_size(json), ARRAY_LENGTH(keys));
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) assert_non_null(json_object_get(json, keys[i]));
 	assert_true(json_is_null(json_object_get(json, "profile")));

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "base/text.h"
 #include "commands/commands.h"
 #include "schema/grant.h"
 #include "schema/message.h"
@@ -87,6 +88,8 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	json_put_text(body, "lifetime", lifetime_name(lifetime));
 	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : GRANT_TTL_MS);
 	json_put_text(body, "reason", values->reason);
+	CLEANUP_FREE char *resolved = values->deny ? NULL : words_resolved(&permission, pattern);
+	json_object_set_new(body, "resolved", message_bytes(resolved));
 	return 0;
 }
 
@@ -124,6 +127,12 @@ static void print_contradicted(const struct grant *grant, const json_t *also) {
 static void print_missing(const struct grant *grant) {
 	CLEANUP_FREE char *missing = words_missing(&grant->permission, grant->pattern);
 	if (missing) printf("Note: %s does not exist.\n", missing);
+}
+
+/* By a link, which may be another's to change: it is granted where it leads now. */
+static void print_resolved(const struct grant *grant) {
+	CLEANUP_FREE char *shown = grant->resolved ? text_visible(grant->resolved) : NULL;
+	if (shown) printf("Note: it leads to %s, and is granted as long as it does.\n", shown);
 }
 
 /* What is easily granted without meaning all of it, or with hopes that this version doesn't fulfil. */
@@ -203,6 +212,7 @@ static int print_granted(const json_t *reply, struct error *error) {
 	print_contradicted(&grant, json_object_get(reply, "also"));
 	if (grant.effect != EFFECT_ALLOW) return EXIT_DONE;
 	print_missing(&grant);
+	print_resolved(&grant);
 	print_reach(&grant);
 	return EXIT_DONE;
 }

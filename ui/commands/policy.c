@@ -61,6 +61,7 @@ static const char *note_on_trust(const json_t *file) {
 	const char *trust = json_string_value(json_object_get(file, "trust"));
 	if (trust && strcmp(trust, "untrusted") == 0)
 		return "   NOT TRUSTED: only its denials count (sbx policy trust)";
+	if (trust && strcmp(trust, "enclosing") == 0) return "   of an outer project: only its denials count";
 	return trust && strcmp(trust, "trusted") == 0 ? "   trusted" : "";
 }
 

@@ -111,6 +111,18 @@ static int look_at_allowed(const struct values *values, struct error *error) {
 	return patience_look(&patience, error);
 }
 
+/* What is allowed through a link is so where it leads now. */
+static void resolve_allowed(const struct values *values, struct strings *ret_resolved) {
+	for (size_t i = 0; i < values->allow.count; i++) {
+		struct permission permission;
+		const char *pattern;
+		char *resolved = permission_split(values->allow.items[i], &permission, &pattern, NULL) < 0
+					 ? NULL
+					 : words_resolved(&permission, pattern);
+		strings_take(ret_resolved, resolved ? resolved : string_copy(""));
+	}
+}
+
 /* What was asked for and can't have an effect. */
 static void warn_of_nothing(const struct values *values) {
 	for (size_t i = 0; i < values->environment.count; i++) {
@@ -206,6 +218,7 @@ static int run(struct command_call *call, struct error *error) {
 	CLEANUP_FREE char *init = NULL;
 	CLEANUP_FREE char *program = NULL;
 	CLEANUP_FREE struct publication *publications = NULL;
+	CLEANUP_STRINGS struct strings resolved = {0};
 	static const struct run_terminal terminal = {.ask = prompt_terminal_ask};
 	int64_t session = 0;
 	struct run_options run_options = {0};
@@ -215,6 +228,8 @@ static int run(struct command_call *call, struct error *error) {
 		log_error("run: %s", error->message);
 		return RUN_EXIT_FAILED;
 	}
+	resolve_allowed(call->values, &resolved);
+	run_options.resolved = resolved;
 	run_options.terminal = &terminal;
 	run_options.ret_session = &session;
 	/* Early, so that it is there when the first question comes. */

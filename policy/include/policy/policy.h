@@ -45,6 +45,9 @@ bool policy_document_has_profile(const struct policy_document *document, const c
  * command picks a profile by it, and it is no reason for one to exist.
  */
 struct policy_document *policy_document_untrusted(const struct policy_document *document);
+/* The same for projects inside of the one whose file it is: ${project} stays `root`, the outer one (NULL: as written).
+ */
+struct policy_document *policy_document_enclosing(const struct policy_document *document, const char *root);
 bool policy_document_needs_trust(const struct policy_document *document); /* it says more than that */
 /* What it says, in sentences, for the one who is to trust it; visible text, profile by profile, denials last. */
 void policy_document_describe(const struct policy_document *document, struct strings *lines);

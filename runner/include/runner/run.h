@@ -38,6 +38,7 @@ struct run_options {
 	const char *project;        /* --project, or NULL: git top level of the cwd, else the cwd */
 	const char *cwd;            /* --cwd, or NULL */
 	struct strings allow, deny; /* "PERM=TARGET" */
+	struct strings resolved;    /* of `allow`, in its order: where it leads by a link, or "" */
 	struct strings environment; /* --env: "K" or "K=V" */
 	const char *policy_name;    /* --policy FILE, or NULL */
 	const char *policy_text;

@@ -26,7 +26,8 @@ int grant_origin_parse(const char *name, enum grant_origin *ret_origin, struct e
 struct grant {
 	int64_t id; /* 0 = not stored yet */
 	struct permission permission;
-	char *pattern;      /* normal text; owned, like all texts here */
+	char *pattern;  /* normal text; owned, like all texts here */
+	char *resolved; /* of an allow: where its path led when it was given; NULL: nowhere else, or it is no path */
 	enum effect effect; /* allow or deny */
 	char *profile;      /* NULL = any */
 	char *project;      /* NULL = any */

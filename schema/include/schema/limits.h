@@ -65,12 +65,14 @@ enum {
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
 	LIMIT_REPLAN_MS = 50,          /* until what the host has changed is looked at */
+	LIMIT_WRITABLE = 256,          /* paths in one message about what sandboxes may write */
 	LIMIT_HOLDERS = 4096,          /* processes of a sandbox that are looked at for what was taken */
 	LIMIT_HOLDER_FILES = 4096,     /* descriptors of one of them */
 	LIMIT_HOLDERS_TOLD = 64,       /* holders that are told of */
 	LIMIT_POLICY = 1024 * 1024,    /* bytes of a policy file */
 	LIMIT_POLICY_FILES = 64,       /* files in /etc/sbx/policy.d */
 	LIMIT_PROJECT_FILE = 64 * 1024,  /* bytes of a project's: a tool may write it as often as it likes */
+	LIMIT_ENCLOSING = 64,            /* folders above a project, where the files of outer ones are looked for */
 	LIMIT_POLICY_DEPTH = 16,         /* nesting of a policy file */
 	LIMIT_POLICY_NODES = 100 * 1000, /* scalars, lists and maps in it */
 	LIMIT_POLICY_SCALAR = 4096,      /* bytes of one scalar */

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-enum { PROTOCOL_VERSION = 4 };
+enum { PROTOCOL_VERSION = 5 };
 
 enum message_type {
 	MESSAGE_HELLO,
@@ -22,6 +22,7 @@ enum message_type {
 	MESSAGE_SESSION_OPEN,
 	MESSAGE_SESSION_CLOSE,
 	MESSAGE_RESOLVE,
+	MESSAGE_WRITABLE,
 	MESSAGE_DESCRIBE,
 	MESSAGE_WANT,
 	MESSAGE_CHECK,

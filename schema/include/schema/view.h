@@ -26,6 +26,7 @@ struct view_path {
 	bool pattern;
 	enum view_mode mode; /* of a pattern: meaningless, see above */
 	bool ask_write;      /* read, and writing would be asked (a mask is one) */
+	char *resolved;      /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
 
 struct view_program {        /* proc:spawn rules that don't allow */
@@ -84,8 +85,10 @@ struct view *view_copy(const struct view *view);
 /* The entry (no pattern) at `path` or nearest above it, which says what holds there; NULL = absent. No allocation. */
 const struct view_path *view_at(const struct view *view, const char *path);
 
-/* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind. */
+/* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind; view_resolve_path says
+ * where the path of such an entry led. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
+void view_resolve_path(struct view *view, const char *path, const char *resolved);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
 void view_set_variable(struct view *view, const char *name, const char *value);
 void view_add_host(struct view *view, const char *name, const char *address);

@@ -20,7 +20,8 @@ void grant_list_finish(struct grant_list *list);
 void grant_list_take(struct grant_list *list, struct grant *grant); /* *grant is empty then */
 #define CLEANUP_GRANT_LIST __attribute__((cleanup(grant_list_finish)))
 
-/* The current row of a statement whose columns begin as store.c's GRANT_COLUMNS. */
+/* The current row of a statement whose columns begin as store.c's GRANT_COLUMNS; that many they are. */
+enum { GRANT_ROW_COLUMNS = 20 };
 int grant_row_read(sqlite3_stmt *row, struct grant *ret_grant, struct error *error);
 
 /* All rows, added to the list; resets the statement. */
