@@ -8,30 +8,68 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "document.h"
+#include "describe.h"
+#include "schema/pattern.h"
+
+enum { TARGET_COLUMNS_LEAST = 12 };
+
+/* Spaces that would push what follows out of sight: each of a run, and those at an end. */
+static char *mark_spaces(const char *text) {
+	struct string marked = {0};
+	string_append(&marked, "");
+	for (const char *at = text; *at; at++) {
+		const bool run = at == text || at[-1] == ' ' || at[1] == ' ' || at[1] == '\0';
+		string_append(&marked, *at == ' ' && run ? "␣" : (const char[]){*at, '\0'});
+	}
+	return string_steal(&marked);
+}
+
+char *describe_text(const char *text, size_t columns) {
+	CLEANUP_FREE char *marked = mark_spaces(text);
+	return columns > 0 ? text_visible_cut(marked, columns) : text_visible(marked);
+}
 
 static void describe_names(struct strings *lines, const char *what, const struct names *names) {
 	CLEANUP_STRING struct string line = {0};
 	for (size_t i = 0; i < names->count; i++) {
-		CLEANUP_FREE char *shown = text_visible(names->items[i].text);
+		CLEANUP_FREE char *shown = describe_text(names->items[i].text, 0);
 		string_appendf(&line, "%s%s", i == 0 ? "" : ", ", shown);
 	}
 	if (names->count > 0) strings_addf(lines, "  %s: %s", what, line.data);
 }
 
-static char *rule_sentence(const struct rule_text *rule) {
+/* Letters of another alphabet may look like those of a name that is known: such a host is shown as it is looked up. */
+static char *rule_target(const struct rule_text *rule) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (rule->permission.kind != PERMISSION_NET_ACCESS ||
+	    pattern_compile(&rule->permission, rule->text, &nothing, &pattern, NULL) < 0)
+		return string_copy(rule->text);
+	return string_copy(pattern_text(pattern));
+}
+
+static char *rule_sentence(const struct rule_text *rule, const char *target) {
 	static const char *const verbs[EFFECT_COUNT] = {
 		[EFFECT_DENY] = "may not", [EFFECT_ASK] = "asks before it may", [EFFECT_ALLOW] = "may"};
-	CLEANUP_FREE char *target = text_visible(rule->text);
 	CLEANUP_FREE char *what = permission_sentence(&rule->permission, NULL, target);
 	return string_format("%s %s%s (line %u)", verbs[rule->effect], what,
 			     rule->confirm_terminal ? ", in a terminal" : "", rule->place.line);
 }
 
+char *describe_rule(const struct rule_text *rule, size_t columns) {
+	CLEANUP_FREE char *target = rule_target(rule), *bare = rule_sentence(rule, "");
+	const size_t taken = text_columns(bare) + TARGET_COLUMNS_LEAST;
+	const size_t room = columns == 0      ? 0
+			    : columns > taken ? columns - taken + TARGET_COLUMNS_LEAST
+					      : TARGET_COLUMNS_LEAST;
+	CLEANUP_FREE char *shown = describe_text(target, room);
+	return rule_sentence(rule, shown);
+}
+
 static void describe_rules(struct strings *lines, const struct profile *profile, enum effect effect) {
 	for (size_t i = 0; i < profile->rule_count; i++) {
 		if (profile->rules[i].effect != effect) continue;
-		CLEANUP_FREE char *sentence = rule_sentence(&profile->rules[i]);
+		CLEANUP_FREE char *sentence = describe_rule(&profile->rules[i], 0);
 		strings_addf(lines, "  %s", sentence);
 	}
 }
@@ -47,7 +85,7 @@ static void describe_limits(struct strings *lines, const struct view_limits *lim
 	if (limits->cpu_time_ms > 0) strings_addf(lines, "  has at most %s of the processor in a process", time);
 }
 
-static void describe_settings(struct strings *lines, const struct profile *profile) {
+void describe_settings(struct strings *lines, const struct profile *profile) {
 	static const char *const homes[] = {
 		[VIEW_HOME_EPHEMERAL] = "has an empty home directory, gone afterwards (home: ephemeral)",
 		[VIEW_HOME_OWN] = "keeps a home directory of its own from run to run (home: own)",
@@ -59,8 +97,10 @@ static void describe_settings(struct strings *lines, const struct profile *profi
 		[VIEW_NETWORK_NONE] = "has no network (network: none)",
 		[VIEW_NETWORK_HOST] = "has the host's network, without any rule (network: host)",
 	};
+	describe_names(lines, "is picked by the commands", &profile->commands);
+	describe_names(lines, "has all that these profiles have", &profile->extends);
 	for (size_t i = 0; i < profile->set.count; i++) {
-		CLEANUP_FREE char *value = text_visible(profile->set.items[i].value);
+		CLEANUP_FREE char *value = describe_text(profile->set.items[i].value, 0);
 		strings_addf(lines, "  sets the variable %s to %s", profile->set.items[i].name, value);
 	}
 	describe_limits(lines, &profile->limits);
@@ -79,8 +119,6 @@ static void describe_profile(struct strings *lines, const struct profile *profil
 	} else {
 		describe_rules(&own, profile, EFFECT_ALLOW);
 		describe_rules(&own, profile, EFFECT_ASK);
-		describe_names(&own, "is picked by the commands", &profile->commands);
-		describe_names(&own, "has all that these profiles have", &profile->extends);
 		describe_settings(&own, profile);
 	}
 	if (own.count > 0) strings_addf(lines, "profile %s", profile->name);
@@ -89,7 +127,7 @@ static void describe_profile(struct strings *lines, const struct profile *profil
 
 void policy_document_describe(const struct policy_document *document, struct strings *lines) {
 	for (size_t i = 0; i < document->permissions.count; i++) {
-		CLEANUP_FREE char *text = text_visible(document->permissions.items[i].value);
+		CLEANUP_FREE char *text = describe_text(document->permissions.items[i].value, 0);
 		strings_addf(lines, "permission %s: %s", document->permissions.items[i].name, text);
 	}
 	for (int denials = 0; denials <= 1; denials++)
@@ -99,8 +137,7 @@ void policy_document_describe(const struct policy_document *document, struct str
 
 /* In short */
 
-/* The less the wider: how many parts a target names, what lies in the project last. A rough order for the eye alone. */
-static unsigned narrowness(const struct rule_text *rule) {
+unsigned describe_narrowness(const struct rule_text *rule) {
 	static const char project[] = "${project}";
 	const char *text = rule->text;
 	unsigned parts = strcmp(text, "*") == 0 || strcmp(text, "/") == 0 ? 0 : *text == '*' ? 1 : 2;
@@ -117,7 +154,7 @@ struct summary {
 static void summarize(struct summary *summary, const struct profile *profile) {
 	CLEANUP_STRINGS struct strings settings = {0};
 	describe_settings(&settings, profile);
-	summary->settings += settings.count + (profile->commands.count > 0) + (profile->extends.count > 0);
+	summary->settings += settings.count;
 	for (size_t i = 0; i < profile->rule_count; i++) {
 		const struct rule_text *rule = &profile->rules[i], **widest = &summary->widest[rule->permission.kind];
 		if (rule->effect == EFFECT_DENY) {
@@ -125,7 +162,7 @@ static void summarize(struct summary *summary, const struct profile *profile) {
 			continue;
 		}
 		summary->widening++;
-		if (!*widest || narrowness(rule) < narrowness(*widest)) *widest = rule;
+		if (!*widest || describe_narrowness(rule) < describe_narrowness(*widest)) *widest = rule;
 	}
 }
 
@@ -148,7 +185,7 @@ char *policy_document_summary(const struct policy_document *document) {
 	bool first = true;
 	for (size_t i = 0; i < ARRAY_LENGTH(order); i++) {
 		if (!summary.widest[order[i]]) continue;
-		CLEANUP_FREE char *sentence = rule_sentence(summary.widest[order[i]]);
+		CLEANUP_FREE char *sentence = describe_rule(summary.widest[order[i]], 0);
 		string_appendf(&out, "%s%s", first ? "" : "; ", sentence);
 		first = false;
 	}

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,11 +18,13 @@
 #include "policy.h"
 #include "policy/source.h"
 #include "runner/project.h"
+#include "schema/pattern.h"
 #include "ui/broker.h"
 #include "ui/words.h"
 
 static const char word[] = "trust";
-enum { SCREEN_LINES = 20 }; /* of a terminal of 24 */
+/* The heading, two lines in all, the question, and where the cursor is then. */
+enum { FRAME_ROWS = 6, WEIGHT_COLUMNS = 13, COLUMNS_LEAST = 70 };
 
 struct values {
 	bool yes, forget;
@@ -66,15 +69,92 @@ static void print_file(const struct shown *shown, const char *project) {
 	/* Last, so that nothing of weight scrolls out of sight. */
 	CLEANUP_FREE char *summary = policy_document_summary(shown->document);
 	printf("In all: %s.\n", summary);
-	if (lines.count > SCREEN_LINES)
-		printf("That were %zu lines: `sbx policy trust | less` shows them page by page.\n", lines.count);
 	fflush(stdout);
+}
+
+struct screen_size {
+	size_t rows, columns;
+};
+
+static struct screen_size screen_size(void) {
+	struct winsize size = {0};
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 || size.ws_col == 0)
+		return (struct screen_size){24, 80};
+	return (struct screen_size){size.ws_row, size.ws_col};
+}
+
+/* How many of each weight are shown. */
+struct choice {
+	size_t shown[POLICY_WEIGHT_COUNT];
+	size_t rows; /* with the lines that say how many more there are */
+};
+
+static size_t rows_of(size_t shown, size_t count) {
+	return shown + (shown < count ? 1 : 0);
+}
+
+/* Of each weight one at least, then as many as there is room for, the weightiest first. */
+static struct choice choose(const struct policy_sayings *sayings, size_t rows) {
+	struct choice choice = {0};
+	for (size_t i = 0; i < POLICY_WEIGHT_COUNT; i++) {
+		choice.shown[i] = sayings->of_weight[i] > 0;
+		choice.rows += rows_of(choice.shown[i], sayings->of_weight[i]);
+	}
+	for (size_t i = 0; i < POLICY_WEIGHT_COUNT; i++) {
+		const size_t count = sayings->of_weight[i], left = choice.rows - rows_of(choice.shown[i], count);
+		while (choice.shown[i] < count && left + rows_of(choice.shown[i] + 1, count) <= rows) choice.shown[i]++;
+		choice.rows = left + rows_of(choice.shown[i], count);
+	}
+	return choice;
+}
+
+static size_t print_weights(const struct policy_sayings *sayings, const struct choice *choice) {
+	size_t hidden = 0, next = 0;
+	for (size_t i = 0; i < POLICY_WEIGHT_COUNT; i++) {
+		const char *name = policy_weight_name((enum policy_weight)i);
+		const size_t count = sayings->of_weight[i], shown = choice->shown[i];
+		for (size_t k = 0; k < shown; k++)
+			printf("%-*s %s\n", WEIGHT_COLUMNS, name, sayings->items[next + k].text);
+		if (shown < count) printf("%-*s … and %zu more\n", WEIGHT_COLUMNS, name, count - shown);
+		hidden += count - shown;
+		next += count;
+	}
+	return hidden;
+}
+
+/* On one screen, whatever texts the file has: what they would push out of sight is counted. */
+static int print_screen(const struct shown *shown, const struct project *project, struct error *error) {
+	const struct screen_size size = screen_size();
+	const struct pattern_scope scope = {.home = home_directory(), .project = project->root, .uid = getuid()};
+	CLEANUP_POLICY_SAYINGS struct policy_sayings sayings = {0};
+	const size_t columns = size.columns > WEIGHT_COLUMNS + 2 ? size.columns - WEIGHT_COLUMNS - 2 : 1;
+	policy_document_weigh(shown->document, &scope, columns, &sayings);
+	const size_t rows = size.rows > FRAME_ROWS ? size.rows - FRAME_ROWS : 0;
+	const struct choice choice = choose(&sayings, rows);
+	if (choice.rows > rows || size.columns < COLUMNS_LEAST)
+		return error_set(
+			error, EMSGSIZE,
+			"this terminal has no room for what matters in it: make it larger, at least %zu lines of %d "
+			"columns",
+			choice.rows + FRAME_ROWS, COLUMNS_LEAST);
+	CLEANUP_FREE char *path = text_visible_cut(shown->path, size.columns - sizeof " says:");
+	printf("%s says:\n", path);
+	const size_t hidden = print_weights(&sayings, &choice);
+	printf("In all: %zu that count if you trust it, %zu denials, which do anyway.\n", sayings.count,
+	       sayings.denials);
+	if (hidden > 0) printf("%zu are NOT on this screen: sbx policy trust | less\n", hidden);
+	fflush(stdout);
+	return 0;
+}
+
+static bool in_terminal(void) {
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
 /* A whole word: what was typed before the question was there is thrown away. */
 static int confirm(struct error *error) {
 	char line[64] = "";
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+	if (!in_terminal())
 		return error_set(
 			error, EPERM,
 			"there is no terminal to ask at: read what it says, then say `sbx policy trust --yes`");
@@ -127,7 +207,11 @@ static int trust(const struct project *project, const char *asked, bool yes, str
 	CLEANUP(shown_finish) struct shown shown = {0};
 	int r = read_file(project->root, &shown, error);
 	if (r < 0) return r;
-	print_file(&shown, project->project);
+	if (!yes && in_terminal())
+		r = print_screen(&shown, project, error);
+	else
+		print_file(&shown, project->project);
+	if (r < 0) return r;
 	if (!policy_document_needs_trust(shown.document)) {
 		puts("Denials count without being trusted: there is nothing to do.");
 		return 0;

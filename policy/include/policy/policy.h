@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "schema/pattern.h"
 #include "schema/permission.h"
 #include "schema/view.h"
 
@@ -53,6 +54,39 @@ bool policy_document_needs_trust(const struct policy_document *document); /* it 
 void policy_document_describe(const struct policy_document *document, struct strings *lines);
 /* In one line: how much of what, and of each permission the widest rule. Freed by the caller. */
 char *policy_document_summary(const struct policy_document *document);
+
+/*
+ * What in it counts only when it is trusted, a line each of at most `columns`, the weightiest first; a text of the
+ * file's is cut. `scope` is that of the project. Freed by policy_sayings_finish.
+ */
+enum policy_weight {
+	POLICY_LIFTS,    /* what base keeps: keys, tokens, what is run outside the sandbox later */
+	POLICY_IS_WIDE,  /* a whole home, any host, any program */
+	POLICY_RUNS,     /* programs, services of the host */
+	POLICY_CONNECTS, /* the network */
+	POLICY_SETS,     /* variables, the home, which commands, whose rules */
+	POLICY_WRITES,
+	POLICY_READS, /* and all else */
+};
+enum { POLICY_WEIGHT_COUNT = POLICY_READS + 1 };
+const char *policy_weight_name(enum policy_weight weight);
+
+struct policy_saying {
+	enum policy_weight weight;
+	unsigned narrowness; /* of those of one weight the widest come first */
+	size_t number;       /* then as they stand in the file */
+	char *text;
+};
+struct policy_sayings {
+	struct policy_saying *items;
+	size_t count;
+	size_t of_weight[POLICY_WEIGHT_COUNT];
+	size_t denials; /* which count without being trusted, and aren't among them */
+};
+void policy_document_weigh(const struct policy_document *document, const struct pattern_scope *scope, size_t columns,
+			   struct policy_sayings *ret_sayings);
+void policy_sayings_finish(struct policy_sayings *sayings);
+#define CLEANUP_POLICY_SAYINGS __attribute__((cleanup(policy_sayings_finish)))
 
 /* The profiles that sbx brings along (policy/profiles); they always load. */
 struct policy_document *policy_load_builtin(void);
