@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,27 +46,9 @@ int fd_write_all(int fd, const void *bytes, size_t size, struct error *error) {
 	return 0;
 }
 
-union control {
-	char bytes[CMSG_SPACE(sizeof(int) * FD_PASS_MAX)];
-	struct cmsghdr align;
-};
-
-int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t count, struct error *error) {
-	if (count > FD_PASS_MAX) return error_set(error, EINVAL, "sending %zu descriptors at once", count);
-	union control control = {0};
-	struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	if (count > 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * count);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-	}
+int fd_send(int socket, const void *bytes, size_t size, struct error *error) {
 	ssize_t sent;
-	do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+	do sent = send(socket, bytes, size, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -EAGAIN;
 	if (sent < 0) return error_errno(error, "sending to the peer");
@@ -73,34 +56,22 @@ int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t c
 	return 0;
 }
 
-ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], size_t *ret_count, struct error *error) {
-	union control control = {0};
+ssize_t fd_receive(int socket, void *bytes, size_t size, struct error *error) {
 	struct iovec part = {.iov_base = bytes, .iov_len = size};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof control.bytes};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	ssize_t received;
-	do received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	do received = recvmsg(socket, &message, 0);
 	while (received < 0 && errno == EINTR);
-	*ret_count = 0;
 	if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -EAGAIN;
 	if (received < 0) return error_errno(error, "receiving from the peer");
-
-	size_t count = 0;
-	for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-		size_t here = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < here && count < FD_PASS_MAX; i++)
-			memcpy(&fds[count++], CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-	}
-	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		for (size_t i = 0; i < count; i++) fd_close(fds[i]);
-		return error_set(error, EMSGSIZE, "the peer sent more than %zu bytes or %d descriptors at once", size,
-				 FD_PASS_MAX);
-	}
-	*ret_count = count;
+	if (message.msg_flags & MSG_TRUNC)
+		return error_set(error, EMSGSIZE, "the peer sent more than %zu bytes at once", size);
 	return received;
+}
+
+int fd_take(int process, int number, struct error *error) {
+	const int fd = (int)syscall(SYS_pidfd_getfd, process, number, 0U);
+	return fd < 0 ? error_errno(error, "taking a descriptor (pidfd_getfd)") : fd;
 }
 
 static pid_t sender_of(struct msghdr *received) {

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/string.h"
 #include "load.h"
+#include "support/passing.h"
 #include "traps.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
@@ -104,7 +105,7 @@ static _Noreturn void make_calls(enum side side, size_t which, const char *path,
 	if (sides[side].filtered) {
 		int listener = load_filter(program, sides[side].wanted);
 		if (listener < 0) _exit(1);
-		if (sides[side].wanted && fd_send(parent, &byte, 1, &listener, 1, NULL) < 0) _exit(1);
+		if (sides[side].wanted && passing_send(parent, &byte, 1, &listener, 1) < 0) _exit(1);
 		if (sides[side].wanted) fd_close(listener);
 	}
 	const int count = calls[which].trapped ? TRAPPED_CALLS : CALLS;
@@ -131,9 +132,9 @@ static void stop(evutil_socket_t fd, short what, void *argument) {
 /* Until the child has sent its result. */
 static int serve(int child, enum side side, struct error *error) {
 	char byte;
-	int fds[FD_PASS_MAX];
+	int fds[PASSING_MAX];
 	size_t count = 0;
-	if (fd_receive(child, &byte, 1, fds, &count, error) != 1 || count != 1)
+	if (passing_receive(child, &byte, 1, fds, &count) != 1 || count != 1)
 		return error_set(error, EPIPE, "the filter could not be loaded");
 	struct event_base *base = event_base_new();
 	const struct traps_options options = {

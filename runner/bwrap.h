@@ -20,7 +20,8 @@
 enum {
 	BWRAP_FD_ORDERS = 3, /* sbx-init's end of the socket pair; passed through */
 	BWRAP_FD_INIT = 4,   /* sbx-init's program text */
-	BWRAP_FD_COUNT = 5,
+	BWRAP_FD_STDIO = 5,  /* three: the tool's standard descriptors; passed through */
+	BWRAP_FD_COUNT = 8,
 };
 
 /* A process's root can't be covered by another later. */

@@ -12,13 +12,17 @@ struct job {
 	struct event *signals[SIGNALS];
 };
 
+static void send_order(const struct job *job, enum order_kind kind, int value) {
+	if (launch_order(job->options.launch, kind, value) < 0) job->options.not_taken(job->options.context);
+}
+
 /* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
 void job_stopped(struct job *job, int number) {
 	struct terminal *terminal = job->options.terminal;
 	bool reads = number == SIGTTIN || number == SIGTTOU;
 	if (reads && terminal && terminal_is_foreground(terminal)) {
 		terminal_take(terminal);
-		launch_order(job->options.launch, ORDER_CONTINUE, 1);
+		send_order(job, ORDER_CONTINUE, 1);
 		return;
 	}
 	if (terminal) terminal_release(terminal);
@@ -36,7 +40,7 @@ static void go_on(struct job *job) {
 	const struct job_options *options = &job->options;
 	bool foreground = options->terminal && terminal_is_foreground(options->terminal);
 	if (foreground && options->is_terminal[0] && options->is_terminal[1]) terminal_take(options->terminal);
-	launch_order(options->launch, ORDER_CONTINUE, foreground);
+	send_order(job, ORDER_CONTINUE, foreground);
 	options->going_on(options->context);
 }
 
@@ -49,7 +53,7 @@ void job_suspend(struct job *job) {
 static void on_signal(evutil_socket_t number, short what, void *argument) {
 	const struct job *job = argument;
 	(void)what;
-	launch_order(job->options.launch, ORDER_SIGNAL, number);
+	send_order(job, ORDER_SIGNAL, number);
 }
 
 static void on_continue(evutil_socket_t number, short what, void *argument) {

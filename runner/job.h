@@ -18,9 +18,10 @@ struct job;
 struct job_options { /* borrowed, until job_free */
 	struct event_base *base;
 	struct launch *launch;
-	struct terminal *terminal;       /* or NULL */
-	const bool *is_terminal;         /* of 0, 1, 2 */
-	void (*going_on)(void *context); /* we may be in the foreground now */
+	struct terminal *terminal;        /* or NULL */
+	const bool *is_terminal;          /* of 0, 1, 2 */
+	void (*going_on)(void *context);  /* we may be in the foreground now */
+	void (*not_taken)(void *context); /* an order could not be given to the sandbox */
 	void *context;
 };
 

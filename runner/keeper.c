@@ -174,12 +174,12 @@ static int on_plan(void *context, const struct view *view, bool fresh, struct pl
 	return scene_replan(keeper->options.scene, keeper->session, view, fresh, ret_plan, error);
 }
 
-static void on_apply(void *context, const struct steps *steps, portal_done *done, void *argument) {
+static void on_apply(void *context, const struct steps *steps, portal_applied_done *done, void *argument) {
 	struct keeper *keeper = context;
 	portal_apply(keeper->portal, steps, done, argument);
 }
 
-static void on_restore(void *context, struct plan *plan, const struct steps *under_way, portal_done *done,
+static void on_restore(void *context, struct plan *plan, const struct steps *under_way, portal_applied_done *done,
 		       void *argument) {
 	struct keeper *keeper = context;
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
@@ -252,7 +252,7 @@ static struct portal *living_portal(void *context) {
 static void on_portal_end(void *argument);
 
 static int start_portal(struct keeper *keeper, struct error *error) {
-	int r = portal_start(keeper->options.base, &keeper->portal, error);
+	int r = portal_start(keeper->options.base, fd_steal(&keeper->spare), &keeper->portal, error);
 	if (r == 0) portal_on_end(keeper->portal, on_portal_end, keeper);
 	return r;
 }
@@ -268,16 +268,17 @@ static void on_spare(void *argument, int code, const char *text, int *fds, size_
 static void on_portal_end(void *argument) {
 	struct keeper *keeper = argument;
 	struct error error = ERROR_NONE;
+	if (!keeper->masks) return; /* while it starts: portal_wait has the error */
+	const bool has_spare = keeper->spare >= 0;
 	portal_free(keeper->portal);
 	keeper->portal = NULL;
-	if (!keeper->masks) return; /* while it starts: keeper_await has the error */
 	if (start_portal(keeper, &error) < 0) {
 		log_error("the portal ended and can't be started again: %s", error.message);
 		fail(keeper);
 		return;
 	}
 	portal_join(keeper->portal, keeper->init, NULL, NULL);
-	if (keeper->spare >= 0) portal_adopt(keeper->portal, fd_steal(&keeper->spare), on_spare, keeper);
+	if (has_spare) portal_adopt(keeper->portal, on_spare, keeper);
 	if (keeper->curtain) curtain_set_portal(keeper->curtain, portal_pid(keeper->portal));
 	portal_enter(keeper->portal, true, NULL, NULL);
 	live_restore(keeper->live);

@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +15,9 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+
+static_assert((int)ORDERS_FD == (int)BWRAP_FD_ORDERS && (int)ORDERS_STDIO == (int)BWRAP_FD_STDIO,
+	      "sbx-init finds what is passed through to it");
 
 enum {
 	LAUNCH_HELLO_MS = 30 * 1000, /* a machine that pages, not a measure of speed */
@@ -61,7 +65,9 @@ static void enter_cgroup(int cgroup) {
 static _Noreturn void become_bwrap(const struct launch *launch, int orders, int complaints) {
 	static char *const no_environment[] = {NULL};
 	sigset_t none;
+	int stdio[3];
 	sigemptyset(&none);
+	for (int i = 0; i < 3; i++) stdio[i] = fcntl(launch->options.stdio[i], F_DUPFD_CLOEXEC, LAUNCH_FD_ABOVE);
 	if (setsid() < 0 || dup2(complaints, STDERR_FILENO) < 0) _exit(125);
 	enter_cgroup(launch->options.cgroup);
 	const int null = park(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -71,6 +77,8 @@ static _Noreturn void become_bwrap(const struct launch *launch, int orders, int 
 	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(parked_orders, BWRAP_FD_ORDERS) < 0 ||
 	    dup2(parked_init, BWRAP_FD_INIT) < 0)
 		give_up("descriptors");
+	for (int i = 0; i < 3; i++)
+		if (dup2(stdio[i] < 0 ? null : stdio[i], BWRAP_FD_STDIO + i) < 0) give_up("standard descriptors");
 	if (syscall(SYS_close_range, (unsigned)BWRAP_FD_COUNT, ~0U, 0U) < 0) give_up("close_range");
 	for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -178,27 +186,16 @@ static char *read_complaint(int fd) {
 
 static int receive_hello(struct launch *launch, pid_t *ret_init, struct error *error) {
 	struct report report;
-	union {
-		char bytes[CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {.iov_base = &report, .iov_len = sizeof report};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof control.bytes};
-	ssize_t size = recvmsg(launch->orders, &message, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header = size == sizeof report ? CMSG_FIRSTHDR(&message) : NULL;
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS ||
-	    report.kind != REPORT_HELLO)
+	pid_t sender;
+	int flags;
+	const ssize_t size = fd_receive_from(launch->orders, &report, sizeof report, &sender, &flags);
+	if (size != sizeof report || sender <= 0 || report.kind != REPORT_HELLO)
 		return error_set(error, EPIPE, "the sandbox did not start");
-	struct ucred peer;
-	memcpy(&peer, CMSG_DATA(header), sizeof peer);
 	const int off = 0;
 	setsockopt(launch->orders, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
-	launch->init_end = open_end(peer.pid);
+	launch->init_end = open_end(sender);
 	if (launch->init_end < 0) return error_errno(error, "watching the sandbox");
-	*ret_init = peer.pid;
+	*ret_init = sender;
 	return 0;
 }
 
@@ -238,39 +235,42 @@ int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error) {
 
 int launch_prepare(struct launch *launch, const struct order *order, const struct launch_orders *orders,
 		   struct error *error) {
-	CLEANUP_FD int memory = -1;
-	int r = orders_pack(orders, &memory, error);
-	if (r < 0) return r;
-	int fds[FD_PASS_MAX] = {memory};
-	size_t count = 1;
-	for (int i = 0; i < 3; i++)
-		if (!order->terminal[i]) fds[count++] = i;
-	r = fd_send(launch->orders, order, sizeof *order, fds, count, error);
+	const struct timeval limit = {.tv_sec = LAUNCH_HELLO_MS / 1000};
+	setsockopt(launch->orders, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+	int r = orders_send(launch->orders, order, orders, error);
 	return r < 0 ? error_prefix(error, "starting the command") : fd_nonblocking(launch->orders, true, error);
 }
 
 int launch_order(struct launch *launch, enum order_kind kind, int value) {
 	const struct order order = {.kind = kind, .value = value};
-	return fd_send(launch->orders, &order, sizeof order, NULL, 0, NULL);
+	int r = fd_send(launch->orders, &order, sizeof order, NULL);
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
-int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd) {
-	int fds[FD_PASS_MAX];
-	size_t count = 0;
-	ssize_t size = fd_receive(launch->orders, ret_report, sizeof *ret_report, fds, &count, NULL);
+/* One descriptor that a report names, in its place. */
+static int take(const struct launch *launch, int *fd, const char *what, struct error *error) {
+	if (*fd < 0) return 0;
+	*fd = fd_take(launch->init_end, *fd, error);
+	return *fd < 0 ? error_prefix(error, "%s", what) : 0;
+}
+
+static int take_all(const struct launch *launch, struct report *report, struct error *error) {
+	int r = take(launch, &report->terminal, "the tool's terminal", error);
+	if (r == 0) r = take(launch, &report->listener, "the tool's system calls", error);
+	if (r < 0) fd_close_p(&report->terminal);
+	return r;
+}
+
+int launch_report(struct launch *launch, struct report *ret_report, struct error *error) {
+	ssize_t size = fd_receive(launch->orders, ret_report, sizeof *ret_report, NULL);
 	/* sbx-init has ended without reading an order: said before what it sent (unix_release_sock in the kernel) */
-	if (size == -ECONNRESET) size = fd_receive(launch->orders, ret_report, sizeof *ret_report, fds, &count, NULL);
-	*ret_fd = -1;
+	if (size == -ECONNRESET) size = fd_receive(launch->orders, ret_report, sizeof *ret_report, NULL);
 	if (size == -EAGAIN) return 0;
 	if (size != sizeof *ret_report) return -ECONNRESET;
 	ret_report->text[sizeof ret_report->text - 1] = '\0';
-	for (size_t i = 0; i < count; i++) {
-		if (i == 0 && (ret_report->kind == REPORT_TERMINAL || ret_report->kind == REPORT_LISTENER))
-			*ret_fd = fds[i];
-		else
-			fd_close(fds[i]);
-	}
-	return 1;
+	if (ret_report->kind != REPORT_READY) return 1;
+	int r = take_all(launch, ret_report, error);
+	return r < 0 ? r : 1;
 }
 
 int launch_fd(const struct launch *launch) {

@@ -20,7 +20,9 @@ struct launch_options {
 	enum bwrap_root root;
 	const char *init_path; /* sbx-init's file on the host */
 	bool network_host;
-	int cgroup; /* descriptor of a cgroup.procs to enter, or -1 */
+	int cgroup;   /* descriptor of a cgroup.procs to enter, or -1 */
+	int stdio[3]; /* what the tool has as 0, 1 and 2 where that isn't the pty; borrowed by launch_start and
+			 launch_hello */
 };
 
 /* Returns as soon as bwrap was started; launch_hello waits for it. */
@@ -35,11 +37,12 @@ int launch_hello(struct launch *launch, pid_t *ret_init, struct error *error);
 /* Tell sbx-init what it will start on ORDER_GO. What fails there is a report. */
 int launch_prepare(struct launch *launch, const struct order *order, const struct launch_orders *orders,
 		   struct error *error);
+/* Not taken: a negative errno; an sbx-init that is gone is for launch_report to tell. */
 int launch_order(struct launch *launch, enum order_kind kind, int value);
 
-/* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone. *ret_fd is -1 but for TERMINAL and
- * LISTENER. */
-int launch_report(struct launch *launch, struct report *ret_report, int *ret_fd);
+/* The next report: 1, 0 when there is none now, -ECONNRESET when sbx-init is gone, another errno with its error when
+ * what READY names can't be had. Those descriptors are the caller's. */
+int launch_report(struct launch *launch, struct report *ret_report, struct error *error);
 
 int launch_fd(const struct launch *launch); /* borrowed; readable when there is a report */
 /* End the sandbox and wait until no process is left in it; bwrap itself may still be on its way out. */

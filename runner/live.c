@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 
 #include "asked.h"
-#include "base/fd.h"
 #include "once.h"
 #include "schema/limits.h"
 #include "undone.h"
@@ -185,23 +184,33 @@ static void on_lost(struct live *live) {
 	plan_finish(&live->next);
 }
 
-static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+/* None of the steps was carried out. */
+static void on_refused(struct live *live, const char *text) {
+	bool open = false;
+	for (size_t i = 0; i < live->steps.count; i++) open |= live->steps.items[i].kind != STEP_PUT;
+	plan_finish(&live->next);
+	live->options.failed(live->options.context, text, open);
+	arrive(live);
+	finish_turn(live);
+}
+
+static void on_applied(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct live *live = argument;
-	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
-	if (fd_count == 0 || portal_applied_read(fds[0], &applied, NULL) < 0) {
-		if (fd_count > 0) fd_close(fds[0]);
-		on_lost(live);
+	if (!applied) {
+		if (code == EPIPE)
+			on_lost(live);
+		else
+			on_refused(live, text);
 		return;
 	}
-	fd_close(fds[0]);
-	settle_plan(live, &applied);
-	tell_taken(live, &applied);
+	settle_plan(live, applied);
+	tell_taken(live, applied);
 	if (code == 0) {
 		arrive(live);
 	} else if (!live->second) {
 		live->fresh = live->second = true; /* and it is wanted still */
 	} else {
-		live->options.failed(live->options.context, text, left_open(&live->steps, &applied));
+		live->options.failed(live->options.context, text, left_open(&live->steps, applied));
 		arrive(live);
 	}
 	finish_turn(live);
@@ -328,10 +337,9 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	if (live->applied < live->wanted) make_plan(live);
 }
 
-static void on_restored(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+static void on_restored(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct live *live = argument;
-	(void)text;
-	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	(void)text, (void)applied;
 	live->restoring = false;
 	if (code == EPIPE) return; /* the next portal's turn */
 	live->fresh |= code != 0;

@@ -124,11 +124,10 @@ static void retry_later(struct masks *masks) {
 
 static void check(struct masks *masks);
 
-static void on_put_back(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+static void on_put_back(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct repair *repair = argument;
 	struct masks *masks = repair->masks;
-	(void)text;
-	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	(void)text, (void)applied;
 	if (code == ENOENT || code == EPIPE) {
 		retry_later(masks);
 	} else {

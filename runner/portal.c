@@ -2,15 +2,20 @@
  * Theory of operation. A call is sent as soon as the socket takes it, so that several are under way at once and the
  * portal never waits for us between two; replies come in the same order, so the oldest call is the one a reply is for.
  * What has failed before it was sent, and all that is pending when the portal has died, is told from the loop (`turn`),
- * never from within the call.
+ * never from within the call. A socket that takes nothing for any reason but being full is the end of the portal.
+ *
+ * A reply names descriptors by the portal's numbers. We take them by our pidfd of it, which stands for this process and
+ * no later one, since we are its parent and reap it last of all.
  */
 #include "portal.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,11 +27,10 @@
 struct errand {
 	struct errand *next;
 	struct portal_request request;
-	int fd; /* goes with the request, -1 = none or sent */
-	bool sent;
 	int code; /* it failed before it was sent */
 	char text[sizeof((struct portal_reply){0}).text];
 	portal_done *done;
+	portal_applied_done *applied; /* of steps, in place of done */
 	void *argument;
 };
 
@@ -34,15 +38,18 @@ struct errand {
 struct again {
 	struct plan *plan;
 	const struct steps *under_way;
-	portal_done *done;
+	portal_applied_done *done;
 	void *argument;
 };
 
 struct portal {
 	pid_t pid;
-	int socket; /* -1: it has died */
+	int process;  /* pidfd */
+	int socket;   /* -1: it has died */
+	bool refuses; /* the socket takes nothing any more: it is about to be ended */
 	struct event_base *base;
 	struct event *readable, *writable, *turn;
+	struct evbuffer *requests, *replies; /* on their way */
 	struct errand *first, **end;
 	struct error failed; /* the first since the last portal_wait */
 	void (*ended)(void *argument);
@@ -51,42 +58,45 @@ struct portal {
 	struct again again;
 };
 
-static void errand_free(struct errand *errand) {
-	fd_close(errand->fd);
-	free(errand);
-}
+/* What a reply brings. */
+struct brought {
+	int code;
+	const char *text;
+	int *fds; /* ours by now */
+	size_t fd_count;
+	const struct portal_applied *applied; /* NULL: none */
+};
 
 /* Take the oldest call out and tell. False when the portal was freed meanwhile. */
-static bool finish_first(struct portal *portal, int code, const char *text, int *fds, size_t fd_count) {
-	struct errand *errand = portal->first;
+static bool finish_first(struct portal *portal, const struct brought *brought) {
+	CLEANUP_FREE struct errand *errand = portal->first;
 	bool freed = false;
 	portal->first = errand->next;
 	if (!portal->first) portal->end = &portal->first;
-	if (code != 0 && portal->failed.code == 0) error_set(&portal->failed, code, "%s", text);
-	if (errand->done) {
-		portal->freed = &freed;
-		errand->done(errand->argument, code, text, fds, fd_count);
-	} else {
-		for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
-	}
-	errand_free(errand);
+	if (brought->code != 0 && portal->failed.code == 0)
+		error_set(&portal->failed, brought->code, "%s", brought->text);
+	portal->freed = &freed;
+	if (errand->applied)
+		errand->applied(errand->argument, brought->code, brought->text, brought->applied);
+	else if (errand->done)
+		errand->done(errand->argument, brought->code, brought->text, brought->fds, brought->fd_count);
+	for (size_t i = 0; i < brought->fd_count && !errand->done; i++) fd_close(brought->fds[i]);
 	if (!freed) portal->freed = NULL;
 	return !freed;
 }
 
-static void send_errands(struct portal *portal) {
-	for (struct errand *errand = portal->first; errand; errand = errand->next) {
-		if (errand->sent || errand->code != 0) continue;
-		struct error error = ERROR_NONE;
-		int r = fd_send(portal->socket, &errand->request, sizeof errand->request, &errand->fd, errand->fd >= 0,
-				&error);
-		if (r == -EAGAIN) {
-			event_add(portal->writable, NULL);
-			return;
-		}
-		if (r < 0) return; /* it has died: the loop will see it */
-		errand->sent = true;
-		fd_close_p(&errand->fd);
+static void queue(struct portal *portal, const void *bytes, size_t size) {
+	if (evbuffer_add(portal->requests, bytes, size) < 0) mem_exhausted();
+}
+
+/* Of what is to be sent as much as the socket takes now. */
+static void flush(struct portal *portal) {
+	if (portal->socket < 0 || portal->refuses || evbuffer_get_length(portal->requests) == 0) return;
+	if (evbuffer_write(portal->requests, portal->socket) < 0 && errno != EAGAIN && errno != EINTR) {
+		portal->refuses = true;
+		event_active(portal->turn, EV_TIMEOUT, 1);
+	} else if (evbuffer_get_length(portal->requests) > 0) {
+		event_add(portal->writable, NULL);
 	}
 }
 
@@ -94,9 +104,9 @@ static void send_errands(struct portal *portal) {
 static bool finish_unsent(struct portal *portal) {
 	while (portal->first && (portal->first->code != 0 || portal->socket < 0)) {
 		const struct errand *errand = portal->first;
-		int code = errand->code ? errand->code : EPIPE;
-		const char *text = errand->code ? errand->text : "the portal has ended";
-		if (!finish_first(portal, code, text, NULL, 0)) return false;
+		const struct brought nothing = {.code = errand->code ? errand->code : EPIPE,
+						.text = errand->code ? errand->text : "the portal has ended"};
+		if (!finish_first(portal, &nothing)) return false;
 	}
 	return true;
 }
@@ -108,62 +118,134 @@ static void end(struct portal *portal) {
 	if (finish_unsent(portal) && portal->ended) portal->ended(portal->ended_argument);
 }
 
+/* All or none. It closes its own in either case. */
+static int take_descriptors(struct portal *portal, const struct portal_reply *reply, int *ret_fds,
+			    struct error *error) {
+	const struct portal_request taken = {.verb = PORTAL_TAKEN, .number = (int32_t)reply->fd_count};
+	int r = 0;
+	for (uint32_t i = 0; i < reply->fd_count && r == 0; i++) {
+		ret_fds[i] = fd_take(portal->process, reply->fds[i], error);
+		if (ret_fds[i] >= 0) continue;
+		r = ret_fds[i];
+		while (i > 0) fd_close(ret_fds[--i]);
+	}
+	if (reply->fd_count > 0) queue(portal, &taken, sizeof taken);
+	flush(portal);
+	return r;
+}
+
+static bool finish_replied(struct portal *portal, const struct portal_reply *reply,
+			   const struct portal_applied *applied) {
+	int fds[PORTAL_FDS_MAX];
+	struct error error = ERROR_NONE;
+	struct brought brought = {.code = reply->code, .text = reply->text, .applied = applied};
+	if (take_descriptors(portal, reply, fds, &error) < 0) {
+		brought.code = error.code;
+		brought.text = error.message;
+	} else {
+		brought.fds = fds;
+		brought.fd_count = reply->fd_count;
+	}
+	return finish_first(portal, &brought);
+}
+
+/* 1: a whole reply, with what became of steps if it has that; 0: not all of it is here yet; -EPROTO. */
+static int read_reply(struct evbuffer *replies, struct portal_reply *ret_reply, struct portal_applied *ret_applied) {
+	struct portal_reply *reply = ret_reply;
+	if (evbuffer_copyout(replies, reply, sizeof *reply) < (ssize_t)sizeof *reply) return 0;
+	reply->text[sizeof reply->text - 1] = '\0';
+	if (reply->size > PORTAL_WIRE_MAX || reply->fd_count > PORTAL_FDS_MAX) return -EPROTO;
+	const size_t size = sizeof *reply + reply->size;
+	if (evbuffer_get_length(replies) < size) return 0;
+	const char *bytes = (const char *)evbuffer_pullup(replies, (ssize_t)size);
+	if (reply->size > 0 && portal_applied_unpack(bytes + sizeof *reply, reply->size, ret_applied, NULL) < 0)
+		return -EPROTO;
+	evbuffer_drain(replies, size);
+	return 1;
+}
+
+/* True: another may be here. */
+static bool serve_reply(struct portal *portal) {
+	struct portal_reply reply;
+	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
+	int r = read_reply(portal->replies, &reply, &applied);
+	if (r == 0) return false;
+	if (r < 0 || !portal->first || portal->first->code != 0) {
+		end(portal);
+		return false;
+	}
+	return finish_replied(portal, &reply, reply.size > 0 ? &applied : NULL) && finish_unsent(portal);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	struct portal *portal = argument;
-	(void)fd, (void)what;
-	for (;;) {
-		struct portal_reply reply;
-		int fds[FD_PASS_MAX];
-		size_t count = 0;
-		ssize_t size = fd_receive(portal->socket, &reply, sizeof reply, fds, &count, NULL);
-		if (size == -EAGAIN) return;
-		if (size != sizeof reply || !portal->first || !portal->first->sent) {
-			for (size_t i = 0; size >= 0 && i < count; i++) fd_close(fds[i]);
-			end(portal);
-			return;
-		}
-		reply.text[sizeof reply.text - 1] = '\0';
-		if (!finish_first(portal, reply.code, reply.text, fds, count) || !finish_unsent(portal)) return;
+	(void)what;
+	const int got = evbuffer_read(portal->replies, fd, -1);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+	if (got <= 0) {
+		end(portal);
+		return;
+	}
+	while (serve_reply(portal)) {
 	}
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
-	send_errands(argument);
+	flush(argument);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	struct portal *portal = argument;
 	(void)fd, (void)what;
-	finish_unsent(portal);
+	if (portal->refuses && portal->socket >= 0)
+		end(portal);
+	else
+		finish_unsent(portal);
 }
 
-int portal_start(struct event_base *base, struct portal **ret_portal, struct error *error) {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return error_errno(error, "making a socket pair");
-	const pid_t parent = getpid();
-	pid_t pid = fork();
-	if (pid == 0) portal_child_run(pair[1], parent);
-	fd_close(pair[1]);
-	int r = pid < 0 ? error_errno(error, "starting the portal") : fd_nonblocking(pair[0], true, error);
-	if (r < 0) {
-		fd_close(pair[0]);
-		return r;
-	}
+static struct portal *new_portal(struct event_base *base, pid_t pid, int process, int socket) {
 	struct portal *portal = mem_new(struct portal);
-	*portal = (struct portal){.pid = pid, .socket = pair[0], .base = base, .end = &portal->first};
-	portal->readable = event_new(base, pair[0], EV_READ | EV_PERSIST, on_readable, portal);
-	portal->writable = event_new(base, pair[0], EV_WRITE, on_writable, portal);
+	*portal =
+		(struct portal){.pid = pid, .process = process, .socket = socket, .base = base, .end = &portal->first};
+	portal->requests = evbuffer_new();
+	portal->replies = evbuffer_new();
+	portal->readable = event_new(base, socket, EV_READ | EV_PERSIST, on_readable, portal);
+	portal->writable = event_new(base, socket, EV_WRITE, on_writable, portal);
 	portal->turn = evtimer_new(base, on_turn, portal);
 	event_add(portal->readable, NULL);
-	*ret_portal = portal;
+	return portal;
+}
+
+static void reap(pid_t pid, int wait_flags) {
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, wait_flags) < 0 && errno == EINTR) {
+	}
+}
+
+int portal_start(struct event_base *base, int spare, struct portal **ret_portal, struct error *error) {
+	CLEANUP_FD int taken_over = spare;
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(error, "making a socket pair");
+	CLEANUP_FD int ours = pair[0], its = pair[1];
+	const pid_t parent = getpid();
+	const pid_t pid = fork();
+	if (pid == 0) portal_child_run(its, taken_over, parent);
+	if (pid < 0) return error_errno(error, "starting the portal");
+	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
+	int r = process < 0 ? error_errno(error, "watching the portal") : fd_nonblocking(ours, true, error);
+	if (r < 0) {
+		reap(pid, 0);
+		return r;
+	}
+	*ret_portal = new_portal(base, pid, fd_steal(&process), fd_steal(&ours));
 	return 0;
 }
 
 static struct errand *add_errand(struct portal *portal, enum portal_verb verb, portal_done *done, void *argument) {
 	struct errand *errand = mem_new(struct errand);
-	*errand = (struct errand){.request = {.verb = verb}, .fd = -1, .done = done, .argument = argument};
+	*errand = (struct errand){.request = {.verb = verb}, .done = done, .argument = argument};
 	*portal->end = errand;
 	portal->end = &errand->next;
 	return errand;
@@ -174,15 +256,22 @@ static void refuse(struct errand *errand, int code, const char *text) {
 	snprintf(errand->text, sizeof errand->text, "%.*s", (int)sizeof errand->text - 1, text);
 }
 
-static void post(struct portal *portal) {
-	if (portal->socket >= 0) send_errands(portal);
+/* `bytes` follow the request, if there are any. */
+static void post(struct portal *portal, struct errand *errand, const struct string *bytes) {
+	if (errand->code == 0) {
+		errand->request.size = bytes ? (uint32_t)bytes->size : 0;
+		queue(portal, &errand->request, sizeof errand->request);
+		if (bytes) queue(portal, bytes->data, bytes->size);
+		flush(portal);
+	}
 	if (portal->socket < 0 || portal->first->code != 0) event_active(portal->turn, EV_TIMEOUT, 1);
 }
 
 static void post_number(struct portal *portal, enum portal_verb verb, int32_t number, portal_done *done,
 			void *argument) {
-	add_errand(portal, verb, done, argument)->request.number = number;
-	post(portal);
+	struct errand *errand = add_errand(portal, verb, done, argument);
+	errand->request.number = number;
+	post(portal, errand, NULL);
 }
 
 static void post_path(struct portal *portal, enum portal_verb verb, const char *path, int number, portal_done *done,
@@ -194,7 +283,7 @@ static void post_path(struct portal *portal, enum portal_verb verb, const char *
 		memcpy(errand->request.path, path, size);
 	else
 		refuse(errand, ENAMETOOLONG, "a path that is too long for a socket");
-	post(portal);
+	post(portal, errand, NULL);
 }
 
 void portal_join(struct portal *portal, pid_t init, portal_done *done, void *argument) {
@@ -205,24 +294,25 @@ void portal_curtain(struct portal *portal, portal_done *done, void *argument) {
 	post_number(portal, PORTAL_CURTAIN, 0, done, argument);
 }
 
-void portal_adopt(struct portal *portal, int spare, portal_done *done, void *argument) {
-	add_errand(portal, PORTAL_ADOPT, done, argument)->fd = spare;
-	post(portal);
+void portal_adopt(struct portal *portal, portal_done *done, void *argument) {
+	post_number(portal, PORTAL_ADOPT, 0, done, argument);
 }
 
 void portal_enter(struct portal *portal, bool again, portal_done *done, void *argument) {
 	post_number(portal, PORTAL_ENTER, again, done, argument);
 }
 
-static void post_steps(struct portal *portal, enum portal_verb verb, const struct steps *steps, portal_done *done,
-		       void *argument) {
+static void post_steps(struct portal *portal, enum portal_verb verb, const struct steps *steps,
+		       portal_applied_done *done, void *argument) {
 	struct error error = ERROR_NONE;
-	struct errand *errand = add_errand(portal, verb, done, argument);
-	if (portal_steps_pack(steps, &errand->fd, &error) < 0) refuse(errand, error.code, error.message);
-	post(portal);
+	CLEANUP_STRING struct string bytes = {0};
+	struct errand *errand = add_errand(portal, verb, NULL, argument);
+	errand->applied = done;
+	if (portal_steps_pack(steps, &bytes, &error) < 0) refuse(errand, error.code, error.message);
+	post(portal, errand, &bytes);
 }
 
-void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument) {
+void portal_apply(struct portal *portal, const struct steps *steps, portal_applied_done *done, void *argument) {
 	post_steps(portal, PORTAL_APPLY, steps, done, argument);
 }
 
@@ -244,22 +334,19 @@ static void all_of(const struct plan *plan, struct steps *ret_steps) {
 	qsort(ret_steps->items, ret_steps->count, sizeof *ret_steps->items, compare_ids);
 }
 
-static void lose(struct plan *plan, int fd) {
+static void lose(struct plan *plan, const struct portal_applied *applied) {
 	CLEANUP_STEPS struct steps known = {0};
-	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
-	if (portal_applied_read(fd, &applied, NULL) < 0) return;
 	all_of(plan, &known);
-	for (size_t i = 0; i < applied.failed_count; i++)
-		if (applied.failed[i] < known.count) plan_lose(plan, known.items[applied.failed[i]].mount.id);
+	for (size_t i = 0; i < applied->failed_count; i++)
+		if (applied->failed[i] < known.count) plan_lose(plan, known.items[applied->failed[i]].mount.id);
 }
 
-static void on_known(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+static void on_known(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct portal *portal = argument;
 	const struct again *again = &portal->again;
 	struct plan *plan = again->plan;
 	(void)code, (void)text; /* portal_wait tells it; what there is to put is put even so */
-	if (fd_count > 0) lose(plan, fds[0]);
-	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	if (applied) lose(plan, applied);
 
 	const size_t under_way = again->under_way ? again->under_way->count : 0;
 	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, plan->count + under_way + 1)};
@@ -272,8 +359,8 @@ static void on_known(void *argument, int code, const char *text, int *fds, size_
 	post_steps(portal, PORTAL_APPLY, &steps, again->done, again->argument);
 }
 
-void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way, portal_done *done,
-			void *argument) {
+void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way,
+			portal_applied_done *done, void *argument) {
 	CLEANUP_STEPS struct steps known = {0};
 	portal->again = (struct again){plan, under_way, done, argument};
 	all_of(plan, &known);
@@ -296,7 +383,7 @@ void portal_sockets(struct portal *portal, enum spare kind, unsigned count, port
 	struct errand *errand = add_errand(portal, PORTAL_SOCKETS, done, argument);
 	errand->request.kind = kind;
 	errand->request.number = (int32_t)count;
-	post(portal);
+	post(portal, errand, NULL);
 }
 
 void portal_seal(struct portal *portal, const char *path, portal_done *done, void *argument) {
@@ -310,6 +397,7 @@ int portal_wait(struct portal *portal, struct error *error) {
 	}
 	struct error failed = portal->failed;
 	portal->failed = ERROR_NONE;
+	if (failed.code == 0 && portal->socket < 0) error_set(&failed, EPIPE, "the portal has ended");
 	return failed.code ? error_set(error, failed.code, "%s", failed.message) : 0;
 }
 
@@ -328,13 +416,14 @@ static void finish(struct portal *portal, int wait_flags) {
 	event_free(portal->readable);
 	event_free(portal->writable);
 	event_free(portal->turn);
+	evbuffer_free(portal->requests);
+	evbuffer_free(portal->replies);
 	fd_close(portal->socket);
-	kill(portal->pid, SIGKILL);
-	while (waitpid(portal->pid, NULL, wait_flags) < 0 && errno == EINTR) {
-	}
+	reap(portal->pid, wait_flags);
+	fd_close(portal->process);
 	for (struct errand *errand = portal->first, *next; errand; errand = next) {
 		next = errand->next;
-		errand_free(errand);
+		free(errand);
 	}
 	free(portal);
 }

@@ -24,8 +24,9 @@
 
 struct portal;
 
-/* Fork it; it waits. No thread may have been started before. Replies come in the loop of `base`. */
-int portal_start(struct event_base *base, struct portal **ret_portal, struct error *error);
+/* Fork it; it waits. No thread may have been started before. Replies come in the loop of `base`. `spare` (taken over,
+ * -1: none) is what an earlier portal's curtain left: for portal_adopt. */
+int portal_start(struct event_base *base, int spare, struct portal **ret_portal, struct error *error);
 
 /* `code` is 0 or errno with a sentence in `text`. `fds` are the callee's to close or keep, each at most once; what a
  * call promises is there when `code` is 0. May be NULL, for those that pass no descriptor. */
@@ -38,24 +39,13 @@ void portal_join(struct portal *portal, pid_t init, portal_done *done, void *arg
  * needs. ENOENT, ENODEV, EACCES, EPERM: there is no curtain to be had here. */
 void portal_curtain(struct portal *portal, portal_done *done, void *argument);
 
-/* In a portal that was started again: the curtain that there is. `spare` is taken over; one descriptor, the next. */
-void portal_adopt(struct portal *portal, int spare, portal_done *done, void *argument);
+/* In a portal that was started with a spare: the curtain that there is. One descriptor, the next spare. */
+void portal_adopt(struct portal *portal, portal_done *done, void *argument);
 
 /* Step in, after sbx-init's hello: the sandbox's mounts become private (attack F19), and it gets its /dev. With `again`
  * a portal has died: a PUT of what is there already takes that over; then portal_apply_again is what makes all whole.
  */
 void portal_enter(struct portal *portal, bool again, portal_done *done, void *argument);
-
-/* Carry out steps. A group (a PUT with the PUTs below it that directly follow) is whole or not there; one that fails is
- * left out and the rest is done. One descriptor, also when `code` is not 0 (then it is the first failure's), but for a
- * portal that died: for portal_applied_read. Until the first is done nothing of the tool's may run. */
-void portal_apply(struct portal *portal, const struct steps *steps, portal_done *done, void *argument);
-
-/* In a portal that was started again: know what `plan`, which was in force, has put, put what is missing, and take what
- * the steps that were under way (or NULL) had put by then. Both stay until it is done, and of plan->below goes what is
- * gone (plan_lose). One at a time. */
-void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way, portal_done *done,
-			void *argument);
 
 struct portal_applied {
 	uint32_t *failed; /* indices of steps: the first of each group that failed, or the step itself */
@@ -63,10 +53,22 @@ struct portal_applied {
 	uint64_t *taken; /* mount ids (STATX_MNT_ID, mnt_id of /proc/PID/fdinfo) of what was detached */
 	size_t taken_count;
 };
-/* `fd` stays the caller's. */
-int portal_applied_read(int fd, struct portal_applied *ret_applied, struct error *error);
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)
+
+/* `applied` (borrowed) is there also when `code` is not 0 (then it is the first failure's); NULL: nobody knows what was
+ * carried out, since the steps could not be sent or the portal died (EPIPE). */
+typedef void portal_applied_done(void *argument, int code, const char *text, const struct portal_applied *applied);
+
+/* Carry out steps. A group (a PUT with the PUTs below it that directly follow) is whole or not there; one that fails is
+ * left out and the rest is done. Until the first is done nothing of the tool's may run. */
+void portal_apply(struct portal *portal, const struct steps *steps, portal_applied_done *done, void *argument);
+
+/* In a portal that was started again: know what `plan`, which was in force, has put, put what is missing, and take what
+ * the steps that were under way (or NULL) had put by then. Both stay until it is done, and of plan->below goes what is
+ * gone (plan_lose). One at a time. */
+void portal_apply_again(struct portal *portal, struct plan *plan, const struct steps *under_way,
+			portal_applied_done *done, void *argument);
 
 /* Listening sockets made inside whose descriptors live here: on 127.0.0.1, and of a type (SOCK_STREAM, SOCK_SEQPACKET)
  * at a path (mode 0600). One descriptor. */
@@ -77,8 +79,8 @@ void portal_listen_path(struct portal *portal, const char *path, int type, porta
  * after portal_enter; again is allowed. */
 void portal_network(struct portal *portal, portal_done *done, void *argument);
 
-/* `count` (FD_PASS_MAX at most) fresh sockets of the sandbox's network: unbound, non-blocking, close-on-exec. We bind
- * them ourselves, to any address, below port 1024, too: who owns the user namespace may (user_namespaces(7)). */
+/* `count` (SPARES_FETCH_MAX at most) fresh sockets of the sandbox's network: unbound, non-blocking, close-on-exec. We
+ * bind them ourselves, to any address, below port 1024, too: who owns the user namespace may (user_namespaces(7)). */
 void portal_sockets(struct portal *portal, enum spare kind, unsigned count, portal_done *done, void *argument);
 
 /* Make a mount read-only from now on ("/" and "/run", when all in them is made). */

@@ -31,13 +31,25 @@ struct child {
 	struct spaces spaces;
 	struct mounts mounts;
 	bool entered;
-	int given;               /* came with the request, -1 = none */
-	int passed[FD_PASS_MAX]; /* go with the reply */
-	size_t passed_count;
+	int spare;                  /* of the curtain of an earlier portal, -1 = none */
+	struct string given;        /* came with the request */
+	struct string reply;        /* goes with the reply */
+	int *passed;                /* named in replies, until the runner has taken them; the oldest first */
+	size_t passed_count, named; /* of them, in replies that are sent */
 };
 
 static void pass(struct child *child, int fd) {
+	child->passed = array_grow(child->passed, child->passed_count, sizeof *child->passed);
 	child->passed[child->passed_count++] = fd;
+}
+
+/* The runner has copies of the oldest. */
+static void taken(struct child *child, int32_t count) {
+	if (count < 0 || (size_t)count > child->named) _exit(125);
+	for (int32_t i = 0; i < count; i++) fd_close(child->passed[i]);
+	child->named -= (size_t)count;
+	child->passed_count -= (size_t)count;
+	memmove(child->passed, child->passed + count, child->passed_count * sizeof *child->passed);
 }
 
 static int join(struct child *child, const struct portal_request *request, struct error *error) {
@@ -59,9 +71,12 @@ static int adopt(struct child *child, const struct portal_request *request, stru
 	(void)request;
 	int spare;
 	if (child->mounts.curtain >= 0) return error_set(error, EBUSY, "there is a curtain already");
-	int r = superblock_adopt(&child->spaces, child->given, &child->mounts.curtain, &spare, error);
-	if (r == 0) pass(child, spare);
-	return r;
+	if (child->spare < 0) return error_set(error, EBADF, "there is no curtain to adopt");
+	int r = superblock_adopt(&child->spaces, child->spare, &child->mounts.curtain, &spare, error);
+	if (r < 0) return r;
+	pass(child, spare);
+	fd_close_p(&child->spare);
+	return 0;
 }
 
 static int enter(struct child *child, const struct portal_request *request, struct error *error) {
@@ -79,11 +94,11 @@ typedef int do_steps(struct mounts *mounts, const struct steps *steps, struct po
 static int carry_out(struct child *child, do_steps *carry, struct error *error) {
 	CLEANUP_STEPS struct steps steps = {0};
 	CLEANUP_PORTAL_APPLIED struct portal_applied applied = {0};
-	int r = portal_steps_unpack(child->given, &steps, error);
+	int r = portal_steps_unpack(child->given.data, child->given.size, &steps, error);
 	if (r < 0) return r;
 	r = carry(&child->mounts, &steps, &applied, error);
-	int memory, packed = portal_applied_pack(&applied, &memory, r < 0 ? NULL : error);
-	if (packed == 0) pass(child, memory);
+	int packed = portal_applied_pack(&applied, &child->reply, r < 0 ? NULL : error);
+	if (packed < 0) string_finish(&child->reply);
 	return r < 0 ? r : packed;
 }
 
@@ -115,11 +130,11 @@ static int make_network(struct child *child, const struct portal_request *reques
 }
 
 static int make_sockets(struct child *child, const struct portal_request *request, struct error *error) {
-	if (request->number < 1 || request->number > FD_PASS_MAX || (unsigned)request->kind >= SPARE_COUNT)
+	int fds[PORTAL_FDS_MAX];
+	if (request->number < 1 || request->number > PORTAL_FDS_MAX || (unsigned)request->kind >= SPARE_COUNT)
 		return error_set(error, EINVAL, "no such sockets");
-	int r = sockets_make(&child->spaces, &spare_shapes[request->kind], (size_t)request->number, child->passed,
-			     error);
-	if (r == 0) child->passed_count = (size_t)request->number;
+	int r = sockets_make(&child->spaces, &spare_shapes[request->kind], (size_t)request->number, fds, error);
+	for (int32_t i = 0; i < request->number && r == 0; i++) pass(child, fds[i]);
 	return r;
 }
 
@@ -136,12 +151,12 @@ static int seal(struct child *child, const struct portal_request *request, struc
 static const struct {
 	int (*serve)(struct child *child, const struct portal_request *request, struct error *error);
 	bool entered; /* only after ENTER */
-	bool given;   /* needs a descriptor */
+	bool given;   /* needs steps */
 	bool path;    /* needs one */
 } verbs[PORTAL_VERB_COUNT] = {
 	[PORTAL_JOIN] = {.serve = join},
 	[PORTAL_CURTAIN] = {.serve = make_curtain},
-	[PORTAL_ADOPT] = {.serve = adopt, .given = true},
+	[PORTAL_ADOPT] = {.serve = adopt},
 	[PORTAL_ENTER] = {.serve = enter},
 	[PORTAL_KNOW] = {.serve = know, .entered = true, .given = true},
 	[PORTAL_APPLY] = {.serve = apply, .entered = true, .given = true},
@@ -153,53 +168,73 @@ static const struct {
 };
 
 static int serve(struct child *child, const struct portal_request *request, struct error *error) {
-	if ((unsigned)request->verb >= PORTAL_VERB_COUNT) return error_set(error, EINVAL, "no such request");
+	if ((unsigned)request->verb >= PORTAL_VERB_COUNT || !verbs[request->verb].serve)
+		return error_set(error, EINVAL, "no such request");
 	if (verbs[request->verb].entered && !child->entered)
 		return error_set(error, EINVAL, "the portal has entered no sandbox");
-	if (verbs[request->verb].given && child->given < 0) return error_set(error, EBADF, "a descriptor is missing");
+	if (verbs[request->verb].given && child->given.size == 0) return error_set(error, EINVAL, "steps are missing");
 	if (verbs[request->verb].path && request->path[0] != '/') return error_set(error, EINVAL, "a path is missing");
 	return verbs[request->verb].serve(child, request, error);
 }
 
+enum { KEPT_SOCKET = 3, KEPT_SPARE = 4 };
+
 /* Nothing of the runner's may live on in here: its connections would stay open. */
-static int keep_only(int socket) {
-	int kept = dup2(socket, 3);
-	if (kept != 3 || fcntl(3, F_SETFD, FD_CLOEXEC) < 0) _exit(125);
+static void keep_only(int socket, int spare) {
+	int parked = fcntl(socket, F_DUPFD_CLOEXEC, KEPT_SPARE + 1); /* the spare may have its number */
+	if (parked < 0 || (spare >= 0 && spare != KEPT_SPARE && dup3(spare, KEPT_SPARE, O_CLOEXEC) < 0)) _exit(125);
+	if (dup3(parked, KEPT_SOCKET, O_CLOEXEC) < 0) _exit(125);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* closed with everything else */
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0) _exit(125);
-	if (syscall(SYS_close_range, 4U, ~0U, 0U) < 0) _exit(125);
-	return kept;
+	if (syscall(SYS_close_range, spare >= 0 ? KEPT_SPARE + 1U : KEPT_SPARE, ~0U, 0U) < 0) _exit(125);
 }
 
-/* A descriptor is kept for each mount. */
-static void raise_limit(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+/* A descriptor is kept for each mount. A core file would be written to wherever it stands just then. */
+static void set_limits(void) {
+	const struct rlimit no_core = {0};
+	struct rlimit files;
+	setrlimit(RLIMIT_CORE, &no_core);
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0) return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static void receive(struct child *child, int socket, struct portal_request *request) {
-	int fds[FD_PASS_MAX];
-	size_t count;
-	if (fd_receive(socket, request, sizeof *request, fds, &count, NULL) != sizeof *request) _exit(0);
+/* Whole, or the runner is gone. */
+static void read_all(void *bytes, size_t size) {
+	for (char *at = bytes; size > 0;) {
+		ssize_t got = read(KEPT_SOCKET, at, size);
+		if (got < 0 && errno == EINTR) continue;
+		if (got <= 0) _exit(0);
+		at += got;
+		size -= (size_t)got;
+	}
+}
+
+static void write_all(const void *bytes, size_t size) {
+	if (fd_write_all(KEPT_SOCKET, bytes, size, NULL) < 0) _exit(0);
+}
+
+static void receive(struct child *child, struct portal_request *request) {
+	read_all(request, sizeof *request);
 	request->path[sizeof request->path - 1] = '\0';
-	child->given = count > 0 ? fds[0] : -1;
-	for (size_t i = 1; i < count; i++) fd_close(fds[i]);
+	if (request->size > PORTAL_WIRE_MAX) _exit(125);
+	string_finish(&child->given);
+	child->given = (struct string){.data = mem_alloc(1, request->size + 1), .size = request->size};
+	read_all(child->given.data, request->size);
 }
 
-static void reply(struct child *child, int socket, int code, const struct error *error) {
-	struct portal_reply reply = {.code = code};
+static void reply(struct child *child, int code, const struct error *error) {
+	struct portal_reply reply = {.code = code, .size = (uint32_t)child->reply.size};
 	if (code) snprintf(reply.text, sizeof reply.text, "%.399s", error->message);
-	if (fd_send(socket, &reply, sizeof reply, child->passed, child->passed_count, NULL) < 0) _exit(0);
-	for (size_t i = 0; i < child->passed_count; i++) fd_close(child->passed[i]);
-	child->passed_count = 0;
-	fd_close_p(&child->given);
+	while (child->named < child->passed_count) reply.fds[reply.fd_count++] = child->passed[child->named++];
+	write_all(&reply, sizeof reply);
+	write_all(child->reply.data, child->reply.size);
+	string_finish(&child->reply);
 }
 
-_Noreturn void portal_child_run(int socket, pid_t parent) {
-	struct child child = {.mounts = {.curtain = -1, .behind = REACHED_NONE, .inside = REACHED_NONE}, .given = -1};
+_Noreturn void portal_child_run(int socket, int spare, pid_t parent) {
+	struct child child = {.mounts = {.curtain = -1, .behind = REACHED_NONE, .inside = REACHED_NONE}, .spare = -1};
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent) _exit(125);
 	prctl(PR_SET_NAME, "sbx-portal");
 	sigset_t all;
@@ -207,15 +242,20 @@ _Noreturn void portal_child_run(int socket, pid_t parent) {
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	if (setsid() < 0) _exit(125); /* out of reach of the terminal's ^C and ^Z */
 	umask(0);
-	socket = keep_only(socket);
-	raise_limit();
+	keep_only(socket, spare);
+	if (spare >= 0) child.spare = KEPT_SPARE;
+	set_limits();
 	spaces_init(&child.spaces, parent);
 	for (;;) {
 		struct portal_request request;
-		receive(&child, socket, &request);
 		struct error error = ERROR_NONE;
+		receive(&child, &request);
+		if (request.verb == PORTAL_TAKEN) {
+			taken(&child, request.number);
+			continue;
+		}
 		int r = serve(&child, &request, &error);
-		reply(&child, socket, -r, &error);
+		reply(&child, -r, &error);
 		if (child.entered) mounts_sweep(&child.mounts);
 	}
 }

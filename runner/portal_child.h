@@ -5,5 +5,5 @@
 
 #include <sys/types.h>
 
-/* Serve requests on `socket` until its other end is gone. Does not return. */
-_Noreturn void portal_child_run(int socket, pid_t parent);
+/* Serve requests on `socket` until its other end is gone; `spare` is an earlier portal's, -1: none. Does not return. */
+_Noreturn void portal_child_run(int socket, int spare, pid_t parent);

@@ -101,6 +101,14 @@ static int make_scratch(struct spaces *spaces, struct error *error) {
 	return 0;
 }
 
+/* The runner takes descriptors of this process by pidfd_getfd(2), which asks for the right to trace it, and a change of
+ * credentials took that from everybody (commit_creds() in kernel/cred.c). Whoever has fewer rights in the sandbox's
+ * user namespace than we is still kept out (cap_ptrace_access_check()), and so is the tool, which can't name us either.
+ */
+static int let_runner_take(struct error *error) {
+	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? error_errno(error, "letting the runner take descriptors") : 0;
+}
+
 int spaces_join(struct spaces *spaces, pid_t init, struct error *error) {
 	if (spaces->mounts >= 0) return error_set(error, EBUSY, "the portal has joined a sandbox already");
 	if ((spaces->self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -119,7 +127,8 @@ int spaces_join(struct spaces *spaces, pid_t init, struct error *error) {
 	if ((spaces->host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return error_errno(error, "opening the host's root");
 	int r = make_scratch(spaces, error);
-	return r < 0 ? r : keep_capabilities(KEPT | KEPT_NETWORK, error);
+	if (r == 0) r = keep_capabilities(KEPT | KEPT_NETWORK, error);
+	return r < 0 ? r : let_runner_take(error);
 }
 
 int spaces_enter(struct spaces *spaces, struct error *error) {

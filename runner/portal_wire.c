@@ -1,18 +1,13 @@
 #include "portal_wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/path.h"
 
-/* A memfd of steps: the number of them, then each one's head, path and source. */
+/* Steps: the number of them, then each one's head, path and source. */
 struct step_head {
 	uint32_t kind, mount_kind, mode;
 	uint32_t id, on;
@@ -21,45 +16,19 @@ struct step_head {
 	uint64_t device, inode;
 };
 
-/* A memfd of what became of them: the two numbers, then the lists. */
+/* What became of them: the two numbers, then the lists. */
 struct applied_head {
 	uint32_t failed_count, taken_count;
 };
 
-static int make_memory(const struct string *bytes, int *ret_fd, struct error *error) {
-	if (bytes->size > PORTAL_WIRE_MAX) return error_set(error, E2BIG, "too much to do at once");
-	CLEANUP_FD int fd = memfd_create("sbx-steps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0) return error_errno(error, "making a memfd");
-	int r = fd_write_all(fd, bytes->data, bytes->size, error);
-	if (r < 0) return r;
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return error_errno(error, "sealing a memfd");
-	*ret_fd = fd_steal(&fd);
-	return 0;
-}
-
 struct reader {
-	char *bytes;
+	const char *bytes;
 	size_t size, at;
 	bool bad;
 };
 
-static int reader_open(int fd, struct reader *reader, struct error *error) {
-	struct stat status;
-	if (fstat(fd, &status) < 0) return error_errno(error, "reading a memfd");
-	if (status.st_size <= 0 || status.st_size > PORTAL_WIRE_MAX)
-		return error_set(error, EINVAL, "a memfd of a bad size");
-	*reader = (struct reader){.bytes = mem_alloc(1, (size_t)status.st_size), .size = (size_t)status.st_size};
-	for (size_t at = 0; at < reader->size;) {
-		ssize_t got = pread(fd, reader->bytes + at, reader->size - at, (off_t)at);
-		if (got < 0 && errno == EINTR) continue;
-		if (got <= 0) {
-			free(reader->bytes);
-			return error_set(error, EIO, "a memfd that ends early");
-		}
-		at += (size_t)got;
-	}
-	return 0;
+static int check_size(const struct string *bytes, struct error *error) {
+	return bytes->size > PORTAL_WIRE_MAX ? error_set(error, E2BIG, "too much to do at once") : 0;
 }
 
 static void read_bytes(struct reader *reader, void *to, size_t size) {
@@ -89,12 +58,11 @@ static uint32_t text_size(const char *text) {
 	return text ? (uint32_t)strlen(text) + 1 : 0;
 }
 
-int portal_steps_pack(const struct steps *steps, int *ret_fd, struct error *error) {
-	CLEANUP_STRING struct string bytes = {0};
+int portal_steps_pack(const struct steps *steps, struct string *ret_bytes, struct error *error) {
 	const uint32_t count = (uint32_t)steps->count;
 	if (steps->count > PORTAL_STEPS_MAX)
 		return error_set(error, E2BIG, "more than %d steps at once", PORTAL_STEPS_MAX);
-	string_append_bytes(&bytes, (const char *)&count, sizeof count);
+	string_append_bytes(ret_bytes, (const char *)&count, sizeof count);
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct step *step = &steps->items[i];
 		const struct step_head head = {.kind = step->kind,
@@ -106,11 +74,11 @@ int portal_steps_pack(const struct steps *steps, int *ret_fd, struct error *erro
 					       .source_size = text_size(step->mount.source),
 					       .device = step->mount.device,
 					       .inode = step->mount.inode};
-		string_append_bytes(&bytes, (const char *)&head, sizeof head);
-		string_append_bytes(&bytes, step->mount.path, head.path_size);
-		string_append_bytes(&bytes, step->mount.source, head.source_size);
+		string_append_bytes(ret_bytes, (const char *)&head, sizeof head);
+		string_append_bytes(ret_bytes, step->mount.path, head.path_size);
+		string_append_bytes(ret_bytes, step->mount.source, head.source_size);
 	}
-	return make_memory(&bytes, ret_fd, error);
+	return check_size(ret_bytes, error);
 }
 
 static bool is_normal(const char *path) {
@@ -160,17 +128,14 @@ static bool read_step(struct reader *reader, struct step *step) {
 	return step->kind != STEP_PUT || has_good_source(&step->mount);
 }
 
-int portal_steps_unpack(int fd, struct steps *ret_steps, struct error *error) {
-	struct reader reader;
-	int r = reader_open(fd, &reader, error);
-	if (r < 0) return r;
+int portal_steps_unpack(const char *bytes, size_t size, struct steps *ret_steps, struct error *error) {
+	struct reader reader = {.bytes = bytes, .size = size};
 	uint32_t count;
 	read_bytes(&reader, &count, sizeof count);
 	bool good = !reader.bad && count <= PORTAL_STEPS_MAX;
 	struct steps steps = {.items = mem_array(struct step, good ? count + 1 : 1)};
 	while (good && steps.count < count) good = read_step(&reader, &steps.items[steps.count++]);
 	good = good && reader.at == reader.size;
-	free(reader.bytes);
 	if (!good) {
 		steps_finish(&steps);
 		return error_set(error, EINVAL, "malformed steps");
@@ -179,34 +144,28 @@ int portal_steps_unpack(int fd, struct steps *ret_steps, struct error *error) {
 	return 0;
 }
 
-int portal_applied_pack(const struct portal_applied *applied, int *ret_fd, struct error *error) {
-	CLEANUP_STRING struct string bytes = {0};
+int portal_applied_pack(const struct portal_applied *applied, struct string *ret_bytes, struct error *error) {
 	const struct applied_head head = {(uint32_t)applied->failed_count, (uint32_t)applied->taken_count};
-	string_append_bytes(&bytes, (const char *)&head, sizeof head);
-	string_append_bytes(&bytes, (const char *)applied->failed, head.failed_count * sizeof *applied->failed);
-	string_append_bytes(&bytes, (const char *)applied->taken, head.taken_count * sizeof *applied->taken);
-	return make_memory(&bytes, ret_fd, error);
+	string_append_bytes(ret_bytes, (const char *)&head, sizeof head);
+	string_append_bytes(ret_bytes, (const char *)applied->failed, head.failed_count * sizeof *applied->failed);
+	string_append_bytes(ret_bytes, (const char *)applied->taken, head.taken_count * sizeof *applied->taken);
+	return check_size(ret_bytes, error);
 }
 
-int portal_applied_read(int fd, struct portal_applied *ret_applied, struct error *error) {
-	struct reader reader;
-	int r = reader_open(fd, &reader, error);
-	if (r < 0) return r;
+int portal_applied_unpack(const char *bytes, size_t size, struct portal_applied *ret_applied, struct error *error) {
+	struct reader reader = {.bytes = bytes, .size = size};
 	struct applied_head head;
 	read_bytes(&reader, &head, sizeof head);
 	const size_t failed_size = head.failed_count * sizeof *ret_applied->failed;
 	const size_t taken_size = head.taken_count * sizeof *ret_applied->taken;
-	if (reader.bad || reader.size - reader.at != failed_size + taken_size) {
-		free(reader.bytes);
+	if (reader.bad || reader.size - reader.at != failed_size + taken_size)
 		return error_set(error, EINVAL, "malformed reply");
-	}
 	*ret_applied = (struct portal_applied){.failed = mem_alloc(1, failed_size + 1),
 					       .failed_count = head.failed_count,
 					       .taken = mem_alloc(1, taken_size + 1),
 					       .taken_count = head.taken_count};
 	read_bytes(&reader, ret_applied->failed, failed_size);
 	read_bytes(&reader, ret_applied->taken, taken_size);
-	free(reader.bytes);
 	return 0;
 }
 

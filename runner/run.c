@@ -1,8 +1,9 @@
 /*
  * Theory of operation. One event loop, one sandbox. bwrap and the portal are started first of all, so that
  * they work while the broker is asked and the plan is made; sbx-init holds the tool back until the portal has put in
- * what the plan says, and the proxy's sockets. From GO on the loop serves: sbx-init's reports, the broker's pushes, the
- * gate, the terminal, torn masks, signals. When the tool has ended everything is taken down in the reverse order.
+ * what the plan says, and the proxy's sockets, and we have our ends of its terminal and filter. From GO on the loop
+ * serves: sbx-init's reports, the broker's pushes, the gate, the terminal, torn masks, signals. When the tool has ended
+ * everything is taken down in the reverse order.
  */
 #include "runner/run.h"
 
@@ -62,7 +63,7 @@ struct run {
 	bool is_terminal[3], background;
 	pid_t init;
 	struct event *reports, *timeout, *grace;
-	bool timed_out, hung_up, ended;
+	bool ready, timed_out, hung_up, ended;
 	int status;
 };
 
@@ -155,10 +156,30 @@ static void on_keeper_failed(void *context) {
 	end_with(context, RUN_EXIT_FAILED);
 }
 
-/* Trapped calls wait until somebody looks: nobody who can't must be left with them. */
-static void on_listener(struct run *run, int listener) {
+/* An order that isn't taken would be one that the user believes to have given. */
+static void on_not_taken(void *context) {
+	log_error("the sandbox takes no orders any more: it is ended");
+	end_with(context, 128 + SIGKILL);
+}
+
+static void send_order(struct run *run, enum order_kind kind, int value) {
+	if (launch_order(run->launch, kind, value) < 0) on_not_taken(run);
+}
+
+/* What was asked for, or nothing runs: trapped calls wait until somebody looks. */
+static int take_over(struct run *run, const struct report *report, struct error *error) {
+	CLEANUP_FD int terminal = report->terminal, listener = report->listener;
+	const bool traps = keeper_traps(run->keeper) != 0;
+	if (run->ready || (terminal >= 0) != (run->terminal != NULL) || (listener >= 0) != traps)
+		return error_set(error, EPROTO, "sbx-init is not ready as it was told to be");
+	run->ready = true;
+	if (run->terminal) terminal_attach(run->terminal, fd_steal(&terminal));
+	return traps ? keeper_listen(run->keeper, fd_steal(&listener), run->network, error) : 0;
+}
+
+static void on_ready(struct run *run, const struct report *report) {
 	struct error error = ERROR_NONE;
-	if (keeper_listen(run->keeper, listener, run->network, &error) == 0) return;
+	if (take_over(run, report, &error) == 0) return;
 	log_error("%s", error.message);
 	end_with(run, RUN_EXIT_FAILED);
 }
@@ -189,8 +210,14 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	while (!run->ended) {
 		struct report report;
-		int passed, r = launch_report(run->launch, &report, &passed);
+		struct error error = ERROR_NONE;
+		int r = launch_report(run->launch, &report, &error);
 		if (r == 0) return;
+		if (error.code != 0) {
+			log_error("%s", error.message);
+			end_with(run, RUN_EXIT_FAILED);
+			return;
+		}
 		if (r < 0) {
 			if (!run->timed_out) log_error("the sandbox was killed");
 			end_with(run, run->timed_out ? RUN_EXIT_TIMEOUT : 128 + SIGKILL);
@@ -199,11 +226,8 @@ static void on_report(evutil_socket_t fd, short what, void *argument) {
 		switch (report.kind) {
 		case REPORT_HELLO:
 			break;
-		case REPORT_LISTENER:
-			on_listener(run, passed);
-			break;
-		case REPORT_TERMINAL:
-			if (run->terminal && passed >= 0) terminal_attach(run->terminal, passed);
+		case REPORT_READY:
+			on_ready(run, &report);
 			break;
 		case REPORT_STOPPED:
 			if (!run->hung_up) job_stopped(run->job, report.value); /* there is no shell to stop for */
@@ -230,8 +254,8 @@ static void on_grace_end(evutil_socket_t fd, short what, void *argument) {
 /* The tool is asked to end by that signal, even if it is stopped, and is ended after the grace. */
 static void ask_to_end(struct run *run, int signal, int64_t grace_ms) {
 	const struct timeval grace = clock_timeval(grace_ms);
-	launch_order(run->launch, ORDER_SIGNAL, signal);
-	launch_order(run->launch, ORDER_SIGNAL, SIGCONT);
+	send_order(run, ORDER_SIGNAL, signal);
+	send_order(run, ORDER_SIGNAL, SIGCONT);
 	event_add(run->grace, &grace);
 }
 
@@ -247,7 +271,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *argument) {
 static void on_hangup(void *context, bool gone) {
 	struct run *run = context;
 	if (!gone) {
-		launch_order(run->launch, ORDER_SIGNAL, SIGHUP);
+		send_order(run, ORDER_SIGNAL, SIGHUP);
 		return;
 	}
 	run->hung_up = true;
@@ -266,10 +290,9 @@ static void watch(struct run *run) {
 					.terminal = run->terminal,
 					.is_terminal = run->is_terminal,
 					.going_on = on_going_on,
+					.not_taken = on_not_taken,
 					.context = run};
 	run->job = job_new(&job);
-	run->reports = event_new(run->base, launch_fd(run->launch), EV_READ | EV_PERSIST, on_report, run);
-	event_add(run->reports, NULL);
 	hangup_watch(run->hangup, on_hangup, run);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
 	if (timeout_ms > 0) {
@@ -314,12 +337,22 @@ static int prepare_tool(struct run *run, struct error *error) {
 	return r;
 }
 
+/* Or it has failed, and said why: then it is ended. */
+static int await_ready(struct run *run, struct error *error) {
+	run->reports = event_new(run->base, launch_fd(run->launch), EV_READ | EV_PERSIST, on_report, run);
+	event_add(run->reports, NULL);
+	while (!run->ready && !run->ended)
+		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) return error_set(error, EIO, "the event loop failed");
+	return 0;
+}
+
 static int start(struct run *run, struct error *error) {
 	make_limits(run);
 	const struct launch_options options = {.root = bwrap_root_of(&run->scene.plan),
 					       .init_path = run->scene.options->init_path,
 					       .network_host = run->scene.network == VIEW_NETWORK_HOST,
-					       .cgroup = run->limits.procs};
+					       .cgroup = run->limits.procs,
+					       .stdio = {0, 1, 2}};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
 	descriptors_raise(); /* the sandbox's first process has the limit that we were started with */
@@ -331,10 +364,11 @@ static int start(struct run *run, struct error *error) {
 	if (r == 0 && run->terminal) r = prepare_tool(run, error);
 	if (r == 0) r = network_begin(run->network, error);
 	if (r == 0) r = ahead_begin(run->ahead, keeper_live(run->keeper), error);
-	if (r < 0) return r;
+	if (r == 0) r = await_ready(run, error);
+	if (r < 0 || run->ended) return r;
 	watch(run);
 	if (run->terminal && !run->background) terminal_take(run->terminal);
-	launch_order(run->launch, ORDER_GO, 0); /* sbx-init may have failed: its report says why */
+	send_order(run, ORDER_GO, 0);
 	return 0;
 }
 
@@ -415,7 +449,7 @@ static void run_finish(struct run *run) {
 /* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. Forking is
  * cheapest now, and nothing may have started a thread. */
 static int start_early(struct run *run, const struct run_options *options, struct error *error) {
-	const struct launch_options usual = {.init_path = options->init_path, .cgroup = -1};
+	const struct launch_options usual = {.init_path = options->init_path, .cgroup = -1, .stdio = {0, 1, 2}};
 	const struct keeper_options keeper = {.base = run->base,
 					      .scene = &run->scene,
 					      .denied = run->denied,

@@ -169,24 +169,21 @@ int channel_send(struct channel *channel, const char *type, json_t *body, int64_
 	json_object_set_new(message, "id", json_integer(id));
 	int r = message_encode(message, &text, &size, error);
 	json_decref(message);
-	if (r == 0) r = fd_send(channel->fd, text, size, NULL, 0, error);
+	if (r == 0) r = fd_send(channel->fd, text, size, error);
 	if (r < 0) return error_prefix(error, "sending '%s' to the broker", type);
 	if (ret_id) *ret_id = id;
 	return 0;
 }
 
-/* From the socket; descriptors are not part of the protocol and are closed. */
+/* From the socket; descriptors are not part of the protocol, and fd_receive takes none. */
 static int receive_fresh(struct channel *channel, bool block, json_t **ret_message, struct error *error) {
-	int fds[FD_PASS_MAX];
-	size_t count;
 	struct pollfd ready = {.fd = channel->fd, .events = POLLIN};
 	int polled;
 	do polled = poll(&ready, 1, block ? -1 : 0);
 	while (polled < 0 && errno == EINTR);
 	if (polled == 0) return -EAGAIN;
-	ssize_t size = fd_receive(channel->fd, channel->buffer, sizeof channel->buffer, fds, &count, error);
+	ssize_t size = fd_receive(channel->fd, channel->buffer, sizeof channel->buffer, error);
 	if (size < 0) return (int)size;
-	for (size_t i = 0; i < count; i++) fd_close(fds[i]);
 	if (size == 0) return error_set(error, ECONNRESET, "the broker has closed the connection");
 	return message_decode(channel->buffer, (size_t)size, ret_message, error);
 }

@@ -2,10 +2,11 @@
  * sbx-init: process 1 of a sandbox. A static program without libraries, started by bwrap from a read-only copy.
  *
  * Theory of operation. It says hello and is told what to run. It makes the pty, puts itself under the filter (so that
- * every process here is: attack K3), and waits again, so that the portal can finish its work before anything of the
- * tool's runs. On GO it starts the tool in a process group and session of the sandbox's own, and from then on reaps,
- * passes signals on and reports. It can't be traced (not dumpable) and its end is the end of every process of the
- * sandbox (pid_namespaces(7)). Its peer's end is its own.
+ * every process here is: attack K3), says that it is ready, and waits again, so that the portal can finish its work
+ * before anything of the tool's runs, and the runner take the other ends of pty and filter. On GO it starts the tool in
+ * a process group and session of the sandbox's own, and from then on reaps, passes signals on and reports. It can't be
+ * traced (not dumpable) and its end is the end of every process of the sandbox (pid_namespaces(7)). Its peer's end is
+ * its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,25 +38,31 @@ struct init {
 	struct launch_orders orders;
 	struct order go;
 	int stdio[3];
-	int slave; /* of the pty, -1 = none */
+	int master, slave; /* of the pty, -1 = none */
+	int listener;      /* of the filter, -1 = none */
+	bool killable;     /* signals don't interrupt what it has received */
 	pid_t tool;
 	sigset_t old_mask;
 };
 
-static void report(enum report_kind kind, int value, const char *text, int fd) {
-	struct report message = {.kind = kind, .value = value};
+static void send_report(const struct report *message) {
+	if (fd_send(ORDERS_FD, message, sizeof *message, NULL) < 0) _exit(125);
+}
+
+static void report(enum report_kind kind, int value, const char *text) {
+	struct report message = {.kind = kind, .value = value, .terminal = -1, .listener = -1};
 	if (text) snprintf(message.text, sizeof message.text, "%s", text);
-	if (fd_send(ORDERS_FD, &message, sizeof message, &fd, fd < 0 ? 0 : 1, NULL) < 0) _exit(125);
+	send_report(&message);
 }
 
 static _Noreturn void fail(const char *what, int code) {
-	report(REPORT_FAILED, code, what, -1);
+	report(REPORT_FAILED, code, what);
 	_exit(125);
 }
 
-/* With WAIT_KILLABLE_RECV (Linux 5.19) a signal does not restart a call that waits for an answer. Our own copy of the
- * listener is closed before there is a tool. */
-static void load_filter(const struct launch_orders *orders) {
+/* With WAIT_KILLABLE_RECV (Linux 5.19) a signal does not restart a call that waits for an answer. */
+static void load_filter(struct init *init) {
+	const struct launch_orders *orders = &init->orders;
 	const struct sock_fprog program = {.len = (unsigned short)orders->filter_count,
 					   .filter = (struct sock_filter *)orders->filter};
 	const unsigned long listen = orders->listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
@@ -71,8 +78,8 @@ static void load_filter(const struct launch_orders *orders) {
 	}
 	if (listener < 0) fail("loading the system call filter", errno);
 	if (!orders->listener) return;
-	report(REPORT_LISTENER, killable, NULL, (int)listener);
-	fd_close((int)listener);
+	init->listener = (int)listener;
+	init->killable = killable;
 }
 
 /* The pty lies in the sandbox's own devpts, so its name means something inside; the runner gets the other end. */
@@ -81,38 +88,36 @@ static void open_terminal(struct init *init) {
 	for (int i = 0; i < 3; i++) wanted |= init->go.terminal[i];
 	if (!wanted) return;
 	const int unlock = 0;
-	CLEANUP_FD int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0) fail("making a terminal for the tool", errno);
-	init->slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	init->master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (init->master < 0 || ioctl(init->master, TIOCSPTLCK, &unlock) < 0)
+		fail("making a terminal for the tool", errno);
+	init->slave = ioctl(init->master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (init->slave < 0) fail("opening the tool's terminal", errno);
-	ioctl(master, TIOCSWINSZ, &init->go.size);
+	ioctl(init->master, TIOCSWINSZ, &init->go.size);
 	tcsetattr(init->slave, TCSANOW, &init->go.modes);
 	if (ioctl(init->slave, TIOCSCTTY, 0) < 0) fail("making the terminal the tool's", errno);
-	report(REPORT_TERMINAL, 0, NULL, master);
 }
 
 static void receive_orders(struct init *init) {
-	int fds[FD_PASS_MAX];
-	size_t count = 0, next = 1;
-	ssize_t size = fd_receive(ORDERS_FD, &init->go, sizeof init->go, fds, &count, NULL);
-	if (size != sizeof init->go || init->go.kind != ORDER_PREPARE || count < 1) _exit(125); /* the runner is gone */
 	struct error error = ERROR_NONE;
-	if (orders_unpack(fds[0], &init->orders, &error) < 0) fail(error.message, error.code);
-	fd_close(fds[0]);
+	int r = orders_receive(ORDERS_FD, &init->go, &init->orders, &error);
+	if (r == -EPROTO) _exit(125); /* the runner is gone */
+	if (r < 0) fail(error.message, error.code);
 	for (int i = 0; i < 3; i++) {
-		init->stdio[i] = -1;
-		if (init->go.terminal[i]) continue;
-		if (next >= count) fail("a standard descriptor is missing", EBADF);
-		init->stdio[i] = fds[next++];
+		init->stdio[i] = ORDERS_STDIO + i;
+		if (init->go.terminal[i]) fd_close_p(&init->stdio[i]);
 	}
 }
 
-static void receive_go(void) {
+/* The runner has taken what was named by the time it says so, and our own copies go before there is a tool. */
+static void await_go(struct init *init) {
 	struct order order;
-	int fds[FD_PASS_MAX];
-	size_t count = 0;
-	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, fds, &count, NULL);
-	if (size != sizeof order || order.kind != ORDER_GO || count > 0) _exit(125); /* the runner is gone */
+	send_report(&(struct report){
+		.kind = REPORT_READY, .value = init->killable, .terminal = init->master, .listener = init->listener});
+	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, NULL);
+	if (size != sizeof order || order.kind != ORDER_GO) _exit(125); /* the runner is gone */
+	fd_close_p(&init->master);
+	fd_close_p(&init->listener);
 }
 
 /* Who reads and writes the terminal: the tool's process group, or nobody while `sbx run` is in the background. */
@@ -195,7 +200,7 @@ static void start(struct init *init) {
 	fd_close(complaint[0]);
 	if (got == sizeof code && code < 0) fail("entering the working directory", -code);
 	if (got == sizeof code) {
-		report(REPORT_NOT_STARTED, code, NULL, -1);
+		report(REPORT_NOT_STARTED, code, NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < 3; i++) fd_close(init->stdio[i]);
@@ -206,9 +211,9 @@ static void reap(const struct init *init) {
 	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
 		if (pid != init->tool) continue;
 		if (WIFSTOPPED(status)) {
-			report(REPORT_STOPPED, WSTOPSIG(status), NULL, -1);
+			report(REPORT_STOPPED, WSTOPSIG(status), NULL);
 		} else {
-			report(REPORT_EXITED, status, NULL, -1);
+			report(REPORT_EXITED, status, NULL);
 			_exit(0);
 		}
 	}
@@ -220,12 +225,9 @@ static void pass_signal(const struct init *init, int number) {
 
 static void obey(const struct init *init) {
 	struct order order;
-	int fds[FD_PASS_MAX];
-	size_t count;
-	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, fds, &count, NULL);
+	ssize_t size = fd_receive(ORDERS_FD, &order, sizeof order, NULL);
 	if (size == -EAGAIN) return;
 	if (size != sizeof order) _exit(125); /* the runner is gone: so is everything here */
-	for (size_t i = 0; i < count; i++) fd_close(fds[i]);
 	switch (order.kind) {
 	case ORDER_PREPARE:
 	case ORDER_GO:
@@ -255,7 +257,7 @@ static _Noreturn void serve(const struct init *init, int signals) {
 }
 
 int main(void) {
-	struct init init = {.slave = -1};
+	struct init init = {.master = -1, .slave = -1, .listener = -1};
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC) < 0) return 125;
 	prctl(PR_SET_NAME, "sbx-init"); /* bwrap starts it as /run/sbx/init */
 	sigset_t all;
@@ -266,13 +268,13 @@ int main(void) {
 	sigaddset(&child, SIGCHLD);
 	int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0) return 125;
-	report(REPORT_HELLO, 0, NULL, -1);
+	report(REPORT_HELLO, 0, NULL);
 
 	receive_orders(&init);
 	if (setsid() < 0) fail("making a session", errno);
 	open_terminal(&init);
-	load_filter(&init.orders);
-	receive_go();
+	load_filter(&init);
+	await_go(&init);
 	start(&init);
 	serve(&init, signals);
 }

@@ -1,17 +1,13 @@
 #include "orders.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 
-/* The memfd: this head, the filter's bytes, then the texts one after the other, each with its NUL. */
+/* The bytes: this head, the filter's bytes, then the texts one after the other, each with its NUL. */
 struct orders_head {
 	uint32_t argument_count, environment_count, filter_count, limit_count, listener;
 	struct {
@@ -33,7 +29,7 @@ static void append_text(struct string *bytes, const char *text) {
 	string_append_bytes(bytes, text, strlen(text) + 1);
 }
 
-int orders_pack(const struct launch_orders *orders, int *ret_fd, struct error *error) {
+int orders_pack(const struct launch_orders *orders, struct string *ret_bytes, struct error *error) {
 	struct orders_head head = {.argument_count = (uint32_t)orders->arguments.count,
 				   .environment_count = (uint32_t)orders->environment.count,
 				   .filter_count = orders->filter_count,
@@ -43,24 +39,15 @@ int orders_pack(const struct launch_orders *orders, int *ret_fd, struct error *e
 		head.limits[i].resource = orders->limits[i].resource;
 		head.limits[i].soft = orders->limits[i].soft;
 	}
-	CLEANUP_STRING struct string bytes = {0};
-	string_append_bytes(&bytes, (const char *)&head, sizeof head);
-	string_append_bytes(&bytes, orders->filter, orders->filter_count * sizeof(struct sock_filter));
-	append_text(&bytes, orders->program);
-	append_text(&bytes, orders->directory);
-	for (size_t i = 0; i < orders->arguments.count; i++) append_text(&bytes, orders->arguments.items[i]);
-	for (size_t i = 0; i < orders->environment.count; i++) append_text(&bytes, orders->environment.items[i]);
-	if (bytes.size > ORDERS_SIZE_MAX)
+	string_append_bytes(ret_bytes, (const char *)&head, sizeof head);
+	string_append_bytes(ret_bytes, orders->filter, orders->filter_count * sizeof(struct sock_filter));
+	append_text(ret_bytes, orders->program);
+	append_text(ret_bytes, orders->directory);
+	for (size_t i = 0; i < orders->arguments.count; i++) append_text(ret_bytes, orders->arguments.items[i]);
+	for (size_t i = 0; i < orders->environment.count; i++) append_text(ret_bytes, orders->environment.items[i]);
+	if (ret_bytes->size > ORDERS_SIZE_MAX)
 		return error_set(error, E2BIG, "the command line and environment are larger than %d bytes",
 				 ORDERS_SIZE_MAX);
-
-	CLEANUP_FD int fd = memfd_create("sbx-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0) return error_errno(error, "making a memfd");
-	int r = fd_write_all(fd, bytes.data, bytes.size, error);
-	if (r < 0) return r;
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return error_errno(error, "sealing a memfd");
-	*ret_fd = fd_steal(&fd);
 	return 0;
 }
 
@@ -116,22 +103,43 @@ static bool parse(struct reader *reader, struct launch_orders *orders) {
 	return !reader->bad && orders->arguments.count > 0;
 }
 
-int orders_unpack(int fd, struct launch_orders *ret_orders, struct error *error) {
-	struct stat status;
-	if (fstat(fd, &status) < 0) return error_errno(error, "reading the orders");
-	if (status.st_size <= 0 || status.st_size > ORDERS_SIZE_MAX)
-		return error_set(error, EINVAL, "the orders have a bad size");
-	const size_t size = (size_t)status.st_size;
-	const char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED) return error_errno(error, "reading the orders");
+int orders_unpack(const char *bytes, size_t size, struct launch_orders *ret_orders, struct error *error) {
 	struct reader reader = {.at = bytes, .end = bytes + size};
 	struct launch_orders orders = {0};
-	bool good = parse(&reader, &orders);
-	munmap((void *)bytes, size);
-	if (!good) {
+	if (!parse(&reader, &orders)) {
 		orders_finish(&orders);
 		return error_set(error, EINVAL, "the orders are malformed");
 	}
 	*ret_orders = orders;
 	return 0;
+}
+
+static size_t chunk_at(size_t size, size_t at) {
+	return size - at < ORDERS_CHUNK ? size - at : ORDERS_CHUNK;
+}
+
+int orders_send(int socket, const struct order *prepare, const struct launch_orders *orders, struct error *error) {
+	CLEANUP_STRING struct string bytes = {0};
+	struct order order = *prepare;
+	int r = orders_pack(orders, &bytes, error);
+	if (r < 0) return r;
+	order.kind = ORDER_PREPARE;
+	order.bytes = (uint32_t)bytes.size;
+	r = fd_send(socket, &order, sizeof order, error);
+	for (size_t at = 0; r == 0 && at < bytes.size; at += ORDERS_CHUNK)
+		r = fd_send(socket, bytes.data + at, chunk_at(bytes.size, at), error);
+	return r == -EAGAIN ? error_set(error, ETIMEDOUT, "the sandbox doesn't take its orders") : r;
+}
+
+int orders_receive(int socket, struct order *ret_prepare, struct launch_orders *ret_orders, struct error *error) {
+	ssize_t got = fd_receive(socket, ret_prepare, sizeof *ret_prepare, error);
+	if (got != sizeof *ret_prepare || ret_prepare->kind != ORDER_PREPARE || ret_prepare->bytes > ORDERS_SIZE_MAX)
+		return error_set(error, EPROTO, "no orders came");
+	const size_t size = ret_prepare->bytes;
+	CLEANUP_FREE char *bytes = mem_alloc(1, size + 1);
+	for (size_t at = 0; at < size; at += ORDERS_CHUNK) {
+		got = fd_receive(socket, bytes + at, chunk_at(size, at), error);
+		if (got != (ssize_t)chunk_at(size, at)) return error_set(error, EPROTO, "the orders end early");
+	}
+	return orders_unpack(bytes, size, ret_orders, error);
 }

@@ -31,8 +31,8 @@ const struct spare_shape spare_shapes[SPARE_COUNT] = {
 static const struct {
 	unsigned batch, reserve;
 } sizes[SPARE_COUNT] = {
-	[SPARE_TCP4] = {FD_PASS_MAX, FD_PASS_MAX / 2},
-	[SPARE_TCP6] = {FD_PASS_MAX, FD_PASS_MAX / 2},
+	[SPARE_TCP4] = {SPARES_FETCH_MAX, SPARES_FETCH_MAX / 2},
+	[SPARE_TCP6] = {SPARES_FETCH_MAX, SPARES_FETCH_MAX / 2},
 	[SPARE_UDP4] = {4, 2},
 	[SPARE_UDP6] = {4, 2},
 	[SPARE_DIAG] = {1, 0},

@@ -19,6 +19,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/passing.h"
 
 /* What a child found: its exit status. */
 enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_NAMESPACE };
@@ -118,13 +119,13 @@ static void attack_broker_1_a_connector_that_is_gone_is_not_somebody_else(void *
 		memcpy(address.sun_path, path, strlen(path));
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 		if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) _exit(NO_CONNECTION);
-		_exit(fd_send(ends[0], "x", 1, &fd, 1, NULL) == 0 ? SERVED : CLOSED);
+		_exit(passing_send(ends[0], "x", 1, &fd, 1) == 0 ? SERVED : CLOSED);
 	}
 	assert_int_equal(status_of(child), SERVED);
 	char byte;
-	int fds[FD_PASS_MAX];
+	int fds[PASSING_MAX];
 	size_t count;
-	assert_int_equal(fd_receive(ends[1], &byte, 1, fds, &count, NULL), 1);
+	assert_int_equal(passing_receive(ends[1], &byte, 1, fds, &count), 1);
 	assert_int_equal(count, 1);
 	assert_int_equal(kill(broker, SIGCONT), 0);
 	assert_int_equal(speak(fds[0]), CLOSED);

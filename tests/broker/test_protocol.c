@@ -13,6 +13,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 /* $HOME in a template becomes the test's home, so that templates can be constant. */
@@ -398,7 +399,7 @@ static void attack_broker_5_descriptors_are_not_taken(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *peer = connect_with(false);
 	static const char text[] = "{\"type\":\"status\",\"id\":1}";
-	assert_int_equal(fd_send(peer->fd, text, sizeof text - 1, (int[]){0, 1, 2}, 3, NULL), 0);
+	assert_int_equal(passing_send(peer->fd, text, sizeof text - 1, (int[]){0, 1, 2}, 3), 0);
 	json_t *reply = peer_receive(peer);
 	assert_string_equal(text_of(reply, "type"), "error");
 	json_decref(reply);

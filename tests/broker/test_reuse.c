@@ -24,6 +24,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/passing.h"
 
 /* What an impostor found: its exit status. */
 enum { SERVED = 10, CLOSED, NO_CONNECTION, NO_USER };
@@ -91,10 +92,10 @@ static void keep_a_maker(void) {
 	pid_t child = fork();
 	if (child == 0) {
 		struct order order;
-		int fds[FD_PASS_MAX];
+		int fds[PASSING_MAX];
 		size_t count;
 		fd_close(ends[0]);
-		while (fd_receive(ends[1], &order, sizeof order, fds, &count, NULL) == sizeof order && count == 1) {
+		while (passing_receive(ends[1], &order, sizeof order, fds, &count) == sizeof order && count == 1) {
 			make_impostor(ends[1], &order, fds[0]);
 			fd_close(fds[0]);
 		}
@@ -109,7 +110,7 @@ static void order_impostor(pid_t pid, int fd, bool own) {
 	struct order order = {.pid = pid, .user = getuid(), .group = getgid(), .own = own};
 	snprintf(order.runtime, sizeof order.runtime, "%s", getenv("XDG_RUNTIME_DIR"));
 	char ready[16];
-	assert_int_equal(fd_send(maker_end, &order, sizeof order, &fd, 1, NULL), 0);
+	assert_int_equal(passing_send(maker_end, &order, sizeof order, &fd, 1), 0);
 	assert_int_equal(recv(maker_end, ready, sizeof ready, 0), 5);
 }
 
@@ -122,7 +123,7 @@ static int impostor_status(void) {
 /* Somebody connects (and is served, if it says something), leaves the connection to us and is gone, and its number is
  * free. */
 static pid_t connect_and_vanish(bool speaks, int *ret_fd) {
-	int ends[2], fds[FD_PASS_MAX];
+	int ends[2], fds[PASSING_MAX];
 	size_t count;
 	char byte;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -130,10 +131,10 @@ static pid_t connect_and_vanish(bool speaks, int *ret_fd) {
 	if (child == 0) {
 		int fd = connect_to_broker();
 		if (fd >= 0 && speaks && speak(fd) != SERVED) _exit(CLOSED);
-		_exit(fd >= 0 && fd_send(ends[1], "x", 1, &fd, 1, NULL) == 0 ? SERVED : NO_CONNECTION);
+		_exit(fd >= 0 && passing_send(ends[1], "x", 1, &fd, 1) == 0 ? SERVED : NO_CONNECTION);
 	}
 	assert_int_equal(status_of(child), SERVED);
-	assert_int_equal(fd_receive(ends[0], &byte, 1, fds, &count, NULL), 1);
+	assert_int_equal(passing_receive(ends[0], &byte, 1, fds, &count), 1);
 	assert_int_equal(count, 1);
 	fd_close(ends[0]);
 	fd_close(ends[1]);

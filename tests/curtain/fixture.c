@@ -24,6 +24,7 @@
 #include "base/string.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 enum { TICK_MS = 5, ACTIONS_MAX = 4096, NAMES_MAX = 64 };
@@ -236,7 +237,7 @@ _Noreturn static void be_portal(struct fixture *fixture, int orders, int tasks) 
 		serve_tasks(tasks, fixture->host);
 	}
 	close(tasks);
-	if (fd_send(orders, &init, sizeof init, &device, 1, NULL) < 0) give_up("send");
+	if (passing_send(orders, &init, sizeof init, &device, 1) < 0) give_up("send");
 	close(device);
 	while (recv(orders, &order, sizeof order, 0) == sizeof order) {
 		int result = carry_out(fixture, &order);
@@ -486,8 +487,8 @@ void fixture_start(struct fixture *fixture) {
 	close(tasks[1]);
 	fixture->portal_fd = orders[0];
 	fixture->tasks_fd = tasks[0];
-	int fds[FD_PASS_MAX];
-	if (fd_receive(orders[0], &fixture->init, sizeof fixture->init, fds, &count, NULL) <= 0 || count != 1)
+	int fds[PASSING_MAX];
+	if (passing_receive(orders[0], &fixture->init, sizeof fixture->init, fds, &count) <= 0 || count != 1)
 		fail_msg("no curtain here");
 	device = fds[0];
 	fixture->base = event_base_new();

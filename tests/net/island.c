@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "support/cmocka.h"
+#include "support/passing.h"
 
 struct wish {
 	int domain, type, protocol;
@@ -69,7 +70,7 @@ static _Noreturn void live(int channel, pid_t parent) {
 	while (recv(channel, &wish, sizeof wish, 0) == sizeof wish) {
 		int fd = socket(wish.domain, wish.type | SOCK_CLOEXEC, wish.protocol);
 
-		if (fd_send(channel, "", 1, &fd, fd >= 0, NULL) < 0) _exit(4);
+		if (passing_send(channel, "", 1, &fd, fd >= 0) < 0) _exit(4);
 		fd_close(fd);
 	}
 	_exit(0);
@@ -99,12 +100,12 @@ void island_remove(struct island *island) {
 
 int island_socket(struct island *island, int domain, int type, int protocol) {
 	const struct wish wish = {domain, type, protocol};
-	int fds[FD_PASS_MAX];
+	int fds[PASSING_MAX];
 	size_t count;
 	char byte;
 
 	assert_int_equal(send(island->channel, &wish, sizeof wish, 0), sizeof wish);
-	assert_int_equal(fd_receive(island->channel, &byte, 1, fds, &count, NULL), 1);
+	assert_int_equal(passing_receive(island->channel, &byte, 1, fds, &count), 1);
 	assert_int_equal(count, 1);
 	return fds[0];
 }
@@ -112,10 +113,10 @@ int island_socket(struct island *island, int domain, int type, int protocol) {
 void island_fetch(void *context, enum spare kind, unsigned count) {
 	struct island_store *store = context;
 	const struct spare_shape *shape = &spare_shapes[kind];
-	int fds[FD_PASS_MAX];
+	int fds[PASSING_MAX];
 	const int on = 1; /* as the portal makes them */
 
-	assert_true(count <= FD_PASS_MAX);
+	assert_true(count <= PASSING_MAX);
 	for (unsigned i = 0; i < count; i++) {
 		fds[i] = island_socket(store->island, shape->domain, shape->type | SOCK_NONBLOCK, shape->protocol);
 		if (shape->domain == AF_INET6) setsockopt(fds[i], IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof on);

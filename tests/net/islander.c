@@ -26,6 +26,7 @@
 #include "net/standins.h"
 #include "socket_calls.h"
 #include "support/held_calls.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 /* The judge */
@@ -225,7 +226,7 @@ static _Noreturn void live(const struct islander *islander, int channel, int inp
 	dup2(input, 0);
 	dup2(output, 1);
 	int listener = held_calls_filter();
-	if (listener < 0 || fd_send(channel, "", 1, &listener, 1, NULL) < 0) _exit(102);
+	if (listener < 0 || passing_send(channel, "", 1, &listener, 1) < 0) _exit(102);
 	close(listener);
 	close(channel);
 	if (islander->handed >= 0) dup2(islander->handed, ISLANDER_HANDED);
@@ -266,7 +267,7 @@ static void on_heard(evutil_socket_t fd, short what, void *argument) {
 }
 
 void islander_start(struct islander *islander, void (*tool)(void)) {
-	int channel[2], input[2], output[2], fds[FD_PASS_MAX];
+	int channel[2], input[2], output[2], fds[PASSING_MAX];
 	size_t count;
 	char byte;
 
@@ -280,7 +281,7 @@ void islander_start(struct islander *islander, void (*tool)(void)) {
 	close(output[1]);
 	islander->input = input[1];
 	islander->output = output[0];
-	if (fd_receive(channel[0], &byte, 1, fds, &count, NULL) != 1) fail_msg("no tool on the island");
+	if (passing_receive(channel[0], &byte, 1, fds, &count) != 1) fail_msg("no tool on the island");
 	close(channel[0]);
 	islander->listener = fds[0];
 	islander->ended = false;

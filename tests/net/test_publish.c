@@ -56,7 +56,7 @@ struct bring {
 
 static void on_bring(evutil_socket_t fd, short what, void *argument) {
 	struct bring *bring = argument;
-	int fds[FD_PASS_MAX];
+	int fds[SPARES_FETCH_MAX];
 	(void)fd, (void)what;
 	for (unsigned i = 0; i < bring->count; i++) {
 		const struct spare_shape *shape = &spare_shapes[bring->kind];

@@ -40,11 +40,11 @@ static void fetch(void *context, enum spare kind, unsigned count) {
 
 /* The oldest fetch of a kind is answered. */
 static void answer(struct fixture *fixture, enum spare kind, bool works) {
-	int fds[FD_PASS_MAX];
+	int fds[SPARES_FETCH_MAX];
 	const struct spare_shape *shape = &spare_shapes[kind];
 	const unsigned count = works ? fixture->batch[kind] : 0;
 	assert_true(fixture->under_way[kind] > 0);
-	assert_in_range(fixture->batch[kind], 1, FD_PASS_MAX);
+	assert_in_range(fixture->batch[kind], 1, SPARES_FETCH_MAX);
 	for (unsigned i = 0; i < count; i++)
 		fds[i] = socket(shape->domain, shape->type | SOCK_CLOEXEC | SOCK_NONBLOCK, shape->protocol);
 	fixture->under_way[kind]--;
@@ -112,7 +112,7 @@ static void a_reserve_is_kept_without_being_waited_for(void **state) {
 		assert_true(fd >= 0);
 		answer_all(fixture, SPARE_TCP4);
 	}
-	assert_in_range(fixture->asked - asked, 200 / FD_PASS_MAX, 200 / FD_PASS_MAX + 2);
+	assert_in_range(fixture->asked - asked, 200 / SPARES_FETCH_MAX, 200 / SPARES_FETCH_MAX + 2);
 }
 
 static void who_waits_is_served_in_order_from_the_loop(void **state) {
@@ -145,7 +145,7 @@ static void who_waits_is_served_in_order_from_the_loop(void **state) {
 static void a_burst_is_fetched_at_once(void **state) {
 	struct fixture *fixture = *state;
 	for (size_t i = 0; i < CALLERS; i++) wait_for(fixture, i, SPARE_TCP6);
-	const size_t wanted = (CALLERS + FD_PASS_MAX - 1) / FD_PASS_MAX;
+	const size_t wanted = (CALLERS + SPARES_FETCH_MAX - 1) / SPARES_FETCH_MAX;
 	assert_in_range(fixture->under_way[SPARE_TCP6], wanted, wanted + 1);
 	answer_all(fixture, SPARE_TCP6);
 	turn(fixture);
@@ -161,7 +161,7 @@ static void the_reserve_grows_under_load_up_to_its_limit(void **state) {
 		answer_all(fixture, SPARE_TCP4);
 	}
 	for (int fd; (fd = spares_take(fixture->spares, SPARE_TCP4)) >= 0; fd_close(fd)) most++;
-	assert_in_range(most, LIMIT_SPARES - FD_PASS_MAX, LIMIT_SPARES + FD_PASS_MAX);
+	assert_in_range(most, LIMIT_SPARES - SPARES_FETCH_MAX, LIMIT_SPARES + SPARES_FETCH_MAX);
 }
 
 static void one_of_its_kind_is_fetched_on_demand_alone(void **state) {

@@ -39,7 +39,7 @@ void box_make(struct box *box) {
 	size_t size = 0;
 	assert_non_null(mkdtemp(name));
 	assert_int_equal(chmod(name, 0755), 0);
-	*box = (struct box){.top = realpath(name, NULL), .in = -1, .out = -1, .spare = -1};
+	*box = (struct box){.top = realpath(name, NULL), .in = -1, .out = -1, .stdio = {-1, -1}, .spare = -1};
 	box->init_path = path_join(box->top, "init");
 	assert_int_equal(file_read(SBX_TEST_INIT, BOX_PROGRAM_MAX, &bytes, &size, NULL), 0);
 	assert_int_equal(file_write(box->init_path, bytes, size, 0755, NULL), 0);
@@ -120,11 +120,22 @@ void box_wait(struct box *box) {
 	if (portal_wait(box->portal, &error) < 0) fail_msg("%s", error.message);
 }
 
+static void make_pipes(struct box *box) {
+	int in[2], out[2];
+	assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
+	box->in = in[1];
+	box->out = out[0];
+	box->stdio[0] = in[0];
+	box->stdio[1] = out[1];
+}
+
 void box_begin(struct box *box) {
 	struct error error = ERROR_NONE;
-	const struct launch_options options = {.init_path = box->init_path, .cgroup = -1};
+	make_pipes(box);
+	const struct launch_options options = {
+		.init_path = box->init_path, .cgroup = -1, .stdio = {box->stdio[0], box->stdio[1], box->stdio[1]}};
 	box->base = event_base_new();
-	if (launch_start(&options, &box->launch, &error) < 0 || portal_start(box->base, &box->portal, &error) < 0 ||
+	if (launch_start(&options, &box->launch, &error) < 0 || portal_start(box->base, -1, &box->portal, &error) < 0 ||
 	    launch_hello(box->launch, &box->init, &error) < 0)
 		fail_msg("%s", error.message);
 	portal_join(box->portal, box->init, NULL, NULL);
@@ -132,8 +143,18 @@ void box_begin(struct box *box) {
 	box_wait(box);
 }
 
+/* Without a pty and without traps there is nothing to take. */
+static void await_ready(struct box *box) {
+	struct report report;
+	struct error error = ERROR_NONE;
+	struct pollfd polled = {.fd = launch_fd(box->launch), .events = POLLIN};
+	assert_int_equal(poll(&polled, 1, BOX_ANSWER_MS), 1);
+	assert_int_equal(launch_report(box->launch, &report, &error), 1);
+	if (report.kind != REPORT_READY) fail_msg("report %d: %s", report.kind, report.text);
+	assert_true(report.terminal < 0 && report.listener < 0);
+}
+
 static void go(struct box *box) {
-	int in[2], out[2], saved[3];
 	struct launch_orders orders = {.program = (char *)"/bin/sh",
 				       .directory = box->home,
 				       .filter = filters[0].steps,
@@ -142,24 +163,13 @@ static void go(struct box *box) {
 	strings_add(&orders.arguments, "sh");
 	strings_add(&orders.environment, "PATH=/usr/bin");
 	strings_addf(&orders.environment, "HOME=%s", box->home);
-	assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
-	for (int i = 0; i < 3; i++) saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 10);
-	dup2(in[0], 0);
-	dup2(out[1], 1);
-	dup2(out[1], 2);
-	int r = launch_prepare(box->launch, &order, &orders, NULL);
-	if (r == 0) r = launch_order(box->launch, ORDER_GO, 0);
-	for (int i = 0; i < 3; i++) {
-		dup2(saved[i], i);
-		close(saved[i]);
-	}
-	close(in[0]);
-	close(out[1]);
-	box->in = in[1];
-	box->out = out[0];
+	assert_int_equal(launch_prepare(box->launch, &order, &orders, NULL), 0);
+	await_ready(box);
+	assert_int_equal(launch_order(box->launch, ORDER_GO, 0), 0);
+	fd_close_p(&box->stdio[0]);
+	fd_close_p(&box->stdio[1]);
 	strings_finish(&orders.arguments);
 	strings_finish(&orders.environment);
-	assert_int_equal(r, 0);
 	/* w FILE…: can it be written? */
 	box_send(box, "w() { for f; do (echo x >>\"$f\") 2>/dev/null && echo wrote || echo refused; done; }");
 	box_expect(box, "echo ready", "ready");
@@ -189,6 +199,8 @@ void box_close(struct box *box) {
 	portal_applied_finish(&box->applied);
 	fd_close_p(&box->in);
 	fd_close_p(&box->out);
+	fd_close_p(&box->stdio[0]);
+	fd_close_p(&box->stdio[1]);
 	fd_close_p(&box->spare);
 	box->portal = NULL;
 	box->launch = NULL;
@@ -200,26 +212,35 @@ static void on_adopted(void *argument, int code, const char *text, int *fds, siz
 	box->spare = fds[0];
 }
 
-static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count);
+static void on_applied(void *argument, int code, const char *text, const struct portal_applied *applied);
 
 void box_restart(struct box *box, const struct steps *under_way) {
 	struct error error = ERROR_NONE;
 	portal_free(box->portal);
-	if (portal_start(box->base, &box->portal, &error) < 0) fail_msg("%s", error.message);
+	const bool has_spare = box->spare >= 0;
+	if (portal_start(box->base, fd_steal(&box->spare), &box->portal, &error) < 0) fail_msg("%s", error.message);
 	portal_join(box->portal, box->init, NULL, NULL);
-	if (box->spare >= 0) portal_adopt(box->portal, fd_steal(&box->spare), on_adopted, box);
+	if (has_spare) portal_adopt(box->portal, on_adopted, box);
 	portal_enter(box->portal, true, NULL, NULL);
 	portal_apply_again(box->portal, &box->plan, under_way, on_applied, box);
 	box_wait(box);
 }
 
-static void on_applied(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+static void copy_applied(const struct portal_applied *from, struct portal_applied *to) {
+	*to = (struct portal_applied){
+		.failed = mem_copy(from->failed, from->failed_count * sizeof *from->failed),
+		.failed_count = from->failed_count,
+		.taken = mem_copy(from->taken, from->taken_count * sizeof *from->taken),
+		.taken_count = from->taken_count,
+	};
+}
+
+static void on_applied(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct box *box = argument;
 	box->code = code;
 	snprintf(box->text, sizeof box->text, "%s", text);
 	portal_applied_finish(&box->applied);
-	if (fd_count == 1) assert_int_equal(portal_applied_read(fds[0], &box->applied, NULL), 0);
-	for (size_t i = 0; i < fd_count; i++) fd_close(fds[i]);
+	if (applied) copy_applied(applied, &box->applied);
 }
 
 int box_apply(struct box *box, const struct steps *steps) {

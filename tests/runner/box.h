@@ -20,6 +20,7 @@ struct box {
 	struct portal *portal;
 	pid_t init;
 	int in, out;      /* of the shell */
+	int stdio[2];     /* its ends of them, until it has them */
 	struct plan plan; /* in force, by the test's will */
 	int spare;        /* of the curtain, -1 = none */
 	struct portal_applied applied;

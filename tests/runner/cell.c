@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,7 +83,7 @@ struct sight cell_sight(void *context, const char *path) {
 	return sight;
 }
 
-static _Noreturn void become_bwrap(const struct cell *cell, int orders) {
+static _Noreturn void become_bwrap(const struct cell *cell, int orders, int out) {
 	CLEANUP_STRINGS struct strings argv = {0};
 	const char *const start[] = {"bwrap", "--unshare-all", "--die-with-parent",
 				     "--dev", "/dev",          "--proc",
@@ -105,58 +107,69 @@ static _Noreturn void become_bwrap(const struct cell *cell, int orders) {
 	}
 	strings_add(&argv, "--");
 	strings_take(&argv, path_join(cell->top, "init"));
-	int high = fcntl(orders, F_DUPFD, 10);
-	if (high < 0 || dup2(high, ORDERS_FD) < 0) _exit(99);
-	close(high);
+	const int from[] = {orders, -1, open("/dev/null", O_RDWR | O_CLOEXEC), out, out}; /* from ORDERS_FD on */
+	int high[ARRAY_LENGTH(from)];
+	for (size_t i = 0; i < ARRAY_LENGTH(from); i++) high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 10);
+	for (size_t i = 0; i < ARRAY_LENGTH(from); i++)
+		if (high[i] >= 0 && dup2(high[i], ORDERS_FD + (int)i) < 0) _exit(99);
 	execvp(argv.items[0], argv.items);
 	_exit(99);
 }
 
-static void receive(struct cell *cell, struct report *ret_report, int *ret_fd) {
-	int fds[FD_PASS_MAX];
-	size_t count = 0;
-	assert_int_equal(fd_receive(cell->orders, ret_report, sizeof *ret_report, fds, &count, NULL),
-			 sizeof *ret_report);
-	*ret_fd = count > 0 ? fds[0] : -1;
+/* sbx-init's process, as the kernel tells it of the hello. */
+static pid_t receive_hello(struct cell *cell) {
+	struct report report;
+	struct pollfd polled = {.fd = cell->orders, .events = POLLIN};
+	pid_t init;
+	int flags;
+	assert_int_equal(poll(&polled, 1, CELL_TIMEOUT_S * 1000), 1);
+	assert_int_equal(fd_receive_from(cell->orders, &report, sizeof report, &init, &flags), sizeof report);
+	assert_int_equal(report.kind, REPORT_HELLO);
+	return init;
 }
 
-static void go(struct cell *cell, unsigned wanted, const char *const *words) {
+static int take_from(pid_t init, int number) {
+	struct error error = ERROR_NONE;
+	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, init, 0U);
+	int fd = fd_take(process, number, &error);
+	if (fd < 0) fail_msg("%s", error.message);
+	return fd;
+}
+
+static void prepare(struct cell *cell, unsigned wanted, const char *const *words) {
 	CLEANUP_ORDERS struct launch_orders orders = {
 		.program = path_join(cell->top, "calls"), .directory = string_copy(cell->top), .listener = wanted != 0};
 	orders.filter_count = filters[wanted].count;
 	orders.filter = mem_copy(filters[wanted].steps, orders.filter_count * sizeof *filters[wanted].steps);
 	strings_add(&orders.arguments, "calls");
 	for (; *words; words++) strings_add(&orders.arguments, *words);
-	CLEANUP_FREE char *name = path_join(cell->top, "out");
-	CLEANUP_FD int out = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	CLEANUP_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	CLEANUP_FD int memory = -1;
-	assert_int_equal(orders_pack(&orders, &memory, NULL), 0);
-	const int fds[] = {memory, null, out, out};
-	const struct order prepare = {.kind = ORDER_PREPARE}, order = {.kind = ORDER_GO};
-	assert_int_equal(fd_send(cell->orders, &prepare, sizeof prepare, fds, ARRAY_LENGTH(fds), NULL), 0);
-	assert_int_equal(fd_send(cell->orders, &order, sizeof order, NULL, 0, NULL), 0);
+	const struct order order = {.kind = ORDER_PREPARE};
+	assert_int_equal(orders_send(cell->orders, &order, &orders, NULL), 0);
 }
 
 void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
-	int pair[2], passed;
+	int pair[2];
 	struct report report;
+	const struct order go = {.kind = ORDER_GO};
+	CLEANUP_FREE char *name = path_join(cell->top, "out");
+	CLEANUP_FD int out = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)), 0);
 	cell->ended = false;
 	cell->orders = pair[0];
 	cell->bwrap = fork();
-	if (cell->bwrap == 0) become_bwrap(cell, pair[1]);
+	if (cell->bwrap == 0) become_bwrap(cell, pair[1], out);
 	fd_close(pair[1]);
-	receive(cell, &report, &passed);
-	assert_int_equal(report.kind, REPORT_HELLO);
-	go(cell, wanted, words);
+	const pid_t init = receive_hello(cell);
+	prepare(cell, wanted, words);
+	assert_int_equal(fd_receive(cell->orders, &report, sizeof report, NULL), sizeof report);
+	if (report.kind != REPORT_READY) fail_msg("report %d: %s", report.kind, report.text);
+	const int listener = wanted != 0 ? take_from(init, report.listener) : -1;
+	assert_int_equal(fd_send(cell->orders, &go, sizeof go, NULL), 0);
 	if (wanted == 0) return;
-	receive(cell, &report, &passed);
-	if (report.kind != REPORT_LISTENER) fail_msg("report %d: %s", report.kind, report.text);
-	assert_true(passed >= 0);
 	cell->killable = report.value;
 	const struct traps_options options = {.base = cell->base,
-					      .listener = passed,
+					      .listener = listener,
 					      .wanted = wanted,
 					      .sight = cell->sight ? cell->sight : cell_sight,
 					      .hold = cell->hold,
@@ -168,11 +181,8 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 static void on_report(evutil_socket_t fd, short what, void *argument) {
 	struct cell *cell = argument;
 	struct report report = {0};
-	int fds[FD_PASS_MAX];
-	size_t count = 0;
 	(void)what;
-	ssize_t size = fd_receive(fd, &report, sizeof report, fds, &count, NULL);
-	assert_int_equal(count, 0);
+	ssize_t size = fd_receive(fd, &report, sizeof report, NULL);
 	cell->ended = size == sizeof report && report.kind == REPORT_EXITED;
 	cell->wait_status = report.value;
 	if (!cell->ended) print_error("report %d: %s: %s\n", report.kind, report.text, strerror(report.value));

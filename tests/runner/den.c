@@ -23,6 +23,7 @@
 #include "base/string.h"
 #include "support/cmocka.h"
 #include "support/held_calls.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 #ifndef SO_NETNS_COOKIE /* Linux 5.14 */
@@ -87,7 +88,7 @@ static _Noreturn void be_tool(const char *top, int line, int says, void (*tool)(
 	/* free before the filter: our own talk is by sendmsg(2) */
 	int fds[2] = {socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG),
 		      held_calls_filter()};
-	if (fds[0] < 0 || fds[1] < 0 || fd_send(line, "x", 1, fds, 2, NULL) < 0) _exit(93);
+	if (fds[0] < 0 || fds[1] < 0 || passing_send(line, "x", 1, fds, 2) < 0) _exit(93);
 	close(fds[0]);
 	close(fds[1]);
 	if (read(line, &byte, 1) != 1) _exit(92);
@@ -157,7 +158,7 @@ static uint64_t cookie_of(int socket) {
 }
 
 void den_start(struct den *den, void (*tool)(const char *top)) {
-	int line[2], says[2], fds[FD_PASS_MAX];
+	int line[2], says[2], fds[PASSING_MAX];
 	size_t count = 0;
 	char byte;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line), 0);
@@ -175,7 +176,7 @@ void den_start(struct den *den, void (*tool)(const char *top)) {
 	}
 	fd_close(line[1]);
 	fd_close(says[1]);
-	assert_int_equal(fd_receive(line[0], &byte, 1, fds, &count, NULL), 1);
+	assert_int_equal(passing_receive(line[0], &byte, 1, fds, &count), 1);
 	assert_int_equal(count, 2);
 	den->listener = fds[1];
 	den->said = says[0];

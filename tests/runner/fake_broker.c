@@ -27,8 +27,7 @@ static void reply(const struct fake *fake, json_t *message) {
 	CLEANUP_FREE char *text = NULL;
 	size_t size = 0;
 	struct error error = ERROR_NONE;
-	if (message_encode(message, &text, &size, &error) < 0 ||
-	    fd_send(fake->client, text, size, NULL, 0, &error) < 0) {
+	if (message_encode(message, &text, &size, &error) < 0 || fd_send(fake->client, text, size, &error) < 0) {
 		fprintf(stderr, "fake broker: %s\n", error.message);
 		_exit(1);
 	}

@@ -43,10 +43,10 @@ static int make_plan(void *context, const struct view *view, bool fresh, struct 
 	return 0;
 }
 
-static void end_apply(struct live_fixture *fixture, int code, int *fds, size_t count) {
-	portal_done *done = fixture->done;
+static void end_apply(struct live_fixture *fixture, int code, const struct portal_applied *applied) {
+	portal_applied_done *done = fixture->done;
 	fixture->done = NULL;
-	done(fixture->argument, code, code ? "a mount failed" : "", fds, count);
+	done(fixture->argument, code, code ? "a mount failed" : "", applied);
 }
 
 void fixture_applied(struct live_fixture *fixture) {
@@ -63,13 +63,11 @@ void fixture_applied(struct live_fixture *fixture) {
 	}
 	applied.failed = failed;
 	applied.taken = taken;
-	int fd = -1;
-	assert_int_equal(portal_applied_pack(&applied, &fd, NULL), 0);
-	end_apply(fixture, applied.failed_count > 0 ? ESTALE : 0, &fd, 1);
+	end_apply(fixture, applied.failed_count > 0 ? ESTALE : 0, &applied);
 }
 
 void fixture_died(struct live_fixture *fixture) {
-	end_apply(fixture, EPIPE, NULL, 0);
+	end_apply(fixture, EPIPE, NULL);
 }
 
 static void on_soon(evutil_socket_t fd, short what, void *argument) {
@@ -77,7 +75,7 @@ static void on_soon(evutil_socket_t fd, short what, void *argument) {
 	fixture_applied(argument);
 }
 
-static void apply(void *context, const struct steps *steps, portal_done *done, void *argument) {
+static void apply(void *context, const struct steps *steps, portal_applied_done *done, void *argument) {
 	struct live_fixture *fixture = context;
 	assert_null(fixture->done); /* one after the other */
 	fixture->applies++;
@@ -92,10 +90,10 @@ static void apply(void *context, const struct steps *steps, portal_done *done, v
 static void on_restored(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	struct live_fixture *fixture = argument;
-	fixture->restored(fixture->restored_argument, 0, "", NULL, 0);
+	fixture->restored(fixture->restored_argument, 0, "", NULL);
 }
 
-static void restore(void *context, struct plan *plan, const struct steps *under_way, portal_done *done,
+static void restore(void *context, struct plan *plan, const struct steps *under_way, portal_applied_done *done,
 		    void *argument) {
 	struct live_fixture *fixture = context;
 	free(fixture->last_steps);

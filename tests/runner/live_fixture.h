@@ -19,10 +19,10 @@ struct live_fixture {
 	int failed, left_open, changed;
 	/* steps that are under way */
 	const struct steps *steps;
-	portal_done *done;
+	portal_applied_done *done;
 	void *argument;
 	struct event *soon;
-	portal_done *restored;
+	portal_applied_done *restored;
 	void *restored_argument;
 };
 

@@ -30,6 +30,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "call_table.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 enum { ORDINARY_UID = 65533 };
@@ -70,7 +71,7 @@ static _Noreturn void call_on_order(int orders) {
 
 /* `prepare` runs in the child before its filter is there. */
 static struct caller caller_start(void (*prepare)(void)) {
-	int pair[2], fds[FD_PASS_MAX];
+	int pair[2], fds[PASSING_MAX];
 	size_t count = 0;
 	char byte = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -80,12 +81,12 @@ static struct caller caller_start(void (*prepare)(void)) {
 		fd_close(pair[0]);
 		if (prepare) prepare();
 		int listener = load_filter();
-		if (listener < 0 || fd_send(pair[1], &byte, 1, &listener, 1, NULL) < 0) _exit(1);
+		if (listener < 0 || passing_send(pair[1], &byte, 1, &listener, 1) < 0) _exit(1);
 		fd_close(listener);
 		call_on_order(pair[1]);
 	}
 	fd_close(pair[1]);
-	assert_int_equal(fd_receive(caller.orders, &byte, 1, fds, &count, NULL), 1);
+	assert_int_equal(passing_receive(caller.orders, &byte, 1, fds, &count), 1);
 	assert_int_equal(count, 1);
 	caller.listener = fds[0];
 	return caller;

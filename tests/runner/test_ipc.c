@@ -24,6 +24,7 @@
 #include "lead.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
+#include "support/passing.h"
 #include "support/patience.h"
 
 static struct den den;
@@ -713,12 +714,12 @@ static void a_connection_ends_with_its_grant(void **state) {
 }
 
 static void send_fd(int line, int fd) {
-	if (fd_send(line, "x", 1, &fd, 1, NULL) < 0) den_write("not sent");
+	if (passing_send(line, "x", 1, &fd, 1) < 0) den_write("not sent");
 }
 
 /* Kept in a message while it is looked for. */
 static void tool_hides(const char *top) {
-	int line[2], fds[FD_PASS_MAX], fd = connected(top, "shown/host", SOCK_STREAM);
+	int line[2], fds[PASSING_MAX], fd = connected(top, "shown/host", SOCK_STREAM);
 	size_t count;
 	char byte;
 	socketpair(AF_UNIX, SOCK_SEQPACKET, 0, line);
@@ -727,7 +728,7 @@ static void tool_hides(const char *top) {
 	den_say("hidden", 0);
 	CLEANUP_FREE char *mark = path_join(top, "shown/mark");
 	while (access(mark, F_OK) < 0) usleep(1000);
-	if (fd_receive(line[1], &byte, 1, fds, &count, NULL) == 1 && read(fds[0], &byte, 1) == 0) den_write("the end");
+	if (passing_receive(line[1], &byte, 1, fds, &count) == 1 && read(fds[0], &byte, 1) == 0) den_write("the end");
 }
 
 static void mark_it(void) {

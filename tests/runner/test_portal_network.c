@@ -44,7 +44,7 @@ static int teardown(void **state) {
 }
 
 struct got {
-	int fds[FD_PASS_MAX];
+	int fds[SPARES_FETCH_MAX];
 	size_t count;
 	int code;
 };
@@ -123,9 +123,9 @@ static void sockets_are_the_sandboxs(void **state) {
 	CLEANUP_FD int outside = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(getsockopt(outside, SOL_SOCKET, SO_NETNS_COOKIE, &own, &size), 0);
 	for (size_t kind = 0; kind < SPARE_COUNT; kind++) {
-		struct got got = make((enum spare)kind, FD_PASS_MAX);
+		struct got got = make((enum spare)kind, SPARES_FETCH_MAX);
 		assert_int_equal(got.code, 0);
-		assert_int_equal(got.count, FD_PASS_MAX);
+		assert_int_equal(got.count, SPARES_FETCH_MAX);
 		for (size_t i = 0; i < got.count; i++) {
 			int domain = 0, type = 0;
 			size = sizeof other;
@@ -142,7 +142,7 @@ static void sockets_are_the_sandboxs(void **state) {
 		}
 	}
 	assert_int_equal(make(SPARE_TCP4, 0).code, EINVAL);
-	assert_int_equal(make(SPARE_TCP4, FD_PASS_MAX + 1).code, EINVAL);
+	assert_int_equal(make(SPARE_TCP4, SPARES_FETCH_MAX + 1).code, EINVAL);
 	assert_int_equal(make((enum spare)SPARE_COUNT, 1).code, EINVAL);
 }
 
@@ -290,7 +290,8 @@ static void a_burst_is_served_without_a_round_trip_each(void **state) {
 	assert_int_equal(spares_cookie(pool.spares), 0);
 	for (size_t i = 0; i < BURST; i++) spares_when(pool.spares, SPARE_TCP4, use_one, &pool);
 	assert_int_equal(pool.served, 0);
-	assert_in_range(pool.fetches, BURST / FD_PASS_MAX, BURST / FD_PASS_MAX + LIMIT_SPARES / FD_PASS_MAX + 1);
+	assert_in_range(pool.fetches, BURST / SPARES_FETCH_MAX,
+			BURST / SPARES_FETCH_MAX + LIMIT_SPARES / SPARES_FETCH_MAX + 1);
 	while (pool.served < BURST) assert_int_equal(event_base_loop(box.base, EVLOOP_ONCE), 0);
 	assert_true(spares_cookie(pool.spares) != 0);
 	portal_wait(box.portal, NULL);

@@ -1,5 +1,5 @@
 /*
- * fd: owned file descriptors, and passing them over a Unix socket.
+ * fd: owned file descriptors, and messages over a Unix socket.
  *
  * Promises: every descriptor made here is close-on-exec; close never clobbers errno.
  */
@@ -21,13 +21,20 @@ int fd_nonblocking(int fd, bool on, struct error *error);
 int fd_write_all(int fd, const void *bytes, size_t size, struct error *error);
 
 /*
- * One datagram with up to FD_PASS_MAX descriptors. fd_receive returns the number of bytes (0 = peer gone) and
- * sets *ret_count; a datagram or descriptor list that was cut is -EMSGSIZE and every descriptor is closed.
- * -EAGAIN is returned without filling the error.
+ * One datagram. fd_receive returns the number of bytes (0 = peer gone); one that was cut is -EMSGSIZE. -EAGAIN is
+ * returned without filling the error. Descriptors that a peer sends along are closed by the kernel, since there is no
+ * room for them (recvmsg(2), MSG_CTRUNC).
  */
-enum { FD_PASS_MAX = 16 };
-int fd_send(int socket, const void *bytes, size_t size, const int *fds, size_t count, struct error *error);
-ssize_t fd_receive(int socket, void *bytes, size_t size, int fds[FD_PASS_MAX], size_t *ret_count, struct error *error);
+int fd_send(int socket, const void *bytes, size_t size, struct error *error);
+ssize_t fd_receive(int socket, void *bytes, size_t size, struct error *error);
+
+/*
+ * A copy of descriptor `number` of the process that the pidfd `process` stands for, or a negative errno: EPERM when we
+ * may not trace it (pidfd_getfd(2)). So descriptors change hands between sbx's processes; SCM_RIGHTS is refused to a
+ * user whose descriptors in flight are as many as RLIMIT_NOFILE (too_many_unix_fds() in net/core/scm.c), and any tool
+ * of the user's can have so many.
+ */
+int fd_take(int process, int number, struct error *error);
 
 /*
  * One datagram with the process that has sent it, as the kernel says where SO_PASSCRED is on (unix(7); 0: it doesn't).

@@ -20,12 +20,15 @@ struct spare_shape {
 };
 extern const struct spare_shape spare_shapes[SPARE_COUNT];
 
+enum { SPARES_FETCH_MAX = 16 };
+
 struct spares;
 struct spares_wait;
 
 struct spares_options {
 	struct event_base *base;
-	/* Bring `count` of a kind (FD_PASS_MAX at most): exactly one spares_add for each call, later, in any order. */
+	/* Bring `count` of a kind (SPARES_FETCH_MAX at most): exactly one spares_add for each call, later, in any
+	 * order. */
 	void (*fetch)(void *context, enum spare kind, unsigned count);
 	void *context;
 };
