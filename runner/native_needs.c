@@ -48,18 +48,30 @@ static bool has_cookie(void) {
 	return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) == 0;
 }
 
-const char *native_lacks(void) {
-	static const struct {
-		bool (*is_there)(void);
-		const char *name;
-	} needs[] = {
-		{has_notification, "no user notification of seccomp (SECCOMP_RET_USER_NOTIF, Linux 5.0)"},
-		{has_killable_wait, "no SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (Linux 5.19)"},
-		{has_getfd, "no pidfd_getfd (Linux 5.6; some containers refuse it)"},
-		{may_getfd, "kernel.yama.ptrace_scope is 3"},
-		{has_cookie, "no SO_NETNS_COOKIE (Linux 5.14)"},
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(needs); i++)
+struct machine_need {
+	bool (*is_there)(void);
+	const char *name;
+};
+
+static const char *first_lacking(const struct machine_need *needs, size_t count) {
+	for (size_t i = 0; i < count; i++)
 		if (!needs[i].is_there()) return needs[i].name;
 	return NULL;
+}
+
+const char *sandbox_lacks(void) {
+	static const struct machine_need needs[] = {
+		{has_getfd, "no pidfd_getfd (Linux 5.6; some containers refuse it)"},
+		{may_getfd, "kernel.yama.ptrace_scope is 3"},
+	};
+	return first_lacking(needs, ARRAY_LENGTH(needs));
+}
+
+const char *native_lacks(void) {
+	static const struct machine_need needs[] = {
+		{has_notification, "no user notification of seccomp (SECCOMP_RET_USER_NOTIF, Linux 5.0)"},
+		{has_killable_wait, "no SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (Linux 5.19)"},
+		{has_cookie, "no SO_NETNS_COOKIE (Linux 5.14)"},
+	};
+	return first_lacking(needs, ARRAY_LENGTH(needs));
 }

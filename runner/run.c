@@ -34,6 +34,7 @@
 #include "limits.h"
 #include "network.h"
 #include "regular.h"
+#include "runner/native_needs.h"
 #include "scene.h"
 #include "servers.h"
 #include "session.h"
@@ -479,6 +480,15 @@ static int check_user(struct error *error) {
 	return error_set(error, EPERM, "root can't be sandboxed: run it as an ordinary user, or with --as-user NAME");
 }
 
+static int check_machine(struct error *error) {
+	const char *lacks = sandbox_lacks();
+	if (!lacks) return 0;
+	return error_set(error, ENOSYS,
+			 "this system keeps sbx's processes from sharing what they have open (%s): "
+			 "`sbx doctor` says what to do",
+			 lacks);
+}
+
 static int open_once(struct run *run, const struct run_options *options, struct error *error) {
 	struct session_options session = {.run = options,
 					  .project = &run->scene.project,
@@ -515,6 +525,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = check_user(error);
+	if (r == 0) r = check_machine(error);
 	if (r < 0) return r;
 	/* A buffer that lost bytes would go on as if nothing were. */
 	event_set_mem_functions(mem_raw, mem_raw_resize, free);

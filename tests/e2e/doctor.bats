@@ -106,25 +106,36 @@ load desktop
 	asking_policy
 	run sbx doctor --json
 	[ "$(jq -r '.[] | select(.check == "native").status' <<<"$output")" = ok ]
-	lacking() { # pidfd_getfd, by its number, which is the same on all machines
-		python3 "$TESTS/without.py" 438 "$@"
-	}
+	local getsockopt=209
+	[ "$(uname -m)" != x86_64 ] || getsockopt=55
+	local lacking=(python3 "$TESTS/without.py" "$getsockopt:2=71") # SO_NETNS_COOKIE
 	broker_stop
-	run lacking sbx doctor --json
+	run "${lacking[@]}" sbx doctor --json
 	echo "$output"
 	[ "$(jq -r '.[] | select(.check == "native").status' <<<"$output")" = warn ]
-	contains "$(jq -r '.[] | select(.check == "native").detail' <<<"$output")" pidfd_getfd
-	run lacking python3 -c 'import pty; pty.spawn(["sbx", "run", "--", "sh", "-c", "echo proxy: $HTTPS_PROXY"])'
+	contains "$(jq -r '.[] | select(.check == "native").detail' <<<"$output")" SO_NETNS_COOKIE
+	run "${lacking[@]}" python3 -c 'import pty; pty.spawn(["sbx", "run", "--", "sh", "-c", "echo proxy: $HTTPS_PROXY"])'
 	echo "$output"
 	[ "$(grep -c 'only programs that follow proxy variables' <<<"$output")" = 1 ]
 	contains "$output" "proxy: http://127.0.0.1:"
-	run lacking sbx run -- sh -c 'echo "proxy: $HTTPS_PROXY"'
+	run "${lacking[@]}" sbx run -- sh -c 'echo "proxy: $HTTPS_PROXY"'
 	lacks "$output" "proxy variables" # in scripts and logs it would be the same line every time
 	contains "$output" "proxy: http://127.0.0.1:"
 	broker_stop
 	run sbx run -- env
 	lacks "$output" _PROXY
 	lacks "$output" _proxy
+}
+
+@test "where no descriptor can be taken from another process no sandbox starts, and sbx run and doctor say why" {
+	local lacking=(python3 "$TESTS/without.py" 438) # pidfd_getfd has the same number on all machines
+	run -1 "${lacking[@]}" sbx doctor --json
+	[ "$(row descriptors)" = "fail no pidfd_getfd (Linux 5.6; some containers refuse it), so no sandbox starts" ]
+	contains "$(jq -r '.[] | select(.check == "descriptors").advice' <<<"$output")" "allow the call pidfd_getfd"
+	run "${lacking[@]}" sbx run -- true
+	echo "$output"
+	one_error 125
+	contains "$output" "(no pidfd_getfd (Linux 5.6; some containers refuse it)): \`sbx doctor\` says what to do"
 }
 
 # row CHECK: "STATUS DETAIL" of it, out of $output.

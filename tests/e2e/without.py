@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""without.py NUMBER COMMAND [ARG...]: runs it as on a kernel that doesn't know the system call of that number (ENOSYS)."""
+"""without.py NUMBER[:INDEX=VALUE] COMMAND [ARG...]: runs it as on a kernel that doesn't know the system call of that number, or of
+that number with that argument (ENOSYS)."""
 import ctypes
 import errno
 import os
@@ -7,12 +8,16 @@ import struct
 import sys
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-LOAD_NUMBER, IS_EQUAL, RETURN = 0x20, 0x15, 0x06
+LOAD, IS_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 
+number, _, argument = sys.argv[1].partition(":")
+index, _, value = argument.partition("=")
+wanted = [(LOAD, 0, 0, 16 + 8 * int(index)), (IS_EQUAL, 0, 1, int(value))] if argument else []  # little endian
 steps = [
-    (LOAD_NUMBER, 0, 0, 0),
-    (IS_EQUAL, 0, 1, int(sys.argv[1])),
+    (LOAD, 0, 0, 0),
+    (IS_EQUAL, 0, 1 + len(wanted), int(number)),
+    *wanted,
     (RETURN, 0, 0, ERRNO | errno.ENOSYS),
     (RETURN, 0, 0, ALLOW),
 ]

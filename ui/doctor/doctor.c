@@ -273,6 +273,7 @@ static const struct doctor_check checks[] = {
 	{"bwrap", doctor_bwrap},
 	{"sandbox", doctor_namespaces},
 	{"seccomp", doctor_seccomp},
+	{"descriptors", doctor_descriptors},
 	{"native", doctor_native},
 	{"fuse", doctor_fuse},
 	{"cgroup", doctor_cgroup},

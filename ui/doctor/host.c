@@ -207,18 +207,26 @@ void doctor_seccomp(struct doctor_finding *finding) {
 		    NULL);
 }
 
+void doctor_descriptors(struct doctor_finding *finding) {
+	const char *lacks = sandbox_lacks();
+	if (!lacks)
+		return doctor_find(finding, DOCTOR_OK, string_copy("sbx's processes can share what they have open"),
+				   NULL);
+	doctor_find(finding, DOCTOR_FAIL, string_format("%s, so no sandbox starts", lacks),
+		    "Start a newer kernel (5.6 at least); in a container allow the call pidfd_getfd; keep "
+		    "kernel.yama.ptrace_scope below 3.");
+}
+
 void doctor_native(struct doctor_finding *finding) {
 	const char *lacks = native_lacks();
 	if (!lacks)
 		return doctor_find(finding, DOCTOR_OK, string_copy("any program's connections are asked about by name"),
 				   NULL);
-	doctor_find(
-		finding, DOCTOR_WARN,
-		string_format("%s, so 'network: native' is 'network: proxy': only programs that follow proxy "
-			      "variables get out",
-			      lacks),
-		"Start a newer kernel (5.19 at least); in a container allow the calls seccomp and pidfd_getfd; keep "
-		"kernel.yama.ptrace_scope below 3.");
+	doctor_find(finding, DOCTOR_WARN,
+		    string_format("%s, so 'network: native' is 'network: proxy': only programs that follow proxy "
+				  "variables get out",
+				  lacks),
+		    "Start a newer kernel (5.19 at least); in a container allow the call seccomp.");
 }
 
 void doctor_fuse(struct doctor_finding *finding) {

@@ -34,6 +34,7 @@ void doctor_kernel(struct doctor_finding *finding);
 void doctor_bwrap(struct doctor_finding *finding);
 void doctor_namespaces(struct doctor_finding *finding);
 void doctor_seccomp(struct doctor_finding *finding);
+void doctor_descriptors(struct doctor_finding *finding);
 void doctor_native(struct doctor_finding *finding);
 void doctor_fuse(struct doctor_finding *finding);
 void doctor_cgroup(struct doctor_finding *finding);
