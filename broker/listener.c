@@ -31,6 +31,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "schema/owner.h"
 
 enum {
 	WAIT_STEP_MS = 5,
@@ -98,6 +99,7 @@ static int try_lock(struct listener *listener, struct error *error) {
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK || errno == EINTR ? 0 : error_errno(error, "locking %s", lock_name);
 	if (!is_named(fd, listener->lock_path)) return 0;
+	owner_write(fd);
 	listener->lock = fd_steal(&fd);
 	return 1;
 }
@@ -142,6 +144,7 @@ static int wait_for_lock(struct listener *listener, struct error *error) {
 	static const struct timespec step = {.tv_nsec = WAIT_STEP_MS * 1000000L};
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		int r = try_lock(listener, error);
+		if (r == 0) r = owner_refuse_foreign(listener->lock_path, error);
 		if (r != 0) return r;
 		if (!listener->activated && somebody_serves(&listener->address)) return 0;
 		nanosleep(&step, NULL);

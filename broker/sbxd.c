@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -35,6 +36,7 @@
 #include "exec.h"
 #include "executor.h"
 #include "schema/limits.h"
+#include "schema/owner.h"
 #include "sleep.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
@@ -176,7 +178,20 @@ static int serve(struct places *places, const struct options *options, struct li
 	return r;
 }
 
+/* The database is one broker's, too: a container may have a runtime directory of its own and the same home. This lock
+ * is only for saying so: SQLite has one that counts (a disk may be full, a broker's files removed under it). */
+static int take_state(const struct places *places, int *ret_lock, struct error *error) {
+	CLEANUP_FREE char *path = path_join(places->state, "sbxd.lock");
+	CLEANUP_FD int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0) return 0;
+	if (flock(lock, LOCK_EX | LOCK_NB) < 0) return owner_refuse_foreign(path, error);
+	owner_write(lock);
+	*ret_lock = fd_steal(&lock);
+	return 0;
+}
+
 static int start(const struct options *options, int ready, struct error *error) {
+	CLEANUP_FD int lock = -1;
 	struct places places;
 	struct listener *listener;
 	enum listener_outcome outcome;
@@ -184,7 +199,13 @@ static int start(const struct options *options, int ready, struct error *error) 
 	if (r < 0) return r;
 	r = places_make(&places, error);
 	if (r == 0) r = listener_open(&places, &outcome, &listener, error);
-	if (r == 0 && outcome == LISTENER_OURS) r = serve(&places, options, listener, ready, error);
+	if (r == 0 && outcome == LISTENER_OURS) {
+		r = take_state(&places, &lock, error);
+		if (r == 0)
+			r = serve(&places, options, listener, ready, error);
+		else
+			listener_free(listener);
+	}
 	places_finish(&places);
 	return r;
 }

@@ -25,6 +25,7 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "runner/inside.h"
+#include "schema/owner.h"
 #include "ui/broker.h"
 
 enum { START_PATIENCE_MS = 10 * 1000, START_PAUSE_MS = 20, START_WORDS_MAX = 600 };
@@ -119,8 +120,12 @@ static int connect_or_start(struct channel **ret_channel, struct error *error) {
 	CLEANUP_FREE char *path = NULL;
 	int r = channel_socket_path(&path, error);
 	if (r < 0) return r;
+	CLEANUP_FREE char *folder = path_parent(path);
+	CLEANUP_FREE char *lock = path_join(folder, "broker.lock");
 	int64_t deadline = clock_ms(CLOCK_BOOTTIME) + START_PATIENCE_MS;
 	for (;;) {
+		r = owner_refuse_foreign(lock, error);
+		if (r < 0) return r;
 		r = channel_connect(path, ret_channel, error);
 		if (r == 0 || !is_absent(r)) return r;
 		if (clock_ms(CLOCK_BOOTTIME) > deadline)
