@@ -148,7 +148,7 @@ static void put_back(const struct golden *golden) {
 	demand(file_write(story_database(), golden->bytes, golden->size, 0600, NULL) == 0, "putting it back");
 }
 
-/* The old form or the new one, and every old row. */
+/* The old form, one of those between (each step is a transaction) or the new one, and every old row. */
 static bool is_whole(const struct golden *golden, bool must_be_new) {
 	sqlite3 *db = open_plain();
 	CLEANUP_FREE char *form = form_of(db);
@@ -157,8 +157,10 @@ static bool is_whole(const struct golden *golden, bool must_be_new) {
 	sqlite3_close(db);
 	bool is_new = version == migrations_newest() && string_equal(form, golden->new_form);
 	bool is_old = !must_be_new && version == golden->version && string_equal(form, golden->old_form);
-	if ((is_new || is_old) && string_equal(rows, golden->rows)) return true;
-	fprintf(stderr, "form %d, %s, rows %s\n", version, is_new || is_old ? "whole" : "neither old nor new",
+	bool is_between = !must_be_new && version > golden->version && version < migrations_newest();
+	if ((is_new || is_old || is_between) && string_equal(rows, golden->rows)) return true;
+	fprintf(stderr, "form %d, %s, rows %s\n", version,
+		is_new || is_old || is_between ? "whole" : "neither old nor new",
 		string_equal(rows, golden->rows) ? "unchanged" : "changed");
 	return false;
 }
