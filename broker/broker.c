@@ -207,7 +207,7 @@ static void on_idle(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct broker *broker = argument;
 	struct error error = ERROR_NONE;
-	if (endings_are_unwritten(broker)) {
+	if (endings_are_unwritten(broker) || sandboxes_are_awaited(broker)) {
 		broker_consider_idle(broker);
 		return;
 	}
@@ -262,6 +262,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->sessions);
 	TAILQ_INIT(&broker->prompts);
 	TAILQ_INIT(&broker->settlings);
+	TAILQ_INIT(&broker->sandboxes);
 	TAILQ_INIT(&broker->publishings);
 	make_events(broker);
 	broker->endings = endings_new(broker);
@@ -308,6 +309,7 @@ void broker_free(struct broker *broker) {
 		client_free(client);
 	}
 	settlings_free(broker);
+	sandboxes_free(broker);
 	publishings_free(broker);
 	sleep_free(broker->sleep);
 	if (broker->grants) grants_flush(broker->grants);

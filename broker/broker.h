@@ -18,6 +18,7 @@
 #include "listener.h"
 #include "places.h"
 #include "policies.h"
+#include "sandbox.h"
 #include "settling.h"
 #include "store/grants.h"
 #include "store/history.h"
@@ -70,6 +71,7 @@ struct broker {
 	struct session_list sessions;
 	struct prompt_list prompts;
 	struct settling_list settlings; /* owned */
+	struct sandbox_list sandboxes;  /* likewise: those of sessions, and some whose session has ended */
 	int64_t last_settling;
 	struct publishing_list publishings; /* owned */
 	int64_t last_publishing;

@@ -114,6 +114,8 @@ static const struct {
 	{"getsockopt", {{1, LOW32, SOL_SOCKET}}},                     /* peers */
 	{"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_PASSCRED}}},
 	{"pidfd_send_signal", {{1, LOW32, SIGKILL}, {3, LOW32, 0}}}, /* runners that don't end (session_terminate) */
+	{"pidfd_send_signal", {{1, LOW32, SIGSTOP}, {3, LOW32, 0}}}, /* those that don't confirm (sandbox) */
+	{"pidfd_send_signal", {{1, LOW32, SIGCONT}, {3, LOW32, 0}}},
 	{"fcntl", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 	{"fcntl64", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 };

@@ -31,6 +31,7 @@ static const struct {
 	[MESSAGE_CANCEL] = {&handle_cancel, 0},
 	[MESSAGE_EVENT] = {&handle_event, 0},
 	[MESSAGE_SETTLED] = {&handle_settled, 0},
+	[MESSAGE_SANDBOX] = {&handle_sandbox, 0},
 	[MESSAGE_GRANT] = {&handle_grant, 0},
 	[MESSAGE_REVOKE] = {&handle_revoke, 0},
 	[MESSAGE_KILL] = {&handle_kill, 0},
@@ -53,6 +54,7 @@ static const struct {
 	[MESSAGE_PROMPT] = {NULL, 0},
 	[MESSAGE_PROMPT_GONE] = {NULL, 0},
 	[MESSAGE_QUIET] = {NULL, 0},
+	[MESSAGE_PROGRESS] = {NULL, 0},
 };
 static_assert(ARRAY_LENGTH(table) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

@@ -27,8 +27,8 @@ struct ending {
 	bool stuck;     /* the last try to write has failed */
 	enum event_kind kind;
 	const char *why;
-	struct client *client; /* borrowed, or NULL */
-	int64_t id;
+	struct settling_request request; /* client borrowed, or NULL */
+	bool at_once;
 	int64_t cursor;
 	struct revoked revoked;
 	struct settling *settling; /* of the sandboxes that were told; NULL: none was */
@@ -53,10 +53,30 @@ static bool covers_any(const struct session *session, const struct grant_list *l
 	return false;
 }
 
+/* A grant of a variable that a tool was started with: no process forgets it. */
+static bool knows(const struct session *session, const struct grant *grant) {
+	if (grant->permission.kind != PERMISSION_ENV_READ || grant->effect != EFFECT_ALLOW ||
+	    !session_is_covered(session, grant))
+		return false;
+	const struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (pattern_compile(&grant->permission, grant->pattern, &scope, &pattern, NULL) < 0) return false;
+	for (size_t i = 0; i < session->given.count; i++)
+		if (pattern_match(pattern, session->given.items[i], NULL)) return true;
+	return false;
+}
+
+static bool knows_any(const struct session *session, const struct grant_list *list) {
+	for (size_t i = 0; i < list->count; i++)
+		if (knows(session, &list->items[i])) return true;
+	return false;
+}
+
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
 	const struct session *session;
 	if (!revoked->ids)
-		*revoked = (struct revoked){.ids = json_array(), .sessions = json_array(), .lifted = json_array()};
+		*revoked = (struct revoked){
+			.ids = json_array(), .sessions = json_array(), .lifted = json_array(), .knowing = json_array()};
 	revoked->count += list->count;
 	for (size_t i = 0; i < list->count && json_array_size(revoked->ids) < REVOKED_IDS_MAX; i++) {
 		const struct grant *grant = &list->items[i];
@@ -67,15 +87,29 @@ void revoked_add(struct revoked *revoked, const struct broker *broker, const str
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!array_has(revoked->sessions, session->record.id) && covers_any(session, list))
 			json_array_append_new(revoked->sessions, json_integer(session->record.id));
+		if (!array_has(revoked->knowing, session->record.id) && knows_any(session, list))
+			json_array_append_new(revoked->knowing, json_integer(session->record.id));
 	}
 }
 
-json_t *revoked_reply(struct revoked *revoked) {
+static size_t count_knowing(const struct broker *broker, const struct revoked *revoked) {
+	size_t count = 0;
+	for (size_t i = 0; i < json_array_size(revoked->knowing); i++) {
+		const struct session *session =
+			session_find(broker, json_integer_value(json_array_get(revoked->knowing, i)));
+		if (session) count += sandbox_processes(session->sandbox);
+	}
+	return count;
+}
+
+json_t *revoked_reply(const struct broker *broker, struct revoked *revoked) {
 	json_t *reply = json_object();
 	json_object_set_new(reply, "revoked", revoked->ids ? revoked->ids : json_array());
 	json_object_set_new(reply, "sessions", revoked->sessions ? revoked->sessions : json_array());
 	json_object_set_new(reply, "lifted", revoked->lifted ? revoked->lifted : json_array());
 	json_object_set_new(reply, "count", json_integer((json_int_t)revoked->count));
+	json_object_set_new(reply, "known", json_integer((json_int_t)count_knowing(broker, revoked)));
+	json_decref(revoked->knowing);
 	*revoked = (struct revoked){0};
 	return reply;
 }
@@ -84,6 +118,7 @@ void revoked_finish(struct revoked *revoked) {
 	json_decref(revoked->ids);
 	json_decref(revoked->sessions);
 	json_decref(revoked->lifted);
+	json_decref(revoked->knowing);
 	*revoked = (struct revoked){0};
 }
 
@@ -174,9 +209,10 @@ static void settle(struct broker *broker, enum event_kind kind) {
 }
 
 /* All is written; the sandboxes may have to let go yet. */
-static void reply(struct ending *ending) {
+static void reply(struct broker *broker, struct ending *ending) {
 	if (ending->settling)
-		settling_reply(STEAL(ending->settling), ending->client, ending->id, revoked_reply(&ending->revoked));
+		settling_reply_revoke(STEAL(ending->settling), &ending->request, ending->at_once,
+				      revoked_reply(broker, &ending->revoked));
 }
 
 /* It stays as it is, and its next turn is in a second. */
@@ -196,8 +232,8 @@ static void report_stuck(struct ending *ending, const struct error *cause) {
 	struct error error = *cause;
 	explain_stuck(ending, &error);
 	log_error("ending grants: %s", error.message);
-	if (ending->client) client_reply_error(ending->client, ending->id, &error);
-	ending->client = NULL;
+	if (ending->request.client) client_reply_error(ending->request.client, ending->request.id, &error);
+	ending->request.client = NULL;
 }
 
 static void schedule(struct endings *endings) {
@@ -217,7 +253,7 @@ static void take_turn(struct endings *endings) {
 	if (r < 0 && !stuck) report_stuck(ending, &error);
 	if (r == 0) {
 		enum event_kind kind = ending->kind;
-		reply(ending);
+		reply(broker, ending);
 		ending_finish(broker, ending);
 		settle(broker, kind);
 	}
@@ -261,8 +297,8 @@ static struct ending *ending_new(struct broker *broker, const struct ending_wish
 	ending->mass.ids = ending->ids;
 	ending->kind = wish->kind;
 	ending->why = wish->why;
-	ending->client = wish->client;
-	ending->id = wish->id;
+	ending->request = wish->request;
+	ending->at_once = wish->at_once;
 	TAILQ_INSERT_TAIL(&broker->endings->list, ending, link);
 	grants_mass_begin(broker->grants, &ending->mass);
 	return ending;
@@ -282,7 +318,7 @@ static bool has_room(const struct endings *endings) {
 static void start_stuck(struct broker *broker, struct ending *ending, struct error *error) {
 	bool kept = has_room(broker->endings);
 	if (kept) {
-		ending->client = NULL; /* it gets the error */
+		ending->request.client = NULL; /* it gets the error */
 		explain_stuck(ending, error);
 		schedule(broker->endings);
 	} else {
@@ -315,7 +351,7 @@ int endings_start(struct broker *broker, const struct ending_wish *wish, struct 
 		ending->settling = settling;
 	else if (settling)
 		settling_then(settling, NULL, NULL);
-	if (r == 0) reply(ending);
+	if (r == 0) reply(broker, ending);
 	if (r == 0) ending_finish(broker, ending);
 	if (r > 0) schedule(broker->endings);
 	settle(broker, wish->kind);
@@ -358,6 +394,6 @@ bool endings_are_unwritten(const struct broker *broker) {
 void endings_forget_client(struct broker *broker, const struct client *client) {
 	struct ending *ending;
 	TAILQ_FOREACH(ending, &broker->endings->list, link) {
-		if (ending->client == client) ending->client = NULL;
+		if (ending->request.client == client) ending->request.client = NULL;
 	}
 }

@@ -20,12 +20,12 @@ struct endings *endings_new(struct broker *broker);
 void endings_free(struct endings *endings);
 
 struct ending_wish {
-	struct grant_mass mass; /* `last` is set here; the profile is copied */
-	enum event_kind kind;   /* EVENT_REVOKE or EVENT_EXPIRE */
-	const char *why;        /* static */
-	bool kill;              /* who still holds what is revoked is ended */
-	struct client *client;  /* who gets the reply to `revoke`; NULL: nobody */
-	int64_t id;             /* of its request */
+	struct grant_mass mass;          /* `last` is set here; the profile is copied */
+	enum event_kind kind;            /* EVENT_REVOKE or EVENT_EXPIRE */
+	const char *why;                 /* static */
+	bool kill;                       /* who still holds what is revoked is ended */
+	struct settling_request request; /* who gets the reply to `revoke`; client NULL: nobody */
+	bool at_once;                    /* the reply waits for no sandbox */
 };
 
 /* The first of them are ended at once. When that fails no reply is sent; the error says what holds now. */
@@ -43,10 +43,11 @@ struct revoked {
 	json_t *ids;      /* the first REVOKED_IDS_MAX */
 	json_t *sessions; /* running ones that one of them held for */
 	json_t *lifted;   /* those of the ids that were denials, the first REVOKED_LIFTED_MAX */
+	json_t *knowing;  /* those whose tools were started with a variable that is taken back */
 	size_t count;
 };
 /* 20 digits each at most, and LIMIT_CLIENTS sessions beside them. */
 enum { REVOKED_IDS_MAX = 2000, REVOKED_LIFTED_MAX = 200 };
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
-json_t *revoked_reply(struct revoked *revoked); /* it is empty then */
+json_t *revoked_reply(const struct broker *broker, struct revoked *revoked); /* it is empty then */
 void revoked_finish(struct revoked *revoked);

@@ -138,7 +138,7 @@ struct revoke {
 	int64_t session;
 	char *profile;
 	struct match match;
-	bool kill;
+	bool kill, at_once, progress;
 };
 static const struct body_field match_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct match, permission), 0, NULL},
@@ -152,6 +152,8 @@ static const struct body_field revoke_fields[] = {
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct revoke, profile), LIMIT_PERMISSION, NULL},
 	{"match", BODY_SHAPE, OPTIONAL, offsetof(struct revoke, match), 0, &match_shape},
 	{"kill", BODY_FLAG, OPTIONAL, offsetof(struct revoke, kill), 0, NULL},
+	{"at_once", BODY_FLAG, OPTIONAL, offsetof(struct revoke, at_once), 0, NULL},
+	{"progress", BODY_FLAG, OPTIONAL, offsetof(struct revoke, progress), 0, NULL},
 };
 static const struct body_shape revoke_shape = BODY_SHAPE_OF(struct revoke, revoke_fields);
 
@@ -181,13 +183,20 @@ static int collect_matching(struct broker *broker, const struct match *match, st
 	return r < 0 ? r : grants_matching(broker->grants, &match->permission, pattern, list, error);
 }
 
+static struct settling_request request_of(struct client *client, int64_t id, const struct revoke *wish) {
+	return (struct settling_request){.client = client, .type = "revoke", .id = id, .progress = wish->progress};
+}
+
 static bool is_mass(const struct revoke *wish) {
 	return wish->all || wish->session != 0 || wish->profile;
 }
 
 /* The reply comes when all is written. */
 static int revoke_mass(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
-	struct ending_wish ending = {.kind = EVENT_REVOKE, .kill = wish->kill, .client = client, .id = id};
+	struct ending_wish ending = {.kind = EVENT_REVOKE,
+				     .kill = wish->kill,
+				     .request = request_of(client, id, wish),
+				     .at_once = wish->at_once};
 	if (wish->all) {
 		ending.mass.what = GRANT_MASS_ALLOWS;
 		ending.why = "all";
@@ -222,17 +231,17 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 /* They can't be written: they count no more all the same (endings.h). */
-static int end_listed(struct client *client, int64_t id, const struct grant_list *list, const char *how, bool kill,
-		      struct error *error) {
+static int end_listed(struct client *client, int64_t id, const struct revoke *wish, const struct grant_list *list,
+		      const char *how, struct error *error) {
 	CLEANUP_FREE int64_t *ids = mem_alloc(list->count, sizeof *ids);
 	for (size_t i = 0; i < list->count; i++) ids[i] = list->items[i].id;
 	qsort(ids, list->count, sizeof *ids, compare_ids);
 	const struct ending_wish ending = {.mass = {.what = GRANT_MASS_LISTED, .ids = ids, .id_count = list->count},
 					   .kind = EVENT_REVOKE,
 					   .why = how,
-					   .kill = kill,
-					   .client = client,
-					   .id = id};
+					   .kill = wish->kill,
+					   .request = request_of(client, id, wish),
+					   .at_once = wish->at_once};
 	int r = endings_start(client->broker, &ending, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }
@@ -247,7 +256,7 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 	if (r < 0) return r;
 	const char *how = by_id ? "id" : "match";
 	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
-		return end_listed(client, id, &list, how, wish->kill, error);
+		return end_listed(client, id, wish, &list, how, error);
 	expiry_sweep(broker);
 	struct revoked revoked = {0};
 	revoked_add(&revoked, broker, &list);
@@ -258,7 +267,8 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 	sessions_tell_ended(broker, &list, settling);
 	/* A denial that is gone may let a waiting one through. */
 	prompts_recheck(broker);
-	settling_reply(settling, client, id, revoked_reply(&revoked));
+	const struct settling_request request = request_of(client, id, wish);
+	settling_reply_revoke(settling, &request, wish->at_once, revoked_reply(broker, &revoked));
 	return HANDLED_REPLIED;
 }
 

@@ -1,4 +1,4 @@
-/* session-open, want, session-close, resolve, event, settled, kill. */
+/* session-open, want, session-close, resolve, event, settled, sandbox, kill. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +238,35 @@ static int take_settled(struct client *client, int64_t id, const void *body, jso
 
 const struct request_handler handle_settled = {take_settled, &settled_shape};
 
+/* sandbox */
+
+struct begun {
+	int64_t init;
+	bool running;
+};
+static const struct body_field begun_fields[] = {
+	{"init", BODY_INTEGER, REQUIRED, offsetof(struct begun, init), 0, NULL},
+	{"running", BODY_FLAG, OPTIONAL, offsetof(struct begun, running), 0, NULL},
+};
+static const struct body_shape begun_shape = BODY_SHAPE_OF(struct begun, begun_fields);
+
+/* The tool starts with the variables of the view as it is now. */
+static int begin_sandbox(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
+	(void)ret_reply;
+	const struct begun *said = body;
+	struct session *session = client->session;
+	if (said->init < 2 || said->init > INT32_MAX) return error_set(error, ERANGE, "no process has that number");
+	int r = sandbox_begin(session, (pid_t)said->init, error);
+	if (r < 0) return r;
+	for (size_t i = 0; i < session->view->environment.count; i++)
+		strings_add(&session->given, session->view->environment.items[i]);
+	client_reply(client, "sandbox", id, NULL);
+	if (said->running) sandbox_goes_on(session);
+	return HANDLED_REPLIED;
+}
+
+const struct request_handler handle_sandbox = {begin_sandbox, &begun_shape};
+
 /* kill */
 
 struct kill {
@@ -257,7 +286,7 @@ static bool is_meant(const struct kill *meant, int64_t session) {
 }
 
 static int kill_sessions(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
-	(void)id;
+	(void)ret_reply;
 	const struct kill *meant = body;
 	struct broker *broker = client->broker;
 	if (meant->all == (meant->sessions.count > 0)) return error_set(error, EINVAL, "say which sessions, or all");
@@ -265,16 +294,20 @@ static int kill_sessions(struct client *client, int64_t id, const void *body, js
 		if (!session_find(broker, meant->sessions.items[i]))
 			return error_set(error, ENOENT, "no session %lld is running",
 					 (long long)meant->sessions.items[i]);
-	json_t *killed = json_array();
+	const struct settling_wish wish = {.aim = SETTLING_ENDS};
+	const struct settling_request request = {.client = client, .type = "kill", .id = id};
+	struct settling *settling = settling_new(broker, &wish);
+	json_t *sessions = json_array(), *reply = json_object();
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!is_meant(meant, session->record.id)) continue;
+		settling_add(settling, session);
 		session_terminate(session);
-		json_array_append_new(killed, json_integer(session->record.id));
+		json_array_append_new(sessions, json_integer(session->record.id));
 	}
-	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "killed", killed);
-	return HANDLED;
+	json_object_set_new(reply, "sessions", sessions);
+	settling_reply(settling, &request, reply);
+	return HANDLED_REPLIED;
 }
 
 const struct request_handler handle_kill = {kill_sessions, &kill_shape};

@@ -106,7 +106,7 @@ static int drop_capabilities(struct error *error) {
 
 static void raise_file_limit(void) {
 	struct rlimit limit;
-	const rlim_t wanted = 2 * LIMIT_CLIENTS + 64; /* a connection, and a pidfd of who made it */
+	const rlim_t wanted = 4 * LIMIT_CLIENTS + 64; /* a connection, a pidfd of who made it; two of its sandbox */
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) return;
 	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
 	/* With fewer, fewer clients are served: accept fails and goes on. */

@@ -34,11 +34,13 @@ static void session_free(struct session *session) {
 	if (!session) return;
 	session_record_finish(&session->record);
 	subject_finish(&session->subject);
+	if (session->sandbox) sandbox_free(session->sandbox);
 	free(session->root);
 	ruleset_unref(session->ruleset);
 	policy_document_unref(session->own_policy);
 	project_file_leave(session->project_file);
 	strings_finish(&session->environment);
+	strings_finish(&session->given);
 	view_free(session->view);
 	flood_free(session->flood);
 	walks_free(session->walks);
@@ -195,7 +197,8 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	session->recording = wish->record;
 	for (size_t i = 0; i < wish->environment.count; i++)
 		strings_add(&session->environment, wish->environment.items[i]);
-	r = session_make_rules(session, wish, error);
+	r = sandbox_new(client, &session->sandbox, error);
+	if (r == 0) r = session_make_rules(session, wish, error);
 	if (r < 0) return r;
 	session->record = (struct session_record){.profile = string_copy(session->subject.profile),
 						  .project = string_copy(session->subject.project),
@@ -205,6 +208,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 						  .exit = SESSION_RUNNING};
 	r = write_session(session, wish, error);
 	if (r < 0) return r;
+	sandbox_name(session->sandbox, session);
 	TAILQ_INSERT_TAIL(&client->broker->sessions, session, link);
 	client->broker->session_count++;
 	client->session = session;
@@ -277,11 +281,12 @@ void session_end(struct session *session, int exit) {
 	struct broker *broker = session->broker;
 	struct error error = ERROR_NONE;
 	const int64_t id = session->record.id;
-	if (session->terminating && session->client->deaf) session_end_runner(session); /* before its time is up */
+	if (session->terminating && session->client->deaf)
+		session_end_runner(session->client->pid, session->client->pidfd); /* before its time is up */
 	if (session->record.exit == SESSION_RUNNING) session->record.exit = exit;
 	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
-	settlings_forget_session(broker, session);
+	sandbox_leave(STEAL(session->sandbox));
 	publishings_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);

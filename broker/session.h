@@ -26,6 +26,8 @@ struct session {
 	struct ruleset *ruleset;
 	struct policy_document *own_policy; /* --policy FILE, in the place of the user's; or NULL */
 	struct project_file *project_file;  /* of its root; followed */
+	struct sandbox *sandbox;            /* its processes; left when it ends */
+	struct strings given;               /* names of variables that the tool was started with */
 	bool offline, recording;
 	bool has_host_network; /* as it was started */
 	struct strings environment;
@@ -58,7 +60,7 @@ struct session *session_find(const struct broker *broker, int64_t id); /* runnin
 
 /* Tell the runner to end the sandbox; kill both when it doesn't (session_terminate.c). */
 void session_terminate(struct session *session);
-void session_end_runner(struct session *session);
+void session_end_runner(pid_t runner, int pidfd);
 
 /* Profile, ruleset and what they are made of (session_rules.c). */
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);

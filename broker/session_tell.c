@@ -124,29 +124,12 @@ static bool is_in_views(const struct grant *grant) {
 	return false;
 }
 
-/* What it gave, or took, may be open, or run, afterwards. */
-static bool may_be_held(const struct grant *grant, enum effect effect) {
-	switch (grant->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-		return grant->effect == effect;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
-}
-
 static void tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
 	size_t left = 0;
-	bool held = false, shown = false;
+	bool allowed = false, shown = false;
 	for (size_t i = 0; i < ended->count; i++) {
 		if (!session_is_covered(session, &ended->items[i])) continue;
-		held |= may_be_held(&ended->items[i], EFFECT_ALLOW);
+		allowed |= ended->items[i].effect == EFFECT_ALLOW;
 		shown |= is_in_views(&ended->items[i]);
 		left++;
 	}
@@ -157,7 +140,7 @@ static void tell_ended(struct session *session, const struct grant_list *ended, 
 		if (!session_is_covered(session, &ended->items[i])) continue;
 		json_array_append_new(ids, json_integer(ended->items[i].id));
 		if (--left == 0 || json_array_size(ids) == ENDED_IDS_MAX) {
-			push_ended(session, ids, NULL, left == 0 && held ? settling : NULL);
+			push_ended(session, ids, NULL, left == 0 && allowed ? settling : NULL);
 			ids = left > 0 ? json_array() : NULL;
 		}
 	}
@@ -191,12 +174,12 @@ void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *
 
 static void tell_denied(struct session *session, const struct grant *grant) {
 	const struct settling_wish wish = {.kind = EVENT_GRANT, .grant = grant};
-	struct settling *settling = may_be_held(grant, EFFECT_DENY) ? settling_new(session->broker, &wish) : NULL;
+	struct settling *settling = settling_new(session->broker, &wish);
 	json_t *denied = json_array();
 	json_array_append_new(denied, json_string(grant->permission.name));
 	json_array_append_new(denied, message_bytes(grant->pattern));
 	push_ended(session, json_array(), denied, settling);
-	if (settling) settling_then(settling, NULL, NULL);
+	settling_then(settling, NULL, NULL);
 }
 
 void session_tell_new(struct session *session, const struct grant *grant) {

@@ -18,7 +18,7 @@ void session_push_view(struct session *session);
 void session_push_rules_changed(struct session *session); /* connections are to be judged again */
 
 bool session_is_covered(const struct session *session, const struct grant *grant);
-/* To every session that these cover: the view, and that they have ended. Those that may hold something of them open are
+/* To every session that these cover: the view, and that they have ended. Those that one of them allowed something are
  * added to `settling`. */
 void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling);
 /* To every one: look at everything again. */

@@ -6,6 +6,7 @@
  * own is looked up again once they are held: a number can't have been given out again between.
  */
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +46,16 @@ static void end_process(int pidfd) {
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0U);
 }
 
-void session_end_runner(struct session *session) {
-	const struct client *runner = session->client;
+void session_end_runner(pid_t runner, int pidfd) {
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 	pid_t children[CHILDREN_MAX];
-	const size_t count = children_of(runner->pid, children);
+	if (poll(&ended, 1, 0) > 0) return;
+	const size_t count = children_of(runner, children);
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP_FD int child = (int)syscall(SYS_pidfd_open, children[i], 0U);
-		if (child >= 0 && is_child(runner->pid, children[i])) end_process(child);
+		if (child >= 0 && is_child(runner, children[i])) end_process(child);
 	}
-	end_process(runner->pidfd);
+	end_process(pidfd);
 }
 
 static void on_time_up(evutil_socket_t fd, short what, void *argument) {
@@ -69,7 +71,7 @@ static void on_time_up(evutil_socket_t fd, short what, void *argument) {
 			      .detail = json_object()};
 	struct error error = ERROR_NONE;
 	session->record.exit = 128 + SIGKILL;
-	session_end_runner(session);
+	sandbox_kill(session->sandbox);
 	log_warning("session %lld: %s", (long long)session->record.id, event.why);
 	if (broker_note(session->broker, &event, &error) < 0) log_error("recording it: %s", error.message);
 }

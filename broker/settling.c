@@ -9,6 +9,7 @@
 #include "base/string.h"
 #include "broker.h"
 #include "client.h"
+#include "sandbox.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
@@ -18,18 +19,21 @@ enum { DETAIL_BYTES = 4096 }; /* of what is held, in a row of the history */
 struct settling {
 	TAILQ_ENTRY(settling) link;
 	struct broker *broker;
+	enum settling_aim aim;
 	enum event_kind kind;
 	struct grant grant; /* id 0: not one alone */
-	bool kill, unrecorded;
+	bool kill;
 	int64_t number;
-	int64_t *sessions; /* that have not answered */
-	size_t session_count;
-	json_t *holders;   /* as the reply has them */
-	json_t *unsettled; /* ids of sessions whose time is over */
+	struct sandbox **waiting; /* those that have not answered; borrowed */
+	size_t waiting_count, told, confirmed;
+	json_t *holders; /* as the reply has them, */
+	json_t *others;  /* and of the sandboxes those that have not simply confirmed */
 	int64_t more, killed;
-	bool over;  /* the time is */
+	bool over;  /* the time of who only asks is */
 	bool given; /* what follows is known */
+	bool progress;
 	struct client *client;
+	const char *type; /* of its request */
 	int64_t id;
 	json_t *reply;
 	void (*done)(void *argument);
@@ -39,12 +43,12 @@ struct settling {
 
 static void settling_free(struct settling *settling) {
 	TAILQ_REMOVE(&settling->broker->settlings, settling, link);
-	event_free(settling->deadline);
+	if (settling->deadline) event_free(settling->deadline);
 	grant_finish(&settling->grant);
 	json_decref(settling->holders);
-	json_decref(settling->unsettled);
+	json_decref(settling->others);
 	json_decref(settling->reply);
-	free(settling->sessions);
+	free(settling->waiting);
 	free(settling);
 }
 
@@ -66,25 +70,45 @@ static json_t *first_of(const json_t *list, size_t most, int64_t *ret_more) {
 	return first;
 }
 
-static void send_reply(struct settling *settling) {
-	json_t *reply = STEAL(settling->reply);
-	int64_t more = settling->more;
-	size_t room = LIMIT_PAGE_BYTES;
-	json_object_set(reply, "unsettled", settling->unsettled);
-	json_object_set_new(reply, "killed", json_integer(settling->killed));
-	size_t used = json_bytes(reply);
-	json_object_set_new(reply, "holders", first_of(settling->holders, used < room ? room - used : 0, &more));
-	json_object_set_new(reply, "more", json_integer(more));
-	client_reply(settling->client, "revoke", settling->id, reply);
+static void add_other(struct settling *settling, const struct sandbox *sandbox) {
+	json_t *item = json_object();
+	json_object_set_new(item, "session", json_integer(sandbox->id));
+	json_object_set_new(item, "command", message_bytes(sandbox->command));
+	json_object_set_new(item, "is", json_string(sandbox_doing(sandbox)));
+	json_array_append_new(settling->others, item);
 }
 
-/* Is it known what is held, and who wants to know? */
+static void send_reply(struct settling *settling) {
+	json_t *reply = STEAL(settling->reply);
+	int64_t more = settling->more, more_others = 0;
+	size_t room = LIMIT_PAGE_BYTES;
+	for (size_t i = 0; i < settling->waiting_count; i++) add_other(settling, settling->waiting[i]);
+	json_object_set_new(reply, "told", json_integer((json_int_t)settling->told));
+	json_object_set_new(reply, "confirmed", json_integer((json_int_t)settling->confirmed));
+	json_object_set_new(reply, "killed", json_integer(settling->killed));
+	size_t used = json_bytes(reply);
+	room = used < room ? room - used : 0;
+	json_object_set_new(reply, "others", first_of(settling->others, room / 2, &more_others));
+	json_object_set_new(reply, "holders", first_of(settling->holders, room / 2, &more));
+	json_object_set_new(reply, "more", json_integer(more));
+	client_reply(settling->client, settling->type, settling->id, reply);
+}
+
+static bool is_answered(const struct settling *settling) {
+	if (settling->over) return true;
+	for (size_t i = 0; i < settling->waiting_count; i++)
+		if (settling->aim != SETTLING_WITHDRAWS || !sandbox_is_answer(settling->waiting[i])) return false;
+	return true;
+}
+
+/* Is it known what came of it, and who wants to know? It stays until nobody is waited for. */
 static void consider(struct settling *settling) {
-	if (!settling->given || (settling->session_count > 0 && !settling->over)) return;
+	if (!settling->given || !is_answered(settling)) return;
 	if (settling->client) send_reply(settling);
-	void (*done)(void *argument) = settling->done;
+	settling->client = NULL;
+	void (*done)(void *argument) = STEAL(settling->done);
 	void *argument = settling->argument;
-	settling_free(settling);
+	if (settling->waiting_count == 0 || settling->over) settling_free(settling);
 	if (done) done(argument);
 }
 
@@ -93,35 +117,43 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct settling *settling = argument;
 	settling->over = true;
-	for (size_t i = 0; i < settling->session_count; i++) {
-		struct session *session = session_find(settling->broker, settling->sessions[i]);
-		json_array_append_new(settling->unsettled, json_integer(settling->sessions[i]));
-		if (settling->kill && session) session_terminate(session);
-	}
 	consider(settling);
 }
 
-struct settling *settling_new(struct broker *broker, const struct settling_wish *wish) {
-	const struct timeval wait = clock_timeval(LIMIT_SETTLE_MS);
-	struct settling *settling = mem_new(struct settling);
-	settling->broker = broker;
-	settling->kind = wish->kind;
-	settling->kill = wish->kill;
-	settling->unrecorded = wish->unrecorded;
-	settling->number = ++broker->last_settling;
-	settling->holders = json_array();
-	settling->unsettled = json_array();
-	if (wish->grant) grant_copy(&settling->grant, wish->grant);
-	settling->deadline = evtimer_new(broker->base, on_deadline, settling);
+/* A sandbox that is to end is killed after LIMIT_TERMINATE_MS, and mostly dead soon. */
+static void set_deadline(struct settling *settling) {
+	const bool ends = settling->aim == SETTLING_ENDS;
+	const struct timeval wait = clock_timeval(LIMIT_SETTLE_MS + (ends ? LIMIT_TERMINATE_MS : 0));
+	settling->deadline = evtimer_new(settling->broker->base, on_deadline, settling);
 	if (!settling->deadline) mem_exhausted();
 	event_add(settling->deadline, &wait);
+}
+
+struct settling *settling_new(struct broker *broker, const struct settling_wish *wish) {
+	struct settling *settling = mem_new(struct settling);
+	settling->broker = broker;
+	settling->aim = wish->aim;
+	settling->kind = wish->kind;
+	settling->kill = wish->kill;
+	settling->number = ++broker->last_settling;
+	settling->holders = json_array();
+	settling->others = json_array();
+	if (wish->grant) grant_copy(&settling->grant, wish->grant);
+	if (wish->aim != SETTLING_WITHDRAWS) set_deadline(settling);
 	TAILQ_INSERT_TAIL(&broker->settlings, settling, link);
 	return settling;
 }
 
 int64_t settling_add(struct settling *settling, const struct session *session) {
-	settling->sessions = array_grow(settling->sessions, settling->session_count, sizeof *settling->sessions);
-	settling->sessions[settling->session_count++] = session->record.id;
+	struct sandbox *sandbox = session->sandbox;
+	settling->told++;
+	if (sandbox->gone) {
+		settling->confirmed++;
+		return settling->number;
+	}
+	settling->waiting = array_grow(settling->waiting, settling->waiting_count, sizeof(struct sandbox *));
+	settling->waiting[settling->waiting_count++] = sandbox;
+	if (settling->aim == SETTLING_WITHDRAWS) sandbox_await(sandbox, settling->number, settling->kill);
 	return settling->number;
 }
 
@@ -129,12 +161,38 @@ bool settling_kills(const struct settling *settling) {
 	return settling->kill;
 }
 
-void settling_reply(struct settling *settling, struct client *client, int64_t id, json_t *reply) {
-	settling->client = client;
-	settling->id = id;
+static void push_progress(const struct settling *settling) {
+	if (!settling->progress || !settling->client) return;
+	json_t *push = json_object();
+	json_object_set_new(push, "request", json_integer(settling->id));
+	json_object_set_new(push, "waiting", json_integer((json_int_t)settling->waiting_count));
+	json_object_set_new(push, "told", json_integer((json_int_t)settling->told));
+	client_push(settling->client, "progress", push);
+}
+
+void settling_reply(struct settling *settling, const struct settling_request *request, json_t *reply) {
+	settling->client = request->client;
+	settling->type = request->type;
+	settling->id = request->id;
+	settling->progress = request->progress;
 	settling->reply = reply;
 	settling->given = true;
+	if (settling->waiting_count > 0) push_progress(settling);
 	consider(settling);
+}
+
+void settling_reply_revoke(struct settling *settling, const struct settling_request *request, bool at_once,
+			   json_t *reply) {
+	if (!at_once) {
+		settling_reply(settling, request, reply);
+		return;
+	}
+	json_object_set_new(reply, "told", json_integer((json_int_t)settling->told));
+	if (request->client)
+		client_reply(request->client, request->type, request->id, reply);
+	else
+		json_decref(reply);
+	settling_then(settling, NULL, NULL);
 }
 
 void settling_then(struct settling *settling, void (*done)(void *argument), void *argument) {
@@ -146,13 +204,27 @@ void settling_then(struct settling *settling, void (*done)(void *argument), void
 
 /* Answers */
 
-static bool strike_out(struct settling *settling, int64_t session) {
-	for (size_t i = 0; i < settling->session_count; i++) {
-		if (settling->sessions[i] != session) continue;
-		settling->sessions[i] = settling->sessions[--settling->session_count];
+static bool is_waited_for(const struct settling *settling, const struct sandbox *sandbox) {
+	for (size_t i = 0; i < settling->waiting_count; i++)
+		if (settling->waiting[i] == sandbox) return true;
+	return false;
+}
+
+static bool strike_out(struct settling *settling, const struct sandbox *sandbox) {
+	for (size_t i = 0; i < settling->waiting_count; i++) {
+		if (settling->waiting[i] != sandbox) continue;
+		settling->waiting[i] = settling->waiting[--settling->waiting_count];
 		return true;
 	}
 	return false;
+}
+
+static struct settling *find(const struct broker *broker, int64_t number) {
+	struct settling *settling;
+	TAILQ_FOREACH(settling, &broker->settlings, link) {
+		if (settling->number == number) return settling;
+	}
+	return NULL;
 }
 
 static json_t *holders_to_json(const struct settling_holder *holders, size_t count) {
@@ -170,7 +242,7 @@ static json_t *holders_to_json(const struct settling_holder *holders, size_t cou
 /* What ended has its row; this one says that it goes on. */
 static void note(const struct settling *settling, const struct session *session, const json_t *holders,
 		 int64_t killed) {
-	if (settling->unrecorded || (json_array_size(holders) == 0 && killed == 0)) return;
+	if (settling->aim == SETTLING_ASKS || (json_array_size(holders) == 0 && killed == 0)) return;
 	const struct grant *grant = &settling->grant;
 	int64_t more = 0;
 	/* Borrowed: broker_note frees only the detail. */
@@ -208,25 +280,73 @@ static void keep(struct settling *settling, const struct session *session, json_
 
 void settling_settled(const struct session *session, int64_t number, const struct settling_holder *holders,
 		      size_t count, int64_t killed) {
-	struct settling *settling;
-	TAILQ_FOREACH(settling, &session->broker->settlings, link) {
-		if (settling->number == number) break;
+	struct sandbox *sandbox = session->sandbox;
+	struct settling *settling = find(session->broker, number);
+	if (settling && is_waited_for(settling, sandbox)) {
+		json_t *list = holders_to_json(holders, count);
+		note(settling, session, list, killed);
+		keep(settling, session, list, killed);
+		json_decref(list);
 	}
-	if (!settling || settling->over || !strike_out(settling, session->record.id)) return;
-	json_t *list = holders_to_json(holders, count);
-	note(settling, session, list, killed);
-	keep(settling, session, list, killed);
-	json_decref(list);
+	if (settling && settling->aim == SETTLING_ASKS)
+		settlings_confirm(session->broker, sandbox, number);
+	else
+		sandbox_confirm(sandbox, number);
+}
+
+void settlings_confirm(struct broker *broker, const struct sandbox *sandbox, int64_t number) {
+	struct settling *settling = find(broker, number);
+	if (!settling || !strike_out(settling, sandbox)) return;
+	settling->confirmed++;
+	push_progress(settling);
 	consider(settling);
+}
+
+const struct grant *settling_grant(const struct broker *broker, int64_t number) {
+	const struct settling *settling = find(broker, number);
+	return settling && settling->grant.id != 0 ? &settling->grant : NULL;
+}
+
+void settlings_look(struct broker *broker) {
+	for (struct settling *settling = TAILQ_FIRST(&broker->settlings), *next; settling; settling = next) {
+		next = TAILQ_NEXT(settling, link);
+		consider(settling);
+	}
 }
 
 /* Whoever has gone holds nothing, and waits for nothing. */
 
-void settlings_forget_session(struct broker *broker, const struct session *session) {
+static void forget(struct settling *settling, const struct sandbox *sandbox) {
+	if (!strike_out(settling, sandbox)) return;
+	if (sandbox->state == SANDBOX_ENDING)
+		add_other(settling, sandbox);
+	else
+		settling->confirmed++;
+	push_progress(settling);
+	consider(settling);
+}
+
+void settlings_forget_sandbox(struct broker *broker, const struct sandbox *sandbox) {
 	for (struct settling *settling = TAILQ_FIRST(&broker->settlings), *next; settling; settling = next) {
 		next = TAILQ_NEXT(settling, link);
-		if (strike_out(settling, session->record.id)) consider(settling);
+		forget(settling, sandbox);
 	}
+}
+
+void settlings_move_sandbox(struct broker *broker, const struct sandbox *from, struct sandbox *to) {
+	struct settling *settling;
+	TAILQ_FOREACH(settling, &broker->settlings, link) {
+		for (size_t i = 0; i < settling->waiting_count; i++)
+			if (settling->waiting[i] == from) settling->waiting[i] = to;
+	}
+}
+
+bool settlings_have_sandbox(const struct broker *broker, const struct sandbox *sandbox) {
+	const struct settling *settling;
+	TAILQ_FOREACH(settling, &broker->settlings, link) {
+		if (is_waited_for(settling, sandbox)) return true;
+	}
+	return false;
 }
 
 void settlings_forget_client(struct broker *broker, const struct client *client) {

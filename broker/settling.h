@@ -2,9 +2,9 @@
  * settling: runners that were told that something ends (`ended`, `sleep` with a number) say when it has, and what of it
  * their tools still hold (`settled`).
  *
- * Promises: who waits for them is told when all have answered or after LIMIT_SETTLE_MS, whichever is first, and nobody
- * else waits. What is held is in the history, also when nobody waited. With `kill`, a sandbox whose runner doesn't
- * answer in time is ended: nobody can say what it holds.
+ * Promises: who waits for a withdrawal is told when each sandbox that it concerns has confirmed it, is stopped whole,
+ * or has ended (sandbox.h), and what it was for each; nobody else waits. What is held is in the history, also when
+ * nobody waited. Who only asks (SETTLING_ASKS) goes on after LIMIT_SETTLE_MS.
  */
 #pragma once
 
@@ -18,17 +18,24 @@
 
 struct broker;
 struct client;
+struct sandbox;
 struct session;
 
 struct settling;
 TAILQ_HEAD(settling_list, settling);
 
+enum settling_aim {
+	SETTLING_WITHDRAWS, /* a right: confirmed by the runner, in time */
+	SETTLING_ENDS,      /* the sandbox: seen dead */
+	SETTLING_ASKS,
+};
+
 struct settling_wish {
+	enum settling_aim aim;
 	/* Of the rows of the history: EVENT_REVOKE, EVENT_EXPIRE, EVENT_GRANT (a denial), EVENT_POLICY. */
 	enum event_kind kind;
 	const struct grant *grant; /* what ends, or denies, when it is one; or NULL. Copied */
 	bool kill;                 /* the runners end who holds it */
-	bool unrecorded;           /* nothing ends that has rows */
 };
 
 /* Then settling_add for each session that is told, and one of the two below, which give it up. */
@@ -38,8 +45,17 @@ struct settling *settling_new(struct broker *broker, const struct settling_wish 
 int64_t settling_add(struct settling *settling, const struct session *session);
 bool settling_kills(const struct settling *settling);
 
-/* When all have settled, or their time is over: the reply to `revoke` (given up; what is held is added to it). */
-void settling_reply(struct settling *settling, struct client *client, int64_t id, json_t *reply);
+struct settling_request {
+	struct client *client;
+	const char *type; /* `revoke` or `kill` */
+	int64_t id;
+	bool progress; /* pushes say how many are waited for */
+};
+/* When something is known of each: the reply (given up; what came of it is added to it). */
+void settling_reply(struct settling *settling, const struct settling_request *request, json_t *reply);
+/* The same, or, `at_once`, without waiting: then nothing is said of what came of it. */
+void settling_reply_revoke(struct settling *settling, const struct settling_request *request, bool at_once,
+			   json_t *reply);
 /* The same without a reply. `done` may be NULL. */
 void settling_then(struct settling *settling, void (*done)(void *argument), void *argument);
 
@@ -54,6 +70,14 @@ struct settling_holder {
 void settling_settled(const struct session *session, int64_t number, const struct settling_holder *holders,
 		      size_t count, int64_t killed);
 
-void settlings_forget_session(struct broker *broker, const struct session *session);
+/* Of its sandbox (sandbox.c): it has confirmed that number; it is another than it was; it has gone; it is that one from
+ * now on. */
+void settlings_confirm(struct broker *broker, const struct sandbox *sandbox, int64_t number);
+void settlings_look(struct broker *broker);
+void settlings_forget_sandbox(struct broker *broker, const struct sandbox *sandbox);
+void settlings_move_sandbox(struct broker *broker, const struct sandbox *from, struct sandbox *to);
+bool settlings_have_sandbox(const struct broker *broker, const struct sandbox *sandbox);
+const struct grant *settling_grant(const struct broker *broker, int64_t number); /* borrowed; NULL: none, or many */
+
 void settlings_forget_client(struct broker *broker, const struct client *client);
 void settlings_free(struct broker *broker);

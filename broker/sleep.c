@@ -84,7 +84,7 @@ static void let_sleep(void *argument) {
 }
 
 static void prepare(struct sleep *sleep) {
-	const struct settling_wish wish = {.unrecorded = true};
+	const struct settling_wish wish = {.aim = SETTLING_ASKS};
 	struct settling *settling = settling_new(sleep->broker, &wish);
 	sessions_tell_sleep(sleep->broker, true, settling);
 	settling_then(settling, let_sleep, sleep);

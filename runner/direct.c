@@ -152,6 +152,10 @@ struct direct *direct_new(const struct direct_options *given) {
 	return direct;
 }
 
+bool direct_is_cut(const struct direct *direct) {
+	return tethers_are_cut(direct->tethers);
+}
+
 void direct_free(struct direct *direct) {
 	if (!direct) return;
 	tethers_free(direct->tethers);

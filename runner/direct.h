@@ -29,4 +29,5 @@ struct direct *direct_new(const struct direct_options *options);
 /* True: the call has ended and the result's socket is taken over. False: both are as they were. */
 bool direct_hand_over(struct direct *direct, struct socket_call *call, const struct gate_result *result);
 
-void direct_free(struct direct *direct); /* when the sandbox has ended */
+bool direct_is_cut(const struct direct *direct); /* tethers_are_cut */
+void direct_free(struct direct *direct);         /* when the sandbox has ended */

@@ -305,6 +305,10 @@ void ipc_review(struct ipc *ipc) {
 	ipc_links_review(ipc->links);
 }
 
+bool ipc_is_cut(const struct ipc *ipc) {
+	return ipc_links_are_cut(ipc->links);
+}
+
 static bool is_own(void *context, dev_t device, ino_t inode, char **ret_name) {
 	const struct ipc *ipc = context;
 	return ipc->options.is_own(ipc->options.context, device, inode, ret_name);

@@ -48,5 +48,6 @@ void ipc_call(struct ipc *ipc, struct socket_call *call); /* of AF_UNIX, CONNECT
 void ipc_set_view(struct ipc *ipc, const struct view *view);
 void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count);
 void ipc_review(struct ipc *ipc);
+bool ipc_is_cut(const struct ipc *ipc); /* gate_is_reviewed, and tethers_are_cut */
 
 void ipc_free(struct ipc *ipc); /* what waits is answered with EINTR: before socket_calls_free */

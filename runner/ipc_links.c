@@ -108,6 +108,10 @@ void ipc_links_review(struct ipc_links *links) {
 	gate_review(links->gate);
 }
 
+bool ipc_links_are_cut(const struct ipc_links *links) {
+	return gate_is_reviewed(links->gate) && tethers_are_cut(links->tethers);
+}
+
 void ipc_links_free(struct ipc_links *links) {
 	if (!links) return;
 	tethers_free(links->tethers);

@@ -23,5 +23,6 @@ int ipc_links_add(struct ipc_links *links, int socket, const char *path, const s
 void ipc_links_forget(struct ipc_links *links, int socket);
 
 void ipc_links_cut(struct ipc_links *links, const int64_t *grants, size_t count);
-void ipc_links_review(struct ipc_links *links); /* judge all again */
-void ipc_links_free(struct ipc_links *links);   /* the sandbox has ended */
+void ipc_links_review(struct ipc_links *links);
+bool ipc_links_are_cut(const struct ipc_links *links); /* judge all again */
+void ipc_links_free(struct ipc_links *links);          /* the sandbox has ended */

@@ -453,6 +453,12 @@ void network_ended(struct network *network, const struct session_ended *ended) {
 	servers_ended(network->options.servers, ended);
 }
 
+bool network_is_cut(const struct network *network) {
+	return (!network->gate || gate_is_reviewed(network->gate)) &&
+	       (!network->direct || direct_is_cut(network->direct)) && (!network->ipc || ipc_is_cut(network->ipc)) &&
+	       servers_are_cut(network->options.servers);
+}
+
 void network_sleep(struct network *network) {
 	if (network->calls) socket_calls_interrupt(network->calls);
 }

@@ -50,7 +50,8 @@ bool network_take(struct network *network, enum socket_call_kind kind, const str
 /* The broker's pushes. */
 void network_view(struct network *network, const struct view *view);
 void network_ended(struct network *network, const struct session_ended *ended);
-void network_sleep(struct network *network); /* held calls are interrupted */
+bool network_is_cut(const struct network *network); /* no connection or listener is left of what has ended */
+void network_sleep(struct network *network);        /* held calls are interrupted */
 
 struct gate *network_gate(const struct network *network); /* or NULL; until network_free */
 

@@ -25,6 +25,7 @@
 #include "bwrap.h"
 #include "descriptors.h"
 #include "doorbells.h"
+#include "endings.h"
 #include "filter.h"
 #include "hangup.h"
 #include "job.h"
@@ -58,6 +59,7 @@ struct run {
 	struct terminal *terminal;
 	struct asker *asker;
 	struct ahead *ahead;
+	struct endings *endings;
 	struct job *job;
 	struct hangup *hangup;
 	struct limits limits;
@@ -85,6 +87,16 @@ static void on_view(void *context, struct view *view) {
 static void on_ended(void *context, const struct session_ended *ended) {
 	struct run *run = context;
 	network_ended(run->network, ended);
+	endings_add(run->endings, ended);
+}
+
+static bool on_is_cut(void *context) {
+	const struct run *run = context;
+	return network_is_cut(run->network);
+}
+
+static void on_cut(void *context, const struct session_ended *ended) {
+	struct run *run = context;
 	keeper_ended(run->keeper, ended);
 }
 
@@ -118,6 +130,7 @@ static void on_prompt_gone(void *context, const json_t *gone) {
 static void on_broker_gone(void *context) {
 	struct run *run = context;
 	asker_forget(run->asker);
+	endings_flush(run->endings);
 }
 
 /* The network */
@@ -366,6 +379,7 @@ static int start(struct run *run, struct error *error) {
 	if (r == 0) r = network_begin(run->network, error);
 	if (r == 0) r = ahead_begin(run->ahead, keeper_live(run->keeper), error);
 	if (r == 0) r = await_ready(run, error);
+	if (r == 0 && !run->ended) r = session_begin(run->session, run->init, error);
 	if (r < 0 || run->ended) return r;
 	watch(run);
 	if (run->terminal && !run->background) terminal_take(run->terminal);
@@ -394,7 +408,10 @@ static void serve_broker(struct run *run) {
 					    .session = run->session,
 					    .suspend = on_user_suspend,
 					    .context = run};
+	const struct endings_options endings = {
+		.base = run->base, .settled = on_is_cut, .done = on_cut, .context = run};
 	run->asker = asker_new(&asker);
+	run->endings = endings_new(&endings);
 	session_serve(run->session, run->base, &events);
 }
 
@@ -411,6 +428,7 @@ static void stop(struct run *run) {
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
+	endings_free(run->endings);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
 	if (run->terminal) terminal_drain(run->terminal, run->timed_out || run->status > 128);
@@ -421,6 +439,7 @@ static void stop(struct run *run) {
 	if (run->hangup) hangup_watch(run->hangup, NULL, NULL);
 	network_stop(run->network);
 	run->asker = NULL;
+	run->endings = NULL;
 	run->ahead = NULL;
 	run->terminal = NULL;
 	run->job = NULL;

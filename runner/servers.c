@@ -229,6 +229,10 @@ void servers_view(struct servers *servers, const struct view *view) {
 	if (servers->told != 0 && servers->told != session_id(servers->options.session)) tell(servers, 0, 0, NULL);
 }
 
+bool servers_are_cut(const struct servers *servers) {
+	return !servers->publisher || publisher_is_reviewed(servers->publisher);
+}
+
 void servers_ended(struct servers *servers, const struct session_ended *ended) {
 	if (!servers->publisher) return;
 	publisher_cut(servers->publisher, ended->grants, ended->count);

@@ -40,6 +40,7 @@ void servers_stir(struct servers *servers, pid_t thread);
 /* The broker's pushes. */
 void servers_view(struct servers *servers, const struct view *view);
 void servers_ended(struct servers *servers, const struct session_ended *ended);
+bool servers_are_cut(const struct servers *servers);
 void servers_publish(struct servers *servers, int64_t number, const struct publication *wanted, int64_t grant);
 
 /* Nothing leads in any more, and what was said of it is recorded: before the spares and the session go. */

@@ -25,6 +25,7 @@ struct session {
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
 	int64_t id;
+	pid_t init;      /* 0: nothing runs yet */
 	int64_t closing; /* the request, when it was sent */
 	json_t *wants;
 	int retry_ms;
@@ -75,6 +76,14 @@ static void say_warnings(const json_t *reply) {
 	}
 }
 
+static int tell_sandbox(const struct session *session, struct channel *channel, bool running, struct error *error) {
+	json_t *reply = NULL;
+	int r = channel_call(channel, "sandbox",
+			     json_pack("{s:i, s:b}", "init", (int)session->init, "running", running), &reply, error);
+	json_decref(reply);
+	return r < 0 ? error_prefix(error, "telling the broker of the sandbox") : 0;
+}
+
 static int connect_and_open(struct session *session, struct error *error) {
 	const struct run_options *run = session->options.run;
 	CLEANUP_CHANNEL struct channel *channel = NULL;
@@ -96,8 +105,17 @@ static int connect_and_open(struct session *session, struct error *error) {
 		json_decref(reply);
 		if (r < 0) return error_prefix(error, "registering for prompts");
 	}
+	if (session->init > 0) r = tell_sandbox(session, channel, true, error);
+	if (r < 0) return r;
 	session->channel = STEAL(channel);
 	return 0;
+}
+
+int session_begin(struct session *session, pid_t init, struct error *error) {
+	session->init = init;
+	if (!session->channel) return 0;
+	int r = tell_sandbox(session, session->channel, false, error);
+	return r == -ECONNRESET || r == -EPIPE ? 0 : r; /* the next broker is told when it is there */
 }
 
 static bool is_push(const json_t *message, const char *type) {

@@ -63,6 +63,10 @@ char *session_rule(struct session *session, const char *path, bool takes); /* ru
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
 
+/* Before the first process of the tool's: which process is the first in the sandbox. The broker holds it, to stop and
+ * end it should we not confirm what ends; a new broker is told again. */
+int session_begin(struct session *session, pid_t init, struct error *error);
+
 /* What the session may ask for at its start: `wants` of docs/protocol.md. Borrowed. */
 const json_t *session_wants(const struct session *session);
 /* Ask for what this `want` of docs/protocol.md names (taken over); told() when the user has answered all, or nobody can

@@ -134,6 +134,12 @@ bool tethers_forget(struct tethers *tethers, const struct sandbox_socket *socket
 	return true;
 }
 
+bool tethers_are_cut(const struct tethers *tethers) {
+	for (size_t i = 0; i < tethers->count; i++)
+		if (!tethers->items[i]->lease) return false;
+	return true;
+}
+
 size_t tethers_count(const struct tethers *tethers) {
 	return tethers->count;
 }

@@ -46,6 +46,7 @@ struct gate_lease *tethers_add(struct tethers *tethers, const struct sandbox_soc
 /* It isn't that connection any more. False: that one is being cut. */
 bool tethers_forget(struct tethers *tethers, const struct sandbox_socket *socket);
 
+bool tethers_are_cut(const struct tethers *tethers); /* those that were to be, have been found and shut down */
 size_t tethers_count(const struct tethers *tethers); /* some of them may have ended meanwhile: */
 void tethers_drop_ended(struct tethers *tethers);
 

@@ -23,6 +23,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_CANCEL] = {"cancel", MESSAGE_REQUEST, false},
 	[MESSAGE_EVENT] = {"event", MESSAGE_REQUEST, true},
 	[MESSAGE_SETTLED] = {"settled", MESSAGE_REQUEST, true},
+	[MESSAGE_SANDBOX] = {"sandbox", MESSAGE_REQUEST, true},
 	[MESSAGE_GRANT] = {"grant", MESSAGE_REQUEST, false},
 	[MESSAGE_REVOKE] = {"revoke", MESSAGE_REQUEST, false},
 	[MESSAGE_KILL] = {"kill", MESSAGE_REQUEST, false},
@@ -45,6 +46,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_PROMPT] = {"prompt", MESSAGE_PUSH, false},
 	[MESSAGE_PROMPT_GONE] = {"prompt-gone", MESSAGE_PUSH, false},
 	[MESSAGE_QUIET] = {"quiet", MESSAGE_PUSH, false},
+	[MESSAGE_PROGRESS] = {"progress", MESSAGE_PUSH, false},
 };
 static_assert(ARRAY_LENGTH(messages) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

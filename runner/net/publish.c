@@ -336,6 +336,14 @@ void publisher_review(struct publisher *publisher) {
 	}
 }
 
+bool publisher_is_reviewed(const struct publisher *publisher) {
+	const struct entry *entry;
+	TAILQ_FOREACH(entry, &publisher->entries, link) {
+		if (entry->state == ENTRY_OPEN && entry->ticket) return false;
+	}
+	return true;
+}
+
 /* By name */
 
 static bool is_own(const struct publisher *publisher, uint16_t port) {

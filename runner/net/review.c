@@ -59,6 +59,10 @@ void gate_review(struct gate *gate) {
 	event_active(gate->review.step, EV_TIMEOUT, 0);
 }
 
+bool gate_is_reviewed(const struct gate *gate) {
+	return !gate->review.target && !leases_due(gate) && !calls_due(gate);
+}
+
 void review_start(struct gate *gate) {
 	gate->review.step = event_new(gate->base, -1, 0, review_step, gate);
 	if (!gate->review.step) mem_exhausted();

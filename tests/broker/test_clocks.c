@@ -161,7 +161,7 @@ static void nothing_prolongs_a_file_grant(void **state) {
 		/* It doesn't come back with the clock. */
 		moving->now = start;
 		if (!move->in_force && is_allowed(runner, path)) fail_msg("%s: again in force", move->what);
-		json_decref(peer_call(user, "revoke", json_pack("{s:b, s:b}", "all", 1, "kill", 0)));
+		json_decref(peer_call(user, "revoke", json_pack("{s:b, s:b}", "all", 1, "at_once", 1)));
 	}
 }
 

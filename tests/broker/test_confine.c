@@ -106,10 +106,10 @@ static int try_kill(void) {
 	return outcome(kill(getpid(), 0), ENOSYS);
 }
 
-/* SIGKILL alone may be sent, to a runner that doesn't end. */
+/* SIGKILL, SIGSTOP and SIGCONT may be sent, to runners and sandboxes. */
 static int try_signal_by_pidfd(void) {
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	return pidfd < 0 ? ODD : outcome(syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0), ENOSYS);
+	return pidfd < 0 ? ODD : outcome(syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0), ENOSYS);
 }
 
 static int try_signal_to_group(void) {

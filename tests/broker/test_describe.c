@@ -144,7 +144,7 @@ static void what_is_granted_is_not_asked_for(void **state) {
 	assert_false(lists_file(reply, "ask", "asked"));
 	assert_true(lists_file(reply, "ask", "asked/still"));
 	json_decref(reply);
-	json_decref(peer_call(user, "revoke", json_pack("{s:b}", "all", true)));
+	json_decref(peer_call(user, "revoke", json_pack("{s:b, s:b}", "all", 1, "at_once", 1)));
 	reply = describe("g", NULL);
 	assert_true(lists_file(reply, "ask", "asked"));
 	json_decref(reply);

@@ -96,7 +96,8 @@ static void a_port_is_granted_told_and_listed(void **state) {
 	peer_open_session(other, NULL);
 	expect_judged(other, "3000", "deny");
 	/* revoked: the runner is told */
-	json_decref(peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)number_of(grant, "id"))));
+	json_decref(peer_call(user, "revoke",
+			      json_pack("{s:[I], s:b}", "ids", (json_int_t)number_of(grant, "id"), "at_once", 1)));
 	json_t *ended = peer_push(runner, "ended");
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(ended, "grants"), 0)),
 			 number_of(grant, "id"));

@@ -256,7 +256,7 @@ static void a_grant_holds_at_once_and_ends_at_once(void **state) {
 	json_t *item = in_list(user, "grants", false, id);
 	assert_int_equal(json_integer_value(json_object_get(item, "uses")), 2);
 	json_decref(item);
-	json_t *reply = peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	json_t *reply = peer_call(user, "revoke", json_pack("{s:[I], s:b}", "ids", (json_int_t)id, "at_once", 1));
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "revoked"), 0)), id);
 	json_decref(reply);
 	assert_int_equal(ended_grant(runner), id);
@@ -265,7 +265,7 @@ static void a_grant_holds_at_once_and_ends_at_once(void **state) {
 	item = in_list(user, "grants", true, id);
 	assert_false(json_is_null(json_object_get(item, "revoked")));
 	json_decref(item);
-	reply = peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	reply = peer_call(user, "revoke", json_pack("{s:[I], s:b}", "ids", (json_int_t)id, "at_once", 1));
 	assert_string_equal(text_of(reply, "code"), "EALREADY");
 	json_decref(reply);
 }
@@ -310,7 +310,7 @@ static void a_file_grant_changes_the_view(void **state) {
 		readable = readable || strcmp(json_string_value(path), shared) == 0;
 	assert_true(readable);
 	json_decref(push);
-	json_decref(peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id)));
+	json_decref(peer_call(user, "revoke", json_pack("{s:[I], s:b}", "ids", (json_int_t)id, "at_once", 1)));
 	assert_int_equal(ended_grant(runner), id);
 	json_decref(peer_push(runner, "view"));
 }
@@ -408,7 +408,7 @@ static void all_means_allows(void **state) {
 	json_t *keys = net("all.test:80");
 	json_object_set_new(keys, "effect", json_string("deny"));
 	int64_t denied = grant(user, keys);
-	json_decref(peer_call(user, "revoke", json_pack("{s:b}", "all", 1)));
+	json_decref(peer_call(user, "revoke", json_pack("{s:b, s:b}", "all", 1, "at_once", 1)));
 	assert_null(in_list(user, "grants", false, allowed));
 	json_t *item = in_list(user, "grants", false, denied);
 	assert_non_null(item);
@@ -424,12 +424,16 @@ static void kill_reaches_the_runner(void **state) {
 	CLEANUP_PEER struct peer *runner = peer_connect(true);
 	CLEANUP_PEER struct peer *user = peer_connect(true);
 	int64_t session = peer_open_session(runner, NULL);
-	json_t *reply = peer_call(user, "kill", json_pack("{s:[I]}", "sessions", (json_int_t)session));
-	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "killed"), 0)), session);
-	json_decref(reply);
+	int64_t request = peer_send(user, "kill", json_pack("{s:[I]}", "sessions", (json_int_t)session));
 	json_t *push = peer_push(runner, "terminate");
 	assert_int_equal(json_integer_value(json_object_get(push, "session")), session);
 	json_decref(push);
+	assert_true(peer_is_quiet(user, 50)); /* it is killed when it has gone */
+	peer_free(STEAL(runner));
+	json_t *reply = peer_reply(user, request);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "sessions"), 0)), session);
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	json_decref(reply);
 }
 
 static void an_edited_policy_holds_for_running_sessions(void **state) {

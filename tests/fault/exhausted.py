@@ -52,7 +52,7 @@ def wrong_grants(home, sound):
     client = home.connect()
     keys = ("permission", "pattern", "effect", "profile", "project", "session", "lifetime")
     grants = [[grant[key] for key in keys] for grant in client.pages("grants")]
-    client.call("revoke", all=True)
+    client.call("revoke", all=True, at_once=True)
     client.close()
     return sum(1 for grant in grants if grant != sound)
 
@@ -68,7 +68,7 @@ def run(home, chance, words, statuses):
         client = home.connect()
         sound = next([item[key] for key in ("permission", "pattern", "effect", "profile", "project", "session", "lifetime")]
                      for item in client.pages("grants"))
-        client.call("revoke", all=True)
+        client.call("revoke", all=True, at_once=True)
         client.close()
     lost = 0
     numbers = sample(chance, count, TRIES)

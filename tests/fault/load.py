@@ -87,7 +87,7 @@ class Load:
             if mine and chance.random() < 0.4:
                 grant = mine.pop(chance.randrange(len(mine)))
                 self.told.unsure.add(grant)
-                client.call("revoke", ids=[grant])
+                client.call("revoke", ids=[grant], at_once=True)
                 self.told.revoked.add(grant)
                 self.count("revoke")
             else:

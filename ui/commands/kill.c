@@ -18,13 +18,26 @@ static int put_sessions(json_t *body, const struct strings *operands, struct err
 	return operands_ids(operands, "session", ids, error);
 }
 
+static bool is_alive(const json_t *reply, json_int_t session) {
+	size_t index;
+	const json_t *other;
+	json_array_foreach ((json_t *)json_object_get(reply, "others"), index, other)
+		if (json_integer_value(json_object_get(other, "session")) == session) return true;
+	return false;
+}
+
 static int print_killed(const json_t *reply, size_t asked) {
-	const json_t *killed = json_object_get(reply, "killed");
+	const json_t *killed = json_object_get(reply, "sessions");
 	size_t index;
 	json_t *id;
 	json_array_foreach ((json_t *)killed, index, id) {
-		printf("Ended session %lld.\n", (long long)json_integer_value(id));
+		if (is_alive(reply, json_integer_value(id)))
+			printf("Session %lld was killed, and is not seen dead yet.\n",
+			       (long long)json_integer_value(id));
+		else
+			printf("Ended session %lld.\n", (long long)json_integer_value(id));
 	}
+	if (json_array_size(json_object_get(reply, "others")) > 0) return EXIT_NO;
 	if (json_array_size(killed) > 0 && json_array_size(killed) >= asked) return EXIT_DONE;
 	puts(asked == 0 ? "No sandbox is running."
 			: "Not all of them are running ('sbx sessions' lists those that do).");

@@ -1,16 +1,19 @@
 #include <errno.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/output.h"
+#include "ui/withdrawal.h"
 #include "ui/words.h"
 
-enum { IDS_PRINTED_MAX = 20 };
+enum { IDS_PRINTED_MAX = 20, PROGRESS_MS = 300 };
 
 struct values {
-	bool all, kill;
+	bool all, kill, no_wait, json;
 	int64_t session;
 	const char *profile;
 	struct strings match;
@@ -26,6 +29,11 @@ static const struct option_info options[] = {
 	 "Also end the processes that still hold open what the grants gave, even of grants that have ended before. "
 	 "Default: they are named. A sandbox that doesn't say what it holds is ended whole.",
 	 offsetof(struct values, kill)},
+	{"no-wait", OPTION_FLAG, NULL,
+	 "Return at once. Default: when each running sandbox has confirmed that it has ended, or is stopped or ended.",
+	 offsetof(struct values, no_wait)},
+	{"json", OPTION_FLAG, NULL, "The broker's reply as one JSON object (keys: sbx(1), JSON).",
+	 offsetof(struct values, json)},
 };
 
 static int put_ids(json_t *body, const struct strings *operands, struct error *error) {
@@ -51,6 +59,8 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	int r = options_exclusive(&call->command->options, values, "all session profile match", error);
 	if (r < 0) return r;
 	if (values->kill) json_object_set_new(body, "kill", json_true());
+	if (values->no_wait) json_object_set_new(body, "at_once", json_true());
+	if (isatty(STDERR_FILENO)) json_object_set_new(body, "progress", json_true());
 	bool chosen = values->all || values->session || values->profile || values->match.count > 0;
 	if (chosen == (call->operands->count > 0))
 		return error_set(error, EINVAL,
@@ -72,16 +82,6 @@ static void print_holder(const json_t *holder) {
 	       (long long)json_integer_value(json_object_get(holder, "pid")), path);
 }
 
-static void print_sessions(const char *head, const json_t *sessions, const char *tail) {
-	size_t index;
-	const json_t *session;
-	if (json_array_size(sessions) == 0) return;
-	printf("%s", head);
-	json_array_foreach ((json_t *)sessions, index, session)
-		printf("%s%lld", index == 0 ? " " : ", ", (long long)json_integer_value(session));
-	puts(tail);
-}
-
 /* The line that ends them: by the grants' ids, though they have ended by now. */
 static void print_way_out(const struct command_call *call, const json_t *revoked) {
 	size_t index, asked = call->operands->count;
@@ -100,7 +100,7 @@ static void print_way_out(const struct command_call *call, const json_t *revoked
 /* What is held of it in sandboxes that run. */
 static void print_held(const struct command_call *call, const json_t *reply) {
 	const struct values *values = call->values;
-	const json_t *holders = json_object_get(reply, "holders"), *unsettled = json_object_get(reply, "unsettled");
+	const json_t *holders = json_object_get(reply, "holders");
 	json_int_t more = json_integer_value(json_object_get(reply, "more"));
 	json_int_t killed = json_integer_value(json_object_get(reply, "killed"));
 	size_t index;
@@ -108,14 +108,21 @@ static void print_held(const struct command_call *call, const json_t *reply) {
 	json_array_foreach ((json_t *)holders, index, holder) print_holder(holder);
 	if (more > 0) printf("and %lld more\n", (long long)more);
 	if (killed > 0) printf("Ended %lld process%s that held it.\n", (long long)killed, killed == 1 ? "" : "es");
-	if (values->kill) {
-		print_sessions("Ended session", unsettled, ", which did not say what it holds.");
-	} else {
-		print_sessions("What is held open isn't known of session", unsettled,
-			       ", which did not answer in time.");
-		if (json_array_size(holders) > 0 || json_array_size(unsettled) > 0)
-			print_way_out(call, json_object_get(reply, "revoked"));
+	if (json_array_size(holders) > 0 && !values->kill) print_way_out(call, json_object_get(reply, "revoked"));
+}
+
+/* What came of it where it didn't simply end; and what no sandbox forgets. */
+static void print_others(const json_t *reply) {
+	const json_int_t known = json_integer_value(json_object_get(reply, "known"));
+	size_t index;
+	const json_t *other;
+	json_array_foreach ((json_t *)json_object_get(reply, "others"), index, other) {
+		CLEANUP_FREE char *line = withdrawal_other(other);
+		puts(line);
 	}
+	if (known > 0)
+		printf("The variable is known to %lld process%s of running sandboxes: no process forgets it.\n",
+		       (long long)known, known == 1 ? "" : "es");
 }
 
 static void print_lifted(const json_t *lifted) {
@@ -153,30 +160,89 @@ static int print_revoked(const json_t *reply, size_t asked, bool kill) {
 			printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
 		}
 	}
-	printf(". %s ended in running sandboxes, too.\n", count == 1 ? "It has" : "They have");
+	CLEANUP_FREE char *words = withdrawal_words(reply, count != 1);
+	printf(". %s\n", words);
 	print_lifted(json_object_get(reply, "lifted"));
 	return !kill && json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
+}
+
+/* Waiting */
+
+struct progress {
+	int64_t request;
+	bool shown;
+};
+
+static void show_progress(struct progress *progress, const json_t *push) {
+	progress->shown = true;
+	fprintf(stderr, "\rwaiting for %lld of %lld running sandboxes… ",
+		(long long)json_integer_value(json_object_get(push, "waiting")),
+		(long long)json_integer_value(json_object_get(push, "told")));
+}
+
+static void erase_progress(const struct progress *progress) {
+	if (progress->shown) fputs("\r\033[K", stderr);
+}
+
+/* The last that was told is shown when it has taken so long that somebody wonders. */
+static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret_reply, struct error *error) {
+	struct pollfd ready = {.fd = channel_fd(channel), .events = POLLIN};
+	struct progress progress = {.request = request};
+	json_t *message = NULL, *last = NULL;
+	int r = 0;
+	for (bool waited = false; r == 0; waited = waited || poll(&ready, 1, PROGRESS_MS) == 0) {
+		if (waited && last) show_progress(&progress, last);
+		r = channel_receive(channel, waited, &message, error);
+		if (r == -EAGAIN) r = 0;
+		if (r < 0 || !message) continue;
+		if (json_integer_value(json_object_get(message, "id")) == request) break;
+		json_decref(last);
+		last = STEAL(message);
+	}
+	erase_progress(&progress);
+	json_decref(last);
+	*ret_reply = message;
+	if (r == 0 && string_equal(json_string_value(json_object_get(message, "type")), "error"))
+		return error_set(error, EINVAL, "%s", json_string_value(json_object_get(message, "message")));
+	return r;
+}
+
+static int print_reply(struct command_call *call, struct channel *channel, const json_t *reply, struct error *error) {
+	const struct values *values = call->values;
+	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
+	int status = EXIT_DONE, r = 0;
+	if (revoked)
+		status = print_revoked(reply, call->operands->count, values->kill);
+	else if (!(values->kill && call->operands->count > 0)) /* they have ended before */
+		r = print_none(channel, values->all, error);
+	else if (json_array_size(json_object_get(reply, "holders")) == 0 && withdrawal_is_shown(reply))
+		puts("It had ended before, and no process holds what it gave.");
+	if (r < 0) return r;
+	print_held(call, reply);
+	print_others(reply);
+	return withdrawal_is_shown(reply) ? status : EXIT_NO;
 }
 
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
 	CLEANUP_CHANNEL struct channel *channel = NULL;
 	json_t *body = json_object(), *reply = NULL;
-	int status = EXIT_DONE, r = build_request(call, body, error);
+	int64_t request;
+	int r = build_request(call, body, error);
 	if (r == 0) r = broker_connect(NULL, &channel, error);
-	if (r == 0) r = channel_call(channel, "revoke", json_incref(body), &reply, error);
-	bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
-	if (r == 0 && revoked)
-		status = print_revoked(reply, call->operands->count, values->kill);
-	else if (r == 0 && !(values->kill && call->operands->count > 0)) /* they have ended before */
-		r = print_none(channel, values->all, error);
-	else if (r == 0 && json_array_size(json_object_get(reply, "holders")) == 0 &&
-		 json_array_size(json_object_get(reply, "unsettled")) == 0)
-		puts("It had ended before, and no process holds what it gave.");
-	if (r == 0) print_held(call, reply);
+	if (r == 0) r = channel_send(channel, "revoke", json_incref(body), &request, error);
+	if (r == 0) r = wait_for_reply(channel, request, &reply, error);
+	if (r == 0 && values->json) {
+		json_object_del(reply, "id");
+		json_object_del(reply, "type");
+		json_line(stdout, reply);
+		r = withdrawal_is_shown(reply) ? EXIT_DONE : EXIT_NO;
+	} else if (r == 0) {
+		r = print_reply(call, channel, reply, error);
+	}
 	json_decref(body);
 	json_decref(reply);
-	return r < 0 ? r : status;
+	return r;
 }
 
 const struct command command_revoke = {
@@ -184,8 +250,9 @@ const struct command command_revoke = {
 	.operands = "GRANT... | --all | --session SESSION | --profile PROFILE | --match PERM TARGET",
 	.summary = "End grants before their time.",
 	.details = "In running sandboxes connections that rest on a revoked grant are cut, and files disappear, at "
-		   "once. A "
-		   "file that a process has open stays open in it: such processes are named, and --kill ends them. The "
+		   "once: each sandbox confirms it, and one that doesn't within 2 s is stopped, and ended after "
+		   "30 s. A file that a process has open stays open in it: such processes are named, and --kill ends "
+		   "them. The "
 		   "history keeps the grant.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),

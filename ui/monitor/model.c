@@ -11,6 +11,7 @@
 #include "ui/human.h"
 #include "ui/prompt_ending.h"
 #include "ui/prompt_terminal.h"
+#include "ui/withdrawal.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -145,6 +146,7 @@ static void say_answered(struct monitor_model *model, const json_t *body, const 
 static void say_revoked(struct monitor_model *model, const json_t *reply) {
 	size_t held = json_array_size(json_object_get(reply, "holders"));
 	json_int_t id = json_integer_value(json_array_get(json_object_get(reply, "revoked"), 0));
+	CLEANUP_FREE char *words = withdrawal_words(reply, false);
 	if (id == 0)
 		model_say(model, string_copy("It had ended before."));
 	else if (held > 0)
@@ -152,7 +154,7 @@ static void say_revoked(struct monitor_model *model, const json_t *reply) {
 			  string_format("Revoked %lld. Some process still holds what it gave: sbx revoke %lld --kill",
 					id, id));
 	else
-		model_say(model, string_format("Revoked %lld. It has ended in running sandboxes, too.", id));
+		model_say(model, string_format("Revoked %lld. %s", id, words));
 }
 
 void model_done(struct monitor_model *model, const struct monitor_request *request, const json_t *reply) {

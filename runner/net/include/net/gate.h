@@ -64,6 +64,7 @@ size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count);
  * call it again when there is one. Denials found here don't count as denied requests.
  */
 void gate_review(struct gate *gate);
+bool gate_is_reviewed(const struct gate *gate); /* all that lives has been judged, or cut, since */
 
 enum gate_outcome { GATE_CONNECTED, GATE_DENIED, GATE_FAILED };
 

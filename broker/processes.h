@@ -1,0 +1,47 @@
+/*
+ * processes: a sandbox's processes, as /proc shows them below its process 1: stopped, continued, counted.
+ *
+ * Promises: a signal goes by a pidfd, and only to what was seen below process 1 while the pidfd was held: a number that
+ * was given out again meets nobody. Whoever calls must know that process 1 lives.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_seen {
+	pid_t pid, parent;
+	uint64_t start; /* ticks since boot (proc_pid_stat(5)): with the number it names one process */
+};
+
+/* Zero-initialise. */
+struct processes {
+	struct process_seen *items;
+	size_t count;
+};
+
+void processes_finish(struct processes *processes);
+
+bool process_is_below(pid_t process, pid_t ancestor);
+
+/* It runs no instruction: stopped (^Z, SIGSTOP, a debugger), or its control group is frozen. */
+bool process_is_halted(pid_t process);
+bool process_is_stopped(pid_t process); /* not frozen alone */
+
+/*
+ * One pass. SIGSTOP goes to process 1 first, and to every process below it that isn't stopped yet; those are added to
+ * `stopped`. True: the pass found all of them stopped, or sure to stop before their next instruction (in the kernel, or
+ * frozen, with the signal pending). One such pass may have overlooked a process that was handed from parent to parent.
+ */
+bool processes_stop(pid_t first, struct processes *stopped);
+
+/* SIGCONT to those, the last that was found first: process 1 goes on when all others do. It is empty then. */
+void processes_continue(struct processes *stopped);
+
+/* All that there are, process 1 first. */
+void processes_list(pid_t first, struct processes *ret_list);
+
+/* How many there are, without process 1, which is sbx-init; at most LIMIT_PROCESSES. */
+size_t processes_count(pid_t first);

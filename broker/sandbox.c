@@ -1,0 +1,415 @@
+/*
+ * Theory of operation. One timer. While nothing is awaited of the runner it is off. Then it stands at the deadline of
+ * the oldest that is awaited (or at once, when the runner is stopped: its sandbox must not go on before it); from there
+ * on at the next pass of stopping, and once all is stopped at the next second, where the runner's state is sampled: a
+ * second in which the runner could run counts, one in which it was stopped or frozen doesn't. Process 1 is held by a
+ * pidfd, which says when it, and so everything in its PID namespace, has ended (pid_namespaces(7)).
+ *
+ * A pass that finds all stopped may have overlooked a process that its parent left to process 1 just then, so a second
+ * one has to find the same; and each second while it is stopped another one looks. Process 1 is stopped first and goes
+ * on last: it would tell its runner of tools that have stopped, which takes it for the user's ^Z.
+ *
+ * A runner whose connection is lost may come back on another one, or is dead, and its sandbox with it
+ * (PR_SET_PDEATHSIG), which is waited for like everything else.
+ */
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "broker.h"
+#include "client.h"
+#include "schema/limits.h"
+#include "session.h"
+#include "session_tell.h"
+#include "settling.h"
+
+enum {
+	TICK_MS = 1000,
+	PASS_MS = 5,      /* between passes */
+	STILL_PASSES = 2, /* in a row that find all stopped */
+	PASSES_MIN = 20,  /* on a machine where 500 ms are few passes */
+};
+
+static int64_t now_ms(void) {
+	return clock_ms(CLOCK_MONOTONIC);
+}
+
+static void wait_for(struct sandbox *sandbox, int64_t ms) {
+	const struct timeval delay = clock_timeval(ms > 0 ? ms : 0);
+	event_add(sandbox->timer, &delay);
+}
+
+static bool has_ended(int pidfd) {
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	return poll(&ended, 1, 0) > 0;
+}
+
+/* The history */
+
+/* Takes why. */
+static void record(const struct sandbox *sandbox, char *why) {
+	CLEANUP_FREE char *own = why;
+	const struct grant *grant =
+		sandbox->awaited_count > 0 ? settling_grant(sandbox->broker, sandbox->awaited[0].number) : NULL;
+	/* Borrowed: broker_note frees only the detail. */
+	struct event event = {.kind = EVENT_REPAIR,
+			      .session = sandbox->id,
+			      .profile = sandbox->profile,
+			      .project = sandbox->project,
+			      .permission = grant ? (char *)grant->permission.name : NULL,
+			      .target = grant ? grant->pattern : NULL,
+			      .grant = grant ? grant->id : 0,
+			      .verdict = -1,
+			      .why = own,
+			      .detail = json_object()};
+	struct error error = ERROR_NONE;
+	log_warning("session %lld: %s", (long long)sandbox->id, own);
+	if (broker_note(sandbox->broker, &event, &error) < 0) log_error("recording it: %s", error.message);
+}
+
+/* Ending */
+
+void sandbox_kill(struct sandbox *sandbox) {
+	if (sandbox->init_pidfd >= 0) syscall(SYS_pidfd_send_signal, sandbox->init_pidfd, SIGKILL, NULL, 0U);
+	session_end_runner(sandbox->runner, sandbox->runner_pidfd);
+}
+
+/* Takes why. That it has died is seen by its process 1, or its runner, later. */
+static void end(struct sandbox *sandbox, char *why) {
+	record(sandbox, why);
+	sandbox->state = SANDBOX_ENDING;
+	sandbox->began_ms = now_ms();
+	if (sandbox->session) sandbox->session->record.exit = 128 + SIGKILL;
+	sandbox_kill(sandbox);
+	wait_for(sandbox, TICK_MS);
+}
+
+static void set_gone(struct sandbox *sandbox) {
+	if (sandbox->gone) return;
+	sandbox->gone = true;
+	sandbox->awaited_count = 0;
+	processes_finish(&sandbox->stopped);
+	event_del(sandbox->timer);
+	settlings_forget_sandbox(sandbox->broker, sandbox);
+	if (!sandbox->session) sandbox_free(sandbox);
+}
+
+static void on_init_ended(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	set_gone(argument);
+}
+
+/* Stopping */
+
+static bool is_to_be_killed(const struct sandbox *sandbox) {
+	for (size_t i = 0; i < sandbox->awaited_count; i++)
+		if (sandbox->awaited[i].kill) return true;
+	return false;
+}
+
+static void set_stopped(struct sandbox *sandbox) {
+	const bool paused = process_is_halted(sandbox->runner);
+	sandbox->state = SANDBOX_STOPPED;
+	if (!sandbox->noted && sandbox->init != 0)
+		record(sandbox, paused ? string_copy("held: it is stopped or frozen with its runner, and withdraws "
+						     "before it goes on")
+				       : string_format("stopped: its runner did not confirm within %d s",
+						       LIMIT_CONFIRM_MS / 1000));
+	sandbox->noted = true;
+	settlings_look(sandbox->broker);
+	wait_for(sandbox, TICK_MS);
+}
+
+static void stop_pass(struct sandbox *sandbox) {
+	sandbox->passes++;
+	if (sandbox->init == 0) { /* nothing runs that could be stopped, and nothing will before it has */
+		set_stopped(sandbox);
+		event_del(sandbox->timer);
+		return;
+	}
+	sandbox->still = processes_stop(sandbox->init, &sandbox->stopped) ? sandbox->still + 1 : 0;
+	if (sandbox->still == STILL_PASSES)
+		set_stopped(sandbox);
+	else if (sandbox->passes >= PASSES_MIN && now_ms() - sandbox->began_ms > LIMIT_STOP_MS)
+		end(sandbox, string_copy("ended: its runner did not confirm, and that all its processes are stopped "
+					 "could not be shown"));
+	else
+		wait_for(sandbox, PASS_MS);
+}
+
+static void stop_now(struct sandbox *sandbox) {
+	sandbox->state = SANDBOX_STOPPING;
+	sandbox->began_ms = now_ms();
+	sandbox->passes = sandbox->still = 0;
+	stop_pass(sandbox);
+}
+
+static void on_deadline(struct sandbox *sandbox) {
+	const bool paused = process_is_halted(sandbox->runner);
+	sandbox->ran_ms = paused ? 0 : LIMIT_CONFIRM_MS;
+	sandbox->noted = false;
+	const bool kill = !paused && is_to_be_killed(sandbox);
+	if (kill && sandbox->init == 0 && sandbox->session) session_terminate(sandbox->session);
+	if (kill && sandbox->init != 0)
+		end(sandbox, string_format("ended: its runner did not say within %d s that who holds what was taken "
+					   "has ended",
+					   LIMIT_CONFIRM_MS / 1000));
+	else
+		stop_now(sandbox);
+}
+
+static void go_on(struct sandbox *sandbox) {
+	const bool told = sandbox->noted && sandbox->init != 0;
+	processes_continue(&sandbox->stopped);
+	sandbox->state = SANDBOX_GOES_ON;
+	if (told) record(sandbox, string_copy("continued: its runner has confirmed"));
+}
+
+/* A second in which it was stopped. */
+static void on_tick(struct sandbox *sandbox) {
+	if (!processes_stop(sandbox->init, &sandbox->stopped)) {
+		stop_now(sandbox);
+		return;
+	}
+	if (!process_is_halted(sandbox->runner)) sandbox->ran_ms += TICK_MS;
+	if (sandbox->ran_ms >= LIMIT_CONFIRM_END_MS) {
+		end(sandbox,
+		    string_format("ended: its runner did not confirm within %d s", LIMIT_CONFIRM_END_MS / 1000));
+	} else if (has_ended(sandbox->runner_pidfd)) {
+		end(sandbox, string_copy("ended: its runner has ended without it"));
+	} else {
+		settlings_look(sandbox->broker);
+		wait_for(sandbox, TICK_MS);
+	}
+}
+
+static void on_still_alive(struct sandbox *sandbox) {
+	sandbox_kill(sandbox);
+	settlings_look(sandbox->broker);
+	wait_for(sandbox, TICK_MS);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *argument) {
+	(void)fd;
+	(void)what;
+	struct sandbox *sandbox = argument;
+	switch (sandbox->state) {
+	case SANDBOX_GOES_ON:
+		on_deadline(sandbox);
+		break;
+	case SANDBOX_STOPPING:
+		stop_pass(sandbox);
+		break;
+	case SANDBOX_STOPPED:
+		on_tick(sandbox);
+		break;
+	case SANDBOX_ENDING:
+		on_still_alive(sandbox);
+		break;
+	}
+}
+
+/* What is awaited */
+
+void sandbox_await(struct sandbox *sandbox, int64_t number, bool kill) {
+	if (sandbox->gone) return;
+	sandbox->awaited = array_grow(sandbox->awaited, sandbox->awaited_count, sizeof *sandbox->awaited);
+	sandbox->awaited[sandbox->awaited_count++] =
+		(struct awaited){.number = number, .since_ms = now_ms(), .kill = kill};
+	if (sandbox->state != SANDBOX_GOES_ON) return;
+	if (process_is_halted(sandbox->runner))
+		wait_for(sandbox, 0);
+	else if (sandbox->awaited_count == 1)
+		wait_for(sandbox, LIMIT_CONFIRM_MS);
+}
+
+static bool is_confirmed(const struct sandbox *sandbox, const struct awaited *awaited, int64_t number) {
+	return awaited->number == number || (number == sandbox->whole && awaited->number < number);
+}
+
+void sandbox_confirm(struct sandbox *sandbox, int64_t number) {
+	const size_t before = sandbox->awaited_count;
+	size_t kept = 0;
+	for (size_t i = 0; i < before; i++) {
+		const struct awaited awaited = sandbox->awaited[i];
+		if (is_confirmed(sandbox, &awaited, number))
+			settlings_confirm(sandbox->broker, sandbox, awaited.number);
+		else
+			sandbox->awaited[kept++] = awaited;
+	}
+	sandbox->awaited_count = kept;
+	if (kept == before || sandbox->state == SANDBOX_ENDING) return;
+	if (kept > 0) {
+		if (sandbox->state == SANDBOX_GOES_ON)
+			wait_for(sandbox, sandbox->awaited[0].since_ms + LIMIT_CONFIRM_MS - now_ms());
+		return;
+	}
+	event_del(sandbox->timer);
+	if (sandbox->state != SANDBOX_GOES_ON) go_on(sandbox);
+}
+
+/* Coming and going */
+
+int sandbox_new(struct client *runner, struct sandbox **ret_sandbox, struct error *error) {
+	CLEANUP_FD int pidfd = fcntl(runner->pidfd, F_DUPFD_CLOEXEC, 0);
+	if (pidfd < 0) return error_errno(error, "holding the runner's process");
+	struct sandbox *sandbox = mem_new(struct sandbox);
+	sandbox->broker = runner->broker;
+	sandbox->runner = runner->pid;
+	sandbox->runner_pidfd = fd_steal(&pidfd);
+	sandbox->init_pidfd = -1;
+	sandbox->timer = evtimer_new(runner->broker->base, on_timer, sandbox);
+	if (!sandbox->timer) mem_exhausted();
+	TAILQ_INSERT_TAIL(&runner->broker->sandboxes, sandbox, link);
+	*ret_sandbox = sandbox;
+	return 0;
+}
+
+void sandbox_free(struct sandbox *sandbox) {
+	if (!sandbox) return;
+	TAILQ_REMOVE(&sandbox->broker->sandboxes, sandbox, link);
+	settlings_forget_sandbox(sandbox->broker, sandbox);
+	if (sandbox->init_ended) event_free(sandbox->init_ended);
+	event_free(sandbox->timer);
+	fd_close(sandbox->init_pidfd);
+	fd_close(sandbox->runner_pidfd);
+	processes_finish(&sandbox->stopped);
+	free(sandbox->awaited);
+	free(sandbox->profile);
+	free(sandbox->project);
+	free(sandbox->command);
+	free(sandbox);
+}
+
+void sandbox_name(struct sandbox *sandbox, struct session *session) {
+	sandbox->session = session;
+	sandbox->id = session->record.id;
+	sandbox->profile = string_copy(session->subject.profile);
+	sandbox->project = string_copy(session->subject.project);
+	sandbox->command = string_copy(session->record.command);
+}
+
+/* Of a connection that was lost: the same process 1, which lives. */
+static struct sandbox *find_left(const struct sandbox *sandbox) {
+	struct sandbox *other;
+	TAILQ_FOREACH(other, &sandbox->broker->sandboxes, link) {
+		if (!other->session && !other->gone && other->init == sandbox->init) return other;
+	}
+	return NULL;
+}
+
+static void take_over(struct sandbox *sandbox, struct sandbox *left) {
+	for (size_t i = 0; i < sandbox->awaited_count; i++) {
+		left->awaited = array_grow(left->awaited, left->awaited_count, sizeof *left->awaited);
+		left->awaited[left->awaited_count++] = sandbox->awaited[i];
+	}
+	free(sandbox->awaited);
+	sandbox->awaited = STEAL(left->awaited);
+	sandbox->awaited_count = left->awaited_count;
+	sandbox->stopped = left->stopped;
+	left->stopped = (struct processes){0};
+	sandbox->state = left->state;
+	sandbox->began_ms = left->began_ms;
+	sandbox->ran_ms = left->ran_ms;
+	sandbox->noted = left->noted;
+	settlings_move_sandbox(sandbox->broker, left, sandbox);
+	sandbox_free(left);
+	wait_for(sandbox, 0);
+}
+
+/* Process 1 isn't a user's to stop: a former sbxd has stopped it. */
+static void take_over_stopped(struct sandbox *sandbox) {
+	processes_list(sandbox->init, &sandbox->stopped);
+	sandbox->state = SANDBOX_STOPPED;
+	sandbox->noted = true;
+	wait_for(sandbox, TICK_MS);
+}
+
+void sandbox_goes_on(struct session *session) {
+	struct sandbox *sandbox = session->sandbox;
+	struct sandbox *left = find_left(sandbox);
+	if (left)
+		take_over(sandbox, left);
+	else if (process_is_stopped(sandbox->init))
+		take_over_stopped(sandbox);
+	session_push_rules_changed(session);
+	sandbox->whole = sandbox->broker->last_settling;
+}
+
+static int hold_init(struct sandbox *sandbox, pid_t init, struct error *error) {
+	CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, init, 0U);
+	if (pidfd < 0) return error_errno(error, "holding process %d", (int)init);
+	if (!process_is_below(init, sandbox->runner))
+		return error_set(error, EPERM, "process %d is none of the runner's", (int)init);
+	sandbox->init_ended = event_new(sandbox->broker->base, pidfd, EV_READ, on_init_ended, sandbox);
+	if (!sandbox->init_ended || event_add(sandbox->init_ended, NULL) < 0)
+		return error_set(error, EIO, "process %d can't be watched", (int)init);
+	sandbox->init = init;
+	sandbox->init_pidfd = fd_steal(&pidfd);
+	return 0;
+}
+
+int sandbox_begin(struct session *session, pid_t init, struct error *error) {
+	struct sandbox *sandbox = session->sandbox;
+	if (sandbox->init != 0) return error_set(error, EEXIST, "that the sandbox begins was said already");
+	int r = hold_init(sandbox, init, error);
+	if (r < 0) return r;
+	if (sandbox->state == SANDBOX_STOPPED) stop_now(sandbox);
+	return 0;
+}
+
+void sandbox_leave(struct sandbox *sandbox) {
+	sandbox->session = NULL;
+	if (sandbox->init == 0 || has_ended(sandbox->init_pidfd))
+		set_gone(sandbox);
+	else if (sandbox->awaited_count == 0 && !settlings_have_sandbox(sandbox->broker, sandbox))
+		sandbox_free(sandbox);
+}
+
+/* What is said of it */
+
+size_t sandbox_processes(const struct sandbox *sandbox) {
+	return sandbox->init != 0 && !sandbox->gone ? processes_count(sandbox->init) : 0;
+}
+
+const char *sandbox_doing(const struct sandbox *sandbox) {
+	if (sandbox->state == SANDBOX_ENDING) return sandbox->gone ? "ended" : "ending";
+	if (sandbox->gone) return "gone";
+	if (sandbox->state != SANDBOX_STOPPED) return "unknown";
+	if (sandbox->init == 0) return "starting";
+	return process_is_halted(sandbox->runner) ? "paused" : "stopped";
+}
+
+bool sandbox_is_answer(const struct sandbox *sandbox) {
+	return sandbox->gone || sandbox->state == SANDBOX_STOPPED ||
+	       (sandbox->state == SANDBOX_ENDING && now_ms() - sandbox->began_ms >= TICK_MS);
+}
+
+bool sandboxes_are_awaited(const struct broker *broker) {
+	const struct sandbox *sandbox;
+	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
+		if (!sandbox->session) return true;
+	}
+	return false;
+}
+
+void sandboxes_free(struct broker *broker) {
+	for (struct sandbox *sandbox = TAILQ_FIRST(&broker->sandboxes), *next; sandbox; sandbox = next) {
+		next = TAILQ_NEXT(sandbox, link);
+		sandbox_free(sandbox);
+	}
+}

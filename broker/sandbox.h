@@ -1,0 +1,88 @@
+/*
+ * sandbox: the processes of one session as the kernel has them, and the deadline of what its runner has to confirm.
+ *
+ * Promises: a withdrawal that the runner doesn't confirm within LIMIT_CONFIRM_MS stops the sandbox whole, and one that
+ * was begun while the runner itself is stopped or frozen does so at once: so the right is gone before the next
+ * instruction of any of its processes. It goes on when all has been confirmed. It is ended when the runner had
+ * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped.
+ * Each of it has a row in the history. The session's end settles nothing: its processes' does.
+ *
+ * Time is CLOCK_MONOTONIC: while the machine sleeps none passes.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "processes.h"
+
+struct broker;
+struct client;
+struct session;
+
+enum sandbox_state {
+	SANDBOX_GOES_ON,  /* or has no process yet */
+	SANDBOX_STOPPING, /* it has its signals; not all is seen to be stopped */
+	SANDBOX_STOPPED,
+	SANDBOX_ENDING, /* killed, and not seen dead */
+};
+
+struct sandbox {
+	TAILQ_ENTRY(sandbox) link;
+	struct broker *broker;
+	struct session *session; /* borrowed; NULL: it has ended and its processes not, or not for sure */
+	int64_t id;              /* of the session */
+	char *profile, *project, *command;
+	pid_t runner, init; /* init, the sandbox's process 1; 0: no process of it runs yet */
+	int runner_pidfd, init_pidfd;
+	struct event *init_ended, *timer;
+	enum sandbox_state state;
+	bool noted;               /* that it is stopped has its row */
+	bool gone;                /* process 1 was seen dead, and so has all below it */
+	struct processes stopped; /* by us: what the user has stopped stays so */
+	struct awaited {
+		int64_t number, since_ms;
+		bool kill;
+	} * awaited; /* what the runner has to confirm, the oldest first; owned */
+	size_t awaited_count;
+	int64_t whole; /* the number that stands for all before it: a view that was pushed whole; 0: none */
+	int64_t began_ms, ran_ms;
+	unsigned passes, still;
+};
+
+TAILQ_HEAD(sandbox_list, sandbox);
+
+/* Of a session that opens. It holds its runner by a descriptor of its own. */
+int sandbox_new(struct client *runner, struct sandbox **ret_sandbox, struct error *error);
+void sandbox_free(struct sandbox *sandbox);
+void sandbox_name(struct sandbox *sandbox, struct session *session); /* once it is open */
+
+/* The runner says which process is the first in it. */
+int sandbox_begin(struct session *session, pid_t init, struct error *error);
+/* And that a tool runs in it already: all that was withdrawn since a former broker, or on a former connection, is to be
+ * confirmed. */
+void sandbox_goes_on(struct session *session);
+
+/* The session has ended: freed now if its processes have, or nothing is awaited of it, else when they do. */
+void sandbox_leave(struct sandbox *sandbox);
+
+/* The runner is to confirm that number; it has. */
+void sandbox_await(struct sandbox *sandbox, int64_t number, bool kill);
+void sandbox_confirm(struct sandbox *sandbox, int64_t number);
+
+/* SIGKILL to process 1, and to the runner and its children. */
+void sandbox_kill(struct sandbox *sandbox);
+
+/* How many of its processes can know what the tool was started with. */
+size_t sandbox_processes(const struct sandbox *sandbox);
+
+/* What it does in the words of docs/protocol.md, for a reply to `revoke`. */
+const char *sandbox_doing(const struct sandbox *sandbox);
+bool sandbox_is_answer(const struct sandbox *sandbox); /* nothing better is to be had soon: who waits may be told */
+
+bool sandboxes_are_awaited(const struct broker *broker); /* some whose session has ended: sbxd must stay */
+void sandboxes_free(struct broker *broker);

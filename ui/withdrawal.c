@@ -1,0 +1,66 @@
+#include "ui/withdrawal.h"
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "ui/output.h"
+
+enum { COMMAND_COLUMNS = 40 };
+
+/* By what `others` says that a sandbox is. */
+static const struct {
+	const char *is, *words;
+	bool ended, shown;
+} words[] = {
+	{"stopped", "did not confirm: it is stopped whole, and is ended unless it confirms", false, false},
+	{"paused", "is stopped (^Z) or frozen: it withdraws before it goes on", false, true},
+	{"starting", "has not started its tool yet: it withdraws before it does", false, true},
+	{"ended", "did not confirm: it was ended", true, true},
+	{"ending", "did not confirm: it was killed, and is not seen dead yet", false, false},
+};
+
+static size_t find(const json_t *other) {
+	const char *is = json_string_value(json_object_get(other, "is"));
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (string_equal(words[i].is, is)) return i;
+	return ARRAY_LENGTH(words);
+}
+
+char *withdrawal_other(const json_t *other) {
+	const size_t i = find(other);
+	CLEANUP_FREE char *text = json_visible(other, "command"), *command = text_visible_cut(text, COMMAND_COLUMNS);
+	return string_format("session %lld (%s) %s", (long long)json_integer_value(json_object_get(other, "session")),
+			     command, i < ARRAY_LENGTH(words) ? words[i].words : "did not confirm");
+}
+
+bool withdrawal_is_shown(const json_t *reply) {
+	size_t index;
+	const json_t *other;
+	json_array_foreach ((json_t *)json_object_get(reply, "others"), index, other) {
+		const size_t i = find(other);
+		if (i == ARRAY_LENGTH(words) || !words[i].shown) return false;
+	}
+	return true;
+}
+
+static json_int_t count_ended(const json_t *reply) {
+	json_int_t ended = json_integer_value(json_object_get(reply, "confirmed"));
+	size_t index;
+	const json_t *other;
+	json_array_foreach ((json_t *)json_object_get(reply, "others"), index, other) {
+		const size_t i = find(other);
+		ended += i < ARRAY_LENGTH(words) && words[i].ended;
+	}
+	return ended;
+}
+
+char *withdrawal_words(const json_t *reply, bool several) {
+	const json_int_t told = json_integer_value(json_object_get(reply, "told"));
+	const char *plural = told == 1 ? "" : "es";
+	if (told == 0) return string_copy("No running sandbox had it.");
+	if (!json_object_get(reply, "confirmed"))
+		return string_format("It was not waited for that it ends in %lld running sandbox%s.", (long long)told,
+				     plural);
+	return string_format("%s ended in %lld of %lld running sandbox%s.", several ? "They have" : "It has",
+			     (long long)count_ended(reply), (long long)told, plural);
+}
