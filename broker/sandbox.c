@@ -374,7 +374,9 @@ int sandbox_begin(struct session *session, pid_t init, struct error *error) {
 
 void sandbox_leave(struct sandbox *sandbox) {
 	sandbox->session = NULL;
-	if (sandbox->init == 0 || has_ended(sandbox->init_pidfd))
+	if (sandbox->gone)
+		sandbox_free(sandbox);
+	else if (sandbox->init == 0 || has_ended(sandbox->init_pidfd))
 		set_gone(sandbox);
 	else if (sandbox->awaited_count == 0 && !settlings_have_sandbox(sandbox->broker, sandbox))
 		sandbox_free(sandbox);

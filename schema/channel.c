@@ -195,7 +195,7 @@ int channel_receive(struct channel *channel, bool block, json_t **ret_message, s
 	return 0;
 }
 
-static int error_of_reply(const json_t *reply, struct error *error) {
+int channel_error(const json_t *reply, struct error *error) {
 	const char *message = json_string_value(json_object_get(reply, "message"));
 	const char *code = json_string_value(json_object_get(reply, "code"));
 	static const struct {
@@ -246,7 +246,7 @@ int channel_wait(struct channel *channel, int64_t id, json_t **ret_reply, struct
 			continue;
 		}
 		if (string_equal(json_string_value(json_object_get(message, "type")), "error")) {
-			r = error_of_reply(message, error);
+			r = channel_error(message, error);
 			json_decref(message);
 			return r;
 		}

@@ -203,7 +203,7 @@ static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret
 	json_decref(last);
 	*ret_reply = message;
 	if (r == 0 && string_equal(json_string_value(json_object_get(message, "type")), "error"))
-		return error_set(error, EINVAL, "%s", json_string_value(json_object_get(message, "message")));
+		return channel_error(message, error);
 	return r;
 }
 

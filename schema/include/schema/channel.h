@@ -43,6 +43,9 @@ int channel_send(struct channel *channel, const char *type, json_t *body, int64_
 /* The next message, reply or push. -EAGAIN when nothing is there and the channel doesn't block. */
 int channel_receive(struct channel *channel, bool block, json_t **ret_message, struct error *error);
 
+/* What an `error` reply says. */
+int channel_error(const json_t *reply, struct error *error);
+
 /* Wait for the reply to the request with that id; what else comes is kept. An `error` reply becomes an error. The
  * caller owns *ret_reply. */
 int channel_wait(struct channel *channel, int64_t id, json_t **ret_reply, struct error *error);

@@ -1,0 +1,330 @@
+/* What sbxd does with a sandbox whose runner doesn't confirm: a real sbxd, and a process that plays the runner, with
+ * processes below it that play a sandbox and count as long as they run. */
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "prompts_fixture.h"
+#include "schema/limits.h"
+#include "support/cmocka.h"
+#include "support/home.h"
+#include "support/patience.h"
+
+enum { WORKERS = 3, STILL_MS = 60, HANDED_MAX = 5000 /* nothing of a test that fails goes on for ever */ };
+
+/* Shared with all of them. */
+struct play {
+	_Atomic bool answers;  /* the runner does */
+	_Atomic bool begun;    /* sbxd has been told of process 1 */
+	_Atomic bool restless; /* one of the workers hands itself on to a child all the time */
+	_Atomic int64_t session;
+	_Atomic int told; /* withdrawals that the runner was told of */
+	_Atomic pid_t init, workers[WORKERS];
+	_Atomic unsigned long count;
+	_Atomic int handed;
+	_Atomic int error; /* `sandbox` was refused */
+};
+
+struct sandbox_play {
+	struct play *shared;
+	pid_t runner;
+	int init; /* pidfd */
+};
+
+static _Noreturn void work(struct play *shared, bool restless) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		shared->count++;
+		usleep(restless && shared->restless ? 2000 : 500); /* the table of processes is soon full */
+		if (restless && shared->restless && (++shared->handed > HANDED_MAX || fork() > 0)) _exit(0);
+	}
+}
+
+static _Noreturn void play_init(struct play *shared) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* as process 1 takes over whoever loses their parent */
+	for (int i = 0; i < WORKERS; i++) {
+		const pid_t worker = fork();
+		if (worker == 0) work(shared, i == WORKERS - 1);
+		shared->workers[i] = worker;
+	}
+	for (;;)
+		if (waitpid(-1, NULL, 0) < 0) pause();
+}
+
+static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		json_decref(peer_call(peer, "settled",
+				      json_pack("{s:I, s:[]}", "settle", (json_int_t)numbers[i], "holders")));
+}
+
+static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	struct peer *peer = peer_connect(true);
+	int64_t numbers[16];
+	size_t count = 0;
+	shared->session = peer_open_session(peer, NULL);
+	const pid_t first = fork();
+	if (first == 0) play_init(shared);
+	shared->init = first;
+	while (!shared->workers[WORKERS - 1]) usleep(500);
+	const pid_t init = told_as_init ? told_as_init : first;
+	json_t *reply = peer_call(peer, "sandbox", json_pack("{s:i}", "init", (int)init));
+	shared->error = strcmp(text_of(reply, "type"), "error") == 0;
+	json_decref(reply);
+	shared->begun = true;
+	for (;;) {
+		const bool answers = shared->answers;
+		if (answers) confirm(peer, numbers, count);
+		if (answers) count = 0;
+		if (peer_is_quiet(peer, 5)) continue;
+		json_t *message = peer_receive(peer);
+		if (!message) pause();
+		const int64_t number = number_of(message, "settle");
+		if (number > 0 && count < ARRAY_LENGTH(numbers)) numbers[count++] = number;
+		if (number > 0) shared->told++;
+		json_decref(message);
+	}
+}
+
+static struct sandbox_play play_new_as(bool answers, pid_t told_as_init) {
+	struct sandbox_play play = {
+		.shared = mmap(NULL, sizeof(struct play), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+	assert_true(play.shared != MAP_FAILED);
+	play.shared->answers = answers;
+	play.runner = fork();
+	assert_true(play.runner >= 0);
+	if (play.runner == 0) play_runner(play.shared, told_as_init);
+	wait_until(play.shared->begun);
+	play.init = (int)syscall(SYS_pidfd_open, play.shared->init, 0);
+	assert_true(play.init >= 0);
+	return play;
+}
+
+static struct sandbox_play play_new(bool answers) {
+	return play_new_as(answers, 0);
+}
+
+static void play_free(struct sandbox_play *play) {
+	kill(-play->shared->init, SIGKILL);
+	kill(play->runner, SIGKILL);
+	waitpid(play->runner, NULL, 0);
+	fd_close(play->init);
+	munmap(play->shared, sizeof *play->shared);
+}
+#define CLEANUP_PLAY CLEANUP(play_free)
+
+static bool is_dead(const struct sandbox_play *play) {
+	struct pollfd ended = {.fd = play->init, .events = POLLIN};
+	return poll(&ended, 1, 0) > 0;
+}
+
+static bool is_still(const struct sandbox_play *play) {
+	const unsigned long before = play->shared->count;
+	usleep(STILL_MS * 1000);
+	return play->shared->count == before;
+}
+
+static bool goes_on(const struct sandbox_play *play) {
+	const unsigned long before = play->shared->count;
+	wait_until(play->shared->count != before);
+	return true;
+}
+
+static int64_t grant(struct peer *user, const struct sandbox_play *play) {
+	CLEANUP_FREE char *path = home_path("shared/notes");
+	json_t *reply = peer_call(user, "grant",
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "permission", "fs:read", "target", path,
+					    "effect", "allow", "profile", "tooled", "lifetime", "session", "session",
+					    (json_int_t)play->shared->session));
+	const int64_t id = number_of(json_object_get(reply, "grant"), "id");
+	json_decref(reply);
+	assert_true(id > 0);
+	return id;
+}
+
+/* One sandbox was told; what came of it. */
+static char *take_back(struct peer *user, int64_t id, bool kill) {
+	json_t *reply = peer_call(user, "revoke", json_pack("{s:[I], s:b}", "ids", (json_int_t)id, "kill", kill));
+	assert_int_equal(number_of(reply, "told"), 1);
+	const json_t *others = json_object_get(reply, "others");
+	char *is = string_copy(json_array_size(others) == 0 ? "confirmed" : text_of(json_array_get(others, 0), "is"));
+	json_decref(reply);
+	return is;
+}
+
+static bool is_recorded(struct peer *user, const char *begins, int64_t grant) {
+	json_t *reply = peer_call(user, "list", json_pack("{s:s, s:b}", "what", "history", "newest", 1)), *row;
+	bool found = false;
+	size_t index;
+	json_array_foreach (json_object_get(reply, "items"), index, row)
+		found |= strcmp(text_of(row, "kind"), "repair") == 0 && string_starts(text_of(row, "why"), begins) &&
+			 (grant == 0 || number_of(row, "grant") == grant);
+	json_decref(reply);
+	return found;
+}
+
+static void who_confirms_goes_on_undisturbed(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	assert_string_equal(is, "confirmed");
+	assert_true(goes_on(&play));
+	assert_false(is_recorded(user, "stopped", id));
+}
+
+static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play), began = now_ms();
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	assert_string_equal(is, "stopped");
+	assert_in_range(now_ms() - began, LIMIT_CONFIRM_MS - 20, PATIENCE_MS);
+	assert_true(is_still(&play));
+	assert_true(is_recorded(user, "stopped: its runner did not confirm within 2 s", id));
+	play.shared->answers = true;
+	assert_true(goes_on(&play));
+	wait_until(is_recorded(user, "continued", 0));
+}
+
+static void a_second_withdrawal_has_to_be_confirmed_too(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t first = grant(user, &play), second = grant(user, &play);
+	CLEANUP_FREE char *is = take_back(user, first, false);
+	CLEANUP_FREE char *then = take_back(user, second, false); /* it is stopped already: known at once */
+	assert_string_equal(is, "stopped");
+	assert_string_equal(then, "stopped");
+	assert_true(is_still(&play));
+	play.shared->answers = true;
+	assert_true(goes_on(&play));
+}
+
+static bool is_stopped(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *stat = NULL;
+	assert_int_equal(file_read(path, 4096, &stat, NULL, NULL), 0);
+	return strstr(stat, ") T ");
+}
+
+/* What the user has stopped stays so. */
+static void attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	kill(play.shared->workers[0], SIGSTOP);
+	kill(play.runner, SIGSTOP);
+	wait_until(is_stopped(play.shared->workers[0]) && is_stopped(play.runner));
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	assert_string_equal(is, "paused");
+	assert_true(is_still(&play));
+	assert_true(is_recorded(user, "held", id));
+	kill(play.runner, SIGCONT);
+	assert_true(goes_on(&play));
+	assert_true(is_stopped(play.shared->workers[0]));
+}
+
+static void attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	play.shared->restless = true;
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	print_message("processes that hand themselves on: %s\n", is);
+	if (strcmp(is, "stopped") != 0) assert_string_equal(is, "ended");
+	assert_true(is_still(&play));
+}
+
+static void who_is_to_be_ended_and_does_not_confirm_is(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	CLEANUP_FREE char *is = take_back(user, id, true);
+	assert_string_equal(is, "ended");
+	assert_true(is_dead(&play));
+	assert_true(is_recorded(user, "ended", id));
+}
+
+/* A process of the sandbox outlives it here, as none does in a real one. */
+static void attack_r_01_a_runner_that_is_gone_settles_nothing(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	kill(play.shared->workers[0], SIGSTOP);
+	const int64_t request = peer_send(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	wait_until(play.shared->told == 1);
+	kill(play.runner, SIGKILL); /* and its children are, by PR_SET_PDEATHSIG */
+	json_t *reply = peer_reply(user, request);
+	assert_true(is_dead(&play));
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	json_decref(reply);
+}
+
+static void who_is_none_of_the_runners_is_refused(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new_as(true, getpid());
+	assert_true(play.shared->error);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	json_decref(peer_call(user, "status", NULL));
+	assert_true(goes_on(&play));
+}
+
+/* It takes half a minute: the others run meanwhile. */
+static struct sandbox_play late;
+static int64_t late_grant, late_began_ms;
+
+static int begin_late(void **state) {
+	if (prompts_setup_waits(state) != 0) return -1;
+	late = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	late_grant = grant(user, &late);
+	late_began_ms = now_ms();
+	CLEANUP_FREE char *is = take_back(user, late_grant, false);
+	return strcmp(is, "stopped");
+}
+
+static void attack_r_01_who_does_not_confirm_for_long_is_ended(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	wait_until(is_dead(&late));
+	assert_in_range(now_ms() - late_began_ms, LIMIT_CONFIRM_END_MS - 2000, PATIENCE_MS);
+	wait_until(is_recorded(user, "ended: its runner did not confirm within 30 s", late_grant));
+	play_free(&late);
+}
+
+int main(void) {
+	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_confirms_goes_on_undisturbed),
+		cmocka_unit_test(attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does),
+		cmocka_unit_test(a_second_withdrawal_has_to_be_confirmed_too),
+		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
+		cmocka_unit_test(attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on),
+		cmocka_unit_test(who_is_to_be_ended_and_does_not_confirm_is),
+		cmocka_unit_test(attack_r_01_a_runner_that_is_gone_settles_nothing),
+		cmocka_unit_test(who_is_none_of_the_runners_is_refused),
+		cmocka_unit_test(attack_r_01_who_does_not_confirm_for_long_is_ended),
+	};
+	home_make(programs);
+	int failed = cmocka_run_group_tests(tests, begin_late, broker_teardown);
+	home_remove();
+	return failed;
+}
