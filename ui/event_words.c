@@ -112,13 +112,6 @@ static char *held_words(const struct event *event) {
 	return string_steal(&words);
 }
 
-/* What sbxd did to a sandbox, and for what. */
-static char *repair_words(const struct event *event) {
-	if (!event->why) return NULL;
-	if (!event->permission) return string_copy(event->why);
-	return string_format("%s (%s %s)", event->why, event->permission, event->target ? event->target : "");
-}
-
 /* NULL: nothing better than what holds for all. */
 static char *kind_words(const struct event *event) {
 	switch (event->kind) {
@@ -136,11 +129,10 @@ static char *kind_words(const struct event *event) {
 	case EVENT_REVOKE:
 	case EVENT_EXPIRE:
 		return held_words(event);
-	case EVENT_REPAIR:
-		return repair_words(event);
 	case EVENT_ANSWER:
 	case EVENT_GRANT:
 	case EVENT_USE:
+	case EVENT_REPAIR:
 		return NULL;
 	}
 	return NULL;

@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# R1: a right that was taken back is used no more, whatever holds up who takes it back: within two seconds the sandbox has confirmed,
+# or all of it is stopped. The end after thirty seconds is in tests/broker/test_sandbox.c.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2046 # expanded inside the sandbox; a test's variables are its own; process ids
+
+load helper
+
+setup_file() {
+	home_make
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+END
+	mkdir "$HOME/notes"
+}
+
+setup() {
+	cd "$HOME/project" || return
+	rm -f reads
+	echo allowed >"$HOME/notes/file"
+}
+
+teardown() {
+	local pid
+	for pid in $(sbx sessions --json | jq '.[].pid'); do
+		kill -CONT "$pid" $(below "$pid") 2>/dev/null || true
+	done
+	sbx kill --all >/dev/null 2>&1 || true
+}
+
+below() { # below PID: its children
+	cat "/proc/$1/task/$1/children"
+}
+
+# A tool that reads what is granted for as long as it can run: what is in the file, or "denied", is a line in "reads".
+reader() {
+	sbx run -- sh -c 'while :; do cat ~/notes/file 2>/dev/null || echo denied; sleep 0.01; done >>reads' >/dev/null 2>&1 3>&- &
+	wait_for 20 reads_have allowed
+	runner=$(sbx sessions --json | jq '.[-1].pid')
+	session=$(sbx sessions --json | jq '.[-1].id')
+}
+
+reads_have() {
+	[ -s reads ] && tail -n 1 reads | grep -qx "$1"
+}
+
+# Whatever it reads from now on, it has opened after this.
+replace_file() {
+	echo later >"$HOME/notes/new"
+	mv "$HOME/notes/new" "$HOME/notes/file"
+}
+
+read_nothing_later() {
+	wait_for 20 reads_have denied
+	! grep -qx later reads
+}
+
+# No process of it runs an instruction: nothing is read, nor written about it.
+stands_still() {
+	local before
+	before=$(wc -l <reads)
+	sleep 0.3
+	[ "$(wc -l <reads)" = "$before" ]
+}
+
+recorded() { # recorded WHY: a row of this session begins so
+	[ "$(sbx history --session "$session" --json | jq --arg why "$1" 'select(.kind == "repair" and .why != null and (.why | startswith($why))) | .seq')" ]
+}
+
+portal() { # portal PID: the runner's mount helper
+	local pid
+	for pid in $(below "$1"); do
+		[ "$(cat "/proc/$pid/comm")" = sbx-portal ] && echo "$pid"
+	done
+}
+
+@test "attack_r_01: the mount helper is stopped while a grant is revoked: all of it is stopped, and goes on without the right" {
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	reader
+	kill -STOP "$(portal "$runner")"
+	run -1 sbx revoke "$(sbx grants --json | jq '.[].id')"
+	contains "$output" "It has ended in 0 of 1 running sandbox"
+	contains "$output" "session $session (sh -c"
+	contains "$output" "did not confirm: it is stopped whole, and is ended unless it confirms"
+	stands_still
+	wait_for 10 recorded "stopped: its runner did not confirm within 2 s"
+	sbx history --session "$session" | grep "fs:read $HOME/notes .* stopped: its runner did not confirm within 2 s"
+	replace_file
+	kill -CONT "$(portal "$runner")"
+	read_nothing_later
+	wait_for 10 recorded "continued"
+}
+
+@test "attack_r_01: likewise when its time is over, and when a denial is made" {
+	sbx grant fs:read "$HOME/notes" --ttl 3s >/dev/null
+	reader
+	kill -STOP "$(portal "$runner")"
+	wait_for 20 recorded "stopped"
+	stands_still
+	replace_file
+	kill -CONT "$(portal "$runner")"
+	read_nothing_later
+	sbx kill "$session"
+
+	rm reads
+	echo allowed >"$HOME/notes/file"
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	reader
+	kill -STOP "$(portal "$runner")"
+	sbx grant fs:read "$HOME/notes" --deny >/dev/null
+	wait_for 20 recorded "stopped"
+	stands_still
+	replace_file
+	kill -CONT "$(portal "$runner")"
+	read_nothing_later
+	sbx kill "$session"
+	sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+}
+
+@test "attack_r_01: a run that is stopped withdraws before it goes on, and isn't ended" {
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	reader
+	kill -STOP "$runner"
+	run -0 sbx revoke --all
+	contains "$output" "session $session (sh -c"
+	contains "$output" "is stopped (^Z) or frozen: it withdraws before it goes on"
+	stands_still
+	replace_file
+	kill -CONT "$runner"
+	read_nothing_later
+	wait_for 10 recorded "continued"
+	recorded "held"
+}
+
+@test "attack_r_01: a tool that makes processes all the time is stopped with all of them" {
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	sbx run -- sh -c 'while :; do { cat ~/notes/file || echo denied; sleep 0.05; } 2>/dev/null & sleep 0.005; done >>reads' >/dev/null 2>&1 3>&- &
+	wait_for 20 reads_have allowed
+	runner=$(sbx sessions --json | jq '.[-1].pid')
+	session=$(sbx sessions --json | jq '.[-1].id')
+	kill -STOP "$(portal "$runner")"
+	run -1 sbx revoke --all
+	stands_still
+	replace_file
+	kill -CONT "$(portal "$runner")"
+	read_nothing_later
+	wait_for 10 recorded "continued"
+}
+
+@test "revoke --no-wait says that it did not wait, --json has the reply; sbx kill says what has ended" {
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	reader
+	run -0 sbx revoke --all --no-wait
+	contains "$output" "It was not waited for that it ends in 1 running sandbox."
+	wait_for 20 reads_have denied
+	sbx grant fs:read "$HOME/notes" >/dev/null
+	wait_for 20 reads_have allowed
+	run -0 sbx revoke --all --json
+	[ "$(jq -c '[.told, .confirmed, .others]' <<<"$output")" = '[1,1,[]]' ]
+	run -0 sbx kill "$session"
+	[ "$output" = "Ended session $session." ]
+	stands_still
+}
+
+@test "a variable that is taken back is known to the processes that have it" {
+	export SBX_TEST_SECRET=yes
+	sbx grant env:read SBX_TEST_SECRET >/dev/null
+	sbx run -- sh -c 'echo "${SBX_TEST_SECRET:-no} allowed" >reads; sleep 1000 & wait' >/dev/null 2>&1 3>&- &
+	wait_for 20 grep -q allowed reads
+	grep -q yes reads
+	wait_for 10 sh -c 'pgrep -u "$(id -u)" -x sleep >/dev/null'
+	run -0 sbx revoke --all
+	contains "$output" "It has ended in 1 of 1 running sandbox."
+	contains "$output" "The variable is known to 2 processes of running sandboxes: no process forgets it."
+}
