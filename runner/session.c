@@ -447,19 +447,24 @@ void session_cancel(struct session *session, uint64_t ticket) {
 	checks_cancel(session->checks, session->channel, ticket);
 }
 
+/* The body is taken. The end of a connection is met where it is read. */
+static void tell(struct session *session, const char *type, json_t *body) {
+	int64_t id;
+	struct error error = ERROR_NONE;
+	if (!session->channel)
+		json_decref(body);
+	else if (channel_send(session->channel, type, body, &id, &error) < 0 && error.code != EPIPE)
+		log_warning("%s", error.message);
+}
+
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
 		   const char *refused, json_t *detail) {
-	int64_t id;
-	if (!session->channel) {
-		json_decref(detail);
-		return;
-	}
 	json_t *body = json_pack("{s:s, s:o}", "kind", kind, "detail", detail);
 	if (permission) json_object_set_new(body, "permission", json_string(permission));
 	if (target) json_object_set_new(body, "target", message_bytes(target));
 	if (grant > 0) json_object_set_new(body, "grant", json_integer(grant));
 	if (refused) json_object_set_new(body, "refused", message_bytes(refused));
-	channel_send(session->channel, "event", body, &id, NULL);
+	tell(session, "event", body);
 }
 
 /* As many as fit one message. */
@@ -479,18 +484,13 @@ static json_t *holder_list(const struct holders *holders) {
 }
 
 void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed) {
-	int64_t id;
-	if (!session->channel) return;
-	channel_send(session->channel, "settled",
-		     json_pack("{s:I, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(holders),
-			       "killed", (json_int_t)killed),
-		     &id, NULL);
+	tell(session, "settled",
+	     json_pack("{s:I, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(holders), "killed",
+		       (json_int_t)killed));
 }
 
 void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,
 		       const char *failed) {
-	int64_t id;
-	if (!session->channel) return;
 	json_t *body = json_pack("{s:o}", "ports", text_list(ports));
 	if (number > 0) json_object_set_new(body, "number", json_integer(number));
 	if (number > 0 && failed) {
@@ -499,15 +499,11 @@ void session_published(struct session *session, const struct strings *ports, int
 	} else if (number > 0) {
 		json_object_set_new(body, "host_port", json_integer(host_port));
 	}
-	channel_send(session->channel, "published", body, &id, NULL);
+	tell(session, "published", body);
 }
 
 void session_answer(struct session *session, json_t *answer) {
-	int64_t id;
-	if (session->channel)
-		channel_send(session->channel, "answer", answer, &id, NULL);
-	else
-		json_decref(answer);
+	tell(session, "answer", answer);
 }
 
 int64_t session_id(const struct session *session) {

@@ -169,8 +169,12 @@ int channel_send(struct channel *channel, const char *type, json_t *body, int64_
 	json_object_set_new(message, "id", json_integer(id));
 	int r = message_encode(message, &text, &size, error);
 	json_decref(message);
-	if (r == 0) r = fd_send(channel->fd, text, size, error);
 	if (r < 0) return error_prefix(error, "sending '%s' to the broker", type);
+	r = fd_send(channel->fd, text, size, error);
+	if (r < 0) {
+		shutdown(channel->fd, SHUT_RDWR); /* whoever waits for the broker hears of it */
+		return error_prefix(error, "sending '%s' to the broker", type);
+	}
 	if (ret_id) *ret_id = id;
 	return 0;
 }

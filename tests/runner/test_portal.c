@@ -771,6 +771,50 @@ static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(
 
 #define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+struct told {
+	size_t done, died;
+};
+
+static void on_sealed(void *argument, int code, const char *text, int *fds, size_t fd_count) {
+	struct told *told = argument;
+	(void)text, (void)fds;
+	assert_int_equal(fd_count, 0);
+	assert_true(code == 0 || code == EPIPE);
+	told->done += code == 0;
+	told->died += code == EPIPE;
+}
+
+/* Far more than its socket takes. */
+static void attack_r_01_calls_to_a_stopped_portal_return_at_once_and_all_are_done_later(void **state) {
+	enum { CALLS = 5000 };
+	struct told told = {0};
+	(void)state;
+	open_usual();
+	assert_int_equal(kill(portal_pid(box.portal), SIGSTOP), 0);
+	for (size_t i = 0; i < CALLS; i++) portal_seal(box.portal, "/run", on_sealed, &told);
+	event_base_loop(box.base, EVLOOP_NONBLOCK);
+	assert_int_equal(told.done + told.died, 0);
+	assert_int_equal(kill(portal_pid(box.portal), SIGCONT), 0);
+	box_wait(&box);
+	assert_int_equal(told.done, CALLS);
+}
+
+static void attack_r_01_a_call_that_a_portal_does_not_take_is_told_as_failed(void **state) {
+	struct told told = {0};
+	siginfo_t info;
+	(void)state;
+	open_usual();
+	assert_int_equal(kill(portal_pid(box.portal), SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)portal_pid(box.portal), &info, WEXITED | WNOWAIT), 0);
+	portal_seal(box.portal, "/run", on_sealed, &told);
+	assert_int_equal(told.died, 0); /* never from within the call */
+	assert_true(portal_wait(box.portal, NULL) < 0);
+	assert_int_equal(told.died, 1);
+	portal_seal(box.portal, "/run", on_sealed, &told);
+	assert_true(portal_wait(box.portal, NULL) < 0);
+	assert_int_equal(told.died, 2);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		PORTAL_TEST(the_portal_builds_what_a_plan_says),
@@ -790,6 +834,8 @@ int main(void) {
 		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
 		PORTAL_TEST(a_text_comes_back_when_the_host_has_torn_it_off),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
+		PORTAL_TEST(attack_r_01_calls_to_a_stopped_portal_return_at_once_and_all_are_done_later),
+		PORTAL_TEST(attack_r_01_a_call_that_a_portal_does_not_take_is_told_as_failed),
 		PORTAL_TEST(a_portal_that_dies_leaves_all_whole),
 		PORTAL_TEST(what_is_covered_is_found_again),
 		PORTAL_TEST(attack_fs_18_a_revoke_takes_what_a_portal_that_died_has_bared),

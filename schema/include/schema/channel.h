@@ -37,7 +37,8 @@ int channel_fd(const struct channel *channel); /* borrowed; for polling */
 const char *channel_broker_version(const struct channel *channel);
 pid_t channel_broker_pid(const struct channel *channel);
 
-/* Send a request of that type (`body` is taken over; "type" and "id" are put in) and return its id. */
+/* Send a request of that type (`body` is taken over; "type" and "id" are put in) and return its id. A connection that
+ * doesn't take it is ended, so that whoever reads it hears of that. */
 int channel_send(struct channel *channel, const char *type, json_t *body, int64_t *ret_id, struct error *error);
 
 /* The next message, reply or push. -EAGAIN when nothing is there and the channel doesn't block. */
