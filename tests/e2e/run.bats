@@ -82,6 +82,23 @@ load helper
 	done
 }
 
+@test "in a pipeline nobody but the tool and sbx run holds an end: each side ends when the other does" {
+	local pid
+	[ "$(timeout 20 bash -c 'sbx run -- true | cat; echo "${PIPESTATUS[0]}"')" = 0 ]
+	[ "$(timeout 20 bash -c 'yes | sbx run -- head -1')" = y ]
+	[ "$(timeout 20 bash -c 'sbx run -- yes | head -1')" = y ]
+	mkfifo ends
+	sbx run -- sh -c 'touch up; read -r line' <>ends >"$HOME/run/out" 3>&- &
+	pid=$!
+	wait_for 60 test -e up
+	run ls -l "/proc/$(pgrep -P "$pid" -x bwrap)/fd"
+	echo end >ends
+	wait "$pid"
+	lacks "$output" ends
+	lacks "$output" "$HOME/run/out"
+	rm ends up
+}
+
 @test "nothing of the sandbox survives its end, whatever the tool left behind" {
 	run sbx run -- sh -c 'setsid sleep 3141 & (trap "" HUP TERM; exec sleep 3142) & nohup sleep 3143 >/dev/null 2>&1 & exit 5'
 	[ "$status" = 5 ]
