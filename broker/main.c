@@ -1,5 +1,7 @@
+#include "base/start.h"
 #include "broker/sbxd.h"
 
 int main(int argc, char **argv) {
+	start_process();
 	return sbxd_main(argc, argv);
 }

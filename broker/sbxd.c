@@ -104,13 +104,22 @@ static int drop_capabilities(struct error *error) {
 	return 0;
 }
 
-static void raise_file_limit(void) {
+/* What was meant for the program that came first, as far as an ordinary user may lift it; `wanted`: no more than that.
+ */
+static void raise_limit(int resource, rlim_t wanted) {
 	struct rlimit limit;
-	const rlim_t wanted = 4 * LIMIT_CLIENTS + 64; /* a connection, a pidfd of who made it; two of its sandbox */
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) return;
+	if (getrlimit((__rlimit_resource_t)resource, &limit) < 0 || limit.rlim_cur >= wanted) return;
 	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-	/* With fewer, fewer clients are served: accept fails and goes on. */
-	if (setrlimit(RLIMIT_NOFILE, &limit) < 0) log_debug("RLIMIT_NOFILE: %m");
+	if (setrlimit((__rlimit_resource_t)resource, &limit) < 0) log_debug("limit %d: %m", resource);
+}
+
+static void raise_limits(void) {
+	static const int lifted[] = {RLIMIT_AS,    RLIMIT_CPU,   RLIMIT_DATA,       RLIMIT_FSIZE,
+				     RLIMIT_LOCKS, RLIMIT_NPROC, RLIMIT_SIGPENDING, RLIMIT_MEMLOCK};
+	for (size_t i = 0; i < ARRAY_LENGTH(lifted); i++) raise_limit(lifted[i], RLIM_INFINITY);
+	/* A connection, a pidfd of who made it; two of its sandbox. With fewer, fewer clients are served: accept fails
+	 * and goes on. */
+	raise_limit(RLIMIT_NOFILE, 4 * LIMIT_CLIENTS + 64);
 }
 
 static int restrict_self(struct error *error) {
@@ -119,7 +128,8 @@ static int restrict_self(struct error *error) {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    setrlimit(RLIMIT_CORE, &no_core) < 0)
 		return error_errno(error, "giving up rights");
-	raise_file_limit();
+	raise_limits();
+	for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a write that fails is an error like others */

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "runner/bubblewrap.h"
 
 static_assert((int)ORDERS_FD == (int)BWRAP_FD_ORDERS && (int)ORDERS_STDIO == (int)BWRAP_FD_STDIO,
 	      "sbx-init finds what is passed through to it");
@@ -40,7 +41,7 @@ struct launch {
 	bool disable_userns;
 };
 
-static const char *find_program(void) {
+const char *bubblewrap_path(void) {
 	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++)
 		if (access(programs[i], X_OK) == 0) return programs[i];
 	return NULL;
@@ -94,7 +95,7 @@ static int open_end(pid_t pid) {
 static int spawn(struct launch *launch, struct error *error) {
 	int pair[2], complaints[2];
 	strings_finish(&launch->argv);
-	const struct bwrap_options options = {.program = find_program(),
+	const struct bwrap_options options = {.program = bubblewrap_path(),
 					      .root = launch->options.root,
 					      .network_host = launch->options.network_host,
 					      .disable_userns = launch->disable_userns};

@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -479,18 +481,53 @@ static int start_early(struct run *run, const struct run_options *options, struc
 	return r < 0 ? r : keeper_new(&keeper, &run->keeper, error);
 }
 
-/* Descriptors are of the host's mounts: below a folder the tool would have all that lies there, and above it (attack
- * F11). */
+/* What a standard descriptor must not be, since the tool would get out by it. Folders are of the host's mounts: below
+ * one the tool would have all that lies there, and above it (attack F11). A datagram socket leads to any address
+ * (sendto(2), attack R11), one that isn't connected is the tool's to connect, and who listens takes the host's
+ * connections. */
+static const char *fault_of_descriptor(int fd) {
+	int type = 0, listens = 0;
+	socklen_t size = sizeof type, listens_size = sizeof listens, peer_size = sizeof(struct sockaddr_storage);
+	struct sockaddr_storage peer;
+	struct stat status;
+	const int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &status) < 0) return "not open";
+	if (S_ISDIR(status.st_mode) || (flags & O_PATH)) return "a folder or a bare name";
+	if ((status.st_mode & S_IFMT) == 0) return "an object of the kernel's (epoll, a pidfd, a timer or the like)";
+	if (!S_ISSOCK(status.st_mode)) return NULL;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || (type != SOCK_STREAM && type != SOCK_SEQPACKET))
+		return "a datagram socket";
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) < 0 || listens)
+		return "a socket that listens";
+	return getpeername(fd, (struct sockaddr *)&peer, &peer_size) < 0 ? "a socket that isn't connected" : NULL;
+}
+
 static int check_standard_descriptors(struct error *error) {
 	for (int i = 0; i < 3; i++) {
-		struct stat status;
-		const int flags = fcntl(i, F_GETFL);
-		if (flags < 0 || fstat(i, &status) < 0 || (!S_ISDIR(status.st_mode) && !(flags & O_PATH))) continue;
-		return error_set(error, EISDIR,
-				 "standard descriptor %d is a folder or a bare name, which would let the tool out: "
-				 "redirect it from or to a file",
-				 i);
+		const char *fault = fault_of_descriptor(i);
+		if (fault)
+			return error_set(error, EBADFD,
+					 "standard descriptor %d is %s, which would let the tool out: redirect it "
+					 "from or to a file or a pipe",
+					 i, fault);
 	}
+	return 0;
+}
+
+/* What bwrap and the portal need at least, where they would otherwise fail with a riddle. */
+static int check_limits(struct error *error) {
+	static const struct {
+		int resource;
+		rlim_t least;
+		const char *what;
+	} needs[] = {{RLIMIT_NOFILE, 128, "open files (ulimit -n)"},
+		     {RLIMIT_FSIZE, 4096 * 1024, "bytes in a file (ulimit -f)"}};
+	struct rlimit limit;
+	for (size_t i = 0; i < ARRAY_LENGTH(needs); i++)
+		if (getrlimit((__rlimit_resource_t)needs[i].resource, &limit) == 0 && limit.rlim_cur < needs[i].least)
+			return error_set(
+				error, ERANGE, "the limit of %s is %llu, and a sandbox needs %llu to be made: raise it",
+				needs[i].what, (unsigned long long)limit.rlim_cur, (unsigned long long)needs[i].least);
 	return 0;
 }
 
@@ -552,6 +589,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
 	run->hangup = hangup_new(run->base);
 	if (!options->print_plan) r = check_standard_descriptors(error);
+	if (!options->print_plan && r == 0) r = check_limits(error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
 	run->servers = servers_new(run->base);
 	if (!options->print_plan && r == 0)

@@ -35,7 +35,7 @@ int program_find(const char *name, char **ret_path, struct error *error) {
 	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
 	if (size < 0) return error_errno(error, "finding out where sbx is installed (is /proc mounted?)");
 	self[size] = '\0';
-	static const char *const places[] = {"", "../libexec/sbx/", "../lib/sbx/"};
+	static const char *const places[] = {"", "../libexec/sbx/", "../lib/sbx/", "../../bin/"};
 	CLEANUP_FREE char *directory = path_parent(self);
 	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		CLEANUP_FREE char *relative = string_format("%s%s", places[i], name);

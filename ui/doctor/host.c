@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
+#include "runner/bubblewrap.h"
 #include "runner/native_needs.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -70,12 +71,12 @@ void doctor_kernel(struct doctor_finding *finding) {
 }
 
 void doctor_bwrap(struct doctor_finding *finding) {
-	static char *const argv[] = {(char *)"bwrap", (char *)"--version", NULL};
+	char *const argv[] = {(char *)bubblewrap_path(), (char *)"--version", NULL};
 	CLEANUP_FREE char *output = NULL;
-	int status = doctor_run(argv, &output);
+	int status = argv[0] ? doctor_run(argv, &output) : -1;
 	unsigned major = 0, minor = 0;
 	if (status != 0 || sscanf(output, "bubblewrap %u.%u", &major, &minor) != 2) /* NOLINT(cert-err34-c) */
-		return doctor_find(finding, DOCTOR_FAIL, string_copy("bwrap is not on PATH, or does not answer"),
+		return doctor_find(finding, DOCTOR_FAIL, string_copy("bwrap is not installed, or does not answer"),
 				   "Install the package bubblewrap.");
 	bool old = major == 0 && minor < 8;
 	CLEANUP_FREE char *shown = text_visible_cut(output, 60);
@@ -93,14 +94,22 @@ static char *read_setting(const char *path) {
 
 /* As any sandbox begins: 0, or bwrap's status and what it said. */
 static int can_make_sandbox(char **ret_output) {
-	static char *const argv[] = {(char *)"bwrap",     (char *)"--unshare-all",
-				     (char *)"--ro-bind", (char *)"/",
-				     (char *)"/",         (char *)"--proc",
-				     (char *)"/proc",     (char *)"--dev",
-				     (char *)"/dev",      (char *)"--",
-				     (char *)"true",      NULL};
+	char *const argv[] = {(char *)bubblewrap_path(),
+			      (char *)"--unshare-all",
+			      (char *)"--ro-bind",
+			      (char *)"/",
+			      (char *)"/",
+			      (char *)"--proc",
+			      (char *)"/proc",
+			      (char *)"--dev",
+			      (char *)"/dev",
+			      (char *)"--",
+			      (char *)"/bin/sh",
+			      (char *)"-c",
+			      (char *)":",
+			      NULL};
 	CLEANUP_FREE char *output = NULL;
-	int status = doctor_run(argv, &output);
+	int status = argv[0] ? doctor_run(argv, &output) : -1;
 	if (ret_output) *ret_output = STEAL(output);
 	return status;
 }

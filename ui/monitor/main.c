@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/start.h"
 #include "monitor/monitor.h"
 #include "terminfo.h"
 #include "ui/broker.h"
@@ -17,6 +18,7 @@ static int run(struct error *error) {
 
 int main(int argc, char **argv) {
 	struct error error = ERROR_NONE;
+	start_process();
 	if (argc > 1 && strcmp(argv[1], "--check") == 0) return terminfo_is_known() ? EXIT_DONE : EXIT_NO;
 	int r = run(&error);
 	if (r >= 0) return r;

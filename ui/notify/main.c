@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/start.h"
 #include "check.h"
 #include "ui/notify_lock.h"
 
@@ -88,6 +89,7 @@ static int read_options(int argc, char **argv, struct options *options) {
 int main(int argc, char **argv) {
 	struct options options;
 	struct error error = ERROR_NONE;
+	start_process();
 	setlocale(LC_CTYPE, "");
 	int status = read_options(argc, argv, &options);
 	if (status != 0) return status - 1;
