@@ -11,6 +11,7 @@
 #include "expiry.h"
 #include "granting.h"
 #include "prompts.h"
+#include "remaining.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
@@ -175,12 +176,50 @@ static int collect_ids(struct broker *broker, const struct body_ids *ids, struct
 	return 0;
 }
 
+/* Each of the grants says whether it reached farther than what was asked for. */
+static json_t *grants_measured(const struct grant_list *list, const struct pattern *pattern) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	json_t *array = grants_to_json(list);
+	for (size_t i = 0; i < list->count && i < json_array_size(array); i++) {
+		const struct grant *grant = &list->items[i];
+		CLEANUP_PATTERN struct pattern *own = NULL;
+		const bool known = pattern_compile(&grant->permission, grant->pattern, &nothing, &own, NULL) == 0;
+		json_object_set_new(json_array_get(array, i), "wider",
+				    json_boolean(!known || !pattern_covers(pattern, own)));
+	}
+	return array;
+}
+
+/* What the reply says of a match besides. */
+struct matched {
+	json_t *grants, *rules;
+	int64_t rules_more;
+};
+
+static void matched_finish(struct matched *matched) {
+	json_decref(matched->grants);
+	json_decref(matched->rules);
+}
+
 static int collect_matching(struct broker *broker, const struct match *match, struct grant_list *list,
-			    struct error *error) {
+			    struct matched *ret_matched, struct error *error) {
 	struct pattern_scope scope = policies_scope(broker->policies, NULL);
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	broker_refresh_policy(broker);
 	int r = pattern_compile(&match->permission, match->target, &scope, &pattern, error);
-	return r < 0 ? r : grants_matching(broker->grants, &match->permission, pattern, list, error);
+	if (r == 0) r = grants_reaching(broker->grants, &match->permission, pattern, list, error);
+	if (r < 0) return r;
+	ret_matched->grants = grants_measured(list, pattern);
+	ret_matched->rules = remaining_rules(broker, &match->permission, pattern, &ret_matched->rules_more);
+	return 0;
+}
+
+static json_t *add_matched(json_t *reply, const struct matched *matched) {
+	if (!matched->grants) return reply;
+	json_object_set(reply, "grants", matched->grants);
+	json_object_set(reply, "rules", matched->rules);
+	json_object_set_new(reply, "rules_more", json_integer(matched->rules_more));
+	return reply;
 }
 
 static struct settling_request request_of(struct client *client, int64_t id, const struct revoke *wish) {
@@ -250,9 +289,10 @@ static int end_listed(struct client *client, int64_t id, const struct revoke *wi
 static int revoke_listed(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
 	struct broker *broker = client->broker;
 	CLEANUP_GRANT_LIST struct grant_list list = {0}, ended = {0};
+	CLEANUP(matched_finish) struct matched matched = {0};
 	bool by_id = wish->ids.count > 0;
 	int r = by_id ? collect_ids(broker, &wish->ids, &list, wish->kill ? &ended : NULL, error)
-		      : collect_matching(broker, &wish->match, &list, error);
+		      : collect_matching(broker, &wish->match, &list, &matched, error);
 	if (r < 0) return r;
 	const char *how = by_id ? "id" : "match";
 	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
@@ -268,7 +308,8 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 	/* A denial that is gone may let a waiting one through. */
 	prompts_recheck(broker);
 	const struct settling_request request = request_of(client, id, wish);
-	settling_reply_revoke(settling, &request, wish->at_once, revoked_reply(broker, &revoked));
+	settling_reply_revoke(settling, &request, wish->at_once,
+			      add_matched(revoked_reply(broker, &revoked), &matched));
 	return HANDLED_REPLIED;
 }
 

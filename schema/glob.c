@@ -95,6 +95,18 @@ bool glob_has_wildcard(const char *pattern) {
 	return false;
 }
 
+size_t glob_step(const char *pattern, size_t size) {
+	bool unused;
+	size_t set = *pattern == '[' ? match_set(pattern, size, "", 1, &unused) : 0;
+	if (set > 0) return set;
+	if (*pattern == '\\' && size > 1) return 1 + character_size(pattern + 1, size - 1);
+	return character_size(pattern, size);
+}
+
+bool glob_step_is_wild(const char *step, size_t size) {
+	return *step == '?' || (*step == '[' && size > 1);
+}
+
 uint32_t glob_fixed(const char *pattern) {
 	uint32_t fixed = 0;
 	bool unused;

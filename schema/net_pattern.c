@@ -169,3 +169,19 @@ bool net_pattern_match(const struct net_pattern *pattern, const char *target, st
 	return net_pattern_match_host(pattern, host, rank) &&
 	       port_range_match(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
 }
+
+static bool suffix_covers(const struct net_pattern *a, const struct net_pattern *b) {
+	size_t size = strlen(b->host.name), end = strlen(a->host.name);
+	if (!string_ends(b->host.name, a->host.name)) return false;
+	return size == end || b->host.name[size - end - 1] == '.';
+}
+
+bool net_pattern_covers_host(const struct net_pattern *a, const struct net_pattern *b) {
+	struct pattern_rank unused;
+	if (a->class == NET_ANY) return true;
+	if (b->class == NET_EXACT) return net_pattern_match_host(a, b->host.name, &unused);
+	if (a->class != b->class) return false;
+	if (a->class == NET_SUFFIX) return suffix_covers(a, b);
+	return a->class == NET_CIDR && a->host.class == b->host.class && a->bits <= b->bits &&
+	       address_in(b->host.address, a->host.address, a->bits);
+}

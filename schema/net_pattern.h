@@ -31,5 +31,8 @@ bool net_pattern_is_literal(const struct net_pattern *pattern);
 
 /* "host:port", as host_port_format writes it. */
 bool net_pattern_match(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank);
+/* Are b's hosts all among a's? Of two hosts, domains or networks either one has all of the other, or they share none.
+ */
+bool net_pattern_covers_host(const struct net_pattern *a, const struct net_pattern *b);
 /* The host alone; rank->depth. */
 bool net_pattern_match_host(const struct net_pattern *pattern, const char *host, struct pattern_rank *rank);

@@ -21,34 +21,12 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "glob.h"
-#include "net_pattern.h"
-#include "port_range.h"
-
-enum form {
-	FORM_TREE, /* a path and what lies below: fs:*, proc:spawn */
-	FORM_PATH, /* a path alone: ipc:connect */
-	FORM_NET,
-	FORM_PORT, /* net:listen */
-	FORM_TEXT, /* env:read and user-defined */
-};
+#include "pattern_parts.h"
 
 static const enum form forms[PERMISSION_KIND_COUNT] = {
 	[PERMISSION_FS_READ] = FORM_TREE,    [PERMISSION_FS_WRITE] = FORM_TREE,   [PERMISSION_NET_ACCESS] = FORM_NET,
 	[PERMISSION_NET_LISTEN] = FORM_PORT, [PERMISSION_PROC_SPAWN] = FORM_TREE, [PERMISSION_IPC_CONNECT] = FORM_PATH,
 	[PERMISSION_ENV_READ] = FORM_TEXT,   [PERMISSION_CUSTOM] = FORM_TEXT,
-};
-
-struct pattern {
-	struct permission permission;
-	enum form form;
-	char *text;
-	char *target;    /* of a literal */
-	bool everything; /* "*" where that means any target: proc:spawn, net:listen */
-
-	struct strings names; /* of a path with wildcards */
-
-	struct net_pattern net;
-	struct port_range ports; /* of net:listen */
 };
 
 enum { PATH_NAMES_MAX = PATH_MAX / 2 + 1 };

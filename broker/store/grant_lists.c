@@ -88,20 +88,6 @@ static void take_matching(const struct grants *grants, const struct pattern *pat
 	}
 }
 
-static int collect_matching(struct grants *grants, const struct permission *permission, const char *key,
-			    const struct pattern *pattern, struct grant_list *list, struct error *error) {
-	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_MATCH);
-	store_bind_text(rows, 1, permission->name);
-	store_bind_text(rows, 2, key);
-	store_bind_integer(rows, 3, LIMIT_SCAN + 1);
-	int r = grant_rows_collect(grants->store, rows, &found, error);
-	if (r == 0 && found.count > LIMIT_SCAN)
-		r = error_set(error, E2BIG, "more than %d grants lie there: name a profile or ids", LIMIT_SCAN);
-	if (r == 0) take_matching(grants, pattern, &found, list);
-	return r;
-}
-
 /* Under which those that cover the pattern are kept. */
 static void keys_covering(const struct grants *grants, const struct permission *permission,
 			  const struct pattern *pattern, struct strings *keys) {
@@ -111,13 +97,52 @@ static void keys_covering(const struct grants *grants, const struct permission *
 		strings_take(keys, grant_key_of_pattern(permission, pattern));
 }
 
-int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+/* An allow lets something of it through whatever its form. A denial is meant where it covers the target, or is the same
+ * pattern: one that keeps only a part of it is another matter. */
+static bool is_meant(const struct grant *grant, const struct permission *permission, const struct pattern *pattern) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *own = NULL;
+	if (pattern_compile(&grant->permission, grant->pattern, &nothing, &own, NULL) < 0) return false;
+	if (grant->effect == EFFECT_ALLOW) return pattern_overlaps(own, pattern);
+	if (!permission_equal(&grant->permission, permission)) return false;
+	const char *target = pattern_target(pattern);
+	return strcmp(grant->pattern, pattern_text(pattern)) == 0 || (target && pattern_match(own, target, NULL));
+}
+
+/* Takes the grant. */
+static int consider(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+		    struct grant *grant, struct grant_list *list, struct error *error) {
+	const bool meant = !grants_is_ending(grants, grant) && is_meant(grant, permission, pattern);
+	if (meant && list->count < LIMIT_SCAN) {
+		grant_list_take(list, grant);
+		return 0;
+	}
+	grant_finish(grant);
+	return meant ? error_set(error, E2BIG, "more than %d grants lie there: name a profile or ids", LIMIT_SCAN) : 0;
+}
+
+static int collect_reaching(struct grants *grants, const struct permission *of, const struct permission *permission,
+			    const struct pattern *pattern, struct grant_list *list, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_OF_PERMISSION);
+	store_bind_text(rows, 1, of->name);
+	int step = SQLITE_DONE, r = 0;
+	while (r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		struct grant grant = {0};
+		r = grant_row_read(rows, &grant, error);
+		if (r == 0) r = consider(grants, permission, pattern, &grant, list, error);
+	}
+	if (r == 0 && step != SQLITE_DONE) r = store_error(grants->store, error, "reading the grants");
+	sqlite3_reset(rows);
+	return r;
+}
+
+int grants_reaching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error) {
-	CLEANUP_STRINGS struct strings keys = {0};
-	keys_covering(grants, permission, pattern, &keys);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < keys.count; i++)
-		r = collect_matching(grants, permission, keys.items[i], pattern, list, error);
+	const struct permission write = permission_of(PERMISSION_FS_WRITE);
+	int r = collect_reaching(grants, permission, permission, pattern, list, error);
+	/* Writing implies reading. */
+	if (r == 0 && permission->kind == PERMISSION_FS_READ)
+		r = collect_reaching(grants, &write, permission, pattern, list, error);
 	return r;
 }
 

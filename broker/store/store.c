@@ -75,8 +75,8 @@ static const char *const statements[] = {
 			      " AND project = ?3 AND profile = ?4 AND session IS ?5 LIMIT 1 OFFSET ?6",
 	[STORE_GRANT_READ] = "SELECT " GRANT_COLUMNS ", active FROM grants WHERE id = ?1",
 	[STORE_GRANT_LAST] = "SELECT max(id) FROM grants",
-	[STORE_GRANT_MATCH] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND permission = ?1 AND key = ?2"
-			      " LIMIT ?3",
+	[STORE_GRANT_OF_PERMISSION] = "SELECT " GRANT_COLUMNS " FROM grants INDEXED BY grants_lookup"
+				      " WHERE active = 1 AND permission = ?1",
 	[STORE_GRANT_AT] = GRANTS_AMONG(" AND key = ?4"),
 	[STORE_GRANT_BETWEEN] = GRANTS_AMONG(" AND key >= ?4 AND key < ?5"),
 	[STORE_GRANT_ANYWHERE] = GRANTS_AMONG(""),

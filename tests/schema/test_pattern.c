@@ -328,6 +328,78 @@ static void attack_fs_16_pattern_bombs_are_bounded(void **state) {
 	pattern_free(pattern);
 }
 
+static bool pair(bool (*question)(const struct pattern *a, const struct pattern *b), const char *permission_name,
+		 const char *one, const char *other) {
+	static const struct pattern_scope anybody = {.home = "/home/u", .relative_anywhere = true};
+	CLEANUP_PATTERN struct pattern *a = NULL;
+	CLEANUP_PATTERN struct pattern *b = NULL;
+	struct permission permission;
+	assert_int_equal(permission_parse(permission_name, &permission, NULL), 0);
+	assert_int_equal(pattern_compile(&permission, one, &anybody, &a, NULL), 0);
+	assert_int_equal(pattern_compile(&permission, other, &anybody, &b, NULL), 0);
+	return question(a, b);
+}
+
+static void two_patterns_overlap_or_dont(void **state) {
+	(void)state;
+	static const struct {
+		const char *permission, *a, *b;
+		bool overlap, a_covers, b_covers;
+	} cases[] = {
+		{"fs:read", "~/notes", "~/notes", true, true, true},
+		{"fs:read", "~/notes", "~", true, false, true},
+		{"fs:read", "~/notes", "~/notes/a/b", true, true, false},
+		{"fs:read", "~/notes", "~/notes2", false, false, false},
+		{"fs:read", "/", "~/notes", true, true, false},
+		{"fs:read", "~/notes", "~/*/a.txt", true, false, false},
+		{"fs:read", "~/notes", "~/n*", true, false, true},
+		{"fs:read", "~/notes", "~/m*", false, false, false},
+		{"fs:read", "~/notes", "~/notes/*.txt", true, true, false},
+		{"fs:read", "**/.env", "~/src", true, false, false},
+		{"fs:read", "~/a*/x", "~/*b/x", true, false, false},
+		{"fs:read", "~/a*/x", "~/b*/x", false, false, false},
+		{"fs:read", "~/a\\*", "~/ab", false, false, false},
+		{"fs:read", "~/a\\*", "~/a*", true, false, true},
+		{"fs:read", "~/[ab]", "~/[cd]", true, false, false}, /* said to */
+		{"fs:read", "~/[ab]", "~/c", false, false, false},
+		{"net:access", "example.org", "example.org:443", true, true, false},
+		{"net:access", "example.org", "*.org", true, false, true},
+		{"net:access", "example.org", "*", true, false, true},
+		{"net:access", "example.org", "*:443", true, false, false},
+		{"net:access", "example.org:80", "*:443", false, false, false},
+		{"net:access", "example.org", "notexample.org", false, false, false},
+		{"net:access", "*.example.org", "example.org", false, false, false},
+		{"net:access", "*.a.example.org", "*.example.org", true, false, true},
+		{"net:access", "*.a.example.org", "*.ba.example.org", false, false, false},
+		{"net:access", "10.1.2.3", "10.0.0.0/8", true, false, true},
+		{"net:access", "10.1.0.0/16:8000-8010", "10.0.0.0/8:8005", true, false, false},
+		{"net:access", "11.1.0.0/16", "10.0.0.0/8", false, false, false},
+		{"net:access", "[2001:db8::1]:443", "[2001:db8::/32]", true, false, true},
+		{"net:access", "example.org", "10.0.0.0/8", false, false, false},
+		{"net:listen", "8000", "*", true, false, true},
+		{"net:listen", "8000", "7000-9000", true, false, true},
+		{"net:listen", "8000", "8001", false, false, false},
+		{"proc:spawn", "nc", "/usr/bin/nc", true, true, false},
+		{"proc:spawn", "nc", "*", true, false, true},
+		{"proc:spawn", "nc", "ncat", false, false, false},
+		{"ipc:connect", "/run/x.sock", "/run/**", true, false, true},
+		{"ipc:connect", "/run/x.sock", "/run", false, false, false},
+		{"env:read", "NPM_TOKEN", "NPM_*", true, false, true},
+		{"env:read", "A*", "*Z", true, false, false},
+		{"env:read", "A*B", "C*", false, false, false},
+		{"db:access", "prod-1", "prod-[0-9]", true, false, true},
+		{"db:access", "prod-x", "prod-[0-9]", false, false, false},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const char *name = cases[i].permission, *a = cases[i].a, *b = cases[i].b;
+		bool good = pair(pattern_overlaps, name, a, b) == cases[i].overlap &&
+			    pair(pattern_overlaps, name, b, a) == cases[i].overlap &&
+			    pair(pattern_covers, name, a, b) == cases[i].a_covers &&
+			    pair(pattern_covers, name, b, a) == cases[i].b_covers;
+		if (!good) fail_msg("%s %s and %s", name, a, b);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_and_names),
@@ -338,6 +410,7 @@ int main(void) {
 		cmocka_unit_test(relative_allows_stay_in_the_project),
 		cmocka_unit_test(only_addresses_name_addresses),
 		cmocka_unit_test(the_ports_of_a_host),
+		cmocka_unit_test(two_patterns_overlap_or_dont),
 		cmocka_unit_test(bad_patterns_are_refused),
 		cmocka_unit_test(attack_fs_16_pattern_bombs_are_bounded),
 	};

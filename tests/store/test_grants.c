@@ -352,9 +352,9 @@ static void uses_are_counted(void **state) {
 static void lookups_never_scan(void **state) {
 	struct world *world = *state;
 	static const enum store_statement lookups[] = {
-		STORE_GRANT_KEY,         STORE_GRANT_KEY_BEFORE, STORE_GRANT_LOOKUP,     STORE_GRANT_ALIKE,
-		STORE_GRANT_OF_SUBJECT,  STORE_GRANT_MATCH,      STORE_GRANT_AT,         STORE_GRANT_BETWEEN,
-		STORE_GRANT_ANYWHERE,    STORE_GRANT_OF_SESSION, STORE_GRANT_OF_PROFILE, STORE_GRANT_EXPIRED_WALL,
+		STORE_GRANT_KEY,         STORE_GRANT_KEY_BEFORE,    STORE_GRANT_LOOKUP,     STORE_GRANT_ALIKE,
+		STORE_GRANT_OF_SUBJECT,  STORE_GRANT_OF_PERMISSION, STORE_GRANT_AT,         STORE_GRANT_BETWEEN,
+		STORE_GRANT_ANYWHERE,    STORE_GRANT_OF_SESSION,    STORE_GRANT_OF_PROFILE, STORE_GRANT_EXPIRED_WALL,
 		STORE_GRANT_EXPIRED_BOOT};
 	for (size_t i = 0; i < ARRAY_LENGTH(lookups); i++) {
 		sqlite3_stmt *statement = store_statement(world->store, lookups[i]), *plan;

@@ -23,7 +23,10 @@ static const struct option_info options[] = {
 	{"all", OPTION_FLAG, NULL, "Every allow in force; denials stay.", offsetof(struct values, all)},
 	{"session", OPTION_NUMBER, "SESSION", "Those of one session.", offsetof(struct values, session)},
 	{"profile", OPTION_TEXT, "PROFILE", "Those of one profile, also denials.", offsetof(struct values, profile)},
-	{"match", OPTION_PERMISSION, "PERM TARGET", "Those that cover this target, also denials.",
+	{"match", OPTION_PERMISSION, "PERM TARGET",
+	 "Those that let anything of this target through, whatever their form, each as a whole, and denials that cover "
+	 "it. "
+	 "Rules that still let it through are named.",
 	 offsetof(struct values, match)},
 	{"kill", OPTION_FLAG, NULL,
 	 "Also end the processes that still hold open what the grants gave, even of grants that have ended before. "
@@ -77,9 +80,9 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 static void print_holder(const json_t *holder) {
 	CLEANUP_FREE char *command = json_visible(holder, "command");
 	CLEANUP_FREE char *path = json_visible(holder, "path");
-	printf("still held open in session %lld: %s (pid %lld): %s\n",
+	printf("still held open in session %lld: %s (pid %lld)%s%s\n",
 	       (long long)json_integer_value(json_object_get(holder, "session")), command,
-	       (long long)json_integer_value(json_object_get(holder, "pid")), path);
+	       (long long)json_integer_value(json_object_get(holder, "pid")), *path ? ": " : "", path);
 }
 
 /* The line that ends them: by the grants' ids, though they have ended by now. */
@@ -134,17 +137,64 @@ static void print_lifted(const json_t *lifted) {
 	if (count > 0) puts(".");
 }
 
-/* --all, and nothing was: denials stay. */
+/* With --match: what has ended, by what it was. */
+static void print_matched(const json_t *reply) {
+	const json_t *grants = json_object_get(reply, "grants");
+	size_t index, wider = 0;
+	const json_t *grant;
+	json_array_foreach ((json_t *)grants, index, grant) {
+		CLEANUP_FREE char *permission = json_visible(grant, "permission");
+		CLEANUP_FREE char *pattern = json_visible(grant, "pattern");
+		const bool farther = json_is_true(json_object_get(grant, "wider"));
+		wider += farther ? 1 : 0;
+		printf("  %lld: %s %s%s\n", (long long)json_integer_value(json_object_get(grant, "id")), permission,
+		       pattern, farther ? ", which reached farther" : "");
+	}
+	if (wider > 0) puts("What reached farther has ended as a whole.");
+}
+
+/* "Still allowed by ~/.config/sbx/policy.yaml:7 (profile npm): net:access *.org" */
+static void print_rule(const json_t *rule) {
+	CLEANUP_FREE char *profile = json_visible(rule, "profile");
+	CLEANUP_FREE char *permission = json_visible(rule, "permission");
+	const json_int_t session = json_integer_value(json_object_get(rule, "session"));
+	CLEANUP_FREE char *in = session ? string_format(", session %lld", (long long)session) : string_copy("");
+	if (json_is_null(json_object_get(rule, "rule"))) {
+		printf("Still allowed by `network: host` (profile %s%s)\n", profile, in);
+		return;
+	}
+	CLEANUP_FREE char *origin = json_visible(rule, "rule");
+	CLEANUP_FREE char *target = json_visible(rule, "target");
+	printf("Still allowed by %s (profile %s%s): %s %s\n", origin, profile, in, permission, target);
+}
+
+/* What lets the target through without a grant. True: something does. */
+static bool print_rules(const json_t *reply) {
+	const json_t *rules = json_object_get(reply, "rules");
+	const json_int_t more = json_integer_value(json_object_get(reply, "rules_more"));
+	size_t index;
+	const json_t *rule;
+	json_array_foreach ((json_t *)rules, index, rule) print_rule(rule);
+	if (more > 0) printf("and by %lld more rules\n", (long long)more);
+	return json_array_size(rules) > 0;
+}
+
+/* Nothing was. That is what --all wants to be true, so it is no failure there: denials stay. */
 static int print_none(struct channel *channel, bool all, struct error *error) {
 	json_t *reply = NULL;
-	int r = all ? channel_call(channel, "list", json_pack("{s:s}", "what", "grants"), &reply, error) : 0;
+	if (!all) {
+		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
+		return EXIT_NO;
+	}
+	int r = channel_call(channel, "list", json_pack("{s:s}", "what", "grants"), &reply, error);
 	if (r < 0) return r;
 	if (json_array_size(json_object_get(reply, "items")) > 0)
-		puts("Nothing was revoked: only denials are in force ('sbx grants' lists them); revoke them by id.");
+		puts("There is no allow to revoke: only denials are in force ('sbx grants' lists them); revoke them by "
+		     "id.");
 	else
-		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
+		puts("There is no allow to revoke: no grant in force fits ('sbx grants' lists them).");
 	json_decref(reply);
-	return 0;
+	return EXIT_DONE;
 }
 
 static int print_revoked(const json_t *reply, size_t asked, bool kill) {
@@ -210,17 +260,19 @@ static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret
 static int print_reply(struct command_call *call, struct channel *channel, const json_t *reply, struct error *error) {
 	const struct values *values = call->values;
 	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
-	int status = EXIT_DONE, r = 0;
+	int status = EXIT_DONE;
 	if (revoked)
 		status = print_revoked(reply, call->operands->count, values->kill);
 	else if (!(values->kill && call->operands->count > 0)) /* they have ended before */
-		r = print_none(channel, values->all, error);
+		status = print_none(channel, values->all, error);
 	else if (json_array_size(json_object_get(reply, "holders")) == 0 && withdrawal_is_shown(reply))
 		puts("It had ended before, and no process holds what it gave.");
-	if (r < 0) return r;
+	if (status < 0) return status;
+	print_matched(reply);
 	print_held(call, reply);
 	print_others(reply);
-	return withdrawal_is_shown(reply) ? status : EXIT_NO;
+	const bool stays = print_rules(reply);
+	return withdrawal_is_shown(reply) && !stays ? status : EXIT_NO;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -236,7 +288,8 @@ static int run(struct command_call *call, struct error *error) {
 		json_object_del(reply, "id");
 		json_object_del(reply, "type");
 		json_line(stdout, reply);
-		r = withdrawal_is_shown(reply) ? EXIT_DONE : EXIT_NO;
+		const bool stays = json_array_size(json_object_get(reply, "rules")) > 0;
+		r = withdrawal_is_shown(reply) && !stays ? EXIT_DONE : EXIT_NO;
 	} else if (r == 0) {
 		r = print_reply(call, channel, reply, error);
 	}

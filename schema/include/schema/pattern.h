@@ -66,5 +66,13 @@ bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *re
 /* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
 bool pattern_may_match_below(const struct pattern *pattern, const char *directory);
 
+/*
+ * Two patterns of permissions whose targets have one form (fs:read and fs:write are such). Is there a target that both
+ * mean? Of two sets of letters ([a-c], [x]) it is said that there is. Does the first mean all that the second does?
+ * False also where that can't be seen without a search.
+ */
+bool pattern_overlaps(const struct pattern *a, const struct pattern *b);
+bool pattern_covers(const struct pattern *a, const struct pattern *b);
+
 DEFINE_CLEANUP(struct pattern *, pattern_free);
 #define CLEANUP_PATTERN CLEANUP(pattern_free_p)

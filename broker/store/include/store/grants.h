@@ -88,8 +88,10 @@ int grants_read(struct grants *grants, int64_t id, struct grant *ret_grant, bool
  */
 int grants_of_subject(struct grants *grants, const struct subject *subject, int64_t session, struct grant_list *list,
 		      bool *ret_cut, struct error *error);
-/* Of any subject, those that cover the target or have just that pattern's text; -E2BIG past LIMIT_SCAN. */
-int grants_matching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
+/* Of any subject: allows that let anything of the pattern through, whatever their form (for fs:read also those to
+ * write), and denials that cover the target or have just that pattern's text. All of the permission are looked at;
+ * -E2BIG where more than LIMIT_SCAN are found. */
+int grants_reaching(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant_list *list, struct error *error);
 /*
  * Of any subject, with this effect: those that cover the target or have just that pattern's text, and those that are

@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# What `sbx revoke --match` says of a target is true: every grant that lets it through ends, whatever its form, and what
+# still lets it through is named.
+# shellcheck disable=SC2016 # expanded by the shell inside
+load helper
+
+setup_file() {
+	home_make
+}
+
+teardown() {
+	sbx revoke --all >/dev/null
+	sbx grants --json | jq '.[].id' | xargs -r sbx revoke >/dev/null
+	rm -f "$HOME/.config/sbx/policy.yaml"
+}
+
+give() { # give PERM TARGET…: an allow of each
+	local permission=$1 target
+	shift
+	for target; do sbx grant "$permission" "$target" --always --any-profile --anywhere >/dev/null; done
+}
+
+patterns() {
+	sbx grants --json | jq -r '[.[].pattern] | join(" ")'
+}
+
+@test "promise_02: --match of a host ends every grant that reaches it, whatever its form" {
+	give net:access example.org:443 '*.org' '*' '*:443' example.org:8000-8010 example.org other.test:443 '*.com'
+	run -0 sbx revoke --match net:access example.org
+	contains "$output" "net:access *.org, which reached farther"
+	contains "$output" "What reached farther has ended as a whole."
+	[ "$(patterns)" = "other.test:443 *.com" ]
+	run -1 sbx check net:access example.org:443 --no-ask
+	give net:access 10.0.0.0/8 10.1.2.3:80 192.168.0.0/16 '[2001:db8::/32]:443'
+	run -0 sbx revoke --match net:access 10.1.2.3
+	run -0 sbx revoke --match net:access '[2001:db8::7]'
+	[ "$(patterns)" = "other.test:443 *.com 192.168.0.0/16" ]
+	sbx grant net:access a.test:80 --project "$HOME" --profile npm >/dev/null
+	run -0 sbx revoke --match net:access a.test
+}
+
+@test "promise_02: nothing revoked, or something that stays, is no success" {
+	run -1 sbx revoke --match net:access example.org
+	contains "$output" "Nothing was revoked"
+	run -1 sbx revoke --profile npm
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    allow: {net:access: ["*.org", other.test]}
+		  open: {network: host}
+		  shut:
+		    allow: {net:access: [never.test]}
+		    deny: {net:access: [never.test]}
+	EOF
+	give net:access example.org
+	run -1 sbx revoke --match net:access example.org
+	contains "$output" "Revoked grant "
+	contains "$output" "Still allowed by $HOME/.config/sbx/policy.yaml:4 (profile default): net:access *.org"
+	contains "$output" "Still allowed by \`network: host\` (profile open)"
+	run -1 sbx revoke --match net:access never.test
+	lacks "$output" "policy.yaml:7"
+}
+
+@test "promise_02: a sandbox that runs is named with the rule that lets it through" {
+	mkdir -p "$HOME/app" && cd "$HOME/app"
+	printf 'version: 1\nprofiles: {default: {allow: {net:access: [own.test]}}}\n' >"$HOME/own.yaml"
+	mkfifo "$HOME/go" "$HOME/begun"
+	sbx run --policy "$HOME/own.yaml" --allow fs:read="$HOME/go" -- sh -c 'echo begun; read -r _ <"$1"' sh "$HOME/go" >"$HOME/begun" 3>&- &
+	read -r _ <"$HOME/begun"
+	run -1 sbx revoke --match net:access own.test
+	contains "$output" "own.yaml:2 (profile default, session "
+	echo >"$HOME/go"
+	wait "$!"
+}
+
+@test "promise_03: --match of a folder ends the write grant that implies reading, those of folders above and patterns" {
+	mkdir -p "$HOME/notes/a" "$HOME/other"
+	give fs:write "$HOME/notes"
+	give fs:read "$HOME/notes" "$HOME" "$HOME/n*" "$HOME/notes/a" "$HOME/*/a" "$HOME/other"
+	run -0 sbx revoke --match fs:read "$HOME/notes"
+	contains "$output" "fs:write $HOME/notes"
+	[ "$(patterns)" = "$HOME/other" ]
+	run -1 sbx check fs:read "$HOME/notes" --no-ask
+	give fs:write "$HOME/notes"
+	give fs:read "$HOME/notes"
+	run -0 sbx revoke --match fs:write "$HOME/notes"
+	[ "$(patterns)" = "$HOME/other $HOME/notes" ]
+	run -0 sbx grant --deny fs:read "$HOME/notes/a"
+	run -0 sbx revoke --match fs:read "$HOME/notes"
+	[ "$(patterns)" = "$HOME/other $HOME/notes/a" ]
+}
+
+@test "promise_03: programs by bare name, variables, sockets and words of one's own" {
+	printf 'version: 1\npermissions: {db:access: "use the database"}\n' | policy
+	give proc:spawn nc /usr/bin/nc '/opt/**' ncat
+	run -1 sbx revoke --match proc:spawn nc
+	contains "$output" "Revoked grants " "Still allowed by built-in/base.yaml:"
+	[ "$(patterns)" = "/**/ncat" ]
+	give env:read 'NPM_*' NPM_TOKEN '*' OTHER
+	run -0 sbx revoke --match env:read NPM_TOKEN
+	give ipc:connect '/opt/run/**' /opt/run/x.sock /opt/y.sock
+	run -0 sbx revoke --match ipc:connect /opt/run/x.sock
+	give db:access 'prod-[0-9]' 'prod-*' test-1
+	run -0 sbx revoke --match db:access prod-1
+	[ "$(patterns)" = "/**/ncat OTHER /opt/y.sock test-1" ]
+}
