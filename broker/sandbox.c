@@ -373,12 +373,11 @@ int sandbox_begin(struct session *session, pid_t init, struct error *error) {
 }
 
 void sandbox_leave(struct sandbox *sandbox) {
+	const bool ended = sandbox->init == 0 || has_ended(sandbox->init_pidfd);
 	sandbox->session = NULL;
-	if (sandbox->gone)
-		sandbox_free(sandbox);
-	else if (sandbox->init == 0 || has_ended(sandbox->init_pidfd))
+	if (ended && !sandbox->gone)
 		set_gone(sandbox);
-	else if (sandbox->awaited_count == 0 && !settlings_have_sandbox(sandbox->broker, sandbox))
+	else if (sandbox->gone || (sandbox->awaited_count == 0 && !settlings_have_sandbox(sandbox->broker, sandbox)))
 		sandbox_free(sandbox);
 }
 
