@@ -142,6 +142,7 @@ static int serve(int child, enum side side, struct error *error) {
 	struct traps *traps;
 	int r = traps_new(&options, &traps, error);
 	if (r < 0) return r;
+	traps_see(traps, allow, NULL);
 	if (!sides[side].synchronous) ioctl(fds[0], SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0UL);
 	struct event *result = event_new(base, child, EV_READ, stop, base);
 	event_add(result, NULL);

@@ -108,9 +108,9 @@ static void on_drop(void *context, uint64_t ticket) {
 	held_drop(keeper->held, ticket);
 }
 
-static bool on_take(void *context, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id, pid_t thread) {
+static void on_take(void *context, uint64_t id, struct socket_taken *taken) {
 	struct keeper *keeper = context;
-	return network_take(keeper->network, kind, raw, id, thread);
+	network_take(keeper->network, id, taken);
 }
 
 static void on_curtain_ended(void *context) {
@@ -195,6 +195,15 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 static bool on_deleted(void *context, const char *path) {
 	const struct keeper *keeper = context;
 	return keeper->masks && masks_deleted(keeper->masks, path);
+}
+
+static struct sight glance(void *context, const char *path) {
+	return sights_at(context, path);
+}
+
+static void on_seen_anew(void *context, const struct sights *sights) {
+	struct keeper *keeper = context;
+	if (keeper->traps) traps_see(keeper->traps, sights ? glance : NULL, (void *)sights);
 }
 
 static void on_taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
@@ -375,6 +384,7 @@ static void make_live(struct keeper *keeper) {
 					  .restore = on_restore,
 					  .changed = on_changed,
 					  .deleted = on_deleted,
+					  .seen = on_seen_anew,
 					  .taken = on_taken,
 					  .failed = on_not_in_force,
 					  .context = keeper};
@@ -446,6 +456,7 @@ unsigned keeper_traps(const struct keeper *keeper) {
 
 int keeper_listen(struct keeper *keeper, int listener, struct network *network, struct error *error) {
 	const dev_t curtain = keeper->curtain ? lead_device(keeper->spare) : 0;
+	if (!keeper->traps) network_listen(network, listener, curtain);
 	const struct traps_options options = {.base = keeper->options.base,
 					      .listener = listener,
 					      .wanted = keeper->wanted,
@@ -453,15 +464,16 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,
-					      .take = on_take,
+					      .take = network_takes(network) ? on_take : NULL,
 					      .context = keeper};
 	if (keeper->traps) {
 		fd_close(listener);
 		return error_set(error, EPROTO, "sbx-init handed out a second listener");
 	}
 	keeper->network = network;
-	network_listen(network, listener, curtain);
-	return traps_new(&options, &keeper->traps, error);
+	int r = traps_new(&options, &keeper->traps, error);
+	if (r == 0) live_show(keeper->live);
+	return r;
 }
 
 /* The broker */
@@ -497,7 +509,7 @@ void keeper_free(struct keeper *keeper) {
 	keeper_stop(keeper);
 	masks_free(keeper->masks);
 	portal_leave(keeper->portal); /* the last that holds the sandbox's mounts: the kernel takes them apart in it */
-	traps_free(keeper->traps);
+	traps_free(STEAL(keeper->traps));
 	held_free(keeper->held);
 	watched_free(keeper->watched);
 	datagrams_free(keeper->datagrams);

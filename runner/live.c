@@ -72,9 +72,21 @@ static void on_once_over(void *context) {
 	turn_soon(live);
 }
 
+void live_show(const struct live *live) {
+	if (live->options.seen)
+		live->options.seen(live->options.context, onces_none(live->onces) ? live->sights : NULL);
+}
+
+/* Before anything changes that the sights are made of. */
+static void look_away(const struct live *live) {
+	if (live->options.seen) live->options.seen(live->options.context, NULL);
+}
+
 static void look_again(struct live *live) {
+	look_away(live);
 	sights_free(live->sights);
 	live->sights = sights_new(&live->plan, live->busy ? &live->next : NULL, live->shown);
+	live_show(live);
 }
 
 struct live *live_new(const struct live_options *options, struct view *view, struct plan *plan) {
@@ -92,6 +104,7 @@ struct live *live_new(const struct live_options *options, struct view *view, str
 
 void live_free(struct live *live) {
 	if (!live) return;
+	look_away(live);
 	for (struct waiter *waiter = live->waiters, *next; waiter; waiter = next) {
 		next = waiter->next;
 		free(waiter);
@@ -196,6 +209,7 @@ static void on_refused(struct live *live, const char *text) {
 
 static void on_applied(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct live *live = argument;
+	look_away(live);
 	if (!applied) {
 		if (code == EPIPE)
 			on_lost(live);
@@ -316,6 +330,7 @@ static void make_plan(struct live *live) {
 	}
 	keep_folders(live);
 	refuse_swapped(live);
+	look_away(live);
 	if (live->shown != live->view) view_free(live->shown);
 	live->shown = live->view;
 	plan_changes(&live->plan, &live->next, &live->steps);

@@ -35,6 +35,9 @@ struct live_options {
 	void (*changed)(void *context, const struct plan *plan, const struct steps *steps);
 	/* Has the host deleted what is mounted at the path? */
 	bool (*deleted)(void *context, const char *path);
+	/* What live_sight says until the next call, for other threads, too; NULL: it is about to change, or depends on
+	 * who asks (live_once). May be NULL. */
+	void (*seen)(void *context, const struct sights *sights);
 	/* Detached mounts, by their ids, and the paths where they were: they may be held still (holders.h). */
 	void (*taken)(void *context, const struct strings *paths, const uint64_t *mounts, size_t count);
 	/* A part of the newest view is not in force, after a second try. `open`: something is there that it takes away.
@@ -51,6 +54,7 @@ DEFINE_CLEANUP(struct live *, live_free);
 #define CLEANUP_LIVE CLEANUP(live_free_p)
 
 struct sight live_sight(const struct live *live, const char *path);       /* microseconds */
+void live_show(const struct live *live);                                  /* `seen`, now */
 char *live_resolve(const struct live *live, const char *path, bool last); /* sights_resolve */
 bool live_gives(const struct live *live, const struct need *need);        /* is what is needed in force? */
 /* Does the newest view give it by name? What it gives and the plan doesn't (a mask that only the runner knows of)

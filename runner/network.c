@@ -419,11 +419,17 @@ static void warm_up(struct network *network) {
 	fd_close(spares_take(network->spares, SPARE_TCP6));
 }
 
-bool network_take(struct network *network, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id,
-		  pid_t thread) {
-	if (!network->calls) return false;
+bool network_takes(const struct network *network) {
+	return network->calls;
+}
+
+void network_take(struct network *network, uint64_t id, struct socket_taken *taken) {
+	if (!network->calls) {
+		socket_taken_finish(taken); /* the end: nobody waits for it */
+		return;
+	}
 	if (!network->warm) warm_up(network);
-	return socket_calls_take(network->calls, kind, id, thread, raw->arguments);
+	socket_calls_add(network->calls, id, taken);
 }
 
 /* The broker */

@@ -44,8 +44,8 @@ int network_begin(struct network *network, struct error *error);
 
 /* What the filter traps of sockets: `listener` is borrowed until network_stop, `curtain` as in traps.h. */
 void network_listen(struct network *network, int listener, dev_t curtain);
-bool network_take(struct network *network, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id,
-		  pid_t thread);
+bool network_takes(const struct network *network);                                   /* network_take, from then on */
+void network_take(struct network *network, uint64_t id, struct socket_taken *taken); /* taken over */
 
 /* The broker's pushes. */
 void network_view(struct network *network, const struct view *view);

@@ -132,6 +132,10 @@ bool onces_any(const struct onces *onces) {
 	return false;
 }
 
+bool onces_none(const struct onces *onces) {
+	return !onces->list;
+}
+
 void onces_plan(struct onces *onces) {
 	for (struct once *once = onces->list; once; once = once->next) once->leaving = once->ended;
 }

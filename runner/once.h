@@ -23,6 +23,7 @@ DEFINE_CLEANUP(struct onces *, onces_free);
 
 void onces_add(struct onces *onces, pid_t thread, const struct need *need);
 bool onces_any(const struct onces *onces);
+bool onces_none(const struct onces *onces);                                        /* nor any that is about to go */
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need); /* it is in force */
 bool onces_cover(const struct onces *onces, const char *path);                     /* is it there for a call alone? */
 void onces_over(struct onces *onces, pid_t thread);                                /* it makes another call */

@@ -65,8 +65,6 @@ struct socket_calls {
 	size_t bytes;            /* of the data of all */
 	struct held_call *fresh; /* the one that the handler is being given; NULL: it was ended by then */
 	struct looks *looks;
-	pid_t last; /* who called last, by its pidfd; 0: nobody's is kept */
-	int last_pidfd;
 	struct closer *closer;
 	bool wary; /* a connect(2) was made to wait */
 };
@@ -160,40 +158,35 @@ static int open_leader(pid_t thread) {
 	return leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
 }
 
-static void forget_last(struct socket_calls *calls) {
-	fd_close(fd_steal(&calls->last_pidfd));
-	calls->last = 0;
+void socket_caller_finish(struct socket_caller *caller) {
+	if (caller->thread > 0) fd_close(caller->pidfd);
+	*caller = (struct socket_caller){.thread = 0};
 }
 
 /* The pidfd of who called last is kept. It is that thread's for good: of one that is gone, whoever has its number now,
  * nothing can be had (ESRCH). A leader's would say nothing of the thread, and isn't kept. */
-static int duplicate(struct socket_calls *calls, pid_t thread, int number) {
-	int fd = calls->last == thread ? (int)syscall(SYS_pidfd_getfd, calls->last_pidfd, number, 0) : -1;
+static int duplicate(struct socket_caller *caller, pid_t thread, int number) {
+	int fd = caller->thread == thread ? (int)syscall(SYS_pidfd_getfd, caller->pidfd, number, 0) : -1;
 	if (fd >= 0) return fd;
-	forget_last(calls);
+	socket_caller_finish(caller);
 	CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
 	const bool of_thread = pidfd >= 0;
 	if (!of_thread && errno == EINVAL) pidfd = open_leader(thread);
 	if (pidfd < 0 || (fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0)) < 0) return -1;
-	if (of_thread) {
-		calls->last = thread;
-		calls->last_pidfd = fd_steal(&pidfd);
-	}
+	if (of_thread) *caller = (struct socket_caller){.thread = thread, .pidfd = fd_steal(&pidfd)};
 	return fd;
 }
 
 /* What the call fails with, or 0. */
-static int take_socket(struct socket_calls *calls, struct socket_call *call) {
-	call->fd = duplicate(calls, call->thread, call->number);
+static int take_socket(struct socket_caller *caller, struct socket_call *call, uint64_t *ret_cookie) {
+	call->fd = duplicate(caller, call->thread, call->number);
 	if (call->fd < 0) return errno == EBADF ? EBADF : errno == EMFILE || errno == ENFILE ? EAGAIN : EACCES;
-	uint64_t cookie = 0;
-	socklen_t size = sizeof(int), cookie_size = sizeof cookie;
+	socklen_t size = sizeof(int), cookie_size = sizeof *ret_cookie;
 	if (getsockopt(call->fd, SOL_SOCKET, SO_DOMAIN, &call->domain, &size) < 0) return errno;
 	if (getsockopt(call->fd, SOL_SOCKET, SO_TYPE, &call->type, &size) < 0 ||
 	    getsockopt(call->fd, SOL_SOCKET, SO_PROTOCOL, &call->protocol, &size) < 0 ||
-	    getsockopt(call->fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &cookie_size) < 0)
+	    getsockopt(call->fd, SOL_SOCKET, SO_NETNS_COOKIE, ret_cookie, &cookie_size) < 0)
 		return EACCES;
-	if (cookie == 0 || cookie != calls->options.cookie) return EACCES;
 	const int flags = fcntl(call->fd, F_GETFL);
 	call->blocking = flags >= 0 && !(flags & O_NONBLOCK);
 	return 0;
@@ -216,14 +209,10 @@ static int take_address(struct socket_call *call, uint64_t address, uint64_t siz
 }
 
 /* A stream takes what it can, so it is given less of what is too much. */
-static int take_data(struct held_call *held, uint64_t address, uint64_t size) {
-	struct socket_call *call = &held->call;
+static int take_data(struct socket_call *call, uint64_t address, uint64_t size) {
 	const size_t most = call->domain == AF_UNIX ? LIMIT_SEND_LOCAL : LIMIT_SEND;
 	if (size > most && call->type != SOCK_STREAM) return EMSGSIZE;
-	const size_t taken = size < most ? (size_t)size : most;
-	if (held->calls->bytes + taken > LIMIT_SENDS) return ENOBUFS;
-	held->calls->bytes += taken;
-	call->size = taken;
+	call->size = size < most ? (size_t)size : most;
 	call->data = mem_alloc(1, call->size > 0 ? call->size : 1);
 	return read_memory(call->thread, address, call->data, call->size) ? 0 : EFAULT;
 }
@@ -235,8 +224,7 @@ static int take_flags(struct socket_call *call, uint64_t flags) {
 	return call->flags & (MSG_FASTOPEN | MSG_ZEROCOPY) ? EOPNOTSUPP : 0;
 }
 
-static int take_arguments(struct held_call *held, const uint64_t arguments[CALL_ARGUMENTS]) {
-	struct socket_call *call = &held->call;
+static int take_arguments(struct socket_call *call, const uint64_t arguments[CALL_ARGUMENTS]) {
 	int code = 0;
 	switch (call->kind) {
 	case SOCKET_CALL_CONNECT:
@@ -245,12 +233,37 @@ static int take_arguments(struct held_call *held, const uint64_t arguments[CALL_
 	case SOCKET_CALL_SEND:
 		code = take_flags(call, arguments[3]);
 		if (code == 0) code = take_address(call, arguments[4], arguments[5]);
-		return code == 0 ? take_data(held, arguments[1], arguments[2]) : code;
+		return code == 0 ? take_data(call, arguments[1], arguments[2]) : code;
 	case SOCKET_CALL_LISTEN:
 		call->backlog = (int)arguments[1];
 		return 0;
 	}
 	return EACCES;
+}
+
+static bool serves_locally(const struct socket_call *call) {
+	const bool serves = call->kind == SOCKET_CALL_BIND || call->kind == SOCKET_CALL_LISTEN;
+	return serves && call->domain == AF_UNIX;
+}
+
+bool socket_take(struct socket_caller *caller, enum socket_call_kind kind, pid_t thread,
+		 const uint64_t arguments[CALL_ARGUMENTS], struct socket_taken *ret_taken) {
+	struct socket_call *call = &ret_taken->call;
+	*ret_taken =
+		(struct socket_taken){.call = {.kind = kind, .thread = thread, .fd = -1, .number = (int)arguments[0]}};
+	ret_taken->code = take_socket(caller, call, &ret_taken->cookie);
+	if (ret_taken->code != 0) return true;
+	if (serves_locally(call)) {
+		fd_close(call->fd);
+		return false;
+	}
+	ret_taken->code = take_arguments(call, arguments);
+	return true;
+}
+
+void socket_taken_finish(struct socket_taken *taken) {
+	fd_close(taken->call.fd);
+	free(taken->call.data);
 }
 
 /* Holding */
@@ -288,8 +301,8 @@ static void catch_alarm(void) {
 
 struct socket_calls *socket_calls_new(const struct socket_calls_options *options) {
 	struct socket_calls *calls = mem_new(struct socket_calls);
-	*calls = (struct socket_calls){
-		.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD), .last_pidfd = -1};
+	*calls =
+		(struct socket_calls){.options = *options, .most = descriptors_share(SOCKET_CALLS_PART, 1, LIMIT_HELD)};
 	TAILQ_INIT(&calls->held);
 	calls->looks = looks_new(options->base, on_frozen, calls);
 	calls->closer = closer_new();
@@ -297,32 +310,37 @@ struct socket_calls *socket_calls_new(const struct socket_calls_options *options
 	return calls;
 }
 
-bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, uint64_t id, pid_t thread,
-		       const uint64_t arguments[CALL_ARGUMENTS]) {
+/* What the call fails with, or 0. */
+static int check_taken(const struct socket_calls *calls, const struct socket_taken *taken) {
+	const uint64_t own = calls->options.cookie;
+	if (calls->count + closer_count(calls->closer) > calls->most) return EAGAIN;
+	if (taken->call.domain != 0 && (own == 0 || taken->cookie != own)) return EACCES;
+	if (taken->code != 0) return taken->code;
+	return calls->bytes > LIMIT_SENDS ? ENOBUFS : 0;
+}
+
+void socket_calls_add(struct socket_calls *calls, uint64_t id, struct socket_taken *taken) {
 	struct held_call *held = mem_new(struct held_call);
-	held->call = (struct socket_call){.kind = kind, .thread = thread, .fd = -1, .number = (int)arguments[0]};
+	held->call = taken->call;
 	held->calls = calls;
 	held->id = id;
 	TAILQ_INSERT_TAIL(&calls->held, held, entry);
-	const bool full = ++calls->count + closer_count(calls->closer) > calls->most;
-	int code = full ? EAGAIN : take_socket(calls, &held->call);
-	const bool serves = kind == SOCKET_CALL_BIND || kind == SOCKET_CALL_LISTEN;
-	const bool passed = code == 0 && serves && held->call.domain == AF_UNIX;
-	if (code == 0 && !passed) code = take_arguments(held, arguments);
+	calls->count++;
+	calls->bytes += held->call.size;
+	const int code = check_taken(calls, taken);
 	/* all that is the thread's if it has been waiting all the while */
-	if (passed || !is_waiting(calls, id)) {
+	if (!is_waiting(calls, id)) {
 		call_free(held);
-		return !passed;
+		return;
 	}
 	if (code != 0) {
 		socket_call_answer(&held->call, -code);
-		return true;
+		return;
 	}
 	calls->fresh = held;
 	calls->options.handle(calls->options.context, &held->call);
-	if (calls->fresh) held->look = look_new(calls->looks, thread, on_interrupted, held);
+	if (calls->fresh) held->look = look_new(calls->looks, held->call.thread, on_interrupted, held);
 	calls->fresh = NULL;
-	return true;
 }
 
 void socket_calls_interrupt(struct socket_calls *calls) {
@@ -346,7 +364,6 @@ void socket_calls_free(struct socket_calls *calls) {
 		send_result(calls, held->id, -EINTR);
 		call_release(held);
 	}
-	forget_last(calls);
 	looks_free(calls->looks);
 	closer_free(calls->closer);
 	free(calls);

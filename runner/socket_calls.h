@@ -6,7 +6,8 @@
  * socket, the address, the data. A handler carries the call out on the duplicate, or refuses it; it is never continued,
  * since the tool could put another socket or another address in their place meanwhile. A socket of another network than
  * the sandbox's (one that was handed in from outside) is refused with EACCES, a wrong descriptor as the kernel would.
- * Signals with a handler, the freezer and death of the thread end a held call (K9, K6). Bounded; never blocks.
+ * Signals with a handler, the freezer and death of the thread end a held call (K9, K6). Bounded; nothing but
+ * socket_take and the closing of what was taken can block.
  */
 #pragma once
 
@@ -54,10 +55,29 @@ struct socket_calls *socket_calls_new(const struct socket_calls_options *options
 /* Which one a system call is; false: none of them. */
 bool socket_call_kind(int number, enum socket_call_kind *ret_kind);
 
-/* What the filter told of; `arguments` as seccomp_data(2) has them. False: not taken, an AF_UNIX socket's bind(2),
- * which makes a name (call_table.h), or listen(2), whose caller is the peer that others see (unix(7), SO_PEERCRED). */
-bool socket_calls_take(struct socket_calls *calls, enum socket_call_kind kind, uint64_t id, pid_t thread,
-		       const uint64_t arguments[CALL_ARGUMENTS]);
+/* Whose descriptors were looked at last; one for each thread that takes. Zeroed: nobody's. */
+struct socket_caller {
+	pid_t thread; /* 0: nobody */
+	int pidfd;
+};
+void socket_caller_finish(struct socket_caller *caller);
+
+/* What of a call is the tool's, in our hands. */
+struct socket_taken {
+	struct socket_call call;
+	uint64_t cookie; /* of the socket's network */
+	int code;        /* what the call fails with, or 0 */
+};
+
+/* `arguments` as seccomp_data(2) has them. In any thread: it waits for as long as the tool's memory makes it wait.
+ * False: nothing is taken, the call is an AF_UNIX socket's bind(2), which makes a name (call_table.h), or listen(2),
+ * whose caller is the peer that others see (unix(7), SO_PEERCRED). */
+bool socket_take(struct socket_caller *caller, enum socket_call_kind kind, pid_t thread,
+		 const uint64_t arguments[CALL_ARGUMENTS], struct socket_taken *ret_taken);
+void socket_taken_finish(struct socket_taken *taken); /* of one that isn't added */
+
+/* What was taken, and is taken over, is held from now on. */
+void socket_calls_add(struct socket_calls *calls, uint64_t id, struct socket_taken *taken);
 
 /* The machine or the sandbox is about to sleep: all are interrupted. */
 void socket_calls_interrupt(struct socket_calls *calls);

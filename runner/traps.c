@@ -1,38 +1,36 @@
 /*
- * Theory of operation. A notification is received, the call's paths are read (call.h), what it needs is judged by
- * sight alone (call_needs.h). Nothing: it goes on at once, whatever it will meet. Something: it is held, one need
- * after the other, and then goes on. What can't be read goes on, too: the sandbox's mounts stand for themselves. (A
- * masked name that the host doesn't have is the one thing that no mount can stand for: a tool that changes its memory
- * between our look and the kernel's makes it unasked, and is found out at the end of the session.)
+ * Theory of operation. A notification is received by a reader (readers.h), which reads the call's paths (call.h). What
+ * the call needs is judged by sight alone (call_needs.h). Nothing: it goes on at once, whatever it will meet, and the
+ * loop hears nothing of it. Something: it is handed to the loop, which judges it again, by what is seen then, and holds
+ * it, one need after the other, until it goes on. What can't be read goes on, too: the sandbox's mounts stand for
+ * themselves. (A masked name that the host doesn't have is the one thing that no mount can stand for: a tool that
+ * changes its memory between our look and the kernel's makes it unasked, and is found out at the end of the session.)
  *
- * Receiving blocks where there is nothing to receive. After poll(2) has said that there is something, it doesn't: the
- * kernel counts what came and doesn't uncount what died meanwhile (ENOENT).
+ * What the readers share with the loop is the `desk`, which the last of them frees. While what is seen changes
+ * (traps_see) they can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
+ * that no more than that of the tool's data is kept.
  */
 #include "traps.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
-#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
+#include <sys/queue.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
-#include "call_needs.h"
-#include "call_table.h"
-#include "interpreters.h"
-#include "lead.h"
+#include "readers.h"
+#include "trap.h"
 
 enum {
-	TRAPS_TURN = 64,   /* calls answered before the rest of the loop has its turn: some 0.3 ms */
-	TRAPS_TURN_MS = 2, /* and no longer: a path of thousands of steps takes milliseconds */
+	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
+	DESK_MOST = 64,
 };
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -43,53 +41,154 @@ enum {
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-/* A held call. */
+/* A call that was handed over, and then perhaps held. */
 struct trapped {
-	struct trapped *next, **link;
+	STAILQ_ENTRY(trapped) entry;  /* of the desk */
+	struct trapped *next, **link; /* of those that are held */
 	struct traps *traps;
-	uint64_t id, ticket;
-	pid_t thread;
-	int open_flags; /* of what an answered descriptor gets: O_CLOEXEC or 0 */
-	struct call call;
+	uint64_t ticket;
+	struct trap trap;
 	struct call_needs needs;
 	size_t at; /* the need that is waited for */
 };
 
-struct traps {
-	struct traps_options options;
-	struct call_world world;
-	struct event *readable;
-	struct seccomp_notif *received; /* of the kernel's size */
-	struct seccomp_notif_resp *answer;
-	struct seccomp_notif_sizes sizes;
-	struct trapped *held;
-	struct traps_counts counts;
+struct desk {
+	struct trap_rules rules;
+	int listener;
+	int handed; /* eventfd: there is something in `calls` */
+	atomic_uint_fast64_t received;
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t taken;
+	STAILQ_HEAD(, trapped) calls;
+	size_t count;
+	bool over; /* traps_free: nobody takes what is handed over */
+	struct sight (*seen)(void *context, const char *path);
+	void *context;
 };
 
-static bool is_waiting(const struct traps *traps, uint64_t id) {
-	return ioctl(traps->options.listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+struct traps {
+	struct traps_options options;
+	struct desk *desk;
+	struct readers *readers;
+	struct event *handed;
+	struct trapped *held;
+	uint64_t held_count;
+};
+
+static bool is_waiting(const struct desk *desk, uint64_t id) {
+	return ioctl(desk->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 /* Of a thread that is gone nobody hears. */
-static void send_answer(struct traps *traps, uint64_t id, int code, uint32_t flags) {
-	memset(traps->answer, 0, traps->sizes.seccomp_notif_resp);
-	traps->answer->id = id;
-	traps->answer->error = -code;
-	traps->answer->flags = flags;
-	ioctl(traps->options.listener, SECCOMP_IOCTL_NOTIF_SEND, traps->answer);
+static void send_answer(const struct desk *desk, uint64_t id, int code, uint32_t flags) {
+	struct seccomp_notif_resp answer = {.id = id, .error = -code, .flags = flags};
+	ioctl(desk->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
 /* `code` 0: the kernel goes on with the call. */
-static void answer(struct traps *traps, uint64_t id, int code) {
-	send_answer(traps, id, code, code == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0);
+static void answer(const struct desk *desk, uint64_t id, int code) {
+	send_answer(desk, id, code, code == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0);
 }
 
 static void trapped_free(struct trapped *trapped) {
+	call_needs_finish(&trapped->needs);
+	trap_finish(&trapped->trap);
+	free(trapped);
+}
+
+/* In the readers */
+
+/* What a reader sees; `blind`: it can't be told now. */
+struct glance {
+	struct desk *desk;
+	bool blind;
+};
+
+static struct sight glance_at(void *context, const char *path) {
+	struct glance *glance = context;
+	struct desk *desk = glance->desk;
+	struct sight sight = {.mode = VIEW_ABSENT};
+	pthread_mutex_lock(&desk->lock);
+	if (desk->seen)
+		sight = desk->seen(desk->context, path);
+	else
+		glance->blind = true;
+	pthread_mutex_unlock(&desk->lock);
+	return sight;
+}
+
+static void desk_wake(const struct desk *desk) {
+	static const uint64_t one = 1;
+	(void)!write(desk->handed, &one, sizeof one); /* can't fail short of 2^64 */
+}
+
+/* The trap is taken over. */
+static void hand_over(struct desk *desk, const struct trap *trap) {
+	struct trapped *trapped = mem_new(struct trapped);
+	trapped->trap = *trap;
+	pthread_mutex_lock(&desk->lock);
+	while (desk->count >= DESK_MOST && !desk->over) pthread_cond_wait(&desk->taken, &desk->lock);
+	const bool over = desk->over, first = desk->count == 0;
+	if (!over) {
+		STAILQ_INSERT_TAIL(&desk->calls, trapped, entry);
+		desk->count++;
+	}
+	pthread_mutex_unlock(&desk->lock);
+	if (over)
+		trapped_free(trapped);
+	else if (first)
+		desk_wake(desk);
+}
+
+/* False: the loop has to. */
+static bool settle(struct desk *desk, const struct trap *trap) {
+	struct glance glance = {.desk = desk};
+	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
+	if (trap->code != 0) {
+		answer(desk, trap->id, trap->code);
+		return true;
+	}
+	const enum trap_end end = trap_judge(&desk->rules, trap, glance_at, &glance, &needs);
+	if (end == TRAP_NEEDS || glance.blind) return false;
+	if (end == TRAP_SAYS_YES)
+		send_answer(desk, trap->id, 0, 0);
+	else
+		answer(desk, trap->id, 0);
+	return true;
+}
+
+static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
+	struct desk *desk = context;
+	struct trap trap;
+	atomic_fetch_add(&desk->received, 1);
+	trap_read(&desk->rules, caller, received, &trap);
+	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
+	 * was taken of a socket may take long to close, which is not for here */
+	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap)))
+		trap_finish(&trap);
+	else
+		hand_over(desk, &trap);
+}
+
+static void desk_free(struct desk *desk) {
+	pthread_cond_destroy(&desk->taken);
+	pthread_mutex_destroy(&desk->lock);
+	fd_close(desk->handed);
+	fd_close(desk->listener);
+	free(desk);
+}
+
+static void on_readers_gone(void *context) {
+	desk_free(context);
+}
+
+/* Holding */
+
+/* One that is in the list of those that are held. */
+static void held_end(struct trapped *trapped) {
 	*trapped->link = trapped->next;
 	if (trapped->next) trapped->next->link = trapped->link;
-	call_needs_finish(&trapped->needs);
-	call_finish(&trapped->call);
-	free(trapped);
+	trapped_free(trapped);
 }
 
 /* What a refusal looks like from inside: as the mount table would have it. */
@@ -111,8 +210,8 @@ static void on_done(void *argument, enum held_end end);
 
 static void hold_next(struct trapped *trapped) {
 	const struct traps_options *options = &trapped->traps->options;
-	trapped->ticket =
-		options->hold(options->context, trapped->thread, &trapped->needs.items[trapped->at], on_done, trapped);
+	trapped->ticket = options->hold(options->context, trapped->trap.thread, &trapped->needs.items[trapped->at],
+					on_done, trapped);
 }
 
 static void on_done(void *argument, enum held_end end) {
@@ -120,12 +219,12 @@ static void on_done(void *argument, enum held_end end) {
 	struct traps *traps = trapped->traps;
 	const int code = refusal(end, &trapped->needs.items[trapped->at]);
 	trapped->ticket = 0;
-	if (code == 0 && ++trapped->at < trapped->needs.count && is_waiting(traps, trapped->id)) {
+	if (code == 0 && ++trapped->at < trapped->needs.count && is_waiting(traps->desk, trapped->trap.id)) {
 		hold_next(trapped);
 		return;
 	}
-	answer(traps, trapped->id, code);
-	trapped_free(trapped);
+	answer(traps->desk, trapped->trap.id, code);
+	held_end(trapped);
 }
 
 /* Where signals restart a held call (before Linux 5.19) its thread comes again: the new one has joined the question
@@ -133,214 +232,150 @@ static void on_done(void *argument, enum held_end end) {
 static void drop_older(struct traps *traps, const struct trapped *newest) {
 	for (struct trapped *held = traps->held, *next; held; held = next) {
 		next = held->next;
-		if (held == newest || held->thread != newest->thread || is_waiting(traps, held->id)) continue;
+		if (held == newest || held->trap.thread != newest->trap.thread ||
+		    is_waiting(traps->desk, held->trap.id))
+			continue;
 		traps->options.drop(traps->options.context, held->ticket);
-		trapped_free(held);
+		held_end(held);
 	}
 }
 
-static int open_flags(const struct call *call, const struct call_raw *raw) {
-	const struct call_shape *shape = call_shape_of(raw->number);
-	if (call->class != CALL_OPEN || shape->flags != CALL_FLAGS_OPEN) return 0;
-	return (int)(raw->arguments[shape->flags_at - 1] & O_CLOEXEC);
-}
-
-static void hold(struct traps *traps, const struct call_raw *raw, struct call *call, struct call_needs *needs) {
-	struct trapped *trapped = mem_new(struct trapped);
-	*trapped = (struct trapped){.next = traps->held,
-				    .link = &traps->held,
-				    .traps = traps,
-				    .id = traps->received->id,
-				    .thread = (pid_t)traps->received->pid,
-				    .open_flags = open_flags(call, raw),
-				    .call = *call,
-				    .needs = *needs};
-	*call = (struct call){.class = CALL_OTHER};
-	*needs = (struct call_needs){.count = 0};
+static void hold(struct traps *traps, struct trapped *trapped) {
+	trapped->next = traps->held;
+	trapped->link = &traps->held;
 	if (trapped->next) trapped->next->link = &trapped->next;
 	traps->held = trapped;
-	traps->counts.held++;
+	traps->held_count++;
 	hold_next(trapped);
 	drop_older(traps, trapped);
 }
 
-static struct sight look(void *context, const char *path) {
-	const struct traps *traps = context;
-	return traps->options.sight(traps->options.context, path);
-}
+/* On the loop */
 
-/* Something that is shown, or that a curtain would show: neither tells more of the host than a name. */
-static bool would_be_asked(const struct traps *traps, const struct sight *sight) {
-	const bool hidden = traps->options.wanted & TRAPS_OPENS;
-	return (sight->mode == VIEW_READ && sight->ask_write) ||
-	       (hidden && (sight->mode == VIEW_ASK || sight->own_or_asked));
-}
-
-/*
- * An editor asks access(2) whether a file may be written, long before it writes, without a curtain even before it opens
- * the file, and takes "no" as final. Where a write would be asked about, it may be; the question comes with the write.
- * No link is followed, so that nothing is learned of what can't be asked for.
- */
-static bool may_be_written(const struct traps *traps, const struct call *call) {
-	const char *path = call->paths[0];
-	if (call->class != CALL_LOOK || !call->write || !path) return false;
-	const struct sight sight = look((void *)traps, path);
-	if (!would_be_asked(traps, &sight)) return false;
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
-}
-
-static bool makes(const struct call *call, size_t which) {
-	if (call->class == CALL_OPEN) return which == 0 && call->create && !call->nameless;
-	return call->class == CALL_NAMES && call->makes[which];
-}
-
-/* A program is asked about by what it is, whatever it is called. */
-static bool runs(const struct traps *traps, const struct call *call, size_t which) {
-	if (which != 0 || !(traps->options.wanted & TRAPS_PROGRAMS)) return false;
-	return call->class == CALL_EXECUTE || (call->class == CALL_OPEN && !call->write); /* "ld.so PROGRAM" */
-}
-
-/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
- * or what the call fails with: a thread that can't be looked at makes no names, and starts nothing. */
-static int find_places(const struct traps *traps, pid_t thread, struct call *call) {
-	for (size_t i = 0; i < CALL_PATHS; i++) {
-		char *place;
-		const bool made = makes(call, i);
-		if (!made && !runs(traps, call, i)) continue;
-		if (!call->paths[i] && !lead_is_open(thread)) return EACCES;
-		if (!call->paths[i]) continue;
-		const struct lead lead = {.thread = thread,
-					  .curtain = traps->options.curtain,
-					  .last = call->class != CALL_NAMES && !call->exclusive,
-					  .there = !made,
-					  .rooted = call->rooted};
-		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
-		if (r == -EXDEV || (made && (r == -EACCES || r == -EPERM))) return EACCES;
-		if (r < 0) continue;
-		free(call->paths[i]);
-		call->paths[i] = place;
-	}
-	return 0;
-}
-
-/* Going on would be to another socket or address than the one that was looked at: without somebody who carries it out
- * it is refused. */
-static bool take(struct traps *traps, const struct call_raw *raw) {
+/* True: it is held now. */
+static bool judge(struct traps *traps, struct trapped *trapped) {
+	struct trap *trap = &trapped->trap;
 	const struct traps_options *options = &traps->options;
-	const struct seccomp_notif *received = traps->received;
-	enum socket_call_kind kind;
-	if (!socket_call_kind(raw->number, &kind)) return false;
-	if (options->take && options->take(options->context, kind, raw, received->id, (pid_t)received->pid))
+	if (trap->socket) {
+		trap->socket = false; /* what was taken is theirs */
+		options->take(options->context, trap->id, &trap->taken);
+		return false;
+	}
+	if (!is_waiting(traps->desk, trap->id)) return false;
+	switch (trap_judge(&traps->desk->rules, trap, options->sight, options->context, &trapped->needs)) {
+	case TRAP_GOES_ON:
+		answer(traps->desk, trap->id, 0);
+		break;
+	case TRAP_SAYS_YES:
+		send_answer(traps->desk, trap->id, 0, 0);
+		break;
+	case TRAP_NEEDS:
+		hold(traps, trapped);
 		return true;
-	if (kind != SOCKET_CALL_CONNECT && kind != SOCKET_CALL_SEND) return false;
-	answer(traps, received->id, EACCES);
-	return true;
+	}
+	return false;
 }
 
-static void judge(struct traps *traps) {
-	const struct seccomp_notif *received = traps->received;
-	const struct seccomp_data *data = &received->data;
-	struct call_raw raw = {.number = data->nr};
-	static_assert(sizeof raw.arguments == sizeof data->args, "all arguments");
-	memcpy(raw.arguments, data->args, sizeof raw.arguments);
-	if (take(traps, &raw)) return;
-	CLEANUP_CALL struct call call;
-	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
-	call_read((pid_t)received->pid, &raw, &call);
-	const int code = find_places(traps, (pid_t)received->pid, &call);
-	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse") */
-	if (!is_waiting(traps, received->id)) return;
-	if (code != 0) {
-		answer(traps, received->id, code);
-		return;
+static struct trapped *desk_take(struct desk *desk) {
+	pthread_mutex_lock(&desk->lock);
+	struct trapped *trapped = STAILQ_FIRST(&desk->calls);
+	if (trapped) {
+		STAILQ_REMOVE_HEAD(&desk->calls, entry);
+		desk->count--;
+		pthread_cond_signal(&desk->taken);
 	}
-	if (may_be_written(traps, &call)) {
-		send_answer(traps, received->id, 0, 0);
-		return;
-	}
-	call_needs_find(&call, traps->options.wanted, &traps->world, &needs);
-	if (needs.count == 0)
-		answer(traps, received->id, 0);
-	else
-		hold(traps, &raw, &call, &needs);
+	pthread_mutex_unlock(&desk->lock);
+	return trapped;
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *argument) {
+static void on_handed(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
-	const int64_t since = clock_ms(CLOCK_MONOTONIC);
+	struct trapped *trapped;
+	uint64_t times;
 	(void)what;
-	for (int i = 0; i < TRAPS_TURN && clock_ms(CLOCK_MONOTONIC) - since <= TRAPS_TURN_MS; i++) {
-		struct pollfd polled = {.fd = fd, .events = POLLIN};
-		if (poll(&polled, 1, 0) < 1) return;
-		if (!(polled.revents & POLLIN)) {
-			event_del(traps->readable); /* POLLHUP: nobody is under the filter any more */
-			return;
-		}
-		memset(traps->received, 0, traps->sizes.seccomp_notif); /* the kernel insists */
-		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, traps->received) < 0) continue;
-		traps->counts.received++;
-		judge(traps);
+	(void)!read(fd, &times, sizeof times);
+	int taken = 0;
+	for (; taken < TRAPS_TURN && (trapped = desk_take(traps->desk)); taken++) {
+		trapped->traps = traps;
+		if (!judge(traps, trapped)) trapped_free(trapped);
 	}
+	if (taken == TRAPS_TURN) desk_wake(traps->desk);
 }
 
-/* Of a path that somebody will be asked about. Links aren't followed, so at most a folder of the tool's is looked at
- * by another name; what comes of it is the order of choices in the question. */
-static bool host_has(void *context, const char *path) {
-	struct stat status;
-	(void)context;
-	return lstat(path, &status) == 0;
-}
-
-static void find_programs(void *context, const char *path, struct strings *ret_paths) {
-	const struct traps *traps = context;
-	interpreters_find((pid_t)traps->received->pid, path, ret_paths);
-}
-
-static int get_sizes(struct traps *traps, struct error *error) {
-	struct seccomp_notif_sizes *sizes = &traps->sizes;
-	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, sizes) < 0)
+/* An answer is written as a whole struct of ours. */
+static int check_sizes(struct error *error) {
+	struct seccomp_notif_sizes sizes;
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
 		return error_errno(error, "asking for the size of a notification");
-	if (sizes->seccomp_notif < sizeof *traps->received) sizes->seccomp_notif = sizeof *traps->received;
-	if (sizes->seccomp_notif_resp < sizeof *traps->answer) sizes->seccomp_notif_resp = sizeof *traps->answer;
-	traps->received = mem_alloc(1, sizes->seccomp_notif);
-	traps->answer = mem_alloc(1, sizes->seccomp_notif_resp);
+	if (sizes.seccomp_notif_resp > sizeof(struct seccomp_notif_resp))
+		return error_set(error, ENOSYS, "this kernel's answers to trapped calls are longer than what is known");
 	return 0;
+}
+
+static struct desk *desk_new(const struct traps_options *options) {
+	struct desk *desk = mem_new(struct desk);
+	*desk = (struct desk){
+		.rules = {.wanted = options->wanted, .curtain = options->curtain, .sockets = options->take != NULL},
+		.listener = options->listener,
+		.handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	pthread_mutex_init(&desk->lock, NULL);
+	pthread_cond_init(&desk->taken, NULL);
+	STAILQ_INIT(&desk->calls);
+	if (desk->handed < 0) mem_exhausted();
+	return desk;
 }
 
 int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error) {
 	CLEANUP_TRAPS struct traps *traps = mem_new(struct traps);
-	*traps = (struct traps){
-		.options = *options,
-		.world = {.sight = look, .exists = host_has, .programs = find_programs, .context = traps}};
-	int r = get_sizes(traps, error);
+	*traps = (struct traps){.options = *options, .desk = desk_new(options)};
+	int r = check_sizes(error);
 	if (r < 0) return r;
 	/* the answer runs where the asking thread was, at once: 7 µs a call instead of up to 45 */
 	ioctl(options->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-	traps->readable = event_new(options->base, options->listener, EV_READ | EV_PERSIST, on_readable, traps);
-	if (!traps->readable || event_add(traps->readable, NULL) < 0)
-		return error_set(error, ENOMEM, "watching for trapped calls");
+	traps->handed = event_new(options->base, traps->desk->handed, EV_READ | EV_PERSIST, on_handed, traps);
+	if (!traps->handed || event_add(traps->handed, NULL) < 0) mem_exhausted();
+	const struct readers_options readers = {
+		.listener = options->listener, .serve = on_received, .gone = on_readers_gone, .context = traps->desk};
+	if ((r = readers_new(&readers, &traps->readers, error)) < 0) return r;
 	*ret_traps = STEAL(traps);
 	return 0;
+}
+
+void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context) {
+	struct desk *desk = traps->desk;
+	pthread_mutex_lock(&desk->lock);
+	desk->seen = seen;
+	desk->context = context;
+	pthread_mutex_unlock(&desk->lock);
 }
 
 int traps_answer_fd(struct traps *traps, uint64_t ticket, int fd) {
 	struct trapped *trapped = traps->held;
 	while (trapped && trapped->ticket != ticket) trapped = trapped->next;
-	if (!trapped || trapped->call.class != CALL_OPEN) return -EINVAL;
-	struct seccomp_notif_addfd add = {.id = trapped->id,
+	if (!trapped || trapped->trap.call.class != CALL_OPEN) return -EINVAL;
+	struct seccomp_notif_addfd add = {.id = trapped->trap.id,
 					  .flags = SECCOMP_ADDFD_FLAG_SEND,
 					  .srcfd = (uint32_t)fd,
-					  .newfd_flags = (uint32_t)trapped->open_flags};
-	int r = ioctl(traps->options.listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : 0;
-	if (r < 0) answer(traps, trapped->id, EACCES);
-	trapped_free(trapped);
+					  .newfd_flags = (uint32_t)trap_open_flags(&trapped->trap)};
+	int r = ioctl(traps->desk->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : 0;
+	if (r < 0) answer(traps->desk, trapped->trap.id, EACCES);
+	held_end(trapped);
 	return r;
 }
 
 struct traps_counts traps_count(const struct traps *traps) {
-	return traps->counts;
+	return (struct traps_counts){.received = atomic_load(&traps->desk->received), .held = traps->held_count};
+}
+
+/* What was handed over is nobody's now. The desk is the readers' from then on. */
+static void desk_close(struct desk *desk) {
+	struct trapped *trapped;
+	pthread_mutex_lock(&desk->lock);
+	desk->seen = NULL;
+	desk->over = true;
+	pthread_cond_broadcast(&desk->taken);
+	pthread_mutex_unlock(&desk->lock);
+	while ((trapped = desk_take(desk))) trapped_free(trapped);
 }
 
 void traps_free(struct traps *traps) {
@@ -348,11 +383,13 @@ void traps_free(struct traps *traps) {
 	for (struct trapped *held = traps->held, *next; held; held = next) {
 		next = held->next;
 		if (held->ticket) traps->options.drop(traps->options.context, held->ticket);
-		trapped_free(held);
+		held_end(held);
 	}
-	if (traps->readable) event_free(traps->readable);
-	fd_close(traps->options.listener);
-	free(traps->received);
-	free(traps->answer);
+	if (traps->handed) event_free(traps->handed);
+	desk_close(traps->desk);
+	if (traps->readers)
+		readers_free(traps->readers);
+	else
+		desk_free(traps->desk);
 	free(traps);
 }

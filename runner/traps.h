@@ -4,7 +4,8 @@
  * Promises: decides only when to ask. What is let go on meets the mount table, which decides; nothing is carried out
  * for the tool, so a path that is changed after we read it gains nothing (attack K7). The id in a notification is a
  * thread's; it is looked at again after each reading of that thread and before each answer (K6). However many calls
- * come, the rest of the loop has its turn (K5). Never blocks.
+ * come, the rest of the loop has its turn (K5). Never blocks, whatever a tool does to have its memory read slowly
+ * (readers.h): that holds up its own calls alone.
  */
 #pragma once
 
@@ -31,13 +32,17 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
-	/* Calls about sockets: true when it has taken the notification over, which it answers by itself then. NULL:
-	 * connects are refused. */
-	bool (*take)(void *context, enum socket_call_kind kind, const struct call_raw *raw, uint64_t id, pid_t thread);
+	/* Calls about sockets, taken over and answered by whoever takes them. NULL: connects are refused. */
+	void (*take)(void *context, uint64_t id, struct socket_taken *taken);
 	void *context;
 };
 
 int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error);
+
+/* From now on calls for which nothing needs to be asked by what `seen` says go on without the loop: it is called in
+ * other threads, one at a time. NULL, as in the beginning: all of them are judged on the loop, by `sight`. When this
+ * returns nothing of the one before is used any more. */
+void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context);
 
 /* The held open with that ticket gets this descriptor (borrowed) as its result, in one step; done() is not called any
  * more, so the ticket is the caller's to forget. -ENOENT: the thread is gone; -EINVAL: no such open. */

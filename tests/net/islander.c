@@ -249,7 +249,9 @@ static void on_notified(evutil_socket_t fd, short what, void *argument) {
 	if (!(polled.revents & POLLIN) || ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, notified) < 0) return;
 	memcpy(arguments, notified->data.args, sizeof arguments);
 	assert_true(socket_call_kind(notified->data.nr, &kind));
-	assert_true(socket_calls_take(islander->calls, kind, notified->id, (pid_t)notified->pid, arguments));
+	struct socket_taken taken;
+	assert_true(socket_take(&islander->caller, kind, (pid_t)notified->pid, arguments, &taken));
+	socket_calls_add(islander->calls, notified->id, &taken);
 }
 
 static void on_heard(evutil_socket_t fd, short what, void *argument) {
@@ -333,6 +335,7 @@ void islander_end(struct islander *islander) {
 	while (native_count(islander->native) > 0) turn(islander, until_ms, "the end of its connections");
 	if (islander->tool > 0) assert_int_equal(waitpid(islander->tool, NULL, 0), islander->tool);
 	socket_calls_free(islander->calls);
+	socket_caller_finish(&islander->caller);
 	event_free(islander->notified);
 	event_free(islander->heard);
 	close(islander->listener);

@@ -10,6 +10,7 @@
 
 #include "island.h"
 #include "net/gate.h"
+#include "socket_calls.h"
 
 enum { ISLANDER_HANDED = 3 };
 
@@ -32,6 +33,7 @@ struct islander {
 	struct flows *flows;
 	struct connects *connects;
 	struct socket_calls *calls;
+	struct socket_caller caller;
 	enum islander_answer answer; /* of the judge */
 	const char *allowed;         /* a target that is allowed whatever the answer; or NULL */
 	int handed;                  /* what the tool gets as ISLANDER_HANDED; or -1 */

@@ -176,6 +176,7 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .drop = cell->drop,
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
+	traps_see(cell->traps, options.sight, cell);
 }
 
 static void on_report(evutil_socket_t fd, short what, void *argument) {

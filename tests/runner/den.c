@@ -126,7 +126,9 @@ static void on_held(evutil_socket_t fd, short what, void *argument) {
 	memcpy(arguments, received.data.args, sizeof arguments);
 	assert_true(socket_call_kind(received.data.nr, &kind));
 	den->taken++;
-	assert_true(socket_calls_take(den->calls, kind, received.id, (pid_t)received.pid, arguments));
+	struct socket_taken taken;
+	assert_true(socket_take(&den->caller, kind, (pid_t)received.pid, arguments, &taken));
+	socket_calls_add(den->calls, received.id, &taken);
 }
 
 static void on_heard(evutil_socket_t fd, short what, void *argument) {
@@ -214,6 +216,7 @@ void den_run(struct den *den) {
 
 void den_end(struct den *den) {
 	socket_calls_free(den->calls);
+	socket_caller_finish(&den->caller);
 	diag_free(den->diag);
 	event_free(den->held);
 	event_free(den->heard);

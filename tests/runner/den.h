@@ -20,6 +20,7 @@ struct den {
 	/* of what runs */
 	pid_t outer, init;
 	struct socket_calls *calls;
+	struct socket_caller caller;
 	struct diag *diag;
 	int listener, said;
 	struct event *held, *heard;

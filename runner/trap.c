@@ -1,0 +1,156 @@
+#include "trap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "call_table.h"
+#include "filter.h"
+#include "interpreters.h"
+#include "lead.h"
+
+/* Reading */
+
+static bool makes(const struct call *call, size_t which) {
+	if (call->class == CALL_OPEN) return which == 0 && call->create && !call->nameless;
+	return call->class == CALL_NAMES && call->makes[which];
+}
+
+/* A program is asked about by what it is, whatever it is called. */
+static bool runs(const struct trap_rules *rules, const struct call *call, size_t which) {
+	if (which != 0 || !(rules->wanted & TRAPS_PROGRAMS)) return false;
+	return call->class == CALL_EXECUTE || (call->class == CALL_OPEN && !call->write); /* "ld.so PROGRAM" */
+}
+
+/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
+ * or what the call fails with: a thread that can't be looked at makes no names, and starts nothing. */
+static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		char *place;
+		const bool made = makes(call, i);
+		if (!made && !runs(rules, call, i)) continue;
+		if (!call->paths[i] && !lead_is_open(thread)) return EACCES;
+		if (!call->paths[i]) continue;
+		const struct lead lead = {.thread = thread,
+					  .curtain = rules->curtain,
+					  .last = call->class != CALL_NAMES && !call->exclusive,
+					  .there = !made,
+					  .rooted = call->rooted};
+		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
+		if (r == -EXDEV || (made && (r == -EACCES || r == -EPERM))) return EACCES;
+		if (r < 0) continue;
+		free(call->paths[i]);
+		call->paths[i] = place;
+	}
+	return 0;
+}
+
+/* Going on would be to another socket or address than the one that was looked at: without somebody who carries it out
+ * it is refused. True: it was one of these. */
+static bool read_socket(const struct trap_rules *rules, struct socket_caller *caller, struct trap *trap) {
+	enum socket_call_kind kind;
+	if (!socket_call_kind(trap->raw.number, &kind)) return false;
+	if (rules->sockets)
+		trap->socket = socket_take(caller, kind, trap->thread, trap->raw.arguments, &trap->taken);
+	else if (kind == SOCKET_CALL_CONNECT || kind == SOCKET_CALL_SEND)
+		trap->code = EACCES;
+	return trap->socket || trap->code != 0;
+}
+
+void trap_read(const struct trap_rules *rules, struct socket_caller *caller, const struct seccomp_notif *received,
+	       struct trap *ret_trap) {
+	const struct seccomp_data *data = &received->data;
+	*ret_trap = (struct trap){.id = received->id,
+				  .thread = (pid_t)received->pid,
+				  .raw = {.number = data->nr},
+				  .call = {.class = CALL_OTHER}};
+	static_assert(sizeof ret_trap->raw.arguments == sizeof data->args, "all arguments");
+	memcpy(ret_trap->raw.arguments, data->args, sizeof data->args);
+	if (read_socket(rules, caller, ret_trap)) return;
+	struct call *call = &ret_trap->call;
+	call_read(ret_trap->thread, &ret_trap->raw, call);
+	ret_trap->code = find_places(rules, ret_trap->thread, call);
+	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS) && call->paths[0])
+		interpreters_find(ret_trap->thread, call->paths[0], &ret_trap->programs);
+}
+
+/* Judging */
+
+struct judge {
+	const struct trap_rules *rules;
+	const struct trap *trap;
+	struct sight (*sight)(void *context, const char *path);
+	void *context;
+};
+
+static struct sight look(void *context, const char *path) {
+	const struct judge *judge = context;
+	return judge->sight(judge->context, path);
+}
+
+/* Of a path that somebody will be asked about. Links aren't followed, so at most a folder of the tool's is looked at
+ * by another name; what comes of it is the order of choices in the question. */
+static bool host_has(void *context, const char *path) {
+	struct stat status;
+	(void)context;
+	return lstat(path, &status) == 0;
+}
+
+static void find_programs(void *context, const char *path, struct strings *ret_paths) {
+	const struct judge *judge = context;
+	(void)path;
+	for (size_t i = 0; i < judge->trap->programs.count; i++) strings_add(ret_paths, judge->trap->programs.items[i]);
+}
+
+/* Something that is shown, or that a curtain would show: neither tells more of the host than a name. */
+static bool would_be_asked(const struct judge *judge, const struct sight *sight) {
+	const bool hidden = judge->rules->wanted & TRAPS_OPENS;
+	return (sight->mode == VIEW_READ && sight->ask_write) ||
+	       (hidden && (sight->mode == VIEW_ASK || sight->own_or_asked));
+}
+
+/*
+ * An editor asks access(2) whether a file may be written, long before it writes, without a curtain even before it opens
+ * the file, and takes "no" as final. Where a write would be asked about, it may be; the question comes with the write.
+ * No link is followed, so that nothing is learned of what can't be asked for.
+ */
+static bool may_be_written(struct judge *judge) {
+	const struct call *call = &judge->trap->call;
+	const char *path = call->paths[0];
+	if (call->class != CALL_LOOK || !call->write || !path) return false;
+	const struct sight sight = look(judge, path);
+	if (!would_be_asked(judge, &sight)) return false;
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
+}
+
+enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
+			 struct sight (*sight)(void *context, const char *path), void *context,
+			 struct call_needs *ret_needs) {
+	struct judge judge = {.rules = rules, .trap = trap, .sight = sight, .context = context};
+	const struct call_world world = {
+		.sight = look, .exists = host_has, .programs = find_programs, .context = &judge};
+	*ret_needs = (struct call_needs){.count = 0};
+	if (may_be_written(&judge)) return TRAP_SAYS_YES;
+	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
+	return ret_needs->count == 0 ? TRAP_GOES_ON : TRAP_NEEDS;
+}
+
+int trap_open_flags(const struct trap *trap) {
+	const struct call_shape *shape = call_shape_of(trap->raw.number);
+	if (trap->call.class != CALL_OPEN || shape->flags != CALL_FLAGS_OPEN) return 0;
+	return (int)(trap->raw.arguments[shape->flags_at - 1] & O_CLOEXEC);
+}
+
+void trap_finish(struct trap *trap) {
+	if (trap->socket) socket_taken_finish(&trap->taken);
+	call_finish(&trap->call);
+	strings_finish(&trap->programs);
+}
