@@ -4,7 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 
-# Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE (probe.c and so on), SBX_E2E_BASE (where
+# Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE, SBX_SLOW (probe.c and so on), SBX_E2E_BASE (where
 # homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test), SBX_TEST_NETWORK (native, proxy: the network).
 
 home_make() {
