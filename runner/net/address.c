@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "own_address.h"
+
 in_port_t *address_port(struct sockaddr *address) {
 	static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "of both");
 	return &((struct sockaddr_in *)address)->sin_port;
@@ -68,7 +70,8 @@ size_t addresses_remove_private(struct addresses *addresses, struct address *ret
 	size_t kept = 0, removed = 0;
 
 	for (size_t i = 0; i < addresses->count; i++) {
-		if (!address_is_private(&addresses->items[i].any))
+		const struct sockaddr *address = &addresses->items[i].any;
+		if (!address_is_private(address) && !address_is_own(address))
 			addresses->items[kept++] = addresses->items[i];
 		else if (removed++ == 0)
 			*ret_removed = addresses->items[i];

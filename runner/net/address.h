@@ -40,7 +40,8 @@ void addresses_add_ipv4(struct addresses *addresses, const uint8_t bytes[4]);
 void addresses_add_ipv6(struct addresses *addresses, const uint8_t bytes[16]);
 void addresses_set_port(struct addresses *addresses, uint16_t port);
 
-/* Take out what address_is_private says; returns the first that was taken out in *ret_removed (when any was). */
+/* Take out what address_is_private and address_is_own say; returns the first that was taken out in *ret_removed (when
+ * any was). */
 size_t addresses_remove_private(struct addresses *addresses, struct address *ret_removed);
 
 /* Alternate the families, the first one's first (RFC 8305 section 4). */

@@ -1,7 +1,7 @@
 /*
  * Theory of operation. A dial goes through resolving → connecting → (through the upstream proxy: its handshake) → its
  * end, never back, and holds one of them at a time. What goes through the proxy is a name, or an address that is
- * nobody's alone: localhost, `hosts:` and private addresses are this machine's to reach.
+ * nobody's alone: localhost, `hosts:`, private and own addresses are this machine's to reach.
  */
 #include "dial.h"
 
@@ -135,8 +135,8 @@ static void dial_connect_checked(struct dial *dial, const struct addresses *foun
 	}
 	address_format(&refused, text);
 	dial_fail_soon(dial, true, EACCES,
-		       string_format("%s leads to %s, a private or special address, and what allows it does not say "
-				     "`private: true`",
+		       string_format("%s leads to %s, a private or special address or one of this machine, and what "
+				     "allows it does not say `private: true`",
 				     dial->host.name, text));
 }
 
@@ -186,9 +186,10 @@ static bool literal_addresses(const struct host *host, struct addresses *ret_add
 
 static bool goes_through(const struct gate *gate, const struct host *host) {
 	struct addresses addresses = {0};
+	struct address private;
 
 	if (!gate->upstream.port) return false;
-	return !literal_addresses(host, &addresses) || !address_is_private(&addresses.items[0].any);
+	return !literal_addresses(host, &addresses) || addresses_remove_private(&addresses, &private) == 0;
 }
 
 static void dial_begin(struct dial *dial) {

@@ -2,8 +2,8 @@
  * dial: from a host that is allowed to a socket that is connected to it: by `hosts:`, by the host's resolver, or
  * through the upstream proxy.
  *
- * Promises: what a name or the tool's own figures lead to is no private or special address (N6) unless that is allowed
- * or `hosts:` gave it; what goes through the upstream proxy isn't looked up here, and the proxy alone decides where it
+ * Promises: what a name or the tool's own figures lead to is no private or special address (N6), nor one of this
+ * machine's (R24), unless that is allowed or `hosts:` gave it; what goes through the upstream proxy isn't looked up here, and the proxy alone decides where it
  * leads. LIMIT_CONNECT_MS for all of it. `done` is called once, never from inside dial_start, and not after
  * dial_cancel.
  */

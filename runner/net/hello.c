@@ -24,10 +24,14 @@ static enum hello_state name_read(const char *text, size_t size, struct host *re
 /* TLS */
 
 enum {
+	TLS_CHANGE_CIPHER = 20,
+	TLS_ALERT = 21,
 	TLS_HANDSHAKE = 22,
+	TLS_APPLICATION = 23,
 	TLS_CLIENT_HELLO = 1,
-	TLS_RECORD_HEAD = 5,  /* type, version, length: RFC 8446 5.1 */
-	TLS_MESSAGE_HEAD = 4, /* type, length: RFC 8446 4 */
+	TLS_WARNING = TLS_CLIENT_HELLO, /* an alert's level, RFC 8446 6: the same byte of a record */
+	TLS_RECORD_HEAD = 5,            /* type, version, length: RFC 8446 5.1 */
+	TLS_MESSAGE_HEAD = 4,           /* type, length: RFC 8446 4 */
 	TLS_RECORD_MAX = 1 << 14,
 	TLS_EXTENSION_NAME = 0, /* server_name, RFC 6066 3 */
 	TLS_HOST_NAME = 0,
@@ -67,16 +71,28 @@ static struct reader reader_vector(struct reader *reader, size_t width) {
 	return (struct reader){.data = data, .size = data ? size : 0, .failed = reader->failed};
 }
 
-/* The versions that record heads carry are 3.0 to 3.4 and mean nothing more. */
-static bool is_tls(const uint8_t *bytes, size_t size) {
-	static const struct {
-		uint8_t from, to;
-	} head[TLS_RECORD_HEAD + 1] = {{TLS_HANDSHAKE, TLS_HANDSHAKE}, {3, 3},    {0, 4},
-				       {0, TLS_RECORD_MAX >> 8},       {0, 0xff}, {TLS_CLIENT_HELLO, TLS_CLIENT_HELLO}};
+struct range {
+	uint8_t from, to;
+};
 
-	for (size_t i = 0; i < size && i < ARRAY_LENGTH(head); i++)
-		if (bytes[i] < head[i].from || bytes[i] > head[i].to) return false;
+static bool is_in(const struct range *ranges, size_t count, const uint8_t *bytes, size_t size) {
+	for (size_t i = 0; i < size && i < count; i++)
+		if (bytes[i] < ranges[i].from || bytes[i] > ranges[i].to) return false;
 	return true;
+}
+
+/*
+ * Not only a hello: servers also take what some of them ignore before it, an empty record or a warning (attack R23).
+ * OpenSSL looks at the first byte of the version alone (ssl/record/methods/tls_common.c), Go takes any below 16.0 in
+ * front of a hello or a warning (crypto/tls/conn.go).
+ */
+static bool is_tls(const uint8_t *bytes, size_t size) {
+	static const struct range record[] = {{TLS_CHANGE_CIPHER, TLS_APPLICATION}, {3, 3}};
+	static const struct range lenient[TLS_RECORD_HEAD + 1] = {
+		{TLS_ALERT, TLS_HANDSHAKE},        {0, 0x0f}, {0, 0xff},
+		{0, (TLS_RECORD_MAX + 2048) >> 8}, {0, 0xff}, {TLS_WARNING, TLS_WARNING}};
+
+	return is_in(record, ARRAY_LENGTH(record), bytes, size) || is_in(lenient, ARRAY_LENGTH(lenient), bytes, size);
 }
 
 /* The hello without its records: HELLO_NAME when it is whole, in `message`. */
@@ -89,10 +105,13 @@ static enum hello_state message_join(struct reader in, uint8_t message[LIMIT_HEL
 		size_t here = size < in.size ? size : in.size, announced = got + size, whole;
 
 		if (type != TLS_HANDSHAKE || version >> 8 != 3 || size == 0 || size > TLS_RECORD_MAX)
-			return ambiguous(error, "a TLS hello in pieces that can't be put together");
+			return ambiguous(error, "TLS that doesn't begin with a hello, or whose hello is in pieces that "
+						"can't be put together");
 		if (here > LIMIT_HELLO - got) return ambiguous(error, "a TLS hello that is too long");
 		memcpy(message + got, reader_take(&in, here), here);
 		got += here;
+		if (got > 0 && message[0] != TLS_CLIENT_HELLO)
+			return ambiguous(error, "TLS that doesn't begin with a hello");
 		if (got < TLS_MESSAGE_HEAD) continue;
 		whole = TLS_MESSAGE_HEAD + ((size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3]);
 		if (whole > LIMIT_HELLO) return ambiguous(error, "a TLS hello that is too long");

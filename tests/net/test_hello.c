@@ -194,6 +194,32 @@ static void attack_net_04_a_record_of_another_kind_in_a_hello_is_ambiguous(void 
 	expect(bytes, made.size, HELLO_AMBIGUOUS, NULL);
 }
 
+/* What servers ignore before a hello: what is behind it they would take. */
+static void attack_r_23_what_comes_before_a_tls_hello_is_ambiguous(void **state) {
+	static const struct {
+		const char *name;
+		size_t size;
+		uint8_t bytes[16];
+	} firsts[] = {
+		{"an empty handshake record", 5, {22, 3, 1, 0, 0}},
+		{"a warning", 7, {21, 3, 1, 0, 2, 1, 90}},
+		{"a warning of a version that only Go takes", 7, {21, 2, 9, 0, 2, 1, 90}},
+		{"a change of ciphers", 6, {20, 3, 3, 0, 1, 1}},
+		{"application data", 6, {23, 3, 3, 0, 1, 'x'}},
+		{"another message", 9, {22, 3, 1, 0, 4, 0, 0, 0}},
+		{"a version that OpenSSL takes", 5, {22, 3, 0x7f, 0, 0}},
+	};
+	CLEANUP_STRING struct string made = make(&(struct made){.name = "example.org"});
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(firsts); i++) {
+		CLEANUP_STRING struct string bytes = {0};
+		string_append_bytes(&bytes, (const char *)firsts[i].bytes, firsts[i].size);
+		string_append_bytes(&bytes, made.data, made.size);
+		expect(bytes.data, bytes.size, HELLO_AMBIGUOUS, NULL);
+	}
+}
+
 /* HTTP, and what is neither */
 
 struct text_case {
@@ -293,6 +319,7 @@ int main(void) {
 		cmocka_unit_test(attack_net_04_a_tls_hello_that_has_two_readings_is_ambiguous),
 		cmocka_unit_test(attack_net_12_a_tls_hello_is_bounded),
 		cmocka_unit_test(attack_net_04_a_record_of_another_kind_in_a_hello_is_ambiguous),
+		cmocka_unit_test(attack_r_23_what_comes_before_a_tls_hello_is_ambiguous),
 		cmocka_unit_test(an_http_request_names_its_host),
 		cmocka_unit_test(what_is_no_hello_says_nothing),
 		cmocka_unit_test(attack_net_04_a_request_that_has_two_readings_is_ambiguous),
