@@ -70,6 +70,10 @@ void limits_make(const struct view_limits *wanted, const char *root, const char 
 	}
 }
 
+/* No core file, and no program of the host's that is given one (core(5), a pipe in core_pattern): the kernel starts it
+ * at a limit of 0, too, and not at 1 (do_coredump() of fs/coredump.c). */
+enum { LIMITS_NO_CORE = 1 };
+
 void limits_for_orders(const struct limits *limits, const struct view_limits *wanted, struct launch_orders *orders) {
 	const struct {
 		uint32_t resource;
@@ -79,6 +83,7 @@ void limits_for_orders(const struct limits *limits, const struct view_limits *wa
 		{RLIMIT_NPROC, wanted->processes},
 		{RLIMIT_NOFILE, wanted->open_files},
 		{RLIMIT_CPU, wanted->cpu_time_ms > 0 ? (wanted->cpu_time_ms + 999) / 1000 : 0},
+		{RLIMIT_CORE, LIMITS_NO_CORE},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
 		if (all[i].value <= 0) continue;

@@ -22,6 +22,7 @@
 #include "portal_dev.h"
 #include "portal_mounts.h"
 #include "portal_network.h"
+#include "portal_proc.h"
 #include "portal_sockets.h"
 #include "portal_spaces.h"
 #include "portal_tree.h"
@@ -84,6 +85,7 @@ static int enter(struct child *child, const struct portal_request *request, stru
 	int r = spaces_enter(&child->spaces, error);
 	if (r == 0 && request->number == 0) r = dev_make(&child->spaces, error);
 	if (r == 0) r = mounts_init(&child->mounts, &child->spaces, request->number != 0, error);
+	if (r == 0 && request->number == 0) r = proc_close(&child->spaces, error);
 	child->entered = r == 0;
 	return r;
 }
