@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "call_table.h"
+#include "promptly.h"
 
 enum {
 	CALL_LINE_MAX = 256, /* /proc/TID/syscall: nine numbers of at most 18 characters */
@@ -196,11 +197,37 @@ void call_finish(struct call *call) {
 	*call = (struct call){.class = CALL_OTHER};
 }
 
-char *call_name_in(pid_t thread, const char *folder) {
+struct reading {
+	pid_t thread;
+	struct call_raw raw;
+	struct call call;
+};
+
+static void reading_run(void *work) {
+	struct reading *reading = work;
+	call_read(reading->thread, &reading->raw, &reading->call);
+}
+
+static void reading_drop(void *work) {
+	struct reading *reading = work;
+	call_finish(&reading->call);
+	free(reading);
+}
+
+void call_read_promptly(struct promptly *promptly, pid_t thread, const struct call_raw *raw, struct call *ret_call) {
+	struct reading *reading = mem_new(struct reading);
+	*reading = (struct reading){.thread = thread, .raw = *raw, .call = {.class = CALL_OTHER}};
+	*ret_call = (struct call){.class = CALL_OTHER};
+	if (!promptly_do(promptly, reading_run, reading_drop, reading)) return;
+	*ret_call = reading->call;
+	free(reading);
+}
+
+char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder) {
 	struct call_raw raw = {.number = -1};
 	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
 	if (call_raw_read(thread, &raw) < 0) return NULL;
-	call_read(thread, &raw, &call);
+	call_read_promptly(promptly, thread, &raw, &call);
 	for (size_t i = 0; i < CALL_PATHS && !call.nameless; i++) {
 		if (!call.paths[i] || string_equal(call.paths[i], folder)) continue;
 		CLEANUP_FREE char *parent = path_parent(call.paths[i]);

@@ -56,7 +56,12 @@ int call_raw_read(pid_t thread, struct call_raw *ret_raw);
 /* Always fills *ret_call; call_finish frees its paths. */
 void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call);
 void call_finish(struct call *call);
+
+/* The same, where whoever asks can't wait for the tool's memory: what can't be read by then (promptly.h) is a
+ * CALL_OTHER. */
+struct promptly;
+void call_read_promptly(struct promptly *promptly, pid_t thread, const struct call_raw *raw, struct call *ret_call);
 /* The path of a name in `folder` that the call which the thread is in makes, replaces or removes; NULL: it names none.
  * Freed by the caller. */
-char *call_name_in(pid_t thread, const char *folder);
+char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder);
 #define CLEANUP_CALL __attribute__((cleanup(call_finish)))

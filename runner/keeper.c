@@ -30,6 +30,7 @@
 #include "live.h"
 #include "masks.h"
 #include "process.h"
+#include "promptly.h"
 #include "regular.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -53,6 +54,7 @@ struct keeper {
 	struct watched *watched;
 	struct datagrams *datagrams;
 	struct withdrawn *withdrawn;
+	struct promptly *promptly;
 	pid_t init;
 	int device, spare;   /* of the curtain */
 	struct error failed; /* in a callback while it is built */
@@ -149,9 +151,9 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL;
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(NULL, thread, keeper->init, &process, &parents);
-	const struct walking_world world = {.context = keeper, .listed = on_listed};
+	const struct walking_world world = {.promptly = keeper->promptly, .context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
-	if (need->by_folder) name = call_name_in(thread, need->path);
+	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
 	const struct session_call call = {
 		.need = need, .process = process, .parents = &parents, .walk = walk, .name = name};
 	return session_check_call(keeper->session, &call, done, argument);
@@ -295,7 +297,7 @@ static void on_portal_end(void *argument) {
 
 int keeper_new(const struct keeper_options *options, struct keeper **ret_keeper, struct error *error) {
 	CLEANUP_KEEPER struct keeper *keeper = mem_new(struct keeper);
-	*keeper = (struct keeper){.options = *options, .device = -1, .spare = -1};
+	*keeper = (struct keeper){.options = *options, .promptly = promptly_new(), .device = -1, .spare = -1};
 	int r = start_portal(keeper, error);
 	if (r < 0) return r;
 	*ret_keeper = STEAL(keeper);
@@ -334,6 +336,7 @@ static int serve_curtain(struct keeper *keeper, struct error *error) {
 						.init = keeper->init,
 						.uid = mapped(portal, "uid_map", getuid()),
 						.gid = mapped(portal, "gid_map", getgid()),
+						.promptly = keeper->promptly,
 						.sight = on_sight,
 						.hold = on_hold,
 						.interrupted = on_interrupted,
@@ -515,6 +518,7 @@ void keeper_free(struct keeper *keeper) {
 	datagrams_free(keeper->datagrams);
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	withdrawn_free(keeper->withdrawn);
+	promptly_free(keeper->promptly);
 	fd_close(keeper->device);
 	free(keeper);
 }

@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "process.h"
+#include "promptly.h"
 #include "regular.h"
 
 enum { FILE_MAX = 16 * 1024, FILES = 256, WORDS = 256, LISTED_MS = 30 * 1000 };
@@ -73,11 +74,38 @@ static int64_t age_of(pid_t thread) {
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000 - start_ms;
 }
 
+struct words {
+	char *path, *text;
+	size_t size;
+};
+
+static void words_read(void *work) {
+	struct words *words = work;
+	regular_read(words->path, FILE_MAX, &words->text, &words->size, NULL);
+}
+
+static void words_drop(void *work) {
+	struct words *words = work;
+	free(words->path);
+	free(words->text);
+	free(words);
+}
+
+/* The command line; NULL where it can't be had. */
+static char *read_words(pid_t thread, struct promptly *promptly, size_t *ret_size) {
+	struct words *words = mem_new(struct words);
+	words->path = string_format("/proc/%d/cmdline", thread);
+	if (!promptly_do(promptly, words_read, words_drop, words)) return NULL;
+	char *text = STEAL(words->text);
+	*ret_size = words->size;
+	words_drop(words);
+	return text;
+}
+
 static void look_at_words(pid_t thread, const struct walking_world *world, struct search *search) {
-	CLEANUP_FREE char *words_at = string_format("/proc/%d/cmdline", thread), *words = NULL;
-	CLEANUP_FREE char *folder = process_link(thread, "cwd");
 	size_t size = 0;
-	if (regular_read(words_at, FILE_MAX, &words, &size, NULL) < 0 || !*folder) return;
+	CLEANUP_FREE char *words = read_words(thread, world->promptly, &size), *folder = process_link(thread, "cwd");
+	if (!words || !*folder) return;
 	const int64_t age_ms = age_of(thread), within_ms = age_ms < LISTED_MS ? age_ms : LISTED_MS;
 	const char *word = words;
 	for (int i = 0; i < WORDS && word < words + size; i++, word += strlen(word) + 1) {

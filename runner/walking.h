@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct walking_world {
+	struct promptly *promptly; /* for the command line, which lies in the tool's memory; NULL: it is waited for */
 	void *context;
 	/* Has somebody listed this folder within the last so many milliseconds, as far as it is known? */
 	bool (*listed)(void *context, const char *folder, int64_t within_ms);

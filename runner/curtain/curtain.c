@@ -63,7 +63,7 @@ static void look_up_unborn(struct exchange *exchange, const struct call_raw *raw
 	struct curtain *curtain = exchange->curtain;
 	struct node *parent = nodes_find(curtain->nodes, exchange->node), *node = NULL;
 	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
-	if (raw) call_read(exchange->thread, raw, &call);
+	if (raw) call_read_promptly(curtain->options.promptly, exchange->thread, raw, &call);
 	if (parent && call.class == CALL_OPEN && call.create && !call.exclusive && !call.nameless)
 		node = nodes_look_up(curtain->nodes, parent, exchange->name, S_IFREG);
 	if (!node) {

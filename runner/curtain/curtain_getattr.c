@@ -147,7 +147,7 @@ static void decide(struct exchange *exchange, const struct call_raw *raw) {
 		pass(exchange, NULL, CALL_OTHER);
 	} else {
 		CLEANUP_CALL struct call call;
-		call_read(exchange->thread, raw, &call);
+		call_read_promptly(exchange->curtain->options.promptly, exchange->thread, raw, &call);
 		if (S_ISDIR(node->type))
 			decide_folder(exchange, node, raw, &call);
 		else

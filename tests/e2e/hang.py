@@ -74,32 +74,33 @@ def answer_to(opcode, node, name, page):
 
 def serve_page(device, page):
     """Everything but the page itself."""
-    waiting = []
+    waiting, over = [], threading.Event()
 
     def give_up(*_):
-        for unique in waiting:
-            os.write(device, struct.pack("<IiQ", 16, -EIO, unique))
+        over.set()
+        while waiting:
+            os.write(device, struct.pack("<IiQ", 16, -EIO, waiting.pop()))
+
+    def serve():
+        while True:
+            try:
+                request = os.read(device, 1 << 20)
+            except OSError:
+                return
+            _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
+            if opcode == FUSE_INIT:
+                done = 0, struct.pack("<IIIIHHIII", MAJOR, MINOR, 0, 0, 0, 0, 1 << 17, 1, 0) + bytes(32)
+            else:
+                done = answer_to(opcode, node, request[40:].split(b"\0")[0], page)
+            if opcode == READ:
+                waiting.append(unique)
+                if over.is_set():
+                    give_up()
+            if done:
+                os.write(device, struct.pack("<IiQ", 16 + len(done[1]), -done[0], unique) + done[1])
 
     signal.signal(signal.SIGUSR1, give_up)
-    return lambda: serve_calls(device, page, waiting)
-
-
-def serve_calls(device, page, waiting):
-    while True:
-        try:
-            request = os.read(device, 1 << 20)
-        except OSError:
-            return
-        _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
-        if opcode == FUSE_INIT:
-            body = struct.pack("<IIIIHHIII", MAJOR, MINOR, 0, 0, 0, 0, 1 << 17, 1, 0) + bytes(32)
-            done = 0, body
-        else:
-            done = answer_to(opcode, node, request[40:].split(b"\0")[0], page)
-        if opcode == READ:
-            waiting.append(unique)
-        if done:
-            os.write(device, struct.pack("<IiQ", 16 + len(done[1]), -done[0], unique) + done[1])
+    return serve
 
 
 def main():

@@ -181,7 +181,7 @@ static void memory_falls_back_to_data_never_to_address_space(void **state) {
 	assert_int_equal(status.st_nlink, 3); /* itself, its name, tool.scope: no group of ours is left */
 	struct launch_orders orders = {0};
 	limits_for_orders(&limits, &wanted, &orders);
-	assert_int_equal(orders.limit_count, 2);
+	assert_int_equal(orders.limit_count, 3); /* and no core files */
 	assert_int_equal(orders.limits[0].resource, RLIMIT_DATA);
 	for (uint32_t i = 0; i < orders.limit_count; i++) assert_int_not_equal(orders.limits[i].resource, RLIMIT_AS);
 	limits_finish(&limits);

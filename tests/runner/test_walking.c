@@ -83,7 +83,7 @@ static void expect(const struct process *process, const char *target, const stru
 static void a_folder_that_is_open_and_was_read_is_walked_through(void **state) {
 	(void)state;
 	struct known known = {0};
-	const struct walking_world world = {&known, is_listed};
+	const struct walking_world world = {.context = &known, .listed = is_listed};
 	CLEANUP_FREE char *folder = at("/a");
 	struct process process = process_start(folder, O_RDONLY | O_DIRECTORY, true, NULL);
 	expect(&process, "/a/b", &world, "/a");
@@ -96,7 +96,7 @@ static void a_folder_that_is_open_and_was_read_is_walked_through(void **state) {
 static void one_that_was_never_read_is_not(void **state) {
 	(void)state;
 	struct known known = {0};
-	const struct walking_world world = {&known, is_listed};
+	const struct walking_world world = {.context = &known, .listed = is_listed};
 	CLEANUP_FREE char *folder = at("/a");
 	static const int ways[] = {O_RDONLY | O_DIRECTORY, O_PATH};
 	for (size_t i = 0; i < ARRAY_LENGTH(ways); i++) {
@@ -110,7 +110,7 @@ static void one_that_is_named_and_was_listed_is_walked_through(void **state) {
 	(void)state;
 	CLEANUP_FREE char *folder = at("/a"), *deeper = at("/a/b");
 	struct known known = {.listed = folder};
-	const struct walking_world world = {&known, is_listed};
+	const struct walking_world world = {.context = &known, .listed = is_listed};
 	char *const named[] = {(char *)"sh", (char *)"-c", (char *)"echo 1; read end; :", (char *)"sh", deeper,
 			       folder,       NULL};
 	struct process process = process_start(NULL, 0, false, named);
@@ -138,7 +138,7 @@ static void one_that_is_named_and_was_listed_is_walked_through(void **state) {
 static void a_process_that_is_gone_walks_nowhere(void **state) {
 	(void)state;
 	struct known known = {.listed = top};
-	const struct walking_world world = {&known, is_listed};
+	const struct walking_world world = {.context = &known, .listed = is_listed};
 	struct process process = process_start(NULL, 0, false, NULL);
 	process_end(&process);
 	expect(&process, "/a", &world, NULL);

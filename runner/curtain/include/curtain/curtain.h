@@ -24,6 +24,7 @@ struct curtain_options {
 	pid_t init;   /* process 1 of the sandbox: only its pid namespace rings */
 	uid_t uid;    /* the user, as the sandbox's owning user namespace calls them */
 	gid_t gid;
+	struct promptly *promptly;                              /* borrowed; NULL: a tool's memory is waited for */
 	struct sight (*sight)(void *context, const char *path); /* no system call, microseconds */
 	/* The thread's call waits: done() exactly once and later, unless dropped. Returns a ticket, 0: refused. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);

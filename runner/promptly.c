@@ -1,0 +1,138 @@
+#include "promptly.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+
+enum { PROMPTLY_STACK = 256 * 1024 };
+
+struct job {
+	void (*run)(void *work);
+	void (*drop)(void *work);
+	void *work;
+	bool done, given_up;
+};
+
+struct promptly {
+	pthread_mutex_t lock; /* all below, and what is in jobs */
+	pthread_cond_t wanted, done;
+	struct job *waiting;
+	size_t idle, threads; /* and one for promptly_free */
+	bool closed;
+};
+
+/* The lock is held and is released. */
+static void leave(struct promptly *promptly) {
+	const bool last = --promptly->threads == 0;
+	pthread_mutex_unlock(&promptly->lock);
+	if (!last) return;
+	pthread_cond_destroy(&promptly->wanted);
+	pthread_cond_destroy(&promptly->done);
+	pthread_mutex_destroy(&promptly->lock);
+	free(promptly);
+}
+
+static void job_drop(struct job *job) {
+	job->drop(job->work);
+	free(job);
+}
+
+/* NULL: it is over. The lock is held. */
+static struct job *take(struct promptly *promptly) {
+	promptly->idle++;
+	while (!promptly->waiting && !promptly->closed) pthread_cond_wait(&promptly->wanted, &promptly->lock);
+	promptly->idle--;
+	return STEAL(promptly->waiting);
+}
+
+static void *thread_main(void *argument) {
+	struct promptly *promptly = argument;
+	struct job *job;
+	pthread_mutex_lock(&promptly->lock);
+	while ((job = take(promptly))) {
+		pthread_mutex_unlock(&promptly->lock);
+		job->run(job->work);
+		pthread_mutex_lock(&promptly->lock);
+		job->done = true;
+		pthread_cond_signal(&promptly->done);
+		if (job->given_up) job_drop(job);
+	}
+	leave(promptly);
+	return NULL;
+}
+
+/* The lock is held. */
+static bool add_thread(struct promptly *promptly) {
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, PROMPTLY_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const bool added = pthread_create(&thread, &attributes, thread_main, promptly) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (added) promptly->threads++;
+	return added;
+}
+
+struct promptly *promptly_new(void) {
+	struct promptly *promptly = mem_new(struct promptly);
+	pthread_condattr_t attributes;
+	promptly->threads = 1;
+	pthread_mutex_init(&promptly->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&promptly->wanted, &attributes);
+	pthread_cond_init(&promptly->done, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return promptly;
+}
+
+/* The lock is held. */
+static void wait_for(struct promptly *promptly, const struct job *job) {
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += PROMPTLY_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	while (!job->done)
+		if (pthread_cond_timedwait(&promptly->done, &promptly->lock, &until) == ETIMEDOUT) return;
+}
+
+bool promptly_do(struct promptly *promptly, void (*run)(void *work), void (*drop)(void *work), void *work) {
+	if (!promptly) {
+		run(work);
+		return true;
+	}
+	struct job *job = mem_new(struct job);
+	*job = (struct job){.run = run, .drop = drop, .work = work};
+	pthread_mutex_lock(&promptly->lock);
+	const bool posted = promptly->idle > 0 || (promptly->threads <= PROMPTLY_MAX && add_thread(promptly));
+	if (posted) {
+		promptly->waiting = job;
+		pthread_cond_signal(&promptly->wanted);
+		wait_for(promptly, job);
+	}
+	const bool done = job->done, taken = posted && promptly->waiting != job;
+	promptly->waiting = NULL;
+	job->given_up = true;
+	pthread_mutex_unlock(&promptly->lock);
+	if (done)
+		free(job);
+	else if (!taken)
+		job_drop(job);
+	return done;
+}
+
+void promptly_free(struct promptly *promptly) {
+	if (!promptly) return;
+	pthread_mutex_lock(&promptly->lock);
+	promptly->closed = true;
+	pthread_cond_broadcast(&promptly->wanted);
+	leave(promptly);
+}
