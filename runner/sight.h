@@ -1,8 +1,8 @@
 /*
  * sight: what the sandbox sees at a path, by the plan that is in force, and what a rule says of it, by the view.
  *
- * Promises: lexical: no system call, no allocation in sights_at, microseconds; for several threads at once. Advisory for the doorbells, which say
- * when to ask; what can be reached the mount table alone decides.
+ * Promises: lexical: no system call, no allocation in sights_at, microseconds; for several threads at once. Advisory
+ * for the doorbells, which say when to ask; what can be reached the mount table alone decides.
  */
 #pragma once
 

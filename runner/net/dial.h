@@ -3,9 +3,9 @@
  * through the upstream proxy.
  *
  * Promises: what a name or the tool's own figures lead to is no private or special address (N6), nor one of this
- * machine's (R24), unless that is allowed or `hosts:` gave it; what goes through the upstream proxy isn't looked up here, and the proxy alone decides where it
- * leads. LIMIT_CONNECT_MS for all of it. `done` is called once, never from inside dial_start, and not after
- * dial_cancel.
+ * machine's (R24), unless that is allowed or `hosts:` gave it; what goes through the upstream proxy isn't looked up
+ * here, and the proxy alone decides where it leads. LIMIT_CONNECT_MS for all of it. `done` is called once, never from
+ * inside dial_start, and not after dial_cancel.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
  *     slow page COUNT PAGE TRAPPED READABLE     COUNT threads make a trapped call whose path lies in the file PAGE
  *     slow fork MIB TRAPPED READABLE            threads fork a process of so many MiB, over and over
  *
- * Says "ready"; then, for each trapped call that returned meanwhile, counts; when READABLE can't be opened any more says
- * "gone MS CALLS": the time (CLOCK_MONOTONIC) and how many calls to TRAPPED had returned since "ready".
+ * Says "ready"; then, for each trapped call that returned meanwhile, counts; when READABLE can't be opened any more
+ * says "gone MS CALLS": the time (CLOCK_MONOTONIC) and how many calls to TRAPPED had returned since "ready".
  */
 #include <fcntl.h>
 #include <inttypes.h>
