@@ -1,14 +1,13 @@
 /*
- * holders: the processes of a sandbox that still have open what was taken from it.
+ * holders: what a process of a sandbox still has open of what was taken from it.
  *
- * Promises: the kernel's mount ids say what is held (descriptors, working and root folder, of each thread); of memory
- * maps, where it tells none, path and inode do. Descriptors in a message that nobody has received can't be looked at,
- * nor can more than LIMIT_HOLDER_FILES: a process that has such is taken for a holder. Sends nothing into the sandbox's
- * file systems. Bounded (LIMIT_HOLDERS). A process is ended only when it is in the sandbox and holds something after
- * its pidfd was opened.
+ * Promises: the kernel's mount ids say what is held (descriptors, program, working and root folder, of each thread); of
+ * memory maps, where it tells none, path and inode do, and of a part that is hidden within a tree, the path. Sends
+ * nothing into the sandbox's file systems. Bounded (LIMIT_HOLDERS, LIMIT_HOLDER_FILES).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,37 +15,62 @@
 #include "base/memory.h"
 #include "base/string.h"
 
+/* Zero-initialise. */
 struct taken {
 	struct strings paths; /* where it was mounted */
 	uint64_t *mounts;     /* ids */
 	size_t mount_count;
 	struct strings covered; /* hidden within a mount that is there still (a denial of a part of it): told by path */
 };
-void taken_cover(struct taken *taken, const char *path);
-void taken_uncover(struct taken *taken, const char *path);
-void taken_add(struct taken *taken, const struct strings *paths, const uint64_t *mounts, size_t count);
+void taken_add(struct taken *taken, uint64_t mount, const char *path);
 void taken_finish(struct taken *taken);
+
+/* By how much of it can be reached. */
+enum holds {
+	HOLDS_NOTHING,
+	HOLDS_FILE,   /* files alone */
+	HOLDS_UNSEEN, /* what nobody can look at: descriptors in a message that waits, more than are looked at */
+	HOLDS_FOLDER, /* all that lies in it */
+};
+
+struct holding {
+	enum holds holds;
+	char *path;   /* of the first such; NULL with HOLDS_NOTHING */
+	bool sockets; /* it has Unix sockets, in which descriptors travel */
+};
+void holder_look(pid_t pid, const struct taken *taken, struct holding *ret_holding);
+void holding_finish(struct holding *holding);
+#define CLEANUP_HOLDING CLEANUP(holding_finish)
 
 struct holder {
 	pid_t pid; /* here, not inside */
 	char *command, *path;
 };
 
+/* Zero-initialise. */
 struct holders {
 	struct holder *items; /* the first LIMIT_HOLDERS_TOLD */
 	size_t count;         /* of items */
 	size_t all;
 };
-
-/* `init`: process 1 of the sandbox, which holds nothing. */
-void holders_find(pid_t init, const struct taken *taken, struct holders *ret_holders);
+/* `command` and the path are taken over. */
+void holders_add(struct holders *holders, pid_t pid, char *command, struct holding *holding);
 void holders_finish(struct holders *holders);
 #define CLEANUP_HOLDERS CLEANUP(holders_finish)
+
+/* Zero-initialise. */
+struct pids {
+	pid_t *items;
+	size_t count;
+};
+void pids_add(struct pids *pids, pid_t pid);
+bool pids_have(const struct pids *pids, pid_t pid);
+void pids_finish(struct pids *pids);
+
+/* The children of a process, of all its threads, as long as there are no more than LIMIT_HOLDERS in all. */
+void processes_add_children(struct pids *pids, pid_t pid);
+bool process_has_ended(pid_t pid); /* or is gone */
 
 /* The processes of the sandbox but its first, those that have children before them; freed by the caller. At most
  * LIMIT_HOLDERS. */
 size_t sandbox_processes(pid_t init, pid_t **ret_pids);
-
-/* SIGKILL for each; who may have handed something on meanwhile is looked for again. Past LIMIT_HOLDERS, and when it
- * comes to no rest, the whole sandbox is ended. Returns how many. */
-size_t holders_kill(pid_t init, const struct taken *taken);

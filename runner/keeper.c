@@ -189,7 +189,7 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
-	if (plan) withdrawn_follow(keeper->withdrawn, steps);
+	if (plan) withdrawn_follow(keeper->withdrawn, plan, steps);
 	masks_follow(keeper->masks, plan);
 	if (plan) watched_follow(keeper->watched, plan);
 }
@@ -208,9 +208,9 @@ static void on_seen_anew(void *context, const struct sights *sights) {
 	if (keeper->traps) traps_see(keeper->traps, sights ? glance : NULL, (void *)sights);
 }
 
-static void on_taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
+static void on_taken(void *context, const char *path, const struct portal_taken *taken) {
 	struct keeper *keeper = context;
-	withdrawn_add(keeper->withdrawn, paths, mounts, count);
+	withdrawn_add(keeper->withdrawn, path, taken);
 }
 
 static void on_not_in_force(void *context, const char *why, bool open) {
@@ -505,6 +505,10 @@ void keeper_stop(struct keeper *keeper) {
 	fd_close_p(&keeper->spare);
 	masks_stop(keeper->masks);
 	if (keeper->portal) portal_on_end(keeper->portal, NULL, NULL);
+}
+
+void keeper_gone(struct keeper *keeper) {
+	if (keeper && keeper->withdrawn) withdrawn_gone(keeper->withdrawn);
 }
 
 void keeper_free(struct keeper *keeper) {

@@ -52,6 +52,8 @@ void keeper_sleep(struct keeper *keeper, int64_t settle);
 
 /* The tool has ended, what it left has not: what waits in the curtain could not be ended otherwise. */
 void keeper_stop(struct keeper *keeper);
+/* Nothing of the sandbox is left: nobody holds what was withdrawn, and who waits for that is told. */
+void keeper_gone(struct keeper *keeper);
 void keeper_free(struct keeper *keeper); /* when nothing of the sandbox is left */
 DEFINE_CLEANUP(struct keeper *, keeper_free);
 #define CLEANUP_KEEPER CLEANUP(keeper_free_p)

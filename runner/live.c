@@ -35,6 +35,7 @@ struct live {
 	struct plan plan;
 	struct plan base; /* of the same view without what is allowed once */
 	bool with_onces, has_base;
+	bool back_to_base; /* the steps under way take but what was allowed once */
 	struct sights *sights;
 	struct onces *onces;
 	struct asked *asked;
@@ -147,12 +148,12 @@ static bool left_open(const struct steps *steps, const struct portal_applied *ap
 	return false;
 }
 
-static void tell_taken(struct live *live, const struct portal_applied *applied) {
-	CLEANUP_STRINGS struct strings paths = {0};
-	for (size_t i = 0; i < live->steps.count; i++)
-		if (live->steps.items[i].kind == STEP_TAKE) strings_add(&paths, live->steps.items[i].mount.path);
-	if (applied->taken_count > 0)
-		live->options.taken(live->options.context, &paths, applied->taken, applied->taken_count);
+/* Before the plan that knew it is replaced. What was allowed once was for whoever opened it. */
+static void tell_taken(const struct live *live, const struct portal_applied *applied) {
+	for (size_t i = 0; i < applied->taken_count && !live->back_to_base; i++) {
+		const struct mount *mount = plan_find(&live->plan, applied->taken[i].id);
+		if (mount) live->options.taken(live->options.context, mount->path, &applied->taken[i]);
+	}
 }
 
 /* Whatever is known now has been tried. */
@@ -217,8 +218,8 @@ static void on_applied(void *argument, int code, const char *text, const struct 
 			on_refused(live, text);
 		return;
 	}
-	settle_plan(live, applied);
 	tell_taken(live, applied);
+	settle_plan(live, applied);
 	if (code == 0) {
 		arrive(live);
 	} else if (!live->second) {
@@ -270,7 +271,8 @@ static int plan_next(struct live *live, struct view *with_onces, struct error *e
 	keep_base(live, with_onces != NULL);
 	live->fresh = false;
 	live->with_onces = with_onces != NULL;
-	if (!with_onces && live->has_base) {
+	live->back_to_base = !with_onces && live->has_base;
+	if (live->back_to_base) {
 		live->next = live->base;
 		live->base = (struct plan){0};
 		live->has_base = false;
@@ -291,14 +293,26 @@ static bool is_hosts(const struct mount *mount) {
 	return (mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE) && mount->inode != 0;
 }
 
+/* In a tree of the host the kernel takes a mount away with what it was mounted on, and it is put back with what is
+ * there then (masks.h). */
+static bool is_put_back(const struct plan *plan, const struct mount *mount) {
+	const struct mount *on = plan_find(plan, mount->on);
+	return on && mount_shows(on) && !string_equal(on->path, mount->path);
+}
+
 /* A folder that is mounted stays the one that was given, whatever is moved to its name on the host (attack F15), as
  * long as there is that one. A file is replaced by its next version. */
-static void keep_folders(struct live *live) {
+static void keep_mounted(struct live *live) {
 	for (size_t i = 0; i < live->next.count; i++) {
 		struct mount *mount = &live->next.mounts[i];
 		const struct mount *now = is_hosts(mount) ? mounted_at(&live->plan, mount->path) : NULL;
 		struct stat status;
 		if (!now || !is_hosts(now) || (now->device == mount->device && now->inode == mount->inode)) continue;
+		if (is_put_back(&live->plan, now)) {
+			mount->device = 0;
+			mount->inode = 0;
+			continue;
+		}
 		if (lstat(mount->path, &status) < 0 || !S_ISDIR(status.st_mode)) continue;
 		if (live->options.deleted(live->options.context, mount->path)) continue;
 		mount->device = now->device;
@@ -328,7 +342,7 @@ static void make_plan(struct live *live) {
 		turn_soon(live);
 		return;
 	}
-	keep_folders(live);
+	keep_mounted(live);
 	refuse_swapped(live);
 	look_away(live);
 	if (live->shown != live->view) view_free(live->shown);

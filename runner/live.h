@@ -38,8 +38,8 @@ struct live_options {
 	/* What live_sight says until the next call, for other threads, too; NULL: it is about to change, or depends on
 	 * who asks (live_once). May be NULL. */
 	void (*seen)(void *context, const struct sights *sights);
-	/* Detached mounts, by their ids, and the paths where they were: they may be held still (holders.h). */
-	void (*taken)(void *context, const struct strings *paths, const uint64_t *mounts, size_t count);
+	/* What was mounted at `path`, or came along with it, is detached: it may be held still (holders.h). */
+	void (*taken)(void *context, const char *path, const struct portal_taken *taken);
 	/* A part of the newest view is not in force, after a second try. `open`: something is there that it takes away.
 	 */
 	void (*failed)(void *context, const char *why, bool open);

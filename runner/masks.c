@@ -86,11 +86,17 @@ static bool protects(const struct mount *mount) {
 	return can_be_torn(mount) && mount->kind != MOUNT_TEXT;
 }
 
+/* In a tree of the host it goes with what covers it. */
+static bool counts(const struct plan *plan, const struct mount *below) {
+	const struct mount *on = plan_find(plan, below->on);
+	return below->kind != MOUNT_LINK && !(on && mount_shows(on) && !string_equal(on->path, below->path));
+}
+
 static bool is_missing(const struct masks *masks, const struct strings *points, const struct mount *mount) {
 	const struct plan *plan = masks->plan;
 	size_t wanted = 1;
 	for (size_t i = 0; i < plan->below_count; i++)
-		wanted += plan->below[i].kind != MOUNT_LINK && string_equal(plan->below[i].path, mount->path);
+		wanted += string_equal(plan->below[i].path, mount->path) && counts(plan, &plan->below[i]);
 	return count_points(points, mount->path) < wanted;
 }
 

@@ -35,6 +35,11 @@ struct builder {
 	struct plan *plan;
 };
 
+bool mount_shows(const struct mount *mount) {
+	return mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN ||
+	       mount->kind == MOUNT_HELD;
+}
+
 struct mount mount_copy(const struct mount *mount) {
 	struct mount copy = *mount;
 	copy.path = string_copy(mount->path);
@@ -61,6 +66,14 @@ static struct strings copy_texts(const struct strings *texts) {
 	struct strings copy = {0};
 	for (size_t i = 0; i < texts->count; i++) strings_add(&copy, texts->items[i]);
 	return copy;
+}
+
+const struct mount *plan_find(const struct plan *plan, uint32_t id) {
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->mounts[i].id == id) return &plan->mounts[i];
+	for (size_t i = 0; i < plan->below_count; i++)
+		if (plan->below[i].id == id) return &plan->below[i];
+	return NULL;
 }
 
 void plan_copy(const struct plan *plan, struct plan *ret_plan) {

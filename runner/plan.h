@@ -59,9 +59,11 @@ struct plan {
 	struct strings notes;   /* sentences for the user */
 };
 
+bool mount_shows(const struct mount *mount); /* something of the host's */
 struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);
+const struct mount *plan_find(const struct plan *plan, uint32_t id); /* also a covered one; or NULL */
 void plan_copy(const struct plan *plan, struct plan *ret_plan);
 void plan_finish(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_finish)))

@@ -50,8 +50,13 @@ void portal_enter(struct portal *portal, bool again, portal_done *done, void *ar
 struct portal_applied {
 	uint32_t *failed; /* indices of steps: the first of each group that failed, or the step itself */
 	size_t failed_count;
-	uint64_t *taken; /* mount ids (STATX_MNT_ID, mnt_id of /proc/PID/fdinfo) of what was detached */
+	struct portal_taken *taken; /* what was detached while somebody may have held something of it */
 	size_t taken_count;
+};
+struct portal_taken {
+	uint64_t number;  /* STATX_MNT_ID, mnt_id of /proc/PID/fdinfo */
+	uint32_t id;      /* of the mount that the plan knows, which it is or came along with */
+	uint32_t written; /* not 0: a file in it is open for writing, so it could not be made read-only */
 };
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)

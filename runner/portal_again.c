@@ -172,7 +172,7 @@ int mounts_recognise(struct mounts *mounts, uint32_t id, struct error *error) {
 	if (r < 0) return r;
 	r = uncover(mounts, put, &aside, error);
 	if (r == 1 && mounts_compare(&put->mount, put->tree, NULL) < 0) { /* the host has another there by now */
-		r = mounts_drop(mounts, put->tree, error);
+		r = mounts_drop(mounts, &put->tree, error);
 	}
 	if (r == 1) mend_flag(put);
 	cover(mounts, &aside);

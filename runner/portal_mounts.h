@@ -75,9 +75,9 @@ void report_failure(const struct report *report, size_t index, const struct step
 /* PUTs, from `at` up to `end`; begins and ends outside. */
 void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, size_t end, const struct report *report);
 
-/* Detach with all that lies on it, and stays on it for who has something of it open. Begins and ends
- * inside. */
-int mounts_drop(const struct mounts *mounts, int tree, struct error *error);
+/* Detach with all that lies on it, and stays on it for who has something of it open. *tree is -1 when nobody has.
+ * Begins and ends inside. */
+int mounts_drop(const struct mounts *mounts, int *tree, struct error *error);
 
 /* Outside: drop what a portal that died was just dropping or had moved aside. */
 void mounts_clear(const struct mounts *mounts);

@@ -214,6 +214,10 @@ static int group_attach(struct mounts *mounts, struct group *group, const struct
 		if (r < 0) return r;
 	}
 	int r = attach_top(mounts, group, error);
+	if (r < 0) { /* its mount point would be a file that nobody can read */
+		reached_forget(&mounts->inside);
+		point_remove(&mounts->points, mounts->spaces->inside, top->path);
+	}
 	for (size_t i = 0; r == 0 && i < group->count; i++) {
 		struct part *part = &group->parts[i];
 		if (part->tree >= 0)

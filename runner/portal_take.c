@@ -6,8 +6,10 @@
  * umount2(MNT_DETACH) would take the masks off the tree as well, and who has a folder of it open would see what they
  * hid. But when a mount point is removed, which another mount namespace can do, the kernel detaches what is mounted
  * there together with what lies on it (detach_mounts in fs/namespace.c, since Linux 4.3). So the tree is moved to the
- * attic, a name made for it, and that is removed from outside. What the host has deleted can't be moved any more
- * (ENOENT, attach_recursive_mnt of the same file); then nothing lies on it either, and it is unmounted.
+ * attic, a name made for it, and that is removed from outside. Where nothing lies on it, umount2 without MNT_DETACH
+ * comes first: it succeeds when nobody has anything of it, which no look through /proc could prove. What the host has
+ * deleted can't be moved any more (ENOENT, attach_recursive_mnt of the same file); then nothing lies on it either, and
+ * it is unmounted.
  *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
@@ -27,30 +29,43 @@
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
-static void note(struct portal_applied *applied, uint64_t number) {
+static void note(struct portal_applied *applied, uint64_t number, uint32_t id) {
 	applied->taken = array_grow(applied->taken, applied->taken_count, sizeof *applied->taken);
-	applied->taken[applied->taken_count++] = number;
+	applied->taken[applied->taken_count++] = (struct portal_taken){.number = number, .id = id};
 }
 
-static void note_tree(const struct mounts *mounts, uint64_t top, struct portal_applied *applied) {
-	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	if (mounts_read(mounts, &info) < 0) note(applied, top);
-	for (size_t i = 0; i < info.count; i++)
-		if (mountinfo_is_below(&info, info.entries[i].id, top)) note(applied, info.entries[i].id);
+static const struct put *find_number(const struct mounts *mounts, uint64_t number) {
+	for (size_t i = 0; i < mounts->count; i++)
+		if (mounts->puts[i].number == number) return &mounts->puts[i];
+	return NULL;
 }
 
 static bool is_known(const struct mounts *mounts, uint64_t number) {
-	for (size_t i = 0; i < mounts->count; i++)
-		if (mounts->puts[i].number == number) return true;
-	return number == mounts->root;
+	return find_number(mounts, number) || number == mounts->root;
 }
 
-/* Is the mount `number` one that came along with `put`, not one that lies on it? */
-static bool came_along(const struct mounts *mounts, const struct mountinfo *info, const struct put *put,
-		       uint64_t number) {
+/* The put that the mount `number` is or came along with. */
+static uint64_t came_with(const struct mounts *mounts, const struct mountinfo *info, uint64_t number) {
 	for (size_t i = 0; i < info->count && number != 0 && !is_known(mounts, number); i++)
 		number = mountinfo_parent(info, number);
-	return number == put->number;
+	return number;
+}
+
+static bool came_along(const struct mounts *mounts, const struct mountinfo *info, const struct put *put,
+		       uint64_t number) {
+	return came_with(mounts, info, number) == put->number;
+}
+
+/* `id`: of the plan's mount that `top` is. */
+static void note_tree(const struct mounts *mounts, uint64_t top, uint32_t id, struct portal_applied *applied) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	if (mounts_read(mounts, &info) < 0) note(applied, top, id);
+	for (size_t i = 0; i < info.count; i++) {
+		const uint64_t number = info.entries[i].id;
+		if (!mountinfo_is_below(&info, number, top)) continue;
+		const struct put *put = find_number(mounts, came_with(mounts, &info, number));
+		note(applied, number, put ? put->mount.id : id);
+	}
 }
 
 static int set_one(const struct mounts *mounts, const struct mountinfo_entry *entry, uint64_t set, uint64_t clear) {
@@ -76,13 +91,14 @@ static int set_along(const struct mounts *mounts, const struct put *put, uint64_
 	return first;
 }
 
-/* What is open for writing keeps its own mount from it, not the others. */
-static void disarm(const struct mounts *mounts, const struct put *put) {
-	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return;
+/* What is open for writing keeps its own mount from it, not the others. False: something is. */
+static bool disarm(const struct mounts *mounts, const struct put *put) {
+	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return true;
 	tree_set(put->tree, true, MOUNT_ATTR_NOEXEC, 0);
 	size_t count;
 	CLEANUP_FREE size_t *on = mounts_on(mounts, put->mount.id, &count);
 	for (size_t i = 0; i < count; i++) set_along(mounts, &mounts->puts[on[i]], MOUNT_ATTR_RDONLY, 0);
+	return false;
 }
 
 /* The host may have torn it off: setting what is set is refused then. */
@@ -110,10 +126,12 @@ void mounts_clear(const struct mounts *mounts) {
 	unlinkat(own, "aside-file", 0);
 }
 
-static int attach_in_attic(const struct mounts *mounts, int own, int tree, struct error *error) {
+/* With the name that it has there. */
+static int attach_in_attic(const struct mounts *mounts, int own, int tree, const char **ret_name, struct error *error) {
 	struct place place;
 	if (place_of(tree, &place) < 0) return error_errno(error, "looking at a mount");
 	const bool folder = S_ISDIR(place.mode);
+	*ret_name = folder ? "attic" : "attic-file";
 	if (folder && mkdirat(own, "attic", 0) < 0 && errno != EEXIST) return error_errno(error, "making the attic");
 	if (!folder) fd_close(openat(own, "attic-file", O_RDONLY | O_CREAT | O_CLOEXEC, 0));
 	const char *path = folder ? BWRAP_RUN "/attic" : BWRAP_RUN "/attic-file";
@@ -121,26 +139,57 @@ static int attach_in_attic(const struct mounts *mounts, int own, int tree, struc
 	return point < 0 ? error_errno(error, "reaching the attic") : tree_attach(tree, point, error);
 }
 
-int mounts_drop(const struct mounts *mounts, int tree, struct error *error) {
+/* In the attic nothing can be in its way but who holds it, and our own descriptor. */
+static bool release(const struct mounts *mounts, int *tree, const char *name) {
+	CLEANUP_FD int folder = spaces_reach(mounts->spaces->inside, BWRAP_RUN);
+	if (folder < 0) return false;
+	fd_close_p(tree);
+	if (tree_release(folder, name) == 0) return true;
+	CLEANUP_FREE char *path = path_join(BWRAP_RUN, name);
+	*tree = spaces_reach(mounts->spaces->inside, path);
+	return false;
+}
+
+/* *ret_free: nobody had anything of it; then *tree is -1. */
+static int drop(const struct mounts *mounts, int *tree, bool *ret_free, struct error *error) {
+	struct error failed = ERROR_NONE;
+	const char *name = NULL;
 	CLEANUP_FD int own = open_own(mounts);
 	if (own < 0) return error_errno(error, "reaching " BWRAP_RUN);
-	struct error failed = ERROR_NONE;
-	int r = attach_in_attic(mounts, own, tree, &failed);
-	if (r == -ENOENT) tree_detach(tree, mounts->spaces->self);
+	int r = attach_in_attic(mounts, own, *tree, &name, &failed);
+	if (r == -ENOENT) tree_detach(*tree, mounts->spaces->self);
+	*ret_free = r == 0 && release(mounts, tree, name);
 	spaces_step_out(mounts->spaces);
 	clear_attic(own);
 	r = spaces_step_in(mounts->spaces, error);
-	if (r < 0 || !is_mounted(tree)) return r;
+	if (r < 0 || *ret_free || !is_mounted(*tree)) return r;
 	return error_set(error, failed.code ? failed.code : EBUSY, "%s",
 			 failed.code ? failed.message : "it can't be detached");
 }
 
-static int detach(struct mounts *mounts, const struct put *put, struct portal_applied *applied, struct error *error) {
+int mounts_drop(const struct mounts *mounts, int *tree, struct error *error) {
+	bool free_of_all;
+	return drop(mounts, tree, &free_of_all, error);
+}
+
+static bool shows_host(const struct mounts *mounts, uint32_t id) {
+	size_t count;
+	CLEANUP_FREE size_t *on = mounts_on(mounts, id, &count);
+	for (size_t i = 0; i < count; i++)
+		if (mount_shows(&mounts->puts[on[i]].mount)) return true;
+	return false;
+}
+
+static int detach(struct mounts *mounts, struct put *put, struct portal_applied *applied, struct error *error) {
+	const size_t before = applied->taken_count;
+	bool free_of_all = false;
 	int r = 0;
 	if (is_mounted(put->tree)) {
-		note_tree(mounts, put->number, applied);
-		disarm(mounts, put);
-		r = mounts_drop(mounts, put->tree, error);
+		if (shows_host(mounts, put->mount.id)) note_tree(mounts, put->number, put->mount.id, applied);
+		const bool written = !disarm(mounts, put);
+		for (size_t i = before; i < applied->taken_count; i++) applied->taken[i].written = written;
+		r = drop(mounts, &put->tree, &free_of_all, error);
+		if (free_of_all) applied->taken_count = before;
 	}
 	if (r == 0) mounts_forget(mounts, put->mount.id);
 	return r;
@@ -161,10 +210,10 @@ static void take_unknown(struct mounts *mounts, const struct mount *mount, struc
 	struct place place;
 	if (there < 0 || place_of(there, &place) < 0 || !place.is_root || is_known(mounts, place.mount)) return;
 	if (path_is_below(mount->path, "/proc") || path_is_below(mount->path, "/dev")) return;
-	note_tree(mounts, place.mount, applied);
+	note_tree(mounts, place.mount, mount->id, applied);
 	if (tree_set(there, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) == -EBUSY)
 		tree_set(there, true, MOUNT_ATTR_NOEXEC, 0);
-	mounts_drop(mounts, there, NULL);
+	mounts_drop(mounts, &there, NULL);
 }
 
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
@@ -180,7 +229,7 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 }
 
 /* Detach it and put it anew, read-only, with all that lay on it. Begins inside, ends outside. */
-static int put_anew(struct mounts *mounts, const struct put *put, const struct report *report, struct error *error) {
+static int put_anew(struct mounts *mounts, struct put *put, const struct report *report, struct error *error) {
 	size_t count;
 	CLEANUP_FREE size_t *on = mounts_on(mounts, put->mount.id, &count);
 	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, count + 1)};

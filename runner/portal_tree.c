@@ -16,6 +16,7 @@
 int umount2(const char *target, int flags);
 enum {
 	TREE_DETACH = 2 /* MNT_DETACH */,
+	TREE_NOFOLLOW = 8 /* UMOUNT_NOFOLLOW */,
 	TREE_PRIVATE = 0x40000 /* MS_PRIVATE */,
 	TREE_OMIT = (1 << 30) - 2, /* UTIME_OMIT */
 };
@@ -105,6 +106,11 @@ int tree_detach(int tree, int self) {
 	snprintf(name, sizeof name, "%d", tree);
 	if (fds < 0 || fchdir(fds) < 0) return -errno;
 	return umount2(name, TREE_DETACH) < 0 ? -errno : 0;
+}
+
+int tree_release(int folder, const char *name) {
+	if (fchdir(folder) < 0) return -errno;
+	return umount2(name, TREE_NOFOLLOW) < 0 ? -errno : 0;
 }
 
 int place_of(int fd, struct place *ret_place) {

@@ -32,6 +32,10 @@ int tree_set(int tree, bool recursive, uint64_t set, uint64_t clear);
  * behind what lies on it. `self` is the process's folder in /proc. -EINVAL: it is mounted nowhere. */
 int tree_detach(int tree, int self);
 
+/* Take off what is mounted on a name, if nothing lies on it and nobody has anything of it open: files, folders, also in
+ * messages that wait (mnt_count, umount2(2)); -EBUSY. */
+int tree_release(int folder, const char *name);
+
 struct place {
 	dev_t device;
 	ino_t inode;

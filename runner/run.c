@@ -440,6 +440,7 @@ static void stop(struct run *run) {
 	run->hung_up |= hangup_has_come(run->hangup); /* the tool may be quicker to end */
 	if (run->hangup) hangup_watch(run->hangup, NULL, NULL);
 	network_stop(run->network);
+	keeper_gone(run->keeper);
 	run->asker = NULL;
 	run->endings = NULL;
 	run->ahead = NULL;

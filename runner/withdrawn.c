@@ -1,31 +1,54 @@
+/*
+ * Theory of operation. Not all that is detached is withdrawn: the host may have replaced a file, a tree may have been
+ * put anew. So what was taken is kept by its path, and compared with the plan that is in force when it is looked for:
+ * only what that doesn't show is withdrawn, or what it shows to be read and could not be made read-only. One look
+ * through the processes (sweep.h) answers all that wait when it begins.
+ */
 #include "withdrawn.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "mountinfo.h"
+#include "sweep.h"
 
 enum { HOLDERS_SHOWN = 5, PATH_COLUMNS = 200 };
 
-/* An `ended` of the broker's that waits until its view is in force. */
+/* An `ended` of the broker's that waits until its view is in force, and nobody holds a folder of what that takes. */
 struct ending {
 	struct ending *next;
 	struct withdrawn *withdrawn;
 	bool kill;
 	int64_t settle;
-	struct event *settled;
+	bool in_force, swept; /* swept: the sweep under way answers it */
+};
+
+struct item {
+	uint64_t mount;
+	char *path;
+	bool written;
 };
 
 struct withdrawn {
 	struct withdrawn_options options;
-	struct taken taken;
+	struct item *items;
+	size_t count;
+	struct strings covered; /* within a mount that is there still */
 	struct ending *endings;
+	struct sweep *sweep;
+	struct event *turn;
 };
+
+static void on_turn(evutil_socket_t fd, short what, void *argument);
 
 struct withdrawn *withdrawn_new(const struct withdrawn_options *options) {
 	struct withdrawn *withdrawn = mem_new(struct withdrawn);
 	withdrawn->options = *options;
+	withdrawn->turn = evtimer_new(options->base, on_turn, withdrawn);
 	return withdrawn;
 }
 
@@ -33,21 +56,70 @@ static bool hides(const struct mount *mount) {
 	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
 }
 
-/* What is hidden within a tree that stays may be held as well as what was taken whole. */
-void withdrawn_follow(struct withdrawn *withdrawn, const struct steps *steps) {
+static bool is_of_host(const struct plan *plan, uint32_t id) {
+	const struct mount *mount = plan_find(plan, id);
+	return mount && mount_shows(mount);
+}
+
+/* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
+ * where a node came to lie over it. */
+void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
 	for (size_t i = 0; i < steps->count; i++) {
-		const struct step *step = &steps->items[i];
-		if (step->kind == STEP_TAKE) taken_uncover(&withdrawn->taken, step->mount.path);
-		if (step->kind == STEP_PUT && hides(&step->mount)) taken_cover(&withdrawn->taken, step->mount.path);
+		const struct mount *mount = &steps->items[i].mount;
+		if (steps->items[i].kind == STEP_PUT && hides(mount) && is_of_host(plan, mount->on) &&
+		    !strings_contain(&withdrawn->covered, mount->path))
+			strings_add(&withdrawn->covered, mount->path);
 	}
 }
 
-void withdrawn_add(struct withdrawn *withdrawn, const struct strings *paths, const uint64_t *mounts, size_t count) {
-	taken_add(&withdrawn->taken, paths, mounts, count);
+void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken) {
+	withdrawn->items = array_grow(withdrawn->items, withdrawn->count, sizeof *withdrawn->items);
+	withdrawn->items[withdrawn->count++] =
+		(struct item){.mount = taken->number, .path = string_copy(path), .written = taken->written != 0};
 }
 
-static void say_holders(const struct holders *holders, size_t killed) {
-	CLEANUP_STRING struct string line = {0};
+static void forget(struct withdrawn *withdrawn) {
+	for (size_t i = 0; i < withdrawn->count; i++) free(withdrawn->items[i].path);
+	free(withdrawn->items);
+	strings_finish(&withdrawn->covered);
+	withdrawn->items = NULL;
+	withdrawn->count = 0;
+}
+
+/* The kernel gives the id of a mount that is gone to another one. */
+static bool is_mounted(const struct mountinfo *info, uint64_t mount) {
+	return mountinfo_find(info, mount) != NULL;
+}
+
+static bool is_shown(const struct withdrawn *withdrawn, const char *path, bool written) {
+	const enum show show = plan_show(live_plan(withdrawn->options.live), path);
+	return show == SHOW_WRITE || (show == SHOW_READ && !written);
+}
+
+static void read_mounts(const struct withdrawn *withdrawn, struct mountinfo *ret_info) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", withdrawn->options.init);
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) mountinfo_read(fd, ret_info);
+}
+
+/* What of all that was taken is withdrawn by the plan in force. */
+static struct taken collect(const struct withdrawn *withdrawn) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	struct taken taken = {0};
+	read_mounts(withdrawn, &info);
+	for (size_t i = 0; i < withdrawn->count; i++) {
+		const struct item *item = &withdrawn->items[i];
+		if (!is_shown(withdrawn, item->path, item->written) && !is_mounted(&info, item->mount))
+			taken_add(&taken, item->mount, item->path);
+	}
+	for (size_t i = 0; i < withdrawn->covered.count; i++)
+		if (!is_shown(withdrawn, withdrawn->covered.items[i], false))
+			strings_add(&taken.covered, withdrawn->covered.items[i]);
+	return taken;
+}
+
+static char *holders_text(const struct holders *holders) {
+	struct string line = {0};
 	for (size_t i = 0; i < holders->count && i < HOLDERS_SHOWN; i++) {
 		const struct holder *holder = &holders->items[i];
 		CLEANUP_FREE char *command = text_visible_cut(holder->command, 40);
@@ -55,45 +127,72 @@ static void say_holders(const struct holders *holders, size_t killed) {
 		string_appendf(&line, "%s%d %s (%s)", i > 0 ? ", " : "", holder->pid, command, path);
 	}
 	if (holders->all > HOLDERS_SHOWN) string_appendf(&line, " and %zu more", holders->all - HOLDERS_SHOWN);
-	if (killed > 0)
-		log_notice("ended %zu process%s that held what is not allowed any more", killed,
-			   killed == 1 ? "" : "es");
-	/* Those that were ended may still be on their way out. */
-	if (holders->all > killed) log_notice("not allowed any more, but still open in %s", line.data);
+	return string_steal(&line);
 }
 
-static void ending_free(struct ending *ending) {
-	event_free(ending->settled);
-	free(ending);
+static void say(const struct holders *ended, const struct holders *left) {
+	CLEANUP_FREE char *gone = holders_text(ended), *still = holders_text(left);
+	if (ended->all > 0)
+		log_notice("ended %zu process%s that held what is not allowed any more: %s", ended->all,
+			   ended->all == 1 ? "" : "es", gone);
+	if (left->all > 0) log_notice("not allowed any more, but still open in %s", still);
 }
 
-static void drop(struct ending *ending) {
-	struct ending **at = &ending->withdrawn->endings;
-	while (*at != ending) at = &(*at)->next;
-	*at = ending->next;
-	ending_free(ending);
+static void turn_after(struct withdrawn *withdrawn, int ms) {
+	const struct timeval delay = {.tv_usec = ms * 1000};
+	evtimer_add(withdrawn->turn, &delay);
 }
 
-/* What is allowed no more has gone from the sandbox. */
-static void on_settled(evutil_socket_t fd, short what, void *argument) {
-	struct ending *ending = argument;
-	struct withdrawn *withdrawn = ending->withdrawn;
-	const pid_t init = withdrawn->options.init;
+/* False: nobody waits for one. */
+static bool begin(struct withdrawn *withdrawn) {
+	bool any = false, kill = false;
+	for (struct ending *ending = withdrawn->endings; ending; ending = ending->next) {
+		ending->swept = ending->in_force;
+		any |= ending->swept;
+		kill |= ending->swept && ending->kill;
+	}
+	if (!any) return false;
+	struct taken taken = collect(withdrawn);
+	withdrawn->sweep = sweep_new(withdrawn->options.init, &taken, kill);
+	return true;
+}
+
+static void answer(struct withdrawn *withdrawn, const struct holders *left, const struct holders *ended) {
+	for (struct ending **at = &withdrawn->endings; *at;) {
+		struct ending *ending = *at;
+		if (!ending->swept) {
+			at = &ending->next;
+			continue;
+		}
+		if (ending->settle > 0) session_settled(withdrawn->options.session, ending->settle, left, ended->all);
+		*at = ending->next;
+		free(ending);
+	}
+}
+
+static void finish(struct withdrawn *withdrawn) {
+	const struct holders *left = sweep_left(withdrawn->sweep), *ended = sweep_ended(withdrawn->sweep);
+	say(ended, left);
+	answer(withdrawn, left, ended);
+	if (left->all == 0) forget(withdrawn);
+	sweep_free(withdrawn->sweep);
+	withdrawn->sweep = NULL;
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument) {
+	struct withdrawn *withdrawn = argument;
 	(void)fd, (void)what;
-	CLEANUP_HOLDERS struct holders holders = {0};
-	size_t killed = ending->kill ? holders_kill(init, &withdrawn->taken) : 0;
-	holders_find(init, &withdrawn->taken, &holders);
-	say_holders(&holders, killed);
-	if (ending->settle > 0) session_settled(withdrawn->options.session, ending->settle, &holders, killed);
-	if (holders.all == 0) taken_finish(&withdrawn->taken);
-	drop(ending);
+	if (!withdrawn->sweep && !begin(withdrawn)) return;
+	const enum sweep_state state = sweep_turn(withdrawn->sweep);
+	if (state == SWEEP_DONE) finish(withdrawn);
+	turn_after(withdrawn, state == SWEEP_LATER ? SWEEP_PAUSE_MS : 0);
 }
 
 /* Looking through all processes takes its time: first the masks of the new plan are looked after. */
 static void settle_soon(void *argument) {
-	static const struct timeval next_round = {0};
-	const struct ending *ending = argument;
-	evtimer_add(ending->settled, &next_round);
+	struct ending *ending = argument;
+	ending->in_force = true;
+	if (!ending->withdrawn->sweep) turn_after(ending->withdrawn, 0);
 }
 
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended) {
@@ -101,17 +200,29 @@ void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ende
 	struct ending *ending = mem_new(struct ending);
 	*ending = (struct ending){
 		.next = withdrawn->endings, .withdrawn = withdrawn, .kill = ended->kill, .settle = ended->settle};
-	ending->settled = evtimer_new(withdrawn->options.base, on_settled, ending);
 	withdrawn->endings = ending;
 	live_when(withdrawn->options.live, settle_soon, ending);
+}
+
+void withdrawn_gone(struct withdrawn *withdrawn) {
+	static const struct holders none = {0};
+	const struct holders *ended = withdrawn->sweep ? sweep_ended(withdrawn->sweep) : &none;
+	say(ended, &none);
+	answer(withdrawn, &none, ended);
+	sweep_free(withdrawn->sweep);
+	withdrawn->sweep = NULL;
+	for (struct ending *ending = withdrawn->endings; ending; ending = ending->next) ending->swept = true;
+	answer(withdrawn, &none, &none);
 }
 
 void withdrawn_free(struct withdrawn *withdrawn) {
 	if (!withdrawn) return;
 	for (struct ending *ending = withdrawn->endings, *next; ending; ending = next) {
 		next = ending->next;
-		ending_free(ending);
+		free(ending);
 	}
-	taken_finish(&withdrawn->taken);
+	event_free(withdrawn->turn);
+	sweep_free(withdrawn->sweep);
+	forget(withdrawn);
 	free(withdrawn);
 }

@@ -1,9 +1,10 @@
 /*
  * withdrawn: what grants had given and give no longer, and which processes of the sandbox still hold it.
  *
- * Promises: it is collected as it is taken from the sandbox, until nobody holds it any more. Who does is looked for
- * when the view without it is in force; the user is told, the broker when it wants to know (session_settled), and where
- * the user wants it they are ended first.
+ * Promises: it is collected as it is taken from the sandbox, until nobody holds it any more. When the view without it
+ * is in force, who holds a folder of it is ended, since all that lies in there could be read through it for ever; who
+ * holds files alone is named, or ended, too, where the user wants it. The user is told, and the broker when it wants to
+ * know (session_settled): only when all is so. The loop is never held up for long.
  */
 #pragma once
 
@@ -26,10 +27,13 @@ struct withdrawn_options { /* all borrowed */
 struct withdrawn *withdrawn_new(const struct withdrawn_options *options);
 
 /* As struct live_options' changed and taken: by what steps were carried out, and which mounts went with them. */
-void withdrawn_follow(struct withdrawn *withdrawn, const struct steps *steps);
-void withdrawn_add(struct withdrawn *withdrawn, const struct strings *paths, const uint64_t *mounts, size_t count);
+void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps);
+void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken);
 
 /* The broker's push: grants ended, and what was told of the view before it says what goes. */
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended);
+
+/* Nothing of the sandbox is left. */
+void withdrawn_gone(struct withdrawn *withdrawn);
 
 void withdrawn_free(struct withdrawn *withdrawn); /* when live calls nobody back any more */

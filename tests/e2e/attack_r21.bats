@@ -62,7 +62,7 @@ ten_live() {
 	sbx grant fs:read "$HOME/shared/file" --profile default
 	sbx grant fs:read "$HOME/shared/folder" --profile default
 	background reader sbx run --profile default -- sh -c "cat $HOME/shared/file $HOME/shared/folder/text; touch up
-		until grep -q two $HOME/shared/file && grep -q two $HOME/shared/folder/text; do sleep 0.01; done
+		until grep -qs two $HOME/shared/file && grep -qs two $HOME/shared/folder/text; do sleep 0.01; done
 		touch seen; while [ -e $HOME/shared/file ] || [ -e $HOME/shared/folder/text ]; do sleep 0.01; done; echo gone"
 	wait_for 60 test -e up
 	sbx run --profile default --allow "fs:write=$HOME/shared" -- sh -c "

@@ -486,23 +486,16 @@ END
 
 @test "what a tool still holds of a revoked grant is named, and --kill ends it" {
 	local mark=$$ # in the seconds that nobody else sleeps
-	for kind in file folder cwd; do
-		sbx grant fs:read "$here" --profile default
-		case $kind in
-		file) line="exec 5<$here/file" ;;
-		folder) line="exec 5<$here" ;;
-		cwd) line="cd $here" ;;
-		esac
-		background "$kind" sbx run -- bash -c "$line; exec sleep 1000.$mark"
-		wait_for 60 inside_pids "^sleep 1000.$mark"
-		run sbx revoke --match fs:read "$here"
-		echo "$kind: $output"
-		contains "$output" "$here"
-		contains "$output" "sleep (pid "
-		is_running "$kind"
-		sbx kill --all
-		finished "$kind"
-	done
+	sbx grant fs:read "$here" --profile default
+	background holder sbx run -- bash -c "exec 5<$here/file; exec sleep 1000.$mark"
+	wait_for 60 inside_pids "^sleep 1000.$mark"
+	run sbx revoke --match fs:read "$here"
+	echo "$output"
+	contains "$output" "$here"
+	contains "$output" "sleep (pid "
+	is_running holder
+	sbx kill --all
+	finished holder
 	sbx grant fs:read "$here" --profile default
 	background killed sbx run -- bash -c "sleep 1001.$mark <$here/file & wait; echo \"ended \$?\"; cat file"
 	echo "the rest goes on" >file

@@ -52,11 +52,13 @@ static void end_apply(struct live_fixture *fixture, int code, const struct porta
 void fixture_applied(struct live_fixture *fixture) {
 	struct portal_applied applied = {0};
 	uint32_t failed[1];
-	uint64_t taken[64];
+	struct portal_taken taken[64];
 	assert_non_null(fixture->done);
 	for (size_t i = 0; i < fixture->steps->count; i++) {
 		const struct step *step = &fixture->steps->items[i];
-		if (step->kind == STEP_TAKE) taken[applied.taken_count++] = 1000 + step->mount.id;
+		if (step->kind == STEP_TAKE)
+			taken[applied.taken_count++] =
+				(struct portal_taken){.number = 1000 + step->mount.id, .id = step->mount.id};
 		if (step->kind == STEP_PUT && string_equal(step->mount.path, fixture->fail_path) &&
 		    applied.failed_count == 0)
 			failed[applied.failed_count++] = (uint32_t)i;
@@ -115,10 +117,10 @@ static bool deleted(void *context, const char *path) {
 	return false;
 }
 
-static void taken(void *context, const struct strings *paths, const uint64_t *mounts, size_t count) {
+static void taken(void *context, const char *path, const struct portal_taken *taken) {
 	struct live_fixture *fixture = context;
-	assert_true(count > 0 && mounts[0] >= 1000);
-	for (size_t i = 0; i < paths->count; i++) strings_add(&fixture->taken, paths->items[i]);
+	assert_true(taken->number >= 1000);
+	strings_add(&fixture->taken, path);
 }
 
 static void failed(void *context, const char *why, bool open) {

@@ -1,6 +1,6 @@
 /* Who still holds a mount that was detached: by a descriptor, a folder, a map, also where only one of its threads does,
- * or a message that nobody has received; and ending just them. */
-#include "holders.h"
+ * or a message that nobody has received; and ending just those who hold a folder of it, or all. */
+#include "sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +24,13 @@
 
 enum hold {
 	HOLD_DESCRIPTOR,
-	HOLD_FOLDER,
 	HOLD_MAP,
 	HOLD_THREADS_DESCRIPTOR, /* of a thread with descriptors of its own */
-	HOLD_THREADS_FOLDER,     /* of a thread with a working folder of its own */
 	HOLD_LEFT,               /* the first thread has ended */
-	HOLD_PASSED,             /* in a message that waits in a socket */
+	HOLD_FOLDER,
+	HOLD_OPEN_FOLDER,    /* as a name alone (O_PATH) */
+	HOLD_THREADS_FOLDER, /* of a thread with a working folder of its own */
+	HOLD_PASSED,         /* in a message that waits in a socket */
 	HOLD_NOTHING,
 	HOLD_COUNT
 };
@@ -101,11 +102,12 @@ static void pass(int fd) {
 static pid_t hold(enum hold how) {
 	pid_t pid = fork();
 	if (pid != 0) return pid;
-	if (how >= HOLD_THREADS_DESCRIPTOR && how <= HOLD_LEFT) hold_in_a_thread(how);
+	if (how == HOLD_THREADS_DESCRIPTOR || how == HOLD_LEFT || how == HOLD_THREADS_FOLDER) hold_in_a_thread(how);
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (how == HOLD_PASSED) pass(fd);
 	if (how == HOLD_MAP && mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) abort();
 	if (how == HOLD_FOLDER && chdir(folder) < 0) abort();
+	if (how == HOLD_OPEN_FOLDER && open(folder, O_PATH | O_CLOEXEC) < 0) abort();
 	if (how != HOLD_DESCRIPTOR) close(fd);
 	hold_still();
 }
@@ -143,9 +145,7 @@ static int setup(void **state) {
 	if (read(pipes[0], &id, sizeof id) != sizeof id) skip(); /* no namespaces to be had */
 	assert_int_equal(read(pipes[0], pids, sizeof pids), sizeof pids);
 	close(pipes[0]);
-	CLEANUP_STRINGS struct strings paths = {0};
-	strings_add(&paths, folder);
-	taken_add(&taken, &paths, &id, 1);
+	taken_add(&taken, id, folder);
 	return 0;
 }
 
@@ -168,59 +168,76 @@ static const struct holder *holder_of(const struct holders *holders, pid_t pid) 
 	return NULL;
 }
 
-static void each_kind_is_found_and_named(void **state) {
-	CLEANUP_HOLDERS struct holders holders = {0};
-	(void)state;
-	holders_find(top, &taken, &holders);
-	for (int i = 0; i < HOLD_NOTHING; i++) {
-		const struct holder *holder = holder_of(&holders, pids[i]);
-		if (!holder) {
-			fail_msg("kind %d was not found", i);
-			return;
-		}
-		if (i == HOLD_PASSED)
-			assert_memory_equal(holder->path, "socket:", strlen("socket:"));
-		else
-			assert_string_equal(holder->path, i == HOLD_FOLDER || i == HOLD_THREADS_FOLDER ? folder : file);
-		assert_string_equal(holder->command, "test_runner_hol"); /* 15 bytes of it */
-	}
-	assert_null(holder_of(&holders, pids[HOLD_NOTHING]));
-	assert_null(holder_of(&holders, top));
-	assert_int_equal(holders.all, HOLD_NOTHING);
-}
-
 static bool is_alive(pid_t pid) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/status", pid), *text = NULL;
 	if (file_read(path, 4096, &text, NULL, NULL) < 0) return false;
 	return !strstr(text, "\nState:\tZ") || !strstr(text, "\nThreads:\t1\n");
 }
 
-static void just_they_are_ended(void **state) {
-	CLEANUP_HOLDERS struct holders holders = {0};
+/* Until it is done; `files`: who holds files is ended, too. */
+static struct sweep *sweep_all(pid_t init, bool files) {
+	const struct timespec pause = {.tv_nsec = SWEEP_PAUSE_MS * 1000000L};
+	struct sweep *sweep = sweep_new(init, &taken, files);
+	for (enum sweep_state state; (state = sweep_turn(sweep)) != SWEEP_DONE;)
+		if (state == SWEEP_LATER) nanosleep(&pause, NULL);
+	return sweep;
+}
+
+static void expect_holder(const struct holders *holders, int kind) {
+	const struct holder *holder = holder_of(holders, pids[kind]);
+	if (!holder) {
+		fail_msg("kind %d was not found", kind);
+		return;
+	}
+	if (kind == HOLD_PASSED)
+		assert_memory_equal(holder->path, "socket:", strlen("socket:"));
+	else
+		assert_string_equal(holder->path, kind >= HOLD_FOLDER ? folder : file);
+	assert_string_equal(holder->command, "test_runner_hol"); /* 15 bytes of it */
+}
+
+static void who_holds_a_folder_is_ended_and_who_holds_a_file_is_named(void **state) {
 	(void)state;
-	assert_int_equal(holders_kill(top, &taken), HOLD_NOTHING);
-	for (int i = 0; i < HOLD_NOTHING; i++) wait_until(!is_alive(pids[i]));
+	struct sweep *sweep = sweep_all(top, false);
+	for (int i = 0; i < HOLD_NOTHING; i++) {
+		expect_holder(i < HOLD_FOLDER ? sweep_left(sweep) : sweep_ended(sweep), i);
+		assert_int_equal(is_alive(pids[i]), i < HOLD_FOLDER);
+	}
+	assert_int_equal(sweep_left(sweep)->all, HOLD_FOLDER);
+	assert_int_equal(sweep_ended(sweep)->all, HOLD_NOTHING - HOLD_FOLDER);
 	assert_true(is_alive(pids[HOLD_NOTHING]));
 	assert_true(is_alive(top));
-	holders_find(top, &taken, &holders);
-	assert_int_equal(holders.all, 0);
+	sweep_free(sweep);
+}
+
+static void where_it_is_wanted_just_all_holders_are_ended(void **state) {
+	(void)state;
+	struct sweep *sweep = sweep_all(top, true);
+	for (int i = 0; i < HOLD_NOTHING; i++) {
+		expect_holder(sweep_ended(sweep), i);
+		assert_false(is_alive(pids[i]));
+	}
+	assert_int_equal(sweep_ended(sweep)->all, HOLD_NOTHING);
+	assert_int_equal(sweep_left(sweep)->all, 0);
+	assert_true(is_alive(pids[HOLD_NOTHING]));
+	assert_true(is_alive(top));
+	sweep_free(sweep);
 }
 
 static void nobody_of_another_pid_namespace_is_touched(void **state) {
-	CLEANUP_HOLDERS struct holders holders = {0};
 	(void)state;
-	holders_find(0x3ffffff, &taken, &holders); /* no such sandbox */
-	assert_int_equal(holders.all, 0);
-	assert_int_equal(holders_kill(0x3ffffff, &taken), 0);
+	struct sweep *sweep = sweep_all(0x3ffffff, true); /* no such sandbox */
+	assert_int_equal(sweep_ended(sweep)->all, 0);
 	assert_true(is_alive(pids[HOLD_DESCRIPTOR]));
+	sweep_free(sweep);
 }
 
 #define HOLDERS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		HOLDERS_TEST(each_kind_is_found_and_named),
-		HOLDERS_TEST(just_they_are_ended),
+		HOLDERS_TEST(who_holds_a_folder_is_ended_and_who_holds_a_file_is_named),
+		HOLDERS_TEST(where_it_is_wanted_just_all_holders_are_ended),
 		HOLDERS_TEST(nobody_of_another_pid_namespace_is_touched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

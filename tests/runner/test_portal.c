@@ -110,7 +110,7 @@ static void grants_come_and_go(void **state) {
 	box_expect(&box, "w notes/f f; cd ..", "refused\nrefused");
 	assert_int_equal(change_to(MOUNT_READ, "notes/a/b"), 0);
 	box_expect(&box, "cat notes/a/b/f; ls -A . notes", "two\n.:\nnotes\n\nnotes:\na");
-	assert_true(box.applied.taken_count > 0);
+	assert_int_equal(box.applied.taken_count, 0); /* nobody holds anything of it */
 	assert_int_equal(change_to(MOUNT_READ, "single"), 0);
 	box_expect(&box, "cat single; ls -A", "file\nsingle");
 	assert_int_equal(change_to(MOUNT_READ, NULL), 0);
@@ -564,7 +564,6 @@ static void what_is_covered_is_found_again(void **state) {
 	for (size_t i = 0; i < 2; i++) { /* from below */
 		struct step step = {.kind = STEP_TAKE, .mount = steps.items[i * 2].mount};
 		assert_int_equal(box_apply(&box, &(struct steps){.items = &step, .count = 1}), 0);
-		assert_true(box.applied.taken_count > 0);
 	}
 	box_expect(&box, "cat g/f; test -e file || echo gone", "1\ngone"); /* with what lay on it */
 	struct step last = {.kind = STEP_TAKE, .mount = steps.items[1].mount};

@@ -304,8 +304,8 @@ const struct command command_revoke = {
 	.summary = "End grants before their time.",
 	.details = "In running sandboxes connections that rest on a revoked grant are cut, and files disappear, at "
 		   "once: each sandbox confirms it, and one that doesn't within 2 s is stopped, and ended after "
-		   "30 s. A file that a process has open stays open in it: such processes are named, and --kill ends "
-		   "them. The "
+		   "30 s. A process that has a folder of them open is ended; one that has a file open is named, and "
+		   "--kill ends it. The "
 		   "history keeps the grant.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),

@@ -67,7 +67,7 @@ enum {
 	LIMIT_REPLAN_MS = 50,          /* until what the host has changed is looked at */
 	LIMIT_WRITABLE = 256,          /* paths in one message about what sandboxes may write */
 	LIMIT_HOLDERS = 4096,          /* processes of a sandbox that are looked at for what was taken */
-	LIMIT_HOLDER_FILES = 4096,     /* descriptors of one of them */
+	LIMIT_HOLDER_FILES = 20000,    /* descriptors of one of them */
 	LIMIT_HOLDERS_TOLD = 64,       /* holders that are told of */
 	LIMIT_POLICY = 1024 * 1024,    /* bytes of a policy file */
 	LIMIT_POLICY_FILES = 64,       /* files in /etc/sbx/policy.d */

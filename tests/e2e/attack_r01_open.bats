@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# Withdrawn means by name, by working folder and by open folder: who holds a folder of what a grant gave is ended with the
+# grant. Who holds files alone is named, and goes on.
+
+load helper
+
+setup_file() {
+	home_make
+	asking_policy
+	sbx grants >/dev/null # starts the broker
+}
+
+setup() {
+	cd "$HOME/project" || return
+	rm -f up go end read
+	here=$HOME/t$BATS_TEST_NUMBER
+	mkdir -p "$here/sub"
+	echo "in $here" >"$here/file"
+	cp "$TESTS/holding.py" .
+}
+
+teardown() {
+	touch "$HOME/project/end" "$HOME/project/go"
+	sbx kill --all >/dev/null 2>&1 || true
+	# shellcheck disable=SC2046 # ids
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+}
+
+# nothing_is_read [FOLDER]: what is written into it from now on is seen by nobody inside.
+nothing_is_read() {
+	touch go
+	rm -f read
+	echo "what came later" >"${1:-$here}/new"
+	sleep 0.3 # as long as they would need for some twenty looks
+	[ ! -e read ] || { echo "read after the revocation: $(head -1 read)" && return 1; }
+	touch end
+}
+
+@test "attack_r_01: who has a folder of a revoked grant open, in whatever way, is ended with it and named" {
+	local how
+	for how in cwd opened name thread thread-cwd parked passed forked; do
+		rm -f up go end read "$here/new"
+		sbx grant fs:read "$here" --profile default
+		background holder sbx run --profile default -- python3 holding.py "$how" "$here"
+		wait_for 60 test -e up
+		run sbx revoke --match fs:read "$here"
+		echo "$how: $output ($status)"
+		[ "$status" = 0 ]
+		nothing_is_read
+		finished holder
+		echo "$how: $output"
+		contains "$output" "that held what is not allowed any more"
+		if [ "$how" = cwd ]; then
+			contains "$output" "python3 ($here)"
+		fi
+	done
+}
+
+@test "attack_r_01: expired, denied and edited away, it ends who has a folder of it open, too" {
+	local how
+	for how in expiry denial policy; do
+		rm -f up go end read "$here/new"
+		sbx grant fs:read "$here" --profile default --ttl "$([ "$how" = expiry ] && echo 6s || echo 1h)"
+		background holder sbx run --profile default -- python3 holding.py opened "$here"
+		wait_for 60 test -e up
+		case $how in
+		denial) sbx grant --deny fs:read "$here" --profile default ;;
+		policy) sed -i "s|^    doorbell:.*|&\n    deny: {fs:read: [$here]}|" "$HOME/.config/sbx/policy.yaml" ;;
+		esac
+		finished holder
+		echo "$how: $output ($status)"
+		[ "$status" = 137 ]
+		contains "$output" "that held what is not allowed any more"
+		nothing_is_read
+		# shellcheck disable=SC2046 # ids
+		[ "$how" = expiry ] || sbx revoke $(sbx grants --json | jq '.[].id')
+	done
+	asking_policy
+}
+
+@test "attack_r_01: a denial of a part of an allowed folder ends who has a folder of that part open" {
+	sbx grant fs:read "$here" --profile default
+	background holder sbx run --profile default -- sh -c "
+		python3 holding.py opened $here/sub
+		echo \"ended \$?\"; cat $here/file"
+	wait_for 60 test -e up
+	sbx grant --deny fs:read "$here/sub" --profile default
+	finished holder
+	echo "$output"
+	contains "$output" "ended 137"
+	contains "$output" "in $here"
+	nothing_is_read "$here/sub"
+}
+
+@test "attack_r_01: a writer that hinders the read-only remount doesn't keep a folder of it writable" {
+	sbx grant fs:read "$here" --profile default
+	sbx grant fs:write "$here" --profile default
+	background holder sbx run --profile default -- python3 holding.py writer "$here"
+	wait_for 60 test -e up
+	run sbx revoke --match fs:write "$here"
+	echo "$output"
+	rm -f "$here/made"
+	finished holder
+	echo "$output ($status)"
+	[ "$status" = 137 ]
+	[ ! -e "$here/made" ]
+}
+
+@test "attack_r_01: who holds but files of it, or has messages with descriptors of its own, goes on" {
+	sbx grant fs:read "$here" --profile default
+	background holder sbx run --profile default -- python3 -c '
+import array, os, socket, sys, time
+held = open(sys.argv[1] + "/file")
+one, other = socket.socketpair()
+open("up", "w").close()
+while not os.path.exists("go"):
+    own = os.open(".", os.O_RDONLY)
+    one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [own]))])
+    os.close(own)
+    _, ancillary, _, _ = other.recvmsg(1, socket.CMSG_SPACE(4))
+    os.close(array.array("i", ancillary[0][2])[0])
+    time.sleep(0.002)
+print("goes on:", held.read())' "$here"
+	wait_for 60 test -e up
+	run sbx revoke --match fs:read "$here"
+	echo "$output"
+	lacks "$output" "Ended"
+	contains "$output" "$here/file"
+	touch go
+	finished holder
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" "goes on: in $here"
+}
+
+@test "attack_r_01: a working folder that a grant gives still, or that is the tool's own, ends nobody" {
+	mkdir -p "$HOME/other"
+	sbx grant fs:write "$here" --profile default
+	sbx grant fs:read "$HOME/other" --profile default
+	background worker sbx run --profile default -- sh -c "mkdir -p ~/own/deep; cd $here/sub
+		(cd ~/own/deep; touch $PWD/up; until [ -e $PWD/go ]; do sleep 0.02; done; echo own) &
+		until [ -e $PWD/go ]; do sleep 0.02; done; wait; cat ../file; echo w >made"
+	wait_for 60 test -e up
+	sbx revoke --match fs:read "$HOME/other"
+	sbx grant fs:read "$here" --profile default
+	sbx grant --deny fs:read "$HOME/other" --profile default
+	touch go
+	finished worker
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	[ "$output" = "own"$'\n'"in $here" ]
+	[ -e "$here/sub/made" ]
+}
