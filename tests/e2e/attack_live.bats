@@ -462,7 +462,7 @@ print("seen", seen)' "$here/file"
 	for _ in $(seq "$(times 20 200)"); do
 		sbx grant fs:read "$HOME" --profile default >/dev/null
 		sleep 0.05
-		sbx revoke --match fs:read "$HOME" >/dev/null
+		sbx revoke --match fs:read "$HOME" >/dev/null || [ $? = 1 ] # the project's own rule stays
 	done
 	sbx grant fs:read "$HOME" --profile default >/dev/null
 	wait_for 60 test -e plain # it would have seen them

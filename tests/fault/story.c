@@ -164,7 +164,7 @@ static bool end_grant(struct scene *scene, int64_t id) {
 	struct story *story = scene->story;
 	revive(scene);
 	story->revoking[story->revoking_count++] = id;
-	json_t *reply = ask(scene, COMMAND, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	json_t *reply = ask(scene, COMMAND, "revoke", json_pack("{s:[I], s:b}", "ids", (json_int_t)id, "at_once", 1));
 	bool done = string_equal(json_string_value(json_object_get(reply, "type")), "revoke");
 	if (done) story->revoked[story->revoked_count++] = id;
 	return conclude(scene, COMMAND, reply) == STORY_DONE;
