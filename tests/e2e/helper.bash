@@ -300,5 +300,8 @@ in_own_mounts() {
 		}
 		eval "$1"
 		# there is none where the run did not come so far
-		if pid=$(plain python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid 2>/dev/null); then kill "$pid"; fi' bash "$1"
+		if pid=$(plain python3 "$TESTS/broker.py" "$HOME/.local/state/sbx/run/broker.sock" --pid 2>/dev/null); then
+			kill "$pid"
+			while kill -0 "$pid" 2>/dev/null; do sleep 0.02; done # its lock would name another namespace
+		fi' bash "$1"
 }

@@ -328,12 +328,15 @@ def write(text):
         with open(path, "a") as file:
             file.write(text)
         print("wrote", text, flush=True)
+        return True
     except OSError as error:
         print(text, error.strerror, flush=True)
+        return False
 reader = open(path)
 open("up", "w")
 wait("write")
-write("granted")
+while not write("granted"): # a grant is pushed: it is there a moment after sbx grant
+    time.sleep(0.02)
 reader.seek(0)
 print("reader sees", "granted" in reader.read(), flush=True)
 open("written", "w")

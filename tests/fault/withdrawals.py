@@ -22,12 +22,14 @@ SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1
 COUNT = max(1, int(10 * ROUNDS))
 TOOL = pathlib.Path(os.environ["SBX_FAULT"]) / "withdrawn_tool"
 DEADLINE_S = 2
-# Stopping a sandbox whole takes its time (LIMIT_STOP_MS), and the command its own until sbxd has read it.
-SLACK_S = 1.0
+# Stopping a sandbox whole takes its time, up to half a second and more where it has hundreds of processes on a busy machine, and the
+# command its own until sbxd has read it.
+SLACK_S = 2.0
 WATCH_S = 1.0  # how long nothing may be used after the deadline, with nobody stopped any more
 LIFETIME_S = 12
 MANY = 200
 WAYS = 6
+WRITTEN = {1: "by-name", 3: "by-working-folder", 5: "by-open-folder"}  # withdrawn_tool.c, ways[]
 POLICY = """
 version: 1
 prompt: {{without-agent: deny}}
@@ -49,6 +51,7 @@ class Tool:
     """One sandbox with tests/fault/withdrawn_tool.c in it."""
 
     def __init__(self, home, name, trouble):
+        self.granted = home.root / "granted"
         self.project = home.root / name
         self.project.mkdir(exist_ok=True)
         (self.project / "tool").unlink(missing_ok=True)  # one of the round before may still be on its way out
@@ -78,7 +81,10 @@ class Tool:
         return [(numbers[i] / 1e9, numbers[i + 1] / 1e9) for i in range(0, 2 * WAYS, 2)]
 
     def last_use(self):
-        return max(began for began, _ in self.times())
+        """What was written counts by the host's file: in the sandbox's own home the tool may write as it likes."""
+        reads = [began for way, (began, _) in enumerate(self.times()) if way not in WRITTEN]
+        ago = time.time() - max((self.granted / name).stat().st_mtime for name in WRITTEN.values())
+        return max(*reads, now() - ago)
 
     def portal(self):
         children = pathlib.Path(f"/proc/{self.run.pid}/task/{self.run.pid}/children").read_text(encoding="utf-8").split()
