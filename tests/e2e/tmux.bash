@@ -14,8 +14,12 @@ tmux_begin() {
 	wait_for 30 shows 'ready\$$'
 }
 
+# A server that is on its way out takes whom comes next along.
 tmux_end() {
+	local pid
+	pid=$(tmux display-message -p '#{pid}' 2>/dev/null) || return 0
 	tmux kill-server 2>/dev/null || true
+	wait_for 30 gone "$pid"
 }
 
 screen() {
