@@ -40,7 +40,7 @@ enum {
 	TICK_MS = 1000,
 	PASS_MS = 5,      /* between passes */
 	STILL_PASSES = 2, /* in a row that find all stopped */
-	PASSES_MIN = 20,  /* on a machine where 500 ms are few passes */
+	PASSES_MIN = 5,   /* on a machine where 500 ms are few passes; who multiplies faster is ended */
 };
 
 static int64_t now_ms(void) {

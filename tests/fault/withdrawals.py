@@ -3,6 +3,7 @@ while the tool makes trouble. Two seconds later nothing is read or written throu
 and what sbx said about it was true.
 """
 
+import datetime
 import json
 import mmap
 import os
@@ -81,10 +82,13 @@ class Tool:
         return [(numbers[i] / 1e9, numbers[i + 1] / 1e9) for i in range(0, 2 * WAYS, 2)]
 
     def last_use(self):
-        """What was written counts by the host's file: in the sandbox's own home the tool may write as it likes."""
-        reads = [began for way, (began, _) in enumerate(self.times()) if way not in WRITTEN]
-        ago = time.time() - max((self.granted / name).stat().st_mtime for name in WRITTEN.values())
-        return max(*reads, now() - ago)
+        """When the last try that worked began. What was written counts only where the host's file changed since then: in the sandbox's own
+        home the tool may write as it likes; and what it had open already it may write to."""
+        ago = now() - time.time()
+        uses = [began for began, _ in self.times()]
+        for way, name in WRITTEN.items():
+            uses[way] = min(uses[way], (self.granted / name).stat().st_mtime + ago)
+        return max(uses)
 
     def portal(self):
         children = pathlib.Path(f"/proc/{self.run.pid}/task/{self.run.pid}/children").read_text(encoding="utf-8").split()
@@ -192,6 +196,17 @@ def make_many(home):
     client.close()
 
 
+def ended_at(home, began):
+    """By the history: when sbxd has taken note of the end, which was wanted when `began`."""
+    ago = now() - time.time()
+    for line in home.sbx("history", "--json").stdout.splitlines():
+        row = json.loads(line)
+        at = datetime.datetime.fromisoformat(row["time"]).timestamp() + ago
+        if at >= began - 0.01 and (row["kind"] in ("revoke", "expire", "policy") or (row["kind"], row["verdict"]) == ("grant", "deny")):
+            return at
+    raise RuntimeError("the history has no end")
+
+
 class Results:
     def __init__(self):
         self.longest = 0.0
@@ -215,14 +230,15 @@ def play(home, case, chance, results):
         time.sleep(chance.uniform(0, 0.05))
         began = grant["ends"] if end == "its time" else now()
         said = ENDS[end](home, grant, doorbell)
-        deadline = began + DEADLINE_S + SLACK_S
-        while now() < deadline:
+        while now() < began + DEADLINE_S + SLACK_S:
             time.sleep(0.02)
             if said and said.poll() is not None and not hasattr(said, "over"):
                 said.over = now()
         if heal:
             heal()
         time.sleep(WATCH_S)
+        began = ended_at(home, began)
+        deadline = began + DEADLINE_S + SLACK_S
         for tool in tools:
             last = tool.last_use()
             results.longest = max(results.longest, last - began)
