@@ -366,8 +366,8 @@ static void ask_those_that_wait(struct desk *desk, int64_t now_ms) {
 	struct item *item;
 	bool all = true;
 	TAILQ_FOREACH(item, &desk->items, link) {
-		if (!is_due(item, now_ms)) continue;
-		if (has_room(desk, item))
+		if (!is_waiting(item)) continue;
+		if (is_due(item, now_ms) && has_room(desk, item))
 			ask(desk, item);
 		else
 			all = false;
