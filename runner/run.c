@@ -347,6 +347,9 @@ static int prepare_tool(struct run *run, struct error *error) {
 				       .filter = filter->steps,
 				       .filter_count = filter->count,
 				       .listener = wanted != 0};
+	CLEANUP_FREE struct sock_filter *without_aio = NULL;
+	if (!scene->view->limits.kernel_aio)
+		orders.filter = without_aio = filter_refuse_aio(filter, &orders.filter_count);
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
 	int r = launch_prepare(run->launch, &order, &orders, error);
