@@ -348,8 +348,8 @@ static int prepare_tool(struct run *run, struct error *error) {
 				       .filter_count = filter->count,
 				       .listener = wanted != 0};
 	CLEANUP_FREE struct sock_filter *without_aio = NULL;
-	if (!scene->view->limits.kernel_aio)
-		orders.filter = without_aio = filter_refuse_aio(filter, &orders.filter_count);
+	if (!scene->view->limits.kernel_aio) without_aio = filter_refuse_aio(filter, &orders.filter_count);
+	if (without_aio) orders.filter = without_aio;
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
 	int r = launch_prepare(run->launch, &order, &orders, error);

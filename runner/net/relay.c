@@ -20,7 +20,7 @@
 #include "schema/limits.h"
 #include "socket_abort.h"
 
-enum { TURN_BYTES = 2 * 1024 * 1024, BULK_BYTES = 4 * 1024 * 1024, HEAR_BYTES = 4096 };
+enum { TURN_BYTES = 2 * 1024 * 1024, BULK_BYTES = 4 * 1024 * 1024, HEAR_BYTES = 4096, COPY_BYTES = 64 * 1024 };
 
 struct ear {
 	relay_heard *heard;
@@ -124,11 +124,20 @@ static int way_write_pipe(struct way *way) {
 	return 0;
 }
 
+static int way_copy(struct way *way) {
+	char bytes[COPY_BYTES];
+	ssize_t n = recv(way->from->fd, bytes, sizeof bytes, 0);
+
+	if (n < 0) return -errno;
+	way->ended = n == 0;
+	if (n > 0) way_add_pending(way, bytes, (size_t)n);
+	return 0;
+}
+
 static int way_read(struct way *way, struct pipes *pipes) {
 	ssize_t n;
-	int r;
 
-	if (way->pipe.out < 0 && (r = pipes_take(pipes, &way->pipe)) < 0) return r;
+	if (way->pipe.out < 0 && pipes_take(pipes, &way->pipe) < 0) return way_copy(way);
 	if (way->moved >= BULK_BYTES) pipes_widen(pipes, &way->pipe);
 	n = splice(way->from->fd, NULL, way->pipe.in, NULL, PIPE_BYTES_WIDE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0) return -errno;
@@ -166,7 +175,9 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 }
 
 static bool way_has_read(const struct way *way) {
-	return way->ended || way->held > 0 || way->moved > way->given;
+	const size_t pending = way->pending ? evbuffer_get_length(way->pending) : 0;
+
+	return way->ended || way->held > 0 || way->moved + pending > way->given;
 }
 
 static void relay_pump(void *argument) {
