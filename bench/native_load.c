@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "exchange.h"
@@ -276,7 +277,7 @@ static void on_acceptable(evutil_socket_t listener, short what, void *argument) 
 static int run_relay(const char *port) {
 	unsigned long long number = 0;
 	if (string_to_u64(port, &number) < 0 || number > UINT16_MAX) exchange_die("a port is expected");
-	struct pair pair = {.base = event_base_new(),
+	struct pair pair = {.base = loop_new(),
 			    .origin = {.sin_family = AF_INET,
 				       .sin_port = htons((uint16_t)number),
 				       .sin_addr = {htonl(INADDR_LOOPBACK)}}};

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "exchange.h"
@@ -107,7 +108,7 @@ static uint64_t allow(void *context, const char *target, const struct gate_calle
 
 static int run_gate(void) {
 	const struct gate_judge judge = {.check = allow};
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	struct gate *gate = gate_new(base, &judge);
 	struct proxy *proxy = proxy_new(base, gate, "default");
 	struct error error = ERROR_NONE;

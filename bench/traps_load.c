@@ -25,6 +25,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/string.h"
 #include "load.h"
 #include "support/passing.h"
@@ -136,7 +137,7 @@ static int serve(int child, enum side side, struct error *error) {
 	size_t count = 0;
 	if (passing_receive(child, &byte, 1, fds, &count) != 1 || count != 1)
 		return error_set(error, EPIPE, "the filter could not be loaded");
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	const struct traps_options options = {
 		.base = base, .listener = fds[0], .wanted = sides[side].wanted, .sight = allow};
 	struct traps *traps;

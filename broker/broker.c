@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "client.h"
@@ -234,9 +235,7 @@ static void on_stop(evutil_socket_t number, short what, void *argument) {
 
 static void make_events(struct broker *broker) {
 	static const struct timeval tick = {.tv_sec = TICK_SECONDS};
-	event_set_mem_functions(mem_raw, mem_raw_resize, free);
-	broker->base = event_base_new();
-	if (!broker->base) mem_exhausted();
+	broker->base = loop_new();
 	broker->idle = evtimer_new(broker->base, on_idle, broker);
 	broker->reap = evtimer_new(broker->base, on_reap, broker);
 	broker->tick = event_new(broker->base, -1, EV_PERSIST, on_tick, broker);

@@ -83,6 +83,7 @@ static void describe_limits(struct strings *lines, const struct view_limits *lim
 	if (limits->open_files > 0)
 		strings_addf(lines, "  opens at most %lld files in a process", (long long)limits->open_files);
 	if (limits->cpu_time_ms > 0) strings_addf(lines, "  has at most %s of the processor in a process", time);
+	if (limits->kernel_aio) strings_add(lines, "  may use the kernel's asynchronous I/O (io_setup)");
 }
 
 void describe_settings(struct strings *lines, const struct profile *profile) {

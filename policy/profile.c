@@ -140,11 +140,14 @@ static void read_cpu_time(struct reader *reader, const struct node *value) {
 	reader_duration(reader, value, &reader->profile->limits.cpu_time_ms);
 }
 
+static void read_kernel_aio(struct reader *reader, const struct node *value) {
+	reader_bool(reader, value, &reader->profile->limits.kernel_aio);
+}
+
 static const struct key limits_items[] = {
-	{"memory", read_memory, 0, false},
-	{"processes", read_processes, 0, false},
-	{"open-files", read_open_files, 0, false},
-	{"cpu-time", read_cpu_time, 0, false},
+	{"memory", read_memory, 0, false},         {"processes", read_processes, 0, false},
+	{"open-files", read_open_files, 0, false}, {"cpu-time", read_cpu_time, 0, false},
+	{"kernel-aio", read_kernel_aio, 0, false},
 };
 const struct keys limits_keys = {"limits", limits_items, ARRAY_LENGTH(limits_items)};
 

@@ -188,6 +188,7 @@ void settings_merge(struct settings *settings, const struct profile *profile) {
 	if (settings->limits.processes == 0) settings->limits.processes = profile->limits.processes;
 	if (settings->limits.open_files == 0) settings->limits.open_files = profile->limits.open_files;
 	if (settings->limits.cpu_time_ms == 0) settings->limits.cpu_time_ms = profile->limits.cpu_time_ms;
+	settings->limits.kernel_aio |= profile->limits.kernel_aio;
 	pairs_merge(&settings->set, &profile->set);
 	pairs_merge(&settings->hosts, &profile->hosts);
 }

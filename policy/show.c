@@ -172,6 +172,7 @@ static void show_limits(struct string *out, const struct view_limits *limits) {
 	if (limits->processes > 0) strings_addf(&parts, "processes: %lld", (long long)limits->processes);
 	if (limits->open_files > 0) strings_addf(&parts, "open-files: %lld", (long long)limits->open_files);
 	if (limits->cpu_time_ms > 0) strings_addf(&parts, "cpu-time: %s", time);
+	if (limits->kernel_aio) strings_add(&parts, "kernel-aio: true");
 	if (parts.count == 0) return;
 	string_append(out, "    limits: {");
 	for (size_t i = 0; i < parts.count; i++) string_appendf(out, "%s%s", i > 0 ? ", " : "", parts.items[i]);

@@ -46,7 +46,8 @@ struct policy_document *policy_document_untrusted(const struct policy_document *
 }
 
 static bool limits_are_set(const struct view_limits *limits) {
-	return limits->memory > 0 || limits->processes > 0 || limits->open_files > 0 || limits->cpu_time_ms > 0;
+	return limits->memory > 0 || limits->processes > 0 || limits->open_files > 0 || limits->cpu_time_ms > 0 ||
+	       limits->kernel_aio;
 }
 
 static bool profile_has_settings(const struct profile *profile) {

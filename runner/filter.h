@@ -30,4 +30,8 @@ struct filter {
 	uint32_t count;
 };
 
+/* The steps of `filter` behind those by which io_setup(2) isn't there (ENOSYS): the slots of asynchronous I/O are one
+ * quota of the whole machine (fs.aio-max-nr), which a sandbox could take for all (attack R7). Freed by the caller. */
+struct sock_filter *filter_refuse_aio(const struct filter *filter, uint32_t *ret_count);
+
 extern const struct filter filters[FILTER_COUNT]; /* by what is wanted, any sum; that of 0 needs no listener */

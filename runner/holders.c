@@ -101,6 +101,10 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 	}
 }
 
+/* What has no file (epoll, inotify): its fdinfo lists all its watches, millions of them, and is made whole for whoever
+ * reads one byte (seq_read_iter of fs/seq_file.c). The link of a file begins with '/' whatever its name. */
+#define ANONYMOUS "anon_inode:"
+
 /* Messages that wait in a socket (scm_fds, Linux 5.6), and what is not looked at any more, may hold anything. */
 static void look_at_descriptors(struct look *look, pid_t task) {
 	CLEANUP_FREE char *folder = string_format("/proc/%d/fdinfo", task);
@@ -109,7 +113,9 @@ static void look_at_descriptors(struct look *look, pid_t task) {
 		if (!isdigit((unsigned char)entry->d_name[0])) continue;
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name), *info = NULL;
 		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name);
+		CLEANUP_FREE char *link = process_link(task, name);
 		if (--look->left == 0) look_found(look, HOLDS_UNSEEN, string_copy("more files than are looked at"));
+		if (string_starts(link, ANONYMOUS)) continue;
 		if (regular_read(path, HOLDERS_FDINFO_MAX, &info, NULL, NULL) < 0) continue;
 		look->holding.sockets |= strstr(info, "scm_fds:") != NULL;
 		if (number(info, "scm_fds:") > 0) look_found(look, HOLDS_UNSEEN, process_link(task, name));

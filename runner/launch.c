@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "runner/bubblewrap.h"
+#include "used_up.h"
 
 static_assert((int)ORDERS_FD == (int)BWRAP_FD_ORDERS && (int)ORDERS_STDIO == (int)BWRAP_FD_STDIO,
 	      "sbx-init finds what is passed through to it");
@@ -116,7 +117,7 @@ static int spawn(struct launch *launch, struct error *error) {
 	if (launch->bwrap == 0) become_bwrap(launch, pair[1], complaints[1]);
 	fd_close(pair[1]);
 	fd_close(complaints[1]);
-	if (launch->bwrap < 0) return error_errno(error, "starting bwrap");
+	if (launch->bwrap < 0) return used_up_errno(error, "starting bwrap");
 	launch->bwrap_end = open_end(launch->bwrap);
 	return launch->bwrap_end < 0 ? error_errno(error, "watching bwrap") : 0;
 }
@@ -204,6 +205,8 @@ static int explain(struct launch *launch, const char *complaint, struct error *e
 	static const char *const no_userns[] = {"No permissions to create new namespace",
 						"Creating new namespace failed", "setting up uid map",
 						"loopback: Failed RTM_NEWADDR"};
+	const char *used_up = used_up_sentence(complaint);
+	if (used_up) return error_set(error, EAGAIN, "making the sandbox: %s (%s)", used_up, complaint);
 	for (size_t i = 0; i < ARRAY_LENGTH(no_userns); i++) {
 		if (strstr(complaint, no_userns[i]))
 			return error_set(

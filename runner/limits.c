@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/random.h"
 #include "regular.h"
+#include "schema/limits.h"
 
 enum { LIMITS_CGROUP_TEXT = 64 * 1024 };
 
@@ -70,25 +71,56 @@ void limits_make(const struct view_limits *wanted, const char *root, const char 
 	}
 }
 
+/* A quota that the kernel counts by user: no sandbox gets more than `most`, nor than a part of what the user has. */
+static const struct share {
+	uint32_t resource;
+	rlim_t most;
+	unsigned part;
+} shares[] = {
+	{RLIMIT_NPROC, LIMIT_SANDBOX_PROCESSES, 4},
+	{RLIMIT_NOFILE, LIMIT_SANDBOX_FILES, 1}, /* by process; what is in flight (unix(7)) is compared with it */
+	{RLIMIT_SIGPENDING, LIMIT_SANDBOX_SIGNALS, 4},
+	{RLIMIT_MSGQUEUE, LIMIT_SANDBOX_QUEUE_BYTES, 2},
+	{RLIMIT_MEMLOCK, LIMIT_SANDBOX_LOCKED, 1},
+};
+
+static void add(struct launch_orders *orders, uint32_t resource, rlim_t soft, rlim_t hard) {
+	orders->limits[orders->limit_count].resource = resource;
+	orders->limits[orders->limit_count].soft = soft;
+	orders->limits[orders->limit_count++].hard = hard;
+}
+
+static void add_share(struct launch_orders *orders, const struct share *share) {
+	struct rlimit own;
+	rlim_t hard = share->most;
+	if (getrlimit((int)share->resource, &own) == 0 && own.rlim_max != RLIM_INFINITY &&
+	    own.rlim_max / share->part < hard)
+		hard = own.rlim_max / share->part;
+	add(orders, share->resource, RLIM_INFINITY, hard);
+}
+
+static int64_t value_of(const struct view_limits *wanted, uint32_t resource) {
+	if (resource == RLIMIT_NPROC) return wanted->processes;
+	return resource == RLIMIT_NOFILE ? wanted->open_files : 0;
+}
+
 /* No core file, and no program of the host's that is given one (core(5), a pipe in core_pattern): the kernel starts it
  * at a limit of 0, too, and not at 1 (do_coredump() of fs/coredump.c). */
 enum { LIMITS_NO_CORE = 1 };
 
 void limits_for_orders(const struct limits *limits, const struct view_limits *wanted, struct launch_orders *orders) {
-	const struct {
-		uint32_t resource;
-		int64_t value;
-	} all[] = {
-		{RLIMIT_DATA, limits->by_rlimit ? wanted->memory : 0},
-		{RLIMIT_NPROC, wanted->processes},
-		{RLIMIT_NOFILE, wanted->open_files},
-		{RLIMIT_CPU, wanted->cpu_time_ms > 0 ? (wanted->cpu_time_ms + 999) / 1000 : 0},
-		{RLIMIT_CORE, LIMITS_NO_CORE},
-	};
-	for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
-		if (all[i].value <= 0) continue;
-		orders->limits[orders->limit_count].resource = all[i].resource;
-		orders->limits[orders->limit_count++].soft = (uint64_t)all[i].value;
+	if (limits->by_rlimit) add(orders, RLIMIT_DATA, (rlim_t)wanted->memory, (rlim_t)wanted->memory);
+	if (wanted->cpu_time_ms > 0) {
+		const rlim_t seconds = (rlim_t)(wanted->cpu_time_ms + 999) / 1000;
+		add(orders, RLIMIT_CPU, seconds > 1 ? seconds - 1 : seconds, seconds); /* XCPU first */
+	}
+	add(orders, RLIMIT_CORE, LIMITS_NO_CORE, LIMITS_NO_CORE);
+	for (size_t i = 0; i < ARRAY_LENGTH(shares); i++) {
+		const rlim_t value = (rlim_t)value_of(wanted, shares[i].resource);
+		if (value > 0)
+			add(orders, shares[i].resource, value, value);
+		else
+			add_share(orders, &shares[i]);
 	}
 }
 

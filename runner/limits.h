@@ -3,6 +3,8 @@
  *
  * Promises: memory by a control group of version 2 where the user has one delegated, else RLIMIT_DATA; never
  * RLIMIT_AS, under which runtimes that only reserve address space die (node's fetch). The group is removed at the end.
+ * Where a profile says nothing, a sandbox gets a share of what the kernel counts by user, so that one alone takes no
+ * quota from the user's other programs as a whole (attack R7); a profile's own word is bounded by the user's limit.
  */
 #pragma once
 

@@ -6,7 +6,9 @@
  * anew (it takes what may be left of it). How many mounts lie at a path is what is compared: a grant may cover a node
  * of the curtain.
  *
- * libevent knows no POLLPRI, so the file is in an epoll set of its own and that set in the loop.
+ * libevent knows no POLLPRI, but tells of an error as of readiness to write, and a mountinfo is never ready to be
+ * written to (mounts_poll in the kernel's fs/proc_namespace.c). Each change is told once: the loop waits by poll(2) and
+ * passes on all that it is told (base/loop.h).
  */
 #include "masks.h"
 
@@ -14,7 +16,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -32,7 +33,7 @@ struct repair {
 struct masks {
 	struct masks_options options;
 	const struct plan *plan;
-	int mountinfo, poller;
+	int mountinfo;
 	struct event *changed, *retry;
 	bool due; /* the plan was not looked after yet */
 	struct repair *repairs;
@@ -174,13 +175,8 @@ static void check(struct masks *masks) {
 }
 
 static void on_change(evutil_socket_t fd, short what, void *argument) {
-	struct masks *masks = argument;
-	struct epoll_event event;
 	(void)fd, (void)what;
-	/* The loop's own epoll has asked the file already, and each change is told only once: what is left in this set
-	 * says nothing. */
-	epoll_wait(masks->poller, &event, 1, 0);
-	check(masks);
+	check(argument);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *argument) {
@@ -205,18 +201,15 @@ void masks_follow(struct masks *masks, const struct plan *plan) {
 
 int masks_new(const struct masks_options *options, struct masks **ret_masks, struct error *error) {
 	struct masks *masks = mem_new(struct masks);
-	*masks = (struct masks){.options = *options, .mountinfo = -1, .poller = -1};
+	*masks = (struct masks){.options = *options, .mountinfo = -1};
 	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", options->init);
-	struct epoll_event event = {.events = EPOLLPRI};
 	masks->mountinfo = open(path, O_RDONLY | O_CLOEXEC);
-	masks->poller = epoll_create1(EPOLL_CLOEXEC);
-	if (masks->mountinfo < 0 || masks->poller < 0 ||
-	    epoll_ctl(masks->poller, EPOLL_CTL_ADD, masks->mountinfo, &event) < 0) {
+	if (masks->mountinfo < 0) {
 		int r = error_errno(error, "watching the sandbox's mounts");
 		masks_free(masks);
 		return r;
 	}
-	masks->changed = event_new(options->base, masks->poller, EV_READ | EV_PERSIST, on_change, masks);
+	masks->changed = event_new(options->base, masks->mountinfo, EV_WRITE | EV_PERSIST, on_change, masks);
 	masks->retry = evtimer_new(options->base, on_retry, masks);
 	event_add(masks->changed, NULL);
 	*ret_masks = masks;
@@ -228,7 +221,6 @@ void masks_stop(struct masks *masks) {
 	event_del(masks->changed);
 	event_del(masks->retry);
 	masks->plan = NULL;
-	fd_close_p(&masks->poller);
 	fd_close_p(&masks->mountinfo);
 }
 
@@ -237,7 +229,6 @@ void masks_free(struct masks *masks) {
 	if (masks->changed) event_free(masks->changed);
 	if (masks->retry) event_free(masks->retry);
 	while (masks->repairs) repair_free(masks->repairs);
-	fd_close(masks->poller);
 	fd_close(masks->mountinfo);
 	free(masks);
 }

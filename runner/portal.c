@@ -23,6 +23,7 @@
 #include "portal_child.h"
 #include "portal_wire.h"
 #include "undone.h"
+#include "used_up.h"
 
 struct errand {
 	struct errand *next;
@@ -232,7 +233,7 @@ int portal_start(struct event_base *base, int spare, struct portal **ret_portal,
 	const pid_t parent = getpid();
 	const pid_t pid = fork();
 	if (pid == 0) portal_child_run(its, taken_over, parent);
-	if (pid < 0) return error_errno(error, "starting the portal");
+	if (pid < 0) return used_up_errno(error, "starting the portal");
 	CLEANUP_FD int process = (int)syscall(SYS_pidfd_open, pid, 0U);
 	int r = process < 0 ? error_errno(error, "watching the portal") : fd_nonblocking(ours, true, error);
 	if (r < 0) {

@@ -25,6 +25,7 @@
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "portal_quotas.h"
 #include "portal_tree.h"
 
 /* <sys/mount.h> and <linux/mount.h> don't go together in glibc 2.36. */
@@ -117,7 +118,10 @@ int spaces_join(struct spaces *spaces, pid_t init, struct error *error) {
 	if ((spaces->network = open_namespace(init, "net", error)) < 0) return spaces->network;
 	CLEANUP_FD int owner = ioctl(spaces->mounts, NS_GET_USERNS);
 	if (owner < 0) return error_errno(error, "finding the sandbox's user namespace");
+	struct quotas quotas;
+	quotas_look(&quotas);
 	if (setns(owner, CLONE_NEWUSER) < 0) return error_errno(error, "joining the sandbox's user namespace");
+	quotas_write(&quotas);
 	if (unshare(CLONE_NEWNS) < 0) return error_errno(error, "copying the host's mounts");
 	/* a change of credentials cleared it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != spaces->parent) _exit(125);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "used_up.h"
 
 enum { READERS_STACK = 512 * 1024, READERS_QUIET_LOOKS = 40 };
 
@@ -215,7 +216,7 @@ int readers_new(const struct readers_options *options, struct readers **ret_read
 		fd_close(readers->over);
 		free(readers);
 		errno = -r;
-		return error_errno(error, "starting a thread that reads trapped calls");
+		return used_up_errno(error, "starting a thread that reads trapped calls");
 	}
 	*ret_readers = readers;
 	return 0;

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "bwrap.h"
 #include "descriptors.h"
@@ -346,6 +347,9 @@ static int prepare_tool(struct run *run, struct error *error) {
 				       .filter = filter->steps,
 				       .filter_count = filter->count,
 				       .listener = wanted != 0};
+	CLEANUP_FREE struct sock_filter *without_aio = NULL;
+	if (!scene->view->limits.kernel_aio) without_aio = filter_refuse_aio(filter, &orders.filter_count);
+	if (without_aio) orders.filter = without_aio;
 	limits_for_orders(&run->limits, &scene->view->limits, &orders);
 	for (char *const *word = scene->options->command; *word; word++) strings_add(&orders.arguments, *word);
 	int r = launch_prepare(run->launch, &order, &orders, error);
@@ -584,10 +588,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	int r = check_user(error);
 	if (r == 0) r = check_machine(error);
 	if (r < 0) return r;
-	/* A buffer that lost bytes would go on as if nothing were. */
-	event_set_mem_functions(mem_raw, mem_raw_resize, free);
-	run->base = event_base_new();
-	if (!run->base) return error_set(error, ENOMEM, "making the event loop");
+	run->base = loop_new();
 	run->hangup = hangup_new(run->base);
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = check_limits(error);

@@ -392,9 +392,11 @@ char *scene_text(const struct scene *scene) {
 		CLEANUP_FREE char *shown = text_visible(lines[i].value);
 		string_appendf(&text, "%-11s %s\n", lines[i].word, shown);
 	}
-	string_appendf(&text, "%-11s memory %lld, processes %lld, open-files %lld, cpu-time %lld ms (0 = none)\n",
-		       "limits", (long long)limits->memory, (long long)limits->processes, (long long)limits->open_files,
-		       (long long)limits->cpu_time_ms);
+	string_appendf(
+		&text,
+		"%-11s memory %lld, processes %lld, open-files %lld, cpu-time %lld ms (0 = none), kernel-aio %s\n",
+		"limits", (long long)limits->memory, (long long)limits->processes, (long long)limits->open_files,
+		(long long)limits->cpu_time_ms, limits->kernel_aio ? "true" : "false");
 	for (size_t i = 0; i < scene->environment.count; i++) {
 		CLEANUP_FREE char *name =
 			string_copy_bytes(scene->environment.items[i], strcspn(scene->environment.items[i], "="));

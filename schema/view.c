@@ -60,6 +60,7 @@ static const struct field limit_fields[] = {
 	{"processes", FIELD_COUNT, offsetof(struct view_limits, processes), NULL},
 	{"open_files", FIELD_COUNT, offsetof(struct view_limits, open_files), NULL},
 	{"cpu_time_ms", FIELD_COUNT, offsetof(struct view_limits, cpu_time_ms), NULL},
+	{"kernel_aio", FIELD_BOOL, offsetof(struct view_limits, kernel_aio), NULL},
 };
 static const struct record limit_record = {"limits of a view", limit_fields, ARRAY_LENGTH(limit_fields)};
 

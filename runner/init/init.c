@@ -127,15 +127,20 @@ static void give_terminal(const struct init *init, bool foreground) {
 	if (group > 0) tcsetpgrp(init->slave, group);
 }
 
+static rlim_t lower(rlim_t one, rlim_t other) {
+	return one < other ? one : other;
+}
+
+/* Here and not before the sandbox is made: what the kernel counts by user it counts by user namespace, too, and
+ * compares a process's limit with what its own namespace has (user_namespaces(7); inc_rlimit_get_ucounts in
+ * kernel/ucount.c). */
 static void set_limits(const struct launch_orders *orders) {
 	for (uint32_t i = 0; i < orders->limit_count; i++) {
+		const rlim_t soft = (rlim_t)orders->limits[i].soft, hard = (rlim_t)orders->limits[i].hard;
 		struct rlimit limit;
-		if (getrlimit(orders->limits[i].resource, &limit) < 0) continue;
-		rlim_t wanted = (rlim_t)orders->limits[i].soft;
-		limit.rlim_max = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-		limit.rlim_cur = limit.rlim_max;
-		if (orders->limits[i].resource == RLIMIT_CPU)
-			limit.rlim_cur = wanted > 1 ? wanted - 1 : wanted; /* XCPU first */
+		if (getrlimit(orders->limits[i].resource, &limit) < 0) _exit(125);
+		limit.rlim_max = lower(limit.rlim_max, hard);
+		limit.rlim_cur = lower(soft == RLIM_INFINITY ? limit.rlim_cur : soft, limit.rlim_max);
 		if (setrlimit(orders->limits[i].resource, &limit) < 0) _exit(125);
 	}
 }

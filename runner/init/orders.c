@@ -12,7 +12,7 @@ struct orders_head {
 	uint32_t argument_count, environment_count, filter_count, limit_count, listener;
 	struct {
 		uint32_t resource, unused;
-		uint64_t soft;
+		uint64_t soft, hard;
 	} limits[ORDERS_RLIMIT_MAX];
 };
 
@@ -38,6 +38,7 @@ int orders_pack(const struct launch_orders *orders, struct string *ret_bytes, st
 	for (uint32_t i = 0; i < orders->limit_count; i++) {
 		head.limits[i].resource = orders->limits[i].resource;
 		head.limits[i].soft = orders->limits[i].soft;
+		head.limits[i].hard = orders->limits[i].hard;
 	}
 	string_append_bytes(ret_bytes, (const char *)&head, sizeof head);
 	string_append_bytes(ret_bytes, orders->filter, orders->filter_count * sizeof(struct sock_filter));
@@ -86,6 +87,7 @@ static bool parse(struct reader *reader, struct launch_orders *orders) {
 	for (uint32_t i = 0; i < head.limit_count; i++) {
 		orders->limits[i].resource = head.limits[i].resource;
 		orders->limits[i].soft = head.limits[i].soft;
+		orders->limits[i].hard = head.limits[i].hard;
 	}
 	orders->limit_count = head.limit_count;
 	const size_t filter_size = head.filter_count * sizeof(struct sock_filter);

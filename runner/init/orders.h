@@ -76,7 +76,7 @@ struct launch_orders {
 	bool listener; /* the filter has traps: READY is to name their listener */
 	struct {
 		uint32_t resource;
-		uint64_t soft;
+		uint64_t soft, hard; /* RLIM_INFINITY: as it is */
 	} limits[ORDERS_RLIMIT_MAX];
 	uint32_t limit_count;
 };

@@ -7,13 +7,15 @@
 #include "../socket_calls.h"
 #include "base/memory.h"
 
+enum { CARRIED_PAUSE_MS = 20 };
+
 struct carried {
 	TAILQ_ENTRY(carried) entry;
 	struct carried_list *list;
 	struct socket_call *call;
 	struct sockaddr_storage address;
 	socklen_t size;
-	struct event *writable;
+	struct event *writable, *again, *late;
 };
 
 /* SIGPIPE would be ours; what the tool's flags say of waiting is done here. */
@@ -40,9 +42,10 @@ static bool is_settled(const struct socket_call *call) {
 	return call->kind == SOCKET_CALL_CONNECT && poll(&polled, 1, 0) == 1;
 }
 
-/* The event goes first: the registration of a duplicate that was closed lasts as long as the tool's own (epoll(7)). */
 static void carried_release(struct carried *carried, int64_t result) {
 	event_free(carried->writable);
+	event_free(carried->again);
+	event_free(carried->late);
 	socket_call_answer(carried->call, result);
 	free(carried);
 }
@@ -56,14 +59,31 @@ static void on_interrupted(void *argument) {
 	carried_end(argument, -EINTR);
 }
 
+/* What a tool leaves in a socket's queue of errors never goes away (ip(7), IP_RECVERR), and poll(2) tells of it each
+ * time: after a look in vain there is a pause. */
 static void on_writable(evutil_socket_t fd, short what, void *argument) {
+	static const struct timeval pause = {.tv_usec = CARRIED_PAUSE_MS * 1000};
 	struct carried *carried = argument;
-	(void)fd;
-	const bool late = what & EV_TIMEOUT;
+	(void)fd, (void)what;
 	int64_t result = try_once(carried->call, (struct sockaddr *)&carried->address, carried->size);
-	if (must_wait(carried->call, result) && !late) return;
-	if (late && result == -EALREADY) result = -EINPROGRESS; /* the first connect(2)'s own word */
-	carried_end(carried, result);
+	if (must_wait(carried->call, result))
+		evtimer_add(carried->again, &pause);
+	else
+		carried_end(carried, result);
+}
+
+static void on_again(evutil_socket_t fd, short what, void *argument) {
+	const struct carried *carried = argument;
+	(void)fd, (void)what;
+	event_add(carried->writable, NULL);
+}
+
+static void on_late(evutil_socket_t fd, short what, void *argument) {
+	struct carried *carried = argument;
+	(void)fd, (void)what;
+	int64_t result = try_once(carried->call, (struct sockaddr *)&carried->address, carried->size);
+	/* the first connect(2)'s own word */
+	carried_end(carried, result == -EALREADY ? -EINPROGRESS : result);
 }
 
 static void wait_for(struct event_base *base, struct carried *carried) {
@@ -71,9 +91,11 @@ static void wait_for(struct event_base *base, struct carried *carried) {
 	socklen_t size = sizeof limit;
 	const bool limited = getsockopt(carried->call->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &size) == 0 &&
 			     (limit.tv_sec > 0 || limit.tv_usec > 0);
-	/* told once: what a tool leaves in a socket's queue of errors never goes away (ip(7), IP_RECVERR) */
-	carried->writable = event_new(base, carried->call->fd, EV_WRITE | EV_PERSIST | EV_ET, on_writable, carried);
-	if (!carried->writable || event_add(carried->writable, limited ? &limit : NULL) < 0) mem_exhausted();
+	carried->writable = mem_expect(event_new(base, carried->call->fd, EV_WRITE, on_writable, carried));
+	carried->again = mem_expect(evtimer_new(base, on_again, carried));
+	carried->late = mem_expect(evtimer_new(base, on_late, carried));
+	event_add(carried->writable, NULL);
+	if (limited) evtimer_add(carried->late, &limit);
 	socket_call_on_interrupt(carried->call, on_interrupted, carried);
 }
 

@@ -267,7 +267,7 @@ static bool upload(struct http *http) {
 	if (!http->up_failed && !stream_flush(origin)) {
 		http->up_failed = true;
 		origin->code = 0;
-		origin->readable = true; /* an early answer may wait there */
+		origin->ready.readable = true; /* an early answer may wait there */
 	}
 	return true;
 }

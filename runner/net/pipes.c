@@ -28,9 +28,11 @@ int pipes_take(struct pipes *pipes, struct pipe *ret_pipe) {
 		return 0;
 	}
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -errno;
-	/* Past the user's share it stays small, which is slower but works. */
-	(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
 	*ret_pipe = (struct pipe){.out = ends[0], .in = ends[1]};
+	if (fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES) < 0 && fcntl(ends[1], F_GETPIPE_SZ) < PIPE_BYTES_LEAST) {
+		pipe_close(ret_pipe);
+		return -ENOBUFS;
+	}
 	return 0;
 }
 

@@ -14,6 +14,7 @@ enum {
 	PIPES_KEPT = 16,
 	PIPES_WIDE = 8,
 	PIPE_BYTES = 256 * 1024,
+	PIPE_BYTES_LEAST = 64 * 1024,  /* what a pipe has at first (pipe(7)) */
 	PIPE_BYTES_WIDE = 1024 * 1024, /* fs.pipe-max-size */
 };
 
@@ -32,7 +33,8 @@ struct pipes {
 void pipes_init(struct pipes *pipes);
 void pipes_finish(struct pipes *pipes);
 
-/* -errno when the process is out of descriptors. */
+/* -errno when the process is out of descriptors; -ENOBUFS when the user's share of pipes is used up: a pipe of two
+ * pages would be slower than none. */
 int pipes_take(struct pipes *pipes, struct pipe *ret_pipe);
 void pipes_widen(struct pipes *pipes, struct pipe *pipe);            /* if it may be */
 void pipes_give(struct pipes *pipes, struct pipe *pipe, bool empty); /* one that isn't empty is closed */

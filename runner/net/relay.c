@@ -1,10 +1,9 @@
 /*
  * Theory of operation. Each way moves bytes socket → pipe → socket without copying them. The pipe is filled only when
  * it is empty: then EAGAIN of the first splice can only mean that the sender has nothing, and that of the second that
- * the receiver is full. Both sockets are watched edge-triggered for both directions with one event each, so a
- * relay costs no epoll_ctl after its start; `readable` and `writable` remember the edges. A way that moved
- * TURN_BYTES yields to the loop by activating its own event again. While somebody hears what near says, it is read
- * instead of spliced, and goes through `pending`.
+ * the receiver is full. What a socket can do is remembered (readiness.h), and it is waited for only where it had no
+ * more. A way that moved TURN_BYTES yields to the loop. While somebody hears what near says, and where the kernel gives
+ * no pipe of a useful size (pipes.h), bytes are read instead of spliced, and go through `pending`.
  */
 #include "relay.h"
 
@@ -17,10 +16,11 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "readiness.h"
 #include "schema/limits.h"
 #include "socket_abort.h"
 
-enum { TURN_BYTES = 2 * 1024 * 1024, BULK_BYTES = 4 * 1024 * 1024, HEAR_BYTES = 4096 };
+enum { TURN_BYTES = 2 * 1024 * 1024, BULK_BYTES = 4 * 1024 * 1024, HEAR_BYTES = 4096, COPY_BYTES = 64 * 1024 };
 
 struct ear {
 	relay_heard *heard;
@@ -31,8 +31,7 @@ struct ear {
 
 struct side {
 	int fd;
-	struct event *event;
-	bool readable, writable;
+	struct readiness ready;
 };
 
 struct way {
@@ -125,11 +124,20 @@ static int way_write_pipe(struct way *way) {
 	return 0;
 }
 
+static int way_copy(struct way *way) {
+	char bytes[COPY_BYTES];
+	ssize_t n = recv(way->from->fd, bytes, sizeof bytes, 0);
+
+	if (n < 0) return -errno;
+	way->ended = n == 0;
+	if (n > 0) way_add_pending(way, bytes, (size_t)n);
+	return 0;
+}
+
 static int way_read(struct way *way, struct pipes *pipes) {
 	ssize_t n;
-	int r;
 
-	if (way->pipe.out < 0 && (r = pipes_take(pipes, &way->pipe)) < 0) return r;
+	if (way->pipe.out < 0 && pipes_take(pipes, &way->pipe) < 0) return way_copy(way);
 	if (way->moved >= BULK_BYTES) pipes_widen(pipes, &way->pipe);
 	n = splice(way->from->fd, NULL, way->pipe.in, NULL, PIPE_BYTES_WIDE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0) return -errno;
@@ -148,17 +156,17 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 		if (way->moved >= until) return 1;
 		if (way->ear && way->ear->holds) return 0;
 		if (way->pending || way->held > 0) {
-			if (!way->to->writable) return 0;
+			if (!way->to->ready.writable) return 0;
 			r = way->pending ? way_write_pending(way) : way_write_pipe(way);
-			if (r == -EAGAIN) way->to->writable = false;
+			if (r == -EAGAIN) readiness_not_writable(&way->to->ready);
 		} else if (way->ended) {
 			way->closed = true;
 			if (way->back->closed) break; /* both sockets are about to be closed */
 			if (shutdown(way->to->fd, SHUT_WR) < 0 && errno != ENOTCONN) r = -errno;
 		} else {
-			if (!way->from->readable) break;
+			if (!way->from->ready.readable) break;
 			r = way->ear ? way_hear(way) : way_read(way, pipes);
-			if (r == -EAGAIN) way->from->readable = false;
+			if (r == -EAGAIN) readiness_not_readable(&way->from->ready);
 		}
 		if (r < 0 && r != -EAGAIN && r != -EINTR) return r;
 	}
@@ -167,10 +175,13 @@ static int way_pump(struct way *way, struct pipes *pipes) {
 }
 
 static bool way_has_read(const struct way *way) {
-	return way->ended || way->held > 0 || way->moved > way->given;
+	const size_t pending = way->pending ? evbuffer_get_length(way->pending) : 0;
+
+	return way->ended || way->held > 0 || way->moved + pending > way->given;
 }
 
-static void relay_pump(struct relay *relay) {
+static void relay_pump(void *argument) {
+	struct relay *relay = argument;
 	int in = way_pump(&relay->in, relay->pipes), out;
 
 	/* Whom far speaks to first asks for nothing by its own first bytes. */
@@ -181,34 +192,12 @@ static void relay_pump(struct relay *relay) {
 	else if (relay->out.closed && relay->in.closed)
 		relay->done(relay->argument, 0);
 	else if (out > 0 || in > 0)
-		event_active(relay->near.event, 0, 0);
+		readiness_wake_soon(&relay->near.ready);
 }
 
-static void side_note(struct side *side, short what) {
-	if (what & (EV_READ | EV_CLOSED)) side->readable = true;
-	if (what & EV_WRITE) side->writable = true;
-}
-
-static void near_ready(evutil_socket_t fd, short what, void *argument) {
-	struct relay *relay = argument;
-
-	(void)fd;
-	side_note(&relay->near, what);
-	relay_pump(relay);
-}
-
-static void far_ready(evutil_socket_t fd, short what, void *argument) {
-	struct relay *relay = argument;
-
-	(void)fd;
-	side_note(&relay->far, what);
-	relay_pump(relay);
-}
-
-static void side_init(struct side *side, struct event_base *base, int fd, event_callback_fn ready, void *argument) {
-	*side = (struct side){.fd = fd, .writable = true}; /* what there is to read shows as the first edge */
-	side->event = event_new(base, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, ready, argument);
-	if (!side->event || event_add(side->event, NULL) < 0) mem_exhausted();
+static void side_init(struct side *side, struct event_base *base, int fd, struct relay *relay) {
+	side->fd = fd;
+	readiness_watch(&side->ready, base, fd, relay_pump, relay);
 }
 
 static void way_init(struct way *way, struct way *back, struct side *from, struct side *to, struct evbuffer *pending) {
@@ -223,21 +212,21 @@ struct relay *relay_new(struct event_base *base, struct pipes *pipes, const stru
 	struct relay *relay = mem_new(struct relay);
 
 	*relay = (struct relay){.pipes = pipes, .done = done, .argument = argument};
-	side_init(&relay->near, base, ends->near, near_ready, relay);
-	side_init(&relay->far, base, ends->far, far_ready, relay);
+	side_init(&relay->near, base, ends->near, relay);
+	side_init(&relay->far, base, ends->far, relay);
 	way_init(&relay->out, &relay->in, &relay->near, &relay->far, ends->near_pending);
 	way_init(&relay->in, &relay->out, &relay->far, &relay->near, ends->far_pending);
 	if (ends->heard) {
 		relay->out.ear = mem_new(struct ear);
 		*relay->out.ear = (struct ear){.heard = ends->heard, .argument = argument};
 	}
-	if (relay->out.pending || relay->in.pending) event_active(relay->near.event, 0, 0);
+	if (relay->out.pending || relay->in.pending) readiness_wake_soon(&relay->near.ready);
 	return relay;
 }
 
 void relay_release(struct relay *relay) {
 	way_close_ear(&relay->out);
-	event_active(relay->near.event, EV_TIMEOUT, 0);
+	readiness_wake_soon(&relay->near.ready);
 }
 
 uint64_t relay_sent(const struct relay *relay) {
@@ -255,7 +244,7 @@ static void way_finish(struct way *way, struct pipes *pipes) {
 }
 
 static void side_finish(struct side *side, bool in_order) {
-	event_free(side->event);
+	readiness_end(&side->ready);
 	if (in_order)
 		fd_close(side->fd);
 	else

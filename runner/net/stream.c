@@ -1,7 +1,7 @@
 /*
- * Theory of operation. One edge-triggered event watches the socket for all directions. A read shorter than asked or a
- * write shorter than given means that the socket has no more now and a new edge will come (epoll(7), Q9), unless the
- * peer's end was seen already: no edge follows that one, so it is read until the end shows.
+ * Theory of operation. A read shorter than asked means that the socket has no more now, a write shorter than given that
+ * it takes no more: that is waited for (readiness.h). What comes after is told by poll(2) whenever it is asked, the
+ * peer's end too. The latter is waited for besides, since it matters also while nothing is read.
  */
 #include "stream.h"
 
@@ -15,35 +15,31 @@
 
 enum { READ_BYTES = 16 * 1024, READ_BYTES_MAX = 64 * 1024 };
 
-static void stream_ready(evutil_socket_t fd, short what, void *argument) {
+static void stream_hung_up(evutil_socket_t fd, short what, void *argument) {
 	struct stream *stream = argument;
 
-	(void)fd;
-	if (what & EV_READ) stream->readable = true;
-	if (what & EV_WRITE) stream->writable = true;
-	if (what & EV_CLOSED) stream->readable = stream->hung_up = true;
-	stream->wake(stream->argument);
+	(void)fd, (void)what;
+	stream->hung_up = true;
+	stream->ready.wake(stream->ready.argument);
 }
 
 void stream_open(struct stream *stream, struct event_base *base, int fd, void (*wake)(void *), void *argument) {
-	const short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
-
-	/* What there is to read shows as the first edge. */
-	*stream = (struct stream){.fd = fd, .writable = true, .wake = wake, .argument = argument};
-	stream->in = evbuffer_new();
-	stream->out = evbuffer_new();
-	stream->event = event_new(base, fd, what, stream_ready, stream);
-	if (!stream->in || !stream->out || !stream->event || event_add(stream->event, NULL) < 0) mem_exhausted();
+	*stream = (struct stream){.fd = fd};
+	stream->in = mem_expect(evbuffer_new());
+	stream->out = mem_expect(evbuffer_new());
+	stream->hangs = mem_expect(event_new(base, fd, EV_CLOSED, stream_hung_up, stream));
+	readiness_watch(&stream->ready, base, fd, wake, argument);
+	event_add(stream->hangs, NULL);
 }
 
 bool stream_is_open(const struct stream *stream) {
-	return stream->event != NULL;
+	return stream->hangs != NULL;
 }
 
 int stream_detach(struct stream *stream) {
-	if (!stream->event) return -1;
-	event_free(stream->event);
-	stream->event = NULL;
+	if (!stream->hangs) return -1;
+	event_free(STEAL(stream->hangs));
+	readiness_end(&stream->ready);
 	return fd_steal(&stream->fd);
 }
 
@@ -72,14 +68,14 @@ bool stream_is_reset(const struct stream *stream) {
 
 static bool stream_fail(struct stream *stream, int code) {
 	stream->code = code;
-	stream->readable = stream->writable = false;
+	stream->ready.readable = stream->ready.writable = false;
 	return false;
 }
 
 bool stream_fill(struct stream *stream, size_t limit) {
 	size_t want = READ_BYTES;
 
-	while (stream->readable && !stream->ended && stream_unread(stream) < limit) {
+	while (stream->ready.readable && !stream->ended && stream_unread(stream) < limit) {
 		struct evbuffer_iovec space;
 
 		if (evbuffer_reserve_space(stream->in, (ev_ssize_t)want, &space, 1) < 1) mem_exhausted();
@@ -88,9 +84,8 @@ bool stream_fill(struct stream *stream, size_t limit) {
 
 		if (n < 0 && errno == EINTR) continue;
 		if (n < 0 && errno != EAGAIN) return stream_fail(stream, errno);
-		if (n < (ssize_t)size && !stream->hung_up) stream->readable = false;
 		if (n < 0) {
-			stream->readable = false;
+			readiness_not_readable(&stream->ready);
 			break;
 		}
 		if (n == 0) {
@@ -100,19 +95,20 @@ bool stream_fill(struct stream *stream, size_t limit) {
 		space.iov_len = (size_t)n;
 		evbuffer_commit_space(stream->in, &space, 1);
 		stream->received += (size_t)n;
+		if (n < (ssize_t)size) readiness_not_readable(&stream->ready);
 		want = READ_BYTES_MAX; /* it sends in bulk */
 	}
 	return true;
 }
 
 bool stream_flush(struct stream *stream) {
-	while (stream->writable && stream_unsent(stream) > 0) {
+	while (stream->ready.writable && stream_unsent(stream) > 0) {
 		int n = evbuffer_write(stream->out, stream->fd);
 
 		if (n < 0 && errno == EINTR) continue;
 		if (n < 0 && errno != EAGAIN) return stream_fail(stream, errno);
 		if (n < 0)
-			stream->writable = false;
+			readiness_not_writable(&stream->ready);
 		else
 			stream->sent += (size_t)n;
 	}
@@ -128,5 +124,5 @@ size_t stream_unsent(const struct stream *stream) {
 }
 
 void stream_wake_soon(struct stream *stream) {
-	event_active(stream->event, 0, 0);
+	readiness_wake_soon(&stream->ready);
 }

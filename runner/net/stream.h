@@ -2,24 +2,25 @@
  * stream: a non-blocking socket with a buffer each way, for the doors' parsers.
  *
  * Promises: reads and writes happen in stream_fill and stream_flush alone, at once where the socket can, so a
- * request costs no epoll_ctl; `wake` runs from the loop when the socket can do more or the peer hung up. Reading is
+ * request costs the loop nothing; `wake` runs from the loop when the socket can do more or the peer hung up. Reading is
  * bounded by the caller; what is not read stays in the socket (back-pressure).
  */
 #pragma once
 
 #include <event2/buffer.h>
-#include <event2/event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "readiness.h"
+
 struct stream {
 	int fd;
-	struct event *event;
+	struct readiness ready;
+	struct event *hangs;
 	struct evbuffer *in, *out;
-	bool readable, writable; /* edges seen and not used up */
-	bool hung_up;            /* the peer has ended its way, maybe with bytes before it that are not read yet */
-	bool ended;              /* and all was read */
-	int code;                /* errno of a failed read or write */
+	bool hung_up; /* the peer has ended its way, maybe with bytes before it that are not read yet */
+	bool ended;   /* and all was read */
+	int code;     /* errno of a failed read or write */
 	uint64_t received, sent;
 	void (*wake)(void *argument);
 	void *argument;

@@ -24,7 +24,7 @@
 #include "support/home.h"
 #include "support/patience.h"
 
-enum { LOG_MAX = 1024 * 1024 };
+enum { LOG_MAX = 1024 * 1024, CROWD = 50, FEW = 90 };
 
 static int wait_for(pid_t child) {
 	int status;
@@ -140,7 +140,11 @@ static void a_broker_without_descriptors_left_takes_a_rest(void **state) {
 	assert_int_equal(broker_start(NULL), 0);
 	CLEANUP_PEER struct peer *here = peer_connect(true);
 	pid_t broker = broker_pid();
-	limit_files(broker, 1, &before);
+	/* Each has two descriptors, one of which is waited for: more than FEW are open, and fewer than FEW waited for,
+	 * since poll(2) refuses more than the limit. */
+	struct peer *crowd[CROWD];
+	for (size_t i = 0; i < CROWD; i++) assert_non_null(crowd[i] = peer_connect(true));
+	limit_files(broker, FEW, &before);
 	CLEANUP_PEER struct peer *waiting = peer_connect(false); /* the kernel takes it, sbxd not yet */
 	assert_non_null(waiting);
 	int64_t began = now_ms();
@@ -153,6 +157,7 @@ static void a_broker_without_descriptors_left_takes_a_rest(void **state) {
 	reply = peer_call(waiting, "hello", json_pack("{s:i, s:s}", "protocol", PROTOCOL_VERSION, "version", "test"));
 	assert_string_equal(json_string_value(json_object_get(reply, "type")), "hello");
 	json_decref(reply);
+	for (size_t i = 0; i < CROWD; i++) peer_free(crowd[i]);
 }
 
 int main(void) {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "support/cmocka.h"
@@ -491,7 +492,7 @@ void fixture_start(struct fixture *fixture) {
 	if (passing_receive(orders[0], &fixture->init, sizeof fixture->init, fds, &count) <= 0 || count != 1)
 		fail_msg("no curtain here");
 	device = fds[0];
-	fixture->base = event_base_new();
+	fixture->base = loop_new();
 	const struct curtain_options options = {.base = fixture->base,
 						.portal = fixture->portal,
 						.init = fixture->init,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/string.h"
 #include "curtain_host.h"
 #include "curtain_list.h"
@@ -164,7 +165,7 @@ static void note(void *argument, int code, const struct stat *status, struct hos
 
 static void the_host_is_looked_at_without_following_links(void **state) {
 	(void)state;
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	struct host *host = host_new(base);
 	struct seen seen = {0};
 	CLEANUP_FREE char *folder = home_path("look");
@@ -217,7 +218,7 @@ static void mount_what_hangs(const char *where) {
 
 static int look_where_it_hangs(const char *where) {
 	enter_namespaces();
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	struct host *host = host_new(base);
 	struct seen near = {0}, far = {0}, second = {0}, third = {0};
 	CLEANUP_FREE char *inside = string_format("%s/file", where);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
@@ -217,8 +218,7 @@ static void use_door(void) {
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", unit_file("door"));
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0) _exit(1);
-	event_set_mem_functions(mem_raw, mem_raw_resize, free);
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	const struct inside_door_options options = {
 		.base = base, .caller = door_caller, .serve = door_serve, .cancel = door_cancel};
 	if (unit_failed(inside_door_new(listener, &options, &door, &error), &error)) return;

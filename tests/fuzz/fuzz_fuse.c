@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "curtain/curtain.h"
 #include "curtain_wire.h"
@@ -127,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	size_t wanted = 0, got = 0;
 
 	if (size == 0) return 0;
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	demand(base && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
 	setsockopt(sockets[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
 	const struct curtain_options options = {.base = base,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "gate_private.h"
@@ -301,7 +302,7 @@ struct fixture *fixture_new(void) {
 	pthread_cond_init(&fixture->names_changed, NULL);
 	assert_int_equal(pipe(fixture->control_fds), 0);
 	assert_int_equal(pipe(fixture->reply_fds), 0);
-	fixture->base = event_base_new();
+	fixture->base = loop_new();
 	fixture->gate = gate_new(fixture->base, &judge);
 	gate_set_lookup(fixture->gate, &lookup);
 	fixture->proxy = proxy_new(fixture->base, fixture->gate, "test");

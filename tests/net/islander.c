@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/string.h"
 #include "net/connects.h"
 #include "net/diag.h"
@@ -126,7 +127,7 @@ void islander_make(struct islander *islander) {
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
 	island_make(&islander->island);
-	islander->base = event_base_new();
+	islander->base = loop_new();
 	islander->store.island = &islander->island;
 	const struct spares_options spares = {
 		.base = islander->base, .fetch = island_fetch, .context = &islander->store};

@@ -191,6 +191,23 @@ static void a_tunnel_is_exact_both_ways_at_once(void **state) {
 	server_free(origin);
 }
 
+/* Past a user's share of pipes a new one has two pages (pipe(7)); bytes are copied then. For root there is no share. */
+static void a_tunnel_is_exact_without_pipes(void **state) {
+	enum { PIPES_MOST = 256, PIPE_MOST = 1 << 20 };
+	int ends[PIPES_MOST][2];
+	size_t count = 0;
+
+	while (count < PIPES_MOST && pipe2(ends[count], O_CLOEXEC) == 0) {
+		(void)fcntl(ends[count][0], F_SETPIPE_SZ, PIPE_MOST);
+		if (fcntl(ends[count++][0], F_GETPIPE_SZ) < PIECE) break;
+	}
+	a_tunnel_is_exact_both_ways_at_once(state);
+	while (count-- > 0) {
+		fd_close(ends[count][0]);
+		fd_close(ends[count][1]);
+	}
+}
+
 /* Real clients. A program that is not installed is a skip that cmocka reports. */
 
 static pid_t start(const char *const *command, int in, int out) {
@@ -328,6 +345,7 @@ int main(void) {
 		cmocka_unit_test(a_download_is_exact_and_bounded),
 		cmocka_unit_test(a_chunked_download_is_exact),
 		cmocka_unit_test(a_tunnel_is_exact_both_ways_at_once),
+		cmocka_unit_test(a_tunnel_is_exact_without_pipes),
 		cmocka_unit_test(curl_is_served_through_every_door),
 		cmocka_unit_test(curl_speaks_tls_through_the_tunnel),
 	};

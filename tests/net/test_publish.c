@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "net/host_port.h"
 #include "net/publish.h"
@@ -246,7 +247,7 @@ static int setup(void **state) {
 	struct world *world = mem_new(struct world);
 	world->grant = 7;
 	world->saying = world->saying_again = SAY_ALLOW;
-	world->base = event_base_new();
+	world->base = loop_new();
 	const struct spares_options spares = {.base = world->base, .fetch = fetch, .context = world};
 	world->spares = spares_new(&spares);
 	const struct publisher_options options = {.base = world->base,

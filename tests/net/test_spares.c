@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "net/spares.h"
 #include "schema/limits.h"
@@ -77,7 +78,7 @@ static void wait_for(struct fixture *fixture, size_t caller, enum spare kind) {
 
 static int begin(void **state) {
 	struct fixture *fixture = mem_new(struct fixture);
-	fixture->base = event_base_new();
+	fixture->base = loop_new();
 	const struct spares_options options = {.base = fixture->base, .fetch = fetch, .context = fixture};
 	fixture->spares = spares_new(&options);
 	for (size_t i = 0; i < CALLERS; i++) fixture->callers[i].fixture = fixture;

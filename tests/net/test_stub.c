@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "dns.h"
@@ -125,7 +126,7 @@ static int client_of(struct harbour *harbour, int domain) {
 
 static struct harbour *harbour_new(void) {
 	struct harbour *harbour = mem_new(struct harbour);
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	const struct stub_judge judge = {
 		.context = harbour, .name = judge_name, .cancel = judge_cancel, .denied = judge_denied};
 	const struct spares_options spares = {.base = base, .fetch = island_fetch, .context = &harbour->store};

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/loop.h"
 #include "base/memory.h"
 #include "support/cmocka.h"
 #include "support/patience.h"
@@ -67,7 +68,7 @@ static void expect_two_at_once(struct event_base *base) {
 
 static void two_jobs_run_at_once(void **state) {
 	(void)state;
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	for (int round = 0; round < ROUNDS; round++) expect_two_at_once(base);
 	event_base_free(base);
 }
@@ -75,7 +76,7 @@ static void two_jobs_run_at_once(void **state) {
 /* Cancelled while it waits for the only thread: it is not run. */
 static void what_is_cancelled_is_dropped(void **state) {
 	(void)state;
-	struct event_base *base = event_base_new();
+	struct event_base *base = loop_new();
 	struct workers *workers = workers_new(base, 1);
 	struct meeting busy = {0}, cancelled = {0}, last = {0};
 	workers_start(workers, &meeting_task, &busy, NULL);

@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "filter.h"
 #include "mountinfo.h"
@@ -134,7 +135,7 @@ void box_begin(struct box *box) {
 	make_pipes(box);
 	const struct launch_options options = {
 		.init_path = box->init_path, .cgroup = -1, .stdio = {box->stdio[0], box->stdio[1], box->stdio[1]}};
-	box->base = event_base_new();
+	box->base = loop_new();
 	if (launch_start(&options, &box->launch, &error) < 0 || portal_start(box->base, -1, &box->portal, &error) < 0 ||
 	    launch_hello(box->launch, &box->init, &error) < 0)
 		fail_msg("%s", error.message);

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "init/orders.h"
@@ -37,7 +38,7 @@ void cell_make(struct cell *cell) {
 	char name[] = "/tmp/sbx-cell.XXXXXX";
 	assert_non_null(mkdtemp(name));
 	assert_int_equal(chmod(name, 0755), 0);
-	*cell = (struct cell){.top = realpath(name, NULL), .base = event_base_new(), .orders = -1};
+	*cell = (struct cell){.top = realpath(name, NULL), .base = loop_new(), .orders = -1};
 	copy_program(name, SBX_TEST_INIT, "init");
 	copy_program(name, SBX_TEST_CALLS, "calls");
 	if (geteuid() == 0) {

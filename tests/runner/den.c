@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "base/string.h"
 #include "support/cmocka.h"
@@ -35,7 +36,7 @@ enum { DEN_SAY = 3 }; /* the tool's descriptor to speak to */
 void den_make(struct den *den) {
 	char name[] = "/tmp/sbx-den.XXXXXX";
 	assert_non_null(mkdtemp(name));
-	*den = (struct den){.top = realpath(name, NULL), .base = event_base_new(), .listener = -1, .said = -1};
+	*den = (struct den){.top = realpath(name, NULL), .base = loop_new(), .listener = -1, .said = -1};
 	CLEANUP_FREE char *shown = path_join(den->top, "shown"), *hidden = path_join(den->top, "hidden");
 	assert_int_equal(mkdir(shown, 0700) | mkdir(hidden, 0700), 0);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/loop.h"
 #include "base/path.h"
 #include "portal_wire.h"
 #include "support/cmocka.h"
@@ -131,7 +132,7 @@ static void failed(void *context, const char *why, bool open) {
 }
 
 void fixture_start(struct live_fixture *fixture, struct view *view) {
-	*fixture = (struct live_fixture){.base = event_base_new()};
+	*fixture = (struct live_fixture){.base = loop_new()};
 	fixture->soon = evtimer_new(fixture->base, on_soon, fixture);
 	const struct live_options options = {.base = fixture->base,
 					     .plan = make_plan,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "inside_door.h"
@@ -195,7 +196,7 @@ static void on_cancel(void *context, uint64_t ticket) {
 static int build(void **state) {
 	struct house *house = mem_new(struct house);
 	struct error error = ERROR_NONE;
-	*house = (struct house){.base = event_base_new(), .address = {.sun_family = AF_UNIX}, .known = true};
+	*house = (struct house){.base = loop_new(), .address = {.sun_family = AF_UNIX}, .known = true};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	house->address_size = sizeof house->address;
 	/* an abstract name of the kernel's choice (unix(7), autobind) */

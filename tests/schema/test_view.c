@@ -11,6 +11,7 @@ static struct view *sample(size_t paths) {
 	view->network = VIEW_NETWORK_PROXY;
 	view->home = VIEW_HOME_OWN;
 	view->limits.memory = 4LL << 30;
+	view->limits.kernel_aio = true;
 	for (size_t i = 0; i < paths; i++) {
 		CLEANUP_FREE char *path = string_format("/home/u/%05zu/\xff/some/longer/path", paths - i);
 		view_add_path(view, path, i % 7 == 0, (enum view_mode)(i % 4), i % 3 == 0);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "desk.h"
@@ -352,9 +353,7 @@ int agent_run(const struct agent_options *options, struct error *error) {
 	agent->error = error;
 	agent->absent_since_ms = clock_ms(CLOCK_BOOTTIME);
 	int r = channel_socket_path(&agent->path, error);
-	event_set_mem_functions(mem_raw, mem_raw_resize, free);
-	agent->base = event_base_new();
-	if (!agent->base) mem_exhausted();
+	agent->base = loop_new();
 	agent->turn = evtimer_new(agent->base, on_turn, agent);
 	agent->look = evtimer_new(agent->base, on_look, agent);
 	if (!agent->turn || !agent->look) mem_exhausted();

@@ -3,6 +3,7 @@
 #include <event2/event.h>
 #include <stdio.h>
 
+#include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "server.h"
@@ -63,11 +64,9 @@ static const char *find_problem(const struct check *check) {
 }
 
 int check_print(bool json) {
-	event_set_mem_functions(mem_raw, mem_raw_resize, free);
-	struct check check = {.base = event_base_new()};
+	struct check check = {.base = loop_new()};
 	const struct server_events events = {.changed = on_changed, .lost = on_lost, .context = &check};
 	const struct timeval wait = {.tv_sec = CHECK_MS / 1000};
-	if (!check.base) mem_exhausted();
 	check.server = server_new(check.base, &events);
 	event_base_loopexit(check.base, &wait);
 	event_base_dispatch(check.base);

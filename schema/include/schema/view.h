@@ -53,6 +53,7 @@ struct view_limits {    /* 0 = none */
 	int64_t processes;
 	int64_t open_files;
 	int64_t cpu_time_ms;
+	bool kernel_aio; /* io_setup(2) is there */
 };
 
 struct view {
