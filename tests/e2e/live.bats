@@ -526,7 +526,7 @@ END
 			sed -i "s|^    doorbell:.*|&\n    deny: {fs:read: [$here]}|" "$HOME/.config/sbx/policy.yaml"
 			kind=policy
 		fi
-		wait_for 30 eval 'sbx history --json --since 1m | jq -es "any(.[]; .kind == \"$kind\" and (.detail.holders // [] | any(.path == \"$here/file\")))"'
+		wait_for 30 is_named_in "$kind"
 		touch go
 		finished holder
 		echo "$how: $output"
@@ -535,6 +535,11 @@ END
 	done
 	rm -f go up
 	asking_policy
+}
+
+is_named_in() { # is_named_in KIND: what is held, in a row of the history
+	sbx history --json --since 1m | jq -es --arg kind "$1" --arg path "$here/file" \
+		'any(.[]; .kind == $kind and (.detail.holders // [] | any(.path == $path)))'
 }
 
 @test "many held calls, each on its own: the one that is answered goes on" {
