@@ -85,7 +85,7 @@ static void look_found(struct look *look, enum holds holds, char *path) {
 /* A name of /proc/TASK that leads to a file or folder, opened as a name alone: nothing is asked of the file system that
  * it lies on. `info`: its fdinfo, or NULL for one that has none. */
 static void look_at_name(struct look *look, pid_t task, const char *name, const char *info) {
-	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name), *own = NULL;
+	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
 	CLEANUP_FD int fd = -1;
 	struct place place;
 	if (!info || is_taken(look->taken, number(info, "mnt_id:")) || look->taken->covered.count > 0)

@@ -93,8 +93,7 @@ static void add(struct launch_orders *orders, uint32_t resource, rlim_t soft, rl
 static void add_share(struct launch_orders *orders, const struct share *share) {
 	struct rlimit own;
 	rlim_t hard = share->most;
-	if (getrlimit((int)share->resource, &own) == 0 && own.rlim_max != RLIM_INFINITY &&
-	    own.rlim_max / share->part < hard)
+	if (getrlimit(share->resource, &own) == 0 && own.rlim_max != RLIM_INFINITY && own.rlim_max / share->part < hard)
 		hard = own.rlim_max / share->part;
 	add(orders, share->resource, RLIM_INFINITY, hard);
 }

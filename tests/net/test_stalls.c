@@ -190,7 +190,10 @@ static unsigned count_turns(void) {
 	struct event *timer = evtimer_new(islander.base, on_time, &over);
 
 	evtimer_add(timer, &time);
-	for (; !over; turns++) event_base_loop(islander.base, EVLOOP_ONCE);
+	while (!over) {
+		event_base_loop(islander.base, EVLOOP_ONCE);
+		turns++;
+	}
 	event_free(timer);
 	return turns;
 }
