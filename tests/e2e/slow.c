@@ -95,14 +95,14 @@ int main(int count, char **arguments) {
 	if (count == 6 && strcmp(arguments[1], "page") == 0) {
 		trapped = arguments[4];
 		map_page(arguments[3]);
-		start(make_slow_call, atoi(arguments[2]));
+		start(make_slow_call, (int)strtol(arguments[2], NULL, 10));
 		usleep(50 * 1000); /* until they are in their calls */
 		start(make_calls, 1);
 		watch(arguments[5]);
 	}
 	if (count == 5 && strcmp(arguments[1], "fork") == 0) {
 		trapped = arguments[3];
-		fill((size_t)atoi(arguments[2]));
+		fill(strtoul(arguments[2], NULL, 10));
 		start(fork_often, FORKERS);
 		start(make_calls, 1);
 		watch(arguments[4]);

@@ -32,7 +32,8 @@ static inline int passing_send(int socket, const void *bytes, size_t size, const
 	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Close-on-exec; the first *ret_count of `fds` are the caller's. The bytes, 0 = peer gone, or a negative errno. */
+/* Close-on-exec; the first *ret_count of `fds` are the caller's, the others -1. The bytes, 0 = peer gone, or a negative
+ * errno. */
 static inline ssize_t passing_receive(int socket, void *bytes, size_t size, int fds[PASSING_MAX], size_t *ret_count) {
 	union passing_control control = {0};
 	struct iovec part = {.iov_base = bytes, .iov_len = size};
@@ -42,6 +43,7 @@ static inline ssize_t passing_receive(int socket, void *bytes, size_t size, int 
 				 .msg_controllen = sizeof control.bytes};
 	ssize_t received;
 	*ret_count = 0;
+	for (size_t i = 0; i < PASSING_MAX; i++) fds[i] = -1;
 	do received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
 	while (received < 0 && errno == EINTR);
 	if (received < 0) return -errno;
