@@ -168,10 +168,10 @@ def form_of(database):
             frozenset(row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")))
 
 
-def load_golden(home):
+def load_golden(home, name=GOLDEN):
     forget(home)
     home.state.mkdir(parents=True, mode=0o700)
-    with open(GOLDEN, "rb") as dump:
+    with open(name, "rb") as dump:
         subprocess.run(["sqlite3", home.database], stdin=dump, check=True)
     home.database.chmod(0o600)
 
@@ -179,11 +179,13 @@ def load_golden(home):
 def starts(home, chance):
     """Killed while it opens, makes or migrates its database, and listens."""
     losses = Losses()
-    load_golden(home)
-    database = sqlite3.connect(home.database)
-    forms = {form_of(database)}
-    grants = database.execute("SELECT count(*) FROM grants").fetchone()[0]
-    database.close()
+    forms = set()  # a migration may stop between two of its steps: at the form of a golden database that came later
+    for name in sorted(GOLDEN.parent.glob("v*.sql"), reverse=True):
+        load_golden(home, name)
+        database = sqlite3.connect(home.database)
+        forms.add(form_of(database))
+        grants = database.execute("SELECT count(*) FROM grants").fetchone()[0]  # at last the first one's, which is migrated
+        database.close()
     begun = time.monotonic()
     revive(home, losses).close()
     whole = time.monotonic() - begun
