@@ -23,7 +23,7 @@ struct ending_wish {
 	struct grant_mass mass;          /* `last` is set here; the profile is copied */
 	enum event_kind kind;            /* EVENT_REVOKE or EVENT_EXPIRE */
 	const char *why;                 /* static */
-	bool kill;                       /* who still holds what is revoked is ended */
+	bool kill;                       /* processes that still hold what is revoked are ended */
 	struct settling_request request; /* who gets the reply to `revoke`; client NULL: nobody */
 	bool at_once;                    /* the reply waits for no sandbox */
 };

@@ -40,7 +40,7 @@ enum {
 	TICK_MS = 1000,
 	PASS_MS = 5,      /* between passes */
 	STILL_PASSES = 2, /* in a row that find all stopped */
-	PASSES_MIN = 5,   /* on a machine where 500 ms are few passes; who multiplies faster is ended */
+	PASSES_MIN = 5,   /* where 500 ms are few passes; processes that multiply faster are ended */
 };
 
 static int64_t now_ms(void) {
@@ -165,9 +165,10 @@ static void on_deadline(struct sandbox *sandbox) {
 	const bool kill = !paused && is_to_be_killed(sandbox);
 	if (kill && sandbox->init == 0 && sandbox->session) session_terminate(sandbox->session);
 	if (kill && sandbox->init != 0)
-		end(sandbox, string_format("ended: its runner did not say within %d s that who holds what was taken "
-					   "has ended",
-					   LIMIT_CONFIRM_MS / 1000));
+		end(sandbox,
+		    string_format("ended: its runner did not confirm within %d s that the holders of what was taken "
+				  "are ended",
+				  LIMIT_CONFIRM_MS / 1000));
 	else
 		stop_now(sandbox);
 }

@@ -5,7 +5,8 @@
  * was begun while the runner itself is stopped or frozen does so at once: so the right is gone before the next
  * instruction of any of its processes. It goes on when all has been confirmed. It is ended when the runner had
  * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped.
- * Each of it has a row in the history. The session's end settles nothing: its processes' does.
+ * Each of these steps has a row in the history. The end of the session alone settles nothing; the end of its
+ * processes does.
  *
  * Time is CLOCK_MONOTONIC: while the machine sleeps none passes.
  */
