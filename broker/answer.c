@@ -252,6 +252,7 @@ static void settle(struct prompt_pending *pending, const struct settled *settled
 		   json_t *told) {
 	size_t count = pending->waiter_count, left = 0;
 	CLEANUP_FREE struct checking *others = mem_array(struct checking, count);
+	pending_tell_gone(pending, "answered", effect_name(verdict->effect), told);
 	for (size_t i = 0; i < count; i++) {
 		if (settled->each[i]) {
 			checking_reply(&pending->waiters[0], verdict);
@@ -260,7 +261,7 @@ static void settle(struct prompt_pending *pending, const struct settled *settled
 			others[left++] = pending_take(pending, 0);
 		}
 	}
-	pending_close(pending, "answered", effect_name(verdict->effect), told);
+	pending_close(pending, "answered", effect_name(verdict->effect), NULL);
 	for (size_t i = 0; i < left; i++) checking_go_on(&others[i]);
 }
 

@@ -139,7 +139,7 @@ void pending_free(struct prompt_pending *pending) {
 	free(pending);
 }
 
-void pending_close(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer) {
+void pending_tell_gone(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer) {
 	for (size_t i = 0; i < pending->showing_count; i++) {
 		json_t *push = json_object();
 		json_object_set_new(push, "id", json_integer(pending->prompt.id));
@@ -148,7 +148,12 @@ void pending_close(struct prompt_pending *pending, const char *how, const char *
 		json_object_set_new(push, "answer", answer ? json_incref(answer) : json_null());
 		client_push(pending->showings[i].agent, "prompt-gone", push);
 	}
+	pending->showing_count = 0;
 	json_decref(answer);
+}
+
+void pending_close(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer) {
+	pending_tell_gone(pending, how, verdict, answer);
 	TAILQ_REMOVE(&pending->broker->prompts, pending, link);
 	pending->broker->prompt_count--;
 	pending_free(pending);
@@ -159,6 +164,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 	(void)what;
 	struct prompt_pending *pending = argument;
 	pending_note(pending, "expired");
+	pending_tell_gone(pending, "expired", "deny", NULL);
 	while (pending->waiter_count > 0) {
 		CLEANUP_DECISION struct decision decision = {.uses = 1};
 		decision.verdict.prompt = pending->prompt.id;

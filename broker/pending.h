@@ -79,6 +79,11 @@ int pending_record(const struct prompt_pending *pending, enum event_kind kind, i
 /* The same alone, for what allows nothing: "expired", "cancelled", "covered". */
 void pending_note(const struct prompt_pending *pending, const char *state);
 
-/* Agents are told, and it is freed with its waiters. `answer`: what ended it, as `prompt-gone` has it, taken over; or
- * NULL. */
+/*
+ * Agents are told that it has ended, once. `answer`: what ended it, as `prompt-gone` has it, taken over; or NULL. This
+ * comes before the waiters' replies: the process that gets its reply may end at once, and a terminal that hears of
+ * that first would say that the question was taken back.
+ */
+void pending_tell_gone(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer);
+/* Agents that were not told yet are, and it is freed with its waiters. */
 void pending_close(struct prompt_pending *pending, const char *how, const char *verdict, json_t *answer);

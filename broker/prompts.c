@@ -348,61 +348,72 @@ void prompts_tell_desktop(struct broker *broker) {
 
 /* Covering */
 
-struct resumption {
-	struct checking *items;
+/* Whom prompts need not ask about any more: they hear of it after those who were shown the prompts. */
+struct covered {
+	struct waiter {
+		struct checking checking;
+		struct decision decision;
+		bool goes_on; /* a program is to be asked, or the user on other terms: it isn't this question any more
+			       */
+	} * items;
 	size_t count;
 };
 
-/* As rules have changed a program is to be asked about it now, or the user on other terms: it isn't this question any
- * more. */
-static void resume_later(struct resumption *resumption, struct prompt_pending *pending, size_t waiter) {
-	resumption->items = array_grow(resumption->items, resumption->count, sizeof *resumption->items);
-	resumption->items[resumption->count++] = pending_take(pending, waiter);
+static void cover(struct covered *covered, struct checking checking, const struct decision *decision, bool goes_on) {
+	covered->items = array_grow(covered->items, covered->count, sizeof *covered->items);
+	covered->items[covered->count++] = (struct waiter){checking, *decision, goes_on};
+}
+
+static void covered_tell(struct covered *covered) {
+	for (size_t i = 0; i < covered->count; i++) {
+		struct waiter *waiter = &covered->items[i];
+		if (waiter->goes_on)
+			checking_go_on(&waiter->checking);
+		else
+			checking_reply(&waiter->checking, &waiter->decision.verdict);
+		checking_finish(&waiter->checking);
+		decision_finish(&waiter->decision);
+	}
+	free(covered->items);
 }
 
 /* A waiter is decided anew each: a grant for one use covers one of them. */
-static const char *recheck(struct prompt_pending *pending, const struct ruleset *ruleset,
-			   struct resumption *resumption) {
+static const char *recheck(struct prompt_pending *pending, const struct ruleset *ruleset, struct covered *covered) {
 	const char *verdict = NULL;
 	struct broker *broker = pending->broker;
 	for (size_t i = 0; i < pending->waiter_count;) {
 		struct checking *waiter = &pending->waiters[i];
-		CLEANUP_DECISION struct decision decision;
+		struct decision decision; /* given to `covered` */
 		decision_make(broker, ruleset, session_find(broker, pending->prompt.session), &waiter->request,
 			      &waiter->said, &decision, NULL);
-		bool asks = decision.verdict.effect == EFFECT_ASK;
+		const bool asks = decision.verdict.effect == EFFECT_ASK;
 		if (asks && pending_has_terms(pending, &waiter->request, &decision.verdict)) {
+			decision_finish(&decision);
 			i++;
 			continue;
 		}
-		if ((asks || decision.needed) && !waiter->wanted) {
-			resume_later(resumption, pending, i);
-			continue;
-		}
-		if (!waiter->wanted) decision_settle(broker, &waiter->request, &decision);
-		checking_reply(waiter, &decision.verdict);
-		pending_remove(pending, i);
-		verdict = effect_name(decision.verdict.effect);
+		const bool goes_on = (asks || decision.needed) && !waiter->wanted;
+		if (!goes_on && !waiter->wanted) decision_settle(broker, &waiter->request, &decision);
+		if (!goes_on) verdict = effect_name(decision.verdict.effect);
+		cover(covered, pending_take(pending, i), &decision, goes_on);
 	}
 	return verdict;
 }
 
 void prompts_recheck(struct broker *broker) {
-	struct resumption resumption = {0};
+	struct covered covered = {0};
 	for (struct prompt_pending *pending = TAILQ_FIRST(&broker->prompts), *next; pending; pending = next) {
 		next = next_of(pending);
 		const struct ruleset *ruleset;
 		if (pending->summary || pending_rules(broker, &pending->prompt, &ruleset, NULL) < 0) continue;
-		const char *verdict = recheck(pending, ruleset, &resumption);
+		const char *verdict = recheck(pending, ruleset, &covered);
 		if (pending->waiter_count > 0) continue;
 		if (string_equal(verdict, effect_name(EFFECT_ALLOW)))
 			flood_allowed(broker, session_find(broker, pending->prompt.session));
 		pending_note(pending, "covered");
 		pending_close(pending, "covered", verdict, NULL);
 	}
-	/* Only now: what goes on may ask, and change the list. */
-	for (size_t i = 0; i < resumption.count; i++) checking_go_on(&resumption.items[i]);
-	free(resumption.items);
+	covered_tell(&covered); /* only now: what goes on may ask, and change the list */
 }
 
 void prompts_list(struct broker *broker, bool newest, int64_t cursor, int64_t session, json_t *items,

@@ -207,6 +207,51 @@ static void attack_broker_16_a_restart_cancels_prompts(void **state) {
 	json_decref(next);
 }
 
+/*
+ * A run shows its own questions, on the connection that its checks take. The tool may end as soon as it has its reply:
+ * what became of the question has come before, or the terminal would say that it was taken back.
+ */
+static void expect_told_first(struct peer *run, int64_t check) {
+	json_t *message = peer_receive(run);
+	while (message && strcmp(text_of(message, "type"), "prompt-gone") != 0) {
+		if (number_of(message, "id") == check) assert_string_equal(text_of(message, "type"), "prompt");
+		json_decref(message);
+		message = peer_receive(run);
+	}
+	assert_non_null(message);
+	json_decref(message);
+	json_decref(peer_reply(run, check));
+}
+
+static int64_t asked_in_its_terminal(struct peer *run, const char *target) {
+	json_decref(peer_call(run, "agent", json_pack("{s:s}", "kind", "terminal")));
+	int64_t check = ask(run, target);
+	json_decref(peer_push(run, "prompt"));
+	return check;
+}
+
+static void who_is_shown_a_prompt_hears_of_its_end_before_who_waits(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *run = runner_new();
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	int64_t check = asked_in_its_terminal(run, "svc.test:443");
+	answer_well(command, the_prompt(command), NULL, "deny", NULL);
+	expect_told_first(run, check);
+	check = asked_in_its_terminal(run, "other.test:443");
+	CLEANUP_FREE char *app = home_path("app");
+	json_decref(
+		peer_call(command, "grant",
+			  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "permission", "net:access", "target", "*.test",
+				    "effect", "allow", "lifetime", "always", "profile", "tooled", "project", app)));
+	expect_told_first(run, check);
+}
+
+static void who_is_shown_a_prompt_hears_of_its_deadline_before_who_waits(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *run = runner_new();
+	expect_told_first(run, asked_in_its_terminal(run, "svc.test:443"));
+}
+
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
@@ -223,6 +268,8 @@ int main(void) {
 		PROMPTS_TEST(a_new_grant_resolves_what_it_covers, prompts_setup_waits),
 		PROMPTS_TEST(record_answers_with_a_denial, prompts_setup_waits),
 		PROMPTS_TEST(asking_not_to_be_asked_is_answered_at_once, prompts_setup_waits),
+		PROMPTS_TEST(who_is_shown_a_prompt_hears_of_its_end_before_who_waits, prompts_setup_waits),
+		PROMPTS_TEST(who_is_shown_a_prompt_hears_of_its_deadline_before_who_waits, prompts_setup_hasty),
 		PROMPTS_TEST(attack_broker_16_a_restart_cancels_prompts, prompts_setup_waits),
 	};
 	home_make(programs);
