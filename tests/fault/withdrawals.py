@@ -81,13 +81,19 @@ class Tool:
             numbers = struct.unpack(f"{2 * WAYS}q", words[:])
         return [(numbers[i] / 1e9, numbers[i + 1] / 1e9) for i in range(0, 2 * WAYS, 2)]
 
+    def last_written(self, name):
+        """When the try began whose bytes the host's file has: in the sandbox's own home the tool may write as it likes; and what it had
+        open already it may write to. A file that was emptied, and not written to yet, was opened when it was changed."""
+        written = (self.granted / name).read_bytes()
+        if len(written) == 8:
+            return struct.unpack("q", written)[0] / 1e9
+        return (self.granted / name).stat().st_mtime + now() - time.time()
+
     def last_use(self):
-        """When the last try that worked began. What was written counts only where the host's file changed since then: in the sandbox's own
-        home the tool may write as it likes; and what it had open already it may write to."""
-        ago = now() - time.time()
+        """When the last try that worked began."""
         uses = [began for began, _ in self.times()]
         for way, name in WRITTEN.items():
-            uses[way] = min(uses[way], (self.granted / name).stat().st_mtime + ago)
+            uses[way] = self.last_written(name)
         return max(uses)
 
     def portal(self):

@@ -59,10 +59,12 @@ static bool reads(int at, const char *path) {
 	return read_it;
 }
 
+/* What is written is when the try began: a process may be stopped between its open(2) and its write(2), for long. */
 static bool writes(int at, const char *path) {
+	const int64_t began = now();
 	int fd = openat(at, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0) return false;
-	bool wrote = write(fd, "x", 1) == 1;
+	bool wrote = write(fd, &began, sizeof began) == sizeof began;
 	close(fd);
 	return wrote;
 }
