@@ -1,9 +1,14 @@
 /*
  * Theory of operation. A call joins the question of its need, or makes it. A question goes through these states:
  *
- *     QUEUED ──► ASKED ──verdict──► PLACING ──► READY ──► done() of each of its calls
- *     (others    (check at           (allowed: until live      │
- *     first)      the broker)         has carried it out)      └ denied: at once
+ *     QUEUED ──► ASKED ──verdict──► ANSWERED ──► PLACING ──► READY ──► done() of each of its calls
+ *     (others    (check at           (until no    (allowed: until live      │
+ *     first)      the broker)         one is       has carried it out)      └ denied: at once
+ *                                     away)
+ *
+ * A thread whose call a signal's handler interrupts makes the call again a moment later, ten times a second with a
+ * timer. Its question keeps a place for it meanwhile, so that the person sees one question, and an answer that comes
+ * in between is not lost. A thread that isn't back after LIMIT_HELD_AWAY_MS is no longer waited for.
  *
  * done() is called from the loop alone (held->turn), so that a doorbell is never called from within its own call.
  */
@@ -28,7 +33,15 @@ struct call {
 	void *argument;
 };
 
-enum state { QUEUED, ASKED, PLACING, READY };
+enum state { QUEUED, ASKED, ANSWERED, PLACING, READY };
+
+/* Of a thread that runs a signal's handler. */
+struct place {
+	struct place *next; /* of its question */
+	struct question *question;
+	pid_t thread;
+	struct event *over;
+};
 
 struct question {
 	struct question *next; /* oldest first */
@@ -36,16 +49,18 @@ struct question {
 	struct need need;
 	char *path; /* need.path */
 	enum state state;
-	enum held_end end; /* when READY */
-	uint64_t check;    /* when ASKED */
-	bool noted;        /* what it is about (live_note) */
+	enum held_end end;  /* when READY, and when ANSWERED with a denial */
+	uint64_t check;     /* when ASKED */
+	bool allowed, once; /* from ANSWERED on */
+	bool noted;         /* what it is about (live_note) */
 	struct call *calls;
+	struct place *places;
 };
 
 struct held {
 	struct held_options options;
 	struct question *questions;
-	size_t count, asked;
+	size_t count, asked, away;
 	uint64_t last_ticket;
 	struct event *turn;
 	struct looks *looks;
@@ -89,7 +104,17 @@ static void call_free(struct call *call) {
 	free(call);
 }
 
+static void place_free(struct place *place) {
+	place->question->held->away--;
+	event_free(place->over);
+	free(place);
+}
+
 static void question_free(struct question *question) {
+	for (struct place *place = question->places, *next; place; place = next) {
+		next = place->next;
+		place_free(place);
+	}
 	for (struct call *call = question->calls, *next; call; call = next) {
 		next = call->next;
 		call_free(call);
@@ -120,11 +145,9 @@ static void question_placed(void *argument) {
 	question_end(question, given ? HELD_AGAIN : HELD_REFUSED);
 }
 
-static void question_place(struct question *question, const struct verdict *verdict) {
+static void question_place(struct question *question) {
 	struct live *live = question->held->options.live;
-	/* Nothing of it is in a view: for these calls alone. */
-	bool once = verdict->once || (verdict->grant == 0 && !live_rules_give(live, &question->need));
-	for (struct call *call = question->calls; call && once; call = call->next)
+	for (struct call *call = question->calls; call && question->once; call = call->next)
 		live_once(live, call->thread, &question->need);
 	question->state = PLACING;
 	live_when(live, question_placed, question);
@@ -142,17 +165,28 @@ static enum held_end end_of_denial(const struct question *question, const struct
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
 }
 
+static void question_settle(struct question *question) {
+	if (question->state != ANSWERED || question->places) return;
+	if (question->allowed)
+		question_place(question);
+	else
+		question_end(question, question->end);
+}
+
 static void on_verdict(void *argument, const struct verdict *verdict) {
 	struct question *question = argument;
 	const struct held_options *options = &question->held->options;
 	question->held->asked--;
 	question->check = 0;
-	if (verdict && verdict->effect == EFFECT_ALLOW) {
-		question_place(question, verdict);
-		return;
-	}
-	if (verdict && options->refused) options->refused(options->context, &question->need, verdict);
-	question_end(question, verdict ? end_of_denial(question, verdict) : HELD_REFUSED);
+	question->state = ANSWERED;
+	question->allowed = verdict && verdict->effect == EFFECT_ALLOW;
+	/* Nothing of it is in a view: for these calls alone. */
+	question->once = question->allowed &&
+			 (verdict->once || (verdict->grant == 0 && !live_rules_give(options->live, &question->need)));
+	question->end = verdict && !question->allowed ? end_of_denial(question, verdict) : HELD_REFUSED;
+	if (verdict && !question->allowed && options->refused)
+		options->refused(options->context, &question->need, verdict);
+	question_settle(question);
 }
 
 static void question_ask(struct question *question) {
@@ -171,7 +205,7 @@ static void question_ask(struct question *question) {
 static void ask_next(struct held *held) {
 	for (struct question *question = held->questions; question && held->asked < LIMIT_HELD_ASKED;
 	     question = question->next)
-		if (question->state == QUEUED) question_ask(question);
+		if (question->state == QUEUED && question->calls) question_ask(question);
 }
 
 /* Nobody waits for it any more. One that is being placed stays until live has said so. */
@@ -188,6 +222,54 @@ static void question_leave(struct question *question) {
 		break;
 	}
 	question_free(question);
+}
+
+static bool is_left(const struct question *question) {
+	return !question->calls && !question->places;
+}
+
+/* Places */
+
+static void place_give_up(struct place *place) {
+	struct question *question = place->question;
+	struct place **at = &question->places;
+	while (*at != place) at = &(*at)->next;
+	*at = place->next;
+	place_free(place);
+	question_settle(question);
+}
+
+static void on_place_over(evutil_socket_t fd, short what, void *argument) {
+	const struct place *place = argument;
+	struct question *question = place->question;
+	(void)fd, (void)what;
+	place_give_up(argument);
+	if (!is_left(question)) return;
+	struct held *held = question->held;
+	question_leave(question);
+	turn_soon(held);
+}
+
+/* The thread is about to leave the question for a signal's handler. */
+static void place_keep(struct question *question, pid_t thread) {
+	const struct timeval limit = {.tv_sec = LIMIT_HELD_AWAY_MS / 1000, .tv_usec = LIMIT_HELD_AWAY_MS % 1000 * 1000};
+	struct held *held = question->held;
+	if ((question->state != QUEUED && question->state != ASKED) || held->away >= LIMIT_HELD) return;
+	struct place *place = mem_new(struct place);
+	*place = (struct place){.next = question->places, .question = question, .thread = thread};
+	place->over = evtimer_new(held->options.base, on_place_over, place);
+	event_add(place->over, &limit);
+	question->places = place;
+	held->away++;
+}
+
+/* The thread is back. */
+static void place_take(struct question *question, pid_t thread) {
+	for (struct place *place = question->places; place; place = place->next) {
+		if (place->thread != thread) continue;
+		place_give_up(place);
+		return;
+	}
 }
 
 /* Calls */
@@ -218,7 +300,7 @@ static void call_end(struct call *call, enum held_end end) {
 	call->next = NULL;
 	call->question = own;
 	own->calls = call;
-	if (!from->calls) question_leave(from);
+	if (is_left(from)) question_leave(from);
 	question_end(own, end);
 }
 
@@ -264,8 +346,9 @@ uint64_t held_add(struct held *held, pid_t thread, const struct need *need, held
 		question_end(question, HELD_REFUSED);
 	else if (fresh && live_gives(held->options.live, need) && !live_is_once(held->options.live, need->path))
 		question_end(question, HELD_AGAIN);
-	else if (fresh)
+	else
 		ask_next(held);
+	if (!fresh) place_take(question, thread);
 	return call->ticket;
 }
 
@@ -275,7 +358,7 @@ void held_drop(struct held *held, uint64_t ticket) {
 	struct question *question = call->question;
 	call_take(question, ticket);
 	call_free(call);
-	if (question->calls) return;
+	if (!is_left(question)) return;
 	question_leave(question);
 	turn_soon(held); /* another one may be asked now */
 }
@@ -286,7 +369,7 @@ void held_settle_all(struct held *held, enum held_end end) {
 			held->options.cancel(held->options.context, question->check);
 			held->asked--;
 		}
-		if (question->state == QUEUED || question->state == ASKED) question_end(question, end);
+		if (question->state < PLACING) question_end(question, end);
 		while (question->state == PLACING && question->calls) call_end(question->calls, end);
 	}
 }
@@ -301,8 +384,9 @@ size_t held_count(const struct held *held) {
 
 /* Signals */
 
-static void on_interrupted(void *argument) {
+static void on_interrupted(void *argument, enum pending why) {
 	struct call *call = argument;
+	if (why == PENDING_HANDLED) place_keep(call->question, call->thread);
 	if (call->question->state != READY) call_end(call, HELD_INTERRUPTED);
 }
 

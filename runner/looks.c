@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "pending.h"
 #include "schema/limits.h"
 
 TAILQ_HEAD(look_list, look);
@@ -23,7 +22,7 @@ struct look {
 	bool listed; /* not told yet */
 	bool woken;  /* the kernel said that something came */
 	bool quiet;  /* at the last look nothing was pending */
-	void (*interrupted)(void *argument);
+	void (*interrupted)(void *argument, enum pending why);
 	void *argument;
 };
 
@@ -52,9 +51,9 @@ static void look_now(struct look *look) {
 	enum pending pending = pending_read(look->thread, &alone);
 	look->quiet = pending == PENDING_NONE;
 	const bool unknown = look->quiet && again && look->woken && alone;
-	if (pending != PENDING_MEANT && pending != PENDING_GONE && !unknown) return;
+	if (pending < PENDING_HANDLED && !unknown) return;
 	look_unlist(look);
-	look->interrupted(look->argument);
+	look->interrupted(look->argument, pending);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *argument) {
@@ -90,7 +89,8 @@ void looks_free(struct looks *looks) {
 	free(looks);
 }
 
-struct look *look_new(struct looks *looks, pid_t thread, void (*interrupted)(void *argument), void *argument) {
+struct look *look_new(struct looks *looks, pid_t thread, void (*interrupted)(void *argument, enum pending why),
+		      void *argument) {
 	struct look *look = mem_new(struct look);
 	*look = (struct look){
 		.looks = looks, .thread = thread, .listed = true, .interrupted = interrupted, .argument = argument};

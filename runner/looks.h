@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/memory.h"
+#include "pending.h"
 
 struct looks;
 struct look; /* one held thread */
@@ -18,8 +19,9 @@ struct look; /* one held thread */
 struct looks *looks_new(struct event_base *base, void (*frozen)(void *context), void *context);
 void looks_free(struct looks *looks); /* all looks are freed by then */
 
-/* interrupted(): from the loop; it may free looks, this one too. */
-struct look *look_new(struct looks *looks, pid_t thread, void (*interrupted)(void *argument), void *argument);
+/* interrupted(): from the loop, with what wants the thread back; it may free looks, this one too. */
+struct look *look_new(struct looks *looks, pid_t thread, void (*interrupted)(void *argument, enum pending why),
+		      void *argument);
 
 /* The kernel says that something woke the thread: it is looked at now, and interrupted() may be called from within. */
 void look_woken(struct look *look);

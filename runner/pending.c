@@ -52,7 +52,8 @@ enum pending pending_read(pid_t thread, bool *ret_alone) {
 	const uint64_t comes = pending & ~signals(status, "SigBlk") & ~signals(status, "SigIgn");
 	const uint64_t handled = comes & caught & set_of(meant_with_handler, ARRAY_LENGTH(meant_with_handler));
 	const uint64_t standard = comes & ~caught & ~set_of(harmless, ARRAY_LENGTH(harmless));
-	if (handled || standard) return PENDING_MEANT;
+	if (standard) return PENDING_MEANT;
+	if (handled) return PENDING_HANDLED;
 	return comes ? PENDING_OTHER : PENDING_NONE;
 }
 

@@ -277,7 +277,8 @@ static void call_interrupt(struct held_call *held) {
 		socket_call_answer(&held->call, -EINTR);
 }
 
-static void on_interrupted(void *argument) {
+static void on_interrupted(void *argument, enum pending why) {
+	(void)why;
 	call_interrupt(argument);
 }
 

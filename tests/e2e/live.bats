@@ -617,6 +617,32 @@ print(open('$here/file').read(), flush=True)"
 	[ "$(sbx history --json | jq -s "map(select(.kind == \"prompt\" and .target == \"$here/file\")) | length")" = 1 ]
 }
 
+@test "attack_r_28: a call that a timer's handler interrupts ten times a second keeps its question" {
+	local how
+	for how in '' --once; do
+		background ticking sbx run --profile default -- python3 -c "
+import signal
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+    if ticks in (1, 10):
+        open('ticked' + str(ticks), 'w')
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+print(open('$here/file').read(), flush=True)"
+		asks fs:read "$here/file"
+		first=$id
+		wait_for 30 test -e ticked10
+		sbx allow $how "$first"
+		finished ticking
+		echo "$output"
+		[ "$status" = 0 ]
+		contains "$output" "in $here"
+		rm ticked*
+	done
+}
+
 @test "attack_k_09 SIGSTOP stops a held process, SIGCONT lets it go on" {
 	# not the tool itself: with that the runner stops, too, as a shell's job
 	background stopped sbx run -- sh -c "until cat $here/file; do sleep 0.1; done; echo end"

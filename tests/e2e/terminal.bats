@@ -137,6 +137,37 @@ two_lines() { # typed once and printed once
 	sbx revoke --all
 }
 
+@test "attack_r_28: a tool whose timer interrupts its call, and signals to sbx, take neither a question nor what is typed" {
+	echo "of the home" >"$HOME/asked"
+	cat >ticking.py <<'END'
+import signal, sys
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+    if ticks in (1, 10):
+        open(f"ticked{ticks}", "w")
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+print("it is", open(sys.argv[1]).read())
+END
+	type_line "sbx run -- python3 ticking.py $HOME/asked"
+	sees_question
+	code=$(code)
+	wait_for 30 test -e ticked1
+	tmux send-keys -l "allo"
+	sees '\? allo$'
+	wait_for 30 test -e ticked10
+	for pid in $(pgrep -u "$(id -u)" -f "^sbx run -- python3 ticking.py $HOME/asked"); do
+		for signal in WINCH CONT URG CHLD; do kill -s $signal "$pid"; done
+	done
+	type_line "w $code"
+	sees '^it is of the home'
+	sees 'ready\$$'
+	[ "$(screen | grep -c 'deny, allow')" = 1 ]
+	sbx revoke --all
+}
+
 @test "a prompt is asked inline, and deny refuses" {
 	type_line "sbx run -- curl -sS -w '%{http_code}' -o /dev/null http://svc.test:$port/inline"
 	sees_question

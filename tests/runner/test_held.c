@@ -365,6 +365,88 @@ static void signals_that_are_meant_interrupt(void **state) {
 		assert_int_equal(end_of_signal(meant[i], true), HELD_INTERRUPTED);
 }
 
+/* A stopped process stands for one whose handler runs: it is the test that makes its call again. */
+static pid_t interrupted(struct outcome *outcome) {
+	const pid_t pid = stuck(SIGALRM);
+	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", outcome);
+	fixture_turn(&fixture);
+	kill(pid, SIGALRM);
+	held_interrupted(held, ticket);
+	fixture_until(&fixture, outcome->end == HELD_INTERRUPTED);
+	return pid;
+}
+
+static void a_call_that_a_handler_interrupts_keeps_its_question(void **state) {
+	struct outcome outcome;
+	(void)state;
+	const pid_t pid = interrupted(&outcome);
+	for (int i = 0; i < 3; i++) {
+		const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+		held_interrupted(held, ticket); /* the signal is pending still */
+		fixture_until(&fixture, outcome.end == HELD_INTERRUPTED);
+	}
+	hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	assert_int_equal(question_count, 1);
+	assert_false(questions[0].cancelled);
+	grant("/home/u/notes", VIEW_READ);
+	answer(0, allowed_by(3, false));
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_AGAIN);
+	end_stuck(pid);
+}
+
+static void an_answer_waits_for_the_thread_that_runs_a_handler(void **state) {
+	struct outcome outcome, other;
+	(void)state;
+	pid_t pid = interrupted(&outcome);
+	answer(0, denied_by("ask", true));
+	hold_as(getppid(), PERMISSION_FS_READ, "/home/u/notes/todo", &other);
+	fixture_turn(&fixture);
+	assert_int_equal(other.end, -1);
+	hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_REFUSED);
+	assert_int_equal(other.end, HELD_REFUSED);
+	end_stuck(pid);
+
+	pid = interrupted(&outcome);
+	answer(1, allowed_by(0, true));
+	hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_AGAIN);
+	assert_int_equal(question_count, 2);
+	end_stuck(pid);
+}
+
+static void a_thread_that_does_not_come_back_is_not_waited_for(void **state) {
+	struct outcome outcome, other;
+	(void)state;
+	pid_t pid = interrupted(&outcome);
+	fixture_until(&fixture, questions[0].cancelled);
+	end_stuck(pid);
+	pid = interrupted(&outcome);
+	answer(1, denied_by("ask", true));
+	hold_as(getppid(), PERMISSION_FS_READ, "/home/u/notes/todo", &other);
+	fixture_until(&fixture, other.end == HELD_REFUSED);
+	end_stuck(pid);
+	pid = interrupted(&outcome); /* with the sandbox's end */
+	held_settle_all(held, HELD_INTERRUPTED);
+	assert_true(questions[2].cancelled);
+	fixture_turn(&fixture);
+	end_stuck(pid);
+	pid = interrupted(&outcome);
+	end_stuck(pid);
+}
+
+static void a_thread_that_a_signal_ends_or_stops_keeps_no_question(void **state) {
+	static const int ends[] = {SIGTERM | NOT_CAUGHT, SIGTSTP | NOT_CAUGHT};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(ends); i++) {
+		assert_int_equal(end_of_signal(ends[i], true), HELD_INTERRUPTED);
+		assert_true(questions[i].cancelled);
+	}
+}
+
 static void others_restart_nothing(void **state) {
 	(void)state;
 	static const int others[] = {SIGURG, SIGCHLD, SIGPROF, SIGWINCH, SIGUSR1};
@@ -441,6 +523,10 @@ int main(void) {
 		HELD_TEST(one_that_is_dropped_while_it_is_placed_is_forgotten),
 		HELD_TEST(many_wait_for_their_turn_and_too_many_are_refused),
 		HELD_TEST(signals_that_are_meant_interrupt),
+		HELD_TEST(a_call_that_a_handler_interrupts_keeps_its_question),
+		HELD_TEST(an_answer_waits_for_the_thread_that_runs_a_handler),
+		HELD_TEST(a_thread_that_does_not_come_back_is_not_waited_for),
+		HELD_TEST(a_thread_that_a_signal_ends_or_stops_keeps_no_question),
 		HELD_TEST(others_restart_nothing),
 		HELD_TEST(a_blocked_signal_wakes_nobody),
 		HELD_TEST(a_second_signal_is_seen_too),
