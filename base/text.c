@@ -91,6 +91,24 @@ char *text_visible(const char *bytes) {
 	return string_steal(&out);
 }
 
+char *text_plain(const char *bytes) {
+	struct string out = {0};
+	size_t size = strlen(bytes);
+	string_append(&out, "");
+	for (size_t length; size > 0; bytes += length, size -= length) {
+		uint32_t point = 0;
+		length = decode_point((const unsigned char *)bytes, size, &point);
+		if (point == '\n' || point == '\t' || point == '\r')
+			string_append_char(&out, ' ');
+		else if (length == 0 || !text_point_is_visible(point))
+			string_append(&out, "\xef\xbf\xbd"); /* U+FFFD */
+		else
+			string_append_bytes(&out, bytes, length);
+		if (length == 0) length = 1;
+	}
+	return string_steal(&out);
+}
+
 static size_t point_columns(const char *text, size_t *ret_bytes) {
 	uint32_t point = 0;
 	*ret_bytes = decode_point((const unsigned char *)text, strlen(text), &point);

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "judge.h"
 #include "problems.h"
-#include "schema/limits.h"
 
 static const char *const verbs[EFFECT_COUNT] = {
 	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};
@@ -52,7 +51,7 @@ static char *explain_exec(const struct stack_line *line, const struct answer *an
 	const struct stack_exec_answer *said = answer->said;
 	SHOWN(program, line->exec->argv.items[0]);
 	if (!said) return string_format("the program %s is not run for this", program);
-	CLEANUP_FREE char *why = said->why ? text_visible_cut(said->why, LIMIT_REASON) : string_copy("");
+	CLEANUP_FREE char *why = text_plain(said->why ? said->why : "");
 	if (said->failed) return string_format("the program %s failed, which denies: %s", program, why);
 	return string_format("the program %s %s%s%s", program,
 			     !answer->given                   ? "has no say"

@@ -75,6 +75,15 @@ static void columns_are_what_a_terminal_needs(void **state) {
 	assert_string_equal(marks, "o\xcc\x88o\xcc\x88…o\xcc\x88o\xcc\x88");
 }
 
+static void words_for_a_text_that_is_escaped_later_need_it_no_more(void **state) {
+	(void)state;
+	static const char odd[] = "a\x07z\xff\xe2\x81\xa6 b\\c\nd\xc3\xa4";
+	CLEANUP_FREE char *plain = text_plain(odd), *visible = text_visible(plain), *empty = text_plain("");
+	assert_string_equal(plain, "a�z�� b\\c d\xc3\xa4");
+	assert_string_equal(visible, "a�z�� b\\\\c d\xc3\xa4");
+	assert_string_equal(empty, "");
+}
+
 static void long_text_keeps_both_ends(void **state) {
 	(void)state;
 	CLEANUP_FREE char *cut = text_visible_cut("/home/user/project/node_modules/left-pad/index.js", 20);
@@ -121,6 +130,7 @@ int main(void) {
 		cmocka_unit_test(attack_b09_hostile_text_is_visible),
 		cmocka_unit_test(every_byte_string_comes_out_printable),
 		cmocka_unit_test(a_suggested_word_is_quoted_for_the_shell),
+		cmocka_unit_test(words_for_a_text_that_is_escaped_later_need_it_no_more),
 		cmocka_unit_test(columns_are_what_a_terminal_needs),
 		cmocka_unit_test(long_text_keeps_both_ends),
 	};

@@ -14,6 +14,10 @@
 char *text_visible(const char *bytes);                 /* freed by the caller */
 char *text_visible_cut(const char *bytes, size_t max); /* at most max columns: the middle replaced by an ellipsis */
 
+/* For words that become part of a text which is made visible where it is shown, and which are harmless where it isn't:
+ * white space is a space, and what can't be shown is U+FFFD. A backslash stays one. Freed by the caller. */
+char *text_plain(const char *bytes);
+
 /* As one word for a shell, to be pasted by a person: visible, and these very bytes again once the shell has read it;
  * what can't be seen takes a shell that knows $'…'. Freed by the caller. */
 char *text_shell_word(const char *bytes);
