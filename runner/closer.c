@@ -6,11 +6,11 @@
 #include "closer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
 #include "base/fd.h"
+#include "base/thread.h"
 
 enum { CLOSER_THREADS = 4, CLOSER_STACK = 64 * 1024 };
 
@@ -72,20 +72,9 @@ static void *thread_main(void *argument) {
 	return NULL;
 }
 
-/* Signals stay with the loop's thread. The lock is held. */
+/* The lock is held. */
 static void add_thread(struct closer *closer) {
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all, before;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, CLOSER_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, &attributes, thread_main, closer) == 0) closer->threads++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	if (thread_start(CLOSER_STACK, thread_main, closer) == 0) closer->threads++;
 }
 
 struct closer *closer_new(void) {

@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <time.h>
+
+#include "base/thread.h"
 
 enum { PROMPTLY_STACK = 256 * 1024 };
 
@@ -65,17 +66,7 @@ static void *thread_main(void *argument) {
 
 /* The lock is held. */
 static bool add_thread(struct promptly *promptly) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, PROMPTLY_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	const bool added = pthread_create(&thread, &attributes, thread_main, promptly) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	const bool added = thread_start(PROMPTLY_STACK, thread_main, promptly) == 0;
 	if (added) promptly->threads++;
 	return added;
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/thread.h"
 #include "used_up.h"
 
 enum { READERS_STACK = 512 * 1024, READERS_QUIET_LOOKS = 40 };
@@ -66,19 +66,9 @@ static void *thread_main(void *argument);
 
 /* The lock is held. 0 or -errno. */
 static int add_thread(struct readers *readers) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, READERS_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	const int r = pthread_create(&thread, &attributes, thread_main, readers);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	const int r = thread_start(READERS_STACK, thread_main, readers);
 	if (r == 0) readers->threads++;
-	return -r;
+	return r;
 }
 
 /* The receiver has begun a call, and nobody looks after it. */

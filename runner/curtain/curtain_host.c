@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -22,8 +21,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "curtain_mounts.h"
 #include "schema/limits.h"
+
+enum { HOST_STACK = 512 * 1024 };
 
 struct job {
 	struct job *next;
@@ -217,20 +219,13 @@ static void give_up(evutil_socket_t fd, short what, void *argument) {
 
 static bool start_thread(struct host *host) {
 	struct shared *shared = mem_new(struct shared);
-	pthread_t thread;
-	sigset_t all, before;
 	pthread_mutex_init(&shared->lock, NULL);
 	pthread_cond_init(&shared->filled, NULL);
 	shared->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	const bool good = shared->finished_fd >= 0 && pthread_create(&thread, NULL, work_on, shared) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!good) {
+	if (shared->finished_fd < 0 || thread_start(HOST_STACK, work_on, shared) < 0) {
 		shared_free(shared);
 		return false;
 	}
-	pthread_detach(thread);
 	host->shared = shared;
 	host->finished = event_new(host->base, shared->finished_fd, EV_READ | EV_PERSIST, take_finished, host);
 	if (!host->finished || event_add(host->finished, NULL) < 0) mem_exhausted();

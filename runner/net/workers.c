@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
@@ -17,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 enum { THREAD_IDLE_SECONDS = 10, THREAD_STACK = 512 * 1024 /* nsswitch modules run on it */ };
 
@@ -118,22 +118,10 @@ static void *thread_main(void *argument) {
 	return NULL;
 }
 
-/* Signals stay with the loop's thread. The lock is held. */
+/* The lock is held. */
 static int pool_add_thread(struct pool *pool) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, &attributes, thread_main, pool);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	if (r != 0) return -r;
+	int r = thread_start(THREAD_STACK, thread_main, pool);
+	if (r < 0) return r;
 	pool->threads++;
 	pool->references++;
 	return 0;
