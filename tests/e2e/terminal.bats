@@ -149,7 +149,9 @@ def tick(*_):
         open(f"ticked{ticks}", "w")
 signal.signal(signal.SIGALRM, tick)
 signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
-print("it is", open(sys.argv[1]).read())
+text = open(sys.argv[1]).read()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("it is", text)
 END
 	type_line "sbx run -- python3 ticking.py $HOME/asked"
 	sees_question
