@@ -24,10 +24,14 @@ enum {
 	HOLDERS_CHILDREN_MAX = 64 * 1024
 };
 
-void taken_add(struct taken *taken, uint64_t mount, const char *path) {
-	if (!strings_contain(&taken->paths, path)) strings_add(&taken->paths, path);
-	taken->mounts = array_grow(taken->mounts, taken->mount_count, sizeof *taken->mounts);
-	taken->mounts[taken->mount_count++] = mount;
+void taken_add(struct taken_mounts *mounts, uint64_t id, const char *path) {
+	if (!strings_contain(&mounts->paths, path)) strings_add(&mounts->paths, path);
+	mounts->ids = array_grow(mounts->ids, mounts->count, sizeof *mounts->ids);
+	mounts->ids[mounts->count++] = id;
+}
+
+bool taken_is_empty(const struct taken *taken) {
+	return taken->whole.count + taken->parts.count + taken->covered.count == 0;
 }
 
 static bool is_covered(const struct taken *taken, const char *path) {
@@ -35,16 +39,22 @@ static bool is_covered(const struct taken *taken, const char *path) {
 }
 
 void taken_finish(struct taken *taken) {
-	strings_finish(&taken->paths);
+	strings_finish(&taken->whole.paths);
+	strings_finish(&taken->parts.paths);
 	strings_finish(&taken->covered);
-	free(taken->mounts);
+	free(taken->whole.ids);
+	free(taken->parts.ids);
 	*taken = (struct taken){0};
 }
 
-static bool is_taken(const struct taken *taken, uint64_t mount) {
-	for (size_t i = 0; i < taken->mount_count; i++)
-		if (taken->mounts[i] == mount) return true;
+static bool is_among(const struct taken_mounts *mounts, uint64_t id) {
+	for (size_t i = 0; i < mounts->count; i++)
+		if (mounts->ids[i] == id) return true;
 	return false;
+}
+
+static bool is_taken(const struct taken *taken, uint64_t id) {
+	return is_among(&taken->whole, id) || is_among(&taken->parts, id);
 }
 
 /* A number of an fdinfo file (proc_pid_fdinfo(5)); 0 when it isn't there. */
@@ -54,9 +64,9 @@ static uint64_t number(const char *text, const char *field) {
 }
 
 /* A path in a detached mount begins at that mount's root: put where it was, if the host has that inode there. */
-static char *whole_path(const struct taken *taken, const char *text, uint64_t inode) {
-	for (size_t i = 0; text[0] == '/' && i < taken->paths.count && i < HOLDERS_MAP_PATHS; i++) {
-		char *path = string_format("%s%s", taken->paths.items[i], string_equal(text, "/") ? "" : text);
+static char *whole_path(const struct taken_mounts *mounts, const char *text, uint64_t inode) {
+	for (size_t i = 0; text[0] == '/' && i < mounts->paths.count && i < HOLDERS_MAP_PATHS; i++) {
+		char *path = string_format("%s%s", mounts->paths.items[i], string_equal(text, "/") ? "" : text);
 		struct stat status;
 		if (lstat(path, &status) == 0 && (inode == 0 || status.st_ino == inode)) return path;
 		free(path);
@@ -92,13 +102,13 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 		fd = open(link, O_PATH | O_CLOEXEC);
 	if (fd < 0 || place_of(fd, &place) < 0) return;
 	const enum holds holds = S_ISDIR(place.mode) ? HOLDS_FOLDER : HOLDS_FILE;
-	CLEANUP_FREE char *text = process_link(task, name);
-	if (is_taken(look->taken, place.mount)) {
-		char *whole = whole_path(look->taken, text, place.inode);
-		look_found(look, holds, whole ? whole : STEAL(text));
-	} else if (is_covered(look->taken, text)) {
-		look_found(look, holds, STEAL(text));
-	}
+	const bool whole = is_among(&look->taken->whole, place.mount),
+		   part = is_among(&look->taken->parts, place.mount);
+	CLEANUP_FREE char *text = process_link(task, name), *path = NULL;
+	if (whole || part) path = whole_path(whole ? &look->taken->whole : &look->taken->parts, text, place.inode);
+	if (!path) path = STEAL(text);
+	if (whole || (part && holds == HOLDS_FOLDER) || is_covered(look->taken, path))
+		look_found(look, holds, STEAL(path));
 }
 
 /* What has no file (epoll, inotify): its fdinfo lists all its watches, millions of them, and is made whole for whoever
@@ -129,6 +139,13 @@ static char *next_word(char *text) {
 	return text + strspn(text, " ");
 }
 
+/* Owned; NULL: nothing of it was taken. */
+static char *path_of_map(const struct taken *taken, const char *name, uint64_t inode) {
+	if (is_covered(taken, name)) return string_copy(name);
+	CLEANUP_FREE char *part = whole_path(&taken->parts, name, inode);
+	return part && is_covered(taken, part) ? STEAL(part) : whole_path(&taken->whole, name, inode);
+}
+
 /* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)): no mount, so path and inode have to do. */
 static void look_at_maps(struct look *look, pid_t task) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/maps", task), *text = NULL;
@@ -144,8 +161,8 @@ static void look_at_maps(struct look *look, pid_t task) {
 		name += strspn(name, " ");
 		if (inode == 0 || string_equal(name, last)) continue;
 		last = name;
-		char *whole = is_covered(look->taken, last) ? string_copy(last) : whole_path(look->taken, last, inode);
-		if (whole) look_found(look, HOLDS_FILE, whole);
+		CLEANUP_FREE char *found = path_of_map(look->taken, last, inode);
+		if (found) look_found(look, HOLDS_FILE, STEAL(found));
 	}
 }
 

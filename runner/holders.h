@@ -15,14 +15,20 @@
 #include "base/memory.h"
 #include "base/string.h"
 
+struct taken_mounts {
+	struct strings paths; /* where they were mounted */
+	uint64_t *ids;
+	size_t count;
+};
+
 /* Zero-initialise. */
 struct taken {
-	struct strings paths; /* where it was mounted */
-	uint64_t *mounts;     /* ids */
-	size_t mount_count;
-	struct strings covered; /* hidden within a mount that is there still (a denial of a part of it): told by path */
+	struct taken_mounts whole; /* nothing of them is allowed */
+	struct taken_mounts parts; /* not all of them: who has any folder of them open can walk to the rest */
+	struct strings covered;    /* what is hidden within a mount, told by path: of those of `parts`, too */
 };
-void taken_add(struct taken *taken, uint64_t mount, const char *path);
+void taken_add(struct taken_mounts *mounts, uint64_t id, const char *path);
+bool taken_is_empty(const struct taken *taken);
 void taken_finish(struct taken *taken);
 
 /* By how much of it can be reached. */

@@ -150,9 +150,12 @@ static bool left_open(const struct steps *steps, const struct portal_applied *ap
 
 /* Before the plan that knew it is replaced. What was allowed once was for whoever opened it. */
 static void tell_taken(const struct live *live, const struct portal_applied *applied) {
-	for (size_t i = 0; i < applied->taken_count && !live->back_to_base; i++) {
-		const struct mount *mount = plan_find(&live->plan, applied->taken[i].id);
-		if (mount) live->options.taken(live->options.context, mount->path, &applied->taken[i]);
+	for (size_t i = 0; i < applied->taken_count; i++) {
+		const struct portal_taken *taken = &applied->taken[i];
+		const struct mount *mount = plan_find(&live->plan, taken->id),
+				   *next = plan_find(&live->next, taken->id);
+		if (!mount || (live->back_to_base && !(next && next->exposed))) continue;
+		live->options.taken(live->options.context, mount->path, taken);
 	}
 }
 

@@ -38,7 +38,8 @@ struct live_options {
 	/* What live_sight says until the next call, for other threads, too; NULL: it is about to change, or depends on
 	 * who asks (live_once). May be NULL. */
 	void (*seen)(void *context, const struct sights *sights);
-	/* What was mounted at `path`, or came along with it, is detached: it may be held still (holders.h). */
+	/* What was mounted at `path`, or came along with it, is detached, or exposed (steps.h) from now on: it may be
+	 * held still (holders.h). live_plan is the one before. */
 	void (*taken)(void *context, const char *path, const struct portal_taken *taken);
 	/* A part of the newest view is not in force, after a second try. `open`: something is there that it takes away.
 	 */

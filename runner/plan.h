@@ -45,6 +45,8 @@ struct mount {
 	char *source; /* what is mounted; NULL where the kind has none */
 	dev_t device; /* of source, 0 = not to be compared */
 	ino_t inode;
+	bool exposed; /* one that is covered: it shows more than the plan does to who has a folder of it open (steps.h)
+		       */
 };
 
 struct plan {

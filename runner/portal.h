@@ -50,7 +50,7 @@ void portal_enter(struct portal *portal, bool again, portal_done *done, void *ar
 struct portal_applied {
 	uint32_t *failed; /* indices of steps: the first of each group that failed, or the step itself */
 	size_t failed_count;
-	struct portal_taken *taken; /* what was detached while somebody may have held something of it */
+	struct portal_taken *taken; /* what was detached while somebody may have held something of it; of TELLs */
 	size_t taken_count;
 };
 struct portal_taken {

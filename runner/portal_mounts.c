@@ -101,6 +101,9 @@ static void do_inside(struct mounts *mounts, size_t index, const struct step *st
 	case STEP_WRITABLE:
 		r = mounts_set_read_only(mounts, step->mount.id, step->kind == STEP_READ_ONLY, report, &error);
 		break;
+	case STEP_TELL:
+		r = mounts_tell(mounts, step->mount.id, report, &error);
+		break;
 	case STEP_REMOVE_LINK:
 		point_unlink(&mounts->points, mounts->spaces->inside, step->mount.path, step->mount.source);
 		break;

@@ -85,6 +85,9 @@ void mounts_clear(const struct mounts *mounts);
 /* Begins and ends inside. */
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
 
+/* The numbers of a mount and of those that came along with it, as if they were taken. Inside. */
+int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error);
+
 /* Begins inside, ends inside or outside. */
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 

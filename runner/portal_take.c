@@ -14,6 +14,8 @@
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
  * put anew with all that lay on it.
+ *
+ * TELL changes nothing: what stays, covered, is told as what was taken is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -226,6 +228,17 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 	if (r == 1) r = detach(mounts, put, report->applied, error);
 	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
 	return r;
+}
+
+int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error) {
+	CLEANUP_MOUNTINFO struct mountinfo info = {0};
+	const struct put *put = mounts_find(mounts, id);
+	if (!put) return error_set(error, ENOENT, "nothing is mounted there");
+	int r = mounts_read(mounts, &info);
+	if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
+	for (size_t i = 0; i < info.count; i++)
+		if (came_along(mounts, &info, put, info.entries[i].id)) note(report->applied, info.entries[i].id, id);
+	return 0;
 }
 
 /* Detach it and put it anew, read-only, with all that lay on it. Begins inside, ends outside. */

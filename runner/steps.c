@@ -4,11 +4,12 @@
  * its path; what isn't found is put on top of what is there. What is mounted and is no goal
  *   - goes with what it lies on, when that is taken;
  *   - stays when a goal covers it and it shows no more than the new plan shows at that place;
+ *   - stays, exposed, when it shows more but the goal that covers it lies on it, since the two can't be told apart;
  *   - is taken otherwise: covered ones without anybody seeing it, and what is in sight before anything is put.
  * Taking a restriction that lies on a tree of the host bares that tree. Where the new plan restricts something in there
  * that isn't put yet, the tree is put anew instead, over the old one, as a whole: that is one move.
  *
- * The order: make read-only; take; put; take what the put ones have covered; make writable.
+ * The order: make read-only; take; put; take what the put ones have covered; make writable; tell what is exposed.
  */
 #include "steps.h"
 
@@ -43,6 +44,7 @@ struct thing {
 	enum fate fate;
 	enum mount_kind kind; /* WRITE can become READ */
 	bool seen;            /* it, or what lies on it, is in sight */
+	bool open;            /* it stays, and shows more than the new plan */
 };
 
 struct change {
@@ -333,9 +335,9 @@ static bool settle_thing(const struct change *change, struct thing *thing) {
 	}
 	if (thing->fate != FATE_TAKE && is_covered(change, thing)) {
 		bool stays = may_stay(change, thing);
-		if (!stays && carries_goal(change, thing)) { /* as a folder that someone holds open: read-only */
+		if (!stays && carries_goal(change, thing)) {
 			if (openness(thing->kind) == 2) thing->kind = MOUNT_READ;
-			stays = true;
+			thing->open = stays = true;
 		}
 		thing->fate = stays ? FATE_STAY : thing->seen ? FATE_TAKE_LATE : FATE_TAKE;
 		return true;
@@ -355,6 +357,7 @@ static bool settle(struct change *change) {
 		thing->goal = NULL;
 		thing->fate = FATE_STAY;
 		thing->kind = thing->mount->kind;
+		thing->open = false;
 	}
 	for (size_t i = 0; i < change->goal_count; i++) seek_goal(change, &change->goals[i]);
 	for (size_t i = 0; i < change->thing_count; i++)
@@ -429,6 +432,22 @@ static void add_freedoms(struct change *change) {
 	}
 }
 
+/* Does it, or one that ".." leads to from it, show more? From the root of a mount ".." leads to what lies over all that
+ * is mounted at its path (follow_dotdot of fs/namei.c, since Linux 5.7). */
+static bool is_exposed(const struct thing *thing) {
+	if (thing->fate != FATE_STAY || thing->kind == MOUNT_LINK) return false;
+	while (!thing->open && thing->on && !string_equal(thing->mount->path, thing->on->mount->path))
+		thing = thing->on;
+	return thing->open;
+}
+
+static void add_tells(struct change *change) {
+	for (size_t i = 0; i < change->thing_count; i++) {
+		const struct thing *thing = &change->things[i];
+		if (is_exposed(thing) && !thing->mount->exposed) add_step(change, STEP_TELL, thing->mount);
+	}
+}
+
 /* A plan that was in force once knows of others, which may be gone. */
 static void keep_below(const struct change *change, struct plan *after) {
 	for (size_t i = 0; i < after->below_count; i++) mount_finish(&after->below[i]);
@@ -438,6 +457,7 @@ static void keep_below(const struct change *change, struct plan *after) {
 		if (thing->fate != FATE_STAY) continue;
 		struct mount copy = copy_mount(thing->mount);
 		copy.kind = thing->kind;
+		copy.exposed = is_exposed(thing);
 		after->below = array_grow(after->below, after->below_count, sizeof *after->below);
 		after->below[after->below_count++] = copy;
 	}
@@ -457,6 +477,7 @@ void plan_changes(const struct plan *before, struct plan *after, struct steps *r
 	add_puts(&change, &after->last_id);
 	add_takes(&change, FATE_TAKE_LATE, true);
 	add_freedoms(&change);
+	add_tells(&change);
 	keep_below(&change, after);
 	free(change.goals);
 	free(change.things);
@@ -469,11 +490,9 @@ void steps_finish(struct steps *steps) {
 }
 
 char *steps_text(const struct steps *steps) {
-	static const char *const words[] = {[STEP_PUT] = "put",
-					    [STEP_TAKE] = "take",
-					    [STEP_READ_ONLY] = "read-only",
-					    [STEP_WRITABLE] = "writable",
-					    [STEP_REMOVE_LINK] = "remove"};
+	static const char *const words[] = {
+		[STEP_PUT] = "put",           [STEP_TAKE] = "take",          [STEP_READ_ONLY] = "read-only",
+		[STEP_WRITABLE] = "writable", [STEP_REMOVE_LINK] = "remove", [STEP_TELL] = "tell"};
 	static_assert(ARRAY_LENGTH(words) == STEP_KIND_COUNT, "a word for every step");
 	struct string text = {0};
 	for (size_t i = 0; i < steps->count; i++) {

@@ -17,8 +17,9 @@ enum step_kind {
 	STEP_READ_ONLY, /* the mount `id`, in place, without what lies on it (it may be covered) */
 	STEP_WRITABLE,
 	STEP_REMOVE_LINK, /* the MOUNT_LINK `id`, if it is still there */
+	STEP_TELL,        /* the kernel's number of the mount `id`, which is covered and exposed from now on */
 };
-enum { STEP_KIND_COUNT = STEP_REMOVE_LINK + 1 };
+enum { STEP_KIND_COUNT = STEP_TELL + 1 };
 
 struct step {
 	enum step_kind kind;
@@ -33,7 +34,8 @@ struct steps {
 /*
  * From `before` (NULL: nothing is there yet) to `after`, which learns here what each of its mounts is called (id) and
  * what stays below them (plan.below). Fresh folders of `before` (home, /tmp) are never taken: the tool's own things are
- * in them.
+ * in them. What has to stay below although it shows more than `after` does is exposed there, with what can be left for
+ * it by "..": nobody comes in anew, but who has a folder of it open must be ended (withdrawn.h).
  */
 void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps);
 void steps_finish(struct steps *steps);

@@ -180,7 +180,7 @@ static enum sweep_state end_pass(struct sweep *sweep) {
 
 enum sweep_state sweep_turn(struct sweep *sweep) {
 	const int64_t end = clock_ms(CLOCK_MONOTONIC) + SWEEP_TURN_MS;
-	if (sweep->taken.mount_count + sweep->taken.covered.count == 0) return SWEEP_DONE;
+	if (taken_is_empty(&sweep->taken)) return SWEEP_DONE;
 	if (!sweep->began && !begin_pass(sweep)) return SWEEP_DONE;
 	while (sweep->at < sweep->pids.count) {
 		const pid_t pid = sweep->pids.items[sweep->at++];

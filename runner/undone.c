@@ -68,6 +68,7 @@ static void untake(struct plan *plan, const struct plan *before, uint32_t id) {
 	if (!still) still = find(plan->below, plan->below_count, id);
 	if (still) {
 		still->kind = was->kind;
+		still->exposed = was->exposed;
 		return;
 	}
 	const struct mount *at = nearest(plan, was->path);

@@ -1,8 +1,12 @@
 /*
  * Theory of operation. Not all that is detached is withdrawn: the host may have replaced a file, a tree may have been
- * put anew. So what was taken is kept by its path, and compared with the plan that is in force when it is looked for:
- * only what that doesn't show is withdrawn, or what it shows to be read and could not be made read-only. One look
- * through the processes (sweep.h) answers all that wait when it begins.
+ * put anew. So what was taken is kept by its path, and compared with the plan that is in force when it is looked for.
+ * What that doesn't show is withdrawn, and so is what it shows to be read and could not be made read-only. A part of it
+ * is withdrawn when the plan hides something in it that wasn't hidden when it was taken: no mask is laid on what is
+ * detached. Likewise with a mount that had to stay below the one in sight (STEP_TELL), while it is exposed.
+ *
+ * One look through the processes (sweep.h) answers all that wait when it begins. What it looked for and nobody has any
+ * more is forgotten; what wasn't withdrawn, or was taken meanwhile, is kept.
  */
 #include "withdrawn.h"
 
@@ -12,6 +16,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "mountinfo.h"
 #include "sweep.h"
@@ -28,16 +33,26 @@ struct ending {
 };
 
 struct item {
-	uint64_t mount;
+	uint64_t mount; /* STATX_MNT_ID */
+	uint32_t id;    /* of the plan's mount */
 	char *path;
 	bool written;
+	struct strings masks; /* paths that were hidden on it */
+	bool swept;           /* the sweep under way looks for it */
+};
+
+/* Hidden within a mount that is there still. */
+struct cover {
+	char *path;
+	bool swept;
 };
 
 struct withdrawn {
 	struct withdrawn_options options;
 	struct item *items;
 	size_t count;
-	struct strings covered; /* within a mount that is there still */
+	struct cover *covers;
+	size_t cover_count;
 	struct ending *endings;
 	struct sweep *sweep;
 	struct event *turn;
@@ -61,29 +76,76 @@ static bool is_of_host(const struct plan *plan, uint32_t id) {
 	return mount && mount_shows(mount);
 }
 
+static void add_cover(struct withdrawn *withdrawn, const char *path) {
+	for (size_t i = 0; i < withdrawn->cover_count; i++) {
+		struct cover *cover = &withdrawn->covers[i];
+		if (!string_equal(cover->path, path)) continue;
+		cover->swept = false;
+		return;
+	}
+	withdrawn->covers = array_grow(withdrawn->covers, withdrawn->cover_count, sizeof *withdrawn->covers);
+	withdrawn->covers[withdrawn->cover_count++] = (struct cover){.path = string_copy(path)};
+}
+
 /* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
  * where a node came to lie over it. */
 void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct mount *mount = &steps->items[i].mount;
-		if (steps->items[i].kind == STEP_PUT && hides(mount) && is_of_host(plan, mount->on) &&
-		    !strings_contain(&withdrawn->covered, mount->path))
-			strings_add(&withdrawn->covered, mount->path);
+		if (steps->items[i].kind == STEP_PUT && hides(mount) && is_of_host(plan, mount->on))
+			add_cover(withdrawn, mount->path);
 	}
 }
 
-void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken) {
-	withdrawn->items = array_grow(withdrawn->items, withdrawn->count, sizeof *withdrawn->items);
-	withdrawn->items[withdrawn->count++] =
-		(struct item){.mount = taken->number, .path = string_copy(path), .written = taken->written != 0};
+static bool restricts(const struct item *item, const struct mount *mount) {
+	return (!mount_shows(mount) || (item->written && mount->kind == MOUNT_READ)) &&
+	       path_is_below(mount->path, item->path) && !string_equal(mount->path, item->path);
 }
 
-static void forget(struct withdrawn *withdrawn) {
-	for (size_t i = 0; i < withdrawn->count; i++) free(withdrawn->items[i].path);
-	free(withdrawn->items);
-	strings_finish(&withdrawn->covered);
-	withdrawn->items = NULL;
-	withdrawn->count = 0;
+static bool lies_on(const struct plan *plan, const struct mount *mount, uint32_t id) {
+	while (mount && mount->id != id) mount = plan_find(plan, mount->on);
+	return mount != NULL;
+}
+
+static void note_masks(struct item *item, const struct plan *plan, const struct mount *mounts, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (restricts(item, &mounts[i]) && lies_on(plan, &mounts[i], item->id))
+			strings_add(&item->masks, mounts[i].path);
+}
+
+void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken) {
+	const struct plan *plan = live_plan(withdrawn->options.live);
+	withdrawn->items = array_grow(withdrawn->items, withdrawn->count, sizeof *withdrawn->items);
+	struct item *item = &withdrawn->items[withdrawn->count++];
+	*item = (struct item){
+		.mount = taken->number, .id = taken->id, .path = string_copy(path), .written = taken->written != 0};
+	note_masks(item, plan, plan->mounts, plan->count);
+	note_masks(item, plan, plan->below, plan->below_count);
+}
+
+static void item_finish(struct item *item) {
+	free(item->path);
+	strings_finish(&item->masks);
+}
+
+/* What the sweep under way has looked for, or with `all` everything. */
+static void forget(struct withdrawn *withdrawn, bool all) {
+	size_t kept = 0;
+	for (size_t i = 0; i < withdrawn->count; i++) {
+		if (all || withdrawn->items[i].swept)
+			item_finish(&withdrawn->items[i]);
+		else
+			withdrawn->items[kept++] = withdrawn->items[i];
+	}
+	withdrawn->count = kept;
+	kept = 0;
+	for (size_t i = 0; i < withdrawn->cover_count; i++) {
+		if (all || withdrawn->covers[i].swept)
+			free(withdrawn->covers[i].path);
+		else
+			withdrawn->covers[kept++] = withdrawn->covers[i];
+	}
+	withdrawn->cover_count = kept;
 }
 
 /* The kernel gives the id of a mount that is gone to another one. */
@@ -102,19 +164,42 @@ static void read_mounts(const struct withdrawn *withdrawn, struct mountinfo *ret
 	if (fd >= 0) mountinfo_read(fd, ret_info);
 }
 
-/* What of all that was taken is withdrawn by the plan in force. */
-static struct taken collect(const struct withdrawn *withdrawn) {
+/* Does the plan hide what was to be seen in it? */
+static bool hides_more(const struct plan *plan, const struct item *item) {
+	for (size_t i = 0; i < plan->count; i++)
+		if (restricts(item, &plan->mounts[i]) &&
+		    !path_is_below_any(plan->mounts[i].path, (const char *const *)item->masks.items, item->masks.count))
+			return true;
+	return false;
+}
+
+/* What of it is withdrawn by the plan in force: the list that it belongs to, or NULL. */
+static struct taken_mounts *withdrawn_of(const struct withdrawn *withdrawn, const struct item *item,
+					 const struct mountinfo *info, struct taken *taken) {
+	const struct plan *plan = live_plan(withdrawn->options.live);
+	if (is_mounted(info, item->mount)) {
+		const struct mount *mount = plan_find(plan, item->id);
+		return mount && mount->exposed ? &taken->parts : NULL;
+	}
+	if (!is_shown(withdrawn, item->path, item->written)) return &taken->whole;
+	return hides_more(plan, item) ? &taken->parts : NULL;
+}
+
+static struct taken collect(struct withdrawn *withdrawn) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
 	struct taken taken = {0};
 	read_mounts(withdrawn, &info);
 	for (size_t i = 0; i < withdrawn->count; i++) {
-		const struct item *item = &withdrawn->items[i];
-		if (!is_shown(withdrawn, item->path, item->written) && !is_mounted(&info, item->mount))
-			taken_add(&taken, item->mount, item->path);
+		struct item *item = &withdrawn->items[i];
+		struct taken_mounts *mounts = withdrawn_of(withdrawn, item, &info, &taken);
+		item->swept = mounts != NULL;
+		if (mounts) taken_add(mounts, item->mount, item->path);
 	}
-	for (size_t i = 0; i < withdrawn->covered.count; i++)
-		if (!is_shown(withdrawn, withdrawn->covered.items[i], false))
-			strings_add(&taken.covered, withdrawn->covered.items[i]);
+	for (size_t i = 0; i < withdrawn->cover_count; i++) {
+		struct cover *cover = &withdrawn->covers[i];
+		cover->swept = !is_shown(withdrawn, cover->path, false);
+		if (cover->swept) strings_add(&taken.covered, cover->path);
+	}
 	return taken;
 }
 
@@ -174,7 +259,7 @@ static void finish(struct withdrawn *withdrawn) {
 	const struct holders *left = sweep_left(withdrawn->sweep), *ended = sweep_ended(withdrawn->sweep);
 	say(ended, left);
 	answer(withdrawn, left, ended);
-	if (left->all == 0) forget(withdrawn);
+	if (left->all == 0) forget(withdrawn, false);
 	sweep_free(withdrawn->sweep);
 	withdrawn->sweep = NULL;
 }
@@ -223,6 +308,8 @@ void withdrawn_free(struct withdrawn *withdrawn) {
 	}
 	event_free(withdrawn->turn);
 	sweep_free(withdrawn->sweep);
-	forget(withdrawn);
+	forget(withdrawn, true);
+	free(withdrawn->items);
+	free(withdrawn->covers);
 	free(withdrawn);
 }

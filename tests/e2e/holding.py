@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds a folder in some way, and reads what comes into it later for as long as it can: holding.py HOW FOLDER.
+"""Holds a folder in some way, and reads what comes into it later for as long as it can: holding.py HOW FOLDER [NAME].
 
-Makes the file `up` in the working directory when it holds it. Whoever reads FOLDER/new writes a line into `read`, each
-time, until `end` is there.
+Makes the file `up` in the working directory when it holds it. Whoever reads FOLDER/NAME (new) writes a line into `read`,
+each time, until `end` is there.
 """
 
 import array
@@ -14,6 +14,7 @@ import threading
 import time
 
 how, path = sys.argv[1:3]
+wanted = sys.argv[3] if len(sys.argv) > 3 else "new"
 libc = ctypes.CDLL(None)
 home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
 CLONE_FS, CLONE_FILES = 0x200, 0x400
@@ -31,7 +32,7 @@ def tell(name, text=b""):
 
 def look(folder):
     try:
-        file = os.open("new", os.O_RDONLY, dir_fd=folder)
+        file = os.open(wanted, os.O_RDONLY, dir_fd=folder)
     except OSError:
         return
     tell("read", os.read(file, 99))

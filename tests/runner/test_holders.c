@@ -145,7 +145,7 @@ static int setup(void **state) {
 	if (read(pipes[0], &id, sizeof id) != sizeof id) skip(); /* no namespaces to be had */
 	assert_int_equal(read(pipes[0], pids, sizeof pids), sizeof pids);
 	close(pipes[0]);
-	taken_add(&taken, id, folder);
+	taken_add(&taken.whole, id, folder);
 	return 0;
 }
 

@@ -102,6 +102,10 @@ static void model_do(struct model *model, const struct step *step) {
 		assert_non_null(mount);
 		((struct mount *)mount)->kind = step->kind == STEP_WRITABLE ? MOUNT_WRITE : MOUNT_READ;
 		return;
+	case STEP_TELL:
+		assert_non_null(mount);
+		((struct mount *)mount)->exposed = true;
+		return;
 	}
 }
 
@@ -208,8 +212,8 @@ static int in_tree(const struct model *model, const struct mount *tree, const ch
 	return level(at);
 }
 
-/* Whoever is inside a covered tree has no more there than the plan says. What is put over itself is held to be open
- * for reading, as a folder that stays open is. */
+/* Whoever is inside a covered tree has no more there than the plan says, or that was told: then what the plan shows
+ * lies on it, and it is open for reading alone. */
 static char *below_text(const struct plan *plan) {
 	struct string text = {0};
 	for (size_t i = 0; i < plan->count + plan->below_count; i++) {
@@ -226,12 +230,13 @@ static void check_covered(const struct model *model, const struct plan *before, 
 		const struct mount *mount = model_find(model, plan->below[i].id);
 		assert_non_null(mount);
 		assert_int_equal(mount->kind, plan->below[i].kind);
+		assert_true(mount->exposed || !plan->below[i].exposed);
 		bool carries = topmost(model, mount, mount->path) != mount;
 		for (size_t k = 0; k < PROBES; k++) {
 			if (!path_is_below(probes[k], mount->path)) continue;
 			int after = level(mount_in(plan, probes[k]));
 			int inside = in_tree(model, mount, probes[k]);
-			if (inside > (carries && after < 1 ? 1 : after)) {
+			if (inside > after && !(mount->exposed && carries && inside == 1)) {
 				CLEANUP_FREE char *text = mount_text(mount), *two = plan_text(plan);
 				CLEANUP_FREE char *was = below_text(before), *is = below_text(plan),
 						  *way = steps_text(steps);
@@ -278,7 +283,8 @@ static void check_walk(void) {
 				struct mount *mount =
 					k < after.count ? &after.mounts[k] : &after.below[k - after.count];
 				if (mount->id == model->mounts[i].id)
-					model->mounts[i].path = mount->path, model->mounts[i].source = mount->source;
+					model->mounts[i].path = mount->path, model->mounts[i].source = mount->source,
+					model->mounts[i].exposed = mount->exposed;
 			}
 		}
 		struct steps none;

@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# Withdrawn means by folders of mounts that aren't in sight any more, too: what lies below a tree that was put anew, and what
+# was detached while it was allowed.
+
+load helper
+
+setup_file() {
+	home_make
+	asking_policy
+	sbx grants >/dev/null # starts the broker
+}
+
+setup() {
+	cd "$HOME/project" || return
+	rm -f up go end read
+	here=$HOME/t$BATS_TEST_NUMBER
+	mkdir -p "$here"/{a/x,b/x,sub/x} "$HOME/other"
+	cp "$TESTS/holding.py" .
+}
+
+teardown() {
+	touch "$HOME/project/end" "$HOME/project/go"
+	sbx kill --all >/dev/null 2>&1 || true
+	sbx revoke --all >/dev/null 2>&1 || true
+	asking_policy
+}
+
+# rules LINE…: of the profile called default, at once and without another broker.
+rules() {
+	local file=$HOME/.config/sbx/policy.yaml
+	asking_policy_text "$@" >"$file.new"
+	mv "$file.new" "$file"
+	sbx grants >/dev/null
+}
+
+asking_policy_text() {
+	printf '%s\n' 'version: 1' 'prompt: {timeout: 60s, without-agent: wait}' profiles: '  default:' '    doorbell: auto' "$@"
+}
+
+# holding HOW FOLDER NAME: a sandbox that holds it and reads FOLDER/NAME, once that is there.
+holding() {
+	background holder sbx run --profile default -- python3 holding.py "$@"
+	wait_for 20 test -e up || { cat "$HOME/run/holder.out" && return 1; }
+}
+
+# is_read FILE: the holder reads what comes there. is_not_read FILE: it was ended, and reads nothing. is_ended: it was, or is.
+is_read() {
+	echo "what came" >"$1"
+	wait_for 30 test -e read
+	rm "$1"
+}
+
+is_not_read() {
+	rm -f read
+	echo "what came later" >"$1"
+	is_ended
+	[ ! -e read ]
+}
+
+is_ended() {
+	finished holder 20
+	echo "$output ($status)"
+	[ "$status" = 137 ]
+	contains "$output" "that held what is not allowed any more"
+}
+
+@test "attack_r_01: the part of a tree that was put anew is withdrawn from who has the tree below it open" {
+	local how allowed="    allow: {fs:read: [$here]}" asked="    ask: {fs:read: [$here/b]}"
+	for how in cwd opened; do
+		rm -f up end
+		rules "$allowed" "$asked" "    deny: {fs:read: [$here/a]}"
+		sbx grant fs:read "$here/b" --profile default
+		holding "$how" "$here" b/new
+		is_read "$here/b/new"
+		rules "$allowed" "$asked" "    deny: {fs:read: [$here/a/x]}" # a mask lay over that one
+		run -0 sbx revoke --match fs:read "$here/b"
+		is_not_read "$here/b/new"
+		rm "$here/b/new"
+	done
+}
+
+@test "attack_r_01: an edited policy that has the tree put anew denies to who has the tree below it open, too" {
+	rules "    allow: {fs:read: [$here]}" "    deny: {fs:read: [$here/a]}"
+	holding opened "$here" b/new
+	is_read "$here/b/new"
+	rules "    allow: {fs:read: [$here]}" "    deny: {fs:read: [$here/a/x, $here/b]}"
+	is_ended
+}
+
+is_asked() {
+	[ "$(sbx prompts --json | jq length)" != 0 ]
+}
+
+@test "attack_r_01: what a broader grant covers is withdrawn with the part that is denied later" {
+	background holder sbx run --profile default -- python3 holding.py cwd "$here/sub" x/new
+	wait_for 20 is_asked
+	sbx grant fs:read "$here/sub" --profile default
+	wait_for 20 test -e up
+	sbx grant fs:read "$here" --profile default
+	is_read "$here/sub/x/new"
+	sbx grant --deny fs:read "$here/sub/x" --profile default
+	is_ended
+}
+
+@test "attack_r_01: what was detached while it was allowed is withdrawn with the part that is denied after other ends" {
+	sbx grant fs:write "$here" --profile default
+	run -0 sbx grant --deny fs:write "$here/sub" --profile default
+	[[ $output =~ grant\ ([0-9]+) ]]
+	local denial=${BASH_REMATCH[1]}
+	holding opened "$here/sub" x/new
+	sbx revoke "$denial"
+	sbx grant fs:read "$HOME/other" --profile default
+	sbx revoke --match fs:read "$HOME/other"
+	is_read "$here/sub/x/new"
+	sbx grant --deny fs:read "$here/sub/x" --profile default
+	is_ended
+}
+
+@test "attack_r_01: a tree that is put anew and shows no less ends nobody" {
+	rules "    allow: {fs:read: [$here]}" "    deny: {fs:read: [$here/a]}"
+	holding cwd "$here" b/new
+	sbx grant fs:read "$HOME/other" --profile default
+	rules "    allow: {fs:read: [$here]}" "    deny: {fs:read: [$here/a/x]}"
+	sbx revoke --match fs:read "$HOME/other"
+	is_read "$here/b/new"
+	touch end
+	finished holder 20
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+}
