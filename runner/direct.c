@@ -1,9 +1,3 @@
-/*
- * Theory of operation. Nothing here may hold the socket open (tethers.h). So what stays with us is a registration in an
- * epoll instance of our own, which is no reference: it lasts as long as the open file, wherever that is, and is gone
- * with it. /proc/self/fdinfo lists those that are there ("tfd" lines, proc_pid_fdinfo(5)), with what we gave each
- * (epoll_event.data): its inode.
- */
 #include "direct.h"
 
 #include <errno.h>
@@ -12,13 +6,11 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/string.h"
-#include "regular.h"
 #include "sandbox_sockets.h"
 #include "schema/limits.h"
 #include "socket_calls.h"
@@ -29,11 +21,8 @@
 #endif
 enum { BUF_LOCK_SEND = 1, BUF_LOCK_RECEIVE = 2 /* SOCK_SNDBUF_LOCK, SOCK_RCVBUF_LOCK of <linux/socket.h> */ };
 
-enum { DIRECT_LIST_MAX = 1024 * 1024 };
-
 struct direct {
 	struct direct_options options;
-	int epoll;
 	int proc; /* of the sandbox, from the first connection on; -1 */
 	struct tethers *tethers;
 };
@@ -91,36 +80,11 @@ static bool is_plain(const struct socket_call *call) {
 	return memcmp(&own, &none, sizeof own) == 0;
 }
 
-/* Its end */
-
-/* Those that are still registered. */
-static bool read_living(void *context, struct inodes *inodes) {
-	static const char field[] = " data: ";
-	const struct direct *direct = context;
-	CLEANUP_FREE char *path = string_format("/proc/self/fdinfo/%d", direct->epoll), *text = NULL;
-	size_t size = 0;
-	if (regular_read(path, DIRECT_LIST_MAX, &text, &size, NULL) < 0 || size >= DIRECT_LIST_MAX) return false;
-	for (const char *at = text; (at = strstr(at, field));) {
-		at += strlen(field);
-		inodes_add(inodes, strtoull(at, NULL, 16));
-	}
-	return true;
-}
-
 /* Its beginning */
-
-/* Watched, without being held. */
-static int watch(const struct direct *direct, int fd, struct sandbox_socket *ret_socket) {
-	int r = sandbox_socket_know(fd, ret_socket);
-	if (r < 0) return r;
-	struct epoll_event event = {.events = EPOLLET, .data.u64 = ret_socket->inode};
-	return epoll_ctl(direct->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
 
 static bool may_replace(struct direct *direct, const struct socket_call *call) {
 	struct sandbox_socket own;
-	if (call->kind != SOCKET_CALL_CONNECT || direct->epoll < 0) return false;
-	if (tethers_count(direct->tethers) >= LIMIT_CONNECTIONS) return false;
+	if (call->kind != SOCKET_CALL_CONNECT) return false;
 	if (!is_plain(call) || sandbox_socket_know(call->fd, &own) < 0) return false;
 	if (direct->proc < 0) direct->proc = sandbox_sockets_proc(direct->options.init);
 	return direct->proc >= 0 && sandbox_socket_is_sole(direct->proc, call->number, &own);
@@ -128,10 +92,11 @@ static bool may_replace(struct direct *direct, const struct socket_call *call) {
 
 bool direct_hand_over(struct direct *direct, struct socket_call *call, const struct gate_result *result) {
 	if (!result->verdict->direct || !may_replace(direct, call)) return false;
-	struct sandbox_socket socket;
-	if (watch(direct, result->fd, &socket) < 0 || copy_mode(call->fd, result->fd) < 0) return false;
+	struct gate_lease *lease;
+	if (copy_mode(call->fd, result->fd) < 0) return false;
+	if (tethers_add(direct->tethers, result->fd, direct->options.gate, result, &lease) < 0) return false;
 	copy_options(call->fd, result->fd);
-	gate_lease_need_direct(tethers_add(direct->tethers, &socket, direct->options.gate, result));
+	gate_lease_need_direct(lease);
 	/* a thread that is gone leaves one that nobody has, which is seen as its end */
 	(void)socket_call_replace(call, result->fd);
 	fd_close(result->fd);
@@ -140,14 +105,13 @@ bool direct_hand_over(struct direct *direct, struct socket_call *call, const str
 
 struct direct *direct_new(const struct direct_options *given) {
 	struct direct *direct = mem_new(struct direct);
-	*direct = (struct direct){.options = *given, .epoll = epoll_create1(EPOLL_CLOEXEC), .proc = -1};
+	*direct = (struct direct){.options = *given, .proc = -1};
 	const struct tethers_options tethers = {.base = given->base,
 						.init = given->init,
 						.what = "a connection",
 						.door = "direct",
 						.look_ms = LIMIT_DIRECT_LOOK_MS,
-						.living = read_living,
-						.context = direct};
+						.most = LIMIT_CONNECTIONS};
 	direct->tethers = tethers_new(&tethers);
 	return direct;
 }
@@ -159,7 +123,6 @@ bool direct_is_cut(const struct direct *direct) {
 void direct_free(struct direct *direct) {
 	if (!direct) return;
 	tethers_free(direct->tethers);
-	fd_close(direct->epoll);
 	fd_close(direct->proc);
 	free(direct);
 }

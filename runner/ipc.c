@@ -124,6 +124,17 @@ static int64_t carry_out(const struct wait *wait) {
 	return sent < 0 ? -errno : sent;
 }
 
+/* There are so many connections, or nothing is left to watch one with: not the user's verdict, but shown as one. */
+static void tell_too_many(const struct wait *wait) {
+	CLEANUP_VERDICT struct verdict verdict = {
+		.module = "limits",
+		.why = string_format("the sandbox has %d connections to sockets of this machine, or your user has no "
+				     "watches of epoll left",
+				     LIMIT_IPC_LINKS)};
+	const struct ipc_options *options = &wait->ipc->options;
+	if (options->refused) options->refused(options->context, wait->target.path, &verdict);
+}
+
 /* What was allowed is kept in mind. */
 static int64_t note_allowed(struct wait *wait, int64_t result) {
 	struct ipc *ipc = wait->ipc;
@@ -135,7 +146,9 @@ static int64_t note_allowed(struct wait *wait, int64_t result) {
 		if (!wait->verdict.once && !is_known(ipc, &wait->target)) remember(ipc, &wait->target);
 		return result;
 	}
-	if (ipc_links_add(ipc->links, wait->call->fd, wait->target.path, &wait->verdict) == 0) return result;
+	const int r = ipc_links_add(ipc->links, wait->call->fd, wait->target.path, &wait->verdict);
+	if (r == 0) return result;
+	if (r == -ENOSPC) tell_too_many(wait);
 	shutdown(wait->call->fd, SHUT_RDWR);
 	return -ECONNREFUSED;
 }

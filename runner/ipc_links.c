@@ -1,48 +1,22 @@
 /*
  * Theory of operation. Which connection rests on which grant, and what must be judged again, a gate knows (net/gate.h);
- * of it nothing else is used. Which sockets live is read from the sandbox's own list of them (/proc/PID/net/unix,
- * proc_net(5)), once for all links.
+ * of it nothing else is used.
  */
 #include "ipc_links.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/string.h"
+#include "base/memory.h"
 #include "net/gate.h"
-#include "regular.h"
-#include "sandbox_sockets.h"
 #include "schema/limits.h"
 #include "tethers.h"
-
-enum { IPC_LIST_MAX = 4 * 1024 * 1024 };
 
 struct ipc_links {
 	struct ipc_options options;
 	struct gate *gate;
 	struct tethers *tethers;
 };
-
-/* "Num RefCount Protocol Flags Type St Inode Path", all but the last two of them hexadecimal. */
-static ino_t inode_of_line(char *line) {
-	char *rest, *word = strtok_r(line, " ", &rest);
-	for (int i = 0; word && i < 6; i++) word = strtok_r(NULL, " ", &rest);
-	return word ? strtoull(word, NULL, 10) : 0;
-}
-
-/* Of all Unix sockets of the sandbox's network. */
-static bool read_living(void *context, struct inodes *inodes) {
-	const struct ipc_links *links = context;
-	CLEANUP_FREE char *path = string_format("/proc/%d/net/unix", links->options.init), *text = NULL;
-	size_t size = 0;
-	if (regular_read(path, IPC_LIST_MAX, &text, &size, NULL) < 0 || size >= IPC_LIST_MAX) return false;
-	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-		const ino_t inode = inode_of_line(line);
-		if (inode != 0) inodes_add(inodes, inode);
-	}
-	return true;
-}
 
 /* The judge */
 
@@ -75,29 +49,20 @@ struct ipc_links *ipc_links_new(const struct ipc_options *options) {
 						.what = "a connection to a socket of this machine",
 						.door = "unix",
 						.look_ms = LIMIT_IPC_LOOK_MS,
-						.living = read_living,
-						.context = links};
+						.most = LIMIT_IPC_LINKS};
 	links->tethers = tethers_new(&tethers);
 	return links;
 }
 
 void ipc_links_forget(struct ipc_links *links, int socket) {
-	struct sandbox_socket own;
-	if (tethers_count(links->tethers) == 0 || sandbox_socket_know(socket, &own) < 0) return;
-	tethers_forget(links->tethers, &own);
+	tethers_forget(links->tethers, socket);
 }
 
 int ipc_links_add(struct ipc_links *links, int socket, const char *path, const struct verdict *verdict) {
-	struct sandbox_socket own;
-	int r = sandbox_socket_know(socket, &own);
-	if (r < 0) return r;
-	/* a datagram socket that is aimed elsewhere */
-	if (!tethers_forget(links->tethers, &own)) return -ECONNREFUSED;
-	if (tethers_count(links->tethers) >= LIMIT_IPC_LINKS) tethers_drop_ended(links->tethers);
-	if (tethers_count(links->tethers) >= LIMIT_IPC_LINKS) return -ENOSPC;
 	const struct gate_result result = {.outcome = GATE_CONNECTED, .fd = -1, .verdict = verdict, .target = path};
-	tethers_add(links->tethers, &own, links->gate, &result);
-	return 0;
+	/* a datagram socket that is aimed elsewhere */
+	if (!tethers_forget(links->tethers, socket)) return -ECONNREFUSED;
+	return tethers_add(links->tethers, socket, links->gate, &result, NULL);
 }
 
 void ipc_links_cut(struct ipc_links *links, const int64_t *grants, size_t count) {
