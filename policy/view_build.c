@@ -101,13 +101,21 @@ static enum view_mode mode_of_rule(const struct building *building, const struct
 	return bare->mode;
 }
 
+/* Files that such a rule or grant names are hidden, also those that come to be while a sandbox runs. */
+static bool hides(const struct permission *permission, enum effect effect) {
+	return permission->kind == PERMISSION_FS_READ && effect != EFFECT_ALLOW;
+}
+
 /* What a pattern of that rule (NULL: of a grant) names. */
-static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule) {
+static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule,
+			bool hiding) {
 	const char *target = pattern_target(pattern);
 	CLEANUP_FREE char *resolved = NULL;
 	bool ask_write;
 	if (!target) {
-		view_add_path(building->view, pattern_text(pattern), true, VIEW_ABSENT, false);
+		const char *text = pattern_text(pattern);
+		hiding |= view_hides(building->view, text);
+		view_add_path(building->view, text, true, hiding ? VIEW_ABSENT : VIEW_READ, false);
 		return;
 	}
 	enum view_mode mode = mode_of_rule(building, rule, target, &ask_write, &resolved);
@@ -172,7 +180,9 @@ static void add_rules(struct building *building) {
 	size_t count;
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
-		if (is_fs(&rules[i].permission)) add_pattern(building, rules[i].pattern, &rules[i]);
+		if (is_fs(&rules[i].permission))
+			add_pattern(building, rules[i].pattern, &rules[i],
+				    hides(&rules[i].permission, rules[i].effect));
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
 			add_program(building, rules[i].pattern, rules[i].effect);
 		if (rules[i].permission.kind == PERMISSION_IPC_CONNECT && rules[i].effect != EFFECT_DENY)
@@ -192,7 +202,7 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 		if (!is_fs(&grants[i].permission)) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
-		add_pattern(building, pattern, NULL);
+		add_pattern(building, pattern, NULL, hides(&grants[i].permission, effect));
 	}
 }
 
@@ -287,7 +297,7 @@ static void add_below(struct building *building, const char *tree) {
 		entry->mode = mode_of(building, entry->path, &entry->ask_write, &entry->resolved);
 	}
 	for (size_t i = 0; i < rule_count; i++)
-		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i]);
+		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i], false);
 }
 
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
@@ -301,6 +311,6 @@ bool view_add_grant(struct view *view, const struct stack_context *context, cons
 	const char *tree = pattern_target(pattern);
 	if (!tree || count_below(&building, tree) > ADDED_MAX) return false;
 	add_below(&building, tree);
-	add_pattern(&building, pattern, NULL);
+	add_pattern(&building, pattern, NULL, false);
 	return true;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -11,6 +12,7 @@
 #include "sockets.h"
 #include "walk.h"
 
+enum { FINDS_MATCHES_KEPT = 1000 };
 enum { FINDS_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
 
 static void forget_trees(struct finds *finds) {
@@ -123,6 +125,30 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	free(patterns);
 	if (r < 0) forget_trees(finds); /* not walked to the end */
 	return r;
+}
+
+void finds_hiding(const struct view *view, struct strings *ret_patterns) {
+	for (size_t i = 0; i < view->path_count; i++)
+		if (view->paths[i].pattern && view->paths[i].mode == VIEW_ABSENT)
+			strings_add(ret_patterns, view->paths[i].path);
+}
+
+static void drop_gone(struct strings *paths) {
+	CLEANUP_STRINGS struct strings kept = {0};
+	struct stat status;
+	for (size_t i = 0; i < paths->count; i++)
+		if (lstat(paths->items[i], &status) == 0) strings_add(&kept, paths->items[i]);
+	const struct strings all = *paths;
+	*paths = kept;
+	kept = all;
+}
+
+/* Names that a tool makes and removes, over and over, are not kept for ever. */
+bool finds_arrived(struct finds *finds, const char *path) {
+	if (strings_contain(&finds->matches, path)) return false;
+	if (finds->matches.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->matches);
+	strings_add(&finds->matches, path);
+	return true;
 }
 
 static size_t count_matches(const struct finds *finds, const struct pattern *pattern, const char **ret_path) {

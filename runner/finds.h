@@ -3,8 +3,8 @@
  * files of repositories that are masked, other names of masked files.
  *
  * Promises: each walk is bounded; what was found is kept for a session, so that one more grant costs a look into the
- * one tree that is new. What the host makes later in a tree that was walked is not found; facts are taken anew
- * (facts.h).
+ * one tree that is new. What is made later in a tree that was walked is not looked for: names that are to be hidden
+ * are told of (arrivals.h), facts are taken anew (facts.h).
  */
 #pragma once
 
@@ -48,6 +48,12 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 			struct facts *facts);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
+
+/* The view's patterns that hide (view.h). */
+void finds_hiding(const struct view *view, struct strings *ret_patterns);
+
+/* Something that such a pattern matches has come to be; false: it is known. */
+bool finds_arrived(struct finds *finds, const char *path);
 
 /* The pattern that names the most of what was found, and one such path; NULL: none does. All borrowed. */
 const char *finds_most(const struct finds *finds, const struct finds_options *options, size_t *ret_count,

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arrivals.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -52,6 +53,7 @@ struct keeper {
 	struct traps *traps;
 	struct network *network; /* borrowed; once it listens */
 	struct watched *watched;
+	struct arrivals *arrivals;
 	struct datagrams *datagrams;
 	struct withdrawn *withdrawn;
 	struct promptly *promptly;
@@ -187,11 +189,19 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
 }
 
+static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
+	CLEANUP_STRINGS struct strings patterns = {0};
+	finds_hiding(live_view(keeper->live), &patterns);
+	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited);
+}
+
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
 	if (plan) withdrawn_follow(keeper->withdrawn, plan, steps);
 	masks_follow(keeper->masks, plan);
-	if (plan) watched_follow(keeper->watched, plan);
+	if (!plan) return;
+	watched_follow(keeper->watched, plan);
+	follow_arrivals(keeper, plan);
 }
 
 static bool on_deleted(void *context, const char *path) {
@@ -229,6 +239,11 @@ static void on_not_in_force(void *context, const char *why, bool open) {
 static void on_stirred(void *context) {
 	struct keeper *keeper = context;
 	live_refresh(keeper->live);
+}
+
+static void on_arrived(void *context, const char *path, bool by_pattern) {
+	struct keeper *keeper = context;
+	if (!by_pattern || finds_arrived(&keeper->options.scene->finds, path)) live_hide(keeper->live);
 }
 
 /* Datagram sockets of the host's: what is allowed by name is meant to be used. */
@@ -404,6 +419,15 @@ static void make_live(struct keeper *keeper) {
 	keeper->withdrawn = withdrawn_new(&withdrawn);
 	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
 	watched_follow(keeper->watched, live_plan(keeper->live));
+	const struct arrivals_options arrivals = {.base = keeper->options.base,
+						  .scope = {.home = scene->home,
+							    .project = scene->project.root,
+							    .uid = getuid(),
+							    .relative_anywhere = true},
+						  .found = on_arrived,
+						  .context = keeper};
+	keeper->arrivals = arrivals_new(&arrivals);
+	follow_arrivals(keeper, live_plan(keeper->live));
 	const struct datagrams_options datagrams = {
 		.base = keeper->options.base, .seen = on_seen, .found = on_stirred, .context = keeper};
 	if (scene->holds_sockets) keeper->datagrams = datagrams_new(&datagrams);
@@ -519,6 +543,7 @@ void keeper_free(struct keeper *keeper) {
 	traps_free(STEAL(keeper->traps));
 	held_free(keeper->held);
 	watched_free(keeper->watched);
+	arrivals_free(keeper->arrivals);
 	datagrams_free(keeper->datagrams);
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	withdrawn_free(keeper->withdrawn);

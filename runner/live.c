@@ -45,6 +45,8 @@ struct live {
 	uint64_t wanted, applied;
 	bool fresh;  /* the next plan is made with fresh facts */
 	bool second; /* the next try is the second one */
+	bool hiding; /* the host has made what is to be hidden: a plan that fails leaves it open */
+	bool hid;    /* the last plan was made for that */
 	bool broken; /* the portal died while it carried out `steps`; until live_restore */
 
 	bool busy, restoring;
@@ -140,11 +142,20 @@ static void settle_plan(struct live *live, const struct portal_applied *applied)
 	live->next = (struct plan){0};
 }
 
+/* What was to hide a part of a tree of the host's, and the part is there. */
+static bool would_hide(const struct live *live, const struct mount *mount) {
+	const struct mount *on = plan_find(&live->plan, mount->on);
+	struct stat status;
+	return mount_hides(mount) && on && mount_shows(on) && lstat(mount->path, &status) == 0;
+}
+
 /* Is something still there that was to go? */
-static bool left_open(const struct steps *steps, const struct portal_applied *applied) {
-	for (size_t i = 0; i < applied->failed_count; i++)
-		if (applied->failed[i] >= steps->count || steps->items[applied->failed[i]].kind != STEP_PUT)
-			return true;
+static bool left_open(const struct live *live, const struct portal_applied *applied) {
+	const struct steps *steps = &live->steps;
+	for (size_t i = 0; i < applied->failed_count; i++) {
+		const struct step *step = applied->failed[i] < steps->count ? &steps->items[applied->failed[i]] : NULL;
+		if (!step || step->kind != STEP_PUT || would_hide(live, &step->mount)) return true;
+	}
 	return false;
 }
 
@@ -227,8 +238,9 @@ static void on_applied(void *argument, int code, const char *text, const struct 
 		arrive(live);
 	} else if (!live->second) {
 		live->fresh = live->second = true; /* and it is wanted still */
+		live->hiding |= live->hid;
 	} else {
-		live->options.failed(live->options.context, text, left_open(&live->steps, applied));
+		live->options.failed(live->options.context, text, left_open(live, applied));
 		arrive(live);
 	}
 	finish_turn(live);
@@ -340,11 +352,15 @@ static void make_plan(struct live *live) {
 	if (r < 0) {
 		/* the broker is gone: what is there stays, and the next one sends a view */
 		bool gone = r == -ECONNRESET || r == -EPIPE;
-		live->options.failed(live->options.context, error.message, !gone && narrows(live->shown, live->view));
+		live->options.failed(live->options.context, error.message,
+				     !gone && (live->hiding || narrows(live->shown, live->view)));
+		live->fresh |= live->hiding;
 		arrive(live);
 		turn_soon(live);
 		return;
 	}
+	live->hid = live->hiding;
+	live->hiding = false;
 	keep_mounted(live);
 	refuse_swapped(live);
 	look_away(live);
@@ -429,6 +445,15 @@ void live_update(struct live *live, struct view *view) {
 void live_refresh(struct live *live) {
 	const struct timeval delay = {.tv_usec = LIMIT_REPLAN_MS * 1000};
 	if (!evtimer_pending(live->refresh, NULL)) evtimer_add(live->refresh, &delay);
+}
+
+void live_hide(struct live *live) {
+	live->hiding = true;
+	live_refresh(live);
+}
+
+bool live_hid(const struct live *live) {
+	return live->hid;
 }
 
 void live_when(struct live *live, void (*applied)(void *argument), void *argument) {

@@ -69,6 +69,8 @@ void live_update(struct live *live, struct view *view);
 
 /* The host has changed: plan again with fresh facts, soon (several within LIMIT_REPLAN_MS are one). */
 void live_refresh(struct live *live);
+void live_hide(struct live *live); /* likewise, since it has made what is to be hidden: or the sandbox has to end */
+bool live_hid(const struct live *live); /* the plan in force was made for that */
 
 /* A new portal has stepped in (portal_enter, again): all is made whole. */
 void live_restore(struct live *live);

@@ -40,6 +40,10 @@ bool mount_shows(const struct mount *mount) {
 	       mount->kind == MOUNT_HELD;
 }
 
+bool mount_hides(const struct mount *mount) {
+	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
+}
+
 struct mount mount_copy(const struct mount *mount) {
 	struct mount copy = *mount;
 	copy.path = string_copy(mount->path);
@@ -81,6 +85,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	ret_plan->mounts = copy_mounts(plan->mounts, plan->count);
 	ret_plan->below = copy_mounts(plan->below, plan->below_count);
 	ret_plan->watched = copy_texts(&plan->watched);
+	ret_plan->awaited = copy_texts(&plan->awaited);
 	ret_plan->missing = copy_texts(&plan->missing);
 	ret_plan->shared = copy_texts(&plan->shared);
 	ret_plan->notes = copy_texts(&plan->notes);
@@ -92,6 +97,7 @@ void plan_finish(struct plan *plan) {
 	for (size_t i = 0; i < plan->below_count; i++) mount_finish(&plan->below[i]);
 	free(plan->below);
 	strings_finish(&plan->watched);
+	strings_finish(&plan->awaited);
 	strings_finish(&plan->missing);
 	strings_finish(&plan->shared);
 	strings_finish(&plan->notes);
@@ -255,6 +261,14 @@ static void settle_node(const struct builder *builder, struct node *node) {
 
 static void note_missing(struct plan *plan, const struct node *node) {
 	if (node->show < SHOW_WRITE && show_of(node->above) == SHOW_WRITE) strings_add(&plan->missing, node->path);
+}
+
+/* The first name on the way to what is to be hidden that the host lacks. */
+static void note_awaited(struct plan *plan, const struct node *node) {
+	const size_t there = node->fact->there, size = there + 1 + strcspn(node->path + there + 1, "/");
+	if (!is_nothing(node->show) || !is_hosts(show_of(node->above)) || node->fact->type != FACT_MISSING) return;
+	CLEANUP_FREE char *name = string_copy_bytes(node->path, size);
+	if (!strings_contain(&plan->awaited, name)) strings_add(&plan->awaited, name);
 }
 
 static bool takes_away(const struct node *node) {
@@ -458,6 +472,7 @@ static void add_mounts(const struct builder *builder) {
 			note_missing(plan, node);
 		else
 			add_node_mount(builder, node);
+		note_awaited(plan, node);
 		note_shared(builder, node);
 	}
 	for (size_t i = 0; i < builder->rules->count; i++) add_ways(builder, i);

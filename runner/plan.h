@@ -56,12 +56,14 @@ struct plan {
 	size_t below_count;
 	uint32_t last_id;
 	struct strings watched; /* folders of the host whose new names would change the plan */
+	struct strings awaited; /* the host doesn't have them; once one is there, more is hidden (arrivals.h) */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
 	struct strings notes;   /* sentences for the user */
 };
 
 bool mount_shows(const struct mount *mount); /* something of the host's */
+bool mount_hides(const struct mount *mount); /* what the host has there */
 struct mount mount_copy(const struct mount *mount);
 void mount_finish(struct mount *mount);
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error);

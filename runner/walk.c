@@ -13,23 +13,37 @@
 
 struct walker {
 	const struct walk *walk;
-	const char **last_names; /* of each pattern, NULL when it has a wildcard */
 	struct strings *matches, *sockets;
 	struct string path;
 	size_t left;
 };
 
-/* Comparing the last name first spares nearly every full match. */
-static void match_entry(struct walker *walker, const char *name) {
-	for (size_t i = 0; i < walker->walk->pattern_count; i++) {
-		if (walker->last_names[i] && strcmp(walker->last_names[i], name) != 0) continue;
-		struct pattern_rank rank;
-		if (pattern_match(walker->walk->patterns[i], walker->path.data, &rank) &&
-		    rank.depth == path_depth(walker->path.data)) {
-			strings_add(walker->matches, walker->path.data);
-			return;
-		}
+static bool has_wildcard(const char *name) {
+	return strpbrk(name, "*?[\\") != NULL;
+}
+
+/* NULL for one with a wildcard. */
+void walk_prepare(struct walk *walk) {
+	walk->last_names = mem_array(const char *, walk->pattern_count + 1);
+	for (size_t i = 0; i < walk->pattern_count; i++) {
+		const char *name = path_name(pattern_text(walk->patterns[i]));
+		walk->last_names[i] = has_wildcard(name) ? NULL : name;
 	}
+}
+
+void walk_finish(struct walk *walk) {
+	free(STEAL(walk->last_names));
+}
+
+/* Comparing the last name first spares nearly every full match. */
+bool walk_finds(const struct walk *walk, const char *path) {
+	const char *name = path_name(path);
+	for (size_t i = 0; i < walk->pattern_count; i++) {
+		if (walk->last_names[i] && strcmp(walk->last_names[i], name) != 0) continue;
+		struct pattern_rank rank;
+		if (pattern_match(walk->patterns[i], path, &rank) && rank.depth == path_depth(path)) return true;
+	}
+	return false;
 }
 
 /* Packages bring what lies there: the same for everybody, and some hundred thousand names. */
@@ -44,17 +58,20 @@ static bool is_placed(const struct pattern *pattern) {
 	return text[0] == '/' && !strchr("*?[", text[1]);
 }
 
-static bool worth_entering(const struct walker *walker) {
-	static const char *const fresh[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
-	const char *path = walker->path.data;
-	const bool packaged = is_packaged(path);
-	for (size_t i = 0; i < ARRAY_LENGTH(fresh); i++)
-		if (strcmp(path, fresh[i]) == 0) return false;
-	for (size_t i = 0; i < walker->walk->pattern_count; i++) {
-		const struct pattern *pattern = walker->walk->patterns[i];
-		if ((!packaged || is_placed(pattern)) && pattern_may_match_below(pattern, path)) return true;
+bool walk_reaches(const struct walk *walk, const char *folder) {
+	const bool packaged = is_packaged(folder);
+	for (size_t i = 0; i < walk->pattern_count; i++) {
+		const struct pattern *pattern = walk->patterns[i];
+		if ((!packaged || is_placed(pattern)) && pattern_may_match_below(pattern, folder)) return true;
 	}
 	return false;
+}
+
+bool walk_enters(const struct walk *walk, const char *folder) {
+	static const char *const fresh[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
+	for (size_t i = 0; i < ARRAY_LENGTH(fresh); i++)
+		if (strcmp(folder, fresh[i]) == 0) return false;
+	return walk_reaches(walk, folder);
 }
 
 static void truncate_path(struct walker *walker, size_t size) {
@@ -93,9 +110,10 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 		string_append(&walker->path, size == 1 ? "" : "/");
 		string_append(&walker->path, name);
 		if (walker->path.size < PATH_MAX) {
-			match_entry(walker, name);
+			if (walk_finds(walker->walk, walker->path.data))
+				strings_add(walker->matches, walker->path.data);
 			if (entry->d_type == DT_SOCK) strings_add(walker->sockets, walker->path.data);
-			if (is_folder(dirfd(stream), entry) && worth_entering(walker)) {
+			if (is_folder(dirfd(stream), entry) && walk_enters(walker->walk, walker->path.data)) {
 				int below =
 					openat(dirfd(stream), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 				if (below >= 0) r = walk_folder(walker, below, error);
@@ -107,19 +125,11 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 	return r;
 }
 
-static bool has_wildcard(const char *name) {
-	return strpbrk(name, "*?[\\") != NULL;
-}
-
 int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error) {
 	if (walk->pattern_count == 0) return 0;
-	const char **last_names = mem_array(const char *, walk->pattern_count);
-	for (size_t i = 0; i < walk->pattern_count; i++) {
-		const char *name = path_name(pattern_text(walk->patterns[i]));
-		last_names[i] = has_wildcard(name) ? NULL : name;
-	}
-	struct walker walker = {
-		.walk = walk, .last_names = last_names, .matches = matches, .sockets = sockets, .left = LIMIT_WALK};
+	struct walk prepared = *walk;
+	walk_prepare(&prepared);
+	struct walker walker = {.walk = &prepared, .matches = matches, .sockets = sockets, .left = LIMIT_WALK};
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < walk->trees->count; i++) {
 		const char *tree = walk->trees->items[i];
@@ -129,6 +139,6 @@ int walk_trees(const struct walk *walk, struct strings *matches, struct strings 
 		r = walk_folder(&walker, fd, error);
 		string_finish(&walker.path);
 	}
-	free(last_names);
+	walk_finish(&prepared);
 	return r;
 }

@@ -15,7 +15,16 @@ struct walk {
 	const struct strings *trees; /* canonical */
 	struct pattern *const *patterns;
 	size_t pattern_count;
+	const char **last_names; /* walk_prepare */
 };
 
 /* Adds to `matches` each path that a pattern ends at, to `sockets` each socket. -E2BIG past the bound, saying where. */
 int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error);
+
+/* For whoever goes through trees otherwise, between walk_prepare and walk_finish: does a pattern end at the path; may
+ * one match below the folder; and would a walk go into it? */
+void walk_prepare(struct walk *walk);
+void walk_finish(struct walk *walk);
+bool walk_finds(const struct walk *walk, const char *path);
+bool walk_reaches(const struct walk *walk, const char *folder);
+bool walk_enters(const struct walk *walk, const char *folder);

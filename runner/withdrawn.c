@@ -67,10 +67,6 @@ struct withdrawn *withdrawn_new(const struct withdrawn_options *options) {
 	return withdrawn;
 }
 
-static bool hides(const struct mount *mount) {
-	return mount->kind == MOUNT_HIDE_FOLDER || mount->kind == MOUNT_HIDE_FILE || mount->kind == MOUNT_CURTAIN;
-}
-
 static bool is_of_host(const struct plan *plan, uint32_t id) {
 	const struct mount *mount = plan_find(plan, id);
 	return mount && mount_shows(mount);
@@ -85,16 +81,6 @@ static void add_cover(struct withdrawn *withdrawn, const char *path) {
 	}
 	withdrawn->covers = array_grow(withdrawn->covers, withdrawn->cover_count, sizeof *withdrawn->covers);
 	withdrawn->covers[withdrawn->cover_count++] = (struct cover){.path = string_copy(path)};
-}
-
-/* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
- * where a node came to lie over it. */
-void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
-	for (size_t i = 0; i < steps->count; i++) {
-		const struct mount *mount = &steps->items[i].mount;
-		if (steps->items[i].kind == STEP_PUT && hides(mount) && is_of_host(plan, mount->on))
-			add_cover(withdrawn, mount->path);
-	}
 }
 
 static bool restricts(const struct item *item, const struct mount *mount) {
@@ -280,13 +266,29 @@ static void settle_soon(void *argument) {
 	if (!ending->withdrawn->sweep) turn_after(ending->withdrawn, 0);
 }
 
-void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended) {
-	if (ended->count == 0 && ended->settle == 0) return; /* nothing ended: rules or denials */
+static void add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle) {
 	struct ending *ending = mem_new(struct ending);
-	*ending = (struct ending){
-		.next = withdrawn->endings, .withdrawn = withdrawn, .kill = ended->kill, .settle = ended->settle};
+	*ending = (struct ending){.next = withdrawn->endings, .withdrawn = withdrawn, .kill = kill, .settle = settle};
 	withdrawn->endings = ending;
 	live_when(withdrawn->options.live, settle_soon, ending);
+}
+
+/* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
+ * where a node came to lie over it. Of what is hidden because the host has made it (arrivals.h) no broker tells. */
+void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
+	bool more = false;
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct mount *mount = &steps->items[i].mount;
+		if (steps->items[i].kind != STEP_PUT || !mount_hides(mount) || !is_of_host(plan, mount->on)) continue;
+		add_cover(withdrawn, mount->path);
+		more = true;
+	}
+	if (more && live_hid(withdrawn->options.live)) add_ending(withdrawn, false, 0);
+}
+
+void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended) {
+	if (ended->count == 0 && ended->settle == 0) return; /* nothing ended: rules or denials */
+	add_ending(withdrawn, ended->kill, ended->settle);
 }
 
 void withdrawn_gone(struct withdrawn *withdrawn) {

@@ -42,11 +42,11 @@ static const struct path_list {
 	bool ask_write, pattern;
 	bool gone; /* in changes alone: it is no entry any more */
 } path_lists[] = {
-	{"absent", VIEW_ABSENT, false, false, false},      {"ask", VIEW_ASK, false, false, false},
-	{"ask-write", VIEW_ASK, true, false, false},       {"read", VIEW_READ, false, false, false},
-	{"masked", VIEW_READ, true, false, false},         {"write", VIEW_WRITE, false, false, false},
-	{"patterns", VIEW_ABSENT, false, true, false},     {"gone", VIEW_ABSENT, false, false, true},
-	{"patterns-gone", VIEW_ABSENT, false, true, true},
+	{"absent", VIEW_ABSENT, false, false, false}, {"ask", VIEW_ASK, false, false, false},
+	{"ask-write", VIEW_ASK, true, false, false},  {"read", VIEW_READ, false, false, false},
+	{"masked", VIEW_READ, true, false, false},    {"write", VIEW_WRITE, false, false, false},
+	{"patterns", VIEW_READ, false, true, false},  {"patterns-hiding", VIEW_ABSENT, false, true, false},
+	{"gone", VIEW_ABSENT, false, false, true},    {"patterns-gone", VIEW_ABSENT, false, true, true},
 };
 
 static const struct field program_fields[] = {
@@ -165,9 +165,15 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 		view->paths[at] = (struct view_path){.path = string_copy(path), .pattern = pattern};
 		view->path_count++;
 	}
-	view->paths[at].mode = pattern ? VIEW_ABSENT : mode;
+	view->paths[at].mode = pattern && mode != VIEW_ABSENT ? VIEW_READ : mode;
 	view->paths[at].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
 	free(STEAL(view->paths[at].resolved));
+}
+
+bool view_hides(const struct view *view, const char *pattern) {
+	bool found;
+	const size_t at = place_of(view, pattern, true, &found);
+	return found && view->paths[at].mode == VIEW_ABSENT;
 }
 
 void view_resolve_path(struct view *view, const char *path, const char *resolved) {

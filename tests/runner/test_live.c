@@ -161,6 +161,24 @@ static void what_the_host_changed_is_looked_at_once(void **state) {
 	assert_int_equal(fixture.fresh, 1);
 }
 
+static void what_can_not_be_hidden_is_told_as_open(void **state) {
+	(void)state;
+	live_refresh(fixture.live);
+	live_hide(fixture.live);
+	fixture_turns(&fixture, 2 * LIMIT_REPLAN_MS);
+	assert_int_equal(fixture.plans, 1);
+	assert_true(live_hid(fixture.live));
+	fixture.plan_code = -E2BIG;
+	live_refresh(fixture.live);
+	fixture_turns(&fixture, 2 * LIMIT_REPLAN_MS);
+	assert_int_equal(fixture.failed, 1);
+	assert_int_equal(fixture.left_open, 0);
+	live_hide(fixture.live);
+	fixture_turns(&fixture, 2 * LIMIT_REPLAN_MS);
+	assert_int_equal(fixture.failed, 2);
+	assert_int_equal(fixture.left_open, 1);
+}
+
 static bool is_in_call(pid_t thread, long number) {
 	struct call_raw raw;
 	return call_raw_read(thread, &raw) == 0 && raw.number == number;
@@ -219,6 +237,7 @@ int main(void) {
 		LIVE_TEST(without_a_plan_nothing_new_is_there_and_what_narrows_is_told_as_open),
 		LIVE_TEST(after_the_portals_death_all_is_made_whole),
 		LIVE_TEST(what_the_host_changed_is_looked_at_once),
+		LIVE_TEST(what_can_not_be_hidden_is_told_as_open),
 		LIVE_TEST(once_lasts_until_the_call_has_returned),
 		LIVE_TEST(once_ends_with_the_thread_and_after_a_time),
 	};

@@ -24,7 +24,7 @@ int view_mode_parse(const char *name, enum view_mode *ret_mode, struct error *er
 struct view_path {
 	char *path; /* normal path, or a pattern's normal text */
 	bool pattern;
-	enum view_mode mode; /* of a pattern: meaningless, see above */
+	enum view_mode mode; /* of a pattern: absent where a denial of reading, or a question about it, has that text */
 	bool ask_write;      /* read, and writing would be asked (a mask is one) */
 	char *resolved;      /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
@@ -89,6 +89,7 @@ const struct view_path *view_at(const struct view *view, const char *path);
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind; view_resolve_path says
  * where the path of such an entry led. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
+bool view_hides(const struct view *view, const char *pattern); /* a pattern's entry whose mode is absent */
 void view_resolve_path(struct view *view, const char *path, const char *resolved);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
 void view_set_variable(struct view *view, const char *name, const char *value);
