@@ -10,7 +10,8 @@
  * Signals are taken from the mask in both (signalfd(2), sigwaitinfo(2)), so nothing happens between two lines.
  *
  * Root's terminal is read, in raw mode, only while we are its foreground group and our output goes there: in
- * `sbx run --as-user ada … | less` the keys are less's. When it hangs up, so does the new one.
+ * `sbx run --as-user ada … | less` the keys are less's. When it hangs up, so does the new one, which is there for that
+ * also where root's is none of 0, 1, 2.
  */
 #include "relay.h"
 
@@ -35,7 +36,7 @@
 enum { RELAY_LOOK_MS = 300 };
 
 struct relay {
-	int tty, master, signals; /* -1: root has no terminal among 0, 1, 2 */
+	int tty, master, signals; /* -1: it hung up */
 	pid_t monitor;
 	struct termios found;
 	bool raw, reads;
@@ -81,12 +82,12 @@ static _Noreturn void monitor(pid_t child, int tty, const sigset_t *set) {
 	}
 }
 
-/* Takes `slave` (or -1) for what was root's terminal. Returns in the process that goes on. */
+/* Takes `slave` for what was root's terminal. Returns in the process that goes on. */
 static int go_apart(int slave, const sigset_t *set, const sigset_t *old) {
 	if (setsid() < 0) return -errno;
-	if (slave >= 0 && ioctl(slave, TIOCSCTTY, 0) < 0) return -errno;
+	if (ioctl(slave, TIOCSCTTY, 0) < 0) return -errno;
 	int tty = -1;
-	for (int fd = STDERR_FILENO; slave >= 0 && fd >= STDIN_FILENO; fd--) {
+	for (int fd = STDERR_FILENO; fd >= STDIN_FILENO; fd--) {
 		if (!isatty(fd)) continue;
 		if (dup2(slave, fd) < 0) return -errno;
 		tty = fd;
@@ -95,7 +96,9 @@ static int go_apart(int slave, const sigset_t *set, const sigset_t *old) {
 	if (child < 0) return -errno;
 	if (child > 0) {
 		setpgid(child, child);
-		close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+		/* open as long as this lives: a terminal that nobody has open is hung up */
+		if (dup2(slave, STDERR_FILENO + 1) < 0) _exit(125);
+		close_range(STDERR_FILENO + 2, UINT_MAX, 0);
 		monitor(child, tty, set);
 	}
 	setpgid(0, 0);
@@ -223,19 +226,15 @@ static int reopen(int fd) {
 	return open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
-static bool has_controlling_terminal(void) {
-	CLEANUP_FD int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	return fd >= 0;
-}
-
 int relay_start(uid_t uid, struct error *error) {
 	static const int order[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
 	struct relay relay = {.tty = -1, .master = -1, .reads = isatty(STDOUT_FILENO) == 1};
 	CLEANUP_FD int slave = -1;
 	for (size_t i = 0; i < ARRAY_LENGTH(order) && relay.tty < 0; i++)
 		if (isatty(order[i]) == 1) relay.tty = reopen(order[i]);
-	if (relay.tty < 0 && !has_controlling_terminal()) return 0;
-	int r = relay.tty < 0 ? 0 : open_terminal(&relay, uid, &slave, error);
+	if (relay.tty < 0) relay.tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (relay.tty < 0) return 0;
+	int r = open_terminal(&relay, uid, &slave, error);
 	if (r < 0) return r;
 	sigset_t set, old;
 	block_signals(&set, &old);
