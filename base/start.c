@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,8 +19,15 @@ static void check_stack(void) {
 	_exit(125);
 }
 
+/* Whoever gives a program no words gives it no name either (execve(2)). */
+static void take_name(void) {
+	const char *path = (const char *)getauxval(AT_EXECFN);
+	if (*program_invocation_short_name == '\0' && path) program_invocation_short_name = basename(path);
+}
+
 void start_process(void) {
 	sigset_t none;
+	take_name();
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd) _exit(125);
 	sigemptyset(&none);

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <systemd/sd-bus.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,8 +123,17 @@ static int serve(struct sleeper *sleeper) {
 	}
 }
 
+/* A person may find the program, and wonder. */
+static int refuse(void) {
+	static const char words[] = "sbx-sleep: this tells sbxd when the machine is about to sleep; sbxd starts it\n";
+	(void)!write(STDERR_FILENO, words, sizeof words - 1);
+	return EXIT_BUS;
+}
+
 int main(void) {
 	struct sleeper sleeper = {.lock = -1};
+	struct stat socket;
+	if (fstat(SOCKET, &socket) < 0 || !S_ISSOCK(socket.st_mode)) return refuse();
 	/* Who ends sbxd by force ends this with it, by the socket. */
 	if (start(&sleeper) < 0 || !tell(SLEEP_READY)) return EXIT_BUS;
 	int r = serve(&sleeper);

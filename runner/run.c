@@ -42,6 +42,7 @@
 #include "scene.h"
 #include "servers.h"
 #include "session.h"
+#include "used_up.h"
 #include "wants.h"
 
 enum {
@@ -210,7 +211,8 @@ static void on_failed(struct run *run, const struct report *report) {
 	const char *name = run->scene.options->command[0];
 	CLEANUP_FREE char *shown = text_visible(name), *text = text_visible(report->text);
 	if (report->kind == REPORT_FAILED) {
-		log_error("starting %s: %s: %s", shown, text, strerror(report->value));
+		const char *complaint = strerror(report->value), *used_up = used_up_sentence(complaint);
+		log_error("starting %s: %s: %s", shown, text, used_up ? used_up : complaint);
 		end_with(run, RUN_EXIT_FAILED);
 	} else if (report->value == ENOENT) {
 		log_error("%s: what it needs to run (its #! interpreter or loader) is not visible in the sandbox",

@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -261,8 +262,17 @@ static _Noreturn void serve(const struct init *init, int signals) {
 	}
 }
 
+/* A person may find the program, and wonder. */
+static _Noreturn void refuse(void) {
+	static const char words[] = "sbx-init: this is the first process of a sandbox, which `sbx run` starts\n";
+	(void)!write(STDERR_FILENO, words, sizeof words - 1);
+	_exit(125);
+}
+
 int main(void) {
 	struct init init = {.master = -1, .slave = -1, .listener = -1};
+	struct stat orders;
+	if (fstat(ORDERS_FD, &orders) < 0 || !S_ISSOCK(orders.st_mode)) refuse();
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC) < 0) return 125;
 	prctl(PR_SET_NAME, "sbx-init"); /* bwrap starts it as /run/sbx/init */
 	sigset_t all;

@@ -2,13 +2,19 @@
 
 started.py BIN: prints a line for each case that does neither, and ends with 1 if there is one.
 """
+import ctypes
 import os
 import resource
+import select
 import signal
 import socket
 import sys
 
 BIN = sys.argv[1]
+HOME = os.environ["HOME"]
+# Where another HOME would have a broker of its own.
+OWN_FOLDERS = {"XDG_STATE_HOME": HOME + "/.local/state", "XDG_CONFIG_HOME": HOME + "/.config"}
+PATIENCE = 60  # seconds, until a program that neither ends nor says anything counts as stuck
 
 PROGRAMS = [
     ("sbx", "run", "--", "true"),
@@ -17,6 +23,8 @@ PROGRAMS = [
     ("sbx", "--version"),
     ("sbx-monitor", "--check"),
     ("sbxd", "--version"),
+    ("sbx-notify", "--version"),
+    ("sbx-init",),
 ]
 
 
@@ -24,7 +32,7 @@ def closed(*fds):
     def prepare():
         for fd in fds:
             os.close(fd)
-    return {"prepare": prepare}
+    return {"prepare": prepare, "mute": 2 in fds}
 
 
 def limit(which, value):
@@ -33,6 +41,20 @@ def limit(which, value):
 
 def ignored(number):
     return {"prepare": lambda: signal.signal(number, signal.SIG_IGN)}
+
+
+def processes(more):
+    """So many more than the user has now: how far a start gets then is the machine's affair."""
+    def prepare():
+        own, count = os.getuid(), 0
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.stat(f"/proc/{name}").st_uid == own:
+                    count += len(os.listdir(f"/proc/{name}/task"))
+            except OSError:
+                pass
+        resource.setrlimit(resource.RLIMIT_NPROC, (count + more, count + more))
+    return {"prepare": prepare}
 
 
 def environment(**changes):
@@ -57,7 +79,16 @@ WAYS = {
     "SIGPENDING 0": limit(resource.RLIMIT_SIGPENDING, 0),
     "AS 256 MiB": limit(resource.RLIMIT_AS, 256 * 1024 * 1024),
     "CPU 20 s": limit(resource.RLIMIT_CPU, 20),
+    "no words at all": {"words": []},
+    "NPROC 1": limit(resource.RLIMIT_NPROC, 1),
+    **{f"{more} more processes": processes(more) for more in range(1, 9)},
     "HOME of root": environment(HOME="/root"),
+    "no HOME": environment(HOME=None, **OWN_FOLDERS),  # the account's is taken then
+    "empty HOME": environment(HOME="", **OWN_FOLDERS),
+    "relative HOME": environment(HOME="project", **OWN_FOLDERS),
+    "HOME that isn't there": environment(HOME=HOME + "/missing", **OWN_FOLDERS),
+    "HOME that others may write": environment(HOME=HOME + "/open", **OWN_FOLDERS),
+    "HOME is a file": environment(HOME=HOME + "/.config/sbx/policy.yaml"),
     "no PATH": environment(PATH=None),
     "empty PATH": environment(PATH=""),
     "relative PATH": environment(PATH="bin:."),
@@ -67,6 +98,26 @@ WAYS = {
     "a datagram socket as 0": {"stdin": socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].detach()},
     "a write-only 0": {"stdin": os.open("/dev/null", os.O_WRONLY)},
 }
+
+
+def execute(path, words, env):
+    """execve(2), also without any word, which os.execve refuses."""
+    texts = [os.fsencode(word) for word in words] + [None]
+    pairs = [os.fsencode(f"{name}={value}") for name, value in env.items()] + [None]
+    ctypes.CDLL(None).execve(os.fsencode(path), (ctypes.c_char_p * len(texts))(*texts),
+                             (ctypes.c_char_p * len(pairs))(*pairs))
+    os._exit(99)
+
+
+def read_all(fd):
+    """All that comes until the end, or None."""
+    text = b""
+    while select.select([fd], [], [], PATIENCE)[0]:
+        block = os.read(fd, 4096)
+        if not block:
+            return text
+        text += block
+    return None
 
 
 def start(program, way):
@@ -85,25 +136,30 @@ def start(program, way):
         os.dup2(write_end, 2)
         os.closerange(3, 1024)
         way.get("prepare", lambda: None)()
-        os.execve(path, program, env)
+        execute(path, way.get("words", program), env)
     os.close(write_end)
-    text = b""
-    while block := os.read(read_end, 4096):
-        text += block
+    text = read_all(read_end)
     os.close(read_end)
+    if text is None:
+        os.kill(pid, signal.SIGKILL)
+        text = b"it neither ends nor says anything"
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode(errors="replace")
 
 
 def fault(program, way):
     status, text = start(program, way)
-    if status == 0 or (program[1] in ("doctor", "--check") and status == 1):
+    if status == 0 or (program[-1] in ("doctor", "--check") and status == 1):
         return None
     if status < 0:
         return f"ended by signal {-status}: {text}"
+    if way.get("mute"):
+        return None
     lines = [line for line in text.splitlines() if line.startswith(("sbx", "Usage"))]
     return None if lines else f"status {status} and no sentence: {text!r}"
 
 
+os.mkdir(HOME + "/open")
+os.chmod(HOME + "/open", 0o777)
 bad = 0
 for name, way in WAYS.items():
     for program in PROGRAMS:
