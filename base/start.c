@@ -21,6 +21,7 @@ static void check_stack(void) {
 
 /* Whoever gives a program no words gives it no name either (execve(2)). */
 static void take_name(void) {
+	/* getauxval(3) gives pointers as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	const char *path = (const char *)getauxval(AT_EXECFN);
 	if (*program_invocation_short_name == '\0' && path) program_invocation_short_name = basename(path);
 }
