@@ -2,12 +2,16 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/openat2.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -18,16 +22,17 @@
 #include "schema/limits.h"
 
 enum {
-	HOLDERS_FDINFO_MAX = 4096,
+	HOLDERS_FDINFO_MAX = 64 * 1024, /* its locks, a line each, stand before what waits in a socket */
+	HOLDERS_STAT_MAX = 4096,
 	HOLDERS_MAPS_MAX = 4 * 1024 * 1024,
-	HOLDERS_MAP_PATHS = 64,
-	HOLDERS_CHILDREN_MAX = 64 * 1024
+	HOLDERS_CHILDREN_MAX = 64 * 1024,
+	HOLDERS_UP_MAX = 4096 /* folders above one whose path is too long to be told */
 };
 
-void taken_add(struct taken_mounts *mounts, uint64_t id, const char *path) {
+void taken_add(struct taken_mounts *mounts, uint64_t id, dev_t device, const char *path) {
 	if (!strings_contain(&mounts->paths, path)) strings_add(&mounts->paths, path);
-	mounts->ids = array_grow(mounts->ids, mounts->count, sizeof *mounts->ids);
-	mounts->ids[mounts->count++] = id;
+	mounts->items = array_grow(mounts->items, mounts->count, sizeof *mounts->items);
+	mounts->items[mounts->count++] = (struct taken_mount){.id = id, .device = device};
 }
 
 bool taken_is_empty(const struct taken *taken) {
@@ -42,14 +47,15 @@ void taken_finish(struct taken *taken) {
 	strings_finish(&taken->whole.paths);
 	strings_finish(&taken->parts.paths);
 	strings_finish(&taken->covered);
-	free(taken->whole.ids);
-	free(taken->parts.ids);
+	mountinfo_finish(&taken->host);
+	free(taken->whole.items);
+	free(taken->parts.items);
 	*taken = (struct taken){0};
 }
 
 static bool is_among(const struct taken_mounts *mounts, uint64_t id) {
 	for (size_t i = 0; i < mounts->count; i++)
-		if (mounts->ids[i] == id) return true;
+		if (mounts->items[i].id == id) return true;
 	return false;
 }
 
@@ -65,7 +71,7 @@ static uint64_t number(const char *text, const char *field) {
 
 /* A path in a detached mount begins at that mount's root: put where it was, if the host has that inode there. */
 static char *whole_path(const struct taken_mounts *mounts, const char *text, uint64_t inode) {
-	for (size_t i = 0; text[0] == '/' && i < mounts->paths.count && i < HOLDERS_MAP_PATHS; i++) {
+	for (size_t i = 0; text[0] == '/' && i < mounts->paths.count; i++) {
 		char *path = string_format("%s%s", mounts->paths.items[i], string_equal(text, "/") ? "" : text);
 		struct stat status;
 		if (lstat(path, &status) == 0 && (inode == 0 || status.st_ino == inode)) return path;
@@ -78,7 +84,7 @@ static char *whole_path(const struct taken_mounts *mounts, const char *text, uin
 struct look {
 	const struct taken *taken;
 	struct holding holding;
-	int left;       /* so many more of its descriptors */
+	size_t left;    /* so many more of its descriptors */
 	bool maps_seen; /* its threads have them in common, but one that has ended has none */
 };
 
@@ -92,77 +98,203 @@ static void look_found(struct look *look, enum holds holds, char *path) {
 	}
 }
 
+/* The task is gone or has closed it meanwhile, or nobody sees what it holds. `code`: an errno. */
+static void look_failed(struct look *look, pid_t task, int code) {
+	if (code == ENOENT || code == ESRCH || process_has_ended(task)) return;
+	look_found(look, HOLDS_UNSEEN, string_copy("what it holds can't be seen"));
+}
+
+/* The numbers in a folder of /proc; a negative errno where they aren't all. */
+static int list_numbers(const char *path, size_t most, struct pids *numbers) {
+	DIR *stream = mem_expect(opendir(path));
+	int r = stream ? 0 : -errno;
+	while (stream && r == 0) {
+		errno = 0;
+		const struct dirent *entry = readdir(stream);
+		if (!entry) break;
+		if (!isdigit((unsigned char)entry->d_name[0])) continue;
+		if (numbers->count == most)
+			r = -E2BIG;
+		else
+			pids_add(numbers, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	if (stream && r == 0) r = -errno;
+	if (stream) closedir(stream);
+	return r;
+}
+
+/* Names */
+
+/* One whose path is longer than the kernel tells (PATH_MAX) lies where the first folder above it that has a path does.
+ * What has none to the end, and a file, whose folder can't be had, count as covered. */
+static bool lies_deep_in_covered(const struct taken *taken, int fd) {
+	CLEANUP_FD int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	for (int i = 0; at >= 0 && i < HOLDERS_UP_MAX; i++) {
+		const int above = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(at);
+		at = above;
+		CLEANUP_FREE char *name = string_format("fd/%d", at), *text = process_link(getpid(), name);
+		if (at >= 0 && text[0] != '\0') return is_covered(taken, text);
+	}
+	return true;
+}
+
+static bool lies_covered(const struct taken *taken, int fd, const char *path) {
+	if (taken->covered.count == 0) return false;
+	return path[0] != '\0' ? is_covered(taken, path) : lies_deep_in_covered(taken, fd);
+}
+
 /* A name of /proc/TASK that leads to a file or folder, opened as a name alone: nothing is asked of the file system that
  * it lies on. `info`: its fdinfo, or NULL for one that has none. */
 static void look_at_name(struct look *look, pid_t task, const char *name, const char *info) {
+	const struct taken *taken = look->taken;
+	if (info && !is_taken(taken, number(info, "mnt_id:")) && taken->covered.count == 0) return;
 	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
-	CLEANUP_FD int fd = -1;
+	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
 	struct place place;
-	if (!info || is_taken(look->taken, number(info, "mnt_id:")) || look->taken->covered.count > 0)
-		fd = open(link, O_PATH | O_CLOEXEC);
-	if (fd < 0 || place_of(fd, &place) < 0) return;
+	const int r = fd < 0 ? -errno : place_of(fd, &place);
+	if (r < 0) {
+		look_failed(look, task, -r);
+		return;
+	}
 	const enum holds holds = S_ISDIR(place.mode) ? HOLDS_FOLDER : HOLDS_FILE;
-	const bool whole = is_among(&look->taken->whole, place.mount),
-		   part = is_among(&look->taken->parts, place.mount);
+	const bool whole = is_among(&taken->whole, place.mount), part = is_among(&taken->parts, place.mount);
 	CLEANUP_FREE char *text = process_link(task, name), *path = NULL;
-	if (whole || part) path = whole_path(whole ? &look->taken->whole : &look->taken->parts, text, place.inode);
+	if (whole || part) path = whole_path(whole ? &taken->whole : &taken->parts, text, place.inode);
 	if (!path) path = STEAL(text);
-	if (whole || (part && holds == HOLDS_FOLDER) || is_covered(look->taken, path))
+	if (whole || (part && holds == HOLDS_FOLDER) || lies_covered(taken, fd, path))
 		look_found(look, holds, STEAL(path));
 }
 
-/* What has no file (epoll, inotify): its fdinfo lists all its watches, millions of them, and is made whole for whoever
- * reads one byte (seq_read_iter of fs/seq_file.c). The link of a file begins with '/' whatever its name. */
-#define ANONYMOUS "anon_inode:"
+/* Messages that wait in a socket (scm_fds, Linux 5.6) may hold anything, and so may what isn't told of it. What has no
+ * file isn't looked at: the fdinfo of an epoll or inotify lists all its watches, millions of them, and is made whole
+ * for whoever reads one byte (seq_read_iter of fs/seq_file.c). The link of a file begins with '/' whatever its name,
+ * and is empty where its path is too long. */
+static void look_at_descriptor(struct look *look, pid_t task, int descriptor) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", task, descriptor), *info = NULL;
+	CLEANUP_FREE char *name = string_format("fd/%d", descriptor), *link = process_link(task, name);
+	const bool is_socket = string_starts(link, "socket:");
+	size_t size = 0;
+	if (!is_socket && link[0] != '/' && link[0] != '\0') return;
+	const int r = regular_read(path, HOLDERS_FDINFO_MAX, &info, &size, NULL);
+	if (r < 0) {
+		look_failed(look, task, -r);
+		return;
+	}
+	look->holding.sockets |= is_socket && (strstr(info, "scm_fds:") || size == HOLDERS_FDINFO_MAX);
+	if (is_socket && (number(info, "scm_fds:") > 0 || size == HOLDERS_FDINFO_MAX))
+		look_found(look, HOLDS_UNSEEN, STEAL(link));
+	if (!is_socket) look_at_name(look, task, name, info);
+}
 
-/* Messages that wait in a socket (scm_fds, Linux 5.6), and what is not looked at any more, may hold anything. */
 static void look_at_descriptors(struct look *look, pid_t task) {
 	CLEANUP_FREE char *folder = string_format("/proc/%d/fdinfo", task);
-	DIR *stream = mem_expect(opendir(folder));
-	for (struct dirent *entry; stream && look->left > 0 && (entry = readdir(stream));) {
-		if (!isdigit((unsigned char)entry->d_name[0])) continue;
-		CLEANUP_FREE char *path = path_join(folder, entry->d_name), *info = NULL;
-		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name);
-		CLEANUP_FREE char *link = process_link(task, name);
-		if (--look->left == 0) look_found(look, HOLDS_UNSEEN, string_copy("more files than are looked at"));
-		if (string_starts(link, ANONYMOUS)) continue;
-		if (regular_read(path, HOLDERS_FDINFO_MAX, &info, NULL, NULL) < 0) continue;
-		look->holding.sockets |= strstr(info, "scm_fds:") != NULL;
-		if (number(info, "scm_fds:") > 0) look_found(look, HOLDS_UNSEEN, process_link(task, name));
-		look_at_name(look, task, name, info);
-	}
-	if (stream) closedir(stream);
+	struct pids descriptors = {0};
+	const int r = list_numbers(folder, look->left, &descriptors);
+	for (size_t i = 0; i < descriptors.count; i++) look_at_descriptor(look, task, descriptors.items[i]);
+	if (r == -E2BIG) look_found(look, HOLDS_UNSEEN, string_copy("more files than are looked at"));
+	if (r < 0) look_failed(look, task, -r);
+	look->left -= descriptors.count;
+	pids_finish(&descriptors);
 }
+
+/* Maps */
+
+/* A line of /proc/PID/maps; the name stays the line's. */
+struct mapping {
+	bool shared;
+	dev_t device;
+	uint64_t inode;
+	const char *name;
+};
 
 static char *next_word(char *text) {
 	text += strcspn(text, " ");
 	return text + strspn(text, " ");
 }
 
-/* Owned; NULL: nothing of it was taken. */
-static char *path_of_map(const struct taken *taken, const char *name, uint64_t inode) {
-	if (is_covered(taken, name)) return string_copy(name);
-	CLEANUP_FREE char *part = whole_path(&taken->parts, name, inode);
-	return part && is_covered(taken, part) ? STEAL(part) : whole_path(&taken->whole, name, inode);
+/* Newlines alone are escaped in names (show_map_vma of fs/proc/task_mmu.c). */
+static void unescape(char *name) {
+	for (char *newline; (newline = strstr(name, "\\012")); name = newline + 1) {
+		*newline = '\n';
+		memmove(newline + 1, newline + 4, strlen(newline + 4) + 1);
+	}
 }
 
-/* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)): no mount, so path and inode have to do. */
+/* "ADDRESS PERMISSIONS OFFSET DEVICE INODE PATH" (proc_pid_maps(5)); permissions end with 's' where it is shared. */
+static struct mapping mapping_parse(char *line) {
+	char *permissions = next_word(line), *device = next_word(next_word(permissions)), *minor, *end;
+	const unsigned major = (unsigned)strtoul(device, &minor, 16);
+	struct mapping mapping = {.shared = strcspn(permissions, "s") == 3};
+	mapping.device = makedev(major, *minor == ':' ? (unsigned)strtoul(minor + 1, NULL, 16) : 0);
+	mapping.inode = strtoull(next_word(device), &end, 10);
+	end += strspn(end, " ");
+	unescape(end);
+	mapping.name = end;
+	return mapping;
+}
+
+/* On a file system of which something was taken. */
+static bool is_near(const struct taken_mounts *mounts, const struct mapping *mapping) {
+	for (size_t i = 0; i < mounts->count; i++)
+		if (mounts->items[i].device == 0 || mounts->items[i].device == mapping->device) return true;
+	return false;
+}
+
+/* Not by one that has opened it for reading alone, as it must where the file isn't its own. */
+static bool may_be_written(int fd) {
+	struct stat status;
+	return fstat(fd, &status) < 0 || status.st_uid == geteuid() || faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
+}
+
+/* What the plan shows under that very name. stat(2) may have another device than the file system's (btrfs). A link on
+ * the way is the tool's to make. */
+static bool is_shown(const struct taken *taken, const struct mapping *mapping) {
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	struct place place;
+	if (mapping->name[0] != '/' || !taken->shows || !taken->shows(taken->context, mapping->name, false))
+		return false;
+	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, mapping->name, &how, sizeof how);
+	if (fd < 0 || place_of(fd, &place) < 0 || place.inode != mapping->inode) return false;
+	const struct mountinfo_entry *mount = mountinfo_find(&taken->host, place.mount);
+	if (place.device != mapping->device && (!mount || mount->device != mapping->device)) return false;
+	return !taken->written || !mapping->shared || taken->shows(taken->context, mapping->name, true) ||
+	       !may_be_written(fd);
+}
+
+/* Its path, or NULL. The kernel names what lies in a detached mount as if that were the root, what has no name any more
+ * by a former one, and doesn't say which mount it is. So what can't be told from a file of what was taken counts as
+ * one. */
+static char *held_by(const struct taken *taken, const struct mapping *mapping) {
+	if (is_covered(taken, mapping->name)) return string_copy(mapping->name);
+	CLEANUP_FREE char *part = whole_path(&taken->parts, mapping->name, mapping->inode);
+	if (part && is_covered(taken, part)) return STEAL(part);
+	const bool near = is_near(&taken->whole, mapping);
+	if (near && is_shown(taken, mapping)) return NULL;
+	char *whole = whole_path(&taken->whole, mapping->name, mapping->inode);
+	return whole || !near ? whole : string_copy(mapping->name);
+}
+
 static void look_at_maps(struct look *look, pid_t task) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/maps", task), *text = NULL;
-	const char *last = "";
+	struct mapping last = {.name = ""};
 	size_t size = 0;
-	if (look->maps_seen || regular_read(path, HOLDERS_MAPS_MAX, &text, &size, NULL) < 0) return;
+	if (look->maps_seen) return;
+	const int r = regular_read(path, HOLDERS_MAPS_MAX, &text, &size, NULL);
+	if (r < 0) {
+		look_failed(look, task, -r);
+		return;
+	}
 	look->maps_seen = size > 0;
 	if (size >= HOLDERS_MAPS_MAX) look_found(look, HOLDS_FILE, string_copy("more maps than are looked at"));
 	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-		char *field = line, *name;
-		for (int i = 0; i < 4; i++) field = next_word(field);
-		const uint64_t inode = strtoull(field, &name, 10);
-		name += strspn(name, " ");
-		if (inode == 0 || string_equal(name, last)) continue;
-		last = name;
-		CLEANUP_FREE char *found = path_of_map(look->taken, last, inode);
-		if (found) look_found(look, HOLDS_FILE, STEAL(found));
+		const struct mapping mapping = mapping_parse(line);
+		const bool again = mapping.inode == last.inode && mapping.device == last.device &&
+				   mapping.shared == last.shared && string_equal(mapping.name, last.name);
+		if (mapping.inode == 0 || again) continue;
+		last = mapping;
+		char *whole = held_by(look->taken, &mapping);
+		if (whole) look_found(look, HOLDS_FILE, whole);
 	}
 }
 
@@ -171,22 +303,25 @@ static bool same_descriptors(pid_t a, pid_t b) {
 }
 
 /* Each thread may have descriptors and folders of its own (unshare(2)), and the first one may have ended. */
+static void look_at_task(struct look *look, pid_t task, pid_t before) {
+	if (before == 0 || !same_descriptors(task, before)) look_at_descriptors(look, task);
+	look_at_name(look, task, "cwd", NULL);
+	look_at_name(look, task, "root", NULL);
+	look_at_name(look, task, "exe", NULL);
+	look_at_maps(look, task);
+}
+
 void holder_look(pid_t pid, const struct taken *taken, struct holding *ret_holding) {
-	CLEANUP_FREE char *tasks = string_format("/proc/%d/task", pid);
-	DIR *stream = mem_expect(opendir(tasks));
+	CLEANUP_FREE char *path = string_format("/proc/%d/task", pid);
 	struct look look = {.taken = taken, .left = LIMIT_HOLDER_FILES};
-	pid_t before = 0;
-	for (struct dirent *entry; stream && look.holding.holds < HOLDS_FOLDER && (entry = readdir(stream));) {
-		const pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (task <= 0) continue;
-		if (before == 0 || !same_descriptors(task, before)) look_at_descriptors(&look, task);
-		look_at_name(&look, task, "cwd", NULL);
-		look_at_name(&look, task, "root", NULL);
-		look_at_name(&look, task, "exe", NULL);
-		look_at_maps(&look, task);
-		before = task;
-	}
-	if (stream) closedir(stream);
+	struct pids tasks = {0};
+	const int r = list_numbers(path, LIMIT_PROCESSES, &tasks);
+	for (size_t i = 0; i < tasks.count && look.holding.holds < HOLDS_FOLDER; i++)
+		look_at_task(&look, tasks.items[i], i > 0 ? tasks.items[i - 1] : 0);
+	/* A /proc that hides it says ENOENT of one that lives, too (hidepid of proc(5)). */
+	if (r < 0 && tasks.count == 0) look_failed(&look, pid, EACCES);
+	if (r < 0) look_failed(&look, pid, -r);
+	pids_finish(&tasks);
 	*ret_holding = look.holding;
 }
 
@@ -200,17 +335,20 @@ void pids_add(struct pids *pids, pid_t pid) {
 	pids->items[pids->count++] = pid;
 }
 
-void processes_add_children(struct pids *pids, pid_t pid) {
-	CLEANUP_FREE char *tasks = string_format("/proc/%d/task", pid);
-	DIR *stream = mem_expect(opendir(tasks));
-	for (struct dirent *entry; stream && (entry = readdir(stream));) {
-		CLEANUP_FREE char *path = string_format("%s/%s/children", tasks, entry->d_name), *text = NULL;
-		if (entry->d_name[0] == '.' || regular_read(path, HOLDERS_CHILDREN_MAX, &text, NULL, NULL) < 0)
-			continue;
-		for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest)) && pids->count < LIMIT_HOLDERS;)
+bool processes_add_children(struct pids *pids, pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/task", pid);
+	struct pids tasks = {0};
+	int r = list_numbers(path, LIMIT_PROCESSES, &tasks);
+	for (size_t i = 0; i < tasks.count; i++) {
+		CLEANUP_FREE char *file = string_format("%s/%d/children", path, tasks.items[i]), *text = NULL;
+		const int read = regular_read(file, HOLDERS_CHILDREN_MAX, &text, NULL, NULL);
+		if (read < 0 && read != -ENOENT && read != -ESRCH) r = read;
+		for (char *rest = text, *word;
+		     text && (word = strtok_r(rest, " ", &rest)) && pids->count < LIMIT_HOLDERS;)
 			pids_add(pids, (pid_t)strtol(word, NULL, 10));
 	}
-	if (stream) closedir(stream);
+	pids_finish(&tasks);
+	return r == 0 || process_has_ended(pid);
 }
 
 bool pids_have(const struct pids *pids, pid_t pid) {
@@ -240,7 +378,7 @@ size_t sandbox_processes(pid_t init, pid_t **ret_pids) {
 /* "PID (NAME) STATE …" (proc_pid_stat(5)); a name may have parentheses. */
 bool process_has_ended(pid_t pid) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/stat", pid), *text = NULL;
-	if (regular_read(path, HOLDERS_FDINFO_MAX, &text, NULL, NULL) < 0) return true;
+	if (regular_read(path, HOLDERS_STAT_MAX, &text, NULL, NULL) < 0) return kill(pid, 0) < 0 && errno == ESRCH;
 	const char *state = strrchr(text, ')');
 	return !state || state[1] != ' ' || state[2] == 'Z' || state[2] == 'X';
 }

@@ -2,8 +2,10 @@
  * holders: what a process of a sandbox still has open of what was taken from it.
  *
  * Promises: the kernel's mount ids say what is held (descriptors, program, working and root folder, of each thread); of
- * memory maps, where it tells none, path and inode do, and of a part that is hidden within a tree, the path. Sends
- * nothing into the sandbox's file systems. Bounded (LIMIT_HOLDERS, LIMIT_HOLDER_FILES).
+ * a part that is hidden within a tree, the path. A memory map, for which the kernel tells neither, is held unless its
+ * file is one that the plan in force shows under the path that the kernel gives it. What lives and can't be looked at
+ * counts as held (HOLDS_UNSEEN). Sends nothing into the sandbox's own file systems. Bounded (LIMIT_HOLDERS,
+ * LIMIT_HOLDER_FILES).
  */
 #pragma once
 
@@ -14,10 +16,14 @@
 
 #include "base/memory.h"
 #include "base/string.h"
+#include "mountinfo.h"
 
 struct taken_mounts {
 	struct strings paths; /* where they were mounted */
-	uint64_t *ids;
+	struct taken_mount {
+		uint64_t id;
+		dev_t device; /* of its file system, as mountinfo and maps have it; 0: not known */
+	} * items;
 	size_t count;
 };
 
@@ -26,8 +32,13 @@ struct taken {
 	struct taken_mounts whole; /* nothing of them is allowed */
 	struct taken_mounts parts; /* not all of them: who has any folder of them open can walk to the rest */
 	struct strings covered;    /* what is hidden within a mount, told by path: of those of `parts`, too */
+	bool written;              /* some of it could not be made read-only */
+	struct mountinfo host;     /* the runner's own */
+	/* Does the plan in force show it, to be written where that is asked? NULL: it shows nothing. */
+	bool (*shows)(const void *context, const char *path, bool written);
+	const void *context;
 };
-void taken_add(struct taken_mounts *mounts, uint64_t id, const char *path);
+void taken_add(struct taken_mounts *mounts, uint64_t id, dev_t device, const char *path);
 bool taken_is_empty(const struct taken *taken);
 void taken_finish(struct taken *taken);
 
@@ -35,7 +46,8 @@ void taken_finish(struct taken *taken);
 enum holds {
 	HOLDS_NOTHING,
 	HOLDS_FILE,   /* files alone */
-	HOLDS_UNSEEN, /* what nobody can look at: descriptors in a message that waits, more than are looked at */
+	HOLDS_UNSEEN, /* what nobody can look at: descriptors in a message that waits, more than are looked at, the
+		       * process itself where its program can't be read */
 	HOLDS_FOLDER, /* all that lies in it */
 };
 
@@ -73,9 +85,10 @@ void pids_add(struct pids *pids, pid_t pid);
 bool pids_have(const struct pids *pids, pid_t pid);
 void pids_finish(struct pids *pids);
 
-/* The children of a process, of all its threads, as long as there are no more than LIMIT_HOLDERS in all. */
-void processes_add_children(struct pids *pids, pid_t pid);
-bool process_has_ended(pid_t pid); /* or is gone */
+/* The children of a process, of all its threads, as long as there are no more than LIMIT_HOLDERS in all. False: it
+ * lives, and not all of them could be listed. */
+bool processes_add_children(struct pids *pids, pid_t pid);
+bool process_has_ended(pid_t pid); /* or is gone; also of a thread */
 
 /* The processes of the sandbox but its first, those that have children before them; freed by the caller. At most
  * LIMIT_HOLDERS. */

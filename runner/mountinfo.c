@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -34,11 +35,16 @@ static void add_line(struct mountinfo *info, char *line) {
 	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
 		if (!(fields[i] = strtok_r(rest, " ", &rest))) return;
 	if (string_to_u64(fields[0], &id) < 0 || string_to_u64(fields[1], &parent) < 0) return;
+	char *end;
+	const unsigned major = (unsigned)strtoul(fields[2], &end, 10);
+	if (*end != ':') return;
 	info->entries = array_grow(info->entries, info->count, sizeof *info->entries);
-	info->entries[info->count++] = (struct mountinfo_entry){.id = id,
-								.parent = parent,
-								.point = unescape(fields[4], strlen(fields[4])),
-								.deleted = string_ends(fields[3], DELETED)};
+	info->entries[info->count++] =
+		(struct mountinfo_entry){.id = id,
+					 .parent = parent,
+					 .device = makedev(major, (unsigned)strtoul(end + 1, NULL, 10)),
+					 .point = unescape(fields[4], strlen(fields[4])),
+					 .deleted = string_ends(fields[3], DELETED)};
 }
 
 static int compare(const void *a, const void *b) {

@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct mountinfo_entry {
 	uint64_t id, parent;
+	dev_t device; /* its file system's, which stat(2) may not tell (btrfs) */
 	char *point;  /* as the reader's root sees it, escapes undone */
 	bool deleted; /* its root has no name any more */
 };

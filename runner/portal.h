@@ -57,6 +57,7 @@ struct portal_taken {
 	uint64_t number;  /* STATX_MNT_ID, mnt_id of /proc/PID/fdinfo */
 	uint32_t id;      /* of the mount that the plan knows, which it is or came along with */
 	uint32_t written; /* not 0: a file in it is open for writing, so it could not be made read-only */
+	uint64_t device;  /* of its file system, as mountinfo has it; 0: not known */
 };
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)

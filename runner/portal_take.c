@@ -31,9 +31,9 @@
 #include "portal_mounts.h"
 #include "portal_tree.h"
 
-static void note(struct portal_applied *applied, uint64_t number, uint32_t id) {
+static void note(struct portal_applied *applied, uint64_t number, uint32_t id, dev_t device) {
 	applied->taken = array_grow(applied->taken, applied->taken_count, sizeof *applied->taken);
-	applied->taken[applied->taken_count++] = (struct portal_taken){.number = number, .id = id};
+	applied->taken[applied->taken_count++] = (struct portal_taken){.number = number, .id = id, .device = device};
 }
 
 static const struct put *find_number(const struct mounts *mounts, uint64_t number) {
@@ -61,12 +61,12 @@ static bool came_along(const struct mounts *mounts, const struct mountinfo *info
 /* `id`: of the plan's mount that `top` is. */
 static void note_tree(const struct mounts *mounts, uint64_t top, uint32_t id, struct portal_applied *applied) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	if (mounts_read(mounts, &info) < 0) note(applied, top, id);
+	if (mounts_read(mounts, &info) < 0) note(applied, top, id, 0);
 	for (size_t i = 0; i < info.count; i++) {
 		const uint64_t number = info.entries[i].id;
 		if (!mountinfo_is_below(&info, number, top)) continue;
 		const struct put *put = find_number(mounts, came_with(mounts, &info, number));
-		note(applied, number, put ? put->mount.id : id);
+		note(applied, number, put ? put->mount.id : id, info.entries[i].device);
 	}
 }
 
@@ -237,7 +237,8 @@ int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *r
 	int r = mounts_read(mounts, &info);
 	if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
 	for (size_t i = 0; i < info.count; i++)
-		if (came_along(mounts, &info, put, info.entries[i].id)) note(report->applied, info.entries[i].id, id);
+		if (came_along(mounts, &info, put, info.entries[i].id))
+			note(report->applied, info.entries[i].id, id, info.entries[i].device);
 	return 0;
 }
 

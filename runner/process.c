@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,13 +93,24 @@ char *process_link(pid_t task, const char *name) {
 
 static bool namespace_of(pid_t pid, struct stat *ret_status) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/ns/pid", pid);
-	return pid > 0 && stat(path, ret_status) == 0;
+	return stat(path, ret_status) == 0;
 }
 
+/* Who calls must not lose it by a chain that is longer than a sandbox has processes. */
+static bool descends_from(pid_t pid, pid_t init) {
+	for (int i = 0; i < LIMIT_PROCESSES && pid > 1; i++) {
+		pid = place_of(pid).parent;
+		if (pid == init) return true;
+	}
+	return false;
+}
+
+/* The namespace of one whose program can't be read is nobody's to see (ptrace(2), "Ptrace access mode checking"), its
+ * parents are. */
 bool process_is_in(pid_t pid, pid_t init) {
 	struct stat own, inside;
-	return namespace_of(pid, &own) && namespace_of(init, &inside) && own.st_dev == inside.st_dev &&
-	       own.st_ino == inside.st_ino;
+	if (!namespace_of(pid, &own)) return kill(pid, 0) == 0 && descends_from(pid, init);
+	return namespace_of(init, &inside) && own.st_dev == inside.st_dev && own.st_ino == inside.st_ino;
 }
 
 char *process_name(pid_t pid) {

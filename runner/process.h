@@ -19,7 +19,7 @@ char *process_name(pid_t pid);
  * caller. */
 char *process_link(pid_t task, const char *name);
 
-/* Does it live in the same pid namespace as `init`? */
+/* Does it live in the same pid namespace as `init`? Where nobody may see its namespace: does it descend from `init`? */
 bool process_is_in(pid_t pid, pid_t init);
 
 /* Those who were described lately are kept at hand: two system calls for each instead of six. NULL: nobody is kept. */

@@ -7,7 +7,8 @@
  * Unix sockets, since a descriptor that is sent to and fro is seen by each look with even chances at worst.
  *
  * Descriptors in a message can't be looked at. A program that is well takes its messages: who has one waiting in
- * SWEEP_MESSAGE_LOOKS passes in a row counts as the holder of a folder.
+ * SWEEP_UNSEEN_LOOKS passes in a row counts as the holder of a folder. So does a process that lives and can't be looked
+ * at in as many passes, such as one whose program is there to be run but not to be read.
  */
 #include "sweep.h"
 
@@ -26,7 +27,7 @@
 enum {
 	SWEEP_QUIET = 3,
 	SWEEP_QUIET_SOCKETS = 8,
-	SWEEP_MESSAGE_LOOKS = 10,
+	SWEEP_UNSEEN_LOOKS = 10,
 	SWEEP_TURN_MS = 5,
 };
 
@@ -147,7 +148,7 @@ static void look_at(struct sweep *sweep, pid_t pid) {
 	}
 	const bool ends = must_end(sweep, &holding);
 	sweep->stirred |= ends;
-	if (holding.holds == HOLDS_UNSEEN && unseen < SWEEP_MESSAGE_LOOKS) return;
+	if (holding.holds == HOLDS_UNSEEN && unseen < SWEEP_UNSEEN_LOOKS) return;
 	if (ends)
 		end_it(sweep, pid);
 	else
@@ -165,7 +166,7 @@ static bool begin_pass(struct sweep *sweep) {
 	sweep->stirred = sweep->leaving_count > 0;
 	sweep->began = true;
 	sweep->at = 0;
-	processes_add_children(&sweep->pids, sweep->init);
+	sweep->stirred |= !processes_add_children(&sweep->pids, sweep->init);
 	return !process_has_ended(sweep->init);
 }
 
@@ -184,7 +185,7 @@ enum sweep_state sweep_turn(struct sweep *sweep) {
 	if (!sweep->began && !begin_pass(sweep)) return SWEEP_DONE;
 	while (sweep->at < sweep->pids.count) {
 		const pid_t pid = sweep->pids.items[sweep->at++];
-		processes_add_children(&sweep->pids, pid);
+		sweep->stirred |= !processes_add_children(&sweep->pids, pid);
 		look_at(sweep, pid);
 		if (clock_ms(CLOCK_MONOTONIC) >= end) return SWEEP_SOON;
 	}

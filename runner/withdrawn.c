@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -34,7 +35,8 @@ struct ending {
 
 struct item {
 	uint64_t mount; /* STATX_MNT_ID */
-	uint32_t id;    /* of the plan's mount */
+	dev_t device;
+	uint32_t id; /* of the plan's mount */
 	char *path;
 	bool written;
 	struct strings masks; /* paths that were hidden on it */
@@ -103,8 +105,11 @@ void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct p
 	const struct plan *plan = live_plan(withdrawn->options.live);
 	withdrawn->items = array_grow(withdrawn->items, withdrawn->count, sizeof *withdrawn->items);
 	struct item *item = &withdrawn->items[withdrawn->count++];
-	*item = (struct item){
-		.mount = taken->number, .id = taken->id, .path = string_copy(path), .written = taken->written != 0};
+	*item = (struct item){.mount = taken->number,
+			      .device = taken->device,
+			      .id = taken->id,
+			      .path = string_copy(path),
+			      .written = taken->written != 0};
 	note_masks(item, plan, plan->mounts, plan->count);
 	note_masks(item, plan, plan->below, plan->below_count);
 }
@@ -139,13 +144,14 @@ static bool is_mounted(const struct mountinfo *info, uint64_t mount) {
 	return mountinfo_find(info, mount) != NULL;
 }
 
-static bool is_shown(const struct withdrawn *withdrawn, const char *path, bool written) {
+static bool is_shown(const void *context, const char *path, bool written) {
+	const struct withdrawn *withdrawn = context;
 	const enum show show = plan_show(live_plan(withdrawn->options.live), path);
 	return show == SHOW_WRITE || (show == SHOW_READ && !written);
 }
 
-static void read_mounts(const struct withdrawn *withdrawn, struct mountinfo *ret_info) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", withdrawn->options.init);
+static void read_mounts(pid_t process, struct mountinfo *ret_info) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", process);
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) mountinfo_read(fd, ret_info);
 }
@@ -173,13 +179,16 @@ static struct taken_mounts *withdrawn_of(const struct withdrawn *withdrawn, cons
 
 static struct taken collect(struct withdrawn *withdrawn) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	struct taken taken = {0};
-	read_mounts(withdrawn, &info);
+	struct taken taken = {.shows = is_shown, .context = withdrawn};
+	read_mounts(withdrawn->options.init, &info);
+	read_mounts(getpid(), &taken.host);
 	for (size_t i = 0; i < withdrawn->count; i++) {
 		struct item *item = &withdrawn->items[i];
 		struct taken_mounts *mounts = withdrawn_of(withdrawn, item, &info, &taken);
 		item->swept = mounts != NULL;
-		if (mounts) taken_add(mounts, item->mount, item->path);
+		if (!mounts) continue;
+		taken_add(mounts, item->mount, item->device, item->path);
+		taken.written |= item->written;
 	}
 	for (size_t i = 0; i < withdrawn->cover_count; i++) {
 		struct cover *cover = &withdrawn->covers[i];

@@ -38,7 +38,7 @@ nothing_is_read() {
 
 @test "attack_r_01: who has a folder of a revoked grant open, in whatever way, is ended with it and named" {
 	local how
-	for how in cwd opened name thread thread-cwd parked passed forked; do
+	for how in cwd opened name thread thread-cwd parked locked passed forked; do
 		rm -f up go end read "$here/new"
 		sbx grant fs:read "$here" --profile default
 		background holder sbx run --profile default -- python3 holding.py "$how" "$here"
@@ -90,6 +90,69 @@ nothing_is_read() {
 	contains "$output" "ended 137"
 	contains "$output" "in $here"
 	nothing_is_read "$here/sub"
+}
+
+@test "attack_r_01: who is deeper in a folder of a new denial than paths go is ended, too" {
+	sbx grant fs:write "$here" --profile default
+	background holder sbx run --profile default -- sh -c "
+		mkdir $here/other
+		(cd $here/other && exec sleep 60) & beside=\$!
+		python3 holding.py deep $here/sub
+		echo \"ended \$?\"; kill \$beside && echo beside"
+	wait_for 60 test -e up
+	sbx grant --deny fs:read "$here/sub" --profile default
+	finished holder
+	echo "$output"
+	contains "$output" "ended 137"
+	contains "$output" "beside"
+	nothing_is_read "$here/sub"
+}
+
+# A program of a group that the sandbox doesn't know: its memory belongs to the host's user namespace, and nobody of the user's
+# can look at its process.
+@test "attack_r_01: a process whose program can't be read is ended where it may hold a folder of it" {
+	local group
+	group=$(id -G | tr ' ' '\n' | grep -vx "$(id -g)" | head -1) || skip "optional: the user is in one group alone"
+	mkdir team
+	cp "$(readlink -f "$(command -v sleep)")" team/unreadable
+	chgrp "$group" team team/unreadable
+	chmod 0111 team/unreadable
+	sbx grant fs:read "$here" --profile default
+	background holder sbx run --profile default -- sh -c "
+		(exec 5<$here; touch up; exec team/unreadable 60); echo \"ended \$?\""
+	wait_for 60 test -e up
+	run sbx revoke --match fs:read "$here"
+	echo "$output"
+	[ "$status" = 0 ]
+	finished holder
+	echo "$output"
+	contains "$output" "ended 137"
+	contains "$output" "unreadable (what it holds can't be seen)"
+}
+
+@test "attack_r_01: --kill ends who has files of it mapped, also deleted, linked and moved ones, and however many" {
+	local name files=() many=()
+	for name in linked moved newline plain; do
+		echo "what is on the host" >"$here/$name"
+		files+=("$here/$name")
+	done
+	for name in {1..70}; do
+		echo "read" >"$HOME/t$BATS_TEST_NUMBER-$name"
+		many+=("$HOME/t$BATS_TEST_NUMBER-$name")
+	done
+	sbx grant fs:write "$here" --profile default
+	printf '%s\n' "${many[@]}" | xargs -I{} -P2 sbx grant fs:read {} --profile default >/dev/null
+	background holder sbx run --profile default -- python3 holding.py mapped "${files[@]}" "${many[@]}"
+	wait_for 60 test -e up
+	mv "$here/moved" "$HOME/moved"
+	run sbx revoke --all --kill
+	echo "$output"
+	touch go end
+	finished holder
+	echo "$output"
+	contains "$output" "74 of 74 ended"
+	[ ! -e read ]
+	[ "$(sort -u "$here"/linked "$here"/newline "$here"/plain "$HOME/moved")" = "what is on the host" ]
 }
 
 @test "attack_r_01: a writer that hinders the read-only remount doesn't keep a folder of it writable" {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds a folder in some way, and reads what comes into it later for as long as it can: holding.py HOW FOLDER [NAME].
+"""Holds a folder in some way, and reads what comes into it later for as long as it can: holding.py HOW FOLDER [NAME],
+or files: holding.py mapped FILE…
 
 Makes the file `up` in the working directory when it holds it. Whoever reads FOLDER/NAME (new) writes a line into `read`,
 each time, until `end` is there.
@@ -7,6 +8,8 @@ each time, until `end` is there.
 
 import array
 import ctypes
+import fcntl
+import mmap
 import os
 import socket
 import sys
@@ -93,6 +96,72 @@ def thread_cwd():
         time.sleep(0.01)
 
 
+def locked():
+    """In a message that waits in a socket with hundreds of locks, which /proc tells before the message."""
+    ours, theirs = socket.socketpair()
+    for end in ours, theirs:
+        for i in range(200):
+            fcntl.lockf(end, fcntl.LOCK_SH, 1, 2 * i)
+    held = folder()
+    send(ours, held)
+    os.close(held)
+    tell("up")
+    while not os.access("go", os.F_OK, dir_fd=home):
+        time.sleep(0.005)
+    keep(receive(theirs))
+
+
+def deep():
+    """At the end of a path that is longer than the kernel tells."""
+    held, below = folder(), 25
+    for _ in range(below):
+        os.mkdir("d" * 200, dir_fd=held)
+        above, held = held, os.open("d" * 200, os.O_RDONLY, dir_fd=held)
+        os.close(above)
+    tell("up")
+    while not over():
+        try:
+            file = os.open("../" * below + "new", os.O_RDONLY, dir_fd=held)
+            tell("read", os.read(file, 99))
+            os.close(file)
+        except OSError:
+            pass
+        time.sleep(0.005)
+
+
+def mapped(names):
+    """A child for each file, which has but a mapping of it, by a name that tells little, and writes to it later, unless
+    its name ends with a digit."""
+    children = {}
+    for name in names:
+        told, tell_it = os.pipe()
+        children[name] = os.fork()
+        if children[name] == 0:
+            writes = not name[-1].isdigit()
+            other = {"linked": "alias", "newline": "two\nlines"}.get(os.path.basename(name))
+            at = os.path.dirname(name) + "/" + (other or os.path.basename(name))
+            if other:
+                os.link(name, at)
+            with open(at, "r+b" if writes else "rb") as file:
+                view = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | (mmap.PROT_WRITE if writes else 0))
+            if other == "alias":
+                os.unlink(at)
+            os.write(tell_it, b"x")
+            while not os.access("go", os.F_OK, dir_fd=home):
+                time.sleep(0.02)
+            if writes:
+                view[:6] = b"PWNED!"
+            tell("read", name.encode() + b"\n")
+            os._exit(0)
+        os.close(tell_it)
+        os.read(told, 1)
+    tell("up")
+    while not over():
+        time.sleep(0.02)
+    ended = [name for name in names if os.waitpid(children[name], os.WNOHANG)[1] == 9]
+    print(f"{len(ended)} of {len(names)} ended")
+
+
 def parked():
     """In a message that waits, of a socket that waits in another one."""
     ours, theirs = socket.socketpair()
@@ -165,6 +234,9 @@ def written():
     "thread": thread,
     "thread-cwd": thread_cwd,
     "parked": parked,
+    "locked": locked,
+    "deep": deep,
+    "mapped": lambda: mapped(sys.argv[2:]),
     "passed": passed,
     "forked": forked,
     "writer": written,

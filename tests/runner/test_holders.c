@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,15 +27,21 @@
 enum hold {
 	HOLD_DESCRIPTOR,
 	HOLD_MAP,
+	HOLD_MAP_DELETED,        /* of another name of it, which is no more */
+	HOLD_MAP_NEWLINE,        /* of another name of it, with a newline */
 	HOLD_THREADS_DESCRIPTOR, /* of a thread with descriptors of its own */
 	HOLD_LEFT,               /* the first thread has ended */
 	HOLD_FOLDER,
 	HOLD_OPEN_FOLDER,    /* as a name alone (O_PATH) */
 	HOLD_THREADS_FOLDER, /* of a thread with a working folder of its own */
-	HOLD_PASSED,         /* in a message that waits in a socket */
+	HOLD_PASSED,         /* in a message that waits in a socket, */
+	HOLD_LOCKED,         /* which has hundreds of locks, too */
+	HOLD_UNSEEN,         /* by a process that can't be looked at */
 	HOLD_NOTHING,
 	HOLD_COUNT
 };
+
+enum { OTHERS = 100, DEEP = 25 };
 
 static char folder[] = "/tmp/sbx-holders.XXXXXX";
 static char *file;
@@ -83,7 +91,14 @@ static _Noreturn void hold_in_a_thread(enum hold how) {
 	for (;;) pause();
 }
 
-static void pass(int fd) {
+static void lock(int fd) {
+	for (int i = 0; i < 200; i++) {
+		struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 2 * i, .l_len = 1};
+		if (fcntl(fd, F_SETLK, &lock) < 0) abort();
+	}
+}
+
+static void pass(int fd, bool locked) {
 	int pair[2];
 	char byte = 0;
 	union {
@@ -97,6 +112,16 @@ static void pass(int fd) {
 	*header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
 	memcpy(CMSG_DATA(header), &fd, sizeof fd);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 || sendmsg(pair[0], &message, 0) != 1) abort();
+	for (int i = 0; i < 2 && locked; i++) lock(pair[i]);
+}
+
+static void map_other_name(const char *name, bool deleted) {
+	CLEANUP_FREE char *other = path_join(folder, name);
+	if (link(file, other) < 0) abort();
+	int fd = open(other, O_RDWR | O_CLOEXEC);
+	if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) abort();
+	close(fd);
+	if (deleted && unlink(other) < 0) abort();
 }
 
 static pid_t hold(enum hold how) {
@@ -104,7 +129,10 @@ static pid_t hold(enum hold how) {
 	if (pid != 0) return pid;
 	if (how == HOLD_THREADS_DESCRIPTOR || how == HOLD_LEFT || how == HOLD_THREADS_FOLDER) hold_in_a_thread(how);
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	if (how == HOLD_PASSED) pass(fd);
+	if (how == HOLD_PASSED || how == HOLD_LOCKED) pass(fd, how == HOLD_LOCKED);
+	if (how == HOLD_MAP_DELETED) map_other_name("other", true);
+	if (how == HOLD_MAP_NEWLINE) map_other_name("two\nlines", false);
+	if (how == HOLD_UNSEEN && prctl(PR_SET_DUMPABLE, 0) < 0) abort();
 	if (how == HOLD_MAP && mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) abort();
 	if (how == HOLD_FOLDER && chdir(folder) < 0) abort();
 	if (how == HOLD_OPEN_FOLDER && open(folder, O_PATH | O_CLOEXEC) < 0) abort();
@@ -130,6 +158,17 @@ static _Noreturn void run_space(int out) {
 	for (;;) pause();
 }
 
+static dev_t device_of(const char *path) {
+	struct stat status;
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_dev;
+}
+
+static bool is_shown(const void *context, const char *path, bool written) {
+	(void)context, (void)written;
+	return !path_is_below(path, folder);
+}
+
 static int setup(void **state) {
 	uint64_t id;
 	int pipes[2];
@@ -145,7 +184,12 @@ static int setup(void **state) {
 	if (read(pipes[0], &id, sizeof id) != sizeof id) skip(); /* no namespaces to be had */
 	assert_int_equal(read(pipes[0], pids, sizeof pids), sizeof pids);
 	close(pipes[0]);
-	taken_add(&taken.whole, id, folder);
+	for (int i = 0; i < OTHERS; i++) {
+		CLEANUP_FREE char *other = string_format("/nowhere/%d", i);
+		taken_add(&taken.whole, UINT64_MAX - (uint64_t)i, makedev(4095, 1), other);
+	}
+	taken_add(&taken.whole, id, device_of(file), folder);
+	taken.shows = is_shown;
 	return 0;
 }
 
@@ -155,6 +199,8 @@ static int teardown(void **state) {
 		if (pids[i] > 0) kill(pids[i], SIGKILL);
 	kill(top, SIGKILL);
 	waitpid(top, NULL, 0);
+	CLEANUP_FREE char *other = path_join(folder, "two\nlines");
+	unlink(other);
 	unlink(file);
 	rmdir(folder);
 	free(file);
@@ -189,8 +235,14 @@ static void expect_holder(const struct holders *holders, int kind) {
 		fail_msg("kind %d was not found", kind);
 		return;
 	}
-	if (kind == HOLD_PASSED)
+	if (kind == HOLD_PASSED || kind == HOLD_LOCKED)
 		assert_memory_equal(holder->path, "socket:", strlen("socket:"));
+	else if (kind == HOLD_UNSEEN)
+		assert_string_equal(holder->path, "what it holds can't be seen");
+	else if (kind == HOLD_MAP_DELETED)
+		assert_string_equal(holder->path, "/other (deleted)");
+	else if (kind == HOLD_MAP_NEWLINE)
+		assert_string_equal(path_name(holder->path), "two\nlines");
 	else
 		assert_string_equal(holder->path, kind >= HOLD_FOLDER ? folder : file);
 	assert_string_equal(holder->command, "test_runner_hol"); /* 15 bytes of it */
@@ -232,6 +284,47 @@ static void nobody_of_another_pid_namespace_is_touched(void **state) {
 	sweep_free(sweep);
 }
 
+/* DEEP folders with names of 200 bytes below it. */
+static pid_t stay_deep_in(const char *path) {
+	char name[201];
+	pid_t pid = fork();
+	if (pid != 0) return pid;
+	memset(name, 'd', 200);
+	name[200] = '\0';
+	if (mkdir(path, 0700) < 0 || chdir(path) < 0) abort();
+	for (int i = 0; i < DEEP; i++)
+		if (mkdir(name, 0700) < 0 || chdir(name) < 0) abort();
+	hold_still();
+}
+
+/* nftw(3) goes by paths, and so not that deep. */
+static void clear_out(const char *path) {
+	const pid_t pid = fork();
+	int status = -1;
+	if (pid == 0) execlp("rm", "rm", "-rf", path, (char *)NULL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void who_is_deeper_than_paths_go_is_ended_below_a_denial_alone(void **state) {
+	char byte, place[] = "/tmp/sbx-holders.XXXXXX";
+	(void)state;
+	assert_non_null(mkdtemp(place));
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	CLEANUP_FREE char *denied = path_join(place, "denied"), *other = path_join(place, "other");
+	const pid_t below = stay_deep_in(denied), beside = stay_deep_in(other);
+	for (int i = 0; i < 2; i++) assert_int_equal(read(ready[0], &byte, 1), 1);
+	strings_add(&taken.covered, denied);
+	struct sweep *sweep = sweep_all(getpid(), false);
+	assert_int_equal(sweep_ended(sweep)->all, 1);
+	assert_int_equal(sweep_ended(sweep)->items[0].pid, below);
+	assert_true(is_alive(beside));
+	kill(beside, SIGKILL);
+	for (int i = 0; i < 2; i++) assert_true(wait(NULL) > 0);
+	sweep_free(sweep);
+	clear_out(place);
+}
+
 #define HOLDERS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -239,6 +332,7 @@ int main(void) {
 		HOLDERS_TEST(who_holds_a_folder_is_ended_and_who_holds_a_file_is_named),
 		HOLDERS_TEST(where_it_is_wanted_just_all_holders_are_ended),
 		HOLDERS_TEST(nobody_of_another_pid_namespace_is_touched),
+		cmocka_unit_test(who_is_deeper_than_paths_go_is_ended_below_a_denial_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

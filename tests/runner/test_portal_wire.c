@@ -107,7 +107,7 @@ static void what_a_plan_never_says_is_refused(void **state) {
 static void what_became_of_steps_comes_back(void **state) {
 	(void)state;
 	uint32_t failed[] = {4, 9};
-	struct portal_taken taken[] = {{1, 2, 0}, {2, 9, 1}, {1ULL << 33, 4, 0}};
+	struct portal_taken taken[] = {{1, 2, 0, 5}, {2, 9, 1, 0}, {1ULL << 33, 4, 0, 1ULL << 40}};
 	const struct portal_applied applied = {failed, ARRAY_LENGTH(failed), taken, ARRAY_LENGTH(taken)};
 	CLEANUP_PORTAL_APPLIED struct portal_applied got = {0};
 	CLEANUP_STRING struct string bytes = {0};
