@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "http_request.h"
 
@@ -169,31 +170,70 @@ static enum hello_state tls_read(const char *bytes, size_t size, struct host *re
 
 /* HTTP */
 
-enum { METHOD_MAX = 32 };
-
-static bool is_method_char(char c) {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+/* Whatever a server may take for the end of a word: Python's http.server splits a line at all of these (str.split). */
+static bool is_blank(char c) {
+	const unsigned char byte = (unsigned char)c;
+	return byte == ' ' || (byte >= '\t' && byte <= '\r') || (byte >= 0x1c && byte <= 0x1f) || byte == 0x85 ||
+	       byte == 0xa0;
 }
 
+/* Any of RFC 9110's tokens (5.6.2), and more: a method of one's own is a method. */
+static bool is_in_word(char c) {
+	return c > ' ' && c < 0x7f;
+}
+
+/* git's own protocol (gitprotocol-pack(5), git://): its first line has a zero byte, and no end. */
+static bool is_git_packet(const char *word, size_t size) {
+	return size > 8 && strspn(word, "0123456789abcdef") >= 4 && memcmp(word + 4, "git-", 4) == 0;
+}
+
+static bool begins_with(const char *at, const char *end, const char *text) {
+	const size_t length = strlen(text);
+	return (size_t)(end - at) >= length && strncasecmp(at, text, length) == 0;
+}
+
+/* Node.js takes these for versions, too (llhttp), and serves the Host of such a request. */
+static bool is_other_version(const char *at, const char *end) {
+	return is_blank(at[-1]) && (begins_with(at, end, "ICE/1") || begins_with(at, end, "RTSP/1"));
+}
+
+enum line {
+	LINE_MORE,    /* it may become any of the others */
+	LINE_HTTP,    /* a server could take it for a request */
+	LINE_OTHER,   /* one of another protocol, which some servers take for one of HTTP */
+	LINE_NOTHING, /* none of these */
+};
+
 /*
- * Could a server take it for a request? A line that begins with a word and a space and holds "HTTP/"; empty lines may
- * go before it (RFC 9112 2.2). HELLO_NAME: yes.
+ * A request line, as lenient as servers are: blanks and empty lines may go before it (RFC 9112 2.2), it begins with a
+ * word, and holds "HTTP/".
  */
-static enum hello_state is_http(const char *bytes, size_t size) {
-	static const char version[] = "HTTP/";
+static enum line line_read(const char *bytes, size_t size) {
 	const char *end = bytes + size, *word, *at;
 
-	while (bytes < end && (*bytes == '\r' || *bytes == '\n')) bytes++;
-	for (word = bytes; word < end && is_method_char(*word);) word++;
-	if (word - bytes > METHOD_MAX) return HELLO_NOTHING;
-	if (word == end) return HELLO_MORE;
-	if (word == bytes || (*word != ' ' && *word != '\t')) return HELLO_NOTHING;
+	while (bytes < end && is_blank(*bytes)) bytes++;
+	for (word = bytes; word < end && is_in_word(*word);) word++;
+	if (word == end) return LINE_MORE;
+	if (word == bytes || !is_blank(*word)) return LINE_NOTHING;
 	for (at = word; at < end && *at != '\n'; at++) {
-		if (*at == '\0') return HELLO_NOTHING;
-		if ((size_t)(end - at) >= sizeof version - 1 && memcmp(at, version, sizeof version - 1) == 0)
-			return HELLO_NAME;
+		if (*at == '\0' && is_git_packet(bytes, (size_t)(word - bytes))) return LINE_NOTHING;
+		if (begins_with(at, end, "HTTP/")) return LINE_HTTP;
+		if (is_other_version(at, end)) return LINE_OTHER;
 	}
-	return at == end ? HELLO_MORE : HELLO_NOTHING;
+	return at == end ? LINE_MORE : LINE_NOTHING;
+}
+
+/* Those protocols have no Host: a head that has one is meant for an HTTP server. */
+static enum hello_state other_read(const char *bytes, size_t size, struct error *error) {
+	const char *end = bytes + size;
+
+	for (const char *line = bytes; (line = memchr(line, '\n', (size_t)(end - line)));) {
+		line++;
+		if (begins_with(line, end, "\n") || begins_with(line, end, "\r\n")) return HELLO_NOTHING;
+		while (line < end && is_blank(*line) && *line != '\n') line++;
+		if (begins_with(line, end, "Host")) return ambiguous(error, "a Host in a request that isn't HTTP");
+	}
+	return HELLO_MORE;
 }
 
 static enum hello_state request_read(const struct http_head *head, struct host *ret_host, struct error *error) {
@@ -225,6 +265,20 @@ static enum hello_state http_read(const char *bytes, size_t size, struct host *r
 	return request_read(&head, ret_host, error);
 }
 
+static enum hello_state text_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
+	switch (line_read(bytes, size)) {
+	case LINE_HTTP:
+		return http_read(bytes, size, ret_host, error);
+	case LINE_OTHER:
+		return other_read(bytes, size, error);
+	case LINE_MORE:
+		return HELLO_MORE;
+	case LINE_NOTHING:
+		break;
+	}
+	return HELLO_NOTHING;
+}
+
 enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
 	enum hello_state state;
 
@@ -232,8 +286,7 @@ enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_hos
 	if (is_tls((const uint8_t *)bytes, size)) {
 		state = size <= TLS_RECORD_HEAD ? HELLO_MORE : tls_read(bytes, size, ret_host, error);
 	} else {
-		state = is_http(bytes, size);
-		if (state == HELLO_NAME) state = http_read(bytes, size, ret_host, error);
+		state = text_read(bytes, size, ret_host, error);
 	}
 	if (state == HELLO_MORE && size >= LIMIT_HEADER) return ambiguous(error, "a hello that has no end");
 	return state;

@@ -258,20 +258,22 @@ static void what_is_no_hello_says_nothing(void **state) {
 		{"*1\r\n$4\r\nPING\r\n", HELLO_NOTHING, NULL},
 		{"PING\r\n", HELLO_NOTHING, NULL},
 		{"SET a b\r\n", HELLO_NOTHING, NULL},
-		{"0032git-upload-pack /repo.git", HELLO_NOTHING, NULL},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HELLO_NOTHING, NULL},
-		{"OPTIONS rtsp://example.org/ RTSP/1.0\r\n", HELLO_NOTHING, NULL},
+		{"OPTIONS rtsp://example.org/ RTSP/1.0\r\nCSeq: 1\r\n\r\n", HELLO_NOTHING, NULL},
+		{"CONNECT {\"lang\": \"service/1\"}\r\n", HELLO_NOTHING, NULL},
 		{"\x04\xd2\x16/", HELLO_NOTHING, NULL},
 	};
 	static const char postgres[] = {0, 0, 0, 8, 4, (char)0xd2, 0x16, 0x2f};
 	static const char ssl2[] = {(char)0x80, 0x2e, 1, 3, 1, 0, 0x15, 0, 0, 0, 0x10};
 	static const char amqp[] = "AMQP\0\0\x09\x01";
+	static const char git[] = "0032git-upload-pack /repo.git\0host=example.org";
 
 	(void)state;
 	expect_cases(cases, ARRAY_LENGTH(cases));
 	expect(postgres, sizeof postgres, HELLO_NOTHING, NULL);
 	expect(ssl2, sizeof ssl2, HELLO_NOTHING, NULL);
 	expect(amqp, sizeof amqp - 1, HELLO_NOTHING, NULL);
+	expect(git, sizeof git, HELLO_NOTHING, NULL);
 }
 
 static void attack_net_04_a_request_that_has_two_readings_is_ambiguous(void **state) {
@@ -290,10 +292,36 @@ static void attack_net_04_a_request_that_has_two_readings_is_ambiguous(void **st
 		{"GET /a b HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 		{"GET other.test HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 		{"GET / HTTP/2.0\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		/* Of these each was served by Go's net/http, Node's http or Python's http.server. */
+		{" GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET\x1c/\x0bHTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"SOURCE / ICE/1.0\r\nA: b\r\nhost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"OPTIONS / RTSP/1.0\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 	};
+	static const char zero[] = "GET /\0 HTTP/1.1\r\nHost: other.test\r\n\r\n";
 
 	(void)state;
 	expect_cases(cases, ARRAY_LENGTH(cases));
+	expect(zero, sizeof zero - 1, HELLO_AMBIGUOUS, NULL);
+}
+
+/* Servers of their own methods take any token for one (RFC 9110 5.6.2), Go's net/http among them. */
+static void attack_net_04_a_request_of_any_method_names_its_host(void **state) {
+	static const struct text_case cases[] = {
+		{"G3T / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME, "other.test"},
+		{"GET! / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME, "other.test"},
+		{"G.ET / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME, "other.test"},
+		{"0032git-x / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME, "other.test"},
+		{"XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME,
+		 "other.test"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct host host;
+		const enum hello_state found = hello_read(cases[i].text, strlen(cases[i].text), &host, NULL);
+		assert_true(found == HELLO_AMBIGUOUS || (found == HELLO_NAME && !strcmp(host.name, "other.test")));
+	}
 }
 
 static void attack_net_12_a_head_without_end_is_bounded(void **state) {
@@ -305,7 +333,8 @@ static void attack_net_12_a_head_without_end_is_bounded(void **state) {
 	assert_int_equal(hello_read(bytes, sizeof bytes - 1, &host, NULL), HELLO_MORE);
 	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_AMBIGUOUS);
 	memset(bytes, 'x', sizeof bytes);
-	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_NOTHING);
+	assert_int_equal(hello_read(bytes, sizeof bytes - 1, &host, NULL), HELLO_MORE);
+	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_AMBIGUOUS);
 	bytes[10] = ' ';
 	assert_int_equal(hello_read(bytes, sizeof bytes - 1, &host, NULL), HELLO_MORE);
 	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_AMBIGUOUS);
@@ -322,6 +351,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_23_what_comes_before_a_tls_hello_is_ambiguous),
 		cmocka_unit_test(an_http_request_names_its_host),
 		cmocka_unit_test(what_is_no_hello_says_nothing),
+		cmocka_unit_test(attack_net_04_a_request_of_any_method_names_its_host),
 		cmocka_unit_test(attack_net_04_a_request_that_has_two_readings_is_ambiguous),
 		cmocka_unit_test(attack_net_12_a_head_without_end_is_bounded),
 	};
