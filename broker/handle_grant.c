@@ -131,7 +131,7 @@ const struct request_handler handle_grant = {grant, &grant_shape};
 struct match {
 	bool present;
 	struct permission permission;
-	char *target;
+	char *target, *resolved;
 };
 struct revoke {
 	struct body_ids ids;
@@ -144,6 +144,7 @@ struct revoke {
 static const struct body_field match_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct match, permission), 0, NULL},
 	{"target", BODY_TEXT, REQUIRED, offsetof(struct match, target), LIMIT_PATTERN, NULL},
+	{"resolved", BODY_TEXT, OPTIONAL, offsetof(struct match, resolved), LIMIT_TARGET, NULL},
 };
 static const struct body_shape match_shape = BODY_SHAPE_OF(struct match, match_fields);
 static const struct body_field revoke_fields[] = {
@@ -176,16 +177,48 @@ static int collect_ids(struct broker *broker, const struct body_ids *ids, struct
 	return 0;
 }
 
-/* Each of the grants says whether it reached farther than what was asked for. */
-static json_t *grants_measured(const struct grant_list *list, const struct pattern *pattern) {
+/* What a match is about: the target as it is written, and where it leads by links. */
+struct meant {
+	struct pattern *patterns[2];
+	size_t count;
+};
+
+static void meant_finish(struct meant *meant) {
+	for (size_t i = 0; i < meant->count; i++) pattern_free(meant->patterns[i]);
+}
+
+static int compile_meant(struct broker *broker, const struct match *match, struct meant *meant, struct error *error) {
+	const struct pattern_scope scope = policies_scope(broker->policies, NULL);
+	CLEANUP_FREE char *there = match->resolved ? pattern_quote(&match->permission, match->resolved) : NULL;
+	int r = granting_check_resolved(match->resolved, error);
+	if (r == 0) r = pattern_compile(&match->permission, match->target, &scope, &meant->patterns[0], error);
+	if (r == 0) meant->count = 1;
+	if (r == 0 && there) r = pattern_compile(&match->permission, there, &scope, &meant->patterns[1], error);
+	if (r == 0 && there) meant->count = 2;
+	return r;
+}
+
+static bool covers(const struct meant *meant, const struct permission *permission, const char *text) {
 	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (pattern_compile(permission, text, &nothing, &pattern, NULL) < 0) return false;
+	for (size_t i = 0; i < meant->count; i++)
+		if (pattern_covers(meant->patterns[i], pattern)) return true;
+	return false;
+}
+
+/* Of what leads elsewhere that counts which is there. */
+static bool is_covered(const struct grant *grant, const struct meant *meant) {
+	CLEANUP_FREE char *there = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
+	return covers(meant, &grant->permission, grant->pattern) || (there && covers(meant, &grant->permission, there));
+}
+
+/* Each of the grants says whether it reached farther than what was asked for. */
+static json_t *grants_measured(const struct grant_list *list, const struct meant *meant) {
 	json_t *array = grants_to_json(list);
 	for (size_t i = 0; i < list->count && i < json_array_size(array); i++) {
-		const struct grant *grant = &list->items[i];
-		CLEANUP_PATTERN struct pattern *own = NULL;
-		const bool known = pattern_compile(&grant->permission, grant->pattern, &nothing, &own, NULL) == 0;
 		json_object_set_new(json_array_get(array, i), "wider",
-				    json_boolean(!known || !pattern_covers(pattern, own)));
+				    json_boolean(!is_covered(&list->items[i], meant)));
 	}
 	return array;
 }
@@ -203,14 +236,15 @@ static void matched_finish(struct matched *matched) {
 
 static int collect_matching(struct broker *broker, const struct match *match, struct grant_list *list,
 			    struct matched *ret_matched, struct error *error) {
-	struct pattern_scope scope = policies_scope(broker->policies, NULL);
-	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	CLEANUP(meant_finish) struct meant meant = {0};
 	broker_refresh_policy(broker);
-	int r = pattern_compile(&match->permission, match->target, &scope, &pattern, error);
-	if (r == 0) r = grants_reaching(broker->grants, &match->permission, pattern, list, error);
+	int r = compile_meant(broker, match, &meant, error);
+	for (size_t i = 0; r == 0 && i < meant.count; i++)
+		r = grants_reaching(broker->grants, &match->permission, meant.patterns[i], list, error);
 	if (r < 0) return r;
-	ret_matched->grants = grants_measured(list, pattern);
-	ret_matched->rules = remaining_rules(broker, &match->permission, pattern, &ret_matched->rules_more);
+	ret_matched->grants = grants_measured(list, &meant);
+	ret_matched->rules = remaining_rules(broker, &match->permission, (const struct pattern *const *)meant.patterns,
+					     meant.count, &ret_matched->rules_more);
 	return 0;
 }
 

@@ -112,11 +112,14 @@ static void add_profiles(struct remaining *remaining, struct broker *broker) {
 	policy_unref(policy);
 }
 
-json_t *remaining_rules(struct broker *broker, const struct permission *permission, const struct pattern *pattern,
-			int64_t *ret_more) {
-	struct remaining remaining = {.permission = permission, .pattern = pattern, .items = json_array()};
-	add_sessions(&remaining, broker);
-	add_profiles(&remaining, broker);
+json_t *remaining_rules(struct broker *broker, const struct permission *permission,
+			const struct pattern *const *patterns, size_t count, int64_t *ret_more) {
+	struct remaining remaining = {.permission = permission, .items = json_array()};
+	for (size_t i = 0; i < count; i++) {
+		remaining.pattern = patterns[i];
+		add_sessions(&remaining, broker);
+		add_profiles(&remaining, broker);
+	}
 	strings_finish(&remaining.told);
 	*ret_more = remaining.more;
 	return remaining.items;

@@ -12,6 +12,7 @@
 #include "broker.h"
 #include "schema/pattern.h"
 
-/* [{rule, profile, permission, target, session}], as the reply to `revoke` has them; *ret_more had no room. */
-json_t *remaining_rules(struct broker *broker, const struct permission *permission, const struct pattern *pattern,
-			int64_t *ret_more);
+/* [{rule, profile, permission, target, session}], as the reply to `revoke` has them, of the targets that one of the
+ * patterns means; *ret_more had no room. */
+json_t *remaining_rules(struct broker *broker, const struct permission *permission,
+			const struct pattern *const *patterns, size_t count, int64_t *ret_more);

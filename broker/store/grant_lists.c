@@ -97,13 +97,22 @@ static void keys_covering(const struct grants *grants, const struct permission *
 		strings_take(keys, grant_key_of_pattern(permission, pattern));
 }
 
+/* By a link on its path, when it was given. */
+static bool leads_to(const struct grant *grant, const struct pattern *pattern) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *there = NULL;
+	CLEANUP_FREE char *quoted = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
+	return quoted && pattern_compile(&grant->permission, quoted, &nothing, &there, NULL) == 0 &&
+	       pattern_overlaps(there, pattern);
+}
+
 /* An allow lets something of it through whatever its form. A denial is meant where it covers the target, or is the same
  * pattern: one that keeps only a part of it is another matter. */
 static bool is_meant(const struct grant *grant, const struct permission *permission, const struct pattern *pattern) {
 	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_PATTERN struct pattern *own = NULL;
 	if (pattern_compile(&grant->permission, grant->pattern, &nothing, &own, NULL) < 0) return false;
-	if (grant->effect == EFFECT_ALLOW) return pattern_overlaps(own, pattern);
+	if (grant->effect == EFFECT_ALLOW) return pattern_overlaps(own, pattern) || leads_to(grant, pattern);
 	if (!permission_equal(&grant->permission, permission)) return false;
 	const char *target = pattern_target(pattern);
 	return strcmp(grant->pattern, pattern_text(pattern)) == 0 || (target && pattern_match(own, target, NULL));
@@ -112,7 +121,8 @@ static bool is_meant(const struct grant *grant, const struct permission *permiss
 /* Takes the grant. */
 static int consider(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		    struct grant *grant, struct grant_list *list, struct error *error) {
-	const bool meant = !grants_is_ending(grants, grant) && is_meant(grant, permission, pattern);
+	const bool meant = !grants_is_ending(grants, grant) && is_meant(grant, permission, pattern) &&
+			   !grant_list_has(list, grant->id);
 	if (meant && list->count < LIMIT_SCAN) {
 		grant_list_take(list, grant);
 		return 0;

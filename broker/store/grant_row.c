@@ -24,6 +24,12 @@ void grant_list_take(struct grant_list *list, struct grant *grant) {
 	*grant = (struct grant){0};
 }
 
+bool grant_list_has(const struct grant_list *list, int64_t id) {
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].id == id) return true;
+	return false;
+}
+
 int grant_row_read(sqlite3_stmt *row, struct grant *ret_grant, struct error *error) {
 	struct grant grant = {0};
 	const char *permission = store_column(row, 1), *effect = store_column(row, 3), *lifetime = store_column(row, 7);

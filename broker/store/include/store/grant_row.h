@@ -18,6 +18,7 @@ struct grant_list {
 };
 void grant_list_finish(struct grant_list *list);
 void grant_list_take(struct grant_list *list, struct grant *grant); /* *grant is empty then */
+bool grant_list_has(const struct grant_list *list, int64_t id);
 #define CLEANUP_GRANT_LIST __attribute__((cleanup(grant_list_finish)))
 
 /* The current row of a statement whose columns begin as store.c's GRANT_COLUMNS; that many they are. */
