@@ -31,16 +31,14 @@ char *granting_sample(const struct permission *permission, const struct pattern 
 	return string_format("%s:%s", host, port);
 }
 
-static int refuse_forbidden(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
-			    const struct pattern *pattern, struct error *error) {
-	CLEANUP_FREE char *sample = granting_sample(&wish->permission, pattern);
-	if (!sample) return 0;
+static int refuse_target(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
+			 const struct pattern *pattern, const char *target, struct error *error) {
 	/* Borrowed texts: not finished. */
 	const struct request request = {
 		.session = wish->session,
 		.subject = {.profile = (char *)ruleset_profile(ruleset), .project = (char *)wish->project},
 		.permission = wish->permission,
-		.target = sample};
+		.target = (char *)target};
 	CLEANUP_DECISION struct decision decision;
 	decision_make(broker, ruleset, NULL, &request, NULL, &decision, NULL);
 	const struct verdict *verdict = &decision.verdict;
@@ -48,9 +46,20 @@ static int refuse_forbidden(struct broker *broker, const struct granting *wish, 
 	    (strcmp(verdict->module, "rules") != 0 && strcmp(verdict->module, "protect") != 0))
 		return 0;
 	CLEANUP_FREE char *shown = text_visible_cut(pattern_text(pattern), 120);
-	return error_set(error, EPERM, "%s %s can't be granted: %s%s%s%s%s", wish->permission.name, shown,
+	CLEANUP_FREE char *there = target == wish->resolved ? text_visible_cut(target, 120) : NULL;
+	return error_set(error, EPERM, "%s %s can't be granted: %s%s%s%s%s%s%s%s", wish->permission.name, shown,
+			 there ? "it leads to " : "", there ? there : "", there ? ", and " : "",
 			 verdict->why ? verdict->why : "a rule denies it", verdict->rule ? " (" : "",
 			 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "", advice_lift(verdict->rule));
+}
+
+/* Also by the name that it has where it leads. */
+static int refuse_forbidden(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
+			    const struct pattern *pattern, struct error *error) {
+	CLEANUP_FREE char *sample = granting_sample(&wish->permission, pattern);
+	int r = sample ? refuse_target(broker, wish, ruleset, pattern, sample, error) : 0;
+	if (r == 0 && wish->resolved) r = refuse_target(broker, wish, ruleset, pattern, wish->resolved, error);
+	return r;
 }
 
 int granting_compile(struct broker *broker, const struct granting *wish, const struct pattern_scope *scope,
@@ -165,12 +174,6 @@ static size_t opposed_to(const struct grant *grant, struct permission ret_oppose
 	return 2;
 }
 
-static bool list_has(const struct grant_list *list, int64_t id) {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].id == id) return true;
-	return false;
-}
-
 static bool is_within(const struct grant *other, const struct pattern *pattern) {
 	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_PATTERN struct pattern *theirs = NULL;
@@ -189,7 +192,7 @@ static int find_opposed(struct broker *broker, const struct grant *grant, const 
 	for (size_t i = 0; r == 0 && i < wider.count; i++)
 		if (contradicts(grant, &wider.items[i])) grant_list_take(list, &wider.items[i]);
 	for (size_t i = 0; r == 0 && i < near.count && list->count < LIMIT_PAGE; i++)
-		if (contradicts(grant, &near.items[i]) && !list_has(list, near.items[i].id) &&
+		if (contradicts(grant, &near.items[i]) && !grant_list_has(list, near.items[i].id) &&
 		    is_within(&near.items[i], pattern))
 			grant_list_take(list, &near.items[i]);
 	return r;

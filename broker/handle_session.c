@@ -125,13 +125,10 @@ static int resolve_one(const struct stack_context *context, const struct session
 	CLEANUP_FREE char *normal = NULL;
 	int r = path_normalise(NULL, path, &normal, error);
 	if (r < 0) return r;
-	bool ask_write = false;
-	enum view_mode mode =
-		view_mode_of_path(context, &session->subject, session->record.id, normal, &ask_write, NULL);
-	json_t *item = json_object();
-	json_object_set_new(item, "mode", json_string(view_mode_name(mode)));
-	json_object_set_new(item, "ask_write", json_boolean(ask_write));
-	json_array_append_new(modes, item);
+	const struct view_path entry = view_path_of(context, &session->subject, session->record.id, normal);
+	json_array_append_new(modes, json_pack("{s:s, s:b, s:s}", "mode", view_mode_name(entry.mode), "ask_write",
+					       entry.ask_write, "denial", view_denial_name(entry.denial)));
+	free(entry.resolved);
 	return 0;
 }
 

@@ -25,6 +25,7 @@ const struct settings *ruleset_settings(const struct ruleset *ruleset);
 struct bare_mode {
 	bool known, ask_write;
 	enum view_mode mode;
+	enum view_denial denial;
 };
 struct bare_modes {
 	const struct strings *protected; /* that they hold with */

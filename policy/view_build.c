@@ -39,28 +39,46 @@ static char *resolved_by(const struct answer *answer, const char *target) {
 	return string_format("%s%s", grant->resolved, target + strlen(tree));
 }
 
-/* `ret_resolved` may be NULL. */
-static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
-				enum permission_kind kind, const char *target, char **ret_resolved) {
+struct judgement {
+	enum effect effect;
+	bool denied;    /* by somebody's word; else a denial is for want of one */
+	char *resolved; /* resolved_by(); owned, or NULL */
+};
+
+static struct judgement judge_path(const struct stack_context *context, const struct subject *subject, int64_t session,
+				   enum permission_kind kind, const char *target) {
 	struct answer answer;
 	struct stack_line line;
 	const struct request request = {
 		.session = session, .subject = *subject, .permission = permission_of(kind), .target = (char *)target};
 	judge(context, &request, &answer, &line, NULL, NULL);
-	if (ret_resolved) *ret_resolved = resolved_by(&answer, target);
+	const struct judgement judgement = {.effect = answer.given ? answer.effect : EFFECT_DENY,
+					    .denied = answer.given && answer.effect == EFFECT_DENY,
+					    .resolved = resolved_by(&answer, target)};
 	answer_finish(&answer);
-	return answer.given ? answer.effect : EFFECT_DENY;
+	return judgement;
 }
 
-enum view_mode view_mode_of_path(const struct stack_context *context, const struct subject *subject, int64_t session,
-				 const char *path, bool *ret_ask_write, char **ret_resolved) {
-	CLEANUP_FREE char *resolved = NULL;
-	enum effect write = judge_target(context, subject, session, PERMISSION_FS_WRITE, path, &resolved), read = write;
-	if (write != EFFECT_ALLOW) read = judge_target(context, subject, session, PERMISSION_FS_READ, path, &resolved);
-	*ret_ask_write = write == EFFECT_ASK && read != EFFECT_DENY;
-	if (ret_resolved) *ret_resolved = STEAL(resolved);
-	if (write == EFFECT_ALLOW) return VIEW_WRITE;
-	return read == EFFECT_ALLOW ? VIEW_READ : read == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
+static enum effect judge_target(const struct stack_context *context, const struct subject *subject, int64_t session,
+				enum permission_kind kind, const char *target) {
+	const struct judgement judgement = judge_path(context, subject, session, kind, target);
+	free(judgement.resolved);
+	return judgement.effect;
+}
+
+struct view_path view_path_of(const struct stack_context *context, const struct subject *subject, int64_t session,
+			      const char *path) {
+	struct view_path entry = {.path = (char *)path, .mode = VIEW_WRITE};
+	const struct judgement write = judge_path(context, subject, session, PERMISSION_FS_WRITE, path);
+	entry.resolved = write.resolved;
+	if (write.effect == EFFECT_ALLOW) return entry;
+	free(write.resolved);
+	const struct judgement read = judge_path(context, subject, session, PERMISSION_FS_READ, path);
+	entry.resolved = read.resolved;
+	entry.mode = read.effect == EFFECT_ALLOW ? VIEW_READ : read.effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
+	entry.ask_write = write.effect == EFFECT_ASK && read.effect != EFFECT_DENY;
+	entry.denial = read.denied ? VIEW_DENIES_READ : write.denied ? VIEW_DENIES_WRITE : VIEW_DENIES_NOTHING;
+	return entry;
 }
 
 static bool is_fs(const struct permission *permission) {
@@ -72,10 +90,8 @@ static bool is_mask(const struct rule *rule) {
 	return rule && rule->sticky && rule->effect == EFFECT_ASK;
 }
 
-static enum view_mode mode_of(const struct building *building, const char *path, bool *ret_ask_write,
-			      char **ret_resolved) {
-	return view_mode_of_path(building->context, building->subject, building->session, path, ret_ask_write,
-				 ret_resolved);
+static struct view_path entry_of(const struct building *building, const char *path) {
+	return view_path_of(building->context, building->subject, building->session, path);
 }
 
 /* What is known of a rule's own path, or there is to be known; NULL: it may be another for each view. */
@@ -91,14 +107,20 @@ static struct bare_mode *bare_mode_of(const struct building *building, const str
 	return &bare->items[rule - rules];
 }
 
-static enum view_mode mode_of_rule(const struct building *building, const struct rule *rule, const char *path,
-				   bool *ret_ask_write, char **ret_resolved) {
+static struct view_path entry_of_rule(const struct building *building, const struct rule *rule, const char *path) {
 	struct bare_mode *bare = bare_mode_of(building, rule, path);
-	if (!bare) return mode_of(building, path, ret_ask_write, ret_resolved);
-	if (!bare->known) bare->mode = mode_of(building, path, &bare->ask_write, NULL);
-	bare->known = true;
-	*ret_ask_write = bare->ask_write;
-	return bare->mode;
+	if (bare && bare->known)
+		return (struct view_path){
+			.path = (char *)path, .mode = bare->mode, .ask_write = bare->ask_write, .denial = bare->denial};
+	const struct view_path entry = entry_of(building, path);
+	if (bare) *bare = (struct bare_mode){true, entry.ask_write, entry.mode, entry.denial};
+	return entry;
+}
+
+static void add_entry(struct view *view, const struct view_path *entry) {
+	view_add_path(view, entry->path, false, entry->mode, entry->ask_write);
+	view_deny_path(view, entry->path, entry->denial);
+	if (entry->resolved) view_resolve_path(view, entry->path, entry->resolved);
 }
 
 /* Files that such a rule or grant names are hidden, also those that come to be while a sandbox runs. */
@@ -110,18 +132,15 @@ static bool hides(const struct permission *permission, enum effect effect) {
 static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule,
 			bool hiding) {
 	const char *target = pattern_target(pattern);
-	CLEANUP_FREE char *resolved = NULL;
-	bool ask_write;
 	if (!target) {
 		const char *text = pattern_text(pattern);
 		hiding |= view_hides(building->view, text);
 		view_add_path(building->view, text, true, hiding ? VIEW_ABSENT : VIEW_READ, false);
 		return;
 	}
-	enum view_mode mode = mode_of_rule(building, rule, target, &ask_write, &resolved);
-	if (mode == VIEW_ABSENT && is_mask(rule)) return;
-	view_add_path(building->view, target, false, mode, ask_write);
-	if (resolved) view_resolve_path(building->view, target, resolved);
+	const struct view_path entry = entry_of_rule(building, rule, target);
+	if (entry.mode != VIEW_ABSENT || !is_mask(rule)) add_entry(building->view, &entry);
+	free(entry.resolved);
 }
 
 /* "/usr/bin/sudo", "sudo" (any directory): a program that stands for those a pattern means, or NULL. */
@@ -140,7 +159,7 @@ static void add_program(struct building *building, const struct pattern *pattern
 	CLEANUP_FREE char *example = program_example(shown, pattern);
 	if (example)
 		effect = judge_target(building->context, building->subject, building->session, PERMISSION_PROC_SPAWN,
-				      example, NULL);
+				      example);
 	if (effect != EFFECT_ALLOW)
 		view_add_program(building->view, shown, effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT);
 }
@@ -163,7 +182,7 @@ static void add_socket(struct building *building, const struct pattern *pattern)
 	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
 	if (strings_contain(&view->sockets_asked, text)) return;
 	const enum effect effect = target ? judge_target(building->context, building->subject, building->session,
-							 PERMISSION_IPC_CONNECT, target, NULL)
+							 PERMISSION_IPC_CONNECT, target)
 					  : EFFECT_ASK;
 	if (effect == EFFECT_DENY) return;
 	/* More than a view has room for: each is for the broker to judge. */
@@ -252,14 +271,14 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 	view->profile = string_copy(ruleset_profile(context->ruleset));
 	add_settings(view, context->ruleset);
 	for (size_t i = 0; context->protected && i < context->protected->count; i++)
-		view_add_path(view, context->protected->items[i], false, VIEW_ABSENT, false);
+		add_entry(view, &(struct view_path){.path = context->protected->items[i], .denial = VIEW_DENIES_READ});
 	add_rules(&building);
 	add_grants(&building, set, grants, grant_count, EFFECT_DENY);
 	add_grants(&building, set, grants, grant_count, EFFECT_ALLOW);
 	view->listens = may_publish(&building, grants, grant_count);
 	view->direct = has_direct(context->ruleset);
 	for (size_t i = 0; names && i < names->count; i++)
-		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i], NULL) == EFFECT_ALLOW)
+		if (judge_target(&own, subject, session, PERMISSION_ENV_READ, names->items[i]) == EFFECT_ALLOW)
 			strings_add(&view->environment, names->items[i]);
 	return view;
 }
@@ -291,10 +310,10 @@ static void add_below(struct building *building, const char *tree) {
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &rule_count);
 	struct view *view = building->view;
 	for (size_t i = 0; i < view->path_count; i++) {
-		struct view_path *entry = &view->paths[i];
-		if (!is_entry_below(entry, tree)) continue;
-		free(STEAL(entry->resolved));
-		entry->mode = mode_of(building, entry->path, &entry->ask_write, &entry->resolved);
+		if (!is_entry_below(&view->paths[i], tree)) continue;
+		const struct view_path entry = entry_of(building, view->paths[i].path);
+		free(view->paths[i].resolved);
+		view->paths[i] = entry;
 	}
 	for (size_t i = 0; i < rule_count; i++)
 		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i], false);

@@ -174,6 +174,10 @@ char *resolved_path(const char *path) {
 	return real;
 }
 
+bool rule_is_led(const struct rule *rule, const struct fact *fact) {
+	return rule->origin == RULE_VIEW && rule_gives(rule) && (rule->led || !string_equal(rule->path, fact->real));
+}
+
 void facts_add(struct facts *facts, const struct fact *fact) {
 	facts->items = array_grow(facts->items, facts->count, sizeof *facts->items);
 	facts->items[facts->count++] = *fact;

@@ -50,6 +50,9 @@ struct facts {
 
 /* Adds those of the rules behind the ones that have theirs already. */
 void facts_collect(const struct rules *rules, struct fact_book *book, struct facts *facts);
+/* Does a rule give something where its path leads by a link, or a file? RULE_PLACE and the layout are no rules of
+ * somebody's. */
+bool rule_is_led(const struct rule *rule, const struct fact *fact);
 void facts_add(struct facts *facts, const struct fact *fact); /* what it points at stays the caller's */
 void facts_finish(struct facts *facts);
 #define CLEANUP_FACTS __attribute__((cleanup(facts_finish)))

@@ -32,6 +32,8 @@ void finds_finish(struct finds *finds) {
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
 	strings_finish(&finds->own_folders);
+	strings_finish(&finds->led.places);
+	free(finds->led.denials);
 	strings_finish(&finds->notes);
 	mem_free_p(&finds->cgroup);
 }

@@ -16,6 +16,12 @@
 #include "runner/project.h"
 #include "schema/view.h"
 
+/* Where rules have led by links, and what the broker denied of it last. */
+struct led {
+	struct strings places;
+	enum view_denial *denials; /* of each */
+};
+
 /* Zero-initialise. */
 struct finds {
 	struct fact_book book;
@@ -29,8 +35,9 @@ struct finds {
 	struct rules names;              /* for other names of what `named` says */
 	struct strings named;
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
-	struct strings notes;       /* sentences for the user */
-	char *cgroup; /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
+	struct led led;
+	struct strings notes; /* sentences for the user */
+	char *cgroup;         /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
 };
 
 struct finds_options {

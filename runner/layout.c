@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "etc_files.h"
+#include "led.h"
 #include "programs.h"
 #include "regular.h"
 #include "sockets.h"
@@ -106,9 +107,10 @@ static enum show show_of_mode(enum view_mode mode) {
 
 static void add_view(const struct view *view, struct rules *rules) {
 	for (size_t i = 0; i < view->path_count; i++) {
-		if (!view->paths[i].pattern)
-			rules_add_resolved(rules, show_of_mode(view->paths[i].mode), view->paths[i].path,
-					   view->paths[i].resolved);
+		const struct view_path *entry = &view->paths[i];
+		if (entry->pattern) continue;
+		rules_add_denial(rules, show_of_mode(entry->mode), entry->path, entry->denial);
+		rules->items[rules->count - 1].resolved = string_copy_or_null(entry->resolved);
 	}
 }
 
@@ -128,7 +130,7 @@ static int judge_matches(const struct layout *layout, const struct strings *matc
 	struct layout_mode *modes = mem_array(struct layout_mode, matches->count);
 	int r = layout->judge.resolve(layout->judge.context, matches, modes, error);
 	for (size_t i = 0; r == 0 && i < matches->count; i++)
-		rules_add(rules, RULE_VIEW, show_of_mode(modes[i].mode), matches->items[i]);
+		rules_add_denial(rules, show_of_mode(modes[i].mode), matches->items[i], modes[i].denial);
 	free(modes);
 	return r;
 }
@@ -172,9 +174,8 @@ static void add_git(const struct layout *layout, const struct finds_options *opt
 	const struct git_layout *git = &finds->git;
 	/* the repository of a linked worktree or submodule that lists this one: git can't work without it */
 	if (git->outside && is_inside_shown(rules, git->top)) {
-		rules_add(rules, RULE_VIEW, SHOW_WRITE, git->common);
-		if (!path_is_below(git->directory, git->common))
-			rules_add(rules, RULE_VIEW, SHOW_WRITE, git->directory);
+		rules_add_led(rules, SHOW_WRITE, git->common);
+		if (!path_is_below(git->directory, git->common)) rules_add_led(rules, SHOW_WRITE, git->directory);
 	}
 	for (size_t i = 0; i < finds->protect.count; i++)
 		if (!is_lifted(layout->view, finds->protect.items[i])) rules_add_mask(rules, finds->protect.items[i]);
@@ -182,6 +183,7 @@ static void add_git(const struct layout *layout, const struct finds_options *opt
 
 int layout_rules(const struct layout *layout, struct rules *rules, struct facts *facts, struct error *error) {
 	rules->curtain = layout->curtain;
+	rules->project = layout->project->root;
 	for (size_t i = 0; i < ARRAY_LENGTH(shown_trees); i++) rules_add(rules, RULE_LAYOUT, SHOW_READ, shown_trees[i]);
 	rules_add(rules, RULE_FIRM, SHOW_FRESH, "/tmp");
 	rules_add(rules, RULE_FIRM, SHOW_FRESH, "/run");
@@ -209,5 +211,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	r = programs_add(layout->view, layout->search, layout->trapped, rules, error);
 	if (r < 0) return r;
 	facts_collect(rules, &layout->finds->book, facts);
+	r = led_judge(rules, facts, &layout->judge, &layout->finds->led, error);
+	if (r < 0) return r;
 	return foreign_mark(rules, facts, &layout->links, &layout->finds->own_folders, error);
 }

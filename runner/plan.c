@@ -26,11 +26,17 @@ struct node {
 	bool protected; /* at or below sbx's own state */
 };
 
+/* What keeps a rule from giving what it says where it leads. */
+struct hindrance {
+	const struct fact_link *planted; /* or NULL */
+	enum view_denial denial;
+};
+
 struct builder {
 	const struct rules *rules;
 	const struct facts *facts;
-	const struct fact_link **planted; /* by rule; mostly NULL */
-	struct node *nodes;               /* by path, each path once */
+	struct hindrance *hindrances; /* by rule; mostly none */
+	struct node *nodes;           /* by path, each path once */
 	size_t count;
 	struct plan *plan;
 };
@@ -127,16 +133,47 @@ static bool is_writable_by_view(const struct rules *rules, const char *path) {
 	return best && best->show == SHOW_WRITE;
 }
 
-/* The first link on the way to what an allow rule names that a tool, or another user, could have planted; NULL = none,
- * or the path leads where the user has seen it lead. */
+/* A repository's content is as little the user's word as a tool's. */
+static bool leaves_project(const struct rules *rules, const struct fact_link *link, const struct fact *fact) {
+	return rules->project && path_is_below(link->path, rules->project) &&
+	       !path_is_below(fact->real, rules->project);
+}
+
+/* The first link on the way to what an allow rule names that a tool, another user or whoever wrote the project could
+ * have planted; NULL = none, or the path leads where the user has seen it lead. */
 static const struct fact_link *planted_link(const struct rules *rules, const struct rule *rule,
 					    const struct fact *fact) {
 	if (!rule_gives(rule) || string_equal(rule->resolved, fact->real)) return NULL;
 	for (size_t i = 0; i < fact->link_count; i++) {
 		CLEANUP_FREE char *folder = path_parent(fact->links[i].path); /* whoever writes it can make the link */
-		if (fact->links[i].foreign || is_writable_by_view(rules, folder)) return &fact->links[i];
+		if (fact->links[i].foreign || is_writable_by_view(rules, folder) ||
+		    leaves_project(rules, &fact->links[i], fact))
+			return &fact->links[i];
 	}
 	return NULL;
+}
+
+/* What the names have in common with the rule's is not what leads below the denied path: behind the same link, the
+ * broker has judged them by name. */
+static bool is_judged_by_name(const struct rule *rule, const struct fact *fact, const struct rule *denying,
+			      const struct fact *denied) {
+	return !rule->led && path_is_below(rule->path, denying->path) &&
+	       string_equal(rule->path + strlen(denying->path), fact->real + strlen(denied->real));
+}
+
+/* What is denied where the rule leads: by the broker's word of that very path, or by a rule that leads there, too. */
+static enum view_denial denied_there(const struct builder *builder, const struct rule *rule, const struct fact *fact) {
+	enum view_denial denial = VIEW_DENIES_NOTHING;
+	if (!rule_is_led(rule, fact)) return denial;
+	denial = rule->there;
+	for (size_t i = 0; i < builder->rules->count; i++) {
+		const struct rule *denying = &builder->rules->items[i];
+		const struct fact *denied = &builder->facts->items[i];
+		if (denying->denial > denial && path_is_below(fact->real, denied->real) &&
+		    !is_judged_by_name(rule, fact, denying, denied))
+			denial = denying->denial;
+	}
+	return denial;
 }
 
 static int compare_nodes(const void *a, const void *b) {
@@ -189,16 +226,23 @@ static void merge_node(struct node *into, const struct node *other) {
 
 static void collect_nodes(struct builder *builder) {
 	builder->nodes = mem_array(struct node, builder->rules->count + 1);
-	builder->planted = mem_alloc(builder->rules->count + 1, sizeof(struct fact_link *));
+	builder->hindrances = mem_array(struct hindrance, builder->rules->count + 1);
 	size_t count = 0;
 	for (size_t i = 0; i < builder->rules->count; i++) {
 		const struct rule *rule = &builder->rules->items[i];
 		const struct fact *fact = &builder->facts->items[i];
-		const struct fact_link *planted = planted_link(builder->rules, rule, fact);
-		builder->planted[i] = planted;
-		if (planted && rule->show == SHOW_WRITE) continue;
+		const struct hindrance hindrance = {.planted = planted_link(builder->rules, rule, fact),
+						    .denial = denied_there(builder, rule, fact)};
+		const bool denied = hindrance.denial == VIEW_DENIES_READ;
+		const bool hides = denied && (rule->there == VIEW_DENIES_READ || rule->show == SHOW_ASK);
+		const bool gives_nothing = hindrance.planted || denied;
+		builder->hindrances[i] = hindrance;
+		if (gives_nothing && !hides && rule->show == SHOW_WRITE) continue;
 		enum show show = rule->show == SHOW_ASK && !builder->rules->curtain ? SHOW_NOTHING : rule->show;
-		bool cap = rule->cap || planted; /* through a planted link a rule may take away, never give */
+		if (show == SHOW_WRITE && hindrance.denial == VIEW_DENIES_WRITE) show = SHOW_READ;
+		if (hides) show = SHOW_NOTHING;
+		/* What it takes away it does take away. */
+		bool cap = rule->cap || (gives_nothing && !hides);
 		builder->nodes[count++] = (struct node){.path = fact->real,
 							.rule = rule,
 							.fact = fact,
@@ -428,23 +472,34 @@ static void remove_duplicates(struct plan *plan) {
 	plan->count = kept;
 }
 
+static void note_hindrance(struct plan *plan, const struct rules *rules, const struct rule *rule,
+			   const struct fact *fact, const struct hindrance *hindrance) {
+	CLEANUP_FREE char *path = text_visible(rule->path), *real = text_visible(fact->real);
+	if (hindrance->denial != VIEW_DENIES_NOTHING) {
+		const bool reads = hindrance->denial == VIEW_DENIES_READ;
+		strings_addf(&plan->notes,
+			     "%s is not %s: it leads to %s, where a rule or grant denies it (sbx why %s %s)", path,
+			     reads ? "shown" : "writable", real, reads ? "fs:read" : "fs:write", real);
+		return;
+	}
+	CLEANUP_FREE char *link = text_visible(hindrance->planted->path);
+	const bool leaves = leaves_project(rules, hindrance->planted, fact);
+	strings_addf(&plan->notes, "%s is not shown: it leads to %s by the link %s, which %s", path, real, link,
+		     leaves ? "lies in the project and leads out of it" : "a sandbox or another user may have made");
+}
+
 /* The links on a rule's way: made where they lead to something shown, held where they lead to a mask. */
 static void add_ways(const struct builder *builder, size_t index) {
 	const struct rule *rule = &builder->rules->items[index];
 	const struct fact *fact = &builder->facts->items[index];
 	if (fact->link_count == 0) return;
 	const struct node *node = find_node(builder, fact->real);
-	const struct fact_link *planted = builder->planted[index];
+	const struct hindrance *hindrance = &builder->hindrances[index];
+	const bool hindered = hindrance->planted || hindrance->denial != VIEW_DENIES_NOTHING;
 	enum show show = node ? node->show : show_of(node_above(builder, fact->real));
-	if (planted && (show < rule->show || is_own(show))) {
-		CLEANUP_FREE char *path = text_visible(rule->path), *link = text_visible(planted->path);
-		CLEANUP_FREE char *real = text_visible(fact->real);
-		strings_addf(&builder->plan->notes,
-			     "%s is not shown: it leads to %s by the link %s, which a sandbox or another user may have "
-			     "made",
-			     path, real, link);
-	}
-	bool takes = rule->cap || planted || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
+	if (hindered && (show < rule->show || is_own(show)))
+		note_hindrance(builder->plan, builder->rules, rule, fact, hindrance);
+	bool takes = rule->cap || hindered || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
 		     rule->origin == RULE_PROTECTED;
 	if (takes && show != SHOW_WRITE) hold_links(builder, fact);
 	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
@@ -491,7 +546,7 @@ int plan_build(const struct rules *rules, const struct facts *facts, struct plan
 	int r = refuse_missing_state(&builder, error);
 	if (r == 0) add_mounts(&builder);
 	free(builder.nodes);
-	free(builder.planted);
+	free(builder.hindrances);
 	if (r < 0) return r;
 
 	if (plan.count > 0) qsort(plan.mounts, plan.count, sizeof *plan.mounts, compare_mounts);

@@ -31,7 +31,8 @@ static void search_folders(const char *search, struct strings *ret_folders) {
 }
 
 static void add_if_there(struct rules *rules, enum show show, const char *path) {
-	if (access(path, F_OK) == 0) rules_add(rules, RULE_VIEW, show, path);
+	const enum view_denial denial = show == SHOW_NOTHING ? VIEW_DENIES_READ : VIEW_DENIES_NOTHING;
+	if (access(path, F_OK) == 0) rules_add_denial(rules, show, path, denial);
 }
 
 static void add_in_folder(const struct pattern *pattern, enum show show, const char *folder, struct rules *rules) {

@@ -32,9 +32,14 @@ void rules_add(struct rules *rules, enum rule_origin origin, enum show show, con
 	rules_add_source(rules, origin, show, path, NULL);
 }
 
-void rules_add_resolved(struct rules *rules, enum show show, const char *path, const char *resolved) {
+void rules_add_denial(struct rules *rules, enum show show, const char *path, enum view_denial denial) {
 	rules_add(rules, RULE_VIEW, show, path);
-	rules->items[rules->count - 1].resolved = string_copy_or_null(resolved);
+	rules->items[rules->count - 1].denial = denial;
+}
+
+void rules_add_led(struct rules *rules, enum show show, const char *path) {
+	rules_add(rules, RULE_VIEW, show, path);
+	rules->items[rules->count - 1].led = true;
 }
 
 void rules_add_text(struct rules *rules, const char *path, const char *text) {

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "schema/view.h"
+
 enum show {
 	SHOW_NOTHING,
 	SHOW_ASK,
@@ -36,16 +38,22 @@ struct rule {
 	enum rule_origin origin;
 	char *source;   /* what is mounted there instead of the path itself, or NULL */
 	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
+	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
+	bool led;                /* the path comes from a file of the project's, not from a rule */
+	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };
 
 struct rules {
 	struct rule *items;
 	size_t count;
-	bool curtain; /* there is one: SHOW_ASK is a node of it, else nothing */
+	bool curtain;        /* there is one: SHOW_ASK is a node of it, else nothing */
+	const char *project; /* no link in it counts that leads out of it; or NULL; borrowed */
 };
 
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);
-void rules_add_resolved(struct rules *rules, enum show show, const char *path, const char *resolved); /* of a view */
+/* RULE_VIEW. */
+void rules_add_denial(struct rules *rules, enum show show, const char *path, enum view_denial denial);
+void rules_add_led(struct rules *rules, enum show show, const char *path);
 void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
 		      const char *source);
 void rules_add_text(struct rules *rules, const char *path, const char *text);

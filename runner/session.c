@@ -162,12 +162,13 @@ static int read_modes(const json_t *reply, size_t count, struct layout_mode *mod
 	if (json_array_size(list) != count)
 		return error_set(error, EPROTO, "the broker resolved another number of paths");
 	for (size_t i = 0; i < count; i++) {
-		const char *name = NULL;
+		const char *name = NULL, *denial = NULL;
 		int ask_write = 0;
-		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b}", "mode", &name, "ask_write",
-				   &ask_write) < 0)
+		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b, s:s}", "mode", &name,
+				   "ask_write", &ask_write, "denial", &denial) < 0)
 			return error_set(error, EPROTO, "the broker sent a malformed mode");
 		int r = view_mode_parse(name, &modes[i].mode, error);
+		if (r == 0) r = view_denial_parse(denial, &modes[i].denial, error);
 		if (r < 0) return r;
 		modes[i].ask_write = ask_write != 0;
 	}
@@ -217,7 +218,7 @@ int session_writable(struct session *session, const struct strings *trees, const
 
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error) {
-	if (!session->channel) return error_set(error, ECONNRESET, "the broker is gone");
+	if (!session || !session->channel) return error_set(error, ECONNRESET, "the broker is gone");
 	/* what comes while a call waits is in no descriptor any more */
 	if (session->readable) event_active(session->readable, EV_READ, 1);
 	for (size_t start = 0; start < paths->count;) {

@@ -11,6 +11,9 @@
 static const char *const mode_names[] = {
 	[VIEW_ABSENT] = "absent", [VIEW_ASK] = "ask", [VIEW_READ] = "read", [VIEW_WRITE] = "write"};
 static const struct words modes = {"mode", mode_names, ARRAY_LENGTH(mode_names)};
+static const char *const denial_names[] = {
+	[VIEW_DENIES_NOTHING] = "nothing", [VIEW_DENIES_WRITE] = "write", [VIEW_DENIES_READ] = "read"};
+static const struct words denials = {"denial", denial_names, ARRAY_LENGTH(denial_names)};
 static const char *const home_names[] = {
 	[VIEW_HOME_EPHEMERAL] = "ephemeral", [VIEW_HOME_OWN] = "own", [VIEW_HOME_HIDDEN] = "hidden"};
 static const struct words homes = {"home", home_names, ARRAY_LENGTH(home_names)};
@@ -31,6 +34,7 @@ static const struct words doorbells = {"doorbell", doorbell_names, ARRAY_LENGTH(
 		return words_parse(&(table), name, (int *)ret_value, error);                                           \
 	}
 WORDS(enum view_mode, view_mode, modes)
+WORDS(enum view_denial, view_denial, denials)
 WORDS(enum view_home, view_home, homes)
 WORDS(enum view_network, view_network, networks)
 WORDS(enum view_doorbell, view_doorbell, doorbells)
@@ -39,14 +43,25 @@ WORDS(enum view_doorbell, view_doorbell, doorbells)
 static const struct path_list {
 	const char *key;
 	enum view_mode mode;
-	bool ask_write, pattern;
+	bool ask_write;
+	enum view_denial denial;
+	bool pattern;
 	bool gone; /* in changes alone: it is no entry any more */
 } path_lists[] = {
-	{"absent", VIEW_ABSENT, false, false, false}, {"ask", VIEW_ASK, false, false, false},
-	{"ask-write", VIEW_ASK, true, false, false},  {"read", VIEW_READ, false, false, false},
-	{"masked", VIEW_READ, true, false, false},    {"write", VIEW_WRITE, false, false, false},
-	{"patterns", VIEW_READ, false, true, false},  {"patterns-hiding", VIEW_ABSENT, false, true, false},
-	{"gone", VIEW_ABSENT, false, false, true},    {"patterns-gone", VIEW_ABSENT, false, true, true},
+	{"denied", VIEW_ABSENT, false, VIEW_DENIES_READ, false, false},
+	{"absent", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false},
+	{"absent-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, false, false},
+	{"ask", VIEW_ASK, false, VIEW_DENIES_NOTHING, false, false},
+	{"ask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, false, false},
+	{"ask-write", VIEW_ASK, true, VIEW_DENIES_NOTHING, false, false},
+	{"read", VIEW_READ, false, VIEW_DENIES_NOTHING, false, false},
+	{"read-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, false, false},
+	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false},
+	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false},
+	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, true, false},
+	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, false},
+	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true},
+	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, true},
 };
 
 static const struct field program_fields[] = {
@@ -167,6 +182,7 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 	}
 	view->paths[at].mode = pattern && mode != VIEW_ABSENT ? VIEW_READ : mode;
 	view->paths[at].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
+	view->paths[at].denial = VIEW_DENIES_NOTHING;
 	free(STEAL(view->paths[at].resolved));
 }
 
@@ -174,6 +190,20 @@ bool view_hides(const struct view *view, const char *pattern) {
 	bool found;
 	const size_t at = place_of(view, pattern, true, &found);
 	return found && view->paths[at].mode == VIEW_ABSENT;
+}
+
+/* Entries that can't be are not made: none reads what may not be read. */
+static enum view_denial most_denied(const struct view_path *path) {
+	if (path->mode == VIEW_WRITE || path->ask_write) return VIEW_DENIES_NOTHING;
+	return path->mode == VIEW_ABSENT ? VIEW_DENIES_READ : VIEW_DENIES_WRITE;
+}
+
+void view_deny_path(struct view *view, const char *path, enum view_denial denial) {
+	bool found;
+	size_t at = place_of(view, path, false, &found);
+	if (!found) return;
+	const enum view_denial most = most_denied(&view->paths[at]);
+	view->paths[at].denial = denial < most ? denial : most;
 }
 
 void view_resolve_path(struct view *view, const char *path, const char *resolved) {
@@ -253,9 +283,11 @@ static const char *list_of(const struct saying *saying) {
 	for (size_t i = 0; i < ARRAY_LENGTH(path_lists); i++) {
 		const struct path_list *list = &path_lists[i];
 		if (path->pattern != list->pattern || saying->gone != list->gone) continue;
-		if (list->gone || (path->mode == list->mode && path->ask_write == list->ask_write)) return list->key;
+		if (list->gone ||
+		    (path->mode == list->mode && path->ask_write == list->ask_write && path->denial == list->denial))
+			return list->key;
 	}
-	return path_lists[0].key; /* absent */
+	return path_lists[0].key; /* denied */
 }
 
 static void append_path(json_t *paths, const struct saying *saying) {
@@ -346,7 +378,7 @@ json_t *view_changes(const struct view *from, const struct view *to) {
 	for (size_t i = 0; i < to->path_count; i++) {
 		const struct view_path *now = &to->paths[i], *before = counterpart(from, &at, now);
 		if (!before || before->mode != now->mode || before->ask_write != now->ask_write ||
-		    !string_equal(before->resolved, now->resolved))
+		    before->denial != now->denial || !string_equal(before->resolved, now->resolved))
 			sayings[count++] = (struct saying){now, false};
 	}
 	return count > 0 ? make_parts(NULL, sayings, count) : json_array();
@@ -378,6 +410,7 @@ static int take_path(struct view *view, const struct path_list *kind, const json
 		remove_path(view, path, kind->pattern);
 	else
 		view_add_path(view, path, kind->pattern, kind->mode, kind->ask_write);
+	if (!kind->gone && !kind->pattern) view_deny_path(view, path, kind->denial);
 	if (leads) view_resolve_path(view, path, resolved);
 	if (view->path_count > LIMIT_VIEW_PATHS)
 		return error_set(error, E2BIG, "a view has more than %d paths", LIMIT_VIEW_PATHS);

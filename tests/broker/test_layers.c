@@ -106,7 +106,7 @@ static void a_session_is_told_of_its_projects_file_by_itself(void **state) {
 	drain(runner);
 	home_write("app/.sbx.yaml", text);
 	json_t *push = peer_push(runner, "view");
-	assert_true(view_has(push, "absent", "app/secret"));
+	assert_true(view_has(push, "denied", "app/secret"));
 	assert_false(view_has(push, "read", "wide"));
 	json_decref(push);
 	trust(user, text, false);
@@ -137,7 +137,7 @@ static void a_session_is_told_of_its_projects_file_that_others_have_seen_first(v
 	home_write("app/.sbx.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [\"~/app/secret\"]}}}\n");
 	json_decref(peer_call(user, "policy", json_pack("{s:s}", "project", app)));
 	json_t *push = peer_push(runner, "view");
-	assert_true(view_has(push, "absent", "app/secret"));
+	assert_true(view_has(push, "denied", "app/secret"));
 	json_decref(push);
 }
 
@@ -279,7 +279,7 @@ static void attack_broker_21_a_file_that_changes_without_end_holds_nobody_up(voi
 	home_write("app/.sbx.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [\"~/app/secret\"]}}}\n");
 	for (bool last = false; !last;) { /* what came before comes first */
 		json_t *push = peer_push(runner, "view");
-		last = view_has(push, "absent", "app/secret");
+		last = view_has(push, "denied", "app/secret");
 		json_decref(push);
 	}
 }

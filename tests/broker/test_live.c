@@ -37,7 +37,7 @@ static bool list_has(const json_t *list, const char *text) {
 
 /* The next message is a view's change, and has the path in that list (NULL: in one that doesn't show it), alone. */
 static void expect_view(struct peer *runner, const char *path, const char *list) {
-	static const char *const hiding[] = {"gone", "absent", "ask", "ask-write"};
+	static const char *const hiding[] = {"gone", "denied", "absent", "ask", "ask-write"};
 	json_t *view = next_of(runner, "view");
 	const json_t *paths = json_object_get(json_object_get(view, "view"), "paths");
 	bool hidden = false;

@@ -16,12 +16,13 @@
 #include "ask_nodes.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "facts.h"
 #include "plan.h"
 #include "support/cmocka.h"
 
-static char *root;
+static char *root, *project;
 
 static char *below_root(const char *path) {
 	if (string_equal(path, "/")) return string_copy(root);
@@ -67,7 +68,7 @@ static void make_host(char *line) {
 }
 
 /* "curtain", "view write /a", "layout fresh /home", "layout fresh /home from /state", "mask /a/b", "protected /a",
- * "text /a" */
+ * "text /a", "deny read /a", "deny write /a", "project /a" */
 static void add_rule(struct rules *rules, char *line) {
 	static const struct {
 		const char *word;
@@ -86,6 +87,18 @@ static void add_rule(struct rules *rules, char *line) {
 			rules_add_text(rules, path, "a text\n");
 		else
 			rules_add(rules, RULE_PROTECTED, SHOW_NOTHING, path);
+		return;
+	}
+	if (string_equal(word, "project")) {
+		free(project);
+		rules->project = project = below_root(strtok_r(NULL, " ", &line));
+		return;
+	}
+	if (string_equal(word, "deny")) {
+		const bool reading = string_equal(strtok_r(NULL, " ", &line), "read");
+		CLEANUP_FREE char *path = below_root(strtok_r(NULL, " ", &line));
+		rules_add_denial(rules, reading ? SHOW_NOTHING : SHOW_READ, path,
+				 reading ? VIEW_DENIES_READ : VIEW_DENIES_WRITE);
 		return;
 	}
 	const char *show_word = strtok_r(NULL, " ", &line), *name = strtok_r(NULL, " ", &line);
@@ -155,6 +168,7 @@ static void golden(void **state) {
 	CLEANUP_FREE char *plan = plan_of(text, wishes);
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(root);
+	free(STEAL(project));
 	if (getenv("SBX_GOLDEN_WRITE")) {
 		CLEANUP_STRING struct string out = {0};
 		string_append_bytes(&out, original,

@@ -106,6 +106,14 @@ static bool watches(const struct plan *plan, const char *path) {
 	return strings_contain(&plan->watched, full);
 }
 
+/* There is no broker to ask what is denied of where a link leads: it has been asked before. */
+static void nothing_denied(struct scene *scene, const char *place) {
+	struct led *led = &scene->finds.led;
+	led->denials = array_grow(led->denials, led->places.count, sizeof *led->denials);
+	led->denials[led->places.count] = VIEW_DENIES_NOTHING;
+	strings_add(&led->places, place);
+}
+
 /* The deepest that is there, and really is: not a link, not what a way leads back from. */
 static void the_folder_of_what_is_missing_is_watched(void **state) {
 	(void)state;
@@ -119,6 +127,9 @@ static void the_folder_of_what_is_missing_is_watched(void **state) {
 	CLEANUP_FREE char *notes = in_home("notes");
 	strings_add(&scene.finds.own_folders, home); /* there is no broker to ask whose the links are */
 	strings_add(&scene.finds.own_folders, notes);
+	CLEANUP_FREE char *there = in_home("other/repo/new/x"), *none = in_home("notes/none/x");
+	nothing_denied(&scene, there);
+	nothing_denied(&scene, none);
 	allow(view, "notes/deep/new/x", VIEW_ASK);
 	allow(view, "link/new/x", VIEW_ASK);
 	allow(view, "notes/back/x", VIEW_ASK);
@@ -284,6 +295,7 @@ static void a_program_that_may_be_asked_for_is_a_node_or_trapped(void **state) {
 		CLEANUP_PLAN struct plan plan = {0};
 		CLEANUP_FREE char *real = realpath("/usr/bin/env", NULL);
 		view_add_program(view, "env", VIEW_ASK);
+		nothing_denied(&scene, real);
 		assert_int_equal(scene_replan(&scene, NULL, view, true, &plan, NULL), 0);
 		assert_int_equal(plan_show(&plan, real), trapped ? SHOW_READ : SHOW_ASK);
 		scene_finish(&scene);

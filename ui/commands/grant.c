@@ -93,6 +93,23 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	return 0;
 }
 
+/* What is denied through a link is so wherever it leads, by the grant for it, and where it leads now, by one more:
+ * *ret_target is that, and the link stays free to be moved. NULL: it is no link, or no denial. */
+static int find_denied_there(const struct command_call *call, char **ret_target, struct error *error) {
+	const struct values *values = call->values;
+	struct permission permission;
+	const char *text;
+	CLEANUP_FREE char *pattern = NULL;
+	*ret_target = NULL;
+	if (!values->deny) return 0;
+	int r = operands_permission(call->operands, &permission, &text, error);
+	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
+	if (r < 0) return r;
+	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern);
+	if (resolved) *ret_target = pattern_quote(&permission, resolved);
+	return 0;
+}
+
 /* Grants that say the opposite: the broker names them so that nobody wonders. */
 static bool is_for_the_same(const struct grant *grant, const struct grant *other) {
 	return strcmp(grant->permission.name, other->permission.name) == 0 &&
@@ -217,18 +234,34 @@ static int print_granted(const json_t *reply, struct error *error) {
 	return EXIT_DONE;
 }
 
+static int make_grant(const json_t *body, struct error *error) {
+	json_t *reply = NULL;
+	int r = broker_call("grant", json_deep_copy(body), &reply, error);
+	if (r == 0) r = print_granted(reply, error);
+	json_decref(reply);
+	return r;
+}
+
+static int deny_there(json_t *body, const char *target, struct error *error) {
+	CLEANUP_FREE char *shown = text_visible(target);
+	printf("Note: it leads to %s, which is denied, too, wherever the link leads later:\n", shown);
+	json_object_set_new(body, "target", message_bytes(target));
+	return make_grant(body, error);
+}
+
 static int run(struct command_call *call, struct error *error) {
-	json_t *body = json_object(), *reply = NULL;
+	json_t *body = json_object();
+	CLEANUP_FREE char *there = NULL;
 	int r = check_values(call, error);
 	if (r == 0) r = build_request(call, body, error);
+	if (r == 0) r = find_denied_there(call, &there, error);
 	const char *unused = r == 0 ? why_unused(call, body) : NULL;
-	if (r == 0) r = broker_call("grant", json_incref(body), &reply, error);
+	if (r == 0) r = make_grant(body, error);
+	if (r == 0 && there) r = deny_there(body, there, error);
 	json_decref(body);
-	if (r == 0) r = print_granted(reply, error);
 	if (r == 0 && unused)
 		printf("Note: nothing asks about it (%s), so it stays unused. Without --once it holds at once.\n",
 		       unused);
-	json_decref(reply);
 	return r;
 }
 

@@ -97,13 +97,15 @@ static int check_variables(const struct strings *variables, struct error *error)
 }
 
 /* Before anything is looked at that may hang. */
-static int look_at_allowed(const struct values *values, struct error *error) {
+static int look_at_named(const struct values *values, struct error *error) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	const char *home = home_directory();
-	for (size_t i = 0; i < values->allow.count; i++) {
+	const size_t count = values->allow.count + values->deny.count;
+	for (size_t i = 0; i < count; i++) {
 		struct permission permission;
-		const char *pattern;
-		if (permission_split(values->allow.items[i], &permission, &pattern, NULL) < 0) continue;
+		const char *pattern, *text = i < values->allow.count ? values->allow.items[i]
+								     : values->deny.items[i - values->allow.count];
+		if (permission_split(text, &permission, &pattern, NULL) < 0) continue;
 		if (*pattern == '/') strings_add(&paths, pattern);
 		if (string_starts(pattern, "~/") && home) strings_addf(&paths, "%s%s", home, pattern + 1);
 	}
@@ -111,15 +113,29 @@ static int look_at_allowed(const struct values *values, struct error *error) {
 	return patience_look(&patience, error);
 }
 
+/* Of "PERM=PATTERN": where a path leads by a link, or NULL. */
+static char *resolved_of(const char *text, struct permission *ret_permission) {
+	const char *pattern;
+	return permission_split(text, ret_permission, &pattern, NULL) < 0 ? NULL
+									  : words_resolved(ret_permission, pattern);
+}
+
 /* What is allowed through a link is so where it leads now. */
 static void resolve_allowed(const struct values *values, struct strings *ret_resolved) {
 	for (size_t i = 0; i < values->allow.count; i++) {
 		struct permission permission;
-		const char *pattern;
-		char *resolved = permission_split(values->allow.items[i], &permission, &pattern, NULL) < 0
-					 ? NULL
-					 : words_resolved(&permission, pattern);
+		char *resolved = resolved_of(values->allow.items[i], &permission);
 		strings_take(ret_resolved, resolved ? resolved : string_copy(""));
+	}
+}
+
+/* What is denied through a link is so wherever it leads, and where it leads now. */
+static void resolve_denied(struct strings *deny) {
+	for (size_t i = 0, count = deny->count; i < count; i++) {
+		struct permission permission;
+		CLEANUP_FREE char *resolved = resolved_of(deny->items[i], &permission);
+		CLEANUP_FREE char *quoted = resolved ? pattern_quote(&permission, resolved) : NULL;
+		if (quoted) strings_addf(deny, "%s=%s", permission.name, quoted);
 	}
 }
 
@@ -172,7 +188,8 @@ static int prepare(const struct command_call *call, struct values *values, struc
 	if ((r = refuse_root(error)) < 0) return r;
 	if (words_patterns(&values->allow, error) < 0) return error_prefix(error, "--allow");
 	if (words_patterns(&values->deny, error) < 0) return error_prefix(error, "--deny");
-	if ((r = look_at_allowed(values, error)) < 0) return r;
+	if ((r = look_at_named(values, error)) < 0) return r;
+	resolve_denied(&values->deny);
 	warn_of_nothing(values);
 	if (values->policy && (r = read_policy(values->policy, policy, error)) < 0) return r;
 	if ((r = program_find("sbx-init", init, error)) < 0) return r;

@@ -103,7 +103,7 @@ struct view *view_build(const struct stack_context *context, const struct subjec
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
 		    int64_t session, const struct grant *grant);
 
-/* What the stack says of one path, for message `resolve`. *ret_resolved (or NULL): where it led when the grant was
- * given that allows it; NULL: nowhere else, or no grant does. Caller frees. */
-enum view_mode view_mode_of_path(const struct stack_context *context, const struct subject *subject, int64_t session,
-				 const char *path, bool *ret_ask_write, char **ret_resolved);
+/* What the stack says of one path, for message `resolve`: an entry of a view, whose `path` is borrowed and whose
+ * `resolved` the caller frees. */
+struct view_path view_path_of(const struct stack_context *context, const struct subject *subject, int64_t session,
+			      const char *path);

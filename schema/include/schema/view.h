@@ -21,12 +21,19 @@ enum view_mode { VIEW_ABSENT, VIEW_ASK, VIEW_READ, VIEW_WRITE };
 const char *view_mode_name(enum view_mode mode); /* "absent", "ask", "read", "write" */
 int view_mode_parse(const char *name, enum view_mode *ret_mode, struct error *error);
 
+/* What a rule or a grant denies of a path by name, in contrast to what merely nothing allows: that holds for whatever
+ * leads there by a link. Who may not read may not write either. */
+enum view_denial { VIEW_DENIES_NOTHING, VIEW_DENIES_WRITE, VIEW_DENIES_READ };
+const char *view_denial_name(enum view_denial denial); /* "nothing", "write", "read" */
+int view_denial_parse(const char *name, enum view_denial *ret_denial, struct error *error);
+
 struct view_path {
 	char *path; /* normal path, or a pattern's normal text */
 	bool pattern;
 	enum view_mode mode; /* of a pattern: absent where a denial of reading, or a question about it, has that text */
 	bool ask_write;      /* read, and writing would be asked (a mask is one) */
-	char *resolved;      /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
+	enum view_denial denial;
+	char *resolved; /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
 
 struct view_program {        /* proc:spawn rules that don't allow */
@@ -87,10 +94,12 @@ struct view *view_copy(const struct view *view);
 const struct view_path *view_at(const struct view *view, const char *path);
 
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind; view_resolve_path says
- * where the path of such an entry led. */
+ * where the path of such an entry led, view_deny_path what is denied of it (a mode that gives as much stays without).
+ */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
 bool view_hides(const struct view *view, const char *pattern); /* a pattern's entry whose mode is absent */
 void view_resolve_path(struct view *view, const char *path, const char *resolved);
+void view_deny_path(struct view *view, const char *path, enum view_denial denial);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
 void view_set_variable(struct view *view, const char *name, const char *value);
 void view_add_host(struct view *view, const char *name, const char *address);

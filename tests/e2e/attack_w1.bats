@@ -1,0 +1,224 @@
+#!/usr/bin/env bats
+# What is denied stays denied whatever link leads there (W1, W2), and is found by either name when it is revoked (W5).
+# shellcheck disable=SC2016,SC2030,SC2031 # expanded inside the sandbox; a test's variables are its own
+
+load helper
+
+setup_file() {
+	home_make
+	mkdir -p "$HOME/vault/deep" "$HOME/papers"
+	echo secret >"$HOME/vault/key"
+	echo secret >"$HOME/vault/deep/key.pem"
+	echo secret >"$HOME/.ssh/id"
+	echo public >"$HOME/.ssh/known_hosts"
+	ln -s "$HOME/.ssh" "$HOME/to-ssh"
+	ln -s to-ssh "$HOME/chain"
+	ln -s "$HOME/.ssh/id" "$HOME/to-id"
+	ln -s "$HOME/vault" "$HOME/to-vault"
+	ln -s "$HOME/vault/deep" "$HOME/to-deep"
+	ln -s "$HOME/papers" "$HOME/to-papers"
+}
+
+setup() {
+	echo paper >"$HOME/papers/file"
+	cd "$HOME/project" || return
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+	# shellcheck disable=SC2046 # ids
+	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+}
+
+# rules ALLOW DENY: of the default profile, as YAML.
+rules() {
+	policy <<-END
+		version: 1
+		prompt: {without-agent: deny}
+		profiles:
+		  default:
+		    allow: {${1:-}}
+		    deny: {${2:-}}
+	END
+}
+
+# unseen COMMAND…: it says nothing of a secret.
+unseen() {
+	run "$@"
+	lacks "$output" secret
+}
+
+@test "attack_w_1: a grant or --allow by a link to what a built-in rule denies is refused, and the rule named" {
+	rules
+	for path in chain/id to-id; do
+		run sbx grant fs:read "$HOME/$path"
+		[ "$status" = 1 ]
+		contains "$output" "can't be granted: it leads to $HOME/.ssh"
+		contains "$output" "(built-in/base.yaml"
+		run sbx run --allow fs:read="$HOME/$path" -- cat "$HOME/.ssh/id"
+		[ "$status" = 125 ]
+		contains "$output" "it leads to $HOME/.ssh"
+	done
+	[ "$(sbx grants --json | jq length)" = 0 ]
+}
+
+@test "attack_w_1: nor does a rule by a link show it, in a chain, to a file, beside an allow of the path itself" {
+	rules 'fs:read: ["~/to-ssh/id", "~/chain/id"], fs:write: ["~/to-id"]'
+	unseen sbx run -- sh -c 'cat ~/.ssh/id ~/to-ssh/id ~/chain/id ~/to-id'
+	contains "$output" "$HOME/to-id is not shown: it leads to $HOME/.ssh/id, where a rule or grant denies it (sbx why fs:read $HOME/.ssh/id)"
+	rules 'fs:read: ["~/.ssh/known_hosts"], fs:write: ["~/to-id"]'
+	unseen sbx run -- sh -c 'cat ~/.ssh/known_hosts ~/.ssh/id ~/to-id; echo mine >~/to-id'
+	contains "$output" public
+	[ "$(<"$HOME/.ssh/id")" = secret ]
+}
+
+@test "attack_w_1: a denial by a pattern, above or beside where the link leads" {
+	rules 'fs:read: ["~/to-deep", "~/to-deep/key.pem"]' 'fs:read: ["~/vau*"]'
+	unseen sbx run -- sh -c 'cat ~/vault/deep/key.pem ~/to-deep/key.pem'
+	rules 'fs:read: ["~/to-deep"]' 'fs:read: ["~/vault/**/*.pem"]'
+	unseen sbx run -- sh -c 'cat ~/vault/deep/key.pem ~/to-deep/key.pem'
+	rules 'fs:read: ["~/to-*/key"]' 'fs:read: ["~/vault"]'
+	unseen sbx run -- sh -c 'cat ~/vault/key ~/to-vault/key'
+}
+
+@test "attack_w_1: a denial that lies behind a link itself holds for who comes by another one" {
+	ln -s "$HOME/vault" "$HOME/second"
+	rules 'fs:read: ["~/second/key", "~/to-vault/deep"]' 'fs:read: ["~/to-vault"]'
+	run sbx run -- sh -c 'cat ~/vault/key ~/second/key; cat ~/to-vault/deep/key.pem'
+	rm "$HOME/second"
+	# One secret: deeper by its own name under the denial, which is what a rule may say.
+	[ "$(grep -c '^secret' <<<"$output")" = 1 ]
+	contains "$output" "$HOME/second/key is not shown"
+}
+
+@test "attack_w_1: what may be read but not written stays so" {
+	rules 'fs:read: ["~/papers"]' 'fs:write: ["~/papers"]'
+	run sbx grant fs:write "$HOME/to-papers"
+	[ "$status" = 1 ]
+	contains "$output" "it leads to $HOME/papers, and the profile default denies fs:write"
+	rules 'fs:write: ["~/to-papers/file"], fs:read: ["~/papers"]' 'fs:write: ["~/papers"]'
+	run sbx run -- sh -c 'cat ~/papers/file; echo mine >~/to-papers/file'
+	contains "$output" paper
+	contains "$output" "$HOME/to-papers/file is not writable: it leads to $HOME/papers/file"
+	[ "$(<"$HOME/papers/file")" = paper ]
+}
+
+@test "attack_w_1: a link that is moved between the grant and the run, and while it runs" {
+	rules '' 'fs:read: ["~/vault"]'
+	ln -sfn "$HOME/papers" "$HOME/moves"
+	sbx grant --always fs:read "$HOME/moves"
+	run sbx run -- cat "$HOME/moves/file"
+	[ "$output" = paper ]
+	mkfifo go
+	background b sbx run -- sh -c 'echo up >up; read line <go; cat ~/moves/key.pem ~/vault/deep/key.pem; until cd ~/extra; do :; done 2>/dev/null; cat ~/moves/key.pem ~/vault/deep/key.pem'
+	wait_for 30 test -e up
+	ln -sfn "$HOME/vault/deep" "$HOME/moves"
+	echo >go
+	mkdir -p "$HOME/extra"
+	sbx grant fs:read "$HOME/extra" # the plan is made anew
+	finished b
+	lacks "$output" secret
+	unseen sbx run -- cat "$HOME/moves/key.pem" "$HOME/vault/deep/key.pem"
+	rm -r "$HOME/moves" "$HOME/extra" go up
+}
+
+@test "attack_w_1: a grant to a running sandbox" {
+	rules 'fs:read: ["~/to-papers"]'
+	background b sbx run -- sh -c 'cat ~/to-papers/file; echo up >up; until cd ~/extra; do :; done 2>/dev/null; cat ~/vault/deep/key.pem ~/to-deep/key.pem'
+	wait_for 30 test -e up
+	sbx grant --deny fs:read "$HOME/vault"
+	sbx grant fs:read "$HOME/to-deep"
+	mkdir "$HOME/extra"
+	sbx grant fs:read "$HOME/extra"
+	finished b
+	rm -r "$HOME/extra" up
+	contains "$output" paper
+	lacks "$output" secret
+}
+
+@test "attack_w_1: a denial by a link holds for what was seen, and for where the link leads later" {
+	rules 'fs:read: ["~/papers", "~/vault"]'
+	ln -sfn "$HOME/vault" "$HOME/moves"
+	run sbx grant --deny fs:read "$HOME/moves"
+	contains "$output" "it leads to $HOME/vault, which is denied, too"
+	ln -sfn "$HOME/papers" "$HOME/moves"
+	unseen sbx run -- cat "$HOME/vault/key" "$HOME/papers/file"
+	lacks "$output" "paper"$'\n'
+	ln -sfn "$HOME/vault" "$HOME/moves"
+	# shellcheck disable=SC2046 # ids
+	sbx revoke $(sbx grants --json | jq '.[].id')
+	unseen sbx run --deny fs:read="$HOME/moves" -- cat "$HOME/vault/key"
+	rm "$HOME/moves"
+	run sbx run -- cat "$HOME/vault/key"
+	[ "$output" = secret ]
+}
+
+@test "attack_w_1: a socket is judged by its own name" {
+	rules 'ipc:connect: ["~/to-papers/s"]' 'ipc:connect: ["~/papers"]'
+	python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); sys.stdin.read()' \
+		"$HOME/papers/s" < <(exec sleep 60) 3>&- &
+	local server=$!
+	wait_for 30 test -S "$HOME/papers/s"
+	run sbx run -- python3 -c 'import socket, sys
+for path in sys.argv[1:]:
+	s = socket.socket(socket.AF_UNIX)
+	s.connect(path)
+	print("connected")' "$HOME/to-papers/s" "$HOME/papers/s"
+	kill "$server"
+	rm "$HOME/papers/s"
+	[ "$status" != 0 ]
+	lacks "$output" connected
+}
+
+@test "attack_w_1: the repository of a worktree that lies in a denied folder" {
+	rules 'fs:read: ["~/vault/nothing"]' 'fs:read: ["~/vault"]'
+	git init -q "$HOME/vault/main"
+	git -C "$HOME/vault/main" -c user.name=a -c user.email=a@b.test commit -q --allow-empty -m secret
+	git -C "$HOME/vault/main" worktree add -q "$HOME/tree"
+	cd "$HOME/tree"
+	unseen sbx run -- git log
+	git -C "$HOME/vault/main" worktree remove --force "$HOME/tree"
+	rm -rf "$HOME/vault/main"
+}
+
+@test "attack_w_2: a trusted project's rule for a name that a later version of it makes a link" {
+	rules
+	git init -q "$HOME/pulled" # no sandbox could ever write there
+	cd "$HOME/pulled"
+	mkdir -p data real
+	echo plain | tee data/file real/file >/dev/null
+	printf 'version: 1\nprofiles:\n  only:\n    extends: [base]\n    allow: {fs:read: ["${project}", "${project}/data", "${project}/inner"]}\n' >.sbx.yaml
+	sbx policy trust --yes
+	ln -s real inner
+	run sbx run --profile only -- cat data/file inner/file
+	[ "$output" = plain$'\n'plain ]
+	rm -r data
+	ln -s "$HOME/vault" data
+	unseen sbx run --profile only -- cat data/key "$HOME/vault/key"
+	contains "$output" "$HOME/pulled/data is not shown: it leads to $HOME/vault by the link $HOME/pulled/data, which lies in the project and leads out of it"
+	rm data
+	ln -s ../to-vault data
+	unseen sbx run --profile only -- cat data/key "$HOME/vault/key"
+	# What the user sees and says counts.
+	run sbx run --profile only --allow fs:read="$HOME/pulled/data" -- cat "$HOME/vault/key"
+	[ "$output" = secret ]
+}
+
+@test "attack_w_5: revoke --match finds what leads there, and what is named by a link" {
+	rules
+	sbx grant fs:read "$HOME/to-vault"
+	sbx grant fs:write "$HOME/to-papers"
+	run sbx revoke --match fs:read "$HOME/vault/key"
+	contains "$output" "fs:read $HOME/to-vault, which reached farther"
+	run sbx revoke --match fs:read "$HOME/papers"
+	contains "$output" "fs:write $HOME/to-papers"
+	lacks "$output" farther
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	sbx grant fs:read "$HOME/papers"
+	sbx revoke --match fs:read "$HOME/to-papers"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	rules 'fs:read: ["~/papers"]'
+	run sbx revoke --match fs:read "$HOME/to-papers/file"
+	[ "$status" = 1 ]
+	contains "$output" "policy.yaml:5 (profile default): fs:read $HOME/papers"
+}
