@@ -32,6 +32,7 @@ static const struct body_field open_fields[] = {
 	{"environment", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, environment), LIMIT_ENVIRONMENT, NULL},
 	{"allow", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, allow), WISHES_MAX, NULL},
 	{"resolved", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, resolved), WISHES_MAX, NULL},
+	{"granted", BODY_INDICES, OPTIONAL, offsetof(struct session_open, granted), WISHES_MAX, NULL},
 	{"deny", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, deny), WISHES_MAX, NULL},
 	{"policy", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy), LIMIT_MESSAGE, NULL},
 	{"policy_name", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy_name), LIMIT_TARGET, NULL},
@@ -58,6 +59,10 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 	json_object_set_new(reply, "network", json_string(view_network_name(network)));
 	json_object_set_new(reply, "warnings", session_warnings(session));
 	json_object_set_new(reply, "wants", wants_to_json(session->wants));
+	json_t *granted = json_array();
+	for (size_t i = 0; i < session->granted.count; i++)
+		json_array_append_new(granted, json_integer(session->granted.items[i]));
+	json_object_set_new(reply, "granted", granted);
 	client_reply(client, "session-open", id, reply);
 	session_push_first_view(session);
 	return HANDLED_REPLIED;

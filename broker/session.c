@@ -46,6 +46,7 @@ static void session_free(struct session *session) {
 	walks_free(session->walks);
 	streaks_free(session->streaks);
 	wants_free(session->wants);
+	free(session->granted.items);
 	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
 	free(session);
@@ -93,7 +94,7 @@ static int insert_row(struct session *session, struct error *error) {
 }
 
 static int write_wish(struct session *session, const char *text, enum effect effect, const char *resolved,
-		      struct error *error) {
+		      int64_t *ret_id, struct error *error) {
 	struct granting wish = {.effect = effect,
 				.resolved = resolved && *resolved ? resolved : NULL,
 				.profile = session->subject.profile,
@@ -109,16 +110,38 @@ static int write_wish(struct session *session, const char *text, enum effect eff
 	if (r == 0) r = policy_check_permission(ruleset_policy(session->ruleset), &wish.permission, error);
 	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
 	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
+	*ret_id = grant.id;
 	return r < 0 ? error_prefix(error, effect == EFFECT_ALLOW ? "--allow" : "--deny") : 0;
 }
 
+/* What a runner wishes again, since its broker is another one, may have been revoked meanwhile. What can't be read is
+ * taken for that. */
+static bool was_revoked(const struct session *session, int64_t id) {
+	CLEANUP_GRANT struct grant grant = {0};
+	bool active;
+	if (id == 0) return false;
+	return grants_read(session->broker->grants, id, &grant, &active, NULL) < 0 || grant.revoked_ms > 0;
+}
+
+static int write_allows(struct session *session, const struct session_open *wish, struct error *error) {
+	struct body_ids *granted = &session->granted;
+	granted->items = mem_array(int64_t, wish->allow.count + 1);
+	for (size_t i = 0; i < wish->allow.count; i++) {
+		int64_t *id = &granted->items[granted->count++];
+		*id = i < wish->granted.count ? wish->granted.items[i] : 0;
+		if (was_revoked(session, *id)) continue;
+		const char *resolved = i < wish->resolved.count ? wish->resolved.items[i] : NULL;
+		int r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW, resolved, id, error);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
 static int write_wishes(struct session *session, const struct session_open *wish, struct error *error) {
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < wish->allow.count; i++)
-		r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW,
-			       i < wish->resolved.count ? wish->resolved.items[i] : NULL, error);
+	int64_t id;
+	int r = write_allows(session, wish, error);
 	for (size_t i = 0; r == 0 && i < wish->deny.count; i++)
-		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, NULL, error);
+		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, NULL, &id, error);
 	return r;
 }
 

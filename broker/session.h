@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "body.h"
 #include "broker.h"
 #include "policy/ruleset.h"
 #include "policy/stack.h"
@@ -37,6 +38,7 @@ struct session {
 	struct walks *walks;
 	struct streaks *streaks;
 	struct wants *wants;
+	struct body_ids granted;     /* of each of its --allow */
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };
@@ -46,6 +48,7 @@ struct session_open {
 	char *executable, *profile, *project, *root, *cwd;
 	struct strings environment, allow, deny;
 	struct strings resolved; /* of `allow`, in its order: where it leads, or "" */
+	struct body_ids granted; /* likewise: what a broker before has granted for it; missing: none has */
 	char *policy, *policy_name;
 	bool offline, record;
 };

@@ -26,6 +26,7 @@ static const uint16_t own_ports[] = {STUB_PORT, ENVIRONMENT_PROXY_PORT};
 struct reserved {
 	struct publication publication;
 	struct host_port host;
+	int64_t grant; /* of the run, for that port */
 };
 
 /* One that is published by name: who wants to know. */
@@ -41,8 +42,9 @@ struct servers {
 	struct publisher *publisher; /* NULL: not begun, or nothing can be published */
 	struct reserved *reserved;
 	size_t reserved_count;
-	int64_t told;  /* the session whose broker knows the list; 0: there was none to tell */
-	char *process; /* of who listened last */
+	int64_t session; /* that the grants of `reserved` are of */
+	int64_t told;    /* the session whose broker knows the list; 0: there was none to tell */
+	char *process;   /* of who listened last */
 	struct strings parents;
 };
 
@@ -180,6 +182,27 @@ void servers_publish(struct servers *servers, int64_t number, const struct publi
 			"the sandbox has this machine's own network: what listens there is reachable already");
 }
 
+static int64_t grant_of(const struct servers *servers, const struct reserved *reserved) {
+	CLEANUP_FREE char *wish = string_format("net:listen=%u", reserved->publication.port);
+	return session_granted(servers->options.session, wish);
+}
+
+/* A new broker has granted anew, but for what was revoked when nobody could tell us. */
+static void follow_grants(struct servers *servers) {
+	const int64_t session = session_id(servers->options.session);
+	if (servers->session == session) return;
+	servers->session = session;
+	for (size_t i = 0; i < servers->reserved_count; i++) {
+		struct reserved *reserved = &servers->reserved[i];
+		const int64_t before = reserved->grant;
+		reserved->grant = grant_of(servers, reserved);
+		if (reserved->grant == before)
+			publisher_cut(servers->publisher, &before, 1);
+		else
+			publisher_rename(servers->publisher, before, reserved->grant);
+	}
+}
+
 int servers_begin(struct servers *servers, const struct servers_options *options, struct error *error) {
 	servers->options = *options;
 	if (!options->spares && servers->reserved_count > 0)
@@ -203,9 +226,12 @@ int servers_begin(struct servers *servers, const struct servers_options *options
 						    .report = on_report};
 	servers->publisher = publisher_new(&publisher);
 	publisher_follow(servers->publisher, options->view->listens);
+	servers->session = session_id(options->session);
 	for (size_t i = 0; i < servers->reserved_count; i++) {
 		struct reserved *reserved = &servers->reserved[i];
-		const struct publisher_wish wish = {.publication = reserved->publication, .host = &reserved->host};
+		reserved->grant = grant_of(servers, reserved);
+		const struct publisher_wish wish = {
+			.publication = reserved->publication, .host = &reserved->host, .grant = reserved->grant};
 		add(servers, &wish, 0);
 	}
 	return 0;
@@ -224,6 +250,7 @@ void servers_stir(struct servers *servers, pid_t thread) {
 
 void servers_view(struct servers *servers, const struct view *view) {
 	if (!servers->publisher) return;
+	follow_grants(servers);
 	publisher_follow(servers->publisher, view->listens);
 	publisher_review(servers->publisher);
 	if (servers->told != 0 && servers->told != session_id(servers->options.session)) tell(servers, 0, 0, NULL);

@@ -28,6 +28,7 @@ struct session {
 	pid_t init;      /* 0: nothing runs yet */
 	int64_t closing; /* the request, when it was sent */
 	json_t *wants;
+	json_t *granted; /* ids, of each of the run's `allow`; NULL: there was no broker yet */
 	int retry_ms;
 };
 
@@ -53,15 +54,17 @@ static json_t *command_list(char *const *command) {
 	return list;
 }
 
-static json_t *open_body(const struct session_options *options) {
+static json_t *open_body(const struct session *session) {
+	const struct session_options *options = &session->options;
 	const struct run_options *run = options->run;
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b}", "command",
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:O*}", "command",
 			 command_list(run->command), "executable", message_bytes(options->executable), "profile",
 			 run->profile, "project", message_bytes(options->project->project), "root",
 			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
 			 text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
 			 text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text,
-			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record);
+			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record, "granted",
+			 session->granted);
 }
 
 /* Once: when a broker comes back the tool has the terminal. */
@@ -90,12 +93,14 @@ static int connect_and_open(struct session *session, struct error *error) {
 	int r = run->connect(run->connect_context, &channel, error);
 	if (r < 0) return r;
 	json_t *reply = NULL;
-	r = channel_call(channel, "session-open", open_body(&session->options), &reply, error);
+	r = channel_call(channel, "session-open", open_body(session), &reply, error);
 	if (r < 0) return r;
 	if (session->id == 0) say_warnings(reply);
 	session->id = json_integer_value(json_object_get(reply, "session"));
 	json_decref(session->wants);
 	session->wants = json_incref(json_object_get(reply, "wants"));
+	json_decref(session->granted);
+	session->granted = json_incref(json_object_get(reply, "granted"));
 	json_decref(reply);
 	if (session->options.agent) {
 		reply = NULL;
@@ -507,6 +512,13 @@ void session_answer(struct session *session, json_t *answer) {
 	tell(session, "answer", answer);
 }
 
+int64_t session_granted(const struct session *session, const char *wish) {
+	const struct strings *allow = &session->options.run->allow;
+	for (size_t i = 0; i < allow->count; i++)
+		if (string_equal(allow->items[i], wish)) return json_integer_value(json_array_get(session->granted, i));
+	return 0;
+}
+
 int64_t session_id(const struct session *session) {
 	return session->id;
 }
@@ -535,5 +547,6 @@ void session_free(struct session *session) {
 	checks_free(session->checks);
 	strings_finish(&session->options.environment);
 	json_decref(session->wants);
+	json_decref(session->granted);
 	free(session);
 }

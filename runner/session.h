@@ -119,6 +119,9 @@ void session_published(struct session *session, const struct strings *ports, int
 		       const char *failed);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
+/* The grant of one of the run's `allow` ("PERM=TARGET"), also when it has ended; 0: that is none of them. Another one
+ * after each new broker, unless it was revoked. */
+int64_t session_granted(const struct session *session, const char *wish);
 /* Once; session_free waits for the broker to have it. */
 void session_close(struct session *session, int status, bool hung_up);
 void session_free(struct session *session);

@@ -44,7 +44,7 @@ struct entry {
 	char port[PORT_TEXT_SIZE]; /* the one inside */
 	enum entry_state state;
 	bool by_name;
-	int64_t named;   /* the grant that it was named with, and ends with; or 0 */
+	int64_t named;   /* the grant that it was named with, and ends with, alone or first; or 0 */
 	uint64_t ticket; /* of the check that is under way; 0: none is */
 	struct right right;
 	struct host_port host;
@@ -235,6 +235,12 @@ static void accept_there(struct entry *entry) {
 	changed(publisher);
 }
 
+/* Whatever a verdict rests on: one that was named with a grant neither ends with another's end nor outlives its own. */
+static void take_right(struct entry *entry, const struct verdict *verdict) {
+	entry->right = right_of(verdict);
+	if (entry->named) entry->right.grant = entry->named;
+}
+
 static int entry_open(struct entry *entry, struct error *error) {
 	const uint16_t wanted = entry->publication.host_port;
 	int r = 0;
@@ -256,7 +262,7 @@ static void on_judged(void *argument, const struct verdict *verdict) {
 	struct error error = ERROR_NONE;
 	entry->ticket = 0;
 	const bool allowed = verdict && verdict->effect == EFFECT_ALLOW;
-	if (allowed) entry->right = right_of(verdict);
+	if (allowed) take_right(entry, verdict);
 	const bool open = allowed && entry_open(entry, &error) == 0;
 	const char *failed = open ? NULL : allowed ? error.message : why_of(verdict);
 	if (entry->by_name) {
@@ -304,7 +310,7 @@ static void on_judged_again(void *argument, const struct verdict *verdict) {
 		if (entry->state != ENTRY_REFUSED) entry_refuse(entry, "not allowed any more");
 		return;
 	}
-	if (verdict->effect == EFFECT_ALLOW) entry->right = right_of(verdict);
+	if (verdict->effect == EFFECT_ALLOW) take_right(entry, verdict);
 	if (entry->state != ENTRY_OPEN) reopen(entry);
 }
 
@@ -325,6 +331,15 @@ void publisher_cut(struct publisher *publisher, const int64_t *grants, size_t co
 			entry_shut(entry, grant_ended);
 			entry->state = ENTRY_CUT;
 		}
+	}
+}
+
+void publisher_rename(struct publisher *publisher, int64_t from, int64_t to) {
+	struct entry *entry;
+	TAILQ_FOREACH(entry, &publisher->entries, link) {
+		if (!entry->named || entry->named != from) continue;
+		entry->named = to;
+		if (entry->right.grant == from) entry->right.grant = to;
 	}
 }
 

@@ -212,6 +212,7 @@ static const struct {
 	{"{'type':'session-open','id':1}", false},
 	{"{'type':'session-open','id':1," WISH ",'environment':'LANG'}", false},
 	{"{'type':'session-open','id':1," WISH ",'environment':[1]}", false},
+	{"{'type':'session-open','id':1," WISH ",'granted':[-1]}", false},
 	{"{'type':'session-open','id':1," WISH ",'offline':'no'}", false},
 	{"{'type':'session-open','id':1," WISH ",'uid':0}", false},
 	{"{'type':'resolve','id':1,'paths':['/']}", false},

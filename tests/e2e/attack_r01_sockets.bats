@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Withdrawn means for connections to the host's Unix sockets, too: however many there are, and whatever the tool does to its
-# own ends.
+# own ends. And what was withdrawn stays that when sbxd is another one.
 
 load helper
 
@@ -48,4 +48,33 @@ says() { # says WORD: in a line of the holder's output so far
 	contains "$output" "answer 1024"
 	contains "$output" "blocked ipc:connect $HOME/run/host.sock"
 	contains "$output" "connections to sockets of this machine"
+}
+
+@test "attack_r_01: what a run was allowed by --allow and is revoked is not granted again by the next sbxd" {
+	local folder=$HOME/given kept=$HOME/kept
+	mkdir -p "$folder" "$kept"
+	echo secret >"$folder/file"
+	echo kept >"$kept/file"
+	background holder sbx run --allow "fs:read=$folder" --allow "fs:read=$kept" --profile default -- \
+		sh -c "until [ -e go ]; do sleep 0.02; done; cat $kept/file; cat $folder/file"
+	wait_for 60 runs_with_grants 2
+	run -0 sbx revoke --match fs:read "$folder"
+	for round in 1 2; do
+		echo "broker $round"
+		pid=$(broker_pid)
+		kill -9 "$pid"
+		wait_for 60 gone "$pid"
+		wait_for 60 runs_with_grants 1
+		[ "$(broker_pid)" != "$pid" ]
+	done
+	[[ $(sbx grants) == *"$kept"* ]]
+	touch go
+	finished_answering deny holder
+	echo "$output"
+	contains "$output" kept
+	lacks "$output" secret
+}
+
+runs_with_grants() {
+	[[ $(sbx sessions --json | jq length) == 1 && $(sbx grants --json | jq length) == "$1" ]]
 }

@@ -174,6 +174,70 @@ except ConnectionResetError:
 	[ "$(get "http://localhost:$port/b")" = 'served /b' ]
 }
 
+# open_at PORT: a connection through it that goes on; its end is in $HOME/run/client-PORT.out.
+open_at() {
+	background "client-$1" python3 -c '
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+got = b""
+while b"/held\n" not in got:
+    got += s.recv(1000)
+print("open", flush=True)
+try:
+    print("end", s.recv(1000))
+except ConnectionResetError:
+    print("reset")' "$1"
+	wait_for 60 grep -qs open "$HOME/run/client-$1.out"
+}
+
+@test "each publication of one port ends with its own grant, and with no other" {
+	local one two three first second
+	serving web --publish 3000:0 -- 3000
+	id=$(session_id)
+	one=$(host_port 3000)
+	first=$(sbx grants --json | jq '.[] | select(.permission == "net:listen") | .id')
+	run -0 sbx publish --json "$id" 3000:0
+	two=$(jq '.[0].host_port' <<<"$output")
+	second=$(jq '.[0].grant.id' <<<"$output")
+	open_at "$one"
+	open_at "$two"
+	# of another that is open: neither the port nor what came by it
+	run -0 sbx revoke "$second"
+	contains "$output" "ended in 1 of 1 running sandbox"
+	refused "$two"
+	finished "client-$two"
+	contains "$output" reset
+	[ "$(get "http://127.0.0.1:$one/a")" = 'served /a' ]
+	is_running "client-$one"
+	# its own, while another holds the same port of the sandbox
+	run -0 sbx publish --json "$id" 3000:0
+	three=$(jq '.[0].host_port' <<<"$output")
+	run -0 sbx revoke "$first"
+	contains "$output" "ended in 1 of 1 running sandbox"
+	refused "$one"
+	finished "client-$one"
+	contains "$output" reset
+	[ "$(get "http://127.0.0.1:$three/b")" = 'served /b' ]
+}
+
+@test "a publication of a run goes on with a new broker, but for one that was revoked" {
+	local port grant
+	serving web --publish 3000:0 -- 3000
+	port=$(host_port 3000)
+	kill -9 "$(broker_pid)"
+	wait_for 60 published 3000
+	[ "$(get "http://127.0.0.1:$port/a")" = 'served /a' ]
+	grant=$(sbx grants --json | jq '.[] | select(.permission == "net:listen") | .id')
+	run -0 sbx revoke "$grant"
+	refused "$port"
+	kill -9 "$(broker_pid)"
+	wait_for 60 runs
+	refused "$port"
+	[ "$(sbx grants --json | jq length)" = 0 ]
+	[ "$(sbx sessions --json | jq -c '.[0].published')" = '[]' ]
+}
+
 @test "a publication ends when its time is over" {
 	serving web -- 3000
 	id=$(session_id)
