@@ -27,7 +27,7 @@ says() { # says WORD: in a line of the holder's output so far
 
 @test "attack_r_01: connections whose own ends are bound to paths, over and over, end with their grant" {
 	sbx grant ipc:connect "$HOME/run/host.sock" --profile default
-	background holder sbx run --profile default -- python3 links.py hold "$HOME/run/host.sock" 1000
+	background holder sbx run --profile default -- python3 links.py bind "$HOME/run/host.sock" 1000
 	wait_for 60 says holding
 	run -0 sbx revoke --match ipc:connect "$HOME/run/host.sock"
 	contains "$output" "ended in 1 of 1 running sandbox"

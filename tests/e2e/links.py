@@ -2,8 +2,9 @@
 """Many connections to a Unix socket of the host.
 
 serve PATH      echoes; says "ready"
-hold PATH N     makes N connections, binds its own end of each to a path while others come and go, says "holding" and how
-                many there are; when the file `go` is there, says how many of them still answer
+hold PATH N     makes N connections, says "holding" and how many there are; when the file `go` is there, says how many of
+                them still answer
+bind PATH N     likewise, but first binds its own end of each to a path while others come and go
 """
 import os
 import resource
@@ -66,9 +67,24 @@ def answers(connection):
         return False
 
 
+def make(path, count):
+    return [made for made in (connected(path) for _ in range(int(count))) if made]
+
+
+def keep(held):
+    print("holding", len(held), flush=True)
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    print("answer", sum(map(answers, held)), flush=True)
+
+
 def hold(path, count):
+    keep(make(path, count))
+
+
+def bind(path, count):
     others = [socket.socket(socket.AF_UNIX) for _ in range(3000)]  # the list that is looked through is long
-    held = [made for made in (connected(path) for _ in range(int(count))) if made]
+    held = make(path, count)
     over = threading.Event()
     others_come = threading.Thread(target=come_and_go, args=[path, over])
     others_come.start()
@@ -77,11 +93,8 @@ def hold(path, count):
         time.sleep(0.002)
     over.set()
     others_come.join()
-    print("holding", len(held), flush=True)
-    while not os.path.exists("go"):
-        time.sleep(0.01)
-    print("answer", sum(map(answers, held)), flush=True)
+    keep(held)
     del others
 
 
-{"serve": serve, "hold": hold}[sys.argv[1]](*sys.argv[2:])
+{"serve": serve, "hold": hold, "bind": bind}[sys.argv[1]](*sys.argv[2:])
