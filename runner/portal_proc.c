@@ -1,6 +1,8 @@
 #include "portal_proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
@@ -27,7 +29,7 @@ static const struct {
 enum { CLOSED_COUNT = ARRAY_LENGTH(closed) };
 
 struct covers {
-	int trees[CLOSED_COUNT], points[CLOSED_COUNT]; /* -1: there is no such thing */
+	int trees[CLOSED_COUNT], points[CLOSED_COUNT]; /* -1: there is no such thing, or it is shut anyway */
 };
 
 static void covers_finish(struct covers *covers) {
@@ -37,10 +39,17 @@ static void covers_finish(struct covers *covers) {
 	}
 }
 
+/* What is root's alone: the tool has our user, and no capability over files of a user whom its namespace doesn't know
+ * (capable_wrt_inode_uidgid() in kernel/capability.c). */
+static bool is_shut(int point) {
+	return faccessat(point, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 && errno == EACCES;
+}
+
 /* In our own namespace. */
 static int make_cover(const struct spaces *spaces, size_t i, struct covers *covers, struct error *error) {
 	covers->points[i] = spaces_reach(spaces->inside, closed[i].path);
 	if (covers->points[i] < 0) return errno == ENOENT ? 0 : error_errno(error, "%s", closed[i].path);
+	if (is_shut(covers->points[i])) return 0;
 	covers->trees[i] = closed[i].folder ? stage_clone_hidden(spaces->scratch, error)
 					    : stage_clone_void(spaces->scratch, error);
 	return covers->trees[i] < 0 ? error_prefix(error, "%s", closed[i].path) : 0;
