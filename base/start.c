@@ -19,7 +19,7 @@ static void check_stack(void) {
 	_exit(125);
 }
 
-/* Whoever gives a program no words gives it no name either (execve(2)). */
+/* A program that was started without any word has no name either (execve(2)). */
 static void take_name(void) {
 	/* getauxval(3) gives pointers as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	const char *path = (const char *)getauxval(AT_EXECFN);

@@ -2,7 +2,7 @@
  * processes: a sandbox's processes, as /proc shows them below its process 1: stopped, continued, counted.
  *
  * Promises: a signal goes by a pidfd, and only to what was seen below process 1 while the pidfd was held: a number that
- * was given out again meets nobody. Whoever calls must know that process 1 lives.
+ * was given out again meets nobody. The caller must know that process 1 lives.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * project_file: a project's .sbx.yaml, and how much of it counts (design section 4, attack B21).
  *
  * Promises: the file comes from a repository, so until the user has trusted exactly this content in this project only
- * its denials count. What the files of enclosing folders deny, up to the home or the root of the file system, counts as
+ * its denials count. Denials in files of enclosing folders, up to the home or the root of the file system, count as
  * well: a tool that makes a repository in a subfolder doesn't get out of the outer project's (attack R27). While it has
  * an error what was good of it last stays for what runs already, and project_file_check refuses to begin anything, for
  * its denials aren't known. Trust is kept for each project and content: files that worktrees and branches differ in can

@@ -87,7 +87,7 @@ void sandbox_kill(struct sandbox *sandbox) {
 	session_end_runner(sandbox->runner, sandbox->runner_pidfd);
 }
 
-/* Takes why. That it has died is seen by its process 1, or its runner, later. */
+/* Takes why. Its death is seen later, by its process 1 or its runner. */
 static void end(struct sandbox *sandbox, char *why) {
 	record(sandbox, why);
 	sandbox->state = SANDBOX_ENDING;
@@ -224,7 +224,7 @@ static void on_timer(evutil_socket_t fd, short what, void *argument) {
 	}
 }
 
-/* What is awaited */
+/* The confirmations that are awaited */
 
 void sandbox_await(struct sandbox *sandbox, int64_t number, bool kill) {
 	if (sandbox->gone) return;
@@ -382,7 +382,7 @@ void sandbox_leave(struct sandbox *sandbox) {
 		sandbox_free(sandbox);
 }
 
-/* What is said of it */
+/* The words for its state */
 
 size_t sandbox_processes(const struct sandbox *sandbox) {
 	return sandbox->init != 0 && !sandbox->gone ? processes_count(sandbox->init) : 0;

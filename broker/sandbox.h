@@ -81,7 +81,7 @@ void sandbox_kill(struct sandbox *sandbox);
 /* How many of its processes can know what the tool was started with. */
 size_t sandbox_processes(const struct sandbox *sandbox);
 
-/* What it does in the words of docs/protocol.md, for a reply to `revoke`. */
+/* Its state in the words of docs/protocol.md, for a reply to `revoke`. */
 const char *sandbox_doing(const struct sandbox *sandbox);
 bool sandbox_is_answer(const struct sandbox *sandbox); /* nothing better is to be had soon: who waits may be told */
 

@@ -104,7 +104,8 @@ static int drop_capabilities(struct error *error) {
 	return 0;
 }
 
-/* What was meant for the program that came first, as far as an ordinary user may lift it; `wanted`: no more than that.
+/* Lifts the limits that were meant for the program that came first, as far as an ordinary user may; `wanted`: no more
+ * than that.
  */
 static void raise_limit(int resource, rlim_t wanted) {
 	struct rlimit limit;

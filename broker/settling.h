@@ -2,9 +2,9 @@
  * settling: runners that were told that something ends (`ended`, `sleep` with a number) say when it has, and what of it
  * their tools still hold (`settled`).
  *
- * Promises: who waits for a withdrawal is told when each sandbox that it concerns has confirmed it, is stopped whole,
- * or has ended (sandbox.h), and what it was for each; nobody else waits. What is held is in the history, also when
- * nobody waited. Who only asks (SETTLING_ASKS) goes on after LIMIT_SETTLE_MS.
+ * Promises: a client that waits for a withdrawal is told when each sandbox that it concerns has confirmed it, is
+ * stopped whole, or has ended (sandbox.h), and what it was for each; nobody else waits. Files that are still held open
+ * are in the history, also when nobody waited. A client that only asks (SETTLING_ASKS) goes on after LIMIT_SETTLE_MS.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * files of repositories that are masked, other names of masked files.
  *
  * Promises: each walk is bounded; what was found is kept for a session, so that one more grant costs a look into the
- * one tree that is new. What is made later in a tree that was walked is not looked for: names that are to be hidden
- * are told of (arrivals.h), facts are taken anew (facts.h).
+ * one tree that is new. Names that are made later in a tree that was walked are not looked for: those that are to be
+ * hidden are told of (arrivals.h), facts are taken anew (facts.h).
  */
 #pragma once
 

@@ -32,7 +32,7 @@ static enum maker maker_of_folder(const struct stat *folder) {
 	return folder->st_uid == 0 || folder->st_uid == UID_OVERFLOW ? MAKER_ROOT : MAKER_OTHERS;
 }
 
-/* Whoever may change one of the folders above a link can make it. */
+/* A user who may change one of the folders above a link can make the link. */
 static enum maker maker_of_link(const char *link) {
 	struct stat status;
 	if (lstat(link, &status) < 0 || (status.st_uid != 0 && status.st_uid != getuid())) return MAKER_OTHERS;

@@ -3,8 +3,8 @@
  * machine, or a sandbox (attack R20).
  *
  * Promises: a link counts as the user's own when it and every folder above it belong to the user or to root, nobody
- * else may write there, and no sandbox of the user's ever could. What can't be looked at is foreign. Looks with lstat
- * alone.
+ * else may write there, and no sandbox of the user's ever could. A link that can't be looked at is foreign. Looks with
+ * lstat alone.
  */
 #pragma once
 

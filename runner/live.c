@@ -142,7 +142,7 @@ static void settle_plan(struct live *live, const struct portal_applied *applied)
 	live->next = (struct plan){0};
 }
 
-/* What was to hide a part of a tree of the host's, and the part is there. */
+/* Would the mount hide a part of a tree of the host's, and is the part there? */
 static bool would_hide(const struct live *live, const struct mount *mount) {
 	const struct mount *on = plan_find(&live->plan, mount->on);
 	struct stat status;
@@ -159,7 +159,7 @@ static bool left_open(const struct live *live, const struct portal_applied *appl
 	return false;
 }
 
-/* Before the plan that knew it is replaced. What was allowed once was for whoever opened it. */
+/* Before the plan that knew it is replaced. A permission for one use was for the call that opened it. */
 static void tell_taken(const struct live *live, const struct portal_applied *applied) {
 	for (size_t i = 0; i < applied->taken_count; i++) {
 		const struct portal_taken *taken = &applied->taken[i];

@@ -35,8 +35,8 @@ struct live_options {
 	void (*changed)(void *context, const struct plan *plan, const struct steps *steps);
 	/* Has the host deleted what is mounted at the path? */
 	bool (*deleted)(void *context, const char *path);
-	/* What live_sight says until the next call, for other threads, too; NULL: it is about to change, or depends on
-	 * who asks (live_once). May be NULL. */
+	/* The sights that live_sight answers from until the next call, for other threads, too; NULL: they are about to
+	 * change, or depend on the thread that asks (live_once). May be NULL. */
 	void (*seen)(void *context, const struct sights *sights);
 	/* What was mounted at `path`, or came along with it, is detached, or exposed (steps.h) from now on: it may be
 	 * held still (holders.h). live_plan is the one before. */

@@ -59,7 +59,7 @@ struct portal {
 	struct again again;
 };
 
-/* What a reply brings. */
+/* The contents of a reply. */
 struct brought {
 	int code;
 	const char *text;

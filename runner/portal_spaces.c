@@ -103,8 +103,9 @@ static int make_scratch(struct spaces *spaces, struct error *error) {
 }
 
 /* The runner takes descriptors of this process by pidfd_getfd(2), which asks for the right to trace it, and a change of
- * credentials took that from everybody (commit_creds() in kernel/cred.c). Whoever has fewer rights in the sandbox's
- * user namespace than we is still kept out (cap_ptrace_access_check()), and so is the tool, which can't name us either.
+ * credentials took that from everybody (commit_creds() in kernel/cred.c). A process with fewer rights in the
+ * sandbox's user namespace than this one is still kept out (cap_ptrace_access_check()), and so is the tool, which can't
+ * name this process either.
  */
 static int let_runner_take(struct error *error) {
 	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? error_errno(error, "letting the runner take descriptors") : 0;

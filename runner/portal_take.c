@@ -7,9 +7,9 @@
  * hid. But when a mount point is removed, which another mount namespace can do, the kernel detaches what is mounted
  * there together with what lies on it (detach_mounts in fs/namespace.c, since Linux 4.3). So the tree is moved to the
  * attic, a name made for it, and that is removed from outside. Where nothing lies on it, umount2 without MNT_DETACH
- * comes first: it succeeds when nobody has anything of it, which no look through /proc could prove. What the host has
- * deleted can't be moved any more (ENOENT, attach_recursive_mnt of the same file); then nothing lies on it either, and
- * it is unmounted.
+ * comes first: it succeeds when nobody has anything of it, which no look through /proc could prove. A tree whose
+ * root the host has deleted can't be moved any more (ENOENT, attach_recursive_mnt of the same file); then nothing lies
+ * on it either, and it is unmounted.
  *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
@@ -93,7 +93,7 @@ static int set_along(const struct mounts *mounts, const struct put *put, uint64_
 	return first;
 }
 
-/* What is open for writing keeps its own mount from it, not the others. False: something is. */
+/* A file that is open for writing keeps its own mount from being made read-only, not the others. False: one is. */
 static bool disarm(const struct mounts *mounts, const struct put *put) {
 	if (tree_set(put->tree, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) != -EBUSY) return true;
 	tree_set(put->tree, true, MOUNT_ATTR_NOEXEC, 0);
@@ -197,7 +197,8 @@ static int detach(struct mounts *mounts, struct put *put, struct portal_applied 
 	return r;
 }
 
-/* What a dead portal put and something covers is reached only now. 1, or 0: not there. Begins and ends inside. */
+/* A mount that a dead portal put and that another one covers is reached only now. 1, or 0: not there. Begins and
+ * ends inside. */
 static int find_put(struct mounts *mounts, uint32_t id, struct put **ret_put, struct error *error) {
 	*ret_put = mounts_find(mounts, id);
 	if (!*ret_put || (*ret_put)->tree >= 0) return *ret_put != NULL;

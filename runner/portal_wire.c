@@ -16,7 +16,7 @@ struct step_head {
 	uint64_t device, inode;
 };
 
-/* What became of them: the two numbers, then the lists. */
+/* The results of a request: the two numbers, then the lists. */
 struct applied_head {
 	uint32_t failed_count, taken_count;
 };

@@ -96,7 +96,7 @@ static bool namespace_of(pid_t pid, struct stat *ret_status) {
 	return stat(path, ret_status) == 0;
 }
 
-/* Who calls must not lose it by a chain that is longer than a sandbox has processes. */
+/* A chain of parents can't be longer than a sandbox has processes, so the caller loses nothing by this bound. */
 static bool descends_from(pid_t pid, pid_t init) {
 	for (int i = 0; i < LIMIT_PROCESSES && pid > 1; i++) {
 		pid = place_of(pid).parent;

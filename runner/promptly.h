@@ -1,7 +1,7 @@
 /*
  * promptly: does what may wait for a tool (its memory, its command line), and waits for it PROMPTLY_MS and no longer.
  *
- * Promises: what isn't done by then is given up: its thread finishes alone and drops the work. With PROMPTLY_MAX
+ * Promises: work that isn't done by then is given up: its thread finishes alone and drops it. With PROMPTLY_MAX
  * threads that are stuck all else is given up at once. Signals stay with the caller's thread.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * readers: threads that receive trapped calls (seccomp_unotify(2)) and look at the threads that made them.
  *
- * Promises: whoever reads a tool's memory waits for the tool: for its lock on it, which a fork(2) of gigabytes holds,
+ * Promises: a reader of a tool's memory waits for the tool: for its lock on it, which a fork(2) of gigabytes holds,
  * and for pages that a file system is slow to bring. So a reader may be stuck, and never the loop. There is one reader
  * as long as it is quick; one that is at a call for READERS_STUCK_MS is relieved by another, up to READERS_MAX; past
  * that the sandbox's calls wait. Neither readers_new nor readers_free waits for any of them: one that is stuck goes

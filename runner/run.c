@@ -184,7 +184,7 @@ static void send_order(struct run *run, enum order_kind kind, int value) {
 	if (launch_order(run->launch, kind, value) < 0) on_not_taken(run);
 }
 
-/* What was asked for, or nothing runs: trapped calls wait until somebody looks. */
+/* sbx-init has brought all that it was told to, or nothing runs: trapped calls wait until somebody looks. */
 static int take_over(struct run *run, const struct report *report, struct error *error) {
 	CLEANUP_FD int terminal = report->terminal, listener = report->listener;
 	const bool traps = keeper_traps(run->keeper) != 0;
@@ -488,10 +488,10 @@ static int start_early(struct run *run, const struct run_options *options, struc
 	return r < 0 ? r : keeper_new(&keeper, &run->keeper, error);
 }
 
-/* What a standard descriptor must not be, since the tool would get out by it. Folders are of the host's mounts: below
- * one the tool would have all that lies there, and above it (attack F11). A datagram socket leads to any address
- * (sendto(2), attack R11), one that isn't connected is the tool's to connect, and who listens takes the host's
- * connections. */
+/* Kinds of files that a standard descriptor must not be, since the tool would get out by them. Folders are of the
+ * host's mounts: below one the tool would have all that lies there, and above it (attack F11). A datagram socket leads
+ * to any address (sendto(2), attack R11), one that isn't connected is the tool's to connect, and who listens takes the
+ * host's connections. */
 static const char *fault_of_descriptor(int fd) {
 	int type = 0, listens = 0;
 	socklen_t size = sizeof type, listens_size = sizeof listens, peer_size = sizeof(struct sockaddr_storage);
@@ -521,7 +521,7 @@ static int check_standard_descriptors(struct error *error) {
 	return 0;
 }
 
-/* What bwrap and the portal need at least, where they would otherwise fail with a riddle. */
+/* Limits that bwrap and the portal need at least, where they would otherwise fail with a riddle. */
 static int check_limits(struct error *error) {
 	static const struct {
 		int resource;

@@ -72,7 +72,7 @@ static int look_at_view(const struct scene *scene, struct session *session, stru
 	return patience_look(&patience, error);
 }
 
-/* Who can write the policy of this run rules the next one (attack R26). */
+/* A tool that can write the policy of this run rules the next one (attack R26). */
 static void find_policy(struct scene *scene, const char *here) {
 	const char *name = scene->options->policy_name;
 	CLEANUP_FREE char *real = name ? mem_expect(realpath(name, NULL)) : NULL, *named = NULL;
@@ -108,7 +108,8 @@ static int ask_writable(void *context, const struct strings *folders, bool *ret_
 	return session_writable(context, NULL, folders, ret_writable, error);
 }
 
-/* What the plan lets write is the broker's to know before it is in force: a link in there may be the tool's. */
+/* The broker has to know each folder that the plan lets write before that is in force: a link in there may be the
+ * tool's. */
 static int tell_writable(struct scene *scene, struct session *session, const struct plan *plan, struct error *error) {
 	CLEANUP_STRINGS struct strings trees = {0};
 	struct strings *told = &scene->told;

@@ -177,7 +177,7 @@ static int duplicate(struct socket_caller *caller, pid_t thread, int number) {
 	return fd;
 }
 
-/* What the call fails with, or 0. */
+/* The errno that the call fails with, or 0. */
 static int take_socket(struct socket_caller *caller, struct socket_call *call, uint64_t *ret_cookie) {
 	call->fd = duplicate(caller, call->thread, call->number);
 	if (call->fd < 0) return errno == EBADF ? EBADF : errno == EMFILE || errno == ENFILE ? EAGAIN : EACCES;
@@ -311,7 +311,7 @@ struct socket_calls *socket_calls_new(const struct socket_calls_options *options
 	return calls;
 }
 
-/* What the call fails with, or 0. */
+/* The errno that the call fails with, or 0. */
 static int check_taken(const struct socket_calls *calls, const struct socket_taken *taken) {
 	const uint64_t own = calls->options.cookie;
 	if (calls->count + closer_count(calls->closer) > calls->most) return EAGAIN;

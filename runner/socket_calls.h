@@ -62,7 +62,7 @@ struct socket_caller {
 };
 void socket_caller_finish(struct socket_caller *caller);
 
-/* What of a call is the tool's, in our hands. */
+/* A call's descriptor and data, taken from the tool. */
 struct socket_taken {
 	struct socket_call call;
 	uint64_t cookie; /* of the socket's network */
@@ -76,7 +76,7 @@ bool socket_take(struct socket_caller *caller, enum socket_call_kind kind, pid_t
 		 const uint64_t arguments[CALL_ARGUMENTS], struct socket_taken *ret_taken);
 void socket_taken_finish(struct socket_taken *taken); /* of one that isn't added */
 
-/* What was taken, and is taken over, is held from now on. */
+/* The call that was taken is held from now on; `taken` is taken over. */
 void socket_calls_add(struct socket_calls *calls, uint64_t id, struct socket_taken *taken);
 
 /* The machine or the sandbox is about to sleep: all are interrupted. */

@@ -81,7 +81,7 @@ static int registration(const struct tethers *tethers, int operation, int fd, in
 	return dup3(tethers->epoll, tethers->slot, O_CLOEXEC) < 0 ? -errno : r;
 }
 
-/* Those that are still registered. False: it can't be told. */
+/* The inodes that are still registered. False: it can't be told. */
 static bool read_living(const struct tethers *tethers, struct inodes *ret_living) {
 	static const char field[] = " data: ";
 	CLEANUP_FREE char *path = string_format("/proc/self/fdinfo/%d", tethers->epoll), *text = NULL;

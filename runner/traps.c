@@ -2,12 +2,12 @@
  * Theory of operation. A notification is received by a reader (readers.h), which reads the call's paths (call.h). What
  * the call needs is judged by sight alone (call_needs.h). Nothing: it goes on at once, whatever it will meet, and the
  * loop hears nothing of it. Something: it is handed to the loop, which judges it again, by what is seen then, and holds
- * it, one need after the other, until it goes on. What can't be read goes on, too: the sandbox's mounts stand for
- * themselves. (A masked name that the host doesn't have is the one thing that no mount can stand for: a tool that
+ * it, one need after the other, until it goes on. A call that can't be read goes on, too: the sandbox's mounts stand
+ * for themselves. (A masked name that the host doesn't have is the one thing that no mount can stand for: a tool that
  * changes its memory between our look and the kernel's makes it unasked, and is found out at the end of the session.)
  *
- * What the readers share with the loop is the `desk`, which the last of them frees. While what is seen changes
- * (traps_see) they can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
+ * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
+ * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
  * that no more than that of the tool's data is kept.
  */
 #include "traps.h"
@@ -98,7 +98,7 @@ static void trapped_free(struct trapped *trapped) {
 
 /* In the readers */
 
-/* What a reader sees; `blind`: it can't be told now. */
+/* The view of a reader; `blind`: it is changing. */
 struct glance {
 	struct desk *desk;
 	bool blind;
@@ -184,7 +184,7 @@ static void on_readers_gone(void *context) {
 
 /* Holding */
 
-/* One that is in the list of those that are held. */
+/* The call is in the list of held ones. */
 static void held_end(struct trapped *trapped) {
 	*trapped->link = trapped->next;
 	if (trapped->next) trapped->next->link = trapped->link;
@@ -367,7 +367,7 @@ struct traps_counts traps_count(const struct traps *traps) {
 	return (struct traps_counts){.received = atomic_load(&traps->desk->received), .held = traps->held_count};
 }
 
-/* What was handed over is nobody's now. The desk is the readers' from then on. */
+/* Calls that were handed over and not taken are dropped. The desk is the readers' from then on. */
 static void desk_close(struct desk *desk) {
 	struct trapped *trapped;
 	pthread_mutex_lock(&desk->lock);

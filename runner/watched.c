@@ -123,7 +123,7 @@ static struct folder *add_folder(struct watched *watched, const char *path) {
 	return folder;
 }
 
-/* What the host shows on a file system of sbx's own stays mounted there when its name goes on the host. */
+/* A file of the host that is shown on a file system of sbx's own stays mounted there when its name goes on the host. */
 static bool is_shown(const struct mount *mount) {
 	return (mount->kind == MOUNT_READ || mount->kind == MOUNT_WRITE) && mount->inode != 0 &&
 	       string_equal(mount->path, mount->source);

@@ -57,7 +57,7 @@ static char *words_of(const struct owner *owner) {
 	return text_visible_cut(words, OWNER_COLUMNS);
 }
 
-/* Who gets the lock gives it back at once: sbxd, which wants it at that moment, tries again. */
+/* A process that gets the lock gives it back at once: sbxd, which wants it at that moment, tries again. */
 static bool is_held(int fd) {
 	return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }

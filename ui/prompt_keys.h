@@ -40,5 +40,5 @@ int prompt_keys_wait(const struct prompt_keys *keys, int ms, struct error *error
 /* What was typed so far counts as nothing. */
 void prompt_keys_forget(struct prompt_keys *keys);
 
-/* An enum prompt_key, or -ECANCELED, -EINTR for ^Z, -EIO when the terminal is gone. What is typed is echoed. */
+/* An enum prompt_key, or -ECANCELED, -EINTR for ^Z, -EIO when the terminal is gone. Typed keys are echoed. */
 int prompt_keys_read(struct prompt_keys *keys, struct error *error);

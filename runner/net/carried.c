@@ -59,7 +59,7 @@ static void on_interrupted(void *argument) {
 	carried_end(argument, -EINTR);
 }
 
-/* What a tool leaves in a socket's queue of errors never goes away (ip(7), IP_RECVERR), and poll(2) tells of it each
+/* An error that a tool leaves in a socket's queue never goes away (ip(7), IP_RECVERR), and poll(2) tells of it each
  * time: after a look in vain there is a pause. */
 static void on_writable(evutil_socket_t fd, short what, void *argument) {
 	static const struct timeval pause = {.tv_usec = CARRIED_PAUSE_MS * 1000};

@@ -4,8 +4,8 @@
  * Promises: 0, 1 and 2 are open (/dev/null where they were closed: no file of ours gets such a number, which would be
  * written to, or handed to the tool; attack R22); no signal is blocked, and SIGCHLD is not ignored, which would hide
  * how children end (wait(2)); the program has a name for its messages, though it was started without any word. Other
- * signals that are ignored stay so: nohup(1). What can't be had, and a stack that is too small to say more, ends the
- * process with 125.
+ * signals that are ignored stay so: nohup(1). A descriptor that can't be opened, or a stack that is too
+ * small to say more, ends the process with 125.
  */
 #pragma once
 

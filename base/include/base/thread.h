@@ -2,8 +2,8 @@
  * thread: a thread that nobody waits for.
  *
  * Promises: all signals are blocked in it, so that they stay with the thread that has a loop for them; what it leaves
- * behind goes when it returns (pthread_detach(3)). Whoever shares memory with it counts who uses that, for the program
- * may end or go on without it.
+ * behind goes when it returns (pthread_detach(3)). Memory that it shares with others needs a count of its users,
+ * since none of them waits for the thread.
  */
 #pragma once
 

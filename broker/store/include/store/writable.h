@@ -2,8 +2,8 @@
  * writable: the trees that any sandbox of this user could ever write, since a link that lies in one may be a tool's
  * work (attack R20).
  *
- * Promises: what was added is never forgotten: a link that was planted stays when the grant has ended. What can't be
- * looked up counts as writable.
+ * Promises: what was added is never forgotten: a link that was planted stays when the grant has ended. A path that
+ * can't be looked up counts as writable.
  */
 #pragma once
 
