@@ -187,20 +187,23 @@ static int64_t grant_of(const struct servers *servers, const struct reserved *re
 	return session_granted(servers->options.session, wish);
 }
 
-/* A new broker has granted anew, but for what was revoked when nobody could tell us. */
+/* A new broker has granted to the run anew, but for what was revoked; whatever else was granted to the session that was
+ * has ended with it. */
 static void follow_grants(struct servers *servers) {
+	CLEANUP_FREE int64_t *kept = mem_array(int64_t, servers->reserved_count + 1);
 	const int64_t session = session_id(servers->options.session);
+	size_t count = 0;
 	if (servers->session == session) return;
 	servers->session = session;
 	for (size_t i = 0; i < servers->reserved_count; i++) {
 		struct reserved *reserved = &servers->reserved[i];
 		const int64_t before = reserved->grant;
 		reserved->grant = grant_of(servers, reserved);
-		if (reserved->grant == before)
-			publisher_cut(servers->publisher, &before, 1);
-		else
-			publisher_rename(servers->publisher, before, reserved->grant);
+		if (reserved->grant == before) continue; /* revoked */
+		publisher_rename(servers->publisher, before, reserved->grant);
+		kept[count++] = reserved->grant;
 	}
+	publisher_keep(servers->publisher, kept, count);
 }
 
 int servers_begin(struct servers *servers, const struct servers_options *options, struct error *error) {

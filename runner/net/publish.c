@@ -343,6 +343,14 @@ void publisher_rename(struct publisher *publisher, int64_t from, int64_t to) {
 	}
 }
 
+void publisher_keep(struct publisher *publisher, const int64_t *grants, size_t count) {
+	for (struct entry *entry = TAILQ_FIRST(&publisher->entries), *next; entry; entry = next) {
+		next = TAILQ_NEXT(entry, link);
+		if (entry->state != ENTRY_OPEN && entry->state != ENTRY_CUT) continue;
+		if (entry->named && !grants_contain(grants, count, entry->named)) entry_refuse(entry, grant_ended);
+	}
+}
+
 void publisher_review(struct publisher *publisher) {
 	for (struct entry *entry = TAILQ_FIRST(&publisher->entries), *next; entry; entry = next) {
 		next = TAILQ_NEXT(entry, link); /* an answer that comes at once takes away its own entry and no other */

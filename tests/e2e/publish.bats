@@ -222,11 +222,14 @@ except ConnectionResetError:
 }
 
 @test "a publication of a run goes on with a new broker, but for one that was revoked" {
-	local port grant
+	local port grant other
 	serving web --publish 3000:0 -- 3000
 	port=$(host_port 3000)
+	run -0 sbx publish --json "$(session_id)" 3000:0 # whose grant ends with the session that the new broker doesn't have
+	other=$(jq '.[0].host_port' <<<"$output")
 	kill -9 "$(broker_pid)"
 	wait_for 60 published 3000
+	wait_for 60 refused "$other"
 	[ "$(get "http://127.0.0.1:$port/a")" = 'served /a' ]
 	grant=$(sbx grants --json | jq '.[] | select(.permission == "net:listen") | .id')
 	run -0 sbx revoke "$grant"

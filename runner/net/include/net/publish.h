@@ -65,6 +65,8 @@ void publisher_stir(struct publisher *publisher); /* something inside began to l
 /* Grants ended: what rests on them is cut and judged again. Rules or the broker are others: all is judged again. */
 void publisher_cut(struct publisher *publisher, const int64_t *grants, size_t count);
 void publisher_rename(struct publisher *publisher, int64_t from, int64_t to); /* a grant that has another id now */
+/* What was named with any other grant is cut. */
+void publisher_keep(struct publisher *publisher, const int64_t *grants, size_t count);
 void publisher_review(struct publisher *publisher);
 bool publisher_is_reviewed(const struct publisher *publisher); /* what is open was judged since */
 
