@@ -132,6 +132,12 @@ char *words_resolved(const struct permission *permission, const char *pattern) {
 	return path ? resolved_path(path) : NULL;
 }
 
+char *words_real_path(const struct permission *permission, const char *pattern) {
+	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
+	char *resolved = path ? resolved_path(path) : NULL;
+	return resolved ? resolved : STEAL(path);
+}
+
 int words_patterns(struct strings *texts, struct error *error) {
 	for (size_t i = 0; i < texts->count; i++) {
 		struct permission permission;

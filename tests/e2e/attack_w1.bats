@@ -155,8 +155,8 @@ unseen() {
 
 @test "attack_w_1: a socket is judged by its own name" {
 	rules 'ipc:connect: ["~/to-papers/s"]' 'ipc:connect: ["~/papers"]'
-	python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); sys.stdin.read()' \
-		"$HOME/papers/s" < <(exec sleep 60) 3>&- &
+	python3 -c 'import signal, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); signal.pause()' \
+		"$HOME/papers/s" >/dev/null 2>&1 3>&- &
 	local server=$!
 	wait_for 30 test -S "$HOME/papers/s"
 	run sbx run -- python3 -c 'import socket, sys
@@ -221,4 +221,10 @@ for path in sys.argv[1:]:
 	run sbx revoke --match fs:read "$HOME/to-papers/file"
 	[ "$status" = 1 ]
 	contains "$output" "policy.yaml:5 (profile default): fs:read $HOME/papers"
+	rules 'fs:read: ["~/to-papers"]'
+	run sbx revoke --match fs:read "$HOME/papers/file"
+	[ "$status" = 1 ]
+	contains "$output" "Still allowed by a link (profile default): fs:read $HOME/to-papers, which leads to $HOME/papers"
+	run sbx revoke --match fs:read "$HOME/vault"
+	lacks "$output" "Still allowed"
 }

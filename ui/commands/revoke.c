@@ -6,6 +6,7 @@
 #include "commands/commands.h"
 #include "schema/message.h"
 #include "ui/broker.h"
+#include "ui/leading.h"
 #include "ui/output.h"
 #include "ui/withdrawal.h"
 #include "ui/words.h"
@@ -170,15 +171,14 @@ static void print_rule(const json_t *rule) {
 	printf("Still allowed by %s (profile %s%s): %s %s\n", origin, profile, in, permission, target);
 }
 
-/* What lets the target through without a grant. True: something does. */
-static bool print_rules(const json_t *reply) {
+/* What lets the target through without a grant. */
+static void print_rules(const json_t *reply) {
 	const json_t *rules = json_object_get(reply, "rules");
 	const json_int_t more = json_integer_value(json_object_get(reply, "rules_more"));
 	size_t index;
 	const json_t *rule;
 	json_array_foreach ((json_t *)rules, index, rule) print_rule(rule);
 	if (more > 0) printf("and by %lld more rules\n", (long long)more);
-	return json_array_size(rules) > 0;
 }
 
 /* Nothing was. That is what --all wants to be true, so it is no failure there: denials stay. */
@@ -259,6 +259,38 @@ static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret
 	return r;
 }
 
+/* What lets the target of --match through by a link becomes a part of the reply. */
+static int add_leading(const struct command_call *call, struct channel *channel, json_t *reply, struct error *error) {
+	const struct values *values = call->values;
+	struct permission permission;
+	const char *target;
+	CLEANUP_FREE char *pattern = NULL;
+	if (values->match.count == 0) return 0;
+	json_t *items = json_array();
+	json_object_set_new(reply, "links", items);
+	int r = permission_split(values->match.items[0], &permission, &target, error);
+	if (r == 0) r = words_pattern(&permission, target, &pattern, error);
+	return r < 0 ? r : leading_find(channel, &permission, pattern, items, error);
+}
+
+/* "Still allowed by a link (profile npm): fs:read /home/ada/mine, which leads to /home/ada/papers" */
+static void print_leading(const json_t *reply) {
+	size_t index;
+	const json_t *item;
+	json_array_foreach ((json_t *)json_object_get(reply, "links"), index, item) {
+		CLEANUP_FREE char *profile = json_visible(item, "profile"), *target = json_visible(item, "target");
+		CLEANUP_FREE char *permission = json_visible(item, "permission"),
+				  *there = json_visible(item, "resolved");
+		printf("Still allowed by a link (profile %s): %s %s, which leads to %s\n", profile, permission, target,
+		       there);
+	}
+}
+
+static bool is_let_through(const json_t *reply) {
+	return json_array_size(json_object_get(reply, "rules")) > 0 ||
+	       json_array_size(json_object_get(reply, "links")) > 0;
+}
+
 static int print_reply(struct command_call *call, struct channel *channel, const json_t *reply, struct error *error) {
 	const struct values *values = call->values;
 	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
@@ -273,8 +305,9 @@ static int print_reply(struct command_call *call, struct channel *channel, const
 	print_matched(reply);
 	print_held(call, reply);
 	print_others(reply);
-	const bool stays = print_rules(reply);
-	return withdrawal_is_shown(reply) && !stays ? status : EXIT_NO;
+	print_rules(reply);
+	print_leading(reply);
+	return withdrawal_is_shown(reply) && !is_let_through(reply) ? status : EXIT_NO;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -286,12 +319,12 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = channel_send(channel, "revoke", json_incref(body), &request, error);
 	if (r == 0) r = wait_for_reply(channel, request, &reply, error);
+	if (r == 0) r = add_leading(call, channel, reply, error);
 	if (r == 0 && values->json) {
 		json_object_del(reply, "id");
 		json_object_del(reply, "type");
 		json_line(stdout, reply);
-		const bool stays = json_array_size(json_object_get(reply, "rules")) > 0;
-		r = withdrawal_is_shown(reply) && !stays ? EXIT_DONE : EXIT_NO;
+		r = withdrawal_is_shown(reply) && !is_let_through(reply) ? EXIT_DONE : EXIT_NO;
 	} else if (r == 0) {
 		r = print_reply(call, channel, reply, error);
 	}

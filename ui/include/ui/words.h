@@ -34,6 +34,8 @@ char *words_missing(const struct permission *permission, const char *pattern);
 /* Where a pattern of fs:read or fs:write that is a path without wildcards leads now, if elsewhere by a link; else NULL.
  */
 char *words_resolved(const struct permission *permission, const char *pattern);
+/* The same, or the path itself; NULL: it has wildcards, or is of another permission. */
+char *words_real_path(const struct permission *permission, const char *pattern);
 
 /* The directory that grants are kept under: `asked`, or the current project. Freed by the caller. */
 int words_project(const char *asked, char **ret_project, struct error *error);
