@@ -151,7 +151,7 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 	if (info && !is_taken(taken, number(info, "mnt_id:")) && taken->covered.count == 0) return;
 	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
-	struct place place;
+	struct place place = {0};
 	const int r = fd < 0 ? -errno : place_of(fd, &place);
 	if (r < 0) {
 		look_failed(look, task, -r);
