@@ -63,7 +63,7 @@ enum {
 	LIMIT_SENDS = 16 << 20,        /* of all that one sandbox has held */
 	LIMIT_HELD_LOOK_MS = 20,       /* between looks at a held thread's signals */
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
-	LIMIT_HELD_AWAY_MS = 1000,     /* a signal's handler has, until its thread has made the held call again */
+	LIMIT_HELD_AWAY_MS = 2000,     /* a signal's handler has, until its thread has made the held call again */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
 	LIMIT_REPLAN_MS = 50,          /* until what the host has changed is looked at */
 	LIMIT_WRITABLE = 256,          /* paths in one message about what sandboxes may write */
