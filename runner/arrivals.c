@@ -209,12 +209,16 @@ static void look_anew(struct arrivals *arrivals) {
 		if (walk_reaches(&arrivals->walk, arrivals->trees.items[i]))
 			strings_add(&arrivals->pending, arrivals->trees.items[i]);
 	for (size_t i = 0; i < arrivals->name_count; i++) await(arrivals, &arrivals->names[i]);
+}
+
+static void look_soon(struct arrivals *arrivals) {
+	look_anew(arrivals);
 	turn_after(arrivals, 0);
 }
 
 static void take_event(struct arrivals *arrivals, const struct inotify_event *event) {
 	const struct folder *folder = find_folder(arrivals, event->wd);
-	if (event->mask & IN_Q_OVERFLOW) look_anew(arrivals);
+	if (event->mask & IN_Q_OVERFLOW) look_soon(arrivals);
 	if (event->mask & IN_IGNORED) forget_folder(arrivals, event->wd);
 	if (!folder || !folder->path || event->len == 0) return;
 	CLEANUP_FREE char *path = path_join(folder->path, event->name);
@@ -270,8 +274,9 @@ static bool look_on(struct arrivals *arrivals) {
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	struct arrivals *arrivals = argument;
 	(void)fd, (void)what;
-	if (!arrivals->began) begin(arrivals);
-	if (!arrivals->looks) look_anew(arrivals);
+	const bool first = !arrivals->began;
+	if (first) begin(arrivals);
+	if (!arrivals->looks && (first || arrivals->blind)) look_anew(arrivals);
 	if (!look_on(arrivals)) {
 		turn_after(arrivals, 0);
 		return;
@@ -351,7 +356,7 @@ void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, 
 	take_names(arrivals, names);
 	if (arrivals->walk.pattern_count + arrivals->name_count == 0) return;
 	if (!arrivals->began && !evtimer_pending(arrivals->turn, NULL)) turn_after(arrivals, ARRIVALS_BEGINS_MS);
-	if (arrivals->began && !same) look_anew(arrivals);
+	if (arrivals->began && !same) look_soon(arrivals);
 }
 
 void arrivals_free(struct arrivals *arrivals) {

@@ -209,6 +209,22 @@ static void other_patterns_and_trees_are_looked_for_anew(void **state) {
 	matched("sub/two.key");
 }
 
+/* Nothing but what the kernel tells wakes it. */
+static void it_rests_when_all_was_looked_at(void **state) {
+	(void)state;
+	add(&world.awaited, "secret");
+	follow();
+	settle();
+	turn(2);
+	assert_int_equal(event_base_get_num_events(world.base, EVENT_BASE_COUNT_ADDED), 1);
+	strings_add(&world.patterns, "/**/*.key");
+	follow();
+	make("one.key");
+	matched("one.key");
+	turn(2);
+	assert_int_equal(event_base_get_num_events(world.base, EVENT_BASE_COUNT_ADDED), 1);
+}
+
 static void what_nobody_hides_is_not_watched(void **state) {
 	(void)state;
 	strings_finish(&world.patterns);
@@ -227,6 +243,7 @@ int main(void) {
 		ARRIVALS_TEST(a_name_is_told_of_when_it_comes_and_when_it_comes_again),
 		ARRIVALS_TEST(a_name_that_is_awaited_later_is_told_of_though_it_is_there),
 		ARRIVALS_TEST(other_patterns_and_trees_are_looked_for_anew),
+		ARRIVALS_TEST(it_rests_when_all_was_looked_at),
 		ARRIVALS_TEST(what_nobody_hides_is_not_watched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
