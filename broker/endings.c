@@ -329,7 +329,10 @@ static void start_stuck(struct broker *broker, struct ending *ending, struct err
 /* `ended`: all of them; NULL: there are more than that. NULL when nobody is told. */
 static struct settling *tell(struct broker *broker, const struct ending_wish *wish, const struct grant_list *ended) {
 	if (wish->kind != EVENT_REVOKE) return NULL;
-	const struct settling_wish told = {.kind = EVENT_REVOKE, .kill = wish->kill};
+	const struct settling_wish told = {.kind = EVENT_REVOKE,
+					   .kill = wish->kill,
+					   .grant = ended && ended->count == 1 ? &ended->items[0] : NULL,
+					   .grants = ended && ended->count > 1 ? ended : NULL};
 	struct settling *settling = settling_new(broker, &told);
 	if (ended)
 		sessions_tell_ended(broker, ended, settling);

@@ -213,7 +213,7 @@ const struct request_handler handle_event = {tell_event, &event_shape};
 
 struct settled {
 	int64_t settle;
-	struct body_list holders;
+	struct body_list holders, ended;
 	int64_t killed;
 };
 static const struct body_field holder_fields[] = {
@@ -225,6 +225,7 @@ static const struct body_shape holder_shape = BODY_SHAPE_OF(struct settling_hold
 static const struct body_field settled_fields[] = {
 	{"settle", BODY_INTEGER, REQUIRED, offsetof(struct settled, settle), 0, NULL},
 	{"holders", BODY_SHAPES, REQUIRED, offsetof(struct settled, holders), LIMIT_HOLDERS_TOLD, &holder_shape},
+	{"ended", BODY_SHAPES, OPTIONAL, offsetof(struct settled, ended), LIMIT_HOLDERS_TOLD, &holder_shape},
 	{"killed", BODY_INTEGER, OPTIONAL, offsetof(struct settled, killed), 0, NULL},
 };
 static const struct body_shape settled_shape = BODY_SHAPE_OF(struct settled, settled_fields);
@@ -234,7 +235,12 @@ static int take_settled(struct client *client, int64_t id, const void *body, jso
 	const struct settled *said = body;
 	if (said->killed > LIMIT_HOLDERS) return error_set(error, ERANGE, "so many processes no sandbox has");
 	client_reply(client, "settled", id, NULL);
-	settling_settled(client->session, said->settle, said->holders.items, said->holders.count, said->killed);
+	const struct settling_answer answer = {
+		.left = {said->holders.items, said->holders.count},
+		.ended = {said->ended.items, said->ended.count},
+		.killed = said->killed,
+	};
+	settling_settled(client->session, said->settle, &answer);
 	return HANDLED_REPLIED;
 }
 

@@ -107,10 +107,14 @@ static void set_gone(struct sandbox *sandbox) {
 	if (!sandbox->session) sandbox_free(sandbox);
 }
 
+/* Where something is awaited its runner is about to say whom it has ended for that, the tool itself perhaps, and to
+ * close the session then: there is time for it till the next turn of the timer. */
 static void on_init_ended(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
-	set_gone(argument);
+	struct sandbox *sandbox = argument;
+	sandbox->dead = true;
+	if (!sandbox->session || sandbox->awaited_count == 0 || sandbox->state == SANDBOX_ENDING) set_gone(sandbox);
 }
 
 /* Stopping */
@@ -208,6 +212,10 @@ static void on_timer(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
 	struct sandbox *sandbox = argument;
+	if (sandbox->dead) {
+		set_gone(sandbox);
+		return;
+	}
 	switch (sandbox->state) {
 	case SANDBOX_GOES_ON:
 		on_deadline(sandbox);
@@ -231,7 +239,7 @@ void sandbox_await(struct sandbox *sandbox, int64_t number, bool kill) {
 	sandbox->awaited = array_grow(sandbox->awaited, sandbox->awaited_count, sizeof *sandbox->awaited);
 	sandbox->awaited[sandbox->awaited_count++] =
 		(struct awaited){.number = number, .since_ms = now_ms(), .kill = kill};
-	if (sandbox->state != SANDBOX_GOES_ON) return;
+	if (sandbox->dead || sandbox->state != SANDBOX_GOES_ON) return;
 	if (process_is_halted(sandbox->runner))
 		wait_for(sandbox, 0);
 	else if (sandbox->awaited_count == 1)
@@ -253,7 +261,7 @@ void sandbox_confirm(struct sandbox *sandbox, int64_t number) {
 			sandbox->awaited[kept++] = awaited;
 	}
 	sandbox->awaited_count = kept;
-	if (kept == before || sandbox->state == SANDBOX_ENDING) return;
+	if (kept == before || sandbox->dead || sandbox->state == SANDBOX_ENDING) return;
 	if (kept > 0) {
 		if (sandbox->state == SANDBOX_GOES_ON)
 			wait_for(sandbox, sandbox->awaited[0].since_ms + LIMIT_CONFIRM_MS - now_ms());

@@ -43,7 +43,8 @@ struct sandbox {
 	struct event *init_ended, *timer;
 	enum sandbox_state state;
 	bool noted;               /* that it is stopped has its row */
-	bool gone;                /* process 1 was seen dead, and so has all below it */
+	bool dead;                /* process 1 was seen dead, and so has all below it */
+	bool gone;                /* and nothing more is to be heard of its runner */
 	struct processes stopped; /* by us: what the user has stopped stays so */
 	struct awaited {
 		int64_t number, since_ms;

@@ -13,6 +13,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
+#include "store/grant_row.h"
 
 enum { DETAIL_BYTES = 4096 }; /* of what is held, in a row of the history */
 
@@ -22,11 +23,13 @@ struct settling {
 	enum settling_aim aim;
 	enum event_kind kind;
 	struct grant grant; /* id 0: not one alone */
+	json_t *grants;     /* ids of several, or NULL */
 	bool kill;
 	int64_t number;
 	struct sandbox **waiting; /* those that have not answered; borrowed */
 	size_t waiting_count, told, confirmed;
 	json_t *holders; /* as the reply has them, */
+	json_t *ended;   /* likewise, */
 	json_t *others;  /* and of the sandboxes those that have not simply confirmed */
 	int64_t more, killed;
 	bool over;  /* the time of who only asks is */
@@ -45,7 +48,9 @@ static void settling_free(struct settling *settling) {
 	TAILQ_REMOVE(&settling->broker->settlings, settling, link);
 	if (settling->deadline) event_free(settling->deadline);
 	grant_finish(&settling->grant);
+	json_decref(settling->grants);
 	json_decref(settling->holders);
+	json_decref(settling->ended);
 	json_decref(settling->others);
 	json_decref(settling->reply);
 	free(settling->waiting);
@@ -80,7 +85,7 @@ static void add_other(struct settling *settling, const struct sandbox *sandbox) 
 
 static void send_reply(struct settling *settling) {
 	json_t *reply = STEAL(settling->reply);
-	int64_t more = settling->more, more_others = 0;
+	int64_t more = settling->more, more_others = 0, more_ended = 0;
 	size_t room = LIMIT_PAGE_BYTES;
 	for (size_t i = 0; i < settling->waiting_count; i++) add_other(settling, settling->waiting[i]);
 	json_object_set_new(reply, "told", json_integer((json_int_t)settling->told));
@@ -88,8 +93,9 @@ static void send_reply(struct settling *settling) {
 	json_object_set_new(reply, "killed", json_integer(settling->killed));
 	size_t used = json_bytes(reply);
 	room = used < room ? room - used : 0;
-	json_object_set_new(reply, "others", first_of(settling->others, room / 2, &more_others));
-	json_object_set_new(reply, "holders", first_of(settling->holders, room / 2, &more));
+	json_object_set_new(reply, "others", first_of(settling->others, room / 3, &more_others));
+	json_object_set_new(reply, "ended", first_of(settling->ended, room / 3, &more_ended));
+	json_object_set_new(reply, "holders", first_of(settling->holders, room / 3, &more));
 	json_object_set_new(reply, "more", json_integer(more));
 	client_reply(settling->client, settling->type, settling->id, reply);
 }
@@ -129,6 +135,13 @@ static void set_deadline(struct settling *settling) {
 	event_add(settling->deadline, &wait);
 }
 
+static json_t *ids_of(const struct grant_list *grants) {
+	json_t *ids = json_array();
+	for (size_t i = 0; i < grants->count && i < LIMIT_PAGE; i++)
+		json_array_append_new(ids, json_integer(grants->items[i].id));
+	return ids;
+}
+
 struct settling *settling_new(struct broker *broker, const struct settling_wish *wish) {
 	struct settling *settling = mem_new(struct settling);
 	settling->broker = broker;
@@ -137,8 +150,10 @@ struct settling *settling_new(struct broker *broker, const struct settling_wish 
 	settling->kill = wish->kill;
 	settling->number = ++broker->last_settling;
 	settling->holders = json_array();
+	settling->ended = json_array();
 	settling->others = json_array();
 	if (wish->grant) grant_copy(&settling->grant, wish->grant);
+	if (wish->grants) settling->grants = ids_of(wish->grants);
 	if (wish->aim != SETTLING_WITHDRAWS) set_deadline(settling);
 	TAILQ_INSERT_TAIL(&broker->settlings, settling, link);
 	return settling;
@@ -227,24 +242,25 @@ static struct settling *find(const struct broker *broker, int64_t number) {
 	return NULL;
 }
 
-static json_t *holders_to_json(const struct settling_holder *holders, size_t count) {
+static json_t *holders_to_json(const struct settling_holders *holders) {
 	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < holders->count; i++) {
+		const struct settling_holder *holder = &holders->items[i];
 		json_t *item = json_object();
-		json_object_set_new(item, "pid", json_integer(holders[i].pid));
-		json_object_set_new(item, "command", message_bytes(holders[i].command));
-		json_object_set_new(item, "path", message_bytes(holders[i].path));
+		json_object_set_new(item, "pid", json_integer(holder->pid));
+		json_object_set_new(item, "command", message_bytes(holder->command));
+		json_object_set_new(item, "path", message_bytes(holder->path));
 		json_array_append_new(list, item);
 	}
 	return list;
 }
 
-/* What ended has its row; this one says that it goes on. */
+/* What ended has its row; this one says who goes on with it, and who was ended for it. */
 static void note(const struct settling *settling, const struct session *session, const json_t *holders,
-		 int64_t killed) {
+		 const json_t *ended, int64_t killed) {
 	if (settling->aim == SETTLING_ASKS || (json_array_size(holders) == 0 && killed == 0)) return;
 	const struct grant *grant = &settling->grant;
-	int64_t more = 0;
+	int64_t more = 0, more_ended = 0;
 	/* Borrowed: broker_note frees only the detail. */
 	struct event event = {
 		.kind = settling->kind,
@@ -257,37 +273,46 @@ static void note(const struct settling *settling, const struct session *session,
 		.why = (char *)(json_array_size(holders) > 0 ? "it is still held open" : "what held it open was ended"),
 		.grant = grant->id,
 		.detail = json_object()};
-	json_object_set_new(event.detail, "holders", first_of(holders, DETAIL_BYTES, &more));
+	if (settling->grants) json_object_set(event.detail, "grants", settling->grants);
+	json_object_set_new(event.detail, "holders", first_of(holders, DETAIL_BYTES / 2, &more));
 	json_object_set_new(event.detail, "more", json_integer(more));
+	json_object_set_new(event.detail, "ended", first_of(ended, DETAIL_BYTES / 2, &more_ended));
 	json_object_set_new(event.detail, "killed", json_integer(killed));
 	struct error error = ERROR_NONE;
 	if (broker_note(settling->broker, &event, &error) < 0) log_error("recording what is held: %s", error.message);
 }
 
-static void keep(struct settling *settling, const struct session *session, json_t *holders, int64_t killed) {
+/* Into `list`; how many had no room. */
+static int64_t keep(json_t *list, const struct session *session, json_t *holders) {
+	int64_t more = 0;
 	size_t index;
 	json_t *item;
-	settling->killed += killed;
 	json_array_foreach (holders, index, item) {
-		if (json_array_size(settling->holders) == LIMIT_PAGE) {
-			settling->more++;
+		if (json_array_size(list) == LIMIT_PAGE) {
+			more++;
 			continue;
 		}
 		json_object_set_new(item, "session", json_integer(session->record.id));
-		json_array_append(settling->holders, item);
+		json_array_append(list, item);
 	}
+	return more;
 }
 
-void settling_settled(const struct session *session, int64_t number, const struct settling_holder *holders,
-		      size_t count, int64_t killed) {
+static void take_answer(struct settling *settling, const struct session *session,
+			const struct settling_answer *answer) {
+	json_t *left = holders_to_json(&answer->left), *ended = holders_to_json(&answer->ended);
+	note(settling, session, left, ended, answer->killed);
+	settling->more += keep(settling->holders, session, left);
+	keep(settling->ended, session, ended);
+	settling->killed += answer->killed;
+	json_decref(left);
+	json_decref(ended);
+}
+
+void settling_settled(const struct session *session, int64_t number, const struct settling_answer *answer) {
 	struct sandbox *sandbox = session->sandbox;
 	struct settling *settling = find(session->broker, number);
-	if (settling && is_waited_for(settling, sandbox)) {
-		json_t *list = holders_to_json(holders, count);
-		note(settling, session, list, killed);
-		keep(settling, session, list, killed);
-		json_decref(list);
-	}
+	if (settling && is_waited_for(settling, sandbox)) take_answer(settling, session, answer);
 	if (settling && settling->aim == SETTLING_ASKS)
 		settlings_confirm(session->broker, sandbox, number);
 	else

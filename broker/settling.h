@@ -18,6 +18,7 @@
 
 struct broker;
 struct client;
+struct grant_list;
 struct sandbox;
 struct session;
 
@@ -34,8 +35,9 @@ struct settling_wish {
 	enum settling_aim aim;
 	/* Of the rows of the history: EVENT_REVOKE, EVENT_EXPIRE, EVENT_GRANT (a denial), EVENT_POLICY. */
 	enum event_kind kind;
-	const struct grant *grant; /* what ends, or denies, when it is one; or NULL. Copied */
-	bool kill;                 /* the runners end who holds it */
+	const struct grant *grant;       /* what ends, or denies, when it is one; or NULL. Copied */
+	const struct grant_list *grants; /* what ends, when it is several and not too many; or NULL. Copied */
+	bool kill;                       /* the runners end who holds it */
 };
 
 /* Then settling_add for each session that is told, and one of the two below, which give it up. */
@@ -67,8 +69,14 @@ struct settling_holder {
 };
 
 /* A runner's answer. One that comes too late, or for something else, is nothing. */
-void settling_settled(const struct session *session, int64_t number, const struct settling_holder *holders,
-		      size_t count, int64_t killed);
+struct settling_answer { /* borrowed */
+	struct settling_holders {
+		const struct settling_holder *items;
+		size_t count;
+	} left, ended;  /* who goes on with it; who was ended for it, the first of them */
+	int64_t killed; /* how many were ended */
+};
+void settling_settled(const struct session *session, int64_t number, const struct settling_answer *answer);
 
 /* Of its sandbox (sandbox.c): it has confirmed that number; it is another than it was; it has gone; it is that one from
  * now on. */

@@ -517,7 +517,7 @@ void keeper_sleep(struct keeper *keeper, int64_t settle) {
 	static const struct holders none = {0};
 	held_settle_all(keeper->held, HELD_INTERRUPTED);
 	held_flush(keeper->held);
-	if (settle > 0) session_settled(keeper->session, settle, &none, 0);
+	if (settle > 0) session_settled(keeper->session, settle, &none, &none);
 }
 
 /* End */

@@ -473,10 +473,10 @@ void session_event(struct session *session, const char *kind, const char *permis
 	tell(session, "event", body);
 }
 
-/* As many as fit one message. */
+/* As many as fit one message, with another such list. */
 static json_t *holder_list(const struct holders *holders) {
 	json_t *list = json_array();
-	size_t left = LIMIT_MESSAGE / 2;
+	size_t left = LIMIT_MESSAGE / 3;
 	for (size_t i = 0; i < holders->count; i++) {
 		const struct holder *holder = &holders->items[i];
 		size_t size = 6 * (strlen(holder->command) + strlen(holder->path)) + 100; /* at worst, as JSON */
@@ -489,10 +489,10 @@ static json_t *holder_list(const struct holders *holders) {
 	return list;
 }
 
-void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed) {
+void session_settled(struct session *session, int64_t settle, const struct holders *left, const struct holders *ended) {
 	tell(session, "settled",
-	     json_pack("{s:I, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(holders), "killed",
-		       (json_int_t)killed));
+	     json_pack("{s:I, s:o, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(left), "ended",
+		       holder_list(ended), "killed", (json_int_t)ended->all));
 }
 
 void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,

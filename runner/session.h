@@ -113,7 +113,7 @@ void session_cancel(struct session *session, uint64_t ticket);
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
 		   const char *refused, json_t *detail);
 /* What `ended` or `sleep` asked for with that number is done. */
-void session_settled(struct session *session, int64_t settle, const struct holders *holders, size_t killed);
+void session_settled(struct session *session, int64_t settle, const struct holders *left, const struct holders *ended);
 /* `ports`: all that are published. `number`: what this answers, or 0; then the host's port, or why not. */
 void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,
 		       const char *failed);

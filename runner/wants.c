@@ -166,7 +166,7 @@ static void on_view(void *context, struct view *view) {
 
 static void settle_nothing(const struct wants *wants, int64_t settle) {
 	const struct holders none = {0};
-	if (settle > 0) session_settled(wants->options->session, settle, &none, 0);
+	if (settle > 0) session_settled(wants->options->session, settle, &none, &none);
 }
 
 static void on_ended(void *context, const struct session_ended *ended) {

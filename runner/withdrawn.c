@@ -244,7 +244,7 @@ static void answer(struct withdrawn *withdrawn, const struct holders *left, cons
 			at = &ending->next;
 			continue;
 		}
-		if (ending->settle > 0) session_settled(withdrawn->options.session, ending->settle, left, ended->all);
+		if (ending->settle > 0) session_settled(withdrawn->options.session, ending->settle, left, ended);
 		*at = ending->next;
 		free(ending);
 	}

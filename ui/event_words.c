@@ -7,6 +7,8 @@
 #include "schema/message.h"
 #include "ui/human.h"
 
+enum { ENDED_NAMED = 5 };
+
 static const char *detail_text(const struct event *event, const char *key) {
 	return json_string_value(json_object_get(event->detail, key));
 }
@@ -93,7 +95,27 @@ static char *decision_words(const struct event *event) {
 	return string_format("%lld requests", (long long)json_integer_value(count));
 }
 
-/* What went on after a grant's end: "fs:read /p: node (42) held /p/a, and 2 more; 3 ended". NULL: that isn't it. */
+/* "3 ended: node (42), sh (43), sh (44)" */
+static void append_ended(struct string *words, const struct event *event) {
+	const int64_t killed = detail_number(event, "killed");
+	size_t index;
+	const json_t *holder;
+	if (killed <= 0) return;
+	string_appendf(words, "%s%lld ended", words->size > 0 && words->data[words->size - 1] != ' ' ? "; " : "",
+		       (long long)killed);
+	json_array_foreach (json_object_get(event->detail, "ended"), index, holder) {
+		CLEANUP_FREE char *command = NULL;
+		if (message_bytes_take(json_object_get(holder, "command"), &command, NULL) < 0) return;
+		if (index == ENDED_NAMED) {
+			string_append(words, ", …");
+			return;
+		}
+		string_appendf(words, "%s %s (%lld)", index == 0 ? ":" : ",", command ? command : "?",
+			       (long long)json_integer_value(json_object_get(holder, "pid")));
+	}
+}
+
+/* What went on after a grant's end: "fs:read /p: node (42) held /p/a, and 2 more; 3 ended: …". NULL: that isn't it. */
 static char *held_words(const struct event *event) {
 	const json_t *holders = json_object_get(event->detail, "holders"), *first = json_array_get(holders, 0);
 	size_t count = json_array_size(holders) + (size_t)detail_number(event, "more");
@@ -107,8 +129,7 @@ static char *held_words(const struct event *event) {
 		string_appendf(&words, "%s (%lld) held %s", command,
 			       (long long)json_integer_value(json_object_get(first, "pid")), path);
 	if (count > 1) string_appendf(&words, ", and %zu more", count - 1);
-	if (detail_number(event, "killed") > 0)
-		string_appendf(&words, "%s%lld ended", command ? "; " : "", detail_number(event, "killed"));
+	append_ended(&words, event);
 	return string_steal(&words);
 }
 

@@ -494,6 +494,8 @@ static void attack_broker_5_what_is_no_holder_is_refused(void **state) {
 		"{'settle':1,'holders':[{'pid':'1','command':'x','path':'/x'}]}",
 		"{'settle':1,'holders':[{'pid':1,'command':'x','path':'/x','more':1}]}",
 		"{'settle':1,'holders':[{'pid':1,'command':'x','path':'/x'},{'pid':1}]}",
+		"{'settle':1,'holders':[],'ended':{}}",
+		"{'settle':1,'holders':[],'ended':[{'pid':1}]}",
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(bodies); i++) {
 		CLEANUP_PEER struct peer *runner = runner_new();

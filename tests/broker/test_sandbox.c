@@ -66,7 +66,9 @@ static _Noreturn void play_init(struct play *shared) {
 static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
 	for (size_t i = 0; i < count; i++)
 		json_decref(peer_call(peer, "settled",
-				      json_pack("{s:I, s:[]}", "settle", (json_int_t)numbers[i], "holders")));
+				      json_pack("{s:I, s:[], s:[{s:i, s:s, s:s}], s:i}", "settle",
+						(json_int_t)numbers[i], "holders", "ended", "pid", 77, "command",
+						"node", "path", "/notes", "killed", 1)));
 }
 
 static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
@@ -278,6 +280,26 @@ static void attack_r_01_a_runner_that_is_gone_settles_nothing(void **state) {
 	json_decref(reply);
 }
 
+/* The process that had to be ended may be the one that all others end with. */
+static void who_was_ended_is_told_when_the_sandbox_ended_with_it(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	const int64_t request = peer_send(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	wait_until(play.shared->told == 1);
+	kill(-play.shared->init, SIGKILL);
+	wait_until(is_dead(&play));
+	play.shared->answers = true;
+	json_t *reply = peer_reply(user, request);
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	assert_int_equal(number_of(reply, "killed"), 1);
+	const json_t *ended = json_array_get(json_object_get(reply, "ended"), 0);
+	assert_int_equal(number_of(ended, "pid"), 77);
+	assert_int_equal(number_of(ended, "session"), play.shared->session);
+	json_decref(reply);
+}
+
 static void who_is_none_of_the_runners_is_refused(void **state) {
 	(void)state;
 	CLEANUP_PLAY struct sandbox_play play = play_new_as(true, getpid());
@@ -320,6 +342,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on),
 		cmocka_unit_test(who_is_to_be_ended_and_does_not_confirm_is),
 		cmocka_unit_test(attack_r_01_a_runner_that_is_gone_settles_nothing),
+		cmocka_unit_test(who_was_ended_is_told_when_the_sandbox_ended_with_it),
 		cmocka_unit_test(who_is_none_of_the_runners_is_refused),
 		cmocka_unit_test(attack_r_01_who_does_not_confirm_for_long_is_ended),
 	};

@@ -46,6 +46,8 @@ nothing_is_read() {
 		run sbx revoke --match fs:read "$here"
 		echo "$how: $output ($status)"
 		[ "$status" = 0 ]
+		contains "$output" "  ended in session"
+		contains "$output" ": python3 (pid "
 		nothing_is_read
 		finished holder
 		echo "$how: $output"
@@ -124,6 +126,7 @@ nothing_is_read() {
 	run sbx revoke --match fs:read "$here"
 	echo "$output"
 	[ "$status" = 0 ]
+	contains "$output" "Ended 1 process"
 	finished holder
 	echo "$output"
 	contains "$output" "ended 137"
@@ -136,7 +139,7 @@ nothing_is_read() {
 		echo "what is on the host" >"$here/$name"
 		files+=("$here/$name")
 	done
-	for name in {1..70}; do
+	for name in {1..66}; do
 		echo "read" >"$HOME/t$BATS_TEST_NUMBER-$name"
 		many+=("$HOME/t$BATS_TEST_NUMBER-$name")
 	done
@@ -150,7 +153,7 @@ nothing_is_read() {
 	touch go end
 	finished holder
 	echo "$output"
-	contains "$output" "74 of 74 ended"
+	contains "$output" "70 of 70 ended"
 	[ ! -e read ]
 	[ "$(sort -u "$here"/linked "$here"/newline "$here"/plain "$HOME/moved")" = "what is on the host" ]
 }
@@ -213,4 +216,20 @@ print("goes on:", held.read())' "$here"
 	[ "$status" = 0 ]
 	[ "$output" = "own"$'\n'"in $here" ]
 	[ -e "$here/sub/made" ]
+}
+
+@test "attack_r_01: the history says which processes were ended for which grants, the tool's own one too" {
+	local id
+	sbx grant fs:read "$here" --profile default
+	id=$(sbx grants --json | jq '.[0].id')
+	background holder sbx run --profile default -- python3 holding.py opened "$here"
+	wait_for 60 test -e up
+	sbx revoke "$id"
+	finished holder
+	[ "$status" = 137 ]
+	sbx history --json | jq -es --argjson grant "$id" --arg path "$here" 'any(.[]; .kind == "revoke" and .grant == $grant and
+		.detail.killed == 1 and (.detail.ended | length) == 1 and .detail.ended[0].command == "python3" and
+		.detail.ended[0].path == $path)'
+	run sbx history
+	contains "$output" "fs:read $here: 1 ended: python3 ("
 }

@@ -42,6 +42,10 @@ static void each_kind_has_its_words(void **state) {
 		 "fs:read /p: node (42) held /p/a, and 2 more"},
 		{EVENT_EXPIRE, read, folder, NULL, "{\"holders\":[],\"more\":0,\"killed\":3}", "fs:read /p: 3 ended"},
 		{EVENT_REVOKE, NULL, NULL, NULL,
+		 "{\"holders\":[],\"ended\":[{\"pid\":42,\"command\":\"node\",\"path\":\"/p\"},"
+		 "{\"pid\":43,\"command\":\"sh\",\"path\":\"/p/a\"}],\"more\":0,\"killed\":2}",
+		 "2 ended: node (42), sh (43)"},
+		{EVENT_REVOKE, NULL, NULL, NULL,
 		 "{\"holders\":[{\"pid\":42,\"command\":\"node\",\"path\":\"/p/a\"}],\"more\":0,\"killed\":1}",
 		 "node (42) held /p/a; 1 ended"},
 		{EVENT_REPAIR, NULL, NULL, NULL, "{\"x\":1}", "{\"x\":1}"},

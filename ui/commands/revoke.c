@@ -80,10 +80,10 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 }
 
 /* "still held open in session 7: node (pid 4242): /home/ada/notes/a.txt" */
-static void print_holder(const json_t *holder) {
+static void print_holder(const char *what, const json_t *holder) {
 	CLEANUP_FREE char *command = json_visible(holder, "command");
 	CLEANUP_FREE char *path = json_visible(holder, "path");
-	printf("still held open in session %lld: %s (pid %lld)%s%s\n",
+	printf("%s in session %lld: %s (pid %lld)%s%s\n", what,
 	       (long long)json_integer_value(json_object_get(holder, "session")), command,
 	       (long long)json_integer_value(json_object_get(holder, "pid")), *path ? ": " : "", path);
 }
@@ -111,9 +111,10 @@ static void print_held(const struct command_call *call, const json_t *reply) {
 	json_int_t killed = json_integer_value(json_object_get(reply, "killed"));
 	size_t index;
 	const json_t *holder;
-	json_array_foreach ((json_t *)holders, index, holder) print_holder(holder);
+	json_array_foreach ((json_t *)holders, index, holder) print_holder("still held open", holder);
 	if (more > 0) printf("and %lld more\n", (long long)more);
 	if (killed > 0) printf("Ended %lld process%s that held it.\n", (long long)killed, killed == 1 ? "" : "es");
+	json_array_foreach (json_object_get(reply, "ended"), index, holder) print_holder("  ended", holder);
 	if (json_array_size(holders) > 0 && !values->kill) print_way_out(call, json_object_get(reply, "revoked"));
 }
 
@@ -291,6 +292,14 @@ static bool is_let_through(const json_t *reply) {
 	       json_array_size(json_object_get(reply, "links")) > 0;
 }
 
+/* What --kill was for had ended before: here is who held what it gave. */
+static void print_before(const json_t *reply) {
+	const bool held = json_array_size(json_object_get(reply, "holders")) > 0 ||
+			  json_integer_value(json_object_get(reply, "killed")) > 0;
+	if (!held && withdrawal_is_shown(reply)) puts("It had ended before, and no process holds what it gave.");
+	if (held) puts("It had ended before.");
+}
+
 static int print_reply(struct command_call *call, struct channel *channel, const json_t *reply, struct error *error) {
 	const struct values *values = call->values;
 	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
@@ -299,8 +308,8 @@ static int print_reply(struct command_call *call, struct channel *channel, const
 		status = print_revoked(reply, call->operands->count, values->kill);
 	else if (!(values->kill && call->operands->count > 0)) /* they have ended before */
 		status = print_none(channel, values->all, error);
-	else if (json_array_size(json_object_get(reply, "holders")) == 0 && withdrawal_is_shown(reply))
-		puts("It had ended before, and no process holds what it gave.");
+	else
+		print_before(reply);
 	if (status < 0) return status;
 	print_matched(reply);
 	print_held(call, reply);
