@@ -198,7 +198,7 @@ static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
 	if (plan) withdrawn_follow(keeper->withdrawn, plan, steps);
-	masks_follow(keeper->masks, plan);
+	if (keeper->masks) masks_follow(keeper->masks, plan); /* there are none yet while it starts */
 	if (!plan) return;
 	watched_follow(keeper->watched, plan);
 	follow_arrivals(keeper, plan);
