@@ -2,14 +2,23 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <termios.h>
 #include <unistd.h>
 
 static const char *const prefixes[] = {[LOG_LEVEL_ERROR] = "",
 				       [LOG_LEVEL_WARNING] = "warning: ",
 				       [LOG_LEVEL_NOTICE] = "",
 				       [LOG_LEVEL_DEBUG] = "debug: "};
+
+/* A terminal that is raw (termios(3): no ONLCR) doesn't begin the next line where lines begin. */
+static bool needs_return(int fd) {
+	struct termios modes;
+	const tcflag_t cooked = OPOST | ONLCR;
+	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & cooked) != cooked;
+}
 
 void log_line(enum log_level level, const char *format, ...) {
 	if (level == LOG_LEVEL_DEBUG && !getenv("SBX_DEBUG")) return;
@@ -22,7 +31,8 @@ void log_line(enum log_level level, const char *format, ...) {
 	int body = vsnprintf(line + size, sizeof line - size, format, arguments);
 	va_end(arguments);
 	if (body > 0) size += (size_t)body;
-	if (size > sizeof line - 2) size = sizeof line - 2;
+	if (size > sizeof line - 3) size = sizeof line - 3;
+	if (needs_return(STDERR_FILENO)) line[size++] = '\r';
 	line[size++] = '\n';
 	if (write(STDERR_FILENO, line, size) < 0) errno = saved;
 	errno = saved;

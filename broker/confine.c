@@ -39,6 +39,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <ucontext.h>
@@ -116,6 +117,7 @@ static const struct {
 	{"pidfd_send_signal", {{1, LOW32, SIGKILL}, {3, LOW32, 0}}}, /* runners that don't end (session_terminate) */
 	{"pidfd_send_signal", {{1, LOW32, SIGSTOP}, {3, LOW32, 0}}}, /* those that don't confirm (sandbox) */
 	{"pidfd_send_signal", {{1, LOW32, SIGCONT}, {3, LOW32, 0}}},
+	{"ioctl", {{1, LOW32, TCGETS}}}, /* the log: is its terminal raw? */
 	{"fcntl", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 	{"fcntl64", {{1, LOW32, F_SETFL}, {2, O_ASYNC, 0}}},
 };

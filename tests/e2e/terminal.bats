@@ -104,6 +104,34 @@ two_lines() { # typed once and printed once
 	[ "$(<"$HOME/project/notes.txt")" = "written in vim" ]
 }
 
+@test "a notice that comes while the terminal is raw ends where the next line begins at its beginning" {
+	cat >"$HOME/own.yaml" <<-END
+		version: 1
+		profiles:
+		  default:
+		    network: native
+		    allow: {net:listen: [$port]}
+	END
+	run -0 timeout 60 python3 - "$port" "$HOME/own.yaml" <<-'END'
+		import os, pty, re, sys, termios, time
+		port, policy = sys.argv[1:]
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.execvp("sbx", ["sbx", "run", "--policy", policy, "--", "sh", "-c", f"read -r _; exec python3 -m http.server {port}"])
+		while termios.tcgetattr(terminal)[1] & termios.OPOST:
+		    time.sleep(0.02)
+		os.write(terminal, b"\n")
+		said = b""
+		while not (found := re.search(rb"since that port of this machine is taken(\r?\n)", said)):
+		    said += os.read(terminal, 65536)
+		print(found[1])
+		os.write(terminal, b"\x03")
+		os.close(terminal)
+		os.waitpid(pid, 0)
+	END
+	[ "$output" = "b'\\r\\n'" ]
+}
+
 @test "less pages and quits, and the terminal is as before" {
 	seq 1 500 >"$HOME/project/numbers"
 	before=$(tmux display -p '#{pane_tty}' | xargs -I{} stty -a -F {})
