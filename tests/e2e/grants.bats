@@ -120,6 +120,14 @@ teardown() {
 	[[ $output == *"Note: that is wide: every host"* ]]
 	run -0 sbx grant fs:read /
 	[[ $output == *"Note: that is wide: every file"* ]]
+	run -0 sbx grant fs:read '~'
+	[[ $output == *"Note: that is wide: all of your home that no rule denies."* ]]
+	run -0 sbx grant fs:write "$(dirname "$HOME")"
+	[[ $output == *"Note: that is wide: all of your home"* ]]
+	run -0 sbx grant net:access '*:443'
+	[[ $output == *"Note: that is wide: every host"* ]]
+	run -0 sbx grant net:access '*.narrow.test'
+	[[ $output != *Note:* ]]
 	run -0 sbx grant net:access narrow.test:443
 	[[ $output != *Note:* ]]
 	run -1 sbx grant fs:read ~/.ssh/id_ed25519

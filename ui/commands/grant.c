@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "commands/commands.h"
@@ -152,8 +153,14 @@ static void print_resolved(const struct grant *grant) {
 	if (shown) printf("Note: it leads to %s, and is granted as long as it does.\n", shown);
 }
 
+/* `*` and `*:443`, but not `*.example.org`. */
+static bool is_any_host(const char *pattern) {
+	return *pattern == '*' && pattern[1] != '.';
+}
+
 /* What is easily granted without meaning all of it, or with hopes that this version doesn't fulfil. */
 static void print_reach(const struct grant *grant) {
+	const char *home = home_directory();
 	switch (grant->permission.kind) {
 	case PERMISSION_NET_LISTEN:
 		puts("Note: other users of this machine can reach it, too. In a sandbox that began when nothing said "
@@ -164,10 +171,13 @@ static void print_reach(const struct grant *grant) {
 		break;
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
-		if (strcmp(grant->pattern, "/") == 0) puts("Note: that is wide: every file that no rule denies.");
+		if (strcmp(grant->pattern, "/") == 0)
+			puts("Note: that is wide: every file that no rule denies.");
+		else if (home && path_is_below(home, grant->pattern))
+			puts("Note: that is wide: all of your home that no rule denies.");
 		break;
 	case PERMISSION_NET_ACCESS:
-		if (strcmp(grant->pattern, "*") == 0) puts("Note: that is wide: every host that no rule denies.");
+		if (is_any_host(grant->pattern)) puts("Note: that is wide: every host that no rule denies.");
 		break;
 	case PERMISSION_PROC_SPAWN:
 	case PERMISSION_ENV_READ:
