@@ -81,7 +81,7 @@ static void judge_open(struct judge *judge, const char *path) {
 			add(judge, PERMISSION_FS_WRITE, path, true);
 		else if (call->create && !exists(judge, path))
 			add_folder(judge, path);
-		else if (call->write)
+		else if (call->write && exists(judge, path)) /* else the kernel says ENOENT, whatever is answered */
 			add(judge, PERMISSION_FS_WRITE, path, false);
 	}
 	if (judge->needs->count > 0 || !judge->hidden) return;

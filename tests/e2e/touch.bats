@@ -186,6 +186,30 @@ changed() {
 	asking_policy
 }
 
+@test "attack_w_08: opening to write what isn't there, without making it, asks nobody; what is masked looks the same as ever" {
+	mkdir -p "$HOME/half/.git"
+	: >"$HOME/half/there"
+	asking_policy 60s "    allow: {fs:read: [~/half]}
+    ask: {fs:write: [~/half]}"
+	answers agent "deny=*=*"
+	run sbx run -- python3 -c '
+import errno, os, sys
+for name in sys.argv[2:]:
+    try:
+        os.open(sys.argv[1] + "/" + name, os.O_WRONLY)
+        print(name, "opened")
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])' "$HOME/half" missing away/missing
+	echo "$output"
+	[ "$output" = $'missing ENOENT\naway/missing ENOENT' ]
+	[ "$(asked agent)" = 0 ]
+	run sbx run -- python3 -c 'import os, sys; os.open(sys.argv[1], os.O_WRONLY)' "$HOME/half/there"
+	contains "$output" "Permission denied"
+	[ "$(asked agent)" = 1 ]
+	answers_end agent
+	asking_policy
+}
+
 @test "descriptors and watches of what is hidden: the real object, or a clear error" {
 	made odd
 	answers agent "allow:session:below:$top=fs:*=$top/*"
