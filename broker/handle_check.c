@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "exec.h"
 #include "expiry.h"
+#include "leading.h"
 #include "prompts.h"
 #include "quiet.h"
 #include "requesting.h"
@@ -24,7 +25,7 @@ struct check {
 	char *target, *process, *reason, *profile, *project;
 	struct strings parents;
 	char *walk, *name;
-	bool ask, again, by_folder, listing, folder;
+	bool ask, again, led, by_folder, listing, folder;
 };
 
 static const struct body_field check_fields[] = {
@@ -37,6 +38,7 @@ static const struct body_field check_fields[] = {
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct check, project), LIMIT_TARGET, NULL},
 	{"ask", BODY_TRUE, OPTIONAL, offsetof(struct check, ask), 0, NULL},
 	{"again", BODY_FLAG, OPTIONAL, offsetof(struct check, again), 0, NULL},
+	{"led", BODY_FLAG, OPTIONAL, offsetof(struct check, led), 0, NULL},
 	{"by_folder", BODY_FLAG, OPTIONAL, offsetof(struct check, by_folder), 0, NULL},
 	{"listing", BODY_FLAG, OPTIONAL, offsetof(struct check, listing), 0, NULL},
 	{"folder", BODY_FLAG, OPTIONAL, offsetof(struct check, folder), 0, NULL},
@@ -77,13 +79,26 @@ static int fill_request(struct client *client, const struct check *asked, struct
 	return 0;
 }
 
+/* The address that a name leads to. */
+static int check_led(struct client *client, int64_t id, const struct check *asked, struct error *error) {
+	CLEANUP(request_finish) struct request request = {0};
+	CLEANUP_VERDICT struct verdict verdict = {0};
+	int r = fill_request(client, asked, &request, error);
+	if (r == 0) r = leading_decide(client->broker, client->session, &request, &verdict, error);
+	if (r < 0) return r;
+	client_reply_verdict(client, id, &verdict);
+	return HANDLED_REPLIED;
+}
+
 static int check(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	const struct check *asked = body;
 	CLEANUP_CHECKING struct checking checking = {
 		.client = client, .id = id, .ask = asked->ask, .again = asked->again};
 	(void)ret_reply;
-	if (asked->again && !client->session) return error_set(error, EPROTO, "'again' is for what a session has");
+	if ((asked->again || asked->led) && !client->session)
+		return error_set(error, EPROTO, "'again' and 'led' are for what a session has");
 	broker_refresh_policy(client->broker);
+	if (asked->led) return check_led(client, id, asked, error);
 	int r = fill_request(client, asked, &checking.request, error);
 	if (r < 0) return r;
 	checking_go_on(&checking);

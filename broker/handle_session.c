@@ -30,6 +30,7 @@ static const struct body_field open_fields[] = {
 	{"root", BODY_TEXT, REQUIRED, offsetof(struct session_open, root), LIMIT_TARGET, NULL},
 	{"cwd", BODY_TEXT, REQUIRED, offsetof(struct session_open, cwd), LIMIT_TARGET, NULL},
 	{"environment", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, environment), LIMIT_ENVIRONMENT, NULL},
+	{"passed", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, passed), LIMIT_ENVIRONMENT, NULL},
 	{"allow", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, allow), WISHES_MAX, NULL},
 	{"resolved", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, resolved), WISHES_MAX, NULL},
 	{"granted", BODY_INDICES, OPTIONAL, offsetof(struct session_open, granted), WISHES_MAX, NULL},

@@ -89,7 +89,7 @@ void scopes_offered(const struct permission *permission, const char *target, con
 	case REACH_HOST:
 		strings_add(ret_scopes, "exact");
 		/* Any port of this machine's loopback is many services, not one. */
-		if (!take_host(target, &host) || host.class == HOST_LOCALHOST) return;
+		if (!take_host(target, &host) || host.class == HOST_LOCALHOST || strcmp(host.name, "::1") == 0) return;
 		strings_add(ret_scopes, "host");
 		if (host.class == HOST_NAME && domain_of(host.name)) strings_add(ret_scopes, "domain");
 		return;

@@ -12,6 +12,7 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "client.h"
+#include "decision.h"
 #include "endings.h"
 #include "exec.h"
 #include "flood.h"
@@ -111,7 +112,7 @@ static int write_wish(struct session *session, const char *text, enum effect eff
 	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
 	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
 	*ret_id = grant.id;
-	return r < 0 ? error_prefix(error, effect == EFFECT_ALLOW ? "--allow" : "--deny") : 0;
+	return r;
 }
 
 /* What a runner wishes again, since its broker is another one, may have been revoked meanwhile. What can't be read is
@@ -187,11 +188,30 @@ static int record_start(struct session *session, struct error *error) {
 	return broker_record(session->broker, &event, error);
 }
 
+/* What --env names needs no allow, but a denial is a denial. */
+static int check_passed(const struct session *session, const struct session_open *wish, struct error *error) {
+	for (size_t i = 0; i < wish->passed.count; i++) {
+		const struct request request = {.session = session->record.id,
+						.subject = session->subject, /* borrowed texts: not finished */
+						.permission = permission_of(PERMISSION_ENV_READ),
+						.target = wish->passed.items[i]};
+		CLEANUP_DECISION struct decision decision;
+		decision_make(session->broker, session->ruleset, session, &request, NULL, &decision, NULL);
+		const struct verdict *verdict = &decision.verdict;
+		if (verdict->effect != EFFECT_DENY || strcmp(verdict->module, "none") == 0) continue;
+		CLEANUP_FREE char *name = text_visible_cut(request.target, 60);
+		return error_set(error, EPERM, "--env %s: %s%s%s%s", name, verdict->why, verdict->rule ? " (" : "",
+				 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "");
+	}
+	return 0;
+}
+
 static int write_session(struct session *session, const struct session_open *wish, struct error *error) {
 	int r = broker_begin(session->broker, STORE_NORMAL, error);
 	if (r < 0) return r;
 	r = insert_row(session, error);
 	if (r == 0) r = write_wishes(session, wish, error);
+	if (r == 0) r = check_passed(session, wish, error);
 	if (r == 0) r = record_start(session, error);
 	if (r < 0) {
 		broker_rollback(session->broker);

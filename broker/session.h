@@ -47,6 +47,7 @@ struct session_open {
 	struct strings command;
 	char *executable, *profile, *project, *root, *cwd;
 	struct strings environment, allow, deny;
+	struct strings passed;   /* variables that are to be passed whatever allows it: denials hold (--env) */
 	struct strings resolved; /* of `allow`, in its order: where it leads, or "" */
 	struct body_ids granted; /* likewise: what a broker before has granted for it; missing: none has */
 	char *policy, *policy_name;

@@ -42,6 +42,7 @@ struct contest {
 struct request_view { /* what the rules are held against */
 	const struct permission *permission;
 	const char *target;
+	bool addresses; /* only rules that name addresses count */
 	struct contest all, own;
 };
 
@@ -100,11 +101,17 @@ static void contest_enter(struct contest *contest, const struct winner *candidat
 	if (candidate->rule->sticky && beats(candidate, &contest->sticky)) contest->sticky = *candidate;
 }
 
+static bool rule_matches(const struct rule *rule, const char *target, struct pattern_rank *ret_rank) {
+	return rule->effect == EFFECT_ALLOW ? pattern_match(rule->pattern, target, ret_rank)
+					    : pattern_restricts(rule->pattern, target, ret_rank);
+}
+
 static void enter_rule(void *context, const struct rule *rule) {
 	struct request_view *view = context;
 	struct winner candidate = {.rule = rule};
 	enum part part = part_of(rule, view->permission);
-	if (part == PART_NONE || !pattern_match(rule->pattern, view->target, &candidate.rank)) return;
+	if (part == PART_NONE || !rule_matches(rule, view->target, &candidate.rank)) return;
+	if (view->addresses && !pattern_names_address(rule->pattern)) return;
 	contest_enter(&view->all, &candidate);
 	if (part == PART_OWN) contest_enter(&view->own, &candidate);
 }
@@ -147,6 +154,13 @@ struct winner contest_decide(const struct rule_index *index, const struct permis
 	if (permission->kind == PERMISSION_FS_WRITE) return decide_write(index, target);
 	struct request_view view = {.permission = permission, .target = target};
 	rule_index_visit(index, permission, target, enter_rule, &view);
+	return contest_winner(&view.all);
+}
+
+struct winner contest_address(const struct rule_index *index, const char *target) {
+	const struct permission permission = permission_of(PERMISSION_NET_ACCESS);
+	struct request_view view = {.permission = &permission, .target = target, .addresses = true};
+	rule_index_visit(index, &permission, target, enter_rule, &view);
 	return contest_winner(&view.all);
 }
 

@@ -283,6 +283,10 @@ const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const stru
 	return winner_rule(contest_sticky(ruleset->index, permission, target), ret_rank);
 }
 
+const struct rule *ruleset_find_address(const struct ruleset *ruleset, const char *target) {
+	return winner_rule(contest_address(ruleset->index, target), NULL);
+}
+
 struct port_visit {
 	const char *host;
 	void (*visit)(void *context, uint16_t first, uint16_t last);

@@ -83,11 +83,11 @@ static void set_module(struct verdict *verdict, const char *name) {
 	snprintf(verdict->module, sizeof verdict->module, "%s", name);
 }
 
-/* Did somebody grant these very addresses? */
+/* Did somebody grant, or deny, these very addresses? */
 static bool grant_names_address(const struct grant *grant) {
 	const struct pattern_scope nothing = {0};
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	if (grant->permission.kind != PERMISSION_NET_ACCESS || grant->effect != EFFECT_ALLOW) return false;
+	if (grant->permission.kind != PERMISSION_NET_ACCESS) return false;
 	return pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0 &&
 	       pattern_names_address(pattern);
 }
@@ -98,6 +98,20 @@ static bool is_private_allowed(const struct request *request, const struct answe
 	if (answer->said) return request_names_address(request);
 	if (answer->rule && answer->rule->private_allowed) return true;
 	return answer->given && answer->grant && grant_names_address(answer->grant);
+}
+
+/* A target "localhost" is 127.0.0.1, and ::1 only where what allows it means that, too. */
+static bool is_ipv4_only(const struct request *request, const struct answer *answer) {
+	static const char localhost[] = "localhost:";
+	const struct pattern_scope nothing = {0};
+	if (request->permission.kind != PERMISSION_NET_ACCESS || !string_starts(request->target, localhost) ||
+	    answer->effect != EFFECT_ALLOW || answer->said)
+		return false;
+	CLEANUP_FREE char *ipv6 = string_format("[::1]:%s", request->target + strlen(localhost));
+	if (!answer->grant) return !answer->rule || !pattern_match(answer->rule->pattern, ipv6, NULL);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	return pattern_compile(&answer->grant->permission, answer->grant->pattern, &nothing, &pattern, NULL) < 0 ||
+	       !pattern_match(pattern, ipv6, NULL);
 }
 
 static void verdict_of_answer(const struct stack_context *context, const struct request *request,
@@ -112,6 +126,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
 		.private_allowed = is_private_allowed(request, answer),
 		.this_run = answer->grant && answer->grant->lifetime == LIFETIME_SESSION,
+		.ipv4_only = is_ipv4_only(request, answer),
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};
 	set_module(ret_verdict, stack_module_name(line->module));
@@ -163,6 +178,27 @@ const struct stack_exec *stack_decide(const struct stack_context *context, const
 		verdict_of_none(request, &answer, ret_verdict);
 	answer_finish(&answer);
 	return answer.needed;
+}
+
+void stack_decide_address(const struct stack_context *context, const struct request *request,
+			  struct verdict *ret_verdict) {
+	static const struct stack_line lines[] = {{.module = STACK_RULES}, {.module = STACK_GRANTS}};
+	const struct stack_grants *grants = context->grants;
+	struct pattern_rank rank;
+	struct grant grant = {0};
+	struct answer answer = {.given = true, .rule = ruleset_find_address(context->ruleset, request->target)};
+	if (answer.rule && answer.rule->effect == EFFECT_DENY) {
+		verdict_of_answer(context, request, &lines[0], &answer, ret_verdict);
+		return;
+	}
+	answer.rule = NULL;
+	*ret_verdict = (struct verdict){.effect = EFFECT_ALLOW};
+	set_module(ret_verdict, "none");
+	if (!grants || !grants->find(grants->context, request, &grant, &rank)) return;
+	answer.grant = &grant;
+	if (grant.effect == EFFECT_DENY && grant_names_address(&grant))
+		verdict_of_answer(context, request, &lines[1], &answer, ret_verdict);
+	grant_finish(&grant);
 }
 
 void stack_walk_finish(struct stack_walk *walk) {

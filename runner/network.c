@@ -85,6 +85,12 @@ static uint64_t judge_check_again(void *context, const char *target,
 	return session_check_again(network->options.session, "net:access", target, done, argument);
 }
 
+static uint64_t judge_check_address(void *context, const char *target,
+				    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	return session_check_address(network->options.session, target, done, argument);
+}
+
 static void judge_cancel(void *context, uint64_t ticket) {
 	struct network *network = context;
 	session_cancel(network->options.session, ticket);
@@ -198,6 +204,7 @@ static void make_gate(struct network *network) {
 	const struct gate_judge judge = {.context = network,
 					 .check = judge_check,
 					 .check_again = judge_check_again,
+					 .check_address = judge_check_address,
 					 .cancel = judge_cancel,
 					 .refuse = judge_refuse,
 					 .complain = judge_complain,

@@ -54,17 +54,26 @@ static json_t *command_list(char *const *command) {
 	return list;
 }
 
+/* Those of --env that say no value of their own. Only of a session that begins: later the tool has them already. */
+static json_t *passed_list(const struct session *session) {
+	const struct strings *asked = &session->options.run->environment;
+	json_t *list = json_array();
+	for (size_t i = 0; session->id == 0 && i < asked->count; i++)
+		if (!strchr(asked->items[i], '=')) json_array_append_new(list, message_bytes(asked->items[i]));
+	return list;
+}
+
 static json_t *open_body(const struct session *session) {
 	const struct session_options *options = &session->options;
 	const struct run_options *run = options->run;
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:O*}", "command",
-			 command_list(run->command), "executable", message_bytes(options->executable), "profile",
-			 run->profile, "project", message_bytes(options->project->project), "root",
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:O*}",
+			 "command", command_list(run->command), "executable", message_bytes(options->executable),
+			 "profile", run->profile, "project", message_bytes(options->project->project), "root",
 			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
 			 text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
 			 text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text,
-			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record, "granted",
-			 session->granted);
+			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record, "passed",
+			 passed_list(session), "granted", session->granted);
 }
 
 /* Once: when a broker comes back the tool has the terminal. */
@@ -434,6 +443,14 @@ uint64_t session_check_again(struct session *session, const char *permission, co
 	const struct check wish = {.again = true, .done = done, .argument = argument};
 	json_t *body =
 		json_pack("{s:s, s:o, s:b}", "permission", permission, "target", message_bytes(target), "again", 1);
+	return checks_add(session->checks, session->channel, body, &wish);
+}
+
+uint64_t session_check_address(struct session *session, const char *target,
+			       void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct check wish = {.again = true, .done = done, .argument = argument};
+	json_t *body =
+		json_pack("{s:s, s:o, s:b}", "permission", "net:access", "target", message_bytes(target), "led", 1);
 	return checks_add(session->checks, session->channel, body, &wish);
 }
 

@@ -96,6 +96,9 @@ struct session_call {
 };
 uint64_t session_check_call(struct session *session, const struct session_call *call,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument);
+/* As struct gate_judge's check_address. */
+uint64_t session_check_address(struct session *session, const char *target,
+			       void (*done)(void *argument, const struct verdict *verdict), void *argument);
 /* As struct gate_judge's check_again. */
 uint64_t session_check_again(struct session *session, const char *permission, const char *target,
 			     void (*done)(void *argument, const struct verdict *verdict), void *argument);

@@ -61,8 +61,6 @@ static void ipv6_set(struct host *host, const struct in6_addr *address) {
 	memcpy(host->address, address, 16);
 	if (IN6_IS_ADDR_V4MAPPED(address))
 		ipv4_set(host, address->s6_addr + 12);
-	else if (IN6_IS_ADDR_LOOPBACK(address))
-		localhost_set(host);
 	else
 		inet_ntop(AF_INET6, address, host->name, sizeof host->name);
 }
@@ -316,4 +314,22 @@ bool address_is_private(const struct sockaddr *address) {
 		return ipv6.sin6_scope_id != 0 || ipv6_is_private(ipv6.sin6_addr.s6_addr);
 	}
 	return true;
+}
+
+bool host_is_loopback(const char *name) {
+	static const struct range loopback4 = {{127}, 8};
+	uint8_t address[16];
+
+	if (inet_pton(AF_INET, name, address) == 1)
+		return range_contains(&loopback4, address) || strcmp(name, "0.0.0.0") == 0;
+	return strcmp(name, "localhost") == 0 || strcmp(name, "::1") == 0 || strcmp(name, "::") == 0;
+}
+
+bool host_ipv4_inside(const struct host *host, struct host *ret_ipv4) {
+	for (size_t i = 0; host->class == HOST_IPV6 && i < ARRAY_LENGTH(IPV4_INSIDE); i++) {
+		if (!range_contains(&IPV4_INSIDE[i].range, host->address)) continue;
+		ipv4_set(ret_ipv4, host->address + IPV4_INSIDE[i].offset);
+		return true;
+	}
+	return false;
 }

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/string.h"
+
+static const char localhost[] = "localhost";
 
 /* "host", "host:ports", "[v6]:ports", "v6" → where the host ends and the ports begin (NULL = none). */
 static int split_ports(const char *text, const char **ret_host, size_t *ret_size, const char **ret_ports,
@@ -63,6 +66,18 @@ static int parse_cidr(struct net_pattern *pattern, const char *text, size_t size
 	return 0;
 }
 
+/* Written as a name, not as an address: it has a letter that no dotted decimal has. */
+static bool is_localhost_name(const char *text, size_t size) {
+	return size >= strlen(localhost) &&
+	       strncasecmp(text + size - strlen(localhost) - (text[size - 1] == '.' ? 1 : 0), localhost,
+			   strlen(localhost)) == 0;
+}
+
+/* As a pattern it means the loopback of IPv4 alone, where "localhost" means both. */
+static void loopback4_set(struct host *host) {
+	*host = (struct host){.class = HOST_IPV4, .address = {127, 0, 0, 1}, .name = "127.0.0.1"};
+}
+
 static int parse_host(struct net_pattern *pattern, const char *text, size_t size, struct error *error) {
 	const char *slash = memchr(text, '/', size);
 	if (size == 1 && *text == '*') {
@@ -77,6 +92,7 @@ static int parse_host(struct net_pattern *pattern, const char *text, size_t size
 	if (r < 0) return r;
 	if (suffix && pattern->host.class != HOST_NAME)
 		return error_set(error, EINVAL, "'*.' goes with a domain, not with an address");
+	if (pattern->host.class == HOST_LOCALHOST && !is_localhost_name(text, size)) loopback4_set(&pattern->host);
 	pattern->class = suffix ? NET_SUFFIX : NET_EXACT;
 	return 0;
 }
@@ -125,9 +141,18 @@ static bool address_in(const uint8_t *address, const uint8_t *network, unsigned 
 static bool match_cidr(const struct net_pattern *pattern, const char *host) {
 	uint8_t address[16];
 	bool v4 = pattern->host.class == HOST_IPV4;
-	if (strcmp(host, "localhost") == 0) host = v4 ? "127.0.0.1" : "::1";
+	if (strcmp(host, localhost) == 0) host = "127.0.0.1";
 	return inet_pton(v4 ? AF_INET : AF_INET6, host, address) == 1 &&
 	       address_in(address, pattern->host.address, pattern->bits);
+}
+
+/*
+ * A target "localhost" is 127.0.0.1 (schema/host.h), which the pattern of that address means, too; the pattern
+ * "localhost" means ::1 as well.
+ */
+static bool loopback_matches(const char *name, const char *host) {
+	if (strcmp(name, "127.0.0.1") == 0) return strcmp(host, localhost) == 0;
+	return strcmp(name, localhost) == 0 && (strcmp(host, "::1") == 0 || strcmp(host, "127.0.0.1") == 0);
 }
 
 bool net_pattern_match_host(const struct net_pattern *pattern, const char *host, struct pattern_rank *rank) {
@@ -149,25 +174,43 @@ bool net_pattern_match_host(const struct net_pattern *pattern, const char *host,
 		length = name_size;
 		break;
 	case NET_EXACT:
-		matches = strcmp(host, name) == 0;
+		matches = strcmp(host, name) == 0 || loopback_matches(name, host);
 		break;
 	}
 	rank->depth = (uint32_t)pattern->class << 16 | (uint32_t)length;
 	return matches;
 }
 
-bool net_pattern_match(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank) {
-	char host[HOST_MAX];
+/* The host of "host:port" without brackets, and the port. */
+static bool split_target(const char *target, char host[HOST_MAX], unsigned long *ret_port) {
 	const char *colon = strrchr(target, ':');
 	if (!colon) return false;
 	bool bracket = *target == '[' && colon > target + 1;
 	const char *start = bracket ? target + 1 : target;
 	size_t size = (size_t)(colon - start) - (bracket ? 1 : 0);
-	if (size >= sizeof host) return false;
+	if (size >= HOST_MAX) return false;
 	memcpy(host, start, size);
 	host[size] = '\0';
-	return net_pattern_match_host(pattern, host, rank) &&
-	       port_range_match(pattern->ports, strtoul(colon + 1, NULL, 10), rank);
+	*ret_port = strtoul(colon + 1, NULL, 10);
+	return true;
+}
+
+bool net_pattern_match(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank) {
+	char host[HOST_MAX];
+	unsigned long port;
+	return split_target(target, host, &port) && net_pattern_match_host(pattern, host, rank) &&
+	       port_range_match(pattern->ports, port, rank);
+}
+
+bool net_pattern_restricts(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank) {
+	char host[HOST_MAX];
+	unsigned long port;
+	if (!split_target(target, host, &port)) return false;
+	bool matches = net_pattern_match_host(pattern, host, rank);
+	if (!matches && net_pattern_is_loopback(pattern)) matches = host_is_loopback(host);
+	if (!matches && pattern->class == NET_CIDR && strcmp(host, localhost) == 0)
+		matches = match_cidr(pattern, "::1");
+	return matches && port_range_match(pattern->ports, port, rank);
 }
 
 static bool suffix_covers(const struct net_pattern *a, const struct net_pattern *b) {
@@ -179,9 +222,17 @@ static bool suffix_covers(const struct net_pattern *a, const struct net_pattern 
 bool net_pattern_covers_host(const struct net_pattern *a, const struct net_pattern *b) {
 	struct pattern_rank unused;
 	if (a->class == NET_ANY) return true;
+	/* It means two addresses. */
+	if (b->class == NET_EXACT && b->host.class == HOST_LOCALHOST) return strcmp(a->host.name, localhost) == 0;
 	if (b->class == NET_EXACT) return net_pattern_match_host(a, b->host.name, &unused);
 	if (a->class != b->class) return false;
 	if (a->class == NET_SUFFIX) return suffix_covers(a, b);
 	return a->class == NET_CIDR && a->host.class == b->host.class && a->bits <= b->bits &&
 	       address_in(b->host.address, a->host.address, a->bits);
+}
+
+bool net_pattern_is_loopback(const struct net_pattern *pattern) {
+	const char *name = pattern->host.name;
+	return pattern->class == NET_EXACT &&
+	       (strcmp(name, localhost) == 0 || strcmp(name, "127.0.0.1") == 0 || strcmp(name, "::1") == 0);
 }

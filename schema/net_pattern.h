@@ -31,6 +31,10 @@ bool net_pattern_is_literal(const struct net_pattern *pattern);
 
 /* "host:port", as host_port_format writes it. */
 bool net_pattern_match(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank);
+bool net_pattern_is_loopback(const struct net_pattern *pattern); /* localhost, 127.0.0.1, ::1 */
+/* The same as net_pattern_match, of a pattern that denies or asks: one of the loopback means all of it, and one of an
+ * address or a network also "localhost", which leads there. */
+bool net_pattern_restricts(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank);
 /* Are b's hosts all among a's? Of two hosts, domains or networks either one has all of the other, or they share none.
  */
 bool net_pattern_covers_host(const struct net_pattern *a, const struct net_pattern *b);

@@ -58,7 +58,9 @@ bool pattern_names_address(const struct pattern *pattern) {
 }
 
 const char *pattern_host(const struct pattern *pattern) {
-	return pattern->form == FORM_NET && pattern->net.class == NET_EXACT ? pattern->net.host.name : NULL;
+	const struct net_pattern *net = &pattern->net;
+	if (pattern->form != FORM_NET || net->class != NET_EXACT || net_pattern_is_loopback(net)) return NULL;
+	return net->host.name;
 }
 
 char *pattern_quote(const struct permission *permission, const char *target) {
@@ -369,6 +371,14 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 	}
 	if (matches && ret_rank) *ret_rank = rank;
 	return matches;
+}
+
+bool pattern_restricts(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank) {
+	struct pattern_rank rank = {0};
+	if (pattern->form != FORM_NET) return pattern_match(pattern, target, ret_rank);
+	if (!net_pattern_restricts(&pattern->net, target, &rank)) return false;
+	if (ret_rank) *ret_rank = rank;
+	return true;
 }
 
 int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b) {

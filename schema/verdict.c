@@ -26,6 +26,7 @@ static const struct field fields[] = {
 	{"prompt", FIELD_ID, offsetof(struct verdict, prompt), NULL},
 	{"confirm", FIELD_BOOL, offsetof(struct verdict, confirm_terminal), NULL},
 	{"private", FIELD_BOOL, offsetof(struct verdict, private_allowed), NULL},
+	{"ipv4", FIELD_BOOL, offsetof(struct verdict, ipv4_only), NULL},
 	{"direct", FIELD_BOOL, offsetof(struct verdict, direct), NULL},
 	{"once", FIELD_BOOL, offsetof(struct verdict, once), NULL},
 	{"this_run", FIELD_BOOL, offsetof(struct verdict, this_run), NULL},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "schema/host.h"
 
 enum keying {
 	KEYED_BY_PATH,
@@ -145,15 +146,16 @@ static void add_network_keys(const char *host, const struct grant_networks *netw
 	}
 }
 
+/* What denies or asks under one of the loopback's names means all of it (pattern_restricts, which decides). */
 void grant_keys_of_host(const char *host, const struct grant_networks *networks, struct strings *keys) {
+	static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
 	strings_add(keys, host);
 	for (const char *dot = strchr(host, '.'); dot; dot = strchr(dot + 1, '.')) strings_add(keys, dot);
-	if (strcmp(host, "localhost") == 0) {
-		add_network_keys("127.0.0.1", networks, keys);
-		add_network_keys("::1", networks, keys);
-	} else {
-		add_network_keys(host, networks, keys);
+	for (size_t i = 0; host_is_loopback(host) && i < ARRAY_LENGTH(loopback); i++) {
+		if (strcmp(host, loopback[i]) != 0) strings_add(keys, loopback[i]);
+		if (strcmp(host, "localhost") == 0) add_network_keys(loopback[i], networks, keys);
 	}
+	add_network_keys(host, networks, keys);
 	strings_add(keys, "*");
 }
 

@@ -1,7 +1,9 @@
 /*
  * Theory of operation. A dial goes through resolving → connecting → (through the upstream proxy: its handshake) → its
- * end, never back, and holds one of them at a time. What goes through the proxy is a name, or an address that is
- * nobody's alone: localhost, `hosts:`, private and own addresses are this machine's to reach.
+ * end, never back (but for dial_doubt), and holds one of them at a time. Between resolving and connecting the broker
+ * says of each address whether a denial names it, and only those that none names are connected to. What goes through
+ * the proxy is a name, or an address that is nobody's alone: localhost, `hosts:`, private and own addresses are this
+ * machine's to reach.
  */
 #include "dial.h"
 
@@ -20,9 +22,15 @@ struct dial {
 	struct host host;
 	uint16_t port;
 	int type;
-	bool private_allowed;
-	bool through;             /* the upstream proxy */
-	struct upstream upstream; /* as it was when the dial began */
+	bool private_allowed, ipv4_only;
+	bool through;               /* the upstream proxy */
+	struct upstream upstream;   /* as it was when the dial began */
+	bool doubtful;              /* dial_doubt */
+	struct addresses addresses; /* of the host, and how many of them were judged, and may be connected to */
+	size_t judged, kept;
+	bool judging; /* with `ticket` */
+	uint64_t ticket;
+	struct verdict denial; /* of the first address that was denied */
 	struct event *step, *deadline;
 	struct dial_result result; /* for `step` */
 	char *message;
@@ -35,6 +43,8 @@ struct dial {
 };
 
 void dial_cancel(struct dial *dial) {
+	if (dial->judging) dial->gate->judge.cancel(dial->gate->judge.context, dial->ticket);
+	verdict_finish(&dial->denial);
 	if (dial->resolve) resolve_cancel(dial->resolve);
 	if (dial->connector) connect_cancel(dial->connector);
 	if (dial->handshake) handshake_cancel(dial->handshake);
@@ -50,9 +60,14 @@ static void dial_finish(struct dial *dial, const struct dial_result *result) {
 	dial_done *done = dial->done;
 	void *argument = dial->argument;
 	CLEANUP_FREE char *message = string_copy(result->message);
+	CLEANUP_FREE char *address = string_copy_or_null(result->address);
+	CLEANUP_VERDICT struct verdict denial = dial->denial;
 	struct dial_result own = *result;
 
 	own.message = message;
+	own.address = address;
+	own.denial = result->refused && denial.why ? &denial : NULL;
+	dial->denial = (struct verdict){0};
 	dial_cancel(dial);
 	done(argument, &own);
 }
@@ -102,6 +117,27 @@ static void dial_shaken(void *argument, int code, const char *message) {
 						.message = message});
 }
 
+static void dial_judge(struct dial *dial, const struct addresses *addresses);
+
+/* "ADDRESS:PORT". Freed by the caller. */
+static char *dial_target(const struct dial *dial, const struct address *address) {
+	char text[ADDRESS_TEXT_SIZE];
+
+	address_format(address, text);
+	return string_format(address->any.sa_family == AF_INET ? "%s:%u" : "[%s]:%u", text, (unsigned)dial->port);
+}
+
+/* The address that it is connected to, where that was judged. Freed by the caller. */
+static char *dial_reached(const struct dial *dial, int fd) {
+	struct sockaddr_storage peer = {0};
+	socklen_t size = sizeof peer;
+	struct address address;
+
+	if (dial->through || dial->judged == 0) return NULL;
+	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0) return NULL;
+	return address_read((struct sockaddr *)&peer, size, &address) ? dial_target(dial, &address) : NULL;
+}
+
 static void dial_connected(void *argument, int fd, int code) {
 	struct dial *dial = argument;
 
@@ -112,14 +148,89 @@ static void dial_connected(void *argument, int fd, int code) {
 		dial->fd = fd;
 		dial->handshake = handshake_start(dial->gate->base, fd, &dial->upstream, &dial->host, dial->port,
 						  dial_shaken, dial);
+	} else if (dial->doubtful && dial->judged > 0) {
+		const struct addresses addresses = dial->addresses;
+
+		fd_close(fd);
+		dial_judge(dial, &addresses);
 	} else {
-		dial_finish(dial, &(struct dial_result){.fd = fd, .message = "connected"});
+		CLEANUP_FREE char *address = dial_reached(dial, fd);
+
+		dial_finish(dial, &(struct dial_result){.fd = fd, .address = address, .message = "connected"});
 	}
 }
 
 static void dial_connect(struct dial *dial, struct addresses *addresses) {
 	addresses_set_port(addresses, dial->through ? dial->upstream.port : dial->port);
 	dial->connector = connect_start(dial->gate->base, addresses, dial->type, dial_connected, dial);
+}
+
+static void dial_judge_next(struct dial *dial);
+
+static void dial_address_judged(void *argument, const struct verdict *verdict) {
+	struct dial *dial = argument;
+
+	dial->judging = false;
+	if (verdict && verdict->effect == EFFECT_ALLOW)
+		dial->addresses.items[dial->kept++] = dial->addresses.items[dial->judged];
+	else if (verdict && !dial->denial.why)
+		dial->denial = verdict_copy(verdict);
+	dial->judged++;
+	dial_judge_next(dial);
+}
+
+static void dial_refuse_denied(struct dial *dial) {
+	CLEANUP_FREE char *target = dial_target(dial, &dial->addresses.items[0]);
+
+	dial_fail_soon(dial, true, EACCES,
+		       string_format("%s leads to %s: %s", dial->host.name, target,
+				     dial->denial.why ? dial->denial.why : "the broker that could allow that is gone"));
+}
+
+/* One question at a time. */
+static void dial_judge_next(struct dial *dial) {
+	const struct gate_judge *judge = &dial->gate->judge;
+	uint64_t ticket;
+
+	if (dial->judged < dial->addresses.count) {
+		CLEANUP_FREE char *target = dial_target(dial, &dial->addresses.items[dial->judged]);
+
+		dial->judging = true;
+		ticket = judge->check_address(judge->context, target, dial_address_judged, dial);
+		if (ticket > 0) dial->ticket = ticket; /* else it is answered, and the dial may go on already */
+		return;
+	}
+	if (dial->kept == 0) {
+		dial_refuse_denied(dial);
+		return;
+	}
+	struct addresses kept = dial->addresses;
+	kept.count = dial->kept;
+	dial_connect(dial, &kept);
+}
+
+/* Which of them does no denial name? */
+static void dial_judge(struct dial *dial, const struct addresses *addresses) {
+	dial->addresses = *addresses;
+	dial->judged = dial->kept = 0;
+	dial->doubtful = false;
+	dial_judge_next(dial);
+}
+
+void dial_doubt(struct dial *dial) {
+	dial->doubtful = true;
+}
+
+/* An IPv4 address, and localhost, was judged as the host itself; an IPv6 one may carry an IPv4 one. */
+static bool dial_must_judge(const struct dial *dial) {
+	return !dial->through && (dial->host.class == HOST_NAME || dial->host.class == HOST_IPV6);
+}
+
+static void dial_go(struct dial *dial, struct addresses *addresses) {
+	if (dial_must_judge(dial))
+		dial_judge(dial, addresses);
+	else
+		dial_connect(dial, addresses);
 }
 
 /* Addresses that come from outside: a name's, or written by the tool. */
@@ -130,7 +241,7 @@ static void dial_connect_checked(struct dial *dial, const struct addresses *foun
 
 	if (dial->through || dial->private_allowed || addresses_remove_private(&addresses, &refused) == 0 ||
 	    addresses.count > 0) {
-		dial_connect(dial, &addresses);
+		dial_go(dial, &addresses);
 		return;
 	}
 	address_format(&refused, text);
@@ -164,13 +275,13 @@ static bool find_host(const struct gate *gate, const char *name, struct addresse
 }
 
 /* False of a name. */
-static bool literal_addresses(const struct host *host, struct addresses *ret_addresses) {
+static bool literal_addresses(const struct host *host, bool ipv4_only, struct addresses *ret_addresses) {
 	static const uint8_t loopback4[4] = {127, 0, 0, 1}, loopback6[16] = {[15] = 1};
 
 	switch (host->class) {
 	case HOST_LOCALHOST:
 		addresses_add_ipv4(ret_addresses, loopback4);
-		addresses_add_ipv6(ret_addresses, loopback6);
+		if (!ipv4_only) addresses_add_ipv6(ret_addresses, loopback6);
 		return true;
 	case HOST_IPV4:
 		addresses_add_ipv4(ret_addresses, host->address);
@@ -189,7 +300,7 @@ static bool goes_through(const struct gate *gate, const struct host *host) {
 	struct address private;
 
 	if (!gate->upstream.port) return false;
-	return !literal_addresses(host, &addresses) || addresses_remove_private(&addresses, &private) == 0;
+	return !literal_addresses(host, false, &addresses) || addresses_remove_private(&addresses, &private) == 0;
 }
 
 static void dial_begin(struct dial *dial) {
@@ -197,7 +308,7 @@ static void dial_begin(struct dial *dial) {
 	struct addresses addresses = {0};
 
 	if (find_host(dial->gate, to->name, &addresses)) {
-		dial_connect(dial, &addresses);
+		dial_go(dial, &addresses);
 		return;
 	}
 	dial->through = goes_through(dial->gate, to);
@@ -209,7 +320,8 @@ static void dial_begin(struct dial *dial) {
 		upstream_copy(&dial->upstream, &dial->gate->upstream);
 		to = &dial->upstream.host;
 	}
-	if ((dial->through && find_host(dial->gate, to->name, &addresses)) || literal_addresses(to, &addresses))
+	if ((dial->through && find_host(dial->gate, to->name, &addresses)) ||
+	    literal_addresses(to, dial->ipv4_only && !dial->through, &addresses))
 		dial_connect_checked(dial, &addresses);
 	else
 		dial->resolve = resolver_start(dial->gate->resolver, to->name, dial_resolved, dial);
@@ -224,6 +336,7 @@ struct dial *dial_start(struct gate *gate, const struct dial_wish *wish, dial_do
 			      .port = wish->port,
 			      .type = wish->type,
 			      .private_allowed = wish->private_allowed,
+			      .ipv4_only = wish->ipv4_only,
 			      .fd = -1,
 			      .done = done,
 			      .argument = argument};

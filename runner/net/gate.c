@@ -31,7 +31,8 @@ struct gate_call {
 	struct verdict verdict;
 	bool due; /* is to be judged again */
 	struct hearing *hearing;
-	int near; /* of a call that is heard: the tool's end; borrowed */
+	bool is_loopback6; /* asked for ::1, and looked at as localhost */
+	int near;          /* of a call that is heard: the tool's end; borrowed */
 	char *process;
 	struct strings parents;
 	struct dial *dial;
@@ -87,13 +88,16 @@ static void call_fail(struct gate_call *call, int code, const char *message) {
 	call_finish(call, (struct gate_result){.outcome = GATE_FAILED, .fd = -1, .code = code, .message = message});
 }
 
-/* An allow that is taken back here: by another reason than a rule or a user. */
-static void call_overrule(struct gate_call *call, const char *module, char *why) {
+/* An allow that is taken back here: by another reason than a rule or a user, or by what denies the address that its
+ * name leads to (`denial`). Takes `why` over. */
+static void call_overrule(struct gate_call *call, const char *module, char *why, const struct verdict *denial) {
 	const struct gate_judge *judge = &call->gate->judge;
+	const int64_t grant = denial ? denial->grant : 0;
+	char *rule = string_copy_or_null(denial ? denial->rule : NULL);
 
 	if (judge->refuse) judge->refuse(judge->context, call->target, call->verdict.grant, why);
 	verdict_finish(&call->verdict);
-	call->verdict = (struct verdict){.effect = EFFECT_DENY, .why = why};
+	call->verdict = (struct verdict){.effect = EFFECT_DENY, .why = why, .rule = rule, .grant = grant};
 	snprintf(call->verdict.module, sizeof call->verdict.module, "%s", module);
 	call_deny(call);
 }
@@ -115,10 +119,13 @@ static void call_dialled(void *argument, const struct dial_result *result) {
 	call->dial = NULL;
 	if (result->by_upstream) gate_complain(call->gate, result->message);
 	if (result->fd >= 0)
-		call_finish(call, (struct gate_result){
-					  .outcome = GATE_CONNECTED, .fd = result->fd, .message = result->message});
+		call_finish(call, (struct gate_result){.outcome = GATE_CONNECTED,
+						       .fd = result->fd,
+						       .address = result->address,
+						       .message = result->message});
 	else if (result->refused)
-		call_overrule(call, "private", string_copy(result->message));
+		call_overrule(call, result->denial ? result->denial->module : "private", string_copy(result->message),
+			      result->denial);
 	else
 		call_fail(call, result->code, result->message);
 }
@@ -130,7 +137,8 @@ static void call_step(evutil_socket_t fd, short what, void *argument) {
 	const struct dial_wish wish = {.host = &call->host,
 				       .port = call->port,
 				       .type = call->type,
-				       .private_allowed = call->verdict.private_allowed};
+				       .private_allowed = call->verdict.private_allowed,
+				       .ipv4_only = call->verdict.ipv4_only};
 
 	if (call->verdict.effect == EFFECT_ALLOW)
 		call->dial = dial_start(call->gate, &wish, call_dialled, call);
@@ -194,12 +202,40 @@ static void call_heard(void *argument, const char *says) {
 	call_ask(call, &caller);
 }
 
-/* Would somebody be asked? Then the question can wait for a moment. */
+static void call_foreseen(void *argument, const struct verdict *verdict);
+
+/* Would somebody be asked? */
+static void call_foresee(struct gate_call *call) {
+	const struct gate_judge *judge = &call->gate->judge;
+
+	call->asking = true;
+	const uint64_t ticket = judge->check_again(judge->context, call->target, call_foreseen, call);
+	if (ticket > 0) call->ticket = ticket; /* else it is answered, and maybe asks already */
+}
+
+static void call_rename(struct gate_call *call, const char *name) {
+	if (host_parse(name, strlen(name), &call->host, NULL) < 0) return;
+	free(call->target);
+	call->target = host_port_format(&call->host, call->port);
+}
+
+/*
+ * Then the question can wait for a moment. Who connects to localhost tries ::1 first: where localhost would be asked
+ * about as well the question is about that, not about each of its addresses.
+ */
 static void call_foreseen(void *argument, const struct verdict *verdict) {
 	struct gate_call *call = argument;
+	const bool asks = verdict && verdict->effect == EFFECT_DENY && string_equal(verdict->module, "ask");
 
 	call->asking = false;
-	if (verdict && verdict->effect == EFFECT_DENY && string_equal(verdict->module, "ask"))
+	if (asks && !call->is_loopback6 && string_equal(call->host.name, "::1")) {
+		call->is_loopback6 = true;
+		call_rename(call, "localhost");
+		call_foresee(call);
+		return;
+	}
+	if (call->is_loopback6 && !asks) call_rename(call, "::1");
+	if (asks || call->is_loopback6)
 		call->hearing = hearing_start(call->gate->base, call->near, &call->host, call_heard, call);
 	else
 		call_heard(call, NULL);
@@ -208,7 +244,6 @@ static void call_foreseen(void *argument, const struct verdict *verdict) {
 struct gate_call *gate_open_heard(struct gate *gate, const struct host *host, uint16_t port,
 				  const struct gate_caller *caller, int near, gate_done *done, void *argument) {
 	struct gate_call *call = mem_new(struct gate_call);
-	uint64_t ticket;
 
 	*call = (struct gate_call){.gate = gate,
 				   .host = *host,
@@ -226,9 +261,7 @@ struct gate_call *gate_open_heard(struct gate *gate, const struct host *host, ui
 		call_heard(call, NULL);
 		return call;
 	}
-	call->asking = true;
-	ticket = gate->judge.check_again(gate->judge.context, call->target, call_foreseen, call);
-	if (ticket > 0) call->ticket = ticket; /* else it is answered, and maybe asks already */
+	call_foresee(call);
 	return call;
 }
 
@@ -353,6 +386,7 @@ void calls_mark(struct gate *gate) {
 
 	TAILQ_FOREACH(call, &gate->calls, entry) {
 		call->due = call_is_allowed(call);
+		if (call->dial) dial_doubt(call->dial);
 	}
 }
 

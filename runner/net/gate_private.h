@@ -23,13 +23,16 @@ struct right {
 	int64_t grant;
 	bool once; /* a user's answer that nothing is left of */
 	bool private_allowed;
-	bool direct; /* the tool has the host's socket */
-	bool due;    /* is to be judged again */
+	bool direct;      /* the tool has the host's socket */
+	bool ipv4_only;   /* of localhost */
+	bool due;         /* is to be judged again */
+	bool address_due; /* and so is what its name led to */
 };
 
 struct review {
 	struct event *step;
-	char *target; /* being judged; NULL = none is */
+	char *target;    /* being judged; NULL = none is */
+	bool of_address; /* `target` is what names led to */
 	uint64_t ticket;
 };
 
@@ -60,6 +63,9 @@ void calls_mark(struct gate *gate);
 void leases_mark(struct gate *gate);
 const char *calls_due(const struct gate *gate);
 const char *leases_due(const struct gate *gate);
+/* The same of the addresses that names led to. */
+const char *leases_due_address(const struct gate *gate);
+void leases_judge_address(struct gate *gate, const char *address, const struct verdict *verdict);
 void calls_judge(struct gate *gate, const char *target, const struct verdict *verdict);
 void leases_judge(struct gate *gate, const char *target, const struct verdict *verdict);
 

@@ -7,6 +7,7 @@ struct gate_lease {
 	TAILQ_ENTRY(gate_lease) entry;
 	struct gate *gate;
 	char *target;
+	char *address; /* that its name led to; or NULL */
 	const char *door;
 	struct right right;
 	int64_t since_ms;
@@ -20,6 +21,7 @@ struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *r
 
 	*lease = (struct gate_lease){.gate = gate,
 				     .target = string_copy(result->target),
+				     .address = string_copy_or_null(result->address),
 				     .door = door,
 				     .right = right_of(result->verdict),
 				     .since_ms = clock_ms(CLOCK_BOOTTIME),
@@ -59,6 +61,7 @@ void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, 
 		judge->report(judge->context, lease->target, lease->right.grant, lease->door, sent, received,
 			      clock_ms(CLOCK_BOOTTIME) - lease->since_ms, error);
 	free(lease->target);
+	free(lease->address);
 	free(lease);
 }
 
@@ -100,6 +103,7 @@ void leases_mark(struct gate *gate) {
 
 	TAILQ_FOREACH(lease, &gate->leases, entry) {
 		lease->right.due = true;
+		lease->right.address_due = lease->address != NULL;
 	}
 }
 
@@ -110,6 +114,26 @@ const char *leases_due(const struct gate *gate) {
 		if (lease->right.due) return lease->target;
 	}
 	return NULL;
+}
+
+const char *leases_due_address(const struct gate *gate) {
+	const struct gate_lease *lease;
+
+	TAILQ_FOREACH(lease, &gate->leases, entry) {
+		if (lease->right.address_due) return lease->address;
+	}
+	return NULL;
+}
+
+void leases_judge_address(struct gate *gate, const char *address, const struct verdict *verdict) {
+	struct gate_lease *next;
+
+	for (struct gate_lease *lease = TAILQ_FIRST(&gate->leases); lease; lease = next) {
+		next = TAILQ_NEXT(lease, entry); /* as above */
+		if (!lease->right.address_due || !string_equal(lease->address, address)) continue;
+		lease->right.address_due = false;
+		if (verdict->effect != EFFECT_ALLOW) lease_cut(lease);
+	}
 }
 
 /* One that holds may rest on something else from now on. */

@@ -9,14 +9,18 @@
 #include "gate_private.h"
 
 struct right right_of(const struct verdict *verdict) {
-	return (struct right){
-		.grant = verdict->grant, .once = verdict->once, .private_allowed = verdict->private_allowed};
+	return (struct right){.grant = verdict->grant,
+			      .once = verdict->once,
+			      .private_allowed = verdict->private_allowed,
+			      .ipv4_only = verdict->ipv4_only};
 }
 
-/* What led to a private address must still be allowed to, and so must a socket of the host's in the sandbox. */
+/* What led to a private address, or maybe to ::1, must still be allowed to, and so must a socket of the host's in the
+ * sandbox. */
 bool right_holds(const struct right *right, const struct verdict *now) {
 	if (now->effect == EFFECT_ALLOW)
-		return (now->private_allowed || !right->private_allowed) && (now->direct || !right->direct);
+		return (now->private_allowed || !right->private_allowed) && (now->direct || !right->direct) &&
+		       (!now->ipv4_only || right->ipv4_only);
 	return right->once && string_equal(now->module, "ask");
 }
 
@@ -25,22 +29,30 @@ static void review_judged(void *argument, const struct verdict *verdict) {
 	CLEANUP_FREE char *target = STEAL(gate->review.target);
 
 	if (!verdict) return;
-	calls_judge(gate, target, verdict);
-	leases_judge(gate, target, verdict);
+	if (gate->review.of_address) {
+		leases_judge_address(gate, target, verdict);
+	} else {
+		calls_judge(gate, target, verdict);
+		leases_judge(gate, target, verdict);
+	}
 	event_active(gate->review.step, EV_TIMEOUT, 0);
 }
 
 static void review_step(evutil_socket_t fd, short what, void *argument) {
 	struct gate *gate = argument;
 	struct review *review = &gate->review;
+	const struct gate_judge *judge = &gate->judge;
 	const char *due = leases_due(gate);
 	uint64_t ticket;
 
 	(void)fd, (void)what;
 	if (!due) due = calls_due(gate);
+	review->of_address = review->target ? review->of_address : !due;
+	if (!due) due = leases_due_address(gate);
 	if (!due || review->target) return;
 	review->target = string_copy(due);
-	ticket = gate->judge.check_again(gate->judge.context, review->target, review_judged, gate);
+	ticket = (review->of_address ? judge->check_address : judge->check_again)(judge->context, review->target,
+										  review_judged, gate);
 	if (review->target) review->ticket = ticket; /* else it is answered */
 }
 
@@ -60,7 +72,7 @@ void gate_review(struct gate *gate) {
 }
 
 bool gate_is_reviewed(const struct gate *gate) {
-	return !gate->review.target && !leases_due(gate) && !calls_due(gate);
+	return !gate->review.target && !leases_due(gate) && !calls_due(gate) && !leases_due_address(gate);
 }
 
 void review_start(struct gate *gate) {

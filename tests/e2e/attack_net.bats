@@ -20,7 +20,7 @@ profiles:
     allow:
       net:access: ["good.test:$port", "*.good.test:$port"]
     deny:
-      net:access: ["127.0.0.0/8", "::1", localhost, bad.test]
+      net:access: [bad.test]
     hosts: {good.test: 127.0.0.1, sub.good.test: 127.0.0.1, bad.test: 127.0.0.1, evilgood.test: 127.0.0.1,
       good.test.evil.test: 127.0.0.1, evil.test: 127.0.0.1}
   open:

@@ -320,6 +320,14 @@ END
 	[ ! -e ran ]
 }
 
+@test "run --publish of a port that is denied says which rule, and nothing of other options" {
+	publish_policy "    deny: {net:listen: [3000]}"
+	run -125 sbx run --publish 3000:0 -- true
+	contains "$output" "net:listen 3000 can't be granted: the profile default denies net:listen 3000 ($HOME/.config/sbx/policy.yaml:"
+	lacks "$output" "--allow"
+	publish_policy
+}
+
 @test "where the sandbox has this machine's network there is nothing to publish" {
 	publish_policy
 	sed -i 's/network: .*/network: host/' "$HOME/.config/sbx/policy.yaml"

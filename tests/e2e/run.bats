@@ -168,6 +168,27 @@ session_has_ended() {
 	contains "$output" "OTHER=value"
 }
 
+@test "attack_w_06: --env passes no variable that is denied, nor does a grant; a value of one's own is no variable of the host's" {
+	cat >"$HOME/own.yaml" <<-'END'
+		version: 1
+		profiles:
+		  default:
+		    deny: {env:read: ["SOME_*"]}
+	END
+	export SOME_SECRET=hunter2
+	run -125 sbx run --policy "$HOME/own.yaml" --env SOME_SECRET -- env
+	contains "$output" "--env SOME_SECRET: the profile default denies env:read SOME_* ($HOME/own.yaml:4)"
+	lacks "$output" hunter2
+	run -125 sbx run --policy "$HOME/own.yaml" --env SOME_SECRET --allow env:read=SOME_SECRET -- env
+	contains "$output" "env:read SOME_SECRET can't be granted: the profile default denies"
+	run -0 sbx run --policy "$HOME/own.yaml" --env SOME_SECRET=mine -- printenv SOME_SECRET
+	[ "$output" = mine ]
+	run -125 sbx run --deny env:read=SOME_SECRET --env SOME_SECRET -- env
+	contains "$output" "--env SOME_SECRET: grant "
+	run -0 sbx run --env SOME_SECRET -- printenv SOME_SECRET
+	[ "$output" = hunter2 ]
+}
+
 @test "a variable that the tool wants and doesn't get is named once" {
 	cat >"$HOME/project/aider" <<'END'
 #!/bin/sh

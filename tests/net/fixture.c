@@ -51,6 +51,7 @@ struct fixture {
 	enum fixture_answer answer;
 	int64_t grant;
 	bool private_allowed;
+	const char *denied_address;
 	struct held held[HELD_MAX];
 	size_t held_count;
 	uint64_t next_ticket;
@@ -120,6 +121,21 @@ static uint64_t judge_check_again(void *context, const char *target,
 		done(argument, NULL);
 	else
 		answer(fixture, fixture->answer, &held);
+	return 0;
+}
+
+static uint64_t judge_check_address(void *context, const char *target,
+				    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct fixture *fixture = context;
+	char why[] = "the test denies it";
+	const bool denied = fixture->denied_address && strcmp(target, fixture->denied_address) == 0;
+	struct verdict verdict = {
+		.effect = denied ? EFFECT_DENY : EFFECT_ALLOW, .module = "rules", .why = denied ? why : NULL};
+
+	pthread_mutex_lock(&fixture->lock);
+	fixture->counts.addresses++;
+	pthread_mutex_unlock(&fixture->lock);
+	done(argument, &verdict);
 	return 0;
 }
 
@@ -292,6 +308,7 @@ struct fixture *fixture_new(void) {
 	const struct gate_judge judge = {.context = fixture,
 					 .check = judge_check,
 					 .check_again = judge_check_again,
+					 .check_address = judge_check_address,
 					 .cancel = judge_cancel,
 					 .refuse = judge_refuse,
 					 .complain = judge_complain,
@@ -379,6 +396,10 @@ static void do_set_judge(struct fixture *fixture, void *argument) {
 	fixture->answer = settings->answer;
 	fixture->grant = settings->grant;
 	fixture->private_allowed = settings->private_allowed;
+}
+
+void fixture_deny_address(struct fixture *fixture, const char *target) {
+	fixture->denied_address = target;
 }
 
 void fixture_set_judge(struct fixture *fixture, enum fixture_answer answer_given, int64_t grant, bool private_allowed) {

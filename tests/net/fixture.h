@@ -33,6 +33,8 @@ int fixture_dial_unix(struct fixture *fixture);       /* its Unix socket */
 
 /* What the judge says from now on. */
 void fixture_set_judge(struct fixture *fixture, enum fixture_answer answer, int64_t grant, bool private_allowed);
+/* "ADDRESS:PORT" that names may not lead to; borrowed, before anything is opened. */
+void fixture_deny_address(struct fixture *fixture, const char *target);
 void fixture_answer_held(struct fixture *fixture, enum fixture_answer answer); /* the oldest one, when there is one */
 size_t fixture_cut(struct fixture *fixture, int64_t grant);
 void fixture_review(struct fixture *fixture);
@@ -49,6 +51,7 @@ struct fixture_counts {
 	size_t clients;
 	uint64_t sent, received; /* of all reports */
 	char target[300];        /* of the last check */
+	int addresses;           /* asked about */
 	char target_again[300];  /* of the last that was judged again */
 	char process[100];
 	char says[300];

@@ -65,6 +65,15 @@ static uint64_t check_again(void *context, const char *target,
 	return 0;
 }
 
+static uint64_t check_address(void *context, const char *target,
+			      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	const struct islander_question question = {done, argument, 0};
+
+	(void)context, (void)target;
+	settle(&question, EFFECT_ALLOW);
+	return 0;
+}
+
 static void cancel(void *context, uint64_t ticket) {
 	struct islander *islander = context;
 
@@ -133,8 +142,12 @@ void islander_make(struct islander *islander) {
 		.base = islander->base, .fetch = island_fetch, .context = &islander->store};
 	islander->store.spares = spares_new(&spares);
 	spares_take(islander->store.spares, SPARE_TCP4);
-	const struct gate_judge judge = {
-		.context = islander, .check = check, .check_again = check_again, .cancel = cancel, .report = report};
+	const struct gate_judge judge = {.context = islander,
+					 .check = check,
+					 .check_again = check_again,
+					 .check_address = check_address,
+					 .cancel = cancel,
+					 .report = report};
 	islander->gate = gate_new(islander->base, &judge);
 	islander->standins = standins_new();
 	islander->inside =

@@ -133,6 +133,45 @@ static void attack_net_06_datagrams_to_special_addresses_need_the_rule_too(void 
 	fixture_free(fixture);
 }
 
+static void attack_net_06_a_name_leads_to_no_address_that_is_denied(void **state) {
+	static const char *const routes[] = {"resolver", "hosts"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture *fixture = fixture_new();
+		struct opened opened;
+
+		fixture_set_judge(fixture, FIXTURE_ALLOW, 7, true);
+		fixture_deny_address(fixture, "127.0.0.9:9");
+		if (string_equal(routes[i], "hosts"))
+			fixture_set_host(fixture, "db.example", "127.0.0.9");
+		else
+			fixture_set_name(fixture, "db.example", "127.0.0.9");
+		opened = open_and_wait(fixture, "db.example:9");
+		assert_int_equal(opened.outcome, GATE_DENIED);
+		assert_string_equal(opened.module, "rules");
+		assert_string_equal(opened.message, "db.example leads to 127.0.0.9:9: the test denies it");
+		assert_int_equal(fixture_counts(fixture).refusals, 1);
+		fixture_free(fixture);
+	}
+}
+
+static void of_several_addresses_one_that_is_not_denied_is_taken(void **state) {
+	struct fixture *fixture = fixture_new();
+	struct server *server = server_new(serve_until_end, NULL);
+	const unsigned port = server_port(server);
+	CLEANUP_FREE char *target = string_format("db.example:%u", port), *denied = string_format("127.0.0.9:%u", port);
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 0, true);
+	fixture_set_name(fixture, "db.example", "127.0.0.9,127.0.0.1");
+	fixture_deny_address(fixture, denied);
+	assert_int_equal(open_and_wait(fixture, target).outcome, GATE_CONNECTED);
+	assert_int_equal(fixture_counts(fixture).addresses, 2);
+	server_free(server);
+	fixture_free(fixture);
+}
+
 static void attack_net_01_an_unset_verdict_denies(void **state) {
 	const struct verdict verdict = {0};
 
@@ -567,6 +606,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(datagrams_go_to_the_first_address_with_a_route),
 		cmocka_unit_test(attack_net_06_datagrams_to_special_addresses_need_the_rule_too),
+		cmocka_unit_test(attack_net_06_a_name_leads_to_no_address_that_is_denied),
+		cmocka_unit_test(of_several_addresses_one_that_is_not_denied_is_taken),
 		cmocka_unit_test(attack_net_01_an_unset_verdict_denies),
 		cmocka_unit_test(attack_net_05_a_denied_name_is_never_looked_up),
 		cmocka_unit_test(attack_net_05_an_undecided_name_is_looked_up_after_the_allow),

@@ -103,6 +103,15 @@ static const struct match_case net_cases[] = {
 	{"net:access", "localhost", "localhost:80", true},
 	{"net:access", "127.0.0.1:80", "localhost:80", true},
 	{"net:access", "127.0.0.0/8", "localhost:80", true},
+	/* an address names itself alone, localhost both */
+	{"net:access", "localhost", "[::1]:80", true},
+	{"net:access", "localhost", "127.0.0.2:80", false},
+	{"net:access", "127.0.0.1", "[::1]:80", false},
+	{"net:access", "::1", "[::1]:80", true},
+	{"net:access", "::1", "localhost:80", false},
+	{"net:access", "::/0", "localhost:80", false},
+	{"net:access", "::/0", "[::1]:80", true},
+	{"net:access", "0.0.0.0/0", "[::1]:80", false},
 	/* attack N2: labels, not letters */
 	{"net:access", "trusted.com", "trusted.com.evil.com:443", false},
 	{"net:access", "*.trusted.com", "eviltrusted.com:443", false},
@@ -230,6 +239,34 @@ static void only_addresses_name_addresses(void **state) {
 	}
 }
 
+/* What denies or asks. */
+static const struct match_case restricting[] = {
+	{"net:access", "localhost", "127.0.0.2:80", true},
+	{"net:access", "localhost", "[::1]:80", true},
+	{"net:access", "localhost:80", "0.0.0.0:80", true},
+	{"net:access", "localhost:80", "[::]:80", true},
+	{"net:access", "localhost:80", "127.0.0.2:81", false},
+	{"net:access", "127.0.0.1", "[::1]:80", true},
+	{"net:access", "::1", "localhost:80", true},
+	{"net:access", "::1/128", "localhost:80", true},
+	{"net:access", "127.0.0.0/8", "[::1]:80", false},
+	{"net:access", "127.0.0.2", "localhost:80", false},
+	{"net:access", "localhost", "10.0.0.1:80", false},
+	{"net:access", "10.0.0.1", "127.0.0.2:80", false},
+	{"net:access", "localhost", "localhost.example.org:80", false},
+	{"env:read", "A*", "AB", true},
+};
+
+static void the_loopback_is_denied_as_a_whole(void **state) {
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(restricting); i++) {
+		const struct match_case *item = &restricting[i];
+		CLEANUP_PATTERN struct pattern *pattern = compile(item->permission, item->pattern);
+		if (pattern_restricts(pattern, item->target, NULL) != item->matches)
+			fail_msg("%s of %s", item->pattern, item->target);
+	}
+}
+
 static void the_ports_of_a_host(void **state) {
 	static const struct {
 		const char *pattern, *host; /* NULL: any */
@@ -246,7 +283,7 @@ static void the_ports_of_a_host(void **state) {
 		{"[2001:db8::1]:443", "2001:db8::1", "2001:db8::1", 443, 443},
 		{"10.0.0.0/8:80", NULL, "10.1.2.3", 80, 80},
 		{"10.0.0.0/8:80", NULL, "ok.test", 0, 0},
-		{"127.0.0.1:80", "localhost", "localhost", 80, 80},
+		{"127.0.0.1:80", NULL, "localhost", 80, 80},
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -409,6 +446,7 @@ int main(void) {
 		cmocka_unit_test(walks_go_where_a_match_may_be),
 		cmocka_unit_test(relative_allows_stay_in_the_project),
 		cmocka_unit_test(only_addresses_name_addresses),
+		cmocka_unit_test(the_loopback_is_denied_as_a_whole),
 		cmocka_unit_test(the_ports_of_a_host),
 		cmocka_unit_test(two_patterns_overlap_or_dont),
 		cmocka_unit_test(bad_patterns_are_refused),

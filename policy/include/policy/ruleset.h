@@ -48,6 +48,9 @@ const struct rule *ruleset_find(const struct ruleset *ruleset, const struct perm
 const struct rule *ruleset_find_sticky(const struct ruleset *ruleset, const struct permission *permission,
 				       const char *target, struct pattern_rank *ret_rank);
 
+/* net:access of "ADDRESS:PORT": the winning one of those that name addresses, or NULL. */
+const struct rule *ruleset_find_address(const struct ruleset *ruleset, const char *target);
+
 /* net:access: from which port to which each rule about this host (without brackets) is, in no order. */
 void ruleset_visit_ports(const struct ruleset *ruleset, const char *host,
 			 void (*visit)(void *context, uint16_t first, uint16_t last), void *context);

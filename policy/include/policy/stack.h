@@ -85,6 +85,12 @@ struct stack_walk {
  */
 const struct stack_exec *stack_decide(const struct stack_context *context, const struct request *request,
 				      struct verdict *ret_verdict, struct stack_walk *walk);
+/*
+ * A name that is allowed leads to the address that the request (net:access) is about: does a rule or a grant that names
+ * addresses deny that? *ret_verdict: that denial, or an allow.
+ */
+void stack_decide_address(const struct stack_context *context, const struct request *request,
+			  struct verdict *ret_verdict);
 void stack_walk_finish(struct stack_walk *walk);
 
 /*

@@ -39,6 +39,10 @@ void pattern_free(struct pattern *pattern);
 /* Is this canonical target covered? *ret_rank (may be NULL) says how closely. */
 bool pattern_match(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank);
 
+/* The same of a rule or grant that denies or asks, which may mean more than it would allow: net:access of localhost,
+ * 127.0.0.1 or ::1 the loopback as a whole (host_is_loopback). */
+bool pattern_restricts(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank);
+
 /* Above 0 when a is closer than b. */
 int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b);
 
@@ -58,7 +62,8 @@ char *pattern_quote(const struct permission *permission, const char *target);
  * don't: what they lead to is checked (attack N6). */
 bool pattern_names_address(const struct pattern *pattern);
 
-/* net:access: the one host that it is about, without brackets (borrowed), or NULL: an index key. */
+/* net:access: the one host that it is about, without brackets (borrowed), or NULL: an index key. NULL also of the
+ * loopback, which has several names. */
 const char *pattern_host(const struct pattern *pattern);
 /* net:access: from which of this host's ports to which it is about; false: about none. */
 bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *ret_first, uint16_t *ret_last);

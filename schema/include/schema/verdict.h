@@ -33,6 +33,7 @@ struct verdict {
 	int64_t prompt;     /* id, 0 = nobody was asked */
 	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
 	bool private_allowed;  /* net: the rule says `private: true`, or rule, grant or prompt name the address */
+	bool ipv4_only;        /* net, of localhost: what allows it means 127.0.0.1, not ::1 */
 	bool direct;           /* net: `direct: true` */
 	bool once;             /* for this request alone: nothing is left that the next could rest on */
 	bool this_run;         /* `grant` is for this session alone (--allow, --deny) */

@@ -38,6 +38,9 @@ struct gate_judge {
 	/* The same for what lives already: nobody is asked and nothing recorded. NULL when there is no judge now. */
 	uint64_t (*check_again)(void *context, const char *target,
 				void (*done)(void *argument, const struct verdict *verdict), void *argument);
+	/* The same for "ADDRESS:PORT" that a name which is allowed leads to: is it denied by what names addresses? */
+	uint64_t (*check_address)(void *context, const char *target,
+				  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
 	/* Allowed, and yet not made by the gate (a private address), or ended by it (its first bytes ask for another
 	 * host): for the history. May be NULL. */
@@ -73,6 +76,7 @@ struct gate_result {
 	int fd;                        /* the host's socket, connected, non-blocking; the callee owns it */
 	const struct verdict *verdict; /* borrowed */
 	const char *target;            /* host:port as it was judged; borrowed */
+	const char *address;           /* ADDRESS:PORT that the name led to, as it was judged; borrowed; NULL: wasn't */
 	int code;                      /* GATE_FAILED: the true errno (ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT …) */
 	const char *message;           /* a sentence; borrowed */
 };
