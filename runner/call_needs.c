@@ -77,11 +77,12 @@ static void judge_open(struct judge *judge, const char *path) {
 	if (call->create && !call->nameless && sight.masked_missing) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
+		const bool there = call->nameless || exists(judge, path);
 		if (call->nameless)
 			add(judge, PERMISSION_FS_WRITE, path, true);
-		else if (call->create && !exists(judge, path))
+		else if (!there && call->create)
 			add_folder(judge, path);
-		else if (call->write && exists(judge, path)) /* else the kernel says ENOENT, whatever is answered */
+		else if (there && call->write) /* else the kernel says ENOENT, whatever is answered */
 			add(judge, PERMISSION_FS_WRITE, path, false);
 	}
 	if (judge->needs->count > 0 || !judge->hidden) return;
