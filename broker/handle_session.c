@@ -39,6 +39,7 @@ static const struct body_field open_fields[] = {
 	{"policy_name", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy_name), LIMIT_TARGET, NULL},
 	{"offline", BODY_FLAG, OPTIONAL, offsetof(struct session_open, offline), 0, NULL},
 	{"record", BODY_FLAG, OPTIONAL, offsetof(struct session_open, record), 0, NULL},
+	{"before", BODY_INTEGER, OPTIONAL, offsetof(struct session_open, before), 0, NULL},
 };
 static const struct body_shape open_shape = BODY_SHAPE_OF(struct session_open, open_fields);
 

@@ -211,6 +211,7 @@ static int write_session(struct session *session, const struct session_open *wis
 	if (r < 0) return r;
 	r = insert_row(session, error);
 	if (r == 0) r = write_wishes(session, wish, error);
+	if (r == 0) r = session_carry_denials(session, wish->before, error);
 	if (r == 0) r = check_passed(session, wish, error);
 	if (r == 0) r = record_start(session, error);
 	if (r < 0) {

@@ -52,6 +52,7 @@ struct session_open {
 	struct body_ids granted; /* likewise: what a broker before has granted for it; missing: none has */
 	char *policy, *policy_name;
 	bool offline, record;
+	int64_t before; /* the number that its sandbox had with the broker before; 0: none */
 };
 
 /* The request's checks, the session's row and event, its --allow and --deny grants: all or nothing. */
@@ -68,6 +69,8 @@ void session_end_runner(pid_t runner, int pidfd);
 
 /* Profile, ruleset and what they are made of (session_rules.c). */
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);
+/* What the sandbox was denied as session `before` it is denied on, within a transaction (session_denials.c). */
+int session_carry_denials(struct session *session, int64_t before, struct error *error);
 /* New rules after the policy has changed, if they are others; none at all when they can't be made. */
 void session_refresh_rules(struct session *session);
 /* What the user should hear before the tool starts: that the files as they are now are not what is in force. */

@@ -66,14 +66,14 @@ static json_t *passed_list(const struct session *session) {
 static json_t *open_body(const struct session *session) {
 	const struct session_options *options = &session->options;
 	const struct run_options *run = options->run;
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:O*}",
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:O*, s:I}",
 			 "command", command_list(run->command), "executable", message_bytes(options->executable),
 			 "profile", run->profile, "project", message_bytes(options->project->project), "root",
 			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
 			 text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
 			 text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text,
 			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record, "passed",
-			 passed_list(session), "granted", session->granted);
+			 passed_list(session), "granted", session->granted, "before", (json_int_t)session->id);
 }
 
 /* Once: when a broker comes back the tool has the terminal. */

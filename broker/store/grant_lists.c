@@ -215,6 +215,18 @@ int grants_expired(struct grants *grants, struct grant_list *list, struct error 
 	return r;
 }
 
+int grants_denied_in(struct grants *grants, int64_t session, struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_DENIED_IN);
+	struct moment now;
+	clock_read(grants->clock, &now);
+	store_bind_integer(rows, 1, session);
+	int r = grant_rows_collect(grants->store, rows, &found, error);
+	for (size_t i = 0; r == 0 && i < found.count; i++)
+		if (!grant_has_expired(&found.items[i], &now)) grant_list_take(list, &found.items[i]);
+	return r;
+}
+
 static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
 	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading when grants end");
 	if (r == 0) *ret_value = sqlite3_column_int64(row, 0);

@@ -86,6 +86,8 @@ static const char *const statements[] = {
 		" AND effect = ?4 AND permission <> 'net:access' AND lifetime <> 'once' ORDER BY id DESC",
 	[STORE_GRANT_OF_SESSION] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL"
 				   " AND session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4",
+	[STORE_GRANT_DENIED_IN] = "SELECT " GRANT_COLUMNS " FROM grants"
+				  " WHERE session = ?1 AND effect = 'deny' AND ifnull(revoked_ms, 0) = 0 ORDER BY id",
 	[STORE_GRANT_OF_SESSIONS] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND session IS NOT NULL"
 				    " AND id <= ?3 LIMIT ?4",
 	[STORE_GRANT_OF_PROFILE] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 1 AND profile = ?1"

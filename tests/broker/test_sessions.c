@@ -200,6 +200,56 @@ static void wishes_hold_for_their_session_alone(void **state) {
 	expect(runner, "net:access", "mine.test:443", "deny ask");
 }
 
+static int64_t deny_in(struct peer *peer, int64_t session, const char *target) {
+	json_t *keys = net(target);
+	json_object_set_new(keys, "effect", json_string("deny"));
+	json_object_set_new(keys, "lifetime", json_string("session"));
+	json_object_set_new(keys, "session", json_integer(session));
+	return grant(peer, keys);
+}
+
+static size_t count_grants(struct peer *peer) {
+	json_t *reply = peer_call(peer, "list", json_pack("{s:s}", "what", "grants"));
+	size_t count = json_array_size(json_object_get(reply, "items"));
+	json_decref(reply);
+	return count;
+}
+
+/* The sandbox goes on as another session. */
+static int64_t begin_again(struct peer **runner, int64_t before) {
+	peer_free(*runner);
+	broker_kill();
+	assert_int_equal(broker_start(NULL), 0);
+	*runner = peer_connect(true);
+	return peer_open_session(
+		*runner, json_pack("{s:I, s:[s]}", "before", (json_int_t)before, "deny", "net:access=own.test"));
+}
+
+static void what_a_session_is_denied_holds_on_with_the_next_broker(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	const size_t others = count_grants(runner);
+	int64_t session = peer_open_session(runner, json_pack("{s:[s]}", "deny", "net:access=own.test"));
+	json_decref(
+		peer_call(runner, "grant",
+			  json_pack("{s:s, s:s, s:s, s:s, s:I}", "permission", "net:access", "target", "allowed.test",
+				    "effect", "allow", "lifetime", "session", "session", (json_int_t)session)));
+	deny_in(runner, session, "denied.test:443");
+	json_decref(peer_call(runner, "revoke",
+			      json_pack("{s:[I]}", "ids", (json_int_t)deny_in(runner, session, "revoked.test:443"))));
+	for (int i = 0; i < 2; i++) session = begin_again(&runner, session);
+	expect(runner, "net:access", "denied.test:443", "deny grants");
+	expect(runner, "net:access", "own.test:443", "deny grants");
+	expect(runner, "net:access", "revoked.test:443", "deny ask");
+	expect(runner, "net:access", "allowed.test:443", "deny ask");
+	assert_int_equal(count_grants(runner), others + 2);
+	CLEANUP_PEER struct peer *other = peer_connect(true);
+	peer_open_session(other, NULL);
+	expect(other, "net:access", "denied.test:443", "deny ask");
+	json_decref(peer_call(runner, "session-close", json_pack("{s:i}", "exit", 0)));
+	assert_int_equal(count_grants(other), others);
+}
+
 static void a_wish_that_a_rule_forbids_opens_no_session(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *runner = peer_connect(true);
@@ -532,6 +582,7 @@ int main(void) {
 		cmocka_unit_test(rules_decide),
 		cmocka_unit_test(attack_broker_3_the_sandbox_is_who_the_broker_says),
 		cmocka_unit_test(wishes_hold_for_their_session_alone),
+		cmocka_unit_test(what_a_session_is_denied_holds_on_with_the_next_broker),
 		cmocka_unit_test(a_wish_that_a_rule_forbids_opens_no_session),
 		cmocka_unit_test(offline_means_offline),
 		cmocka_unit_test(a_policy_for_one_run_stands_in_the_users_place),

@@ -105,3 +105,36 @@ patterns() {
 	run -0 sbx revoke --match db:access prod-1
 	[ "$(patterns)" = "/**/ncat OTHER /opt/y.sock test-1" ]
 }
+
+@test "a session's denial holds for its sandbox, also when its broker ends and another one comes" {
+	local session pid
+	mkdir -p "$HOME/notes" && echo secret >"$HOME/notes/note.txt"
+	mkfifo "$HOME/next"
+	background denied sbx run --allow fs:read="$HOME/notes" --allow fs:read="$HOME/next" -- sh -c 'while read -r _ <"$1"; do
+		cat "$2"; echo "read: $?"; done' sh "$HOME/next" "$HOME/notes/note.txt"
+	echo >"$HOME/next"
+	wait_for 30 grep -q 'read: 0' "$HOME/run/denied.out"
+	session=$(sbx sessions --json | jq '.[0].id')
+	sbx grant --session "$session" --deny fs:read "$HOME/notes/note.txt"
+	wait_for 30 is_denied
+	pid=$(broker_pid)
+	kill -9 "$pid"
+	wait_for 30 gone "$pid"
+	wait_for 30 runs_on "$session"
+	: >"$HOME/run/denied.out"
+	for _ in 1 2 3; do echo >"$HOME/next"; done
+	wait_for 30 grep -q 'read: 1' "$HOME/run/denied.out"
+	lacks "$(<"$HOME/run/denied.out")" secret
+	sbx grants --json | jq -e '[.[] | select(.effect == "deny")] | length == 1'
+	exec 4>"$HOME/next" 4>&- # nobody writes any more
+	finished denied
+}
+
+is_denied() {
+	echo >"$HOME/next"
+	grep -q 'read: 1' "$HOME/run/denied.out"
+}
+
+runs_on() { # runs_on BEFORE: as another session
+	sbx sessions --json | jq -e --argjson before "$1" 'length == 1 and .[0].id != $before'
+}

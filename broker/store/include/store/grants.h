@@ -106,6 +106,10 @@ int grants_near(struct grants *grants, const struct permission *permission, cons
 /* Of those whose time is over at most LIMIT_ENDING. */
 int grants_expired(struct grants *grants, struct grant_list *list, struct error *error);
 
+/* What a session denies, or denied until it broke off with its broker: denials that nobody has revoked, and whose time
+ * isn't over. */
+int grants_denied_in(struct grants *grants, int64_t session, struct grant_list *list, struct error *error);
+
 /* When the next grant ends by the wall clock and by this boot's clock, in ms; 0 = none does. */
 int grants_next_expiry(struct grants *grants, int64_t *ret_wall_ms, int64_t *ret_boot_ms, struct error *error);
 
