@@ -38,7 +38,7 @@ nothing_is_read() {
 
 @test "attack_r_01: who has a folder of a revoked grant open, in whatever way, is ended with it and named" {
 	local how
-	for how in cwd opened name thread thread-cwd parked locked passed forked; do
+	for how in cwd opened name thread thread-cwd parked locked undumpable passed forked; do
 		rm -f up go end read "$here/new"
 		sbx grant fs:read "$here" --profile default
 		background holder sbx run --profile default -- python3 holding.py "$how" "$here"

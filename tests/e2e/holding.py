@@ -227,6 +227,12 @@ def written():
         os.lseek(file, 0, os.SEEK_SET)
 
 
+def undumpable():
+    """Its descriptors, its memory and its namespaces are root's to look at (PR_SET_DUMPABLE in prctl(2))."""
+    libc.prctl(4, 0)
+    keep(folder())
+
+
 {
     "cwd": cwd,
     "opened": opened,
@@ -235,6 +241,7 @@ def written():
     "thread-cwd": thread_cwd,
     "parked": parked,
     "locked": locked,
+    "undumpable": undumpable,
     "deep": deep,
     "mapped": lambda: mapped(sys.argv[2:]),
     "passed": passed,
