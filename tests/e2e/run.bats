@@ -158,12 +158,12 @@ session_has_ended() {
 }
 
 @test "the environment is cleared but for what the policy passes, and --env" {
-	export SOME_SECRET=hunter2 LANG=C.UTF-8
-	run sbx run -- env
+	export LANG=C.UTF-8
+	SOME_SECRET=hunter2 run sbx run -- env
 	lacks "$output" hunter2
 	contains "$output" "LANG=C.UTF-8"
 	contains "$output" "HOME=$HOME"
-	run sbx run --env SOME_SECRET --env OTHER=value -- env
+	SOME_SECRET=hunter2 run sbx run --env SOME_SECRET --env OTHER=value -- env
 	contains "$output" "SOME_SECRET=hunter2"
 	contains "$output" "OTHER=value"
 }
