@@ -43,6 +43,13 @@ static int check_token(const struct prompt_pending *pending, const struct client
 			 (long long)pending->prompt.id);
 }
 
+/* Equal requests share a prompt, whatever their calls do. */
+static bool opens_folder(const struct prompt_pending *pending) {
+	bool opens = pending->prompt.opens_folder;
+	for (size_t i = 0; i < pending->waiter_count; i++) opens |= request_opens_folder(&pending->waiters[i].request);
+	return opens;
+}
+
 static int check_answer(const struct prompt_pending *pending, const struct client *client,
 			const struct prompt_answer *answer, struct error *error) {
 	int r = check_token(pending, client, answer->token, error);
@@ -52,6 +59,10 @@ static int check_answer(const struct prompt_pending *pending, const struct clien
 		return error_set(error, EPERM,
 				 "this must be confirmed in a terminal (confirm: terminal): `sbx allow %lld`",
 				 (long long)pending->prompt.id);
+	if (answer->effect == EFFECT_ALLOW && answer->lifetime == LIFETIME_ONCE && opens_folder(pending))
+		return error_set(error, EINVAL,
+				 "a folder can't be allowed for one call: who has it open can read all that comes into "
+				 "it; answer with --session or --ttl");
 	if (answer->lifetime == LIFETIME_SESSION && pending->prompt.session == 0)
 		return error_set(error, EINVAL, "this prompt belongs to no session");
 	return 0;

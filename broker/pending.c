@@ -251,6 +251,8 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	prompt->profile = string_copy_or_null(request->subject.profile);
 	prompt->project = string_copy_or_null(request->subject.project);
 	prompt->permission = request->permission;
+	prompt->opens_folder =
+		request_opens_folder(request) || (wish->tree && request->permission.kind == PERMISSION_FS_READ);
 	prompt->description = string_copy_or_null(words_for(wish, policy));
 	prompt->target = string_copy(wish->wanted ? wish->wanted : wish->tree ? wish->tree : request->target);
 	prompt->name = string_copy_or_null(name_in_target(wish));

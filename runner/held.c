@@ -52,6 +52,7 @@ struct question {
 	enum held_end end;  /* when READY, and when ANSWERED with a denial */
 	uint64_t check;     /* when ASKED */
 	bool allowed, once; /* from ANSWERED on */
+	bool alone;         /* with `once`: by the user's word, not by a rule that no view can name */
 	bool noted;         /* what it is about (live_note) */
 	struct call *calls;
 	struct place *places;
@@ -148,7 +149,7 @@ static void question_placed(void *argument) {
 static void question_place(struct question *question) {
 	struct live *live = question->held->options.live;
 	for (struct call *call = question->calls; call && question->once; call = call->next)
-		live_once(live, call->thread, &question->need);
+		live_once(live, call->thread, &question->need, question->alone);
 	question->state = PLACING;
 	live_when(live, question_placed, question);
 }
@@ -183,6 +184,7 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 	/* Nothing of it is in a view: for these calls alone. */
 	question->once = question->allowed &&
 			 (verdict->once || (verdict->grant == 0 && !live_rules_give(options->live, &question->need)));
+	question->alone = question->allowed && verdict->once;
 	question->end = verdict && !question->allowed ? end_of_denial(question, verdict) : HELD_REFUSED;
 	if (verdict && !question->allowed && options->refused)
 		options->refused(options->context, &question->need, verdict);

@@ -29,14 +29,14 @@ enum {
 	HOLDERS_UP_MAX = 4096 /* folders above one whose path is too long to be told */
 };
 
-void taken_add(struct taken_mounts *mounts, uint64_t id, dev_t device, const char *path) {
+void taken_add(struct taken_mounts *mounts, const struct taken_mount *mount, const char *path) {
 	if (!strings_contain(&mounts->paths, path)) strings_add(&mounts->paths, path);
 	mounts->items = array_grow(mounts->items, mounts->count, sizeof *mounts->items);
-	mounts->items[mounts->count++] = (struct taken_mount){.id = id, .device = device};
+	mounts->items[mounts->count++] = *mount;
 }
 
 bool taken_is_empty(const struct taken *taken) {
-	return taken->whole.count + taken->parts.count + taken->covered.count == 0;
+	return taken->whole.count + taken->parts.count + taken->once.count + taken->covered.count == 0;
 }
 
 static bool is_covered(const struct taken *taken, const char *path) {
@@ -46,21 +46,53 @@ static bool is_covered(const struct taken *taken, const char *path) {
 void taken_finish(struct taken *taken) {
 	strings_finish(&taken->whole.paths);
 	strings_finish(&taken->parts.paths);
+	strings_finish(&taken->once.paths);
 	strings_finish(&taken->covered);
 	mountinfo_finish(&taken->host);
 	free(taken->whole.items);
 	free(taken->parts.items);
+	free(taken->once.items);
+	free(taken->kept);
 	*taken = (struct taken){0};
 }
 
-static bool is_among(const struct taken_mounts *mounts, uint64_t id) {
+static const struct taken_mount *find_among(const struct taken_mounts *mounts, uint64_t id) {
 	for (size_t i = 0; i < mounts->count; i++)
-		if (mounts->items[i].id == id) return true;
-	return false;
+		if (mounts->items[i].id == id) return &mounts->items[i];
+	return NULL;
+}
+
+static bool is_among(const struct taken_mounts *mounts, uint64_t id) {
+	return find_among(mounts, id);
 }
 
 static bool is_taken(const struct taken *taken, uint64_t id) {
-	return is_among(&taken->whole, id) || is_among(&taken->parts, id);
+	return is_among(&taken->whole, id) || is_among(&taken->parts, id) || is_among(&taken->once, id);
+}
+
+/* Is the file, which somebody holds, one that a call was allowed to open? */
+static bool is_kept(struct taken *taken, const struct taken_mount *mount, uint64_t inode) {
+	size_t count = 0;
+	for (size_t i = 0; i < taken->kept_count; i++) {
+		if (taken->kept[i].mount != mount->id) continue;
+		if (taken->kept[i].inode == inode) return true;
+		count++;
+	}
+	if (count >= mount->calls) return false;
+	taken->kept = array_grow(taken->kept, taken->kept_count, sizeof *taken->kept);
+	taken->kept[taken->kept_count++] = (struct taken_file){.mount = mount->id, .inode = inode};
+	return true;
+}
+
+/* Likewise of a map, which doesn't tell its mount. */
+static bool map_is_kept(struct taken *taken, dev_t device, uint64_t inode) {
+	for (size_t i = 0; i < taken->kept_count; i++)
+		if (taken->kept[i].inode == inode) return true;
+	for (size_t i = 0; i < taken->once.count; i++) {
+		const struct taken_mount *mount = &taken->once.items[i];
+		if ((mount->device == 0 || mount->device == device) && is_kept(taken, mount, inode)) return true;
+	}
+	return false;
 }
 
 /* A number of an fdinfo file (proc_pid_fdinfo(5)); 0 when it isn't there. */
@@ -82,7 +114,7 @@ static char *whole_path(const struct taken_mounts *mounts, const char *text, uin
 
 /* One process that is looked at. */
 struct look {
-	const struct taken *taken;
+	struct taken *taken;
 	struct holding holding;
 	size_t left;    /* so many more of its descriptors */
 	bool maps_seen; /* its threads have them in common, but one that has ended has none */
@@ -144,10 +176,26 @@ static bool lies_covered(const struct taken *taken, int fd, const char *path) {
 	return path[0] != '\0' ? is_covered(taken, path) : lies_deep_in_covered(taken, fd);
 }
 
+/* Opened to be written, by the flags of its fdinfo (octal, open(2)); NULL: a folder or program. */
+static bool is_open_to_write(const char *info) {
+	const char *flags = info ? strstr(info, "flags:") : NULL;
+	const unsigned long bits = flags ? strtoul(flags + strlen("flags:"), NULL, 8) : 0;
+	return (bits & O_ACCMODE) != O_RDONLY && !(bits & O_PATH);
+}
+
+/* How much can be reached by a file of a mount. In one that could not be made read-only, what is open to be read, or by
+ * name alone, can be opened anew to be written (/proc/PID/fd). */
+static enum holds file_holds(struct taken *taken, const struct place *place, const char *info) {
+	const struct taken_mount *mount = find_among(&taken->once, place->mount);
+	if (mount) return is_kept(taken, mount, place->inode) ? HOLDS_NOTHING : HOLDS_FOLDER;
+	mount = find_among(&taken->whole, place->mount);
+	return mount && mount->written && !is_open_to_write(info) ? HOLDS_FOLDER : HOLDS_FILE;
+}
+
 /* A name of /proc/TASK that leads to a file or folder, opened as a name alone: nothing is asked of the file system that
  * it lies on. `info`: its fdinfo, or NULL for one that has none. */
 static void look_at_name(struct look *look, pid_t task, const char *name, const char *info) {
-	const struct taken *taken = look->taken;
+	struct taken *taken = look->taken;
 	if (info && !is_taken(taken, number(info, "mnt_id:")) && taken->covered.count == 0) return;
 	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
@@ -157,10 +205,12 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 		look_failed(look, task, -r);
 		return;
 	}
-	const enum holds holds = S_ISDIR(place.mode) ? HOLDS_FOLDER : HOLDS_FILE;
-	const bool whole = is_among(&taken->whole, place.mount), part = is_among(&taken->parts, place.mount);
+	const enum holds holds = S_ISDIR(place.mode) ? HOLDS_FOLDER : file_holds(taken, &place, info);
+	const bool once = is_among(&taken->once, place.mount), whole = once || is_among(&taken->whole, place.mount),
+		   part = is_among(&taken->parts, place.mount);
 	CLEANUP_FREE char *text = process_link(task, name), *path = NULL;
-	if (whole || part) path = whole_path(whole ? &taken->whole : &taken->parts, text, place.inode);
+	if (whole || part)
+		path = whole_path(once ? &taken->once : whole ? &taken->whole : &taken->parts, text, place.inode);
 	if (!path) path = STEAL(text);
 	if (whole || (part && holds == HOLDS_FOLDER) || lies_covered(taken, fd, path))
 		look_found(look, holds, STEAL(path));
@@ -293,8 +343,12 @@ static void look_at_maps(struct look *look, pid_t task) {
 				   mapping.shared == last.shared && string_equal(mapping.name, last.name);
 		if (mapping.inode == 0 || again) continue;
 		last = mapping;
-		char *whole = held_by(look->taken, &mapping);
+		char *whole = held_by(look->taken, &mapping),
+		     *once = whole_path(&look->taken->once, mapping.name, mapping.inode);
 		if (whole) look_found(look, HOLDS_FILE, whole);
+		if (once && !map_is_kept(look->taken, mapping.device, mapping.inode))
+			look_found(look, HOLDS_FOLDER, STEAL(once));
+		free(once);
 	}
 }
 
@@ -311,7 +365,7 @@ static void look_at_task(struct look *look, pid_t task, pid_t before) {
 	look_at_maps(look, task);
 }
 
-void holder_look(pid_t pid, const struct taken *taken, struct holding *ret_holding) {
+void holder_look(pid_t pid, struct taken *taken, struct holding *ret_holding) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/task", pid);
 	struct look look = {.taken = taken, .left = LIMIT_HOLDER_FILES};
 	struct pids tasks = {0};

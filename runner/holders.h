@@ -23,6 +23,8 @@ struct taken_mounts {
 	struct taken_mount {
 		uint64_t id;
 		dev_t device; /* of its file system, as mountinfo and maps have it; 0: not known */
+		bool written; /* it could not be made read-only */
+		size_t calls; /* of those that it was there for */
 	} * items;
 	size_t count;
 };
@@ -31,14 +33,19 @@ struct taken_mounts {
 struct taken {
 	struct taken_mounts whole; /* nothing of them is allowed */
 	struct taken_mounts parts; /* not all of them: who has any folder of them open can walk to the rest */
-	struct strings covered;    /* what is hidden within a mount, told by path: of those of `parts`, too */
-	bool written;              /* some of it could not be made read-only */
-	struct mountinfo host;     /* the runner's own */
+	struct taken_mounts once;  /* allowed for some calls alone, each of which may have opened a file */
+	struct taken_file {
+		uint64_t mount, inode;
+	} * kept; /* what these calls have opened: the first files of each mount that are found */
+	size_t kept_count;
+	struct strings covered; /* what is hidden within a mount, told by path: of those of `parts`, too */
+	bool written;           /* some of it could not be made read-only */
+	struct mountinfo host;  /* the runner's own */
 	/* Does the plan in force show it, to be written where that is asked? NULL: it shows nothing. */
 	bool (*shows)(const void *context, const char *path, bool written);
 	const void *context;
 };
-void taken_add(struct taken_mounts *mounts, uint64_t id, dev_t device, const char *path);
+void taken_add(struct taken_mounts *mounts, const struct taken_mount *mount, const char *path);
 bool taken_is_empty(const struct taken *taken);
 void taken_finish(struct taken *taken);
 
@@ -48,7 +55,8 @@ enum holds {
 	HOLDS_FILE,   /* files alone */
 	HOLDS_UNSEEN, /* what nobody can look at: descriptors in a message that waits, more than are looked at, the
 		       * process itself where its program can't be read */
-	HOLDS_FOLDER, /* all that lies in it */
+	HOLDS_FOLDER, /* all that lies in it; or a file that can be opened anew to be written, or that no call was for
+		       */
 };
 
 struct holding {
@@ -56,7 +64,8 @@ struct holding {
 	char *path;   /* of the first such; NULL with HOLDS_NOTHING */
 	bool sockets; /* it has Unix sockets, in which descriptors travel */
 };
-void holder_look(pid_t pid, const struct taken *taken, struct holding *ret_holding);
+/* Also notes what is found of `once` in it. */
+void holder_look(pid_t pid, struct taken *taken, struct holding *ret_holding);
 void holding_finish(struct holding *holding);
 #define CLEANUP_HOLDING CLEANUP(holding_finish)
 

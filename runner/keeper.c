@@ -218,9 +218,9 @@ static void on_seen_anew(void *context, const struct sights *sights) {
 	if (keeper->traps) traps_see(keeper->traps, sights ? glance : NULL, (void *)sights);
 }
 
-static void on_taken(void *context, const char *path, const struct portal_taken *taken) {
+static void on_taken(void *context, const char *path, const struct portal_taken *taken, size_t calls) {
 	struct keeper *keeper = context;
-	withdrawn_add(keeper->withdrawn, path, taken);
+	withdrawn_add(keeper->withdrawn, path, taken, calls);
 }
 
 static void on_not_in_force(void *context, const char *why, bool open) {

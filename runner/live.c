@@ -159,14 +159,16 @@ static bool left_open(const struct live *live, const struct portal_applied *appl
 	return false;
 }
 
-/* Before the plan that knew it is replaced. A permission for one use was for the call that opened it. */
+/* Before the plan that knew it is replaced. What a rule allows and no view can name is there for each call that asks,
+ * and what was opened by one stays its. */
 static void tell_taken(const struct live *live, const struct portal_applied *applied) {
 	for (size_t i = 0; i < applied->taken_count; i++) {
 		const struct portal_taken *taken = &applied->taken[i];
 		const struct mount *mount = plan_find(&live->plan, taken->id),
 				   *next = plan_find(&live->next, taken->id);
-		if (!mount || (live->back_to_base && !(next && next->exposed))) continue;
-		live->options.taken(live->options.context, mount->path, taken);
+		const size_t calls = mount ? onces_ending(live->onces, mount->path) : 0;
+		if (!mount || (live->back_to_base && calls == 0 && !(next && next->exposed))) continue;
+		live->options.taken(live->options.context, mount->path, taken, calls);
 	}
 }
 
@@ -492,8 +494,8 @@ void live_forget(struct live *live, const char *path) {
 	asked_forget(live->asked, path);
 }
 
-void live_once(struct live *live, pid_t thread, const struct need *need) {
-	onces_add(live->onces, thread, need);
+void live_once(struct live *live, pid_t thread, const struct need *need, bool alone) {
+	onces_add(live->onces, thread, need, alone);
 	live->wanted++;
 	turn_soon(live);
 }

@@ -39,8 +39,8 @@ struct live_options {
 	 * change, or depend on the thread that asks (live_once). May be NULL. */
 	void (*seen)(void *context, const struct sights *sights);
 	/* What was mounted at `path`, or came along with it, is detached, or exposed (steps.h) from now on: it may be
-	 * held still (holders.h). live_plan is the one before. */
-	void (*taken)(void *context, const char *path, const struct portal_taken *taken);
+	 * held still (holders.h). live_plan is the one before. `calls`: it was there for so many calls alone. */
+	void (*taken)(void *context, const char *path, const struct portal_taken *taken, size_t calls);
 	/* A part of the newest view is not in force, after a second try. `open`: something is there that it takes away.
 	 */
 	void (*failed)(void *context, const char *why, bool open);
@@ -85,8 +85,8 @@ bool live_noted_folder(const struct live *live, const char *path);
 void live_forget(struct live *live, const char *path);
 
 /* Give the thread what it needs for the call that it is in, and take it away when that has returned, at the latest
- * after LIMIT_ONCE_MS. In force when live_when says so. */
-void live_once(struct live *live, pid_t thread, const struct need *need);
+ * after LIMIT_ONCE_MS. In force when live_when says so. `alone`: nothing but the call's own result may stay. */
+void live_once(struct live *live, pid_t thread, const struct need *need, bool alone);
 bool live_gave_once(const struct live *live, pid_t thread, const struct need *need); /* and it is in force */
 bool live_is_once(const struct live *live, const char *path);
 void live_once_over(struct live *live, pid_t thread); /* it makes another call */

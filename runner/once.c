@@ -30,6 +30,7 @@ struct once {
 	struct need need;
 	char *path; /* need.path */
 	struct call_raw call;
+	bool alone;
 	bool in_force;
 	bool over;        /* its thread makes another call */
 	bool ended;       /* the call has returned: the next plan is without it */
@@ -118,9 +119,10 @@ struct onces *onces_new(struct event_base *base, void (*over)(void *context), vo
 	return onces;
 }
 
-void onces_add(struct onces *onces, pid_t thread, const struct need *need) {
+void onces_add(struct onces *onces, pid_t thread, const struct need *need, bool alone) {
 	struct once *once = mem_new(struct once);
-	*once = (struct once){.next = onces->list, .thread = thread, .need = *need, .path = string_copy(need->path)};
+	*once = (struct once){
+		.next = onces->list, .thread = thread, .need = *need, .path = string_copy(need->path), .alone = alone};
 	once->need.path = once->path;
 	call_raw_read(thread, &once->call); /* gone already: so will this be, soon */
 	onces->list = once;
@@ -152,6 +154,13 @@ bool onces_cover(const struct onces *onces, const char *path) {
 	for (const struct once *once = onces->list; once; once = once->next)
 		if (path_is_below(path, once->path)) return true;
 	return false;
+}
+
+size_t onces_ending(const struct onces *onces, const char *path) {
+	size_t count = 0;
+	for (const struct once *once = onces->list; once; once = once->next)
+		count += once->leaving && once->alone && path_is_below(path, once->path);
+	return count;
 }
 
 void onces_over(struct onces *onces, pid_t thread) {

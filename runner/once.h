@@ -21,12 +21,16 @@ struct onces *onces_new(struct event_base *base, void (*over)(void *context), vo
 void onces_free(struct onces *onces);
 DEFINE_CLEANUP(struct onces *, onces_free);
 
-void onces_add(struct onces *onces, pid_t thread, const struct need *need);
+/* `alone`: the user has allowed just this call, so what else is opened meanwhile ends with it (onces_ending). */
+void onces_add(struct onces *onces, pid_t thread, const struct need *need, bool alone);
 bool onces_any(const struct onces *onces);
 bool onces_none(const struct onces *onces);                                        /* nor any that is about to go */
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need); /* it is in force */
 bool onces_cover(const struct onces *onces, const char *path);                     /* is it there for a call alone? */
-void onces_over(struct onces *onces, pid_t thread);                                /* it makes another call */
+/* Of the calls that were allowed `alone`, how many gave what is mounted at the path and are left out of the plan made?
+ */
+size_t onces_ending(const struct onces *onces, const char *path);
+void onces_over(struct onces *onces, pid_t thread); /* it makes another call */
 void onces_put_into(const struct onces *onces, struct view *view);
 void onces_plan(struct onces *onces);     /* a plan is made: without those whose calls have returned */
 void onces_in_force(struct onces *onces); /* it is in force: from now on the calls may return */

@@ -213,9 +213,11 @@ static void take_unknown(struct mounts *mounts, const struct mount *mount, struc
 	struct place place;
 	if (there < 0 || place_of(there, &place) < 0 || !place.is_root || is_known(mounts, place.mount)) return;
 	if (path_is_below(mount->path, "/proc") || path_is_below(mount->path, "/dev")) return;
+	const size_t before = applied->taken_count;
 	note_tree(mounts, place.mount, mount->id, applied);
-	if (tree_set(there, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) == -EBUSY)
-		tree_set(there, true, MOUNT_ATTR_NOEXEC, 0);
+	const bool written = tree_set(there, true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, 0) == -EBUSY;
+	if (written) tree_set(there, true, MOUNT_ATTR_NOEXEC, 0);
+	for (size_t i = before; i < applied->taken_count; i++) applied->taken[i].written = written;
 	mounts_drop(mounts, &there, NULL);
 }
 

@@ -39,6 +39,7 @@ struct item {
 	uint32_t id; /* of the plan's mount */
 	char *path;
 	bool written;
+	size_t calls;         /* it was there for so many calls alone */
 	struct strings masks; /* paths that were hidden on it */
 	bool swept;           /* the sweep under way looks for it */
 };
@@ -101,7 +102,9 @@ static void note_masks(struct item *item, const struct plan *plan, const struct 
 			strings_add(&item->masks, mounts[i].path);
 }
 
-void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken) {
+static void add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle);
+
+void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken, size_t calls) {
 	const struct plan *plan = live_plan(withdrawn->options.live);
 	withdrawn->items = array_grow(withdrawn->items, withdrawn->count, sizeof *withdrawn->items);
 	struct item *item = &withdrawn->items[withdrawn->count++];
@@ -109,9 +112,11 @@ void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct p
 			      .device = taken->device,
 			      .id = taken->id,
 			      .path = string_copy(path),
-			      .written = taken->written != 0};
+			      .written = taken->written != 0,
+			      .calls = calls};
 	note_masks(item, plan, plan->mounts, plan->count);
 	note_masks(item, plan, plan->below, plan->below_count);
+	if (calls > 0) add_ending(withdrawn, false, 0);
 }
 
 static void item_finish(struct item *item) {
@@ -173,7 +178,7 @@ static struct taken_mounts *withdrawn_of(const struct withdrawn *withdrawn, cons
 		const struct mount *mount = plan_find(plan, item->id);
 		return mount && mount->exposed ? &taken->parts : NULL;
 	}
-	if (!is_shown(withdrawn, item->path, item->written)) return &taken->whole;
+	if (!is_shown(withdrawn, item->path, item->written)) return item->calls > 0 ? &taken->once : &taken->whole;
 	return hides_more(plan, item) ? &taken->parts : NULL;
 }
 
@@ -187,7 +192,9 @@ static struct taken collect(struct withdrawn *withdrawn) {
 		struct taken_mounts *mounts = withdrawn_of(withdrawn, item, &info, &taken);
 		item->swept = mounts != NULL;
 		if (!mounts) continue;
-		taken_add(mounts, item->mount, item->device, item->path);
+		const struct taken_mount mount = {
+			.id = item->mount, .device = item->device, .written = item->written, .calls = item->calls};
+		taken_add(mounts, &mount, item->path);
 		taken.written |= item->written;
 	}
 	for (size_t i = 0; i < withdrawn->cover_count; i++) {

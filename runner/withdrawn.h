@@ -4,7 +4,8 @@
  * Promises: it is collected as it is taken from the sandbox, until nobody holds it any more. When the view without it
  * is in force, who holds a folder of it is ended, since all that lies in there could be read through it for ever; who
  * holds files alone is named, or ended, too, where the user wants it. The user is told, and the broker when it wants to
- * know (session_settled): only when all is so. The loop is never held up for long.
+ * know (session_settled): only when all is so. Of what was allowed for a call alone as many files stay open, unnamed,
+ * as there were calls; who holds more is ended. The loop is never held up for long.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ struct withdrawn *withdrawn_new(const struct withdrawn_options *options);
 
 /* As struct live_options' changed and taken: by what steps were carried out, and which mounts went with them. */
 void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps);
-void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken);
+/* `calls`: what was there for so many calls alone is looked for at once, without any word of the broker's. */
+void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken, size_t calls);
 
 /* The broker's push: grants ended, and what was told of the view before it says what goes. */
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended);

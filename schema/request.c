@@ -13,6 +13,10 @@ bool request_names_address(const struct request *request) {
 	       host.class != HOST_NAME;
 }
 
+bool request_opens_folder(const struct request *request) {
+	return request->permission.kind == PERMISSION_FS_READ && request->folder;
+}
+
 void subject_finish(struct subject *subject) {
 	free(subject->profile);
 	free(subject->project);

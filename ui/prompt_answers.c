@@ -115,11 +115,11 @@ static void append_commands(struct string *out, const struct prompt *prompt, siz
 	for (size_t i = 0; i < prompt->scopes.count; i++) append_scope(out, prompt, prompt->scopes.items[i], width);
 	static const struct {
 		const char *verb, *option, *meaning;
-	} commands[] = {{"allow", "--once", "this one call"},
+	} commands[] = {{"allow", "--once", "this one call"}, /* the first: not of a folder */
 			{"allow", "--session", "until the sandbox ends"},
 			{"allow", "--ttl 10m", "or any other time"},
 			{"deny", "--always", "and ask no more"}};
-	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
+	for (size_t i = prompt->opens_folder ? 1 : 0; i < ARRAY_LENGTH(commands); i++) {
 		CLEANUP_FREE char *line = string_format("sbx %s %lld %s  (%s)", commands[i].verb, (long long)prompt->id,
 							commands[i].option, commands[i].meaning);
 		string_append(out, "  ");

@@ -232,7 +232,8 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	clock_read(grants->clock, &now);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct grant *grant = &list.items[i];
-		if (grants_is_ending(grants, grant)) continue;
+		const bool once = grant->lifetime == LIFETIME_ONCE && grant->effect == EFFECT_ALLOW;
+		if (grants_is_ending(grants, grant) || (once && request_opens_folder(request))) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0)
 			grant_best_offer(best, grant, pattern, request->target, &now);
@@ -376,6 +377,7 @@ static void cache_key(const struct request *request, struct string *key) {
 	append_part(key, request->target);
 	append_part(key, request->subject.profile);
 	append_part(key, request->subject.project);
+	append_part(key, request_opens_folder(request) ? "folder" : NULL);
 }
 
 static struct cached *cache_slot(struct grants *grants, const struct string *key) {

@@ -118,10 +118,11 @@ static bool deleted(void *context, const char *path) {
 	return false;
 }
 
-static void taken(void *context, const char *path, const struct portal_taken *taken) {
+static void taken(void *context, const char *path, const struct portal_taken *taken, size_t calls) {
 	struct live_fixture *fixture = context;
 	assert_true(taken->number >= 1000);
 	strings_add(&fixture->taken, path);
+	fixture->calls += calls;
 }
 
 static void failed(void *context, const char *why, bool open) {

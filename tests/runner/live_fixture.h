@@ -16,6 +16,7 @@ struct live_fixture {
 	const char *fail_path;     /* the PUT there fails with ESTALE */
 	char *last_steps;          /* steps_text of the last ones */
 	struct strings taken;      /* paths */
+	size_t calls;              /* that what was taken was there for alone */
 	int failed, left_open, changed;
 	/* steps that are under way */
 	const struct steps *steps;

@@ -186,9 +186,10 @@ static int setup(void **state) {
 	close(pipes[0]);
 	for (int i = 0; i < OTHERS; i++) {
 		CLEANUP_FREE char *other = string_format("/nowhere/%d", i);
-		taken_add(&taken.whole, UINT64_MAX - (uint64_t)i, makedev(4095, 1), other);
+		taken_add(&taken.whole,
+			  &(struct taken_mount){.id = UINT64_MAX - (uint64_t)i, .device = makedev(4095, 1)}, other);
 	}
-	taken_add(&taken.whole, id, device_of(file), folder);
+	taken_add(&taken.whole, &(struct taken_mount){.id = id, .device = device_of(file)}, folder);
 	taken.shows = is_shown;
 	return 0;
 }

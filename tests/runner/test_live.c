@@ -204,7 +204,7 @@ static void once_lasts_until_the_call_has_returned(void **state) {
 	assert_int_equal(read(pipes[2], &thread, sizeof thread), sizeof thread);
 	wait_until(is_in_call(thread, SYS_read));
 	const struct need need = {.permission = PERMISSION_FS_READ, .path = "/home/u/notes/todo"};
-	live_once(fixture.live, thread, &need);
+	live_once(fixture.live, thread, &need, true);
 	live_when(fixture.live, count_up, &told);
 	fixture_until(&fixture, told == 1);
 	assert_true(gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
@@ -212,6 +212,8 @@ static void once_lasts_until_the_call_has_returned(void **state) {
 	assert_int_equal(write(pipes[1], "", 1), 1);
 	fixture_until(&fixture, !gives(PERMISSION_FS_READ, "/home/u/notes/todo"));
 	assert_int_equal(fixture.plans, 1); /* the plan before was kept */
+	assert_true(strings_contain(&fixture.taken, need.path));
+	assert_int_equal(fixture.calls, 1);
 	pthread_join(waiting, NULL);
 	for (int i = 0; i < 4; i++) close(pipes[i]);
 }
@@ -220,7 +222,7 @@ static void once_ends_with_the_thread_and_after_a_time(void **state) {
 	(void)state;
 	int told = 0;
 	const struct need need = {.permission = PERMISSION_FS_WRITE, .path = "/home/u/notes"};
-	live_once(fixture.live, 0x3ffffff, &need); /* no such thread */
+	live_once(fixture.live, 0x3ffffff, &need, true); /* no such thread */
 	live_when(fixture.live, count_up, &told);
 	fixture_turn(&fixture);
 	assert_int_equal(told, 1);

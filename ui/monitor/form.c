@@ -45,6 +45,7 @@ static void offer_lifetimes(struct monitor_form *form, int64_t usual_ms) {
 		else if (offered.ttl_ms != 0 && offered.ttl_ms == usual_ms)
 			continue;
 		if (offered.lifetime == LIFETIME_SESSION && form->session == 0) continue;
+		if (offered.lifetime == LIFETIME_ONCE && form->effect == EFFECT_ALLOW && form->opens_folder) continue;
 		/* A denial that nobody asked to remember isn't. */
 		if (form->effect == EFFECT_ALLOW ? usual : offered.lifetime == LIFETIME_ONCE)
 			form->lifetime = form->lifetime_count;
@@ -101,6 +102,7 @@ void form_answer(struct monitor_form *form, const struct waiting *prompts, size_
 	for (size_t i = 0; i < count; i++) {
 		form->ids[i] = prompts[i].prompt.id;
 		form->confirm = form->confirm || (prompts[i].prompt.confirm_terminal && effect == EFFECT_ALLOW);
+		form->opens_folder = form->opens_folder || prompts[i].prompt.opens_folder;
 	}
 	form->title = answer_title(form, first);
 	form->subject = answer_subject(prompts, count);

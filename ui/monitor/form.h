@@ -37,6 +37,7 @@ struct monitor_form {
 	size_t scope;
 	enum form_field field;
 	bool confirm; /* the word is to be typed */
+	bool opens_folder;
 	char typed[FORM_WORD_MAX + 1];
 	int64_t since_ms; /* boot clock */
 };

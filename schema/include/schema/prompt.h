@@ -28,6 +28,7 @@ struct prompt {
 	char *reason; /* or NULL */
 	char *why;    /* which rule asks */
 	bool confirm_terminal;
+	bool opens_folder;             /* so an allow can't be for one call (request.h) */
 	struct strings scopes;         /* "exact", "folder", "host", "domain", … what the answer may name */
 	int64_t deadline_ms;           /* wall clock */
 	int64_t lifetime_ms;           /* of an allow that names none */

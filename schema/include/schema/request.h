@@ -26,7 +26,7 @@ struct request {
 	char *process;          /* what asks, "npm (412)"; or NULL */
 	struct strings parents; /* nearest first */
 	char *reason;           /* the tool's own words, or NULL */
-	/* For the words of a question alone, as the runner sees it. Of files: how the call asks. */
+	/* As the runner sees it, for the words of a question and request_opens_folder. Of files: how the call asks. */
 	bool by_folder; /* a name in the target is made or removed */
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
@@ -37,6 +37,10 @@ struct request {
 
 /* A connection to an address, or to localhost: who allows it has named what it leads to. */
 bool request_names_address(const struct request *request);
+
+/* A folder that is opened to be read: who has it open reads all that ever comes into it, so no allow for one call alone
+ * can be kept of it. */
+bool request_opens_folder(const struct request *request);
 
 void subject_finish(struct subject *subject);
 void request_finish(struct request *request);
