@@ -233,3 +233,28 @@ print("goes on:", held.read())' "$here"
 	run sbx history
 	contains "$output" "fs:read $here: 1 ended: python3 ("
 }
+
+@test "attack_r_01: an end that comes while the holders of another one are looked for ends its own holders, too" {
+	mkdir -p one two "$here/a" "$here/b"
+	rm -f one/up two/up
+	sbx grant fs:read "$here/a" --profile default
+	sbx grant fs:read "$here/b" --profile default
+	background holders sbx run --profile default -- sh -c "
+		for i in \$(seq 150); do sleep 60 & done # it takes its time to look at so many
+		(cd one && exec python3 ../holding.py opened $here/a) &
+		(cd two && exec python3 ../holding.py opened $here/b) & wait"
+	wait_for 60 test -e one/up
+	wait_for 60 test -e two/up
+	background first sbx revoke --match fs:read "$here/a"
+	background second sbx revoke --match fs:read "$here/b"
+	for which in first second; do
+		finished "$which"
+		echo "$output"
+		[ "$status" = 0 ]
+		contains "$output" "ended in session"
+	done
+	for folder in a b; do echo "what came later" >"$here/$folder/new"; done
+	sleep 0.3 # as long as they would need for some twenty looks
+	[ ! -e one/read ]
+	[ ! -e two/read ]
+}
