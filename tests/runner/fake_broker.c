@@ -87,10 +87,10 @@ static void serve_message(const struct fake *fake, const json_t *message) {
 	} else if (string_equal(type, "check")) {
 		const struct verdict_text { const char *why; } no = {"the fake broker says no"};
 		json_object_set_new(answer, "verdict",
-				    json_pack("{s:s, s:s, s:s, s:n, s:n, s:n, s:b, s:b, s:b, s:b, s:b, s:b}", "effect",
-					      "deny", "module", "none", "why", no.why, "rule", "grant", "prompt",
-					      "private", 0, "direct", 0, "confirm", 0, "this_run", 0, "user", 0, "once",
-					      0));
+				    json_pack("{s:s, s:s, s:s, s:n, s:n, s:n, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
+					      "effect", "deny", "module", "none", "why", no.why, "rule", "grant",
+					      "prompt", "private", 0, "direct", 0, "confirm", 0, "this_run", 0, "user",
+					      0, "once", 0, "ipv4", 0));
 	} else if (string_equal(type, "event")) {
 		record(fake, message);
 		json_object_set_new(answer, "seq", json_integer(1));
