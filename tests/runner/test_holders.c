@@ -277,6 +277,48 @@ static void where_it_is_wanted_just_all_holders_are_ended(void **state) {
 	sweep_free(sweep);
 }
 
+static bool is_descriptor(int kind) {
+	return kind == HOLD_DESCRIPTOR || kind == HOLD_THREADS_DESCRIPTOR || kind == HOLD_LEFT;
+}
+
+static void what_could_be_opened_anew_to_be_written_is_ended(void **state) {
+	(void)state;
+	taken.whole.items[taken.whole.count - 1].written = true;
+	struct sweep *sweep = sweep_all(top, false);
+	for (int i = 0; i < HOLD_FOLDER; i++) {
+		expect_holder(is_descriptor(i) ? sweep_ended(sweep) : sweep_left(sweep), i);
+		assert_int_equal(is_alive(pids[i]), !is_descriptor(i));
+	}
+	sweep_free(sweep);
+}
+
+/* The last one that was taken was there for so many calls alone. */
+static void was_once(size_t calls) {
+	struct taken_mount mount = taken.whole.items[--taken.whole.count];
+	free(taken.whole.paths.items[--taken.whole.paths.count]);
+	mount.calls = calls;
+	mount.written = true;
+	taken_add(&taken.once, &mount, folder);
+}
+
+static void a_file_of_one_call_is_nobodys_business_and_a_folder_is(void **state) {
+	(void)state;
+	was_once(1);
+	struct sweep *sweep = sweep_all(top, false);
+	for (int i = 0; i < HOLD_NOTHING; i++) assert_int_equal(is_alive(pids[i]), i < HOLD_FOLDER);
+	assert_int_equal(sweep_left(sweep)->all, 0);
+	sweep_free(sweep);
+}
+
+static void a_file_more_than_there_were_calls_is_ended(void **state) {
+	(void)state;
+	was_once(0);
+	struct sweep *sweep = sweep_all(top, false);
+	for (int i = 0; i < HOLD_FOLDER; i++)
+		if (is_descriptor(i)) expect_holder(sweep_ended(sweep), i);
+	sweep_free(sweep);
+}
+
 static void nobody_of_another_pid_namespace_is_touched(void **state) {
 	(void)state;
 	struct sweep *sweep = sweep_all(0x3ffffff, true); /* no such sandbox */
@@ -332,6 +374,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		HOLDERS_TEST(who_holds_a_folder_is_ended_and_who_holds_a_file_is_named),
 		HOLDERS_TEST(where_it_is_wanted_just_all_holders_are_ended),
+		HOLDERS_TEST(what_could_be_opened_anew_to_be_written_is_ended),
+		HOLDERS_TEST(a_file_of_one_call_is_nobodys_business_and_a_folder_is),
+		HOLDERS_TEST(a_file_more_than_there_were_calls_is_ended),
 		HOLDERS_TEST(nobody_of_another_pid_namespace_is_touched),
 		cmocka_unit_test(who_is_deeper_than_paths_go_is_ended_below_a_denial_alone),
 	};
