@@ -342,6 +342,8 @@ static void settle_threads(size_t index) {
 
 static void threads_wait_each_on_its_own(void **state) {
 	(void)state;
+	CLEANUP_FREE char *other = string_format("%s/ask/other", cell.top);
+	assert_int_equal(file_write(other, "", 0, 0644, NULL), 0);
 	CLEANUP_FREE char *output =
 		serve(TRAPS_WRITES, settle_threads,
 		      WORDS("threads", "ask/file", "ask/other", "w/file", "ask/./file", "read/file"));
