@@ -48,15 +48,22 @@ static bool read_exactly(pid_t thread, uint64_t address, void *bytes, size_t siz
 	return true;
 }
 
-static bool read_text(pid_t thread, uint64_t address, char text[PATH_MAX]) {
+/* What a call fails with whose argument could not be read. Memory that we can't read and the kernel can is the tool's
+ * choice (memfd_secret(2), prctl(2)'s PR_SET_DUMPABLE). */
+static int unread(void) {
+	return errno == EFAULT ? EFAULT : EACCES;
+}
+
+/* 0, or what a call with that path fails with. */
+static int read_text(pid_t thread, uint64_t address, char text[PATH_MAX]) {
 	size_t done = 0;
 	while (done < PATH_MAX) {
 		size_t got = read_memory(thread, address + done, text + done, PATH_MAX - done);
-		if (got == 0) return false;
-		if (memchr(text + done, '\0', got)) return true;
+		if (got == 0) return unread();
+		if (memchr(text + done, '\0', got)) return 0;
 		done += got;
 	}
-	return false;
+	return ENAMETOOLONG;
 }
 
 /* What the kernel calls a folder or file of the sandbox: the link's text, which nobody follows. */
@@ -77,30 +84,25 @@ static bool read_descriptor(pid_t thread, int fd, char text[PATH_MAX]) {
 	return read_link(thread, name, text);
 }
 
-/* sun_path needs no NUL (unix(7)). */
-static bool read_address(pid_t thread, uint64_t address, uint64_t length, char text[PATH_MAX]) {
+/* sun_path needs no NUL (unix(7)). Empty: it names no path. */
+static int read_address(pid_t thread, uint64_t address, uint64_t length, char text[PATH_MAX]) {
 	struct sockaddr_un name = {0};
 	const size_t before = offsetof(struct sockaddr_un, sun_path);
 	const size_t size = (uint32_t)length < sizeof name ? (uint32_t)length : sizeof name;
-	if (size <= before || !read_exactly(thread, address, &name, size)) return false;
-	if (name.sun_family != AF_UNIX || name.sun_path[0] == '\0') return false;
+	if (size <= before) return 0;
+	if (!read_exactly(thread, address, &name, size)) return unread();
+	if (name.sun_family != AF_UNIX || name.sun_path[0] == '\0') return 0;
 	memcpy(text, name.sun_path, size - before);
 	text[size - before] = '\0';
-	return true;
+	return 0;
 }
 
 struct place {
 	char folder[PATH_MAX], path[PATH_MAX];
 };
 
-static bool has_up(const char *path) {
-	for (const char *at = path; (at = strstr(at, "..")); at += 2)
-		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0')) return true;
-	return false;
-}
-
 /* `rooted`: openat2's RESOLVE_IN_ROOT, the descriptor is what "/" and ".." stop at. */
-static char *join(struct place *place, int fd, pid_t thread, bool rooted, char **ret_way) {
+static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
 	const bool relative = place->path[0] != '/';
 	CLEANUP_FREE char *inside = NULL, *below = NULL;
 	char *result = NULL;
@@ -112,30 +114,32 @@ static char *join(struct place *place, int fd, pid_t thread, bool rooted, char *
 		path = below;
 	}
 	path_normalise(relative || rooted ? place->folder : NULL, path, &result, NULL);
-	if (result && has_up(path)) *ret_way = relative ? path_join(place->folder, path) : string_copy(path);
 	return result;
 }
 
-static char *read_path(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
-		       bool rooted, char **ret_way) {
+static int read_path(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
+		     struct call *call) {
 	struct place place = {.path = ""};
 	const unsigned char folder = shape->paths[which].folder, path = shape->paths[which].path;
-	if (!folder && !path) return NULL;
+	if (!folder && !path) return 0;
 	const uint64_t pointer = path ? argument(raw, path) : 0;
-	if (shape->form == CALL_ADDRESS) {
-		if (!read_address(thread, pointer, argument(raw, path + 1), place.path)) return NULL;
-	} else if (pointer) {
-		if (!read_text(thread, pointer, place.path)) return NULL;
-	} else if (!folder) {
-		return NULL;
-	}
-	if (place.path[0] == '\0' && !folder) return NULL; /* ENOENT */
-	return join(&place, folder ? (int)argument(raw, folder) : AT_FDCWD, thread, rooted, ret_way);
+	int code = 0;
+	if (shape->form == CALL_ADDRESS)
+		code = read_address(thread, pointer, argument(raw, path + 1), place.path);
+	else if (pointer || !folder)
+		code = read_text(thread, pointer, place.path);
+	if (code != 0) return code;
+	if (place.path[0] == '\0' && !folder) return 0; /* ENOENT, or an address that is no path */
+	call->folders[which] = folder ? (int)argument(raw, folder) : AT_FDCWD;
+	call->ways[which] = string_copy(place.path);
+	call->paths[which] = join(&place, call->folders[which], thread, call->rooted);
+	return 0;
 }
 
 static void apply_open_flags(struct call *call, uint64_t flags) {
 	const uint64_t how = flags & O_ACCMODE;
 	call->quiet = flags & O_PATH;
+	call->straight = flags & O_NOFOLLOW;
 	if (call->quiet) return; /* the others are ignored then */
 	call->listing = (flags & O_DIRECTORY) && !(flags & (O_TMPFILE & ~O_DIRECTORY));
 	call->exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
@@ -144,8 +148,8 @@ static void apply_open_flags(struct call *call, uint64_t flags) {
 	call->write = how != O_RDONLY || (flags & O_TRUNC) || call->nameless;
 }
 
-/* Returns whether paths are rooted at their descriptor. */
-static bool apply_flags(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
+/* 0, or what the call fails with: flags that can't be read may make a file. */
+static int apply_flags(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
 	struct open_how how = {0};
 	switch (shape->flags) {
 	case CALL_FLAGS_NONE:
@@ -158,10 +162,13 @@ static bool apply_flags(pid_t thread, const struct call_raw *raw, const struct c
 		break;
 	case CALL_FLAGS_HOW: {
 		const uint64_t size = argument(raw, shape->flags_at + 1);
+		call->create = true;
 		if (!read_exactly(thread, argument(raw, shape->flags_at), &how, size < sizeof how ? size : sizeof how))
-			return false;
+			return unread();
+		call->create = false;
 		apply_open_flags(call, how.flags);
-		return how.resolve & RESOLVE_IN_ROOT;
+		call->rooted = how.resolve & RESOLVE_IN_ROOT;
+		break;
 	}
 	case CALL_FLAGS_ACCESS:
 		call->write = argument(raw, shape->flags_at) & W_OK;
@@ -170,7 +177,7 @@ static bool apply_flags(pid_t thread, const struct call_raw *raw, const struct c
 		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
 		break;
 	}
-	return false;
+	return 0;
 }
 
 void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
@@ -184,9 +191,9 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;
 	}
-	ret_call->rooted = apply_flags(thread, raw, shape, ret_call);
-	for (size_t i = 0; i < CALL_PATHS; i++)
-		ret_call->paths[i] = read_path(thread, raw, shape, i, ret_call->rooted, &ret_call->ways[i]);
+	const int code = apply_flags(thread, raw, shape, ret_call);
+	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->codes[i] = read_path(thread, raw, shape, i, ret_call);
+	if (code != 0) ret_call->codes[0] = code;
 }
 
 void call_finish(struct call *call) {

@@ -39,6 +39,7 @@ struct call {
 	bool listing;             /* an open of a folder to read its names (O_DIRECTORY) */
 	bool exclusive;           /* an open that must make the file (O_EXCL) */
 	bool quiet;               /* an open that the file itself never hears of (O_PATH) */
+	bool straight;            /* an open that follows no link at its end (O_NOFOLLOW) */
 	bool nameless;            /* O_TMPFILE: paths[0] is the folder that gets a file without a name */
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
@@ -46,8 +47,11 @@ struct call {
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
 				  * An empty path is the descriptor's own. Of symlink the link alone, not its text. */
-	char *ways[CALL_PATHS];  /* the same with its "..", where it has one: behind a link that leads elsewhere */
-	bool rooted;             /* links stay below the descriptor (RESOLVE_IN_ROOT) */
+	char *ways[CALL_PATHS];  /* the same as the thread wrote it */
+	int folders[CALL_PATHS]; /* the descriptor that a way begins at, or AT_FDCWD */
+	int codes[CALL_PATHS]; /* what a call fails with whose path can't be read (EFAULT, EACCES, ENAMETOOLONG); or 0:
+				* it was, or there is none */
+	bool rooted;           /* links stay below the descriptor (RESOLVE_IN_ROOT) */
 };
 
 /* From /proc/TID/syscall. -ESRCH: it is gone, or in no call; -EACCES, -EPERM: not to be read. */

@@ -94,9 +94,11 @@ static void judge_open(struct judge *judge, const char *path) {
 	}
 }
 
-/* Behind its links, and what its `#!` line or ELF header names: the first that is asked about. */
+/* Behind its links, and what its `#!` line or ELF header names: the first that is asked about. A file without a name
+ * (memfd_create(2)) has these, too: its path is empty. */
 static void judge_interpreters(struct judge *judge, const char *path) {
 	CLEANUP_STRINGS struct strings programs = {0};
+	if (!judge->programs) return;
 	judge->world->programs(judge->world->context, path, &programs);
 	for (size_t i = 0; i < programs.count; i++) {
 		const struct sight sight = sight_of(judge, programs.items[i], false);
@@ -111,7 +113,7 @@ static void judge_execute(struct judge *judge, const char *path) {
 	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
 	if (sight.program && (is_asked(&sight) || judge->needs->count > 0))
 		add(judge, PERMISSION_PROC_SPAWN, path, false);
-	else if (judge->programs && sight.mode >= VIEW_READ)
+	else if (sight.mode >= VIEW_READ)
 		judge_interpreters(judge, path);
 }
 
@@ -152,7 +154,8 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 			      .programs = wanted & TRAPS_PROGRAMS};
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		const char *path = call->paths[i];
-		if (!path || is_kernels(path)) continue;
+		if (call->class == CALL_EXECUTE && i == 0 && !path) judge_interpreters(&judge, "");
+		if (!path || (is_kernels(path) && call->class != CALL_EXECUTE)) continue;
 		switch (call->class) {
 		case CALL_OPEN:
 			judge_open(&judge, path);

@@ -2,9 +2,9 @@
  * call_needs: what a trapped call would need that the sandbox doesn't have and that a rule asks about.
  *
  * Promises: lexical, by `sight` alone, so that where nothing is asked nothing is looked at (no oracle for what the
- * host has); nothing below /proc, /sys and /dev is ever asked about. Only once it is certain that somebody will be
- * asked, a file's being there decides between the file and its folder; only where programs are asked about, a visible
- * one's links and interpreters are followed.
+ * host has); nothing below /proc, /sys and /dev is ever asked about, but for the interpreters of what is executed
+ * there. Only once it is certain that somebody will be asked, a file's being there decides between the file and its
+ * folder; only where programs are asked about, a visible one's links and interpreters are followed.
  */
 #pragma once
 

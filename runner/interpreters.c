@@ -1,6 +1,7 @@
 #include "interpreters.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/binfmts.h>
@@ -12,7 +13,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "lead.h"
-#include "process.h"
 
 enum {
 	INTERPRETERS_MAX = 5, /* the kernel's own nesting of #! lines, execve(2) */
@@ -25,19 +25,23 @@ union head {
 	ElfW(Ehdr) elf;
 };
 
-/* Of a regular file alone; *ret_real is what it is called behind all links. */
-static int open_regular(pid_t thread, const char *path, char **ret_real) {
-	const struct lead lead = {.thread = thread, .last = true, .there = true};
+/* Of a regular file alone: 1, *ret_real is what it is called behind all links, NULL where it has no name (lead.h), and
+ * *ret_fd -1 where it can't be read and isn't the tool's to make so. */
+static int open_regular(const struct lead *lead, const char *path, char **ret_real, int *ret_fd) {
 	CLEANUP_FREE char *real = NULL;
+	CLEANUP_FD int place = -1;
 	char name[32];
 	struct stat status;
-	if (lead_find(&lead, path, &real) < 0) return -1;
-	CLEANUP_FREE char *inside = string_format("/proc/%d/root%s", thread, real);
-	CLEANUP_FD int place = open(inside, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (place < 0 || fstat(place, &status) < 0 || !S_ISREG(status.st_mode)) return -1;
-	*ret_real = STEAL(real);
+	int r = lead_open(lead, path, &place, &real);
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG) return 0;
+	if (r < 0) return r;
+	if (fstat(place, &status) < 0) return -errno;
+	if (!S_ISREG(status.st_mode)) return 0;
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place);
-	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	*ret_fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*ret_fd < 0 && (errno != EACCES || status.st_uid == getuid())) return -errno;
+	*ret_real = STEAL(real);
+	return 1;
 }
 
 static char *of_script(const union head *head, size_t size) {
@@ -71,29 +75,24 @@ static char *interpreter_of(int fd, bool *ret_last) {
 	return of_elf(fd, &head);
 }
 
-/* Not rooted: it is looked for in the thread's folder. */
-static char *from_root(pid_t thread, char *path) {
-	CLEANUP_FREE char *name = path;
-	if (path[0] == '/') return STEAL(name);
-	CLEANUP_FREE char *folder = process_link(thread, "cwd");
-	return folder[0] == '/' ? path_join(folder, name) : NULL;
-}
-
 static void add(struct strings *paths, const char *path) {
 	if (!strings_contain(paths, path)) strings_add(paths, path);
 }
 
-void interpreters_find(pid_t thread, const char *path, struct strings *ret_paths) {
+int interpreters_find(pid_t thread, int folder, const char *path, struct strings *ret_paths) {
+	struct lead lead = {.thread = thread, .folder = folder};
 	CLEANUP_FREE char *at = string_copy(path);
 	bool last = false;
 	for (int depth = 0; at && depth <= INTERPRETERS_MAX; depth++) {
 		CLEANUP_FREE char *real = NULL, *normal = NULL;
-		CLEANUP_FD int fd = open_regular(thread, at, &real);
-		if (!real) return;
+		CLEANUP_FD int fd = -1;
+		int r = open_regular(&lead, at, &real, &fd);
+		if (r <= 0) return r;
 		if (path_normalise(NULL, at, &normal, NULL) == 0) add(ret_paths, normal);
-		add(ret_paths, real);
+		if (real) add(ret_paths, real);
 		free(at);
 		at = fd < 0 || last ? NULL : interpreter_of(fd, &last);
-		if (at) at = from_root(thread, at);
+		lead.folder = AT_FDCWD; /* where one that isn't rooted is looked for */
 	}
+	return 0;
 }

@@ -78,6 +78,24 @@ static struct place place_read(pid_t task) {
 	return (struct place){.process = number_in(status, "\nTgid:\t"), .parent = number_in(status, "\nPPid:\t")};
 }
 
+/* A line of numbers, the last of which is that of the innermost namespace (proc_pid_status(5)). */
+static pid_t last_number_in(const char *status, const char *key) {
+	const char *found = strstr(status, key);
+	if (!found) return 0;
+	found += strlen(key);
+	const char *end = found + strcspn(found, "\n");
+	while (end > found && end[-1] != '\t') end--;
+	return (pid_t)strtol(end, NULL, 10);
+}
+
+bool process_numbers(pid_t task, bool inside, pid_t *ret_process, pid_t *ret_task) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/status", task), *status = NULL;
+	if (regular_read(path, PROCESS_FILE_MAX, &status, NULL, NULL) < 0) return false;
+	*ret_process = inside ? last_number_in(status, "\nNStgid:\t") : number_in(status, "\nTgid:\t");
+	*ret_task = inside ? last_number_in(status, "\nNSpid:\t") : task;
+	return *ret_process > 0 && *ret_task > 0;
+}
+
 static struct place place_of(pid_t task) {
 	CLEANUP_FD int pidfd = open_task(task);
 	struct place place;

@@ -19,6 +19,9 @@ char *process_name(pid_t pid);
  * caller. */
 char *process_link(pid_t task, const char *name);
 
+/* Its process's number and its own, as we count or, `inside`, as those do who live where it does; false: it is gone. */
+bool process_numbers(pid_t task, bool inside, pid_t *ret_process, pid_t *ret_task);
+
 /* Does it live in the same pid namespace as `init`? Where nobody may see its namespace: does it descend from `init`? */
 bool process_is_in(pid_t pid, pid_t init);
 

@@ -28,27 +28,53 @@ static bool runs(const struct trap_rules *rules, const struct call *call, size_t
 	return call->class == CALL_EXECUTE || (call->class == CALL_OPEN && !call->write); /* "ld.so PROGRAM" */
 }
 
-/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
- * or what the call fails with: a thread that can't be looked at makes no names, and starts nothing. */
-static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
-	for (size_t i = 0; i < CALL_PATHS; i++) {
-		char *place;
-		const bool made = makes(call, i);
-		if (!made && !runs(rules, call, i)) continue;
-		if (!call->paths[i] && !lead_is_open(thread)) return EACCES;
-		if (!call->paths[i]) continue;
-		const struct lead lead = {.thread = thread,
-					  .curtain = rules->curtain,
-					  .last = call->class != CALL_NAMES && !call->exclusive,
-					  .there = !made,
-					  .rooted = call->rooted};
-		int r = lead_find(&lead, call->ways[i] ? call->ways[i] : call->paths[i], &place);
-		if (r == -EXDEV || (made && (r == -EACCES || r == -EPERM))) return EACCES;
-		if (r < 0) continue;
-		free(call->paths[i]);
-		call->paths[i] = place;
+/* What the thread's own walk fails with; whatever else keeps us from seeing where it leads is a refusal. */
+static int refusal(int error) {
+	switch (error) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -ENAMETOOLONG:
+	case -EBADF:
+		return -error;
+	default:
+		return EACCES;
 	}
+}
+
+static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
+	char *place;
+	const bool made = makes(call, which);
+	if (!made && !runs(rules, call, which)) return 0;
+	if (call->codes[which] != 0) return call->codes[which];
+	if (!call->ways[which]) return 0; /* an address that is no path */
+	const struct lead lead = {.thread = thread,
+				  .folder = call->folders[which],
+				  .curtain = rules->curtain,
+				  .last = call->class != CALL_NAMES && !call->exclusive && !call->straight,
+				  .there = !made,
+				  .rooted = call->rooted};
+	const int r = lead_find(&lead, call->ways[which], &place);
+	if (r < 0) return refusal(r);
+	free(call->paths[which]);
+	call->paths[which] = place;
 	return 0;
+}
+
+/* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
+ * or what the call fails with: one whose way can't be seen makes no names, and starts nothing. */
+static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
+	int code = 0;
+	for (size_t i = 0; i < CALL_PATHS && code == 0; i++) code = find_place(rules, thread, call, i);
+	return code;
+}
+
+/* Of a file without a name by the way that leads there. */
+static int find_interpreters(pid_t thread, const struct call *call, struct strings *ret_programs) {
+	const int folder = call->paths[0] ? AT_FDCWD : call->folders[0];
+	const char *path = call->paths[0] ? call->paths[0] : call->ways[0];
+	if (!path) return 0;
+	return interpreters_find(thread, folder, path, ret_programs) < 0 ? EACCES : 0;
 }
 
 /* Going on would be to another socket or address than the one that was looked at: without somebody who carries it out
@@ -76,8 +102,8 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	struct call *call = &ret_trap->call;
 	call_read(ret_trap->thread, &ret_trap->raw, call);
 	ret_trap->code = find_places(rules, ret_trap->thread, call);
-	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS) && call->paths[0])
-		interpreters_find(ret_trap->thread, call->paths[0], &ret_trap->programs);
+	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS) && ret_trap->code == 0)
+		ret_trap->code = find_interpreters(ret_trap->thread, call, &ret_trap->programs);
 }
 
 /* Judging */

@@ -2,9 +2,10 @@
  * Theory of operation. A notification is received by a reader (readers.h), which reads the call's paths (call.h). What
  * the call needs is judged by sight alone (call_needs.h). Nothing: it goes on at once, whatever it will meet, and the
  * loop hears nothing of it. Something: it is handed to the loop, which judges it again, by what is seen then, and holds
- * it, one need after the other, until it goes on. A call that can't be read goes on, too: the sandbox's mounts stand
- * for themselves. (A masked name that the host doesn't have is the one thing that no mount can stand for: a tool that
- * changes its memory between our look and the kernel's makes it unasked, and is found out at the end of the session.)
+ * it, one need after the other, until it goes on. A call that makes a name or starts a program and can't be read is
+ * refused; any other goes on: the sandbox's mounts stand for themselves. (A masked name that the host doesn't have is
+ * the one thing that no mount can stand for: a tool that changes its memory between our look and the kernel's makes it
+ * unasked, and is found out at the end of the session.)
  *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so

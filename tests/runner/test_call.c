@@ -266,6 +266,39 @@ static void each_call_names_its_paths(void **state) {
 	caller_end(&caller);
 }
 
+/* Memory that can't be read may be read by the kernel all the same: what a call fails with is told instead of a path.
+ */
+static void what_cant_be_read_is_told(void **state) {
+	(void)state;
+	char *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CLEANUP_FREE char *endless = mem_array(char, PATH_MAX + 1);
+	memset(endless, 'x', PATH_MAX);
+	const struct {
+		const char *name;
+		int codes[CALL_PATHS];
+		uint64_t arguments[CALL_ARGUMENTS];
+	} calls[] = {
+		{"openat", {EFAULT}, {cwd, P(none), O_CREAT | O_WRONLY}},
+		{"openat2", {EFAULT}, {cwd, P("x"), P(none), 24}}, /* which may make it */
+		{"openat", {ENAMETOOLONG}, {cwd, P(endless), O_CREAT | O_WRONLY}},
+		{"mkdirat", {EFAULT}, {cwd, P(none), 0700}},
+		{"renameat2", {0, EFAULT}, {cwd, P("x"), cwd, P(none), 0}},
+		{"symlinkat", {EFAULT}, {P("x"), cwd, P(none)}},
+		{"execveat", {EFAULT}, {cwd, P(none), 0, 0, 0}},
+		{"bind", {EFAULT}, {0, P(none), sizeof(struct sockaddr_un)}},
+		{"mkdirat", {0}, {cwd, P("x"), 0700}},
+	};
+	struct caller caller = caller_start(NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
+		CLEANUP_CALL struct call call;
+		read_call(&caller, calls[i].name, &call, calls[i].arguments);
+		assert_memory_equal(call.codes, calls[i].codes, sizeof call.codes);
+		if (call.class == CALL_OPEN) assert_true(call.create);
+	}
+	caller_end(&caller);
+	munmap(none, 4096);
+}
+
 static void names_that_come_and_go_are_told(void **state) {
 	(void)state;
 	struct caller caller = caller_start(NULL);
@@ -525,6 +558,7 @@ static int teardown(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_call_names_its_paths),
+		cmocka_unit_test(what_cant_be_read_is_told),
 		cmocka_unit_test(names_that_come_and_go_are_told),
 		cmocka_unit_test(opens_say_how),
 		cmocka_unit_test(openat2_in_root_stays_in_its_folder),

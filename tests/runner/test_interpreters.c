@@ -22,7 +22,7 @@ static void put(const char *name, const char *bytes, size_t size) {
 static char *find(const char *path) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_STRING struct string text = {0};
-	interpreters_find(getpid(), path, &paths);
+	assert_int_equal(interpreters_find(getpid(), AT_FDCWD, path, &paths), 0);
 	for (size_t i = 0; i < paths.count; i++) {
 		const bool own = path_is_below(paths.items[i], top);
 		string_appendf(&text, "%s%s", i ? " " : "", paths.items[i] + (own ? strlen(top) + 1 : 0));

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
@@ -37,9 +40,18 @@ static void expect(const struct lead *lead, const char *name, int code, const ch
 		fail_msg("%s: %d, %s; not %d, %s", name, r, got ? got : "nowhere", code, wanted ? wanted : "nowhere");
 }
 
+/* The same, as the thread writes it. */
+static void expect_way(const struct lead *lead, const char *way, int code, const char *place) {
+	CLEANUP_FREE char *wanted = place ? path_join(folder, place) : NULL, *got = NULL;
+	int r = lead_find(lead, way, &got);
+	if (r != code || !string_equal(got ? got : "", wanted ? wanted : ""))
+		fail_msg("%s: %d, %s; not %d, %s", way, r, got ? got : "nowhere", code, wanted ? wanted : "nowhere");
+}
+
 static void names_lead_where_the_kernel_would_make_them(void **state) {
 	(void)state;
-	const struct lead lead = {.thread = getpid(), .last = true}, name = {.thread = getpid()};
+	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true},
+			  name = {.thread = getpid(), .folder = AT_FDCWD};
 	expect(&lead, "new", 0, "new");
 	expect(&lead, "real/new", 0, "real/new");
 	expect(&lead, "link/new", 0, "real/new");
@@ -49,14 +61,14 @@ static void names_lead_where_the_kernel_would_make_them(void **state) {
 	expect(&name, "dangling", 0, "dangling");
 	expect(&lead, "own/new", 0, "new");
 	expect(&lead, "own/link/deep/./../../new", 0, "new");
-	expect(&lead, "link/none/new", -ENOENT, NULL);
+	expect(&lead, "link/none/new", 0, "real/none/new");
 	expect(&lead, "a", -ELOOP, NULL);
 	expect(&lead, "a/new", -ELOOP, NULL);
 }
 
 static void a_process_is_itself_in_proc(void **state) {
 	(void)state;
-	const struct lead lead = {.thread = getpid(), .last = true};
+	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true};
 	char name[64];
 	expect(&lead, "/proc/self/cwd/new", 0, "new");
 	expect(&lead, "/proc/thread-self/cwd/link/new", 0, "real/new");
@@ -71,17 +83,88 @@ static void a_process_is_itself_in_proc(void **state) {
 	assert_true(path_is_below(place, "/proc"));
 }
 
-static void below_a_root_of_the_tools_choice_nothing_is_claimed(void **state) {
+static void a_way_does_not_leave_a_root_of_the_tools_choice(void **state) {
 	(void)state;
-	const struct lead lead = {.thread = getpid(), .last = true, .rooted = true};
-	expect(&lead, "link/new", 0, "real/new");
-	expect(&lead, "own/new", -EXDEV, NULL);
+	CLEANUP_FD int root = open("real", O_PATH | O_CLOEXEC);
+	const struct lead lead = {.thread = getpid(), .folder = root, .last = true, .rooted = true};
+	assert_int_equal(symlink("/deep", "real/far"), 0);
+	assert_int_equal(symlink("../../..", "real/up"), 0);
+	expect_way(&lead, "deep/new", 0, "real/deep/new");
+	expect_way(&lead, "/deep/new", 0, "real/deep/new");
+	expect_way(&lead, "far/new", 0, "real/deep/new");
+	expect_way(&lead, "../up/../new", 0, "real/new");
+	unlink("real/far");
+	unlink("real/up");
+}
+
+/* What a descriptor stands for is found wherever it was moved, and nowhere once it was removed. */
+static void folders_that_were_removed_lead_up_alone(void **state) {
+	(void)state;
+	char name[64];
+	assert_int_equal(mkdir("gone", 0700), 0);
+	CLEANUP_FD int gone = open("gone", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(rmdir("gone"), 0);
+	const struct lead made = {.thread = getpid(), .folder = gone, .last = true};
+	const struct lead there = {.thread = getpid(), .folder = gone, .last = true, .there = true};
+	expect_way(&made, "new", -ENOENT, NULL);
+	expect_way(&made, "../new", 0, "new");
+	expect_way(&made, "../link/new", 0, "real/new");
+	expect_way(&there, ".", 0, NULL);
+	for (const char *const *at = (const char *const[]){"/proc/self", "/proc/thread-self", "/dev", NULL}; *at;
+	     at++) {
+		snprintf(name, sizeof name, "%s/fd/%d/../new", *at, gone);
+		expect_way(&made, name, 0, "new");
+		expect_way(&there, name, 0, "new");
+		snprintf(name, sizeof name, "%s/fd/%d/new", *at, gone);
+		expect_way(&made, name, -ENOENT, NULL);
+	}
+	/* a folder that only looks as if */
+	assert_int_equal(mkdir("gone (deleted)", 0700), 0);
+	expect_way(&made, "new", -ENOENT, NULL);
+	CLEANUP_FD int odd = open("gone (deleted)", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct lead oddly = {.thread = getpid(), .folder = odd, .last = true};
+	expect_way(&oddly, "new", 0, "gone (deleted)/new");
+	assert_int_equal(rmdir("gone (deleted)"), 0);
+}
+
+static void what_never_had_a_name_has_no_place(void **state) {
+	(void)state;
+	char name[64];
+	CLEANUP_FD int memory = memfd_create("lead", MFD_CLOEXEC);
+	CLEANUP_FREE char *place = NULL;
+	int found = -1;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", memory);
+	const struct lead lead = {.thread = getpid(), .folder = memory, .last = true, .there = true};
+	expect_way(&lead, name, 0, NULL);
+	expect_way(&lead, "", 0, NULL);
+	assert_int_equal(lead_open(&lead, name, &found, &place), 0);
+	assert_null(place);
+	close(found);
+	const struct lead none = {.thread = getpid(), .folder = 12345, .last = true};
+	expect_way(&none, "new", -EBADF, NULL);
+}
+
+/* Deeper than a path can say: the way up from there ends where the kernel's does. */
+static void a_folder_too_deep_is_no_start_to_hide_behind(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string up = {0};
+	char name[251] = "";
+	memset(name, 'd', sizeof name - 1);
+	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true};
+	for (int i = 0; i < 18; i++) {
+		assert_int_equal(mkdir(name, 0700) | chdir(name), 0);
+		string_append(&up, "../");
+	}
+	expect_way(&lead, "new", 0, NULL);
+	string_append(&up, "link/new");
+	expect_way(&lead, up.data, 0, "real/new");
+	for (int i = 0; i < 18; i++) assert_int_equal(chdir("..") | rmdir(name), 0);
 }
 
 /* Forty links that each lead a thousand names around. */
 static void a_way_without_end_is_not_walked(void **state) {
 	(void)state;
-	const struct lead lead = {.thread = getpid(), .last = true};
+	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .last = true};
 	CLEANUP_STRING struct string text = {0};
 	for (int i = 0; i < 500; i++) string_append(&text, "real/../");
 	string_append(&text, "real");
@@ -99,16 +182,20 @@ static void the_curtain_is_not_walked_into(void **state) {
 	(void)state;
 	struct stat status;
 	assert_int_equal(stat(folder, &status), 0);
-	const struct lead lead = {.thread = getpid(), .curtain = status.st_dev, .last = true};
-	expect(&lead, "dangling", 0, "dangling");
-	expect(&lead, "link/new", 0, "link/new");
+	const struct lead lead = {.thread = getpid(), .folder = AT_FDCWD, .curtain = status.st_dev, .last = true};
+	expect_way(&lead, "dangling", 0, "dangling");
+	expect_way(&lead, "link/new", 0, "link/new");
+	expect_way(&lead, "link/../new", -EXDEV, NULL);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_lead_where_the_kernel_would_make_them),
 		cmocka_unit_test(a_process_is_itself_in_proc),
-		cmocka_unit_test(below_a_root_of_the_tools_choice_nothing_is_claimed),
+		cmocka_unit_test(a_way_does_not_leave_a_root_of_the_tools_choice),
+		cmocka_unit_test(folders_that_were_removed_lead_up_alone),
+		cmocka_unit_test(what_never_had_a_name_has_no_place),
+		cmocka_unit_test(a_folder_too_deep_is_no_start_to_hide_behind),
 		cmocka_unit_test(a_way_without_end_is_not_walked),
 		cmocka_unit_test(the_curtain_is_not_walked_into),
 	};
