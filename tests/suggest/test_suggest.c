@@ -478,7 +478,7 @@ static void an_address_of_a_name_stays_private_where_the_question_said_so(void *
 	CLEANUP_FREE char *text = suggested_under(&story, "version: 1\nprofiles:\n  default:\n    ask:\n"
 							  "      net:access: [{target: \"*.corp\", private: true}]\n");
 	has(text, "- {target: \"x.corp:443\", private: true} #");
-	has(text, "- \"localhost:8080\" #");
+	has(text, "- \"[::1]:8080\" #");
 	has(text, "- \"[2001:db8::1]:443\" #");
 	has(text, "- \"10.0.0.1:443\" #");
 	CLEANUP_RULESET struct ruleset *ruleset = rules_of(text, "default", PROJECT);
