@@ -143,6 +143,13 @@ static int compare_texts(const void *a, const void *b) {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+bool strings_equal(const struct strings *a, const struct strings *b) {
+	if (a->count != b->count) return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!string_equal(a->items[i], b->items[i])) return false;
+	return true;
+}
+
 void strings_sort(struct strings *strings) {
 	if (strings->count > 1) qsort(strings->items, strings->count, sizeof *strings->items, compare_texts);
 }

@@ -289,13 +289,6 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 
 /* What is followed */
 
-static bool are_equal(const struct strings *a, const struct strings *b) {
-	if (a->count != b->count) return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (!string_equal(a->items[i], b->items[i])) return false;
-	return true;
-}
-
 static void drop_patterns(struct arrivals *arrivals) {
 	for (size_t i = 0; i < arrivals->walk.pattern_count; i++) pattern_free(arrivals->patterns[i]);
 	free(arrivals->patterns);
@@ -351,7 +344,7 @@ static void take_names(struct arrivals *arrivals, const struct strings *paths) {
 
 void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, const struct strings *trees,
 		     const struct strings *names) {
-	const bool same = are_equal(patterns, &arrivals->texts) && are_equal(trees, &arrivals->trees);
+	const bool same = strings_equal(patterns, &arrivals->texts) && strings_equal(trees, &arrivals->trees);
 	if (!same) take_patterns(arrivals, patterns, trees);
 	take_names(arrivals, names);
 	if (arrivals->walk.pattern_count + arrivals->name_count == 0) return;

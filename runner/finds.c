@@ -20,6 +20,7 @@ static void forget_trees(struct finds *finds) {
 	strings_finish(&finds->trees);
 	strings_finish(&finds->matches);
 	strings_finish(&finds->sockets);
+	linked_finish(&finds->linked);
 	finds->deep = false;
 }
 
@@ -77,13 +78,6 @@ static void view_patterns(const struct view *view, struct strings *patterns) {
 		if (view->paths[i].pattern) strings_add(patterns, view->paths[i].path);
 }
 
-static bool are_equal(const struct strings *a, const struct strings *b) {
-	if (a->count != b->count) return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (!string_equal(a->items[i], b->items[i])) return false;
-	return true;
-}
-
 /* Relative ones were made absolute by the broker. */
 static int compile_patterns(const struct finds_options *options, const struct strings *texts, struct pattern **patterns,
 			    struct error *error) {
@@ -107,11 +101,27 @@ static void find_sockets(struct finds *finds, const struct strings *trees) {
 	strings_add(&finds->notes, "sockets were looked for in the shallow folders: a deeper one can be reached");
 }
 
+/* What patterns name by a link has its match by that name, which the broker judges. */
+static int walk_linked(struct finds *finds, const struct strings *fresh, const struct walk *patterns,
+		       struct error *error) {
+	CLEANUP_STRINGS struct strings trees = {0}, names = {0}, sockets = {0};
+	linked_trees(&finds->linked, fresh, &trees, &names);
+	struct walk walk = *patterns;
+	walk.trees = &trees;
+	walk.names = &names;
+	return walk_trees(&walk, &finds->matches, &sockets, error);
+}
+
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
+	CLEANUP_LINKED struct linked linked = {0};
 	view_patterns(options->view, &texts);
-	if (!are_equal(&texts, &finds->patterns)) forget_trees(finds);
+	linked_find(&texts, &finds->book, &linked);
+	if (!strings_equal(&texts, &finds->patterns) || !linked_equal(&linked, &finds->linked)) forget_trees(finds);
+	linked_finish(&finds->linked);
+	finds->linked = linked;
+	linked = (struct linked){0};
 	shown_folders(finds, rules, facts, SHOW_READ, &trees);
 	take_new(&finds->trees, &trees, &fresh);
 	if (finds->patterns.count == 0)
@@ -121,6 +131,7 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	int r = compile_patterns(options, &texts, patterns, error);
 	const struct walk walk = {.trees = &fresh, .patterns = patterns, .pattern_count = texts.count};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
+	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);
 	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
 	if (!options->sockets) strings_finish(&finds->sockets);
 	for (size_t i = 0; i < texts.count; i++) pattern_free(patterns[i]);
@@ -129,10 +140,11 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	return r;
 }
 
-void finds_hiding(const struct view *view, struct strings *ret_patterns) {
+void finds_hiding(const struct finds *finds, const struct view *view, struct strings *ret_patterns) {
 	for (size_t i = 0; i < view->path_count; i++)
 		if (view->paths[i].pattern && view->paths[i].mode == VIEW_ABSENT)
 			strings_add(ret_patterns, view->paths[i].path);
+	linked_patterns(&finds->linked, ret_patterns);
 }
 
 static void drop_gone(struct strings *paths) {
@@ -150,6 +162,7 @@ bool finds_arrived(struct finds *finds, const char *path) {
 	if (strings_contain(&finds->matches, path)) return false;
 	if (finds->matches.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->matches);
 	strings_add(&finds->matches, path);
+	linked_names(&finds->linked, path, &finds->matches);
 	return true;
 }
 
@@ -266,7 +279,7 @@ void finds_names(struct finds *finds, const struct finds_options *options, struc
 		if (takes && facts->items[i].names > 1) strings_addf(&named, "%d%s", rule->cap, rule->path);
 	}
 	strings_sort(&named);
-	if (!are_equal(&named, &finds->named)) {
+	if (!strings_equal(&named, &finds->named)) {
 		rules_finish(&finds->names);
 		strings_finish(&finds->named);
 		finds->named = named;

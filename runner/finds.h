@@ -12,6 +12,7 @@
 #include "facts.h"
 #include "git.h"
 #include "git_survey.h"
+#include "linked.h"
 #include "rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
@@ -28,6 +29,7 @@ struct finds {
 	struct strings patterns;         /* of the view, when `trees` were walked */
 	struct strings trees;            /* walked for patterns and sockets */
 	struct strings matches, sockets; /* in them */
+	struct linked linked;            /* places in them that patterns name by links */
 	bool deep;                       /* more folders than sockets were looked for in */
 	struct git_layout git;           /* the project's */
 	struct strings repositories;     /* trees that were looked into for repositories */
@@ -56,8 +58,8 @@ void finds_repositories(struct finds *finds, const struct finds_options *options
 			struct facts *facts);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
 
-/* The view's patterns that hide (view.h). */
-void finds_hiding(const struct view *view, struct strings *ret_patterns);
+/* The view's patterns that hide (view.h), also as they are where links lead. */
+void finds_hiding(const struct finds *finds, const struct view *view, struct strings *ret_patterns);
 
 /* Something that such a pattern matches has come to be; false: it is known. */
 bool finds_arrived(struct finds *finds, const char *path);

@@ -135,7 +135,7 @@ int walk_trees(const struct walk *walk, struct strings *matches, struct strings 
 		const char *tree = walk->trees->items[i];
 		int fd = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0) continue;
-		string_append(&walker.path, tree);
+		string_append(&walker.path, walk->names ? walk->names->items[i] : tree);
 		r = walk_folder(&walker, fd, error);
 		string_finish(&walker.path);
 	}

@@ -13,6 +13,7 @@
 
 struct walk {
 	const struct strings *trees; /* canonical */
+	const struct strings *names; /* by which patterns know them, in their order; NULL: by their own */
 	struct pattern *const *patterns;
 	size_t pattern_count;
 	const char **last_names; /* walk_prepare */

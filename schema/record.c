@@ -289,12 +289,6 @@ void record_copy(const struct record *record, void *ret_structure, const void *s
 	}
 }
 
-static bool strings_equal(const struct strings *a, const struct strings *b) {
-	bool equal = a->count == b->count;
-	for (size_t i = 0; equal && i < a->count; i++) equal = strcmp(a->items[i], b->items[i]) == 0;
-	return equal;
-}
-
 static bool field_equal(const struct field *field, const void *a, const void *b) {
 	switch (field->type) {
 	case FIELD_ID:

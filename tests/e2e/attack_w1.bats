@@ -228,3 +228,31 @@ for path in sys.argv[1:]:
 	run sbx revoke --match fs:read "$HOME/vault"
 	lacks "$output" "Still allowed"
 }
+
+@test "attack_w_1: what a pattern denies below a link is hidden where the link leads, also when the host makes it later" {
+	rules "fs:read: [$HOME/vault]" "fs:read: [$HOME/to-vault/**/*.pem]"
+	unseen sbx run -- cat "$HOME/vault/deep/key.pem"
+	unseen sbx run -- cat "$HOME/to-vault/deep/key.pem"
+	run -0 sbx run -- cat "$HOME/vault/key"
+	[ "$output" = secret ]
+	rm -f go "$HOME/vault/deep/later.pem"
+	background later sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; cat "$1"' sh "$HOME/vault/deep/later.pem"
+	wait_for 30 test -e up
+	echo secret >"$HOME/vault/deep/later.pem"
+	wait_for 30 is_hidden "$HOME/vault/deep/later.pem"
+	touch go
+	finished later
+	rm -f up go "$HOME/vault/deep/later.pem"
+	lacks "$output" secret
+	contains "$output" "later.pem"
+	rules "fs:read: [$HOME/vault/deep]" "fs:read: [$HOME/to-vault/**/*.pem]" # only a part of where it leads
+	unseen sbx run -- cat "$HOME/vault/deep/key.pem"
+	rules "fs:read: [$HOME/vault]" "fs:read: [$HOME/to-deep/*.pem]" # a part of it is where it leads
+	unseen sbx run -- cat "$HOME/vault/deep/key.pem"
+}
+
+is_hidden() { # in the sandbox, as its mounts say
+	local runner
+	runner=$(sbx sessions --json | jq '.[0].pid')
+	grep -qs " $1 " "/proc/$(pgrep -P "$(pgrep -P "$runner" -x bwrap)" | head -1)/mountinfo"
+}

@@ -47,6 +47,7 @@ void strings_add(struct strings *strings, const char *text);
 void strings_take(struct strings *strings, char *text); /* takes ownership */
 void strings_addf(struct strings *strings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool strings_contain(const struct strings *strings, const char *text);
-void strings_sort(struct strings *strings); /* by byte */
+bool strings_equal(const struct strings *a, const struct strings *b); /* in the same order */
+void strings_sort(struct strings *strings);                           /* by byte */
 void strings_finish(struct strings *strings);
 #define CLEANUP_STRINGS CLEANUP(strings_finish)
