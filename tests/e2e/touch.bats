@@ -133,6 +133,7 @@ changed() {
 
 @test "granted for this once: opens and executions" {
 	made open run
+	names=$(grep -v ^opendir <<<"$names") # a folder is allowed for no single call (attack_once)
 	answers agent "allow:once=fs:*=$top/*"
 	tried
 	but '/bin/sh: 0: cannot open' # a script is read a second time, by its interpreter
