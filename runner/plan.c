@@ -309,8 +309,8 @@ static void note_missing(struct plan *plan, const struct node *node) {
 
 /* The first name on the way to what is to be hidden that the host lacks. */
 static void note_awaited(struct plan *plan, const struct node *node) {
-	const size_t there = node->fact->there, size = there + 1 + strcspn(node->path + there + 1, "/");
 	if (!is_nothing(node->show) || !is_hosts(show_of(node->above)) || node->fact->type != FACT_MISSING) return;
+	const size_t there = node->fact->there, size = there + 1 + strcspn(node->path + there + 1, "/");
 	CLEANUP_FREE char *name = string_copy_bytes(node->path, size);
 	if (!strings_contain(&plan->awaited, name)) strings_add(&plan->awaited, name);
 }
