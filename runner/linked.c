@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "schema/pattern.h"
 
 static const char wildcards[] = "*?[\\";
 
@@ -67,23 +68,16 @@ void linked_names(const struct linked *linked, const char *path, struct strings 
 			strings_addf(names, "%s%s", linked->names.items[i], rest_of(path, linked->places.items[i]));
 }
 
-static void append_escaped(struct string *text, const char *path) {
-	for (; *path; path++) {
-		if (strchr(wildcards, *path)) string_append(text, "\\");
-		string_append_bytes(text, path, 1);
-	}
-}
-
 void linked_patterns(const struct linked *linked, struct strings *patterns) {
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
 	const size_t count = patterns->count;
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP_FREE char *place = place_of(patterns->items[i]);
 		for (size_t j = 0; place && j < linked->names.count; j++) {
 			if (!string_equal(linked->names.items[j], place)) continue;
-			CLEANUP_STRING struct string text = {0};
-			if (strcmp(linked->places.items[j], "/") != 0) append_escaped(&text, linked->places.items[j]);
-			string_append(&text, patterns->items[i] + strlen(place));
-			strings_add(patterns, text.data);
+			CLEANUP_FREE char *there = pattern_quote(&permission, linked->places.items[j]);
+			strings_addf(patterns, "%s%s", strcmp(there, "/") == 0 ? "" : there,
+				     patterns->items[i] + strlen(place));
 		}
 	}
 }

@@ -16,6 +16,7 @@
 #include "etc_files.h"
 #include "init/orders.h"
 #include "limits.h"
+#include "linked.h"
 #include "support/cmocka.h"
 #include "walk.h"
 
@@ -211,8 +212,28 @@ static void what_packages_bring_is_looked_through_only_for_what_lies_there(void 
 	assert_true(deep_matches("/usr/bin/s*") > 0);
 }
 
+/* Letters that mean something in patterns are a name's own where it is the end of a link. */
+static void a_pattern_means_the_place_that_its_link_leads_to(void **state) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	CLEANUP_LINKED struct linked linked = {0};
+	CLEANUP_STRINGS struct strings patterns = {0};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+
+	(void)state;
+	strings_add(&linked.names, "/home/ada/link");
+	strings_add(&linked.places, "/data/${x} [1]*");
+	strings_add(&patterns, "/home/ada/link/*.pem");
+	linked_patterns(&linked, &patterns);
+	assert_int_equal(patterns.count, 2);
+	assert_int_equal(pattern_compile(&permission, patterns.items[1], &nothing, &pattern, NULL), 0);
+	assert_true(pattern_match(pattern, "/data/${x} [1]*/key.pem", NULL));
+	assert_false(pattern_match(pattern, "/data/${x} 1/key.pem", NULL));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pattern_means_the_place_that_its_link_leads_to),
 		cmocka_unit_test(what_packages_bring_is_looked_through_only_for_what_lies_there),
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),
 		cmocka_unit_test(a_rule_for_the_root_is_bwraps),
