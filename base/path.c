@@ -86,6 +86,10 @@ char *path_parent(const char *path) {
 	return slash && slash > path ? string_copy_bytes(path, (size_t)(slash - path)) : string_copy("/");
 }
 
+bool path_is_dots(const char *name) {
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
 const char *path_name(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;

@@ -353,8 +353,7 @@ struct covered {
 	struct waiter {
 		struct checking checking;
 		struct decision decision;
-		bool goes_on; /* a program is to be asked, or the user on other terms: it isn't this question any more
-			       */
+		bool goes_on; /* to a program, or to a question on other terms */
 	} * items;
 	size_t count;
 };

@@ -101,16 +101,11 @@ static void contest_enter(struct contest *contest, const struct winner *candidat
 	if (candidate->rule->sticky && beats(candidate, &contest->sticky)) contest->sticky = *candidate;
 }
 
-static bool rule_matches(const struct rule *rule, const char *target, struct pattern_rank *ret_rank) {
-	return rule->effect == EFFECT_ALLOW ? pattern_match(rule->pattern, target, ret_rank)
-					    : pattern_restricts(rule->pattern, target, ret_rank);
-}
-
 static void enter_rule(void *context, const struct rule *rule) {
 	struct request_view *view = context;
 	struct winner candidate = {.rule = rule};
 	enum part part = part_of(rule, view->permission);
-	if (part == PART_NONE || !rule_matches(rule, view->target, &candidate.rank)) return;
+	if (part == PART_NONE || !pattern_applies(rule->pattern, rule->effect, view->target, &candidate.rank)) return;
 	if (view->addresses && !pattern_names_address(rule->pattern)) return;
 	contest_enter(&view->all, &candidate);
 	if (part == PART_OWN) contest_enter(&view->own, &candidate);

@@ -88,10 +88,8 @@ static const struct grant *grant_of(const struct grant_set *set, const struct ru
 static void consider(void *context, const struct rule *rule) {
 	struct finding *finding = context;
 	struct pattern_rank rank;
-	const char *target = finding->request->target;
-	if (!counts(rule, &finding->request->permission)) return;
-	if (rule->effect == EFFECT_ALLOW ? !pattern_match(rule->pattern, target, &rank)
-					 : !pattern_restricts(rule->pattern, target, &rank))
+	if (!counts(rule, &finding->request->permission) ||
+	    !pattern_applies(rule->pattern, rule->effect, finding->request->target, &rank))
 		return;
 	if (finding->best &&
 	    !grant_beats(grant_of(finding->set, rule), rank, grant_of(finding->set, finding->best), finding->rank))

@@ -174,10 +174,6 @@ static void notice(struct arrivals *arrivals, const char *path, bool folder) {
 		strings_add(&arrivals->pending, path);
 }
 
-static bool is_dots(const char *name) {
-	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
-
 /* Where the file system doesn't say, opening it as a folder will. */
 static bool may_be_folder(const struct dirent *entry) {
 	return entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
@@ -188,7 +184,7 @@ static void look_into(struct arrivals *arrivals, const char *path) {
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	for (const struct dirent *entry; stream && arrivals->left > 0 && (entry = readdir(stream));) {
-		if (is_dots(entry->d_name)) continue;
+		if (path_is_dots(entry->d_name)) continue;
 		CLEANUP_FREE char *below = path_join(path, entry->d_name);
 		arrivals->left--;
 		if (strlen(below) < PATH_MAX) notice(arrivals, below, may_be_folder(entry));
@@ -199,10 +195,14 @@ static void look_into(struct arrivals *arrivals, const char *path) {
 
 /* Turns */
 
-static void look_anew(struct arrivals *arrivals) {
+static void begin_look(struct arrivals *arrivals) {
 	arrivals->left = LIMIT_WALK;
 	arrivals->looked_ms = 0;
 	arrivals->looks = true;
+}
+
+static void look_anew(struct arrivals *arrivals) {
+	begin_look(arrivals);
 	arrivals->blind = arrivals->fd < 0;
 	strings_finish(&arrivals->pending);
 	for (size_t i = 0; i < arrivals->trees.count; i++)
@@ -239,9 +239,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 		take_event(arrivals, event);
 	}
 	if (arrivals->pending.count == 0 || arrivals->looks) return;
-	arrivals->left = LIMIT_WALK;
-	arrivals->looked_ms = 0;
-	arrivals->looks = true;
+	begin_look(arrivals);
 	turn_after(arrivals, 0);
 }
 

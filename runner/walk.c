@@ -98,7 +98,7 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 	size_t size = walker->path.size;
 	for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
-		if (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))) continue;
+		if (path_is_dots(name)) continue;
 		if (walker->left-- == 0) {
 			CLEANUP_FREE char *shown = text_visible(walker->path.data);
 			r = error_set(error, E2BIG,

@@ -381,6 +381,12 @@ bool pattern_restricts(const struct pattern *pattern, const char *target, struct
 	return true;
 }
 
+bool pattern_applies(const struct pattern *pattern, enum effect effect, const char *target,
+		     struct pattern_rank *ret_rank) {
+	return effect == EFFECT_ALLOW ? pattern_match(pattern, target, ret_rank)
+				      : pattern_restricts(pattern, target, ret_rank);
+}
+
 int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b) {
 	if (a.depth != b.depth) return a.depth > b.depth ? 1 : -1;
 	if (a.precision != b.precision) return a.precision > b.precision ? 1 : -1;

@@ -3,10 +3,7 @@
 void grant_best_offer(struct grant_best *best, const struct grant *grant, const struct pattern *pattern,
 		      const char *target, const struct moment *now) {
 	struct pattern_rank rank;
-	if (grant_has_expired(grant, now)) return;
-	if (grant->effect == EFFECT_ALLOW ? !pattern_match(pattern, target, &rank)
-					  : !pattern_restricts(pattern, target, &rank))
-		return;
+	if (grant_has_expired(grant, now) || !pattern_applies(pattern, grant->effect, target, &rank)) return;
 	if (best->found && !grant_beats(grant, rank, &best->grant, best->rank)) return;
 	if (best->found) grant_finish(&best->grant);
 	best->found = true;

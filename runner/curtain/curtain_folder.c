@@ -4,6 +4,8 @@
 
 #include "curtain_private.h"
 
+#include "base/path.h"
+
 static void listed(void *argument, int code, const struct stat *status, struct host_names *names) {
 	struct exchange *exchange = argument;
 	struct curtain *curtain = exchange->curtain;
@@ -29,16 +31,12 @@ struct reading {
 	struct string entries;
 };
 
-static bool is_dots(const char *name) {
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static bool read_name(void *argument, const char *text, unsigned char type, uint64_t next) {
 	struct reading *reading = argument;
 	const struct curtain *curtain = reading->request->curtain;
 	const struct wire_name name = {.name = text, .type = type, .next = next};
 	char path[PATH_MAX];
-	if (!is_dots(text)) {
+	if (!path_is_dots(text)) {
 		if (node_path_of_name(reading->request->node, text, path) < 0) return true;
 		const struct sight sight = curtain->options.sight(curtain->options.context, path);
 		if (sight.mode == VIEW_ABSENT && !sight.leads) return true;
@@ -58,7 +56,7 @@ static bool read_node(void *argument, const char *text, unsigned char type, uint
 	const struct curtain *curtain = request->curtain;
 	const struct wire_name name = {.name = text, .type = type, .next = next};
 	char path[PATH_MAX];
-	if (is_dots(text) || type == DT_UNKNOWN || node_path_of_name(request->node, text, path) < 0 ||
+	if (path_is_dots(text) || type == DT_UNKNOWN || node_path_of_name(request->node, text, path) < 0 ||
 	    !curtain->options.sight(curtain->options.context, path).leads)
 		return true;
 	if (reading->entries.size + wire_name_size(&name, true) > reading->room) return false;

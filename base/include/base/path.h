@@ -23,3 +23,4 @@ int path_compare(const char *a, const char *b); /* an order in which what is bel
 char *path_join(const char *directory, const char *name);
 char *path_parent(const char *path);     /* of "/" is "/" */
 const char *path_name(const char *path); /* borrowed: what is behind the last slash */
+bool path_is_dots(const char *name);     /* "." or ".." */

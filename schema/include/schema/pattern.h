@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "schema/permission.h"
+#include "schema/verdict.h"
 
 /* What variables in a pattern stand for; NULL = the pattern that needs it is refused. */
 struct pattern_scope {
@@ -42,6 +43,10 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 /* The same of a rule or grant that denies or asks, which may mean more than it would allow: net:access of localhost,
  * 127.0.0.1 or ::1 the loopback as a whole (host_is_loopback). */
 bool pattern_restricts(const struct pattern *pattern, const char *target, struct pattern_rank *ret_rank);
+
+/* One of the two, by what the rule or grant does. */
+bool pattern_applies(const struct pattern *pattern, enum effect effect, const char *target,
+		     struct pattern_rank *ret_rank);
 
 /* Above 0 when a is closer than b. */
 int pattern_rank_compare(struct pattern_rank a, struct pattern_rank b);
