@@ -112,6 +112,16 @@ static void on_drop(void *context, uint64_t ticket) {
 	held_drop(keeper->held, ticket);
 }
 
+static bool on_behind(void *context) {
+	const struct keeper *keeper = context;
+	return session_is_behind(keeper->session);
+}
+
+static void on_in_force(void *context, void (*done)(void *argument), void *argument) {
+	struct keeper *keeper = context;
+	live_when(keeper->live, done, argument);
+}
+
 static void on_take(void *context, uint64_t id, struct socket_taken *taken) {
 	struct keeper *keeper = context;
 	network_take(keeper->network, id, taken);
@@ -491,6 +501,8 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,
+					      .behind = on_behind,
+					      .in_force = on_in_force,
 					      .take = network_takes(network) ? on_take : NULL,
 					      .context = keeper};
 	if (keeper->traps) {

@@ -1,6 +1,8 @@
 #include "session.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ struct session {
 	struct event_base *base;
 	struct channel *channel; /* NULL while the broker is gone */
 	struct event *readable, *retry;
+	atomic_int connection; /* what `readable` waits for, or -1 */
 	struct checks *checks;
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
@@ -163,7 +166,8 @@ static int first_view(struct session *session, struct view **ret_view, struct er
 int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
 		 struct error *error) {
 	CLEANUP_SESSION struct session *session = mem_new(struct session);
-	*session = (struct session){.options = *options, .checks = checks_new(), .retry_ms = SESSION_RETRY_FIRST_MS};
+	*session = (struct session){
+		.options = *options, .checks = checks_new(), .connection = -1, .retry_ms = SESSION_RETRY_FIRST_MS};
 	int r = connect_and_open(session, error);
 	if (r == 0) r = first_view(session, ret_view, error);
 	if (r < 0) return r;
@@ -282,6 +286,12 @@ static void push_publishing(struct session *session, const json_t *message) {
 					   json_integer_value(json_object_get(message, "grant")));
 }
 
+static void stop_listening(struct session *session) {
+	session->connection = -1;
+	if (session->readable) event_free(session->readable);
+	session->readable = NULL;
+}
+
 static void forget_views(struct session *session) {
 	view_free(session->coming);
 	view_free(session->view);
@@ -322,8 +332,7 @@ static void take_push(struct session *session, const json_t *message) {
 
 /* The broker is gone: nobody can say yes. What is asked from now on waits for the next one. */
 static void lose(struct session *session) {
-	if (session->readable) event_free(session->readable);
-	session->readable = NULL;
+	stop_listening(session);
 	channel_free(session->channel);
 	session->channel = NULL;
 	forget_views(session);
@@ -365,6 +374,7 @@ static void listen_to(struct session *session) {
 	session->readable =
 		event_new(session->base, channel_fd(session->channel), EV_READ | EV_PERSIST, on_readable, session);
 	event_add(session->readable, NULL);
+	session->connection = channel_fd(session->channel);
 	receive_all(session); /* what came while a call waited is in no descriptor any more */
 }
 
@@ -392,10 +402,15 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	listen_to(session);
 }
 
+bool session_is_behind(struct session *session) {
+	struct pollfd polled = {.fd = session->connection, .events = POLLIN};
+	return poll(&polled, 1, 0) != 0;
+}
+
 void session_pause(struct session *session) {
-	if (session->readable) event_free(session->readable);
+	stop_listening(session);
 	if (session->retry) event_free(session->retry);
-	session->readable = session->retry = NULL;
+	session->retry = NULL;
 	session->events = (struct session_events){0};
 }
 
@@ -557,7 +572,7 @@ static void wait_closed(struct session *session) {
 void session_free(struct session *session) {
 	if (!session) return;
 	wait_closed(session);
-	if (session->readable) event_free(session->readable);
+	stop_listening(session);
 	if (session->retry) event_free(session->retry);
 	channel_free(session->channel);
 	forget_views(session);

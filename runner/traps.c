@@ -7,6 +7,11 @@
  * the one thing that no mount can stand for: a tool that changes its memory between our look and the kernel's makes it
  * unasked, and is found out at the end of the session.)
  *
+ * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
+ * its call before it stops. So nothing goes on while something that the broker has said is unread, which may take what
+ * the call uses, and is said to be withdrawn before the sandbox goes on (broker/sandbox.c): a runner that was stopped
+ * in the middle of a call finds it so. The loop reads it, and judges such calls when all of it is in force.
+ *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
  * that no more than that of the tool's data is kept.
@@ -51,6 +56,7 @@ struct trapped {
 	struct trap trap;
 	struct call_needs needs;
 	size_t at; /* the need that is waited for */
+	bool late; /* it could go on, but the broker has said something meanwhile */
 };
 
 struct desk {
@@ -65,6 +71,8 @@ struct desk {
 	bool over; /* traps_free: nobody takes what is handed over */
 	struct sight (*seen)(void *context, const char *path);
 	void *context;
+	bool (*behind)(void *context);
+	void *behind_context;
 };
 
 struct traps {
@@ -74,6 +82,7 @@ struct traps {
 	struct event *handed;
 	struct trapped *held;
 	uint64_t held_count;
+	enum { IN_STEP, HEARING, CARRYING_OUT } state; /* with what the broker has said */
 };
 
 static bool is_waiting(const struct desk *desk, uint64_t id) {
@@ -89,6 +98,14 @@ static void send_answer(const struct desk *desk, uint64_t id, int code, uint32_t
 /* `code` 0: the kernel goes on with the call. */
 static void answer(const struct desk *desk, uint64_t id, int code) {
 	send_answer(desk, id, code, code == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0);
+}
+
+/* The lock is not held: who asks may come after traps_free. */
+static bool is_behind(struct desk *desk) {
+	pthread_mutex_lock(&desk->lock);
+	const bool behind = desk->over || (desk->behind && desk->behind(desk->behind_context));
+	pthread_mutex_unlock(&desk->lock);
+	return behind;
 }
 
 static void trapped_free(struct trapped *trapped) {
@@ -124,9 +141,10 @@ static void desk_wake(const struct desk *desk) {
 }
 
 /* The trap is taken over. */
-static void hand_over(struct desk *desk, const struct trap *trap) {
+static void hand_over(struct desk *desk, const struct trap *trap, bool late) {
 	struct trapped *trapped = mem_new(struct trapped);
 	trapped->trap = *trap;
+	trapped->late = late;
 	pthread_mutex_lock(&desk->lock);
 	while (desk->count >= DESK_MOST && !desk->over) pthread_cond_wait(&desk->taken, &desk->lock);
 	const bool over = desk->over, first = desk->count == 0;
@@ -142,7 +160,7 @@ static void hand_over(struct desk *desk, const struct trap *trap) {
 }
 
 /* False: the loop has to. */
-static bool settle(struct desk *desk, const struct trap *trap) {
+static bool settle(struct desk *desk, const struct trap *trap, bool *ret_late) {
 	struct glance glance = {.desk = desk};
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trap->code != 0) {
@@ -151,6 +169,8 @@ static bool settle(struct desk *desk, const struct trap *trap) {
 	}
 	const enum trap_end end = trap_judge(&desk->rules, trap, glance_at, &glance, &needs);
 	if (end == TRAP_NEEDS || glance.blind) return false;
+	*ret_late = is_behind(desk);
+	if (*ret_late) return false;
 	if (end == TRAP_SAYS_YES)
 		send_answer(desk, trap->id, 0, 0);
 	else
@@ -161,14 +181,15 @@ static bool settle(struct desk *desk, const struct trap *trap) {
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
 	struct trap trap;
+	bool late = false;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&desk->rules, caller, received, &trap);
 	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
 	 * was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap)))
+	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap, &late)))
 		trap_finish(&trap);
 	else
-		hand_over(desk, &trap);
+		hand_over(desk, &trap, late);
 }
 
 static void desk_free(struct desk *desk) {
@@ -253,18 +274,21 @@ static void hold(struct traps *traps, struct trapped *trapped) {
 
 /* On the loop */
 
-/* True: it is held now. */
-static bool judge(struct traps *traps, struct trapped *trapped) {
+enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
+
+static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	struct trap *trap = &trapped->trap;
 	const struct traps_options *options = &traps->options;
 	if (trap->socket) {
 		trap->socket = false; /* what was taken is theirs */
 		options->take(options->context, trap->id, &trap->taken);
-		return false;
+		return JUDGED;
 	}
-	if (!is_waiting(traps->desk, trap->id)) return false;
+	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
+	if (trapped->late) return JUDGED_LATER;
 	switch (trap_judge(&traps->desk->rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
+		if (is_behind(traps->desk)) return JUDGED_LATER;
 		answer(traps->desk, trap->id, 0);
 		break;
 	case TRAP_SAYS_YES:
@@ -272,9 +296,9 @@ static bool judge(struct traps *traps, struct trapped *trapped) {
 		break;
 	case TRAP_NEEDS:
 		hold(traps, trapped);
-		return true;
+		return JUDGED_HELD;
 	}
-	return false;
+	return JUDGED;
 }
 
 static struct trapped *desk_take(struct desk *desk) {
@@ -289,18 +313,55 @@ static struct trapped *desk_take(struct desk *desk) {
 	return trapped;
 }
 
+static void desk_put_back(struct desk *desk, struct trapped *trapped) {
+	pthread_mutex_lock(&desk->lock);
+	STAILQ_INSERT_HEAD(&desk->calls, trapped, entry);
+	desk->count++;
+	pthread_mutex_unlock(&desk->lock);
+}
+
+static void on_carried_out(void *argument) {
+	struct traps *traps = argument;
+	traps->state = IN_STEP;
+	desk_wake(traps->desk);
+}
+
+/* The loop has its turn until it has read all that the broker has said. */
+static void catch_up(struct traps *traps) {
+	if (is_behind(traps->desk)) {
+		desk_wake(traps->desk);
+		return;
+	}
+	traps->state = CARRYING_OUT;
+	traps->options.in_force(traps->options.context, on_carried_out, traps);
+}
+
+static void judge_later(struct traps *traps, struct trapped *trapped) {
+	trapped->late = false;
+	desk_put_back(traps->desk, trapped);
+	traps->state = HEARING;
+	desk_wake(traps->desk);
+}
+
+static void judge_handed(struct traps *traps) {
+	struct trapped *trapped;
+	int taken = 0;
+	for (; taken < TRAPS_TURN && traps->state == IN_STEP && (trapped = desk_take(traps->desk)); taken++) {
+		trapped->traps = traps;
+		const enum judged judged = judge(traps, trapped);
+		if (judged == JUDGED) trapped_free(trapped);
+		if (judged == JUDGED_LATER) judge_later(traps, trapped);
+	}
+	if (taken == TRAPS_TURN) desk_wake(traps->desk);
+}
+
 static void on_handed(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
-	struct trapped *trapped;
 	uint64_t times;
 	(void)what;
 	(void)!read(fd, &times, sizeof times);
-	int taken = 0;
-	for (; taken < TRAPS_TURN && (trapped = desk_take(traps->desk)); taken++) {
-		trapped->traps = traps;
-		if (!judge(traps, trapped)) trapped_free(trapped);
-	}
-	if (taken == TRAPS_TURN) desk_wake(traps->desk);
+	if (traps->state == HEARING) catch_up(traps);
+	if (traps->state == IN_STEP) judge_handed(traps);
 }
 
 /* An answer is written as a whole struct of ours. */
@@ -318,7 +379,9 @@ static struct desk *desk_new(const struct traps_options *options) {
 	*desk = (struct desk){
 		.rules = {.wanted = options->wanted, .curtain = options->curtain, .sockets = options->take != NULL},
 		.listener = options->listener,
-		.handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+		.handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.behind = options->behind,
+		.behind_context = options->context};
 	pthread_mutex_init(&desk->lock, NULL);
 	pthread_cond_init(&desk->taken, NULL);
 	STAILQ_INIT(&desk->calls);

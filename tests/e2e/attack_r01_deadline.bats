@@ -10,7 +10,23 @@ setup_file() {
 	policy <<END
 version: 1
 prompt: {without-agent: deny}
+profiles:
+  traps:
+    extends: [default]
+    doorbell: traps
 END
+	cat >"$HOME/writer.py" <<-'END'
+		import os, sys, time
+		for number in range(6):
+		    if os.fork() == 0:
+		        while True:
+		            try:
+		                open(f"{sys.argv[1]}/{os.getpid()}-{number}", "w").close()
+		            except OSError:
+		                time.sleep(0.001)
+		open("ready." + sys.argv[2], "w").close()
+		time.sleep(1000)
+	END
 	mkdir "$HOME/notes"
 }
 
@@ -130,6 +146,35 @@ portal() { # portal PID: the runner's mount helper
 	read_nothing_later
 	wait_for 10 recorded "continued"
 	recorded "held"
+}
+
+# A thread that waits for an answer to its trapped call would end the call before it stops.
+@test "attack_r_01: a call that was being looked at when the runner was stopped waits for the withdrawal" {
+	local round number late=
+	cp "$HOME/writer.py" .
+	for round in 1 2 3 4; do
+		sbx grant fs:write "$HOME/notes" --any-profile >/dev/null
+		rm -f ready.*
+		for number in 1 2 3 4; do
+			sbx run --profile traps -- python3 writer.py "$HOME/notes" "$number" >/dev/null 2>&1 3>&- &
+		done
+		for number in 1 2 3 4; do wait_for 20 test -e "ready.$number"; done
+		mapfile -t runners < <(sbx sessions --json | jq '.[].pid')
+		kill -STOP "${runners[@]}"
+		run -0 sbx revoke --all
+		contains "$output" "is stopped (^Z) or frozen: it withdraws before it goes on"
+		touch said
+		kill -CONT "${runners[@]}"
+		for number in $(sbx sessions --json | jq '.[].id'); do session=$number wait_for 10 recorded "continued"; done
+		late+=$(find "$HOME/notes" -newer said)
+		sbx kill --all >/dev/null
+		wait_for 20 no_session
+	done
+	[ -z "$late" ]
+}
+
+no_session() {
+	[[ $(sbx sessions --json) == '[]' ]]
 }
 
 @test "attack_r_01: a tool that makes processes all the time is stopped with all of them" {

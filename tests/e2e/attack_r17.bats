@@ -32,7 +32,7 @@ END
 		trap 'echo hup >>"run.$1"' HUP
 		[ "$1" != question ] || curl -s http://svc.test:1/ &
 		echo $$ >"ready.$1"
-		while :; do sleep 1000; done
+		while :; do sleep 1000 & wait; done
 	END
 	sbx grants
 }

@@ -175,6 +175,8 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .sight = cell->sight ? cell->sight : cell_sight,
 					      .hold = cell->hold,
 					      .drop = cell->drop,
+					      .behind = cell->behind,
+					      .in_force = cell->in_force,
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
 	traps_see(cell->traps, options.sight, cell);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -258,6 +259,66 @@ static void what_goes_on_meets_the_mounts(void **state) {
 	CLEANUP_FREE char *secret = serve(TRAPS_WRITES, go_on, WORDS("write", "secret/file"));
 	expect(secret, "secret/file: ENOENT\n");
 	assert_int_equal(held.all.count, 0);
+}
+
+/* The broker says something while a call is looked at: it takes what the call would use. */
+static struct {
+	atomic_bool unread;
+	bool in_force;
+	struct event *reads, *carries_out;
+	void (*done)(void *argument);
+	void *argument;
+} news;
+
+static bool news_behind(void *context) {
+	(void)context;
+	return news.unread;
+}
+
+static void news_are_read(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	news.unread = false;
+}
+
+static void news_are_carried_out(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	news.in_force = true;
+	news.done(news.argument);
+}
+
+static void news_in_force(void *context, void (*done)(void *argument), void *argument) {
+	const struct timeval soon = {.tv_usec = 10 * 1000};
+	(void)context;
+	assert_false(news.unread);
+	news.done = done;
+	news.argument = argument;
+	event_add(news.carries_out, &soon);
+}
+
+static struct sight news_sight(void *context, const char *path) {
+	(void)context, (void)path;
+	return (struct sight){.mode = news.in_force ? VIEW_READ : VIEW_WRITE, .ask_write = true};
+}
+
+static void a_call_waits_for_what_the_broker_has_said(void **state) {
+	const struct timeval soon = {.tv_usec = 100 * 1000};
+	(void)state;
+	news.reads = evtimer_new(cell.base, news_are_read, NULL);
+	news.carries_out = evtimer_new(cell.base, news_are_carried_out, NULL);
+	news.unread = true;
+	event_add(news.reads, &soon);
+	cell.behind = news_behind;
+	cell.in_force = news_in_force;
+	cell.sight = news_sight;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("make", "w/late"));
+	cell.behind = NULL;
+	cell.in_force = NULL;
+	cell.sight = NULL;
+	event_free(news.reads);
+	event_free(news.carries_out);
+	assert_true(news.in_force);
+	expect(output, "w/late: EACCES\n");
+	assert_int_equal(held.all.count, 1);
 }
 
 static void a_masked_name_is_made_only_when_it_is_allowed(void **state) {
@@ -527,6 +588,7 @@ int main(void) {
 		cmocka_unit_test(each_call_is_held_and_goes_on),
 		cmocka_unit_test(each_call_is_refused_as_it_was_answered),
 		cmocka_unit_test(what_goes_on_meets_the_mounts),
+		cmocka_unit_test(a_call_waits_for_what_the_broker_has_said),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
 		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
 		cmocka_unit_test(a_held_open_can_be_answered_with_a_descriptor),
