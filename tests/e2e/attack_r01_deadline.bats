@@ -150,9 +150,9 @@ portal() { # portal PID: the runner's mount helper
 
 # A thread that waits for an answer to its trapped call would end the call before it stops.
 @test "attack_r_01: a call that was being looked at when the runner was stopped waits for the withdrawal" {
-	local round number late=
+	local number late=
 	cp "$HOME/writer.py" .
-	for round in 1 2 3 4; do
+	for _ in 1 2 3 4; do
 		sbx grant fs:write "$HOME/notes" --any-profile >/dev/null
 		rm -f ready.*
 		for number in 1 2 3 4; do
