@@ -114,12 +114,13 @@ static void on_drop(void *context, uint64_t ticket) {
 
 static bool on_behind(void *context) {
 	const struct keeper *keeper = context;
-	return session_is_behind(keeper->session);
+	/* in this order: what is read is told of before it isn't being read any more */
+	return session_is_behind(keeper->session) || withdrawn_is_awaited(keeper->withdrawn);
 }
 
-static void on_in_force(void *context, void (*done)(void *argument), void *argument) {
+static void on_carried_out(void *context, void (*done)(void *argument), void *argument) {
 	struct keeper *keeper = context;
-	live_when(keeper->live, done, argument);
+	withdrawn_when(keeper->withdrawn, done, argument);
 }
 
 static void on_take(void *context, uint64_t id, struct socket_taken *taken) {
@@ -502,7 +503,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					      .hold = on_trap,
 					      .drop = on_drop,
 					      .behind = on_behind,
-					      .in_force = on_in_force,
+					      .carried_out = on_carried_out,
 					      .take = network_takes(network) ? on_take : NULL,
 					      .context = keeper};
 	if (keeper->traps) {

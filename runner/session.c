@@ -24,6 +24,7 @@ struct session {
 	struct channel *channel; /* NULL while the broker is gone */
 	struct event *readable, *retry;
 	atomic_int connection; /* what `readable` waits for, or -1 */
+	atomic_bool reading;   /* what comes from there */
 	struct checks *checks;
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
@@ -366,8 +367,11 @@ static void receive_all(struct session *session) {
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
+	struct session *session = argument;
 	(void)fd, (void)what;
-	receive_all(argument);
+	session->reading = true;
+	receive_all(session);
+	session->reading = false;
 }
 
 static void listen_to(struct session *session) {
@@ -404,7 +408,7 @@ void session_serve(struct session *session, struct event_base *base, const struc
 
 bool session_is_behind(struct session *session) {
 	struct pollfd polled = {.fd = session->connection, .events = POLLIN};
-	return poll(&polled, 1, 0) != 0;
+	return poll(&polled, 1, 0) != 0 || session->reading;
 }
 
 void session_pause(struct session *session) {

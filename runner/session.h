@@ -61,7 +61,8 @@ int session_writable(struct session *session, const struct strings *trees, const
 		     bool *ret_writable, struct error *error);
 char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
-/* Has the broker said something that is not read yet? For any thread; false while there is no broker, or a pause. */
+/* Has the broker said something that no event (struct session_events) has told yet? For any thread; false while there
+ * is no broker, or a pause. */
 bool session_is_behind(struct session *session);
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
 

@@ -8,9 +8,10 @@
  * unasked, and is found out at the end of the session.)
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
- * its call before it stops. So nothing goes on while something that the broker has said is unread, which may take what
- * the call uses, and is said to be withdrawn before the sandbox goes on (broker/sandbox.c): a runner that was stopped
- * in the middle of a call finds it so. The loop reads it, and judges such calls when all of it is in force.
+ * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
+ * which may take what the call uses, and is said to be withdrawn before the sandbox goes on (broker/sandbox.c): a
+ * runner that was stopped in the middle of a call finds it so. Such calls are judged when all of it is carried out. (A
+ * stop between that look and the answer, which are two system calls, isn't found.)
  *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
@@ -56,7 +57,6 @@ struct trapped {
 	struct trap trap;
 	struct call_needs needs;
 	size_t at; /* the need that is waited for */
-	bool late; /* it could go on, but the broker has said something meanwhile */
 };
 
 struct desk {
@@ -82,7 +82,7 @@ struct traps {
 	struct event *handed;
 	struct trapped *held;
 	uint64_t held_count;
-	enum { IN_STEP, HEARING, CARRYING_OUT } state; /* with what the broker has said */
+	bool waits; /* until what the broker has said is carried out */
 };
 
 static bool is_waiting(const struct desk *desk, uint64_t id) {
@@ -141,10 +141,9 @@ static void desk_wake(const struct desk *desk) {
 }
 
 /* The trap is taken over. */
-static void hand_over(struct desk *desk, const struct trap *trap, bool late) {
+static void hand_over(struct desk *desk, const struct trap *trap) {
 	struct trapped *trapped = mem_new(struct trapped);
 	trapped->trap = *trap;
-	trapped->late = late;
 	pthread_mutex_lock(&desk->lock);
 	while (desk->count >= DESK_MOST && !desk->over) pthread_cond_wait(&desk->taken, &desk->lock);
 	const bool over = desk->over, first = desk->count == 0;
@@ -160,7 +159,7 @@ static void hand_over(struct desk *desk, const struct trap *trap, bool late) {
 }
 
 /* False: the loop has to. */
-static bool settle(struct desk *desk, const struct trap *trap, bool *ret_late) {
+static bool settle(struct desk *desk, const struct trap *trap) {
 	struct glance glance = {.desk = desk};
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trap->code != 0) {
@@ -168,9 +167,7 @@ static bool settle(struct desk *desk, const struct trap *trap, bool *ret_late) {
 		return true;
 	}
 	const enum trap_end end = trap_judge(&desk->rules, trap, glance_at, &glance, &needs);
-	if (end == TRAP_NEEDS || glance.blind) return false;
-	*ret_late = is_behind(desk);
-	if (*ret_late) return false;
+	if (end == TRAP_NEEDS || glance.blind || is_behind(desk)) return false;
 	if (end == TRAP_SAYS_YES)
 		send_answer(desk, trap->id, 0, 0);
 	else
@@ -181,15 +178,14 @@ static bool settle(struct desk *desk, const struct trap *trap, bool *ret_late) {
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
 	struct trap trap;
-	bool late = false;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&desk->rules, caller, received, &trap);
 	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
 	 * was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap, &late)))
+	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap)))
 		trap_finish(&trap);
 	else
-		hand_over(desk, &trap, late);
+		hand_over(desk, &trap);
 }
 
 static void desk_free(struct desk *desk) {
@@ -285,7 +281,6 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		return JUDGED;
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
-	if (trapped->late) return JUDGED_LATER;
 	switch (trap_judge(&traps->desk->rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
 		if (is_behind(traps->desk)) return JUDGED_LATER;
@@ -322,31 +317,21 @@ static void desk_put_back(struct desk *desk, struct trapped *trapped) {
 
 static void on_carried_out(void *argument) {
 	struct traps *traps = argument;
-	traps->state = IN_STEP;
+	traps->waits = false;
 	desk_wake(traps->desk);
 }
 
-/* The loop has its turn until it has read all that the broker has said. */
-static void catch_up(struct traps *traps) {
-	if (is_behind(traps->desk)) {
-		desk_wake(traps->desk);
-		return;
-	}
-	traps->state = CARRYING_OUT;
-	traps->options.in_force(traps->options.context, on_carried_out, traps);
-}
-
+/* All wait, in their order. */
 static void judge_later(struct traps *traps, struct trapped *trapped) {
-	trapped->late = false;
 	desk_put_back(traps->desk, trapped);
-	traps->state = HEARING;
-	desk_wake(traps->desk);
+	traps->waits = true;
+	traps->options.carried_out(traps->options.context, on_carried_out, traps);
 }
 
 static void judge_handed(struct traps *traps) {
 	struct trapped *trapped;
 	int taken = 0;
-	for (; taken < TRAPS_TURN && traps->state == IN_STEP && (trapped = desk_take(traps->desk)); taken++) {
+	for (; taken < TRAPS_TURN && !traps->waits && (trapped = desk_take(traps->desk)); taken++) {
 		trapped->traps = traps;
 		const enum judged judged = judge(traps, trapped);
 		if (judged == JUDGED) trapped_free(trapped);
@@ -360,8 +345,7 @@ static void on_handed(evutil_socket_t fd, short what, void *argument) {
 	uint64_t times;
 	(void)what;
 	(void)!read(fd, &times, sizeof times);
-	if (traps->state == HEARING) catch_up(traps);
-	if (traps->state == IN_STEP) judge_handed(traps);
+	if (!traps->waits) judge_handed(traps);
 }
 
 /* An answer is written as a whole struct of ours. */

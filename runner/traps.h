@@ -32,10 +32,11 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
-	/* Has the broker said something that is not heard yet? For any thread. May be NULL, with in_force. */
+	/* Has the broker said something that is not heard yet, or taken something that may be held still? For any
+	 * thread. May be NULL, with carried_out. */
 	bool (*behind)(void *context);
-	/* live_when */
-	void (*in_force)(void *context, void (*done)(void *argument), void *argument);
+	/* Call back, later and once, when what was heard until now is carried out, and nobody holds what that takes. */
+	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* Calls about sockets, taken over and answered by whoever takes them. NULL: connects are refused. */
 	void (*take)(void *context, uint64_t id, struct socket_taken *taken);
 	void *context;

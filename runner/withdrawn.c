@@ -11,6 +11,7 @@
 #include "withdrawn.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,13 +25,17 @@
 
 enum { HOLDERS_SHOWN = 5, PATH_COLUMNS = 200 };
 
-/* An `ended` of the broker's that waits until its view is in force, and nobody holds a folder of what that takes. */
+/* An `ended` of the broker's, or somebody here, that waits until its view is in force, and nobody holds a folder of
+ * what that takes. */
 struct ending {
 	struct ending *next;
 	struct withdrawn *withdrawn;
 	bool kill;
 	int64_t settle;
+	void (*done)(void *argument); /* or NULL */
+	void *argument;
 	bool in_force, swept; /* swept: the sweep under way answers it */
+	bool told;            /* by the broker */
 };
 
 struct item {
@@ -57,6 +62,7 @@ struct withdrawn {
 	struct cover *covers;
 	size_t cover_count;
 	struct ending *endings;
+	atomic_size_t told; /* how many of them */
 	struct sweep *sweep;
 	struct event *turn;
 };
@@ -102,7 +108,7 @@ static void note_masks(struct item *item, const struct plan *plan, const struct 
 			strings_add(&item->masks, mounts[i].path);
 }
 
-static void add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle);
+static struct ending *add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle);
 
 void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct portal_taken *taken, size_t calls) {
 	const struct plan *plan = live_plan(withdrawn->options.live);
@@ -253,6 +259,8 @@ static void answer(struct withdrawn *withdrawn, const struct holders *left, cons
 		}
 		if (ending->settle > 0) session_settled(withdrawn->options.session, ending->settle, left, ended);
 		*at = ending->next;
+		withdrawn->told -= ending->told;
+		if (ending->done) ending->done(ending->argument);
 		free(ending);
 	}
 }
@@ -282,11 +290,12 @@ static void settle_soon(void *argument) {
 	if (!ending->withdrawn->sweep) turn_after(ending->withdrawn, 0);
 }
 
-static void add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle) {
+static struct ending *add_ending(struct withdrawn *withdrawn, bool kill, int64_t settle) {
 	struct ending *ending = mem_new(struct ending);
 	*ending = (struct ending){.next = withdrawn->endings, .withdrawn = withdrawn, .kill = kill, .settle = settle};
 	withdrawn->endings = ending;
 	live_when(withdrawn->options.live, settle_soon, ending);
+	return ending;
 }
 
 /* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
@@ -304,7 +313,18 @@ void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, cons
 
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended) {
 	if (ended->count == 0 && ended->settle == 0) return; /* nothing ended: rules or denials */
-	add_ending(withdrawn, ended->kill, ended->settle);
+	withdrawn->told++;
+	add_ending(withdrawn, ended->kill, ended->settle)->told = true;
+}
+
+bool withdrawn_is_awaited(struct withdrawn *withdrawn) {
+	return withdrawn->told > 0;
+}
+
+void withdrawn_when(struct withdrawn *withdrawn, void (*done)(void *argument), void *argument) {
+	struct ending *ending = add_ending(withdrawn, false, 0);
+	ending->done = done;
+	ending->argument = argument;
 }
 
 void withdrawn_gone(struct withdrawn *withdrawn) {

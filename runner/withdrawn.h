@@ -35,7 +35,13 @@ void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct p
 /* The broker's push: grants ended, and what was told of the view before it says what goes. */
 void withdrawn_end(struct withdrawn *withdrawn, const struct session_ended *ended);
 
-/* Nothing of the sandbox is left. */
+/* Has the broker told of an end, and that is not so yet? For any thread. */
+bool withdrawn_is_awaited(struct withdrawn *withdrawn);
+
+/* Call back, later and once, when what is known now is in force, and nobody holds what that takes. */
+void withdrawn_when(struct withdrawn *withdrawn, void (*done)(void *argument), void *argument);
+
+/* Nothing of the sandbox is left: all of that is so. */
 void withdrawn_gone(struct withdrawn *withdrawn);
 
 void withdrawn_free(struct withdrawn *withdrawn); /* when live calls nobody back any more */

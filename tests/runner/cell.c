@@ -176,7 +176,7 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .hold = cell->hold,
 					      .drop = cell->drop,
 					      .behind = cell->behind,
-					      .in_force = cell->in_force,
+					      .carried_out = cell->carried_out,
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
 	traps_see(cell->traps, options.sight, cell);

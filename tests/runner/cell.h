@@ -19,8 +19,8 @@ struct cell {
 	struct sight (*sight)(void *context, const char *path); /* NULL: of the names, see cell_sight */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
-	bool (*behind)(void *context); /* NULL, with in_force: never */
-	void (*in_force)(void *context, void (*done)(void *argument), void *argument);
+	bool (*behind)(void *context); /* NULL, with carried_out: never */
+	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* of what runs */
 	pid_t bwrap;
 	int orders, wait_status;
