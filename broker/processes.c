@@ -8,6 +8,9 @@
  * sleep (a call that waits for FUSE, a vfork), and one in a frozen control group, takes the signal when it wakes,
  * before it returns to the program (get_signal() in the kernel): so SIGSTOP pending for the process, or a stop that has
  * begun in another thread, is enough.
+ *
+ * A process that was stopped and is stopped may have run in between: for each time it leaves a processor the kernel
+ * counts one (voluntary_ctxt_switches and its counterpart, proc_pid_status(5)), and a stopped one does so never.
  */
 #include "processes.h"
 
@@ -224,6 +227,27 @@ static struct walk walk_begin(pid_t first) {
 
 /* Signals */
 
+static uint64_t number_after(const char *text, const char *key) {
+	const char *line = strstr(text, key);
+	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
+}
+
+static uint64_t runs_of_thread(pid_t pid, const char *thread) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/task/%s/status", (int)pid, thread), *text = NULL;
+	if (file_read(path, STATUS_BYTES, &text, NULL, NULL) < 0) return 0;
+	return number_after(text, "\nvoluntary_ctxt_switches:") + number_after(text, "\nnonvoluntary_ctxt_switches:");
+}
+
+static uint64_t runs_of(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	uint64_t runs = 0;
+	for (const struct dirent *entry; folder && (entry = readdir(folder));)
+		if (entry->d_name[0] != '.') runs += runs_of_thread(pid, entry->d_name);
+	if (folder) closedir(folder);
+	return runs;
+}
+
 static bool send_signal(const struct process_seen *process, int number) {
 	struct stat_line line;
 	CLEANUP_FD int held = (int)syscall(SYS_pidfd_open, process->pid, 0U);
@@ -231,31 +255,41 @@ static bool send_signal(const struct process_seen *process, int number) {
 	       syscall(SYS_pidfd_send_signal, held, number, NULL, 0U) == 0;
 }
 
-static bool contains(const struct processes *list, const struct process_seen *process) {
+static const struct process_seen *find(const struct processes *list, const struct process_seen *process) {
 	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].pid == process->pid && list->items[i].start == process->start) return true;
-	return false;
+		if (list->items[i].pid == process->pid && list->items[i].start == process->start)
+			return &list->items[i];
+	return NULL;
 }
 
 static void stop(const struct process_seen *process, struct processes *stopped) {
-	if (!send_signal(process, SIGSTOP) || contains(stopped, process)) return;
+	if (!send_signal(process, SIGSTOP) || find(stopped, process)) return;
 	stopped->items = array_grow(stopped->items, stopped->count, sizeof *stopped->items);
 	stopped->items[stopped->count++] = *process;
 }
 
-bool processes_stop(pid_t first, struct processes *stopped) {
+static bool went_on(const struct process_seen *process, const struct processes *seen) {
+	const struct process_seen *before = find(seen, process);
+	return before && before->runs != 0 && before->runs != process->runs;
+}
+
+enum processes_stand processes_stop(pid_t first, struct processes *stopped, struct processes *seen) {
 	struct walk walk = walk_begin(first);
-	bool still = true;
+	bool still = true, ran = false;
 	for (size_t i = 0; i < walk.found.count; i++) {
-		const struct process_seen process = walk.found.items[i];
-		if (is_still(process.pid, walk_look(&walk, &process))) continue;
+		struct process_seen process = walk.found.items[i];
+		const struct threads threads = walk_look(&walk, &process);
+		if (!threads.moving) process.runs = walk.found.items[i].runs = runs_of(process.pid);
+		ran |= went_on(&process, seen);
+		if (is_still(process.pid, threads)) continue;
 		stop(&process, stopped);
 		/* It may have stopped by now, or sleep where it stops when it wakes. */
 		still = false;
 	}
 	still &= walk.complete;
-	processes_finish(&walk.found);
-	return still;
+	processes_finish(seen);
+	*seen = walk.found;
+	return ran ? PROCESSES_WENT_ON : still ? PROCESSES_STAND : PROCESSES_RUN;
 }
 
 void processes_continue(struct processes *stopped) {

@@ -14,6 +14,7 @@
 struct process_seen {
 	pid_t pid, parent;
 	uint64_t start; /* ticks since boot (proc_pid_stat(5)): with the number it names one process */
+	uint64_t runs;  /* how often its threads have left a processor, where all of them are stopped; else 0 */
 };
 
 /* Zero-initialise. */
@@ -30,12 +31,16 @@ bool process_is_below(pid_t process, pid_t ancestor);
 bool process_is_halted(pid_t process);
 bool process_is_stopped(pid_t process); /* not frozen alone */
 
+enum processes_stand { PROCESSES_RUN, PROCESSES_STAND, PROCESSES_WENT_ON };
+
 /*
  * One pass. SIGSTOP goes to process 1 first, and to every process below it that isn't stopped yet; those are added to
- * `stopped`. True: the pass found all of them stopped, or sure to stop before their next instruction (in the kernel, or
- * frozen, with the signal pending). One such pass may have overlooked a process that was handed from parent to parent.
+ * `stopped`. PROCESSES_STAND: the pass found all of them stopped, or sure to stop before their next instruction (in the
+ * kernel, or frozen, with the signal pending). One such pass may have overlooked a process that was handed from parent
+ * to parent. PROCESSES_WENT_ON: one has run that was stopped at the pass before, which left `seen`; a SIGCONT that its
+ * own timer sends is enough for that (kill(2), timer_create(2)).
  */
-bool processes_stop(pid_t first, struct processes *stopped);
+enum processes_stand processes_stop(pid_t first, struct processes *stopped, struct processes *seen);
 
 /* SIGCONT to those, the last that was found first: process 1 goes on when all others do. It is empty then. */
 void processes_continue(struct processes *stopped);

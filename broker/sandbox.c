@@ -1,13 +1,18 @@
 /*
  * Theory of operation. One timer. While nothing is awaited of the runner it is off. Then it stands at the deadline of
  * the oldest that is awaited (or at once, when the runner is stopped: its sandbox must not go on before it); from there
- * on at the next pass of stopping, and once all is stopped at the next second, where the runner's state is sampled: a
- * second in which the runner could run counts, one in which it was stopped or frozen doesn't. Process 1 is held by a
- * pidfd, which says when it, and so everything in its PID namespace, has ended (pid_namespaces(7)).
+ * on at the next pass of stopping, and once all is stopped at the next look, where the runner's state is sampled: time
+ * in which the runner could run counts, such in which it was stopped or frozen doesn't. Process 1 is held by a pidfd,
+ * which says when it, and so everything in its PID namespace, has ended (pid_namespaces(7)).
  *
  * A pass that finds all stopped may have overlooked a process that its parent left to process 1 just then, so a second
- * one has to find the same; and each second while it is stopped another one looks. Process 1 is stopped first and goes
- * on last: it would tell its runner of tools that have stopped, which takes it for the user's ^Z.
+ * one has to find the same; and while it is stopped another one looks every LOOK_MS, or more rarely where a look takes
+ * long. Process 1 is stopped first and goes on last: it would tell its runner of tools that have stopped, which takes
+ * it for the user's ^Z.
+ *
+ * No signal stops a process for good: SIGCONT comes from the user, from the kernel for a group whose last parent has
+ * ended (setpgid(2)), and from a timer that the tool has set before. So one that went on is stopped again, RESUMED_MAX
+ * times in all.
  *
  * A runner whose connection is lost may come back on another one, or is dead, and its sandbox with it
  * (PR_SET_PDEATHSIG), which is waited for like everything else.
@@ -38,6 +43,9 @@
 
 enum {
 	TICK_MS = 1000,
+	LOOK_MS = 100,   /* between looks at what is stopped */
+	LOOK_SHARE = 20, /* a look takes at most so small a part of the time */
+	RESUMED_MAX = 2,
 	PASS_MS = 5,      /* between passes */
 	STILL_PASSES = 2, /* in a row that find all stopped */
 	PASSES_MIN = 5,   /* where 500 ms are few passes; processes that multiply faster are ended */
@@ -102,6 +110,7 @@ static void set_gone(struct sandbox *sandbox) {
 	sandbox->gone = true;
 	sandbox->awaited_count = 0;
 	processes_finish(&sandbox->stopped);
+	processes_finish(&sandbox->seen);
 	event_del(sandbox->timer);
 	settlings_forget_sandbox(sandbox->broker, sandbox);
 	if (!sandbox->session) sandbox_free(sandbox);
@@ -134,8 +143,19 @@ static void set_stopped(struct sandbox *sandbox) {
 				       : string_format("stopped: its runner did not confirm within %d s",
 						       LIMIT_CONFIRM_MS / 1000));
 	sandbox->noted = true;
+	sandbox->looked_ms = now_ms();
 	settlings_look(sandbox->broker);
-	wait_for(sandbox, TICK_MS);
+	wait_for(sandbox, LOOK_MS);
+}
+
+/* Are all stopped? -1: they don't stay so, and are ended. While they are being stopped others may yet make one go on.
+ */
+static int look(struct sandbox *sandbox) {
+	const enum processes_stand stand = processes_stop(sandbox->init, &sandbox->stopped, &sandbox->seen);
+	if (stand != PROCESSES_WENT_ON || sandbox->state != SANDBOX_STOPPED || ++sandbox->resumed <= RESUMED_MAX)
+		return stand == PROCESSES_STAND;
+	end(sandbox, string_copy("ended: it was stopped, since its runner had not confirmed, and went on by itself"));
+	return -1;
 }
 
 static void stop_pass(struct sandbox *sandbox) {
@@ -145,7 +165,7 @@ static void stop_pass(struct sandbox *sandbox) {
 		event_del(sandbox->timer);
 		return;
 	}
-	sandbox->still = processes_stop(sandbox->init, &sandbox->stopped) ? sandbox->still + 1 : 0;
+	sandbox->still = look(sandbox) > 0 ? sandbox->still + 1 : 0;
 	if (sandbox->still == STILL_PASSES)
 		set_stopped(sandbox);
 	else if (sandbox->passes >= PASSES_MIN && now_ms() - sandbox->began_ms > LIMIT_STOP_MS)
@@ -166,6 +186,7 @@ static void on_deadline(struct sandbox *sandbox) {
 	const bool paused = process_is_halted(sandbox->runner);
 	sandbox->ran_ms = paused ? 0 : LIMIT_CONFIRM_MS;
 	sandbox->noted = false;
+	sandbox->resumed = 0;
 	const bool kill = !paused && is_to_be_killed(sandbox);
 	if (kill && sandbox->init == 0 && sandbox->session) session_terminate(sandbox->session);
 	if (kill && sandbox->init != 0)
@@ -180,17 +201,30 @@ static void on_deadline(struct sandbox *sandbox) {
 static void go_on(struct sandbox *sandbox) {
 	const bool told = sandbox->noted && sandbox->init != 0;
 	processes_continue(&sandbox->stopped);
+	processes_finish(&sandbox->seen);
 	sandbox->state = SANDBOX_GOES_ON;
 	if (told) record(sandbox, string_copy("continued: its runner has confirmed"));
 }
 
-/* A second in which it was stopped. */
-static void on_tick(struct sandbox *sandbox) {
-	if (!processes_stop(sandbox->init, &sandbox->stopped)) {
-		stop_now(sandbox);
+/* The time since the last look, in which it was stopped; what sbxd itself slept doesn't count. */
+static void count_time(struct sandbox *sandbox) {
+	const int64_t now = now_ms(), since = now - sandbox->looked_ms;
+	if (!process_is_halted(sandbox->runner)) sandbox->ran_ms += since < TICK_MS ? since : TICK_MS;
+	sandbox->looked_ms = now;
+}
+
+static void look_later(struct sandbox *sandbox) {
+	const int64_t took = now_ms() - sandbox->looked_ms;
+	wait_for(sandbox, took * LOOK_SHARE > LOOK_MS ? took * LOOK_SHARE : LOOK_MS);
+}
+
+static void on_look(struct sandbox *sandbox) {
+	count_time(sandbox);
+	const int still = look(sandbox);
+	if (still <= 0) {
+		if (still == 0) stop_now(sandbox);
 		return;
 	}
-	if (!process_is_halted(sandbox->runner)) sandbox->ran_ms += TICK_MS;
 	if (sandbox->ran_ms >= LIMIT_CONFIRM_END_MS) {
 		end(sandbox,
 		    string_format("ended: its runner did not confirm within %d s", LIMIT_CONFIRM_END_MS / 1000));
@@ -198,7 +232,7 @@ static void on_tick(struct sandbox *sandbox) {
 		end(sandbox, string_copy("ended: its runner has ended without it"));
 	} else {
 		settlings_look(sandbox->broker);
-		wait_for(sandbox, TICK_MS);
+		look_later(sandbox);
 	}
 }
 
@@ -224,7 +258,7 @@ static void on_timer(evutil_socket_t fd, short what, void *argument) {
 		stop_pass(sandbox);
 		break;
 	case SANDBOX_STOPPED:
-		on_tick(sandbox);
+		on_look(sandbox);
 		break;
 	case SANDBOX_ENDING:
 		on_still_alive(sandbox);
@@ -297,6 +331,7 @@ void sandbox_free(struct sandbox *sandbox) {
 	fd_close(sandbox->init_pidfd);
 	fd_close(sandbox->runner_pidfd);
 	processes_finish(&sandbox->stopped);
+	processes_finish(&sandbox->seen);
 	free(sandbox->awaited);
 	free(sandbox->profile);
 	free(sandbox->project);
@@ -334,6 +369,7 @@ static void take_over(struct sandbox *sandbox, struct sandbox *left) {
 	sandbox->state = left->state;
 	sandbox->began_ms = left->began_ms;
 	sandbox->ran_ms = left->ran_ms;
+	sandbox->looked_ms = left->looked_ms;
 	sandbox->noted = left->noted;
 	settlings_move_sandbox(sandbox->broker, left, sandbox);
 	sandbox_free(left);
@@ -345,7 +381,8 @@ static void take_over_stopped(struct sandbox *sandbox) {
 	processes_list(sandbox->init, &sandbox->stopped);
 	sandbox->state = SANDBOX_STOPPED;
 	sandbox->noted = true;
-	wait_for(sandbox, TICK_MS);
+	sandbox->looked_ms = now_ms();
+	wait_for(sandbox, LOOK_MS);
 }
 
 void sandbox_goes_on(struct session *session) {

@@ -4,7 +4,8 @@
  * Promises: a withdrawal that the runner doesn't confirm within LIMIT_CONFIRM_MS stops the sandbox whole, and one that
  * was begun while the runner itself is stopped or frozen does so at once: so the right is gone before the next
  * instruction of any of its processes. It goes on when all has been confirmed. It is ended when the runner had
- * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped.
+ * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped,
+ * or where it goes on by itself again and again.
  * Each of these steps has a row in the history. The end of the session alone settles nothing; the end of its
  * processes does.
  *
@@ -46,14 +47,16 @@ struct sandbox {
 	bool dead;                /* process 1 was seen dead, and so has all below it */
 	bool gone;                /* and nothing more is to be heard of its runner */
 	struct processes stopped; /* by us: what the user has stopped stays so */
+	struct processes seen;    /* at the last look */
 	struct awaited {
 		int64_t number, since_ms;
 		bool kill;
 	} * awaited; /* what the runner has to confirm, the oldest first; owned */
 	size_t awaited_count;
 	int64_t whole; /* the number that stands for all before it: a view that was pushed whole; 0: none */
-	int64_t began_ms, ran_ms;
+	int64_t began_ms, ran_ms, looked_ms;
 	unsigned passes, still;
+	unsigned resumed; /* looks that found a stopped process to have gone on */
 };
 
 TAILQ_HEAD(sandbox_list, sandbox);

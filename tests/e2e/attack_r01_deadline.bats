@@ -148,6 +148,42 @@ portal() { # portal PID: the runner's mount helper
 	recorded "held"
 }
 
+# Timers of its own continue it, often and for long, or for a moment in which it stops itself again.
+@test "attack_r_01: a tool that goes on by itself after it was stopped is ended" {
+	local way
+	cat >timers.py <<-'END'
+		import ctypes, os, signal, sys
+		class Event(ctypes.Structure):
+		    _fields_ = [("value", ctypes.c_long), ("signal", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]
+		libc = ctypes.CDLL(None, use_errno=True)
+		def read(*_):
+		    print(open("file").read().strip(), file=out, flush=True)
+		    if sys.argv[2] == "shortly":
+		        os.kill(os.getpid(), signal.SIGSTOP)
+		out = open("reads", "a")
+		os.chdir(sys.argv[1])
+		signal.signal(signal.SIGCONT, read)
+		for number in range(1, 200):
+		    timer = ctypes.c_void_p()
+		    libc.timer_create(1, ctypes.byref(Event(0, signal.SIGCONT, 0)), ctypes.byref(timer))
+		    libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, number * 50 // 1000, number * 50 % 1000 * 1000000), None)
+		while True:
+		    signal.pause()
+	END
+	for way in shortly long; do
+		rm -f reads
+		sbx grant fs:read "$HOME/notes" --any-profile >/dev/null
+		sbx run -- python3 timers.py "$HOME/notes" "$way" >/dev/null 2>&1 3>&- &
+		wait_for 20 reads_have allowed
+		session=$(sbx sessions --json | jq '.[-1].id')
+		kill -STOP "$(sbx sessions --json | jq '.[-1].pid')"
+		run sbx revoke --all
+		contains "$output" "is stopped (^Z) or frozen: it withdraws before it goes on"
+		wait_for 10 no_session
+		recorded "ended: it was stopped, since its runner had not confirmed, and went on by itself"
+	done
+}
+
 # A thread that waits for an answer to its trapped call would end the call before it stops.
 @test "attack_r_01: a call that was being looked at when the runner was stopped waits for the withdrawal" {
 	local number late=
