@@ -62,6 +62,19 @@ patterns() {
 	lacks "$output" "policy.yaml:7"
 }
 
+@test "promise_02: with --json the exit status is the same" {
+	for how in '--match net:access example.org' '--profile npm' '--session 99999'; do
+		# shellcheck disable=SC2086 # words
+		run -1 sbx revoke $how --json
+		[ "$(jq -c .revoked <<<"$output")" = "[]" ]
+	done
+	run -0 sbx revoke --all --json
+	give net:access example.org
+	run -0 sbx revoke --match net:access example.org --json
+	[ "$(jq .count <<<"$output")" = 1 ]
+	run -0 sbx revoke "$(jq '.revoked[0]' <<<"$output")" --kill --json # it has ended before
+}
+
 @test "promise_02: a sandbox that runs is named with the rule that lets it through" {
 	mkdir -p "$HOME/app" && cd "$HOME/app"
 	printf 'version: 1\nprofiles: {default: {allow: {net:access: [own.test]}}}\n' >"$HOME/own.yaml"

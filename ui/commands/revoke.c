@@ -182,12 +182,12 @@ static void print_rules(const json_t *reply) {
 	if (more > 0) printf("and by %lld more rules\n", (long long)more);
 }
 
-/* Nothing was. That is what --all wants to be true, so it is no failure there: denials stay. */
+/* Nothing was. */
 static int print_none(struct channel *channel, bool all, struct error *error) {
 	json_t *reply = NULL;
 	if (!all) {
 		puts("Nothing was revoked: no grant in force fits ('sbx grants' lists them).");
-		return EXIT_NO;
+		return 0;
 	}
 	int r = channel_call(channel, "list", json_pack("{s:s}", "what", "grants"), &reply, error);
 	if (r < 0) return r;
@@ -197,10 +197,10 @@ static int print_none(struct channel *channel, bool all, struct error *error) {
 	else
 		puts("There is no allow to revoke: no grant in force fits ('sbx grants' lists them).");
 	json_decref(reply);
-	return EXIT_DONE;
+	return 0;
 }
 
-static int print_revoked(const json_t *reply, size_t asked, bool kill) {
+static void print_revoked(const json_t *reply) {
 	const json_t *ids = json_object_get(reply, "revoked");
 	size_t index;
 	json_t *id;
@@ -216,7 +216,6 @@ static int print_revoked(const json_t *reply, size_t asked, bool kill) {
 	CLEANUP_FREE char *words = withdrawal_words(reply, count != 1);
 	printf(". %s\n", words);
 	print_lifted(json_object_get(reply, "lifted"));
-	return !kill && json_array_size(ids) < asked ? EXIT_NO : EXIT_DONE;
 }
 
 /* Waiting */
@@ -287,9 +286,16 @@ static void print_leading(const json_t *reply) {
 	}
 }
 
-static bool is_let_through(const json_t *reply) {
-	return json_array_size(json_object_get(reply, "rules")) > 0 ||
-	       json_array_size(json_object_get(reply, "links")) > 0;
+/* The same however the reply is shown. That nothing was there to be revoked is what --all wants to be true; what --kill
+ * is for may have ended before. */
+static int exit_status(const struct command_call *call, const json_t *reply) {
+	const struct values *values = call->values;
+	const size_t asked = call->operands->count, revoked = json_array_size(json_object_get(reply, "revoked"));
+	const bool is_let_through = json_array_size(json_object_get(reply, "rules")) > 0 ||
+				    json_array_size(json_object_get(reply, "links")) > 0;
+	if (!withdrawal_is_shown(reply) || is_let_through) return EXIT_NO;
+	if (values->all || (values->kill && asked > 0)) return EXIT_DONE;
+	return revoked > 0 && revoked >= asked ? EXIT_DONE : EXIT_NO;
 }
 
 /* What --kill was for had ended before: here is who held what it gave. */
@@ -300,23 +306,23 @@ static void print_before(const json_t *reply) {
 	if (held) puts("It had ended before.");
 }
 
-static int print_reply(struct command_call *call, struct channel *channel, const json_t *reply, struct error *error) {
+static int print_reply(const struct command_call *call, struct channel *channel, const json_t *reply,
+		       struct error *error) {
 	const struct values *values = call->values;
-	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
-	int status = EXIT_DONE;
-	if (revoked)
-		status = print_revoked(reply, call->operands->count, values->kill);
-	else if (!(values->kill && call->operands->count > 0)) /* they have ended before */
-		status = print_none(channel, values->all, error);
-	else
+	int r = 0;
+	if (json_array_size(json_object_get(reply, "revoked")) > 0)
+		print_revoked(reply);
+	else if (values->kill && call->operands->count > 0)
 		print_before(reply);
-	if (status < 0) return status;
+	else
+		r = print_none(channel, values->all, error);
+	if (r < 0) return r;
 	print_matched(reply);
 	print_held(call, reply);
 	print_others(reply);
 	print_rules(reply);
 	print_leading(reply);
-	return withdrawal_is_shown(reply) && !is_let_through(reply) ? status : EXIT_NO;
+	return 0;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -333,10 +339,10 @@ static int run(struct command_call *call, struct error *error) {
 		json_object_del(reply, "id");
 		json_object_del(reply, "type");
 		json_line(stdout, reply);
-		r = withdrawal_is_shown(reply) && !is_let_through(reply) ? EXIT_DONE : EXIT_NO;
 	} else if (r == 0) {
 		r = print_reply(call, channel, reply, error);
 	}
+	if (r == 0) r = exit_status(call, reply);
 	json_decref(body);
 	json_decref(reply);
 	return r;
