@@ -10,12 +10,17 @@
  * that isn't put yet, the tree is put anew instead, over the old one, as a whole: that is one move.
  *
  * The order: make read-only; take; put; take what the put ones have covered; make writable; tell what is exposed.
+ *
+ * A new pin covers the folder that it is, and who has that folder open, or stands in it, stays below the pin, where the
+ * masks aren't that come with it. So before the pin is put, what restricts something in it is put once more, to lie
+ * below the pin. It is a covered mount like others from then on.
  */
 #include "steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/path.h"
@@ -53,6 +58,8 @@ struct change {
 	struct thing *things; /* by path, at one path the lower first */
 	size_t thing_count;
 	struct steps *steps;
+	struct mount *under; /* below new pins */
+	size_t under_count;
 };
 
 /* How much of the host a kind lets through. */
@@ -410,9 +417,69 @@ static uint32_t what_it_lies_on(const struct change *change, const struct goal *
 	return id;
 }
 
+/* Somebody may be in there. */
+static bool is_new_pin(const struct change *change, const struct goal *goal) {
+	return change->thing_count > 0 && goal->mount->kind == MOUNT_PIN && !goal->there && goal->above &&
+	       goal->above->there;
+}
+
+static bool restricts(enum mount_kind kind) {
+	return kind == MOUNT_READ || kind == MOUNT_HELD || kind == MOUNT_HIDE_FILE || kind == MOUNT_HIDE_FOLDER ||
+	       kind == MOUNT_CURTAIN;
+}
+
+/* Whoever is below the pin isn't asked. */
+static struct mount under_mount(const struct mount *mount, uint32_t id, uint32_t on) {
+	struct mount under = mount_copy(mount);
+	under.id = id;
+	under.on = on;
+	if (under.kind == MOUNT_CURTAIN) under.kind = S_ISDIR(under.mode) ? MOUNT_HIDE_FOLDER : MOUNT_HIDE_FILE;
+	if (under.kind == MOUNT_HIDE_FILE || under.kind == MOUNT_HIDE_FOLDER) under.mode = 0;
+	return under;
+}
+
+/* What lies on `on` at `path` when all that goes first is gone. */
+static const struct thing *left_on(const struct change *change, const struct thing *on, const char *path) {
+	const struct thing *thing = thing_on(change, on, path);
+	return thing && thing->fate != FATE_TAKE && thing->fate != FATE_GONE ? thing : NULL;
+}
+
+/* What a walk to `path` ends in then; NULL: the root, or what is to go. */
+static const struct thing *thing_in_sight(const struct change *change, const char *path) {
+	const struct thing *at = left_on(change, NULL, "/"), *over;
+	for (size_t size = 1; size <= strlen(path); size++) {
+		if (path[size] != '/' && path[size] != '\0') continue;
+		CLEANUP_FREE char *prefix = string_copy_bytes(path, size);
+		for (; (over = left_on(change, at, prefix)); at = over)
+			if (over->fate == FATE_TAKE_LATE) return NULL;
+	}
+	return at;
+}
+
+static int openness_then(const struct thing *thing) {
+	return openness(thing->goal ? thing->goal->mount->kind : thing->kind);
+}
+
+static void put_under(struct change *change, const struct goal *pin, uint32_t *last_id) {
+	const struct mount *last = NULL;
+	size_t first, end = goals_below(change, pin->mount->path, &first);
+	for (size_t i = first; i < end; i++) {
+		const struct mount *mount = change->goals[i].mount;
+		if (!restricts(mount->kind) || (last && path_is_below(mount->path, last->path))) continue;
+		last = mount;
+		const struct thing *on = thing_in_sight(change, mount->path);
+		if (!on || openness_then(on) <= openness(mount->kind)) continue;
+		change->under = array_grow(change->under, change->under_count, sizeof *change->under);
+		struct mount *under = &change->under[change->under_count++];
+		*under = under_mount(mount, ++*last_id, on->mount->id);
+		add_step(change, STEP_PUT, under);
+	}
+}
+
 static void add_puts(struct change *change, uint32_t *last_id) {
 	for (size_t i = 0; i < change->goal_count; i++) {
 		struct goal *goal = &change->goals[i];
+		if (is_new_pin(change, goal)) put_under(change, goal, last_id);
 		if (goal->there) {
 			goal->mount->id = goal->there->mount->id;
 			goal->mount->on = goal->there->mount->on;
@@ -461,6 +528,10 @@ static void keep_below(const struct change *change, struct plan *after) {
 		after->below = array_grow(after->below, after->below_count, sizeof *after->below);
 		after->below[after->below_count++] = copy;
 	}
+	for (size_t i = 0; i < change->under_count; i++) {
+		after->below = array_grow(after->below, after->below_count, sizeof *after->below);
+		after->below[after->below_count++] = change->under[i];
+	}
 }
 
 void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps) {
@@ -479,6 +550,7 @@ void plan_changes(const struct plan *before, struct plan *after, struct steps *r
 	add_freedoms(&change);
 	add_tells(&change);
 	keep_below(&change, after);
+	free(change.under);
 	free(change.goals);
 	free(change.things);
 }

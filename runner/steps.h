@@ -3,7 +3,8 @@
  *
  * Promises: pure; the same two plans give the same steps, tested with golden files. Never more open in between than
  * before or after: restrictions come first and freedoms last, a mount comes with everything that lies over it, in one
- * move. Only what differs is touched, and what is only covered stays mounted, so that a working directory in it stays
+ * move. What restricts something in a folder that is pinned anew lies below the pin, too, for who has the folder open.
+ * Only what differs is touched, and what is only covered stays mounted, so that a working directory in it stays
  * good and it is there again at once when the cover is taken.
  */
 #pragma once

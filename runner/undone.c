@@ -51,7 +51,10 @@ static bool uncover(struct plan *plan, const char *path) {
 /* It isn't there; what it would have covered is seen, at its path and below. */
 static void unput(struct plan *plan, const struct mount *put) {
 	struct mount *mount = find(plan->mounts, plan->count, put->id);
-	if (!mount) return;
+	if (!mount) {
+		plan_lose(plan, put->id);
+		return;
+	}
 	struct mount gone = take_out(plan->mounts, &plan->count, (size_t)(mount - plan->mounts));
 	mount_finish(&gone);
 	while (uncover(plan, put->path)) continue;

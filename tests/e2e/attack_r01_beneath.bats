@@ -33,8 +33,13 @@ rules() {
 	sbx grants >/dev/null
 }
 
+# Likewise, but nobody is asked.
+rules_alone() {
+	without_agent=deny rules "$@"
+}
+
 asking_policy_text() {
-	printf '%s\n' 'version: 1' 'prompt: {timeout: 60s, without-agent: wait}' profiles: '  default:' '    doorbell: auto' "$@"
+	printf '%s\n' 'version: 1' "prompt: {timeout: 60s, without-agent: ${without_agent:-wait}}" profiles: '  default:' '    doorbell: auto' "$@"
 }
 
 # holding HOW FOLDER NAME: a sandbox that holds it and reads FOLDER/NAME, once that is there.
@@ -127,4 +132,40 @@ is_asked() {
 	finished holder 20
 	echo "$output ($status)"
 	[ "$status" = 0 ]
+}
+
+# The folder is pinned for the mask that comes, by a mount that lies over who is in there already.
+@test "attack_r_01: what is masked during the run is masked for who stands in its folder or has it open, too" {
+	local way
+	mkdir -p s
+	cat >inside.sh <<-'END'
+		cd s && exec 3<. && touch ../up
+		while [ ! -e b ] || cat ../s/b >/dev/null 2>&1; do sleep 0.02; done
+		{ cat b; cat <&3 /dev/fd/3/b; (echo written >>b); } >../read 2>&1
+		echo over >>../read
+	END
+	for way in revoked denied edited made; do
+		rm -f up read s/b
+		[ "$way" = made ] || echo secret >s/b
+		case $way in
+		revoked) rules_alone "    ask: {fs:read: [$PWD/s/b]}" ;;
+		made) rules_alone "    deny: {fs:read: ['**/b']}" ;;
+		*) rules_alone ;;
+		esac
+		[ "$way" != revoked ] || sbx grant fs:write "$PWD/s/b" --profile default
+		background holder sbx run --profile default -- sh inside.sh
+		wait_for 20 test -e up
+		case $way in
+		revoked) sbx revoke --all ;;
+		denied) sbx grant --deny fs:read "$PWD/s/b" --profile default ;;
+		edited) rules_alone "    deny: {fs:read: ['**/b']}" ;;
+		made) echo secret >s/b ;;
+		esac
+		wait_for 20 grep -qs over read
+		finished holder 20
+		run -1 grep secret read
+		run -0 cat s/b
+		[ "$output" = secret ]
+		sbx revoke --all >/dev/null
+	done
 }

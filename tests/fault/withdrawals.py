@@ -182,6 +182,7 @@ def expire(_home, grant, _doorbell):
     time.sleep(max(0, grant["ends"] - now()))
 
 
+ROWS = {"revoke": ("revoke",), "revoke --all": ("revoke",), "a denial": ("grant", "deny"), "a rule": ("policy",), "its time": ("expire",)}
 ENDS = {"revoke": revoke, "revoke --all": revoke_all, "a denial": deny, "a rule": write_rule, "its time": expire}
 
 
@@ -202,14 +203,14 @@ def make_many(home):
     client.close()
 
 
-def ended_at(home, began):
+def ended_at(home, began, end):
     """By the history: when sbxd has taken note of the end, which was wanted when `began`."""
     ago = now() - time.time()
     # Not all of it: with hundreds of processes that multiply a long list takes minutes.
     for line in home.sbx("history", "--json", "--since", "3m").stdout.splitlines():
         row = json.loads(line)
         at = datetime.datetime.fromisoformat(row["time"]).timestamp() + ago
-        if at >= began - 0.01 and (row["kind"] in ("revoke", "expire", "policy") or (row["kind"], row["verdict"]) == ("grant", "deny")):
+        if at >= began - 0.01 and (row["kind"], row["verdict"])[:len(ROWS[end])] == ROWS[end]:
             return at
     raise RuntimeError("the history has no end")
 
@@ -223,7 +224,7 @@ class Results:
 def judge(case, ends, began, said, results):
     """ends: for each sandbox when it used the right last, and whether it has been ended."""
     deadline = began + DEADLINE_S + SLACK_S
-    over = getattr(said, "over", deadline) if said and said.poll() == 0 else None
+    over = said.over if hasattr(said, "over") and said.poll() == 0 else None
     words = said.stdout.read() if over else ""
     for tool, last, ended in ends:
         results.longest = max(results.longest, last - began)
@@ -266,7 +267,7 @@ def play(home, case, chance, results):
         ends = [(tool, tool.last_use(), tool.run.poll() is not None) for tool in tools]
         for tool in tools:
             tool.end()  # hundreds of processes that multiply leave nothing for who reads the history
-        judge(case, ends, ended_at(home, began), said, results)
+        judge(case, ends, ended_at(home, began, end), said, results)
     finally:
         if heal:
             heal()
