@@ -145,15 +145,16 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 	return r < 0 || used ? r : find_settled(pending, answer->effect, pattern, ruleset, settled, error);
 }
 
-static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer, int64_t grant,
-			    struct decision *ret_decision) {
+static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer,
+			    const struct grant *grant, struct decision *ret_decision) {
 	*ret_decision = (struct decision){.uses = 1, .lifetime = answer->lifetime};
 	struct verdict *verdict = &ret_decision->verdict;
 	verdict_set(verdict, answer->effect, "ask", "you %s it (prompt %lld)%s%s",
 		    answer->effect == EFFECT_ALLOW ? "allowed" : "denied", (long long)pending->prompt.id,
 		    answer->streak ? ": " : "", answer->streak ? why_streak : "");
 	verdict->prompt = pending->prompt.id;
-	verdict->grant = grant;
+	verdict->grant = grant->id;
+	verdict->this_run = grant->session != 0;
 	verdict->once = answer->effect == EFFECT_ALLOW && answer->lifetime == LIFETIME_ONCE;
 	verdict->private_allowed = pending->private_allowed;
 	verdict->direct = pending->direct;
@@ -206,7 +207,7 @@ static int write_answer(struct prompt_pending *pending, const struct client *cli
 	if (r < 0) return r;
 	r = write_grant(pending, answer, ret_grant, settled, error);
 	if (r == 0) r = record_answer(pending, client, answer, ret_grant->id, error);
-	if (r == 0) describe_answer(pending, answer, ret_grant->id, ret_decision);
+	if (r == 0) describe_answer(pending, answer, ret_grant, ret_decision);
 	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
 		if (settled->each[i] && !pending->waiters[i].wanted)
 			r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);

@@ -125,7 +125,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
 		.private_allowed = is_private_allowed(request, answer),
-		.this_run = answer->grant && answer->grant->lifetime == LIFETIME_SESSION,
+		.this_run = answer->grant && answer->grant->session != 0,
 		.ipv4_only = is_ipv4_only(request, answer),
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};

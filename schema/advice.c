@@ -30,11 +30,10 @@ static struct advice advise_grant(const struct denial *denial) {
 	return (struct advice){string_copy("allow with"), advice_grant(denial->about, EFFECT_ALLOW)};
 }
 
-/* Somebody's own "no": what was said for one run ends with it. */
+/* Somebody's own "no". A grant for one session has ended, or will, with the session that this is said of. */
 static struct advice advise_grants(const struct denial *denial) {
 	const struct verdict *verdict = denial->verdict;
-	if (verdict->this_run)
-		return (struct advice){string_copy("it was denied for this run alone, as with --deny"), NULL};
+	if (verdict->this_run) return (struct advice){string_copy("it was denied for this run alone"), NULL};
 	if (verdict->grant == 0) return advise_grant(denial);
 	return (struct advice){string_copy("end that with"),
 			       string_format("sbx revoke %lld", (long long)verdict->grant)};

@@ -58,6 +58,24 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	lacks "$output" hello
 }
 
+@test "what was denied for one run alone has ended with it: its last words name nothing to revoke" {
+	fetch answered "one.test:$port"
+	sbx deny "$(prompt_id)" --session
+	finished answered
+	contains "$output" "you denied it (prompt "
+	contains "$output" "it was denied for this run alone"
+	lacks "$output" "sbx revoke"
+	background told sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; curl -sS "$1"' sh "http://one.test:$port/x"
+	wait_for 30 test -e up
+	sbx grant --deny net:access one.test --session "$(sbx sessions --json | jq '.[0].id')" --ttl 1h
+	touch go
+	finished told
+	rm up go
+	contains "$output" "it was denied for this run alone"
+	lacks "$output" hello
+	lacks "$output" "sbx revoke"
+}
+
 @test "--always lasts until it is revoked" {
 	fetch first "one.test:$port"
 	sbx allow "$(prompt_id)" --always

@@ -36,7 +36,7 @@ struct verdict {
 	bool ipv4_only;        /* net, of localhost: what allows it means 127.0.0.1, not ::1 */
 	bool direct;           /* net: `direct: true` */
 	bool once;             /* for this request alone: nothing is left that the next could rest on */
-	bool this_run;         /* `grant` is for this session alone (--allow, --deny) */
+	bool this_run;         /* `grant` is for this session alone, and ends with it at the latest */
 	bool asked_user;       /* a user's denial (EACCES), not a rule's (absence) */
 };
 
