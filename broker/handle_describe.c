@@ -19,10 +19,12 @@
 
 struct describe {
 	char *profile, *project;
+	int64_t session;
 };
 static const struct body_field describe_fields[] = {
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct describe, profile), LIMIT_PERMISSION, NULL},
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct describe, project), LIMIT_TARGET, NULL},
+	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct describe, session), 0, NULL},
 };
 static const struct body_shape describe_shape = BODY_SHAPE_OF(struct describe, describe_fields);
 
@@ -151,12 +153,23 @@ static json_t *own_permissions(const struct policy *policy) {
 	return list;
 }
 
-/* Of the connection's session, else as the request says. */
-static int find_subject(struct client *client, const struct describe *asked, struct subject *ret_subject,
-			const struct ruleset **ret_ruleset, struct error *error) {
-	const struct session *session = client->session;
-	if (session && (asked->profile || asked->project))
+/* The connection's own, else the running one that the request names; NULL: neither. */
+static int find_session(const struct client *client, const struct describe *asked, const struct session **ret_session,
+			struct error *error) {
+	*ret_session = client->session;
+	if (client->session && asked->session != 0)
+		return error_set(error, EPROTO, "the session is the connection's own");
+	if (asked->session != 0) *ret_session = session_find(client->broker, asked->session);
+	if (asked->session != 0 && !*ret_session)
+		return error_set(error, ENOENT, "no session %lld is running", (long long)asked->session);
+	if (*ret_session && (asked->profile || asked->project))
 		return error_set(error, EPROTO, "profile and project are the session's own");
+	return 0;
+}
+
+/* Of the session, else as the request says. */
+static int find_subject(struct broker *broker, const struct session *session, const struct describe *asked,
+			struct subject *ret_subject, const struct ruleset **ret_ruleset, struct error *error) {
 	if (session) {
 		ret_subject->profile = string_copy(session->subject.profile);
 		ret_subject->project = string_copy(session->subject.project);
@@ -169,8 +182,7 @@ static int find_subject(struct client *client, const struct describe *asked, str
 	if (r < 0) return error_prefix(error, "project");
 	ret_subject->profile = string_copy(asked->profile ? asked->profile : "default");
 	ret_subject->project = STEAL(project);
-	return policies_ruleset(client->broker->policies, ret_subject->profile, ret_subject->project, ret_ruleset,
-				error);
+	return policies_ruleset(broker->policies, ret_subject->profile, ret_subject->project, ret_ruleset, error);
 }
 
 static json_t *reply_of(const struct description *description, const struct subject *subject) {
@@ -185,12 +197,12 @@ static json_t *reply_of(const struct description *description, const struct subj
 static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	CLEANUP_SUBJECT struct subject subject = {0};
-	struct description description = {
-		.broker = client->broker, .session = client->session, .subject = &subject, .left = LIMIT_PAGE_BYTES};
+	struct description description = {.broker = client->broker, .subject = &subject, .left = LIMIT_PAGE_BYTES};
 	broker_refresh_policy(client->broker);
-	int r = find_subject(client, body, &subject, &description.ruleset, error);
+	int r = find_session(client, body, &description.session, error);
+	const struct session *session = description.session;
+	if (r == 0) r = find_subject(client->broker, session, body, &subject, &description.ruleset, error);
 	if (r < 0) return r;
-	const struct session *session = client->session;
 	description.offline =
 		(session && session->offline) || ruleset_network(description.ruleset) == VIEW_NETWORK_NONE;
 	for (int i = 0; i < EFFECT_COUNT; i++) description.lists[i] = json_array();

@@ -13,15 +13,31 @@ struct leading {
 	struct channel *channel;
 	const struct permission *permission;
 	char *path;           /* where the target is */
-	struct strings asked; /* subjects */
+	struct strings named; /* "PROFILE\nPERMISSION\nPATTERN" of `items` */
 	json_t *items;
 };
 
+/* A running sandbox, or (session 0) who runs something in the project. */
+struct whose {
+	const char *profile, *project;
+	int64_t session;
+};
+
+/* As `describe` and `why` are asked. */
+static void put_whose(json_t *body, const struct whose *whose) {
+	if (whose->session != 0) {
+		json_object_set_new(body, "session", json_integer(whose->session));
+		return;
+	}
+	json_object_set_new(body, "profile", message_bytes(whose->profile));
+	json_object_set_new(body, "project", message_bytes(whose->project));
+}
+
 /* A denial there takes what the link would give. */
-static bool is_denied(const struct leading *leading, const char *profile, const char *project, const char *path) {
-	json_t *reply = NULL, *body = json_pack("{s:s, s:o, s:o, s:o}", "permission", leading->permission->name,
-						"target", message_bytes(path), "profile", message_bytes(profile),
-						"project", message_bytes(project));
+static bool is_denied(const struct leading *leading, const struct whose *whose, const char *path) {
+	json_t *reply = NULL,
+	       *body = json_pack("{s:s, s:o}", "permission", leading->permission->name, "target", message_bytes(path));
+	put_whose(body, whose);
 	if (channel_call(leading->channel, "why", body, &reply, NULL) < 0) return false;
 	const json_t *verdict = json_object_get(reply, "verdict");
 	const bool denied = string_equal(json_string_value(json_object_get(verdict, "effect")), "deny") &&
@@ -36,15 +52,20 @@ static bool gives(const struct permission *given, const struct permission *wante
 	       (given->kind == PERMISSION_FS_WRITE && wanted->kind == PERMISSION_FS_READ);
 }
 
-static bool is_known(const struct leading *leading, const json_t *found) {
-	size_t index;
-	json_t *item;
-	json_array_foreach (leading->items, index, item)
-		if (json_equal(item, found)) return true;
-	return false;
+/* What a profile says is named once, for the profile. */
+static void name(struct leading *leading, const struct whose *whose, const struct permission *given,
+		 const char *pattern, const char *there) {
+	CLEANUP_FREE char *key = string_format("%s\n%s\n%s", whose->profile, given->name, pattern);
+	if (strings_contain(&leading->named, key)) return;
+	strings_take(&leading->named, STEAL(key));
+	json_array_append_new(leading->items,
+			      json_pack("{s:o, s:o, s:s, s:o, s:o}", "profile", message_bytes(whose->profile),
+					"session", whose->session ? json_integer(whose->session) : json_null(),
+					"permission", given->name, "target", message_bytes(pattern), "resolved",
+					message_bytes(there)));
 }
 
-static void look(struct leading *leading, const char *profile, const char *project, const json_t *item) {
+static void look(struct leading *leading, const struct whose *whose, const json_t *item) {
 	struct permission given;
 	CLEANUP_FREE char *pattern = NULL;
 	if (permission_parse(json_string_value(json_object_get(item, "permission")), &given, NULL) < 0 ||
@@ -54,33 +75,24 @@ static void look(struct leading *leading, const char *profile, const char *proje
 	CLEANUP_FREE char *there = words_resolved(&given, pattern);
 	if (!there || (!path_is_below(there, leading->path) && !path_is_below(leading->path, there))) return;
 	const char *deeper = path_is_below(there, leading->path) ? there : leading->path;
-	if (is_denied(leading, profile, project, deeper)) return;
-	json_t *found = json_pack("{s:o, s:s, s:o, s:o}", "profile", message_bytes(profile), "permission", given.name,
-				  "target", message_bytes(pattern), "resolved", message_bytes(there));
-	if (!is_known(leading, found)) json_array_append(leading->items, found);
-	json_decref(found);
+	if (!is_denied(leading, whose, deeper)) name(leading, whose, &given, pattern, there);
 }
 
-/* What can't be described, such as a profile of a project that is gone, holds for nobody. */
-static void ask_subject(struct leading *leading, const char *profile, const char *project) {
-	CLEANUP_FREE char *subject = string_format("%s\n%s", profile, project);
-	json_t *reply = NULL, *item;
+/* Who can't be described, such as a session that has just ended, has nothing. */
+static void ask_subject(struct leading *leading, const struct whose *whose) {
+	json_t *reply = NULL, *item, *body = json_object();
 	size_t index;
-	if (strings_contain(&leading->asked, subject)) return;
-	strings_take(&leading->asked, STEAL(subject));
-	if (channel_call(leading->channel, "describe",
-			 json_pack("{s:o, s:o}", "profile", message_bytes(profile), "project", message_bytes(project)),
-			 &reply, NULL) < 0)
-		return;
-	json_array_foreach (json_object_get(reply, "allow"), index, item) look(leading, profile, project, item);
+	put_whose(body, whose);
+	if (channel_call(leading->channel, "describe", body, &reply, NULL) < 0) return;
+	json_array_foreach (json_object_get(reply, "allow"), index, item) look(leading, whose, item);
 	json_decref(reply);
 }
 
 static int ask_session(void *context, const json_t *item, struct error *error) {
-	CLEANUP_FREE char *profile = NULL, *project = NULL;
+	CLEANUP_FREE char *profile = NULL;
 	int r = message_bytes_take(json_object_get(item, "profile"), &profile, error);
-	if (r == 0) r = message_bytes_take(json_object_get(item, "project"), &project, error);
-	if (r == 0 && profile && project) ask_subject(context, profile, project);
+	const struct whose whose = {.profile = profile, .session = json_integer_value(json_object_get(item, "id"))};
+	if (r == 0 && profile && whose.session != 0) ask_subject(context, &whose);
 	return r;
 }
 
@@ -91,7 +103,8 @@ static int ask_profiles(struct leading *leading, struct error *error) {
 	int r = home ? channel_call(leading->channel, "policy", json_object(), &reply, error) : 0;
 	if (r < 0 || !home) return r;
 	json_array_foreach (json_object_get(reply, "profiles"), index, name)
-		if (json_is_string(name)) ask_subject(leading, json_string_value(name), home);
+		if (json_is_string(name))
+			ask_subject(leading, &(struct whose){.profile = json_string_value(name), .project = home});
 	json_decref(reply);
 	return 0;
 }
@@ -103,9 +116,9 @@ int leading_find(struct channel *channel, const struct permission *permission, c
 				  .path = words_real_path(permission, pattern),
 				  .items = items};
 	const struct listing sessions = {.what = "sessions", .each = ask_session, .context = &leading};
-	int r = leading.path ? broker_list(channel, &sessions, error) : 0;
-	if (r == 0 && leading.path) r = ask_profiles(&leading, error);
+	int r = leading.path ? ask_profiles(&leading, error) : 0;
+	if (r == 0 && leading.path) r = broker_list(channel, &sessions, error);
 	free(leading.path);
-	strings_finish(&leading.asked);
+	strings_finish(&leading.named);
 	return r;
 }

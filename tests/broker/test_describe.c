@@ -125,6 +125,30 @@ static void without_a_session_the_subject_is_named(void **state) {
 	json_decref(reply);
 }
 
+static bool is_refused(struct peer *peer, json_t *body) {
+	json_t *reply = peer_call(peer, "describe", body);
+	bool refused = strcmp(text_of(reply, "type"), "error") == 0;
+	json_decref(reply);
+	return refused;
+}
+
+static void a_running_session_is_described_to_others_and_itself_names_none(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	const json_int_t id =
+		peer_open_session(runner, json_pack("{s:s, s:[s]}", "profile", "n", "allow", "fs:read=~/forthis"));
+	json_t *reply = peer_call(user, "describe", json_pack("{s:I}", "session", id));
+	assert_string_equal(text_of(reply, "profile"), "n");
+	assert_true(lists_file(reply, "allow", "shown"));
+	assert_true(lists_file(reply, "allow", "forthis"));
+	assert_false(lists(reply, "ask", "net:access", "*"));
+	json_decref(reply);
+	assert_true(is_refused(user, json_pack("{s:I, s:s}", "session", id, "profile", "n")));
+	assert_true(is_refused(user, json_pack("{s:I}", "session", id + 1)));
+	assert_true(is_refused(runner, json_pack("{s:I}", "session", id)));
+}
+
 static int setup(void **state) {
 	(void)state;
 	home_write(".config/sbx/policy.yaml", policy);
@@ -160,9 +184,13 @@ static void what_is_granted_is_not_asked_for(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, broker_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_session_is_told_what_it_may_do_and_ask_for), TEST(what_is_denied_is_nowhere_in_it),
-		TEST(without_a_network_no_host_is_listed),          TEST(grants_are_listed_with_their_end),
-		TEST(without_a_session_the_subject_is_named),       TEST(what_is_granted_is_not_asked_for),
+		TEST(a_session_is_told_what_it_may_do_and_ask_for),
+		TEST(what_is_denied_is_nowhere_in_it),
+		TEST(without_a_network_no_host_is_listed),
+		TEST(grants_are_listed_with_their_end),
+		TEST(without_a_session_the_subject_is_named),
+		TEST(what_is_granted_is_not_asked_for),
+		TEST(a_running_session_is_described_to_others_and_itself_names_none),
 	};
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	home_make(programs);

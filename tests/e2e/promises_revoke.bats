@@ -104,6 +104,40 @@ patterns() {
 	[ "$(patterns)" = "$HOME/other $HOME/notes/a" ]
 }
 
+@test "promise_03: a link by which a running sandbox alone is let through is named: of its --policy, and of --allow" {
+	local session link="Still allowed by a link (profile default, session"
+	mkdir -p "$HOME/app" "$HOME/papers" "$HOME/vault" "$HOME/was" && cd "$HOME/app"
+	echo secret >"$HOME/papers/s"
+	ln -s papers "$HOME/to-papers"
+	ln -s vault "$HOME/to-vault"
+	cat >"$HOME/own.yaml" <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    extends: [base]
+		    allow: {fs:read: ["~/to-papers", "~/to-vault"], fs:write: ["${project}"]}
+		    deny: {fs:read: ["~/vault"]}
+	EOF
+	background led sbx run --policy "$HOME/own.yaml" --allow fs:read="$HOME/was" -- \
+		sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; cat ~/papers/s'
+	wait_for 30 test -e up
+	session=$(sbx sessions --json | jq '.[0].id')
+	rmdir "$HOME/was"
+	ln -s papers "$HOME/was"
+	run -1 sbx revoke --match fs:read "$HOME/papers/s"
+	contains "$output" "$link $session): fs:read $HOME/to-papers, which leads to $HOME/papers"
+	contains "$output" "$link $session): fs:read $HOME/was, which leads to $HOME/papers"
+	run -1 sbx revoke --match fs:read "$HOME/papers" --json
+	[ "$(jq -c '[.links[].session] | unique' <<<"$output")" = "[$session]" ]
+	run -1 sbx revoke --match fs:read "$HOME/vault"
+	lacks "$output" "Still allowed"
+	touch go
+	finished led
+	contains "$output" secret
+	run -1 sbx revoke --match fs:read "$HOME/papers"
+	lacks "$output" "Still allowed"
+}
+
 @test "promise_03: programs by bare name, variables, sockets and words of one's own" {
 	printf 'version: 1\npermissions: {db:access: "use the database"}\n' | policy
 	give proc:spawn nc /usr/bin/nc '/opt/**' ncat

@@ -157,19 +157,25 @@ static void print_matched(const json_t *reply) {
 	if (wider > 0) puts("What reached farther has ended as a whole.");
 }
 
+/* "profile npm, session 7" */
+static char *whose(const json_t *item) {
+	CLEANUP_FREE char *profile = json_visible(item, "profile");
+	const json_int_t session = json_integer_value(json_object_get(item, "session"));
+	return session ? string_format("profile %s, session %lld", profile, (long long)session)
+		       : string_format("profile %s", profile);
+}
+
 /* "Still allowed by ~/.config/sbx/policy.yaml:7 (profile npm): net:access *.org" */
 static void print_rule(const json_t *rule) {
-	CLEANUP_FREE char *profile = json_visible(rule, "profile");
 	CLEANUP_FREE char *permission = json_visible(rule, "permission");
-	const json_int_t session = json_integer_value(json_object_get(rule, "session"));
-	CLEANUP_FREE char *in = session ? string_format(", session %lld", (long long)session) : string_copy("");
+	CLEANUP_FREE char *in = whose(rule);
 	if (json_is_null(json_object_get(rule, "rule"))) {
-		printf("Still allowed by `network: host` (profile %s%s)\n", profile, in);
+		printf("Still allowed by `network: host` (%s)\n", in);
 		return;
 	}
 	CLEANUP_FREE char *origin = json_visible(rule, "rule");
 	CLEANUP_FREE char *target = json_visible(rule, "target");
-	printf("Still allowed by %s (profile %s%s): %s %s\n", origin, profile, in, permission, target);
+	printf("Still allowed by %s (%s): %s %s\n", origin, in, permission, target);
 }
 
 /* What lets the target through without a grant. */
@@ -278,11 +284,10 @@ static void print_leading(const json_t *reply) {
 	size_t index;
 	const json_t *item;
 	json_array_foreach ((json_t *)json_object_get(reply, "links"), index, item) {
-		CLEANUP_FREE char *profile = json_visible(item, "profile"), *target = json_visible(item, "target");
+		CLEANUP_FREE char *in = whose(item), *target = json_visible(item, "target");
 		CLEANUP_FREE char *permission = json_visible(item, "permission"),
 				  *there = json_visible(item, "resolved");
-		printf("Still allowed by a link (profile %s): %s %s, which leads to %s\n", profile, permission, target,
-		       there);
+		printf("Still allowed by a link (%s): %s %s, which leads to %s\n", in, permission, target, there);
 	}
 }
 
