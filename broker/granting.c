@@ -31,16 +31,21 @@ char *granting_sample(const struct permission *permission, const struct pattern 
 	return string_format("%s:%s", host, port);
 }
 
-static int refuse_target(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
-			 const struct pattern *pattern, const char *target, struct error *error) {
+static void decide(struct broker *broker, const struct ruleset *ruleset, const struct permission *permission,
+		   int64_t session, const char *project, const char *target, struct decision *ret_decision) {
 	/* Borrowed texts: not finished. */
 	const struct request request = {
-		.session = wish->session,
-		.subject = {.profile = (char *)ruleset_profile(ruleset), .project = (char *)wish->project},
-		.permission = wish->permission,
+		.session = session,
+		.subject = {.profile = (char *)ruleset_profile(ruleset), .project = (char *)project},
+		.permission = *permission,
 		.target = (char *)target};
+	decision_make(broker, ruleset, NULL, &request, NULL, ret_decision, NULL);
+}
+
+static int refuse_target(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,
+			 const struct pattern *pattern, const char *target, struct error *error) {
 	CLEANUP_DECISION struct decision decision;
-	decision_make(broker, ruleset, NULL, &request, NULL, &decision, NULL);
+	decide(broker, ruleset, &wish->permission, wish->session, wish->project, target, &decision);
 	const struct verdict *verdict = &decision.verdict;
 	if (verdict->effect != EFFECT_DENY ||
 	    (strcmp(verdict->module, "rules") != 0 && strcmp(verdict->module, "protect") != 0))
@@ -190,7 +195,8 @@ static int find_opposed(struct broker *broker, const struct grant *grant, const 
 	int r = grants_covering(broker->grants, permission, pattern, effect, &wider, error);
 	if (r == 0) r = grants_near(broker->grants, permission, pattern, effect, &near, error);
 	for (size_t i = 0; r == 0 && i < wider.count; i++)
-		if (contradicts(grant, &wider.items[i])) grant_list_take(list, &wider.items[i]);
+		if (contradicts(grant, &wider.items[i]) && !grant_list_has(list, wider.items[i].id))
+			grant_list_take(list, &wider.items[i]);
 	for (size_t i = 0; r == 0 && i < near.count && list->count < LIMIT_PAGE; i++)
 		if (contradicts(grant, &near.items[i]) && !grant_list_has(list, near.items[i].id) &&
 		    is_within(&near.items[i], pattern))
@@ -200,11 +206,24 @@ static int find_opposed(struct broker *broker, const struct grant *grant, const 
 
 int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
 			    struct grant_list *list, struct error *error) {
+	static const struct pattern_scope nothing = {.home = NULL};
 	struct permission opposed[2];
 	size_t count = opposed_to(grant, opposed);
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < count; i++) r = find_opposed(broker, grant, &opposed[i], pattern, list, error);
+	CLEANUP_PATTERN struct pattern *there = NULL;
+	CLEANUP_FREE char *text = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
+	int r = text ? pattern_compile(&grant->permission, text, &nothing, &there, error) : 0;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = find_opposed(broker, grant, &opposed[i], pattern, list, error);
+		if (r == 0 && there) r = find_opposed(broker, grant, &opposed[i], there, list, error);
+	}
 	return r;
+}
+
+int64_t granting_denied_there(struct broker *broker, const struct grant *grant, const struct ruleset *ruleset) {
+	if (!grant->resolved) return 0;
+	CLEANUP_DECISION struct decision decision;
+	decide(broker, ruleset, &grant->permission, grant->session, grant->project, grant->resolved, &decision);
+	return decision.verdict.effect == EFFECT_DENY ? decision.verdict.grant : 0;
 }
 
 int granting_record_end(struct broker *broker, enum event_kind kind, const struct grant *grant, const char *why,

@@ -45,10 +45,13 @@ int granting_write(struct broker *broker, const struct granting *wish, const str
 int granting_make(struct broker *broker, const struct granting *wish, const struct pattern *pattern,
 		  struct grant *ret_grant, struct error *error);
 
-/* Grants in force of the other effect that cover the same, or a part of it (of these as many as a page holds), among
- * the GRANTS_NEAR_MAX that are looked at under each key. */
+/* Grants in force of the other effect that cover the same, or a part of it (of these as many as a page holds), also
+ * where it leads, among the GRANTS_NEAR_MAX that are looked at under each key. */
 int granting_contradictions(struct broker *broker, const struct grant *grant, const struct pattern *pattern,
 			    struct grant_list *list, struct error *error);
+
+/* The grant that denies an allow where it leads by links; 0: none does. */
+int64_t granting_denied_there(struct broker *broker, const struct grant *grant, const struct ruleset *ruleset);
 
 /* Within a transaction: an event of this kind for a grant that ended. */
 int granting_record_end(struct broker *broker, enum event_kind kind, const struct grant *grant, const char *why,

@@ -110,6 +110,8 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "grant", grant_to_json(&grant));
 	json_object_set_new(*ret_reply, "also", grants_to_json(&also));
+	const int64_t denied = granting_denied_there(broker, &grant, ruleset);
+	json_object_set_new(*ret_reply, "denied_there", denied ? json_integer(denied) : json_null());
 	return HANDLED;
 }
 

@@ -54,10 +54,18 @@ static json_int_t count_ended(const json_t *reply) {
 	return ended;
 }
 
+/* No sandbox has anything to withdraw: none had it, or it was a denial. */
+static char *words_of_none(const json_t *reply, const char *what) {
+	const size_t had = json_array_size(json_object_get(reply, "sessions"));
+	return had == 0 ? string_format("No running sandbox had %s.", what)
+			: string_format("%zu running sandbox%s had %s, and %s told.", had, had == 1 ? "" : "es", what,
+					had == 1 ? "is" : "are");
+}
+
 char *withdrawal_words(const json_t *reply, bool several) {
 	const json_int_t told = json_integer_value(json_object_get(reply, "told"));
 	const char *plural = told == 1 ? "" : "es";
-	if (told == 0) return string_copy("No running sandbox had it.");
+	if (told == 0) return words_of_none(reply, several ? "them" : "it");
 	if (!json_object_get(reply, "confirmed"))
 		return string_format("It was not waited for that it ends in %lld running sandbox%s.", (long long)told,
 				     plural);

@@ -126,6 +126,19 @@ teardown() {
 	[[ $output == *"Note: that is wide: all of your home"* ]]
 	run -0 sbx grant net:access '*:443'
 	[[ $output == *"Note: that is wide: every host"* ]]
+	run -0 sbx grant net:access 0.0.0.0/0
+	[[ $output == *"Note: that is wide: every IPv4 address that no rule denies, also of private networks."* ]]
+	run -0 sbx grant net:access '[::/0]:443'
+	[[ $output == *"Note: that is wide: every IPv6 address"* ]]
+	run -0 sbx grant net:access 10.0.0.0/8
+	[[ $output != *Note:* ]]
+	ln -s "$HOME" "$HOME/project/to-home"
+	ln -s / "$HOME/project/to-all"
+	run -0 sbx grant fs:read "$HOME/project/to-home"
+	[[ $output == *"Note: that is wide: all of your home"* ]]
+	run -0 sbx grant fs:write "$HOME/project/to-all"
+	[[ $output == *"Note: that is wide: every file"* ]]
+	rm "$HOME/project/to-home" "$HOME/project/to-all"
 	run -0 sbx grant net:access '*.narrow.test'
 	[[ $output != *Note:* ]]
 	run -0 sbx grant net:access narrow.test:443
@@ -149,6 +162,49 @@ teardown() {
 	[[ $output == *"Lifted the denial "* ]]
 	run -0 sbx revoke --all
 	[[ $output == *"no grant in force fits"* ]]
+}
+
+@test "a denial that is lifted says which running sandboxes had it" {
+	background had sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done'
+	wait_for 30 test -e up
+	sbx grant --deny fs:read "$HOME/elsewhere"
+	run -0 sbx revoke "$(sbx grants --json | jq '.[0].id')"
+	[[ $output == *"1 running sandbox had it, and is told."*"Lifted the denial "* ]]
+	sbx grant --deny fs:read "$HOME/elsewhere" --profile npm
+	sbx grant --deny net:access a.test --profile npm
+	# shellcheck disable=SC2046 # ids
+	run -0 sbx revoke $(sbx grants --json | jq '.[].id')
+	[[ $output == *"No running sandbox had them."* ]]
+	touch go
+	finished had
+	rm up go
+}
+
+@test "a grant by a link says which grant denies it where the link leads, and gives nothing until that is ended" {
+	local denial
+	mkdir -p "$HOME/vault/deep"
+	echo secret >"$HOME/vault/deep/key"
+	ln -s vault "$HOME/to-vault"
+	ln -s vault/deep "$HOME/to-deep"
+	sbx grant --deny fs:read "$HOME/vault"
+	denial=$(sbx grants --json | jq '.[0].id')
+	for link in to-vault to-deep; do
+		run -0 sbx grant fs:read "$HOME/$link"
+		contains "$output" ", where grant $denial denies it. To end that: sbx revoke $denial"
+		lacks "$output" "is granted as long as"
+		[ "$(grep -c Note: <<<"$output")" = 1 ]
+	done
+	run -1 sbx run -- cat "$HOME/to-deep/key"
+	sbx revoke "$denial"
+	run -0 sbx run -- cat "$HOME/to-deep/key"
+	[ "$output" = secret ]
+	sbx revoke --all
+	sbx grant --deny fs:read "$HOME/vault/deep"
+	run -0 sbx grant fs:read "$HOME/to-vault"
+	contains "$output" "is granted as long as it does"
+	contains "$output" "says the opposite about a part of it"
+	sbx revoke --profile default
+	rm -r "$HOME/vault" "$HOME/to-vault" "$HOME/to-deep"
 }
 
 @test "check: 0 for yes, 1 for no, 125 for neither; a --ttl out of range is wrong usage" {

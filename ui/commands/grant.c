@@ -118,11 +118,12 @@ static bool is_for_the_same(const struct grant *grant, const struct grant *other
 	       string_equal(grant->project, other->project) && grant->session == other->session;
 }
 
-static void print_contradicted(const struct grant *grant, const json_t *also) {
+static void print_contradicted(const struct grant *grant, const json_t *also, json_int_t denied_there) {
 	size_t index;
 	json_t *item;
 	json_array_foreach ((json_t *)also, index, item) {
 		json_int_t id = json_integer_value(json_is_object(item) ? json_object_get(item, "id") : item);
+		if (id == denied_there) continue; /* print_resolved */
 		CLEANUP_GRANT struct grant other = {0};
 		if (grant_from_json(item, &other, NULL) == 0 && is_for_the_same(grant, &other)) {
 			if (grant->effect == EFFECT_ALLOW)
@@ -147,10 +148,14 @@ static void print_missing(const struct grant *grant) {
 	if (missing) printf("Note: %s does not exist.\n", missing);
 }
 
-/* By a link, which may be another's to change: it is granted where it leads now. */
-static void print_resolved(const struct grant *grant) {
+/* By a link, which may be another's to change: it is granted where it leads now, unless a grant denies it there. */
+static void print_resolved(const struct grant *grant, json_int_t denied_there) {
 	CLEANUP_FREE char *shown = grant->resolved ? text_visible(grant->resolved) : NULL;
-	if (shown) printf("Note: it leads to %s, and is granted as long as it does.\n", shown);
+	if (shown && denied_there != 0)
+		printf("Note: it leads to %s, where grant %lld denies it. To end that: sbx revoke %lld\n", shown,
+		       (long long)denied_there, (long long)denied_there);
+	else if (shown)
+		printf("Note: it leads to %s, and is granted as long as it does.\n", shown);
 }
 
 /* `*` and `*:443`, but not `*.example.org`. */
@@ -158,9 +163,36 @@ static bool is_any_host(const char *pattern) {
 	return *pattern == '*' && pattern[1] != '.';
 }
 
+/* A network of no bits: `0.0.0.0/0`, `[::/0]:443`. */
+static bool is_any_address(const char *pattern) {
+	const char *bits = strchr(pattern, '/');
+	const size_t zeros = bits ? strspn(bits + 1, "0") : 0;
+	return zeros > 0 && strspn(bits + 1, "0123456789") == zeros;
+}
+
+static void print_hosts(const char *pattern) {
+	if (is_any_host(pattern)) puts("Note: that is wide: every host that no rule denies.");
+	if (is_any_address(pattern))
+		printf("Note: that is wide: every IPv%c address that no rule denies, also of private networks.\n",
+		       strcspn(pattern, ":") < strcspn(pattern, "/") ? '6' : '4');
+}
+
+/* The home may be reached by a link itself. */
+static bool holds_home(const struct permission *permission, const char *path) {
+	const char *home = home_directory();
+	CLEANUP_FREE char *real = home ? words_real_path(permission, home) : NULL;
+	return (home && path_is_below(home, path)) || (real && path_is_below(real, path));
+}
+
+static void print_files(const struct permission *permission, const char *path) {
+	if (strcmp(path, "/") == 0)
+		puts("Note: that is wide: every file that no rule denies.");
+	else if (holds_home(permission, path))
+		puts("Note: that is wide: all of your home that no rule denies.");
+}
+
 /* What is easily granted without meaning all of it, or with hopes that this version doesn't fulfil. */
 static void print_reach(const struct grant *grant) {
-	const char *home = home_directory();
 	switch (grant->permission.kind) {
 	case PERMISSION_NET_LISTEN:
 		puts("Note: other users of this machine can reach it, too. In a sandbox that began when nothing said "
@@ -171,13 +203,10 @@ static void print_reach(const struct grant *grant) {
 		break;
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
-		if (strcmp(grant->pattern, "/") == 0)
-			puts("Note: that is wide: every file that no rule denies.");
-		else if (home && path_is_below(home, grant->pattern))
-			puts("Note: that is wide: all of your home that no rule denies.");
+		print_files(&grant->permission, grant->resolved ? grant->resolved : grant->pattern);
 		break;
 	case PERMISSION_NET_ACCESS:
-		if (is_any_host(grant->pattern)) puts("Note: that is wide: every host that no rule denies.");
+		print_hosts(grant->pattern);
 		break;
 	case PERMISSION_PROC_SPAWN:
 	case PERMISSION_ENV_READ:
@@ -236,10 +265,11 @@ static int print_granted(const json_t *reply, struct error *error) {
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
-	print_contradicted(&grant, json_object_get(reply, "also"));
+	const json_int_t denied_there = json_integer_value(json_object_get(reply, "denied_there"));
+	print_contradicted(&grant, json_object_get(reply, "also"), denied_there);
 	if (grant.effect != EFFECT_ALLOW) return EXIT_DONE;
 	print_missing(&grant);
-	print_resolved(&grant);
+	print_resolved(&grant, denied_there);
 	print_reach(&grant);
 	return EXIT_DONE;
 }
