@@ -1,16 +1,15 @@
 /*
- * Theory of operation. First a bouncer with wide sleeves: could a server take this for TLS or for HTTP/1? It errs
- * towards yes: empty lines before a request, bare line feeds and odd spaces are refused by some servers and taken by
- * others. Then the readers, with narrow ones: what they don't understand byte for byte is ambiguous. Each call reads
- * all from the beginning, which its bound makes cheap, so nothing is kept between two.
+ * Theory of operation. The first question is whether a server could take the bytes for TLS (is_tls) or for HTTP/1
+ * (first_line.h); it errs towards yes. Strict readers follow: what they don't understand byte for byte is ambiguous.
+ * Each call reads all from the beginning, which its bound makes cheap, so nothing is kept between two.
  */
 #include "hello.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
+#include "first_line.h"
 #include "http_request.h"
 
 static enum hello_state ambiguous(struct error *error, const char *why) {
@@ -99,6 +98,7 @@ static bool is_tls(const uint8_t *bytes, size_t size) {
 /* The hello without its records: HELLO_NAME when it is whole, in `message`. */
 static enum hello_state message_join(struct reader in, uint8_t message[LIMIT_HELLO], size_t *ret_size,
 				     struct error *error) {
+	const char *start = (const char *)in.data;
 	size_t got = 0;
 
 	while (in.size >= TLS_RECORD_HEAD) {
@@ -118,7 +118,10 @@ static enum hello_state message_join(struct reader in, uint8_t message[LIMIT_HEL
 		if (whole > LIMIT_HELLO) return ambiguous(error, "a TLS hello that is too long");
 		if (announced > whole) return ambiguous(error, "more than a hello in its TLS record");
 		*ret_size = whole;
-		if (got == whole) return HELLO_NAME;
+		if (got < whole) continue;
+		if (first_line_read(start, (size_t)((const char *)in.data - start)) == LINE_HTTP)
+			return ambiguous(error, "a TLS hello that is a request of HTTP, too");
+		return HELLO_NAME;
 	}
 	return HELLO_MORE;
 }
@@ -170,72 +173,6 @@ static enum hello_state tls_read(const char *bytes, size_t size, struct host *re
 
 /* HTTP */
 
-/* Whatever a server may take for the end of a word: Python's http.server splits a line at all of these (str.split). */
-static bool is_blank(char c) {
-	const unsigned char byte = (unsigned char)c;
-	return byte == ' ' || (byte >= '\t' && byte <= '\r') || (byte >= 0x1c && byte <= 0x1f) || byte == 0x85 ||
-	       byte == 0xa0;
-}
-
-/* Any of RFC 9110's tokens (5.6.2), and more: a method of one's own is a method. */
-static bool is_in_word(char c) {
-	return c > ' ' && c < 0x7f;
-}
-
-/* git's own protocol (gitprotocol-pack(5), git://): its first line has a zero byte, and no end. */
-static bool is_git_packet(const char *word, size_t size) {
-	return size > 8 && strspn(word, "0123456789abcdef") >= 4 && memcmp(word + 4, "git-", 4) == 0;
-}
-
-static bool begins_with(const char *at, const char *end, const char *text) {
-	const size_t length = strlen(text);
-	return (size_t)(end - at) >= length && strncasecmp(at, text, length) == 0;
-}
-
-/* Node.js takes these for versions, too (llhttp), and serves the Host of such a request. */
-static bool is_other_version(const char *at, const char *end) {
-	return is_blank(at[-1]) && (begins_with(at, end, "ICE/1") || begins_with(at, end, "RTSP/1"));
-}
-
-enum line {
-	LINE_MORE,    /* it may become any of the others */
-	LINE_HTTP,    /* a server could take it for a request */
-	LINE_OTHER,   /* one of another protocol, which some servers take for one of HTTP */
-	LINE_NOTHING, /* none of these */
-};
-
-/*
- * A request line, as lenient as servers are: blanks and empty lines may go before it (RFC 9112 2.2), it begins with a
- * word, and holds "HTTP/".
- */
-static enum line line_read(const char *bytes, size_t size) {
-	const char *end = bytes + size, *word, *at;
-
-	while (bytes < end && is_blank(*bytes)) bytes++;
-	for (word = bytes; word < end && is_in_word(*word);) word++;
-	if (word == end) return LINE_MORE;
-	if (word == bytes || !is_blank(*word)) return LINE_NOTHING;
-	for (at = word; at < end && *at != '\n'; at++) {
-		if (*at == '\0' && is_git_packet(bytes, (size_t)(word - bytes))) return LINE_NOTHING;
-		if (begins_with(at, end, "HTTP/")) return LINE_HTTP;
-		if (is_other_version(at, end)) return LINE_OTHER;
-	}
-	return at == end ? LINE_MORE : LINE_NOTHING;
-}
-
-/* Those protocols have no Host: a head that has one is meant for an HTTP server. */
-static enum hello_state other_read(const char *bytes, size_t size, struct error *error) {
-	const char *end = bytes + size;
-
-	for (const char *line = bytes; (line = memchr(line, '\n', (size_t)(end - line)));) {
-		line++;
-		if (begins_with(line, end, "\n") || begins_with(line, end, "\r\n")) return HELLO_NOTHING;
-		while (line < end && is_blank(*line) && *line != '\n') line++;
-		if (begins_with(line, end, "Host")) return ambiguous(error, "a Host in a request that isn't HTTP");
-	}
-	return HELLO_MORE;
-}
-
 static enum hello_state request_read(const struct http_head *head, struct host *ret_host, struct error *error) {
 	struct http_request request;
 	struct slice value;
@@ -253,7 +190,7 @@ static enum hello_state request_read(const struct http_head *head, struct host *
 }
 
 static enum hello_state http_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
-	static const char preface[] = "PRI * HTTP/2.0\r\n"; /* RFC 9113 3.4: what follows is binary */
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\n"; /* RFC 9113 3.4: what follows is binary */
 	struct http_head head;
 	size_t scanned = 0;
 	long whole;
@@ -265,14 +202,30 @@ static enum hello_state http_read(const char *bytes, size_t size, struct host *r
 	return request_read(&head, ret_host, error);
 }
 
+static enum hello_state fields_read(const char *bytes, size_t size, struct error *error) {
+	switch (first_fields_read(bytes, size)) {
+	case FIELDS_MORE:
+		return HELLO_MORE;
+	case FIELDS_HOST:
+		return ambiguous(error, "a Host in a request that has no version of HTTP");
+	case FIELDS_NO_HOST:
+		break;
+	}
+	return HELLO_NOTHING;
+}
+
 static enum hello_state text_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
-	switch (line_read(bytes, size)) {
-	case LINE_HTTP:
-		return http_read(bytes, size, ret_host, error);
-	case LINE_OTHER:
-		return other_read(bytes, size, error);
+	switch (first_line_read(bytes, size)) {
 	case LINE_MORE:
 		return HELLO_MORE;
+	case LINE_BINARY:
+		return size < LIMIT_HEARD ? HELLO_MORE : HELLO_NOTHING;
+	case LINE_HTTP:
+		return http_read(bytes, size, ret_host, error);
+	case LINE_NAMING:
+		return ambiguous(error, "a host in a request that has no version of HTTP");
+	case LINE_OTHER:
+		return fields_read(bytes, size, error);
 	case LINE_NOTHING:
 		break;
 	}
@@ -282,12 +235,13 @@ static enum hello_state text_read(const char *bytes, size_t size, struct host *r
 enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
 	enum hello_state state;
 
+	if (size > LIMIT_HEARD) size = LIMIT_HEARD;
 	if (size == 0) return HELLO_MORE;
 	if (is_tls((const uint8_t *)bytes, size)) {
 		state = size <= TLS_RECORD_HEAD ? HELLO_MORE : tls_read(bytes, size, ret_host, error);
 	} else {
 		state = text_read(bytes, size, ret_host, error);
 	}
-	if (state == HELLO_MORE && size >= LIMIT_HEADER) return ambiguous(error, "a hello that has no end");
+	if (state == HELLO_MORE && size >= LIMIT_HEARD) return ambiguous(error, "a hello that has no end");
 	return state;
 }

@@ -2,11 +2,12 @@
  * hello: which host the first bytes of a connection ask for: the server name of a TLS ClientHello (RFC 8446 4.1.2, RFC
  * 6066 3), the host of an HTTP/1.x request (RFC 9112 3.2).
  *
- * Promises: pure, bounded by LIMIT_HELLO and LIMIT_HEADER. What looks like one of the two is found in the ways that
- * lenient servers take, and read strictly: what could be read in two ways is HELLO_AMBIGUOUS, never HELLO_NOTHING.
+ * Promises: pure, bounded by LIMIT_HELLO, LIMIT_HEADER and LIMIT_HEARD. What looks like one of the two is found in the
+ * ways that lenient servers take (first_line.h), and read strictly: what could be read in two ways is HELLO_AMBIGUOUS,
+ * never HELLO_NOTHING.
  *
  * What it can't see: what comes after STARTTLS and its like, HTTP in TLS or HTTP/2, the inner name of an encrypted
- * hello (ECH; the outer one is read), later requests on the same connection.
+ * hello (ECH; the outer one is read), what comes after the hello or request on the same connection.
  */
 #pragma once
 
@@ -22,5 +23,5 @@ enum hello_state {
 	HELLO_AMBIGUOUS, /* one of the two, that can't be read for certain: `error` says why, for a sentence */
 };
 
-/* All bytes so far. From LIMIT_HEADER bytes on it is never HELLO_MORE. */
+/* All bytes so far. From LIMIT_HEARD bytes on it is never HELLO_MORE. */
 enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_host, struct error *error);

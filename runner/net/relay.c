@@ -81,7 +81,7 @@ static void way_add_pending(struct way *way, const void *bytes, size_t size) {
 
 static int way_hear(struct way *way) {
 	char bytes[HEAR_BYTES];
-	size_t left = LIMIT_HEADER - way->ear->said.size;
+	size_t left = LIMIT_HEARD - way->ear->said.size;
 	ssize_t n = recv(way->from->fd, bytes, left < sizeof bytes ? left : sizeof bytes, 0);
 
 	if (n < 0) return -errno;
@@ -99,7 +99,7 @@ static int way_hear(struct way *way) {
 static void way_hear_pending(struct way *way) {
 	size_t size = evbuffer_get_length(way->pending);
 
-	if (size > LIMIT_HEADER) size = LIMIT_HEADER;
+	if (size > LIMIT_HEARD) size = LIMIT_HEARD;
 	if (size > 0) way_tell(way, evbuffer_pullup(way->pending, (ev_ssize_t)size), size);
 }
 

@@ -16,7 +16,7 @@
 struct relay;
 
 /*
- * Hears what near says until it passes, or far has said something: `said` is all of it so far, at most LIMIT_HEADER
+ * Hears what near says until it passes, or far has said something: `said` is all of it so far, at most LIMIT_HEARD
  * bytes; what came last has not gone on yet. Never from inside relay_new.
  */
 enum relay_order {

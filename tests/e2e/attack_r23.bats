@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
-# R23: what servers ignore before a TLS hello. R24: the machine's own addresses.
+# R23: what servers ignore before a TLS hello, and what they take for a request of HTTP. R24: the machine's own addresses.
 # shellcheck disable=SC2016 # expanded in the namespace, or in the sandbox
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 
 load helper
 load native
 
 setup_file() {
 	home_make
-	cp "$BATS_TEST_DIRNAME/early.py" "$HOME/project/"
+	cp "$BATS_TEST_DIRNAME/early.py" "$BATS_TEST_DIRNAME/first.py" "$HOME/project/"
 }
 
 @test "attack_r_23: what OpenSSL ignores before a hello brings no hello for another host past the name check" {
@@ -25,6 +26,35 @@ setup_file() {
 	run sbx run -- python3 early.py good.test "$port" good.test 1603010000 1503010002015a 140303000101 1703030001ff
 	echo "$output"
 	[ "$(grep -c nothing <<<"$output")" = 4 ]
+}
+
+# Each of TEXT…, with good.test for HOST, is served by the server at $port without sbx; with bad.test none is by way of good.test.
+only_for_good() {
+	run python3 first.py 127.0.0.1 "$port" "${@//HOST/good.test}"
+	echo "$output"
+	[ "$(grep -c ': served .*good\.test' <<<"$output")" = $# ]
+	refusing_policy "    allow: {net:access: [\"good.test:$port\"]}
+    hosts: {good.test: 127.0.0.1, bad.test: 127.0.0.1}"
+	run sbx run -- python3 first.py good.test "$port" 'GET / HTTP/1.1\r\nHost: good.test\r\n\r\n' "${@//HOST/bad.test}"
+	echo "$output"
+	contains "$output" ': served good.test'
+	[ "$(grep -c ': cut' <<<"$output")" = $# ]
+	lacks "$output" 'served bad'
+	contains "$output" 'it is not certain which host the first bytes ask for'
+}
+
+@test "attack_r_23: what Python's wsgiref takes for a request brings none for another host past the name check" {
+	port=$(server wsgi lenient.py)
+	only_for_good 'GET /\r\nHost: HOST\r\n\r\n' 'GET / \nHost: HOST\n\n' '\x0bGET\x1cx\r\nA: b\rHost: HOST\r\n\r\n' \
+		'GET /\x00\xff\r\n A b\r\n:c\r\nFrom d\r\nHost: HOST\r\n\r\n' 'GET http://HOST/\r\n\r\n' \
+		'\xffGET / HTTP/1.1\r\nHost: HOST\r\n\r\n' '\x00 / HTTP/1.1\r\nHost: HOST\r\n\r\n' \
+		'\x16\x03GET / HTTP/1.1\r\nHost: HOST\r\n\r\n' '0032git-x /\x00 HTTP/1.1\r\nHost: HOST\r\n\r\n'
+}
+
+@test "attack_r_23: what node takes for a request brings none for another host past the name check" {
+	port=$(server node lenient.js)
+	only_for_good 'GET /\r\nHost: HOST\r\n\r\n' 'POST /\r\nA: b\r\nhost: HOST\r\n\r\n' 'GET http://HOST/\r\n\r\n' \
+		'GET other://HOST/\r\n\r\n' 'GET http://HOST/ RTSP/1.0\r\n\r\n' 'CONNECT HOST:443\r\n\r\n' 'CONNECT /\r\nHost: HOST\r\n\r\n'
 }
 
 # own_addresses RULE: what curl gets of a server on all addresses of a host that has global ones, by them.

@@ -30,6 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		demand(state == whole, "what is said depends on how the bytes come in");
 		demand(state != HELLO_NAME || strcmp(part.name, host.name) == 0, "the name depends on how it comes in");
 	}
-	demand(whole != HELLO_MORE || size < LIMIT_HEADER, "there is no end to it");
+	demand(whole != HELLO_MORE || size < LIMIT_HEARD, "there is no end to it");
 	return 0;
 }

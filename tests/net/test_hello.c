@@ -176,9 +176,9 @@ static void attack_net_12_a_tls_hello_is_bounded(void **state) {
 		make(&(struct made){.name = "example.org", .padding = 12000, .record = 1});
 	struct host host;
 
-	assert_true(pieces.size > LIMIT_HEADER);
-	assert_int_equal(hello_read(pieces.data, LIMIT_HEADER - 1, &host, NULL), HELLO_MORE);
-	assert_int_equal(hello_read(pieces.data, LIMIT_HEADER, &host, NULL), HELLO_AMBIGUOUS);
+	assert_true(pieces.size > LIMIT_HEARD);
+	assert_int_equal(hello_read(pieces.data, LIMIT_HEARD - 1, &host, NULL), HELLO_MORE);
+	assert_int_equal(hello_read(pieces.data, LIMIT_HEARD, &host, NULL), HELLO_AMBIGUOUS);
 }
 
 static void attack_net_04_a_record_of_another_kind_in_a_hello_is_ambiguous(void **state) {
@@ -253,27 +253,59 @@ static void what_is_no_hello_says_nothing(void **state) {
 	static const struct text_case cases[] = {
 		{"GET / HTTP/1.0\r\n\r\n", HELLO_NOTHING, NULL},
 		{"GET / HTTP/1.1\r\nHost:\r\n\r\n", HELLO_NOTHING, NULL},
-		{"GET /\r\n", HELLO_NOTHING, NULL},
+		{"GET /\r\n\r\n", HELLO_NOTHING, NULL},
+		{"GET key\r\nGET Host\r\n", HELLO_NOTHING, NULL},
+		{"get http://example.org/\r\nget user:12\r\n", HELLO_NOTHING, NULL},
 		{"SSH-2.0-OpenSSH_9.2p1\r\n", HELLO_NOTHING, NULL},
+		{"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n\x05\xdc", HELLO_NOTHING, NULL},
+		{"EHLO example.org\r\nMAIL FROM:<a@example.org>\r\n", HELLO_NOTHING, NULL},
+		{"NICK a\r\nUSER a 0 * :Host: b\r\n", HELLO_NOTHING, NULL},
+		{"CONNECT\naccept-version:1.2\nhost:example.org\n\n", HELLO_NOTHING, NULL},
+		{"CONNECT {\"name\":\"a\"}\r\nPING\r\n", HELLO_NOTHING, NULL},
+		{"set http://example.org/ 0 0 1\r\nx\r\n", HELLO_NOTHING, NULL},
+		{"servers.a.load 1 1700000000\n", HELLO_NOTHING, NULL},
 		{"*1\r\n$4\r\nPING\r\n", HELLO_NOTHING, NULL},
 		{"PING\r\n", HELLO_NOTHING, NULL},
 		{"SET a b\r\n", HELLO_NOTHING, NULL},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HELLO_NOTHING, NULL},
 		{"OPTIONS rtsp://example.org/ RTSP/1.0\r\nCSeq: 1\r\n\r\n", HELLO_NOTHING, NULL},
 		{"CONNECT {\"lang\": \"service/1\"}\r\n", HELLO_NOTHING, NULL},
-		{"\x04\xd2\x16/", HELLO_NOTHING, NULL},
 	};
-	static const char postgres[] = {0, 0, 0, 8, 4, (char)0xd2, 0x16, 0x2f};
-	static const char ssl2[] = {(char)0x80, 0x2e, 1, 3, 1, 0, 0x15, 0, 0, 0, 0x10};
-	static const char amqp[] = "AMQP\0\0\x09\x01";
-	static const char git[] = "0032git-upload-pack /repo.git\0host=example.org";
 
 	(void)state;
 	expect_cases(cases, ARRAY_LENGTH(cases));
-	expect(postgres, sizeof postgres, HELLO_NOTHING, NULL);
-	expect(ssl2, sizeof ssl2, HELLO_NOTHING, NULL);
-	expect(amqp, sizeof amqp - 1, HELLO_NOTHING, NULL);
-	expect(git, sizeof git, HELLO_NOTHING, NULL);
+}
+
+/* A line of bytes could still become a request to Python's http.server. */
+static void what_is_no_text_says_nothing_when_its_line_has_ended(void **state) {
+	static const struct bytes_case {
+		size_t size;
+		const char *bytes;
+	} cases[] = {
+		{8, "\0\0\0\x08\x04\xd2\x16\x2f"},                               /* PostgreSQL: is there TLS? */
+		{11, "\x80\x2e\x01\x03\x01\0\x15\0\0\0\x10"},                    /* SSLv2 */
+		{8, "AMQP\0\0\x09\x01"},                                         /* AMQP 0-9-1 */
+		{46, "0032git-upload-pack /repo.git\0host=example.org"},         /* git:// */
+		{33, "\x01\x04\0\x01\0\x19\0\0\x0f\x08SERVER_PROTOCOLHTTP/1.1"}, /* FastCGI */
+		{16, "\x12\x34\0\x0c\x02\x02\0\x08HTTP/1.1"},                    /* AJP */
+		{32, "\0\x1e\0\0\x0f\0SERVER_PROTOCOL\x08\0HTTP/1.1"},           /* uwsgi */
+	};
+	CLEANUP_STRING struct string endless = {0};
+	struct host host;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_STRING struct string ended = {0};
+
+		expect(cases[i].bytes, cases[i].size, HELLO_MORE, NULL);
+		string_append_bytes(&ended, cases[i].bytes, cases[i].size);
+		string_append(&ended, "\nHost: example.org\r\n\r\n");
+		expect(ended.data, ended.size, HELLO_NOTHING, NULL);
+	}
+	add_zeros(&endless, LIMIT_HEARD + 1);
+	assert_int_equal(hello_read(endless.data, LIMIT_HEARD - 1, &host, NULL), HELLO_MORE);
+	assert_int_equal(hello_read(endless.data, LIMIT_HEARD, &host, NULL), HELLO_NOTHING);
+	expect(endless.data, endless.size, HELLO_NOTHING, NULL);
 }
 
 static void attack_net_04_a_request_that_has_two_readings_is_ambiguous(void **state) {
@@ -297,12 +329,68 @@ static void attack_net_04_a_request_that_has_two_readings_is_ambiguous(void **st
 		{"GET\x1c/\x0bHTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 		{"SOURCE / ICE/1.0\r\nA: b\r\nhost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 		{"OPTIONS / RTSP/1.0\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"PRI * HTTP/2.0\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
 	};
 	static const char zero[] = "GET /\0 HTTP/1.1\r\nHost: other.test\r\n\r\n";
 
 	(void)state;
 	expect_cases(cases, ARRAY_LENGTH(cases));
 	expect(zero, sizeof zero - 1, HELLO_AMBIGUOUS, NULL);
+}
+
+/* Node's http and Python's wsgiref serve the Host, others the host of a URL. */
+static void attack_net_04_a_request_without_a_version_that_names_a_host_is_ambiguous(void **state) {
+	static const struct text_case cases[] = {
+		{"GET /\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"POST /\r\nAccept: */*\r\nhost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET / \r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"\x0bGET\x1cx\x1c\nHost: other.test\n\n", HELLO_AMBIGUOUS, NULL},
+		{"GET /\x01\xff\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET /\r\nA: b\rHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET /\r\n A b\r\n \r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET /\r\n: b\r\nFrom a\r\nHost: other.test\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET http://other.test/\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET other://other.test/\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET http://other.test/ RTSP/1.0\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"GET http://other.test/ a b\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+		{"CONNECT other.test:443\r\n\r\n", HELLO_AMBIGUOUS, NULL},
+	};
+
+	(void)state;
+	expect_cases(cases, ARRAY_LENGTH(cases));
+}
+
+/* Each was served by Python's wsgiref. */
+static void attack_net_04_a_request_with_odd_bytes_before_its_version_is_ambiguous(void **state) {
+	static const struct {
+		size_t size;
+		const char *bytes;
+	} firsts[] = {
+		{2, "\xff "}, {2, "\x01 "}, {2, "\0 "}, {4, "\xef\xbb\xbf "}, {3, "\x16\x03 "}, {12, "0032git-x /\0"},
+	};
+	CLEANUP_STRING struct string longest = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(firsts); i++) {
+		CLEANUP_STRING struct string bytes = {0};
+
+		string_append_bytes(&bytes, firsts[i].bytes, firsts[i].size);
+		string_append(&bytes, "/ HTTP/1.1\r\nHost: other.test\r\n\r\n");
+		expect(bytes.data, bytes.size, HELLO_AMBIGUOUS, NULL);
+	}
+	add_zeros(&longest, 65536 - strlen(" / HTTP/1.1\r\n"));
+	string_append(&longest, " / HTTP/1.1\r\nHost: other.test\r\n\r\n");
+	expect(longest.data, longest.size, HELLO_AMBIGUOUS, NULL);
+}
+
+static void attack_net_04_a_tls_hello_that_is_a_request_too_is_ambiguous(void **state) {
+	CLEANUP_STRING struct string made = make(&(struct made){.name = "example.org"});
+	CLEANUP_FREE char *bytes = mem_copy(made.data, made.size);
+	static const char request[] = " / HTTP/1.1\r\nHost: b\r\n\r\n";
+
+	(void)state;
+	memcpy(bytes + 11, request, sizeof request - 1); /* its random bytes (RFC 8446 4.1.2) */
+	expect(bytes, made.size, HELLO_AMBIGUOUS, NULL);
 }
 
 /* Servers of their own methods take any token for one (RFC 9110 5.6.2), Go's net/http among them. */
@@ -325,13 +413,13 @@ static void attack_net_04_a_request_of_any_method_names_its_host(void **state) {
 }
 
 static void attack_net_12_a_head_without_end_is_bounded(void **state) {
-	static char bytes[LIMIT_HEADER] = "GET / HTTP/1.1\r\nHost: example.org\r\nX: ";
+	static char bytes[LIMIT_HEARD] = "GET / HTTP/1.1\r\nHost: example.org\r\nX: ";
 	struct host host;
 
 	(void)state;
 	memset(bytes + strlen(bytes), 'x', sizeof bytes - strlen(bytes));
-	assert_int_equal(hello_read(bytes, sizeof bytes - 1, &host, NULL), HELLO_MORE);
-	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_AMBIGUOUS);
+	assert_int_equal(hello_read(bytes, LIMIT_HEADER - 1, &host, NULL), HELLO_MORE);
+	assert_int_equal(hello_read(bytes, LIMIT_HEADER, &host, NULL), HELLO_AMBIGUOUS);
 	memset(bytes, 'x', sizeof bytes);
 	assert_int_equal(hello_read(bytes, sizeof bytes - 1, &host, NULL), HELLO_MORE);
 	assert_int_equal(hello_read(bytes, sizeof bytes, &host, NULL), HELLO_AMBIGUOUS);
@@ -351,6 +439,10 @@ int main(void) {
 		cmocka_unit_test(attack_r_23_what_comes_before_a_tls_hello_is_ambiguous),
 		cmocka_unit_test(an_http_request_names_its_host),
 		cmocka_unit_test(what_is_no_hello_says_nothing),
+		cmocka_unit_test(what_is_no_text_says_nothing_when_its_line_has_ended),
+		cmocka_unit_test(attack_net_04_a_request_without_a_version_that_names_a_host_is_ambiguous),
+		cmocka_unit_test(attack_net_04_a_request_with_odd_bytes_before_its_version_is_ambiguous),
+		cmocka_unit_test(attack_net_04_a_tls_hello_that_is_a_request_too_is_ambiguous),
 		cmocka_unit_test(attack_net_04_a_request_of_any_method_names_its_host),
 		cmocka_unit_test(attack_net_04_a_request_that_has_two_readings_is_ambiguous),
 		cmocka_unit_test(attack_net_12_a_head_without_end_is_bounded),

@@ -95,6 +95,7 @@ enum {
 	LIMIT_HEADERS = 100,            /* lines in it */
 	LIMIT_CONNECTIONS = 2048,       /* connections of one sandbox at the gate */
 	LIMIT_HELLO = 16 * 1024,        /* bytes of a TLS hello */
+	LIMIT_HEARD = 64 * 1024 + 1,    /* first bytes of a connection that are read: past a line of http.server */
 	LIMIT_HEAR_MS = 200,            /* until somebody is asked about a connection whose first bytes don't come */
 	LIMIT_HANDSHAKE_MS = 30 * 1000, /* until a proxy request must be complete */
 	LIMIT_IDLE_MS = 5 * 60 * 1000,  /* a proxy connection without a request */
