@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/string.h"
 #include "first_line.h"
 #include "http_request.h"
 
@@ -96,20 +97,19 @@ static bool is_tls(const uint8_t *bytes, size_t size) {
 }
 
 /* The hello without its records: HELLO_NAME when it is whole, in `message`. */
-static enum hello_state message_join(struct reader in, uint8_t message[LIMIT_HELLO], size_t *ret_size,
+static enum hello_state message_join(struct reader *in, uint8_t message[LIMIT_HELLO], size_t *ret_size,
 				     struct error *error) {
-	const char *start = (const char *)in.data;
 	size_t got = 0;
 
-	while (in.size >= TLS_RECORD_HEAD) {
-		size_t type = reader_number(&in, 1), version = reader_number(&in, 2), size = reader_number(&in, 2);
-		size_t here = size < in.size ? size : in.size, announced = got + size, whole;
+	while (in->size >= TLS_RECORD_HEAD) {
+		size_t type = reader_number(in, 1), version = reader_number(in, 2), size = reader_number(in, 2);
+		size_t here = size < in->size ? size : in->size, announced = got + size, whole;
 
 		if (type != TLS_HANDSHAKE || version >> 8 != 3 || size == 0 || size > TLS_RECORD_MAX)
 			return ambiguous(error, "TLS that doesn't begin with a hello, or whose hello is in pieces that "
 						"can't be put together");
 		if (here > LIMIT_HELLO - got) return ambiguous(error, "a TLS hello that is too long");
-		memcpy(message + got, reader_take(&in, here), here);
+		memcpy(message + got, reader_take(in, here), here);
 		got += here;
 		if (got > 0 && message[0] != TLS_CLIENT_HELLO)
 			return ambiguous(error, "TLS that doesn't begin with a hello");
@@ -118,10 +118,7 @@ static enum hello_state message_join(struct reader in, uint8_t message[LIMIT_HEL
 		if (whole > LIMIT_HELLO) return ambiguous(error, "a TLS hello that is too long");
 		if (announced > whole) return ambiguous(error, "more than a hello in its TLS record");
 		*ret_size = whole;
-		if (got < whole) continue;
-		if (first_line_read(start, (size_t)((const char *)in.data - start)) == LINE_HTTP)
-			return ambiguous(error, "a TLS hello that is a request of HTTP, too");
-		return HELLO_NAME;
+		if (got == whole) return HELLO_NAME;
 	}
 	return HELLO_MORE;
 }
@@ -155,10 +152,12 @@ static enum hello_state extensions_read(struct reader extensions, struct host *r
 
 static enum hello_state tls_read(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
 	uint8_t message[LIMIT_HELLO];
-	struct reader hello = {.data = message};
-	enum hello_state state = message_join((struct reader){.data = (const uint8_t *)bytes, .size = size}, message,
-					      &hello.size, error);
+	struct reader hello = {.data = message}, in = {.data = (const uint8_t *)bytes, .size = size};
+	enum hello_state state = message_join(&in, message, &hello.size, error);
 
+	if (state == HELLO_MORE) in.size = 0; /* all of it belongs to the hello */
+	if (state != HELLO_AMBIGUOUS && first_line_read(bytes, size - in.size) == LINE_HTTP)
+		return ambiguous(error, "a TLS hello that is a request of HTTP, too");
 	if (state != HELLO_NAME) return state;
 	(void)reader_take(&hello, TLS_MESSAGE_HEAD + 2 + 32);       /* version, random */
 	(void)reader_vector(&hello, 1);                             /* session */
@@ -244,4 +243,16 @@ enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_hos
 	}
 	if (state == HELLO_MORE && size >= LIMIT_HEARD) return ambiguous(error, "a hello that has no end");
 	return state;
+}
+
+enum hello_state hello_read_whole(const char *bytes, size_t size, struct host *ret_host, struct error *error) {
+	CLEANUP_STRING struct string ended = {0};
+	enum hello_state state = hello_read(bytes, size, ret_host, error);
+
+	if (state == HELLO_MORE && size > 0 && !is_tls((const uint8_t *)bytes, size)) {
+		string_append_bytes(&ended, bytes, size);
+		string_append(&ended, "\r\n\r\n");
+		state = text_read(ended.data, ended.size, ret_host, error);
+	}
+	return state == HELLO_MORE ? HELLO_NOTHING : state;
 }

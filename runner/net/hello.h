@@ -25,3 +25,9 @@ enum hello_state {
 
 /* All bytes so far. From LIMIT_HEARD bytes on it is never HELLO_MORE. */
 enum hello_state hello_read(const char *bytes, size_t size, struct host *ret_host, struct error *error);
+
+/*
+ * When no more bytes will come: never HELLO_MORE. Python's http.server takes their end for that of a line and of a
+ * head, so what would be a request with these ends is one.
+ */
+enum hello_state hello_read_whole(const char *bytes, size_t size, struct host *ret_host, struct error *error);

@@ -69,7 +69,7 @@ static void way_tell(struct way *way, const void *bytes, size_t size) {
 	enum relay_order order;
 
 	string_append_bytes(&ear->said, bytes, size);
-	order = ear->heard(ear->argument, ear->said.data, ear->said.size);
+	order = ear->heard(ear->argument, ear->said.data, ear->said.size, way->ended);
 	ear->holds = order == RELAY_HOLD;
 	if (order == RELAY_PASS) way_close_ear(way);
 }
@@ -85,12 +85,8 @@ static int way_hear(struct way *way) {
 	ssize_t n = recv(way->from->fd, bytes, left < sizeof bytes ? left : sizeof bytes, 0);
 
 	if (n < 0) return -errno;
-	if (n == 0) {
-		way->ended = true;
-		way_close_ear(way);
-		return 0;
-	}
-	way_add_pending(way, bytes, (size_t)n);
+	if (n > 0) way_add_pending(way, bytes, (size_t)n);
+	way->ended = n == 0;
 	way_tell(way, bytes, (size_t)n);
 	return 0;
 }

@@ -17,14 +17,14 @@ struct relay;
 
 /*
  * Hears what near says until it passes, or far has said something: `said` is all of it so far, at most LIMIT_HEARD
- * bytes; what came last has not gone on yet. Never from inside relay_new.
+ * bytes; what came last has not gone on yet. `ended`: that was near's end, and all. Never from inside relay_new.
  */
 enum relay_order {
 	RELAY_PASS, /* it goes on, as does all that comes */
 	RELAY_MORE, /* it goes on, and what comes is heard, too */
 	RELAY_HOLD, /* it waits for relay_release, or the end */
 };
-typedef enum relay_order relay_heard(void *argument, const char *said, size_t size);
+typedef enum relay_order relay_heard(void *argument, const char *said, size_t size, bool ended);
 
 /* near: the tool's end, far: the host's. Both non-blocking, both taken over. What `near_pending` holds was read from
  * near already, `far_pending` likewise (or is said in its name): passed on first; drained here, either may be NULL. */

@@ -114,12 +114,12 @@ static void tunnel_ask(struct tunnel *tunnel, const struct host *says) {
 	tunnel->heard = false;
 }
 
-static enum relay_order tunnel_heard(void *argument, const char *said, size_t size) {
+static enum relay_order tunnel_heard(void *argument, const char *said, size_t size, bool ended) {
 	struct tunnel *tunnel = argument;
 	struct error error = ERROR_NONE;
 	struct host says;
 
-	switch (hello_read(said, size, &says, &error)) {
+	switch ((ended ? hello_read_whole : hello_read)(said, size, &says, &error)) {
 	case HELLO_MORE:
 		return RELAY_MORE;
 	case HELLO_NOTHING:

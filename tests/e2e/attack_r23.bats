@@ -48,7 +48,8 @@ only_for_good() {
 	only_for_good 'GET /\r\nHost: HOST\r\n\r\n' 'GET / \nHost: HOST\n\n' '\x0bGET\x1cx\r\nA: b\rHost: HOST\r\n\r\n' \
 		'GET /\x00\xff\r\n A b\r\n:c\r\nFrom d\r\nHost: HOST\r\n\r\n' 'GET http://HOST/\r\n\r\n' \
 		'\xffGET / HTTP/1.1\r\nHost: HOST\r\n\r\n' '\x00 / HTTP/1.1\r\nHost: HOST\r\n\r\n' \
-		'\x16\x03GET / HTTP/1.1\r\nHost: HOST\r\n\r\n' '0032git-x /\x00 HTTP/1.1\r\nHost: HOST\r\n\r\n'
+		'\x16\x03GET / HTTP/1.1\r\nHost: HOST\r\n\r\n' 'GET http://HOST/$' 'GET / HTTP/1.1\r\nHost: HOST$' \
+		'\x16\x03\x01\x01\x08\x01\x00\x01\x04\x03\x03 / HTTP/1.1\r\nHost: HOST\r\n\r\n' '0032git-x /\x00 HTTP/1.1\r\nHost: HOST\r\n\r\n'
 }
 
 @test "attack_r_23: what node takes for a request brings none for another host past the name check" {

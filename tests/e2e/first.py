@@ -1,7 +1,7 @@
 """first.py HOST PORT TEXT…: says each TEXT by a connection of its own to HOST, and prints it with what was "served" by the answer,
 "cut" when the connection was reset, or "nothing".
 
-\\r, \\n and \\xNN in TEXT are read as in Python.
+\\r, \\n and \\xNN in TEXT are read as in Python. Behind a TEXT that ends in "$" (which isn't said) no more will come.
 """
 import re
 import socket
@@ -12,7 +12,9 @@ for text in sys.argv[3:]:
     answer, end = b"", "nothing"
     try:
         with socket.create_connection((host, int(port)), 10) as connection:
-            connection.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+            connection.sendall(text.removesuffix("$").encode().decode("unicode_escape").encode("latin-1"))
+            if text.endswith("$"):
+                connection.shutdown(socket.SHUT_WR)
             while b"served" not in answer or not answer.endswith(b"\n"):
                 more = connection.recv(4096)
                 if not more:

@@ -383,6 +383,7 @@ static void attack_net_04_a_request_with_odd_bytes_before_its_version_is_ambiguo
 	expect(longest.data, longest.size, HELLO_AMBIGUOUS, NULL);
 }
 
+/* Whole, or never to be. */
 static void attack_net_04_a_tls_hello_that_is_a_request_too_is_ambiguous(void **state) {
 	CLEANUP_STRING struct string made = make(&(struct made){.name = "example.org"});
 	CLEANUP_FREE char *bytes = mem_copy(made.data, made.size);
@@ -391,6 +392,35 @@ static void attack_net_04_a_tls_hello_that_is_a_request_too_is_ambiguous(void **
 	(void)state;
 	memcpy(bytes + 11, request, sizeof request - 1); /* its random bytes (RFC 8446 4.1.2) */
 	expect(bytes, made.size, HELLO_AMBIGUOUS, NULL);
+	expect(bytes, made.size / 2, HELLO_AMBIGUOUS, NULL);
+}
+
+/* Python's http.server takes the end for that of a line, and of a head. */
+static void attack_net_04_what_ends_in_a_request_is_one(void **state) {
+	static const struct text_case cases[] = {
+		{"", HELLO_NOTHING, NULL},
+		{"ruok", HELLO_NOTHING, NULL},
+		{"GET /", HELLO_NOTHING, NULL},
+		{"GET / HTTP/1.0\r\n", HELLO_NOTHING, NULL},
+		{"\x16\x03\x01\x02", HELLO_NOTHING, NULL},
+		{"GET / HTTP/1.1\r\nHost: other.test", HELLO_NAME, "other.test"},
+		{"GET / HTTP/1.1\r\nHost: other.test\r\n", HELLO_NAME, "other.test"},
+		{"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", HELLO_NAME, "other.test"},
+		{"GET / HTTP/1.1\r\nHost: other.test\r", HELLO_AMBIGUOUS, NULL},
+		{"GET / HTTP/1.1\r\nHost", HELLO_AMBIGUOUS, NULL},
+		{"GET http://other.test/ HTTP/1.1", HELLO_AMBIGUOUS, NULL},
+		{"GET http://other.test/", HELLO_AMBIGUOUS, NULL},
+	};
+	struct host host;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct error error = ERROR_NONE;
+
+		assert_int_equal(hello_read_whole(cases[i].text, strlen(cases[i].text), &host, &error), cases[i].state);
+		assert_int_equal(error.code != 0, cases[i].state == HELLO_AMBIGUOUS);
+		if (cases[i].name) assert_string_equal(host.name, cases[i].name);
+	}
 }
 
 /* Servers of their own methods take any token for one (RFC 9110 5.6.2), Go's net/http among them. */
@@ -443,6 +473,7 @@ int main(void) {
 		cmocka_unit_test(attack_net_04_a_request_without_a_version_that_names_a_host_is_ambiguous),
 		cmocka_unit_test(attack_net_04_a_request_with_odd_bytes_before_its_version_is_ambiguous),
 		cmocka_unit_test(attack_net_04_a_tls_hello_that_is_a_request_too_is_ambiguous),
+		cmocka_unit_test(attack_net_04_what_ends_in_a_request_is_one),
 		cmocka_unit_test(attack_net_04_a_request_of_any_method_names_its_host),
 		cmocka_unit_test(attack_net_04_a_request_that_has_two_readings_is_ambiguous),
 		cmocka_unit_test(attack_net_12_a_head_without_end_is_bounded),

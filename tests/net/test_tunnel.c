@@ -218,6 +218,43 @@ static void half_a_hello_waits_for_nothing(void **state) {
 	host_lacks(scene, "\r\n\r\n");
 }
 
+/* To some servers the end of what is said is that of a request. */
+static void attack_net_04_the_end_waits_for_the_judge_like_a_last_piece(void **state) {
+	struct scene scene;
+
+	(void)state;
+	for (int allowed = 0; allowed < 2; allowed++) {
+		scene_open(&scene, false);
+		int fd = tunnel_to(&scene, "allowed.test");
+		fixture_set_judge(scene.fixture, FIXTURE_HOLD, 0, false);
+		wire_say(fd, "GET / HTTP/1.1\r\nHost: other.test");
+		host_has(&scene, "GET / HTTP/1.1\r\nHost: other.test");
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		fixture_wait(scene.fixture, again_reaches, 1);
+		fixture_answer_held(scene.fixture, allowed ? FIXTURE_ALLOW : FIXTURE_DENY);
+		if (allowed) {
+			assert_int_equal(wire_read_end(fd), 0);
+			fd_close(fd);
+		} else {
+			expect_reset(&scene, fd, "first bytes");
+		}
+		scene_close(&scene);
+	}
+}
+
+static void what_ends_as_no_request_ends_in_order(void **state) {
+	struct scene *scene = *state;
+
+	int fd = tunnel_to(scene, "allowed.test");
+	fixture_set_judge(scene->fixture, FIXTURE_DENY, 0, false);
+	wire_say(fd, "ruok");
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(wire_read_end(fd), 0);
+	host_has(scene, "ruok");
+	assert_int_equal(fixture_counts(scene->fixture).refusals, 0);
+	fd_close(fd);
+}
+
 static void the_last_piece_waits_for_the_judge(void **state) {
 	struct scene scene;
 
@@ -422,6 +459,8 @@ int main(void) {
 		SCENE(another_host_that_is_allowed_goes_on),
 		SCENE(half_a_hello_waits_for_nothing),
 		cmocka_unit_test(the_last_piece_waits_for_the_judge),
+		cmocka_unit_test(attack_net_04_the_end_waits_for_the_judge_like_a_last_piece),
+		SCENE(what_ends_as_no_request_ends_in_order),
 		SCENE(a_tunnel_that_is_cut_while_it_is_judged_asks_no_more),
 		SPEAKING(whom_the_host_speaks_to_first_is_not_heard),
 		SCENE(what_goes_to_an_address_is_not_heard),
