@@ -1,6 +1,6 @@
 /*
- * The first bytes of a connection, as a tool sends them: what is said of them is the same however they come in, no byte
- * outside of them is touched, and a name is one that the normaliser would give again.
+ * The first bytes of a connection, as a tool sends them: what is said of them is the same however they come in, and
+ * when no more come; no byte outside of them is touched, and a name is one that the normaliser would give again.
  */
 #include "fuzz.h"
 #include "hello.h"
@@ -31,5 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		demand(state != HELLO_NAME || strcmp(part.name, host.name) == 0, "the name depends on how it comes in");
 	}
 	demand(whole != HELLO_MORE || size < LIMIT_HEARD, "there is no end to it");
+	const enum hello_state ended = hello_read_whole((const char *)data, size, &part, NULL);
+	demand(ended != HELLO_MORE, "the end says nothing");
+	demand(whole == HELLO_MORE || ended == whole, "the end says something else");
 	return 0;
 }
