@@ -47,6 +47,6 @@ unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
 	}
 	for (size_t i = 0; i < view->program_count; i++)
-		if (view->programs[i].mode == VIEW_ASK && !curtain) wanted |= TRAPS_PROGRAMS;
+		if (view->programs[i].mode == VIEW_ASK) wanted |= TRAPS_PROGRAMS;
 	return wanted;
 }

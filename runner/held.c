@@ -181,9 +181,11 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 	question->check = 0;
 	question->state = ANSWERED;
 	question->allowed = verdict && verdict->effect == EFFECT_ALLOW;
-	/* Nothing of it is in a view: for these calls alone. */
-	question->once = question->allowed &&
-			 (verdict->once || (verdict->grant == 0 && !live_rules_give(options->live, &question->need)));
+	/* Nothing of it is in a view, as of a program that a pattern asks about whoever allows it: for these calls
+	 * alone. */
+	const bool unnamed = question->allowed && !live_rules_give(options->live, &question->need) &&
+			     (verdict->grant == 0 || question->need.permission == PERMISSION_PROC_SPAWN);
+	question->once = question->allowed && (verdict->once || unnamed);
 	question->alone = question->allowed && verdict->once;
 	question->end = verdict && !question->allowed ? end_of_denial(question, verdict) : HELD_REFUSED;
 	if (verdict && !question->allowed && options->refused)

@@ -89,9 +89,13 @@ static struct sight on_trap_sight(void *context, const char *path) {
 	return sight;
 }
 
-static uint64_t on_trap(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
+static void on_called(void *context, pid_t thread) {
 	struct keeper *keeper = context;
 	live_once_over(keeper->live, thread);
+}
+
+static uint64_t on_trap(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
+	struct keeper *keeper = context;
 	/* /bin/curl is asked about by the name that a rule and the curtain know */
 	const bool last = need->permission == PERMISSION_PROC_SPAWN;
 	CLEANUP_FREE char *path = live_resolve(keeper->live, need->path, last);
@@ -167,8 +171,10 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	const struct walking_world world = {.promptly = keeper->promptly, .context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
+	struct need named = *need;
+	if (need->permission == PERMISSION_PROC_SPAWN) named.path = live_program(keeper->live, need->path);
 	const struct session_call call = {
-		.need = need, .process = process, .parents = &parents, .walk = walk, .name = name};
+		.need = &named, .process = process, .parents = &parents, .walk = walk, .name = name};
 	return session_check_call(keeper->session, &call, done, argument);
 }
 
@@ -499,6 +505,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					      .listener = listener,
 					      .wanted = keeper->wanted,
 					      .curtain = curtain,
+					      .called = on_called,
 					      .sight = on_trap_sight,
 					      .hold = on_trap,
 					      .drop = on_drop,

@@ -18,6 +18,7 @@
 
 #include "asked.h"
 #include "once.h"
+#include "programs.h"
 #include "schema/limits.h"
 #include "undone.h"
 
@@ -418,13 +419,18 @@ char *live_resolve(const struct live *live, const char *path, bool last) {
 	return sights_resolve(live->sights, path, last);
 }
 
+const char *live_program(const struct live *live, const char *path) {
+	return sights_program(live->sights, path);
+}
+
 bool live_gives(const struct live *live, const struct need *need) {
 	return !live->busy && !live->broken && sights_give(live->sights, need);
 }
 
 bool live_rules_give(const struct live *live, const struct need *need) {
 	bool ask_write;
-	if (need->permission == PERMISSION_PROC_SPAWN) return !live_sight(live, need->path).program;
+	if (need->permission == PERMISSION_PROC_SPAWN)
+		return !programs_deny(live->view, false, live_program(live, need->path));
 	return sight_rule(live->view, need->path, &ask_write) >=
 	       (need->permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ);
 }

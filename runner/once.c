@@ -20,7 +20,6 @@
 #include "call.h"
 #include "pending.h"
 #include "schema/limits.h"
-#include "schema/pattern.h"
 
 enum { ONCE_LOOK_FIRST_US = 100, ONCE_LOOK_MAX_US = 20 * 1000, ONCE_RUNS_MS = 20, ONCE_FILES = 1024 };
 
@@ -152,7 +151,7 @@ bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need
 
 bool onces_cover(const struct onces *onces, const char *path) {
 	for (const struct once *once = onces->list; once; once = once->next)
-		if (path_is_below(path, once->path)) return true;
+		if (once->need.permission != PERMISSION_PROC_SPAWN && path_is_below(path, once->path)) return true;
 	return false;
 }
 
@@ -172,29 +171,11 @@ void onces_over(struct onces *onces, pid_t thread) {
 	}
 }
 
-static void allow_program(struct view *view, const char *path) {
-	const struct permission permission = permission_of(PERMISSION_PROC_SPAWN);
-	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
-	size_t kept = 0;
-	for (size_t i = 0; i < view->program_count; i++) {
-		struct view_program *program = &view->programs[i];
-		CLEANUP_PATTERN struct pattern *pattern = NULL;
-		bool asked = program->mode == VIEW_ASK &&
-			     pattern_compile(&permission, program->pattern, &scope, &pattern, NULL) == 0 &&
-			     pattern_match(pattern, path, NULL);
-		if (asked)
-			free(program->pattern);
-		else
-			view->programs[kept++] = *program;
-	}
-	view->program_count = kept;
-}
-
 void onces_put_into(const struct onces *onces, struct view *view) {
 	for (const struct once *once = onces->list; once; once = once->next) {
 		if (once->ended) continue;
 		if (once->need.permission == PERMISSION_PROC_SPAWN)
-			allow_program(view, once->path);
+			view_add_program(view, once->path, VIEW_READ);
 		else
 			view_add_path(view, once->path, false,
 				      once->need.permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ, false);

@@ -26,7 +26,8 @@ void onces_add(struct onces *onces, pid_t thread, const struct need *need, bool 
 bool onces_any(const struct onces *onces);
 bool onces_none(const struct onces *onces);                                        /* nor any that is about to go */
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need); /* it is in force */
-bool onces_cover(const struct onces *onces, const char *path);                     /* is it there for a call alone? */
+/* Is it there for a call alone? A program that is goes on being one that is asked about (sight.h). */
+bool onces_cover(const struct onces *onces, const char *path);
 /* Of the calls that were allowed `alone`, how many gave what is mounted at the path and are left out of the plan made?
  */
 size_t onces_ending(const struct onces *onces, const char *path);

@@ -42,7 +42,8 @@ struct mount {
 	uint32_t id; /* the portal knows it by this; 0 = not put yet (steps.h) */
 	uint32_t on; /* the mount that it lies on; 0 = the root */
 	char *path;
-	char *source; /* what is mounted; NULL where the kind has none */
+	char *source; /* what is mounted; of a node of the curtain the name by which a program is asked about, if it is
+		       * another; NULL where the kind has none */
 	dev_t device; /* of source, 0 = not to be compared */
 	ino_t inode;
 	bool exposed; /* one that is covered: it shows more than the plan does to who has a folder of it open (steps.h)

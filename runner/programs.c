@@ -2,12 +2,18 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "plan.h"
 #include "schema/pattern.h"
+
+enum { PROGRAMS_MAX = 4 * PLAN_MOUNTS_MAX }; /* rules: a program has several names, a plan of more mounts fails */
 
 static const char *const folders[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",  "/usr/bin",
 				      "/sbin",           "/bin",           "/usr/games", "/usr/libexec"};
@@ -30,26 +36,68 @@ static void search_folders(const char *search, struct strings *ret_folders) {
 	}
 }
 
-static void add_if_there(struct rules *rules, enum show show, const char *path) {
-	const enum view_denial denial = show == SHOW_NOTHING ? VIEW_DENIES_READ : VIEW_DENIES_NOTHING;
-	if (access(path, F_OK) == 0) rules_add_denial(rules, show, path, denial);
+/* Is it there for one call (once.h)? */
+static bool is_let(const struct view *view, const char *path) {
+	for (size_t i = 0; i < view->program_count; i++) {
+		if (view->programs[i].mode != VIEW_READ) continue;
+		CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
+		if (real && string_equal(view->programs[i].pattern, real)) return true;
+	}
+	return false;
 }
 
-static void add_in_folder(const struct pattern *pattern, enum show show, const char *folder, struct rules *rules) {
-	const char *name = path_name(pattern_text(pattern));
-	if (!strpbrk(name, "*?[\\")) {
-		CLEANUP_FREE char *path = path_join(folder, name);
-		if (pattern_match(pattern, path, NULL)) add_if_there(rules, show, path);
-		return;
-	}
+struct adding {
+	const struct view *view;
+	const struct pattern *pattern;
+	enum show show;
+	struct rules *rules;
+};
+
+static bool is_folder(const char *path, bool follow) {
+	struct stat status;
+	return fstatat(AT_FDCWD, path, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+static void add_match(const struct adding *adding, const char *path, bool named);
+
+/* Those that the pattern matches. */
+static void add_in_folder(const struct adding *adding, const char *folder) {
 	DIR *stream = mem_expect(opendir(folder));
 	for (struct dirent *entry; stream && (entry = readdir(stream));) {
 		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
 		if (!string_equal(entry->d_name, ".") && !string_equal(entry->d_name, "..") &&
-		    pattern_match(pattern, path, NULL))
-			rules_add(rules, RULE_VIEW, show, path);
+		    adding->rules->count < PROGRAMS_MAX && pattern_match(adding->pattern, path, NULL))
+			add_match(adding, path, false);
 	}
 	if (stream) closedir(stream);
+}
+
+/* A folder is no program. What is asked about is each program in it; a denial takes all of it away. A link to a folder
+ * that only a pattern matches (/usr/bin/X11, which leads to /usr/bin) says nothing of what lies there. */
+static void add_match(const struct adding *adding, const char *path, bool named) {
+	if (is_let(adding->view, path)) return;
+	if (!is_folder(path, true)) {
+		rules_add_program(adding->rules, adding->show, path, named);
+	} else if (named || is_folder(path, false)) {
+		if (adding->show == SHOW_ASK)
+			add_in_folder(adding, path);
+		else
+			rules_add_program(adding->rules, adding->show, path, named);
+	}
+}
+
+static void add_named(const struct adding *adding, const char *path) {
+	if (access(path, F_OK) == 0) add_match(adding, path, true);
+}
+
+static void add_of_folder(const struct adding *adding, const char *folder) {
+	const char *name = path_name(pattern_text(adding->pattern));
+	if (strpbrk(name, "*?[\\")) {
+		add_in_folder(adding, folder);
+		return;
+	}
+	CLEANUP_FREE char *path = path_join(folder, name);
+	if (pattern_match(adding->pattern, path, NULL)) add_named(adding, path);
 }
 
 int programs_add(const struct view *view, const char *search, bool trapped, struct rules *rules, struct error *error) {
@@ -58,23 +106,25 @@ int programs_add(const struct view *view, const char *search, bool trapped, stru
 	for (size_t i = 0; i < view->program_count; i++) {
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		enum show show = view->programs[i].mode == VIEW_ASK ? SHOW_ASK : SHOW_NOTHING;
-		if (show == SHOW_ASK && trapped) continue;
+		if (view->programs[i].mode == VIEW_READ || (show == SHOW_ASK && trapped)) continue;
 		int r = compile(view->programs[i].pattern, &pattern, error);
 		if (r < 0) return error_prefix(error, "a program of the view");
+		const struct adding adding = {.view = view, .pattern = pattern, .show = show, .rules = rules};
 		if (pattern_is_literal(pattern)) {
-			add_if_there(rules, show, pattern_target(pattern));
+			add_named(&adding, pattern_target(pattern));
 			continue;
 		}
 		if (!(show == SHOW_ASK && rules->curtain) && string_equal(pattern_text(pattern), "*"))
 			return error_set(error, EACCES, "the profile %s lets no program run", view->profile);
-		for (size_t k = 0; k < all.count; k++) add_in_folder(pattern, show, all.items[k], rules);
+		for (size_t k = 0; k < all.count; k++) add_of_folder(&adding, all.items[k]);
 	}
 	return 0;
 }
 
 bool programs_deny(const struct view *view, bool asks, const char *path) {
 	for (size_t i = 0; i < view->program_count; i++) {
-		if (asks && view->programs[i].mode == VIEW_ASK) continue;
+		const enum view_mode mode = view->programs[i].mode;
+		if (mode == VIEW_READ || (asks && mode == VIEW_ASK)) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (compile(view->programs[i].pattern, &pattern, NULL) < 0 || pattern_match(pattern, path, NULL))
 			return true;

@@ -37,6 +37,12 @@ void rules_add_denial(struct rules *rules, enum show show, const char *path, enu
 	rules->items[rules->count - 1].denial = denial;
 }
 
+void rules_add_program(struct rules *rules, enum show show, const char *path, bool named) {
+	const bool denied = named && show == SHOW_NOTHING;
+	rules_add_denial(rules, show, path, denied ? VIEW_DENIES_READ : VIEW_DENIES_NOTHING);
+	rules->items[rules->count - 1].program = show == SHOW_ASK;
+}
+
 void rules_add_led(struct rules *rules, enum show show, const char *path) {
 	rules_add(rules, RULE_VIEW, show, path);
 	rules->items[rules->count - 1].led = true;

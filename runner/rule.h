@@ -40,6 +40,7 @@ struct rule {
 	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
+	bool program;            /* to run it is asked about, not to read it */
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };
 
@@ -53,6 +54,8 @@ struct rules {
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);
 /* RULE_VIEW. */
 void rules_add_denial(struct rules *rules, enum show show, const char *path, enum view_denial denial);
+/* What a proc:spawn rule doesn't allow; `named`: by that very path, so that nothing that leads there gives it. */
+void rules_add_program(struct rules *rules, enum show show, const char *path, bool named);
 void rules_add_led(struct rules *rules, enum show show, const char *path);
 void rules_add_source(struct rules *rules, enum rule_origin origin, enum show show, const char *path,
 		      const char *source);

@@ -17,6 +17,7 @@
 #include "programs.h"
 #include "runner/native_needs.h"
 #include "runner/patience.h"
+#include "sight.h"
 
 enum { PATTERN_COLUMNS = 200 };
 
@@ -247,7 +248,8 @@ static bool is_there(const void *context, const char *path) {
 static bool can_start(const struct scene *scene, const char *path) {
 	if (is_there(&scene->plan, path)) return true;
 	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
-	return real && plan_show(&scene->plan, real) == SHOW_ASK && programs_deny(scene->view, false, real);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&scene->plan, NULL, scene->view);
+	return real && sights_at(sights, real).visible;
 }
 
 /* The caller's directory if it is visible; without --cwd the project's is as good. */

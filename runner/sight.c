@@ -165,6 +165,18 @@ static bool is_asked_program(const struct sights *sights, const char *path) {
 	return false;
 }
 
+static const struct mount *node_of_program(const struct sights *sights, const char *path) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const ptrdiff_t index = nearest(&mounts, path);
+	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
+	return mount && mount->kind == MOUNT_CURTAIN && mount->source ? mount : NULL;
+}
+
+const char *sights_program(const struct sights *sights, const char *path) {
+	const struct mount *node = is_asked_program(sights, path) ? NULL : node_of_program(sights, path);
+	return node ? node->source : path;
+}
+
 struct sight sights_at(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
 	const struct list coming = {sights->coming, sights->coming_count, path_of_mount};
@@ -175,7 +187,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
-			      .program = is_asked_program(sights, path),
+			      .program = is_asked_program(sights, path) || node_of_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,7 +26,8 @@ static bool makes(const struct call *call, size_t which) {
 /* A program is asked about by what it is, whatever it is called. */
 static bool runs(const struct trap_rules *rules, const struct call *call, size_t which) {
 	if (which != 0 || !(rules->wanted & TRAPS_PROGRAMS)) return false;
-	return call->class == CALL_EXECUTE || (call->class == CALL_OPEN && !call->write); /* "ld.so PROGRAM" */
+	if (call->class == CALL_EXECUTE) return true;
+	return call->class == CALL_OPEN && !call->write && rules->curtain == 0; /* "ld.so PROGRAM" */
 }
 
 /* What the thread's own walk fails with; whatever else keeps us from seeing where it leads is a refusal. */
@@ -69,6 +71,13 @@ static int find_places(const struct trap_rules *rules, pid_t thread, struct call
 	return code;
 }
 
+/* What starts a program is trapped beside a curtain, too, whose nodes stand for the programs: no more is wanted to be
+ * known than whether it is one that is there for another call alone. */
+static void forget_place(struct call *call) {
+	free(call->paths[0]);
+	call->paths[0] = NULL;
+}
+
 /* Of a file without a name by the way that leads there. */
 static int find_interpreters(pid_t thread, const struct call *call, struct strings *ret_programs) {
 	const int folder = call->paths[0] ? AT_FDCWD : call->folders[0];
@@ -102,8 +111,14 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	struct call *call = &ret_trap->call;
 	call_read(ret_trap->thread, &ret_trap->raw, call);
 	ret_trap->code = find_places(rules, ret_trap->thread, call);
-	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS) && ret_trap->code == 0)
-		ret_trap->code = find_interpreters(ret_trap->thread, call, &ret_trap->programs);
+	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
+	if (rules->curtain == 0) {
+		if (ret_trap->code == 0)
+			ret_trap->code = find_interpreters(ret_trap->thread, call, &ret_trap->programs);
+	} else if (ret_trap->code != 0) {
+		ret_trap->code = 0;
+		forget_place(call);
+	}
 }
 
 /* Judging */

@@ -281,6 +281,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		return JUDGED;
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
+	if (options->called) options->called(options->context, trap->thread);
 	switch (trap_judge(&traps->desk->rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
 		if (is_behind(traps->desk)) return JUDGED_LATER;

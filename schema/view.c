@@ -450,7 +450,7 @@ static int take_programs(struct view *view, const json_t *programs, struct error
 	json_array_foreach (programs, index, item) {
 		struct view_program program = {0};
 		int r = record_from_json(&program_record, item, &program, error);
-		if (r == 0 && (!program.pattern || (int)program.mode < 0))
+		if (r == 0 && (!program.pattern || (int)program.mode < 0 || program.mode > VIEW_ASK))
 			r = error_set(error, EINVAL, "a program of a view lacks its pattern or mode");
 		if (r == 0) view_add_program(view, program.pattern, program.mode);
 		record_finish(&program_record, &program);

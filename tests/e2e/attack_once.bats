@@ -148,3 +148,36 @@ fill() {
 	[ "$status" = 0 ]
 	[ "$(head -1 "$here/f1")" = mine ]
 }
+
+# asked_of PERMISSION TARGET: it is asked about; sets $id.
+asked_of() {
+	id=$(sbx prompts --json | jq -er ".[] | select(.permission == \"$1\" and .target == \"$2\") | .id")
+}
+
+# ran_or_asked TARGET: it was asked about, or has run unasked.
+ran_or_asked() {
+	asked_of proc:spawn "$1" || grep -qs Copyright "$HOME/run/spawning.out"
+}
+
+@test "attack_r_01: a program that is allowed once is that program alone, and for that call" {
+	asking_policy 60s "    ask: {proc:spawn: ['/usr/bin/sha[25]*sum']}"
+	chmod 700 "$here/old.txt"
+	cp "$TESTS/spawning.py" .
+	background spawning sbx run --profile default -- \
+		python3 spawning.py "$here/old.txt" /usr/bin/sha256sum /usr/bin/sha512sum /usr/bin/sha256sum
+	wait_for 30 asked_of proc:spawn /usr/bin/sha256sum
+	sbx allow "$id" --once
+	for program in /usr/bin/sha512sum /usr/bin/sha256sum; do
+		wait_for 30 ran_or_asked "$program"
+		asked_of proc:spawn "$program"
+		sbx deny "$id"
+	done
+	wait_for 30 asked_of fs:read "$here/old.txt"
+	sbx deny "$id"
+	finished spawning
+	echo "$output"
+	contains "$output" "first: Bad address"
+	contains "$output" "not run: /usr/bin/sha256sum"
+	lacks "$output" Copyright
+	asking_policy
+}

@@ -726,6 +726,44 @@ print('all came back', flush=True)"
 	asking_policy
 }
 
+# was_let_run TARGET
+was_let_run() {
+	sbx history --json | jq -se --arg target "$1" \
+		'map(select(.permission == "proc:spawn" and .target == $target and .verdict == "allow")) | length > 0'
+}
+
+@test "programs that a pattern asks about: each by itself, whoever allows it, and no folder" {
+	asking_policy 60s "    ask: {proc:spawn: ['/usr/bin/*']}" # Debian has a folder in there: X11, which leads to itself
+	background each sbx run -- /usr/bin/env printf '%s\n' runs
+	asks proc:spawn /usr/bin/env
+	sbx allow "$id" --once
+	finished_answering allow each
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" runs
+	was_let_run /usr/bin/printf
+	background each sbx run -- /usr/bin/env printf '%s\n' again # printf is allowed from now on
+	asks proc:spawn /usr/bin/env
+	sbx allow "$id"
+	finished_answering deny each
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" again
+	asking_policy
+}
+
+@test "a program that a rule asks about by the name of a link: by that name" {
+	only_curtain "traps ask about a program by what it is"
+	asking_policy 60s "    ask: {proc:spawn: [awk]}" # alternatives lead from it to mawk, gawk or another
+	background linked sbx run -- awk 'BEGIN {print "runs"}'
+	asks proc:spawn "$(command -v awk)"
+	sbx allow "$id"
+	finished linked
+	echo "$output"
+	[ "$output" = runs ]
+	asking_policy
+}
+
 @test "a program that a rule asks about, as an interpreter: of a script and of an ELF file" {
 	asking_policy 60s '    ask: {proc:spawn: [dash]}'
 	printf '#!/usr/bin/dash\necho interpreted\n' >script

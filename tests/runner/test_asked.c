@@ -28,6 +28,7 @@ static int setup(void **state) {
 	plan = (struct plan){0};
 	put(MOUNT_READ, "/usr", "/usr");
 	put(MOUNT_CURTAIN, "/usr/bin/curl", NULL);
+	put(MOUNT_CURTAIN, "/usr/lib/pager", "/usr/bin/pager");
 	put(MOUNT_LINK, "/bin", "usr/bin");
 	put(MOUNT_FRESH, "/home/u", NULL);
 	put(MOUNT_WRITE, "/home/u/p", "/home/u/p");
@@ -64,8 +65,9 @@ static void each_place_is_seen_as_it_is(void **state) {
 		struct sight sight;
 	} rows[] = {
 		{"/", {.mode = VIEW_ABSENT, .leads = true, .above_missing = true}},
-		{"/usr/lib", {.mode = VIEW_READ}},
+		{"/usr/share", {.mode = VIEW_READ}},
 		{"/usr/bin/curl", {.mode = VIEW_ASK, .leads = true, .program = true, .visible = true}},
+		{"/usr/lib/pager", {.mode = VIEW_ASK, .leads = true, .program = true, .visible = true}},
 		{"/var", {.mode = VIEW_ABSENT}},
 		{"/home", {.mode = VIEW_ABSENT, .leads = true, .above_missing = true}},
 		{"/home/u/new", {.mode = VIEW_WRITE}}, /* the sandbox's own */
@@ -91,6 +93,13 @@ static void each_place_is_seen_as_it_is(void **state) {
 				 rows[i].path, (int)is.mode, is.ask_write, is.leads, is.program, is.visible,
 				 is.masked_missing, is.above_missing);
 	}
+}
+
+static void a_program_is_asked_about_by_the_name_that_a_rule_knows(void **state) {
+	(void)state;
+	assert_string_equal(sights_program(sights, "/usr/lib/pager"), "/usr/bin/pager");
+	assert_string_equal(sights_program(sights, "/usr/bin/curl"), "/usr/bin/curl");
+	assert_string_equal(sights_program(sights, "/usr/bin/env"), "/usr/bin/env");
 }
 
 static void what_comes_leads_already(void **state) {
@@ -214,6 +223,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		SIGHT_TEST(each_place_is_seen_as_it_is),
 		SIGHT_TEST(what_comes_leads_already),
+		SIGHT_TEST(a_program_is_asked_about_by_the_name_that_a_rule_knows),
 		SIGHT_TEST(the_plans_own_links_are_followed),
 		SIGHT_TEST(what_is_swapped_after_the_question_is_hidden),
 		SIGHT_TEST(what_comes_where_nothing_was_is_hidden),

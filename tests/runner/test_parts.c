@@ -17,6 +17,8 @@
 #include "init/orders.h"
 #include "limits.h"
 #include "linked.h"
+#include "plan.h"
+#include "programs.h"
 #include "support/cmocka.h"
 #include "walk.h"
 
@@ -231,8 +233,116 @@ static void a_pattern_means_the_place_that_its_link_leads_to(void **state) {
 	assert_false(pattern_match(pattern, "/data/${x} 1/key.pem", NULL));
 }
 
+/* Programs */
+
+struct programs {
+	char root[32];
+	char *search;
+	struct rules rules;
+	struct facts facts;
+	struct fact_book book;
+	struct plan plan;
+};
+
+static char *at(const struct programs *programs, const char *name) {
+	return path_join(programs->root, name);
+}
+
+static void link_to(const struct programs *programs, const char *name, const char *text) {
+	CLEANUP_FREE char *path = at(programs, name);
+	assert_int_equal(symlink(text, path), 0);
+}
+
+/* bin: one, two, deep/three; X11 leads to itself, pager to lib/pager. */
+static void programs_make(struct programs *programs) {
+	*programs = (struct programs){.root = "/tmp/sbx-programs.XXXXXX", .rules = {.curtain = true}};
+	assert_non_null(mkdtemp(programs->root));
+	programs->search = at(programs, "bin");
+	put(programs->root, "bin/one", "1");
+	put(programs->root, "bin/two", "2");
+	put(programs->root, "bin/deep/three", "3");
+	put(programs->root, "lib/pager", "4");
+	link_to(programs, "bin/X11", ".");
+	link_to(programs, "bin/pager", "../lib/pager");
+	link_to(programs, "bin/gone", "../lib/gone");
+}
+
+static void programs_plan(struct programs *programs, const struct view *view) {
+	assert_int_equal(programs_add(view, programs->search, false, &programs->rules, NULL), 0);
+	facts_collect(&programs->rules, &programs->book, &programs->facts);
+	assert_int_equal(plan_build(&programs->rules, &programs->facts, &programs->plan, NULL), 0);
+}
+
+static void programs_remove(struct programs *programs) {
+	plan_finish(&programs->plan);
+	facts_finish(&programs->facts);
+	fact_book_finish(&programs->book);
+	rules_finish(&programs->rules);
+	free(programs->search);
+	nftw(programs->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* NULL: there is none. */
+static const struct mount *node_at(const struct programs *programs, const char *name) {
+	CLEANUP_FREE char *path = at(programs, name);
+	for (size_t i = 0; i < programs->plan.count; i++)
+		if (programs->plan.mounts[i].kind == MOUNT_CURTAIN && strcmp(programs->plan.mounts[i].path, path) == 0)
+			return &programs->plan.mounts[i];
+	return NULL;
+}
+
+static void a_pattern_asks_about_each_program_and_about_no_folder(void **state) {
+	static const char *const asked[] = {"bin/one", "bin/two", "bin/deep/three", "lib/pager"};
+	struct programs programs;
+	(void)state;
+	programs_make(&programs);
+	CLEANUP_FREE char *pattern = at(&programs, "bin/*"), *name = at(&programs, "bin/pager");
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_program(view, pattern, VIEW_ASK);
+	programs_plan(&programs, view);
+	for (size_t i = 0; i < ARRAY_LENGTH(asked); i++) {
+		const struct mount *node = node_at(&programs, asked[i]);
+		if (!node || !S_ISREG(node->mode)) fail_msg("%s is not asked about", asked[i]);
+	}
+	assert_null(node_at(&programs, "bin"));
+	assert_null(node_at(&programs, "bin/one")->source);
+	assert_string_equal(node_at(&programs, "lib/pager")->source, name);
+	programs_remove(&programs);
+}
+
+static void a_folder_is_named_for_the_programs_in_it(void **state) {
+	struct programs programs;
+	(void)state;
+	programs_make(&programs);
+	CLEANUP_FREE char *folder = at(&programs, "bin/deep");
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_program(view, folder, VIEW_ASK);
+	programs_plan(&programs, view);
+	assert_non_null(node_at(&programs, "bin/deep/three"));
+	assert_null(node_at(&programs, "bin/deep"));
+	assert_null(node_at(&programs, "bin/one"));
+	programs_remove(&programs);
+}
+
+static void a_program_for_one_call_is_that_program_alone(void **state) {
+	struct programs programs;
+	(void)state;
+	programs_make(&programs);
+	CLEANUP_FREE char *pattern = at(&programs, "bin/*"), *one = at(&programs, "bin/one");
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_program(view, pattern, VIEW_ASK);
+	view_add_program(view, one, VIEW_READ);
+	programs_plan(&programs, view);
+	assert_null(node_at(&programs, "bin/one"));
+	assert_non_null(node_at(&programs, "bin/two"));
+	programs_remove(&programs);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pattern_asks_about_each_program_and_about_no_folder),
+		cmocka_unit_test(a_folder_is_named_for_the_programs_in_it),
+		cmocka_unit_test(a_program_for_one_call_is_that_program_alone),
 		cmocka_unit_test(a_pattern_means_the_place_that_its_link_leads_to),
 		cmocka_unit_test(what_packages_bring_is_looked_through_only_for_what_lies_there),
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),

@@ -38,7 +38,7 @@ struct view_path {
 
 struct view_program {        /* proc:spawn rules that don't allow */
 	char *pattern;       /* path, or bare name = in any directory */
-	enum view_mode mode; /* absent or ask */
+	enum view_mode mode; /* absent or ask; read, in the runner alone: the one at that very path, for one call */
 };
 
 struct view_pair {
