@@ -78,6 +78,10 @@ static struct strings copy_texts(const struct strings *texts) {
 	return copy;
 }
 
+static struct programs_linked copy_linked(const struct programs_linked *linked) {
+	return (struct programs_linked){.places = copy_texts(&linked->places), .names = copy_texts(&linked->names)};
+}
+
 const struct mount *plan_find(const struct plan *plan, uint32_t id) {
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->mounts[i].id == id) return &plan->mounts[i];
@@ -94,6 +98,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	ret_plan->awaited = copy_texts(&plan->awaited);
 	ret_plan->missing = copy_texts(&plan->missing);
 	ret_plan->shared = copy_texts(&plan->shared);
+	ret_plan->linked = copy_linked(&plan->linked);
 	ret_plan->notes = copy_texts(&plan->notes);
 }
 
@@ -106,6 +111,8 @@ void plan_finish(struct plan *plan) {
 	strings_finish(&plan->awaited);
 	strings_finish(&plan->missing);
 	strings_finish(&plan->shared);
+	strings_finish(&plan->linked.places);
+	strings_finish(&plan->linked.names);
 	strings_finish(&plan->notes);
 	*plan = (struct plan){0};
 }
@@ -545,7 +552,7 @@ static void add_mounts(const struct builder *builder) {
 }
 
 int plan_build(const struct rules *rules, const struct facts *facts, struct plan *ret_plan, struct error *error) {
-	CLEANUP_PLAN struct plan plan = {0};
+	CLEANUP_PLAN struct plan plan = {.linked = copy_linked(&rules->linked)};
 	struct builder builder = {.rules = rules, .facts = facts, .plan = &plan};
 	collect_nodes(&builder);
 	for (size_t i = 0; i < builder.count; i++) settle_node(&builder, &builder.nodes[i]);

@@ -60,7 +60,8 @@ struct plan {
 	struct strings awaited; /* the host doesn't have them; once one is there, more is hidden (arrivals.h) */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
-	struct strings notes;   /* sentences for the user */
+	struct programs_linked linked;
+	struct strings notes; /* sentences for the user */
 };
 
 bool mount_shows(const struct mount *mount); /* something of the host's */

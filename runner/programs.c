@@ -50,6 +50,7 @@ struct adding {
 	const struct view *view;
 	const struct pattern *pattern;
 	enum show show;
+	bool trapped; /* nothing is mounted: a start is trapped, and asked about by what it leads to */
 	struct rules *rules;
 };
 
@@ -72,17 +73,32 @@ static void add_in_folder(const struct adding *adding, const char *folder) {
 	if (stream) closedir(stream);
 }
 
+/* By that name alone does the pattern know it. */
+static void add_linked(const struct adding *adding, const char *path) {
+	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
+	struct programs_linked *linked = &adding->rules->linked;
+	if (!real || pattern_match(adding->pattern, real, NULL) || strings_contain(&linked->places, real)) return;
+	strings_add(&linked->places, real);
+	strings_add(&linked->names, path);
+}
+
+static void add_program(const struct adding *adding, const char *path, bool named) {
+	if (adding->trapped)
+		add_linked(adding, path);
+	else if (!is_let(adding->view, path))
+		rules_add_program(adding->rules, adding->show, path, named);
+}
+
 /* A folder is no program. What is asked about is each program in it; a denial takes all of it away. A link to a folder
  * that only a pattern matches (/usr/bin/X11, which leads to /usr/bin) says nothing of what lies there. */
 static void add_match(const struct adding *adding, const char *path, bool named) {
-	if (is_let(adding->view, path)) return;
 	if (!is_folder(path, true)) {
-		rules_add_program(adding->rules, adding->show, path, named);
+		add_program(adding, path, named);
 	} else if (named || is_folder(path, false)) {
 		if (adding->show == SHOW_ASK)
 			add_in_folder(adding, path);
 		else
-			rules_add_program(adding->rules, adding->show, path, named);
+			add_program(adding, path, named);
 	}
 }
 
@@ -106,15 +122,19 @@ int programs_add(const struct view *view, const char *search, bool trapped, stru
 	for (size_t i = 0; i < view->program_count; i++) {
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		enum show show = view->programs[i].mode == VIEW_ASK ? SHOW_ASK : SHOW_NOTHING;
-		if (view->programs[i].mode == VIEW_READ || (show == SHOW_ASK && trapped)) continue;
+		if (view->programs[i].mode == VIEW_READ) continue;
 		int r = compile(view->programs[i].pattern, &pattern, error);
 		if (r < 0) return error_prefix(error, "a program of the view");
-		const struct adding adding = {.view = view, .pattern = pattern, .show = show, .rules = rules};
+		const struct adding adding = {.view = view,
+					      .pattern = pattern,
+					      .show = show,
+					      .trapped = show == SHOW_ASK && trapped,
+					      .rules = rules};
 		if (pattern_is_literal(pattern)) {
 			add_named(&adding, pattern_target(pattern));
 			continue;
 		}
-		if (!(show == SHOW_ASK && rules->curtain) && string_equal(pattern_text(pattern), "*"))
+		if (!(show == SHOW_ASK && (rules->curtain || trapped)) && string_equal(pattern_text(pattern), "*"))
 			return error_set(error, EACCES, "the profile %s lets no program run", view->profile);
 		for (size_t k = 0; k < all.count; k++) add_of_folder(&adding, all.items[k]);
 	}

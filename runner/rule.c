@@ -68,5 +68,7 @@ void rules_finish(struct rules *rules) {
 		free(rules->items[i].resolved);
 	}
 	free(rules->items);
+	strings_finish(&rules->linked.places);
+	strings_finish(&rules->linked.names);
 	*rules = (struct rules){0};
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/string.h"
 #include "schema/view.h"
 
 enum show {
@@ -44,10 +45,16 @@ struct rule {
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };
 
+/* Programs that are asked about by the name of a link, where their starts are trapped. */
+struct programs_linked {
+	struct strings places, names; /* where each lies, and the link */
+};
+
 struct rules {
 	struct rule *items;
 	size_t count;
-	bool curtain;        /* there is one: SHOW_ASK is a node of it, else nothing */
+	bool curtain; /* there is one: SHOW_ASK is a node of it, else nothing */
+	struct programs_linked linked;
 	const char *project; /* no link in it counts that leads out of it; or NULL; borrowed */
 };
 

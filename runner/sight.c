@@ -18,6 +18,7 @@ struct sights {
 	size_t mount_count, coming_count;
 	struct strings missing;    /* sorted */
 	struct pattern **programs; /* that are asked about */
+	const struct programs_linked *linked;
 	size_t program_count;
 };
 
@@ -50,6 +51,7 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 	if (!coming) coming = &none;
 	struct sights *sights = mem_new(struct sights);
 	*sights = (struct sights){.view = view,
+				  .linked = &plan->linked,
 				  .mounts = by_path(plan),
 				  .mount_count = plan->count,
 				  .coming = by_path(coming),
@@ -165,16 +167,19 @@ static bool is_asked_program(const struct sights *sights, const char *path) {
 	return false;
 }
 
-static const struct mount *node_of_program(const struct sights *sights, const char *path) {
+/* NULL: there is none. */
+static const char *link_to_program(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
-	return mount && mount->kind == MOUNT_CURTAIN && mount->source ? mount : NULL;
+	for (size_t i = 0; i < sights->linked->places.count; i++)
+		if (string_equal(sights->linked->places.items[i], path)) return sights->linked->names.items[i];
+	return mount && mount->kind == MOUNT_CURTAIN ? mount->source : NULL;
 }
 
 const char *sights_program(const struct sights *sights, const char *path) {
-	const struct mount *node = is_asked_program(sights, path) ? NULL : node_of_program(sights, path);
-	return node ? node->source : path;
+	const char *name = is_asked_program(sights, path) ? NULL : link_to_program(sights, path);
+	return name ? name : path;
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {
@@ -187,7 +192,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
-			      .program = is_asked_program(sights, path) || node_of_program(sights, path),
+			      .program = is_asked_program(sights, path) || link_to_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&

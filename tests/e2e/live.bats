@@ -753,7 +753,6 @@ was_let_run() {
 }
 
 @test "a program that a rule asks about by the name of a link: by that name" {
-	only_curtain "traps ask about a program by what it is"
 	asking_policy 60s "    ask: {proc:spawn: [awk]}" # alternatives lead from it to mawk, gawk or another
 	background linked sbx run -- awk 'BEGIN {print "runs"}'
 	asks proc:spawn "$(command -v awk)"

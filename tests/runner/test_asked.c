@@ -37,6 +37,8 @@ static int setup(void **state) {
 	put(MOUNT_READ, "/home/u/notes-old", "/home/u/notes-old");
 	strings_add(&plan.missing, "/home/u/p/.envrc");
 	strings_add(&plan.missing, "/home/u/p/x/.git/hooks");
+	strings_add(&plan.linked.places, "/usr/lib/editor");
+	strings_add(&plan.linked.names, "/usr/bin/editor");
 	view = view_new();
 	view->profile = string_copy("test");
 	view_add_path(view, "/home/u", false, VIEW_ASK, true);
@@ -68,6 +70,7 @@ static void each_place_is_seen_as_it_is(void **state) {
 		{"/usr/share", {.mode = VIEW_READ}},
 		{"/usr/bin/curl", {.mode = VIEW_ASK, .leads = true, .program = true, .visible = true}},
 		{"/usr/lib/pager", {.mode = VIEW_ASK, .leads = true, .program = true, .visible = true}},
+		{"/usr/lib/editor", {.mode = VIEW_READ, .program = true}},
 		{"/var", {.mode = VIEW_ABSENT}},
 		{"/home", {.mode = VIEW_ABSENT, .leads = true, .above_missing = true}},
 		{"/home/u/new", {.mode = VIEW_WRITE}}, /* the sandbox's own */
@@ -98,6 +101,7 @@ static void each_place_is_seen_as_it_is(void **state) {
 static void a_program_is_asked_about_by_the_name_that_a_rule_knows(void **state) {
 	(void)state;
 	assert_string_equal(sights_program(sights, "/usr/lib/pager"), "/usr/bin/pager");
+	assert_string_equal(sights_program(sights, "/usr/lib/editor"), "/usr/bin/editor");
 	assert_string_equal(sights_program(sights, "/usr/bin/curl"), "/usr/bin/curl");
 	assert_string_equal(sights_program(sights, "/usr/bin/env"), "/usr/bin/env");
 }

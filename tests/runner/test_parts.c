@@ -310,6 +310,22 @@ static void a_pattern_asks_about_each_program_and_about_no_folder(void **state) 
 	programs_remove(&programs);
 }
 
+static void where_starts_are_trapped_what_links_lead_to_is_known(void **state) {
+	struct programs programs;
+	(void)state;
+	programs_make(&programs);
+	CLEANUP_FREE char *pattern = at(&programs, "bin/*"), *place = at(&programs, "lib/pager"),
+			  *name = at(&programs, "bin/pager");
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_program(view, pattern, VIEW_ASK);
+	assert_int_equal(programs_add(view, programs.search, true, &programs.rules, NULL), 0);
+	assert_int_equal(programs.rules.count, 0);
+	assert_int_equal(programs.rules.linked.places.count, 1);
+	assert_string_equal(programs.rules.linked.places.items[0], place);
+	assert_string_equal(programs.rules.linked.names.items[0], name);
+	programs_remove(&programs);
+}
+
 static void a_folder_is_named_for_the_programs_in_it(void **state) {
 	struct programs programs;
 	(void)state;
@@ -341,6 +357,7 @@ static void a_program_for_one_call_is_that_program_alone(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pattern_asks_about_each_program_and_about_no_folder),
+		cmocka_unit_test(where_starts_are_trapped_what_links_lead_to_is_known),
 		cmocka_unit_test(a_folder_is_named_for_the_programs_in_it),
 		cmocka_unit_test(a_program_for_one_call_is_that_program_alone),
 		cmocka_unit_test(a_pattern_means_the_place_that_its_link_leads_to),
