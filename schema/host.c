@@ -46,17 +46,18 @@ static void localhost_set(struct host *host) {
 }
 
 static void ipv4_set(struct host *host, const uint8_t address[4]) {
-	static const uint8_t loopback[4] = {127, 0, 0, 1};
+	static const uint8_t loopback[4] = {127, 0, 0, 1}, unspecified[4] = {0};
 
 	*host = (struct host){.class = HOST_IPV4};
 	memcpy(host->address, address, 4);
-	if (memcmp(address, loopback, 4) == 0)
+	if (memcmp(address, loopback, 4) == 0 || memcmp(address, unspecified, 4) == 0)
 		localhost_set(host);
 	else
 		inet_ntop(AF_INET, address, host->name, sizeof host->name);
 }
 
 static void ipv6_set(struct host *host, const struct in6_addr *address) {
+	if (IN6_IS_ADDR_UNSPECIFIED(address)) address = &in6addr_loopback;
 	*host = (struct host){.class = HOST_IPV6};
 	memcpy(host->address, address, 16);
 	if (IN6_IS_ADDR_V4MAPPED(address))
@@ -320,9 +321,8 @@ bool host_is_loopback(const char *name) {
 	static const struct range loopback4 = {{127}, 8};
 	uint8_t address[16];
 
-	if (inet_pton(AF_INET, name, address) == 1)
-		return range_contains(&loopback4, address) || strcmp(name, "0.0.0.0") == 0;
-	return strcmp(name, "localhost") == 0 || strcmp(name, "::1") == 0 || strcmp(name, "::") == 0;
+	if (inet_pton(AF_INET, name, address) == 1) return range_contains(&loopback4, address);
+	return strcmp(name, "localhost") == 0 || strcmp(name, "::1") == 0;
 }
 
 bool host_ipv4_inside(const struct host *host, struct host *ret_ipv4) {

@@ -138,12 +138,19 @@ static bool address_in(const uint8_t *address, const uint8_t *network, unsigned 
 	return true;
 }
 
-static bool match_cidr(const struct net_pattern *pattern, const char *host) {
+static bool cidr_has(const struct net_pattern *pattern, const char *host) {
 	uint8_t address[16];
 	bool v4 = pattern->host.class == HOST_IPV4;
-	if (strcmp(host, localhost) == 0) host = "127.0.0.1";
 	return inet_pton(v4 ? AF_INET : AF_INET6, host, address) == 1 &&
 	       address_in(address, pattern->host.address, pattern->bits);
+}
+
+/* A network with the unspecified address has the loopback, which that address leads to (schema/host.h). */
+static bool match_cidr(const struct net_pattern *pattern, const char *host) {
+	if (strcmp(host, localhost) == 0) host = "127.0.0.1";
+	if (cidr_has(pattern, host)) return true;
+	return (strcmp(host, "127.0.0.1") == 0 && cidr_has(pattern, "0.0.0.0")) ||
+	       (strcmp(host, "::1") == 0 && cidr_has(pattern, "::"));
 }
 
 /*
@@ -202,15 +209,23 @@ bool net_pattern_match(const struct net_pattern *pattern, const char *target, st
 	       port_range_match(pattern->ports, port, rank);
 }
 
+static bool restricts_host(const struct net_pattern *pattern, const char *host, struct pattern_rank *rank) {
+	if (net_pattern_match_host(pattern, host, rank)) return true;
+	if (net_pattern_is_loopback(pattern)) return host_is_loopback(host);
+	return pattern->class == NET_CIDR && strcmp(host, localhost) == 0 && match_cidr(pattern, "::1");
+}
+
 bool net_pattern_restricts(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank) {
 	char host[HOST_MAX];
 	unsigned long port;
-	if (!split_target(target, host, &port)) return false;
-	bool matches = net_pattern_match_host(pattern, host, rank);
-	if (!matches && net_pattern_is_loopback(pattern)) matches = host_is_loopback(host);
-	if (!matches && pattern->class == NET_CIDR && strcmp(host, localhost) == 0)
-		matches = match_cidr(pattern, "::1");
-	return matches && port_range_match(pattern->ports, port, rank);
+	return split_target(target, host, &port) && restricts_host(pattern, host, rank) &&
+	       port_range_match(pattern->ports, port, rank);
+}
+
+bool net_pattern_restricts_hosts(const struct net_pattern *pattern, const struct net_pattern *b) {
+	struct pattern_rank unused;
+	return b->class == NET_EXACT ? restricts_host(pattern, b->host.name, &unused)
+				     : net_pattern_covers_host(pattern, b);
 }
 
 static bool suffix_covers(const struct net_pattern *a, const struct net_pattern *b) {
@@ -229,6 +244,18 @@ bool net_pattern_covers_host(const struct net_pattern *a, const struct net_patte
 	if (a->class == NET_SUFFIX) return suffix_covers(a, b);
 	return a->class == NET_CIDR && a->host.class == b->host.class && a->bits <= b->bits &&
 	       address_in(b->host.address, a->host.address, a->bits);
+}
+
+/* Of two hosts, domains or networks one has all of the other, or they share none; but localhost is two addresses, and
+ * networks far from each other have the loopback (match_cidr). */
+bool net_pattern_meets_host(const struct net_pattern *a, const struct net_pattern *b) {
+	static const char *const loopback[] = {localhost, "::1"};
+	struct pattern_rank unused;
+	if (net_pattern_covers_host(a, b) || net_pattern_covers_host(b, a)) return true;
+	for (size_t i = 0; i < ARRAY_LENGTH(loopback); i++)
+		if (net_pattern_match_host(a, loopback[i], &unused) && net_pattern_match_host(b, loopback[i], &unused))
+			return true;
+	return false;
 }
 
 bool net_pattern_is_loopback(const struct net_pattern *pattern) {

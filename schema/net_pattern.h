@@ -35,8 +35,11 @@ bool net_pattern_is_loopback(const struct net_pattern *pattern); /* localhost, 1
 /* The same as net_pattern_match, of a pattern that denies or asks: one of the loopback means all of it, and one of an
  * address or a network also "localhost", which leads there. */
 bool net_pattern_restricts(const struct net_pattern *pattern, const char *target, struct pattern_rank *rank);
-/* Are b's hosts all among a's? Of two hosts, domains or networks either one has all of the other, or they share none.
- */
+/* Of a pattern that denies or asks: does it mean all hosts of b? */
+bool net_pattern_restricts_hosts(const struct net_pattern *pattern, const struct net_pattern *b);
+/* Are b's hosts all among a's? */
 bool net_pattern_covers_host(const struct net_pattern *a, const struct net_pattern *b);
+/* Have they a host in common? */
+bool net_pattern_meets_host(const struct net_pattern *a, const struct net_pattern *b);
 /* The host alone; rank->depth. */
 bool net_pattern_match_host(const struct net_pattern *pattern, const char *host, struct pattern_rank *rank);

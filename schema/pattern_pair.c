@@ -150,8 +150,7 @@ bool pattern_overlaps(const struct pattern *a, const struct pattern *b) {
 	case FORM_PATH:
 		return paths_meet(a, b);
 	case FORM_NET:
-		return (net_pattern_covers_host(&a->net, &b->net) || net_pattern_covers_host(&b->net, &a->net)) &&
-		       ports_meet(a->net.ports, b->net.ports);
+		return net_pattern_meets_host(&a->net, &b->net) && ports_meet(a->net.ports, b->net.ports);
 	case FORM_PORT:
 		return ports_meet(a->ports, b->ports);
 	case FORM_TEXT:
@@ -176,4 +175,9 @@ bool pattern_covers(const struct pattern *a, const struct pattern *b) {
 		break;
 	}
 	return strcmp(a->text, "*") == 0 || (b->target && pattern_match(a, b->target, NULL));
+}
+
+bool pattern_restricts_all(const struct pattern *a, const struct pattern *b) {
+	if (a->form != FORM_NET || b->form != FORM_NET) return pattern_covers(a, b);
+	return net_pattern_restricts_hosts(&a->net, &b->net) && ports_cover(a->net.ports, b->net.ports);
 }

@@ -133,7 +133,9 @@ static void add_network_key(int family, const uint8_t *address, unsigned bits, s
 		unsigned keep = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? bits - i * 8 : 0;
 		network[i] = (uint8_t)(network[i] & (0xff00U >> keep));
 	}
-	if (inet_ntop(family, network, text, sizeof text)) strings_addf(keys, "%s/%u", text, bits);
+	if (!inet_ntop(family, network, text, sizeof text)) return;
+	CLEANUP_FREE char *key = string_format("%s/%u", text, bits);
+	if (!strings_contain(keys, key)) strings_take(keys, STEAL(key));
 }
 
 static void add_network_keys(const char *host, const struct grant_networks *networks, struct strings *keys) {
@@ -146,14 +148,15 @@ static void add_network_keys(const char *host, const struct grant_networks *netw
 	}
 }
 
-/* What denies or asks under one of the loopback's names means all of it (pattern_restricts, which decides). */
+/* What denies or asks under one of the loopback's names means all of it (pattern_restricts, which decides). Former
+ * versions stored the unspecified addresses as they are; networks that have them mean the loopback, too. */
 void grant_keys_of_host(const char *host, const struct grant_networks *networks, struct strings *keys) {
-	static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
+	static const char *const loopback[] = {"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"};
 	strings_add(keys, host);
 	for (const char *dot = strchr(host, '.'); dot; dot = strchr(dot + 1, '.')) strings_add(keys, dot);
 	for (size_t i = 0; host_is_loopback(host) && i < ARRAY_LENGTH(loopback); i++) {
 		if (strcmp(host, loopback[i]) != 0) strings_add(keys, loopback[i]);
-		if (strcmp(host, "localhost") == 0) add_network_keys(loopback[i], networks, keys);
+		add_network_keys(loopback[i], networks, keys);
 	}
 	add_network_keys(host, networks, keys);
 	strings_add(keys, "*");

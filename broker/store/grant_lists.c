@@ -106,16 +106,14 @@ static bool leads_to(const struct grant *grant, const struct pattern *pattern) {
 	       pattern_overlaps(there, pattern);
 }
 
-/* An allow lets something of it through whatever its form. A denial is meant where it covers the target, or is the same
- * pattern: one that keeps only a part of it is another matter. */
+/* An allow lets something of it through whatever its form. A denial is meant where it covers all of it: one that keeps
+ * only a part is another matter. */
 static bool is_meant(const struct grant *grant, const struct permission *permission, const struct pattern *pattern) {
 	static const struct pattern_scope nothing = {.home = NULL};
 	CLEANUP_PATTERN struct pattern *own = NULL;
 	if (pattern_compile(&grant->permission, grant->pattern, &nothing, &own, NULL) < 0) return false;
 	if (grant->effect == EFFECT_ALLOW) return pattern_overlaps(own, pattern) || leads_to(grant, pattern);
-	if (!permission_equal(&grant->permission, permission)) return false;
-	const char *target = pattern_target(pattern);
-	return strcmp(grant->pattern, pattern_text(pattern)) == 0 || (target && pattern_match(own, target, NULL));
+	return permission_equal(&grant->permission, permission) && pattern_restricts_all(own, pattern);
 }
 
 /* Takes the grant. */

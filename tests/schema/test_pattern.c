@@ -112,6 +112,18 @@ static const struct match_case net_cases[] = {
 	{"net:access", "::/0", "localhost:80", false},
 	{"net:access", "::/0", "[::1]:80", true},
 	{"net:access", "0.0.0.0/0", "[::1]:80", false},
+	/* an unspecified address is the loopback of its family, also in a network */
+	{"net:access", "0.0.0.0", "localhost:80", true},
+	{"net:access", "0.0.0.0", "[::1]:80", false},
+	{"net:access", "0.0.0.0/8", "localhost:80", true},
+	{"net:access", "0.0.0.0/32", "localhost:80", true},
+	{"net:access", "0.0.0.0/8", "127.0.0.2:80", false},
+	{"net:access", "0.0.0.0/8", "0.1.2.3:80", true},
+	{"net:access", "0.1.0.0/16", "localhost:80", false},
+	{"net:access", "[::]:80", "[::1]:80", true},
+	{"net:access", "::", "localhost:80", false},
+	{"net:access", "::/128", "[::1]:80", true},
+	{"net:access", "::ffff:0.0.0.0", "localhost:80", true},
 	/* attack N2: labels, not letters */
 	{"net:access", "trusted.com", "trusted.com.evil.com:443", false},
 	{"net:access", "*.trusted.com", "eviltrusted.com:443", false},
@@ -243,8 +255,12 @@ static void only_addresses_name_addresses(void **state) {
 static const struct match_case restricting[] = {
 	{"net:access", "localhost", "127.0.0.2:80", true},
 	{"net:access", "localhost", "[::1]:80", true},
-	{"net:access", "localhost:80", "0.0.0.0:80", true},
-	{"net:access", "localhost:80", "[::]:80", true},
+	{"net:access", "0.0.0.0", "[::1]:80", true},
+	{"net:access", "0.0.0.0:80", "127.0.0.2:80", true},
+	{"net:access", "[::]", "localhost:80", true},
+	{"net:access", "::/128", "localhost:80", true},
+	{"net:access", "0.0.0.0/8", "localhost:80", true},
+	{"net:access", "0.0.0.0/8", "[::1]:80", false},
 	{"net:access", "localhost:80", "127.0.0.2:81", false},
 	{"net:access", "127.0.0.1", "[::1]:80", true},
 	{"net:access", "::1", "localhost:80", true},
@@ -413,6 +429,20 @@ static void two_patterns_overlap_or_dont(void **state) {
 		{"net:access", "11.1.0.0/16", "10.0.0.0/8", false, false, false},
 		{"net:access", "[2001:db8::1]:443", "[2001:db8::/32]", true, false, true},
 		{"net:access", "example.org", "10.0.0.0/8", false, false, false},
+		{"net:access", "localhost", "127.0.0.1", true, true, false},
+		{"net:access", "localhost", "127.0.0.0/8", true, false, false},
+		{"net:access", "localhost:80", "0.0.0.0/0", true, false, false},
+		{"net:access", "localhost:80", "127.0.0.0/8:81", false, false, false},
+		{"net:access", "localhost", "::/0", true, false, false},
+		{"net:access", "localhost", "[::1/128]:80", true, false, false},
+		{"net:access", "localhost", "127.0.0.2", false, false, false},
+		{"net:access", "localhost", "127.0.1.0/24", false, false, false},
+		{"net:access", "localhost", "localhost.example.org", false, false, false},
+		{"net:access", "localhost", "*.example.org", false, false, false},
+		{"net:access", "localhost", "0.0.0.0/8", true, false, false},
+		{"net:access", "127.0.0.0/8", "0.0.0.0/8", true, false, false},
+		{"net:access", "0.0.0.0", "127.0.0.1", true, true, true},
+		{"net:access", "[::]", "::1", true, true, true},
 		{"net:listen", "8000", "*", true, false, true},
 		{"net:listen", "8000", "7000-9000", true, false, true},
 		{"net:listen", "8000", "8001", false, false, false},
@@ -437,6 +467,34 @@ static void two_patterns_overlap_or_dont(void **state) {
 	}
 }
 
+static void what_restricts_all_of_a_pattern(void **state) {
+	static const struct {
+		const char *permission, *a, *b;
+		bool all;
+	} cases[] = {
+		{"net:access", "127.0.0.0/8", "localhost", true},
+		{"net:access", "127.0.0.0/8", "localhost:80", true},
+		{"net:access", "127.0.0.0/8:80", "localhost", false},
+		{"net:access", "::1/128", "localhost", true},
+		{"net:access", "0.0.0.0/8", "127.0.0.1", true},
+		{"net:access", "127.0.0.1", "[::1]:80", true},
+		{"net:access", "localhost", "127.0.0.2", true},
+		{"net:access", "127.0.0.2", "localhost", false},
+		{"net:access", "*.org", "example.org", true},
+		{"net:access", "example.org", "*.org", false},
+		{"net:access", "*.org", "*.org", true},
+		{"net:access", "*", "10.0.0.0/8", true},
+		{"fs:read", "~/notes", "~/notes/a", true},
+		{"fs:read", "~/notes/a", "~/notes", false},
+		{"fs:read", "**/.env", "**/.env", true},
+		{"net:listen", "8000-8010", "8001", true},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+		if (pair(pattern_restricts_all, cases[i].permission, cases[i].a, cases[i].b) != cases[i].all)
+			fail_msg("%s %s of %s", cases[i].permission, cases[i].a, cases[i].b);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_and_names),
@@ -449,6 +507,7 @@ int main(void) {
 		cmocka_unit_test(the_loopback_is_denied_as_a_whole),
 		cmocka_unit_test(the_ports_of_a_host),
 		cmocka_unit_test(two_patterns_overlap_or_dont),
+		cmocka_unit_test(what_restricts_all_of_a_pattern),
 		cmocka_unit_test(bad_patterns_are_refused),
 		cmocka_unit_test(attack_fs_16_pattern_bombs_are_bounded),
 	};

@@ -160,6 +160,10 @@ static void keys_miss_nothing(void **state) {
 		{"net:access", "::/0", "[2001:db8::1]:443"},
 		{"net:access", "localhost", "localhost:80"},
 		{"net:access", "127.0.0.0/8", "localhost:80"},
+		{"net:access", "0.0.0.0", "localhost:80"},
+		{"net:access", "0.0.0.0/8:80", "localhost:80"},
+		{"net:access", "::", "[::1]:80"},
+		{"net:access", "::/128", "[::1]:80"},
 		{"net:listen", "8080", "8080"},
 		{"net:listen", "8000-9000", "8080"},
 		{"net:listen", "*", "8080"},
@@ -177,6 +181,30 @@ static void keys_miss_nothing(void **state) {
 		assert_int_equal(grants_end(world->grants, id, NULL), 0);
 		assert_int_equal(store_commit(world->store, NULL), 0);
 		assert_int_equal(find(world, pairs[i].permission, pairs[i].target), 0);
+	}
+}
+
+/* Former versions kept an unspecified address as it was written. */
+static void an_unspecified_address_of_former_versions_is_found(void **state) {
+	static const struct {
+		const char *pattern, *key, *target;
+	} stored[] = {
+		{"0.0.0.0", "0.0.0.0", "localhost:80"},
+		{"0.0.0.0:80", "0.0.0.0 80", "localhost:80"},
+		{"[::]", "::", "[::1]:80"},
+		{"[::]:80", ":: 80", "[::1]:80"},
+	};
+	struct world *world = *state;
+	sqlite3 *db = sqlite3_db_handle(store_statement(world->store, STORE_GRANT_KEY));
+	for (size_t i = 0; i < ARRAY_LENGTH(stored); i++) {
+		int64_t id = deny(world, "net:access", stored[i].pattern);
+		CLEANUP_FREE char *sql = string_format("UPDATE grants SET pattern = '%s', key = '%s' WHERE id = %lld",
+						       stored[i].pattern, stored[i].key, (long long)id);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		assert_int_equal(find(world, "net:access", stored[i].target), id);
+		assert_int_equal(store_begin(world->store, STORE_NORMAL, NULL), 0);
+		assert_int_equal(grants_end(world->grants, id, NULL), 0);
+		assert_int_equal(store_commit(world->store, NULL), 0);
 	}
 }
 
@@ -372,6 +400,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_run_denies_beats_any_older_allow, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_miss_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_unspecified_address_of_former_versions_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_folder_is_found_behind_whatever_sorts_before_the_target, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_covered_is_not_found, setup, teardown),

@@ -3,9 +3,10 @@
  *
  * Promises: two spellings of one host come out the same: lower case, IDNA 2008 (libidn2) to A-labels, one
  * trailing dot dropped, IPv6 compressed as RFC 5952 without brackets, [::ffff:a.b.c.d] as its IPv4.
- * 127.0.0.1, localhost and *.localhost are "localhost"; ::1 is an address of its own. What can't be normalised is
- * refused: NUL, '%', '@', zone ids, empty or over-long labels, and numeric forms other than dotted decimal (0x7f.1,
- * 0177.0.0.1, 2130706433).
+ * 127.0.0.1, localhost and *.localhost are "localhost"; ::1 is an address of its own. The unspecified addresses are
+ * what connect(2) takes them for (Linux: ip_route_output_key_hash_rcu, tcp_v6_connect): 0.0.0.0 is 127.0.0.1, :: is
+ * ::1. What can't be normalised is refused: NUL, '%', '@', zone ids, empty or over-long labels, and numeric forms other
+ * than dotted decimal (0x7f.1, 0177.0.0.1, 2130706433).
  */
 #pragma once
 
@@ -38,8 +39,7 @@ int port_parse(const char *text, size_t size, uint16_t *ret_port, struct error *
 /* -EINVAL for a URL ("https://example.org/x"), with the host and port that it leads to in the message; else 0. */
 int host_refuse_url(const char *text, size_t size, struct error *error);
 
-/* Does this normal text of a host lead to the loopback? localhost, 127.0.0.0/8, ::1, and 0.0.0.0 and ::, which
- * connect(2) takes for it (Linux: ip_route_output_key_hash_rcu, tcp_v6_connect). */
+/* Does this normal text of a host lead to the loopback: localhost, 127.0.0.0/8 or ::1? */
 bool host_is_loopback(const char *name);
 /* The IPv4 address that an IPv6 one carries and leads to (NAT64, 6to4). */
 bool host_ipv4_inside(const struct host *host, struct host *ret_ipv4);

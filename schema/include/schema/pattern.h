@@ -83,6 +83,8 @@ bool pattern_may_match_below(const struct pattern *pattern, const char *director
  */
 bool pattern_overlaps(const struct pattern *a, const struct pattern *b);
 bool pattern_covers(const struct pattern *a, const struct pattern *b);
+/* The same as pattern_covers, where the first denies or asks (pattern_restricts). */
+bool pattern_restricts_all(const struct pattern *a, const struct pattern *b);
 
 DEFINE_CLEANUP(struct pattern *, pattern_free);
 #define CLEANUP_PATTERN CLEANUP(pattern_free_p)
