@@ -123,19 +123,22 @@ static void add_entry(struct view *view, const struct view_path *entry) {
 	if (entry->resolved) view_resolve_path(view, entry->path, entry->resolved);
 }
 
-/* Files that such a rule or grant names are hidden, also those that come to be while a sandbox runs. */
-static bool hides(const struct permission *permission, enum effect effect) {
-	return permission->kind == PERMISSION_FS_READ && effect != EFFECT_ALLOW;
+/* Files that a rule or grant by a pattern denies to read or asks about are hidden, and those that it denies or asks to
+ * write are masked, also those that come to be while a sandbox runs. */
+static void add_wildcard(struct view *view, const char *text, enum permission_kind kind, enum effect effect) {
+	const struct view_path *known = view_pattern(view, text);
+	const bool takes = effect != EFFECT_ALLOW;
+	const bool hides = (takes && kind == PERMISSION_FS_READ) || (known && known->mode == VIEW_ABSENT);
+	const bool masks = takes || (known && known->ask_write);
+	view_add_path(view, text, true, hides ? VIEW_ABSENT : VIEW_READ, masks);
 }
 
 /* What a pattern of that rule (NULL: of a grant) names. */
 static void add_pattern(struct building *building, const struct pattern *pattern, const struct rule *rule,
-			bool hiding) {
+			enum permission_kind kind, enum effect effect) {
 	const char *target = pattern_target(pattern);
 	if (!target) {
-		const char *text = pattern_text(pattern);
-		hiding |= view_hides(building->view, text);
-		view_add_path(building->view, text, true, hiding ? VIEW_ABSENT : VIEW_READ, false);
+		add_wildcard(building->view, pattern_text(pattern), kind, effect);
 		return;
 	}
 	const struct view_path entry = entry_of_rule(building, rule, target);
@@ -200,8 +203,7 @@ static void add_rules(struct building *building) {
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (is_fs(&rules[i].permission))
-			add_pattern(building, rules[i].pattern, &rules[i],
-				    hides(&rules[i].permission, rules[i].effect));
+			add_pattern(building, rules[i].pattern, &rules[i], rules[i].permission.kind, rules[i].effect);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
 			add_program(building, rules[i].pattern, rules[i].effect);
 		if (rules[i].permission.kind == PERMISSION_IPC_CONNECT && rules[i].effect != EFFECT_DENY)
@@ -221,7 +223,7 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 		if (!is_fs(&grants[i].permission)) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
-		add_pattern(building, pattern, NULL, hides(&grants[i].permission, effect));
+		add_pattern(building, pattern, NULL, grants[i].permission.kind, effect);
 	}
 }
 
@@ -316,7 +318,8 @@ static void add_below(struct building *building, const char *tree) {
 		view->paths[i] = entry;
 	}
 	for (size_t i = 0; i < rule_count; i++)
-		if (is_rule_below(&rules[i], tree)) add_pattern(building, rules[i].pattern, &rules[i], false);
+		if (is_rule_below(&rules[i], tree))
+			add_pattern(building, rules[i].pattern, &rules[i], rules[i].permission.kind, rules[i].effect);
 }
 
 bool view_add_grant(struct view *view, const struct stack_context *context, const struct subject *subject,
@@ -330,6 +333,6 @@ bool view_add_grant(struct view *view, const struct stack_context *context, cons
 	const char *tree = pattern_target(pattern);
 	if (!tree || count_below(&building, tree) > ADDED_MAX) return false;
 	add_below(&building, tree);
-	add_pattern(&building, pattern, NULL, false);
+	add_pattern(&building, pattern, NULL, grant->permission.kind, grant->effect);
 	return true;
 }

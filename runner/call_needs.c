@@ -71,10 +71,18 @@ static bool is_asked(const struct sight *sight) {
 	return sight->program && sight->mode >= VIEW_READ;
 }
 
+/* What matches a pattern and the host has made since has no mask that would stand for itself. */
+static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
+	const struct call *call = judge->call;
+	if (call->nameless) return false;
+	if (call->create) return sight->masked_missing || sight->masked_name;
+	return call->write && sight->masked_name && exists(judge, path);
+}
+
 static void judge_open(struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
 	const struct sight sight = sight_of(judge, path, call->create);
-	if (call->create && !call->nameless && sight.masked_missing) {
+	if (is_masked_open(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
 		const bool there = call->nameless || exists(judge, path);
@@ -120,7 +128,7 @@ static void judge_execute(struct judge *judge, const char *path) {
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, const char *path, bool makes) {
 	const struct sight sight = sight_of(judge, path, makes);
-	if (makes && (sight.masked_missing || (judge->call->brings && sight.above_missing))) {
+	if (makes && (sight.masked_missing || sight.masked_name || (judge->call->brings && sight.above_missing))) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}

@@ -42,8 +42,7 @@ unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 	if (view->doorbell == VIEW_DOORBELL_NONE) return wanted;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *path = &view->paths[i];
-		if (path->pattern) continue;
-		if (path->ask_write) wanted |= TRAPS_WRITES;
+		if (path->ask_write || view_path_masks(path)) wanted |= TRAPS_WRITES;
 		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
 	}
 	for (size_t i = 0; i < view->program_count; i++)

@@ -166,9 +166,17 @@ static enum held_end end_of_denial(const struct question *question, const struct
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
 }
 
+/* Nothing but a pattern was in the way: what the mounts show is what was allowed. */
+static bool is_in_place(const struct question *question) {
+	const struct sight sight = live_sight(question->held->options.live, question->path);
+	return question->need.permission == PERMISSION_FS_WRITE && sight.mode == VIEW_WRITE && sight.masked_name;
+}
+
 static void question_settle(struct question *question) {
 	if (question->state != ANSWERED || question->places) return;
-	if (question->allowed)
+	if (question->allowed && is_in_place(question))
+		question_end(question, HELD_AGAIN);
+	else if (question->allowed)
 		question_place(question);
 	else
 		question_end(question, question->end);

@@ -29,6 +29,7 @@
 #include "held.h"
 #include "lead.h"
 #include "live.h"
+#include "made.h"
 #include "masks.h"
 #include "process.h"
 #include "promptly.h"
@@ -186,6 +187,10 @@ static void on_cancel(void *context, uint64_t check) {
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
 	struct keeper *keeper = context;
 	denied_add(&keeper->options.denied[need->permission], need->path, verdict);
+}
+
+static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
+	return session_resolve(context, paths, modes, error);
 }
 
 /* What live asks */
@@ -549,6 +554,11 @@ void keeper_stop(struct keeper *keeper) {
 	fd_close_p(&keeper->spare);
 	masks_stop(keeper->masks);
 	if (keeper->portal) portal_on_end(keeper->portal, NULL, NULL);
+}
+
+void keeper_made(const struct keeper *keeper, struct strings *ret_paths) {
+	const struct layout_judge judge = {.resolve = on_resolve, .context = keeper->session};
+	made_find(&keeper->options.scene->finds, live_view(keeper->live), live_plan(keeper->live), &judge, ret_paths);
 }
 
 void keeper_gone(struct keeper *keeper) {

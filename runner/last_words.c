@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, BROKEN_SHOWN = 10, TEXT_COLUMNS = 200 };
+enum { VARIABLES_SHOWN = 5, REPOSITORIES_SHOWN = 10, MADE_SHOWN = 10, BROKEN_SHOWN = 10, TEXT_COLUMNS = 200 };
 
 void last_words_variable_names(struct strings *names) {
 	for (char **entry = environ; *entry && names->count < LIMIT_ENVIRONMENT; entry++) {
@@ -50,6 +50,16 @@ static void say_appeared(const struct plan *plan) {
 	}
 }
 
+static void say_made(const struct strings *made) {
+	for (size_t i = 0; i < made->count && i < MADE_SHOWN; i++) {
+		CLEANUP_FREE char *shown = text_visible_cut(made->items[i], 400);
+		log_warning("%s is new and would have been protected: look at it before a program on the host uses it",
+			    shown);
+	}
+	if (made->count > MADE_SHOWN)
+		log_warning("and %zu more names that rules protect by a pattern are new", made->count - MADE_SHOWN);
+}
+
 /* What would make git on the host run something is for the user to look at, too. */
 static void say_repositories(const struct scene *scene) {
 	CLEANUP_STRINGS struct strings paths = {0};
@@ -74,6 +84,7 @@ void last_words(const struct blocked *blocked) {
 	unsigned broken = 0;
 	for (size_t i = 0; i < scene->plan.notes.count; i++) log_notice("%s", scene->plan.notes.items[i]);
 	say_appeared(&scene->plan);
+	say_made(&scene->made);
 	say_repositories(scene);
 	say_left_out(&scene->left_out);
 	if (blocked->gate) gate_each_broken(blocked->gate, say_broken, &broken);

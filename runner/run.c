@@ -621,6 +621,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	stop(run);
+	keeper_made(run->keeper, &run->scene.made);
 	const struct blocked blocked = {.scene = &run->scene,
 					.gate = network_gate(run->network),
 					.denied = run->denied,

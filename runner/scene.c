@@ -427,6 +427,7 @@ void scene_finish(struct scene *scene) {
 	ask_nodes_finish(&scene->nodes);
 	strings_finish(&scene->environment);
 	strings_finish(&scene->left_out);
+	strings_finish(&scene->made);
 	strings_finish(&scene->told);
 	strings_finish(&scene->policy);
 }

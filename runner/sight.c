@@ -12,31 +12,49 @@
 
 enum { SIGHT_LINKS = 40 }; /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
 
+struct patterns {
+	struct pattern **items;
+	size_t count;
+};
+
 struct sights {
 	const struct view *view;
 	const struct mount **mounts, **coming; /* by path */
 	size_t mount_count, coming_count;
-	struct strings missing;    /* sorted */
-	struct pattern **programs; /* that are asked about */
+	struct strings missing;   /* sorted */
+	struct patterns programs; /* that are asked about */
+	struct patterns masks;    /* names like these are not made unasked */
 	const struct programs_linked *linked;
-	size_t program_count;
 };
 
 static int compare_mounts(const void *a, const void *b) {
 	return strcmp((*(const struct mount *const *)a)->path, (*(const struct mount *const *)b)->path);
 }
 
-static void compile_programs(struct sights *sights) {
-	const struct permission permission = permission_of(PERMISSION_PROC_SPAWN);
+/* The broker has compiled it, too. */
+static void patterns_add(struct patterns *patterns, enum permission_kind kind, const char *text) {
+	const struct permission permission = permission_of(kind);
 	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
-	sights->programs = mem_array(struct pattern *, sights->view->program_count + 1);
-	for (size_t i = 0; i < sights->view->program_count; i++) {
-		const struct view_program *program = &sights->view->programs[i];
-		struct pattern *pattern;
-		if (program->mode == VIEW_ASK &&
-		    pattern_compile(&permission, program->pattern, &scope, &pattern, NULL) == 0)
-			sights->programs[sights->program_count++] = pattern;
-	}
+	struct pattern *pattern;
+	if (pattern_compile(&permission, text, &scope, &pattern, NULL) == 0)
+		patterns->items[patterns->count++] = pattern;
+}
+
+static void patterns_finish(struct patterns *patterns) {
+	for (size_t i = 0; i < patterns->count; i++) pattern_free(patterns->items[i]);
+	free(patterns->items);
+}
+
+static void compile_patterns(struct sights *sights) {
+	const struct view *view = sights->view;
+	sights->programs.items = mem_array(struct pattern *, view->program_count + 1);
+	sights->masks.items = mem_array(struct pattern *, view->path_count + 1);
+	for (size_t i = 0; i < view->program_count; i++)
+		if (view->programs[i].mode == VIEW_ASK)
+			patterns_add(&sights->programs, PERMISSION_PROC_SPAWN, view->programs[i].pattern);
+	for (size_t i = 0; i < view->path_count; i++)
+		if (view_path_masks(&view->paths[i]))
+			patterns_add(&sights->masks, PERMISSION_FS_WRITE, view->paths[i].path);
 }
 
 static const struct mount **by_path(const struct plan *plan) {
@@ -58,14 +76,14 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 				  .coming_count = coming->count};
 	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
 	strings_sort(&sights->missing);
-	compile_programs(sights);
+	compile_patterns(sights);
 	return sights;
 }
 
 void sights_free(struct sights *sights) {
 	if (!sights) return;
-	for (size_t i = 0; i < sights->program_count; i++) pattern_free(sights->programs[i]);
-	free(sights->programs);
+	patterns_finish(&sights->programs);
+	patterns_finish(&sights->masks);
 	free(sights->mounts);
 	free(sights->coming);
 	strings_finish(&sights->missing);
@@ -162,8 +180,21 @@ static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode ru
 }
 
 static bool is_asked_program(const struct sights *sights, const char *path) {
-	for (size_t i = 0; i < sights->program_count; i++)
-		if (pattern_match(sights->programs[i], path, NULL)) return true;
+	for (size_t i = 0; i < sights->programs.count; i++)
+		if (pattern_match(sights->programs.items[i], path, NULL)) return true;
+	return false;
+}
+
+/* Is it in a writable tree of the host's, and does a pattern mask it? An entry of the view at least as close as the
+ * pattern's match counts: the broker has judged its path by all rules and grants. */
+static bool is_masked_name(const struct sights *sights, const struct mount *mount, const char *path) {
+	if (!mount || (mount->kind != MOUNT_WRITE && mount->kind != MOUNT_PIN)) return false;
+	for (size_t i = 0; i < sights->masks.count; i++) {
+		struct pattern_rank rank;
+		if (!pattern_match(sights->masks.items[i], path, &rank)) continue;
+		const struct view_path *entry = view_at(sights->view, path);
+		if (!entry || path_depth(entry->path) < rank.depth) return true;
+	}
 	return false;
 }
 
@@ -194,6 +225,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = is_asked_program(sights, path) || link_to_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
+	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&
 			     strcmp(mount->path, path) != 0;
@@ -215,7 +247,7 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 	case PERMISSION_FS_READ:
 		return sight.mode >= VIEW_READ && !sight.own_or_asked;
 	case PERMISSION_FS_WRITE:
-		return sight.mode == VIEW_WRITE && !sight.own_or_asked && !sight.masked_missing;
+		return sight.mode == VIEW_WRITE && !sight.own_or_asked && !sight.masked_missing && !sight.masked_name;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_IPC_CONNECT:

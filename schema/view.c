@@ -59,6 +59,7 @@ static const struct path_list {
 	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false},
 	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false},
 	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, true, false},
+	{"patterns-masked", VIEW_READ, true, VIEW_DENIES_NOTHING, true, false},
 	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, false},
 	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true},
 	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, true},
@@ -181,15 +182,20 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 		view->path_count++;
 	}
 	view->paths[at].mode = pattern && mode != VIEW_ABSENT ? VIEW_READ : mode;
-	view->paths[at].ask_write = ask_write && !pattern && (mode == VIEW_ASK || mode == VIEW_READ);
+	view->paths[at].ask_write = ask_write && (mode == VIEW_ASK || mode == VIEW_READ);
 	view->paths[at].denial = VIEW_DENIES_NOTHING;
 	free(STEAL(view->paths[at].resolved));
 }
 
-bool view_hides(const struct view *view, const char *pattern) {
+const struct view_path *view_pattern(const struct view *view, const char *pattern) {
 	bool found;
 	const size_t at = place_of(view, pattern, true, &found);
-	return found && view->paths[at].mode == VIEW_ABSENT;
+	return found ? &view->paths[at] : NULL;
+}
+
+/* Who may not read may not write either. */
+bool view_path_masks(const struct view_path *path) {
+	return path->pattern && (path->mode == VIEW_ABSENT || path->ask_write);
 }
 
 /* Entries that can't be are not made: none reads what may not be read. */

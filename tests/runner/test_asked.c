@@ -47,6 +47,9 @@ static int setup(void **state) {
 	view_add_path(view, "/home/u/notes/key", false, VIEW_ABSENT, false);
 	view_add_path(view, "/home/u/notes-old", false, VIEW_READ, true);
 	view_add_path(view, "/**/.env", true, VIEW_ABSENT, false);
+	view_add_path(view, "/**/*.pem", true, VIEW_READ, true);
+	view_add_path(view, "/**/*.txt", true, VIEW_READ, false);
+	view_add_path(view, "/home/u/p/src/my.pem", false, VIEW_WRITE, false);
 	view_add_program(view, "curl", VIEW_ASK);
 	sights = sights_new(&plan, NULL, view);
 	return 0;
@@ -75,6 +78,12 @@ static void each_place_is_seen_as_it_is(void **state) {
 		{"/home", {.mode = VIEW_ABSENT, .leads = true, .above_missing = true}},
 		{"/home/u/new", {.mode = VIEW_WRITE}}, /* the sandbox's own */
 		{"/home/u/p/src", {.mode = VIEW_WRITE}},
+		{"/home/u/p/src/.env", {.mode = VIEW_WRITE, .masked_name = true}},
+		{"/home/u/p/src/a.pem/b", {.mode = VIEW_WRITE, .masked_name = true}},
+		{"/home/u/p/src/a.txt", {.mode = VIEW_WRITE}},
+		{"/home/u/p/src/my.pem", {.mode = VIEW_WRITE}}, /* the broker has judged that path */
+		{"/home/u/p/src/my.pem/a.pem", {.mode = VIEW_WRITE, .masked_name = true}},
+		{"/home/u/.env", {.mode = VIEW_WRITE}}, /* the sandbox's own */
 		{"/home/u/p/.git", {.mode = VIEW_WRITE, .leads = true}},
 		{"/home/u/p/.git/config", {.mode = VIEW_READ, .ask_write = true, .leads = true}},
 		{"/home/u/p/.envrc", {.mode = VIEW_WRITE, .masked_missing = true}},
@@ -90,11 +99,13 @@ static void each_place_is_seen_as_it_is(void **state) {
 		const struct sight is = sights_at(sights, rows[i].path), *should = &rows[i].sight;
 		bool same = is.mode == should->mode && is.ask_write == should->ask_write && is.leads == should->leads &&
 			    is.program == should->program && is.visible == should->visible &&
-			    is.masked_missing == should->masked_missing && is.above_missing == should->above_missing;
+			    is.masked_missing == should->masked_missing && is.masked_name == should->masked_name &&
+			    is.above_missing == should->above_missing;
 		if (!same)
-			fail_msg("%s: mode %d, ask_write %d, leads %d, program %d, visible %d, missing %d, above %d",
+			fail_msg("%s: mode %d, ask_write %d, leads %d, program %d, visible %d, missing %d, name %d, "
+				 "above %d",
 				 rows[i].path, (int)is.mode, is.ask_write, is.leads, is.program, is.visible,
-				 is.masked_missing, is.above_missing);
+				 is.masked_missing, is.masked_name, is.above_missing);
 	}
 }
 

@@ -24,6 +24,7 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
 	sight.masked_missing = strcmp(path, "/w/missing") == 0;
+	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
 	sight.above_missing = strcmp(path, "/w/above") == 0;
 	sight.program = path_is_below(path, "/read/asked") || path_is_below(path, "/hidden/asked") ||
 			path_is_below(path, "/absent/asked");
@@ -98,6 +99,11 @@ static void opens(void **state) {
 		{"/w/missing", WRITE | CREATE, "write /w/missing", "write /w/missing"},
 		{"/w/missing", WRITE, "", ""}, /* ENOENT */
 		{"/w/missing", READ, "", ""},
+		{"/w/pattern", WRITE | CREATE, "write /w/pattern", "write /w/pattern"},
+		{"/w/pattern/a/b", CREATE, "write /w/pattern/a/b", "write /w/pattern/a/b"},
+		{"/w/pattern", WRITE, "write /w/pattern", "write /w/pattern"}, /* the host has made it since */
+		{"/w/new-pattern", WRITE, "", ""},                             /* ENOENT */
+		{"/w/pattern", READ, "", ""},
 		{"/hidden/f", READ, "", "read /hidden/f"},
 		{"/hidden", READ | LIST, "", "read /hidden list"},
 		{"/hidden/f", WRITE, "", "write /hidden/f"},
@@ -157,6 +163,9 @@ static void names_change_their_folder(void **state) {
 		{"+/w/missing", NULL, "write /w/missing"},
 		{"-/w/missing", NULL, ""},
 		{"-/w/a", "+/w/missing", "write /w/missing"},
+		{"+/w/pattern", NULL, "write /w/pattern"},
+		{"-/w/pattern", "+/w/a", ""},
+		{"-/w/a", "+/w/new-pattern", "write /w/new-pattern"},
 		{"-/ask/a", "+/ask/b", "write /ask in"},
 		{"-/ask/d/a", "+/ask/e/b", "write /ask/d in, write /ask/e in"},
 		{"-/w/a", "+/ask/b", "write /ask in"},

@@ -31,7 +31,8 @@ struct view_path {
 	char *path; /* normal path, or a pattern's normal text */
 	bool pattern;
 	enum view_mode mode; /* of a pattern: absent where a denial of reading, or a question about it, has that text */
-	bool ask_write;      /* read, and writing would be asked (a mask is one) */
+	bool ask_write; /* read, and writing would be asked (a mask is one); of a pattern: read, and writing is denied
+			   or asked about where it matches */
 	enum view_denial denial;
 	char *resolved; /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
@@ -97,7 +98,9 @@ const struct view_path *view_at(const struct view *view, const char *path);
  * where the path of such an entry led, view_deny_path what is denied of it (a mode that gives as much stays without).
  */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
-bool view_hides(const struct view *view, const char *pattern); /* a pattern's entry whose mode is absent */
+bool view_path_masks(const struct view_path *path); /* a pattern by which no name is made unasked in what is writable */
+const struct view_path *view_pattern(const struct view *view,
+				     const char *pattern); /* the entry of that text, or NULL */
 void view_resolve_path(struct view *view, const char *path, const char *resolved);
 void view_deny_path(struct view *view, const char *path, enum view_denial denial);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);

@@ -38,5 +38,7 @@ struct sight {
 	bool program;        /* a proc:spawn rule asks about it */
 	bool visible;        /* ask, and only because of that: what it is may be told */
 	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
-	bool above_missing;  /* a folder above one: what is renamed or linked to it may bring one along */
+	bool masked_name; /* in a writable tree, and a pattern masks it: making or writing it is asked, and once that is
+			     allowed nothing has to be mounted */
+	bool above_missing; /* a folder above one: what is renamed or linked to it may bring one along */
 };
