@@ -1,6 +1,6 @@
 /*
- * Theory of operation. These servers were tried or read: Go's net/http, Node.js (llhttp), Python's http.server with
- * wsgiref, nginx, Apache, Perl's HTTP::Daemon, Ruby's WEBrick. Python splits a line at whatever is blank in Latin-1 and
+ * Theory of operation. Node.js (llhttp), Python's http.server with wsgiref and Go's net/http were tried; of nginx,
+ * Perl's HTTP::Daemon and Ruby's WEBrick the source was read. Python splits a line at whatever is blank in Latin-1 and
  * takes any three words of which the last begins with "HTTP/", whatever bytes the first two have. Without a version all
  * but Go take two words; Node.js and Python read the fields behind them as well, and the others serve the host of a
  * target that is a URL.
@@ -65,7 +65,10 @@ static bool has_version(struct slice method, const char *end, bool *ret_binary) 
 	return false;
 }
 
-/* Without a version servers take no other method (Python only GET): "get http://example.org/" is memcached's. */
+/*
+ * Without a version servers serve no other method (Python only GET); HTTP::Daemon leaves that to its program. "get
+ * http://example.org/" is memcached's.
+ */
 static bool is_capital(struct slice method) {
 	for (size_t i = 0; i < method.size; i++)
 		if ((method.data[i] < 'A' || method.data[i] > 'Z') && method.data[i] != '-' && method.data[i] != '_')
