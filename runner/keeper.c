@@ -77,6 +77,7 @@ static struct sight on_sight(void *context, const char *path) {
 
 static uint64_t on_hold(void *context, pid_t thread, const struct need *need, held_done *done, void *argument) {
 	struct keeper *keeper = context;
+	live_once_asked(keeper->live, thread, need->path);
 	return held_add(keeper->held, thread, need, done, argument);
 }
 

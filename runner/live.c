@@ -484,6 +484,10 @@ void live_once_over(struct live *live, pid_t thread) {
 	onces_over(live->onces, thread);
 }
 
+void live_once_asked(struct live *live, pid_t thread, const char *path) {
+	onces_asked(live->onces, thread, path);
+}
+
 void live_note(struct live *live, const char *path) {
 	asked_note(live->asked, path);
 }

@@ -90,4 +90,5 @@ void live_forget(struct live *live, const char *path);
 void live_once(struct live *live, pid_t thread, const struct need *need, bool alone);
 bool live_gave_once(const struct live *live, pid_t thread, const struct need *need); /* and it is in force */
 bool live_is_once(const struct live *live, const char *path);
-void live_once_over(struct live *live, pid_t thread); /* it makes another call */
+void live_once_over(struct live *live, pid_t thread);                    /* it makes another call */
+void live_once_asked(struct live *live, pid_t thread, const char *path); /* onces_asked */

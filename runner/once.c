@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "call.h"
+#include "call_table.h"
 #include "pending.h"
 #include "schema/limits.h"
 
@@ -169,6 +170,19 @@ void onces_over(struct onces *onces, pid_t thread) {
 		onces->delay_us = 1;
 		look_later(onces);
 	}
+}
+
+/* Execution, and what changes names, may need several things. */
+static bool needs_one(const struct call_raw *call) {
+	const struct call_shape *shape = call_shape_of(call->number);
+	return shape && (shape->class == CALL_OPEN || shape->class == CALL_LOOK || shape->class == CALL_CHANGE);
+}
+
+void onces_asked(struct onces *onces, pid_t thread, const char *path) {
+	for (const struct once *once = onces->list; once; once = once->next)
+		if (once->thread == thread && once->in_force && needs_one(&once->call) &&
+		    !path_is_below(path, once->path) && !path_is_below(once->path, path))
+			onces_over(onces, thread);
 }
 
 void onces_put_into(const struct onces *onces, struct view *view) {

@@ -3,7 +3,7 @@
  *
  * Promises: a need is in the view for its thread's call and at most LIMIT_ONCE_MS; whether the call has returned is
  * read from /proc/TID/syscall, which a thread can't write. While it is there other calls of the sandbox can use it,
- * too.
+ * too, but start a program: they are asked about (traps.h).
  */
 #pragma once
 
@@ -32,6 +32,8 @@ bool onces_cover(const struct onces *onces, const char *path);
  */
 size_t onces_ending(const struct onces *onces, const char *path);
 void onces_over(struct onces *onces, pid_t thread); /* it makes another call */
+/* Its call needs what is at `path`: it is another one, if what the first was given is all that it can need. */
+void onces_asked(struct onces *onces, pid_t thread, const char *path);
 void onces_put_into(const struct onces *onces, struct view *view);
 void onces_plan(struct onces *onces);     /* a plan is made: without those whose calls have returned */
 void onces_in_force(struct onces *onces); /* it is in force: from now on the calls may return */

@@ -181,3 +181,28 @@ ran_or_asked() {
 	lacks "$output" Copyright
 	asking_policy
 }
+
+# opened_or_asked TARGET
+opened_or_asked() {
+	asked_of fs:read "$1" || grep -qs child: "$HOME/run/opening.out"
+}
+
+@test "attack_r_01: a file that is allowed once isn't there while its thread makes the same call for another" {
+	only_curtain "traps see each call"
+	cp "$TESTS/opening.py" .
+	echo other >"$here/other.txt"
+	background opening sbx run --profile default -- python3 opening.py "$here/old.txt" "$here/other.txt"
+	wait_for 30 asked_of fs:read "$here/old.txt"
+	sbx allow "$id" --once
+	wait_for 30 asked_of fs:read "$here/other.txt"
+	touch go
+	wait_for 30 opened_or_asked "$here/old.txt"
+	asked_of fs:read "$here/old.txt"
+	sbx deny "$id"
+	asked_of fs:read "$here/other.txt"
+	sbx deny "$id"
+	finished opening
+	echo "$output"
+	contains "$output" "looks: (0, -1)"
+	lacks "$output" "child: opened"
+}
