@@ -199,10 +199,12 @@ const char *finds_most(const struct finds *finds, const struct finds_options *op
  * Repositories.
  */
 
+static void add_once(struct strings *list, const char *text) {
+	if (!strings_contain(list, text)) strings_add(list, text);
+}
+
 static void add_protect(struct finds *finds, const struct git_layout *git) {
-	for (size_t i = 0; i < git->protect.count; i++)
-		if (!strings_contain(&finds->protect, git->protect.items[i]))
-			strings_add(&finds->protect, git->protect.items[i]);
+	for (size_t i = 0; i < git->protect.count; i++) add_once(&finds->protect, git->protect.items[i]);
 }
 
 /* Nested repositories as the top one; past a number of them the whole `.git`. */
@@ -210,7 +212,7 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 		       const char *top) {
 	for (size_t i = 0; i < survey->bare.count; i++) {
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
-		if (i == FINDS_REPOSITORIES_MAX) strings_add(&finds->protect, survey->bare.items[i]);
+		if (i == FINDS_REPOSITORIES_MAX) add_once(&finds->protect, survey->bare.items[i]);
 		if (i >= FINDS_REPOSITORIES_MAX) continue;
 		git_bare_at(survey->bare.items[i], options->home, &git);
 		add_protect(finds, &git);
@@ -224,10 +226,12 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 			add_protect(finds, &git);
 			continue;
 		}
-		strings_take(&finds->protect, path_join(folder, ".git"));
-		if (i == FINDS_REPOSITORIES_MAX)
-			strings_addf(&finds->notes, "of %zu repositories in %s all but %d are read-only",
-				     survey->repositories.count, survey->root, FINDS_REPOSITORIES_MAX);
+		CLEANUP_FREE char *whole = path_join(folder, ".git");
+		add_once(&finds->protect, whole);
+		CLEANUP_FREE char *note =
+			string_format("of %zu repositories in %s all but %d are read-only", survey->repositories.count,
+				      survey->root, FINDS_REPOSITORIES_MAX);
+		if (i == FINDS_REPOSITORIES_MAX) add_once(&finds->notes, note);
 	}
 }
 
@@ -237,7 +241,7 @@ static void survey_project(struct finds *finds, const struct finds_options *opti
 	add_protect(finds, &finds->git);
 	if (!options->survey->root) git_survey_take(root, &finds->git, options->home, options->survey);
 	add_nested(finds, options, options->survey, finds->git.top);
-	strings_add(&finds->repositories, root);
+	add_once(&finds->repositories, root);
 }
 
 /* What tools keep for themselves (~/.npm, ~/.cache) is bulky and no place for a person's repositories. */
@@ -254,13 +258,30 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	if (is_tools_own(options, tree)) return;
 	git_survey_take(tree, &git, options->home, &survey);
 	add_nested(finds, options, &survey, tree);
-	for (size_t i = 0; i < survey.notes.count; i++) strings_add(&finds->notes, survey.notes.items[i]);
+	for (size_t i = 0; i < survey.notes.count; i++) add_once(&finds->notes, survey.notes.items[i]);
+}
+
+/* What the project's own repository shows stays (finds->git): its `.git` may be another sandbox's by now. */
+static void protect_again(struct finds *finds, const struct finds_options *options) {
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	git_find(options->project->root, options->home, &git);
+	add_protect(finds, &git);
+	add_nested(finds, options, options->survey, finds->git.top);
+	for (size_t i = 0; i < finds->repositories.count; i++)
+		if (!string_equal(finds->repositories.items[i], options->project->root))
+			survey_tree(finds, options, finds->repositories.items[i]);
+}
+
+void finds_look_again(struct finds *finds) {
+	finds->look_again = true;
 }
 
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 			struct facts *facts) {
 	CLEANUP_STRINGS struct strings trees = {0}, fresh = {0};
 	if (finds->repositories.count == 0) survey_project(finds, options);
+	if (finds->look_again) protect_again(finds, options);
+	finds->look_again = false;
 	shown_folders(finds, rules, facts, SHOW_WRITE, &trees);
 	take_new(&finds->repositories, &trees, &fresh);
 	for (size_t i = 0; i < fresh.count; i++) survey_tree(finds, options, fresh.items[i]);

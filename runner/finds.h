@@ -34,6 +34,7 @@ struct finds {
 	struct git_layout git;           /* the project's */
 	struct strings repositories;     /* trees that were looked into for repositories */
 	struct strings protect;          /* what is masked in repositories */
+	bool look_again;                 /* in repositories: finds_look_again */
 	struct rules names;              /* for other names of what `named` says */
 	struct strings named;
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
@@ -57,6 +58,10 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 			struct facts *facts);
 void finds_names(struct finds *finds, const struct finds_options *options, struct rules *rules, struct facts *facts);
+
+/* What is masked is of another kind now: a repository's `.git` may have become a file that names another one. More is
+ * masked then, never less. */
+void finds_look_again(struct finds *finds);
 
 /* The view's patterns that hide (view.h), also as they are where links lead. */
 void finds_hiding(const struct finds *finds, const struct view *view, struct strings *ret_patterns);

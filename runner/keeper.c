@@ -20,6 +20,7 @@
 #include "arrivals.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "bwrap.h"
 #include "call.h"
@@ -59,8 +60,9 @@ struct keeper {
 	struct withdrawn *withdrawn;
 	struct promptly *promptly;
 	pid_t init;
-	int device, spare;   /* of the curtain */
-	struct error failed; /* in a callback while it is built */
+	struct strings missing; /* as the first plan has it */
+	int device, spare;      /* of the curtain */
+	struct error failed;    /* in a callback while it is built */
 	unsigned wanted;
 };
 
@@ -212,10 +214,33 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
 }
 
+/* The first name on the way that isn't there. */
+static char *first_missing(const char *path) {
+	char *name = string_copy(path);
+	struct stat status;
+	for (;;) {
+		char *folder = path_parent(name);
+		if (string_equal(folder, "/") || lstat(folder, &status) == 0) {
+			free(folder);
+			return name;
+		}
+		free(name);
+		name = folder;
+	}
+}
+
+/* What is to be read-only and was there when the sandbox began is read-only again when the host has made it anew. What
+ * was never there is looked at in the end (last_words.h). */
 static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
-	CLEANUP_STRINGS struct strings patterns = {0};
+	CLEANUP_STRINGS struct strings patterns = {0}, names = {0};
+	for (size_t i = 0; i < plan->awaited.count; i++) strings_add(&names, plan->awaited.items[i]);
+	for (size_t i = 0; i < plan->missing.count; i++) {
+		if (strings_contain(&keeper->missing, plan->missing.items[i])) continue;
+		CLEANUP_FREE char *name = first_missing(plan->missing.items[i]);
+		if (!strings_contain(&names, name)) strings_add(&names, name);
+	}
 	finds_hiding(&keeper->options.scene->finds, live_view(keeper->live), &patterns);
-	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited);
+	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &names);
 }
 
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
@@ -246,11 +271,17 @@ static void on_taken(void *context, const char *path, const struct portal_taken 
 	withdrawn_add(keeper->withdrawn, path, taken, calls);
 }
 
+/* `path` may be NULL. The history has why a sandbox was ended. */
+static void record_repair(struct keeper *keeper, const char *path, const char *what, const char *why) {
+	json_t *detail = json_pack("{s:s}", "what", what);
+	if (why) json_object_set_new(detail, "why", message_bytes(why));
+	session_event(keeper->session, "repair", path ? "fs:write" : NULL, path, 0, NULL, detail);
+}
+
 static void on_not_in_force(void *context, const char *why, bool open) {
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *shown = text_visible_cut(why, KEEPER_COLUMNS);
-	session_event(keeper->session, "repair", NULL, NULL, 0, NULL,
-		      json_pack("{s:s, s:o}", "what", "not in force", "why", message_bytes(why)));
+	record_repair(keeper, NULL, open ? "not in force, so the sandbox was ended" : "not in force", why);
 	if (!open) {
 		log_warning("a part of what is allowed can't be shown in the sandbox: %s", shown);
 		return;
@@ -262,6 +293,11 @@ static void on_not_in_force(void *context, const char *why, bool open) {
 static void on_stirred(void *context) {
 	struct keeper *keeper = context;
 	live_refresh(keeper->live);
+}
+
+static void on_moved(void *context) {
+	struct keeper *keeper = context;
+	if (keeper->masks) masks_look(keeper->masks);
 }
 
 static void on_arrived(void *context, const char *path, bool by_pattern) {
@@ -278,15 +314,21 @@ static bool on_seen(void *context, const char *path) {
 
 /* Masks */
 
+static void on_stale(void *context) {
+	struct keeper *keeper = context;
+	finds_look_again(&keeper->options.scene->finds);
+	live_hide(keeper->live);
+}
+
 static void on_repaired(void *context, const char *path, int code) {
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *shown = text_visible(path);
 	if (code == 0) {
 		log_debug("put back: %s", shown);
-		session_event(keeper->session, "repair", "fs:write", path, 0, NULL,
-			      json_pack("{s:s}", "what", "mount put back"));
+		record_repair(keeper, path, "mount put back", NULL);
 		return;
 	}
+	record_repair(keeper, path, "mount can't be put back, so the sandbox was ended", strerror(code));
 	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
 	fail(keeper);
 }
@@ -323,6 +365,8 @@ static void on_portal_end(void *argument) {
 	keeper->portal = NULL;
 	if (start_portal(keeper, &error) < 0) {
 		log_error("the portal ended and can't be started again: %s", error.message);
+		record_repair(keeper, NULL, "the portal ended and can't be started again, so the sandbox was ended",
+			      error.message);
 		fail(keeper);
 		return;
 	}
@@ -440,7 +484,9 @@ static void make_live(struct keeper *keeper) {
 	const struct withdrawn_options withdrawn = {
 		.base = keeper->options.base, .live = keeper->live, .session = keeper->session, .init = keeper->init};
 	keeper->withdrawn = withdrawn_new(&withdrawn);
-	keeper->watched = watched_new(keeper->options.base, on_stirred, keeper);
+	const struct watched_options watched = {
+		.base = keeper->options.base, .stirred = on_stirred, .moved = on_moved, .context = keeper};
+	keeper->watched = watched_new(&watched);
 	watched_follow(keeper->watched, live_plan(keeper->live));
 	const struct arrivals_options arrivals = {.base = keeper->options.base,
 						  .scope = {.home = scene->home,
@@ -450,6 +496,8 @@ static void make_live(struct keeper *keeper) {
 						  .found = on_arrived,
 						  .context = keeper};
 	keeper->arrivals = arrivals_new(&arrivals);
+	for (size_t i = 0; i < live_plan(keeper->live)->missing.count; i++)
+		strings_add(&keeper->missing, live_plan(keeper->live)->missing.items[i]);
 	follow_arrivals(keeper, live_plan(keeper->live));
 	const struct datagrams_options datagrams = {
 		.base = keeper->options.base, .seen = on_seen, .found = on_stirred, .context = keeper};
@@ -460,6 +508,7 @@ static int make_masks(struct keeper *keeper, struct error *error) {
 	const struct masks_options options = {.base = keeper->options.base,
 					      .init = keeper->init,
 					      .portal = living_portal,
+					      .stale = on_stale,
 					      .repaired = on_repaired,
 					      .context = keeper};
 	int r = masks_new(&options, &keeper->masks, error);
@@ -579,6 +628,7 @@ void keeper_free(struct keeper *keeper) {
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	withdrawn_free(keeper->withdrawn);
 	promptly_free(keeper->promptly);
+	strings_finish(&keeper->missing);
 	fd_close(keeper->device);
 	free(keeper);
 }

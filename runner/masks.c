@@ -6,6 +6,12 @@
  * anew (it takes what may be left of it). How many mounts lie at a path is what is compared: a grant may cover a node
  * of the curtain.
  *
+ * What is moved keeps what is mounted on it, under its new name, and the kernel marks nothing: who watches the names
+ * says when to look (watched.h). The mountinfo has the new path then.
+ *
+ * What comes to be there instead can be something that this mount can't lie on: a file for a folder, a link. A plan
+ * with fresh facts knows what hides that. Only when MASKS_PLANS of them in a row could not be put back is it given up.
+ *
  * libevent knows no POLLPRI, but tells of an error as of readiness to write, and a mountinfo is never ready to be
  * written to (mounts_poll in the kernel's fs/proc_namespace.c). Each change is told once: the loop waits by poll(2) and
  * passes on all that it is told (base/loop.h).
@@ -21,7 +27,7 @@
 #include "base/fd.h"
 #include "mountinfo.h"
 
-enum { MASKS_RETRY_MS = 100 };
+enum { MASKS_RETRY_MS = 100, MASKS_PLANS = 3 };
 
 /* Something that is being put back. */
 struct repair {
@@ -35,7 +41,10 @@ struct masks {
 	const struct plan *plan;
 	int mountinfo;
 	struct event *changed, *retry;
-	bool due; /* the plan was not looked after yet */
+	bool due;        /* the plan was not looked after yet */
+	bool stale;      /* something can't lie where the plan has it */
+	bool planning;   /* another plan was asked for */
+	unsigned failed; /* plans in a row of which something couldn't be put back */
 	struct repair *repairs;
 };
 
@@ -131,18 +140,34 @@ static void retry_later(struct masks *masks) {
 
 static void check(struct masks *masks);
 
+/* All that was missing was tried. */
+static void end_round(struct masks *masks) {
+	const bool stale = masks->stale, first = !masks->planning;
+	masks->stale = false;
+	if (!stale) masks->failed = 0;
+	if (stale && first) {
+		masks->planning = true;
+		masks->failed++;
+		masks->options.stale(masks->options.context);
+	}
+	/* what was torn off meanwhile; else with the next plan, or after the pause */
+	if (!stale && !evtimer_pending(masks->retry, NULL)) check(masks);
+}
+
 static void on_put_back(void *argument, int code, const char *text, const struct portal_applied *applied) {
 	struct repair *repair = argument;
 	struct masks *masks = repair->masks;
 	(void)text, (void)applied;
 	if (code == ENOENT || code == EPIPE) {
 		retry_later(masks);
+	} else if (code != 0 && (masks->planning || masks->failed < MASKS_PLANS)) {
+		masks->stale = true;
 	} else {
 		for (size_t i = 0; i < repair->paths.count; i++)
 			masks->options.repaired(masks->options.context, repair->paths.items[i], code);
 	}
 	repair_free(repair);
-	if (!masks->repairs) check(masks); /* what was torn off meanwhile */
+	if (!masks->repairs) end_round(masks);
 }
 
 static void put_back(struct masks *masks, struct portal *portal, size_t index, bool *seen) {
@@ -159,7 +184,11 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 static void check(struct masks *masks) {
 	CLEANUP_STRINGS struct strings points = {0};
 	masks->due = false;
-	if (!masks->plan || masks->repairs || read_points(masks, &points) < 0) return;
+	if (!masks->plan || masks->repairs) return;
+	if (read_points(masks, &points) < 0) {
+		retry_later(masks);
+		return;
+	}
 	struct portal *portal = masks->options.portal(masks->options.context);
 	const struct plan *plan = masks->plan;
 	bool *seen = mem_array(bool, plan->count + 1);
@@ -184,6 +213,10 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	check(argument);
 }
 
+void masks_look(struct masks *masks) {
+	check(masks);
+}
+
 bool masks_deleted(const struct masks *masks, const char *path) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
 	if (mountinfo_read(masks->mountinfo, &info) < 0) return false;
@@ -196,6 +229,7 @@ void masks_follow(struct masks *masks, const struct plan *plan) {
 	if (!plan && masks->due) check(masks); /* however soon the next steps come, there is a look between */
 	masks->plan = plan;
 	masks->due = plan;
+	masks->planning &= !plan;
 	if (plan) event_active(masks->retry, EV_TIMEOUT, 1);
 }
 

@@ -117,6 +117,15 @@ static const char *path_in_group(const struct group *group, size_t i) {
 	return group->steps[i].mount.path + strlen(group->steps[0].mount.path);
 }
 
+/* What the host has made a link of, or a link no more, is hidden otherwise: by another plan. */
+static int attach_at(const struct points *points, const struct mount *mount, int tree, int point, struct error *error) {
+	struct place place;
+	if (place_of(point, &place) < 0) return error_errno(error, "looking at the mount point");
+	if (!points_have(points, place.mount) && S_ISLNK(place.mode) != (mount->kind == MOUNT_HELD))
+		return error_set(error, ESTALE, "it was changed meanwhile: try again");
+	return tree_attach(tree, point, error);
+}
+
 /* Attach to its path in the group; links are no mounts. */
 static int part_attach(const struct points *points, const struct group *group, size_t i, struct error *error) {
 	const struct mount *mount = &group->steps[i].mount;
@@ -124,7 +133,7 @@ static int part_attach(const struct points *points, const struct group *group, s
 	const int top = group->parts[0].tree;
 	if (mount->kind == MOUNT_LINK) return point_link(points, top, path_in_group(group, i), mount->source, error);
 	CLEANUP_FD int point = point_reach(points, top, path_in_group(group, i), S_ISDIR(part->place.mode), error);
-	return point < 0 ? point : tree_attach(part->tree, point, error);
+	return point < 0 ? point : attach_at(points, mount, part->tree, point, error);
 }
 
 static void add_own(struct points *points, const struct group *group, size_t i) {
@@ -199,7 +208,7 @@ static int attach_top(struct mounts *mounts, const struct group *group, struct e
 	if (r < 0) {
 		CLEANUP_FD int point =
 			point_reach(&mounts->points, inside, mount->path, S_ISDIR(part->place.mode), error);
-		r = point < 0 ? point : tree_attach(part->tree, point, error);
+		r = point < 0 ? point : attach_at(&mounts->points, mount, part->tree, point, error);
 	}
 	reached_covered(&mounts->inside, mount->path);
 	return r;

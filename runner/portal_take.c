@@ -16,6 +16,8 @@
  * put anew with all that lay on it.
  *
  * TELL changes nothing: what stays, covered, is told as what was taken is.
+ *
+ * What the host has torn off is done by that: it isn't there to be changed or told (masks.h puts back what is wanted).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -236,10 +238,9 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error) {
 	CLEANUP_MOUNTINFO struct mountinfo info = {0};
 	const struct put *put = mounts_find(mounts, id);
-	if (!put) return error_set(error, ENOENT, "nothing is mounted there");
-	int r = mounts_read(mounts, &info);
+	int r = put ? mounts_read(mounts, &info) : 0;
 	if (r < 0) return error_set(error, -r, "reading what is mounted: %s", strerror(-r));
-	for (size_t i = 0; i < info.count; i++)
+	for (size_t i = 0; put && i < info.count; i++)
 		if (came_along(mounts, &info, put, info.entries[i].id))
 			note(report->applied, info.entries[i].id, id, info.entries[i].device);
 	return 0;
@@ -269,7 +270,7 @@ int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const stru
 	struct put *put;
 	int r = find_put(mounts, id, &put, error);
 	if (r < 0) return r;
-	if (r == 0) return error_set(error, ENOENT, "nothing is mounted there");
+	if (r == 0 || !is_mounted(put->tree)) return 0;
 	r = set_along(mounts, put, set, clear);
 	if (r == -EBUSY && on) return put_anew(mounts, put, report, error);
 	if (r < 0) return error_set(error, -r, "changing it: %s", strerror(-r));

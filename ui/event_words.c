@@ -133,6 +133,17 @@ static char *held_words(const struct event *event) {
 	return string_steal(&words);
 }
 
+/* "fs:write /p: mount can't be put back, so the sandbox was ended: Invalid argument" */
+static char *repair_words(const struct event *event) {
+	const char *what = detail_text(event, "what");
+	CLEANUP_FREE char *why = NULL;
+	CLEANUP_STRING struct string words = {0};
+	if (!what || message_bytes_take(json_object_get(event->detail, "why"), &why, NULL) < 0 || !why) return NULL;
+	if (event->permission) string_appendf(&words, "%s %s: ", event->permission, event->target ? event->target : "");
+	string_appendf(&words, "%s: %s", what, why);
+	return string_steal(&words);
+}
+
 /* NULL: nothing better than what holds for all. */
 static char *kind_words(const struct event *event) {
 	switch (event->kind) {
@@ -153,8 +164,9 @@ static char *kind_words(const struct event *event) {
 	case EVENT_ANSWER:
 	case EVENT_GRANT:
 	case EVENT_USE:
-	case EVENT_REPAIR:
 		return NULL;
+	case EVENT_REPAIR:
+		return repair_words(event);
 	}
 	return NULL;
 }

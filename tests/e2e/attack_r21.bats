@@ -16,14 +16,19 @@ END
 
 setup() {
 	cd "$HOME/project" || return
-	rm -rf reports orders
+	rm -rf reports orders state end read sub .vscode dots w
 	mkdir reports
 	: >orders
-	cp "$TESTS/replaced.py" .
+	cp "$TESTS/replaced.py" "$TESTS/moving.py" .
 }
 
 teardown() {
 	sbx kill --all >/dev/null 2>&1 || true
+}
+
+# is_now WORD PATH: what who tries to open it inside (moving.py) was last told.
+is_now() {
+	grep -qsxF "$*" state
 }
 
 # Ten sandboxes of all profiles, and what each of them allows below the home as KIND (files, folders).
@@ -74,4 +79,67 @@ ten_live() {
 	[ "$status" = 0 ]
 	[ "$output" = $'one\none\ngone' ]
 	rm -f up seen
+}
+
+@test "attack_r_21: what is masked is replaced by a thing of another kind: the sandbox lives, and that is masked" {
+	local git=$PWD/sub/.git code=$PWD/.vscode dots=$PWD/dots
+	mkdir -p sub .vscode dots
+	echo '{}' >dots/settings.json
+	GIT_CONFIG_GLOBAL=/dev/null git init -q sub
+	echo '{}' >.vscode/settings.json
+	background live sbx run -- python3 moving.py "write:$git/config" "write:$git" "write:$code/settings.json" "write:$code" \
+		"write:$dots/settings.json"
+	wait_for 60 is_now refused "$git/config"
+	wait_for 60 is_now refused "$code/settings.json"
+	is_now open "$dots/settings.json"
+	# a file that was a folder, as `git submodule absorbgitdirs` leaves it: it can lead git anywhere
+	rm -r sub/.git
+	wait_for 20 is_now gone "$git"
+	echo "gitdir: ../.git/modules/sub" >sub/.git
+	wait_for 20 is_now refused "$git"
+	rm -r .vscode
+	wait_for 20 is_now gone "$code"
+	echo '{}' >.vscode
+	wait_for 20 is_now refused "$code"
+	# a link that was a folder
+	rm -r sub
+	ln -s /usr sub
+	wait_for 20 is_now gone "$git"
+	rm .vscode
+	ln -s dots .vscode
+	wait_for 20 is_now refused "$dots/settings.json" # since it leads there
+	# and folders again
+	rm sub .vscode
+	mkdir -p sub .vscode
+	GIT_CONFIG_GLOBAL=/dev/null git init -q sub
+	echo '{}' >.vscode/settings.json
+	wait_for 20 is_now refused "$git/config"
+	wait_for 20 is_now refused "$code/settings.json"
+	touch end
+	finished live
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" finished
+}
+
+@test "attack_r_21: one sandbox replaces what is hidden in another by a link or a file: the other lives" {
+	local folder=$PWD/w
+	mkdir w
+	echo secret >w/secret
+	background live sbx run --profile default --deny "fs:read=$folder/secret" -- python3 moving.py "read:$folder/secret" "read:$folder"
+	wait_for 60 is_now refused "$folder/secret"
+	sbx run --profile default -- sh -c 'rm -r w; ln -s /usr w'
+	wait_for 20 is_now gone "$folder/secret"
+	sbx run --profile default -- sh -c 'rm w; echo file >w'
+	wait_for 20 is_now open "$folder"
+	sbx run --profile default -- sh -c 'rm w; mkdir w; : >w/secret'
+	wait_for 20 is_now refused "$folder/secret"
+	rm -f read
+	echo secret >w/secret
+	touch end
+	finished live
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" finished
+	[ ! -e read ]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What a rule hides is hidden also when it is made only while the sandbox runs: by its path, by a pattern, and by a denial
-# that is given to a sandbox that runs.
+# that is given to a sandbox that runs; and when what was there before is moved away.
 
 load helper
 
@@ -8,16 +8,17 @@ setup_file() {
 	home_make
 	mkdir "$HOME/p" "$HOME/outside"
 	asking_policy 60s "    allow: {fs:read: [~/p], fs:write: [~/w]}
-    deny: {fs:read: [~/p/secret.txt, ~/p/deep/er/secret, ~/w/named, '**/.env', ~/p/*.key, '~/p/**/vault', '~/w/**/.env']}
+    deny: {fs:read: [~/p/secret.txt, ~/p/deep/er/secret, ~/w/named, '**/.env', ~/p/*.key, '~/p/**/vault', '~/w/**/.env', ~/w/in/deep/secret],
+      fs:write: [~/w/Makefile, ~/w/ci]}
     ask: {fs:read: ['~/p/**/*.asked']}"
 	sbx grants >/dev/null # starts the broker
 }
 
 setup() {
 	cd "$HOME/project" || return
-	rm -rf "$HOME/p" "$HOME/w" "$HOME/outside" up end read hidden go left
+	rm -rf "$HOME/p" "$HOME/w" "$HOME/outside" up end read hidden go left state
 	mkdir -p "$HOME/p/there" "$HOME/w" "$HOME/outside"
-	cp "$TESTS/arriving.py" .
+	cp "$TESTS/arriving.py" "$TESTS/moving.py" .
 }
 
 teardown() {
@@ -39,6 +40,24 @@ arrives_hidden() {
 	for path; do
 		if [ -d "$path" ]; then touch "$path/what came later"; else echo "what came later" >>"$path"; fi
 	done
+}
+
+# all_are WORD PATH…: what who tries to open them inside (moving.py) was last told of each.
+all_are() {
+	local word=$1 path
+	shift
+	[ -e state ] || return 1
+	for path; do grep -qxF "$word $path" state || return 1; done
+}
+
+# rounds COUNT: who tries has begun and ended so many more.
+rounds() {
+	local from=$(($(sed -n 's/^round //p' state) + $1))
+	wait_for 20 eval "[ \$(sed -n 's/^round //p' state) -gt $from ]"
+}
+
+repaired() {
+	sbx history --json | jq -se --arg path "$1" 'any(.[]; .kind == "repair" and .target == $path)' >/dev/null
 }
 
 nothing_was_read() {
@@ -162,4 +181,71 @@ nothing_was_read() {
 	cat out
 	contains "$(<out)" "hidden late"
 	nothing_was_read
+}
+
+@test "attack_w_4: what is hidden or read-only, moved away by the host and made anew, is hidden or read-only again" {
+	local p=$HOME/p w=$HOME/w path round
+	local read=("$p/secret.txt" "$p/.env" "$p/deep/er/secret" "$w/in/deep/secret") write=("$w/Makefile" "$w/ci/run")
+	mkdir -p "$p/deep/er" "$w/in/deep" "$w/ci"
+	for path in "${read[@]}" "${write[@]}"; do echo old >"$path"; done
+	background mover sbx run --profile default -- python3 moving.py "${read[@]/#/read:}" "${write[@]/#/write:}"
+	wait_for 60 all_are refused "${read[@]}" "${write[@]}"
+	for round in 1 2; do
+		# as editors do that keep a backup: of the files, or of a folder above
+		for path in "$p/secret.txt" "$p/.env" "$p/deep" "$w/in" "$w/Makefile" "$w/ci"; do mv "$path" "$path.$round"; done
+		wait_for 20 all_are gone "${read[@]}" "${write[@]}"
+		mkdir -p "$p/deep/er" "$w/in/deep" "$w/ci"
+		for path in "${read[@]}" "${write[@]}"; do : >"$path"; done
+		local start=${EPOCHREALTIME/./}
+		wait_for 20 all_are refused "${read[@]}" "${write[@]}" || { cat state && return 1; }
+		echo "refused again after $(((${EPOCHREALTIME/./} - start) / 1000)) ms"
+	done
+	rm -f read # the old ones, by names that no rule hides
+	for path in "${read[@]}"; do echo secret >"$path"; done
+	rounds 20
+	for path in "${read[@]}" "$w/Makefile" "$w/ci"; do repaired "$path" || { echo "not recorded: $path" && return 1; }; done
+	touch end
+	finished mover
+	echo "$output"
+	[ "$status" = 0 ]
+	nothing_was_read
+}
+
+@test "attack_w_4: what is moved away and made anew at once is hidden again, also without inotify" {
+	local way command
+	# shellcheck disable=SC2016 # expanded in there
+	command='
+		repairs() { plain sbx history --json | grep -c "\"repair\""; }
+		rm -f state end read "$HOME"/p/*
+		echo old >"$HOME/p/secret.txt"
+		plain sbx run --profile default -- python3 moving.py "read:$HOME/p/secret.txt" >out 2>&1 &
+		until grep -qs refused state; do sleep 0.02; done
+		before=$(repairs)
+		mv "$HOME/p/secret.txt" "$HOME/p/secret.old"
+		: >"$HOME/p/secret.txt"
+		until [ "$(repairs)" -gt "$before" ]; do sleep 0.05; done
+		echo secret >"$HOME/p/secret.txt"
+		from=$(sed -n "s/^round //p" state)
+		until [ "$(sed -n "s/^round //p" state)" -gt $((from + 20)) ]; do sleep 0.02; done
+		touch end
+		wait'
+	for way in : 'echo 0 >/proc/sys/user/max_inotify_instances'; do
+		in_own_mounts "$way"$'\n'"$command"
+		cat out
+		grep -q finished out
+		nothing_was_read
+	done
+}
+
+@test "attack_w_4: a sandbox that is ended, since what the host has made can't be hidden, says so in the history" {
+	background reader sbx run --profile default -- sh -c "touch up; until [ -e end ]; do sleep 0.02; done"
+	wait_for 60 test -e up
+	(cd "$HOME/p" && touch {1..5001}.key)
+	finished reader
+	echo "$output"
+	[ "$status" = 125 ]
+	contains "$output" "it is ended"
+	run sbx history
+	echo "$output"
+	contains "$(tail -2 <<<"$output" | head -1)" "not in force, so the sandbox was ended: the pattern"
 }

@@ -770,6 +770,52 @@ static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(
 	masks_free(masks);
 }
 
+static size_t stale;
+
+static void on_stale(void *context) {
+	(void)context;
+	stale++;
+}
+
+static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void **state) {
+	(void)state;
+	struct plan plan;
+	struct masks *masks;
+	box_host(&box, "mkdir -p app/in; echo old >app/in/secret; echo old >app/read");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_PIN, "app/in");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "app/in/secret")->mode = 0;
+	box_add(&box, &plan, MOUNT_READ, "app/read");
+	box_open(&box, &plan);
+	const size_t mounts = box_count_mounts(&box);
+	const struct masks_options options = {.base = box.base,
+					      .init = box.init,
+					      .portal = living_portal,
+					      .stale = on_stale,
+					      .repaired = on_repaired,
+					      .context = &box};
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	settle();
+	repaired = stale = 0;
+	box_host(&box,
+		 "mv app/read app/read~; echo new >app/read; mv app/in app/old; mkdir app/in; echo new >app/in/secret");
+	masks_look(masks);
+	while (repaired < 3) event_base_loop(box.base, EVLOOP_ONCE);
+	assert_int_equal(box_count_mounts(&box), mounts);
+	box_expect(&box, "w app/in/secret app/read; mv app/in app/x 2>/dev/null || echo no", "refused\nrefused\nno");
+	/* of another kind: another plan is asked for, and again where that one doesn't know it either */
+	box_host(&box, "rm -r app/in; ln -s /usr app/in");
+	while (stale == 0) event_base_loop(box.base, EVLOOP_ONCE);
+	masks_follow(masks, &box.plan);
+	while (stale == 1) event_base_loop(box.base, EVLOOP_ONCE);
+	assert_int_equal(repaired, 3);
+	masks_stop(masks);
+	portal_free(STEAL(box.portal));
+	masks_free(masks);
+}
+
 #define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 struct told {
@@ -833,6 +879,7 @@ int main(void) {
 		PORTAL_TEST(attack_fs_19_what_the_host_mounts_later_never_appears),
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
 		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
+		PORTAL_TEST(attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again),
 		PORTAL_TEST(a_text_comes_back_when_the_host_has_torn_it_off),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
 		PORTAL_TEST(attack_r_01_calls_to_a_stopped_portal_return_at_once_and_all_are_done_later),
