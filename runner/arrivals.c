@@ -39,6 +39,7 @@ struct name {
 	char *path;
 	dev_t device;
 	ino_t inode; /* 0: nothing */
+	mode_t mode; /* a number may be that of something removed */
 };
 
 struct arrivals {
@@ -155,7 +156,8 @@ static void watch(struct arrivals *arrivals, const char *path) {
 static void look_at_name(const struct arrivals *arrivals, struct name *name) {
 	struct stat status = {0};
 	if (lstat(name->path, &status) < 0) status = (struct stat){0};
-	const bool same = name->device == status.st_dev && name->inode == status.st_ino;
+	const bool same = name->device == status.st_dev && name->inode == status.st_ino && name->mode == status.st_mode;
+	name->mode = status.st_mode;
 	name->device = status.st_dev;
 	name->inode = status.st_ino;
 	if (status.st_ino != 0 && !same) arrivals->options.found(arrivals->options.context, name->path, false);
@@ -222,8 +224,11 @@ static void take_event(struct arrivals *arrivals, const struct inotify_event *ev
 	if (event->mask & IN_IGNORED) forget_folder(arrivals, event->wd);
 	if (!folder || !folder->path || event->len == 0) return;
 	CLEANUP_FREE char *path = path_join(folder->path, event->name);
-	for (size_t i = 0; i < arrivals->name_count; i++)
-		if (string_equal(arrivals->names[i].path, path)) look_at_name(arrivals, &arrivals->names[i]);
+	for (size_t i = 0; i < arrivals->name_count; i++) {
+		if (!string_equal(arrivals->names[i].path, path)) continue;
+		arrivals->names[i].inode = 0; /* what was there before is gone */
+		look_at_name(arrivals, &arrivals->names[i]);
+	}
 	notice(arrivals, path, event->mask & IN_ISDIR);
 }
 
@@ -316,7 +321,8 @@ static struct name name_of(const struct arrivals *arrivals, const char *path, bo
 	for (size_t i = 0; i < arrivals->name_count; i++) {
 		*ret_known = string_equal(arrivals->names[i].path, path);
 		if (*ret_known)
-			return (struct name){string_copy(path), arrivals->names[i].device, arrivals->names[i].inode};
+			return (struct name){string_copy(path), arrivals->names[i].device, arrivals->names[i].inode,
+					     arrivals->names[i].mode};
 	}
 	*ret_known = false;
 	return (struct name){.path = string_copy(path)};

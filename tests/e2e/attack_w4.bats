@@ -236,16 +236,3 @@ nothing_was_read() {
 		nothing_was_read
 	done
 }
-
-@test "attack_w_4: a sandbox that is ended, since what the host has made can't be hidden, says so in the history" {
-	background reader sbx run --profile default -- sh -c "touch up; until [ -e end ]; do sleep 0.02; done"
-	wait_for 60 test -e up
-	(cd "$HOME/p" && touch {1..5001}.key)
-	finished reader
-	echo "$output"
-	[ "$status" = 125 ]
-	contains "$output" "it is ended"
-	run sbx history
-	echo "$output"
-	contains "$(tail -2 <<<"$output" | head -1)" "not in force, so the sandbox was ended: the pattern"
-}

@@ -36,6 +36,11 @@ static void each_kind_has_its_words(void **state) {
 		{EVENT_DECISION, NULL, NULL, NULL, "{\"count\":7}", "7 requests"},
 		{EVENT_DECISION, net, host, NULL, NULL, "net:access a.test:443"},
 		{EVENT_REVOKE, net, host, NULL, NULL, "net:access a.test:443"},
+		{EVENT_REPAIR, read, folder, NULL, "{\"what\":\"mount put back\"}", "fs:read /p"},
+		{EVENT_REPAIR, read, folder, NULL, "{\"what\":\"can't be put back\",\"why\":\"Invalid argument\"}",
+		 "fs:read /p: can't be put back: Invalid argument"},
+		{EVENT_REPAIR, NULL, NULL, NULL, "{\"what\":\"not in force\",\"why\":\"too many\"}",
+		 "not in force: too many"},
 		{EVENT_REVOKE, read, folder, NULL,
 		 "{\"holders\":[{\"pid\":42,\"command\":\"node\",\"path\":\"/p/"
 		 "a\"},{\"pid\":43}],\"more\":1,\"killed\":0}",
