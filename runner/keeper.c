@@ -166,6 +166,11 @@ static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	return S_ISDIR(status.st_mode) && age_ms <= within_ms;
 }
 
+/* By which rules know it. */
+static const char *name_of(const struct keeper *keeper, const struct need *need) {
+	return need->permission == PERMISSION_PROC_SPAWN ? live_program(keeper->live, need->path) : need->path;
+}
+
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
@@ -176,7 +181,7 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
 	struct need named = *need;
-	if (need->permission == PERMISSION_PROC_SPAWN) named.path = live_program(keeper->live, need->path);
+	named.path = name_of(keeper, need);
 	const struct session_call call = {
 		.need = &named, .process = process, .parents = &parents, .walk = walk, .name = name};
 	return session_check_call(keeper->session, &call, done, argument);
@@ -189,7 +194,7 @@ static void on_cancel(void *context, uint64_t check) {
 
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
 	struct keeper *keeper = context;
-	denied_add(&keeper->options.denied[need->permission], need->path, verdict);
+	denied_add(&keeper->options.denied[need->permission], name_of(keeper, need), verdict);
 }
 
 static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {

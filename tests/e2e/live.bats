@@ -756,6 +756,12 @@ was_let_run() {
 	asking_policy 60s "    ask: {proc:spawn: [awk]}" # alternatives lead from it to mawk, gawk or another
 	background linked sbx run -- awk 'BEGIN {print "runs"}'
 	asks proc:spawn "$(command -v awk)"
+	sbx deny "$id"
+	finished linked
+	echo "$output"
+	contains "$output" "sbx grant proc:spawn $(command -v awk)"
+	background linked sbx run -- awk 'BEGIN {print "runs"}'
+	asks proc:spawn "$(command -v awk)"
 	sbx allow "$id"
 	finished linked
 	echo "$output"
