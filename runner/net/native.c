@@ -84,6 +84,12 @@ static void free_event(struct event **event) {
 	*event = NULL;
 }
 
+/* The portal may have its copy of the socket for a moment more, which would take the tool's next connect. */
+static void stop_listening(struct link *link) {
+	if (link->listener >= 0) shutdown(link->listener, SHUT_RDWR);
+	fd_close(fd_steal(&link->listener));
+}
+
 /* Whatever it has by now; ends of no tunnel are reset. It is in no list any more. */
 static void link_release(struct link *link, const char *error) {
 	struct socket_call *call = STEAL(link->call);
@@ -96,7 +102,7 @@ static void link_release(struct link *link, const char *error) {
 	free_event(&link->timeout);
 	free_event(&link->leaving);
 	free_event(&link->closed);
-	fd_close(link->listener);
+	stop_listening(link);
 	socket_abort(link->near);
 	socket_abort(link->far);
 	free(link->process);
@@ -250,7 +256,7 @@ static void link_met(struct link *link, int near) {
 	struct socket_call *call = STEAL(link->call);
 	link->meeting = false;
 	link->near = near;
-	fd_close(fd_steal(&link->listener));
+	stop_listening(link);
 	free_event(&link->accepting);
 	free_event(&link->timeout);
 	/* A connect that doesn't wait leaves the socket as one whose next connect(2) says that it is connected. The

@@ -1,6 +1,7 @@
 #include "island.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -110,6 +111,16 @@ int island_socket(struct island *island, int domain, int type, int protocol) {
 	return fds[0];
 }
 
+static void copies_add(struct island_copies *copies, int fd) {
+	assert_true(copies->count < sizeof copies->fds / sizeof *copies->fds);
+	copies->fds[copies->count] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	assert_true(copies->fds[copies->count++] >= 0);
+}
+
+void island_copies_close(struct island_copies *copies) {
+	while (copies->count > 0) close(copies->fds[--copies->count]);
+}
+
 void island_fetch(void *context, enum spare kind, unsigned count) {
 	struct island_store *store = context;
 	const struct spare_shape *shape = &spare_shapes[kind];
@@ -120,6 +131,7 @@ void island_fetch(void *context, enum spare kind, unsigned count) {
 	for (unsigned i = 0; i < count; i++) {
 		fds[i] = island_socket(store->island, shape->domain, shape->type | SOCK_NONBLOCK, shape->protocol);
 		if (shape->domain == AF_INET6) setsockopt(fds[i], IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof on);
+		if (store->copies) copies_add(store->copies, fds[i]);
 	}
 	spares_add(store->spares, kind, fds, count);
 }

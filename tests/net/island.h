@@ -25,5 +25,11 @@ int island_socket(struct island *island, int domain, int type, int protocol);
 struct island_store {
 	struct island *island;
 	struct spares *spares;
+	struct island_copies *copies; /* who makes a socket may have it for a moment more than is wanted; or NULL */
 };
+struct island_copies {
+	int fds[256];
+	size_t count;
+};
+void island_copies_close(struct island_copies *copies);
 void island_fetch(void *context, enum spare kind, unsigned count);

@@ -25,6 +25,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "islander.h"
 #include "net/native.h"
 #include "schema/limits.h"
@@ -622,6 +623,31 @@ static void localhost_is_the_hosts_where_that_is_allowed(void **state) {
 	assert_int_equal(islander.asked, 3);
 }
 
+enum { ROUNDS = 40 /* more than there are spares */ };
+
+static void tool_local_often(void) {
+	for (int i = 0; i < ROUNDS; i++) {
+		int fd = make("127.0.0.1", 0);
+		say("connect", dial(fd, "127.0.0.1", port));
+		talk(fd);
+		close(fd);
+	}
+}
+
+/* Whoever made what we listened on has it still: the next connect isn't taken by that. */
+static void a_listener_of_ours_has_ended_when_a_connect_returns(void **state) {
+	CLEANUP_STRING struct string expected = {0};
+	struct island_copies copies = {.count = 0};
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) string_append(&expected, "connect: 0\necho: ping\n");
+	islander.store.copies = &copies;
+	islander_start(&islander, tool_local_often);
+	islander_expect(&islander, expected.data);
+	islander.store.copies = NULL;
+	island_copies_close(&copies);
+	assert_int_equal(islander.asked, ROUNDS);
+}
+
 static void localhost_that_is_denied_is_refused(void **state) {
 	(void)state;
 	islander_start(&islander, tool_local);
@@ -1088,6 +1114,7 @@ int main(void) {
 		cmocka_unit_test(wrong_arguments_fail_as_the_kernel_says),
 		cmocka_unit_test(a_server_of_its_own_at_that_port_is_not_in_the_way),
 		cmocka_unit_test(localhost_is_the_hosts_where_that_is_allowed),
+		cmocka_unit_test(a_listener_of_ours_has_ended_when_a_connect_returns),
 		cmocka_unit_test(localhost_that_is_denied_is_refused),
 		cmocka_unit_test(where_nobody_listens_nobody_is_asked),
 		cmocka_unit_test(attack_net_10_the_sandboxes_own_loopback_comes_first),
