@@ -122,7 +122,7 @@ static void on_drop(void *context, uint64_t ticket) {
 
 static bool on_behind(void *context) {
 	const struct keeper *keeper = context;
-	/* in this order: what is read is told of before it isn't being read any more */
+	/* The order counts: a message is unread, or being read, until keeper_ended has been called for it. */
 	return session_is_behind(keeper->session) || withdrawn_is_awaited(keeper->withdrawn);
 }
 

@@ -3,8 +3,8 @@
  *
  * Promises: what was denied and what can be done about it (blocked.h), a line for each of the first ten connections
  * that broke where the tool can't have seen why, one for variables that were not passed (on a terminal, or with
- * SBX_DEBUG), one for each masked path that appeared and for the first ten
- * names that a pattern masks; everything that came from inside is made visible.
+ * SBX_DEBUG), one for each masked path that appeared and for the first ten names that a pattern masks; everything that
+ * came from inside is made visible.
  */
 #pragma once
 

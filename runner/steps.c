@@ -376,17 +376,10 @@ static bool settle(struct change *change) {
  * The steps.
  */
 
-static struct mount copy_mount(const struct mount *mount) {
-	struct mount copy = *mount;
-	copy.path = string_copy(mount->path);
-	copy.source = string_copy_or_null(mount->source);
-	return copy;
-}
-
 static void add_step(struct change *change, enum step_kind kind, const struct mount *mount) {
 	struct steps *steps = change->steps;
 	steps->items = array_grow(steps->items, steps->count, sizeof *steps->items);
-	steps->items[steps->count++] = (struct step){.kind = kind, .mount = copy_mount(mount)};
+	steps->items[steps->count++] = (struct step){.kind = kind, .mount = mount_copy(mount)};
 }
 
 static void add_restrictions(struct change *change) {
@@ -522,7 +515,7 @@ static void keep_below(const struct change *change, struct plan *after) {
 	for (size_t i = 0; i < change->thing_count; i++) {
 		const struct thing *thing = &change->things[i];
 		if (thing->fate != FATE_STAY) continue;
-		struct mount copy = copy_mount(thing->mount);
+		struct mount copy = mount_copy(thing->mount);
 		copy.kind = thing->kind;
 		copy.exposed = is_exposed(thing);
 		after->below = array_grow(after->below, after->below_count, sizeof *after->below);

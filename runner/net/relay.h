@@ -17,7 +17,7 @@ struct relay;
 
 /*
  * Hears what near says until it passes, or far has said something: `said` is all of it so far, at most LIMIT_HEARD
- * bytes; what came last has not gone on yet. `ended`: that was near's end, and all. Never from inside relay_new.
+ * bytes; the last piece waits for the answer. `ended`: near says no more. Never from inside relay_new.
  */
 enum relay_order {
 	RELAY_PASS, /* it goes on, as does all that comes */
