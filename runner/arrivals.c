@@ -51,7 +51,7 @@ struct arrivals {
 	struct name *names;
 	size_t name_count;
 	struct strings texts, trees, pending;
-	struct pattern **patterns;
+	struct patterns patterns;
 	struct walk walk;
 	size_t left;        /* names that this look may see still */
 	int64_t looked_ms;  /* spent in this look */
@@ -63,7 +63,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument);
 
 struct arrivals *arrivals_new(const struct arrivals_options *options) {
 	struct arrivals *arrivals = mem_new(struct arrivals);
-	*arrivals = (struct arrivals){.options = *options, .fd = -1};
+	*arrivals = (struct arrivals){.options = *options, .fd = -1, .walk = {.patterns = &arrivals->patterns}};
 	arrivals->turn = evtimer_new(options->base, on_turn, arrivals);
 	return arrivals;
 }
@@ -293,27 +293,20 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 /* What is followed */
 
 static void drop_patterns(struct arrivals *arrivals) {
-	for (size_t i = 0; i < arrivals->walk.pattern_count; i++) pattern_free(arrivals->patterns[i]);
-	free(arrivals->patterns);
+	patterns_finish(&arrivals->patterns);
 	walk_finish(&arrivals->walk);
-	arrivals->walk = (struct walk){0};
 	strings_finish(&arrivals->texts);
 	strings_finish(&arrivals->trees);
 }
 
 static void take_patterns(struct arrivals *arrivals, const struct strings *texts, const struct strings *trees) {
-	const struct permission permission = permission_of(PERMISSION_FS_READ);
-	size_t count = 0;
 	drop_patterns(arrivals);
-	arrivals->patterns = mem_array(struct pattern *, texts->count + 1);
 	for (size_t i = 0; i < texts->count; i++) {
 		strings_add(&arrivals->texts, texts->items[i]);
 		/* the plan was made by the same patterns */
-		count += pattern_compile(&permission, texts->items[i], &arrivals->options.scope,
-					 &arrivals->patterns[count], NULL) == 0;
+		patterns_add(&arrivals->patterns, PERMISSION_FS_READ, texts->items[i], &arrivals->options.scope, NULL);
 	}
 	for (size_t i = 0; i < trees->count; i++) strings_add(&arrivals->trees, trees->items[i]);
-	arrivals->walk = (struct walk){.patterns = arrivals->patterns, .pattern_count = count};
 	walk_prepare(&arrivals->walk);
 }
 
@@ -351,7 +344,7 @@ void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, 
 	const bool same = strings_equal(patterns, &arrivals->texts) && strings_equal(trees, &arrivals->trees);
 	if (!same) take_patterns(arrivals, patterns, trees);
 	take_names(arrivals, names);
-	if (arrivals->walk.pattern_count + arrivals->name_count == 0) return;
+	if (arrivals->patterns.count + arrivals->name_count == 0) return;
 	if (!arrivals->began && !evtimer_pending(arrivals->turn, NULL)) turn_after(arrivals, ARRIVALS_BEGINS_MS);
 	if (arrivals->began && !same) look_soon(arrivals);
 }

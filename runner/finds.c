@@ -79,16 +79,14 @@ static void view_patterns(const struct view *view, struct strings *patterns) {
 }
 
 /* Relative ones were made absolute by the broker. */
-static int compile_patterns(const struct finds_options *options, const struct strings *texts, struct pattern **patterns,
+static int compile_patterns(const struct finds_options *options, const struct strings *texts, struct patterns *patterns,
 			    struct error *error) {
-	const struct permission permission = permission_of(PERMISSION_FS_READ);
 	const struct pattern_scope scope = {
 		.home = options->home, .project = options->project->root, .uid = getuid(), .relative_anywhere = true};
-	for (size_t i = 0; i < texts->count; i++) {
-		int r = pattern_compile(&permission, texts->items[i], &scope, &patterns[i], error);
-		if (r < 0) return error_prefix(error, "a pattern of the view");
-	}
-	return 0;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < texts->count; i++)
+		r = patterns_add(patterns, PERMISSION_FS_READ, texts->items[i], &scope, error);
+	return r < 0 ? error_prefix(error, "a pattern of the view") : 0;
 }
 
 /* What is the system's own holds no user's sockets (services have theirs in /run), and is large. */
@@ -127,15 +125,13 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	if (finds->patterns.count == 0)
 		for (size_t i = 0; i < texts.count; i++) strings_add(&finds->patterns, texts.items[i]);
 	if (fresh.count == 0) return 0;
-	struct pattern **patterns = mem_array(struct pattern *, texts.count + 1);
-	int r = compile_patterns(options, &texts, patterns, error);
-	const struct walk walk = {.trees = &fresh, .patterns = patterns, .pattern_count = texts.count};
+	CLEANUP_PATTERNS struct patterns patterns = {0};
+	int r = compile_patterns(options, &texts, &patterns, error);
+	const struct walk walk = {.trees = &fresh, .patterns = &patterns};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
 	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);
 	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
 	if (!options->sockets) strings_finish(&finds->sockets);
-	for (size_t i = 0; i < texts.count; i++) pattern_free(patterns[i]);
-	free(patterns);
 	if (r < 0) forget_trees(finds); /* not walked to the end */
 	return r;
 }
@@ -179,19 +175,17 @@ static size_t count_matches(const struct finds *finds, const struct pattern *pat
 const char *finds_most(const struct finds *finds, const struct finds_options *options, size_t *ret_count,
 		       const char **ret_path) {
 	const char *most = NULL;
-	struct pattern **patterns = mem_array(struct pattern *, finds->patterns.count + 1);
-	const int r = compile_patterns(options, &finds->patterns, patterns, NULL);
+	CLEANUP_PATTERNS struct patterns patterns = {0};
+	const int r = compile_patterns(options, &finds->patterns, &patterns, NULL);
 	*ret_count = 0;
 	for (size_t i = 0; r == 0 && i < finds->patterns.count; i++) {
 		const char *path = NULL;
-		const size_t count = count_matches(finds, patterns[i], &path);
+		const size_t count = count_matches(finds, patterns.items[i], &path);
 		if (count <= *ret_count) continue;
 		most = finds->patterns.items[i];
 		*ret_count = count;
 		*ret_path = path;
 	}
-	for (size_t i = 0; i < finds->patterns.count; i++) pattern_free(patterns[i]);
-	free(patterns);
 	return most;
 }
 

@@ -31,7 +31,7 @@
 #include "ipc_target.h"
 #include "net/denied.h"
 #include "schema/limits.h"
-#include "schema/pattern.h"
+#include "schema/patterns.h"
 
 enum { IPC_PAUSE_FIRST_MS = 2, IPC_PAUSE_MAX_MS = 50 };
 
@@ -62,8 +62,7 @@ struct ipc {
 	struct ipc_options options;
 	struct ipc_sight sight;
 	struct ipc_links *links;
-	struct pattern **asked; /* of the view */
-	size_t asked_count;
+	struct patterns asked; /* of the view */
 	struct known known[LIMIT_IPC_KNOWN];
 	size_t known_count;
 	TAILQ_HEAD(, wait) waits;
@@ -271,29 +270,15 @@ void ipc_call(struct ipc *ipc, struct socket_call *call) {
 
 static bool is_asked(void *context, const char *path) {
 	const struct ipc *ipc = context;
-	for (size_t i = 0; i < ipc->asked_count; i++)
-		if (pattern_match(ipc->asked[i], path, NULL)) return true;
-	return false;
-}
-
-static void forget_asked(struct ipc *ipc) {
-	for (size_t i = 0; i < ipc->asked_count; i++) pattern_free(ipc->asked[i]);
-	free(ipc->asked);
-	ipc->asked = NULL;
-	ipc->asked_count = 0;
+	return patterns_match(&ipc->asked, path);
 }
 
 void ipc_set_view(struct ipc *ipc, const struct view *view) {
-	const struct permission permission = permission_of(PERMISSION_IPC_CONNECT);
 	const struct pattern_scope scope = {.home = NULL}; /* the broker has made them absolute */
-	forget_asked(ipc);
+	patterns_finish(&ipc->asked);
 	forget_known(ipc);
-	ipc->asked = mem_array(struct pattern *, view->sockets_asked.count + 1);
-	for (size_t i = 0; i < view->sockets_asked.count; i++) {
-		struct pattern **pattern = &ipc->asked[ipc->asked_count];
-		if (pattern_compile(&permission, view->sockets_asked.items[i], &scope, pattern, NULL) == 0)
-			ipc->asked_count++;
-	}
+	for (size_t i = 0; i < view->sockets_asked.count; i++)
+		patterns_add(&ipc->asked, PERMISSION_IPC_CONNECT, view->sockets_asked.items[i], &scope, NULL);
 }
 
 void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count) {
@@ -344,7 +329,7 @@ void ipc_free(struct ipc *ipc) {
 		wait_answer(wait, -EINTR);
 	}
 	ipc_links_free(ipc->links);
-	forget_asked(ipc);
+	patterns_finish(&ipc->asked);
 	forget_known(ipc);
 	free(ipc);
 }

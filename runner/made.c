@@ -19,20 +19,16 @@ static void writable_trees(const struct plan *plan, struct strings *trees) {
 
 /* What matches now, sorted. */
 static void find_matches(const struct view *view, const struct strings *trees, struct strings *matches) {
-	const struct permission permission = permission_of(PERMISSION_FS_WRITE);
 	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
 	CLEANUP_STRINGS struct strings sockets = {0};
-	struct pattern **patterns = mem_array(struct pattern *, view->path_count + 1);
+	CLEANUP_PATTERNS struct patterns patterns = {0};
 	struct error error = ERROR_NONE;
-	size_t count = 0;
 	for (size_t i = 0; i < view->path_count; i++)
-		count += view_path_masks(&view->paths[i]) &&
-			 pattern_compile(&permission, view->paths[i].path, &scope, &patterns[count], NULL) == 0;
-	const struct walk walk = {.trees = trees, .patterns = patterns, .pattern_count = count};
+		if (view_path_masks(&view->paths[i]))
+			patterns_add(&patterns, PERMISSION_FS_WRITE, view->paths[i].path, &scope, NULL);
+	const struct walk walk = {.trees = trees, .patterns = &patterns};
 	if (walk_trees(&walk, matches, &sockets, &error) < 0)
 		log_warning("not all that the command may have made was looked at: %s", error.message);
-	for (size_t i = 0; i < count; i++) pattern_free(patterns[i]);
-	free(patterns);
 	strings_sort(matches);
 }
 

@@ -8,14 +8,9 @@
 
 #include "base/path.h"
 #include "base/string.h"
-#include "schema/pattern.h"
+#include "schema/patterns.h"
 
 enum { SIGHT_LINKS = 40 }; /* as the kernel's MAXSYMLINKS (path_resolution(7)) */
-
-struct patterns {
-	struct pattern **items;
-	size_t count;
-};
 
 struct sights {
 	const struct view *view;
@@ -31,30 +26,16 @@ static int compare_mounts(const void *a, const void *b) {
 	return strcmp((*(const struct mount *const *)a)->path, (*(const struct mount *const *)b)->path);
 }
 
-/* The broker has compiled it, too. */
-static void patterns_add(struct patterns *patterns, enum permission_kind kind, const char *text) {
-	const struct permission permission = permission_of(kind);
-	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
-	struct pattern *pattern;
-	if (pattern_compile(&permission, text, &scope, &pattern, NULL) == 0)
-		patterns->items[patterns->count++] = pattern;
-}
-
-static void patterns_finish(struct patterns *patterns) {
-	for (size_t i = 0; i < patterns->count; i++) pattern_free(patterns->items[i]);
-	free(patterns->items);
-}
-
+/* The broker has compiled them, too. */
 static void compile_patterns(struct sights *sights) {
+	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
 	const struct view *view = sights->view;
-	sights->programs.items = mem_array(struct pattern *, view->program_count + 1);
-	sights->masks.items = mem_array(struct pattern *, view->path_count + 1);
 	for (size_t i = 0; i < view->program_count; i++)
 		if (view->programs[i].mode == VIEW_ASK)
-			patterns_add(&sights->programs, PERMISSION_PROC_SPAWN, view->programs[i].pattern);
+			patterns_add(&sights->programs, PERMISSION_PROC_SPAWN, view->programs[i].pattern, &scope, NULL);
 	for (size_t i = 0; i < view->path_count; i++)
 		if (view_path_masks(&view->paths[i]))
-			patterns_add(&sights->masks, PERMISSION_FS_WRITE, view->paths[i].path);
+			patterns_add(&sights->masks, PERMISSION_FS_WRITE, view->paths[i].path, &scope, NULL);
 }
 
 static const struct mount **by_path(const struct plan *plan) {
@@ -179,12 +160,6 @@ static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode ru
 	return rule == VIEW_ABSENT ? VIEW_ABSENT : VIEW_ASK;
 }
 
-static bool is_asked_program(const struct sights *sights, const char *path) {
-	for (size_t i = 0; i < sights->programs.count; i++)
-		if (pattern_match(sights->programs.items[i], path, NULL)) return true;
-	return false;
-}
-
 /* Is it in a writable tree of the host's, and does a pattern mask it? An entry of the view at least as close as the
  * pattern's match counts: the broker has judged its path by all rules and grants. */
 static bool is_masked_name(const struct sights *sights, const struct mount *mount, const char *path) {
@@ -209,7 +184,7 @@ static const char *link_to_program(const struct sights *sights, const char *path
 }
 
 const char *sights_program(const struct sights *sights, const char *path) {
-	const char *name = is_asked_program(sights, path) ? NULL : link_to_program(sights, path);
+	const char *name = patterns_match(&sights->programs, path) ? NULL : link_to_program(sights, path);
 	return name ? name : path;
 }
 
@@ -223,7 +198,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
-			      .program = is_asked_program(sights, path) || link_to_program(sights, path),
+			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	/* with a curtain, what the host has would be a node */

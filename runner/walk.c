@@ -24,9 +24,9 @@ static bool has_wildcard(const char *name) {
 
 /* NULL for one with a wildcard. */
 void walk_prepare(struct walk *walk) {
-	walk->last_names = mem_array(const char *, walk->pattern_count + 1);
-	for (size_t i = 0; i < walk->pattern_count; i++) {
-		const char *name = path_name(pattern_text(walk->patterns[i]));
+	walk->last_names = mem_array(const char *, walk->patterns->count + 1);
+	for (size_t i = 0; i < walk->patterns->count; i++) {
+		const char *name = path_name(pattern_text(walk->patterns->items[i]));
 		walk->last_names[i] = has_wildcard(name) ? NULL : name;
 	}
 }
@@ -38,10 +38,10 @@ void walk_finish(struct walk *walk) {
 /* Comparing the last name first spares nearly every full match. */
 bool walk_finds(const struct walk *walk, const char *path) {
 	const char *name = path_name(path);
-	for (size_t i = 0; i < walk->pattern_count; i++) {
+	for (size_t i = 0; i < walk->patterns->count; i++) {
 		if (walk->last_names[i] && strcmp(walk->last_names[i], name) != 0) continue;
 		struct pattern_rank rank;
-		if (pattern_match(walk->patterns[i], path, &rank) && rank.depth == path_depth(path)) return true;
+		if (pattern_match(walk->patterns->items[i], path, &rank) && rank.depth == path_depth(path)) return true;
 	}
 	return false;
 }
@@ -60,8 +60,8 @@ static bool is_placed(const struct pattern *pattern) {
 
 bool walk_reaches(const struct walk *walk, const char *folder) {
 	const bool packaged = is_packaged(folder);
-	for (size_t i = 0; i < walk->pattern_count; i++) {
-		const struct pattern *pattern = walk->patterns[i];
+	for (size_t i = 0; i < walk->patterns->count; i++) {
+		const struct pattern *pattern = walk->patterns->items[i];
 		if ((!packaged || is_placed(pattern)) && pattern_may_match_below(pattern, folder)) return true;
 	}
 	return false;
@@ -126,7 +126,7 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 }
 
 int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error) {
-	if (walk->pattern_count == 0) return 0;
+	if (walk->patterns->count == 0) return 0;
 	struct walk prepared = *walk;
 	walk_prepare(&prepared);
 	struct walker walker = {.walk = &prepared, .matches = matches, .sockets = sockets, .left = LIMIT_WALK};

@@ -9,13 +9,12 @@
 
 #include "base/error.h"
 #include "base/string.h"
-#include "schema/pattern.h"
+#include "schema/patterns.h"
 
 struct walk {
 	const struct strings *trees; /* canonical */
 	const struct strings *names; /* by which patterns know them, in their order; NULL: by their own */
-	struct pattern *const *patterns;
-	size_t pattern_count;
+	const struct patterns *patterns;
 	const char **last_names; /* walk_prepare */
 };
 

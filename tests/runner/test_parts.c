@@ -193,15 +193,13 @@ static void memory_falls_back_to_data_never_to_address_space(void **state) {
 
 /* Matches of one pattern below /usr, as many as lie deeper than /usr/NAME and not in /usr/local. */
 static size_t deep_matches(const char *text) {
-	const struct permission permission = permission_of(PERMISSION_FS_READ);
 	const struct pattern_scope scope = {.relative_anywhere = true};
-	struct pattern *pattern = NULL;
+	CLEANUP_PATTERNS struct patterns patterns = {0};
 	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, sockets = {0};
 	strings_add(&trees, "/usr");
-	assert_int_equal(pattern_compile(&permission, text, &scope, &pattern, NULL), 0);
-	const struct walk walk = {.trees = &trees, .patterns = &pattern, .pattern_count = 1};
+	assert_int_equal(patterns_add(&patterns, PERMISSION_FS_READ, text, &scope, NULL), 0);
+	const struct walk walk = {.trees = &trees, .patterns = &patterns};
 	assert_int_equal(walk_trees(&walk, &matches, &sockets, NULL), 0);
-	pattern_free(pattern);
 	size_t deep = 0;
 	for (size_t i = 0; i < matches.count; i++)
 		deep += path_depth(matches.items[i]) > 2 && !path_is_below(matches.items[i], "/usr/local");
