@@ -8,7 +8,7 @@ int patterns_add(struct patterns *patterns, enum permission_kind kind, const cha
 	struct pattern *pattern = NULL;
 	const int r = pattern_compile(&permission, text, scope, &pattern, error);
 	if (r < 0) return r;
-	patterns->items = array_grow(patterns->items, patterns->count, sizeof *patterns->items);
+	patterns->items = array_grow(patterns->items, patterns->count, sizeof(struct pattern *));
 	patterns->items[patterns->count++] = pattern;
 	return 0;
 }
