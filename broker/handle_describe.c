@@ -33,21 +33,21 @@ struct description {
 	const struct session *session;
 	const struct subject *subject;
 	const struct ruleset *ruleset;
-	bool offline;
+	bool offline, inside; /* the sandbox's own question: where a rule stands is not for it */
 	json_t *lists[EFFECT_COUNT];
 	size_t left;        /* bytes that a reply still has room for */
 	bool more, granted; /* there is a grant */
 };
 
+/* Takes the item, which says where it comes from. */
 static void add(struct description *description, enum effect effect, const struct permission *permission,
-		const char *pattern, int64_t until_ms) {
-	if (permission->kind == PERMISSION_NET_ACCESS && description->offline) return;
-	json_t *item = json_pack("{s:s, s:o}", "permission", permission->name, "pattern", message_bytes(pattern));
-	if (until_ms > 0) {
-		char until[CLOCK_STAMP_SIZE];
-		stamp_format(until_ms, until);
-		json_object_set_new(item, "until", json_string(until));
+		const char *pattern, json_t *item) {
+	if (permission->kind == PERMISSION_NET_ACCESS && description->offline) {
+		json_decref(item);
+		return;
 	}
+	json_object_set_new(item, "permission", json_string(permission->name));
+	json_object_set_new(item, "pattern", message_bytes(pattern));
 	const size_t size = json_dumpb(item, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
 	const bool fits = size < description->left;
 	description->more |= !fits;
@@ -100,6 +100,14 @@ static bool is_covered(const struct description *description, const struct rule 
 	       !is_granted(description, found);
 }
 
+static json_t *origin_of_rule(const struct description *description, const struct rule *rule) {
+	json_t *item = json_object();
+	if (description->inside) return item;
+	json_object_set_new(item, "rule", message_bytes(rule->origin));
+	json_object_set_new(item, "profile", message_bytes(rule->profile));
+	return item;
+}
+
 /* Adds the one that counts of those of the same words, and returns how many these are. */
 static size_t add_first(struct description *description, const struct rule *const *rules, size_t count) {
 	const struct rule *first = rules[0];
@@ -108,7 +116,8 @@ static size_t add_first(struct description *description, const struct rule *cons
 		if (rules[same]->layer == first->layer && rules[same]->effect < first->effect) first = rules[same];
 	if (first->effect != EFFECT_DENY && decides(description->ruleset, first) && !is_covered(description, first) &&
 	    !is_granted(description, first))
-		add(description, first->effect, &first->permission, pattern_text(first->pattern), 0);
+		add(description, first->effect, &first->permission, pattern_text(first->pattern),
+		    origin_of_rule(description, first));
 	return same;
 }
 
@@ -123,6 +132,17 @@ static void add_rules(struct description *description) {
 
 /* Grants, and what the policy has of its own */
 
+static json_t *origin_of_grant(const struct description *description, const struct grant *grant) {
+	json_t *item = json_object();
+	if (!description->inside) json_object_set_new(item, "grant", json_integer(grant->id));
+	if (grant->expires_ms > 0) {
+		char until[CLOCK_STAMP_SIZE];
+		stamp_format(grant->expires_ms, until);
+		json_object_set_new(item, "until", json_string(until));
+	}
+	return item;
+}
+
 static int add_grants(struct description *description, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list grants = {0};
 	const int64_t session = description->session ? description->session->record.id : 0;
@@ -132,7 +152,8 @@ static int add_grants(struct description *description, struct error *error) {
 	for (size_t i = 0; r == 0 && i < grants.count; i++) {
 		const struct grant *grant = &grants.items[i];
 		if (grant->effect == EFFECT_ALLOW && grant->lifetime != LIFETIME_ONCE)
-			add(description, EFFECT_ALLOW, &grant->permission, grant->pattern, grant->expires_ms);
+			add(description, EFFECT_ALLOW, &grant->permission, grant->pattern,
+			    origin_of_grant(description, grant));
 	}
 	return r;
 }
@@ -197,7 +218,8 @@ static json_t *reply_of(const struct description *description, const struct subj
 static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	CLEANUP_SUBJECT struct subject subject = {0};
-	struct description description = {.broker = client->broker, .subject = &subject, .left = LIMIT_PAGE_BYTES};
+	struct description description = {
+		.broker = client->broker, .subject = &subject, .inside = client->session, .left = LIMIT_PAGE_BYTES};
 	broker_refresh_policy(client->broker);
 	int r = find_session(client, body, &description.session, error);
 	const struct session *session = description.session;

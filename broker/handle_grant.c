@@ -10,6 +10,7 @@
 #include "endings.h"
 #include "expiry.h"
 #include "granting.h"
+#include "meant.h"
 #include "prompts.h"
 #include "remaining.h"
 #include "schema/limits.h"
@@ -179,48 +180,12 @@ static int collect_ids(struct broker *broker, const struct body_ids *ids, struct
 	return 0;
 }
 
-/* What a match is about: the target as it is written, and where it leads by links. */
-struct meant {
-	struct pattern *patterns[2];
-	size_t count;
-};
-
-static void meant_finish(struct meant *meant) {
-	for (size_t i = 0; i < meant->count; i++) pattern_free(meant->patterns[i]);
-}
-
-static int compile_meant(struct broker *broker, const struct match *match, struct meant *meant, struct error *error) {
-	const struct pattern_scope scope = policies_scope(broker->policies, NULL);
-	CLEANUP_FREE char *there = match->resolved ? pattern_quote(&match->permission, match->resolved) : NULL;
-	int r = granting_check_resolved(match->resolved, error);
-	if (r == 0) r = pattern_compile(&match->permission, match->target, &scope, &meant->patterns[0], error);
-	if (r == 0) meant->count = 1;
-	if (r == 0 && there) r = pattern_compile(&match->permission, there, &scope, &meant->patterns[1], error);
-	if (r == 0 && there) meant->count = 2;
-	return r;
-}
-
-static bool covers(const struct meant *meant, const struct permission *permission, const char *text) {
-	static const struct pattern_scope nothing = {.home = NULL};
-	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	if (pattern_compile(permission, text, &nothing, &pattern, NULL) < 0) return false;
-	for (size_t i = 0; i < meant->count; i++)
-		if (pattern_covers(meant->patterns[i], pattern)) return true;
-	return false;
-}
-
-/* Of what leads elsewhere that counts which is there. */
-static bool is_covered(const struct grant *grant, const struct meant *meant) {
-	CLEANUP_FREE char *there = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
-	return covers(meant, &grant->permission, grant->pattern) || (there && covers(meant, &grant->permission, there));
-}
-
 /* Each of the grants says whether it reached farther than what was asked for. */
 static json_t *grants_measured(const struct grant_list *list, const struct meant *meant) {
 	json_t *array = grants_to_json(list);
 	for (size_t i = 0; i < list->count && i < json_array_size(array); i++) {
 		json_object_set_new(json_array_get(array, i), "wider",
-				    json_boolean(!is_covered(&list->items[i], meant)));
+				    json_boolean(!meant_covers(meant, &list->items[i])));
 	}
 	return array;
 }
@@ -240,13 +205,11 @@ static int collect_matching(struct broker *broker, const struct match *match, st
 			    struct matched *ret_matched, struct error *error) {
 	CLEANUP(meant_finish) struct meant meant = {0};
 	broker_refresh_policy(broker);
-	int r = compile_meant(broker, match, &meant, error);
-	for (size_t i = 0; r == 0 && i < meant.count; i++)
-		r = grants_reaching(broker->grants, &match->permission, meant.patterns[i], list, error);
+	int r = meant_find(broker, &match->permission, match->target, match->resolved, &meant, error);
+	if (r == 0) r = meant_collect(broker, &meant, list, error);
 	if (r < 0) return r;
 	ret_matched->grants = grants_measured(list, &meant);
-	ret_matched->rules = remaining_rules(broker, &match->permission, (const struct pattern *const *)meant.patterns,
-					     meant.count, &ret_matched->rules_more);
+	ret_matched->rules = remaining_rules(broker, &meant, &ret_matched->rules_more);
 	return 0;
 }
 

@@ -3,14 +3,13 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "granting.h"
-#include "policies.h"
 #include "schema/limits.h"
 #include "schema/message.h"
-#include "session.h"
 
 struct remaining {
 	const struct permission *permission;
-	const struct pattern *pattern;
+	const struct meant *meant;
+	const struct pattern *pattern; /* of it the one that is looked at */
 	json_t *items;
 	size_t bytes;
 	int64_t more;
@@ -18,7 +17,7 @@ struct remaining {
 };
 
 /* Takes `what`. */
-static void add(struct remaining *remaining, int64_t session, const char *profile, json_t *what) {
+static void add(struct remaining *remaining, const char *profile, int64_t session, json_t *what) {
 	json_object_set_new(what, "profile", message_bytes(profile));
 	json_object_set_new(what, "session", session ? json_integer(session) : json_null());
 	remaining->bytes += json_dumpb(what, NULL, 0, JSON_COMPACT) + 1;
@@ -62,64 +61,42 @@ static void add_rule(struct remaining *remaining, const struct rule *rule, int64
 	json_object_set_new(what, "rule", message_bytes(rule->origin));
 	json_object_set_new(what, "permission", json_string(rule->permission.name));
 	json_object_set_new(what, "target", message_bytes(pattern_text(rule->pattern)));
-	add(remaining, session, rule->profile, what);
+	add(remaining, rule->profile, session, what);
 }
 
-static void add_rules(struct remaining *remaining, const struct ruleset *ruleset, int64_t session) {
+static void add_rules(struct remaining *remaining, const struct rulesets_item *item) {
 	size_t count;
-	const struct rule *rules = ruleset_rules(ruleset, &count);
+	const struct rule *rules = ruleset_rules(item->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (rules[i].effect != EFFECT_ALLOW || !is_about(&rules[i], remaining->permission) ||
 		    !pattern_overlaps(rules[i].pattern, remaining->pattern))
 			continue;
-		const struct rule *winner = winner_where(remaining, ruleset, &rules[i]);
-		if (winner) add_rule(remaining, winner, session);
+		const struct rule *winner = winner_where(remaining, item->ruleset, &rules[i]);
+		if (winner) add_rule(remaining, winner, item->session);
 	}
 }
 
-/* With the host's network no rule holds for net:access. */
-static void add_network(struct remaining *remaining, const char *profile, int64_t session) {
-	if (remaining->permission->kind != PERMISSION_NET_ACCESS) return;
+static void add_network(struct remaining *remaining, const struct rulesets_item *item) {
 	json_t *what = json_object();
 	json_object_set_new(what, "rule", json_null());
 	json_object_set_new(what, "permission", json_string(remaining->permission->name));
 	json_object_set_new(what, "target", json_null());
-	add(remaining, session, profile, what);
+	add(remaining, item->profile, item->session, what);
 }
 
-static void add_sessions(struct remaining *remaining, const struct broker *broker) {
-	const struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		add_rules(remaining, session->ruleset, session->record.id);
-		if (session->has_host_network) add_network(remaining, session->subject.profile, session->record.id);
+static void look(void *context, const struct rulesets_item *item) {
+	struct remaining *remaining = context;
+	for (size_t i = 0; i < remaining->meant->count; i++) {
+		remaining->pattern = remaining->meant->names[i].pattern;
+		if (meant_name_holds(&remaining->meant->names[i], item)) add_rules(remaining, item);
 	}
+	if (item->has_host_network && remaining->permission->kind == PERMISSION_NET_ACCESS)
+		add_network(remaining, item);
 }
 
-static void add_profiles(struct remaining *remaining, struct broker *broker) {
-	/* No project: nothing lies below this, so ${project} lets nothing through. */
-	static const char nowhere[] = "/dev/null/project";
-	CLEANUP_STRINGS struct strings profiles = {0};
-	struct policy *policy;
-	if (policies_assemble(broker->policies, NULL, NULL, &policy, NULL) < 0) return;
-	policy_profile_names(policy, &profiles);
-	for (size_t i = 0; i < profiles.count; i++) {
-		CLEANUP_RULESET struct ruleset *ruleset = NULL;
-		const struct pattern_scope scope = policies_scope(broker->policies, nowhere);
-		if (ruleset_new(policy, profiles.items[i], &scope, &ruleset, NULL) < 0) continue;
-		add_rules(remaining, ruleset, 0);
-		if (ruleset_network(ruleset) == VIEW_NETWORK_HOST) add_network(remaining, profiles.items[i], 0);
-	}
-	policy_unref(policy);
-}
-
-json_t *remaining_rules(struct broker *broker, const struct permission *permission,
-			const struct pattern *const *patterns, size_t count, int64_t *ret_more) {
-	struct remaining remaining = {.permission = permission, .items = json_array()};
-	for (size_t i = 0; i < count; i++) {
-		remaining.pattern = patterns[i];
-		add_sessions(&remaining, broker);
-		add_profiles(&remaining, broker);
-	}
+json_t *remaining_rules(struct broker *broker, const struct meant *meant, int64_t *ret_more) {
+	struct remaining remaining = {.permission = &meant->permission, .meant = meant, .items = json_array()};
+	rulesets_visit(broker, look, &remaining);
 	strings_finish(&remaining.told);
 	*ret_more = remaining.more;
 	return remaining.items;

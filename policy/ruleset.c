@@ -332,6 +332,11 @@ enum view_network ruleset_network(const struct ruleset *ruleset) {
 	return (enum view_network)ruleset->settings.network;
 }
 
+const struct view_pair *ruleset_hosts(const struct ruleset *ruleset, size_t *ret_count) {
+	*ret_count = ruleset->settings.hosts.count;
+	return ruleset->settings.hosts.items;
+}
+
 int ruleset_check_network(const struct ruleset *ruleset, struct error *error) {
 	if (ruleset_network(ruleset) != VIEW_NETWORK_HOST) return 0;
 	for (size_t i = 0; i < ruleset->count; i++) {

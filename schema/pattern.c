@@ -63,6 +63,13 @@ const char *pattern_host(const struct pattern *pattern) {
 	return net->host.name;
 }
 
+int pattern_at_host(const struct pattern *pattern, const char *host, struct pattern **ret_pattern) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_FREE char *ports = port_range_format(pattern->net.ports);
+	CLEANUP_FREE char *text = string_format(strchr(host, ':') ? "[%s]%s" : "%s%s", host, ports);
+	return pattern_compile(&pattern->permission, text, &nothing, ret_pattern, NULL);
+}
+
 char *pattern_quote(const struct permission *permission, const char *target) {
 	enum form form = forms[permission->kind];
 	return form == FORM_NET || form == FORM_PORT ? string_copy(target) : glob_quote(target);

@@ -13,7 +13,7 @@ struct leading {
 	struct channel *channel;
 	const struct permission *permission;
 	char *path;           /* where the target is */
-	struct strings named; /* "PROFILE\nPERMISSION\nPATTERN" of `items` */
+	struct strings named; /* "ORIGIN\nPATTERN" of `items` */
 	json_t *items;
 };
 
@@ -52,17 +52,22 @@ static bool gives(const struct permission *given, const struct permission *wante
 	       (given->kind == PERMISSION_FS_WRITE && wanted->kind == PERMISSION_FS_READ);
 }
 
-/* What a profile says is named once, for the profile. */
-static void name(struct leading *leading, const struct whose *whose, const struct permission *given,
-		 const char *pattern, const char *there) {
-	CLEANUP_FREE char *key = string_format("%s\n%s\n%s", whose->profile, given->name, pattern);
+/* A grant or a rule is named once, however many profiles have it. */
+static void name(struct leading *leading, const struct whose *whose, const json_t *item, const char *pattern,
+		 const char *there) {
+	const json_t *grant = json_object_get(item, "grant"), *rule = json_object_get(item, "rule"),
+		     *stands_in = json_object_get(item, "profile");
+	CLEANUP_FREE char *origin = json_dumps(grant ? grant : rule, JSON_ENCODE_ANY);
+	CLEANUP_FREE char *key = string_format("%s\n%s", origin ? origin : "", pattern);
 	if (strings_contain(&leading->named, key)) return;
 	strings_take(&leading->named, STEAL(key));
-	json_array_append_new(leading->items,
-			      json_pack("{s:o, s:o, s:s, s:o, s:o}", "profile", message_bytes(whose->profile),
-					"session", whose->session ? json_integer(whose->session) : json_null(),
-					"permission", given->name, "target", message_bytes(pattern), "resolved",
-					message_bytes(there)));
+	json_t *named = json_pack("{s:o, s:O, s:o, s:o, s:O?, s:O?}", "session",
+				  whose->session ? json_integer(whose->session) : json_null(), "permission",
+				  json_object_get(item, "permission"), "target", message_bytes(pattern), "resolved",
+				  message_bytes(there), "grant", grant, "rule", rule);
+	json_object_set_new(named, "profile",
+			    stands_in ? json_incref((json_t *)stands_in) : message_bytes(whose->profile));
+	json_array_append_new(leading->items, named);
 }
 
 static void look(struct leading *leading, const struct whose *whose, const json_t *item) {
@@ -75,7 +80,7 @@ static void look(struct leading *leading, const struct whose *whose, const json_
 	CLEANUP_FREE char *there = words_resolved(&given, pattern);
 	if (!there || (!path_is_below(there, leading->path) && !path_is_below(leading->path, there))) return;
 	const char *deeper = path_is_below(there, leading->path) ? there : leading->path;
-	if (!is_denied(leading, whose, deeper)) name(leading, whose, &given, pattern, there);
+	if (!is_denied(leading, whose, deeper)) name(leading, whose, item, pattern, there);
 }
 
 /* Who can't be described, such as a session that has just ended, has nothing. */

@@ -39,6 +39,61 @@ patterns() {
 	run -0 sbx revoke --match net:access a.test
 }
 
+@test "promise_02: a name that hosts: leads to an address is found by the address, and the address by the name" {
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    hosts: {registry.test: 127.0.0.1, mirror.test: 127.0.0.1, far.test: 10.1.2.3, six.test: "2001:db8::7"}
+		  other:
+		    allow: {net:access: [far.test]}
+	EOF
+	give net:access registry.test:8080 far.test 10.1.2.3:80 mirror.test:80 else.test
+	sbx grant net:access registry.test --always --profile npm --anywhere >/dev/null
+	run -0 sbx revoke --match net:access 127.0.0.1:8080
+	contains "$output" "net:access registry.test:8080"
+	lacks "$output" "reached farther"
+	[ "$(patterns)" = "far.test 10.1.2.3:80 mirror.test:80 else.test registry.test" ]
+	run -0 sbx revoke --match net:access registry.test:80
+	[ "$(patterns)" = "far.test 10.1.2.3:80 else.test" ] # registry.test of npm was asked for itself
+	run -1 sbx revoke --match net:access far.test
+	contains "$output" "policy.yaml:6 (profile other): net:access far.test"
+	[ "$(patterns)" = "else.test" ]
+	give net:access six.test '2001:db8::/32'
+	run -0 sbx revoke --match net:access '[2001:db8::7]:443'
+	give net:access six.test '[2001:db8::7]:1'
+	run -0 sbx grant --deny net:access far.test --any-profile --anywhere
+	run -0 sbx revoke --match net:access six.test
+	run -1 sbx revoke --match net:access 10.0.0.0/8 # where `other` leads far.test nobody knows
+	lacks "$output" "Still allowed"
+	[ "$(patterns)" = "else.test far.test" ]
+}
+
+@test "promise_02: a rule for a name that hosts: leads to the address is named, also of a sandbox's own policy" {
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    hosts: {registry.test: 127.0.0.1, shut.test: 127.0.0.1}
+		    allow: {net:access: [registry.test]}
+		    deny: {net:access: [shut.test]}
+	EOF
+	run -1 sbx revoke --match net:access 127.0.0.1:8080
+	contains "$output" "policy.yaml:5 (profile default): net:access registry.test"
+	run -1 sbx revoke --match net:access localhost
+	contains "$output" "policy.yaml:5 (profile default): net:access registry.test"
+	run -1 sbx revoke --match net:access 127.0.0.2
+	lacks "$output" "Still allowed"
+	mkdir -p "$HOME/named" && cd "$HOME/named"
+	printf 'version: 1\nprofiles: {default: {hosts: {own.test: 10.9.8.7}, allow: {net:access: [own.test]}}}\n' >"$HOME/own.yaml"
+	background own sbx run --policy "$HOME/own.yaml" --allow fs:write="$PWD" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done'
+	wait_for 30 test -e up
+	run -1 sbx revoke --match net:access 10.9.8.7
+	contains "$output" "own.yaml:2 (profile default, session "
+	touch go
+	finished own
+}
+
 @test "promise_02: nothing revoked, or something that stays, is no success" {
 	run -1 sbx revoke --match net:access example.org
 	contains "$output" "Nothing was revoked"
@@ -126,7 +181,8 @@ patterns() {
 	ln -s papers "$HOME/was"
 	run -1 sbx revoke --match fs:read "$HOME/papers/s"
 	contains "$output" "$link $session): fs:read $HOME/to-papers, which leads to $HOME/papers"
-	contains "$output" "$link $session): fs:read $HOME/was, which leads to $HOME/papers"
+	contains "$output" "Still allowed by a link (grant "
+	contains "$output" ", session $session): fs:read $HOME/was, which leads to $HOME/papers"
 	run -1 sbx revoke --match fs:read "$HOME/papers" --json
 	[ "$(jq -c '[.links[].session] | unique' <<<"$output")" = "[$session]" ]
 	run -1 sbx revoke --match fs:read "$HOME/vault"
@@ -136,6 +192,31 @@ patterns() {
 	contains "$output" secret
 	run -1 sbx revoke --match fs:read "$HOME/papers"
 	lacks "$output" "Still allowed"
+}
+
+@test "promise_03: a link that was made after the grant, or the rule, is named once, by the grant and by the rule" {
+	mkdir -p "$HOME/a" "$HOME/papers" "$HOME/own"
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  base:
+		    allow: {fs:read: ["~/own"]}
+	EOF
+	sbx grant fs:read "$HOME/a" --always --any-profile --anywhere >/dev/null
+	local id
+	id=$(sbx grants --json | jq '.[0].id')
+	rmdir "$HOME/a" "$HOME/own"
+	ln -s papers "$HOME/a"
+	ln -s papers "$HOME/own"
+	run -1 sbx revoke --match fs:read "$HOME/papers"
+	contains "$output" "Still allowed by a link (grant $id): fs:read $HOME/a, which leads to $HOME/papers"$'\n'
+	contains "$output" "Still allowed by a link (profile base): fs:read $HOME/own, which leads to $HOME/papers ($HOME/.config/sbx/policy.yaml:4)"
+	[ "$(grep -c "Still allowed" <<<"$output")" = 2 ]
+	run -1 sbx revoke --match fs:read "$HOME/papers" --json
+	[ "$(jq -c '[.links[].grant]' <<<"$output" | tr -d '[]')" = "$id,null" ] || [ "$(jq -c '[.links[].grant]' <<<"$output")" = "[null,$id]" ]
+	run -0 sbx revoke "$id"
+	run -1 sbx revoke --match fs:read "$HOME/papers"
+	[ "$(grep -c "Still allowed" <<<"$output")" = 1 ]
 }
 
 @test "promise_03: programs by bare name, variables, sockets and words of one's own" {

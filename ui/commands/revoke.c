@@ -157,12 +157,14 @@ static void print_matched(const json_t *reply) {
 	if (wider > 0) puts("What reached farther has ended as a whole.");
 }
 
-/* "profile npm, session 7" */
+/* "profile npm, session 7", "grant 12" */
 static char *whose(const json_t *item) {
+	const json_int_t grant = json_integer_value(json_object_get(item, "grant"));
 	CLEANUP_FREE char *profile = json_visible(item, "profile");
+	CLEANUP_FREE char *who =
+		grant ? string_format("grant %lld", (long long)grant) : string_format("profile %s", profile);
 	const json_int_t session = json_integer_value(json_object_get(item, "session"));
-	return session ? string_format("profile %s, session %lld", profile, (long long)session)
-		       : string_format("profile %s", profile);
+	return session ? string_format("%s, session %lld", who, (long long)session) : STEAL(who);
 }
 
 /* "Still allowed by ~/.config/sbx/policy.yaml:7 (profile npm): net:access *.org" */
@@ -279,16 +281,25 @@ static int add_leading(const struct command_call *call, struct channel *channel,
 	return r < 0 ? r : leading_find(channel, &permission, pattern, items, error);
 }
 
-/* "Still allowed by a link (profile npm): fs:read /home/ada/mine, which leads to /home/ada/papers" */
+/* "Still allowed by a link (grant 7): fs:read /home/ada/mine, which leads to /home/ada/papers"
+ * "Still allowed by a link (profile npm): … (~/.config/sbx/policy.yaml:7)" */
+static void print_link(const json_t *item) {
+	CLEANUP_FREE char *in = whose(item);
+	CLEANUP_FREE char *permission = json_visible(item, "permission"), *target = json_visible(item, "target");
+	CLEANUP_FREE char *there = json_visible(item, "resolved");
+	printf("Still allowed by a link (%s): %s %s, which leads to %s", in, permission, target, there);
+	if (!json_is_string(json_object_get(item, "rule"))) {
+		putchar('\n');
+		return;
+	}
+	CLEANUP_FREE char *rule = json_visible(item, "rule");
+	printf(" (%s)\n", rule);
+}
+
 static void print_leading(const json_t *reply) {
 	size_t index;
 	const json_t *item;
-	json_array_foreach ((json_t *)json_object_get(reply, "links"), index, item) {
-		CLEANUP_FREE char *in = whose(item), *target = json_visible(item, "target");
-		CLEANUP_FREE char *permission = json_visible(item, "permission"),
-				  *there = json_visible(item, "resolved");
-		printf("Still allowed by a link (%s): %s %s, which leads to %s\n", in, permission, target, there);
-	}
+	json_array_foreach ((json_t *)json_object_get(reply, "links"), index, item) print_link(item);
 }
 
 /* The same however the reply is shown. That nothing was there to be revoked is what --all wants to be true; what --kill

@@ -65,6 +65,7 @@ enum view_home ruleset_home(const struct ruleset *ruleset);
 const char *ruleset_upstream(
 	const struct ruleset *ruleset); /* the proxy that connections go through, or NULL; borrowed */
 enum view_network ruleset_network(const struct ruleset *ruleset);
+const struct view_pair *ruleset_hosts(const struct ruleset *ruleset, size_t *ret_count); /* name → address; borrowed */
 /* -EPERM, naming the rule, when an administrator denies something of the network that the profile's `network: host`
  * would give all the same. */
 int ruleset_check_network(const struct ruleset *ruleset, struct error *error);

@@ -73,6 +73,9 @@ const char *pattern_host(const struct pattern *pattern);
 /* net:access: from which of this host's ports to which it is about; false: about none. */
 bool pattern_ports(const struct pattern *pattern, const char *host, uint16_t *ret_first, uint16_t *ret_last);
 
+/* net:access: the same ports of this other host (a name, or an address without brackets). */
+int pattern_at_host(const struct pattern *pattern, const char *host, struct pattern **ret_pattern);
+
 /* Could anything inside this directory (normal path) match, so that a walk must go on? For fs patterns. */
 bool pattern_may_match_below(const struct pattern *pattern, const char *directory);
 
