@@ -66,6 +66,23 @@ static bool is_plain(const char *bytes, size_t size) {
 	return true;
 }
 
+static bool is_hidden(const char *bytes, size_t size, size_t *ret_length) {
+	uint32_t point = 0;
+	size_t length = decode_point((const unsigned char *)bytes, size, &point);
+	*ret_length = length > 0 ? length : 1;
+	return length == 0 || ranges_contain(invisible, ARRAY_LENGTH(invisible), point);
+}
+
+/* Backslashes are doubled in front of what is escaped, and of letters that would look like that. */
+static size_t append_backslashes(struct string *out, const char *bytes, size_t size) {
+	const size_t count = strspn(bytes, "\\");
+	const char next = bytes[count];
+	size_t length;
+	const bool doubled = next && (strchr("ntrxu", next) || is_hidden(bytes + count, size - count, &length));
+	for (size_t i = 0; i < count; i++) string_append(out, doubled ? "\\\\" : "\\");
+	return count;
+}
+
 char *text_visible(const char *bytes) {
 	CLEANUP_STRING struct string out = {0};
 	size_t size = strlen(bytes);
@@ -77,7 +94,7 @@ char *text_visible(const char *bytes) {
 			string_appendf(&out, "\\x%02x", (unsigned char)*bytes);
 			length = 1;
 		} else if (point == '\\') {
-			string_append(&out, "\\\\");
+			length = append_backslashes(&out, bytes, size);
 		} else if (point == '\n' || point == '\t' || point == '\r') {
 			string_appendf(&out, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
 		} else if (!ranges_contain(invisible, ARRAY_LENGTH(invisible), point)) {
@@ -143,13 +160,6 @@ char *text_visible_cut(const char *bytes, size_t max) {
 		column += width;
 	}
 	return string_steal(&out);
-}
-
-static bool is_hidden(const char *bytes, size_t size, size_t *ret_length) {
-	uint32_t point = 0;
-	size_t length = decode_point((const unsigned char *)bytes, size, &point);
-	*ret_length = length > 0 ? length : 1;
-	return length == 0 || ranges_contain(invisible, ARRAY_LENGTH(invisible), point);
 }
 
 static bool has_hidden(const char *bytes, size_t size) {

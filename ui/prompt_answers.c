@@ -10,10 +10,11 @@
 #include "ui/prompt_text.h"
 
 enum {
-	WORD_COLUMNS = 13,    /* "  always k7  " */
-	NUMBER_COLUMNS = 6,   /* "  12  " */
-	FRAME_LINES = 13,     /* of a question about several are not its list */
-	UNCUT = 2000,         /* lines */
+	WORD_COLUMNS = 13,  /* "  always k7  " */
+	NUMBER_COLUMNS = 6, /* "  12  " */
+	FRAME_LINES = 13,   /* of a question about several are not its list */
+	UNCUT = 2000,       /* lines */
+	COMMAND_INDENT = 2,
 	PROFILE_COLUMNS = 22, /* as in prompt_text */
 };
 
@@ -105,9 +106,11 @@ static void append_scope(struct string *out, const struct prompt *prompt, const 
 	CLEANUP_FREE char *shown = place ? text_visible_cut(place, width / 2) : NULL;
 	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
 		if (strcmp(words[i].scope, scope) == 0) meaning = words[i].meaning;
-	CLEANUP_FREE char *both = string_format("%s  (%s%s%s)", line, meaning, shown ? " " : "", shown ? shown : "");
-	string_append(out, "  ");
-	flow_append(out, both, 2, width);
+	CLEANUP_FREE char *both = string_format("(%s%s%s)", meaning, shown ? " " : "", shown ? shown : "");
+	const bool in_one_line = COMMAND_INDENT + text_columns(line) + 2 + text_columns(both) <= width;
+	/* Whole, however long: it is there to be copied. */
+	string_appendf(out, in_one_line ? "%*s%s  " : "%*s%s\n%6s", COMMAND_INDENT, "", line, "");
+	flow_append(out, both, in_one_line ? COMMAND_INDENT + text_columns(line) + 2 : 6, width);
 }
 
 static void append_commands(struct string *out, const struct prompt *prompt, size_t width) {

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,7 +15,11 @@ static void attack_b09_hostile_text_is_visible(void **state) {
 		{"a\nb\tc\rd", "a\\nb\\tc\\rd"},
 		{"\x1b[31mred", "\\x1b[31mred"},
 		{"\x7f\x01", "\\x7f\\x01"},
-		{"a\\b", "a\\\\b"},
+		{"a\\b\\*\\", "a\\b\\*\\"},
+		{"a\\\\b", "a\\\\b"},
+		{"a\\n\\\\x1b", "a\\\\n\\\\\\\\x1b"}, /* as it stands, no escape */
+		{"a\\\n", "a\\\\\\n"},                /* a backslash and a line's end */
+		{"\\u{202e}", "\\\\u{202e}"},
 		{"\xe2\x80\xaegnp.exe", "\\u{202e}gnp.exe"},          /* right-to-left override */
 		{"\xe2\x81\xa6x\xe2\x81\xa9", "\\u{2066}x\\u{2069}"}, /* isolates */
 		{"a\xe2\x80\x8b"
@@ -38,6 +43,20 @@ static void attack_b09_hostile_text_is_visible(void **state) {
 		assert_string_equal(shown, cases[i].shown);
 		assert_true(text_is_utf8(shown, strlen(shown)));
 	}
+}
+
+static void texts_that_differ_look_different(void **state) {
+	(void)state;
+	static const char letters[] = "\\n\nx1b\x1b*";
+	char bytes[5] = {0}, *shown[4096];
+	size_t count = 0;
+	for (unsigned i = 0; i < 8 * 8 * 8 * 8; i++) {
+		for (unsigned k = 0; k < 4; k++) bytes[k] = letters[i >> (3 * k) & 7];
+		shown[count++] = text_visible(bytes);
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i + 1; k < count; k++) assert_string_not_equal(shown[i], shown[k]);
+	for (size_t i = 0; i < count; i++) free(shown[i]);
 }
 
 static void every_byte_string_comes_out_printable(void **state) {
@@ -80,7 +99,7 @@ static void words_for_a_text_that_is_escaped_later_need_it_no_more(void **state)
 	static const char odd[] = "a\x07z\xff\xe2\x81\xa6 b\\c\nd\xc3\xa4";
 	CLEANUP_FREE char *plain = text_plain(odd), *visible = text_visible(plain), *empty = text_plain("");
 	assert_string_equal(plain, "a�z�� b\\c d\xc3\xa4");
-	assert_string_equal(visible, "a�z�� b\\\\c d\xc3\xa4");
+	assert_string_equal(visible, "a�z�� b\\c d\xc3\xa4");
 	assert_string_equal(empty, "");
 }
 
@@ -128,6 +147,7 @@ static void a_suggested_word_is_quoted_for_the_shell(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attack_b09_hostile_text_is_visible),
+		cmocka_unit_test(texts_that_differ_look_different),
 		cmocka_unit_test(every_byte_string_comes_out_printable),
 		cmocka_unit_test(a_suggested_word_is_quoted_for_the_shell),
 		cmocka_unit_test(words_for_a_text_that_is_escaped_later_need_it_no_more),

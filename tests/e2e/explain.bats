@@ -49,6 +49,48 @@ advised() {
 	sbx revoke --all
 }
 
+@test "what sbx why advises works as it is pasted, in a shell and in the policy, whatever files are called" {
+	local names=("it's" 'a*b' 'back\slash' 'new\name' $'new\nline' ' a b' '${project}' '$HOME' '{x,y}' '[a]' '`id`' '!x' '"' 'end\' $'\xff' $'\u202e' '\u{202e}')
+	local name file shell rule
+	for name in "${names[@]}"; do
+		file=$HOME/notes/$name
+		run -0 sbx why fs:read "$file"
+		shell=$(sed -n 's/^  to allow it for 1h[^:]*: \(sbx grant .*\)/\1/p' <<<"$output")
+		rule=$(sed -n 's/^  to allow it for good.*the profile default: `\(.*\)`$/\1/p' <<<"$output")
+		run -1 sbx check fs:read "$file" --no-ask
+		run -0 bash -c "$shell"
+		run -0 sbx check fs:read "$file" --no-ask
+		run -1 sbx check fs:read "$HOME/notes/a-b" --no-ask
+		sbx revoke --all >/dev/null
+		if [ "$name" = $'\xff' ]; then
+			[ -z "$rule" ] # no YAML can say it
+			continue
+		fi
+		printf 'version: 1\nprofiles:\n  default:\n    extends: [base]\n    allow:\n      %s\n' "$rule" | policy
+		run -0 sbx check fs:read "$file" --no-ask
+		refusing_policy ""
+	done
+}
+
+@test "names with wildcards and backslashes are shown as they are typed" {
+	local shown
+	echo "a note" | tee "$HOME/notes/a*b" >"$HOME/notes/back\\slash"
+	for name in 'a\*b' 'back\\slash'; do
+		run -0 sbx grant fs:read "$HOME/notes/$name"
+		contains "$output" "may read $HOME/notes/$name in "
+		run -0 sbx grants
+		contains "$output" "$HOME/notes/$name  default"
+		run -0 sbx revoke --match fs:read "$HOME/notes/$name"
+		contains "$output" ": fs:read $HOME/notes/$name"
+		run -0 sbx history
+		contains "$output" "fs:read $HOME/notes/$name  "
+	done
+	run sbx run -- cat "$HOME/notes/back\\slash"
+	contains "$output" "blocked fs:read $HOME/notes/back\\slash ("
+	run -0 sbx suggest
+	contains "$output" '"~/notes/back\\\\slash"'
+}
+
 @test "a project that was named is named in the commands; several lines without a terminal, for logs" {
 	mkdir -p "$HOME/elsewhere"
 	echo "note of another" >"$HOME/notes/other"

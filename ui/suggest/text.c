@@ -133,9 +133,10 @@ static void append_note(struct string *out, const struct suggestion *suggestion)
 	const char *text = suggestion->text ? suggestion->text : suggestion->pattern;
 	CLEANUP_FREE char *profile = text_visible_cut(suggestion->profile, PLACE_COLUMNS);
 	CLEANUP_FREE char *shown = text_visible_cut(text, NOTE_COLUMNS);
+	const bool is_short = strlen(text) <= NOTE_COLUMNS;
 	string_appendf(out, "#   %s: %s ", profile, suggestion->permission.name);
 	/* Of what is cut nothing can be pasted, and in quotes it can't be taken for words of this line. */
-	if (!yaml_append_quoted(out, shown)) string_append(out, "\"…\"");
+	if (!is_short || !yaml_append_quoted(out, text)) yaml_append_quoted(out, shown);
 	string_appendf(out, " (%s): %s\n", why, suggestion->left_out);
 }
 

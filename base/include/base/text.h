@@ -3,7 +3,8 @@
  *
  * Promises: what comes out is printable UTF-8 on one line: control characters, invalid bytes, bidirectional and
  * zero-width characters and other invisible ones appear as \n, \x1b, \u{202e} and so on (attacks B9, F14; the set
- * is in text.c), a backslash as \\ .
+ * is in text.c). A backslash is one, but for those in front of such an escape, or of a letter that would make it look
+ * like one: they are doubled (\\n is a backslash and an n). So two texts never look the same.
  */
 #pragma once
 
