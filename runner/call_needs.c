@@ -71,6 +71,11 @@ static bool is_asked(const struct sight *sight) {
 	return sight->program && sight->mode >= VIEW_READ;
 }
 
+/* What a rule's name matches may be a folder of libraries (/usr/lib/python3), and a shell tries each folder of PATH. */
+static bool is_asked_program(const struct judge *judge, const struct sight *sight, const char *path) {
+	return is_asked(sight) && judge->world->is_program(judge->world->context, path);
+}
+
 /* What matches a pattern and the host has made since has no mask that would stand for itself. */
 static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
 	const struct call *call = judge->call;
@@ -97,7 +102,7 @@ static void judge_open(struct judge *judge, const char *path) {
 	if (sight.mode == VIEW_ASK) {
 		add(judge, PERMISSION_FS_READ, path, false);
 		judge->needs->items[0].listing = call->listing;
-	} else if (judge->programs && is_asked(&sight) && !call->write) {
+	} else if (judge->programs && !call->write && is_asked_program(judge, &sight, path)) {
 		add(judge, PERMISSION_PROC_SPAWN, path, false); /* "ld.so PROGRAM" reads it, as the curtain would see */
 	}
 }
@@ -110,7 +115,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 	judge->world->programs(judge->world->context, path, &programs);
 	for (size_t i = 0; i < programs.count; i++) {
 		const struct sight sight = sight_of(judge, programs.items[i], false);
-		if (!is_asked(&sight)) continue;
+		if (!is_asked_program(judge, &sight, programs.items[i])) continue;
 		add_owned(judge, PERMISSION_PROC_SPAWN, string_copy(programs.items[i]), false);
 		return;
 	}
@@ -119,7 +124,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 static void judge_execute(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path, false);
 	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
-	if (sight.program && (is_asked(&sight) || judge->needs->count > 0))
+	if (sight.program && (judge->needs->count > 0 || is_asked_program(judge, &sight, path)))
 		add(judge, PERMISSION_PROC_SPAWN, path, false);
 	else if (sight.mode >= VIEW_READ)
 		judge_interpreters(judge, path);

@@ -24,6 +24,8 @@ struct call_world {
 	struct sight (*sight)(void *context, const char *path);
 	/* On the host, of a path that is seen or asked about: */
 	bool (*exists)(void *context, const char *path);
+	/* In the sandbox, of a path by which a program is asked about: a file that may be executed. */
+	bool (*is_program)(void *context, const char *path);
 	void (*programs)(void *context, const char *path, struct strings *ret_paths); /* interpreters_find */
 	void *context;
 };

@@ -25,23 +25,24 @@ union head {
 	ElfW(Ehdr) elf;
 };
 
-/* Of a regular file alone: 1, *ret_real is what it is called behind all links, NULL where it has no name (lead.h), and
- * *ret_fd -1 where it can't be read and isn't the tool's to make so. */
-static int open_regular(const struct lead *lead, const char *path, char **ret_real, int *ret_fd) {
+/* Of a regular file that may be executed: 0, *ret_real is what it is called behind all links, NULL where it has no name
+ * (lead.h), and *ret_fd -1 where it can't be read and isn't the tool's to make so. Of anything else what execve(2)
+ * fails with, and negative as interpreters_find. */
+static int open_program(const struct lead *lead, const char *path, char **ret_real, int *ret_fd) {
 	CLEANUP_FREE char *real = NULL;
 	CLEANUP_FD int place = -1;
 	char name[32];
 	struct stat status;
 	int r = lead_open(lead, path, &place, &real);
-	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG) return 0;
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG) return -r;
 	if (r < 0) return r;
 	if (fstat(place, &status) < 0) return -errno;
-	if (!S_ISREG(status.st_mode)) return 0;
+	if (!S_ISREG(status.st_mode) || faccessat(place, "", X_OK, AT_EMPTY_PATH) < 0) return EACCES;
 	snprintf(name, sizeof name, "/proc/self/fd/%d", place);
 	*ret_fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (*ret_fd < 0 && (errno != EACCES || status.st_uid == getuid())) return -errno;
 	*ret_real = STEAL(real);
-	return 1;
+	return 0;
 }
 
 static char *of_script(const union head *head, size_t size) {
@@ -86,8 +87,9 @@ int interpreters_find(pid_t thread, int folder, const char *path, struct strings
 	for (int depth = 0; at && depth <= INTERPRETERS_MAX; depth++) {
 		CLEANUP_FREE char *real = NULL, *normal = NULL;
 		CLEANUP_FD int fd = -1;
-		int r = open_regular(&lead, at, &real, &fd);
-		if (r <= 0) return r;
+		int r = open_program(&lead, at, &real, &fd);
+		if (r > 0 && last) return 0; /* a loader, which who registers formats (binfmt_misc) may do without */
+		if (r != 0) return r;
 		if (path_normalise(NULL, at, &normal, NULL) == 0) add(ret_paths, normal);
 		if (real) add(ret_paths, real);
 		free(at);

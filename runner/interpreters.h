@@ -11,7 +11,8 @@
 
 #include "base/string.h"
 
-/* Adds real paths and interpreters in the order in which the kernel comes to them; none for what isn't there. `folder`:
- * where a path begins that isn't absolute (lead.h). Negative: what the kernel would run can't be told (a file of the
- * user's that may be executed and not read among them). */
+/* Adds real paths and interpreters in the order in which the kernel comes to them. `folder`: where a path begins that
+ * isn't absolute (lead.h). 0, or what execve(2) fails with where there is no file that may be executed (ENOENT, EACCES
+ * of a folder …). Negative: what the kernel would run can't be told (a file of the user's that may be executed and not
+ * read among them). */
 int interpreters_find(pid_t thread, int folder, const char *path, struct strings *ret_paths);

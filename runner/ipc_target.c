@@ -112,6 +112,7 @@ static int find_inside(const struct ipc_sight *sight, pid_t thread, const char *
 	CLEANUP_FD int fd = -1;
 	struct statx status;
 	int r = lead_open(&lead, path, &fd, &place);
+	if (r == -ESTALE) return -ENOENT; /* no name of the curtain's is a socket */
 	if (r < 0) return r == -EXDEV ? -EACCES : r;
 	if (!look(fd, &status)) return -EACCES;
 	if (sight->curtain != 0 && device_of(&status) == sight->curtain) return -ENOENT;

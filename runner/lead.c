@@ -48,6 +48,7 @@ struct walk {
 	int links, steps;
 	bool jumped; /* `at` was not come to by a name: the sandbox may have none for it */
 	bool ended;  /* `at` is what the path names */
+	int missing; /* why not */
 };
 
 static int open_of(pid_t thread, const char *which) {
@@ -178,6 +179,7 @@ static int open_next(const struct walk *walk, const char *name) {
 /* By its name, as all that lies in the curtain: its parent isn't looked up. */
 static int leave_curtain(struct walk *walk, const char *start, char **ret_path) {
 	CLEANUP_FREE char *parent = NULL;
+	walk->missing = -ESTALE;
 	if (!has_up(start)) return end_at_name(walk, start, ret_path);
 	if (strncmp(start, "..", 2) != 0 || (start[2] && start[2] != '/') || walk->lead->rooted) return -EXDEV;
 	int r = place_of(walk, "..", &parent);
@@ -252,7 +254,10 @@ static int step(struct walk *walk, char **ret_path) {
 	if (r != 0) return r < 0 ? r : leave_curtain(walk, start, ret_path);
 	CLEANUP_FREE char *name = string_copy_bytes(start, strcspn(start, "/"));
 	CLEANUP_FD int next = open_next(walk, name);
-	if (is_nowhere(walk, next)) return end_at_name(walk, start, ret_path);
+	if (is_nowhere(walk, next)) {
+		walk->missing = next;
+		return end_at_name(walk, start, ret_path);
+	}
 	if (next < 0) return next;
 	if ((r = look(next, &status)) < 0) return r;
 	const char *after = start + strlen(name);
@@ -276,14 +281,14 @@ static int begin(struct walk *walk, const char *path) {
 	return 0;
 }
 
-/* *ret_fd, unless NULL: what is there, or -1. */
+/* *ret_fd, unless NULL: what is there, or a negative errno. */
 static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
-	struct walk walk = {.lead = lead, .root = -1, .at = -1, .rest = string_copy(path)};
+	struct walk walk = {.lead = lead, .root = -1, .at = -1, .missing = -ENOENT, .rest = string_copy(path)};
 	*ret_path = NULL;
 	int r = begin(&walk, path);
 	if (r == 0) go_straight(&walk);
 	while (r == 0) r = step(&walk, ret_path);
-	if (ret_fd) *ret_fd = walk.ended ? walk.at : -1;
+	if (ret_fd) *ret_fd = walk.ended ? walk.at : walk.missing;
 	if (ret_fd && walk.ended && walk.at == walk.root) walk.root = -1;
 	if (ret_fd && walk.ended) walk.at = walk.root;
 	step_to(&walk, walk.root, false);
@@ -301,8 +306,11 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
 	CLEANUP_FREE char *place = NULL;
 	whole.last = whole.there = true;
 	int r = walk_all(&whole, path, ret_fd, &place);
-	if (r < 0) return r;
-	if (*ret_fd < 0) return -ENOENT;
+	if (r == 0 && *ret_fd < 0) r = *ret_fd;
+	if (r < 0) {
+		*ret_fd = -1;
+		return r;
+	}
 	*ret_path = STEAL(place);
 	return 0;
 }

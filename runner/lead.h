@@ -29,5 +29,5 @@ dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be t
 int lead_find(const struct lead *lead, const char *path, char **ret_path);
 
 /* What `path` leads to, as a name alone (O_PATH), whatever `last` and `there` say; *ret_path as above. Errors as above;
- * -ENOENT also for what would be made, and behind a node of the curtain. */
+ * -ENOENT also for what would be made; -ESTALE behind a node of the curtain, where that can't be told. */
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path);

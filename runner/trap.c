@@ -24,7 +24,7 @@ static bool makes(const struct call *call, size_t which) {
 }
 
 /* A program is asked about by what it is, whatever it is called. */
-static bool runs(const struct trap_rules *rules, const struct call *call, size_t which) {
+static bool starts(const struct trap_rules *rules, const struct call *call, size_t which) {
 	if (which != 0 || !(rules->wanted & TRAPS_PROGRAMS)) return false;
 	if (call->class == CALL_EXECUTE) return true;
 	return call->class == CALL_OPEN && !call->write && rules->curtain == 0; /* "ld.so PROGRAM" */
@@ -47,7 +47,7 @@ static int refusal(int error) {
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place;
 	const bool made = makes(call, which);
-	if (!made && !runs(rules, call, which)) return 0;
+	if (!made && !starts(rules, call, which)) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
 	const struct lead lead = {.thread = thread,
@@ -79,11 +79,15 @@ static void forget_place(struct call *call) {
 }
 
 /* Of a file without a name by the way that leads there. */
-static int find_interpreters(pid_t thread, const struct call *call, struct strings *ret_programs) {
+static void find_interpreters(struct trap *trap) {
+	const struct call *call = &trap->call;
 	const int folder = call->paths[0] ? AT_FDCWD : call->folders[0];
 	const char *path = call->paths[0] ? call->paths[0] : call->ways[0];
-	if (!path) return 0;
-	return interpreters_find(thread, folder, path, ret_programs) < 0 ? EACCES : 0;
+	const int r = path ? interpreters_find(trap->thread, folder, path, &trap->programs) : 0;
+	if (r < 0)
+		trap->code = EACCES;
+	else
+		trap->lacking = r;
 }
 
 /* Going on would be to another socket or address than the one that was looked at: without somebody who carries it out
@@ -113,8 +117,7 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	ret_trap->code = find_places(rules, ret_trap->thread, call);
 	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
 	if (rules->curtain == 0) {
-		if (ret_trap->code == 0)
-			ret_trap->code = find_interpreters(ret_trap->thread, call, &ret_trap->programs);
+		if (ret_trap->code == 0) find_interpreters(ret_trap);
 	} else if (ret_trap->code != 0) {
 		ret_trap->code = 0;
 		forget_place(call);
@@ -141,6 +144,21 @@ static bool host_has(void *context, const char *path) {
 	struct stat status;
 	(void)context;
 	return lstat(path, &status) == 0;
+}
+
+/* What can't be told is asked about; a node of the curtain is not asked what it stands for. */
+static bool is_program(void *context, const char *path) {
+	const struct judge *judge = context;
+	const dev_t curtain = judge->rules->curtain;
+	const struct lead lead = {.thread = judge->trap->thread, .folder = AT_FDCWD, .curtain = curtain};
+	CLEANUP_FREE char *real = NULL;
+	CLEANUP_FD int fd = -1;
+	struct stat status;
+	if (judge->trap->call.class == CALL_EXECUTE && curtain == 0) return judge->trap->lacking == 0;
+	const int r = lead_open(&lead, path, &fd, &real);
+	if (r < 0) return refusal(r) == EACCES;
+	if (curtain != 0 && lead_device(fd) == curtain) return true;
+	return fstat(fd, &status) < 0 || (S_ISREG(status.st_mode) && faccessat(fd, "", X_OK, AT_EMPTY_PATH) == 0);
 }
 
 static void find_programs(void *context, const char *path, struct strings *ret_paths) {
@@ -176,12 +194,16 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 			 struct sight (*sight)(void *context, const char *path), void *context,
 			 struct call_needs *ret_needs) {
 	struct judge judge = {.rules = rules, .trap = trap, .sight = sight, .context = context};
-	const struct call_world world = {
-		.sight = look, .exists = host_has, .programs = find_programs, .context = &judge};
+	const struct call_world world = {.sight = look,
+					 .exists = host_has,
+					 .is_program = is_program,
+					 .programs = find_programs,
+					 .context = &judge};
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
-	return ret_needs->count == 0 ? TRAP_GOES_ON : TRAP_NEEDS;
+	if (ret_needs->count > 0) return TRAP_NEEDS;
+	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;
 }
 
 int trap_open_flags(const struct trap *trap) {

@@ -26,6 +26,7 @@ struct trap {
 	int code;                  /* what the call fails with, or 0 */
 	struct call call;
 	struct strings programs; /* that an execve(2) would run, where programs are asked about */
+	int lacking;             /* what it fails with, as no such program is there; or 0 */
 };
 
 struct trap_rules {
@@ -40,6 +41,7 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 enum trap_end {
 	TRAP_GOES_ON,  /* nothing is to be asked: the mount table decides */
 	TRAP_SAYS_YES, /* an access(2) of what may be asked for: it returns 0 */
+	TRAP_LACKS,    /* it fails with `lacking`: what comes to be there by now was not judged */
 	TRAP_NEEDS,    /* what is in *ret_needs is asked for first */
 };
 

@@ -171,7 +171,7 @@ static bool settle(struct desk *desk, const struct trap *trap) {
 	if (end == TRAP_SAYS_YES)
 		send_answer(desk, trap->id, 0, 0);
 	else
-		answer(desk, trap->id, 0);
+		answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
 	return true;
 }
 
@@ -289,6 +289,9 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		break;
 	case TRAP_SAYS_YES:
 		send_answer(traps->desk, trap->id, 0, 0);
+		break;
+	case TRAP_LACKS:
+		answer(traps->desk, trap->id, trap->lacking);
 		break;
 	case TRAP_NEEDS:
 		hold(traps, trapped);

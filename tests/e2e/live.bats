@@ -769,6 +769,46 @@ was_let_run() {
 	asking_policy
 }
 
+is_asked_anew() {
+	[ "$(sbx prompts --json | jq -r '.[0].id // empty')" != "$answered" ] && prompt_id
+}
+
+@test "a program that a rule asks about: no question for a folder, nor where no program of that name is" {
+	[ "$(readlink -f /usr/bin/python3)" != /usr/bin/python3 ] || skip "optional: /usr/bin/python3 is no link here"
+	asking_policy 60s '    ask: {proc:spawn: [python3]}' # there is /usr/lib/python3, too
+	# shellcheck disable=SC2016
+	background spawn sbx run -- sh -c 'python3 -c "print(6 * 7)"; echo "status $?"; python3 -c "print(7 * 7)"; echo "status $?"'
+	asks proc:spawn /usr/bin/python3
+	sbx allow "$id" --once
+	answered=$id
+	wait_for 30 is_asked_anew
+	asks proc:spawn /usr/bin/python3
+	sbx deny "$id"
+	finished spawn # the shell has looked for it in the other folders, too
+	echo "$output"
+	contains "$output" $'42\nstatus 0'
+	contains "$output" 'status 126'
+	lacks "$output" 49
+	asking_policy
+}
+
+@test "a program that a rule asks about: what is no program fails as outside, without a question" {
+	local words='for p in ./new/sha1sum ./sha1sum ./text ./lost ./plain/sha1sum; do "$p"; echo "$?"; done'
+	mkdir sha1sum
+	echo text >text
+	touch plain
+	printf '#!/nowhere/sha1sum\n' >lost
+	chmod +x lost
+	outside=$(bash -c "$words" 2>/dev/null) || true
+	asking_policy 60s '    ask: {proc:spawn: [sha1sum, text]}'
+	run sbx run -- bash -c "($words) 2>/dev/null"
+	echo "$output"
+	[ "$output" = "$outside" ]
+	[ "$(sbx prompts --json)" = '[]' ]
+	rm -r sha1sum plain text lost
+	asking_policy
+}
+
 @test "a program that a rule asks about, as an interpreter: of a script and of an ELF file" {
 	asking_policy 60s '    ask: {proc:spawn: [dash]}'
 	printf '#!/usr/bin/dash\necho interpreted\n' >script

@@ -37,6 +37,11 @@ static bool exists(void *context, const char *path) {
 	return strstr(path, "new") == NULL;
 }
 
+static bool is_program(void *context, const char *path) {
+	(void)context;
+	return strcmp(path, "/read/asked/folder") != 0 && strcmp(path, "/read/asked/new") != 0;
+}
+
 static void programs(void *context, const char *path, struct strings *ret_paths) {
 	(void)context;
 	strings_add(&looked_up, path);
@@ -50,7 +55,8 @@ static const char *const permissions[] = {
 
 /* "write /a in, spawn /b" */
 static char *needs_text(const struct call *call, unsigned wanted) {
-	const struct call_world world = {.sight = sight, .exists = exists, .programs = programs};
+	const struct call_world world = {
+		.sight = sight, .exists = exists, .is_program = is_program, .programs = programs};
 	CLEANUP_CALL_NEEDS struct call_needs needs;
 	call_needs_find(call, wanted, &world, &needs);
 	CLEANUP_STRING struct string text = {0};
@@ -219,11 +225,13 @@ static void changes_and_programs(void **state) {
 		{CALL_CHANGE, "/dev/tty", "", ""},
 		{CALL_EXECUTE, "/read/f", "", ""},
 		{CALL_EXECUTE, "/read/asked", "spawn /read/asked", "spawn /read/asked"},
+		{CALL_EXECUTE, "/read/asked/new", "", ""},                                /* nothing is there */
 		{CALL_EXECUTE, "/absent/asked", "", ""},                                  /* no oracle */
 		{CALL_EXECUTE, "/read/script", "spawn /read/asked", "spawn /read/asked"}, /* by its #! line */
 		{CALL_EXECUTE, "/w/script", "", ""},
 		{CALL_EXECUTE, "/dev/shm/script", "spawn /read/asked", "spawn /read/asked"},
 		{CALL_OPEN, "/read/asked", "", "spawn /read/asked"},
+		{CALL_OPEN, "/read/asked/folder", "", ""},
 		{CALL_EXECUTE, "/hidden/f", "", "read /hidden/f"},
 		{CALL_EXECUTE, "/hidden/asked", "", "read /hidden/asked, spawn /hidden/asked"},
 		{CALL_LOOK, "/ask/f", "", ""},
