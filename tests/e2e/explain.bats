@@ -50,6 +50,7 @@ advised() {
 }
 
 @test "what sbx why advises works as it is pasted, in a shell and in the policy, whatever files are called" {
+	# shellcheck disable=SC1003 # a backslash at a name's end
 	local names=("it's" 'a*b' 'back\slash' 'new\name' $'new\nline' ' a b' '${project}' '$HOME' '{x,y}' '[a]' '`id`' '!x' '"' 'end\' $'\xff' $'\u202e' '\u{202e}')
 	local name file shell rule
 	for name in "${names[@]}"; do
@@ -73,7 +74,7 @@ advised() {
 }
 
 @test "names with wildcards and backslashes are shown as they are typed" {
-	local shown
+	local name
 	echo "a note" | tee "$HOME/notes/a*b" >"$HOME/notes/back\\slash"
 	for name in 'a\*b' 'back\\slash'; do
 		run -0 sbx grant fs:read "$HOME/notes/$name"
