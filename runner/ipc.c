@@ -42,17 +42,20 @@ struct known {
 	ino_t inode;
 };
 
-/* A call that waits. */
+/* A call that waits. Its thread may be away, in a signal's handler: then the question stays for LIMIT_HELD_AWAY_MS, and
+ * the same call of that thread takes it over (held.c has it likewise). */
 struct wait {
 	TAILQ_ENTRY(wait) entry;
 	struct ipc *ipc;
-	struct socket_call *call;
+	struct socket_call *call; /* NULL: it is away */
+	pid_t thread;
+	enum socket_call_kind kind;
 	struct ipc_target target;
 	struct sockaddr_storage address; /* that it is carried out with */
 	socklen_t address_size;
 	bool asked; /* `ticket` is the question's */
 	uint64_t ticket;
-	struct verdict verdict; /* that allowed it */
+	struct verdict verdict; /* that allowed it, or came while it was away */
 	struct event *pause;
 	int pause_ms;
 	int64_t until_ms; /* 0: as long as it takes */
@@ -66,7 +69,7 @@ struct ipc {
 	struct known known[LIMIT_IPC_KNOWN];
 	size_t known_count;
 	TAILQ_HEAD(, wait) waits;
-	size_t count;
+	size_t count, away; /* of them */
 };
 
 /* Datagrams that were allowed */
@@ -96,6 +99,7 @@ static void wait_free(struct wait *wait) {
 	if (wait->asked) ipc->options.cancel(ipc->options.context, wait->ticket);
 	TAILQ_REMOVE(&ipc->waits, wait, entry);
 	ipc->count--;
+	if (!wait->call) ipc->away--;
 	event_free(wait->pause);
 	ipc_target_finish(&wait->target);
 	verdict_finish(&wait->verdict);
@@ -108,8 +112,19 @@ static void wait_answer(struct wait *wait, int64_t result) {
 	socket_call_answer(call, result);
 }
 
+static void wait_leave(struct wait *wait) {
+	const struct timeval limit = {.tv_sec = LIMIT_HELD_AWAY_MS / 1000, .tv_usec = LIMIT_HELD_AWAY_MS % 1000 * 1000};
+	socket_call_answer(STEAL(wait->call), -EINTR);
+	wait->ipc->away++;
+	evtimer_add(wait->pause, &limit);
+}
+
 static void on_interrupted(void *argument) {
-	wait_answer(argument, -EINTR);
+	struct wait *wait = argument;
+	if (wait->asked && wait->call->comes_again && wait->ipc->away < LIMIT_IPC_CALLS)
+		wait_leave(wait);
+	else
+		wait_answer(wait, -EINTR);
 }
 
 /* Carrying out */
@@ -170,8 +185,12 @@ static void wait_carry(struct wait *wait) {
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *argument) {
+	struct wait *wait = argument;
 	(void)fd, (void)what;
-	wait_carry(argument);
+	if (wait->call)
+		wait_carry(wait);
+	else
+		wait_free(wait);
 }
 
 static void begin_carrying(struct wait *wait) {
@@ -200,17 +219,50 @@ static int denial(const struct wait *wait, const struct verdict *verdict) {
 	return EACCES;
 }
 
-static void on_verdict(void *argument, const struct verdict *verdict) {
-	struct wait *wait = argument;
+/* The verdict is kept. */
+static void settle(struct wait *wait) {
 	const struct ipc_options *options = &wait->ipc->options;
-	wait->asked = false;
-	if (verdict && verdict->effect == EFFECT_ALLOW) {
-		wait->verdict = verdict_copy(verdict);
+	const struct verdict *verdict = &wait->verdict;
+	if (verdict->effect == EFFECT_ALLOW) {
 		begin_carrying(wait);
 		return;
 	}
-	if (verdict && options->refused) options->refused(options->context, wait->target.path, verdict);
-	wait_answer(wait, verdict ? -denial(wait, verdict) : -EACCES);
+	if (options->refused) options->refused(options->context, wait->target.path, verdict);
+	wait_answer(wait, -denial(wait, verdict));
+}
+
+/* Without a broker there is no verdict. */
+static void on_verdict(void *argument, const struct verdict *verdict) {
+	struct wait *wait = argument;
+	wait->asked = false;
+	if (verdict) wait->verdict = verdict_copy(verdict);
+	if (wait->call && verdict)
+		settle(wait);
+	else if (wait->call)
+		wait_answer(wait, -EACCES);
+	else if (!verdict)
+		wait_free(wait);
+}
+
+/* The one whose thread was away, and has come back with the same call. */
+static struct wait *find_away(const struct wait *wait) {
+	struct wait *other;
+	TAILQ_FOREACH(other, &wait->ipc->waits, entry) {
+		if (!other->call && other->thread == wait->thread && other->kind == wait->kind &&
+		    other->target.inode == wait->target.inode && other->target.device == wait->target.device &&
+		    string_equal(other->target.path, wait->target.path))
+			return other;
+	}
+	return NULL;
+}
+
+/* Takes the call from `fresh`, which is the one without a call then, and gone. */
+static void wait_return(struct wait *wait, struct wait *fresh) {
+	evtimer_del(wait->pause);
+	wait->call = STEAL(fresh->call);
+	wait_free(fresh);
+	socket_call_on_interrupt(wait->call, on_interrupted, wait);
+	if (!wait->asked) settle(wait);
 }
 
 static void ask(struct wait *wait) {
@@ -228,6 +280,8 @@ static struct wait *wait_new(struct ipc *ipc, struct socket_call *call) {
 	struct wait *wait = mem_new(struct wait);
 	*wait = (struct wait){.ipc = ipc,
 			      .call = call,
+			      .thread = call->thread,
+			      .kind = call->kind,
 			      .target = {.fd = -1},
 			      .address = call->address,
 			      .address_size = call->address_size};
@@ -244,7 +298,7 @@ static bool has_target(const struct socket_call *call) {
 }
 
 void ipc_call(struct ipc *ipc, struct socket_call *call) {
-	if (ipc->count >= LIMIT_IPC_CALLS) {
+	if (ipc->count - ipc->away >= LIMIT_IPC_CALLS) {
 		socket_call_answer(call, -EAGAIN);
 		return;
 	}
@@ -260,7 +314,10 @@ void ipc_call(struct ipc *ipc, struct socket_call *call) {
 		return;
 	}
 	aim_at_target(wait);
-	if (wait->target.kind == IPC_TARGET_OWN)
+	struct wait *away = wait->target.kind == IPC_TARGET_HOST ? find_away(wait) : NULL;
+	if (away)
+		wait_return(away, wait);
+	else if (wait->target.kind == IPC_TARGET_OWN)
 		begin_carrying(wait);
 	else
 		ask(wait);
@@ -286,14 +343,20 @@ void ipc_cut(struct ipc *ipc, const int64_t *grants, size_t count) {
 	ipc_links_cut(ipc->links, grants, count);
 }
 
-/* What was allowed and waits for a full backlog is asked for anew. */
+static void ask_anew(struct wait *wait) {
+	evtimer_del(wait->pause);
+	verdict_finish(&wait->verdict);
+	ask(wait);
+}
+
+/* What was allowed and waits for a full backlog is asked for anew, and so is what was allowed to one that is away. */
 static void ask_again(struct ipc *ipc) {
 	for (struct wait *wait = TAILQ_FIRST(&ipc->waits), *next; wait; wait = next) {
 		next = TAILQ_NEXT(wait, entry);
-		if (wait->target.kind != IPC_TARGET_HOST || !evtimer_pending(wait->pause, NULL)) continue;
-		evtimer_del(wait->pause);
-		verdict_finish(&wait->verdict);
-		ask(wait);
+		if (!wait->call && !wait->asked && wait->verdict.effect == EFFECT_ALLOW)
+			wait_free(wait);
+		else if (wait->call && wait->target.kind == IPC_TARGET_HOST && evtimer_pending(wait->pause, NULL))
+			ask_anew(wait);
 	}
 }
 
@@ -326,7 +389,10 @@ void ipc_free(struct ipc *ipc) {
 	if (!ipc) return;
 	for (struct wait *wait = TAILQ_FIRST(&ipc->waits), *next; wait; wait = next) {
 		next = TAILQ_NEXT(wait, entry);
-		wait_answer(wait, -EINTR);
+		if (wait->call)
+			wait_answer(wait, -EINTR);
+		else
+			wait_free(wait);
 	}
 	ipc_links_free(ipc->links);
 	patterns_finish(&ipc->asked);

@@ -5,7 +5,8 @@
  * and what is no socket are as outside. A socket of the host is asked for (ipc:connect) by its path on the host, also
  * where the sandbox doesn't see it; what is connected is the very inode that was looked at before asking. Where no rule
  * speaks of a path the host is not looked at (no oracle, F21). When what allowed a connection ends, so does the
- * connection. Bounded (LIMIT_IPC_CALLS, LIMIT_IPC_LINKS); never blocks; every error refuses.
+ * connection. A call that a signal's handler interrupts keeps its question for LIMIT_HELD_AWAY_MS, in which its thread
+ * makes it again. Bounded (LIMIT_IPC_CALLS, LIMIT_IPC_LINKS); never blocks; every error refuses.
  *
  * Must not: hand a socket of the host in, continue a call, follow a way into the curtain.
  */

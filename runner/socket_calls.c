@@ -278,8 +278,9 @@ static void call_interrupt(struct held_call *held) {
 }
 
 static void on_interrupted(void *argument, enum pending why) {
-	(void)why;
-	call_interrupt(argument);
+	struct held_call *held = argument;
+	held->call.comes_again = why == PENDING_HANDLED;
+	call_interrupt(held);
 }
 
 static void on_frozen(void *context) {

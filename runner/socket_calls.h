@@ -37,8 +37,9 @@ struct socket_call {
 	socklen_t address_size;
 	void *data; /* of sends: the one copy */
 	size_t size;
-	int flags;   /* of sends */
-	int backlog; /* of listen(2) */
+	int flags;        /* of sends */
+	int backlog;      /* of listen(2) */
+	bool comes_again; /* it is interrupted by a signal with a handler: mostly it is made anew after that */
 };
 
 struct socket_calls_options {

@@ -250,3 +250,46 @@ END
 	run sbx run --allow "ipc:connect=$HOME/**" -- python3 ipc.py connect link.sock
 	lacks "$output" worked
 }
+
+@test "attack_r_28: a connect and a sendto that a timer's handler interrupts ten times a second keep their question" {
+	local how call socket="$HOME/project/ticking.sock" asked=0
+	for call in connect sendto; do
+		for how in --once ''; do
+			rm -f "$socket"
+			case $call in
+			connect) on_host ticking serve "$socket" ;;
+			sendto) on_host ticking mail "$socket" "$HOME/run/mail.log" ;;
+			esac
+			background ticking sbx run -- python3 -c "
+import ctypes, errno, signal, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+    if ticks == 10:
+        open('ticked', 'w')
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+kind = socket.SOCK_STREAM if '$call' == 'connect' else socket.SOCK_DGRAM
+made = socket.socket(socket.AF_UNIX, kind)
+address = struct.pack('H108s', socket.AF_UNIX, b'$socket')
+again = True
+while again:
+    if '$call' == 'connect':
+        result = libc.connect(made.fileno(), address, len(address))
+    else:
+        result = libc.sendto(made.fileno(), b'news', 4, 0, address, len(address))
+    again = result < 0 and ctypes.get_errno() == errno.EINTR
+print('in the end', result)"
+			asks "$socket"
+			wait_for 30 test -e "$HOME/project/ticked"
+			sbx allow $how "$id"
+			finished ticking
+			contains "$output" "in the end $([[ $call == connect ]] && echo 0 || echo 4)"
+			[ "$(sbx history --json | jq -s "map(select(.kind == \"prompt\" and .target == \"$socket\")) | length")" = $((++asked)) ]
+			teardown
+			rm "$HOME/project/ticked"
+		done
+	done
+}

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -855,6 +856,86 @@ static void a_signal_ends_a_held_call(void **state) {
 	gone("shown/host"), gone("shown/mark");
 }
 
+/* Once it is asked about it is interrupted by a timer; the third time the handler stays until there is an answer. */
+static struct ticking {
+	char *asked, *third, *answered;
+	volatile sig_atomic_t ticks;
+	bool reviewed;
+	struct event *look;
+} ticking;
+
+static void on_tick(int number) {
+	(void)number;
+	if (access(ticking.asked, F_OK) < 0 || ++ticking.ticks != 3) return;
+	close(open(ticking.third, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	while (access(ticking.answered, F_OK) < 0) usleep(1000);
+}
+
+static void tool_ticking(const char *top) {
+	const struct sigaction action = {.sa_handler = on_tick};
+	const struct itimerval often = {.it_value.tv_usec = 50000, .it_interval.tv_usec = 50000}, never = {0};
+	long r;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	do {
+		r = connected(top, "shown/host", SOCK_STREAM);
+	} while (r < 0 && errno == EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
+	den_say("in the end", r);
+}
+
+static void look_for_third(evutil_socket_t fd, short what, void *argument) {
+	const struct timeval soon = {.tv_usec = 5000};
+	(void)fd, (void)what, (void)argument;
+	evtimer_add(ticking.look, &soon);
+	if (access(ticking.third, F_OK) < 0 || !judge.done) return;
+	answer(judge.effect);
+	if (ticking.reviewed) ipc_review(judge.ipc);
+	close(open(ticking.answered, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+}
+
+static void run_ticking(enum effect effect) {
+	int fd = on_host("shown/host", SOCK_STREAM);
+	judge.later = judge.once = true;
+	judge.effect = effect;
+	ticking.ticks = 0;
+	judge.asked = mark_it;
+	ticking.asked = path_join(den.top, "shown/mark");
+	ticking.third = path_join(den.top, "shown/third");
+	ticking.answered = path_join(den.top, "shown/answered");
+	ticking.look = evtimer_new(den.base, look_for_third, NULL);
+	start(tool_ticking);
+	look_for_third(-1, 0, NULL);
+	while (!den.ended) den_run(&den);
+	stop();
+	event_free(ticking.look);
+	gone("shown/mark"), gone("shown/third"), gone("shown/answered"), gone("shown/host");
+	free(ticking.asked);
+	free(ticking.third);
+	free(ticking.answered);
+	close(fd);
+}
+
+static void attack_r28_a_call_that_a_handler_interrupts_keeps_its_question(void **state) {
+	(void)state;
+	ticking.reviewed = false;
+	run_ticking(EFFECT_ALLOW);
+	expect("in the end: worked\n");
+	expect_questions(1, "/shown/host");
+	run_ticking(EFFECT_DENY);
+	expect("in the end: EACCES\n");
+	expect_questions(2, "/shown/host");
+	assert_int_equal(judge.cancelled, 0);
+}
+
+static void what_was_allowed_meanwhile_is_asked_anew_after_a_change_of_rules(void **state) {
+	(void)state;
+	ticking.reviewed = true;
+	run_ticking(EFFECT_ALLOW);
+	expect("in the end: worked\n");
+	expect_questions(2, "/shown/host");
+}
+
 static int make_all(void **state) {
 	(void)state;
 	signal(SIGPIPE, SIG_IGN);
@@ -890,6 +971,8 @@ int main(void) {
 		TEST(who_keeps_it_in_a_message_is_ended),
 		TEST(a_connection_that_the_tool_closes_is_closed),
 		TEST(a_signal_ends_a_held_call),
+		TEST(attack_r28_a_call_that_a_handler_interrupts_keeps_its_question),
+		TEST(what_was_allowed_meanwhile_is_asked_anew_after_a_change_of_rules),
 	};
 	return cmocka_run_group_tests(tests, make_all, remove_all);
 }
