@@ -133,8 +133,9 @@ static int resolve_one(const struct stack_context *context, const struct session
 	int r = path_normalise(NULL, path, &normal, error);
 	if (r < 0) return r;
 	const struct view_path entry = view_path_of(context, &session->subject, session->record.id, normal);
-	json_array_append_new(modes, json_pack("{s:s, s:b, s:s}", "mode", view_mode_name(entry.mode), "ask_write",
-					       entry.ask_write, "denial", view_denial_name(entry.denial)));
+	json_array_append_new(modes,
+			      json_pack("{s:s, s:b, s:s, s:b}", "mode", view_mode_name(entry.mode), "ask_write",
+					entry.ask_write, "denial", view_denial_name(entry.denial), "mask", entry.mask));
 	free(entry.resolved);
 	return 0;
 }

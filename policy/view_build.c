@@ -39,9 +39,25 @@ static char *resolved_by(const struct answer *answer, const char *target) {
 	return string_format("%s%s", grant->resolved, target + strlen(tree));
 }
 
+static bool ends_at(const struct pattern *pattern, const char *target) {
+	struct pattern_rank rank;
+	return pattern && pattern_match(pattern, target, &rank) && rank.depth == path_depth(target);
+}
+
+static bool is_said_here(const struct answer *answer, const char *target) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	const struct grant *grant = answer->grant;
+	if (!answer->given) return false;
+	if (!grant) return !answer->rule || ends_at(answer->rule->pattern, target);
+	return pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0 &&
+	       ends_at(pattern, target);
+}
+
 struct judgement {
 	enum effect effect;
 	bool denied;    /* by somebody's word; else a denial is for want of one */
+	bool here;      /* said of that very path, not of what lies above */
 	char *resolved; /* resolved_by(); owned, or NULL */
 };
 
@@ -54,6 +70,7 @@ static struct judgement judge_path(const struct stack_context *context, const st
 	judge(context, &request, &answer, &line, NULL, NULL);
 	const struct judgement judgement = {.effect = answer.given ? answer.effect : EFFECT_DENY,
 					    .denied = answer.given && answer.effect == EFFECT_DENY,
+					    .here = is_said_here(&answer, target),
 					    .resolved = resolved_by(&answer, target)};
 	answer_finish(&answer);
 	return judgement;
@@ -78,6 +95,7 @@ struct view_path view_path_of(const struct stack_context *context, const struct 
 	entry.mode = read.effect == EFFECT_ALLOW ? VIEW_READ : read.effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
 	entry.ask_write = write.effect == EFFECT_ASK && read.effect != EFFECT_DENY;
 	entry.denial = read.denied ? VIEW_DENIES_READ : write.denied ? VIEW_DENIES_WRITE : VIEW_DENIES_NOTHING;
+	entry.mask = (entry.ask_write || write.denied) && !read.denied && !read.here;
 	return entry;
 }
 
@@ -110,16 +128,20 @@ static struct bare_mode *bare_mode_of(const struct building *building, const str
 static struct view_path entry_of_rule(const struct building *building, const struct rule *rule, const char *path) {
 	struct bare_mode *bare = bare_mode_of(building, rule, path);
 	if (bare && bare->known)
-		return (struct view_path){
-			.path = (char *)path, .mode = bare->mode, .ask_write = bare->ask_write, .denial = bare->denial};
+		return (struct view_path){.path = (char *)path,
+					  .mode = bare->mode,
+					  .ask_write = bare->ask_write,
+					  .denial = bare->denial,
+					  .mask = bare->mask};
 	const struct view_path entry = entry_of(building, path);
-	if (bare) *bare = (struct bare_mode){true, entry.ask_write, entry.mode, entry.denial};
+	if (bare) *bare = (struct bare_mode){true, entry.ask_write, entry.mask, entry.mode, entry.denial};
 	return entry;
 }
 
 static void add_entry(struct view *view, const struct view_path *entry) {
 	view_add_path(view, entry->path, false, entry->mode, entry->ask_write);
 	view_deny_path(view, entry->path, entry->denial);
+	if (entry->mask) view_mask_path(view, entry->path);
 	if (entry->resolved) view_resolve_path(view, entry->path, entry->resolved);
 }
 

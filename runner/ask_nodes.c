@@ -303,7 +303,7 @@ void ask_nodes_add(struct ask_nodes *nodes, const char *home, const char *own, s
 	for (size_t i = 0; i < count && nodes->settled; i++)
 		if (rules->items[i].show == SHOW_READ) spread_rule(&asking, i);
 	for (size_t i = 0; i < count; i++)
-		if (rules->items[i].show == SHOW_ASK) add_rule(&asking, i);
+		if (rules->items[i].show == SHOW_ASK && !rules->items[i].cap) add_rule(&asking, i);
 	nodes->settled = true;
 	free(asking.spoken);
 }

@@ -166,22 +166,17 @@ static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	return S_ISDIR(status.st_mode) && age_ms <= within_ms;
 }
 
-/* By which rules know it. */
-static const char *name_of(const struct keeper *keeper, const struct need *need) {
-	return need->permission == PERMISSION_PROC_SPAWN ? live_program(keeper->live, need->path) : need->path;
-}
-
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
-	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL;
+	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL, *path = live_name(keeper->live, need);
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(NULL, thread, keeper->init, &process, &parents);
 	const struct walking_world world = {.promptly = keeper->promptly, .context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
 	struct need named = *need;
-	named.path = name_of(keeper, need);
+	named.path = path;
 	const struct session_call call = {
 		.need = &named, .process = process, .parents = &parents, .walk = walk, .name = name};
 	return session_check_call(keeper->session, &call, done, argument);
@@ -194,7 +189,8 @@ static void on_cancel(void *context, uint64_t check) {
 
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
 	struct keeper *keeper = context;
-	denied_add(&keeper->options.denied[need->permission], name_of(keeper, need), verdict);
+	CLEANUP_FREE char *path = live_name(keeper->live, need);
+	denied_add(&keeper->options.denied[need->permission], path, verdict);
 }
 
 static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {

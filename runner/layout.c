@@ -111,6 +111,17 @@ static void add_view(const struct view *view, struct rules *rules) {
 		if (entry->pattern) continue;
 		rules_add_denial(rules, show_of_mode(entry->mode), entry->path, entry->denial);
 		rules->items[rules->count - 1].resolved = string_copy_or_null(entry->resolved);
+		rules->items[rules->count - 1].writing_alone = entry->mask;
+	}
+}
+
+/* What the broker says of reading is said of the name. Where that leads elsewhere, or the layout shows it, a rule that
+ * speaks of writing alone neither takes reading away nor gives it. */
+static void settle_masks(struct rules *rules, const struct facts *facts) {
+	for (size_t i = 0; i < facts->count; i++) {
+		struct rule *rule = &rules->items[i];
+		const bool leads = !string_equal(rule->path, facts->items[i].real);
+		if (rule->writing_alone && (leads || rule->show == SHOW_NOTHING)) rule->cap = true;
 	}
 }
 
@@ -129,8 +140,10 @@ static int judge_matches(const struct layout *layout, const struct strings *matc
 	if (matches->count == 0) return 0;
 	struct layout_mode *modes = mem_array(struct layout_mode, matches->count);
 	int r = layout->judge.resolve(layout->judge.context, matches, modes, error);
-	for (size_t i = 0; r == 0 && i < matches->count; i++)
+	for (size_t i = 0; r == 0 && i < matches->count; i++) {
 		rules_add_denial(rules, show_of_mode(modes[i].mode), matches->items[i], modes[i].denial);
+		rules->items[rules->count - 1].writing_alone = modes[i].mask;
+	}
 	free(modes);
 	return r;
 }
@@ -207,6 +220,8 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	add_git(layout, &options, rules, facts);
 	r = add_matches(layout, &options, rules, facts, error);
 	if (r < 0) return r;
+	facts_collect(rules, &layout->finds->book, facts);
+	settle_masks(rules, facts);
 	finds_names(layout->finds, &options, rules, facts);
 	r = programs_add(layout->view, layout->search, layout->trapped, rules, error);
 	if (r < 0) return r;

@@ -20,6 +20,7 @@ struct layout_mode {
 	enum view_mode mode;
 	bool ask_write;
 	enum view_denial denial;
+	bool mask;
 };
 struct layout_judge {
 	int (*resolve)(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error);

@@ -419,8 +419,8 @@ char *live_resolve(const struct live *live, const char *path, bool last) {
 	return sights_resolve(live->sights, path, last);
 }
 
-const char *live_program(const struct live *live, const char *path) {
-	return sights_program(live->sights, path);
+char *live_name(const struct live *live, const struct need *need) {
+	return sights_name(live->sights, need);
 }
 
 bool live_gives(const struct live *live, const struct need *need) {
@@ -430,7 +430,7 @@ bool live_gives(const struct live *live, const struct need *need) {
 bool live_rules_give(const struct live *live, const struct need *need) {
 	bool ask_write;
 	if (need->permission == PERMISSION_PROC_SPAWN)
-		return !programs_deny(live->view, false, live_program(live, need->path));
+		return !programs_deny(live->view, false, sights_program(live->sights, need->path));
 	return sight_rule(live->view, need->path, &ask_write) >=
 	       (need->permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ);
 }

@@ -57,7 +57,7 @@ DEFINE_CLEANUP(struct live *, live_free);
 struct sight live_sight(const struct live *live, const char *path);       /* microseconds */
 void live_show(const struct live *live);                                  /* `seen`, now */
 char *live_resolve(const struct live *live, const char *path, bool last); /* sights_resolve */
-const char *live_program(const struct live *live, const char *path);      /* sights_program */
+char *live_name(const struct live *live, const struct need *need);        /* sights_name */
 bool live_gives(const struct live *live, const struct need *need);        /* is what is needed in force? */
 /* Does the newest view give it by name? What it gives and the plan doesn't (a mask that only the runner knows of)
  * nothing but a rule or grant that names it opens. */

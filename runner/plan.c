@@ -97,6 +97,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	ret_plan->watched = copy_texts(&plan->watched);
 	ret_plan->awaited = copy_texts(&plan->awaited);
 	ret_plan->missing = copy_texts(&plan->missing);
+	ret_plan->missing_names = copy_texts(&plan->missing_names);
 	ret_plan->shared = copy_texts(&plan->shared);
 	ret_plan->linked = copy_linked(&plan->linked);
 	ret_plan->notes = copy_texts(&plan->notes);
@@ -110,6 +111,7 @@ void plan_finish(struct plan *plan) {
 	strings_finish(&plan->watched);
 	strings_finish(&plan->awaited);
 	strings_finish(&plan->missing);
+	strings_finish(&plan->missing_names);
 	strings_finish(&plan->shared);
 	strings_finish(&plan->linked.places);
 	strings_finish(&plan->linked.names);
@@ -311,7 +313,9 @@ static void settle_node(const struct builder *builder, struct node *node) {
 }
 
 static void note_missing(struct plan *plan, const struct node *node) {
-	if (node->show < SHOW_WRITE && show_of(node->above) == SHOW_WRITE) strings_add(&plan->missing, node->path);
+	if (node->show >= SHOW_WRITE || show_of(node->above) != SHOW_WRITE) return;
+	strings_add(&plan->missing, node->path);
+	strings_add(&plan->missing_names, node->rule->path);
 }
 
 /* The first name on the way to what is to be hidden that the host lacks. */
@@ -515,7 +519,7 @@ static void add_ways(const struct builder *builder, size_t index) {
 	bool takes = rule->cap || hindered || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
 		     rule->origin == RULE_PROTECTED;
 	if (takes && show != SHOW_WRITE) hold_links(builder, fact);
-	if (node && !node->gone && show != SHOW_NOTHING) add_links(builder, fact);
+	if (node && !node->gone && show != SHOW_NOTHING && !rule->cap) add_links(builder, fact);
 }
 
 /* sbx's own folders, where the tool could make them: whoever makes them first rules (design section 10.6). */

@@ -59,7 +59,8 @@ struct plan {
 	struct strings watched; /* folders of the host whose new names would change the plan */
 	struct strings awaited; /* the host doesn't have them; once one is there, more is hidden (arrivals.h) */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
-	struct strings shared;  /* masked or hidden files that have names (hard links) where there is no mask */
+	struct strings missing_names; /* of each: by which name a rule masks it, which may lead there by links */
+	struct strings shared;        /* masked or hidden files that have names (hard links) where there is no mask */
 	struct programs_linked linked;
 	struct strings notes; /* sentences for the user */
 };

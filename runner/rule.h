@@ -40,6 +40,7 @@ struct rule {
 	char *source;   /* what is mounted there instead of the path itself, or NULL */
 	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
+	bool writing_alone;      /* of a view: it says nothing of reading (view_path.mask) */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
 	bool program;            /* to run it is asked about, not to read it */
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */

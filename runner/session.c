@@ -182,14 +182,15 @@ static int read_modes(const json_t *reply, size_t count, struct layout_mode *mod
 		return error_set(error, EPROTO, "the broker resolved another number of paths");
 	for (size_t i = 0; i < count; i++) {
 		const char *name = NULL, *denial = NULL;
-		int ask_write = 0;
-		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b, s:s}", "mode", &name,
-				   "ask_write", &ask_write, "denial", &denial) < 0)
+		int ask_write = 0, mask = 0;
+		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b, s:s, s:b}", "mode", &name,
+				   "ask_write", &ask_write, "denial", &denial, "mask", &mask) < 0)
 			return error_set(error, EPROTO, "the broker sent a malformed mode");
 		int r = view_mode_parse(name, &modes[i].mode, error);
 		if (r == 0) r = view_denial_parse(denial, &modes[i].denial, error);
 		if (r < 0) return r;
 		modes[i].ask_write = ask_write != 0;
+		modes[i].mask = mask != 0;
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@ struct sights {
 	struct patterns programs; /* that are asked about */
 	struct patterns masks;    /* names like these are not made unasked */
 	const struct programs_linked *linked;
+	const struct plan *plan;
 };
 
 static int compare_mounts(const void *a, const void *b) {
@@ -51,6 +52,7 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 	struct sights *sights = mem_new(struct sights);
 	*sights = (struct sights){.view = view,
 				  .linked = &plan->linked,
+				  .plan = plan,
 				  .mounts = by_path(plan),
 				  .mount_count = plan->count,
 				  .coming = by_path(coming),
@@ -186,6 +188,22 @@ static const char *link_to_program(const struct sights *sights, const char *path
 const char *sights_program(const struct sights *sights, const char *path) {
 	const char *name = patterns_match(&sights->programs, path) ? NULL : link_to_program(sights, path);
 	return name ? name : path;
+}
+
+/* A mask that the host lacks may be named by a link that leads there. */
+static char *name_of_missing(const struct plan *plan, const char *path) {
+	for (size_t i = 0; i < plan->missing_names.count; i++) {
+		const char *place = plan->missing.items[i];
+		if (path_is_below(path, place))
+			return string_format("%s%s", plan->missing_names.items[i], path + strlen(place));
+	}
+	return NULL;
+}
+
+char *sights_name(const struct sights *sights, const struct need *need) {
+	if (need->permission == PERMISSION_PROC_SPAWN) return string_copy(sights_program(sights, need->path));
+	char *name = need->permission == PERMISSION_FS_WRITE ? name_of_missing(sights->plan, need->path) : NULL;
+	return name ? name : string_copy(need->path);
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {

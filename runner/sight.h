@@ -27,6 +27,8 @@ struct sight sights_at(const struct sights *sights, const char *path); /* normal
 
 /* The name by which the program at `path` is asked about; borrowed, or `path`. */
 const char *sights_program(const struct sights *sights, const char *path);
+/* The name of what is needed by which rules speak of it. Freed by the caller. */
+char *sights_name(const struct sights *sights, const struct need *need);
 
 /* The path with the plan's own links (/bin) followed; `last`: also when it is one itself. Freed by the caller. */
 char *sights_resolve(const struct sights *sights, const char *path, bool last);

@@ -45,24 +45,30 @@ static const struct path_list {
 	enum view_mode mode;
 	bool ask_write;
 	enum view_denial denial;
+	bool mask;
 	bool pattern;
 	bool gone; /* in changes alone: it is no entry any more */
 } path_lists[] = {
-	{"denied", VIEW_ABSENT, false, VIEW_DENIES_READ, false, false},
-	{"absent", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false},
-	{"absent-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, false, false},
-	{"ask", VIEW_ASK, false, VIEW_DENIES_NOTHING, false, false},
-	{"ask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, false, false},
-	{"ask-write", VIEW_ASK, true, VIEW_DENIES_NOTHING, false, false},
-	{"read", VIEW_READ, false, VIEW_DENIES_NOTHING, false, false},
-	{"read-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, false, false},
-	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false},
-	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false},
-	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, true, false},
-	{"patterns-masked", VIEW_READ, true, VIEW_DENIES_NOTHING, true, false},
-	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, false},
-	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true},
-	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, true, true},
+	{"denied", VIEW_ABSENT, false, VIEW_DENIES_READ, false, false, false},
+	{"absent", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, false},
+	{"absent-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, false, false, false},
+	{"absent-mask-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, true, false, false},
+	{"ask", VIEW_ASK, false, VIEW_DENIES_NOTHING, false, false, false},
+	{"ask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, false, false, false},
+	{"ask-write", VIEW_ASK, true, VIEW_DENIES_NOTHING, false, false, false},
+	{"ask-mask", VIEW_ASK, true, VIEW_DENIES_NOTHING, true, false, false},
+	{"ask-mask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, true, false, false},
+	{"read", VIEW_READ, false, VIEW_DENIES_NOTHING, false, false, false},
+	{"read-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, false, false, false},
+	{"read-mask", VIEW_READ, true, VIEW_DENIES_NOTHING, true, false, false},
+	{"read-mask-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, true, false, false},
+	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false, false},
+	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false, false},
+	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, false, true, false},
+	{"patterns-masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, true, false},
+	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, false},
+	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, true},
+	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, true},
 };
 
 static const struct field program_fields[] = {
@@ -184,6 +190,7 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 	view->paths[at].mode = pattern && mode != VIEW_ABSENT ? VIEW_READ : mode;
 	view->paths[at].ask_write = ask_write && (mode == VIEW_ASK || mode == VIEW_READ);
 	view->paths[at].denial = VIEW_DENIES_NOTHING;
+	view->paths[at].mask = false;
 	free(STEAL(view->paths[at].resolved));
 }
 
@@ -210,6 +217,14 @@ void view_deny_path(struct view *view, const char *path, enum view_denial denial
 	if (!found) return;
 	const enum view_denial most = most_denied(&view->paths[at]);
 	view->paths[at].denial = denial < most ? denial : most;
+}
+
+/* Nothing is masked where nobody denies to write, or asks about it. */
+void view_mask_path(struct view *view, const char *path) {
+	bool found;
+	size_t at = place_of(view, path, false, &found);
+	if (found && (view->paths[at].ask_write || view->paths[at].denial == VIEW_DENIES_WRITE))
+		view->paths[at].mask = true;
 }
 
 void view_resolve_path(struct view *view, const char *path, const char *resolved) {
@@ -289,8 +304,8 @@ static const char *list_of(const struct saying *saying) {
 	for (size_t i = 0; i < ARRAY_LENGTH(path_lists); i++) {
 		const struct path_list *list = &path_lists[i];
 		if (path->pattern != list->pattern || saying->gone != list->gone) continue;
-		if (list->gone ||
-		    (path->mode == list->mode && path->ask_write == list->ask_write && path->denial == list->denial))
+		if (list->gone || (path->mode == list->mode && path->ask_write == list->ask_write &&
+				   path->denial == list->denial && path->mask == list->mask))
 			return list->key;
 	}
 	return path_lists[0].key; /* denied */
@@ -384,7 +399,8 @@ json_t *view_changes(const struct view *from, const struct view *to) {
 	for (size_t i = 0; i < to->path_count; i++) {
 		const struct view_path *now = &to->paths[i], *before = counterpart(from, &at, now);
 		if (!before || before->mode != now->mode || before->ask_write != now->ask_write ||
-		    before->denial != now->denial || !string_equal(before->resolved, now->resolved))
+		    before->denial != now->denial || before->mask != now->mask ||
+		    !string_equal(before->resolved, now->resolved))
 			sayings[count++] = (struct saying){now, false};
 	}
 	return count > 0 ? make_parts(NULL, sayings, count) : json_array();
@@ -417,6 +433,7 @@ static int take_path(struct view *view, const struct path_list *kind, const json
 	else
 		view_add_path(view, path, kind->pattern, kind->mode, kind->ask_write);
 	if (!kind->gone && !kind->pattern) view_deny_path(view, path, kind->denial);
+	if (kind->mask) view_mask_path(view, path);
 	if (leads) view_resolve_path(view, path, resolved);
 	if (view->path_count > LIMIT_VIEW_PATHS)
 		return error_set(error, E2BIG, "a view has more than %d paths", LIMIT_VIEW_PATHS);

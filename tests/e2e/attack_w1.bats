@@ -251,6 +251,139 @@ for path in sys.argv[1:]:
 	unseen sbx run -- cat "$HOME/vault/deep/key.pem"
 }
 
+# A tree of the project's that is written to, and the user's link to it from outside.
+docs() {
+	rm -rf docs other "$HOME/to-docs" .sbx.yaml
+	mkdir docs other
+	echo text | tee docs/x >other/x
+	ln -s "$HOME/project/docs" "$HOME/to-docs"
+}
+
+# only_read [OPTION…]: in a run docs/x is read and not changed, docs/new is not made, by no name; the attempt is on record.
+only_read() {
+	run sbx run "$@" -- bash -c 'cd docs
+		for name in . ~/to-docs; do
+			[[ ! -d $name ]] || cat "$name/x"
+			for file in x new; do
+				echo mine >"$name/$file"
+				echo mine >more && mv -f more "$name/$file"
+				ln -f ../other/x "$name/$file"
+				truncate -s 0 "$name/$file"
+				mkdir "$name/$file"
+			done
+		done
+		rm -f x more' 2>&1
+	contains "$output" text
+	lacks "$output" "x: Permission denied"$'\n'
+	[ "$(<docs/x)" = text ]
+	[ ! -e docs/new ]
+	contains "$output" "sbx: blocked fs:write $HOME/to-docs/new ("
+	# shellcheck disable=SC2016 # jq's
+	sbx history --json --session "$(sbx sessions --all --json | jq '.[-1].id')" |
+		jq -es --arg path "$HOME/to-docs/new" 'any(.[]; .verdict == "deny" and .permission == "fs:write" and .target == $path)'
+}
+
+@test "attack_w_1: a denial of writing by a link takes no reading away, in a profile, one without questions, a project's file" {
+	docs
+	rules '' 'fs:write: ["~/to-docs/x", "~/to-docs/new"]'
+	only_read
+	policy <<-END
+		version: 1
+		profiles:
+		  only:
+		    extends: [base]
+		    allow: {fs:write: ["\${project}"]}
+		    deny: {fs:write: ["~/to-docs/x", "~/to-docs/new"]}
+	END
+	only_read --profile only
+	rules
+	printf 'version: 1\nprofiles: {default: {deny: {fs:write: ["~/to-docs/x", "~/to-docs/new"]}}}\n' >.sbx.yaml
+	only_read
+	rm .sbx.yaml
+	rules '' 'fs:write: ["~/to-docs"]'
+	run sbx run -- sh -c 'cat docs/x; echo mine >docs/x; echo mine >docs/new; mkdir docs/sub'
+	contains "$output" text
+	[ "$(ls docs)" = x ]
+	[ "$(<docs/x)" = text ]
+	rules '' 'fs:write: ["~/to-docs/*"]'
+	run sbx run -- sh -c 'cat docs/x; echo mine >docs/x'
+	contains "$output" text
+	[ "$(<docs/x)" = text ]
+}
+
+@test "attack_w_1: a stored denial of writing by a link, given while the sandbox runs, takes no reading away" {
+	docs
+	rules
+	rm -f go
+	background b sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; cat docs/x; echo mine >docs/x; echo mine >docs/new'
+	wait_for 30 test -e up
+	sbx grant --deny fs:write "$HOME/to-docs/x"
+	sbx grant --deny fs:write "$HOME/to-docs/new"
+	touch go
+	finished b
+	rm -f up go
+	contains "$output" text
+	[ "$(<docs/x)" = text ]
+	[ ! -e docs/new ]
+	run sbx run -- sh -c 'cat docs/x; echo mine >docs/x; echo mine >docs/new'
+	contains "$output" text
+	[ "$(<docs/x)" = text ]
+	[ ! -e docs/new ]
+	# Also where the link doesn't lead any more: what was denied is that file.
+	ln -sfn "$HOME/project/other" "$HOME/to-docs"
+	run sbx run -- sh -c 'cat docs/x other/x; echo mine >docs/x; echo mine >other/x'
+	[ "$(grep -c '^text' <<<"$output")" = 2 ]
+	[ "$(cat docs/x other/x)" = "text"$'\n'"text" ]
+}
+
+@test "attack_w_1: a denial of writing by a link holds where the link leads later, and no tool moves one in the project" {
+	docs
+	rules '' 'fs:write: ["~/to-docs/x"]'
+	background b sbx run -- bash -c 'touch up; while (: >>other/x) 2>/dev/null; do sleep 0.02; done; cat other/x'
+	wait_for 30 test -e up
+	ln -sfn "$HOME/project/other" "$HOME/to-docs"
+	finished b
+	rm -f up
+	[ "$output" = text ]
+	docs
+	ln -s docs link
+	rules '' 'fs:write: ["${project}/link/x"]'
+	run sbx run -- sh -c 'cat docs/x; ln -sfn other link; rm link; mv link away; mv docs away; echo mine >docs/x; echo mine >link/x'
+	contains "$output" text
+	[ "$(readlink link)" = docs ]
+	[ "$(<docs/x)" = text ]
+	rm link
+}
+
+@test "attack_w_1: a denial of writing by a link, or a question, shows nothing that isn't shown without it" {
+	docs
+	ln -s "$HOME/vault" "$HOME/papers/link"
+	for rule in 'deny: {fs:write: ["~/papers/link/key"]}' 'ask: {fs:write: ["~/papers/link/key"]}'; do
+		policy <<-END
+			version: 1
+			prompt: {without-agent: deny}
+			profiles:
+			  default:
+			    allow: {fs:read: ["~/papers"]}
+			    $rule
+		END
+		unseen sbx run -- cat "$HOME/papers/link/key"
+		unseen sbx run -- cat "$HOME/vault/key"
+	done
+	rm "$HOME/papers/link"
+	# What is asked about by that very name is not read unasked.
+	policy <<-END
+		version: 1
+		prompt: {without-agent: deny}
+		profiles:
+		  default:
+		    ask: {fs:read: ["~/to-docs/x"]}
+		    deny: {fs:write: ["~/to-docs/x"]}
+	END
+	run sbx run -- cat docs/x
+	lacks "$output" text
+}
+
 is_hidden() { # in the sandbox, as its mounts say
 	local runner
 	runner=$(sbx sessions --json | jq '.[0].pid')

@@ -54,7 +54,8 @@ static json_t *mode_of(const struct fake *fake, const char *path) {
 	}
 	enum view_mode mode = best ? best->mode : VIEW_ABSENT;
 	if (fake->matched && string_equal(path_name(path), fake->matched)) mode = VIEW_ABSENT;
-	return json_pack("{s:s, s:b, s:s}", "mode", view_mode_name(mode), "ask_write", 0, "denial", "nothing");
+	return json_pack("{s:s, s:b, s:s, s:b}", "mode", view_mode_name(mode), "ask_write", 0, "denial", "nothing",
+			 "mask", 0);
 }
 
 static json_t *resolve(const struct fake *fake, const json_t *paths) {

@@ -91,6 +91,8 @@ static struct view *random_view(unsigned *seed) {
 	for (int i = 0; i < 12; i++) {
 		CLEANUP_FREE char *path = string_format("/%d", rand_r(seed) % 8);
 		view_add_path(view, path, rand_r(seed) % 3 == 0, (enum view_mode)(rand_r(seed) % 4), rand_r(seed) % 2);
+		view_deny_path(view, path, (enum view_denial)(rand_r(seed) % 3));
+		if (rand_r(seed) % 2) view_mask_path(view, path);
 	}
 	return view;
 }
@@ -196,6 +198,23 @@ static void broken_parts_leave_no_view(void **state) {
 	}
 }
 
+/* Each kind of entry that can be is told as what it is. */
+static void an_entry_comes_back_as_it_was(void **state) {
+	(void)state;
+	for (unsigned kind = 0; kind < 4 * 2 * 3 * 2; kind++) {
+		CLEANUP_VIEW struct view *view = sample(0), *back = NULL;
+		view_add_path(view, "/a", false, (enum view_mode)(kind % 4), kind / 4 % 2);
+		view_deny_path(view, "/a", (enum view_denial)(kind / 8 % 3));
+		if (kind / 24) view_mask_path(view, "/a");
+		json_t *parts = view_to_parts(view);
+		assert_int_equal(view_add_part(&back, NULL, json_array_get(parts, 0), NULL), 1);
+		const struct view_path *was = &view->paths[0], *is = &back->paths[0];
+		assert_true(is->mode == was->mode && is->ask_write == was->ask_write && is->denial == was->denial &&
+			    is->mask == was->mask);
+		json_decref(parts);
+	}
+}
+
 static void one_entry_a_path(void **state) {
 	(void)state;
 	CLEANUP_VIEW struct view *view = view_new();
@@ -240,6 +259,7 @@ static void what_holds_at_a_path_is_the_nearest_entry_above(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(views_travel_in_parts),
 					   cmocka_unit_test(broken_parts_leave_no_view),
+					   cmocka_unit_test(an_entry_comes_back_as_it_was),
 					   cmocka_unit_test(one_entry_a_path),
 					   cmocka_unit_test(changes_lead_from_any_view_to_any_other),
 					   cmocka_unit_test(changes_are_as_much_as_has_changed),

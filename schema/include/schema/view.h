@@ -34,6 +34,7 @@ struct view_path {
 	bool ask_write; /* read, and writing would be asked (a mask is one); of a pattern: read, and writing is denied
 			   or asked about where it matches */
 	enum view_denial denial;
+	bool mask;      /* what is said of that very path is about writing alone: reading is as of what lies above */
 	char *resolved; /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
 
@@ -95,14 +96,15 @@ struct view *view_copy(const struct view *view);
 const struct view_path *view_at(const struct view *view, const char *path);
 
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind; view_resolve_path says
- * where the path of such an entry led, view_deny_path what is denied of it (a mode that gives as much stays without).
- */
+ * where the path of such an entry led, view_deny_path what is denied of it (a mode that gives as much stays without),
+ * view_mask_path that it is a mask. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
 bool view_path_masks(const struct view_path *path); /* a pattern by which no name is made unasked in what is writable */
 const struct view_path *view_pattern(const struct view *view,
 				     const char *pattern); /* the entry of that text, or NULL */
 void view_resolve_path(struct view *view, const char *path, const char *resolved);
 void view_deny_path(struct view *view, const char *path, enum view_denial denial);
+void view_mask_path(struct view *view, const char *path);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
 void view_set_variable(struct view *view, const char *name, const char *value);
 void view_add_host(struct view *view, const char *name, const char *address);
