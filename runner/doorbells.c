@@ -8,11 +8,16 @@
 #include "base/log.h"
 #include "traps.h"
 
+bool doorbells_ask_programs(const struct view *view) {
+	for (size_t i = 0; i < view->program_count; i++)
+		if (view->programs[i].mode == VIEW_ASK) return true;
+	return false;
+}
+
 static bool wants_asking(const struct view *view) {
-	bool asks = false;
+	bool asks = doorbells_ask_programs(view);
 	for (size_t i = 0; i < view->path_count && !asks; i++)
 		asks = !view->paths[i].pattern && view->paths[i].mode == VIEW_ASK;
-	for (size_t i = 0; i < view->program_count && !asks; i++) asks = view->programs[i].mode == VIEW_ASK;
 	return asks;
 }
 
@@ -30,7 +35,11 @@ void doorbells_choose(struct scene *scene) {
 	const bool wanted = doorbell == VIEW_DOORBELL_AUTO && wants_asking(scene->view);
 	scene->curtain = wanted && access("/dev/fuse", R_OK | W_OK) == 0;
 	if (wanted && !scene->curtain) doorbells_say_no_curtain(strerror(errno));
-	scene->trapped = !scene->curtain && doorbell != VIEW_DOORBELL_NONE;
+	doorbells_trap(scene);
+}
+
+void doorbells_trap(struct scene *scene) {
+	scene->trapped = !scene->curtain && (doorbells_traps(scene, false) & (TRAPS_PROGRAMS | TRAPS_OPENS));
 }
 
 /* What a later view asks for beyond is refused as it is: a filter can't be changed. */
@@ -45,7 +54,17 @@ unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 		if (path->ask_write || view_path_masks(path)) wanted |= TRAPS_WRITES;
 		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
 	}
-	for (size_t i = 0; i < view->program_count; i++)
-		if (view->programs[i].mode == VIEW_ASK) wanted |= TRAPS_PROGRAMS;
+	if (doorbells_ask_programs(view)) wanted |= TRAPS_PROGRAMS;
 	return wanted;
+}
+
+void doorbells_lacking(const struct scene *scene, const struct view *view, struct strings *told,
+		       struct strings *ret_programs) {
+	if (scene->curtain || scene->trapped || scene->view->doorbell == VIEW_DOORBELL_NONE) return;
+	for (size_t i = 0; i < view->program_count; i++) {
+		const char *program = view->programs[i].pattern;
+		if (view->programs[i].mode != VIEW_ASK || strings_contain(told, program)) continue;
+		strings_add(told, program);
+		strings_add(ret_programs, program);
+	}
 }

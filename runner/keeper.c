@@ -61,6 +61,7 @@ struct keeper {
 	struct promptly *promptly;
 	pid_t init;
 	struct strings missing; /* as the first plan has it */
+	struct strings told;    /* programs that the user knows are shut */
 	int device, spare;      /* of the curtain */
 	struct error failed;    /* in a callback while it is built */
 	unsigned wanted;
@@ -272,17 +273,18 @@ static void on_taken(void *context, const char *path, const struct portal_taken 
 	withdrawn_add(keeper->withdrawn, path, taken, calls);
 }
 
-/* `path` may be NULL. The history has why a sandbox was ended. */
-static void record_repair(struct keeper *keeper, const char *path, const char *what, const char *why) {
+/* `target` may be NULL, with the permission. The history has why a sandbox was ended. */
+static void record_repair(struct keeper *keeper, const char *permission, const char *target, const char *what,
+			  const char *why) {
 	json_t *detail = json_pack("{s:s}", "what", what);
 	if (why) json_object_set_new(detail, "why", message_bytes(why));
-	session_event(keeper->session, "repair", path ? "fs:write" : NULL, path, 0, NULL, detail);
+	session_event(keeper->session, "repair", permission, target, 0, NULL, detail);
 }
 
 static void on_not_in_force(void *context, const char *why, bool open) {
 	struct keeper *keeper = context;
 	CLEANUP_FREE char *shown = text_visible_cut(why, KEEPER_COLUMNS);
-	record_repair(keeper, NULL, open ? "not in force, so the sandbox was ended" : "not in force", why);
+	record_repair(keeper, NULL, NULL, open ? "not in force, so the sandbox was ended" : "not in force", why);
 	if (!open) {
 		log_warning("a part of what is allowed can't be shown in the sandbox: %s", shown);
 		return;
@@ -326,10 +328,10 @@ static void on_repaired(void *context, const char *path, int code) {
 	CLEANUP_FREE char *shown = text_visible(path);
 	if (code == 0) {
 		log_debug("put back: %s", shown);
-		record_repair(keeper, path, "mount put back", NULL);
+		record_repair(keeper, "fs:write", path, "mount put back", NULL);
 		return;
 	}
-	record_repair(keeper, path, "mount can't be put back, so the sandbox was ended", strerror(code));
+	record_repair(keeper, "fs:write", path, "mount can't be put back, so the sandbox was ended", strerror(code));
 	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
 	fail(keeper);
 }
@@ -366,8 +368,8 @@ static void on_portal_end(void *argument) {
 	keeper->portal = NULL;
 	if (start_portal(keeper, &error) < 0) {
 		log_error("the portal ended and can't be started again: %s", error.message);
-		record_repair(keeper, NULL, "the portal ended and can't be started again, so the sandbox was ended",
-			      error.message);
+		record_repair(keeper, NULL, NULL,
+			      "the portal ended and can't be started again, so the sandbox was ended", error.message);
 		fail(keeper);
 		return;
 	}
@@ -433,7 +435,7 @@ static int serve_curtain(struct keeper *keeper, struct error *error) {
 static int go_without(struct keeper *keeper, struct error *error) {
 	struct scene *scene = keeper->options.scene;
 	scene->curtain = false;
-	scene->trapped = true;
+	doorbells_trap(scene);
 	plan_finish(&scene->plan);
 	return scene_replan(scene, keeper->session, scene->view, true, &scene->plan, error);
 }
@@ -581,7 +583,22 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 
 /* The broker */
 
+static void tell_shut(struct keeper *keeper, const struct view *view) {
+	static const char why[] = "a rule asks about this program now, and in this run nobody can be asked: it is not "
+				  "started until the next run";
+	CLEANUP_STRINGS struct strings programs = {0};
+	doorbells_lacking(keeper->options.scene, view, &keeper->told, &programs);
+	for (size_t i = 0; i < programs.count; i++) {
+		CLEANUP_FREE char *shown = text_visible_cut(programs.items[i], KEEPER_COLUMNS);
+		log_warning("%s: %s", shown, why);
+		record_repair(keeper, "proc:spawn", programs.items[i], "shut", why);
+	}
+}
+
 void keeper_view(struct keeper *keeper, struct view *view) {
+	if (doorbells_ask_programs(view)) keeper->wanted |= TRAPS_PROGRAMS;
+	if (keeper->traps) traps_want(keeper->traps, keeper->wanted);
+	tell_shut(keeper, view);
 	live_update(keeper->live, view);
 }
 
@@ -630,6 +647,7 @@ void keeper_free(struct keeper *keeper) {
 	withdrawn_free(keeper->withdrawn);
 	promptly_free(keeper->promptly);
 	strings_finish(&keeper->missing);
+	strings_finish(&keeper->told);
 	fd_close(keeper->device);
 	free(keeper);
 }

@@ -263,9 +263,19 @@ static void carry_out(struct live *live) {
 	live->options.apply(live->options.context, &live->steps, on_applied, live);
 }
 
+static bool has_program(const struct view *view, const struct view_program *program) {
+	for (size_t i = 0; i < view->program_count; i++)
+		if (view->programs[i].mode == program->mode &&
+		    string_equal(view->programs[i].pattern, program->pattern))
+			return true;
+	return false;
+}
+
 /* Does the newer view give less than the other, by name? */
 static bool narrows(const struct view *from, const struct view *to) {
 	bool ask_write;
+	for (size_t i = 0; i < to->program_count; i++)
+		if (to->programs[i].mode != VIEW_READ && !has_program(from, &to->programs[i])) return true;
 	for (size_t i = 0; i < to->path_count; i++)
 		if (!to->paths[i].pattern && sight_rule(from, to->paths[i].path, &ask_write) > to->paths[i].mode)
 			return true;

@@ -60,7 +60,8 @@ struct trapped {
 };
 
 struct desk {
-	struct trap_rules rules;
+	struct trap_rules rules; /* but for `wanted` */
+	atomic_uint wanted;
 	int listener;
 	int handed; /* eventfd: there is something in `calls` */
 	atomic_uint_fast64_t received;
@@ -84,6 +85,12 @@ struct traps {
 	uint64_t held_count;
 	bool waits; /* until what the broker has said is carried out */
 };
+
+static struct trap_rules rules_of(const struct desk *desk) {
+	struct trap_rules rules = desk->rules;
+	rules.wanted = atomic_load(&desk->wanted);
+	return rules;
+}
 
 static bool is_waiting(const struct desk *desk, uint64_t id) {
 	return ioctl(desk->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
@@ -159,14 +166,14 @@ static void hand_over(struct desk *desk, const struct trap *trap) {
 }
 
 /* False: the loop has to. */
-static bool settle(struct desk *desk, const struct trap *trap) {
+static bool settle(struct desk *desk, const struct trap_rules *rules, const struct trap *trap) {
 	struct glance glance = {.desk = desk};
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trap->code != 0) {
 		answer(desk, trap->id, trap->code);
 		return true;
 	}
-	const enum trap_end end = trap_judge(&desk->rules, trap, glance_at, &glance, &needs);
+	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
 	if (end == TRAP_NEEDS || glance.blind || is_behind(desk)) return false;
 	if (end == TRAP_SAYS_YES)
 		send_answer(desk, trap->id, 0, 0);
@@ -177,12 +184,13 @@ static bool settle(struct desk *desk, const struct trap *trap) {
 
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
+	const struct trap_rules rules = rules_of(desk);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
-	trap_read(&desk->rules, caller, received, &trap);
+	trap_read(&rules, caller, received, &trap);
 	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
 	 * was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &trap)))
+	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &rules, &trap)))
 		trap_finish(&trap);
 	else
 		hand_over(desk, &trap);
@@ -275,6 +283,7 @@ enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
 static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	struct trap *trap = &trapped->trap;
 	const struct traps_options *options = &traps->options;
+	const struct trap_rules rules = rules_of(traps->desk);
 	if (trap->socket) {
 		trap->socket = false; /* what was taken is theirs */
 		options->take(options->context, trap->id, &trap->taken);
@@ -282,7 +291,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
 	if (options->called) options->called(options->context, trap->thread);
-	switch (trap_judge(&traps->desk->rules, trap, options->sight, options->context, &trapped->needs)) {
+	switch (trap_judge(&rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
 		if (is_behind(traps->desk)) return JUDGED_LATER;
 		answer(traps->desk, trap->id, 0);
@@ -365,12 +374,12 @@ static int check_sizes(struct error *error) {
 
 static struct desk *desk_new(const struct traps_options *options) {
 	struct desk *desk = mem_new(struct desk);
-	*desk = (struct desk){
-		.rules = {.wanted = options->wanted, .curtain = options->curtain, .sockets = options->take != NULL},
-		.listener = options->listener,
-		.handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-		.behind = options->behind,
-		.behind_context = options->context};
+	*desk = (struct desk){.wanted = options->wanted,
+			      .rules = {.curtain = options->curtain, .sockets = options->take != NULL},
+			      .listener = options->listener,
+			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+			      .behind = options->behind,
+			      .behind_context = options->context};
 	pthread_mutex_init(&desk->lock, NULL);
 	pthread_cond_init(&desk->taken, NULL);
 	STAILQ_INIT(&desk->calls);
@@ -392,6 +401,10 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 	if ((r = readers_new(&readers, &traps->readers, error)) < 0) return r;
 	*ret_traps = STEAL(traps);
 	return 0;
+}
+
+void traps_want(struct traps *traps, unsigned wanted) {
+	atomic_store(&traps->desk->wanted, wanted);
 }
 
 void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context) {

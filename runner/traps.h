@@ -46,6 +46,9 @@ struct traps_options {
 
 int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error);
 
+/* As the option, from now on, of the calls that the filter stops at. */
+void traps_want(struct traps *traps, unsigned wanted);
+
 /* From now on calls for which nothing needs to be asked by what `seen` says go on without the loop: it is called in
  * other threads, one at a time. NULL, as in the beginning: all of them are judged on the loop, by `sight`. When this
  * returns nothing of the one before is used any more. */
