@@ -9,7 +9,8 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.13)
 pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(CURSES REQUIRED IMPORTED_TARGET ncursesw)
-pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd>=246) # optional: sbx-sleep, sbx-notify
+pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd>=246) # optional: sbx-sleep
+pkg_check_modules(NOTIFY IMPORTED_TARGET libnotify>=0.7.9) # optional: sbx-notify
 find_package(Threads REQUIRED)
 
 add_library(sbx_flags INTERFACE)

@@ -3,7 +3,7 @@
 # ones and the scripted one (notifier.c).
 
 desktop_up() {
-	[[ -x ${SBX_NOTIFIER:-} ]] || skip "optional: built without systemd's library, so without sbx-notify"
+	[[ -x ${SBX_NOTIFIER:-} ]] || skip "optional: built without libnotify, so without sbx-notify, or without systemd's library, which the scripted server needs"
 	bus=/tmp/dbus-${HOME##*/} # where such buses are; the first part is what base's rule goes by
 	export bus
 	export SBX_NO_NOTIFY='' NO_AT_BRIDGE=1 GTK_THEME=Adwaita XDG_CURRENT_DESKTOP=''
@@ -120,8 +120,13 @@ until_clicks_count() {
 # All that the server said before: the bus keeps its order.
 agent_has_heard() {
 	local agent
-	agent=$(busctl --user list 2>/dev/null | awk -v pid="$(agent_pid)" '$2 == pid && $1 ~ /^:/ { print $1; exit }')
+	agent=$(on_bus)
 	[[ $agent ]] && busctl --user call "$agent" / org.freedesktop.DBus.Peer Ping >/dev/null 2>&1
+}
+
+# The unique name of the program that shows what the agent of this test's home says.
+on_bus() {
+	busctl --user list 2>/dev/null | awk -v pid="$(pid_of sbx-notify-show)" '$2 == pid && $1 ~ /^:/ { print $1; exit }'
 }
 
 # press N VERB: the button of the Nth notification, when clicks count.
@@ -134,8 +139,12 @@ press() {
 
 # The agent of this test's home.
 agent_pid() {
+	pid_of sbx-notify
+}
+
+pid_of() {
 	local pid
-	for pid in $(pgrep -u "$(id -u)" -x sbx-notify); do
+	for pid in $(pgrep -u "$(id -u)" -x "$1"); do
 		! grep -qzxF "HOME=$HOME" "/proc/$pid/environ" 2>/dev/null || echo "$pid"
 	done
 }

@@ -230,7 +230,7 @@ END
 	notice=$(notified 1)
 	id=$(jq .id <<<"$notice")
 	allow=$(key allow <<<"$notice")
-	agent=$(busctl --user list | awk -v pid="$(agent_pid)" '$2 == pid && $1 ~ /^:/ {print $1; exit}')
+	agent=$(on_bus)
 	[ "$agent" ]
 	until_clicks_count
 	tell pretender action "$id" "$allow"

@@ -34,8 +34,8 @@ static json_t *ask_notify(struct doctor_finding *finding) {
 	}
 	if (program_find("sbx-notify", &path, NULL) < 0) {
 		doctor_find(finding, DOCTOR_WARN,
-			    string_copy("the program sbx-notify is not installed: the terminal asks"),
-			    "Install sbx with libsystemd, and sbx-notify with it.");
+			    string_copy("sbx-notify is not installed: the terminal asks"),
+			    "Build and install sbx with libnotify, and sbx-notify with it.");
 		return NULL;
 	}
 	char *const argv[] = {path, (char *)"--check", (char *)"--json", NULL};
