@@ -46,6 +46,7 @@ struct mount {
 		       * another; NULL where the kind has none */
 	dev_t device; /* of source, 0 = not to be compared */
 	ino_t inode;
+	bool late;    /* a pin that was put while the sandbox ran: somebody may be in its folder below it */
 	bool exposed; /* one that is covered: it shows more than the plan does to who has a folder of it open (steps.h)
 		       */
 };

@@ -353,7 +353,7 @@ static void on_known(void *argument, int code, const char *text, const struct po
 	CLEANUP_STEPS struct steps steps = {.items = mem_array(struct step, plan->count + under_way + 1)};
 	for (size_t i = 0; i < under_way; i++) {
 		const struct step *step = &again->under_way->items[i];
-		if (step->kind == STEP_PUT && step->mount.kind != MOUNT_LINK)
+		if ((step->kind == STEP_PUT || step->kind == STEP_PUT_UNDER) && step->mount.kind != MOUNT_LINK)
 			add_steps(&steps, STEP_TAKE, &step->mount, 1);
 	}
 	add_steps(&steps, STEP_PUT, plan->mounts, plan->count);

@@ -31,7 +31,8 @@ struct put *mounts_find(const struct mounts *mounts, uint32_t id) {
 
 void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number) {
 	mounts->puts = array_grow(mounts->puts, mounts->count, sizeof *mounts->puts);
-	mounts->puts[mounts->count++] = (struct put){.mount = mount_copy(mount), .tree = tree, .number = number};
+	mounts->puts[mounts->count++] =
+		(struct put){.mount = mount_copy(mount), .tree = tree, .point = -1, .number = number};
 	if (mount_is_own(mount) && !mount_is_given(mount)) points_add(&mounts->points, number);
 }
 
@@ -66,6 +67,7 @@ void mounts_forget(struct mounts *mounts, uint32_t id) {
 		points_remove(&mounts->points, put->number);
 		mount_finish(&put->mount);
 		fd_close(put->tree);
+		fd_close(put->point);
 	}
 	mounts->count = kept;
 }
@@ -93,6 +95,7 @@ static void do_inside(struct mounts *mounts, size_t index, const struct step *st
 	}
 	switch (step->kind) {
 	case STEP_PUT:
+	case STEP_PUT_UNDER:
 		break;
 	case STEP_TAKE:
 		r = mounts_take(mounts, &step->mount, report, &error);
@@ -112,12 +115,21 @@ static void do_inside(struct mounts *mounts, size_t index, const struct step *st
 	if (r < 0) report_failure(report, index, step, &error);
 }
 
+static void put_under(struct mounts *mounts, size_t index, const struct step *step, const struct report *report) {
+	struct error error = ERROR_NONE;
+	if (mounts_put_under(mounts, step, &error) < 0) report_failure(report, index, step, &error);
+}
+
 int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied,
 		 struct error *error) {
 	struct error first = ERROR_NONE;
 	const struct report report = {.applied = applied, .first = &first};
 	for (size_t at = 0, end; at < steps->count; at = end) {
 		end = at + 1;
+		if (steps->items[at].kind == STEP_PUT_UNDER) {
+			put_under(mounts, at, &steps->items[at], &report);
+			continue;
+		}
 		if (steps->items[at].kind != STEP_PUT) {
 			do_inside(mounts, at, &steps->items[at], &report);
 			continue;

@@ -21,6 +21,7 @@
 struct put {
 	struct mount mount; /* owned; known by its id, lying on another by that one's */
 	int tree;           /* O_PATH: its root; -1: a dead portal put it, see portal_again.c */
+	int point;          /* O_PATH: what a pin covers, when it was put while the tool ran; else -1 */
 	uint64_t number;    /* STATX_MNT_ID */
 };
 
@@ -74,6 +75,9 @@ void report_failure(const struct report *report, size_t index, const struct step
 
 /* PUTs, from `at` up to `end`; begins and ends outside. */
 void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, size_t end, const struct report *report);
+
+/* PUT_UNDER; begins and ends outside. */
+int mounts_put_under(struct mounts *mounts, const struct step *step, struct error *error);
 
 /* Detach with all that lies on it, and stays on it for who has something of it open. *tree is -1 when nobody has.
  * Begins and ends inside. */

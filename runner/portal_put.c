@@ -104,12 +104,14 @@ struct group {
 		int tree; /* -1: a link */
 		struct place place;
 	} * parts; /* of each step */
+	int point; /* of the first: where it was attached; -1: not to be kept */
 	struct error error;
 };
 
 static void group_finish(struct group *group) {
 	for (size_t i = 0; i < group->count; i++) fd_close(group->parts[i].tree);
 	free(group->parts);
+	fd_close(group->point);
 }
 
 /* As seen from the group's top. */
@@ -199,7 +201,7 @@ static int attach_near(struct mounts *mounts, const char *path, const struct par
 	return r < 0 ? r : tree_attach_to(part->tree, at, path_name(path), NULL);
 }
 
-static int attach_top(struct mounts *mounts, const struct group *group, struct error *error) {
+static int attach_top(struct mounts *mounts, struct group *group, struct error *error) {
 	const struct mount *mount = &group->steps[0].mount;
 	const struct part *part = &group->parts[0];
 	const int inside = mounts->spaces->inside;
@@ -209,6 +211,7 @@ static int attach_top(struct mounts *mounts, const struct group *group, struct e
 		CLEANUP_FD int point =
 			point_reach(&mounts->points, inside, mount->path, S_ISDIR(part->place.mode), error);
 		r = point < 0 ? point : attach_at(&mounts->points, mount, part->tree, point, error);
+		if (r == 0 && mount->kind == MOUNT_PIN && !mounts->alone) group->point = fd_steal(&point);
 	}
 	reached_covered(&mounts->inside, mount->path);
 	return r;
@@ -231,6 +234,7 @@ static int group_attach(struct mounts *mounts, struct group *group, const struct
 		struct part *part = &group->parts[i];
 		if (part->tree >= 0)
 			mounts_keep(mounts, &group->steps[i].mount, fd_steal(&part->tree), part->place.mount);
+		if (i == 0 && group->point >= 0) mounts_find(mounts, top->id)->point = fd_steal(&group->point);
 	}
 	return r;
 }
@@ -290,7 +294,8 @@ void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, siz
 			continue;
 		}
 		struct group *group = &groups[count++];
-		*group = (struct group){.steps = step, .first = at, .count = group_size(mounts, steps, at, end)};
+		*group = (struct group){
+			.steps = step, .first = at, .count = group_size(mounts, steps, at, end), .point = -1};
 		group->parts = mem_array(struct part, group->count);
 		for (size_t i = 0; i < group->count; i++) group->parts[i].tree = -1;
 		if (step->mount.kind != MOUNT_LINK) group_assemble(mounts, group, &group->error);
@@ -299,4 +304,28 @@ void mounts_put(struct mounts *mounts, const struct steps *steps, size_t at, siz
 	if (count > 0) attach_groups(mounts, groups, count, report);
 	for (size_t i = 0; i < count; i++) group_finish(&groups[i]);
 	free(groups);
+}
+
+/* From what the pin covers on: a walk there doesn't come upon the pin. */
+static int attach_under(struct mounts *mounts, const struct put *pin, const struct mount *mount, int tree,
+			struct error *error) {
+	CLEANUP_FD int point = spaces_reach(pin->point, mount->path + strlen(pin->mount.path));
+	if (point < 0) return error_errno(error, "reaching what is covered");
+	return attach_at(&mounts->points, mount, tree, point, error);
+}
+
+int mounts_put_under(struct mounts *mounts, const struct step *step, struct error *error) {
+	const struct put *pin = mounts_find(mounts, step->under);
+	struct place place;
+	if (!pin || pin->point < 0 || !path_is_below(step->mount.path, pin->mount.path) ||
+	    string_equal(step->mount.path, pin->mount.path))
+		return error_set(error, ESTALE, "what is covered can't be reached any more");
+	CLEANUP_FD int tree = mounts_make(mounts, &step->mount, &place, error);
+	if (tree < 0) return tree;
+	int r = spaces_step_in(mounts->spaces, error);
+	if (r < 0) return r;
+	r = attach_under(mounts, pin, &step->mount, tree, error);
+	spaces_step_out(mounts->spaces);
+	if (r == 0) mounts_keep(mounts, &step->mount, fd_steal(&tree), place.mount);
+	return r;
 }

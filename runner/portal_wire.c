@@ -12,7 +12,7 @@ struct step_head {
 	uint32_t kind, mount_kind, mode;
 	uint32_t id, on;
 	uint32_t path_size, source_size; /* with the NUL; source 0: none */
-	uint32_t unused;
+	uint32_t under;
 	uint64_t device, inode;
 };
 
@@ -68,6 +68,7 @@ int portal_steps_pack(const struct steps *steps, struct string *ret_bytes, struc
 		const struct step_head head = {.kind = step->kind,
 					       .mount_kind = step->mount.kind,
 					       .mode = step->mount.mode,
+					       .under = step->under,
 					       .id = step->mount.id,
 					       .on = step->mount.on,
 					       .path_size = text_size(step->mount.path),
@@ -117,6 +118,7 @@ static bool read_step(struct reader *reader, struct step *step) {
 	step->kind = (enum step_kind)head.kind;
 	step->mount.kind = (enum mount_kind)head.mount_kind;
 	step->mount.mode = head.mode;
+	step->under = head.under;
 	step->mount.id = head.id;
 	step->mount.on = head.on;
 	step->mount.device = head.device;
@@ -125,7 +127,7 @@ static bool read_step(struct reader *reader, struct step *step) {
 	step->mount.source = read_text(reader, head.source_size);
 	if (reader->bad || head.kind >= STEP_KIND_COUNT || head.mount_kind >= MOUNT_KIND_COUNT) return false;
 	if (!is_normal(step->mount.path)) return false;
-	return step->kind != STEP_PUT || has_good_source(&step->mount);
+	return (step->kind != STEP_PUT && step->kind != STEP_PUT_UNDER) || has_good_source(&step->mount);
 }
 
 int portal_steps_unpack(const char *bytes, size_t size, struct steps *ret_steps, struct error *error) {

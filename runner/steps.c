@@ -9,11 +9,17 @@
  * Taking a restriction that lies on a tree of the host bares that tree. Where the new plan restricts something in there
  * that isn't put yet, the tree is put anew instead, over the old one, as a whole: that is one move.
  *
- * The order: make read-only; take; put; take what the put ones have covered; make writable; tell what is exposed.
+ * The order: make read-only; take; put, in sight and below pins; take what the put ones have covered; make writable;
+ * tell what is exposed.
  *
- * A new pin covers the folder that it is, and who has that folder open, or stands in it, stays below the pin, where the
- * masks aren't that come with it. So before the pin is put, what restricts something in it is put once more, to lie
- * below the pin. It is a covered mount like others from then on.
+ * A pin that is put while the sandbox runs (`late`) covers the folder that it is, and who has that folder open, or
+ * stands in it, stays below the pin, and sees what a walk from there leads to. So what restricts something in it is put
+ * twice: before the pin is put, to lie below it; and what comes while the pin is there, by a walk from the place that
+ * the pin covers (PUT_UNDER), which no path leads to. Which pins somebody is below, nobody can know, so each late one
+ * counts, also one that is covered itself. What lies below a pin is a covered mount like others, but for one thing:
+ * when nothing at its path is restricted any more, it is taken, for the pin will have it put there again. It stays
+ * where less is granted than the tree around it shows (to be read in a tree that may be written, a part of what was
+ * hidden): what is to hide the rest can't be put below it, and taking it first would bare the rest.
  */
 #include "steps.h"
 
@@ -71,6 +77,11 @@ static int openness(enum mount_kind kind) {
 	};
 	static_assert(ARRAY_LENGTH(values) == MOUNT_KIND_COUNT, "every kind of mount");
 	return values[kind];
+}
+
+static bool restricts(enum mount_kind kind) {
+	return kind == MOUNT_READ || kind == MOUNT_HELD || kind == MOUNT_HIDE_FILE || kind == MOUNT_HIDE_FOLDER ||
+	       kind == MOUNT_CURTAIN;
 }
 
 /* What a sandbox begins with: it is covered, never taken for something shown. */
@@ -303,9 +314,18 @@ static int openness_after(const struct change *change, const struct thing *thing
 	return own_path || same ? openness(goal->mount->kind) : 0;
 }
 
+/* Was it restricted for who is below a pin, and nothing is by now? */
+static bool is_lifted(const struct change *change, const struct thing *thing) {
+	const struct goal *pin = goal_over(change, thing->mount->path);
+	if (!restricts(thing->kind) || !thing->on || !thing->on->goal || !pin || pin->mount->kind != MOUNT_PIN)
+		return false;
+	size_t first, end = goals_below(change, thing->mount->path, &first);
+	return pin != thing->on->goal && first == end;
+}
+
 /* May what is covered stay? Makes it read-only where that is needed. */
 static bool may_stay(const struct change *change, struct thing *thing) {
-	if (!can_change_in_place(thing->kind) && thing->kind != MOUNT_PIN) return true;
+	if (!can_change_in_place(thing->kind) && thing->kind != MOUNT_PIN) return !is_lifted(change, thing);
 	int after = openness_after(change, thing);
 	if (after < openness(thing->kind)) thing->kind = MOUNT_READ;
 	if (after == 0) return false;
@@ -416,11 +436,6 @@ static bool is_new_pin(const struct change *change, const struct goal *goal) {
 	       goal->above->there;
 }
 
-static bool restricts(enum mount_kind kind) {
-	return kind == MOUNT_READ || kind == MOUNT_HELD || kind == MOUNT_HIDE_FILE || kind == MOUNT_HIDE_FOLDER ||
-	       kind == MOUNT_CURTAIN;
-}
-
 /* Whoever is below the pin isn't asked. */
 static struct mount under_mount(const struct mount *mount, uint32_t id, uint32_t on) {
 	struct mount under = mount_copy(mount);
@@ -437,10 +452,12 @@ static const struct thing *left_on(const struct change *change, const struct thi
 	return thing && thing->fate != FATE_TAKE && thing->fate != FATE_GONE ? thing : NULL;
 }
 
-/* What a walk to `path` ends in then; NULL: the root, or what is to go. */
-static const struct thing *thing_in_sight(const struct change *change, const char *path) {
-	const struct thing *at = left_on(change, NULL, "/"), *over;
-	for (size_t size = 1; size <= strlen(path); size++) {
+/* What a walk to `path` ends in then that has come to `at`, by the first bytes of it; NULL: the root, or what is to go.
+ */
+static const struct thing *thing_ahead(const struct change *change, const struct thing *at, size_t from,
+				       const char *path) {
+	const struct thing *over;
+	for (size_t size = from + 1; size <= strlen(path); size++) {
 		if (path[size] != '/' && path[size] != '\0') continue;
 		CLEANUP_FREE char *prefix = string_copy_bytes(path, size);
 		for (; (over = left_on(change, at, prefix)); at = over)
@@ -453,26 +470,46 @@ static int openness_then(const struct thing *thing) {
 	return openness(thing->goal ? thing->goal->mount->kind : thing->kind);
 }
 
-static void put_under(struct change *change, const struct goal *pin, uint32_t *last_id) {
-	const struct mount *last = NULL;
-	size_t first, end = goals_below(change, pin->mount->path, &first);
-	for (size_t i = first; i < end; i++) {
+static void put_under(struct change *change, const struct mount *pin, const struct thing *from, enum step_kind kind,
+		      uint32_t *last_id) {
+	struct mount last = {0}; /* that was put; its path is the goal's */
+	size_t first, end = goals_below(change, pin->path, &first);
+	for (size_t i = first; from && i < end; i++) {
 		const struct mount *mount = change->goals[i].mount;
-		if (!restricts(mount->kind) || (last && path_is_below(mount->path, last->path))) continue;
-		last = mount;
-		const struct thing *on = thing_in_sight(change, mount->path);
-		if (!on || openness_then(on) <= openness(mount->kind)) continue;
+		const bool inside = last.path && path_is_below(mount->path, last.path);
+		const struct thing *on = inside ? NULL : thing_ahead(change, from, strlen(pin->path), mount->path);
+		if (!restricts(mount->kind) || (!inside && !on)) continue;
+		if ((inside ? openness(last.kind) : openness_then(on)) <= openness(mount->kind)) continue;
+		struct mount under = under_mount(mount, ++*last_id, inside ? last.id : on->mount->id);
+		last = (struct mount){.id = under.id, .kind = under.kind, .path = mount->path};
+		add_step(change, kind, &under);
+		change->steps->items[change->steps->count - 1].under = pin->id;
 		change->under = array_grow(change->under, change->under_count, sizeof *change->under);
-		struct mount *under = &change->under[change->under_count++];
-		*under = under_mount(mount, ++*last_id, on->mount->id);
-		add_step(change, STEP_PUT, under);
+		change->under[change->under_count++] = under;
+	}
+}
+
+/* Where a pin is to come. */
+static void put_under_new(struct change *change, struct mount *pin, uint32_t *last_id) {
+	const struct thing *from = thing_ahead(change, left_on(change, NULL, "/"), 0, pin->path);
+	pin->late = true;
+	put_under(change, pin, from, STEP_PUT, last_id);
+}
+
+/* Where pins were put earlier. */
+static void add_unders(struct change *change, uint32_t *last_id) {
+	for (size_t i = 0; i < change->thing_count; i++) {
+		const struct thing *thing = &change->things[i];
+		if (!thing->mount->late || (thing->fate != FATE_GOAL && thing->fate != FATE_STAY)) continue;
+		if (thing->goal) thing->goal->mount->late = true;
+		put_under(change, thing->mount, thing->on, STEP_PUT_UNDER, last_id);
 	}
 }
 
 static void add_puts(struct change *change, uint32_t *last_id) {
 	for (size_t i = 0; i < change->goal_count; i++) {
 		struct goal *goal = &change->goals[i];
-		if (is_new_pin(change, goal)) put_under(change, goal, last_id);
+		if (is_new_pin(change, goal)) put_under_new(change, goal->mount, last_id);
 		if (goal->there) {
 			goal->mount->id = goal->there->mount->id;
 			goal->mount->on = goal->there->mount->on;
@@ -539,6 +576,7 @@ void plan_changes(const struct plan *before, struct plan *after, struct steps *r
 	add_takes(&change, FATE_TAKE, false);
 	add_takes(&change, FATE_TAKE, true);
 	add_puts(&change, &after->last_id);
+	add_unders(&change, &after->last_id);
 	add_takes(&change, FATE_TAKE_LATE, true);
 	add_freedoms(&change);
 	add_tells(&change);
@@ -555,9 +593,10 @@ void steps_finish(struct steps *steps) {
 }
 
 char *steps_text(const struct steps *steps) {
-	static const char *const words[] = {
-		[STEP_PUT] = "put",           [STEP_TAKE] = "take",          [STEP_READ_ONLY] = "read-only",
-		[STEP_WRITABLE] = "writable", [STEP_REMOVE_LINK] = "remove", [STEP_TELL] = "tell"};
+	static const char *const words[] = {[STEP_PUT] = "put",           [STEP_PUT_UNDER] = "put-under",
+					    [STEP_TAKE] = "take",         [STEP_READ_ONLY] = "read-only",
+					    [STEP_WRITABLE] = "writable", [STEP_REMOVE_LINK] = "remove",
+					    [STEP_TELL] = "tell"};
 	static_assert(ARRAY_LENGTH(words) == STEP_KIND_COUNT, "a word for every step");
 	struct string text = {0};
 	for (size_t i = 0; i < steps->count; i++) {

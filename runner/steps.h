@@ -3,7 +3,8 @@
  *
  * Promises: pure; the same two plans give the same steps, tested with golden files. Never more open in between than
  * before or after: restrictions come first and freedoms last, a mount comes with everything that lies over it, in one
- * move. What restricts something in a folder that is pinned anew lies below the pin, too, for who has the folder open.
+ * move. What restricts something in a folder that was pinned meanwhile lies below the pin, too, for who has the folder
+ * open, from then on and until it is lifted.
  * Only what differs is touched, and what is only covered stays mounted, so that a working directory in it stays
  * good and it is there again at once when the cover is taken.
  */
@@ -12,9 +13,10 @@
 #include "plan.h"
 
 enum step_kind {
-	STEP_PUT,  /* mount `mount` on whatever is at its path now; its mount point is made where the file system is
-		      sbx's own. PUTs below it that directly follow appear with it, in one move */
-	STEP_TAKE, /* detach the mount `id` (it may be covered) with all that lies on it */
+	STEP_PUT, /* mount `mount` on whatever is at its path now; its mount point is made where the file system is
+		     sbx's own. PUTs below it that directly follow appear with it, in one move */
+	STEP_PUT_UNDER, /* mount `mount` where a walk from what the pin `under` covers leads to */
+	STEP_TAKE,      /* detach the mount `id` (it may be covered) with all that lies on it */
 	STEP_READ_ONLY, /* the mount `id`, in place, without what lies on it (it may be covered) */
 	STEP_WRITABLE,
 	STEP_REMOVE_LINK, /* the MOUNT_LINK `id`, if it is still there */
@@ -24,6 +26,7 @@ enum { STEP_KIND_COUNT = STEP_TELL + 1 };
 
 struct step {
 	enum step_kind kind;
+	uint32_t under;     /* of PUT_UNDER */
 	struct mount mount; /* owned; of the others than PUT only id, kind, path count */
 };
 

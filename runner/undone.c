@@ -98,6 +98,8 @@ void plan_undo(struct plan *after, const struct plan *before, const struct steps
 	for (size_t i = 0; i < count; i++) {
 		if (failed[i] >= steps->count) continue;
 		const struct step *first = &steps->items[failed[i]], *end = steps->items + steps->count;
+		if (first->kind == STEP_PUT_UNDER) plan_lose(after, first->mount.id);
+		if (first->kind == STEP_PUT_UNDER) continue;
 		if (first->kind != STEP_PUT) {
 			untake(after, before, first->mount.id);
 			continue;

@@ -169,3 +169,68 @@ is_asked() {
 		sbx revoke --all >/dev/null
 	done
 }
+
+# What the process that stands in ./s finds there, and by ../s.
+told() {
+	round=$((${round:-0} + 1))
+	echo "$round" >asking
+	mv asking ask
+	wait_for 30 test -e "told.$round"
+	run cat "told.$round"
+}
+
+reads() {
+	told
+	[[ $output == "$1" ]] || { echo "is '$output', not '$1'" >&2 && return 1; }
+}
+
+# No denial is left of the tests before.
+lift() {
+	# shellcheck disable=SC2046 # ids
+	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id')
+}
+
+@test "attack_r_01: what is masked, lifted and masked again is so for who stands in a folder from before the first mask" {
+	mkdir -p s/t
+	echo b >s/b
+	echo c >s/c
+	echo k >s/t/k
+	cat >inside.sh <<-'END'
+		cd s && exec 3<t && touch ../up
+		last=
+		until [ -e ../end ]; do
+			sleep 0.02
+			asked=$(cat ../ask 2>/dev/null)
+			[ "$asked" != "$last" ] || continue
+			last=$asked
+			for f in b c /dev/fd/3/k ../s/b ../s/c ../s/t/k; do cat "$f" 2>/dev/null || echo -; done |
+				tr '\n' ' ' >../telling
+			mv ../telling "../told.$asked"
+		done
+	END
+	rules_alone
+	lift
+	background holder sbx run --profile default -- bash inside.sh
+	wait_for 20 test -e up
+	reads "b c k b c k "
+	sbx grant --deny fs:read "$PWD/s/b" --profile default
+	reads "- c k - c k "
+	sbx grant --deny fs:read "$PWD/s/c" --profile default
+	reads "- - k - - k "
+	sbx grant --deny fs:read "$PWD/s/t/k" --profile default
+	reads "- - - - - - "
+	run sbx revoke --match fs:read "$PWD/s/b"
+	reads "b - - b - - "
+	run sbx revoke --match fs:read "$PWD/s/t/k"
+	reads "b - k b - k "
+	sbx grant --deny fs:read "$PWD/s/b" --profile default
+	sbx grant --deny fs:read "$PWD/s/t/k" --profile default
+	reads "- - - - - - "
+	lift
+	reads "b c k b c k " || { cat ~/.config/sbx/policy.yaml; sbx grants; sbx run --profile default --print-plan -- true | grep project; return 1; }
+	sbx grant --deny fs:read "$PWD/s/c" --profile default
+	reads "b - k b - k "
+	touch end
+	finished holder 20
+	[ "$status" = 0 ]
+}

@@ -91,6 +91,12 @@ static void model_do(struct model *model, const struct step *step) {
 		model->mounts[model->count++] = step->mount;
 		return;
 	}
+	case STEP_PUT_UNDER:
+		assert_null(mount);
+		assert_true(model->count < MODEL_MAX);
+		model->attached[model->count] = true;
+		model->mounts[model->count++] = step->mount;
+		return;
 	case STEP_TAKE:
 	case STEP_REMOVE_LINK:
 		assert_non_null(mount);
