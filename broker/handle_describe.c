@@ -20,11 +20,13 @@
 struct describe {
 	char *profile, *project;
 	int64_t session;
+	bool origins;
 };
 static const struct body_field describe_fields[] = {
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct describe, profile), LIMIT_PERMISSION, NULL},
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct describe, project), LIMIT_TARGET, NULL},
 	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct describe, session), 0, NULL},
+	{"origins", BODY_FLAG, OPTIONAL, offsetof(struct describe, origins), 0, NULL},
 };
 static const struct body_shape describe_shape = BODY_SHAPE_OF(struct describe, describe_fields);
 
@@ -33,7 +35,7 @@ struct description {
 	const struct session *session;
 	const struct subject *subject;
 	const struct ruleset *ruleset;
-	bool offline, inside; /* the sandbox's own question: where a rule stands is not for it */
+	bool offline, origins;
 	json_t *lists[EFFECT_COUNT];
 	size_t left;        /* bytes that a reply still has room for */
 	bool more, granted; /* there is a grant */
@@ -102,7 +104,7 @@ static bool is_covered(const struct description *description, const struct rule 
 
 static json_t *origin_of_rule(const struct description *description, const struct rule *rule) {
 	json_t *item = json_object();
-	if (description->inside) return item;
+	if (!description->origins) return item;
 	json_object_set_new(item, "rule", message_bytes(rule->origin));
 	json_object_set_new(item, "profile", message_bytes(rule->profile));
 	return item;
@@ -134,7 +136,7 @@ static void add_rules(struct description *description) {
 
 static json_t *origin_of_grant(const struct description *description, const struct grant *grant) {
 	json_t *item = json_object();
-	if (!description->inside) json_object_set_new(item, "grant", json_integer(grant->id));
+	if (description->origins) json_object_set_new(item, "grant", json_integer(grant->id));
 	if (grant->expires_ms > 0) {
 		char until[CLOCK_STAMP_SIZE];
 		stamp_format(grant->expires_ms, until);
@@ -218,12 +220,16 @@ static json_t *reply_of(const struct description *description, const struct subj
 static int describe(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)id;
 	CLEANUP_SUBJECT struct subject subject = {0};
-	struct description description = {
-		.broker = client->broker, .subject = &subject, .inside = client->session, .left = LIMIT_PAGE_BYTES};
+	const struct describe *asked = body;
+	/* Where a rule stands is not for the sandbox. */
+	struct description description = {.broker = client->broker,
+					  .subject = &subject,
+					  .origins = asked->origins && !client->session,
+					  .left = LIMIT_PAGE_BYTES};
 	broker_refresh_policy(client->broker);
-	int r = find_session(client, body, &description.session, error);
+	int r = find_session(client, asked, &description.session, error);
 	const struct session *session = description.session;
-	if (r == 0) r = find_subject(client->broker, session, body, &subject, &description.ruleset, error);
+	if (r == 0) r = find_subject(client->broker, session, asked, &subject, &description.ruleset, error);
 	if (r < 0) return r;
 	description.offline =
 		(session && session->offline) || ruleset_network(description.ruleset) == VIEW_NETWORK_NONE;

@@ -85,7 +85,7 @@ static void look(struct leading *leading, const struct whose *whose, const json_
 
 /* Who can't be described, such as a session that has just ended, has nothing. */
 static void ask_subject(struct leading *leading, const struct whose *whose) {
-	json_t *reply = NULL, *item, *body = json_object();
+	json_t *reply = NULL, *item, *body = json_pack("{s:b}", "origins", 1);
 	size_t index;
 	put_whose(body, whose);
 	if (channel_call(leading->channel, "describe", body, &reply, NULL) < 0) return;
