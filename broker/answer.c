@@ -301,10 +301,10 @@ int prompts_answer(struct client *client, const struct prompt_answer *said, stru
 	if (answer->effect == EFFECT_ALLOW && !pending->wanted) flood_allowed(broker, session);
 	if (answer->effect == EFFECT_ALLOW && session) remember_allow(pending, session);
 	if (answer->effect == EFFECT_DENY && !lasts && session) remember_denial(pending, session);
-	if (lasts && session) session_tell_new(session, &grant);
+	if (lasts && session) session_tell_new(session, &grant, NULL);
 	settle(pending, &settled, &decision.verdict, told_answer(client, answer));
 	if (lasts) {
-		sessions_tell_new(broker, &grant, session);
+		sessions_tell_new(broker, &grant, session, NULL);
 		prompts_recheck(broker);
 	}
 	*ret_grant = grant;

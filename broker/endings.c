@@ -211,8 +211,8 @@ static void settle(struct broker *broker, enum event_kind kind) {
 /* All is written; the sandboxes may have to let go yet. */
 static void reply(struct broker *broker, struct ending *ending) {
 	if (ending->settling)
-		settling_reply_revoke(STEAL(ending->settling), &ending->request, ending->at_once,
-				      revoked_reply(broker, &ending->revoked));
+		settling_reply_when(STEAL(ending->settling), &ending->request, ending->at_once,
+				    revoked_reply(broker, &ending->revoked));
 }
 
 /* It stays as it is, and its next turn is in a second. */

@@ -26,6 +26,7 @@ struct grant_wish {
 	enum effect effect;
 	int64_t session, ttl_ms;
 	struct body_lifetime lifetime;
+	bool at_once, progress;
 };
 static const struct body_field grant_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct grant_wish, permission), 0, NULL},
@@ -38,6 +39,8 @@ static const struct body_field grant_fields[] = {
 	{"ttl_ms", BODY_INTEGER, OPTIONAL, offsetof(struct grant_wish, ttl_ms), 0, NULL},
 	{"reason", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, reason), LIMIT_REASON, NULL},
 	{"resolved", BODY_TEXT, OPTIONAL, offsetof(struct grant_wish, resolved), LIMIT_TARGET, NULL},
+	{"at_once", BODY_FLAG, OPTIONAL, offsetof(struct grant_wish, at_once), 0, NULL},
+	{"progress", BODY_FLAG, OPTIONAL, offsetof(struct grant_wish, progress), 0, NULL},
 };
 static const struct body_shape grant_shape = BODY_SHAPE_OF(struct grant_wish, grant_fields);
 
@@ -80,7 +83,23 @@ static json_t *grants_to_json(const struct grant_list *list) {
 	return array;
 }
 
-static int make_grant(struct client *client, const struct grant_wish *wish, const char *project, json_t **ret_reply,
+/* To the sandboxes that run; the reply (given up) comes when they have carried it out. */
+static void tell_new(struct client *client, int64_t id, const struct grant_wish *wish, const struct grant *grant,
+		     json_t *reply) {
+	const struct settling_wish told = {.aim = grant->effect == EFFECT_DENY ? SETTLING_WITHDRAWS : SETTLING_ASKS,
+					   .kind = EVENT_GRANT,
+					   .grant = grant,
+					   .wait_ms = LIMIT_CONFIRM_MS};
+	const struct settling_request request = {
+		.client = client, .type = "grant", .id = id, .progress = wish->progress};
+	struct settling *settling = settling_new(client->broker, &told);
+	expiry_sweep(client->broker);
+	sessions_tell_new(client->broker, grant, NULL, wish->at_once ? NULL : settling);
+	prompts_recheck(client->broker);
+	settling_reply_when(settling, &request, wish->at_once, reply);
+}
+
+static int make_grant(struct client *client, int64_t id, const struct grant_wish *wish, const char *project,
 		      struct error *error) {
 	struct broker *broker = client->broker;
 	struct granting granting = {.permission = wish->permission,
@@ -105,26 +124,24 @@ static int make_grant(struct client *client, const struct grant_wish *wish, cons
 	if (r == 0) r = granting_make(broker, &granting, pattern, &grant, error);
 	if (r == 0) r = granting_contradictions(broker, &grant, pattern, &also, error);
 	if (r < 0) return r;
-	expiry_sweep(broker);
-	sessions_tell_new(broker, &grant, NULL);
-	prompts_recheck(broker);
-	*ret_reply = json_object();
-	json_object_set_new(*ret_reply, "grant", grant_to_json(&grant));
-	json_object_set_new(*ret_reply, "also", grants_to_json(&also));
+	json_t *reply = json_object();
 	const int64_t denied = granting_denied_there(broker, &grant, ruleset);
-	json_object_set_new(*ret_reply, "denied_there", denied ? json_integer(denied) : json_null());
-	return HANDLED;
+	json_object_set_new(reply, "grant", grant_to_json(&grant));
+	json_object_set_new(reply, "also", grants_to_json(&also));
+	json_object_set_new(reply, "denied_there", denied ? json_integer(denied) : json_null());
+	tell_new(client, id, wish, &grant, reply);
+	return HANDLED_REPLIED;
 }
 
 static int grant(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
-	(void)id;
+	(void)ret_reply;
 	const struct grant_wish *wish = body;
 	CLEANUP_FREE char *project = NULL;
 	broker_refresh_policy(client->broker);
 	int r = check_lifetime(client->broker, wish, error);
 	if (r == 0) r = granting_check_resolved(wish->resolved, error);
 	if (r == 0 && wish->project) r = path_normalise(NULL, wish->project, &project, error);
-	return r < 0 ? r : make_grant(client, wish, project, ret_reply, error);
+	return r < 0 ? r : make_grant(client, id, wish, project, error);
 }
 
 const struct request_handler handle_grant = {grant, &grant_shape};
@@ -307,8 +324,7 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 	/* A denial that is gone may let a waiting one through. */
 	prompts_recheck(broker);
 	const struct settling_request request = request_of(client, id, wish);
-	settling_reply_revoke(settling, &request, wish->at_once,
-			      add_matched(revoked_reply(broker, &revoked), &matched));
+	settling_reply_when(settling, &request, wish->at_once, add_matched(revoked_reply(broker, &revoked), &matched));
 	return HANDLED_REPLIED;
 }
 

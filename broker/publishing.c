@@ -117,7 +117,7 @@ int publishing_start(struct session *session, const struct publishing_wish *wish
 	int r = granting_compile(session->broker, &granting, &nowhere, session->ruleset, &pattern, error);
 	if (r == 0) r = granting_make(session->broker, &granting, pattern, &grant, error);
 	if (r < 0) return r;
-	session_tell_new(session, &grant);
+	session_tell_new(session, &grant, NULL);
 	prompts_recheck(session->broker);
 	add(session, wish, &grant);
 	return 0;

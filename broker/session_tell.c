@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client.h"
 #include "decision.h"
+#include "sandbox.h"
 #include "schema/message.h"
 #include "settling.h"
 
@@ -172,28 +173,44 @@ void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *
 	}
 }
 
-static void tell_denied(struct session *session, const struct grant *grant) {
-	const struct settling_wish wish = {.kind = EVENT_GRANT, .grant = grant};
-	struct settling *settling = settling_new(session->broker, &wish);
+static void push_denied(struct session *session, const struct grant *grant, struct settling *settling) {
 	json_t *denied = json_array();
 	json_array_append_new(denied, json_string(grant->permission.name));
 	json_array_append_new(denied, message_bytes(grant->pattern));
 	push_ended(session, json_array(), denied, settling);
-	settling_then(settling, NULL, NULL);
 }
 
-void session_tell_new(struct session *session, const struct grant *grant) {
+static void tell_denied(struct session *session, const struct grant *grant, struct settling *settling) {
+	const struct settling_wish wish = {.kind = EVENT_GRANT, .grant = grant};
+	struct settling *own = settling ? NULL : settling_new(session->broker, &wish);
+	push_denied(session, grant, own ? own : settling);
+	if (own) settling_then(own, NULL, NULL);
+}
+
+/* Of what is in a view, the runner says when it has carried that out. One that has not begun, or is stopped, does so
+ * before its tool goes on. */
+static void tell_allowed(struct session *session, const struct grant *grant, struct settling *settling) {
+	const struct sandbox *sandbox = session->sandbox;
+	const bool is_carried_out = is_in_views(grant) && grant->permission.kind != PERMISSION_ENV_READ;
+	const bool is_awaited = settling && is_carried_out && sandbox->init != 0 && !process_is_halted(sandbox->runner);
+	/* A view doesn't say which ports: what listens already is to be judged again. */
+	const bool is_judged_again = grant->permission.kind == PERMISSION_NET_LISTEN && grant->session == 0;
+	if (is_awaited || is_judged_again) push_ended(session, json_array(), NULL, is_awaited ? settling : NULL);
+}
+
+void session_tell_new(struct session *session, const struct grant *grant, struct settling *settling) {
 	if (!session_is_covered(session, grant)) return;
 	if (is_in_views(grant)) push_with_grant(session, grant);
-	/* A view doesn't say which ports: what listens already is to be judged again. */
-	if (grant->permission.kind == PERMISSION_NET_LISTEN && grant->effect == EFFECT_ALLOW && grant->session == 0)
-		push_ended(session, json_array(), NULL, NULL);
-	if (grant->effect == EFFECT_DENY) tell_denied(session, grant);
+	if (grant->effect == EFFECT_DENY)
+		tell_denied(session, grant, settling);
+	else
+		tell_allowed(session, grant, settling);
 }
 
-void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told) {
+void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told,
+		       struct settling *settling) {
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session != told) session_tell_new(session, grant);
+		if (session != told) session_tell_new(session, grant, settling);
 	}
 }

@@ -25,7 +25,9 @@ void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, 
 void sessions_tell_all(struct broker *broker, struct settling *settling);
 /* To every one: the machine is about to sleep, or is awake again (then `settling` is NULL). */
 void sessions_tell_sleep(struct broker *broker, bool sleeping, struct settling *settling);
-/* To a session that it covers: the view, and a denial. */
-void session_tell_new(struct session *session, const struct grant *grant);
+/* To a session that it covers: the view, and a denial. Who has to carry it out is added to `settling` (NULL: a denial
+ * has one of its own, an allow none). */
+void session_tell_new(struct session *session, const struct grant *grant, struct settling *settling);
 /* The same to every other than `told` (NULL: to all) that it covers. */
-void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told);
+void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told,
+		       struct settling *settling);

@@ -127,9 +127,10 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 }
 
 /* A sandbox that is to end is killed after LIMIT_TERMINATE_MS, and mostly dead soon. */
-static void set_deadline(struct settling *settling) {
+static void set_deadline(struct settling *settling, int64_t wait_ms) {
 	const bool ends = settling->aim == SETTLING_ENDS;
-	const struct timeval wait = clock_timeval(LIMIT_SETTLE_MS + (ends ? LIMIT_TERMINATE_MS : 0));
+	if (wait_ms == 0) wait_ms = LIMIT_SETTLE_MS + (ends ? LIMIT_TERMINATE_MS : 0);
+	const struct timeval wait = clock_timeval(wait_ms);
 	settling->deadline = evtimer_new(settling->broker->base, on_deadline, settling);
 	if (!settling->deadline) mem_exhausted();
 	event_add(settling->deadline, &wait);
@@ -154,7 +155,7 @@ struct settling *settling_new(struct broker *broker, const struct settling_wish 
 	settling->others = json_array();
 	if (wish->grant) grant_copy(&settling->grant, wish->grant);
 	if (wish->grants) settling->grants = ids_of(wish->grants);
-	if (wish->aim != SETTLING_WITHDRAWS) set_deadline(settling);
+	if (wish->aim != SETTLING_WITHDRAWS) set_deadline(settling, wish->wait_ms);
 	TAILQ_INSERT_TAIL(&broker->settlings, settling, link);
 	return settling;
 }
@@ -196,8 +197,8 @@ void settling_reply(struct settling *settling, const struct settling_request *re
 	consider(settling);
 }
 
-void settling_reply_revoke(struct settling *settling, const struct settling_request *request, bool at_once,
-			   json_t *reply) {
+void settling_reply_when(struct settling *settling, const struct settling_request *request, bool at_once,
+			 json_t *reply) {
 	if (!at_once) {
 		settling_reply(settling, request, reply);
 		return;

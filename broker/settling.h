@@ -4,7 +4,8 @@
  *
  * Promises: a client that waits for a withdrawal is told when each sandbox that it concerns has confirmed it, is
  * stopped whole, or has ended (sandbox.h), and what it was for each; nobody else waits. Files that are still held open
- * are in the history, also when nobody waited. A client that only asks (SETTLING_ASKS) goes on after LIMIT_SETTLE_MS.
+ * are in the history, also when nobody waited. A client that only asks (SETTLING_ASKS) goes on after
+ * a while.
  */
 #pragma once
 
@@ -28,7 +29,7 @@ TAILQ_HEAD(settling_list, settling);
 enum settling_aim {
 	SETTLING_WITHDRAWS, /* a right: confirmed by the runner, in time */
 	SETTLING_ENDS,      /* the sandbox: seen dead */
-	SETTLING_ASKS,
+	SETTLING_ASKS,      /* nothing comes of it when it isn't confirmed */
 };
 
 struct settling_wish {
@@ -38,6 +39,7 @@ struct settling_wish {
 	const struct grant *grant;       /* what ends, or denies, when it is one; or NULL. Copied */
 	const struct grant_list *grants; /* what ends, when it is several and not too many; or NULL. Copied */
 	bool kill;                       /* the runners end who holds it */
+	int64_t wait_ms;                 /* of SETTLING_ASKS; 0: LIMIT_SETTLE_MS */
 };
 
 /* Then settling_add for each session that is told, and one of the two below, which give it up. */
@@ -49,15 +51,15 @@ bool settling_kills(const struct settling *settling);
 
 struct settling_request {
 	struct client *client;
-	const char *type; /* `revoke` or `kill` */
+	const char *type; /* `grant`, `revoke` or `kill` */
 	int64_t id;
 	bool progress; /* pushes say how many are waited for */
 };
 /* When something is known of each: the reply (given up; what came of it is added to it). */
 void settling_reply(struct settling *settling, const struct settling_request *request, json_t *reply);
 /* The same, or, `at_once`, without waiting: then nothing is said of what came of it. */
-void settling_reply_revoke(struct settling *settling, const struct settling_request *request, bool at_once,
-			   json_t *reply);
+void settling_reply_when(struct settling *settling, const struct settling_request *request, bool at_once,
+			 json_t *reply);
 /* The same without a reply. `done` may be NULL. */
 void settling_then(struct settling *settling, void (*done)(void *argument), void *argument);
 

@@ -1,11 +1,16 @@
 #include "ui/withdrawal.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "ui/output.h"
 
-enum { COMMAND_COLUMNS = 40 };
+enum { COMMAND_COLUMNS = 40, PROGRESS_MS = 300 };
 
 /* By what `others` says that a sandbox is. */
 static const struct {
@@ -31,6 +36,14 @@ char *withdrawal_other(const json_t *other) {
 	CLEANUP_FREE char *text = json_visible(other, "command"), *command = text_visible_cut(text, COMMAND_COLUMNS);
 	return string_format("session %lld (%s) %s", (long long)json_integer_value(json_object_get(other, "session")),
 			     command, i < ARRAY_LENGTH(words) ? words[i].words : "did not confirm");
+}
+
+char *withdrawal_holder(const char *what, const json_t *holder) {
+	CLEANUP_FREE char *command = json_visible(holder, "command");
+	CLEANUP_FREE char *path = json_visible(holder, "path");
+	return string_format("%s in session %lld: %s (pid %lld)%s%s", what,
+			     (long long)json_integer_value(json_object_get(holder, "session")), command,
+			     (long long)json_integer_value(json_object_get(holder, "pid")), *path ? ": " : "", path);
 }
 
 bool withdrawal_is_shown(const json_t *reply) {
@@ -71,4 +84,60 @@ char *withdrawal_words(const json_t *reply, bool several) {
 				     plural);
 	return string_format("%s ended in %lld of %lld running sandbox%s.", several ? "They have" : "It has",
 			     (long long)count_ended(reply), (long long)told, plural);
+}
+
+char *withdrawal_force(const json_t *reply) {
+	const json_int_t told = json_integer_value(json_object_get(reply, "told"));
+	const json_t *confirmed = json_object_get(reply, "confirmed");
+	if (told == 0 || !confirmed) return NULL;
+	return string_format("It is in force in %lld of %lld running sandbox%s.",
+			     (long long)json_integer_value(confirmed), (long long)told, told == 1 ? "" : "es");
+}
+
+/* Waiting */
+
+struct progress {
+	int64_t request;
+	bool shown;
+};
+
+static void show_progress(struct progress *progress, const json_t *push) {
+	progress->shown = true;
+	fprintf(stderr, "\rwaiting for %lld of %lld running sandboxes… ",
+		(long long)json_integer_value(json_object_get(push, "waiting")),
+		(long long)json_integer_value(json_object_get(push, "told")));
+}
+
+static void erase_progress(const struct progress *progress) {
+	if (progress->shown) fputs("\r\033[K", stderr);
+}
+
+/* The last that was told is shown when it has taken so long that somebody wonders. */
+static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret_reply, struct error *error) {
+	struct pollfd ready = {.fd = channel_fd(channel), .events = POLLIN};
+	struct progress progress = {.request = request};
+	json_t *message = NULL, *last = NULL;
+	int r = 0;
+	for (bool waited = false; r == 0; waited = waited || poll(&ready, 1, PROGRESS_MS) == 0) {
+		if (waited && last) show_progress(&progress, last);
+		r = channel_receive(channel, waited, &message, error);
+		if (r == -EAGAIN) r = 0;
+		if (r < 0 || !message) continue;
+		if (json_integer_value(json_object_get(message, "id")) == request) break;
+		json_decref(last);
+		last = STEAL(message);
+	}
+	erase_progress(&progress);
+	json_decref(last);
+	*ret_reply = message;
+	if (r == 0 && string_equal(json_string_value(json_object_get(message, "type")), "error"))
+		return channel_error(message, error);
+	return r;
+}
+
+int withdrawal_call(struct channel *channel, const char *type, json_t *body, json_t **ret_reply, struct error *error) {
+	int64_t request;
+	if (isatty(STDERR_FILENO)) json_object_set_new(body, "progress", json_true());
+	int r = channel_send(channel, type, body, &request, error);
+	return r < 0 ? r : wait_for_reply(channel, request, ret_reply, error);
 }

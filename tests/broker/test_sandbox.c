@@ -147,9 +147,9 @@ static bool goes_on(const struct sandbox_play *play) {
 static int64_t grant(struct peer *user, const struct sandbox_play *play) {
 	CLEANUP_FREE char *path = home_path("shared/notes");
 	json_t *reply = peer_call(user, "grant",
-				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "permission", "fs:read", "target", path,
-					    "effect", "allow", "profile", "tooled", "lifetime", "session", "session",
-					    (json_int_t)play->shared->session));
+				  json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:b}", "permission", "fs:read", "target",
+					    path, "effect", "allow", "profile", "tooled", "lifetime", "session",
+					    "session", (json_int_t)play->shared->session, "at_once", 1));
 	const int64_t id = number_of(json_object_get(reply, "grant"), "id");
 	json_decref(reply);
 	assert_true(id > 0);
@@ -175,6 +175,51 @@ static bool is_recorded(struct peer *user, const char *begins, int64_t grant) {
 			 (grant == 0 || number_of(row, "grant") == grant);
 	json_decref(reply);
 	return found;
+}
+
+static json_t *grant_and_wait(struct peer *user, const struct sandbox_play *play, const char *effect) {
+	CLEANUP_FREE char *path = home_path("shared/notes");
+	return peer_call(user, "grant",
+			 json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "permission", "fs:read", "target", path, "effect",
+				   effect, "profile", "tooled", "lifetime", "session", "session",
+				   (json_int_t)play->shared->session));
+}
+
+static void a_grant_waits_for_who_carries_it_out_and_for_nobody_else_for_long(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	json_t *reply = grant_and_wait(user, &play, "allow");
+	assert_int_equal(number_of(reply, "told"), 1);
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	json_decref(reply);
+	assert_int_equal(play.shared->told, 1);
+	play.shared->answers = false;
+	const int64_t began = now_ms();
+	reply = grant_and_wait(user, &play, "allow");
+	assert_in_range(now_ms() - began, LIMIT_CONFIRM_MS - 20, PATIENCE_MS);
+	assert_int_equal(number_of(reply, "confirmed"), 0);
+	json_decref(reply);
+	assert_true(goes_on(&play)); /* nothing is taken from anybody who hasn't it yet */
+	kill(play.runner, SIGSTOP);
+	reply = grant_and_wait(user, &play, "allow");
+	assert_int_equal(number_of(reply, "told"), 0);
+	json_decref(reply);
+	kill(play.runner, SIGCONT);
+}
+
+static void a_denial_waits_and_stops_who_does_not_confirm(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	json_t *reply = grant_and_wait(user, &play, "deny");
+	assert_int_equal(number_of(reply, "told"), 1);
+	assert_int_equal(number_of(reply, "confirmed"), 0);
+	assert_string_equal(text_of(json_array_get(json_object_get(reply, "others"), 0), "is"), "stopped");
+	json_decref(reply);
+	assert_true(is_still(&play));
+	play.shared->answers = true;
+	assert_true(goes_on(&play));
 }
 
 static void who_confirms_goes_on_undisturbed(void **state) {
@@ -335,6 +380,8 @@ static void attack_r_01_who_does_not_confirm_for_long_is_ended(void **state) {
 int main(void) {
 	static const char *const programs[] = {SBX_TEST_SBXD, NULL};
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_grant_waits_for_who_carries_it_out_and_for_nobody_else_for_long),
+		cmocka_unit_test(a_denial_waits_and_stops_who_does_not_confirm),
 		cmocka_unit_test(who_confirms_goes_on_undisturbed),
 		cmocka_unit_test(attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does),
 		cmocka_unit_test(a_second_withdrawal_has_to_be_confirmed_too),

@@ -123,7 +123,9 @@ portal() { # portal PID: the runner's mount helper
 	sbx grant fs:read "$HOME/notes" >/dev/null
 	reader
 	kill -STOP "$(portal "$runner")"
-	sbx grant fs:read "$HOME/notes" --deny >/dev/null
+	run -1 sbx grant fs:read "$HOME/notes" --deny
+	contains "$output" "It is in force in 0 of 1 running sandbox."
+	contains "$output" "did not confirm: it is stopped whole"
 	wait_for 20 recorded "stopped"
 	stands_still
 	replace_file

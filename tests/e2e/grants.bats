@@ -214,3 +214,38 @@ teardown() {
 	run -2 sbx grant --ttl 99999d net:access a.test:443
 	run -2 sbx history --follow --until 1h
 }
+
+# in_sandbox NUMBER FILE: what the sandbox reads there now.
+in_sandbox() {
+	# shellcheck disable=SC2016 # expanded by that shell
+	timeout 60 sh -c 'echo "$1" >"ask$2" && cat "told$2"' sh "$2" "$1"
+}
+
+@test "when sbx grant has returned the sandboxes that run have it, and a denial keeps them from it" {
+	local round number
+	cd "$HOME/project"
+	for number in 1 2; do
+		mkfifo ask$number told$number
+		# shellcheck disable=SC2016 # expanded in the sandbox
+		background reader$number sbx run -- sh -c 'while read -r file <ask$1; do cat "$file" >told$1 2>&1; done' sh $number
+		[[ $(in_sandbox $number /dev/null) == "" ]] # it runs
+	done
+	for round in {1..10}; do
+		mkdir "$HOME/notes$round"
+		echo "note $round" >"$HOME/notes$round/a"
+		run -0 sbx grant fs:read "$HOME/notes$round"
+		[ "$(in_sandbox 1 "$HOME/notes$round/a")$(in_sandbox 2 "$HOME/notes$round/a")" = "note ${round}note $round" ]
+		contains "$output" "It is in force in 2 of 2 running sandboxes."
+		run -0 sbx grant fs:read "$HOME/notes$round/a" --deny
+		lacks "$(in_sandbox 1 "$HOME/notes$round/a")$(in_sandbox 2 "$HOME/notes$round/a")" "note $round"
+		contains "$output" "It is in force in 2 of 2 running sandboxes."
+	done
+	mkdir "$HOME/elsewhere"
+	run -0 sbx grant fs:read "$HOME/notes1" --project "$HOME/elsewhere"
+	lacks "$output" "in force"
+	run -0 sbx grant net:access in-no-view.test
+	lacks "$output" "in force"
+	run -0 sbx grant fs:read "$HOME/project" --no-wait
+	lacks "$output" "in force"
+	sbx kill --all
+}

@@ -12,13 +12,14 @@
 #include "ui/broker.h"
 #include "ui/human.h"
 #include "ui/socket_words.h"
+#include "ui/withdrawal.h"
 #include "ui/words.h"
 
 enum { GRANT_TTL_MS = 3600 * 1000 };
 
 struct values {
 	const char *profile, *project, *reason;
-	bool any_profile, anywhere, once, always, deny;
+	bool any_profile, anywhere, once, always, deny, no_wait;
 	int64_t session, ttl_ms;
 };
 
@@ -38,6 +39,9 @@ static const struct option_info options[] = {
 	{"once", OPTION_FLAG, NULL, "For one use.", offsetof(struct values, once)},
 	{"always", OPTION_FLAG, NULL, "Until it is revoked.", offsetof(struct values, always)},
 	{"deny", OPTION_FLAG, NULL, "Deny instead of allow.", offsetof(struct values, deny)},
+	{"no-wait", OPTION_FLAG, NULL,
+	 "Return at once. Default: when each running sandbox that it is for has carried it out, or after two seconds.",
+	 offsetof(struct values, no_wait)},
 	{"reason", OPTION_TEXT, "TEXT", "A note for the listings and the history. Default: none.",
 	 offsetof(struct values, reason)},
 };
@@ -89,6 +93,7 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	json_put_text(body, "lifetime", lifetime_name(lifetime));
 	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : GRANT_TTL_MS);
 	json_put_text(body, "reason", values->reason);
+	if (values->no_wait) json_object_set_new(body, "at_once", json_true());
 	CLEANUP_FREE char *resolved = values->deny ? NULL : words_resolved(&permission, pattern);
 	json_object_set_new(body, "resolved", message_bytes(resolved));
 	return 0;
@@ -260,14 +265,33 @@ static const char *why_unused(const struct command_call *call, const json_t *bod
 	return why;
 }
 
+/* Who waited for nothing hears nothing. False: of a denial it isn't known everywhere that it holds. */
+static bool print_force(const struct grant *grant, const json_t *reply) {
+	CLEANUP_FREE char *words = withdrawal_force(reply);
+	size_t index;
+	const json_t *item;
+	if (!words) return true;
+	puts(words);
+	json_array_foreach (json_object_get(reply, "holders"), index, item) {
+		CLEANUP_FREE char *line = withdrawal_holder("still held open", item);
+		puts(line);
+	}
+	json_array_foreach (json_object_get(reply, "others"), index, item) {
+		CLEANUP_FREE char *line = withdrawal_other(item);
+		puts(line);
+	}
+	return grant->effect == EFFECT_ALLOW || withdrawal_is_shown(reply);
+}
+
 static int print_granted(const json_t *reply, struct error *error) {
 	CLEANUP_GRANT struct grant grant = {0};
 	int r = grant_from_json(json_object_get(reply, "grant"), &grant, error);
 	if (r < 0) return error_prefix(error, "the broker's reply");
 	human_print_grant(stdout, grant.effect == EFFECT_ALLOW ? "Granted" : "Denied", &grant);
+	const bool holds = print_force(&grant, reply);
 	const json_int_t denied_there = json_integer_value(json_object_get(reply, "denied_there"));
 	print_contradicted(&grant, json_object_get(reply, "also"), denied_there);
-	if (grant.effect != EFFECT_ALLOW) return EXIT_DONE;
+	if (grant.effect != EFFECT_ALLOW) return holds ? EXIT_DONE : EXIT_NO;
 	print_missing(&grant);
 	print_resolved(&grant, denied_there);
 	print_reach(&grant);
@@ -275,8 +299,10 @@ static int print_granted(const json_t *reply, struct error *error) {
 }
 
 static int make_grant(const json_t *body, struct error *error) {
+	CLEANUP_CHANNEL struct channel *channel = NULL;
 	json_t *reply = NULL;
-	int r = broker_call("grant", json_deep_copy(body), &reply, error);
+	int r = broker_connect(NULL, &channel, error);
+	if (r == 0) r = withdrawal_call(channel, "grant", json_deep_copy(body), &reply, error);
 	if (r == 0) r = print_granted(reply, error);
 	json_decref(reply);
 	return r;
@@ -297,7 +323,11 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = find_denied_there(call, &there, error);
 	const char *unused = r == 0 ? why_unused(call, body) : NULL;
 	if (r == 0) r = make_grant(body, error);
-	if (r == 0 && there) r = deny_there(body, there, error);
+	if (r >= 0 && there) {
+		const int of_link = r;
+		r = deny_there(body, there, error);
+		if (r == EXIT_DONE) r = of_link;
+	}
 	json_decref(body);
 	if (r == 0 && unused)
 		printf("Note: nothing asks about it (%s), so it stays unused. Without --once it holds at once.\n",

@@ -1,6 +1,4 @@
 #include <errno.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "commands/commands.h"
@@ -11,7 +9,7 @@
 #include "ui/withdrawal.h"
 #include "ui/words.h"
 
-enum { IDS_PRINTED_MAX = 20, PROGRESS_MS = 300 };
+enum { IDS_PRINTED_MAX = 20 };
 
 struct values {
 	bool all, kill, no_wait, json;
@@ -66,7 +64,6 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	if (r < 0) return r;
 	if (values->kill) json_object_set_new(body, "kill", json_true());
 	if (values->no_wait) json_object_set_new(body, "at_once", json_true());
-	if (isatty(STDERR_FILENO)) json_object_set_new(body, "progress", json_true());
 	bool chosen = values->all || values->session || values->profile || values->match.count > 0;
 	if (chosen == (call->operands->count > 0))
 		return error_set(error, EINVAL,
@@ -79,13 +76,9 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	return values->match.count > 0 ? put_match(body, values->match.items[0], error) : 0;
 }
 
-/* "still held open in session 7: node (pid 4242): /home/ada/notes/a.txt" */
 static void print_holder(const char *what, const json_t *holder) {
-	CLEANUP_FREE char *command = json_visible(holder, "command");
-	CLEANUP_FREE char *path = json_visible(holder, "path");
-	printf("%s in session %lld: %s (pid %lld)%s%s\n", what,
-	       (long long)json_integer_value(json_object_get(holder, "session")), command,
-	       (long long)json_integer_value(json_object_get(holder, "pid")), *path ? ": " : "", path);
+	CLEANUP_FREE char *line = withdrawal_holder(what, holder);
+	puts(line);
 }
 
 /* The line that ends them: by the grants' ids, though they have ended by now. */
@@ -226,47 +219,6 @@ static void print_revoked(const json_t *reply) {
 	print_lifted(json_object_get(reply, "lifted"));
 }
 
-/* Waiting */
-
-struct progress {
-	int64_t request;
-	bool shown;
-};
-
-static void show_progress(struct progress *progress, const json_t *push) {
-	progress->shown = true;
-	fprintf(stderr, "\rwaiting for %lld of %lld running sandboxes… ",
-		(long long)json_integer_value(json_object_get(push, "waiting")),
-		(long long)json_integer_value(json_object_get(push, "told")));
-}
-
-static void erase_progress(const struct progress *progress) {
-	if (progress->shown) fputs("\r\033[K", stderr);
-}
-
-/* The last that was told is shown when it has taken so long that somebody wonders. */
-static int wait_for_reply(struct channel *channel, int64_t request, json_t **ret_reply, struct error *error) {
-	struct pollfd ready = {.fd = channel_fd(channel), .events = POLLIN};
-	struct progress progress = {.request = request};
-	json_t *message = NULL, *last = NULL;
-	int r = 0;
-	for (bool waited = false; r == 0; waited = waited || poll(&ready, 1, PROGRESS_MS) == 0) {
-		if (waited && last) show_progress(&progress, last);
-		r = channel_receive(channel, waited, &message, error);
-		if (r == -EAGAIN) r = 0;
-		if (r < 0 || !message) continue;
-		if (json_integer_value(json_object_get(message, "id")) == request) break;
-		json_decref(last);
-		last = STEAL(message);
-	}
-	erase_progress(&progress);
-	json_decref(last);
-	*ret_reply = message;
-	if (r == 0 && string_equal(json_string_value(json_object_get(message, "type")), "error"))
-		return channel_error(message, error);
-	return r;
-}
-
 /* What lets the target of --match through by a link becomes a part of the reply. */
 static int add_leading(const struct command_call *call, struct channel *channel, json_t *reply, struct error *error) {
 	const struct values *values = call->values;
@@ -345,11 +297,9 @@ static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
 	CLEANUP_CHANNEL struct channel *channel = NULL;
 	json_t *body = json_object(), *reply = NULL;
-	int64_t request;
 	int r = build_request(call, body, error);
 	if (r == 0) r = broker_connect(NULL, &channel, error);
-	if (r == 0) r = channel_send(channel, "revoke", json_incref(body), &request, error);
-	if (r == 0) r = wait_for_reply(channel, request, &reply, error);
+	if (r == 0) r = withdrawal_call(channel, "revoke", json_incref(body), &reply, error);
 	if (r == 0) r = add_leading(call, channel, reply, error);
 	if (r == 0 && values->json) {
 		json_object_del(reply, "id");
