@@ -17,9 +17,9 @@
  * twice: before the pin is put, to lie below it; and what comes while the pin is there, by a walk from the place that
  * the pin covers (PUT_UNDER), which no path leads to. Which pins somebody is below, nobody can know, so each late one
  * counts, also one that is covered itself. What lies below a pin is a covered mount like others, but for one thing:
- * when nothing at its path is restricted any more, it is taken, for the pin will have it put there again. It stays
- * where less is granted than the tree around it shows (to be read in a tree that may be written, a part of what was
- * hidden): what is to hide the rest can't be put below it, and taking it first would bare the rest.
+ * when nothing at its path is restricted any more, it is taken, for the pin will have it put there again. What was
+ * hidden and may be read now, in a tree that may be written, is put on what hides it. It stays hidden where only a part
+ * of it may be: what is to hide the rest can't be put below it, and taking it first would bare the rest.
  */
 #include "steps.h"
 
@@ -470,6 +470,13 @@ static int openness_then(const struct thing *thing) {
 	return openness(thing->goal ? thing->goal->mount->kind : thing->kind);
 }
 
+/* Of what is hidden, the very thing and nothing that is restricted in it. */
+static bool can_be_shown(const struct change *change, size_t goal, const struct thing *hidden) {
+	const char *path = change->goals[goal].mount->path;
+	const bool more = goal + 1 < change->goal_count && path_is_below(change->goals[goal + 1].mount->path, path);
+	return !more && string_equal(hidden->mount->path, path);
+}
+
 static void put_under(struct change *change, const struct mount *pin, const struct thing *from, enum step_kind kind,
 		      uint32_t *last_id) {
 	struct mount last = {0}; /* that was put; its path is the goal's */
@@ -479,7 +486,8 @@ static void put_under(struct change *change, const struct mount *pin, const stru
 		const bool inside = last.path && path_is_below(mount->path, last.path);
 		const struct thing *on = inside ? NULL : thing_ahead(change, from, strlen(pin->path), mount->path);
 		if (!restricts(mount->kind) || (!inside && !on)) continue;
-		if ((inside ? openness(last.kind) : openness_then(on)) <= openness(mount->kind)) continue;
+		const int there = inside ? openness(last.kind) : openness_then(on), wanted = openness(mount->kind);
+		if (there == wanted || (there < wanted && (inside || !can_be_shown(change, i, on)))) continue;
 		struct mount under = under_mount(mount, ++*last_id, inside ? last.id : on->mount->id);
 		last = (struct mount){.id = under.id, .kind = under.kind, .path = mount->path};
 		add_step(change, kind, &under);
