@@ -171,7 +171,7 @@ def revoke_all(home, _grant, _doorbell):
 
 
 def deny(home, _grant, _doorbell):
-    home.sbx("grant", "--deny", "fs:read", home.root / "granted", "--any-profile", "--anywhere")
+    return command(home, "grant", "--deny", "fs:read", home.root / "granted", "--any-profile", "--anywhere")
 
 
 def write_rule(home, _grant, doorbell):
