@@ -122,7 +122,10 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 	bool once = answer->lifetime == LIFETIME_ONCE;
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	int r = scope_pattern(&prompt->permission, prompt->target, &prompt->scopes, answer->scope, &text, error);
+	/* A program is the file, whatever names it has. */
+	const bool linked = prompt->permission.kind == PERMISSION_PROC_SPAWN && prompt->name;
+	const char *target = linked ? prompt->name : prompt->target;
+	int r = scope_pattern(&prompt->permission, target, &prompt->scopes, answer->scope, &text, error);
 	if (r < 0 || (once && answer->effect == EFFECT_DENY)) return r;
 	const struct granting wish = {.permission = prompt->permission,
 				      .target = text,

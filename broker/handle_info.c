@@ -6,6 +6,7 @@
 
 #include "announce.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "decision.h"
 #include "dispatch.h"
@@ -110,12 +111,13 @@ const struct request_handler handle_status = {status, &empty_shape};
 
 struct why {
 	struct permission permission;
-	char *target, *profile, *project;
+	char *target, *name, *profile, *project;
 	int64_t session;
 };
 static const struct body_field why_fields[] = {
 	{"permission", BODY_PERMISSION, REQUIRED, offsetof(struct why, permission), 0, NULL},
 	{"target", BODY_TEXT, REQUIRED, offsetof(struct why, target), LIMIT_TARGET, NULL},
+	{"name", BODY_TEXT, OPTIONAL, offsetof(struct why, name), LIMIT_TARGET, NULL},
 	{"profile", BODY_TEXT, OPTIONAL, offsetof(struct why, profile), LIMIT_PERMISSION, NULL},
 	{"project", BODY_TEXT, OPTIONAL, offsetof(struct why, project), LIMIT_TARGET, NULL},
 	{"session", BODY_INTEGER, OPTIONAL, offsetof(struct why, session), 0, NULL},
@@ -147,6 +149,7 @@ static int why(struct client *client, int64_t id, const void *body, json_t **ret
 		return error_set(error, ENOENT, "no session %lld is running", (long long)asked->session);
 	int r = requesting_start(client->broker, session, &asked->permission, asked->target, asked->profile,
 				 asked->project, &ruleset, &request, error);
+	if (r == 0 && asked->name) r = path_normalise(NULL, asked->name, &request.name, error);
 	if (r < 0) return r;
 	struct stack_walk walk = {0};
 	CLEANUP_DECISION struct decision decision;

@@ -222,11 +222,13 @@ static const char *words_for(const struct pending_wish *wish, const struct polic
 	return policy_description(policy, request->permission.name);
 }
 
-/* What the call is about, where the question is about all that lies around it; what a connection's bytes ask for. */
+/* What the call is about, where the question is about all that lies around it; what a connection's bytes ask for; the
+ * program that a link leads to. */
 static const char *name_in_target(const struct pending_wish *wish) {
 	const struct request *request = wish->request;
 	if (wish->tree) return request->target;
-	if (request->permission.kind == PERMISSION_NET_ACCESS) return request->name;
+	if (request->permission.kind == PERMISSION_NET_ACCESS || request->permission.kind == PERMISSION_PROC_SPAWN)
+		return request->name;
 	return request->name && path_is_below(request->name, request->target) ? request->name : NULL;
 }
 

@@ -41,6 +41,11 @@ struct inquiry {
 	const struct rule *mask;  /* which keeps a grant from covering the target */
 };
 
+static void grant_free(struct grant *grant) {
+	if (grant) grant_finish(grant);
+	free(grant);
+}
+
 static const struct rule *inquiry_rule(struct inquiry *inquiry) {
 	if (!inquiry->found)
 		inquiry->rule = ruleset_find(inquiry->context->ruleset, &inquiry->request->permission,
@@ -82,11 +87,31 @@ static void ask_rules(struct inquiry *inquiry, size_t line, struct answer *answe
 		*answer = (struct answer){.given = true, .effect = rule->effect, .rule = rule};
 }
 
-static struct grant *find_grant(const struct inquiry *inquiry, struct pattern_rank *ret_rank) {
+static struct grant *find_grant_of(const struct inquiry *inquiry, const struct request *request,
+				   struct pattern_rank *ret_rank) {
 	const struct stack_grants *grants = inquiry->context->grants;
 	struct grant found = {0};
-	if (!grants || !grants->find || !grants->find(grants->context, inquiry->request, &found, ret_rank)) return NULL;
+	if (!grants || !grants->find || !grants->find(grants->context, request, &found, ret_rank)) return NULL;
 	return mem_copy(&found, sizeof found);
+}
+
+/* Of a program that a link leads to, the file's own count, too; a denial of either wins. */
+static struct grant *find_grant(const struct inquiry *inquiry, struct pattern_rank *ret_rank) {
+	const struct request *request = inquiry->request;
+	struct grant *own = find_grant_of(inquiry, request, ret_rank);
+	if (request->permission.kind != PERMISSION_PROC_SPAWN || !request->name) return own;
+	if (own && own->effect == EFFECT_DENY) return own;
+	struct pattern_rank rank = {0};
+	struct request file = *request;
+	file.target = request->name;
+	struct grant *other = find_grant_of(inquiry, &file, &rank);
+	if (!other || (own && other->effect == EFFECT_ALLOW)) {
+		grant_free(other);
+		return own;
+	}
+	grant_free(own);
+	*ret_rank = rank;
+	return other;
 }
 
 /* The rule that keeps an allow of that rank from covering the target, or NULL. */
@@ -143,8 +168,7 @@ static void (*const modules[])(struct inquiry *inquiry, size_t line, struct answ
 static_assert(ARRAY_LENGTH(modules) == STACK_MODULE_COUNT, "every module can be asked");
 
 void answer_finish(struct answer *answer) {
-	if (answer->grant) grant_finish(answer->grant);
-	free(answer->grant);
+	grant_free(answer->grant);
 	answer->grant = NULL;
 }
 

@@ -243,6 +243,14 @@ char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder) 
 	return NULL;
 }
 
+char *call_started(struct promptly *promptly, pid_t thread) {
+	struct call_raw raw = {.number = -1};
+	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
+	if (call_raw_read(thread, &raw) < 0) return NULL;
+	call_read_promptly(promptly, thread, &raw, &call);
+	return call.class == CALL_EXECUTE ? STEAL(call.paths[0]) : NULL;
+}
+
 int call_raw_read(pid_t thread, struct call_raw *ret_raw) {
 	char name[CALL_PROC_NAME], line[CALL_LINE_MAX + 1];
 	snprintf(name, sizeof name, "/proc/%d/syscall", thread);

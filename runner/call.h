@@ -68,4 +68,6 @@ void call_read_promptly(struct promptly *promptly, pid_t thread, const struct ca
 /* The path of a name in `folder` that the call which the thread is in makes, replaces or removes; NULL: it names none.
  * Freed by the caller. */
 char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder);
+/* Likewise of the program that it starts. */
+char *call_started(struct promptly *promptly, pid_t thread);
 #define CLEANUP_CALL __attribute__((cleanup(call_finish)))

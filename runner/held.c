@@ -189,10 +189,11 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 	question->check = 0;
 	question->state = ANSWERED;
 	question->allowed = verdict && verdict->effect == EFFECT_ALLOW;
-	/* Nothing of it is in a view, as of a program that a pattern asks about whoever allows it: for these calls
-	 * alone. */
-	const bool unnamed = question->allowed && !live_rules_give(options->live, &question->need) &&
-			     (verdict->grant == 0 || question->need.permission == PERMISSION_PROC_SPAWN);
+	/* Nothing of it is in a view: for these calls alone. Nor need it be of a program, which a rule may ask about by
+	 * a pattern or another name, whoever allows it. */
+	const bool unnamed =
+		question->allowed && (question->need.permission == PERMISSION_PROC_SPAWN ||
+				      (verdict->grant == 0 && !live_rules_give(options->live, &question->need)));
 	question->once = question->allowed && (verdict->once || unnamed);
 	question->alone = question->allowed && verdict->once;
 	question->end = verdict && !question->allowed ? end_of_denial(question, verdict) : HELD_REFUSED;

@@ -167,15 +167,25 @@ static bool on_listed(void *context, const char *folder, int64_t within_ms) {
 	return S_ISDIR(status.st_mode) && age_ms <= within_ms;
 }
 
+/* By which rules know it; of a program with several such names the one that the call has, or the command. */
+static char *name_of(const struct keeper *keeper, pid_t thread, const struct need *need) {
+	CLEANUP_FREE char *used = NULL, *started = NULL;
+	if (need->permission == PERMISSION_PROC_SPAWN && thread > 0) started = call_started(keeper->promptly, thread);
+	if (started) used = live_resolve(keeper->live, started, false);
+	return live_name(keeper->live, need, used ? used : keeper->options.scene->command.path);
+}
+
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
-	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL, *path = live_name(keeper->live, need);
+	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL, *path = name_of(keeper, thread, need);
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(NULL, thread, keeper->init, &process, &parents);
 	const struct walking_world world = {.promptly = keeper->promptly, .context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
 	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
+	if (need->permission == PERMISSION_PROC_SPAWN && !string_equal(path, need->path))
+		name = string_copy(need->path);
 	struct need named = *need;
 	named.path = path;
 	const struct session_call call = {
@@ -190,7 +200,7 @@ static void on_cancel(void *context, uint64_t check) {
 
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
 	struct keeper *keeper = context;
-	CLEANUP_FREE char *path = live_name(keeper->live, need);
+	CLEANUP_FREE char *path = name_of(keeper, 0, need);
 	denied_add(&keeper->options.denied[need->permission], path, verdict);
 }
 

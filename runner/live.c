@@ -18,7 +18,6 @@
 
 #include "asked.h"
 #include "once.h"
-#include "programs.h"
 #include "schema/limits.h"
 #include "undone.h"
 
@@ -429,8 +428,8 @@ char *live_resolve(const struct live *live, const char *path, bool last) {
 	return sights_resolve(live->sights, path, last);
 }
 
-char *live_name(const struct live *live, const struct need *need) {
-	return sights_name(live->sights, need);
+char *live_name(const struct live *live, const struct need *need, const char *used) {
+	return sights_name(live->sights, need, used);
 }
 
 bool live_gives(const struct live *live, const struct need *need) {
@@ -439,8 +438,6 @@ bool live_gives(const struct live *live, const struct need *need) {
 
 bool live_rules_give(const struct live *live, const struct need *need) {
 	bool ask_write;
-	if (need->permission == PERMISSION_PROC_SPAWN)
-		return !programs_deny(live->view, false, sights_program(live->sights, need->path));
 	return sight_rule(live->view, need->path, &ask_write) >=
 	       (need->permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ);
 }

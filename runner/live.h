@@ -54,11 +54,11 @@ void live_free(struct live *live);
 DEFINE_CLEANUP(struct live *, live_free);
 #define CLEANUP_LIVE CLEANUP(live_free_p)
 
-struct sight live_sight(const struct live *live, const char *path);       /* microseconds */
-void live_show(const struct live *live);                                  /* `seen`, now */
-char *live_resolve(const struct live *live, const char *path, bool last); /* sights_resolve */
-char *live_name(const struct live *live, const struct need *need);        /* sights_name */
-bool live_gives(const struct live *live, const struct need *need);        /* is what is needed in force? */
+struct sight live_sight(const struct live *live, const char *path);                  /* microseconds */
+void live_show(const struct live *live);                                             /* `seen`, now */
+char *live_resolve(const struct live *live, const char *path, bool last);            /* sights_resolve */
+char *live_name(const struct live *live, const struct need *need, const char *used); /* sights_name */
+bool live_gives(const struct live *live, const struct need *need);                   /* is what is needed in force? */
 /* Does the newest view give it by name? What it gives and the plan doesn't (a mask that only the runner knows of)
  * nothing but a rule or grant that names it opens. */
 bool live_rules_give(const struct live *live, const struct need *need);

@@ -370,12 +370,6 @@ static void hold_links(const struct builder *builder, const struct fact *fact) {
 	}
 }
 
-/* Of a program that a rule asks about by the name of a link (/usr/bin/pager). */
-static const char *program_name(const struct node *node) {
-	const bool other = node->rule->program && !string_equal(node->rule->path, node->path);
-	return other ? node->rule->path : NULL;
-}
-
 /* What may be asked for: files and folders; sockets are by themselves, when somebody connects (ipc:connect). */
 static void add_asked(struct plan *plan, const struct node *node, bool hides) {
 	switch (node->fact->type) {
@@ -383,7 +377,7 @@ static void add_asked(struct plan *plan, const struct node *node, bool hides) {
 		add_mount(plan, MOUNT_CURTAIN, node->path, NULL)->mode = S_IFDIR;
 		return;
 	case FACT_FILE:
-		add_mount(plan, MOUNT_CURTAIN, node->path, program_name(node))->mode = S_IFREG;
+		add_mount(plan, MOUNT_CURTAIN, node->path, NULL)->mode = S_IFREG;
 		return;
 	case FACT_LINK:
 		add_mount(plan, MOUNT_LINK, node->path, node->fact->links[0].text);

@@ -77,15 +77,15 @@ static void add_in_folder(const struct adding *adding, const char *folder) {
 static void add_linked(const struct adding *adding, const char *path) {
 	CLEANUP_FREE char *real = mem_expect(realpath(path, NULL));
 	struct programs_linked *linked = &adding->rules->linked;
-	if (!real || pattern_match(adding->pattern, real, NULL) || strings_contain(&linked->places, real)) return;
+	if (!real || pattern_match(adding->pattern, real, NULL) || strings_contain(&linked->names, path)) return;
 	strings_add(&linked->places, real);
 	strings_add(&linked->names, path);
 }
 
 static void add_program(const struct adding *adding, const char *path, bool named) {
-	if (adding->trapped)
-		add_linked(adding, path);
-	else if (!is_let(adding->view, path))
+	const bool asks = adding->show == SHOW_ASK;
+	if (asks) add_linked(adding, path);
+	if (!adding->trapped && !(asks && is_let(adding->view, path)))
 		rules_add_program(adding->rules, adding->show, path, named);
 }
 

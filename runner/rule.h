@@ -42,13 +42,12 @@ struct rule {
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
 	bool writing_alone;      /* of a view: it says nothing of reading (view_path.mask) */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
-	bool program;            /* to run it is asked about, not to read it */
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };
 
-/* Programs that are asked about by the name of a link, where their starts are trapped. */
+/* Programs that are asked about by the names of links. */
 struct programs_linked {
-	struct strings places, names; /* where each lies, and the link */
+	struct strings places, names; /* where each lies, which may be there several times, and the link */
 };
 
 struct rules {

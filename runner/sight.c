@@ -175,18 +175,20 @@ static bool is_masked_name(const struct sights *sights, const struct mount *moun
 	return false;
 }
 
-/* NULL: there is none. */
-static const char *link_to_program(const struct sights *sights, const char *path) {
-	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
-	const ptrdiff_t index = nearest(&mounts, path);
-	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
-	for (size_t i = 0; i < sights->linked->places.count; i++)
-		if (string_equal(sights->linked->places.items[i], path)) return sights->linked->names.items[i];
-	return mount && mount->kind == MOUNT_CURTAIN ? mount->source : NULL;
+/* The one that is `used`, or the first; NULL: there is none. */
+static const char *link_to_program(const struct sights *sights, const char *path, const char *used) {
+	const struct programs_linked *linked = sights->linked;
+	const char *first = NULL;
+	for (size_t i = 0; i < linked->places.count; i++) {
+		if (!string_equal(linked->places.items[i], path)) continue;
+		if (string_equal(linked->names.items[i], used)) return linked->names.items[i];
+		if (!first) first = linked->names.items[i];
+	}
+	return first;
 }
 
-const char *sights_program(const struct sights *sights, const char *path) {
-	const char *name = patterns_match(&sights->programs, path) ? NULL : link_to_program(sights, path);
+const char *sights_program(const struct sights *sights, const char *path, const char *used) {
+	const char *name = patterns_match(&sights->programs, path) ? NULL : link_to_program(sights, path, used);
 	return name ? name : path;
 }
 
@@ -200,8 +202,8 @@ static char *name_of_missing(const struct plan *plan, const char *path) {
 	return NULL;
 }
 
-char *sights_name(const struct sights *sights, const struct need *need) {
-	if (need->permission == PERMISSION_PROC_SPAWN) return string_copy(sights_program(sights, need->path));
+char *sights_name(const struct sights *sights, const struct need *need, const char *used) {
+	if (need->permission == PERMISSION_PROC_SPAWN) return string_copy(sights_program(sights, need->path, used));
 	char *name = need->permission == PERMISSION_FS_WRITE ? name_of_missing(sights->plan, need->path) : NULL;
 	return name ? name : string_copy(need->path);
 }
@@ -216,7 +218,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
-			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path),
+			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path, NULL),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	/* with a curtain, what the host has would be a node */

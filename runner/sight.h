@@ -25,10 +25,11 @@ DEFINE_CLEANUP(struct sights *, sights_free);
 
 struct sight sights_at(const struct sights *sights, const char *path); /* normal */
 
-/* The name by which the program at `path` is asked about; borrowed, or `path`. */
-const char *sights_program(const struct sights *sights, const char *path);
-/* The name of what is needed by which rules speak of it. Freed by the caller. */
-char *sights_name(const struct sights *sights, const struct need *need);
+/* The name by which the program at `path` is asked about: of several links the one that is `used` (or NULL). Borrowed,
+ * or `path`. */
+const char *sights_program(const struct sights *sights, const char *path, const char *used);
+/* The name of what is needed by which rules speak of it; `used` as above. Freed by the caller. */
+char *sights_name(const struct sights *sights, const struct need *need, const char *used);
 
 /* The path with the plan's own links (/bin) followed; `last`: also when it is one itself. Freed by the caller. */
 char *sights_resolve(const struct sights *sights, const char *path, bool last);

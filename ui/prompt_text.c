@@ -78,7 +78,8 @@ char *prompt_target(const struct prompt *prompt) {
 	if (prompt->permission.kind == PERMISSION_NET_ACCESS)
 		return string_format("%s (its first bytes ask for %s, which must be allowed, too)", prompt->target,
 				     prompt->name);
-	return string_format("%s (for %s)", prompt->target, prompt->name);
+	const char *words = prompt->permission.kind == PERMISSION_PROC_SPAWN ? "which is" : "for";
+	return string_format("%s (%s %s)", prompt->target, words, prompt->name);
 }
 
 char *prompt_target_for(const struct prompt *prompt, size_t columns) {

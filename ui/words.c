@@ -71,6 +71,11 @@ int words_target(const struct permission *permission, const char *text, char **r
 	return 0;
 }
 
+char *words_program(const struct permission *permission, const char *target) {
+	CLEANUP_FREE char *real = permission->kind == PERMISSION_PROC_SPAWN ? mem_expect(realpath(target, NULL)) : NULL;
+	return real && !string_equal(real, target) ? STEAL(real) : NULL;
+}
+
 /* Does a text of this permission name a path that is seen from the working directory? */
 static bool is_relative_path(const struct permission *permission, const char *text) {
 	if (*text == '/' || *text == '~' || *text == '$' || *text == '\0') return false;

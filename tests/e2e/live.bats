@@ -769,6 +769,51 @@ was_let_run() {
 	asking_policy
 }
 
+@test "a program that rules ask about by the names of two links: by the one that is used, and an answer is for the file" {
+	local file name other
+	file=$(readlink -f /usr/bin/awk)
+	[ "$file" != /usr/bin/awk ] && [ "$(readlink -f /usr/bin/nawk)" = "$file" ] || skip "optional: awk and nawk are no links to one file here"
+	for name in awk nawk; do
+		asking_policy 60s "    ask: {proc:spawn: [awk, nawk]}"
+		background linked sbx run -- sh -c "/bin/$name 'BEGIN {print 6 * 7}'; nawk 'BEGIN {print 7 * 7}'; awk 'BEGIN {print 8 * 8}'; $file 'BEGIN {print 9 * 9}'"
+		asks proc:spawn "/usr/bin/$name"
+		run sbx prompts
+		contains "$output" "/usr/bin/$name (which is $file)"
+		sbx allow "$id"
+		finished linked # with that one question
+		echo "$output"
+		[ "$output" = $'42\n49\n64\n81' ]
+		[ "$(sbx grants --json | jq -r '.[].pattern')" = "$file" ]
+		for other in awk nawk "$file"; do
+			sbx check --no-ask proc:spawn "$other"
+			run sbx why proc:spawn "$other"
+			contains "$output" "So: allow"
+		done
+		run sbx revoke --match proc:spawn nawk
+		[ "$(sbx grants --json)" = '[]' ]
+		run ! sbx check --no-ask proc:spawn awk
+	done
+	asking_policy
+}
+
+@test "a program that a rule asks about by the name of a link: a grant of the file counts, a denial of it, too" {
+	[ "$(readlink -f /usr/bin/awk)" != /usr/bin/awk ] || skip "optional: awk is no link here"
+	asking_policy 60s "    ask: {proc:spawn: [awk]}"
+	sbx grant proc:spawn "$(readlink -f /usr/bin/awk)" --profile default
+	run sbx run --profile default -- awk 'BEGIN {print 6 * 7}'
+	echo "$output"
+	[ "$output" = 42 ]
+	sbx check --no-ask proc:spawn awk
+	sbx revoke --all
+	sbx grant --deny proc:spawn "$(readlink -f /usr/bin/awk)" --profile default
+	run -127 sbx run --profile default -- sh -c "awk 'BEGIN {print 6 * 7}'"
+	echo "$output"
+	lacks "$output" 42
+	run ! sbx check --no-ask proc:spawn awk
+	[ "$(sbx prompts --json)" = '[]' ]
+	asking_policy
+}
+
 is_asked_anew() {
 	[ "$(sbx prompts --json | jq -r '.[0].id // empty')" != "$answered" ] && prompt_id
 }

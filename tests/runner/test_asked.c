@@ -28,7 +28,7 @@ static int setup(void **state) {
 	plan = (struct plan){0};
 	put(MOUNT_READ, "/usr", "/usr");
 	put(MOUNT_CURTAIN, "/usr/bin/curl", NULL);
-	put(MOUNT_CURTAIN, "/usr/lib/pager", "/usr/bin/pager");
+	put(MOUNT_CURTAIN, "/usr/lib/pager", NULL);
 	put(MOUNT_LINK, "/bin", "usr/bin");
 	put(MOUNT_FRESH, "/home/u", NULL);
 	put(MOUNT_WRITE, "/home/u/p", "/home/u/p");
@@ -37,6 +37,10 @@ static int setup(void **state) {
 	put(MOUNT_READ, "/home/u/notes-old", "/home/u/notes-old");
 	strings_add(&plan.missing, "/home/u/p/.envrc");
 	strings_add(&plan.missing, "/home/u/p/x/.git/hooks");
+	strings_add(&plan.linked.places, "/usr/lib/pager");
+	strings_add(&plan.linked.names, "/usr/bin/pager");
+	strings_add(&plan.linked.places, "/usr/lib/pager");
+	strings_add(&plan.linked.names, "/usr/bin/more");
 	strings_add(&plan.linked.places, "/usr/lib/editor");
 	strings_add(&plan.linked.names, "/usr/bin/editor");
 	view = view_new();
@@ -111,10 +115,18 @@ static void each_place_is_seen_as_it_is(void **state) {
 
 static void a_program_is_asked_about_by_the_name_that_a_rule_knows(void **state) {
 	(void)state;
-	assert_string_equal(sights_program(sights, "/usr/lib/pager"), "/usr/bin/pager");
-	assert_string_equal(sights_program(sights, "/usr/lib/editor"), "/usr/bin/editor");
-	assert_string_equal(sights_program(sights, "/usr/bin/curl"), "/usr/bin/curl");
-	assert_string_equal(sights_program(sights, "/usr/bin/env"), "/usr/bin/env");
+	static const struct {
+		const char *path, *used, *name;
+	} rows[] = {
+		{"/usr/lib/pager", NULL, "/usr/bin/pager"},
+		{"/usr/lib/pager", "/usr/bin/more", "/usr/bin/more"},
+		{"/usr/lib/pager", "/tmp/more", "/usr/bin/pager"}, /* no rule knows that one */
+		{"/usr/lib/editor", "/usr/bin/more", "/usr/bin/editor"},
+		{"/usr/bin/curl", NULL, "/usr/bin/curl"},
+		{"/usr/bin/env", "/usr/bin/env", "/usr/bin/env"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		assert_string_equal(sights_program(sights, rows[i].path, rows[i].used), rows[i].name);
 }
 
 static void what_comes_leads_already(void **state) {

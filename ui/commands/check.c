@@ -47,11 +47,13 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = words_target(&permission, text, &target, error);
 	if (r == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
+	CLEANUP_FREE char *file = words_program(&permission, target);
 	json_t *reply = NULL, *body = json_pack("{s:s, s:o, s:o, s:o, s:b}", "permission", permission.name, "target",
 						message_bytes(target), "profile",
 						message_bytes(values->profile ? values->profile : "default"), "project",
 						message_bytes(project), "ask", !values->no_ask);
 	CLEANUP_FREE char *process = caller_name();
+	json_put_text(body, "name", file);
 	json_put_text(body, "process", process);
 	json_put_text(body, "reason", values->reason);
 	r = check_call(body, &reply, error);

@@ -51,7 +51,9 @@ static int put_match(json_t *body, const char *text, struct error *error) {
 	int r = permission_split(text, &permission, &target, error);
 	if (r == 0) r = words_pattern(&permission, target, &pattern, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern);
+	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
+	if (permission.kind == PERMISSION_PROC_SPAWN && words_target(&permission, target, &program, NULL) == 0)
+		resolved = words_program(&permission, program);
 	json_object_set_new(body, "match",
 			    json_pack("{s:s, s:o, s:o}", "permission", permission.name, "target",
 				      message_bytes(pattern), "resolved", message_bytes(resolved)));

@@ -179,9 +179,11 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = words_target(&permission, text, &target, error);
 	if (r == 0 && values->session == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
+	CLEANUP_FREE char *file = words_program(&permission, target);
 	CLEANUP(explanation_finish) struct explanation explanation = {.permission = &permission, .target = target};
 	json_t *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
 	json_put_id(body, "session", values->session);
+	json_put_text(body, "name", file);
 	json_put_text(body, "profile", values->profile);
 	json_put_text(body, "project", project);
 	r = broker_call("why", body, &explanation.reply, error);

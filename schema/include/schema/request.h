@@ -31,7 +31,8 @@ struct request {
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
 	char *name;     /* the path in the target that is made, replaced or removed; of a connection, the host that its
-			   first bytes ask for when that isn't the target's; or NULL: not known, or none is */
+			   first bytes ask for when that isn't the target's; of a program, where the link leads that the
+			   target is; or NULL: not known, or none is */
 	char *walk;     /* the uppermost folder above the target that the process walks through, or NULL */
 };
 

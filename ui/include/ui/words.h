@@ -18,6 +18,8 @@ int working_directory(char **ret_path, struct error *error);
 /* What a request would name: canonical, no wildcards; of a bare program name the first in $PATH. Freed by the caller.
  */
 int words_target(const struct permission *permission, const char *text, char **ret_target, struct error *error);
+/* Of a program that is a link: what it leads to, freed by the caller; or NULL. */
+char *words_program(const struct permission *permission, const char *target);
 
 /*
  * What a grant names: a relative path is below the working directory, unless it starts with "**" + "/" (below every
