@@ -79,8 +79,8 @@ static bool can_be_torn(const struct mount *mount) {
 	case MOUNT_HIDE_FILE:
 	case MOUNT_HIDE_FOLDER:
 	case MOUNT_TEXT:
-		return !string_equal(mount->path, "/");
 	case MOUNT_CURTAIN:
+		return !string_equal(mount->path, "/");
 	case MOUNT_FRESH:
 	case MOUNT_OWN:
 	case MOUNT_LINK:

@@ -56,8 +56,18 @@ rounds() {
 	wait_for 20 eval "[ \$(sed -n 's/^round //p' state) -gt $from ]"
 }
 
+# repaired PATH [COUNT]: the mask was put back, so often at least.
 repaired() {
-	sbx history --json | jq -se --arg path "$1" 'any(.[]; .kind == "repair" and .target == $path)' >/dev/null
+	local count
+	count=$(sbx history --json | jq -s --arg path "$1" '[.[] | select(.kind == "repair" and .target == $path)] | length')
+	[ "$count" -ge "${2:-1}" ]
+}
+
+# is_asked_when FILE: who waits for that file goes on by a question, which is denied.
+is_asked_when() {
+	touch "$1"
+	wait_for 20 prompt_is_pending || { echo "no question: $1" && return 1; }
+	sbx deny "$(prompt_id)"
 }
 
 nothing_was_read() {
@@ -235,4 +245,24 @@ nothing_was_read() {
 		grep -q finished out
 		nothing_was_read
 	done
+}
+
+@test "attack_w_4: what is asked about and replaced by the host, or moved away and made anew, is asked about again" {
+	local path=$HOME/p/again.asked
+	echo old >"$path"
+	background reader sbx run --profile default -- sh -c "touch up
+		for round in 1 2; do until [ -e go\$round ]; do sleep 0.02; done; cat $path && echo; done; exit 0"
+	wait_for 60 test -e up
+	echo secret >"$HOME/outside/new"
+	mv "$HOME/outside/new" "$path" # as an editor saves
+	wait_for 20 repaired "$path" 1
+	is_asked_when go1
+	mv "$path" "$path.old" # as one does that keeps a backup; the kernel tells nothing of it
+	echo secret >"$path"
+	wait_for 20 repaired "$path" 2
+	is_asked_when go2
+	finished reader
+	echo "$output"
+	[ "$status" = 0 ]
+	[[ $output != *secret* ]]
 }
