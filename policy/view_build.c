@@ -88,12 +88,15 @@ struct view_path view_path_of(const struct stack_context *context, const struct 
 	struct view_path entry = {.path = (char *)path, .mode = VIEW_WRITE};
 	const struct judgement write = judge_path(context, subject, session, PERMISSION_FS_WRITE, path);
 	entry.resolved = write.resolved;
-	if (write.effect == EFFECT_ALLOW) return entry;
+	if (write.effect == EFFECT_ALLOW && (write.resolved || write.here)) return entry;
 	free(write.resolved);
 	const struct judgement read = judge_path(context, subject, session, PERMISSION_FS_READ, path);
 	entry.resolved = read.resolved;
+	/* What the folders above a link say of writing is said of the link, not of where a grant to read leads. */
+	const bool adds = read.resolved && !write.denied && !write.here;
+	if (write.effect == EFFECT_ALLOW && !adds) return entry;
 	entry.mode = read.effect == EFFECT_ALLOW ? VIEW_READ : read.effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
-	entry.ask_write = write.effect == EFFECT_ASK && read.effect != EFFECT_DENY;
+	entry.ask_write = write.effect == EFFECT_ASK && !adds && read.effect != EFFECT_DENY;
 	entry.denial = read.denied ? VIEW_DENIES_READ : write.denied ? VIEW_DENIES_WRITE : VIEW_DENIES_NOTHING;
 	entry.mask = (entry.ask_write || write.denied) && !read.denied && !read.here;
 	return entry;

@@ -110,8 +110,11 @@ static void add_view(const struct view *view, struct rules *rules) {
 		const struct view_path *entry = &view->paths[i];
 		if (entry->pattern) continue;
 		rules_add_denial(rules, show_of_mode(entry->mode), entry->path, entry->denial);
-		rules->items[rules->count - 1].resolved = string_copy_or_null(entry->resolved);
-		rules->items[rules->count - 1].writing_alone = entry->mask;
+		struct rule *rule = &rules->items[rules->count - 1];
+		rule->resolved = string_copy_or_null(entry->resolved);
+		rule->writing_alone = entry->mask;
+		rule->adds = entry->resolved && entry->mode == VIEW_READ && !entry->ask_write &&
+			     entry->denial == VIEW_DENIES_NOTHING;
 	}
 }
 

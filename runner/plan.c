@@ -136,7 +136,7 @@ static bool is_writable_by_view(const struct rules *rules, const char *path) {
 	const struct rule *best = NULL;
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
-		if (rule->origin != RULE_VIEW || rule->cap || !path_is_below(path, rule->path)) continue;
+		if (rule->origin != RULE_VIEW || rule->cap || rule->adds || !path_is_below(path, rule->path)) continue;
 		if (!best || strlen(rule->path) > strlen(best->path)) best = rule; /* both are above `path` */
 	}
 	return best && best->show == SHOW_WRITE;
@@ -191,8 +191,8 @@ static int compare_nodes(const void *a, const void *b) {
 }
 
 static int stronger(enum rule_origin a, enum rule_origin b) {
-	static const int strength[] = {[RULE_LAYOUT] = 0, [RULE_PLACE] = 1, [RULE_FIRM] = 2,
-				       [RULE_VIEW] = 3,   [RULE_TEXT] = 4,  [RULE_PROTECTED] = 5};
+	static const int strength[] = {[RULE_LAYOUT] = 0, [RULE_PLACE] = 1, [RULE_FIRM] = 2,     [RULE_ADDED] = 3,
+				       [RULE_VIEW] = 4,   [RULE_TEXT] = 5,  [RULE_PROTECTED] = 6};
 	return strength[a] - strength[b];
 }
 
@@ -209,9 +209,10 @@ static bool is_own(enum show show) {
 	return show >= SHOW_FRESH;
 }
 
-/* What may be asked for is there when the tool is installed in it. */
+/* What may be asked for is there when the tool is installed in it, or a grant by a link leads there. */
 static bool is_place(const struct node *node, const struct node *other) {
-	return node->origin == RULE_PLACE && other->origin == RULE_VIEW && other->show == SHOW_ASK;
+	return (node->origin == RULE_PLACE || node->origin == RULE_ADDED) && other->origin == RULE_VIEW &&
+	       other->show == SHOW_ASK;
 }
 
 /* Two rules for one path: the stronger origin's, and of equals the lesser. Masks add up. */
@@ -246,7 +247,7 @@ static void collect_nodes(struct builder *builder) {
 		const bool hides = denied && (rule->there == VIEW_DENIES_READ || rule->show == SHOW_ASK);
 		const bool gives_nothing = hindrance.planted || denied;
 		builder->hindrances[i] = hindrance;
-		if (gives_nothing && !hides && rule->show == SHOW_WRITE) continue;
+		if (gives_nothing && !hides && (rule->show == SHOW_WRITE || rule->adds)) continue;
 		enum show show = rule->show == SHOW_ASK && !builder->rules->curtain ? SHOW_NOTHING : rule->show;
 		if (show == SHOW_WRITE && hindrance.denial == VIEW_DENIES_WRITE) show = SHOW_READ;
 		if (hides) show = SHOW_NOTHING;
@@ -258,7 +259,7 @@ static void collect_nodes(struct builder *builder) {
 							.has_show = !cap,
 							.cap = cap,
 							.show = show,
-							.origin = rule->origin};
+							.origin = rule->adds && show == SHOW_READ ? RULE_ADDED : rule->origin};
 	}
 	qsort(builder->nodes, count, sizeof *builder->nodes, compare_nodes);
 	for (size_t i = 0; i < count; i++) {
@@ -296,8 +297,8 @@ static void settle_node(const struct builder *builder, struct node *node) {
 	node->above = node_above(builder, node->path);
 	enum show above = show_of(node->above);
 	enum show own = node->has_show ? node->show : above;
-	bool layout = node->has_show && (node->origin == RULE_LAYOUT || node->origin == RULE_PLACE);
-	if (layout && is_hosts(above)) own = above;
+	bool yields = node->origin == RULE_LAYOUT || node->origin == RULE_PLACE || node->origin == RULE_ADDED;
+	if (node->has_show && yields && is_hosts(above)) own = above;
 	if (node->cap && is_hosts(own)) own = SHOW_READ;
 	node->protected = node->origin == RULE_PROTECTED || (node->above && node->above->protected);
 	if (node->protected) own = SHOW_NOTHING;
@@ -512,7 +513,7 @@ static void add_ways(const struct builder *builder, size_t index) {
 		note_hindrance(builder->plan, builder->rules, rule, fact, hindrance);
 	bool takes = rule->cap || hindered || rule->origin == RULE_VIEW || rule->origin == RULE_TEXT ||
 		     rule->origin == RULE_PROTECTED;
-	if (takes && show != SHOW_WRITE) hold_links(builder, fact);
+	if (takes && !rule->adds && show != SHOW_WRITE) hold_links(builder, fact);
 	if (node && !node->gone && show != SHOW_NOTHING && !rule->cap) add_links(builder, fact);
 }
 

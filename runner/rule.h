@@ -27,6 +27,7 @@ enum rule_origin {
 	RULE_LAYOUT,    /* yields to what the view shows around it */
 	RULE_FIRM,      /* layout that holds inside whatever the view shows; only the very path in the view lifts it */
 	RULE_PLACE,     /* where the command is installed */
+	RULE_ADDED,     /* of a node alone: what rule.adds gives; yields to what the view shows around it, or there */
 	RULE_VIEW,      /* what policy and grants say */
 	RULE_TEXT,      /* a file of sbx's own: no rule takes it away or makes it writable */
 	RULE_PROTECTED, /* sbx's own state: nothing lifts it, nothing below it is shown */
@@ -41,6 +42,7 @@ struct rule {
 	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
 	bool writing_alone;      /* of a view: it says nothing of reading (view_path.mask) */
+	bool adds;               /* of a view: a grant to read by a link; what may be written where it leads stays so */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };

@@ -384,6 +384,53 @@ only_read() {
 	lacks "$output" text
 }
 
+@test "attack_w_1: a grant to read by a link in a project that is written to gives reading where it leads, and takes nothing" {
+	docs
+	rules
+	ln -sfn "$HOME/papers" link
+	ln -sfn docs inner
+	run sbx run -- cat link/file
+	lacks $'\n'"$output"$'\n' $'\n'paper$'\n'
+	sbx grant fs:read link/file
+	sbx grant fs:read inner
+	run sbx run -- sh -c 'cat link/file ~/papers/file; echo mine >link/file; echo mine >inner/x; echo mine >docs/new; rm link; ln -s docs link; echo mine >link/more'
+	[ "$(grep -c '^paper$' <<<"$output")" = 2 ]
+	[ "$(<"$HOME/papers/file")" = paper ]
+	[ "$(cat docs/x docs/new docs/more)" = "mine"$'\n'"mine"$'\n'"mine" ]
+	# What a tool makes of the link is not what was granted.
+	rm link
+	ln -s "$HOME/vault" link
+	echo secret >"$HOME/vault/file"
+	unseen sbx run -- cat link/file
+	rm link "$HOME/vault/file"
+	mkdir link
+	ln -s "$HOME/vault/key" link/file
+	unseen sbx run -- cat link/file
+	rm -r link
+	sbx revoke --all
+	ln -s "$HOME/papers" link
+	run sbx run --allow fs:read=link -- cat link/file
+	[ "$output" = paper ]
+	background b sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done; cat link/file; echo mine >link/file'
+	wait_for 30 test -e up
+	sbx grant fs:read link
+	touch go
+	finished b
+	rm -f up go
+	contains "$output" paper
+	[ "$(<"$HOME/papers/file")" = paper ]
+	rm link inner
+	# Nor does one by the user's link into the project take writing there.
+	sbx revoke --all
+	sbx grant fs:read "$HOME/to-docs"
+	sbx run -- sh -c 'echo more >~/to-docs/new; echo more >docs/x'
+	[ "$(cat docs/x docs/new)" = more$'\n'more ]
+	rules '' 'fs:write: ["~/to-docs/x"]'
+	run sbx run -- sh -c 'cat ~/to-docs/x; echo mine >docs/x'
+	contains "$output" more
+	[ "$(<docs/x)" = more ]
+}
+
 is_hidden() { # in the sandbox, as its mounts say
 	local runner
 	runner=$(sbx sessions --json | jq '.[0].pid')
