@@ -42,16 +42,18 @@ void session_push_first_view(struct session *session) {
 	json_decref(parts);
 }
 
-/* What is another than the runner knows; takes the view. */
-static void push_changes(struct session *session, struct view *view) {
+/* What is another than the runner knows; takes the view. False: nothing is. */
+static bool push_changes(struct session *session, struct view *view) {
 	json_t *parts = view_changes(session->view, view);
+	const bool any = json_array_size(parts) > 0;
 	push_parts(session, parts);
 	json_decref(parts);
 	view_free(session->view);
 	session->view = view;
+	return any;
 }
 
-void session_push_view(struct session *session) {
+static bool push_view(struct session *session) {
 	struct error error = ERROR_NONE;
 	struct view *view = session_make_view(session, &session->view_is_cut, &error);
 	if (!view) {
@@ -59,20 +61,23 @@ void session_push_view(struct session *session) {
 		log_error("session %lld is ended, its view can't be made: %s", (long long)session->record.id,
 			  error.message);
 		session_terminate(session);
-		return;
+		return true;
 	}
-	push_changes(session, view);
+	return push_changes(session, view);
 }
 
-/* With a grant more; mostly its path alone has to be looked at. */
-static void push_with_grant(struct session *session, const struct grant *grant) {
+void session_push_view(struct session *session) {
+	push_view(session);
+}
+
+/* With a grant more; mostly its path alone has to be looked at. False: the view is the same. */
+static bool push_with_grant(struct session *session, const struct grant *grant) {
 	struct decision_finder finder;
 	struct stack_context context = decision_context(session->broker, session->ruleset, &finder);
 	CLEANUP_VIEW struct view *view = view_copy(session->view);
 	if (!session->view_is_cut && view_add_grant(view, &context, &session->subject, session->record.id, grant))
-		push_changes(session, STEAL(view));
-	else
-		session_push_view(session);
+		return push_changes(session, STEAL(view));
+	return push_view(session);
 }
 
 /* Grants */
@@ -188,23 +193,27 @@ static void tell_denied(struct session *session, const struct grant *grant, stru
 }
 
 /* Of what is in a view, the runner says when it has carried that out. One that has not begun, or is stopped, does so
- * before its tool goes on. */
-static void tell_allowed(struct session *session, const struct grant *grant, struct settling *settling) {
+ * before its tool goes on. `same`: the view is as it was. */
+static void tell_allowed(struct session *session, const struct grant *grant, bool same, struct settling *settling) {
 	const struct sandbox *sandbox = session->sandbox;
 	const bool is_carried_out = is_in_views(grant) && grant->permission.kind != PERMISSION_ENV_READ;
 	const bool is_awaited = settling && is_carried_out && sandbox->init != 0 && !process_is_halted(sandbox->runner);
-	/* A view doesn't say which ports: what listens already is to be judged again. */
-	const bool is_judged_again = grant->permission.kind == PERMISSION_NET_LISTEN && grant->session == 0;
-	if (is_awaited || is_judged_again) push_ended(session, json_array(), NULL, is_awaited ? settling : NULL);
+	/* A view doesn't say which ports, nor what a grant gives by the pattern of a rule. */
+	const bool is_judged_again = same || (grant->permission.kind == PERMISSION_NET_LISTEN && grant->session == 0);
+	if (!is_awaited && !is_judged_again) return;
+	json_t *push =
+		json_pack("{s:I, s:[], s:b, s:b, s:o}", "session", (json_int_t)session->record.id, "grants", "kill",
+			  false, "gives", true, "settle", settle_number(session, is_awaited ? settling : NULL));
+	client_push(session->client, "ended", push);
 }
 
 void session_tell_new(struct session *session, const struct grant *grant, struct settling *settling) {
 	if (!session_is_covered(session, grant)) return;
-	if (is_in_views(grant)) push_with_grant(session, grant);
+	const bool same = is_in_views(grant) && !push_with_grant(session, grant);
 	if (grant->effect == EFFECT_DENY)
 		tell_denied(session, grant, settling);
 	else
-		tell_allowed(session, grant, settling);
+		tell_allowed(session, grant, same, settling);
 }
 
 void sessions_tell_new(struct broker *broker, const struct grant *grant, const struct session *told,

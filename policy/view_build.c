@@ -65,8 +65,11 @@ static struct judgement judge_path(const struct stack_context *context, const st
 				   enum permission_kind kind, const char *target) {
 	struct answer answer;
 	struct stack_line line;
-	const struct request request = {
-		.session = session, .subject = *subject, .permission = permission_of(kind), .target = (char *)target};
+	const struct request request = {.session = session,
+					.subject = *subject,
+					.permission = permission_of(kind),
+					.target = (char *)target,
+					.view = true};
 	judge(context, &request, &answer, &line, NULL, NULL);
 	const struct judgement judgement = {.effect = answer.given ? answer.effect : EFFECT_DENY,
 					    .denied = answer.given && answer.effect == EFFECT_DENY,

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "other_names.h"
 #include "place.h"
 #include "sockets.h"
@@ -27,6 +28,7 @@ static void forget_trees(struct finds *finds) {
 void finds_finish(struct finds *finds) {
 	fact_book_finish(&finds->book);
 	forget_trees(finds);
+	given_finish(&finds->given);
 	git_layout_finish(&finds->git);
 	strings_finish(&finds->repositories);
 	strings_finish(&finds->protect);
@@ -37,6 +39,10 @@ void finds_finish(struct finds *finds) {
 	free(finds->led.denials);
 	strings_finish(&finds->notes);
 	mem_free_p(&finds->cgroup);
+}
+
+static void add_once(struct strings *list, const char *text) {
+	if (!strings_contain(list, text)) strings_add(list, text);
 }
 
 static bool is_in(const struct strings *trees, const char *path) {
@@ -110,6 +116,22 @@ static int walk_linked(struct finds *finds, const struct strings *fresh, const s
 	return walk_trees(&walk, &finds->matches, &sockets, error);
 }
 
+/* A call is judged by the path that the links on its way lead to. In a shown tree the walk has followed them. */
+static void note_linked(struct finds *finds, const struct view *view) {
+	for (size_t i = 0; i < view->path_count; i++) {
+		const struct view_path *entry = &view->paths[i];
+		if (!entry->pattern || entry->mode == VIEW_ABSENT || view_path_masks(entry)) continue;
+		CLEANUP_STRINGS struct strings texts = {0};
+		strings_add(&texts, entry->path);
+		linked_patterns(&finds->linked, &texts);
+		if (texts.count == 1 || is_in(&finds->trees, texts.items[1])) continue;
+		CLEANUP_FREE char *named = text_visible(texts.items[0]), *there = text_visible(texts.items[1]);
+		CLEANUP_FREE char *note = string_format(
+			"the pattern %s allows nothing, since a link leads to what it names: write %s", named, there);
+		add_once(&finds->notes, note);
+	}
+}
+
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
@@ -124,6 +146,7 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	take_new(&finds->trees, &trees, &fresh);
 	if (finds->patterns.count == 0)
 		for (size_t i = 0; i < texts.count; i++) strings_add(&finds->patterns, texts.items[i]);
+	note_linked(finds, options->view);
 	if (fresh.count == 0) return 0;
 	CLEANUP_PATTERNS struct patterns patterns = {0};
 	int r = compile_patterns(options, &texts, &patterns, error);
@@ -162,6 +185,10 @@ bool finds_arrived(struct finds *finds, const char *path) {
 	return true;
 }
 
+bool finds_are_judged(const struct finds *finds) {
+	return finds->matches.count > 0 || finds->given.paths.count > 0;
+}
+
 static size_t count_matches(const struct finds *finds, const struct pattern *pattern, const char **ret_path) {
 	size_t count = 0;
 	for (size_t i = 0; i < finds->matches.count; i++) {
@@ -192,10 +219,6 @@ const char *finds_most(const struct finds *finds, const struct finds_options *op
 /*
  * Repositories.
  */
-
-static void add_once(struct strings *list, const char *text) {
-	if (!strings_contain(list, text)) strings_add(list, text);
-}
 
 static void add_protect(struct finds *finds, const struct git_layout *git) {
 	for (size_t i = 0; i < git->protect.count; i++) add_once(&finds->protect, git->protect.items[i]);

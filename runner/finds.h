@@ -12,6 +12,7 @@
 #include "facts.h"
 #include "git.h"
 #include "git_survey.h"
+#include "given.h"
 #include "linked.h"
 #include "rule.h"
 #include "runner/project.h"
@@ -29,6 +30,7 @@ struct finds {
 	struct strings patterns;         /* of the view, when `trees` were walked */
 	struct strings trees;            /* walked for patterns and sockets */
 	struct strings matches, sockets; /* in them */
+	struct given given;              /* to calls */
 	struct linked linked;            /* places in them that patterns name by links */
 	bool deep;                       /* more folders than sockets were looked for in */
 	struct git_layout git;           /* the project's */
@@ -68,6 +70,9 @@ void finds_hiding(const struct finds *finds, const struct view *view, struct str
 
 /* Something that such a pattern matches has come to be; false: it is known. */
 bool finds_arrived(struct finds *finds, const char *path);
+
+/* Is there something that the broker judges by its path, whether or not the view changes? */
+bool finds_are_judged(const struct finds *finds);
 
 /* The pattern that names the most of what was found, and one such path; NULL: none does. All borrowed. */
 const char *finds_most(const struct finds *finds, const struct finds_options *options, size_t *ret_count,

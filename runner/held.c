@@ -53,6 +53,7 @@ struct question {
 	uint64_t check;     /* when ASKED */
 	bool allowed, once; /* from ANSWERED on */
 	bool alone;         /* with `once`: by the user's word, not by a rule that no view can name */
+	bool granted;       /* by a grant for more than one call */
 	bool noted;         /* what it is about (live_note) */
 	struct call *calls;
 	struct place *places;
@@ -135,14 +136,32 @@ static void question_end(struct question *question, enum held_end end) {
 	turn_soon(question->held);
 }
 
+/* Nothing but a pattern was in the way: what the mounts show is what was allowed. */
+static bool is_in_place(const struct question *question) {
+	const struct sight sight = live_sight(question->held->options.live, question->path);
+	return question->need.permission == PERMISSION_FS_WRITE && sight.mode == VIEW_WRITE && sight.masked_name;
+}
+
+static void question_placed(void *argument);
+
+/* No view has what a grant gives by its pattern alone: once it is known by its path, the next plan has it. */
+static bool question_give(struct question *question) {
+	const struct held_options *options = &question->held->options;
+	if (!question->granted || !options->give || !options->give(options->context, &question->need)) return false;
+	question->granted = false;
+	live_when(options->live, question_placed, question);
+	return true;
+}
+
 static void question_placed(void *argument) {
 	struct question *question = argument;
 	/* The plan is what counts: what was allowed and can't be shown stays refused. */
 	const struct live *live = question->held->options.live;
-	bool given = live_gives(live, &question->need);
+	bool given = live_gives(live, &question->need) || is_in_place(question);
 	/* a program: the view goes on asking about it */
 	if (question->need.permission == PERMISSION_PROC_SPAWN && question->calls)
 		given |= live_gave_once(live, question->calls->thread, &question->need);
+	if (!given && question_give(question)) return;
 	question_end(question, given ? HELD_AGAIN : HELD_REFUSED);
 }
 
@@ -164,12 +183,6 @@ static enum held_end end_of_denial(const struct question *question, const struct
 	const enum view_mode mode = live_sight(question->held->options.live, question->path).mode;
 	const bool seen = mode == VIEW_READ || mode == VIEW_WRITE || question->need.permission == PERMISSION_PROC_SPAWN;
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
-}
-
-/* Nothing but a pattern was in the way: what the mounts show is what was allowed. */
-static bool is_in_place(const struct question *question) {
-	const struct sight sight = live_sight(question->held->options.live, question->path);
-	return question->need.permission == PERMISSION_FS_WRITE && sight.mode == VIEW_WRITE && sight.masked_name;
 }
 
 static void question_settle(struct question *question) {
@@ -196,6 +209,7 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 				      (verdict->grant == 0 && !live_rules_give(options->live, &question->need)));
 	question->once = question->allowed && (verdict->once || unnamed);
 	question->alone = question->allowed && verdict->once;
+	question->granted = question->allowed && verdict->grant != 0 && !question->once;
 	question->end = verdict && !question->allowed ? end_of_denial(question, verdict) : HELD_REFUSED;
 	if (verdict && !question->allowed && options->refused)
 		options->refused(options->context, &question->need, verdict);

@@ -27,6 +27,9 @@ struct held_options {
 	uint64_t (*check)(void *context, pid_t thread, const struct need *need,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t check);
+	/* Have what a grant gives by its pattern alone in the next plan (given.h); false: it can't be. May be NULL.
+	 */
+	bool (*give)(void *context, const struct need *need);
 	/* A call that was refused, for the last words; may be NULL. */
 	void (*refused)(void *context, const struct need *need, const struct verdict *verdict);
 	void *context;

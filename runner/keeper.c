@@ -65,6 +65,7 @@ struct keeper {
 	int device, spare;      /* of the curtain */
 	struct error failed;    /* in a callback while it is built */
 	unsigned wanted;
+	bool full; /* nothing more is given by patterns, and that was said */
 };
 
 static void fail(struct keeper *keeper) {
@@ -196,6 +197,18 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 static void on_cancel(void *context, uint64_t check) {
 	struct keeper *keeper = context;
 	session_cancel(keeper->session, check);
+}
+
+static bool on_give(void *context, const struct need *need) {
+	struct keeper *keeper = context;
+	const bool known = given_add(&keeper->options.scene->finds.given, need->path);
+	if (known)
+		live_judge_again(keeper->live, false);
+	else if (!keeper->full)
+		log_warning("more than %d files were opened by grants of patterns: grant the folders that they are in",
+			    LIMIT_GIVEN);
+	keeper->full |= !known;
+	return known;
 }
 
 static void on_refused(void *context, const struct need *need, const struct verdict *verdict) {
@@ -491,6 +504,7 @@ static void make_live(struct keeper *keeper) {
 					  .live = keeper->live,
 					  .check = on_check,
 					  .cancel = on_cancel,
+					  .give = on_give,
 					  .refused = on_refused,
 					  .context = keeper};
 	keeper->held = held_new(&held);
@@ -609,10 +623,15 @@ void keeper_view(struct keeper *keeper, struct view *view) {
 	if (doorbells_ask_programs(view)) keeper->wanted |= TRAPS_PROGRAMS;
 	if (keeper->traps) traps_want(keeper->traps, keeper->wanted);
 	tell_shut(keeper, view);
+	given_judge_again(&keeper->options.scene->finds.given);
 	live_update(keeper->live, view);
 }
 
 void keeper_ended(struct keeper *keeper, const struct session_ended *ended) {
+	/* What patterns give and take has no entry in the view that would be another. */
+	const bool ends = !ended->gives && (ended->count > 0 || ended->settle > 0);
+	given_judge_again(&keeper->options.scene->finds.given);
+	if (finds_are_judged(&keeper->options.scene->finds)) live_judge_again(keeper->live, ends);
 	withdrawn_end(keeper->withdrawn, ended);
 }
 

@@ -138,12 +138,19 @@ static bool is_inside_shown(const struct rules *rules, const char *path) {
 	return false;
 }
 
+/* Then the view says what holds there, also what is allowed once (once.h). */
+static bool is_named(const struct view *view, const char *path) {
+	const struct view_path *entry = view_at(view, path);
+	return entry && string_equal(entry->path, path);
+}
+
 static int judge_matches(const struct layout *layout, const struct strings *matches, struct rules *rules,
 			 struct error *error) {
 	if (matches->count == 0) return 0;
 	struct layout_mode *modes = mem_array(struct layout_mode, matches->count);
 	int r = layout->judge.resolve(layout->judge.context, matches, modes, error);
 	for (size_t i = 0; r == 0 && i < matches->count; i++) {
+		if (is_named(layout->view, matches->items[i])) continue;
 		rules_add_denial(rules, show_of_mode(modes[i].mode), matches->items[i], modes[i].denial);
 		rules->items[rules->count - 1].writing_alone = modes[i].mask;
 	}
@@ -214,6 +221,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	int r = add_home(layout, rules, error);
 	if (r < 0) return r;
 	add_view(layout->view, rules);
+	if ((r = given_rules(&layout->finds->given, &layout->judge, rules, error)) < 0) return r;
 	const struct finds_options options = {.view = layout->view,
 					      .project = layout->project,
 					      .home = layout->home,

@@ -457,6 +457,11 @@ void live_update(struct live *live, struct view *view) {
 	turn_soon(live);
 }
 
+void live_judge_again(struct live *live, bool less) {
+	live->hiding |= less;
+	live_update(live, view_copy(live->view));
+}
+
 void live_refresh(struct live *live) {
 	const struct timeval delay = {.tv_usec = LIMIT_REPLAN_MS * 1000};
 	if (!evtimer_pending(live->refresh, NULL)) evtimer_add(live->refresh, &delay);

@@ -68,6 +68,10 @@ const struct view *live_view(const struct live *live); /* the newest; likewise *
 /* A new view, taken over. */
 void live_update(struct live *live, struct view *view);
 
+/* The broker judges paths (layout.h) otherwise than before, though the view may be the same: plan again. `less`: what
+ * is not given any more goes, or the sandbox has to end. */
+void live_judge_again(struct live *live, bool less);
+
 /* The host has changed: plan again with fresh facts, soon (several within LIMIT_REPLAN_MS are one). */
 void live_refresh(struct live *live);
 void live_hide(struct live *live); /* likewise, since it has made what is to be hidden: or the sandbox has to end */

@@ -266,6 +266,7 @@ static void push_ended(struct session *session, const json_t *message) {
 	const struct session_ended ended = {.grants = grants,
 					    .count = count,
 					    .kill = json_is_true(json_object_get(message, "kill")),
+					    .gives = json_is_true(json_object_get(message, "gives")),
 					    .settle = json_integer_value(json_object_get(message, "settle"))};
 	if (session->events.ended) session->events.ended(session->events.context, &ended);
 	free(grants);

@@ -33,6 +33,7 @@ struct session_ended {
 	const int64_t *grants; /* there may be none: a denial was made, the rules changed, or they are too many */
 	size_t count;
 	bool kill;
+	bool gives; /* nothing has ended: a grant is there, and is to be carried out */
 	int64_t settle;
 };
 

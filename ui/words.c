@@ -137,6 +137,31 @@ char *words_resolved(const struct permission *permission, const char *pattern) {
 	return path ? resolved_path(path) : NULL;
 }
 
+char *words_linked(const struct permission *permission, const char *pattern) {
+	const char *home = home_directory();
+	const bool below_home = string_starts(pattern, "~/") && home;
+	size_t size = strcspn(pattern, "*?[\\$");
+	if (!is_of_files(permission) || (*pattern != '/' && !below_home) || pattern[size] == '\0') return NULL;
+	while (size > 1 && pattern[size] != '/') size--;
+	CLEANUP_FREE char *place = string_copy_bytes(pattern, size), *path = plain_path(place);
+	CLEANUP_FREE char *resolved = path ? resolved_path(path) : NULL;
+	CLEANUP_FREE char *quoted = resolved ? pattern_quote(permission, resolved) : NULL;
+	return quoted ? string_format("%s%s", quoted, pattern + size) : NULL;
+}
+
+void words_follow(struct strings *texts) {
+	for (size_t i = 0; i < texts->count; i++) {
+		struct permission permission;
+		const char *pattern;
+		if (permission_split(texts->items[i], &permission, &pattern, NULL) < 0) continue;
+		CLEANUP_FREE char *there = words_linked(&permission, pattern);
+		if (!there) continue;
+		char *text = string_format("%s=%s", permission.name, there);
+		free(texts->items[i]);
+		texts->items[i] = text;
+	}
+}
+
 char *words_real_path(const struct permission *permission, const char *pattern) {
 	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
 	char *resolved = path ? resolved_path(path) : NULL;

@@ -212,6 +212,10 @@ static bool key_is_used(struct grants *grants, const char *permission, const cha
 	return used;
 }
 
+static bool counts_once(const struct request *request) {
+	return !request->view && !request_opens_folder(request);
+}
+
 static int find_of_subject(struct grants *grants, const struct request *request, const struct counting *counting,
 			   const char *key, const char *project, const char *profile, int64_t session,
 			   struct grant_best *best, struct error *error) {
@@ -233,7 +237,7 @@ static int find_of_subject(struct grants *grants, const struct request *request,
 	for (size_t i = 0; i < list.count; i++) {
 		const struct grant *grant = &list.items[i];
 		const bool once = grant->lifetime == LIFETIME_ONCE && grant->effect == EFFECT_ALLOW;
-		if (grants_is_ending(grants, grant) || (once && request_opens_folder(request))) continue;
+		if (grants_is_ending(grants, grant) || (once && !counts_once(request))) continue;
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		if (pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) == 0)
 			grant_best_offer(best, grant, pattern, request->target, &now);
@@ -377,7 +381,7 @@ static void cache_key(const struct request *request, struct string *key) {
 	append_part(key, request->target);
 	append_part(key, request->subject.profile);
 	append_part(key, request->subject.project);
-	append_part(key, request_opens_folder(request) ? "folder" : NULL);
+	append_part(key, counts_once(request) ? NULL : "view");
 }
 
 static struct cached *cache_slot(struct grants *grants, const struct string *key) {

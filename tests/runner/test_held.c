@@ -64,15 +64,31 @@ static void on_refused(void *context, const struct need *need, const struct verd
 	refused++;
 }
 
+static bool can_give;
+static int gives;
+
+/* The next plan has it by its path; the fixture's plan is its view. */
+static bool give(void *context, const struct need *need) {
+	(void)context;
+	gives++;
+	if (can_give) live_update(fixture.live, view_of(need->path, VIEW_READ));
+	return can_give;
+}
+
 static int setup(void **state) {
 	(void)state;
 	fixture_start(&fixture, view_of(NULL, VIEW_ABSENT));
-	const struct held_options options = {
-		.base = fixture.base, .live = fixture.live, .check = check, .cancel = cancel, .refused = on_refused};
+	const struct held_options options = {.base = fixture.base,
+					     .live = fixture.live,
+					     .check = check,
+					     .cancel = cancel,
+					     .give = give,
+					     .refused = on_refused};
 	held = held_new(&options);
 	question_count = 0;
 	at_once = NULL;
-	refused = 0;
+	refused = gives = 0;
+	can_give = false;
 	return 0;
 }
 
@@ -130,6 +146,34 @@ static void it_goes_on_when_the_grant_is_in_force(void **state) {
 	fixture_turn(&fixture);
 	assert_int_equal(outcome.end, HELD_AGAIN);
 	assert_int_equal(outcome.count, 1);
+}
+
+static void what_a_grant_gives_by_its_pattern_is_given_by_its_path(void **state) {
+	struct outcome outcome;
+	(void)state;
+	can_give = true;
+	fixture.hold = true;
+	hold("/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	answer(0, allowed_by(3, false));
+	fixture_turn(&fixture);
+	assert_int_equal(gives, 1);
+	assert_int_equal(outcome.end, -1);
+	fixture_applied(&fixture);
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_AGAIN);
+	assert_int_equal(gives, 1);
+}
+
+static void a_path_that_can_not_be_given_is_refused(void **state) {
+	struct outcome outcome;
+	(void)state;
+	hold("/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	answer(0, allowed_by(3, false));
+	fixture_turn(&fixture);
+	assert_int_equal(gives, 1);
+	assert_int_equal(outcome.end, HELD_REFUSED);
 }
 
 static void equal_needs_share_a_question_and_others_dont(void **state) {
@@ -513,6 +557,8 @@ static void woken_by_no_signal_it_was_the_freezer(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		HELD_TEST(it_goes_on_when_the_grant_is_in_force),
+		HELD_TEST(what_a_grant_gives_by_its_pattern_is_given_by_its_path),
+		HELD_TEST(a_path_that_can_not_be_given_is_refused),
 		HELD_TEST(equal_needs_share_a_question_and_others_dont),
 		HELD_TEST(a_rules_denial_is_absence_and_a_persons_is_refusal),
 		HELD_TEST(without_a_broker_it_is_refused),

@@ -88,7 +88,8 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	if (r < 0) return r;
 	enum lifetime lifetime = chosen_lifetime(values);
 	json_put_text(body, "permission", permission.name);
-	json_put_text(body, "target", pattern);
+	CLEANUP_FREE char *linked = values->deny ? NULL : words_linked(&permission, pattern);
+	json_put_text(body, "target", linked ? linked : pattern);
 	json_put_text(body, "effect", effect_name(values->deny ? EFFECT_DENY : EFFECT_ALLOW));
 	json_put_text(body, "lifetime", lifetime_name(lifetime));
 	if (lifetime == LIFETIME_UNTIL) json_put_id(body, "ttl_ms", values->ttl_ms ? values->ttl_ms : GRANT_TTL_MS);

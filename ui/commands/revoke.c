@@ -54,9 +54,10 @@ static int put_match(json_t *body, const char *text, struct error *error) {
 	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
 	if (permission.kind == PERMISSION_PROC_SPAWN && words_target(&permission, target, &program, NULL) == 0)
 		resolved = words_program(&permission, program);
+	CLEANUP_FREE char *linked = words_linked(&permission, pattern);
 	json_object_set_new(body, "match",
 			    json_pack("{s:s, s:o, s:o}", "permission", permission.name, "target",
-				      message_bytes(pattern), "resolved", message_bytes(resolved)));
+				      message_bytes(linked ? linked : pattern), "resolved", message_bytes(resolved)));
 	return 0;
 }
 

@@ -187,6 +187,7 @@ static int prepare(const struct command_call *call, struct values *values, struc
 					  call->argv, error);
 	if ((r = refuse_root(error)) < 0) return r;
 	if (words_patterns(&values->allow, error) < 0) return error_prefix(error, "--allow");
+	words_follow(&values->allow);
 	if (words_patterns(&values->deny, error) < 0) return error_prefix(error, "--deny");
 	if ((r = look_at_named(values, error)) < 0) return r;
 	resolve_denied(&values->deny);

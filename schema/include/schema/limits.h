@@ -65,6 +65,7 @@ enum {
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_HELD_AWAY_MS = 2000,     /* a signal's handler has, until its thread has made the held call again */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
+	LIMIT_GIVEN = 1000,            /* paths that a sandbox was given by grants of patterns */
 	LIMIT_REPLAN_MS = 50,          /* until what the host has changed is looked at */
 	LIMIT_WRITABLE = 256,          /* paths in one message about what sandboxes may write */
 	LIMIT_HOLDERS = 4096,          /* processes of a sandbox that are looked at for what was taken */

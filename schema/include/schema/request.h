@@ -30,6 +30,7 @@ struct request {
 	bool by_folder; /* a name in the target is made or removed */
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
+	bool view;      /* a view is made, which is for all calls: no allow for one alone counts */
 	char *name;     /* the path in the target that is made, replaced or removed; of a connection, the host that its
 			   first bytes ask for when that isn't the target's; of a program, where the link leads that the
 			   target is; or NULL: not known, or none is */

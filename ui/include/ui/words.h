@@ -39,6 +39,11 @@ char *words_resolved(const struct permission *permission, const char *pattern);
 /* The same, or the path itself; NULL: it has wildcards, or is of another permission. */
 char *words_real_path(const struct permission *permission, const char *pattern);
 
+/* What such a pattern with wildcards is where a link in front of them leads, for calls are judged by that; NULL: there
+ * is no link. words_follow: the same of "PERM=TARGET" texts, in place. */
+char *words_linked(const struct permission *permission, const char *pattern);
+void words_follow(struct strings *texts);
+
 /* The directory that grants are kept under: `asked`, or the current project. Freed by the caller. */
 int words_project(const char *asked, char **ret_project, struct error *error);
 
