@@ -4,7 +4,8 @@
  * removing its files). For the sandbox the mask is gone then. The kernel also marks the namespace as changed, which
  * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal put what lacks
  * anew (it takes what may be left of it). How many mounts lie at a path is what is compared: a grant may cover a node
- * of the curtain.
+ * of the curtain. What lies below a pin that was put while the sandbox ran (steps.h) goes with the mask above, and is
+ * put back with it, by the place that the pin covers.
  *
  * What is moved keeps what is mounted on it, under its new name, and the kernel marks nothing: who watches the names
  * says when to look (watched.h). The mountinfo has the new path then.
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "mountinfo.h"
 
 enum { MASKS_RETRY_MS = 100, MASKS_PLANS = 3 };
@@ -96,10 +98,28 @@ static bool protects(const struct mount *mount) {
 	return can_be_torn(mount) && mount->kind != MOUNT_TEXT;
 }
 
-/* In a tree of the host it goes with what covers it. */
+static const struct mount *late_pin(const struct mount *mounts, size_t count, const struct mount *below, uint32_t on) {
+	for (size_t i = 0; i < count; i++)
+		if (mounts[i].late && mounts[i].on == on && path_is_below(below->path, mounts[i].path) &&
+		    !string_equal(below->path, mounts[i].path))
+			return &mounts[i];
+	return NULL;
+}
+
+/* The pin that was put over it while the sandbox ran (steps.h), or NULL. */
+static const struct mount *pin_over(const struct plan *plan, const struct mount *below) {
+	const struct mount *on = plan_find(plan, below->on);
+	while (on && string_equal(on->path, below->path)) on = plan_find(plan, on->on);
+	const uint32_t id = on ? on->id : 0;
+	const struct mount *pin = late_pin(plan->mounts, plan->count, below, id);
+	return pin ? pin : late_pin(plan->below, plan->below_count, below, id);
+}
+
+/* In a tree of the host it goes with what covers it, but for what lies below a pin. */
 static bool counts(const struct plan *plan, const struct mount *below) {
 	const struct mount *on = plan_find(plan, below->on);
-	return below->kind != MOUNT_LINK && !(on && mount_shows(on) && !string_equal(on->path, below->path));
+	if (below->kind == MOUNT_LINK) return false;
+	return !(on && mount_shows(on) && !string_equal(on->path, below->path)) || pin_over(plan, below);
 }
 
 static bool is_missing(const struct masks *masks, const struct strings *points, const struct mount *mount) {
@@ -110,19 +130,34 @@ static bool is_missing(const struct masks *masks, const struct strings *points, 
 	return count_points(points, mount->path) < wanted;
 }
 
+static void add_step(struct steps *steps, enum step_kind kind, const struct mount *mount, uint32_t under) {
+	steps->items = array_grow(steps->items, steps->count, sizeof *steps->items);
+	struct step *step = &steps->items[steps->count++];
+	*step = (struct step){.kind = kind, .under = under, .mount = mount_copy(mount)};
+	step->mount.inode = 0; /* what is there now is another file */
+}
+
+/* What restricts it for who is below a pin. */
+static void collect_below(const struct plan *plan, const char *path, enum step_kind kind, struct steps *steps) {
+	for (size_t i = 0; i < plan->below_count; i++) {
+		const struct mount *below = &plan->below[i];
+		const struct mount *pin = string_equal(below->path, path) ? pin_over(plan, below) : NULL;
+		if (pin) add_step(steps, kind, below, pin->id);
+	}
+}
+
 /* The mount `index` of the plan, and those behind it that lie on it. */
 static void collect(const struct plan *plan, size_t index, bool *seen, struct steps *steps) {
-	steps->items = mem_array(struct step, plan->count - index + 1);
 	for (size_t i = index; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
 		bool lies_on = i == index;
 		for (size_t k = 0; k < steps->count && !lies_on; k++) lies_on = steps->items[k].mount.id == mount->on;
 		if (!lies_on) continue;
 		seen[i] = true;
-		struct step *step = &steps->items[steps->count++];
-		*step = (struct step){.kind = STEP_PUT, .mount = mount_copy(mount)};
-		step->mount.inode = 0; /* what is there now is another file */
+		add_step(steps, STEP_PUT, mount, 0);
 	}
+	collect_below(plan, plan->mounts[index].path, STEP_TAKE, steps);
+	collect_below(plan, plan->mounts[index].path, STEP_PUT_UNDER, steps);
 }
 
 static void repair_free(struct repair *repair) {
@@ -177,7 +212,8 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 	*repair = (struct repair){.masks = masks, .next = masks->repairs};
 	masks->repairs = repair;
 	for (size_t i = 0; i < steps.count; i++)
-		if (protects(&steps.items[i].mount)) strings_add(&repair->paths, steps.items[i].mount.path);
+		if (steps.items[i].kind == STEP_PUT && protects(&steps.items[i].mount))
+			strings_add(&repair->paths, steps.items[i].mount.path);
 	portal_apply(portal, &steps, on_put_back, repair);
 }
 

@@ -242,3 +242,29 @@ lift() {
 	finished holder 20
 	[ "$status" = 0 ]
 }
+
+repaired() {
+	sbx history --json | jq -se --arg path "$1" 'any(.[]; .kind == "repair" and .target == $path)' >/dev/null
+}
+
+@test "attack_r_01: what the host replaces under a mask is masked again for who stands in its folder from before the mask" {
+	mkdir -p q
+	echo old >q/b
+	cat >inside.sh <<-'END'
+		cd q && exec 3<. && touch ../up
+		until [ -e ../go ]; do sleep 0.02; done
+		{ cat b; cat <&3 /dev/fd/3/b; cat "$PWD/b"; (echo written >>b); } >../read 2>&1
+		echo over >>../read
+	END
+	rules_alone
+	background holder sbx run --profile default -- sh inside.sh
+	wait_for 20 test -e up
+	sbx grant --deny fs:read "$PWD/q/b" --profile default
+	echo secret >q/new
+	mv q/new q/b # as an editor saves
+	wait_for 20 repaired "$PWD/q/b"
+	touch go
+	finished holder 20
+	run -1 grep secret read
+	[ "$(cat q/b)" = secret ]
+}
