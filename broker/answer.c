@@ -70,7 +70,7 @@ static int check_answer(const struct prompt_pending *pending, const struct clien
 
 /*
  * Those who wait, before and after the answer: it settles those that the grant decides. All who ask for the same are
- * settled alike; of a walk each wants its own, and what the grant doesn't reach is asked about anew.
+ * settled alike, but by an allow for once; of a walk each wants its own. Who isn't settled is judged anew.
  */
 struct settled {
 	bool *each;
@@ -81,6 +81,15 @@ static struct settled settled_all(const struct prompt_pending *pending) {
 	struct settled settled = {mem_array(bool, pending->waiter_count + 1), pending->waiter_count};
 	for (size_t i = 0; i < settled.count; i++) settled.each[i] = true;
 	return settled;
+}
+
+/* An allow for once is for one of them: the first, or what is wanted at the start, whose first call it is for. */
+static void settle_once(const struct prompt_pending *pending, struct settled *settled) {
+	settled->count = 0;
+	for (size_t i = 0; i < pending->waiter_count; i++) {
+		settled->each[i] = pending->wanted ? pending->waiters[i].wanted : i == 0;
+		settled->count += settled->each[i];
+	}
 }
 
 static void settled_finish(struct settled *settled) {
@@ -145,7 +154,9 @@ static int write_grant(struct prompt_pending *pending, const struct prompt_answe
 	/* No call waits for what is wanted: its first one is the once that is meant. */
 	const bool used = once && !pending->wanted;
 	if (r == 0) r = granting_write(pending->broker, &wish, pattern, !used, ret_grant, error);
-	return r < 0 || used ? r : find_settled(pending, answer->effect, pattern, ruleset, settled, error);
+	if (r == 0 && !used) r = find_settled(pending, answer->effect, pattern, ruleset, settled, error);
+	if (r == 0 && once) settle_once(pending, settled);
+	return r;
 }
 
 static void describe_answer(const struct prompt_pending *pending, const struct prompt_answer *answer,

@@ -52,7 +52,7 @@ struct question {
 	enum held_end end;  /* when READY, and when ANSWERED with a denial */
 	uint64_t check;     /* when ASKED */
 	bool allowed, once; /* from ANSWERED on */
-	bool alone;         /* with `once`: by the user's word, not by a rule that no view can name */
+	bool alone;         /* with `once`: for one call by the user's word, not by a rule that no view can name */
 	bool granted;       /* by a grant for more than one call */
 	bool noted;         /* what it is about (live_note) */
 	struct call *calls;
@@ -84,9 +84,14 @@ struct held *held_new(const struct held_options *options) {
 
 /* Questions */
 
+/* Nobody joins what is let through alone. */
+static bool is_open(const struct question *question) {
+	return question->state < PLACING || (question->state == PLACING && !question->alone);
+}
+
 static struct question *question_find(const struct held *held, const struct need *need) {
 	for (struct question *question = held->questions; question; question = question->next)
-		if (question->state != READY && question->need.permission == need->permission &&
+		if (is_open(question) && question->need.permission == need->permission &&
 		    question->need.by_folder == need->by_folder && string_equal(question->path, need->path))
 			return question;
 	return NULL;
@@ -185,8 +190,19 @@ static enum held_end end_of_denial(const struct question *question, const struct
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
 }
 
+/* What was allowed for one call is for the first: the others become a question of their own, which is asked anew. */
+static void question_part(struct question *question) {
+	if (!question->alone || !question->calls || !question->calls->next) return;
+	struct question *rest = question_new(question->held, &question->need);
+	rest->calls = question->calls->next;
+	question->calls->next = NULL;
+	for (struct call *call = rest->calls; call; call = call->next) call->question = rest;
+	turn_soon(question->held);
+}
+
 static void question_settle(struct question *question) {
 	if (question->state != ANSWERED || question->places) return;
+	question_part(question);
 	if (question->allowed && is_in_place(question))
 		question_end(question, HELD_AGAIN);
 	else if (question->allowed)

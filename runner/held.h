@@ -1,9 +1,9 @@
 /*
  * held: the calls of a sandbox that wait for an answer, whichever doorbell rang.
  *
- * Promises: each waits on its own; equal needs share one question; a signal with a handler, the freezer, the death of
- * the thread and the broker's time-out settle it; nothing waits when the runner ends. Never blocks. Every error
- * refuses.
+ * Promises: each waits on its own; equal needs share one question, and what the user allows for one call lets one of
+ * them through, the others are asked about anew; a signal with a handler, the freezer, the death of the thread and the
+ * broker's time-out settle it; nothing waits when the runner ends. Never blocks. Every error refuses.
  */
 #pragma once
 

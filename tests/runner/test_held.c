@@ -384,6 +384,37 @@ static void once_is_for_the_call_alone(void **state) {
 	end_stuck(caller);
 }
 
+static void once_is_for_one_of_equal_calls(void **state) {
+	struct outcome outcomes[4];
+	pid_t callers[2] = {stuck(SIGUSR1), stuck(SIGUSR1)};
+	(void)state;
+	fixture.hold = true;
+	hold_as(callers[0], PERMISSION_FS_READ, "/home/u/notes/todo", &outcomes[0]);
+	hold_as(callers[1], PERMISSION_FS_READ, "/home/u/notes/todo", &outcomes[1]);
+	hold("/home/u/notes/todo", &outcomes[2]);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 1);
+	answer(0, allowed_by(0, true));
+	hold("/home/u/notes/todo", &outcomes[3]); /* while it is being mounted */
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 2);
+	fixture_applied(&fixture);
+	fixture_turn(&fixture);
+	assert_int_equal(outcomes[0].end, HELD_AGAIN);
+	for (size_t i = 1; i < ARRAY_LENGTH(outcomes); i++) assert_int_equal(outcomes[i].end, -1);
+	fixture.hold = false;
+	answer(1, allowed_by(0, true));
+	fixture_until(&fixture, outcomes[1].end != -1);
+	assert_int_equal(outcomes[1].end, HELD_AGAIN);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 3);
+	answer(2, denied_by("ask", true)); /* a denial is for all of them */
+	fixture_turn(&fixture);
+	assert_int_equal(outcomes[2].end, HELD_REFUSED);
+	assert_int_equal(outcomes[3].end, HELD_REFUSED);
+	for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) end_stuck(callers[i]);
+}
+
 static int end_of_signal(int how, bool meant) {
 	struct outcome outcome;
 	pid_t pid = stuck(how);
@@ -565,6 +596,7 @@ int main(void) {
 		HELD_TEST(what_was_allowed_and_is_not_in_the_plan_is_refused),
 		HELD_TEST(a_mask_that_the_runner_alone_knows_is_not_lifted_by_a_rule),
 		HELD_TEST(once_is_for_the_call_alone),
+		HELD_TEST(once_is_for_one_of_equal_calls),
 		HELD_TEST(the_last_one_to_go_cancels_the_question),
 		HELD_TEST(one_that_is_dropped_while_it_is_placed_is_forgotten),
 		HELD_TEST(many_wait_for_their_turn_and_too_many_are_refused),
