@@ -28,6 +28,7 @@ static void forget_trees(struct finds *finds) {
 void finds_finish(struct finds *finds) {
 	fact_book_finish(&finds->book);
 	forget_trees(finds);
+	strings_finish(&finds->arrived);
 	given_finish(&finds->given);
 	git_layout_finish(&finds->git);
 	strings_finish(&finds->repositories);
@@ -180,7 +181,9 @@ static void drop_gone(struct strings *paths) {
 bool finds_arrived(struct finds *finds, const char *path) {
 	if (strings_contain(&finds->matches, path)) return false;
 	if (finds->matches.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->matches);
+	if (finds->arrived.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->arrived);
 	strings_add(&finds->matches, path);
+	if (!strings_contain(&finds->arrived, path)) strings_add(&finds->arrived, path);
 	linked_names(&finds->linked, path, &finds->matches);
 	return true;
 }

@@ -30,6 +30,7 @@ struct finds {
 	struct strings patterns;         /* of the view, when `trees` were walked */
 	struct strings trees;            /* walked for patterns and sockets */
 	struct strings matches, sockets; /* in them */
+	struct strings arrived;          /* of the matches those that came to be only while it runs */
 	struct given given;              /* to calls */
 	struct linked linked;            /* places in them that patterns name by links */
 	bool deep;                       /* more folders than sockets were looked for in */

@@ -9,7 +9,7 @@ setup_file() {
 	home_make
 	default_policy "without-agent: deny" "    deny:
       fs:write: ['\${project}/**/*.service', '**/*.desktop', '\${project}/in/*/key']
-      fs:read: ['**/.env']
+      fs:read: ['**/.env', '\${project}/in/*/secret']
     ask: {fs:write: ['\${project}/**/*.sh', '**/tmpl']}
     allow: {fs:write: ['\${project}/build/c.sh', '\${project}/tmpl/*.ok']}"
 	sbx grants >/dev/null # starts the broker
@@ -104,6 +104,13 @@ denied() {
 	echo mine >in/known/key
 	run sbx run -- true
 	[ -z "$output" ]
+}
+
+@test "attack_r_04: what comes in a folder that is moved is named at the end, too, where reading it is denied" {
+	run sbx run -- sh -c 'mkdir t; echo x >t/secret; mv t in/t; for i in $(seq 100); do cat in/t/secret >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1'
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(grep -c "$PWD/in/t/secret is new and would have been protected" <<<"$output")" = 1 ]
 }
 
 @test "attack_r_04: ordinary names are made without a question, ten thousand of them" {
