@@ -253,13 +253,14 @@ static void collect_nodes(struct builder *builder) {
 		if (hides) show = SHOW_NOTHING;
 		/* What it takes away it does take away. */
 		bool cap = rule->cap || (gives_nothing && !hides);
+		const bool adds = rule->adds && show == SHOW_READ;
 		builder->nodes[count++] = (struct node){.path = fact->real,
 							.rule = rule,
 							.fact = fact,
 							.has_show = !cap,
 							.cap = cap,
 							.show = show,
-							.origin = rule->adds && show == SHOW_READ ? RULE_ADDED : rule->origin};
+							.origin = adds ? RULE_ADDED : rule->origin};
 	}
 	qsort(builder->nodes, count, sizeof *builder->nodes, compare_nodes);
 	for (size_t i = 0; i < count; i++) {

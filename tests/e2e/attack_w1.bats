@@ -431,6 +431,70 @@ only_read() {
 	[ "$(<docs/x)" = more ]
 }
 
+# agree STATUS PERM TARGET [WHY]: why says WHY (default: as check), check has that status without a question, a run obeys.
+agree() {
+	local said=deny
+	((${1} != 0)) || said=allow
+	run sbx why "$2" "$3"
+	contains "$output" "So: ${4:-$said}"
+	run sbx check --no-ask "$2" "$3"
+	[ "$status" = "$1" ]
+	if [ "$2" = fs:read ]; then
+		run sbx run -- sh -c 'cat "$1" >/dev/null' sh "$3"
+	else
+		run sbx run -- sh -c ': >>"$1"' sh "$3"
+	fi
+	((($1 == 0) == (status == 0))) || {
+		printf 'check %s %s: %s; the run: %s: %s\n' "$2" "$3" "$1" "$status" "$output" >&2
+		return 1
+	}
+}
+
+@test "attack_w_1: why and check say of a path that leads elsewhere by a link what a run finds" {
+	docs
+	git init -q .
+	rules
+	ln -s "$HOME/papers" link
+	ln -s .git/config masked
+	ln -s docs inner
+	mkdir "$HOME/dots"
+	echo text >"$HOME/dots/inputrc"
+	ln -s dots/inputrc "$HOME/.inputrc" # a rule of the profile's names it
+	agree 1 fs:read link/file ask
+	agree 1 fs:write masked "$(sbx why fs:write .git/config --json | jq -r .verdict.effect)"
+	agree 1 fs:read "$HOME/to-ssh/id" deny
+	agree 0 fs:read inner/x
+	agree 0 fs:write inner/x
+	agree 0 fs:read "$HOME/to-docs/x"
+	agree 0 fs:read "$HOME/.inputrc"
+	sbx grant fs:read link
+	agree 0 fs:read link/file
+	agree 1 fs:write link/file ask
+	ln -sfn "$HOME/vault" link # not where it was granted
+	agree 1 fs:read link/key ask
+	ln -sfn "$HOME/papers" link
+	sbx revoke --all
+	sbx grant fs:read "$HOME/to-papers"
+	agree 0 fs:read "$HOME/to-papers/file"
+	sbx revoke --all
+	rules '' 'fs:read: ["~/papers", "~/dots"]'
+	agree 1 fs:read "$HOME/to-papers/file" deny
+	agree 1 fs:read "$HOME/.inputrc" deny
+	run sbx why fs:read "$HOME/to-papers/file"
+	contains "$output" "$HOME/to-papers/file leads to $HOME/papers/file by a link."
+	# Nobody is asked what no answer could give.
+	asking_policy
+	run timeout 20 sbx check fs:read "$HOME/to-ssh/id"
+	[ "$status" = 1 ]
+	background c sbx check fs:read link/file
+	wait_for 10 prompt_is_pending
+	[ "$(sbx prompts --json | jq -r '.[0].target')" = "$HOME/papers/file" ]
+	sbx allow "$(sbx prompts --json | jq '.[0].id')"
+	finished c
+	agree 0 fs:read link/file
+	rm -rf link masked inner .git "$HOME/.inputrc" "$HOME/dots"
+}
+
 is_hidden() { # in the sandbox, as its mounts say
 	local runner
 	runner=$(sbx sessions --json | jq '.[0].pid')

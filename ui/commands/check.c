@@ -8,6 +8,7 @@
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/broker.h"
+#include "ui/led.h"
 #include "ui/output.h"
 #include "ui/words.h"
 
@@ -48,10 +49,13 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
 	CLEANUP_FREE char *file = words_program(&permission, target);
-	json_t *reply = NULL, *body = json_pack("{s:s, s:o, s:o, s:o, s:b}", "permission", permission.name, "target",
-						message_bytes(target), "profile",
-						message_bytes(values->profile ? values->profile : "default"), "project",
-						message_bytes(project), "ask", !values->no_ask);
+	json_t *reply = NULL, *body = json_object();
+	json_put_text(body, "profile", values->profile ? values->profile : "default");
+	json_put_text(body, "project", project);
+	CLEANUP_FREE char *real = led_name(body, &permission, target);
+	json_put_text(body, "permission", permission.name);
+	json_put_text(body, "target", real ? real : target);
+	json_object_set_new(body, "ask", json_boolean(!values->no_ask));
 	CLEANUP_FREE char *process = caller_name();
 	json_put_text(body, "name", file);
 	json_put_text(body, "process", process);

@@ -8,6 +8,7 @@
 #include "schema/message.h"
 #include "ui/broker.h"
 #include "ui/human.h"
+#include "ui/led.h"
 #include "ui/output.h"
 #include "ui/words.h"
 #include "why_changes.h"
@@ -77,6 +78,7 @@ static void print_changes(const struct why_changes *changes) {
 struct explanation {
 	const struct permission *permission;
 	const char *target;
+	const char *link; /* what was named, where it leads to the target; or NULL */
 	char *profile, *project, *untrusted;
 	struct verdict verdict;
 	json_t *reply;
@@ -90,6 +92,8 @@ static void print_text(const struct explanation *explanation) {
 	CLEANUP_FREE char *who = text_visible(explanation->profile);
 	CLEANUP_FREE char *shortened = human_path(explanation->project);
 	CLEANUP_FREE char *place = text_visible(shortened);
+	CLEANUP_FREE char *link = explanation->link ? text_visible(explanation->link) : NULL;
+	if (link) printf("%s leads to %s by a link.\n", link, visible);
 	printf("May profile %s in %s %s?\n", who, place, what);
 	print_steps(json_object_get(explanation->reply, "steps"));
 	printf("So: %s", effect_name(explanation->verdict.effect));
@@ -180,12 +184,17 @@ static int run(struct command_call *call, struct error *error) {
 	if (r == 0 && values->session == 0) r = words_project(values->project, &project, error);
 	if (r < 0) return r;
 	CLEANUP_FREE char *file = words_program(&permission, target);
-	CLEANUP(explanation_finish) struct explanation explanation = {.permission = &permission, .target = target};
-	json_t *body = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));
+	json_t *body = json_object();
 	json_put_id(body, "session", values->session);
-	json_put_text(body, "name", file);
 	json_put_text(body, "profile", values->profile);
 	json_put_text(body, "project", project);
+	CLEANUP_FREE char *real = led_name(body, &permission, target);
+	CLEANUP(explanation_finish)
+	struct explanation explanation = {
+		.permission = &permission, .target = real ? real : target, .link = real ? target : NULL};
+	json_put_text(body, "permission", permission.name);
+	json_put_text(body, "target", explanation.target);
+	json_put_text(body, "name", file);
 	r = broker_call("why", body, &explanation.reply, error);
 	if (r == 0) r = read_reply(&explanation, error);
 	if (r < 0) return r;
