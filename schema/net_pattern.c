@@ -46,6 +46,23 @@ static void mask_address(struct host *host, unsigned bits) {
 	inet_ntop(host->class == HOST_IPV4 ? AF_INET : AF_INET6, host->address, host->name, sizeof host->name);
 }
 
+/* ::ffff:10.0.0.0/104 is 10.0.0.0/8: such an address is known as the IPv4 one that it stands for (RFC 4291, 2.5.5.2).
+ */
+static int unmap_network(struct net_pattern *pattern, struct error *error) {
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct host *host = &pattern->host;
+	if (host->class != HOST_IPV6 || memcmp(host->address, mapped, sizeof mapped) != 0) return 0;
+	if (pattern->bits < 96)
+		return error_set(
+			error, EINVAL,
+			"a network of IPv4 addresses in IPv6 has 96 bits or more: write the IPv4 network, such "
+			"as 10.0.0.0/8");
+	host->class = HOST_IPV4;
+	memmove(host->address, host->address + sizeof mapped, 4);
+	pattern->bits -= 96;
+	return 0;
+}
+
 static int parse_cidr(struct net_pattern *pattern, const char *text, size_t size, const char *slash,
 		      struct error *error) {
 	unsigned long long bits;
@@ -62,6 +79,8 @@ static int parse_cidr(struct net_pattern *pattern, const char *text, size_t size
 		return error_set(error, EINVAL, "expected the number of bits after '/' such as 10.0.0.0/8");
 	pattern->class = NET_CIDR;
 	pattern->bits = (unsigned)bits;
+	int r = unmap_network(pattern, error);
+	if (r < 0) return r;
 	mask_address(&pattern->host, pattern->bits);
 	return 0;
 }
