@@ -78,14 +78,17 @@ static bool source_has(const struct source *source, const struct rule_text *text
 	return !source->denials || text->effect == EFFECT_DENY;
 }
 
-/* The masks and sensitive places of the profile that all others rest on. */
+/* The masks and sensitive places of the profile that all others rest on. Of sockets those that anybody may answer for
+ * (all of the home's) are none: it asks about them as about whatever no other rule names. */
 static bool is_sticky(const struct source *source, const struct rule_text *text) {
+	if (source->document->layer != POLICY_LAYER_BUILTIN || strcmp(source->profile->name, POLICY_BASE) != 0)
+		return false;
 	switch (text->permission.kind) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
+		return text->effect != EFFECT_ALLOW;
 	case PERMISSION_IPC_CONNECT:
-		return source->document->layer == POLICY_LAYER_BUILTIN && text->effect != EFFECT_ALLOW &&
-		       strcmp(source->profile->name, POLICY_BASE) == 0;
+		return text->effect == EFFECT_DENY || text->confirm_terminal;
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_PROC_SPAWN:

@@ -83,10 +83,10 @@ static enum policy_weight weight_of_rule(const struct weighing *weighing, const 
 	struct pattern_scope scope = *weighing->scope;
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	scope.relative_anywhere = rule->effect != EFFECT_ALLOW;
-	const bool file = rule->permission.kind == PERMISSION_FS_READ || rule->permission.kind == PERMISSION_FS_WRITE;
+	const bool place = permission_is_of_path(&rule->permission) && rule->permission.kind != PERMISSION_PROC_SPAWN;
 	if (pattern_compile(&rule->permission, rule->text, &scope, &pattern, NULL) < 0) return POLICY_LIFTS;
 	if (permission_is_of_path(&rule->permission) && is_lifting(weighing, rule, pattern)) return POLICY_LIFTS;
-	if (file ? is_wide_path(weighing, pattern) : is_wide_text(pattern_text(pattern))) return POLICY_IS_WIDE;
+	if (place ? is_wide_path(weighing, pattern) : is_wide_text(pattern_text(pattern))) return POLICY_IS_WIDE;
 	return weight_of_kind(rule->permission.kind);
 }
 

@@ -165,6 +165,24 @@ both_are_greeted() {
 	contains "$output" ended
 }
 
+@test "a pattern of sockets counts, in a rule and in a grant, and lets nobody past what base keeps" {
+	local here=$HOME/sk greets='import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9))'
+	mkdir -p "$here/deeper"
+	on_host server serve "$here/deeper/s"
+	asking_policy 60s "    allow: {ipc:connect: ['~/sk/**']}"
+	run -0 sbx why --profile default ipc:connect "$here/deeper/s"
+	contains "$output" "So: allow"
+	run -0 sbx run --profile default -- python3 -c "$greets" "$here/deeper/s"
+	contains "$output" hello
+	asking_policy
+	sbx grant --profile default ipc:connect "$HOME/sk/**"
+	run -0 sbx run --profile default -- python3 -c "$greets" "$here/deeper/s"
+	contains "$output" hello
+	sbx grant --profile default ipc:connect "/run/**"
+	run sbx check --profile default ipc:connect /run/docker.sock
+	[ "$status" != 0 ]
+}
+
 @test "attack_n_13 what no rule speaks of looks as if it weren't there" {
 	policy <<END
 version: 1
