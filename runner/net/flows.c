@@ -233,7 +233,7 @@ void flows_free(struct flows *flows) {
 	if (!flows) return;
 	while ((listener = TAILQ_FIRST(&flows->listeners))) {
 		TAILQ_REMOVE(&flows->listeners, listener, entry);
-		listener_release(listener, "cut");
+		listener_release(listener, "the sandbox has ended");
 	}
 	event_free(flows->sweep);
 	free(flows->buffer);

@@ -11,6 +11,7 @@ struct gate_lease {
 	const char *door;
 	struct right right;
 	int64_t since_ms;
+	const char *why; /* it was cut; borrowed, or NULL */
 	void (*cut)(void *argument);
 	void *argument;
 };
@@ -59,7 +60,7 @@ void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, 
 	TAILQ_REMOVE(&lease->gate->leases, lease, entry);
 	if (judge->report)
 		judge->report(judge->context, lease->target, lease->right.grant, lease->door, sent, received,
-			      clock_ms(CLOCK_BOOTTIME) - lease->since_ms, error);
+			      clock_ms(CLOCK_BOOTTIME) - lease->since_ms, lease->why ? lease->why : error);
 	free(lease->target);
 	free(lease->address);
 	free(lease);
@@ -71,7 +72,10 @@ bool grants_contain(const int64_t *grants, size_t count, int64_t grant) {
 	return false;
 }
 
-static void lease_cut(struct gate_lease *lease) {
+static const char changed[] = "what allowed it has changed"; /* a rule or a denial is new, or a rule is gone */
+
+static void lease_cut(struct gate_lease *lease, const char *why) {
+	lease->why = why;
 	gate_add_broken(lease->gate, lease->target, "was cut: what allowed it has ended or changed");
 	lease->cut(lease->argument);
 }
@@ -84,7 +88,7 @@ size_t leases_cut(struct gate *gate, bool all, const int64_t *grants, size_t cou
 		next = TAILQ_NEXT(lease, entry); /* a cut ends its own lease and no other */
 		if (!all && !grants_contain(grants, count, lease->right.grant)) continue;
 		cut++;
-		lease_cut(lease);
+		lease_cut(lease, all ? "the sandbox has ended" : "the grant has ended");
 	}
 	return cut;
 }
@@ -132,7 +136,7 @@ void leases_judge_address(struct gate *gate, const char *address, const struct v
 		next = TAILQ_NEXT(lease, entry); /* as above */
 		if (!lease->right.address_due || !string_equal(lease->address, address)) continue;
 		lease->right.address_due = false;
-		if (verdict->effect != EFFECT_ALLOW) lease_cut(lease);
+		if (verdict->effect != EFFECT_ALLOW) lease_cut(lease, changed);
 	}
 }
 
@@ -153,6 +157,6 @@ void leases_judge(struct gate *gate, const char *target, const struct verdict *v
 		if (right_holds(&lease->right, verdict))
 			right_renew(&lease->right, verdict);
 		else
-			lease_cut(lease);
+			lease_cut(lease, changed);
 	}
 }

@@ -446,7 +446,7 @@ void native_free(struct native *native) {
 	if (!native) return;
 	while ((link = TAILQ_FIRST(&native->links))) {
 		TAILQ_REMOVE(&native->links, link, entry);
-		link_release(link, "cut");
+		link_release(link, "the sandbox has ended");
 	}
 	pipes_finish(&native->pipes);
 	free(native);

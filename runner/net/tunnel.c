@@ -158,7 +158,7 @@ struct tunnel *tunnel_new(const struct tunnel_options *options) {
 
 void tunnel_free(struct tunnel *tunnel) {
 	if (!tunnel) return;
-	tunnel_close(tunnel, "cut");
+	tunnel_close(tunnel, "the sandbox has ended");
 	event_free(tunnel->end);
 	free(tunnel->says);
 	free(tunnel->why);

@@ -165,7 +165,7 @@ rules_are_taken_back() {
 	usual_policy
 	echo "$output"
 	contains "$output" $'held: host\nheld: cut\nsbx: the connection to '
-	connections | tail -1 | jq -e '.detail.error == "the grant has ended" and .detail.door == "direct"'
+	connections | tail -1 | jq -e '.detail.error == "what allowed it has changed" and .detail.door == "direct"'
 }
 
 @test "so it is when the rule still allows it, but doesn't say direct any more" {

@@ -711,7 +711,7 @@ static void cut_by(void (*how)(void), const char *reported) {
 static void a_connection_ends_with_its_grant(void **state) {
 	(void)state;
 	cut_by(cut_it, "/shown/host 7 the grant has ended");
-	cut_by(review_it, "/shown/host 7 the grant has ended"); /* a rule or denial that is new */
+	cut_by(review_it, "/shown/host 7 what allowed it has changed"); /* a rule or denial that is new */
 }
 
 static void send_fd(int line, int fd) {
