@@ -4,6 +4,10 @@
  * folder (made, or moved here with all that lies in it) is put into `pending` by its event, lost events put all trees
  * there. A folder that is moved keeps its watch (inotify's belong to inodes), which gets the new path when it is looked
  * at again.
+ *
+ * Of a name that is awaited each folder on the way is a name as well, in front of it: a folder that is removed or moved
+ * away and made anew is watched anew with all that is awaited below it, from the outermost on, so that nothing can
+ * change unseen in between.
  */
 #include "arrivals.h"
 
@@ -34,9 +38,10 @@ struct folder {
 	char *path; /* NULL: it is gone */
 };
 
-/* A name that is awaited, and what was there when it was looked at last. */
+/* A name that is awaited, or a folder on the way to one, and what was there when it was looked at last. */
 struct name {
 	char *path;
+	bool on_way, looked_at;
 	dev_t device;
 	ino_t inode; /* 0: nothing */
 	mode_t mode; /* a number may be that of something removed */
@@ -157,10 +162,13 @@ static void look_at_name(const struct arrivals *arrivals, struct name *name) {
 	struct stat status = {0};
 	if (lstat(name->path, &status) < 0) status = (struct stat){0};
 	const bool same = name->device == status.st_dev && name->inode == status.st_ino && name->mode == status.st_mode;
+	name->looked_at = true;
 	name->mode = status.st_mode;
 	name->device = status.st_dev;
 	name->inode = status.st_ino;
-	if (status.st_ino != 0 && !same) arrivals->options.found(arrivals->options.context, name->path, false);
+	/* A link on the way leads to another place, where the next plan awaits the name. */
+	const bool tells = !name->on_way || S_ISLNK(status.st_mode);
+	if (status.st_ino != 0 && !same && tells) arrivals->options.found(arrivals->options.context, name->path, false);
 }
 
 static void await(struct arrivals *arrivals, struct name *name) {
@@ -225,9 +233,9 @@ static void take_event(struct arrivals *arrivals, const struct inotify_event *ev
 	if (!folder || !folder->path || event->len == 0) return;
 	CLEANUP_FREE char *path = path_join(folder->path, event->name);
 	for (size_t i = 0; i < arrivals->name_count; i++) {
-		if (!string_equal(arrivals->names[i].path, path)) continue;
+		if (!path_is_below(arrivals->names[i].path, path)) continue;
 		arrivals->names[i].inode = 0; /* what was there before is gone */
-		look_at_name(arrivals, &arrivals->names[i]);
+		await(arrivals, &arrivals->names[i]);
 	}
 	notice(arrivals, path, event->mask & IN_ISDIR);
 }
@@ -310,15 +318,10 @@ static void take_patterns(struct arrivals *arrivals, const struct strings *texts
 	walk_prepare(&arrivals->walk);
 }
 
-static struct name name_of(const struct arrivals *arrivals, const char *path, bool *ret_known) {
-	for (size_t i = 0; i < arrivals->name_count; i++) {
-		*ret_known = string_equal(arrivals->names[i].path, path);
-		if (*ret_known)
-			return (struct name){string_copy(path), arrivals->names[i].device, arrivals->names[i].inode,
-					     arrivals->names[i].mode};
-	}
-	*ret_known = false;
-	return (struct name){.path = string_copy(path)};
+static const struct name *find_name(const struct name *names, size_t count, const char *path) {
+	for (size_t i = 0; i < count; i++)
+		if (string_equal(names[i].path, path)) return &names[i];
+	return NULL;
 }
 
 static void drop_names(struct arrivals *arrivals) {
@@ -327,16 +330,35 @@ static void drop_names(struct arrivals *arrivals) {
 	arrivals->name_count = 0;
 }
 
+/* What is known of it from before stays known. */
+static void add_name(struct arrivals *arrivals, const char *path, bool on_way, const struct arrivals *before) {
+	const struct name *known = find_name(before->names, before->name_count, path);
+	arrivals->names = array_grow(arrivals->names, arrivals->name_count, sizeof *arrivals->names);
+	struct name *name = &arrivals->names[arrivals->name_count++];
+	*name = known ? *known : (struct name){0};
+	name->path = string_copy(path);
+	name->on_way = on_way;
+}
+
+/* The folders above the path, from the outermost on. */
+static void add_way(struct arrivals *arrivals, const char *path, const struct arrivals *before) {
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		CLEANUP_FREE char *folder = string_copy_bytes(path, (size_t)(slash - path));
+		if (!find_name(arrivals->names, arrivals->name_count, folder)) add_name(arrivals, folder, true, before);
+	}
+}
+
 static void take_names(struct arrivals *arrivals, const struct strings *paths) {
-	struct name *names = mem_array(struct name, paths->count + 1);
-	bool *known = mem_array(bool, paths->count + 1);
-	for (size_t i = 0; i < paths->count; i++) names[i] = name_of(arrivals, paths->items[i], &known[i]);
-	drop_names(arrivals);
-	arrivals->names = names;
-	arrivals->name_count = paths->count;
-	for (size_t i = 0; i < paths->count && arrivals->began; i++)
-		if (!known[i]) await(arrivals, &names[i]);
-	free(known);
+	struct arrivals before = {.names = arrivals->names, .name_count = arrivals->name_count};
+	arrivals->names = NULL;
+	arrivals->name_count = 0;
+	for (size_t i = 0; i < paths->count; i++) {
+		add_way(arrivals, paths->items[i], &before);
+		add_name(arrivals, paths->items[i], false, &before);
+	}
+	drop_names(&before);
+	for (size_t i = 0; i < arrivals->name_count && arrivals->began; i++)
+		if (!arrivals->names[i].looked_at) await(arrivals, &arrivals->names[i]);
 }
 
 void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, const struct strings *trees,

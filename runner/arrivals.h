@@ -1,8 +1,9 @@
 /*
- * arrivals: names that come to be on the host while a sandbox runs and that are to be hidden in it: paths that a rule
- * hides and that weren't there (plan.h, `awaited`), and what patterns hide.
+ * arrivals: names that come to be on the host while a sandbox runs and that are to be masked in it: paths that a rule
+ * hides or makes read-only and that weren't there (plan.h, `awaited`), and what patterns hide.
  *
- * Promises: inotify(7) on each folder in which such a name can appear, names alone. Where a folder can't be watched
+ * Promises: inotify(7) on each folder in which such a name can appear, and for a path on those above it, which may be
+ * moved or removed and made anew; names alone. Where a folder can't be watched
  * (quotas, more than LIMIT_ARRIVALS), that is said once, and all of them are looked through again and again
  * instead, with pauses of ARRIVALS_PAUSE_MS or ten times as long as a look takes. Each turn of the loop is short. Who
  * made a name is not told by the kernel: those that the sandbox makes are found like the host's. Nothing is watched in
@@ -23,7 +24,8 @@ enum { ARRIVALS_BEGINS_MS = 100, ARRIVALS_PAUSE_MS = 1000 };
 struct arrivals_options {
 	struct event_base *base;
 	struct pattern_scope scope; /* of the patterns; its texts are borrowed */
-	/* `by_pattern`: also one that was told before; else an awaited one. */
+	/* `by_pattern`: also one that was told before; else an awaited one, or a link on the way to
+	 * one. */
 	void (*found)(void *context, const char *path, bool by_pattern);
 	void *context;
 };

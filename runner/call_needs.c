@@ -76,12 +76,11 @@ static bool is_asked_program(const struct judge *judge, const struct sight *sigh
 	return is_asked(sight) && judge->world->is_program(judge->world->context, path);
 }
 
-/* What matches a pattern and the host has made since has no mask that would stand for itself. */
+/* What the host has made since the plan was made has no mask yet that would stand for itself. */
 static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
 	const struct call *call = judge->call;
-	if (call->nameless) return false;
-	if (call->create) return sight->masked_missing || sight->masked_name;
-	return call->write && sight->masked_name && exists(judge, path);
+	if (call->nameless || !(sight->masked_missing || sight->masked_name)) return false;
+	return call->create || (call->write && exists(judge, path));
 }
 
 static void judge_open(struct judge *judge, const char *path) {

@@ -239,33 +239,10 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 	portal_apply_again(keeper->portal, plan, under_way, done, argument);
 }
 
-/* The first name on the way that isn't there. */
-static char *first_missing(const char *path) {
-	char *name = string_copy(path);
-	struct stat status;
-	for (;;) {
-		char *folder = path_parent(name);
-		if (string_equal(folder, "/") || lstat(folder, &status) == 0) {
-			free(folder);
-			return name;
-		}
-		free(name);
-		name = folder;
-	}
-}
-
-/* What is to be read-only and was there when the sandbox began is read-only again when the host has made it anew. What
- * was never there is looked at in the end (last_words.h). */
 static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
-	CLEANUP_STRINGS struct strings patterns = {0}, names = {0};
-	for (size_t i = 0; i < plan->awaited.count; i++) strings_add(&names, plan->awaited.items[i]);
-	for (size_t i = 0; i < plan->missing.count; i++) {
-		if (strings_contain(&keeper->missing, plan->missing.items[i])) continue;
-		CLEANUP_FREE char *name = first_missing(plan->missing.items[i]);
-		if (!strings_contain(&names, name)) strings_add(&names, name);
-	}
+	CLEANUP_STRINGS struct strings patterns = {0};
 	finds_hiding(&keeper->options.scene->finds, live_view(keeper->live), &patterns);
-	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &names);
+	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited);
 }
 
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
@@ -655,7 +632,14 @@ void keeper_stop(struct keeper *keeper) {
 
 void keeper_made(const struct keeper *keeper, struct strings *ret_paths) {
 	const struct layout_judge judge = {.resolve = on_resolve, .context = keeper->session};
-	made_find(&keeper->options.scene->finds, live_view(keeper->live), live_plan(keeper->live), &judge, ret_paths);
+	const struct plan *plan = live_plan(keeper->live);
+	made_find(&keeper->options.scene->finds, live_view(keeper->live), plan, &judge, ret_paths);
+	for (size_t i = 0; i < keeper->missing.count; i++) {
+		const char *path = keeper->missing.items[i];
+		if (!strings_contain(&plan->missing, path) && plan_show(plan, path) == SHOW_READ &&
+		    access(path, F_OK) == 0)
+			strings_add(ret_paths, path);
+	}
 }
 
 void keeper_gone(struct keeper *keeper) {

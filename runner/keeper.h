@@ -52,7 +52,8 @@ void keeper_sleep(struct keeper *keeper, int64_t settle);
 
 /* The tool has ended, what it left has not: what waits in the curtain could not be ended otherwise. */
 void keeper_stop(struct keeper *keeper);
-/* When its processes have ended, and before the session does: what is new and a pattern masks (made.h). */
+/* When its processes have ended, and before the session does: what is new and masked by a pattern (made.h) or, since
+ * it came, by its path. */
 void keeper_made(const struct keeper *keeper, struct strings *ret_paths);
 /* Nothing of the sandbox is left: nobody holds what was withdrawn, and who waits for that is told. */
 void keeper_gone(struct keeper *keeper);

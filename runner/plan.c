@@ -320,9 +320,14 @@ static void note_missing(struct plan *plan, const struct node *node) {
 	strings_add(&plan->missing_names, node->rule->path);
 }
 
-/* The first name on the way to what is to be hidden that the host lacks. */
+static bool is_masked(const struct node *node) {
+	const enum show above = show_of(node->above);
+	return is_nothing(node->show) ? is_hosts(above) : node->show < SHOW_WRITE && above == SHOW_WRITE;
+}
+
+/* The first name on the way to what is to be hidden or read-only that the host lacks. */
 static void note_awaited(struct plan *plan, const struct node *node) {
-	if (!is_nothing(node->show) || !is_hosts(show_of(node->above)) || node->fact->type != FACT_MISSING) return;
+	if (!is_masked(node) || node->fact->type != FACT_MISSING) return;
 	const size_t there = node->fact->there, size = there + 1 + strcspn(node->path + there + 1, "/");
 	CLEANUP_FREE char *name = string_copy_bytes(node->path, size);
 	if (!strings_contain(&plan->awaited, name)) strings_add(&plan->awaited, name);

@@ -8,9 +8,9 @@ load helper
 setup_file() {
 	home_make
 	default_policy "without-agent: deny" "    deny:
-      fs:write: ['\${project}/**/*.service', '**/*.desktop', '\${project}/in/*/key']
+      fs:write: ['\${project}/lit/denied', '\${project}/**/*.service', '**/*.desktop', '\${project}/in/*/key']
       fs:read: ['**/.env', '\${project}/in/*/secret']
-    ask: {fs:write: ['\${project}/**/*.sh', '**/tmpl']}
+    ask: {fs:write: ['\${project}/lit/asked', '\${project}/**/*.sh', '**/tmpl']}
     allow: {fs:write: ['\${project}/build/c.sh', '\${project}/tmpl/*.ok']}"
 	sbx grants >/dev/null # starts the broker
 }
@@ -73,6 +73,32 @@ denied() {
 	[ "$(cat sub/*)" = $'host\nhost\nold' ]
 	denied sub/new.service
 	denied sub/new.sh
+}
+
+@test "attack_r_04: a path that the host makes meanwhile isn't written as soon as it is there, and is masked" {
+	local names=(.envrc .vscode/tasks.json .git/hooks/pre-commit lit/asked lit/denied)
+	rm -r .git/hooks
+	cp "$TESTS/at_once.py" .
+	background tool sbx run -- sh -c 'python3 at_once.py "$@"
+		for name in .envrc .vscode .git/hooks lit/asked lit/denied; do
+			until grep -qF "$PWD/$name " /proc/self/mountinfo; do sleep 0.02; done
+		done
+		for name; do mv "$name" moved; rm -f "$name"; chmod 777 "$name"; echo evil >>"$name"; done
+		echo all were masked' sh "${names[@]}"
+	wait_for 60 test -e up
+	for name in "${names[@]}"; do
+		mkdir -p "$(dirname "$name")"
+		echo host >"$name"
+	done
+	finished tool
+	echo "$output"
+	contains "$output" "all were masked"
+	for name in "${names[@]}"; do
+		[ "$(<"$name")" = host ]
+		[ "$(stat -c %a "$name")" != 777 ]
+		denied "$name"
+	done
+	contains "$output" "$PWD/.envrc is new and would have been protected"
 }
 
 @test "attack_r_04: what was asked about and allowed is made, once or for the session; a closer rule's word counts" {

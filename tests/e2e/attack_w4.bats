@@ -175,6 +175,32 @@ nothing_was_read() {
 	nothing_was_read
 }
 
+@test "attack_w_4: what is denied by its path is hidden also in a folder that was made anew before" {
+	local w=$HOME/w by way run
+	for way in 'rm -r in; mkdir -p in/deep' 'mv in old; mkdir -p in/deep' 'mv in old; mkdir -p new/deep; mv new in' \
+		'mv in old; ln -s old in'; do
+		for by in tool host; do
+			rm -rf "${w:?}"/* up go went end hidden
+			mkdir -p "$w/in/deep"
+			run=:
+			[ $by = host ] || run="(cd $w; $way)"
+			background reader sbx run --profile default -- sh -c "python3 arriving.py $w/named $w/in/deep/secret &
+				until [ -e go ]; do sleep 0.02; done; $run; touch went; wait"
+			wait_for 60 test -e up
+			: >"$w/named"
+			arrives_hidden "$w/named" # the folders are watched by now
+			[ $by = tool ] || (cd "$w" && eval "$way")
+			touch go
+			wait_for 20 test -e went
+			: >"$w/in/deep/secret"
+			arrives_hidden "$w/in/deep/secret" || { echo "by the $by: $way" && return 1; }
+			touch end
+			finished reader
+			nothing_was_read
+		done
+	done
+}
+
 @test "attack_w_4: without inotify it is said, and hidden all the same" {
 	# shellcheck disable=SC2016 # expanded in there
 	in_own_mounts '

@@ -185,6 +185,56 @@ static void a_name_is_told_of_when_it_comes_and_when_it_comes_again(void **state
 	wait_until((turn(2), world.names.count == 2));
 }
 
+static void a_name_is_told_of_in_a_folder_that_was_made_anew(void **state) {
+	(void)state;
+	make("way/in/there");
+	add(&world.awaited, "way/in/secret");
+	follow();
+	settle();
+	move("way", "old");
+	settle();
+	make("way/in/there");
+	settle();
+	assert_int_equal(world.names.count, 0);
+	make("way/in/secret");
+	named("way/in/secret");
+	take_away("way/in/secret");
+	take_away("way/in/there");
+	take_away("way/in");
+	settle();
+	const size_t before = world.names.count;
+	make("way/in/secret");
+	wait_until((turn(2), world.names.count > before));
+}
+
+static void a_name_is_told_of_that_comes_with_the_folder_above(void **state) {
+	(void)state;
+	make("way/in/there");
+	make("other/in/secret");
+	add(&world.awaited, "way/in/secret");
+	follow();
+	settle();
+	move("way", "old");
+	move("other", "way");
+	named("way/in/secret");
+}
+
+static void a_link_on_the_way_is_told_of_once(void **state) {
+	(void)state;
+	make("way/there");
+	make("place/there");
+	add(&world.awaited, "way/secret");
+	follow();
+	settle();
+	move("way", "old");
+	CLEANUP_FREE char *place = at("place"), *way = at("way");
+	assert_int_equal(symlink(place, way), 0);
+	named("way");
+	follow();
+	settle();
+	assert_int_equal(world.names.count, 1);
+}
+
 static void a_name_that_is_awaited_later_is_told_of_though_it_is_there(void **state) {
 	(void)state;
 	follow();
@@ -242,6 +292,9 @@ int main(void) {
 		ARRIVALS_TEST(what_is_moved_has_its_new_path),
 		ARRIVALS_TEST(many_folders_come_and_go),
 		ARRIVALS_TEST(a_name_is_told_of_when_it_comes_and_when_it_comes_again),
+		ARRIVALS_TEST(a_name_is_told_of_in_a_folder_that_was_made_anew),
+		ARRIVALS_TEST(a_name_is_told_of_that_comes_with_the_folder_above),
+		ARRIVALS_TEST(a_link_on_the_way_is_told_of_once),
 		ARRIVALS_TEST(a_name_that_is_awaited_later_is_told_of_though_it_is_there),
 		ARRIVALS_TEST(other_patterns_and_trees_are_looked_for_anew),
 		ARRIVALS_TEST(it_rests_when_all_was_looked_at),

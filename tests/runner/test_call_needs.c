@@ -23,7 +23,7 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/read") || path_is_below(path, "/ask/mask")) sight = (struct sight){.mode = VIEW_READ};
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
-	sight.masked_missing = strcmp(path, "/w/missing") == 0;
+	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
 	sight.above_missing = strcmp(path, "/w/above") == 0;
 	sight.program = path_is_below(path, "/read/asked") || path_is_below(path, "/hidden/asked") ||
@@ -103,7 +103,9 @@ static void opens(void **state) {
 		{"/ask/mask", WRITE, "", ""},
 		{"/w/mask", WRITE, "write /w/mask", "write /w/mask"},
 		{"/w/missing", WRITE | CREATE, "write /w/missing", "write /w/missing"},
-		{"/w/missing", WRITE, "", ""}, /* ENOENT */
+		{"/w/missing", WRITE, "write /w/missing", "write /w/missing"}, /* the host has made it since */
+		{"/w/missing/f", WRITE, "write /w/missing/f", "write /w/missing/f"},
+		{"/w/new-missing", WRITE, "", ""}, /* ENOENT */
 		{"/w/missing", READ, "", ""},
 		{"/w/pattern", WRITE | CREATE, "write /w/pattern", "write /w/pattern"},
 		{"/w/pattern/a/b", CREATE, "write /w/pattern/a/b", "write /w/pattern/a/b"},
