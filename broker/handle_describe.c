@@ -110,6 +110,12 @@ static json_t *origin_of_rule(const struct description *description, const struc
 	return item;
 }
 
+/* A relative pattern is compiled behind "/" and "**" (schema/pattern.c), which "**" in front of it says already. */
+static const char *shown_text(const struct pattern *pattern) {
+	const char *text = pattern_text(pattern);
+	return string_starts(text, "/**/**/") ? text + strlen("/**") : text;
+}
+
 /* Adds the one that counts of those of the same words, and returns how many these are. */
 static size_t add_first(struct description *description, const struct rule *const *rules, size_t count) {
 	const struct rule *first = rules[0];
@@ -118,7 +124,7 @@ static size_t add_first(struct description *description, const struct rule *cons
 		if (rules[same]->layer == first->layer && rules[same]->effect < first->effect) first = rules[same];
 	if (first->effect != EFFECT_DENY && decides(description->ruleset, first) && !is_covered(description, first) &&
 	    !is_granted(description, first))
-		add(description, first->effect, &first->permission, pattern_text(first->pattern),
+		add(description, first->effect, &first->permission, shown_text(first->pattern),
 		    origin_of_rule(description, first));
 	return same;
 }
