@@ -1,8 +1,11 @@
 #include "remaining.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/string.h"
 #include "granting.h"
+#include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
@@ -42,6 +45,18 @@ static char *common_sample(const struct permission *permission, const struct pat
 	return of_b && pattern_match(a, of_b, NULL) && pattern_match(b, of_b, NULL) ? STEAL(of_b) : NULL;
 }
 
+/* A rule that means no private addresses opens none (policy/stack.c). */
+static bool is_closed(const struct remaining *remaining, const struct rule *rule) {
+	struct host host;
+	uint16_t port;
+	const char *text = pattern_text(remaining->pattern);
+	if (remaining->permission->kind != PERMISSION_NET_ACCESS || rule->private_allowed) return false;
+	if (host_port_parse(text, strlen(text), &host, &port, NULL) < 0 &&
+	    host_parse(text, strlen(text), &host, NULL) < 0)
+		return false;
+	return host_is_private(&host);
+}
+
 /* The rule that lets something of it through where this one would; NULL: it doesn't come to that. */
 static const struct rule *winner_where(const struct remaining *remaining, const struct ruleset *ruleset,
 				       const struct rule *rule) {
@@ -69,7 +84,7 @@ static void add_rules(struct remaining *remaining, const struct rulesets_item *i
 	const struct rule *rules = ruleset_rules(item->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (rules[i].effect != EFFECT_ALLOW || !is_about(&rules[i], remaining->permission) ||
-		    !pattern_overlaps(rules[i].pattern, remaining->pattern))
+		    !pattern_overlaps(rules[i].pattern, remaining->pattern) || is_closed(remaining, &rules[i]))
 			continue;
 		const struct rule *winner = winner_where(remaining, item->ruleset, &rules[i]);
 		if (winner) add_rule(remaining, winner, item->session);

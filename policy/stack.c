@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "judge.h"
 #include "problems.h"
+#include "schema/host.h"
 
 static const char *const verbs[EFFECT_COUNT] = {
 	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};
@@ -114,6 +115,26 @@ static bool is_ipv4_only(const struct request *request, const struct answer *ans
 	       !pattern_match(pattern, ipv6, NULL);
 }
 
+/* An allow that doesn't mean private addresses opens none: the gate would refuse it. */
+static bool is_closed(const struct request *request, const struct verdict *verdict) {
+	struct host host;
+	uint16_t port;
+	return request->permission.kind == PERMISSION_NET_ACCESS && verdict->effect == EFFECT_ALLOW &&
+	       !verdict->private_allowed &&
+	       host_port_parse(request->target, strlen(request->target), &host, &port, NULL) == 0 &&
+	       host_is_private(&host);
+}
+
+static void verdict_close(const struct request *request, struct verdict *verdict) {
+	CLEANUP_VERDICT struct verdict allowed = *verdict;
+	SHOWN(target, request->target);
+	*verdict = (struct verdict){.effect = EFFECT_DENY,
+				    .why = string_format("%s is a private or special address, and what allows it "
+							 "names no address and does not say `private: true`: %s",
+							 target, allowed.why)};
+	set_module(verdict, "private");
+}
+
 static void verdict_of_answer(const struct stack_context *context, const struct request *request,
 			      const struct stack_line *line, const struct answer *answer, struct verdict *ret_verdict) {
 	const struct rule *rule = answer->rule;
@@ -130,6 +151,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 		.direct = rule && answer->effect == EFFECT_ALLOW && rule->direct,
 	};
 	set_module(ret_verdict, stack_module_name(line->module));
+	if (is_closed(request, ret_verdict)) verdict_close(request, ret_verdict);
 }
 
 struct recording {

@@ -317,6 +317,20 @@ bool address_is_private(const struct sockaddr *address) {
 	return true;
 }
 
+bool host_is_private(const struct host *host) {
+	switch (host->class) {
+	case HOST_LOCALHOST:
+		return true;
+	case HOST_IPV4:
+		return ipv4_is_private(host->address);
+	case HOST_IPV6:
+		return ipv6_is_private(host->address);
+	case HOST_NAME:
+		return false;
+	}
+	return false;
+}
+
 bool host_is_loopback(const char *name) {
 	static const struct range loopback4 = {{127}, 8};
 	uint8_t address[16];

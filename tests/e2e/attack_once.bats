@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What is allowed for one call is for that call: of a folder nothing else stays open by it. And a grant that ends takes what
 # could be opened anew.
+# shellcheck disable=SC2030,SC2031 # a test's variables are its own
 
 load helper
 

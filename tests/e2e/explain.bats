@@ -287,3 +287,26 @@ line'; do
 	why "ask ask" fs:read "$HOME/notes/axb"
 	refusing_policy ""
 }
+
+@test "an allow that opens no private address is not said to allow one: why, check, revoke and the history agree" {
+	refusing_policy "    allow: {net:access: ['*']}"
+	for target in 10.1.1.1:80 localhost:9 '[fd00::1]:80'; do
+		run -0 sbx why --profile default net:access "$target"
+		contains "$output" "So: deny"
+		contains "$output" "does not say \`private: true\`"
+		contains "$output" "sbx grant net:access"
+		run -1 sbx check --profile default net:access "$target"
+	done
+	run -0 sbx check --profile default net:access 1.1.1.1:80
+	run sbx revoke --match net:access 10.1.1.1 # there is none
+	lacks "$output" "Still allowed"
+	run sbx revoke --match net:access example.org
+	contains "$output" "Still allowed"
+	run sbx run --profile default -- python3 -c 'import socket; assert socket.create_connection(("10.1.1.1", 80), 5).recv(1)'
+	[ "$status" != 0 ]
+	contains "$output" "private: true"
+	[ "$(sbx history --json | jq -s -r 'map(select(.target == "10.1.1.1:80" and .session != null)) | last | "\(.verdict) \(.by)"')" = "deny private" ]
+	sbx grant --profile default net:access 10.1.1.1:80
+	run -0 sbx check --profile default net:access 10.1.1.1:80
+	refusing_policy ""
+}

@@ -189,6 +189,7 @@ static const struct {
 	{EFFECT_DENY, "rules", denied_by_rule},     {EFFECT_DENY, "grants", denied_by_grant},
 	{EFFECT_DENY, "none", denied_by_nobody},    {EFFECT_DENY, "flood", denied_for_asking},
 	{EFFECT_DENY, "protect", protected},        {EFFECT_DENY, "exec", decided_by_program},
+	{EFFECT_DENY, "private", denied_by_nobody},
 };
 
 void why_changes_find(const struct why_answer *answer, struct why_changes *ret_changes) {

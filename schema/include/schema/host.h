@@ -53,3 +53,4 @@ char *host_port_format(const struct host *host, uint16_t port);
  * inside mapped, NAT64 (64:ff9b::/96) and 6to4 forms. By RFC 6890 and the IANA special-purpose registries.
  */
 bool address_is_private(const struct sockaddr *address);
+bool host_is_private(const struct host *host); /* such an address, or localhost; no name */

@@ -24,13 +24,13 @@ int effect_parse(const char *name, enum effect *ret_effect, struct error *error)
 #define VERDICT_WHY_NOBODY   "nobody is there to be asked (prompt.without-agent: deny)"
 
 struct verdict {
-	enum effect effect; /* EFFECT_ASK leaves the broker only for a name that is looked up */
-	char module[24];    /* protect, flood, rules, grants, ask, exec; private: the gate; broker: it failed; none: the
-			       stack ended without an answer */
-	char *why;          /* a sentence; owned */
-	char *rule;         /* "file:line", or NULL; owned */
-	int64_t grant;      /* id, 0 = none, or `once` */
-	int64_t prompt;     /* id, 0 = nobody was asked */
+	enum effect effect;    /* EFFECT_ASK leaves the broker only for a name that is looked up */
+	char module[24];       /* protect, flood, rules, grants, ask, exec; private: an allow that opens no such address
+				  (the gate's word for names); broker: it failed; none: the stack ended without an answer */
+	char *why;             /* a sentence; owned */
+	char *rule;            /* "file:line", or NULL; owned */
+	int64_t grant;         /* id, 0 = none, or `once` */
+	int64_t prompt;        /* id, 0 = nobody was asked */
 	bool confirm_terminal; /* the ask rule's `confirm: terminal` */
 	bool private_allowed;  /* net: the rule says `private: true`, or rule, grant or prompt name the address */
 	bool ipv4_only;        /* net, of localhost: what allows it means 127.0.0.1, not ::1 */
