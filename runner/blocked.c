@@ -84,7 +84,7 @@ static bool advise(const struct telling *telling, const struct item *item, struc
 	/* A project that was named is not the one that the shell stands in. */
 	const struct advice_about about = {.permission = item->permission,
 					   .target = item->target,
-					   .profile = scene->view->profile,
+					   .profile = scene->options->policy_text ? NULL : scene->view->profile,
 					   .project = scene->options->project ? scene->project.project : NULL};
 	return advice_make(strcmp(item->verdict->module, "flood") == 0 ? &undecided : item->verdict, &about,
 			   ret_advice);

@@ -26,7 +26,18 @@ struct denial {
 	const struct advice_about *about;
 };
 
+static struct advice advise_option(const struct advice_about *about) {
+	struct permission permission = {.kind = PERMISSION_CUSTOM};
+	permission_parse(about->permission, &permission, NULL);
+	CLEANUP_FREE char *pattern = pattern_quote(&permission, about->target);
+	CLEANUP_FREE char *rule = string_format("%s=%s", about->permission, pattern);
+	CLEANUP_FREE char *word = text_shell_word(rule);
+	return (struct advice){
+		string_format("allow with a rule in the file of --policy, or for one run with --allow %s", word), NULL};
+}
+
 static struct advice advise_grant(const struct denial *denial) {
+	if (!denial->about->profile) return advise_option(denial->about);
 	return (struct advice){string_copy("allow with"), advice_grant(denial->about, EFFECT_ALLOW)};
 }
 
@@ -60,15 +71,16 @@ static struct advice advise_private(const struct denial *denial) {
 	int r = host_port_parse(asked, strlen(asked), &host, &port, NULL);
 	if (r == 0 && host.class != HOST_NAME) return advise_grant(denial);
 	CLEANUP_FREE char *target = text_visible(asked);
-	CLEANUP_FREE char *profile = text_visible(denial->about->profile);
-	return (struct advice){
-		string_format("allow with this under `allow:` of the profile %s in ~/.config/sbx/policy.yaml: "
-			      "net:access: [{target: \"%s\", private: true}]",
-			      profile, target),
-		NULL};
+	CLEANUP_FREE char *profile = denial->about->profile ? text_visible(denial->about->profile) : NULL;
+	return (struct advice){string_format("allow with this under `allow:` of the profile%s%s in %s: "
+					     "net:access: [{target: \"%s\", private: true}]",
+					     profile ? " " : "", profile ? profile : "",
+					     profile ? "~/.config/sbx/policy.yaml" : "the file of --policy", target),
+			       NULL};
 }
 
 static struct advice advise_flood(const struct denial *denial) {
+	if (!denial->about->profile) return advise_option(denial->about);
 	return (struct advice){string_copy("answer what waits (sbx prompts), or allow with"),
 			       advice_grant(denial->about, EFFECT_ALLOW)};
 }

@@ -310,3 +310,22 @@ line'; do
 	run -0 sbx check --profile default net:access 10.1.1.1:80
 	refusing_policy ""
 }
+
+@test "a run with a policy of its own is advised what can be done: no grant can name its profile" {
+	local file="$HOME/run/own.yaml" option
+	echo mine >"$HOME/notes/a note"
+	cat >"$file" <<-'END'
+		version: 1
+		prompt: {without-agent: deny}
+		profiles:
+		  own-base: {extends: [base], ask: {fs:read: [~/notes]}}
+		  own: {extends: [own-base], allow: {fs:write: ["${project}"]}}
+	END
+	run sbx run --profile own --policy "$file" -- cat "$HOME/notes/a note"
+	[ "$status" != 0 ]
+	lacks "$output" "sbx grant"
+	option=$(sed -n "s/.*or for one run with --allow //p" <<<"$output")
+	run -0 eval "sbx run --profile own --policy '$file' --allow $option -- cat '$HOME/notes/a note'"
+	contains "$output" mine
+	rm "$HOME/notes/a note"
+}

@@ -13,7 +13,8 @@
 
 /* What was asked for, by whom. Borrowed. */
 struct advice_about {
-	const char *permission, *target, *profile;
+	const char *permission, *target;
+	const char *profile; /* NULL: one of the run's own policy (--policy), which no grant can name */
 	const char *project; /* NULL: the one that `sbx grant` takes by itself where the user is */
 };
 
@@ -30,7 +31,7 @@ void advice_finish(struct advice *advice);
 /* In one line; NULL when there is nothing to do. Freed by the caller. */
 char *advice_text(const struct verdict *verdict, const struct advice_about *about);
 
-/* "sbx grant …" of just this target; EFFECT_DENY adds --deny. Freed by the caller. */
+/* "sbx grant …" of just this target, for a profile; EFFECT_DENY adds --deny. Freed by the caller. */
 char *advice_grant(const struct advice_about *about, enum effect effect);
 
 /* What follows the naming of a rule (its place; or NULL) that forbids: a built-in one gives way to the user's policy;
