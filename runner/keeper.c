@@ -254,11 +254,6 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 	follow_arrivals(keeper, plan);
 }
 
-static bool on_deleted(void *context, const char *path) {
-	const struct keeper *keeper = context;
-	return keeper->masks && masks_deleted(keeper->masks, path);
-}
-
 static struct sight glance(void *context, const char *path) {
 	return sights_at(context, path);
 }
@@ -471,7 +466,6 @@ static void make_live(struct keeper *keeper) {
 					  .apply = on_apply,
 					  .restore = on_restore,
 					  .changed = on_changed,
-					  .deleted = on_deleted,
 					  .seen = on_seen_anew,
 					  .taken = on_taken,
 					  .failed = on_not_in_force,

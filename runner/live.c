@@ -327,23 +327,15 @@ static bool is_put_back(const struct plan *plan, const struct mount *mount) {
 	return on && mount_shows(on) && !string_equal(on->path, mount->path);
 }
 
-/* A folder that is mounted stays the one that was given, whatever is moved to its name on the host (attack F15), as
- * long as there is that one. A file is replaced by its next version. */
-static void keep_mounted(struct live *live) {
+/* What lies in such a tree is not compared with what was mounted there before: it is put back by what is there now. */
+static void leave_to_masks(struct live *live) {
 	for (size_t i = 0; i < live->next.count; i++) {
 		struct mount *mount = &live->next.mounts[i];
 		const struct mount *now = is_hosts(mount) ? mounted_at(&live->plan, mount->path) : NULL;
-		struct stat status;
 		if (!now || !is_hosts(now) || (now->device == mount->device && now->inode == mount->inode)) continue;
-		if (is_put_back(&live->plan, now)) {
-			mount->device = 0;
-			mount->inode = 0;
-			continue;
-		}
-		if (lstat(mount->path, &status) < 0 || !S_ISDIR(status.st_mode)) continue;
-		if (live->options.deleted(live->options.context, mount->path)) continue;
-		mount->device = now->device;
-		mount->inode = now->inode;
+		if (!is_put_back(&live->plan, now)) continue;
+		mount->device = 0;
+		mount->inode = 0;
 	}
 }
 
@@ -373,7 +365,7 @@ static void make_plan(struct live *live) {
 	}
 	live->hid = live->hiding;
 	live->hiding = false;
-	keep_mounted(live);
+	leave_to_masks(live);
 	refuse_swapped(live);
 	look_away(live);
 	if (live->shown != live->view) view_free(live->shown);

@@ -33,8 +33,6 @@ struct live_options {
 			void *argument);
 	/* `plan` NULL: what is mounted begins to change; else `steps` are carried out and the plan is in force. */
 	void (*changed)(void *context, const struct plan *plan, const struct steps *steps);
-	/* Has the host deleted what is mounted at the path? */
-	bool (*deleted)(void *context, const char *path);
 	/* The sights that live_sight answers from until the next call, for other threads, too; NULL: they are about to
 	 * change, or depend on the thread that asks (live_once). May be NULL. */
 	void (*seen)(void *context, const struct sights *sights);

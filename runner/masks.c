@@ -253,14 +253,6 @@ void masks_look(struct masks *masks) {
 	check(masks);
 }
 
-bool masks_deleted(const struct masks *masks, const char *path) {
-	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	if (mountinfo_read(masks->mountinfo, &info) < 0) return false;
-	for (size_t i = 0; i < info.count; i++)
-		if (info.entries[i].deleted && string_equal(info.entries[i].point, path)) return true;
-	return false;
-}
-
 void masks_follow(struct masks *masks, const struct plan *plan) {
 	if (!plan && masks->due) check(masks); /* however soon the next steps come, there is a look between */
 	masks->plan = plan;

@@ -37,9 +37,6 @@ void masks_follow(struct masks *masks, const struct plan *plan);
 /* The host may have moved something that has a mask. */
 void masks_look(struct masks *masks);
 
-/* Has the host deleted what is mounted at the path? */
-bool masks_deleted(const struct masks *masks, const char *path);
-
 /* Before the sandbox is ended: who has its mountinfo open last takes its mount namespace apart, for milliseconds. */
 void masks_stop(struct masks *masks);
 void masks_free(struct masks *masks); /* after the portal */

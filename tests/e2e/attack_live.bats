@@ -170,18 +170,21 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	asking_policy
 }
 
-@test "attack_f_15 an exchange of what is granted while it is mounted: inside it is what was granted" {
+@test "attack_f_15 an exchange of what is granted while it is mounted: inside it is what has the name, but for what is denied" {
 	mkdir "$here/evil"
-	echo "a key" >"$here/evil/file"
+	echo "what came" >"$here/evil/file"
+	echo "a key" >"$here/evil/key"
 	sbx grant fs:read "$here/mid/asked" --profile default
-	background reader sbx run -- sh -c "cat $here/mid/asked/file; touch up; until [ -e go ]; do sleep 0.05; done; cat $here/mid/asked/file"
+	sbx grant --deny fs:read "$here/mid/asked/key" --profile default
+	background reader sbx run -- sh -c "cat $here/mid/asked/file; touch up
+		until grep -qs came $here/mid/asked/file; do cat $here/mid/asked/key 2>/dev/null; done; cat $here/mid/asked/key; true"
 	wait_for 60 test -e up
 	./probe exchange "$here/mid/asked" "$here/evil"
-	touch go
 	finished reader
 	echo "$output"
+	[ "$status" = 0 ]
 	lacks "$output" "a key"
-	rm -f up go
+	rm -f up
 }
 
 @test "attack_f_04 attack_f_17 masks stay when a tree is granted over them while the sandbox runs" {

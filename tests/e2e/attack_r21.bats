@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # A sandbox that did nothing wrong lives: whatever the host replaces or removes of what it is shown.
+# shellcheck disable=SC2030,SC2031 # a test's variables are its own
 
 load helper
 
@@ -142,4 +143,58 @@ ten_live() {
 	[ "$status" = 0 ]
 	contains "$output" finished
 	[ ! -e read ]
+}
+
+# swapped_live FOLDER MOVED: a sandbox that has FOLDER has the new one when the host renames MOVED (FOLDER, or a folder
+# above it) and puts another in its place; nothing of what it writes then is in the old one, nothing new in that is read.
+swapped_live() {
+	local folder=$1 moved=$2 old=${1/#$2/$2.old}
+	background live sbx run --profile default --allow "fs:write=$HOME/ours" -- sh -c "cd /; : >$HOME/ours/up
+		until grep -qs new $folder/f; do sleep 0.01; done; echo by the tool >$folder/written
+		: >$HOME/ours/seen; until [ -e $HOME/ours/end ]; do sleep 0.01; done; cat $folder/* $old/*; echo x >>$folder/.git/config; echo went on"
+	wait_for 60 test -e "$HOME/ours/up"
+	mkdir -p "$HOME/new/${folder#"$moved"}"
+	echo new >"$HOME/new/${folder#"$moved"}/f"
+	mv "$moved" "$moved.old"
+	mv "$HOME/new" "$moved"
+	wait_for 20 test -e "$HOME/ours/seen"
+	echo secret >"$old/key"
+	: >"$HOME/ours/end"
+	finished live
+	echo "$output"
+	rm "$HOME"/ours/*
+	[ "$status" = 0 ]
+	contains "$output" $'new\nby the tool\n'
+	contains "$output" "went on"
+	lacks "$output" secret
+	[ "$(cat "$folder/written")" = "by the tool" ]
+	[ "$(ls "$old")" = $'f\nkey' ]
+}
+
+# swappable FOLDER…: made, with a file `f` in it.
+swappable() {
+	mkdir -p "$HOME/ours"
+	for folder; do
+		mkdir -p "$folder"
+		echo old >"$folder/f"
+	done
+}
+
+@test "attack_r_21: a granted folder that the host swaps by renaming it, or one above it, is the new one" {
+	swappable "$HOME/swap/dist" "$HOME/above/swap/dist"
+	sbx grant fs:write "$HOME/swap/dist" --profile default
+	sbx grant fs:write "$HOME/above/swap/dist" --profile default
+	swapped_live "$HOME/swap/dist" "$HOME/swap/dist"
+	swapped_live "$HOME/above/swap/dist" "$HOME/above/swap"
+	sbx revoke --all
+}
+
+@test "attack_r_21: the project's own folder that the host swaps by renaming is the new one" {
+	swappable "$HOME/swapped-project"
+	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/swapped-project"
+	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/new"
+	cd "$HOME/swapped-project"
+	swapped_live "$HOME/swapped-project" "$HOME/swapped-project"
+	[ "$(git -C "$HOME/swapped-project" status --porcelain)" ]
+	run ! grep -x x "$HOME/swapped-project/.git/config"
 }

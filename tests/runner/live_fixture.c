@@ -113,11 +113,6 @@ static void changed(void *context, const struct plan *plan, const struct steps *
 	fixture->changed += plan != NULL;
 }
 
-static bool deleted(void *context, const char *path) {
-	(void)context, (void)path;
-	return false;
-}
-
 static void taken(void *context, const char *path, const struct portal_taken *taken, size_t calls) {
 	struct live_fixture *fixture = context;
 	assert_true(taken->number >= 1000);
@@ -140,7 +135,6 @@ void fixture_start(struct live_fixture *fixture, struct view *view) {
 					     .apply = apply,
 					     .restore = restore,
 					     .changed = changed,
-					     .deleted = deleted,
 					     .taken = taken,
 					     .failed = failed,
 					     .context = fixture};
