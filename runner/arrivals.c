@@ -371,6 +371,10 @@ void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, 
 	if (arrivals->began && !same) look_soon(arrivals);
 }
 
+void arrivals_look(struct arrivals *arrivals) {
+	if (arrivals->began) look_soon(arrivals);
+}
+
 void arrivals_free(struct arrivals *arrivals) {
 	if (!arrivals) return;
 	event_free(arrivals->turn);

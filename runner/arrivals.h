@@ -35,6 +35,8 @@ struct arrivals *arrivals_new(const struct arrivals_options *options);
 /* From now on these: normal texts of patterns, canonical folders in which they are looked for (sorted), names. */
 void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, const struct strings *trees,
 		     const struct strings *names);
+/* Folders in the trees have been swapped for others, which aren't watched yet. */
+void arrivals_look(struct arrivals *arrivals);
 void arrivals_free(struct arrivals *arrivals);
 DEFINE_CLEANUP(struct arrivals *, arrivals_free);
 #define CLEANUP_ARRIVALS CLEANUP(arrivals_free_p)

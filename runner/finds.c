@@ -28,6 +28,8 @@ static void forget_trees(struct finds *finds) {
 void finds_finish(struct finds *finds) {
 	fact_book_finish(&finds->book);
 	forget_trees(finds);
+	for (size_t i = 0; i < finds->root_count; i++) free(finds->roots[i].path);
+	free(finds->roots);
 	strings_finish(&finds->arrived);
 	given_finish(&finds->given);
 	git_layout_finish(&finds->git);
@@ -50,6 +52,11 @@ static bool is_in(const struct strings *trees, const char *path) {
 	return path_is_below_any(path, (const char *const *)trees->items, trees->count);
 }
 
+static bool is_shown_folder(const struct rule *rule, const struct fact *fact) {
+	const bool shows = rule->show == SHOW_READ || rule->show == SHOW_WRITE;
+	return rule->origin == RULE_VIEW && !rule->cap && shows && fact->type == FACT_FOLDER;
+}
+
 /* The canonical folders that the view shows, at least so, without those inside others. */
 static void shown_folders(struct finds *finds, const struct rules *rules, struct facts *facts, enum show least,
 			  struct strings *trees) {
@@ -57,9 +64,7 @@ static void shown_folders(struct finds *finds, const struct rules *rules, struct
 	facts_collect(rules, &finds->book, facts);
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct rule *rule = &rules->items[i];
-		bool shows = rule->show == SHOW_READ || rule->show == SHOW_WRITE;
-		if (rule->origin == RULE_VIEW && !rule->cap && shows && rule->show >= least &&
-		    facts->items[i].type == FACT_FOLDER)
+		if (rule->show >= least && is_shown_folder(rule, &facts->items[i]))
 			strings_add(&all, facts->items[i].real);
 	}
 	strings_sort(&all);
@@ -74,6 +79,52 @@ static void take_new(struct strings *known, const struct strings *trees, struct 
 		strings_add(known, trees->items[i]);
 		strings_add(fresh, trees->items[i]);
 	}
+}
+
+static void drop_below(struct strings *paths, const char *tree) {
+	size_t kept = 0;
+	for (size_t i = 0; i < paths->count; i++) {
+		if (path_is_below(paths->items[i], tree))
+			free(paths->items[i]);
+		else
+			paths->items[kept++] = paths->items[i];
+	}
+	paths->count = kept;
+}
+
+/* What was found in the folder that was there before says nothing of the one that is there now. */
+static void forget_tree(struct finds *finds, const char *path) {
+	finds->swapped = true;
+	drop_below(&finds->trees, path);
+	drop_below(&finds->matches, path);
+	drop_below(&finds->sockets, path);
+	drop_below(&finds->repositories, path);
+}
+
+static void note_root(struct finds *finds, const struct fact *fact) {
+	struct finds_root *root = finds->roots, *end = root + finds->root_count;
+	while (root != end && !string_equal(root->path, fact->real)) root++;
+	if (root == end) {
+		finds->roots = array_grow(finds->roots, finds->root_count, sizeof *finds->roots);
+		finds->roots[finds->root_count++] =
+			(struct finds_root){string_copy(fact->real), fact->device, fact->inode};
+	} else if (root->device != fact->device || root->inode != fact->inode) {
+		forget_tree(finds, fact->real);
+		root->device = fact->device;
+		root->inode = fact->inode;
+	}
+}
+
+static void note_roots(struct finds *finds, const struct rules *rules, struct facts *facts) {
+	facts_collect(rules, &finds->book, facts);
+	for (size_t i = 0; i < rules->count; i++)
+		if (is_shown_folder(&rules->items[i], &facts->items[i])) note_root(finds, &facts->items[i]);
+}
+
+bool finds_were_swapped(struct finds *finds) {
+	const bool swapped = finds->swapped;
+	finds->swapped = false;
+	return swapped;
 }
 
 /*
@@ -143,6 +194,7 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	linked_finish(&finds->linked);
 	finds->linked = linked;
 	linked = (struct linked){0};
+	note_roots(finds, rules, facts);
 	shown_folders(finds, rules, facts, SHOW_READ, &trees);
 	take_new(&finds->trees, &trees, &fresh);
 	if (finds->patterns.count == 0)
@@ -259,7 +311,7 @@ static void survey_project(struct finds *finds, const struct finds_options *opti
 	const char *root = options->project->root;
 	git_find(root, options->home, &finds->git);
 	add_protect(finds, &finds->git);
-	if (!options->survey->root) git_survey_take(root, &finds->git, options->home, options->survey);
+	git_survey_take(root, &finds->git, options->home, options->survey);
 	add_nested(finds, options, options->survey, finds->git.top);
 	add_once(&finds->repositories, root);
 }
@@ -299,7 +351,8 @@ void finds_look_again(struct finds *finds) {
 void finds_repositories(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 			struct facts *facts) {
 	CLEANUP_STRINGS struct strings trees = {0}, fresh = {0};
-	if (finds->repositories.count == 0) survey_project(finds, options);
+	note_roots(finds, rules, facts);
+	if (!options->survey->root) survey_project(finds, options);
 	if (finds->look_again) protect_again(finds, options);
 	finds->look_again = false;
 	shown_folders(finds, rules, facts, SHOW_WRITE, &trees);

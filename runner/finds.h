@@ -24,11 +24,21 @@ struct led {
 	enum view_denial *denials; /* of each */
 };
 
+/* A folder that is shown, as it was looked into. */
+struct finds_root {
+	char *path;
+	dev_t device;
+	ino_t inode;
+};
+
 /* Zero-initialise. */
 struct finds {
 	struct fact_book book;
-	struct strings patterns;         /* of the view, when `trees` were walked */
-	struct strings trees;            /* walked for patterns and sockets */
+	struct strings patterns;  /* of the view, when `trees` were walked */
+	struct strings trees;     /* walked for patterns and sockets */
+	struct finds_root *roots; /* what lay at the trees then */
+	size_t root_count;
+	bool swapped;                    /* another folder has come to one of them: finds_were_swapped */
 	struct strings matches, sockets; /* in them */
 	struct strings arrived;          /* of the matches those that came to be only while it runs */
 	struct given given;              /* to calls */
@@ -65,6 +75,9 @@ void finds_names(struct finds *finds, const struct finds_options *options, struc
 /* What is masked is of another kind now: a repository's `.git` may have become a file that names another one. More is
  * masked then, never less. */
 void finds_look_again(struct finds *finds);
+
+/* Was a folder that is shown swapped for another one since the last call? What is watched in it is the old one's. */
+bool finds_were_swapped(struct finds *finds);
 
 /* The view's patterns that hide (view.h), also as they are where links lead. */
 void finds_hiding(const struct finds *finds, const struct view *view, struct strings *ret_patterns);

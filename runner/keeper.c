@@ -243,6 +243,7 @@ static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
 	CLEANUP_STRINGS struct strings patterns = {0};
 	finds_hiding(&keeper->options.scene->finds, live_view(keeper->live), &patterns);
 	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited);
+	if (finds_were_swapped(&keeper->options.scene->finds)) arrivals_look(keeper->arrivals);
 }
 
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {

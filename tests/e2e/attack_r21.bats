@@ -189,12 +189,38 @@ swappable() {
 	sbx revoke --all
 }
 
+@test "attack_r_21: what a pattern hides and what is protected are so in the folder that a swap brings" {
+	local dist=$HOME/keys/dist
+	swappable "$dist"
+	sbx grant fs:write "$dist" --profile default
+	sbx grant --deny fs:read "$HOME/keys/**/*.pem" --profile default
+	mkdir -p "$HOME/new/deep"
+	echo secret >"$HOME/new/deep/key.pem"
+	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/new/inner"
+	echo new >"$HOME/new/f"
+	background live sbx run --profile default -- sh -c "cd /; : >$dist/up; until grep -qs new $dist/f; do sleep 0.01; done
+		cat $dist/deep/key.pem; echo x >>$dist/inner/.git/config; echo one >$dist/deep/made
+		until [ -e $dist/go ]; do sleep 0.01; done; while cat $dist/deep/later.pem; do sleep 0.01; done; echo went on"
+	wait_for 60 test -e "$dist/up"
+	mv "$dist" "$dist.old"
+	mv "$HOME/new" "$dist"
+	wait_for 20 test -e "$dist/deep/made"
+	echo late >"$dist/deep/later.pem"
+	: >"$dist/go"
+	finished live
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" "went on"
+	lacks "$output" secret
+	run ! grep -x x "$dist/inner/.git/config"
+	sbx revoke --all
+}
+
 @test "attack_r_21: the project's own folder that the host swaps by renaming is the new one" {
 	swappable "$HOME/swapped-project"
 	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/swapped-project"
 	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/new"
 	cd "$HOME/swapped-project"
 	swapped_live "$HOME/swapped-project" "$HOME/swapped-project"
-	[ "$(git -C "$HOME/swapped-project" status --porcelain)" ]
 	run ! grep -x x "$HOME/swapped-project/.git/config"
 }
