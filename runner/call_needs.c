@@ -13,7 +13,7 @@ struct judge {
 	const struct call_world *world;
 	struct call_needs *needs;
 	bool hidden;   /* there is no curtain: what it would hold is held here */
-	bool programs; /* are asked about */
+	bool programs; /* rules speak of them */
 };
 
 static bool exists(const struct judge *judge, const char *path) {
@@ -71,9 +71,14 @@ static bool is_asked(const struct sight *sight) {
 	return sight->program && sight->mode >= VIEW_READ;
 }
 
+/* One that is denied the broker refuses, whatever its file may have to be asked for. */
+static bool is_judged(const struct sight *sight) {
+	return is_asked(sight) || (sight->denied && sight->mode >= VIEW_ASK);
+}
+
 /* What a rule's name matches may be a folder of libraries (/usr/lib/python3), and a shell tries each folder of PATH. */
-static bool is_asked_program(const struct judge *judge, const struct sight *sight, const char *path) {
-	return is_asked(sight) && judge->world->is_program(judge->world->context, path);
+static bool is_judged_program(const struct judge *judge, const struct sight *sight, const char *path) {
+	return is_judged(sight) && judge->world->is_program(judge->world->context, path);
 }
 
 /* What the host has made since the plan was made has no mask yet that would stand for itself. */
@@ -101,7 +106,7 @@ static void judge_open(struct judge *judge, const char *path) {
 	if (sight.mode == VIEW_ASK) {
 		add(judge, PERMISSION_FS_READ, path, false);
 		judge->needs->items[0].listing = call->listing;
-	} else if (judge->programs && !call->write && is_asked_program(judge, &sight, path)) {
+	} else if (judge->programs && !call->write && is_judged_program(judge, &sight, path)) {
 		add(judge, PERMISSION_PROC_SPAWN, path, false); /* "ld.so PROGRAM" reads it, as the curtain would see */
 	}
 }
@@ -114,7 +119,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 	judge->world->programs(judge->world->context, path, &programs);
 	for (size_t i = 0; i < programs.count; i++) {
 		const struct sight sight = sight_of(judge, programs.items[i], false);
-		if (!is_asked_program(judge, &sight, programs.items[i])) continue;
+		if (!is_judged_program(judge, &sight, programs.items[i])) continue;
 		add_owned(judge, PERMISSION_PROC_SPAWN, string_copy(programs.items[i]), false);
 		return;
 	}
@@ -123,7 +128,7 @@ static void judge_interpreters(struct judge *judge, const char *path) {
 static void judge_execute(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path, false);
 	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
-	if (sight.program && (judge->needs->count > 0 || is_asked_program(judge, &sight, path)))
+	if ((sight.program && judge->needs->count > 0) || (judge->programs && is_judged_program(judge, &sight, path)))
 		add(judge, PERMISSION_PROC_SPAWN, path, false);
 	else if (sight.mode >= VIEW_READ)
 		judge_interpreters(judge, path);

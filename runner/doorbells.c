@@ -8,14 +8,14 @@
 #include "base/log.h"
 #include "traps.h"
 
-bool doorbells_ask_programs(const struct view *view) {
+static bool has_programs(const struct view *view, enum view_mode mode) {
 	for (size_t i = 0; i < view->program_count; i++)
-		if (view->programs[i].mode == VIEW_ASK) return true;
+		if (view->programs[i].mode == mode) return true;
 	return false;
 }
 
 static bool wants_asking(const struct view *view) {
-	bool asks = doorbells_ask_programs(view);
+	bool asks = has_programs(view, VIEW_ASK);
 	for (size_t i = 0; i < view->path_count && !asks; i++)
 		asks = !view->paths[i].pattern && view->paths[i].mode == VIEW_ASK;
 	return asks;
@@ -39,13 +39,14 @@ void doorbells_choose(struct scene *scene) {
 }
 
 void doorbells_trap(struct scene *scene) {
-	scene->trapped = !scene->curtain && (doorbells_traps(scene, false) & (TRAPS_PROGRAMS | TRAPS_OPENS));
+	scene->trapped = !scene->curtain && (doorbells_traps(scene, false) & TRAPS_OPENS);
 }
 
 /* What a later view asks for beyond is refused as it is: a filter can't be changed. */
 unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 	const struct view *view = scene->view;
-	unsigned wanted = scene->holds_sockets ? TRAPS_SOCKETS : 0;
+	unsigned wanted = TRAPS_PROGRAMS; /* a rule that denies one may come while it runs */
+	if (scene->holds_sockets) wanted |= TRAPS_SOCKETS;
 	if (scene->holds_sockets && view->listens) wanted |= TRAPS_SERVERS;
 	if (scene_is_direct(scene)) wanted |= TRAPS_DIRECT;
 	if (view->doorbell == VIEW_DOORBELL_NONE) return wanted;
@@ -54,8 +55,16 @@ unsigned doorbells_traps(const struct scene *scene, bool curtain) {
 		if (path->ask_write || view_path_masks(path)) wanted |= TRAPS_WRITES;
 		if (path->mode == VIEW_ASK && !curtain) wanted |= TRAPS_OPENS;
 	}
-	if (doorbells_ask_programs(view)) wanted |= TRAPS_PROGRAMS;
+	/* "ld.so PROGRAM" only reads it */
+	if (has_programs(view, VIEW_ASK) && !curtain) wanted |= TRAPS_OPENS;
 	return wanted;
+}
+
+unsigned doorbells_judged(const struct view *view, unsigned traps) {
+	const bool asks = view->doorbell != VIEW_DOORBELL_NONE && has_programs(view, VIEW_ASK);
+	const bool denies = has_programs(view, VIEW_ABSENT);
+	if (!asks && !denies) traps &= ~(unsigned)TRAPS_PROGRAMS;
+	return denies ? traps | TRAPS_DENIALS : traps;
 }
 
 void doorbells_lacking(const struct scene *scene, const struct view *view, struct strings *told,

@@ -13,10 +13,8 @@
 void doorbells_choose(struct scene *scene);
 
 /* Sets `trapped` alone, by `curtain`: a program that is asked about stays visible only where the filter stops at each
- * start, whatever it was made for. */
+ * open, too, whatever it was made for. */
 void doorbells_trap(struct scene *scene);
-
-bool doorbells_ask_programs(const struct view *view);
 
 /* Adds the programs (patterns) that a view of the run asks about while nobody can be asked, and that are not yet among
  * those `told`. */
@@ -28,3 +26,7 @@ void doorbells_say_no_curtain(const char *why);
 
 /* Which calls the filter must stop at (enum traps_wanted), so that somebody can be asked; `curtain`: it is there. */
 unsigned doorbells_traps(const struct scene *scene, bool curtain);
+
+/* Of the calls that the filter stops at (`traps`), those that a view has rules about (enum traps_wanted): others go on
+ * unread. */
+unsigned doorbells_judged(const struct view *view, unsigned traps);

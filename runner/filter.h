@@ -21,6 +21,8 @@ enum traps_wanted {
 	TRAPS_SERVERS = 16, /* those, and bind and listen */
 	TRAPS_DIRECT = 32,  /* all of these; a socket may be the host's: no ioctl tells of interfaces, and no option
 			       leads elsewhere (attack N15) */
+	/* Of no filter: what a stopped call is judged by. Programs are denied, too, for which no node stands. */
+	TRAPS_DENIALS = 64,
 };
 
 enum { FILTER_COUNT = 2 * TRAPS_DIRECT };

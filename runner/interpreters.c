@@ -26,8 +26,8 @@ union head {
 };
 
 /* Of a regular file that may be executed: 0, *ret_real is what it is called behind all links, NULL where it has no name
- * (lead.h), and *ret_fd -1 where it can't be read and isn't the tool's to make so. Of anything else what execve(2)
- * fails with, and negative as interpreters_find. */
+ * (lead.h), and *ret_fd -1 where it can't be read and isn't the tool's to make so, or lies in the curtain. Of anything
+ * else what execve(2) fails with, and negative as interpreters_find. */
 static int open_program(const struct lead *lead, const char *path, char **ret_real, int *ret_fd) {
 	CLEANUP_FREE char *real = NULL;
 	CLEANUP_FD int place = -1;
@@ -35,6 +35,7 @@ static int open_program(const struct lead *lead, const char *path, char **ret_re
 	struct stat status;
 	int r = lead_open(lead, path, &place, &real);
 	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG) return -r;
+	if (lead->curtain != 0 && (r == -ESTALE || (r == 0 && lead_device(place) == lead->curtain))) return 0;
 	if (r < 0) return r;
 	if (fstat(place, &status) < 0) return -errno;
 	if (!S_ISREG(status.st_mode) || faccessat(place, "", X_OK, AT_EMPTY_PATH) < 0) return EACCES;
@@ -80,8 +81,8 @@ static void add(struct strings *paths, const char *path) {
 	if (!strings_contain(paths, path)) strings_add(paths, path);
 }
 
-int interpreters_find(pid_t thread, int folder, const char *path, struct strings *ret_paths) {
-	struct lead lead = {.thread = thread, .folder = folder};
+int interpreters_find(const struct lead *first, const char *path, struct strings *ret_paths) {
+	struct lead lead = *first;
 	CLEANUP_FREE char *at = string_copy(path);
 	bool last = false;
 	for (int depth = 0; at && depth <= INTERPRETERS_MAX; depth++) {

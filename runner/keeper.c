@@ -557,7 +557,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 	if (!keeper->traps) network_listen(network, listener, curtain);
 	const struct traps_options options = {.base = keeper->options.base,
 					      .listener = listener,
-					      .wanted = keeper->wanted,
+					      .wanted = doorbells_judged(live_view(keeper->live), keeper->wanted),
 					      .curtain = curtain,
 					      .called = on_called,
 					      .sight = on_trap_sight,
@@ -592,8 +592,7 @@ static void tell_shut(struct keeper *keeper, const struct view *view) {
 }
 
 void keeper_view(struct keeper *keeper, struct view *view) {
-	if (doorbells_ask_programs(view)) keeper->wanted |= TRAPS_PROGRAMS;
-	if (keeper->traps) traps_want(keeper->traps, keeper->wanted);
+	if (keeper->traps) traps_want(keeper->traps, doorbells_judged(view, keeper->wanted));
 	tell_shut(keeper, view);
 	given_judge_again(&keeper->options.scene->finds.given);
 	live_update(keeper->live, view);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "place.h"
 #include "plan.h"
 #include "schema/pattern.h"
 
@@ -89,16 +90,20 @@ static void add_program(const struct adding *adding, const char *path, bool name
 		rules_add_program(adding->rules, adding->show, path, named);
 }
 
-/* A folder is no program. What is asked about is each program in it; a denial takes all of it away. A link to a folder
- * that only a pattern matches (/usr/bin/X11, which leads to /usr/bin) says nothing of what lies there. */
+/* A folder is no program. What is asked about is each program in it. A denial takes a folder of the system's away; one
+ * of the user's has other files, too: the programs in it are taken away, and those further down not started (sight.h).
+ * A link to a folder that only a pattern matches (/usr/bin/X11, which leads to /usr/bin) says nothing of what lies
+ * there.
+ */
 static void add_match(const struct adding *adding, const char *path, bool named) {
+	const bool asks = adding->show == SHOW_ASK;
 	if (!is_folder(path, true)) {
-		add_program(adding, path, named);
+		if (asks || named || access(path, X_OK) == 0) add_program(adding, path, named);
 	} else if (named || is_folder(path, false)) {
-		if (adding->show == SHOW_ASK)
-			add_in_folder(adding, path);
-		else
+		if (!asks && place_is_system(path))
 			add_program(adding, path, named);
+		else if (asks || named)
+			add_in_folder(adding, path);
 	}
 }
 

@@ -2,7 +2,8 @@
  * programs: `proc:spawn` rules that don't allow, as rules for the files they name (attack F7).
  *
  * Promises: a denied program is taken away by every name it has in the folders of PATH and of the system, and so is
- * what a link of that name leads to; nothing compares command lines. A copy that a tool carries in is not covered.
+ * what a link of that name leads to; nothing compares command lines. Elsewhere its start is refused (sight.h). A copy
+ * that a tool carries in under another name is not covered.
  */
 #pragma once
 

@@ -18,6 +18,7 @@ struct sights {
 	size_t mount_count, coming_count;
 	struct strings missing;   /* sorted */
 	struct patterns programs; /* that are asked about */
+	struct patterns denied;   /* programs */
 	struct patterns masks;    /* names like these are not made unasked */
 	const struct programs_linked *linked;
 	const struct plan *plan;
@@ -31,9 +32,13 @@ static int compare_mounts(const void *a, const void *b) {
 static void compile_patterns(struct sights *sights) {
 	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
 	const struct view *view = sights->view;
-	for (size_t i = 0; i < view->program_count; i++)
-		if (view->programs[i].mode == VIEW_ASK)
-			patterns_add(&sights->programs, PERMISSION_PROC_SPAWN, view->programs[i].pattern, &scope, NULL);
+	for (size_t i = 0; i < view->program_count; i++) {
+		const struct view_program *program = &view->programs[i];
+		if (program->mode == VIEW_ASK && view->doorbell != VIEW_DOORBELL_NONE)
+			patterns_add(&sights->programs, PERMISSION_PROC_SPAWN, program->pattern, &scope, NULL);
+		if (program->mode == VIEW_ABSENT)
+			patterns_add(&sights->denied, PERMISSION_PROC_SPAWN, program->pattern, &scope, NULL);
+	}
 	for (size_t i = 0; i < view->path_count; i++)
 		if (view_path_masks(&view->paths[i]))
 			patterns_add(&sights->masks, PERMISSION_FS_WRITE, view->paths[i].path, &scope, NULL);
@@ -66,6 +71,7 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 void sights_free(struct sights *sights) {
 	if (!sights) return;
 	patterns_finish(&sights->programs);
+	patterns_finish(&sights->denied);
 	patterns_finish(&sights->masks);
 	free(sights->mounts);
 	free(sights->coming);
@@ -219,6 +225,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path, NULL),
+			      .denied = patterns_match(&sights->denied, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	/* with a curtain, what the host has would be a node */
@@ -238,7 +245,7 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 	const struct sight sight = sights_at(sights, need->path);
 	switch (need->permission) {
 	case PERMISSION_PROC_SPAWN:
-		return !sight.program && sight.mode >= VIEW_READ;
+		return !sight.program && !sight.denied && sight.mode >= VIEW_READ;
 	case PERMISSION_FS_READ:
 		return sight.mode >= VIEW_READ && !sight.own_or_asked;
 	case PERMISSION_FS_WRITE:

@@ -71,19 +71,21 @@ static int find_places(const struct trap_rules *rules, pid_t thread, struct call
 	return code;
 }
 
-/* What starts a program is trapped beside a curtain, too, whose nodes stand for the programs: no more is wanted to be
- * known than whether it is one that is there for another call alone. */
-static void forget_place(struct call *call) {
-	free(call->paths[0]);
-	call->paths[0] = NULL;
+/* The nodes of a curtain stand for programs that are asked about, whatever a call's way looks like. */
+static void forget_place(struct trap *trap) {
+	free(trap->call.paths[0]);
+	trap->call.paths[0] = NULL;
+	trap->code = 0;
 }
 
 /* Of a file without a name by the way that leads there. */
-static void find_interpreters(struct trap *trap) {
+static void find_interpreters(const struct trap_rules *rules, struct trap *trap) {
 	const struct call *call = &trap->call;
-	const int folder = call->paths[0] ? AT_FDCWD : call->folders[0];
+	const struct lead lead = {.thread = trap->thread,
+				  .folder = call->paths[0] ? AT_FDCWD : call->folders[0],
+				  .curtain = rules->curtain};
 	const char *path = call->paths[0] ? call->paths[0] : call->ways[0];
-	const int r = path ? interpreters_find(trap->thread, folder, path, &trap->programs) : 0;
+	const int r = path ? interpreters_find(&lead, path, &trap->programs) : 0;
 	if (r < 0)
 		trap->code = EACCES;
 	else
@@ -113,15 +115,15 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	memcpy(ret_trap->raw.arguments, data->args, sizeof data->args);
 	if (read_socket(rules, caller, ret_trap)) return;
 	struct call *call = &ret_trap->call;
+	const struct call_shape *shape = call_shape_of(ret_trap->raw.number);
+	if (shape && shape->class == CALL_EXECUTE && !(rules->wanted & (TRAPS_PROGRAMS | TRAPS_OPENS))) return;
 	call_read(ret_trap->thread, &ret_trap->raw, call);
+	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_DENIALS))
+		ret_trap->named = string_copy_or_null(call->paths[0]);
 	ret_trap->code = find_places(rules, ret_trap->thread, call);
 	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
-	if (rules->curtain == 0) {
-		if (ret_trap->code == 0) find_interpreters(ret_trap);
-	} else if (ret_trap->code != 0) {
-		ret_trap->code = 0;
-		forget_place(call);
-	}
+	if (ret_trap->code == 0) find_interpreters(rules, ret_trap);
+	if (ret_trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(ret_trap);
 }
 
 /* Judging */
@@ -190,6 +192,12 @@ static bool may_be_written(struct judge *judge) {
 	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
 }
 
+/* A denial by name holds for a link of that name, too, wherever it lies. */
+static bool is_denied_link(struct judge *judge) {
+	const struct trap *trap = judge->trap;
+	return trap->named && trap->lacking == 0 && look(judge, trap->named).denied;
+}
+
 enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
 			 struct sight (*sight)(void *context, const char *path), void *context,
 			 struct call_needs *ret_needs) {
@@ -202,6 +210,8 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
+	if (ret_needs->count == 0 && is_denied_link(&judge))
+		ret_needs->items[ret_needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
 	if (ret_needs->count > 0) return TRAP_NEEDS;
 	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;
 }
@@ -215,5 +225,6 @@ int trap_open_flags(const struct trap *trap) {
 void trap_finish(struct trap *trap) {
 	if (trap->socket) socket_taken_finish(&trap->taken);
 	call_finish(&trap->call);
+	free(trap->named);
 	strings_finish(&trap->programs);
 }

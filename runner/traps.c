@@ -182,9 +182,16 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	return true;
 }
 
+/* What the broker has said and isn't carried out may be the first rule about programs. */
+static struct trap_rules rules_to_come(struct desk *desk) {
+	struct trap_rules rules = rules_of(desk);
+	if (!(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk)) rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
+	return rules;
+}
+
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
-	const struct trap_rules rules = rules_of(desk);
+	const struct trap_rules rules = rules_to_come(desk);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&rules, caller, received, &trap);

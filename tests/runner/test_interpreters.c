@@ -22,7 +22,8 @@ static void put(const char *name, const char *bytes, size_t size) {
 static char *find(const char *path) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_STRING struct string text = {0};
-	const int r = interpreters_find(getpid(), AT_FDCWD, path, &paths);
+	const struct lead first = {.thread = getpid(), .folder = AT_FDCWD};
+	const int r = interpreters_find(&first, path, &paths);
 	if (r != 0) string_appendf(&text, "%s%s", strerrorname_np(r), paths.count ? " " : "");
 	for (size_t i = 0; i < paths.count; i++) {
 		const bool own = path_is_below(paths.items[i], top);

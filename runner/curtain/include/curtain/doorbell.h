@@ -36,6 +36,7 @@ struct sight {
 	bool ask_write;      /* read, and writing would be asked */
 	bool leads;          /* something of the plan is mounted at or below it: its name must stay */
 	bool program;        /* a proc:spawn rule asks about it */
+	bool denied;         /* a proc:spawn rule denies it */
 	bool visible;        /* ask, and only because of that: what it is may be told */
 	bool masked_missing; /* a masked path that the host doesn't have, or below one: creating it is asked */
 	bool masked_name; /* in a writable tree, and a pattern masks it: making or writing it is asked, and once that is
