@@ -81,11 +81,32 @@ static bool is_judged_program(const struct judge *judge, const struct sight *sig
 	return is_judged(sight) && judge->world->is_program(judge->world->context, path);
 }
 
+/* A mask is gone when the host has removed what it lay on, and is put back once something is there (masks.h). */
+static bool is_torn_off(const struct judge *judge, const struct sight *sight, const char *path) {
+	if (sight->mask == 0) return false;
+	CLEANUP_FREE char *place = string_copy_bytes(path, sight->mask);
+	return !exists(judge, place);
+}
+
+/* May the name not be made unasked? */
+static bool is_masked(const struct judge *judge, const struct sight *sight, const char *path) {
+	return sight->masked_missing || sight->masked_name || is_torn_off(judge, sight, path);
+}
+
+/* May what is renamed or linked to the path bring a masked name along? */
+static bool may_bring(const struct judge *judge, const struct sight *sight, const char *path) {
+	const struct call *call = judge->call;
+	const bool exchanges = call->makes[0] && call->makes[1];
+	if (!call->brings) return false;
+	return sight->above_missing ||
+	       (sight->above_mask && (exchanges || judge->world->vacant(judge->world->context, path)));
+}
+
 /* What the host has made since the plan was made has no mask yet that would stand for itself. */
 static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
 	const struct call *call = judge->call;
-	if (call->nameless || !(sight->masked_missing || sight->masked_name)) return false;
-	return call->create || (call->write && exists(judge, path));
+	if (call->nameless || !(call->create || call->write) || !is_masked(judge, sight, path)) return false;
+	return call->create || exists(judge, path);
 }
 
 static void judge_open(struct judge *judge, const char *path) {
@@ -137,7 +158,7 @@ static void judge_execute(struct judge *judge, const char *path) {
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, const char *path, bool makes) {
 	const struct sight sight = sight_of(judge, path, makes);
-	if (makes && (sight.masked_missing || sight.masked_name || (judge->call->brings && sight.above_missing))) {
+	if (makes && (is_masked(judge, &sight, path) || may_bring(judge, &sight, path))) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}

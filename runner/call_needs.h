@@ -2,9 +2,10 @@
  * call_needs: what a trapped call would need that the sandbox doesn't have and that a rule asks about.
  *
  * Promises: lexical, by `sight` alone, so that where nothing is asked nothing is looked at (no oracle for what the
- * host has); nothing below /proc, /sys and /dev is ever asked about, but for the interpreters of what is executed
- * there. Only once it is certain that somebody will be asked, a file's being there decides between the file and its
- * folder; only where programs are asked about, a visible one's links and interpreters are followed.
+ * host has), but for what a mask in a writable tree lies on, whose name the sandbox sees; nothing below /proc, /sys and
+ * /dev is ever asked about, but for the interpreters of what is executed there. Only once it is certain that somebody
+ * will be asked, a file's being there decides between the file and its folder; only where programs are asked about, a
+ * visible one's links and interpreters are followed.
  */
 #pragma once
 
@@ -24,6 +25,8 @@ struct call_world {
 	struct sight (*sight)(void *context, const char *path);
 	/* On the host, of a path that is seen or asked about: */
 	bool (*exists)(void *context, const char *path);
+	/* Nothing is there, or an empty folder, which a rename replaces. */
+	bool (*vacant)(void *context, const char *path);
 	/* In the sandbox, of a path by which a program is asked about: a file that may be executed. */
 	bool (*is_program)(void *context, const char *path);
 	void (*programs)(void *context, const char *path, struct strings *ret_paths); /* interpreters_find */

@@ -117,9 +117,8 @@ static bool has(const struct list *list, size_t index, const char *path, size_t 
 	return other && strncmp(other, path, size) == 0 && other[size] == '\0';
 }
 
-/* The one at `path` or nearest above it; -1 when there is none. Of equal paths the first. */
-static ptrdiff_t nearest(const struct list *list, const char *path) {
-	size_t size = strlen(path);
+/* The one at the first `size` bytes of `path` or nearest above; -1 when there is none. Of equal paths the first. */
+static ptrdiff_t nearest_to(const struct list *list, const char *path, size_t size) {
 	for (;;) {
 		size_t index = lower_bound(list, path, size);
 		if (has(list, index, path, size)) return (ptrdiff_t)index;
@@ -127,6 +126,10 @@ static ptrdiff_t nearest(const struct list *list, const char *path) {
 		while (size > 1 && path[size - 1] != '/') size--;
 		if (size > 1) size--;
 	}
+}
+
+static ptrdiff_t nearest(const struct list *list, const char *path) {
+	return nearest_to(list, path, strlen(path));
 }
 
 /* Is one of them `path` or below it? */
@@ -179,6 +182,21 @@ static bool is_masked_name(const struct sights *sights, const struct mount *moun
 		if (!entry || path_depth(entry->path) < rank.depth) return true;
 	}
 	return false;
+}
+
+/* A tree of the host's that may be written, by the host's own name. */
+static bool is_hosts_tree(const struct mount *mount) {
+	return mount && (mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN) &&
+	       string_equal(mount->path, mount->source);
+}
+
+/* The length of the path of a mask that lies in such a tree; else 0. */
+static size_t mask_length(const struct sights *sights, const struct mount *mount, enum view_mode mode) {
+	if (!mount || mode == VIEW_WRITE || mount->kind == MOUNT_LINK) return 0;
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const size_t parent = (size_t)(strrchr(mount->path, '/') - mount->path);
+	const ptrdiff_t above = nearest_to(&mounts, mount->path, parent > 0 ? parent : 1);
+	return above >= 0 && is_hosts_tree(sights->mounts[above]) ? strlen(mount->path) : 0;
 }
 
 /* The one that is `used`, or the first; NULL: there is none. */
@@ -235,6 +253,8 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	if (mount && mount->kind == MOUNT_CURTAIN && sight.program) sight.mode = VIEW_ASK;
 	sight.visible = sight.program && sight.mode == VIEW_ASK && rule != VIEW_ASK;
 	sight.above_missing = !sight.masked_missing && reaches(&missing, path);
+	sight.mask = mask_length(sights, mount, sight.mode);
+	sight.above_mask = is_hosts_tree(mount) && reaches(&mounts, path);
 	/* where the view says read: what is shown although it asks (the command's place) is as it is */
 	sight.ask_write = ask_write && rule == VIEW_READ && sight.mode == VIEW_READ;
 	if (mount && mount->kind == MOUNT_TEXT) sight.ask_write = false;

@@ -1,6 +1,7 @@
 #include "trap.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "call_table.h"
 #include "filter.h"
 #include "interpreters.h"
@@ -148,6 +151,16 @@ static bool host_has(void *context, const char *path) {
 	return lstat(path, &status) == 0;
 }
 
+static bool host_lacks(void *context, const char *path) {
+	if (!host_has(context, path)) return true;
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
+	bool empty = stream;
+	for (const struct dirent *entry; empty && (entry = readdir(stream));) empty = path_is_dots(entry->d_name);
+	if (stream) closedir(stream);
+	return empty;
+}
+
 /* What can't be told is asked about; a node of the curtain is not asked what it stands for. */
 static bool is_program(void *context, const char *path) {
 	const struct judge *judge = context;
@@ -204,6 +217,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	struct judge judge = {.rules = rules, .trap = trap, .sight = sight, .context = context};
 	const struct call_world world = {.sight = look,
 					 .exists = host_has,
+					 .vacant = host_lacks,
 					 .is_program = is_program,
 					 .programs = find_programs,
 					 .context = &judge};

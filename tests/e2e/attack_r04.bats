@@ -101,6 +101,53 @@ denied() {
 	contains "$output" "$PWD/.envrc is new and would have been protected"
 }
 
+@test "attack_r_04: what was there at the start and is removed by the host is not made unasked, at once or later" {
+	local names=(.envrc a.service .env sub/a.sh tmpl x.code-workspace .git/config .git/hooks in/x/key)
+	mkdir in/x
+	for name in "${names[@]}"; do [ -e "$name" ] || echo host >"$name"; done
+	cp "$TESTS/torn.py" .
+	background tool sbx run -- python3 torn.py "${names[@]}"
+	wait_for 60 test -e up
+	rm -r "${names[@]:0:8}" in/x
+	wait_for 60 test -e tried
+	touch again
+	finished tool
+	echo "$output"
+	contains "$output" finished
+	lacks "$output" made
+	for name in "${names[@]}"; do
+		[ ! -e "$name" ] && [ ! -L "$name" ]
+		denied "$name"
+	done
+}
+
+@test "attack_r_04: what the host removes and makes anew is masked again, and what is allowed meanwhile is made" {
+	local names=(.envrc a.service tmpl .git/config in/x/key)
+	mkdir in/x
+	for name in "${names[@]}" sub/a.sh; do [ -e "$name" ] || echo host >"$name"; done
+	answers person 'allow:once=fs:write=*/sub/a.sh'
+	background tool sbx run -- sh -c 'touch up; while [ -e sub/a.sh ]; do :; done; echo mine >sub/a.sh; touch wrote
+		until [ -e go ]; do sleep 0.02; done
+		for name; do until grep -qF "$PWD/$name " /proc/self/mountinfo; do sleep 0.02; done; done
+		for name; do echo evil >>"$name"; rm "$name"; done; echo finished' sh "${names[@]}"
+	wait_for 60 test -e up
+	for round in 1 2 3; do
+		rm -r .envrc a.service tmpl .git/config in
+		mkdir -p in/x
+		for name in "${names[@]}"; do echo "host $round" >"$name"; done
+	done
+	rm sub/a.sh
+	wait_for 60 test -e wrote
+	answers_end person
+	touch go
+	finished tool
+	echo "$output"
+	contains "$output" finished
+	lacks "$output" "ended"
+	[ "$(<sub/a.sh)" = mine ]
+	for name in "${names[@]}"; do [ "$(<"$name")" = "host 3" ]; done
+}
+
 @test "attack_r_04: what was asked about and allowed is made, once or for the session; a closer rule's word counts" {
 	answers person 'allow:once=fs:write=*'
 	run sbx run -- sh -c 'echo one >sub/a.sh && echo two >b && mv b sub/b.sh && echo three >build/c.sh && mkdir tmpl && echo four >tmpl/a.ok &&  cat sub/a.sh'

@@ -26,6 +26,11 @@ static struct sight sight(void *context, const char *path) {
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
 	sight.above_missing = strcmp(path, "/w/above") == 0;
+	if (path_is_below(path, "/w/mask") || path_is_below(path, "/w/mask-new")) {
+		sight.mode = VIEW_READ;
+		sight.mask = strlen(path_is_below(path, "/w/mask") ? "/w/mask" : "/w/mask-new");
+	}
+	sight.above_mask = path_is_below(path, "/w/around") || path_is_below(path, "/w/around-new");
 	sight.program = path_is_below(path, "/read/asked") || path_is_below(path, "/hidden/asked") ||
 			path_is_below(path, "/absent/asked");
 	return sight;
@@ -35,6 +40,10 @@ static bool exists(void *context, const char *path) {
 	(void)context;
 	strings_add(&looked_up, path);
 	return strstr(path, "new") == NULL;
+}
+
+static bool vacant(void *context, const char *path) {
+	return !exists(context, path) || strstr(path, "empty") != NULL;
 }
 
 static bool is_program(void *context, const char *path) {
@@ -56,7 +65,7 @@ static const char *const permissions[] = {
 /* "write /a in, spawn /b" */
 static char *needs_text(const struct call *call, unsigned wanted) {
 	const struct call_world world = {
-		.sight = sight, .exists = exists, .is_program = is_program, .programs = programs};
+		.sight = sight, .exists = exists, .vacant = vacant, .is_program = is_program, .programs = programs};
 	CLEANUP_CALL_NEEDS struct call_needs needs;
 	call_needs_find(call, wanted, &world, &needs);
 	CLEANUP_STRING struct string text = {0};
@@ -112,6 +121,11 @@ static void opens(void **state) {
 		{"/w/pattern", WRITE, "write /w/pattern", "write /w/pattern"}, /* the host has made it since */
 		{"/w/new-pattern", WRITE, "", ""},                             /* ENOENT */
 		{"/w/pattern", READ, "", ""},
+		{"/w/mask/new", CREATE, "write /w/mask in", "write /w/mask in"},
+		{"/w/mask-new", WRITE | CREATE, "write /w/mask-new", "write /w/mask-new"}, /* the host has removed it */
+		{"/w/mask-new/f", CREATE, "write /w/mask-new/f", "write /w/mask-new/f"},
+		{"/w/mask-new", WRITE, "", ""}, /* ENOENT */
+		{"/w/mask-new", READ, "", ""},
 		{"/hidden/f", READ, "", "read /hidden/f"},
 		{"/hidden", READ | LIST, "", "read /hidden list"},
 		{"/hidden/f", WRITE, "", "write /hidden/f"},
@@ -158,7 +172,7 @@ static void the_host_is_looked_at_only_where_somebody_is_asked(void **state) {
 static void names_change_their_folder(void **state) {
 	(void)state;
 	const struct {
-		const char *first, *second; /* "+/made", "-/removed", "=/named" */
+		const char *first, *second; /* "+/made", "-/removed", "%/both", "=/named" */
 		const char *expected;
 	} rows[] = {
 		{"+/w/d", NULL, ""},
@@ -181,6 +195,13 @@ static void names_change_their_folder(void **state) {
 		{"+/w/above", NULL, ""},
 		{"-/w/a", "+/w/above", "write /w/above"}, /* brings what is below it along */
 		{"-/w/above", "+/w/b", ""},
+		{"+/w/mask-new", NULL, "write /w/mask-new"},
+		{"-/w/a", "+/w/mask-new", "write /w/mask-new"},
+		{"-/w/a", "+/w/around", ""}, /* the kernel refuses that */
+		{"-/w/a", "+/w/around-new", "write /w/around-new"},
+		{"-/w/a", "+/w/around/empty", "write /w/around/empty"},
+		{"%/w/a", "%/w/around", "write /w/around"},
+		{"+/w/around-new", NULL, ""},
 		{"=/ask/a", "+/w/b", ""}, /* link(2) from there changes nothing there */
 		{"=/w/a", "+/ask/b", "write /ask in"},
 		{"-/proc/ask/a", "+/w/b", ""},
@@ -191,8 +212,8 @@ static void names_change_their_folder(void **state) {
 		struct call call = {.class = CALL_NAMES};
 		for (size_t j = 0; j < CALL_PATHS; j++) {
 			if (!paths[j]) continue;
-			call.makes[j] = paths[j][0] == '+';
-			call.removes[j] = paths[j][0] == '-';
+			call.makes[j] = paths[j][0] == '+' || paths[j][0] == '%';
+			call.removes[j] = paths[j][0] == '-' || paths[j][0] == '%';
 			call.brings |= call.removes[j] && paths[1];
 			call.paths[j] = (char *)paths[j] + 1;
 		}

@@ -42,4 +42,7 @@ struct sight {
 	bool masked_name; /* in a writable tree, and a pattern masks it: making or writing it is asked, and once that is
 			     allowed nothing has to be mounted */
 	bool above_missing; /* a folder above one: what is renamed or linked to it may bring one along */
+	size_t mask;        /* a mask lies in a writable tree of the host's, at the path or above it: the length of the
+			       mask's path, else 0. It is gone when the host has removed what it lay on */
+	bool above_mask;    /* in such a tree, and a mask lies at the path or below it */
 };
