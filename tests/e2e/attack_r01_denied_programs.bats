@@ -131,3 +131,12 @@ is_denied() {
 	is_denied "$HOME/project/deep/er/tool"
 	rm deep/new new
 }
+
+@test "attack_r_01: a program that a rule asks about is not run by ld.so where starts are trapped" {
+	local loader
+	loader=$(ldd /usr/bin/id | grep -o '/[^ ]*/ld-[^ ]*')
+	rules 'ask: {proc:spawn: ["/usr/bin/i?", wicked]}' traps
+	in_tool "id; $loader /usr/bin/id; ./wicked; $loader ./wicked; true"
+	lacks "$output" uid=
+	[ "$(sbx history --json --verdict deny | jq -s 'map(select(.permission == "proc:spawn")) | map(.target) | unique | length')" -ge 2 ]
+}
