@@ -248,7 +248,10 @@ static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
 
 static void on_changed(void *context, const struct plan *plan, const struct steps *steps) {
 	struct keeper *keeper = context;
-	if (plan) withdrawn_follow(keeper->withdrawn, plan, steps);
+	if (plan)
+		withdrawn_follow(keeper->withdrawn, plan, steps);
+	else if (keeper->withdrawn)
+		withdrawn_foresee(keeper->withdrawn, steps);
 	if (keeper->masks) masks_follow(keeper->masks, plan); /* there are none yet while it starts */
 	if (!plan) return;
 	watched_follow(keeper->watched, plan);

@@ -43,6 +43,7 @@ static void add_line(struct mountinfo *info, char *line) {
 		(struct mountinfo_entry){.id = id,
 					 .parent = parent,
 					 .device = makedev(major, (unsigned)strtoul(end + 1, NULL, 10)),
+					 .root = unescape(fields[3], strlen(fields[3])),
 					 .point = unescape(fields[4], strlen(fields[4])),
 					 .deleted = string_ends(fields[3], DELETED)};
 }
@@ -65,7 +66,10 @@ int mountinfo_read(int fd, struct mountinfo *ret_info) {
 }
 
 void mountinfo_finish(struct mountinfo *info) {
-	for (size_t i = 0; i < info->count; i++) free(info->entries[i].point);
+	for (size_t i = 0; i < info->count; i++) {
+		free(info->entries[i].root);
+		free(info->entries[i].point);
+	}
 	free(info->entries);
 	*info = (struct mountinfo){0};
 }

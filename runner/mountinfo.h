@@ -13,7 +13,8 @@
 struct mountinfo_entry {
 	uint64_t id, parent;
 	dev_t device; /* its file system's, which stat(2) may not tell (btrfs) */
-	char *point;  /* as the reader's root sees it, escapes undone */
+	char *root;   /* what of its file system is mounted, escapes undone */
+	char *point;  /* as the reader's root sees it, likewise */
 	bool deleted; /* its root has no name any more */
 };
 

@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,10 +22,12 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "layout.h"
 #include "mountinfo.h"
+#include "origin.h"
 #include "sweep.h"
 
-enum { HOLDERS_SHOWN = 5, PATH_COLUMNS = 200 };
+enum { HOLDERS_SHOWN = 5, PATH_COLUMNS = 200, FOLLOWED_MAX = 64 /* descriptors */ };
 
 /* An `ended` of the broker's, or somebody here, that waits until its view is in force, and nobody holds a folder of
  * what that takes. */
@@ -44,9 +48,21 @@ struct item {
 	uint32_t id; /* of the plan's mount */
 	char *path;
 	bool written;
-	size_t calls;         /* it was there for so many calls alone */
-	struct strings masks; /* paths that were hidden on it */
-	bool swept;           /* the sweep under way looks for it */
+	size_t calls;            /* it was there for so many calls alone */
+	struct origin *origin;   /* it lies in this folder, which the host has given another name; or NULL */
+	char *rest;              /* where in it: "" or /PATH */
+	bool lost;               /* likewise, but by which name isn't known */
+	enum view_denial denial; /* of the name that `origin` has now */
+	bool denies_below;       /* reading something in it */
+	struct strings masks;    /* paths that were hidden on it */
+	bool swept;              /* the sweep under way looks for it */
+};
+
+/* A folder that is about to be taken since the host has moved it. */
+struct leaving {
+	uint32_t id;
+	char *path;
+	struct origin *origin; /* NULL: not found */
 };
 
 /* Hidden within a mount that is there still. */
@@ -61,6 +77,8 @@ struct withdrawn {
 	size_t count;
 	struct cover *covers;
 	size_t cover_count;
+	struct leaving *leaving;
+	size_t leaving_count;
 	struct ending *endings;
 	atomic_size_t told; /* how many of them */
 	struct sweep *sweep;
@@ -79,6 +97,109 @@ struct withdrawn *withdrawn_new(const struct withdrawn_options *options) {
 static bool is_of_host(const struct plan *plan, uint32_t id) {
 	const struct mount *mount = plan_find(plan, id);
 	return mount && mount_shows(mount);
+}
+
+static void read_mounts(pid_t process, struct mountinfo *ret_info) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", process);
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) mountinfo_read(fd, ret_info);
+}
+
+/* What the host has moved */
+
+static void forget_leaving(struct withdrawn *withdrawn) {
+	for (size_t i = 0; i < withdrawn->leaving_count; i++) {
+		free(withdrawn->leaving[i].path);
+		origin_free(withdrawn->leaving[i].origin);
+	}
+	withdrawn->leaving_count = 0;
+}
+
+static bool has_moved(const struct mount *mount) {
+	struct stat status;
+	if (!mount || (mount->kind != MOUNT_READ && mount->kind != MOUNT_WRITE) || mount->inode == 0) return false;
+	return lstat(mount->path, &status) < 0 || status.st_dev != mount->device || status.st_ino != mount->inode;
+}
+
+static bool is_deleted(const struct mountinfo *info, const char *path) {
+	for (size_t i = 0; i < info->count; i++)
+		if (info->entries[i].deleted && string_equal(info->entries[i].point, path)) return true;
+	return false;
+}
+
+static size_t count_followed(const struct withdrawn *withdrawn) {
+	size_t count = withdrawn->leaving_count;
+	for (size_t i = 0; i < withdrawn->count; i++)
+		count += withdrawn->items[i].origin && withdrawn->items[i].rest[0] == '\0';
+	return count;
+}
+
+void withdrawn_foresee(struct withdrawn *withdrawn, const struct steps *steps) {
+	const struct plan *plan = live_plan(withdrawn->options.live);
+	CLEANUP_MOUNTINFO struct mountinfo inside = {0}, here = {0};
+	forget_leaving(withdrawn);
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->items[i];
+		const struct mount *mount = step->kind == STEP_TAKE ? plan_find(plan, step->mount.id) : NULL;
+		if (!has_moved(mount)) continue;
+		if (inside.count == 0) {
+			read_mounts(withdrawn->options.init, &inside);
+			read_mounts(getpid(), &here);
+		}
+		if (is_deleted(&inside, mount->path)) continue; /* with all that was in it */
+		struct leaving leaving = {.id = mount->id, .path = string_copy(mount->path)};
+		if (count_followed(withdrawn) < FOLLOWED_MAX)
+			leaving.origin = origin_new(&inside, &here, mount->path, mount->device, mount->inode);
+		withdrawn->leaving = array_grow(withdrawn->leaving, withdrawn->leaving_count, sizeof leaving);
+		withdrawn->leaving[withdrawn->leaving_count++] = leaving;
+	}
+}
+
+static const struct leaving *find_leaving(const struct withdrawn *withdrawn, const struct plan *plan, uint32_t id) {
+	for (const struct mount *mount = plan_find(plan, id); mount; mount = plan_find(plan, mount->on))
+		for (size_t i = 0; i < withdrawn->leaving_count; i++)
+			if (withdrawn->leaving[i].id == mount->id) return &withdrawn->leaving[i];
+	return NULL;
+}
+
+static void say_moved(const struct item *item) {
+	CLEANUP_FREE char *now = origin_path(item->origin);
+	struct stat status;
+	if (!now || item->rest[0] != '\0' || lstat(now, &status) < 0 || !S_ISDIR(status.st_mode)) return;
+	CLEANUP_FREE char *path = text_visible_cut(item->path, PATH_COLUMNS),
+			  *shown = text_visible_cut(now, PATH_COLUMNS);
+	log_notice("the host has moved %s to %s: a process that stands in it, or has it open, reads on there%s", path,
+		   shown, item->written ? "" : ", and can't write");
+}
+
+static void follow_origin(const struct withdrawn *withdrawn, const struct plan *plan, struct item *item) {
+	const struct leaving *leaving = find_leaving(withdrawn, plan, item->id);
+	if (!leaving) return;
+	const bool below = path_is_below(item->path, leaving->path);
+	item->origin = origin_share(leaving->origin);
+	item->lost = !item->origin || !below;
+	item->rest = string_copy(below ? item->path + strlen(leaving->path) : "");
+	if (item->origin) say_moved(item);
+}
+
+/* By the newest rules and grants. */
+static enum view_denial denied_now(const struct withdrawn *withdrawn, const char *path) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	struct layout_mode mode = {0};
+	strings_add(&paths, path);
+	const int r = session_resolve(withdrawn->options.session, &paths, &mode, NULL);
+	if (r == 0) return mode.denial;
+	const struct view_path *entry = view_at(live_view(withdrawn->options.live), path); /* the broker is gone */
+	return entry ? entry->denial : VIEW_DENIES_NOTHING;
+}
+
+static bool denies_below(const struct view *view, const char *path) {
+	for (size_t i = 0; i < view->path_count; i++) {
+		const struct view_path *entry = &view->paths[i];
+		const bool denies = entry->pattern ? entry->mode == VIEW_ABSENT : entry->denial == VIEW_DENIES_READ;
+		if (denies && path_is_below(entry->path, path)) return true;
+	}
+	return false;
 }
 
 static void add_cover(struct withdrawn *withdrawn, const char *path) {
@@ -120,6 +241,7 @@ void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct p
 			      .path = string_copy(path),
 			      .written = taken->written != 0,
 			      .calls = calls};
+	follow_origin(withdrawn, plan, item);
 	note_masks(item, plan, plan->mounts, plan->count);
 	note_masks(item, plan, plan->below, plan->below_count);
 	if (calls > 0) add_ending(withdrawn, false, 0);
@@ -127,6 +249,8 @@ void withdrawn_add(struct withdrawn *withdrawn, const char *path, const struct p
 
 static void item_finish(struct item *item) {
 	free(item->path);
+	free(item->rest);
+	origin_free(item->origin);
 	strings_finish(&item->masks);
 }
 
@@ -161,12 +285,6 @@ static bool is_shown(const void *context, const char *path, bool written) {
 	return show == SHOW_WRITE || (show == SHOW_READ && !written);
 }
 
-static void read_mounts(pid_t process, struct mountinfo *ret_info) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", process);
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) mountinfo_read(fd, ret_info);
-}
-
 /* Does the plan hide what was to be seen in it? */
 static bool hides_more(const struct plan *plan, const struct item *item) {
 	for (size_t i = 0; i < plan->count; i++)
@@ -174,6 +292,32 @@ static bool hides_more(const struct plan *plan, const struct item *item) {
 		    !path_is_below_any(plan->mounts[i].path, (const char *const *)item->masks.items, item->masks.count))
 			return true;
 	return false;
+}
+
+/* Where the host has moved it; NULL: it hasn't, or has removed it. */
+static char *path_now(const struct item *item) {
+	CLEANUP_FREE char *folder = item->origin ? origin_path(item->origin) : NULL;
+	return folder ? string_format("%s%s", folder, item->rest) : NULL;
+}
+
+/* The items of one folder are judged as one: who is in a part of it can walk to the rest. */
+static void judge_origin(const struct withdrawn *withdrawn, struct item *item) {
+	for (const struct item *other = withdrawn->items; other != item; other++) {
+		if (other->origin != item->origin) continue;
+		item->denial = other->denial;
+		item->denies_below = other->denies_below;
+		return;
+	}
+	CLEANUP_FREE char *path = origin_path(item->origin);
+	item->denial = path ? denied_now(withdrawn, path) : VIEW_DENIES_NOTHING;
+	item->denies_below = path && denies_below(live_view(withdrawn->options.live), path);
+}
+
+/* It is another one that is shown under its name: what is denied of the name that it has now? */
+static struct taken_mounts *denied_of(const struct item *item, struct taken *taken) {
+	if (item->denial == VIEW_DENIES_READ || (item->denial == VIEW_DENIES_WRITE && item->written))
+		return &taken->whole;
+	return item->denies_below ? &taken->parts : NULL;
 }
 
 /* What of it is withdrawn by the plan in force: the list that it belongs to, or NULL. */
@@ -185,6 +329,8 @@ static struct taken_mounts *withdrawn_of(const struct withdrawn *withdrawn, cons
 		return mount && mount->exposed ? &taken->parts : NULL;
 	}
 	if (!is_shown(withdrawn, item->path, item->written)) return item->calls > 0 ? &taken->once : &taken->whole;
+	if (item->lost) return &taken->whole;
+	if (item->origin) return denied_of(item, taken);
 	return hides_more(plan, item) ? &taken->parts : NULL;
 }
 
@@ -195,12 +341,14 @@ static struct taken collect(struct withdrawn *withdrawn) {
 	read_mounts(getpid(), &taken.host);
 	for (size_t i = 0; i < withdrawn->count; i++) {
 		struct item *item = &withdrawn->items[i];
+		if (item->origin) judge_origin(withdrawn, item);
 		struct taken_mounts *mounts = withdrawn_of(withdrawn, item, &info, &taken);
 		item->swept = mounts != NULL;
 		if (!mounts) continue;
 		const struct taken_mount mount = {
 			.id = item->mount, .device = item->device, .written = item->written, .calls = item->calls};
-		taken_add(mounts, &mount, item->path);
+		CLEANUP_FREE char *now = path_now(item);
+		taken_add(mounts, &mount, now ? now : item->path);
 		taken.written |= item->written;
 	}
 	for (size_t i = 0; i < withdrawn->cover_count; i++) {
@@ -302,6 +450,7 @@ static struct ending *add_ending(struct withdrawn *withdrawn, bool kill, int64_t
  * where a node came to lie over it. Of what is hidden because the host has made it (arrivals.h) no broker tells. */
 void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
 	bool more = false;
+	forget_leaving(withdrawn);
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct mount *mount = &steps->items[i].mount;
 		if (steps->items[i].kind != STEP_PUT || !mount_hides(mount) || !is_of_host(plan, mount->on)) continue;
@@ -347,6 +496,8 @@ void withdrawn_free(struct withdrawn *withdrawn) {
 	event_free(withdrawn->turn);
 	sweep_free(withdrawn->sweep);
 	forget(withdrawn, true);
+	forget_leaving(withdrawn);
+	free(withdrawn->leaving);
 	free(withdrawn->items);
 	free(withdrawn->covers);
 	free(withdrawn);

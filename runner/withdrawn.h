@@ -27,6 +27,10 @@ struct withdrawn_options { /* all borrowed */
 
 struct withdrawn *withdrawn_new(const struct withdrawn_options *options);
 
+/* Such steps are about to be carried out: of what they take since the host has moved it, where it is now is noted,
+ * while that can be told. A denial of that name withdraws it. */
+void withdrawn_foresee(struct withdrawn *withdrawn, const struct steps *steps);
+
 /* As struct live_options' changed and taken: by what steps were carried out, and which mounts went with them. */
 void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps);
 /* `calls`: what was there for so many calls alone is looked for at once, without any word of the broker's. */

@@ -216,6 +216,61 @@ swappable() {
 	sbx revoke --all
 }
 
+# stands_in FOLDER: a sandbox of which one process stands in FOLDER, which the host swaps then; it says in $HOME/ours that
+# it lives.
+stands_in() {
+	background live sbx run --profile default --allow "fs:write=$HOME/ours" -- sh -c "cd /
+		(cd $1; : >$HOME/ours/up; until grep -qs new $1/f; do sleep 0.01; done; echo x >./relative
+		while :; do cat ./*; : >$HOME/ours/alive; sleep 0.01; done) & wait; cat $1/f; echo went on"
+	wait_for 60 test -e "$HOME/ours/up"
+	mkdir "$HOME/new"
+	echo new >"$HOME/new/f"
+	mv "$1" "$1.old"
+	mv "$HOME/new" "$1"
+	lives
+}
+
+# lives: two rounds, the second of which began after this did.
+lives() {
+	rm -f "$HOME/ours/alive"
+	wait_for 20 test -e "$HOME/ours/alive"
+	rm -f "$HOME/ours/alive"
+	wait_for 20 test -e "$HOME/ours/alive"
+}
+
+# is_ended FOLDER: the process of stands_in, and not the others; it has not read what is in FOLDER.old since.
+is_ended() {
+	echo secret >"$1.old/key"
+	finished live
+	echo "$output"
+	rm "$HOME"/ours/*
+	[ "$status" = 0 ]
+	contains "$output" "the host has moved $1 to $1.old"
+	contains "$output" "sh ($1.old"
+	contains "$output" "went on"
+	lacks "$output" secret
+	[ ! -e "$1.old/relative" ]
+}
+
+@test "attack_r_21: who stands in a folder that the host swaps lives, until its new name is denied by a grant or a rule" {
+	swappable "$HOME/stand/one" "$HOME/stand/two" "$HOME/stand/three"
+	sbx grant fs:write "$HOME/stand/one" --profile default
+	sbx grant fs:write "$HOME/stand/two" --profile default
+	stands_in "$HOME/stand/one"
+	sbx grant --deny fs:read "$HOME/elsewhere" --profile default
+	lives
+	sbx grant --deny fs:read "$HOME/stand/one.old" --any-profile --anywhere
+	is_ended "$HOME/stand/one"
+	stands_in "$HOME/stand/two"
+	sed 's|^profiles:|&\n  default: {deny: {fs:read: ["~/stand/two.o*"]}}|' -i "$HOME/.config/sbx/policy.yaml"
+	wait_for 20 grep -q "sbx: ended" "$HOME/run/live.out"
+	is_ended "$HOME/stand/two"
+	cd "$HOME/stand/three"
+	stands_in "$HOME/stand/three"
+	sbx grant --deny fs:read "$HOME/stand/three.old/f" --profile default --anywhere # a part of it
+	is_ended "$HOME/stand/three"
+}
+
 @test "attack_r_21: the project's own folder that the host swaps by renaming is the new one" {
 	swappable "$HOME/swapped-project"
 	GIT_CONFIG_GLOBAL=/dev/null git init -q "$HOME/swapped-project"
