@@ -88,8 +88,9 @@ static uint64_t on_hold(void *context, pid_t thread, const struct need *need, he
 /* What is there once is there for the call that it was allowed to. */
 static struct sight on_trap_sight(void *context, const char *path) {
 	struct keeper *keeper = context;
-	struct sight sight = live_sight(keeper->live, path);
-	bool once = !(keeper->wanted & TRAPS_OPENS) && live_is_once(keeper->live, path);
+	CLEANUP_FREE char *resolved = live_resolve(keeper->live, path, false); /* past what a link leads to */
+	struct sight sight = live_sight(keeper->live, resolved);
+	bool once = !(keeper->wanted & TRAPS_OPENS) && live_is_once(keeper->live, resolved);
 	if (once && sight.mode == VIEW_ASK) sight.mode = VIEW_READ;
 	sight.ask_write |= once;
 	return sight;
@@ -259,7 +260,8 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 }
 
 static struct sight glance(void *context, const char *path) {
-	return sights_at(context, path);
+	CLEANUP_FREE char *resolved = sights_resolve(context, path, false);
+	return sights_at(context, resolved);
 }
 
 static void on_seen_anew(void *context, const struct sights *sights) {

@@ -22,6 +22,7 @@ struct node {
 	enum show show;
 	enum rule_origin origin;
 	const struct node *above;
+	bool asked;     /* by a rule for files, and denied by none */
 	bool gone;      /* nothing there, or below something that isn't */
 	bool protected; /* at or below sbx's own state */
 };
@@ -215,6 +216,12 @@ static bool is_place(const struct node *node, const struct node *other) {
 	       other->show == SHOW_ASK;
 }
 
+/* A grant by a link is for what the user saw it lead to, as one by that name would be. */
+static bool answers(const struct node *node, const struct node *other) {
+	return node->rule->resolved && string_equal(node->rule->resolved, node->path) && is_hosts(node->show) &&
+	       other->asked;
+}
+
 /* Two rules for one path: the stronger origin's, and of equals the lesser. Masks add up. */
 static void merge_node(struct node *into, const struct node *other) {
 	into->cap |= other->cap;
@@ -222,9 +229,13 @@ static void merge_node(struct node *into, const struct node *other) {
 	if (into->has_show && is_own(into->show) && is_nothing(other->show) && other->origin != RULE_PROTECTED) return;
 	if (into->has_show && is_own(other->show) && is_nothing(into->show) && into->origin != RULE_PROTECTED)
 		into->has_show = false;
-	if (into->has_show && is_place(into, other)) return;
-	if (into->has_show && is_place(other, into)) into->has_show = false;
+	if (into->has_show && (is_place(into, other) || answers(into, other))) return;
+	if (into->has_show && (is_place(other, into) || answers(other, into))) into->has_show = false;
 	int order = into->has_show ? stronger(other->origin, into->origin) : 1;
+	if (order == 0)
+		into->asked = (into->asked || into->show > other->show) && (other->asked || other->show > into->show);
+	else if (order > 0)
+		into->asked = other->asked;
 	enum show show = order == 0 ? lesser(into->show, other->show) : order > 0 ? other->show : into->show;
 	if (order > 0) {
 		into->rule = other->rule;
@@ -258,6 +269,8 @@ static void collect_nodes(struct builder *builder) {
 							.rule = rule,
 							.fact = fact,
 							.has_show = !cap,
+							.asked = rule->show == SHOW_ASK && rule->origin == RULE_VIEW &&
+								 !rule->program && !hides,
 							.cap = cap,
 							.show = show,
 							.origin = adds ? RULE_ADDED : rule->origin};

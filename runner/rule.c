@@ -40,6 +40,7 @@ void rules_add_denial(struct rules *rules, enum show show, const char *path, enu
 void rules_add_program(struct rules *rules, enum show show, const char *path, bool named) {
 	const bool denied = named && show == SHOW_NOTHING;
 	rules_add_denial(rules, show, path, denied ? VIEW_DENIES_READ : VIEW_DENIES_NOTHING);
+	rules->items[rules->count - 1].program = true;
 }
 
 void rules_add_led(struct rules *rules, enum show show, const char *path) {

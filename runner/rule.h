@@ -43,6 +43,7 @@ struct rule {
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
 	bool writing_alone;      /* of a view: it says nothing of reading (view_path.mask) */
 	bool adds;               /* of a view: a grant to read by a link; what may be written where it leads stays so */
+	bool program;            /* what is said is of running it: no grant of files answers that */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
 	enum view_denial there;  /* of what leads elsewhere: what the broker denies of where that is */
 };

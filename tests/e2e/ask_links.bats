@@ -1,0 +1,71 @@
+#!/usr/bin/env bats
+# Rules and grants for files that name them by links. CMakeLists.txt runs this file with each doorbell.
+# shellcheck disable=SC2016,SC2088 # expanded inside the sandbox or by sbx
+
+load helper
+
+setup_file() {
+	home_make
+	needs_doorbell
+	mkdir -p "$HOME/notes"
+	echo first >"$HOME/notes/f"
+	echo second >"$HOME/notes/g"
+	ln -s "$HOME/notes" "$HOME/l"
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+	[ "$(sbx grants --json)" = '[]' ] || sbx revoke --all >/dev/null
+}
+
+# asking TARGET: a rule of a profile that is extended asks about reading it, so nothing is asked before the start.
+asking() {
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  asking:
+    extends: [base]
+    ask: {fs:read: [$1]}
+  default:
+    extends: [asking]
+    home: ephemeral
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+END
+}
+
+@test "a grant by a link of just what a rule asks about gives it" {
+	asking '~/notes'
+	run sbx grant fs:read '~/l'
+	[ "$status" = 0 ]
+	contains "$output" "it leads to $HOME/notes"
+	run sbx run -- sh -c 'cat ~/l/f ~/notes/g'
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$output" = $'first\nsecond' ]
+	sbx revoke --all
+	run sbx run --allow fs:read="$HOME/l" -- sh -c 'cat ~/l/f ~/notes/g'
+	echo "$output"
+	[ "$output" = $'first\nsecond' ]
+	sbx grant --deny fs:read '~/notes'
+	run sbx run --allow fs:read="$HOME/l" -- sh -c 'cat ~/l/f; cat ~/notes/g'
+	echo "$output"
+	run ! grep -E 'first|second' <<<"$output"
+}
+
+@test "a grant of a file by a link is no answer to a rule that asks before the program is run" {
+	ln -s /usr/bin/sha1sum "$HOME/sum"
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    home: ephemeral
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+    ask: {proc:spawn: [/usr/bin/sha1sum]}
+END
+	sbx grant fs:read '~/sum'
+	run sbx run -- sh -c '/usr/bin/sha1sum /etc/hostname; ~/sum /etc/hostname'
+	echo "$output"
+	run ! grep '[0-9a-f]\{40\}' <<<"$output"
+}
