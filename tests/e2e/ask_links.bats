@@ -69,3 +69,21 @@ END
 	echo "$output"
 	run ! grep '[0-9a-f]\{40\}' <<<"$output"
 }
+
+@test "a denial of a program by a link is two grants, and holds for the program when the link is moved" {
+	ln -s /usr/bin/sha1sum "$HOME/moved"
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+END
+	run sbx grant --deny proc:spawn '~/moved'
+	echo "$output"
+	contains "$output" "it leads to /usr/bin/sha1sum, which is denied, too"
+	[ "$(grep -c '^Denied (grant' <<<"$output")" = 2 ]
+	ln -sfn /usr/bin/md5sum "$HOME/moved"
+	run ! sbx run -- sha1sum /etc/hostname
+	run ! sbx run -- sh -c 'sha1sum /etc/hostname'
+}

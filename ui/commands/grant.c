@@ -112,7 +112,11 @@ static int find_denied_there(const struct command_call *call, char **ret_target,
 	int r = operands_permission(call->operands, &permission, &text, error);
 	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern);
+	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
+	/* a bare name is the program in any folder */
+	if (permission.kind == PERMISSION_PROC_SPAWN && strchr(text, '/') &&
+	    words_target(&permission, text, &program, NULL) == 0)
+		resolved = words_program(&permission, program);
 	if (resolved) *ret_target = pattern_quote(&permission, resolved);
 	return 0;
 }
