@@ -4,7 +4,8 @@
  * A walk shows in two ways. The runner says which folder above the target its process walks through (`walk`,
  * runner/walking.h), as of find, du, rg and `ls -l`, and then already the first question is about that folder. Others
  * show when the same process asks again under the same rule within WALK_MS, at once when both list a folder, else with
- * the fourth name; the tree is the deepest folder that all its names lie in.
+ * the fourth name; the tree is the deepest folder that all its names lie in. One name after itself is one name: each
+ * of several threads that open a file may be asked about it.
  *
  * So `find ~` and `rg x ~` are one question, and `cat ~/a ~/b` two about two files.
  *
@@ -38,6 +39,7 @@ enum {
 struct trail {
 	char *process, *rule;
 	char *common; /* the deepest folder that all of it lies in */
+	char *last;   /* of the names */
 	int64_t names, listed;
 	int64_t seen_ms;
 };
@@ -68,6 +70,7 @@ static void trail_finish(struct trail *trail) {
 	free(trail->process);
 	free(trail->rule);
 	free(trail->common);
+	free(trail->last);
 	*trail = (struct trail){0};
 }
 
@@ -122,11 +125,24 @@ static char *common_folder(const char *folder, const char *target) {
 	return common;
 }
 
+static void trail_add(struct trail *trail, const struct walk_step *step) {
+	const struct request *request = step->request;
+	char *common = common_folder(trail->common, request->target);
+	free(trail->common);
+	trail->common = common;
+	trail->seen_ms = step->now_ms;
+	if (string_equal(trail->last, request->target)) return;
+	free(trail->last);
+	trail->last = string_copy(request->target);
+	trail->names++;
+	trail->listed += request->listing;
+}
+
 /* Where the process walks, as far as it is known; NULL: it doesn't. Freed by the caller. */
 static char *folder_walked(const struct trail *trail, const struct walk_step *step) {
 	const struct request *request = step->request;
 	if (request->walk && path_is_below(request->target, request->walk)) return string_copy(request->walk);
-	if (!trail) return NULL;
+	if (!trail || string_equal(trail->last, request->target)) return NULL;
 	bool walks = (request->listing && trail->listed + 1 >= WALK_LISTED) || trail->names + 1 >= WALK_NAMES;
 	return walks ? common_folder(trail->common, request->target) : NULL;
 }
@@ -198,12 +214,7 @@ char *walk_tree(struct walks *walks, const struct walk_step *step) {
 		trail->process = string_copy(step->request->process);
 		trail->rule = string_copy(step->rule);
 	}
-	char *common = common_folder(trail->common, step->request->target);
-	free(trail->common);
-	trail->common = common;
-	trail->names++;
-	trail->listed += step->request->listing;
-	trail->seen_ms = step->now_ms;
+	trail_add(trail, step);
 	return tree;
 }
 

@@ -72,6 +72,17 @@ static void folders_listed_one_after_the_other_are_a_walk(void **state) {
 	walks_free(walks);
 }
 
+static void one_name_after_itself_is_one_name(void **state) {
+	(void)state;
+	struct walks *walks = walks_new();
+	for (int i = 0; i < 8; i++) expect_tree(walks, "/home/u/s/a", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/b", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/c", false, NULL, "/home/u", NULL);
+	expect_tree(walks, "/home/u/s/d", false, NULL, "/home/u", "/home/u/s");
+	expect_tree(walks, "/home/u/s/d", false, NULL, "/home/u", NULL);
+	walks_free(walks);
+}
+
 static void allow(struct walks *walks, const char *target) {
 	const struct request request = {.permission = permission_of(PERMISSION_FS_READ), .target = (char *)target};
 	walk_allow(walks, &request, "p:1", target);
@@ -426,6 +437,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tree_is_within_what_the_rule_names_and_not_above_home),
 		cmocka_unit_test(folders_listed_one_after_the_other_are_a_walk),
+		cmocka_unit_test(one_name_after_itself_is_one_name),
 		cmocka_unit_test(who_allowed_two_files_of_a_folder_is_asked_about_the_folder),
 		cmocka_unit_test(files_in_everybodys_folder_stay_questions_of_their_own),
 		cmocka_unit_test(three_files_are_three_questions_and_the_fourth_a_walk),
