@@ -153,8 +153,9 @@ static int64_t grant(struct scene *scene, const char *target, const char *effect
 	struct story *story = scene->story;
 	revive(scene);
 	json_t *reply = ask(scene, COMMAND, "grant",
-			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "permission", "api:call", "target", target,
-				      "effect", effect, "profile", "default", "project", "/p", "lifetime", lifetime));
+			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "permission", "api:call", "target", target,
+				      "effect", effect, "profile", "default", "project", "/p", "lifetime", lifetime,
+				      "at_once", 1));
 	int64_t id = json_integer_value(json_object_get(json_object_get(reply, "grant"), "id"));
 	if (id && string_equal(lifetime, "always")) story->granted[story->granted_count++] = id;
 	return conclude(scene, COMMAND, reply) == STORY_DONE ? id : 0;
