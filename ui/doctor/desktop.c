@@ -33,8 +33,7 @@ static json_t *ask_notify(struct doctor_finding *finding) {
 		return NULL;
 	}
 	if (program_find("sbx-notify", &path, NULL) < 0) {
-		doctor_find(finding, DOCTOR_WARN,
-			    string_copy("sbx-notify is not installed: the terminal asks"),
+		doctor_find(finding, DOCTOR_WARN, string_copy("sbx-notify is not installed: the terminal asks"),
 			    "Build and install sbx with libnotify, and sbx-notify with it.");
 		return NULL;
 	}
