@@ -36,11 +36,17 @@ void taken_add(struct taken_mounts *mounts, const struct taken_mount *mount, con
 }
 
 bool taken_is_empty(const struct taken *taken) {
-	return taken->whole.count + taken->parts.count + taken->once.count + taken->covered.count == 0;
+	return taken->whole.count + taken->parts.count + taken->once.count + taken->covered.count +
+		       taken->read_only.count ==
+	       0;
+}
+
+static bool is_in(const struct strings *folders, const char *path) {
+	return path_is_below_any(path, (const char *const *)folders->items, folders->count);
 }
 
 static bool is_covered(const struct taken *taken, const char *path) {
-	return path_is_below_any(path, (const char *const *)taken->covered.items, taken->covered.count);
+	return is_in(&taken->covered, path);
 }
 
 void taken_finish(struct taken *taken) {
@@ -48,6 +54,7 @@ void taken_finish(struct taken *taken) {
 	strings_finish(&taken->parts.paths);
 	strings_finish(&taken->once.paths);
 	strings_finish(&taken->covered);
+	strings_finish(&taken->read_only);
 	mountinfo_finish(&taken->host);
 	free(taken->whole.items);
 	free(taken->parts.items);
@@ -116,8 +123,9 @@ static char *whole_path(const struct taken_mounts *mounts, const char *text, uin
 struct look {
 	struct taken *taken;
 	struct holding holding;
-	size_t left;    /* so many more of its descriptors */
-	bool maps_seen; /* its threads have them in common, but one that has ended has none */
+	size_t left;             /* so many more of its descriptors */
+	struct mountinfo mounts; /* as its namespace has them; once something needs them */
+	bool maps_seen;          /* its threads have them in common, but one that has ended has none */
 };
 
 static void look_found(struct look *look, enum holds holds, char *path) {
@@ -158,22 +166,22 @@ static int list_numbers(const char *path, size_t most, struct pids *numbers) {
 /* Names */
 
 /* One whose path is longer than the kernel tells (PATH_MAX) lies where the first folder above it that has a path does.
- * What has none to the end, and a file, whose folder can't be had, count as covered. */
-static bool lies_deep_in_covered(const struct taken *taken, int fd) {
+ * What has none to the end, and a file, whose folder can't be had, count as in them. */
+static bool lies_deep_in(const struct strings *folders, int fd) {
 	CLEANUP_FD int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	for (int i = 0; at >= 0 && i < HOLDERS_UP_MAX; i++) {
 		const int above = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		fd_close(at);
 		at = above;
 		CLEANUP_FREE char *name = string_format("fd/%d", at), *text = process_link(getpid(), name);
-		if (at >= 0 && text[0] != '\0') return is_covered(taken, text);
+		if (at >= 0 && text[0] != '\0') return is_in(folders, text);
 	}
 	return true;
 }
 
-static bool lies_covered(const struct taken *taken, int fd, const char *path) {
-	if (taken->covered.count == 0) return false;
-	return path[0] != '\0' ? is_covered(taken, path) : lies_deep_in_covered(taken, fd);
+static bool lies_in(const struct strings *folders, int fd, const char *path) {
+	if (folders->count == 0) return false;
+	return path[0] != '\0' ? is_in(folders, path) : lies_deep_in(folders, fd);
 }
 
 /* Opened to be written, by the flags of its fdinfo (octal, open(2)); NULL: a folder or program. */
@@ -192,11 +200,33 @@ static enum holds file_holds(struct taken *taken, const struct place *place, con
 	return mount && mount->written && !is_open_to_write(info) ? HOLDS_FOLDER : HOLDS_FILE;
 }
 
+/* What isn't told may be written. */
+static bool is_read_only(struct look *look, pid_t task, uint64_t mount) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/mountinfo", task);
+	CLEANUP_FD int fd = look->mounts.count == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) mountinfo_read(fd, &look->mounts);
+	const struct mountinfo_entry *entry = mountinfo_find(&look->mounts, mount);
+	return entry && entry->read_only;
+}
+
+/* How much can be written by it of what may be read alone. A file that is open to be read can be opened anew
+ * (/proc/PID/fd); a program can't be written while it runs. */
+static enum holds written_by(struct look *look, pid_t task, int fd, const struct place *place, const char *path,
+			     const char *info) {
+	const struct taken *taken = look->taken;
+	const bool file = S_ISREG(place->mode) && info;
+	if ((!S_ISDIR(place->mode) && !file) || !lies_in(&taken->read_only, fd, path)) return HOLDS_NOTHING;
+	if (path[0] == '/' && taken->shows && taken->shows(taken->context, path, true)) return HOLDS_NOTHING;
+	if (is_read_only(look, task, place->mount)) return HOLDS_NOTHING;
+	return file ? HOLDS_FILE : HOLDS_FOLDER;
+}
+
 /* A name of /proc/TASK that leads to a file or folder, opened as a name alone: nothing is asked of the file system that
  * it lies on. `info`: its fdinfo, or NULL for one that has none. */
 static void look_at_name(struct look *look, pid_t task, const char *name, const char *info) {
 	struct taken *taken = look->taken;
-	if (info && !is_taken(taken, number(info, "mnt_id:")) && taken->covered.count == 0) return;
+	const bool by_path = taken->covered.count + taken->read_only.count > 0;
+	if (info && !by_path && !is_taken(taken, number(info, "mnt_id:"))) return;
 	CLEANUP_FREE char *link = string_format("/proc/%d/%s", task, name);
 	CLEANUP_FD int fd = open(link, O_PATH | O_CLOEXEC);
 	struct place place = {0};
@@ -212,8 +242,12 @@ static void look_at_name(struct look *look, pid_t task, const char *name, const 
 	if (whole || part)
 		path = whole_path(once ? &taken->once : whole ? &taken->whole : &taken->parts, text, place.inode);
 	if (!path) path = STEAL(text);
-	if (whole || (part && holds == HOLDS_FOLDER) || lies_covered(taken, fd, path))
+	if (whole || (part && holds == HOLDS_FOLDER) || lies_in(&taken->covered, fd, path)) {
 		look_found(look, holds, STEAL(path));
+		return;
+	}
+	const enum holds writes = written_by(look, task, fd, &place, path, info);
+	look_found(look, writes, STEAL(path));
 }
 
 /* Messages that wait in a socket (scm_fds, Linux 5.6) may hold anything, and so may what isn't told of it. What has no
@@ -317,6 +351,9 @@ static bool is_shown(const struct taken *taken, const struct mapping *mapping) {
  * one. */
 static char *held_by(const struct taken *taken, const struct mapping *mapping) {
 	if (is_covered(taken, mapping->name)) return string_copy(mapping->name);
+	if (mapping->shared && is_in(&taken->read_only, mapping->name) &&
+	    !(taken->shows && taken->shows(taken->context, mapping->name, true)))
+		return string_copy(mapping->name);
 	CLEANUP_FREE char *part = whole_path(&taken->parts, mapping->name, mapping->inode);
 	if (part && is_covered(taken, part)) return STEAL(part);
 	const bool near = is_near(&taken->whole, mapping);
@@ -376,6 +413,7 @@ void holder_look(pid_t pid, struct taken *taken, struct holding *ret_holding) {
 	if (r < 0 && tasks.count == 0) look_failed(&look, pid, EACCES);
 	if (r < 0) look_failed(&look, pid, -r);
 	pids_finish(&tasks);
+	mountinfo_finish(&look.mounts);
 	*ret_holding = look.holding;
 }
 

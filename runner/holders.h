@@ -2,10 +2,10 @@
  * holders: what a process of a sandbox still has open of what was taken from it.
  *
  * Promises: the kernel's mount ids say what is held (descriptors, program, working and root folder, of each thread); of
- * a part that is hidden within a tree, the path. A memory map, for which the kernel tells neither, is held unless its
- * file is one that the plan in force shows under the path that the kernel gives it. What lives and can't be looked at
- * counts as held (HOLDS_UNSEEN). Sends nothing into the sandbox's own file systems. Bounded (LIMIT_HOLDERS,
- * LIMIT_HOLDER_FILES).
+ * a part that is hidden or read-only within a tree, the path, and of the latter whether the mount may be written. A
+ * memory map, for which the kernel tells neither, is held unless its file is one that the plan in force shows under the
+ * path that the kernel gives it. What lives and can't be looked at counts as held (HOLDS_UNSEEN). Sends nothing into
+ * the sandbox's own file systems. Bounded (LIMIT_HOLDERS, LIMIT_HOLDER_FILES).
  */
 #pragma once
 
@@ -38,9 +38,11 @@ struct taken {
 		uint64_t mount, inode;
 	} * kept; /* what these calls have opened: the first files of each mount that are found */
 	size_t kept_count;
-	struct strings covered; /* what is hidden within a mount, told by path: of those of `parts`, too */
-	bool written;           /* some of it could not be made read-only */
-	struct mountinfo host;  /* the runner's own */
+	struct strings covered;   /* what is hidden within a mount, told by path: of those of `parts`, too */
+	struct strings read_only; /* what may be read alone within a mount that may be written, told by path, too: who
+				   * has come upon it by that mount writes it still */
+	bool written;             /* some of it could not be made read-only */
+	struct mountinfo host;    /* the runner's own */
 	/* Does the plan in force show it, to be written where that is asked? NULL: it shows nothing. */
 	bool (*shows)(const void *context, const char *path, bool written);
 	const void *context;

@@ -30,7 +30,7 @@ static char *unescape(const char *text, size_t size) {
 
 /* 36 35 98:0 /root /point options… */
 static void add_line(struct mountinfo *info, char *line) {
-	char *fields[5], *rest = line;
+	char *fields[6], *rest = line;
 	unsigned long long id, parent;
 	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
 		if (!(fields[i] = strtok_r(rest, " ", &rest))) return;
@@ -39,13 +39,14 @@ static void add_line(struct mountinfo *info, char *line) {
 	const unsigned major = (unsigned)strtoul(fields[2], &end, 10);
 	if (*end != ':') return;
 	info->entries = array_grow(info->entries, info->count, sizeof *info->entries);
-	info->entries[info->count++] =
-		(struct mountinfo_entry){.id = id,
-					 .parent = parent,
-					 .device = makedev(major, (unsigned)strtoul(end + 1, NULL, 10)),
-					 .root = unescape(fields[3], strlen(fields[3])),
-					 .point = unescape(fields[4], strlen(fields[4])),
-					 .deleted = string_ends(fields[3], DELETED)};
+	info->entries[info->count++] = (struct mountinfo_entry){
+		.id = id,
+		.parent = parent,
+		.device = makedev(major, (unsigned)strtoul(end + 1, NULL, 10)),
+		.root = unescape(fields[3], strlen(fields[3])),
+		.point = unescape(fields[4], strlen(fields[4])),
+		.read_only = string_starts(fields[5], "ro"), /* show_mountinfo of fs/proc_namespace.c */
+		.deleted = string_ends(fields[3], DELETED)};
 }
 
 static int compare(const void *a, const void *b) {

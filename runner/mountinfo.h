@@ -15,6 +15,7 @@ struct mountinfo_entry {
 	dev_t device; /* its file system's, which stat(2) may not tell (btrfs) */
 	char *root;   /* what of its file system is mounted, escapes undone */
 	char *point;  /* as the reader's root sees it, likewise */
+	bool read_only;
 	bool deleted; /* its root has no name any more */
 };
 

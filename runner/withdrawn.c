@@ -3,7 +3,8 @@
  * put anew. So what was taken is kept by its path, and compared with the plan that is in force when it is looked for.
  * What that doesn't show is withdrawn, and so is what it shows to be read and could not be made read-only. A part of it
  * is withdrawn when the plan hides something in it that wasn't hidden when it was taken: no mask is laid on what is
- * detached. Likewise with a mount that had to stay below the one in sight (STEP_TELL), while it is exposed.
+ * detached. Likewise with a mount that had to stay below the one in sight (STEP_TELL), while it is exposed. What is
+ * hidden, or made read-only, within a tree that stays is looked for by its path (struct cover).
  *
  * One look through the processes (sweep.h) answers all that wait when it begins. What it looked for and nobody has any
  * more is forgotten; what wasn't withdrawn, or was taken meanwhile, is kept.
@@ -65,9 +66,10 @@ struct leaving {
 	struct origin *origin; /* NULL: not found */
 };
 
-/* Hidden within a mount that is there still. */
+/* Hidden, or read-only, within a mount that is there still. */
 struct cover {
 	char *path;
+	bool written; /* it may be read still */
 	bool swept;
 };
 
@@ -79,6 +81,7 @@ struct withdrawn {
 	size_t cover_count;
 	struct leaving *leaving;
 	size_t leaving_count;
+	struct strings awaited; /* of the plan in force */
 	struct ending *endings;
 	atomic_size_t told; /* how many of them */
 	struct sweep *sweep;
@@ -87,10 +90,16 @@ struct withdrawn {
 
 static void on_turn(evutil_socket_t fd, short what, void *argument);
 
+static void note_awaited(struct withdrawn *withdrawn, const struct plan *plan) {
+	strings_finish(&withdrawn->awaited);
+	for (size_t i = 0; i < plan->awaited.count; i++) strings_add(&withdrawn->awaited, plan->awaited.items[i]);
+}
+
 struct withdrawn *withdrawn_new(const struct withdrawn_options *options) {
 	struct withdrawn *withdrawn = mem_new(struct withdrawn);
 	withdrawn->options = *options;
 	withdrawn->turn = evtimer_new(options->base, on_turn, withdrawn);
+	note_awaited(withdrawn, live_plan(options->live));
 	return withdrawn;
 }
 
@@ -202,15 +211,15 @@ static bool denies_below(const struct view *view, const char *path) {
 	return false;
 }
 
-static void add_cover(struct withdrawn *withdrawn, const char *path) {
+static void add_cover(struct withdrawn *withdrawn, const char *path, bool written) {
 	for (size_t i = 0; i < withdrawn->cover_count; i++) {
 		struct cover *cover = &withdrawn->covers[i];
-		if (!string_equal(cover->path, path)) continue;
+		if (cover->written != written || !string_equal(cover->path, path)) continue;
 		cover->swept = false;
 		return;
 	}
 	withdrawn->covers = array_grow(withdrawn->covers, withdrawn->cover_count, sizeof *withdrawn->covers);
-	withdrawn->covers[withdrawn->cover_count++] = (struct cover){.path = string_copy(path)};
+	withdrawn->covers[withdrawn->cover_count++] = (struct cover){.path = string_copy(path), .written = written};
 }
 
 static bool restricts(const struct item *item, const struct mount *mount) {
@@ -353,8 +362,8 @@ static struct taken collect(struct withdrawn *withdrawn) {
 	}
 	for (size_t i = 0; i < withdrawn->cover_count; i++) {
 		struct cover *cover = &withdrawn->covers[i];
-		cover->swept = !is_shown(withdrawn, cover->path, false);
-		if (cover->swept) strings_add(&taken.covered, cover->path);
+		cover->swept = !is_shown(withdrawn, cover->path, cover->written);
+		if (cover->swept) strings_add(cover->written ? &taken.read_only : &taken.covered, cover->path);
 	}
 	return taken;
 }
@@ -446,6 +455,12 @@ static struct ending *add_ending(struct withdrawn *withdrawn, bool kill, int64_t
 	return ending;
 }
 
+/* Likewise what is read-only from now on; not what was awaited: the tool may have made that by right, until now. */
+static bool withdraws_writing(const struct withdrawn *withdrawn, const struct mount *mount) {
+	return mount_shows(mount) && mount->kind != MOUNT_WRITE && mount->kind != MOUNT_PIN &&
+	       !strings_contain(&withdrawn->awaited, mount->path);
+}
+
 /* What is hidden within a tree that stays may be held as well as what was taken whole; not what the tool made itself,
  * where a node came to lie over it. Of what is hidden because the host has made it (arrivals.h) no broker tells. */
 void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, const struct steps *steps) {
@@ -453,10 +468,13 @@ void withdrawn_follow(struct withdrawn *withdrawn, const struct plan *plan, cons
 	forget_leaving(withdrawn);
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct mount *mount = &steps->items[i].mount;
-		if (steps->items[i].kind != STEP_PUT || !mount_hides(mount) || !is_of_host(plan, mount->on)) continue;
-		add_cover(withdrawn, mount->path);
-		more = true;
+		const bool hides = mount_hides(mount);
+		if (steps->items[i].kind != STEP_PUT || !is_of_host(plan, mount->on)) continue;
+		if (!hides && !withdraws_writing(withdrawn, mount)) continue;
+		add_cover(withdrawn, mount->path, !hides);
+		more |= hides;
 	}
+	note_awaited(withdrawn, plan);
 	if (more && live_hid(withdrawn->options.live)) add_ending(withdrawn, false, 0);
 }
 
@@ -500,5 +518,6 @@ void withdrawn_free(struct withdrawn *withdrawn) {
 	free(withdrawn->leaving);
 	free(withdrawn->items);
 	free(withdrawn->covers);
+	strings_finish(&withdrawn->awaited);
 	free(withdrawn);
 }

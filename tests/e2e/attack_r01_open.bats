@@ -258,3 +258,91 @@ print("goes on:", held.read())' "$here"
 	[ ! -e one/read ]
 	[ ! -e two/read ]
 }
+
+# writing FOLDER: one process stands in it, has it open, and goes on making names there; another has a file of it open to be
+# written, and the shell has nothing in there.
+writing() {
+	rm -f up go
+	background holder sbx run --profile default -- sh -c "
+		(exec python3 -c '
+import os, sys
+os.chdir(sys.argv[1])
+here = os.open(\".\", os.O_RDONLY)
+while True:
+    os.close(os.open(\"new\", os.O_CREAT | os.O_WRONLY))
+    os.rename(\"new\", \"made\", src_dir_fd=here, dst_dir_fd=here)' $1) & inside=\$!
+		(exec 5>>$1/log; touch up; exec sleep 60) & writer=\$!
+		until [ -e go ]; do sleep 0.02; done
+		wait \$inside; echo \"ended \$?\"
+		kill \$writer && echo writer goes on
+		cat $1/file; touch $1/made || touch $1/../beside && echo beside"
+	wait_for 20 test -e "$1/made"
+	wait_for 20 test -e up
+}
+
+@test "attack_r_01: a denial of writing a part of a writable tree ends who stands in it, and names who writes a file of it" {
+	local folder how
+	for how in denial deeper policy; do
+		folder=$PWD/$how
+		[ "$how" != deeper ] || folder=$PWD/a/deeper
+		mkdir -p "$folder"
+		echo "in it" >"$folder/file"
+		writing "$folder"
+		case $how in
+		policy) sed -i "s|^    doorbell:.*|&\n    deny: {fs:write: [$folder]}|" "$HOME/.config/sbx/policy.yaml" ;;
+		*) sbx grant --deny fs:write "$folder" --profile default ;;
+		esac
+		wait_for 20 grep -q "that held what is not allowed any more" "$HOME/run/holder.out"
+		touch go
+		finished holder
+		echo "$how: $output ($status)"
+		contains "$output" "python3 ($folder)"
+		contains "$output" "not allowed any more, but still open in"
+		contains "$output" "sleep ($folder/log)"
+		contains "$output" "ended 137"$'\n'"writer goes on"$'\n'"in it"
+		contains "$output" "Read-only file system"$'\n'"beside"
+		[ "$how" = policy ] || sbx history --json | jq -es --arg path "$folder" 'any(.[]; .kind == "grant" and .target == $path and
+			.detail.killed == 1 and .detail.ended[0].command == "python3" and .detail.holders[0].command == "sleep")'
+	done
+	asking_policy
+}
+
+@test "attack_r_01: who stands above a folder that may not be written any more, or in a part of it that still may, goes on" {
+	mkdir -p d/part
+	echo "in it" >d/file
+	sbx grant fs:write "$PWD/d/part" --profile default
+	background worker sbx run --profile default -- sh -c "
+		(cd d/part; touch ../../up; until [ -e ../../go ]; do sleep 0.02; done; touch made && echo part) &
+		exec 5<d/file; until [ -e go ]; do sleep 0.02; done; wait; cat <&5; (cd d && touch x) || echo above"
+	wait_for 20 test -e up
+	sbx grant --deny fs:write "$PWD/d" --profile default
+	sbx grants
+	touch go
+	finished worker
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	lacks "$output" "ended"
+	contains "$output" "part"
+	contains "$output" "in it"
+	contains "$output" "above"
+}
+
+@test "attack_r_01: who has a file open to write that a grant let be written past a rule is named when the grant ends" {
+	mkdir -p d
+	echo "in it" >d/kept
+	sed -i "s|^    doorbell:.*|&\n    ask: {fs:write: [$PWD/d/kept]}|" "$HOME/.config/sbx/policy.yaml"
+	sbx grant fs:write "$PWD/d/kept" --profile default
+	background writer sbx run --profile default -- sh -c "exec 5>>d/kept; touch up; until [ -e go ]; do sleep 0.02; done
+		touch d/beside && echo goes on"
+	wait_for 20 test -e up
+	run sbx revoke --match fs:write "$PWD/d/kept"
+	echo "$output"
+	contains "$output" "sh (pid "
+	contains "$output" "$PWD/d/kept"
+	touch go
+	finished writer
+	echo "$output ($status)"
+	[ "$output" != "${output%goes on}" ]
+	contains "$output" "not allowed any more, but still open in"
+	asking_policy
+}
