@@ -12,6 +12,7 @@
  */
 #include "schema/pattern.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -178,6 +179,7 @@ static int compile_path(struct pattern *pattern, const char *text, const struct 
 	}
 	int r = expand(text, scope, &expanded, error);
 	if (r < 0) return r;
+	assert(expanded); /* for the analyser: an error is below 0 */
 	if (*expanded == '\0') return error_set(error, EINVAL, "the pattern is empty");
 	CLEANUP_FREE char *anchored = anchor(expanded, spawn && !strchr(expanded, '/'), scope);
 	if (glob_has_wildcard(anchored) && (strstr(anchored, "/../") || string_ends(anchored, "/..")))

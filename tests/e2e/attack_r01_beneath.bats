@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Withdrawn means by folders of mounts that aren't in sight any more, too: what lies below a tree that was put anew, and what
 # was detached while it was allowed.
+# shellcheck disable=SC2030,SC2031 # a test's variables are its own
 
 load helper
 
