@@ -38,7 +38,7 @@ struct folder {
 	char *path; /* NULL: it is gone */
 };
 
-/* A name that is awaited, or a folder on the way to one, and what was there when it was looked at last. */
+/* A name that is awaited, or one on a way, where only a link is told, and what was there when it was looked at last. */
 struct name {
 	char *path;
 	bool on_way, looked_at;
@@ -348,7 +348,7 @@ static void add_way(struct arrivals *arrivals, const char *path, const struct ar
 	}
 }
 
-static void take_names(struct arrivals *arrivals, const struct strings *paths) {
+static void take_names(struct arrivals *arrivals, const struct strings *paths, const struct strings *ways) {
 	struct arrivals before = {.names = arrivals->names, .name_count = arrivals->name_count};
 	arrivals->names = NULL;
 	arrivals->name_count = 0;
@@ -356,16 +356,21 @@ static void take_names(struct arrivals *arrivals, const struct strings *paths) {
 		add_way(arrivals, paths->items[i], &before);
 		add_name(arrivals, paths->items[i], false, &before);
 	}
+	for (size_t i = 0; i < ways->count; i++) {
+		add_way(arrivals, ways->items[i], &before);
+		if (!find_name(arrivals->names, arrivals->name_count, ways->items[i]))
+			add_name(arrivals, ways->items[i], true, &before);
+	}
 	drop_names(&before);
 	for (size_t i = 0; i < arrivals->name_count && arrivals->began; i++)
 		if (!arrivals->names[i].looked_at) await(arrivals, &arrivals->names[i]);
 }
 
 void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, const struct strings *trees,
-		     const struct strings *names) {
+		     const struct strings *names, const struct strings *ways) {
 	const bool same = strings_equal(patterns, &arrivals->texts) && strings_equal(trees, &arrivals->trees);
 	if (!same) take_patterns(arrivals, patterns, trees);
-	take_names(arrivals, names);
+	take_names(arrivals, names, ways);
 	if (arrivals->patterns.count + arrivals->name_count == 0) return;
 	if (!arrivals->began && !evtimer_pending(arrivals->turn, NULL)) turn_after(arrivals, ARRIVALS_BEGINS_MS);
 	if (arrivals->began && !same) look_soon(arrivals);

@@ -97,7 +97,8 @@ int foreign_mark(const struct rules *rules, struct facts *facts, const struct fo
 		 struct error *error) {
 	CLEANUP_DOUBTS struct doubts doubts = {0};
 	for (size_t i = 0; i < rules->count; i++)
-		if (rule_gives(&rules->items[i])) judge_owners(&facts->items[i], &doubts);
+		if (rule_gives(&rules->items[i]) || rules->items[i].denial != VIEW_DENIES_NOTHING)
+			judge_owners(&facts->items[i], &doubts);
 	return judge_sandboxes(&doubts, judge, own, error);
 }
 

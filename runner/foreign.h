@@ -19,8 +19,8 @@ struct foreign_judge {
 	void *context;
 };
 
-/* Marks the links of the rules that give something. `own`: folders that were found to be the user's alone, kept for a
- * session. */
+/* Marks the links of the rules that give or deny something. `own`: folders that were found to be the user's alone, kept
+ * for a session. */
 int foreign_mark(const struct rules *rules, struct facts *facts, const struct foreign_judge *judge, struct strings *own,
 		 struct error *error);
 

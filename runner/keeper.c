@@ -243,7 +243,7 @@ static void on_restore(void *context, struct plan *plan, const struct steps *und
 static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
 	CLEANUP_STRINGS struct strings patterns = {0};
 	finds_hiding(&keeper->options.scene->finds, live_view(keeper->live), &patterns);
-	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited);
+	arrivals_follow(keeper->arrivals, &patterns, &keeper->options.scene->finds.trees, &plan->awaited, &plan->ways);
 	if (finds_were_swapped(&keeper->options.scene->finds)) arrivals_look(keeper->arrivals);
 }
 

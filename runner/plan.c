@@ -97,6 +97,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	ret_plan->below = copy_mounts(plan->below, plan->below_count);
 	ret_plan->watched = copy_texts(&plan->watched);
 	ret_plan->awaited = copy_texts(&plan->awaited);
+	ret_plan->ways = copy_texts(&plan->ways);
 	ret_plan->missing = copy_texts(&plan->missing);
 	ret_plan->missing_names = copy_texts(&plan->missing_names);
 	ret_plan->shared = copy_texts(&plan->shared);
@@ -111,6 +112,7 @@ void plan_finish(struct plan *plan) {
 	free(plan->below);
 	strings_finish(&plan->watched);
 	strings_finish(&plan->awaited);
+	strings_finish(&plan->ways);
 	strings_finish(&plan->missing);
 	strings_finish(&plan->missing_names);
 	strings_finish(&plan->shared);
@@ -346,6 +348,25 @@ static void note_awaited(struct plan *plan, const struct node *node) {
 	if (!strings_contain(&plan->awaited, name)) strings_add(&plan->awaited, name);
 }
 
+static void note_way(struct plan *plan, const char *path) {
+	if (!strings_contain(&plan->ways, path)) strings_add(&plan->ways, path);
+}
+
+/* What a denial names, and the links on its way. What lies in a tree of the host is masked or awaited there, and a link
+ * that the tool could move is held. One that somebody else can move is followed by the next plan: nobody lifts a denial
+ * of what a sandbox has hidden, or hides something, as soon as he likes. */
+static void note_ways(const struct builder *builder, size_t index) {
+	const struct rule *rule = &builder->rules->items[index];
+	const struct fact *fact = &builder->facts->items[index];
+	if (rule->denial == VIEW_DENIES_NOTHING) return;
+	for (size_t i = 0; i < fact->link_count; i++) {
+		const struct fact_link *link = &fact->links[i];
+		if (!link->foreign && show_of(node_above(builder, link->path)) != SHOW_WRITE)
+			note_way(builder->plan, link->path);
+	}
+	if (!is_hosts(show_of(node_above(builder, fact->real)))) note_way(builder->plan, fact->real);
+}
+
 static bool takes_away(const struct node *node) {
 	if (node->gone || node->fact->names < 2) return false;
 	return is_nothing(node->show) ? is_hosts(show_of(node->above)) : node->cap && node->show == SHOW_READ;
@@ -561,7 +582,10 @@ static void add_mounts(const struct builder *builder) {
 		note_awaited(plan, node);
 		note_shared(builder, node);
 	}
-	for (size_t i = 0; i < builder->rules->count; i++) add_ways(builder, i);
+	for (size_t i = 0; i < builder->rules->count; i++) {
+		add_ways(builder, i);
+		note_ways(builder, i);
+	}
 	size_t count = plan->count;
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP_FREE char *path = string_copy(plan->mounts[i].path);

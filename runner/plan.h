@@ -59,6 +59,7 @@ struct plan {
 	uint32_t last_id;
 	struct strings watched; /* folders of the host whose new names would change the plan */
 	struct strings awaited; /* the host doesn't have them; once one is there, there are more masks (arrivals.h) */
+	struct strings ways;    /* a link that comes there leads a denial to another place (arrivals.h) */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings missing_names; /* of each: by which name a rule masks it, which may lead there by links */
 	struct strings shared;        /* masked or hidden files that have names (hard links) where there is no mask */

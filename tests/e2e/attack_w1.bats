@@ -153,6 +153,39 @@ unseen() {
 	[ "$output" = secret ]
 }
 
+@test "attack_w_1: a denial by a link, of a home that is shown or not, goes along in a sandbox that runs" {
+	local home way
+	mkdir -p "$HOME/more" "$HOME/notes"
+	echo notes >"$HOME/notes/f"
+	echo more >"$HOME/more/f"
+	for home in ephemeral hidden; do
+		for way in granted ruled made chain; do
+			rm -rf "$HOME/l" "$HOME/l2" up
+			[ $way = made ] || ln -s "$HOME/notes" "$HOME/l"
+			[ $way != chain ] || ln -s l "$HOME/l2"
+			policy <<-END
+				version: 1
+				prompt: {without-agent: deny}
+				profiles:
+				  default:
+				    home: $home
+				    allow: {fs:read: [~/notes, ~/more]}
+				    deny: {fs:read: [~/none$([ $way = granted ] || echo ', ~/l')$([ $way != chain ] || echo ', ~/l2')]}
+			END
+			[ $way != granted ] || sbx grant --deny fs:read "$HOME/l"
+			background b sbx run -- sh -c 'cat "$1/more/f"; echo >up; while cat "$1/more/f"; do sleep 0.02; done >/dev/null 2>&1; cat "$1/more/f"; echo was hidden' sh "$HOME"
+			wait_for 30 test -s up
+			ln -sfn "$HOME/more" "$HOME/l"
+			finished b
+			echo "$home, $way: $output"
+			[ "$(grep -cx more <<<"$output")" = 1 ]
+			contains "$output" "was hidden"
+			[ $way != granted ] || sbx revoke --profile default
+		done
+	done
+	rm -rf "$HOME/l" "$HOME/l2" "$HOME/more" "$HOME/notes" up
+}
+
 @test "attack_w_1: a socket is judged by its own name" {
 	rules 'ipc:connect: ["~/to-papers/s"]' 'ipc:connect: ["~/papers"]'
 	python3 -c 'import signal, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); signal.pause()' \

@@ -17,7 +17,7 @@ static struct world {
 	struct event_base *base;
 	struct arrivals *arrivals;
 	struct strings names, matches; /* told of */
-	struct strings patterns, trees, awaited;
+	struct strings patterns, trees, awaited, ways;
 	char *root;
 } world;
 
@@ -53,7 +53,7 @@ static void add(struct strings *list, const char *name) {
 }
 
 static void follow(void) {
-	arrivals_follow(world.arrivals, &world.patterns, &world.trees, &world.awaited);
+	arrivals_follow(world.arrivals, &world.patterns, &world.trees, &world.awaited, &world.ways);
 }
 
 static void turn(int ms) {
@@ -108,6 +108,7 @@ static int teardown(void **state) {
 	strings_finish(&world.patterns);
 	strings_finish(&world.trees);
 	strings_finish(&world.awaited);
+	strings_finish(&world.ways);
 	free(world.root);
 	return 0;
 }
@@ -235,6 +236,32 @@ static void a_link_on_the_way_is_told_of_once(void **state) {
 	assert_int_equal(world.names.count, 1);
 }
 
+static void of_a_way_each_link_is_told_and_nothing_else(void **state) {
+	(void)state;
+	make("one/there");
+	make("two/there");
+	CLEANUP_FREE char *one = at("one"), *two = at("two"), *link = at("link"), *next = at("next");
+	assert_int_equal(symlink(one, link), 0);
+	add(&world.ways, "link");
+	add(&world.ways, "one");
+	add(&world.ways, "later/link");
+	follow();
+	named("link"); /* what it was before isn't known */
+	assert_int_equal(symlink(two, next), 0);
+	move("next", "link");
+	settle();
+	assert_int_equal(world.names.count, 2);
+	make("later/file");
+	settle();
+	assert_int_equal(world.names.count, 2);
+	CLEANUP_FREE char *later = at("later/link");
+	assert_int_equal(symlink(two, later), 0);
+	named("later/link");
+	move("one", "away");
+	assert_int_equal(symlink(two, one), 0);
+	named("one");
+}
+
 static void a_name_that_is_awaited_later_is_told_of_though_it_is_there(void **state) {
 	(void)state;
 	follow();
@@ -295,6 +322,7 @@ int main(void) {
 		ARRIVALS_TEST(a_name_is_told_of_in_a_folder_that_was_made_anew),
 		ARRIVALS_TEST(a_name_is_told_of_that_comes_with_the_folder_above),
 		ARRIVALS_TEST(a_link_on_the_way_is_told_of_once),
+		ARRIVALS_TEST(of_a_way_each_link_is_told_and_nothing_else),
 		ARRIVALS_TEST(a_name_that_is_awaited_later_is_told_of_though_it_is_there),
 		ARRIVALS_TEST(other_patterns_and_trees_are_looked_for_anew),
 		ARRIVALS_TEST(it_rests_when_all_was_looked_at),

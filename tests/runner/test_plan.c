@@ -180,6 +180,36 @@ static void golden(void **state) {
 	assert_string_equal(plan, kept);
 }
 
+static void add_led(struct rules *rules, struct fact *fact, const char *link, bool foreign, const char *place) {
+	rules_add_denial(rules, SHOW_NOTHING, link, VIEW_DENIES_READ);
+	*fact = (struct fact){.real = string_copy(place), .type = FACT_FOLDER};
+	fact_add_link(fact, link, place);
+	fact->links[0].foreign = foreign;
+}
+
+/* What would lead a denial elsewhere is followed where neither the tool nor somebody else can move it. */
+static void ways_are_of_denials_and_the_users(void **state) {
+	(void)state;
+	CLEANUP_RULES struct rules rules = {0};
+	CLEANUP_FACTS struct facts facts = {0};
+	CLEANUP_PLAN struct plan plan = {0};
+	struct fact known[6] = {{.real = string_copy("/w"), .type = FACT_FOLDER},
+				{.real = string_copy("/missing")},
+				{.real = string_copy("/w/masked"), .type = FACT_FILE}};
+	rules_add(&rules, RULE_VIEW, SHOW_WRITE, "/w");
+	rules_add_denial(&rules, SHOW_NOTHING, "/missing", VIEW_DENIES_READ);
+	rules_add_denial(&rules, SHOW_READ, "/w/masked", VIEW_DENIES_WRITE);
+	add_led(&rules, &known[3], "/link", false, "/w/a");
+	add_led(&rules, &known[4], "/others/link", true, "/w/b");
+	add_led(&rules, &known[5], "/w/link", false, "/w/c");
+	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) facts_add(&facts, &known[i]);
+	assert_int_equal(plan_build(&rules, &facts, &plan, NULL), 0);
+	assert_int_equal(plan.ways.count, 2);
+	assert_string_equal(plan.ways.items[0], "/missing");
+	assert_string_equal(plan.ways.items[1], "/link");
+	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) fact_finish(&known[i]);
+}
+
 static int by_name(const struct dirent **a, const struct dirent **b) {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -192,12 +222,13 @@ int main(void) {
 	struct dirent **entries = NULL;
 	int count = scandir(SBX_TEST_DATA "/plan", &entries, is_case, by_name);
 	if (count <= 0) return 1;
-	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count);
+	struct CMUnitTest *tests = mem_array(struct CMUnitTest, (size_t)count + 1);
 	for (int i = 0; i < count; i++) {
 		char *path = path_join(SBX_TEST_DATA "/plan", entries[i]->d_name);
 		tests[i] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
 	}
-	int failed = _cmocka_run_group_tests("plan", tests, (size_t)count, NULL, NULL);
+	tests[count] = (struct CMUnitTest)cmocka_unit_test(ways_are_of_denials_and_the_users);
+	int failed = _cmocka_run_group_tests("plan", tests, (size_t)count + 1, NULL, NULL);
 	for (int i = 0; i < count; i++) {
 		free(tests[i].initial_state);
 		free(entries[i]);
