@@ -353,8 +353,8 @@ static void note_way(struct plan *plan, const char *path) {
 }
 
 /* What a denial names, and the links on its way. What lies in a tree of the host is masked or awaited there, and a link
- * that the tool could move is held. One that somebody else can move is followed by the next plan: nobody lifts a denial
- * of what a sandbox has hidden, or hides something, as soon as he likes. */
+ * that the tool could move is held. One that somebody else can move is followed when something else has the facts
+ * collected anew: nobody lifts a denial of what a sandbox has hidden, or hides something, as soon as he likes. */
 static void note_ways(const struct builder *builder, size_t index) {
 	const struct rule *rule = &builder->rules->items[index];
 	const struct fact *fact = &builder->facts->items[index];

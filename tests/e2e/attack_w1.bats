@@ -186,6 +186,27 @@ unseen() {
 	rm -rf "$HOME/l" "$HOME/l2" "$HOME/more" "$HOME/notes" up
 }
 
+@test "attack_w_1: a denial by a link that leads anywhere, and nowhere, ends no sandbox that runs" {
+	local place
+	mkdir -p "$HOME/more" "$HOME/notes"
+	echo more >"$HOME/more/f"
+	ln -sfn "$HOME/notes" "$HOME/l"
+	rules 'fs:read: [~/more]' 'fs:read: [~/l]'
+	background b sbx run -- sh -c 'while [ ! -e end ]; do if cat "$1" >/dev/null 2>&1; then echo shown; else echo hidden; fi >state; sleep 0.02; done; echo to the end' sh "$HOME/more/f"
+	wait_for 30 grep -qsx shown state
+	for place in / /proc /usr/share "$HOME" "$HOME/l" "$HOME/nothing" /etc/passwd; do
+		ln -sfn "$HOME/more" "$HOME/l"
+		wait_for 20 grep -qx hidden state
+		ln -sfn "$place" "$HOME/l"
+		wait_for 20 grep -qx shown state || { echo "$place" && return 1; }
+	done
+	touch end
+	finished b
+	rm -rf "$HOME/l" "$HOME/more" "$HOME/notes" end state
+	[ "$status" = 0 ]
+	contains "$output" "to the end"
+}
+
 @test "attack_w_1: a socket is judged by its own name" {
 	rules 'ipc:connect: ["~/to-papers/s"]' 'ipc:connect: ["~/papers"]'
 	python3 -c 'import signal, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); signal.pause()' \
