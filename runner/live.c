@@ -412,7 +412,7 @@ void live_restore(struct live *live) {
 struct sight live_sight(const struct live *live, const char *path) {
 	struct sight sight = sights_at(live->sights, path);
 	/* Who may use what is there once has been told so. */
-	if (onces_cover(live->onces, path)) sight.mode = sight_rule(live->view, path, &sight.ask_write);
+	if (onces_cover(live->onces, path)) sight.mode = sights_rule(live->sights, live->view, path, &sight.ask_write);
 	return sight;
 }
 
@@ -509,7 +509,8 @@ void live_forget(struct live *live, const char *path) {
 }
 
 void live_once(struct live *live, pid_t thread, const struct need *need, bool alone) {
-	onces_add(live->onces, thread, need, alone);
+	CLEANUP_FREE char *name = sights_name(live->sights, need, NULL);
+	onces_add(live->onces, thread, need, name, alone);
 	live->wanted++;
 	turn_soon(live);
 }

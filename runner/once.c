@@ -29,6 +29,7 @@ struct once {
 	pid_t thread;
 	struct need need;
 	char *path; /* need.path */
+	char *name; /* of a file, by which rules speak of it */
 	struct call_raw call;
 	bool alone;
 	bool in_force;
@@ -119,10 +120,14 @@ struct onces *onces_new(struct event_base *base, void (*over)(void *context), vo
 	return onces;
 }
 
-void onces_add(struct onces *onces, pid_t thread, const struct need *need, bool alone) {
+void onces_add(struct onces *onces, pid_t thread, const struct need *need, const char *name, bool alone) {
 	struct once *once = mem_new(struct once);
-	*once = (struct once){
-		.next = onces->list, .thread = thread, .need = *need, .path = string_copy(need->path), .alone = alone};
+	*once = (struct once){.next = onces->list,
+			      .thread = thread,
+			      .need = *need,
+			      .path = string_copy(need->path),
+			      .name = string_copy(name),
+			      .alone = alone};
 	once->need.path = once->path;
 	call_raw_read(thread, &once->call); /* gone already: so will this be, soon */
 	onces->list = once;
@@ -188,11 +193,13 @@ void onces_asked(struct onces *onces, pid_t thread, const char *path) {
 void onces_put_into(const struct onces *onces, struct view *view) {
 	for (const struct once *once = onces->list; once; once = once->next) {
 		if (once->ended) continue;
-		if (once->need.permission == PERMISSION_PROC_SPAWN)
+		if (once->need.permission == PERMISSION_PROC_SPAWN) {
 			view_add_program(view, once->path, VIEW_READ);
-		else
-			view_add_path(view, once->path, false,
-				      once->need.permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ, false);
+			continue;
+		}
+		view_add_path(view, once->name, false,
+			      once->need.permission == PERMISSION_FS_WRITE ? VIEW_WRITE : VIEW_READ, false);
+		if (!string_equal(once->name, once->path)) view_resolve_path(view, once->name, once->path);
 	}
 }
 
@@ -205,6 +212,7 @@ static void remove_left(struct onces *onces) {
 		}
 		*at = once->next;
 		free(once->path);
+		free(once->name);
 		free(once);
 	}
 }
@@ -227,6 +235,7 @@ void onces_free(struct onces *onces) {
 	for (struct once *once = onces->list, *next; once; once = next) {
 		next = once->next;
 		free(once->path);
+		free(once->name);
 		free(once);
 	}
 	event_free(onces->look);

@@ -21,8 +21,9 @@ struct onces *onces_new(struct event_base *base, void (*over)(void *context), vo
 void onces_free(struct onces *onces);
 DEFINE_CLEANUP(struct onces *, onces_free);
 
-/* `alone`: the user has allowed just this call, so what else is opened meanwhile ends with it (onces_ending). */
-void onces_add(struct onces *onces, pid_t thread, const struct need *need, bool alone);
+/* `name`: by which rules speak of what is needed, so that the broker judges where it leads. `alone`: the user has
+ * allowed just this call, so what else is opened meanwhile ends with it (onces_ending). */
+void onces_add(struct onces *onces, pid_t thread, const struct need *need, const char *name, bool alone);
 bool onces_any(const struct onces *onces);
 bool onces_none(const struct onces *onces);                                        /* nor any that is about to go */
 bool onces_gave(const struct onces *onces, pid_t thread, const struct need *need); /* it is in force */

@@ -102,6 +102,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	ret_plan->missing_names = copy_texts(&plan->missing_names);
 	ret_plan->shared = copy_texts(&plan->shared);
 	ret_plan->linked = copy_linked(&plan->linked);
+	ret_plan->asked = copy_linked(&plan->asked);
 	ret_plan->notes = copy_texts(&plan->notes);
 }
 
@@ -118,6 +119,8 @@ void plan_finish(struct plan *plan) {
 	strings_finish(&plan->shared);
 	strings_finish(&plan->linked.places);
 	strings_finish(&plan->linked.names);
+	strings_finish(&plan->asked.places);
+	strings_finish(&plan->asked.names);
 	strings_finish(&plan->notes);
 	*plan = (struct plan){0};
 }
@@ -247,6 +250,14 @@ static void merge_node(struct node *into, const struct node *other) {
 	into->has_show = true;
 }
 
+/* The broker knows what is asked about there by the rule's name, also while it is allowed for one call. */
+static void note_asked(struct plan *plan, const struct rule *rule, const struct fact *fact) {
+	const bool asks = rule->show == SHOW_ASK || rule->resolved;
+	if (!asks || rule->program || !rule_is_led(rule, fact)) return;
+	strings_add(&plan->asked.places, fact->real);
+	strings_add(&plan->asked.names, rule->path);
+}
+
 static void collect_nodes(struct builder *builder) {
 	builder->nodes = mem_array(struct node, builder->rules->count + 1);
 	builder->hindrances = mem_array(struct hindrance, builder->rules->count + 1);
@@ -259,6 +270,7 @@ static void collect_nodes(struct builder *builder) {
 		const bool denied = hindrance.denial == VIEW_DENIES_READ;
 		const bool hides = denied && (rule->there == VIEW_DENIES_READ || rule->show == SHOW_ASK);
 		const bool gives_nothing = hindrance.planted || denied;
+		if (!gives_nothing) note_asked(builder->plan, rule, fact);
 		builder->hindrances[i] = hindrance;
 		if (gives_nothing && !hides && (rule->show == SHOW_WRITE || rule->adds)) continue;
 		enum show show = rule->show == SHOW_ASK && !builder->rules->curtain ? SHOW_NOTHING : rule->show;

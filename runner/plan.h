@@ -64,7 +64,8 @@ struct plan {
 	struct strings missing_names; /* of each: by which name a rule masks it, which may lead there by links */
 	struct strings shared;        /* masked or hidden files that have names (hard links) where there is no mask */
 	struct programs_linked linked;
-	struct strings notes; /* sentences for the user */
+	struct programs_linked asked; /* what rules for files ask about by names that lead there by links */
+	struct strings notes;         /* sentences for the user */
 };
 
 bool mount_shows(const struct mount *mount); /* something of the host's */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,6 +157,33 @@ enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_a
 	return entry ? entry->mode : VIEW_ABSENT;
 }
 
+/* Is more said of the path itself than of the place that a rule's link leads to? */
+static bool has_own_rule(const struct view_path *own, const char *place) {
+	if (!own || own->pattern || !path_is_below(own->path, place)) return false;
+	return own->mode < VIEW_READ || !string_equal(own->path, place);
+}
+
+/* The name by which a rule that names a link asks about what lies at the path, in `name`; NULL: none does. */
+static const char *name_asked(const struct sights *sights, const struct view *view, const char *path,
+			      char name[PATH_MAX]) {
+	const struct programs_linked *asked = &sights->plan->asked;
+	const struct view_path *own = asked->places.count > 0 ? view_at(view, path) : NULL;
+	for (size_t i = 0; i < asked->places.count; i++) {
+		const char *place = asked->places.items[i];
+		bool ask_write;
+		if (!path_is_below(path, place) || has_own_rule(own, place)) continue;
+		const int size = snprintf(name, PATH_MAX, "%s%s", asked->names.items[i], path + strlen(place));
+		if (size < PATH_MAX && sight_rule(view, name, &ask_write) == VIEW_ASK) return name;
+	}
+	return NULL;
+}
+
+enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path,
+			   bool *ret_ask_write) {
+	char name[PATH_MAX];
+	return sight_rule(view, name_asked(sights, view, path, name) ? name : path, ret_ask_write);
+}
+
 /* ASK: by the view, which also knows what lies behind a node that was hung for a part of it. */
 static enum view_mode mode_of_mount(const struct mount *mount, enum view_mode rule) {
 	static const enum view_mode modes[] = {
@@ -228,8 +256,11 @@ static char *name_of_missing(const struct plan *plan, const char *path) {
 
 char *sights_name(const struct sights *sights, const struct need *need, const char *used) {
 	if (need->permission == PERMISSION_PROC_SPAWN) return string_copy(sights_program(sights, need->path, used));
-	char *name = need->permission == PERMISSION_FS_WRITE ? name_of_missing(sights->plan, need->path) : NULL;
-	return name ? name : string_copy(need->path);
+	char *missing = need->permission == PERMISSION_FS_WRITE ? name_of_missing(sights->plan, need->path) : NULL;
+	if (missing) return missing;
+	char name[PATH_MAX];
+	const bool files = need->permission == PERMISSION_FS_READ || need->permission == PERMISSION_FS_WRITE;
+	return string_copy(files && name_asked(sights, sights->view, need->path, name) ? name : need->path);
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {
@@ -239,7 +270,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	bool ask_write;
-	const enum view_mode rule = sight_rule(sights->view, path, &ask_write);
+	const enum view_mode rule = sights_rule(sights, sights->view, path, &ask_write);
 	struct sight sight = {.mode = mode_of_mount(mount, rule),
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path, NULL),

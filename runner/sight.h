@@ -36,6 +36,8 @@ char *sights_resolve(const struct sights *sights, const char *path, bool last);
 
 /* What a view says by name alone, whatever the plan makes of it; patterns say nothing here. */
 enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write);
+/* The same, also of what a rule asks about by a link that leads there. */
+enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path, bool *ret_ask_write);
 
 /* Does the sandbox have what is needed? */
 bool sights_give(const struct sights *sights, const struct need *need);

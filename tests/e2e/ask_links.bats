@@ -11,6 +11,7 @@ setup_file() {
 	echo first >"$HOME/notes/f"
 	echo second >"$HOME/notes/g"
 	ln -s "$HOME/notes" "$HOME/l"
+	ln -s "$HOME/notes/f" "$HOME/lf"
 }
 
 teardown() {
@@ -32,6 +33,94 @@ profiles:
     home: ephemeral
     doorbell: ${SBX_TEST_DOORBELL:-auto}
 END
+}
+
+# is_asked_about TARGET: the question; its id is in $id.
+is_asked_about() {
+	id=$(prompt_id)
+	sbx prompts --json | jq -r '.[] | "\(.permission) \(.target)"'
+	[ "$(sbx prompts --json | jq -r '.[] | "\(.permission) \(.target)"')" = "fs:read $1" ]
+}
+
+# next_question: another than $id is open.
+next_question() {
+	wait_for 20 is_next
+}
+
+is_next() {
+	sbx prompts --json | jq -e --argjson id "$id" '.[0].id // $id | . != $id' >/dev/null
+}
+
+# answer_all LIFE: allows each question until "$HOME/l/f" was one.
+answer_all() {
+	local target=
+	id=0
+	while [ "$target" != "$HOME/l/f" ]; do
+		next_question
+		id=$(sbx prompts --json | jq -r '.[0].id')
+		target=$(sbx prompts --json | jq -r '.[0].target')
+		echo "asked about $target"
+		sbx allow "$id" "$1"
+	done
+}
+
+@test "what a rule asks about by a link to its folder is asked about, by either name, and read when it is allowed" {
+	asking '~/l'
+	background reader sbx run -- sh -c 'cat ~/notes/f; cat ~/l/g; cat ~/l/f'
+	is_asked_about "$HOME/l/f"
+	sbx allow "$id" --session
+	next_question
+	is_asked_about "$HOME/l/g"
+	sbx deny "$id"
+	finished reader 20
+	echo "$output"
+	contains "$output" "first"
+	contains "$output" "Permission denied"
+	[ "$(grep -c first <<<"$output")" = 2 ]
+	run ! contains "$output" "second"
+}
+
+@test "what a rule asks about by a link to the file is asked about: read when it is allowed once, and a denial is told" {
+	asking '~/lf'
+	background reader sbx run --fail-on-deny -- cat "$HOME/lf"
+	is_asked_about "$HOME/lf"
+	sbx allow "$id" --once
+	finished reader 20
+	[ "$status" = 0 ]
+	[ "$output" = first ]
+	background reader sbx run --fail-on-deny -- sh -c 'cat ~/notes/f; true'
+	is_asked_about "$HOME/lf"
+	sbx deny "$id"
+	finished reader 20
+	echo "$output"
+	[ "$status" != 0 ]
+	contains "$output" "blocked fs:read"
+}
+
+@test "what a pattern denies by its own name isn't given by a link that a rule asks about, whatever is answered" {
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  asking:
+    extends: [base]
+    ask: {fs:read: [~/l]}
+    deny: {fs:read: ["~/notes/[g]"]}
+  default:
+    extends: [asking]
+    home: ephemeral
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+END
+	local life
+	for life in --once --session; do
+		background reader sbx run -- sh -c 'cat ~/l/g ~/notes/g; cat ~/l/f'
+		answer_all "$life"
+		finished reader 20
+		echo "$output"
+		contains "$output" first
+		run ! contains "$output" second
+		sbx revoke --all
+	done
 }
 
 @test "a grant by a link of just what a rule asks about gives it" {
