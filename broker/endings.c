@@ -14,6 +14,7 @@
 #include "schema/message.h"
 #include "session.h"
 #include "session_tell.h"
+#include "spent.h"
 
 /* Of those that can't be written so many are kept. */
 enum { STUCK_MAX = 256, RETRY_SECONDS = 1 };
@@ -72,11 +73,39 @@ static bool knows_any(const struct session *session, const struct grant_list *li
 	return false;
 }
 
+static void revoked_start(struct revoked *revoked) {
+	if (revoked->ids) return;
+	*revoked = (struct revoked){.ids = json_array(),
+				    .sessions = json_array(),
+				    .lifted = json_array(),
+				    .knowing = json_array(),
+				    .spent = json_array(),
+				    .spent_open = json_array()};
+}
+
+static void add_sessions(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!array_has(revoked->sessions, session->record.id) && covers_any(session, list))
+			json_array_append_new(revoked->sessions, json_integer(session->record.id));
+	}
+}
+
+void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
+	revoked_start(revoked);
+	for (size_t i = 0; i < list->count; i++) {
+		const enum permission_kind kind = list->items[i].permission.kind;
+		const bool connects = kind == PERMISSION_NET_ACCESS || kind == PERMISSION_IPC_CONNECT;
+		json_t *ids = connects ? revoked->spent : revoked->spent_open;
+		if (json_array_size(ids) < REVOKED_LIFTED_MAX)
+			json_array_append_new(ids, json_integer(list->items[i].id));
+	}
+	add_sessions(revoked, broker, list);
+}
+
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
 	const struct session *session;
-	if (!revoked->ids)
-		*revoked = (struct revoked){
-			.ids = json_array(), .sessions = json_array(), .lifted = json_array(), .knowing = json_array()};
+	revoked_start(revoked);
 	revoked->count += list->count;
 	for (size_t i = 0; i < list->count && json_array_size(revoked->ids) < REVOKED_IDS_MAX; i++) {
 		const struct grant *grant = &list->items[i];
@@ -84,9 +113,8 @@ void revoked_add(struct revoked *revoked, const struct broker *broker, const str
 		if (grant->effect == EFFECT_DENY && json_array_size(revoked->lifted) < REVOKED_LIFTED_MAX)
 			json_array_append_new(revoked->lifted, json_integer(grant->id));
 	}
+	add_sessions(revoked, broker, list);
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (!array_has(revoked->sessions, session->record.id) && covers_any(session, list))
-			json_array_append_new(revoked->sessions, json_integer(session->record.id));
 		if (!array_has(revoked->knowing, session->record.id) && knows_any(session, list))
 			json_array_append_new(revoked->knowing, json_integer(session->record.id));
 	}
@@ -107,6 +135,8 @@ json_t *revoked_reply(const struct broker *broker, struct revoked *revoked) {
 	json_object_set_new(reply, "revoked", revoked->ids ? revoked->ids : json_array());
 	json_object_set_new(reply, "sessions", revoked->sessions ? revoked->sessions : json_array());
 	json_object_set_new(reply, "lifted", revoked->lifted ? revoked->lifted : json_array());
+	json_object_set_new(reply, "spent", revoked->spent ? revoked->spent : json_array());
+	json_object_set_new(reply, "spent_open", revoked->spent_open ? revoked->spent_open : json_array());
 	json_object_set_new(reply, "count", json_integer((json_int_t)revoked->count));
 	json_object_set_new(reply, "known", json_integer((json_int_t)count_knowing(broker, revoked)));
 	json_decref(revoked->knowing);
@@ -119,6 +149,8 @@ void revoked_finish(struct revoked *revoked) {
 	json_decref(revoked->sessions);
 	json_decref(revoked->lifted);
 	json_decref(revoked->knowing);
+	json_decref(revoked->spent);
+	json_decref(revoked->spent_open);
 	*revoked = (struct revoked){0};
 }
 
@@ -326,30 +358,42 @@ static void start_stuck(struct broker *broker, struct ending *ending, struct err
 	}
 }
 
-/* `ended`: all of them; NULL: there are more than that. NULL when nobody is told. */
-static struct settling *tell(struct broker *broker, const struct ending_wish *wish, const struct grant_list *ended) {
+/* `ended`: what of them is told by its id, `all`: that is all of it. NULL when nobody is told. */
+static struct settling *tell(struct broker *broker, const struct ending_wish *wish, const struct grant_list *ended,
+			     bool all) {
 	if (wish->kind != EVENT_REVOKE) return NULL;
 	const struct settling_wish told = {.kind = EVENT_REVOKE,
 					   .kill = wish->kill,
-					   .grant = ended && ended->count == 1 ? &ended->items[0] : NULL,
-					   .grants = ended && ended->count > 1 ? ended : NULL};
+					   .grant = all && ended->count == 1 ? &ended->items[0] : NULL,
+					   .grants = all && ended->count > 1 ? ended : NULL};
 	struct settling *settling = settling_new(broker, &told);
-	if (ended)
-		sessions_tell_ended(broker, ended, settling);
-	else
-		sessions_tell_all(broker, settling);
+	sessions_tell_ended(broker, ended, all ? settling : NULL);
+	if (!all) sessions_tell_all(broker, settling);
 	return settling;
+}
+
+/* What was used up before is told of whether that can be written or not. */
+static void add_spent(struct broker *broker, struct ending *ending, struct grant_list *told) {
+	CLEANUP_GRANT_LIST struct grant_list spent = {0};
+	struct error error = ERROR_NONE;
+	if (ending->kind != EVENT_REVOKE) return;
+	int r = spent_of_mass(broker, &ending->mass, &spent, &error);
+	if (r == 0) r = spent_write(broker, &spent, ending->why, &error);
+	if (r < 0) log_error("revoking what was used up: %s", error.message);
+	revoked_add_spent(&ending->revoked, broker, &spent);
+	spent_take(broker, &spent, told);
 }
 
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error) {
 	int64_t last = 0;
-	CLEANUP_GRANT_LIST struct grant_list list = {0};
+	CLEANUP_GRANT_LIST struct grant_list list = {0}, spent = {0};
 	int r = grants_last_id(broker->grants, &last, error);
 	if (r < 0) return r;
 	struct ending *ending = ending_new(broker, wish, last);
 	r = end_page(broker, ending, &list, error);
+	add_spent(broker, ending, r == 0 ? &list : &spent);
 	if (r < 0) start_stuck(broker, ending, error);
-	struct settling *settling = tell(broker, wish, r == 0 ? &list : NULL);
+	struct settling *settling = tell(broker, wish, r == 0 ? &list : &spent, r == 0);
 	if (r >= 0)
 		ending->settling = settling;
 	else if (settling)

@@ -44,10 +44,14 @@ struct revoked {
 	json_t *sessions; /* running ones that one of them held for */
 	json_t *lifted;   /* those of the ids that were denials, the first REVOKED_LIFTED_MAX */
 	json_t *knowing;  /* those whose tools were started with a variable that is taken back */
+	json_t *spent;    /* used-up allows for connections, and for anything else: the first REVOKED_LIFTED_MAX each */
+	json_t *spent_open;
 	size_t count;
 };
 /* 20 digits each at most, and LIMIT_CLIENTS sessions beside them. */
 enum { REVOKED_IDS_MAX = 2000, REVOKED_LIFTED_MAX = 200 };
 void revoked_add(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
+/* Revoked as well (spent.h). */
+void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
 json_t *revoked_reply(const struct broker *broker, struct revoked *revoked); /* it is empty then */
 void revoked_finish(struct revoked *revoked);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
@@ -17,6 +18,7 @@
 #include "schema/message.h"
 #include "session.h"
 #include "session_tell.h"
+#include "spent.h"
 
 /* grant */
 
@@ -179,16 +181,18 @@ static const struct body_field revoke_fields[] = {
 };
 static const struct body_shape revoke_shape = BODY_SHAPE_OF(struct revoke, revoke_fields);
 
-/* What has ended already can't be revoked, but who still holds it can be ended: `ended`, if not NULL. */
+/* What has ended already can't be revoked, but what was connected by one that is used up (`spent`), and who still holds
+ * what it gave can be ended: `ended`, if not NULL. */
 static int collect_ids(struct broker *broker, const struct body_ids *ids, struct grant_list *list,
-		       struct grant_list *ended, struct error *error) {
+		       struct grant_list *spent, struct grant_list *ended, struct error *error) {
 	for (size_t i = 0; i < ids->count; i++) {
 		struct grant grant;
 		bool active;
 		int r = grants_read(broker->grants, ids->items[i], &grant, &active, error);
 		if (r < 0) return r;
-		if (active || ended) {
-			grant_list_take(active ? list : ended, &grant);
+		struct grant_list *to = active ? list : spent_is(broker, &grant, active) ? spent : ended;
+		if (to) {
+			grant_list_take(to, &grant);
 			continue;
 		}
 		grant_finish(&grant);
@@ -219,11 +223,12 @@ static void matched_finish(struct matched *matched) {
 }
 
 static int collect_matching(struct broker *broker, const struct match *match, struct grant_list *list,
-			    struct matched *ret_matched, struct error *error) {
+			    struct grant_list *spent, struct matched *ret_matched, struct error *error) {
 	CLEANUP(meant_finish) struct meant meant = {0};
 	broker_refresh_policy(broker);
 	int r = meant_find(broker, &match->permission, match->target, match->resolved, &meant, error);
 	if (r == 0) r = meant_collect(broker, &meant, list, error);
+	if (r == 0) r = spent_meant(broker, &meant, spent, error);
 	if (r < 0) return r;
 	ret_matched->grants = grants_measured(list, &meant);
 	ret_matched->rules = remaining_rules(broker, &meant, &ret_matched->rules_more);
@@ -304,18 +309,21 @@ static int end_listed(struct client *client, int64_t id, const struct revoke *wi
 /* The reply comes when the sandboxes have let go of them. */
 static int revoke_listed(struct client *client, int64_t id, const struct revoke *wish, struct error *error) {
 	struct broker *broker = client->broker;
-	CLEANUP_GRANT_LIST struct grant_list list = {0}, ended = {0};
+	CLEANUP_GRANT_LIST struct grant_list list = {0}, spent = {0}, ended = {0};
 	CLEANUP(matched_finish) struct matched matched = {0};
 	bool by_id = wish->ids.count > 0;
-	int r = by_id ? collect_ids(broker, &wish->ids, &list, wish->kill ? &ended : NULL, error)
-		      : collect_matching(broker, &wish->match, &list, &matched, error);
+	int r = by_id ? collect_ids(broker, &wish->ids, &list, &spent, wish->kill ? &ended : NULL, error)
+		      : collect_matching(broker, &wish->match, &list, &spent, &matched, error);
 	if (r < 0) return r;
 	const char *how = by_id ? "id" : "match";
 	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
 		return end_listed(client, id, wish, &list, how, error);
+	if (spent_write(broker, &spent, how, error) < 0) log_error("revoking what was used up: %s", error->message);
 	expiry_sweep(broker);
 	struct revoked revoked = {0};
 	revoked_add(&revoked, broker, &list);
+	revoked_add_spent(&revoked, broker, &spent);
+	spent_take(broker, &spent, &list);
 	for (size_t i = 0; i < ended.count; i++) grant_list_take(&list, &ended.items[i]);
 	const struct settling_wish told = {
 		.kind = EVENT_REVOKE, .grant = list.count == 1 ? list.items : NULL, .kill = wish->kill};

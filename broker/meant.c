@@ -120,3 +120,25 @@ bool meant_covers(const struct meant *meant, const struct grant *grant) {
 	return covers_text(meant, &grant->permission, grant->pattern) ||
 	       (there && covers_text(meant, &grant->permission, there));
 }
+
+static bool overlaps_text(const struct meant *meant, const struct grant *grant, const char *text) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	if (pattern_compile(&grant->permission, text, &nothing, &pattern, NULL) < 0) return false;
+	for (size_t i = 0; i < meant->count; i++)
+		if (is_concerned(&meant->names[i], grant) && pattern_overlaps(pattern, meant->names[i].pattern))
+			return true;
+	return false;
+}
+
+/* Writing implies reading. */
+static bool is_of_permission(const struct meant *meant, const struct permission *permission) {
+	return permission_equal(permission, &meant->permission) ||
+	       (permission->kind == PERMISSION_FS_WRITE && meant->permission.kind == PERMISSION_FS_READ);
+}
+
+bool meant_overlaps(const struct meant *meant, const struct grant *grant) {
+	CLEANUP_FREE char *there = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
+	return is_of_permission(meant, &grant->permission) &&
+	       (overlaps_text(meant, grant, grant->pattern) || (there && overlaps_text(meant, grant, there)));
+}

@@ -34,5 +34,8 @@ bool meant_name_holds(const struct meant_name *name, const struct rulesets_item 
 /* The grants in force that let any of it through, and denials that cover the target by one of everybody's names. */
 int meant_collect(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error);
 
+/* Does the allow, which needn't be in force, let any of it through? */
+bool meant_overlaps(const struct meant *meant, const struct grant *grant);
+
 /* Does the grant reach no farther? */
 bool meant_covers(const struct meant *meant, const struct grant *grant);

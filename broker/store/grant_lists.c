@@ -225,6 +225,12 @@ int grants_denied_in(struct grants *grants, int64_t session, struct grant_list *
 	return r;
 }
 
+int grants_spent(struct grants *grants, struct grant_list *list, struct error *error) {
+	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_SPENT);
+	store_bind_integer(rows, 1, LIMIT_SCAN);
+	return grant_rows_collect(grants->store, rows, list, error);
+}
+
 static int read_minimum(struct grants *grants, sqlite3_stmt *row, int64_t *ret_value, struct error *error) {
 	int r = sqlite3_step(row) == SQLITE_ROW ? 0 : store_error(grants->store, error, "reading when grants end");
 	if (r == 0) *ret_value = sqlite3_column_int64(row, 0);

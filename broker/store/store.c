@@ -96,6 +96,9 @@ static const char *const statements[] = {
 				 " WHERE active = 1 AND id > ?1 AND id < ?2 ORDER BY id",
 	[STORE_GRANT_IN_FORCE_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants INDEXED BY grants_in_force"
 				      " WHERE active = 1 AND id > ?1 AND id < ?2 ORDER BY id DESC",
+	[STORE_GRANT_SPENT] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 0 AND lifetime = 'once'"
+			      " AND effect = 'allow' AND uses > 0 AND ifnull(revoked_ms, 0) = 0"
+			      " ORDER BY id DESC LIMIT ?1",
 	[STORE_GRANT_LIST] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", ""),
 	[STORE_GRANT_LIST_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", " DESC"),
 	[STORE_GRANT_NETWORKS] = "SELECT key FROM grants"
@@ -112,8 +115,8 @@ static const char *const statements[] = {
 				  " WHERE active = 1 AND expires_boot_ms > 0 AND boot_id = ?1",
 	[STORE_GRANT_USE] = "UPDATE grants SET uses = uses + ?2, last_used_ms = ?3 WHERE id = ?1",
 	[STORE_GRANT_END] = "UPDATE grants SET active = 0 WHERE id = ?1 AND active = 1",
-	[STORE_GRANT_REVOKE] =
-		"UPDATE grants SET active = 0, revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1 AND active = 1",
+	[STORE_GRANT_REVOKE] = "UPDATE grants SET active = 0, revoked_ms = ?2, revoked_by = ?3 WHERE id = ?1"
+			       " AND (active = 1 OR (lifetime = 'once' AND ifnull(revoked_ms, 0) = 0))",
 	[STORE_REVOCATION_INSERT] = "INSERT INTO revocations (what, profile, session, last_id, revoked_by)"
 				    " VALUES (?1, ?2, ?3, ?4, ?5)",
 	[STORE_REVOCATION_LIST] = "SELECT id, what, profile, session, last_id, revoked_by FROM revocations ORDER BY id",

@@ -186,6 +186,34 @@ static void print_rules(const json_t *reply) {
 	if (more > 0) printf("and by %lld more rules\n", (long long)more);
 }
 
+static void print_numbers(const json_t *ids) {
+	size_t index;
+	json_t *id;
+	json_array_foreach ((json_t *)ids, index, id) {
+		if (index == IDS_PRINTED_MAX) break;
+		printf("%s %lld", index == 0 ? "" : ",", (long long)json_integer_value(id));
+	}
+	if (json_array_size(ids) > IDS_PRINTED_MAX) printf(" and others");
+}
+
+/* What was used up before: its connections end as those of a grant in force do; nothing knows who holds a file. */
+static bool print_spent(const json_t *reply, bool alone) {
+	const json_t *connected = json_object_get(reply, "spent"), *opened = json_object_get(reply, "spent_open");
+	const size_t count = json_array_size(connected), open = json_array_size(opened);
+	CLEANUP_FREE char *words = withdrawal_words(reply, count != 1);
+	if (count > 0) {
+		printf("Revoked what was connected by grant%s", count == 1 ? "" : "s");
+		print_numbers(connected);
+		printf(", for one use and used up%s%s\n", alone ? ". " : ".", alone ? words : "");
+	}
+	if (open > 0) {
+		printf("Used up before: grant%s", open == 1 ? "" : "s");
+		print_numbers(opened);
+		puts(". What was opened or started by that may go on: `sbx kill SESSION` ends its sandbox.");
+	}
+	return count + open > 0;
+}
+
 /* Nothing was. */
 static int print_none(struct channel *channel, bool all, struct error *error) {
 	json_t *reply = NULL;
@@ -261,7 +289,8 @@ static void print_leading(const json_t *reply) {
  * is for may have ended before. */
 static int exit_status(const struct command_call *call, const json_t *reply) {
 	const struct values *values = call->values;
-	const size_t asked = call->operands->count, revoked = json_array_size(json_object_get(reply, "revoked"));
+	const size_t asked = call->operands->count, revoked = json_array_size(json_object_get(reply, "revoked")) +
+							      json_array_size(json_object_get(reply, "spent"));
 	const bool is_let_through = json_array_size(json_object_get(reply, "rules")) > 0 ||
 				    json_array_size(json_object_get(reply, "links")) > 0;
 	if (!withdrawal_is_shown(reply) || is_let_through) return EXIT_NO;
@@ -281,8 +310,11 @@ static int print_reply(const struct command_call *call, struct channel *channel,
 		       struct error *error) {
 	const struct values *values = call->values;
 	int r = 0;
-	if (json_array_size(json_object_get(reply, "revoked")) > 0)
-		print_revoked(reply);
+	const bool revoked = json_array_size(json_object_get(reply, "revoked")) > 0;
+	if (revoked) print_revoked(reply);
+	const bool spent = print_spent(reply, !revoked);
+	if (revoked || spent)
+		;
 	else if (values->kill && call->operands->count > 0)
 		print_before(reply);
 	else

@@ -1,0 +1,70 @@
+#include "spent.h"
+
+#include "base/string.h"
+#include "granting.h"
+#include "session.h"
+
+bool spent_is(const struct broker *broker, const struct grant *grant, bool active) {
+	return !active && !TAILQ_EMPTY(&broker->sessions) && grant->effect == EFFECT_ALLOW &&
+	       grant->lifetime == LIFETIME_ONCE && grant->uses > 0 && grant->revoked_ms == 0;
+}
+
+static int collect(struct broker *broker, bool (*wanted)(const void *context, const struct grant *grant),
+		   const void *context, struct grant_list *list, struct error *error) {
+	CLEANUP_GRANT_LIST struct grant_list found = {0};
+	if (TAILQ_EMPTY(&broker->sessions)) return 0;
+	int r = grants_spent(broker->grants, &found, error);
+	for (size_t i = 0; r == 0 && i < found.count; i++)
+		if (wanted(context, &found.items[i])) grant_list_take(list, &found.items[i]);
+	return r;
+}
+
+static bool is_meant(const void *context, const struct grant *grant) {
+	return meant_overlaps(context, grant);
+}
+
+int spent_meant(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error) {
+	return collect(broker, is_meant, meant, list, error);
+}
+
+static bool is_of_mass(const void *context, const struct grant *grant) {
+	const struct grant_mass *mass = context;
+	switch (mass->what) {
+	case GRANT_MASS_ALLOWS:
+		return true;
+	case GRANT_MASS_PROFILE:
+		return string_equal(grant->profile, mass->profile);
+	case GRANT_MASS_SESSION:
+		return grant->session == mass->session;
+	case GRANT_MASS_SESSIONS:
+	case GRANT_MASS_LISTED:
+		break;
+	}
+	return false;
+}
+
+int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct grant_list *list, struct error *error) {
+	return collect(broker, is_of_mass, mass, list, error);
+}
+
+int spent_write(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
+	int r = list->count > 0 ? broker_begin(broker, STORE_FULL, error) : 0;
+	if (r < 0 || list->count == 0) return r;
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		r = grants_revoke(broker->grants, list->items[i].id, "cli", error);
+		if (r == 0) r = granting_record_end(broker, EVENT_REVOKE, &list->items[i], how, error);
+	}
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}
+
+/* A session that a broker before had may go on under another number. */
+void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told) {
+	for (size_t i = 0; i < spent->count; i++) {
+		struct grant *grant = &spent->items[i];
+		if (!session_find(broker, grant->session)) grant->session = 0;
+		grant_list_take(told, grant);
+	}
+	spent->count = 0;
+}

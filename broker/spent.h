@@ -1,0 +1,23 @@
+/*
+ * spent: allows for one use that have had it, and by which something may live yet: a connection, an open file.
+ *
+ * Promises: none is found while no session runs, nor one that was revoked since; of the others the newest LIMIT_SCAN
+ * are looked at. They are revoked like grants in force: the runners cut what was connected by them. That an open file
+ * is closed is not promised.
+ */
+#pragma once
+
+#include "broker.h"
+#include "meant.h"
+#include "store/grants.h"
+
+bool spent_is(const struct broker *broker, const struct grant *grant, bool active);
+
+/* Added to *list: those that `meant` overlaps, or that the mass names. */
+int spent_meant(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error);
+int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct grant_list *list, struct error *error);
+
+/* Each is written down as revoked. */
+int spent_write(struct broker *broker, const struct grant_list *list, const char *how, struct error *error);
+/* They go to the list of those that the sessions are told of: all that one of them may have been used in. */
+void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told);

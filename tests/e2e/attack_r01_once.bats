@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# What was connected by a grant for one use ends when the grant is revoked.
+
+load helper
+
+setup_file() {
+	home_make
+	port=$(server web server.py)
+	export port
+	cp "$TESTS/lasting.py" "$TESTS/ipc.py" "$HOME/project/"
+	native_policy "    hosts: {first.test: 127.0.0.1, other.test: 127.0.0.1}
+    allow: {net:access: [\"first.test:$port\"]}"
+	sbx grants >/dev/null # starts the broker
+}
+
+setup() {
+	cd "$HOME/project" || return
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+	[[ ! -e $HOME/run/unix.pid ]] || { kill "$(<"$HOME/run/unix.pid")" && rm "$HOME/run/unix.pid"; }
+	sbx revoke --all >/dev/null 2>&1 || true
+}
+
+says() { # says WORD: in a line of the tool's output so far
+	grep -q "$1" "$HOME/run/tool.out"
+}
+
+granted() { # granted WORD…: the number of a grant that is made so
+	sbx grant --profile default "$@" >&2
+	sbx grants --json | jq 'map(.id) | max'
+}
+
+lasts() { # lasts HOST SAYS: a tool that keeps such a connection
+	background tool sbx run --profile default -- python3 lasting.py "$1" "$port" "$2"
+	wait_for 60 says "host="
+}
+
+is_cut() {
+	finished tool
+	contains "$output" ended
+	lacks "$output" "still there"
+}
+
+@test "attack_r_01: a connection that was allowed once ends when that is revoked, by its number" {
+	background tool sbx run --profile default -- python3 lasting.py other.test "$port" other.test
+	id=$(prompt_id)
+	sbx allow "$id" --once
+	wait_for 60 says "host="
+	grant=$(sbx grants --all --json | jq 'map(.id) | max')
+	run sbx revoke "$grant"
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	contains "$output" "connected by grant $grant"
+	contains "$output" "in 1 of 1 running sandbox"
+	is_cut
+	[ "$(sbx history --json | jq -r "select(.kind == \"connection\" and .grant == $grant) | .detail.error" | tail -1)" = "the grant has ended" ]
+	run sbx revoke "$grant"
+	[ "$status" = 1 ]
+	contains "$output" "has ended already"
+}
+
+@test "attack_r_01: a connection by a grant for one use ends with --match and --all" {
+	for how in "--match net:access other.test:$port" --all; do
+		grant=$(granted --once net:access "other.test:$port")
+		lasts other.test other.test
+		# shellcheck disable=SC2086 # words
+		run sbx revoke $how
+		echo "$output ($status)"
+		contains "$output" "connected by grant $grant"
+		contains "$output" "in 1 of 1 running sandbox"
+		lacks "$output" "no grant in force"
+		is_cut
+	done
+}
+
+@test "attack_r_01: a connection to a socket of the host by a grant for one use ends when that is revoked" {
+	: >"$HOME/run/unix.log"
+	python3 "$TESTS/ipc.py" serve "$HOME/run/live.sock" >"$HOME/run/unix.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/unix.pid"
+	wait_for 60 grep -q ready "$HOME/run/unix.log"
+	grant=$(granted --once ipc:connect "$HOME/run/live.sock")
+	background tool sbx run --profile default -- python3 ipc.py connect "$HOME/run/live.sock"
+	wait_for 60 says hello
+	run sbx revoke "$grant" --kill
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	contains "$output" "connected by grant $grant"
+	is_cut
+}
+
+@test "what a grant for one use has opened is not said to be closed" {
+	mkdir -p "$HOME/docs"
+	echo kept >"$HOME/docs/one.txt"
+	grant=$(granted --once fs:read "$HOME/docs/one.txt")
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	background tool sbx run --profile default -- bash -c 'exec 5<"$1"; echo opened; read -r -t 60 _ <><(:)' - "$HOME/docs/one.txt"
+	wait_for 60 says opened
+	run sbx revoke "$grant" --kill
+	echo "$output ($status)"
+	lacks "$output" "no process holds"
+	contains "$output" "may go on: \`sbx kill SESSION\`"
+}
