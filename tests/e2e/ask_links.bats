@@ -12,6 +12,7 @@ setup_file() {
 	echo second >"$HOME/notes/g"
 	ln -s "$HOME/notes" "$HOME/l"
 	ln -s "$HOME/notes/f" "$HOME/lf"
+	ln -s /usr/bin/sha1sum "$HOME/sum"
 }
 
 teardown() {
@@ -143,7 +144,6 @@ END
 }
 
 @test "a grant of a file by a link is no answer to a rule that asks before the program is run" {
-	ln -s /usr/bin/sha1sum "$HOME/sum"
 	policy <<END
 version: 1
 prompt: {without-agent: deny}
@@ -175,4 +175,53 @@ END
 	ln -sfn /usr/bin/md5sum "$HOME/moved"
 	run ! sbx run -- sha1sum /etc/hostname
 	run ! sbx run -- sh -c 'sha1sum /etc/hostname'
+}
+
+@test "a grant of a program by a link is of the program: it counts by any name, and revoke --match finds it" {
+	ln -s /usr/bin/sha224sum "$HOME/sum2"
+	ln -s /usr/bin/sha224sum "$HOME/sum3"
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    home: ephemeral
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+    allow: {fs:read: [~/sum2]}
+    ask: {proc:spawn: [~/sum2]}
+END
+	local name
+	for name in '~/sum2' '~/sum3'; do
+		run ! sbx run -- sh -c '~/sum2 /etc/hostname'
+		run sbx grant proc:spawn "$name"
+		echo "$output"
+		contains "$output" "may run the program /usr/bin/sha224sum"
+		run sbx run -- sh -c '~/sum2 /etc/hostname'
+		echo "$output"
+		[ "$status" = 0 ]
+		run sbx revoke --match proc:spawn /usr/bin/sha224sum
+		echo "$output"
+		contains "$output" "Revoked grant"
+		run ! sbx run -- sh -c '~/sum2 /etc/hostname'
+	done
+}
+
+@test "a grant of a program by another way to it (merged /usr) answers the rule that asks about it" {
+	[ "$(readlink -f /bin/env)" = /usr/bin/env ] || skip "/bin is no link here"
+	policy <<END
+version: 1
+prompt: {without-agent: deny}
+profiles:
+  default:
+    doorbell: ${SBX_TEST_DOORBELL:-auto}
+    ask: {proc:spawn: [/usr/bin/env]}
+END
+	run ! sbx run -- sh -c 'env true'
+	sbx grant proc:spawn /bin/env
+	run sbx run -- sh -c '/usr/bin/env true && /bin/env true'
+	echo "$output"
+	[ "$status" = 0 ]
+	run sbx revoke --match proc:spawn /bin/env
+	contains "$output" "Revoked grant"
+	run ! sbx run -- sh -c 'env true'
 }

@@ -77,6 +77,17 @@ static int put_subject(json_t *body, const struct values *values, struct error *
 	return 0;
 }
 
+/* The file that a program's path leads to, as a pattern; NULL: it is no link, or a bare name, which is the program in
+ * any folder. */
+static char *linked_program(const struct permission *permission, const char *text) {
+	CLEANUP_FREE char *program = NULL;
+	if (permission->kind != PERMISSION_PROC_SPAWN || !strchr(text, '/') ||
+	    words_target(permission, text, &program, NULL) < 0)
+		return NULL;
+	CLEANUP_FREE char *file = words_program(permission, program);
+	return file ? pattern_quote(permission, file) : NULL;
+}
+
 static int build_request(const struct command_call *call, json_t *body, struct error *error) {
 	const struct values *values = call->values;
 	struct permission permission;
@@ -89,6 +100,7 @@ static int build_request(const struct command_call *call, json_t *body, struct e
 	enum lifetime lifetime = chosen_lifetime(values);
 	json_put_text(body, "permission", permission.name);
 	CLEANUP_FREE char *linked = values->deny ? NULL : words_linked(&permission, pattern);
+	if (!values->deny && !linked) linked = linked_program(&permission, text); /* as an answer to a question is */
 	json_put_text(body, "target", linked ? linked : pattern);
 	json_put_text(body, "effect", effect_name(values->deny ? EFFECT_DENY : EFFECT_ALLOW));
 	json_put_text(body, "lifetime", lifetime_name(lifetime));
@@ -112,12 +124,8 @@ static int find_denied_there(const struct command_call *call, char **ret_target,
 	int r = operands_permission(call->operands, &permission, &text, error);
 	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
 	if (r < 0) return r;
-	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
-	/* a bare name is the program in any folder */
-	if (permission.kind == PERMISSION_PROC_SPAWN && strchr(text, '/') &&
-	    words_target(&permission, text, &program, NULL) == 0)
-		resolved = words_program(&permission, program);
-	if (resolved) *ret_target = pattern_quote(&permission, resolved);
+	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern);
+	*ret_target = resolved ? pattern_quote(&permission, resolved) : linked_program(&permission, text);
 	return 0;
 }
 
