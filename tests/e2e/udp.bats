@@ -51,7 +51,10 @@ udp() { # udp HOST CASE…
 	sbx prompts --json | jq -e ".[0].target == \"asked.test:$port\" and (.[0].process | startswith(\"python3\"))"
 	sbx allow "$id" --session
 	wait_for 60 grep -q "held: True" "$HOME/run/held.out"
-	sbx revoke --match net:access "asked.test:$port"
+	run sbx revoke --match net:access "asked.test:$port"
+	[ "$status" = 1 ] # by another name the same server stays allowed
+	contains "$output" "It has ended in 1 of 1 running sandbox"
+	contains "$output" "Still allowed by $HOME/.config/sbx/policy.yaml"
 	id=$(prompt_id || true) # a tool that goes on sending is asked about again
 	[ -z "$id" ] || sbx deny "$id"
 	finished held
