@@ -45,6 +45,11 @@ static bool is_in(const struct strings *folders, const char *path) {
 	return path_is_below_any(path, (const char *const *)folders->items, folders->count);
 }
 
+/* Does the plan show it, and to be written? */
+static bool shows(const struct taken *taken, const char *path, bool write) {
+	return taken->shows && taken->shows(taken->context, path, write);
+}
+
 static bool is_covered(const struct taken *taken, const char *path) {
 	return is_in(&taken->covered, path);
 }
@@ -216,7 +221,7 @@ static enum holds written_by(struct look *look, pid_t task, int fd, const struct
 	const struct taken *taken = look->taken;
 	const bool file = S_ISREG(place->mode) && info;
 	if ((!S_ISDIR(place->mode) && !file) || !lies_in(&taken->read_only, fd, path)) return HOLDS_NOTHING;
-	if (path[0] == '/' && taken->shows && taken->shows(taken->context, path, true)) return HOLDS_NOTHING;
+	if (path[0] == '/' && shows(taken, path, true)) return HOLDS_NOTHING;
 	if (is_read_only(look, task, place->mount)) return HOLDS_NOTHING;
 	return file ? HOLDS_FILE : HOLDS_FOLDER;
 }
@@ -336,14 +341,12 @@ static bool may_be_written(int fd) {
 static bool is_shown(const struct taken *taken, const struct mapping *mapping) {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	struct place place;
-	if (mapping->name[0] != '/' || !taken->shows || !taken->shows(taken->context, mapping->name, false))
-		return false;
+	if (mapping->name[0] != '/' || !shows(taken, mapping->name, false)) return false;
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, AT_FDCWD, mapping->name, &how, sizeof how);
 	if (fd < 0 || place_of(fd, &place) < 0 || place.inode != mapping->inode) return false;
 	const struct mountinfo_entry *mount = mountinfo_find(&taken->host, place.mount);
 	if (place.device != mapping->device && (!mount || mount->device != mapping->device)) return false;
-	return !taken->written || !mapping->shared || taken->shows(taken->context, mapping->name, true) ||
-	       !may_be_written(fd);
+	return !taken->written || !mapping->shared || shows(taken, mapping->name, true) || !may_be_written(fd);
 }
 
 /* Its path, or NULL. The kernel names what lies in a detached mount as if that were the root, what has no name any more
@@ -351,8 +354,7 @@ static bool is_shown(const struct taken *taken, const struct mapping *mapping) {
  * one. */
 static char *held_by(const struct taken *taken, const struct mapping *mapping) {
 	if (is_covered(taken, mapping->name)) return string_copy(mapping->name);
-	if (mapping->shared && is_in(&taken->read_only, mapping->name) &&
-	    !(taken->shows && taken->shows(taken->context, mapping->name, true)))
+	if (mapping->shared && is_in(&taken->read_only, mapping->name) && !shows(taken, mapping->name, true))
 		return string_copy(mapping->name);
 	CLEANUP_FREE char *part = whole_path(&taken->parts, mapping->name, mapping->inode);
 	if (part && is_covered(taken, part)) return STEAL(part);
