@@ -11,19 +11,14 @@
 #include "schema/limits.h"
 #include "wants.h"
 
-/* What was connected by a grant for one use is cut by its number; nothing else rests on one that is used up. */
-static bool is_connection(const struct checking *checking) {
-	const enum permission_kind kind = checking->request.permission.kind;
-	return kind == PERMISSION_NET_ACCESS || kind == PERMISSION_IPC_CONNECT;
-}
-
 void checking_reply(const struct checking *checking, const struct verdict *verdict) {
 	if (checking->wanted) {
 		wants_settle(checking->client->session, verdict->effect == EFFECT_ALLOW);
 		return;
 	}
 	struct verdict said = *verdict; /* borrows the texts */
-	if (said.once && !is_connection(checking)) said.grant = 0;
+	/* What was connected by a grant for one use is cut by its number; nothing else rests on one that is used up. */
+	if (said.once && !permission_connects(&checking->request.permission)) said.grant = 0;
 	client_reply_verdict(checking->client, checking->id, &said);
 }
 

@@ -94,9 +94,7 @@ static void add_sessions(struct revoked *revoked, const struct broker *broker, c
 void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list) {
 	revoked_start(revoked);
 	for (size_t i = 0; i < list->count; i++) {
-		const enum permission_kind kind = list->items[i].permission.kind;
-		const bool connects = kind == PERMISSION_NET_ACCESS || kind == PERMISSION_IPC_CONNECT;
-		json_t *ids = connects ? revoked->spent : revoked->spent_open;
+		json_t *ids = permission_connects(&list->items[i].permission) ? revoked->spent : revoked->spent_open;
 		if (json_array_size(ids) < REVOKED_LIFTED_MAX)
 			json_array_append_new(ids, json_integer(list->items[i].id));
 	}
@@ -358,7 +356,7 @@ static void start_stuck(struct broker *broker, struct ending *ending, struct err
 	}
 }
 
-/* `ended`: what of them is told by its id, `all`: that is all of it. NULL when nobody is told. */
+/* `ended`: the grants that sandboxes are told of by their ids; `all`: there are no others. NULL when nobody is told. */
 static struct settling *tell(struct broker *broker, const struct ending_wish *wish, const struct grant_list *ended,
 			     bool all) {
 	if (wish->kind != EVENT_REVOKE) return NULL;
@@ -378,7 +376,7 @@ static void add_spent(struct broker *broker, struct ending *ending, struct grant
 	struct error error = ERROR_NONE;
 	if (ending->kind != EVENT_REVOKE) return;
 	int r = spent_of_mass(broker, &ending->mass, &spent, &error);
-	if (r == 0) r = spent_write(broker, &spent, ending->why, &error);
+	if (r == 0) r = granting_revoke(broker, &spent, ending->why, &error);
 	if (r < 0) log_error("revoking what was used up: %s", error.message);
 	revoked_add_spent(&ending->revoked, broker, &spent);
 	spent_take(broker, &spent, told);

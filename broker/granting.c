@@ -231,3 +231,15 @@ int granting_record_end(struct broker *broker, enum event_kind kind, const struc
 	struct event event = event_of(kind, grant, why);
 	return broker_record(broker, &event, error);
 }
+
+int granting_revoke(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
+	int r = list->count > 0 ? broker_begin(broker, STORE_FULL, error) : 0;
+	if (r < 0 || list->count == 0) return r;
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		r = grants_revoke(broker->grants, list->items[i].id, "cli", error);
+		if (r == 0) r = granting_record_end(broker, EVENT_REVOKE, &list->items[i], how, error);
+	}
+	if (r == 0) return broker_commit(broker, error);
+	broker_rollback(broker);
+	return r;
+}

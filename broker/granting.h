@@ -56,3 +56,6 @@ int64_t granting_denied_there(struct broker *broker, const struct grant *grant, 
 /* Within a transaction: an event of this kind for a grant that ended. */
 int granting_record_end(struct broker *broker, enum event_kind kind, const struct grant *grant, const char *why,
 			struct error *error);
+
+/* All of the list, or none: each is revoked by the command line, and recorded so. An empty list writes nothing. */
+int granting_revoke(struct broker *broker, const struct grant_list *list, const char *how, struct error *error);

@@ -273,18 +273,6 @@ static int revoke_mass(struct client *client, int64_t id, const struct revoke *w
 	return r < 0 ? r : HANDLED_REPLIED;
 }
 
-static int write_revoked(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
-	int r = broker_begin(broker, STORE_FULL, error);
-	if (r < 0) return r;
-	for (size_t i = 0; r == 0 && i < list->count; i++) {
-		r = grants_revoke(broker->grants, list->items[i].id, "cli", error);
-		if (r == 0) r = granting_record_end(broker, EVENT_REVOKE, &list->items[i], how, error);
-	}
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
-	return r;
-}
-
 static int compare_ids(const void *a, const void *b) {
 	const int64_t *one = a, *other = b;
 	return (*one > *other) - (*one < *other);
@@ -316,9 +304,8 @@ static int revoke_listed(struct client *client, int64_t id, const struct revoke 
 		      : collect_matching(broker, &wish->match, &list, &spent, &matched, error);
 	if (r < 0) return r;
 	const char *how = by_id ? "id" : "match";
-	if (list.count > 0 && write_revoked(broker, &list, how, error) < 0)
-		return end_listed(client, id, wish, &list, how, error);
-	if (spent_write(broker, &spent, how, error) < 0) log_error("revoking what was used up: %s", error->message);
+	if (granting_revoke(broker, &list, how, error) < 0) return end_listed(client, id, wish, &list, how, error);
+	if (granting_revoke(broker, &spent, how, error) < 0) log_error("revoking what was used up: %s", error->message);
 	expiry_sweep(broker);
 	struct revoked revoked = {0};
 	revoked_add(&revoked, broker, &list);

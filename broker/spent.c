@@ -47,18 +47,6 @@ int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct g
 	return collect(broker, is_of_mass, mass, list, error);
 }
 
-int spent_write(struct broker *broker, const struct grant_list *list, const char *how, struct error *error) {
-	int r = list->count > 0 ? broker_begin(broker, STORE_FULL, error) : 0;
-	if (r < 0 || list->count == 0) return r;
-	for (size_t i = 0; r == 0 && i < list->count; i++) {
-		r = grants_revoke(broker->grants, list->items[i].id, "cli", error);
-		if (r == 0) r = granting_record_end(broker, EVENT_REVOKE, &list->items[i], how, error);
-	}
-	if (r == 0) return broker_commit(broker, error);
-	broker_rollback(broker);
-	return r;
-}
-
 /* A session that a broker before had may go on under another number. */
 void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told) {
 	for (size_t i = 0; i < spent->count; i++) {

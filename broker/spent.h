@@ -17,7 +17,5 @@ bool spent_is(const struct broker *broker, const struct grant *grant, bool activ
 int spent_meant(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error);
 int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct grant_list *list, struct error *error);
 
-/* Each is written down as revoked. */
-int spent_write(struct broker *broker, const struct grant_list *list, const char *how, struct error *error);
 /* They go to the list of those that the sessions are told of: all that one of them may have been used in. */
 void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told);

@@ -82,6 +82,10 @@ struct permission permission_of(enum permission_kind kind) {
 	return permission;
 }
 
+bool permission_connects(const struct permission *permission) {
+	return permission->kind == PERMISSION_NET_ACCESS || permission->kind == PERMISSION_IPC_CONNECT;
+}
+
 bool permission_is_of_path(const struct permission *permission) {
 	switch (permission->kind) {
 	case PERMISSION_FS_READ:
