@@ -91,7 +91,7 @@ static void tell_new(struct client *client, int64_t id, const struct grant_wish 
 	const struct settling_wish told = {.aim = grant->effect == EFFECT_DENY ? SETTLING_WITHDRAWS : SETTLING_ASKS,
 					   .kind = EVENT_GRANT,
 					   .grant = grant,
-					   .wait_ms = LIMIT_CONFIRM_MS};
+					   .wait_ms = LIMIT_WITHDRAW_MS};
 	const struct settling_request request = {
 		.client = client, .type = "grant", .id = id, .progress = wish->progress};
 	struct settling *settling = settling_new(client->broker, &told);

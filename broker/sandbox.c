@@ -140,8 +140,8 @@ static void set_stopped(struct sandbox *sandbox) {
 	if (!sandbox->noted && sandbox->init != 0)
 		record(sandbox, paused ? string_copy("held: it is stopped or frozen with its runner, and withdraws "
 						     "before it goes on")
-				       : string_format("stopped: its runner did not confirm within %d s",
-						       LIMIT_CONFIRM_MS / 1000));
+				       : string_format("stopped: its runner did not confirm within %.1f s",
+						       LIMIT_CONFIRM_MS / 1000.0));
 	sandbox->noted = true;
 	sandbox->looked_ms = now_ms();
 	settlings_look(sandbox->broker);
@@ -191,9 +191,9 @@ static void on_deadline(struct sandbox *sandbox) {
 	if (kill && sandbox->init == 0 && sandbox->session) session_terminate(sandbox->session);
 	if (kill && sandbox->init != 0)
 		end(sandbox,
-		    string_format("ended: its runner did not confirm within %d s that the holders of what was taken "
-				  "are ended",
-				  LIMIT_CONFIRM_MS / 1000));
+		    string_format("ended: its runner did not confirm within %.1f s that the holders of what was "
+				  "taken are ended",
+				  LIMIT_CONFIRM_MS / 1000.0));
 	else
 		stop_now(sandbox);
 }

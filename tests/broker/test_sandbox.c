@@ -197,7 +197,7 @@ static void a_grant_waits_for_who_carries_it_out_and_for_nobody_else_for_long(vo
 	play.shared->answers = false;
 	const int64_t began = now_ms();
 	reply = grant_and_wait(user, &play, "allow");
-	assert_in_range(now_ms() - began, LIMIT_CONFIRM_MS - 20, PATIENCE_MS);
+	assert_in_range(now_ms() - began, LIMIT_WITHDRAW_MS - 20, PATIENCE_MS);
 	assert_int_equal(number_of(reply, "confirmed"), 0);
 	json_decref(reply);
 	assert_true(goes_on(&play)); /* nothing is taken from anybody who hasn't it yet */
@@ -242,7 +242,7 @@ static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does
 	assert_string_equal(is, "stopped");
 	assert_in_range(now_ms() - began, LIMIT_CONFIRM_MS - 20, PATIENCE_MS);
 	assert_true(is_still(&play));
-	assert_true(is_recorded(user, "stopped: its runner did not confirm within 2 s", id));
+	assert_true(is_recorded(user, "stopped: its runner did not confirm within 1.5 s", id));
 	play.shared->answers = true;
 	assert_true(goes_on(&play));
 	wait_until(is_recorded(user, "continued", 0));

@@ -99,8 +99,8 @@ portal() { # portal PID: the runner's mount helper
 	contains "$output" "session $session (sh -c"
 	contains "$output" "did not confirm: it is stopped whole, and is ended unless it confirms"
 	stands_still
-	wait_for 10 recorded "stopped: its runner did not confirm within 2 s"
-	sbx history --session "$session" | grep "fs:read $HOME/notes .* stopped: its runner did not confirm within 2 s"
+	wait_for 10 recorded "stopped: its runner did not confirm within 1.5 s"
+	sbx history --session "$session" | grep "fs:read $HOME/notes .* stopped: its runner did not confirm within 1.5 s"
 	replace_file
 	kill -CONT "$(portal "$runner")"
 	read_nothing_later

@@ -354,7 +354,7 @@ const struct command command_revoke = {
 	.operands = "GRANT... | --all | --session SESSION | --profile PROFILE | --match PERM TARGET",
 	.summary = "End grants before their time.",
 	.details = "In running sandboxes connections that rest on a revoked grant are cut, and files disappear, at "
-		   "once: each sandbox confirms it, and one that doesn't within 2 s is stopped, and ended after "
+		   "once: each sandbox confirms it, and one that doesn't within 1.5 s is stopped, and ended after "
 		   "30 s. A process that has a folder of them open is ended; one that has a file open is named, and "
 		   "--kill ends it. The "
 		   "history keeps the grant.",

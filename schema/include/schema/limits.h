@@ -105,9 +105,10 @@ enum {
 	LIMIT_RESOLVERS = 8,            /* threads of one sandbox's gate that resolve names */
 	LIMIT_CHUNK_LINE = 1024,        /* bytes of an HTTP chunk's size line */
 	LIMIT_SETTLE_MS = 500,          /* until runners must have said so, before the machine sleeps */
-	LIMIT_CONFIRM_MS = 2000,        /* until they must have confirmed that something ended; then all is stopped */
-	LIMIT_CONFIRM_END_MS = 30 * 1000, /* and ended */
-	LIMIT_STOP_MS = 500,              /* until a sandbox must be seen to be stopped */
+	LIMIT_WITHDRAW_MS = 2000,       /* until what ended is used no more: that is confirmed, or all is stopped */
+	LIMIT_STOP_MS = 500,            /* of these: until a sandbox must be seen to be stopped */
+	LIMIT_CONFIRM_MS = LIMIT_WITHDRAW_MS - LIMIT_STOP_MS,
+	LIMIT_CONFIRM_END_MS = 30 * 1000, /* until who has not confirmed is ended */
 	LIMIT_PROCESSES = 16 * 1024,      /* of one sandbox, that can be stopped */
 	LIMIT_PUBLISH_MS = 5000,          /* until a runner must have said that a port is published */
 	LIMIT_PUBLISHED = 64,             /* ports of one sandbox that are published by name */

@@ -15,7 +15,7 @@
 /* "It has ended in 2 of 3 running sandboxes." of a reply (docs/protocol.md); the caller's. */
 char *withdrawal_words(const json_t *reply, bool several);
 
-/* Of one of the reply's `others`: "session 12 (npm) did not confirm within 2 s: it is stopped, …"; the caller's. */
+/* Of one of the reply's `others`: "session 12 (npm) did not confirm within 1.5 s: it is stopped, …"; the caller's. */
 char *withdrawal_other(const json_t *other);
 
 /* Of one of its `holders`: "still held open in session 7: node (pid 4242): /home/ada/notes/a.txt"; the caller's. */
