@@ -79,6 +79,13 @@ static uint64_t judge_check(void *context, const char *target, const struct gate
 	return session_check(network->options.session, &wish, done, argument);
 }
 
+static uint64_t judge_check_unasked(void *context, const char *target,
+				    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct network *network = context;
+	const struct session_wish wish = {.permission = "net:access", .target = target, .unasked = true};
+	return session_check(network->options.session, &wish, done, argument);
+}
+
 static uint64_t judge_check_again(void *context, const char *target,
 				  void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct network *network = context;
@@ -203,6 +210,7 @@ static void make_gate(struct network *network) {
 	const struct view *view = network->options.scene->view;
 	const struct gate_judge judge = {.context = network,
 					 .check = judge_check,
+					 .check_unasked = judge_check_unasked,
 					 .check_again = judge_check_again,
 					 .check_address = judge_check_address,
 					 .cancel = judge_cancel,

@@ -440,6 +440,7 @@ uint64_t session_check(struct session *session, const struct session_wish *wish,
 	if (wish->reason) json_object_set_new(body, "reason", message_bytes(wish->reason));
 	if (wish->folder) json_object_set_new(body, "folder", json_true());
 	if (wish->by_folder) json_object_set_new(body, "by_folder", json_true());
+	if (wish->unasked) json_object_set_new(body, "ask", json_false());
 	return checks_add(session->checks, session->channel, body, &check);
 }
 

@@ -86,6 +86,7 @@ struct session_wish {
 	const char *name;              /* as `check` has it (docs/protocol.md); or NULL */
 	const char *reason;            /* in the tool's own words; or NULL */
 	bool folder, by_folder;        /* the target is one; a name is made in it */
+	bool unasked;                  /* nobody is asked: what would be asked about is denied */
 };
 /* As struct gate_judge's check and cancel. */
 uint64_t session_check(struct session *session, const struct session_wish *wish,

@@ -1,8 +1,9 @@
 /*
  * Theory of operation. The relay tells what the tool says first, piece by piece, and passes each piece on as long as it
  * is no whole hello (hello.h): no server can answer half of one, so nothing ever waits for its second half. Of a hello
- * that asks for another host the last piece stays here while the judge is asked whether that host is allowed, too; when
- * it isn't, the server has half a hello, and then a reset.
+ * that asks for another host the last piece stays here while the judge is asked whether that host is allowed, too, as
+ * for a connection to it; when it is, the lease rests on both hosts' rights, and when it isn't, the server has half a
+ * hello, and then a reset.
  */
 #include "tunnel.h"
 
@@ -77,29 +78,30 @@ static void tunnel_refuse_ambiguous(struct tunnel *tunnel, const struct error *e
 	CLEANUP_VERDICT struct verdict verdict = {.effect = EFFECT_DENY, .module = "hello"};
 
 	verdict.why = string_format("it is not certain which host the first bytes ask for: %s", error->message);
-	gate_lease_refuse(tunnel->lease, NULL, &verdict);
+	gate_lease_refuse(tunnel->lease, &verdict);
 	tunnel_refuse(tunnel, string_copy(verdict.why));
 }
 
-/* What isn't allowed is the other host, so that is what is listed, and what a grant would have to name. */
+/* What isn't allowed is the other host, so that is what is listed, and what a grant would have to name. The broker has
+ * recorded it. */
 static void tunnel_refuse_other(struct tunnel *tunnel, const struct verdict *judged) {
-	CLEANUP_VERDICT struct verdict verdict =
-		judged ? verdict_copy(judged) : (struct verdict){.module = "broker", .why = string_copy("no verdict")};
+	CLEANUP_VERDICT struct verdict verdict = verdict_copy(judged);
 	CLEANUP_FREE char *reason = STEAL(verdict.why);
 
 	verdict.why = string_format("a connection to %s asks for it by its first bytes, and %s",
 				    gate_lease_target(tunnel->lease), reason ? reason : "nothing allows it");
-	gate_lease_refuse(tunnel->lease, tunnel->says, &verdict);
+	denied_add(&tunnel->gate->denied, tunnel->says, &verdict);
 	tunnel_refuse(tunnel, string_format("its first bytes ask for %s, which is not allowed", tunnel->says));
 }
 
 static void tunnel_judged(void *argument, const struct verdict *verdict) {
 	struct tunnel *tunnel = argument;
 
-	if (!verdict || verdict->effect != EFFECT_ALLOW) {
+	if (verdict->effect != EFFECT_ALLOW) {
 		tunnel_refuse_other(tunnel, verdict);
 		return;
 	}
+	gate_lease_join(tunnel->lease, tunnel->says, verdict);
 	tunnel->stage = TUNNEL_OPEN;
 	if (!tunnel->heard) relay_release(tunnel->relay);
 }
@@ -110,7 +112,7 @@ static void tunnel_ask(struct tunnel *tunnel, const struct host *says) {
 	tunnel->stage = TUNNEL_ASKS;
 	tunnel->says = host_port_format(says, tunnel->port);
 	tunnel->heard = true;
-	tunnel->ticket = judge->check_again(judge->context, tunnel->says, tunnel_judged, tunnel);
+	tunnel->ticket = judge->check_unasked(judge->context, tunnel->says, tunnel_judged, tunnel);
 	tunnel->heard = false;
 }
 

@@ -192,7 +192,12 @@ END
 	lacks "$output" "host=bad.test"
 }
 
+denials() { # denials TARGET: how many the history has
+	sbx history --json --verdict deny | jq -s "map(select(.target == \"$1\")) | length"
+}
+
 @test "attack_n_04 first bytes that ask for another host than was allowed never arrive whole" {
+	before=$(denials "bad.test:$port")
 	# -p: where there is a proxy, in a tunnel; a request in the clear has its own rows above
 	run sbx run -- curl -sS -p --max-time 10 -H "Host: bad.test:$port" "http://good.test:$port/fronted"
 	echo "$output"
@@ -203,7 +208,8 @@ END
 	lacks "$output" hello
 	contains "$output" "blocked net:access bad.test:$port (a connection to good.test:$port asks for it by its first bytes"
 	nothing_arrived
-	[ "$(sbx history --json --verdict deny | jq -s "map(select(.by == \"gate\" and .target == \"bad.test:$port\")) | length")" -ge 2 ]
+	[ "$(denials "bad.test:$port")" = $((before + 2)) ]
+	[ "$(sbx history --json | jq -r 'select(.kind == "connection") | .detail.error' | tail -1)" = "its first bytes ask for bad.test:$port, which is not allowed" ]
 	# another host that is allowed at that port is no other
 	run sbx run -- curl -sS -p --max-time 10 -H "Host: sub.good.test:$port" "http://good.test:$port/shared"
 	echo "$output"

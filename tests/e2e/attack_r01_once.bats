@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What was connected by a grant for one use ends when the grant is revoked.
+# What was connected by a grant for one use, or by what the first bytes ask for, ends when the grant is revoked.
 
 load helper
 
@@ -8,7 +8,7 @@ setup_file() {
 	port=$(server web server.py)
 	export port
 	cp "$TESTS/lasting.py" "$TESTS/ipc.py" "$HOME/project/"
-	native_policy "    hosts: {first.test: 127.0.0.1, other.test: 127.0.0.1}
+	native_policy "    hosts: {first.test: 127.0.0.1, other.test: 127.0.0.1, third.test: 127.0.0.1}
     allow: {net:access: [\"first.test:$port\"]}"
 	sbx grants >/dev/null # starts the broker
 }
@@ -101,4 +101,79 @@ is_cut() {
 	echo "$output ($status)"
 	lacks "$output" "no process holds"
 	contains "$output" "may go on: \`sbx kill SESSION\`"
+}
+
+why_it_ended() { # why_it_ended: as the history has it of the last connection to first.test
+	sbx history --json | jq -r "select(.kind == \"connection\" and .target == \"first.test:$port\") | .detail.error" | tail -1
+}
+
+@test "attack_n_04: the end of a grant for the host that the first bytes ask for ends the connection" {
+	grant=$(granted net:access "other.test:$port")
+	lasts first.test other.test
+	run sbx revoke "$grant"
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	is_cut
+	[ "$(why_it_ended)" = "the grant for the host that its first bytes ask for has ended" ]
+	sbx history --json | jq -se "any(.[]; .kind == \"decision\" and .target == \"other.test:$port\" and .grant == $grant and .verdict == \"allow\")"
+}
+
+@test "attack_n_04: so does its expiry" {
+	# On a busy machine a grant may be over before the connection is made.
+	for ttl in 2s 8s 30s; do
+		sbx grant --profile default --ttl "$ttl" net:access "other.test:$port"
+		background tool sbx run --profile default -- python3 lasting.py first.test "$port" other.test
+		finished tool
+		contains "$output" ended
+		[[ $output != *"host="* ]] || break
+	done
+	contains "$output" "host=other.test"
+	[ "$(why_it_ended)" = "the grant for the host that its first bytes ask for has ended" ]
+}
+
+@test "attack_n_04: so does a denial of that host" {
+	granted net:access "other.test:$port"
+	lasts first.test other.test
+	denial=$(granted --deny net:access "other.test:$port")
+	is_cut
+	[ "$(why_it_ended)" = "what allowed the host that its first bytes ask for has changed" ]
+	sbx revoke "$denial"
+}
+
+@test "attack_n_04: so does the end of a rule for that host" {
+	local file=$HOME/.config/sbx/policy.yaml
+	cp "$file" "$HOME/run/before"
+	sed -i "s/first.test:$port\"/&, \"other.test:$port\"/" "$file"
+	lasts first.test other.test
+	cp "$HOME/run/before" "$file"
+	is_cut
+	[ "$(why_it_ended)" = "what allowed the host that its first bytes ask for has changed" ]
+}
+
+@test "attack_n_04: a grant for one use lets one connection ask for its host by the first bytes" {
+	grant=$(granted --once net:access "other.test:$port")
+	lasts first.test other.test
+	run sbx run --profile default -- python3 lasting.py first.test "$port" other.test
+	echo "$output"
+	lacks "$output" "host="
+	contains "$output" "a connection to first.test:$port asks for it by its first bytes, and you would be asked"
+	[ "$(sbx history --json | jq -s "map(select(.verdict == \"deny\" and .target == \"other.test:$port\" and .why == \"you would be asked\")) | length")" = 1 ]
+	run sbx revoke "$grant"
+	[ "$status" = 0 ]
+	is_cut
+}
+
+@test "a connection that asks for its own host, or that of another grant, is not ended by one's end" {
+	grant=$(granted net:access "other.test:$port")
+	granted net:access "third.test:$port"
+	background second sbx run --profile default -- python3 lasting.py first.test "$port" third.test
+	lasts first.test first.test
+	wait_for 60 grep -q host=third.test "$HOME/run/second.out"
+	sbx revoke "$grant"
+	sbx kill --all
+	finished tool
+	finished second
+	errors=$(sbx history --json | jq -r "select(.kind == \"connection\" and .target == \"first.test:$port\") | .detail.error" | tail -2)
+	lacks "$errors" "first bytes"
+	lacks "$errors" "what allowed"
 }

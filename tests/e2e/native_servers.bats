@@ -55,6 +55,11 @@ inside() {
 	inside "hello /c over HTTP/2.0" curl -sS --http2 "https://api.test:$h2/c"
 	inside "hello /d host=api.test:$plain" curl -sS --connect-timeout 30 "http://api.test:$plain/d"
 	inside $'hello /e host=api.test:'"$plain"$'\nhello /f host=api.test:'"$plain" curl -sS "http://api.test:$plain/e" "http://api.test:$plain/f"
+	# to another host than the first bytes ask for, which is allowed, too
+	inside $'hello /g host=api.test:'"$plain"$'\nhello /h host=api.test:'"$plain" \
+		curl -sS --connect-to "api.test:$plain:kv.test:$plain" "http://api.test:$plain/g" "http://api.test:$plain/h"
+	inside $'hello /i host=api.test:'"$web"$'\nhello /j host=api.test:'"$web" \
+		curl -sS --connect-to "api.test:$web:kv.test:$web" "https://api.test:$web/i" "https://api.test:$web/j"
 }
 
 @test "node: fetch, http2, many at once" {

@@ -83,6 +83,16 @@ static void answer(const struct fixture *fixture, enum fixture_answer given, con
 	held->done(held->argument, &verdict);
 }
 
+static uint64_t hold_or_answer(struct fixture *fixture, const struct held *held) {
+	if (fixture->answer == FIXTURE_HOLD) {
+		assert_true(fixture->held_count < HELD_MAX);
+		fixture->held[fixture->held_count++] = *held;
+		return held->ticket;
+	}
+	answer(fixture, fixture->answer, held);
+	return 0;
+}
+
 static uint64_t judge_check(void *context, const char *target, const struct gate_caller *caller,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct fixture *fixture = context;
@@ -94,13 +104,19 @@ static uint64_t judge_check(void *context, const char *target, const struct gate
 	snprintf(fixture->counts.process, sizeof fixture->counts.process, "%s", caller->process ? caller->process : "");
 	snprintf(fixture->counts.says, sizeof fixture->counts.says, "%s", caller->says ? caller->says : "");
 	pthread_mutex_unlock(&fixture->lock);
-	if (fixture->answer == FIXTURE_HOLD) {
-		assert_true(fixture->held_count < HELD_MAX);
-		fixture->held[fixture->held_count++] = held;
-		return held.ticket;
-	}
-	answer(fixture, fixture->answer, &held);
-	return 0;
+	return hold_or_answer(fixture, &held);
+}
+
+static uint64_t judge_check_unasked(void *context, const char *target,
+				    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	struct fixture *fixture = context;
+	struct held held = {++fixture->next_ticket, done, argument, string_starts(target, "localhost:")};
+
+	pthread_mutex_lock(&fixture->lock);
+	fixture->counts.unasked++;
+	snprintf(fixture->counts.target_unasked, sizeof fixture->counts.target_unasked, "%s", target);
+	pthread_mutex_unlock(&fixture->lock);
+	return hold_or_answer(fixture, &held);
 }
 
 static uint64_t judge_check_again(void *context, const char *target,
@@ -112,15 +128,8 @@ static uint64_t judge_check_again(void *context, const char *target,
 	fixture->counts.again++;
 	snprintf(fixture->counts.target_again, sizeof fixture->counts.target_again, "%s", target);
 	pthread_mutex_unlock(&fixture->lock);
-	if (fixture->answer == FIXTURE_HOLD) {
-		assert_true(fixture->held_count < HELD_MAX);
-		fixture->held[fixture->held_count++] = held;
-		return held.ticket;
-	}
-	if (fixture->answer == FIXTURE_GONE)
-		done(argument, NULL);
-	else
-		answer(fixture, fixture->answer, &held);
+	if (fixture->answer != FIXTURE_GONE) return hold_or_answer(fixture, &held);
+	done(argument, NULL);
 	return 0;
 }
 
@@ -307,6 +316,7 @@ struct fixture *fixture_new(void) {
 	struct fixture *fixture = mem_new(struct fixture);
 	const struct gate_judge judge = {.context = fixture,
 					 .check = judge_check,
+					 .check_unasked = judge_check_unasked,
 					 .check_again = judge_check_again,
 					 .check_address = judge_check_address,
 					 .cancel = judge_cancel,
@@ -518,6 +528,10 @@ bool lookups_reach(const struct fixture_counts *counts, unsigned wanted) {
 
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted) {
 	return counts->checks >= wanted;
+}
+
+bool unasked_reaches(const struct fixture_counts *counts, unsigned wanted) {
+	return counts->unasked >= wanted;
 }
 
 bool again_reaches(const struct fixture_counts *counts, unsigned wanted) {

@@ -47,12 +47,13 @@ void fixture_set_name(struct fixture *fixture, const char *name, const char *add
 void fixture_hold_names(struct fixture *fixture, bool held); /* while true it answers nothing */
 
 struct fixture_counts {
-	unsigned checks, again, cancels, reports, lookups, refusals, complaints;
+	unsigned checks, unasked, again, cancels, reports, lookups, refusals, complaints;
 	size_t clients;
-	uint64_t sent, received; /* of all reports */
-	char target[300];        /* of the last check */
-	int addresses;           /* asked about */
-	char target_again[300];  /* of the last that was judged again */
+	uint64_t sent, received;  /* of all reports */
+	char target[300];         /* of the last check */
+	int addresses;            /* asked about */
+	char target_unasked[300]; /* of the last that nobody was to be asked about */
+	char target_again[300];   /* of the last that was judged again */
 	char process[100];
 	char says[300];
 	char refused[300]; /* why, the last time */
@@ -67,6 +68,7 @@ void fixture_wait(struct fixture *fixture, bool (*holds)(const struct fixture_co
 		  unsigned wanted);
 bool lookups_reach(const struct fixture_counts *counts, unsigned wanted);
 bool checks_reach(const struct fixture_counts *counts, unsigned wanted);
+bool unasked_reaches(const struct fixture_counts *counts, unsigned wanted);
 bool again_reaches(const struct fixture_counts *counts, unsigned wanted);
 bool cancels_reach(const struct fixture_counts *counts, unsigned wanted);
 bool reports_reach(const struct fixture_counts *counts, unsigned wanted);

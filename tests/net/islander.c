@@ -55,6 +55,11 @@ static uint64_t check(void *context, const char *target, const struct gate_calle
 	return 0;
 }
 
+static uint64_t check_unasked(void *context, const char *target,
+			      void (*done)(void *argument, const struct verdict *verdict), void *argument) {
+	return check(context, target, NULL, done, argument);
+}
+
 static uint64_t check_again(void *context, const char *target,
 			    void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	const struct islander *islander = context;
@@ -144,6 +149,7 @@ void islander_make(struct islander *islander) {
 	spares_take(islander->store.spares, SPARE_TCP4);
 	const struct gate_judge judge = {.context = islander,
 					 .check = check,
+					 .check_unasked = check_unasked,
 					 .check_again = check_again,
 					 .check_address = check_address,
 					 .cancel = cancel,

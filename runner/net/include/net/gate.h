@@ -35,6 +35,9 @@ struct gate_judge {
 	/* Returns a ticket for cancel, 0 if done was already called. */
 	uint64_t (*check)(void *context, const char *target /* host:port */, const struct gate_caller *caller,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
+	/* The same, but nobody is asked: what would be asked about is denied. */
+	uint64_t (*check_unasked)(void *context, const char *target,
+				  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	/* The same for what lives already: nobody is asked and nothing recorded. NULL when there is no judge now. */
 	uint64_t (*check_again)(void *context, const char *target,
 				void (*done)(void *argument, const struct verdict *verdict), void *argument);
@@ -42,8 +45,8 @@ struct gate_judge {
 	uint64_t (*check_address)(void *context, const char *target,
 				  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t ticket);
-	/* Allowed, and yet not made by the gate (a private address), or ended by it (its first bytes ask for another
-	 * host): for the history. May be NULL. */
+	/* Allowed, and yet not made by the gate (a private address), or ended by it (which host its first bytes ask for
+	 * isn't certain): for the history. May be NULL. */
 	void (*refuse)(void *context, const char *target, int64_t grant, const char *why);
 	/* The upstream proxy does not do its part: a sentence for the user, some of them. May be NULL. */
 	void (*complain)(void *context, const char *sentence);
@@ -108,9 +111,12 @@ struct gate_lease *gate_lease_new(struct gate *gate, const struct gate_result *r
 				  void (*cut)(void *argument), void *argument);
 void gate_lease_rebind(struct gate_lease *lease, void (*cut)(void *argument), void *argument); /* another owner */
 void gate_lease_need_direct(struct gate_lease *lease); /* it is cut, too, when the verdict isn't `direct` any more */
-/* An allow that is taken back here, for another reason than a rule or a user, or what was asked for under it and isn't
- * allowed: the history has it, and the list of what was denied. `target`: NULL: the lease's. The lease goes on. */
-void gate_lease_refuse(struct gate_lease *lease, const char *target, const struct verdict *verdict);
+/* The connection asks for another host, too, and `verdict` allows that: the lease is cut as well when that host's right
+ * ends. At most once. */
+void gate_lease_join(struct gate_lease *lease, const char *target, const struct verdict *verdict);
+/* An allow that is taken back here, for another reason than a rule or a user: the history has it, and the list of what
+ * was denied. The lease goes on. */
+void gate_lease_refuse(struct gate_lease *lease, const struct verdict *verdict);
 const char *gate_lease_target(const struct gate_lease *lease); /* borrowed */
 void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, const char *error /* or NULL */);
 #define GATE_BYTES_UNKNOWN UINT64_MAX /* sent, received: they went past us */
