@@ -3,9 +3,9 @@
  * another mount namespace, the kernel detaches the mount there (since Linux 3.18; a mount must not keep a host from
  * removing its files). For the sandbox the mask is gone then. The kernel also marks the namespace as changed, which
  * poll reports as POLLERR | POLLPRI on its mountinfo: read it, compare with the plan, have the portal put what lacks
- * anew (it takes what may be left of it). How many mounts lie at a path is what is compared: a grant may cover a node
- * of the curtain. What lies below a pin that was put while the sandbox ran (steps.h) goes with the mask above, and is
- * put back with it, by the place that the pin covers.
+ * anew (it takes what may be left of it). Each mount is looked for by the number that the kernel gave it: another that
+ * lies at its path is none of it (the host may have exchanged two names). What lies below a pin that was put while the
+ * sandbox ran (steps.h) goes with the mask above, and is put back with it, by the place that the pin covers.
  *
  * What is moved keeps what is mounted on it, under its new name, and the kernel marks nothing: who watches the names
  * says when to look (watched.h). The mountinfo has the new path then.
@@ -38,6 +38,12 @@ struct repair {
 	struct strings paths;
 };
 
+/* What is mounted now. */
+struct look {
+	struct portal *portal;
+	struct mountinfo info;
+};
+
 struct masks {
 	struct masks_options options;
 	const struct plan *plan;
@@ -49,28 +55,6 @@ struct masks {
 	unsigned failed; /* plans in a row of which something couldn't be put back */
 	struct repair *repairs;
 };
-
-/* The mount points, sorted; one that several mounts lie at is there as often. */
-static int read_points(const struct masks *masks, struct strings *points) {
-	CLEANUP_MOUNTINFO struct mountinfo info = {0};
-	int r = mountinfo_read(masks->mountinfo, &info);
-	for (size_t i = 0; i < info.count; i++) strings_take(points, STEAL(info.entries[i].point));
-	strings_sort(points);
-	return r;
-}
-
-static size_t count_points(const struct strings *points, const char *path) {
-	size_t low = 0, high = points->count, count = 0;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(points->items[middle], path) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low + count < points->count && string_equal(points->items[low + count], path)) count++;
-	return count;
-}
 
 static bool can_be_torn(const struct mount *mount) {
 	switch (mount->kind) {
@@ -122,12 +106,20 @@ static bool counts(const struct plan *plan, const struct mount *below) {
 	return !(on && mount_shows(on) && !string_equal(on->path, below->path)) || pin_over(plan, below);
 }
 
-static bool is_missing(const struct masks *masks, const struct strings *points, const struct mount *mount) {
-	const struct plan *plan = masks->plan;
-	size_t wanted = 1;
-	for (size_t i = 0; i < plan->below_count; i++)
-		wanted += string_equal(plan->below[i].path, mount->path) && counts(plan, &plan->below[i]);
-	return count_points(points, mount->path) < wanted;
+static bool is_in_place(const struct look *look, const struct mount *mount) {
+	const struct mountinfo_entry *entry = mountinfo_find(&look->info, portal_number(look->portal, mount->id));
+	return entry && string_equal(entry->point, mount->path);
+}
+
+/* It, or what counts below it. */
+static bool is_missing(const struct look *look, const struct plan *plan, const struct mount *mount) {
+	if (!is_in_place(look, mount)) return true;
+	for (size_t i = 0; i < plan->below_count; i++) {
+		const struct mount *below = &plan->below[i];
+		if (string_equal(below->path, mount->path) && counts(plan, below) && !is_in_place(look, below))
+			return true;
+	}
+	return false;
 }
 
 static void add_step(struct steps *steps, enum step_kind kind, const struct mount *mount, uint32_t under) {
@@ -218,25 +210,20 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 }
 
 static void check(struct masks *masks) {
-	CLEANUP_STRINGS struct strings points = {0};
 	masks->due = false;
 	if (!masks->plan || masks->repairs) return;
-	if (read_points(masks, &points) < 0) {
+	struct look look = {.portal = masks->options.portal(masks->options.context)};
+	if (!look.portal || mountinfo_read(masks->mountinfo, &look.info) < 0) {
 		retry_later(masks);
 		return;
 	}
-	struct portal *portal = masks->options.portal(masks->options.context);
 	const struct plan *plan = masks->plan;
 	bool *seen = mem_array(bool, plan->count + 1);
-	for (size_t i = 0; i < plan->count; i++) {
-		if (seen[i] || !can_be_torn(&plan->mounts[i]) || !is_missing(masks, &points, &plan->mounts[i]))
-			continue;
-		if (portal)
-			put_back(masks, portal, i, seen);
-		else
-			retry_later(masks);
-	}
+	for (size_t i = 0; i < plan->count; i++)
+		if (!seen[i] && can_be_torn(&plan->mounts[i]) && is_missing(&look, plan, &plan->mounts[i]))
+			put_back(masks, look.portal, i, seen);
 	free(seen);
+	mountinfo_finish(&look.info);
 }
 
 static void on_change(evutil_socket_t fd, short what, void *argument) {

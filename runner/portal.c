@@ -52,6 +52,8 @@ struct portal {
 	struct event *readable, *writable, *turn;
 	struct evbuffer *requests, *replies; /* on their way */
 	struct errand *first, **end;
+	struct portal_put *puts; /* by id */
+	size_t put_count;
 	struct error failed; /* the first since the last portal_wait */
 	void (*ended)(void *argument);
 	void *ended_argument;
@@ -165,6 +167,12 @@ static int read_reply(struct evbuffer *replies, struct portal_reply *ret_reply, 
 	return 1;
 }
 
+static void keep_puts(struct portal *portal, struct portal_applied *applied) {
+	free(portal->puts);
+	portal->puts = STEAL(applied->puts);
+	portal->put_count = applied->put_count;
+}
+
 /* True: another may be here. */
 static bool serve_reply(struct portal *portal) {
 	struct portal_reply reply;
@@ -175,6 +183,7 @@ static bool serve_reply(struct portal *portal) {
 		end(portal);
 		return false;
 	}
+	if (reply.size > 0) keep_puts(portal, &applied);
 	return finish_replied(portal, &reply, reply.size > 0 ? &applied : NULL) && finish_unsent(portal);
 }
 
@@ -406,6 +415,18 @@ pid_t portal_pid(const struct portal *portal) {
 	return portal->pid;
 }
 
+static int compare_puts(const void *a, const void *b) {
+	const struct portal_put *one = a, *two = b;
+	return one->id < two->id ? -1 : one->id > two->id;
+}
+
+uint64_t portal_number(const struct portal *portal, uint32_t id) {
+	const struct portal_put key = {.id = id}, *found = NULL;
+	if (portal->put_count > 0)
+		found = bsearch(&key, portal->puts, portal->put_count, sizeof *portal->puts, compare_puts);
+	return found ? found->number : 0;
+}
+
 void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *argument) {
 	portal->ended = ended;
 	portal->ended_argument = argument;
@@ -426,6 +447,7 @@ static void finish(struct portal *portal, int wait_flags) {
 		next = errand->next;
 		free(errand);
 	}
+	free(portal->puts);
 	free(portal);
 }
 

@@ -52,12 +52,18 @@ struct portal_applied {
 	size_t failed_count;
 	struct portal_taken *taken; /* what was detached while somebody may have held something of it; of TELLs */
 	size_t taken_count;
+	struct portal_put *puts; /* all that is put by now, by id */
+	size_t put_count;
 };
 struct portal_taken {
 	uint64_t number;  /* STATX_MNT_ID, mnt_id of /proc/PID/fdinfo */
 	uint32_t id;      /* of the mount that the plan knows, which it is or came along with */
 	uint32_t written; /* not 0: a file in it is open for writing, so it could not be made read-only */
 	uint64_t device;  /* of its file system, as mountinfo has it; 0: not known */
+};
+struct portal_put {
+	uint64_t number; /* STATX_MNT_ID, field 1 of mountinfo */
+	uint32_t id;
 };
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)
@@ -97,6 +103,9 @@ void portal_seal(struct portal *portal, const char *path, portal_done *done, voi
 int portal_wait(struct portal *portal, struct error *error);
 
 pid_t portal_pid(const struct portal *portal);
+
+/* The kernel's number of the mount `id` of a plan, by the last reply to steps; 0: it isn't put. */
+uint64_t portal_number(const struct portal *portal, uint32_t id);
 
 /* It died: every pending call's done gets EPIPE first. portal_free is allowed in there. */
 void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *argument);

@@ -99,6 +99,7 @@ static int carry_out(struct child *child, do_steps *carry, struct error *error) 
 	int r = portal_steps_unpack(child->given.data, child->given.size, &steps, error);
 	if (r < 0) return r;
 	r = carry(&child->mounts, &steps, &applied, error);
+	mounts_list(&child->mounts, &applied);
 	int packed = portal_applied_pack(&applied, &child->reply, r < 0 ? NULL : error);
 	if (packed < 0) string_finish(&child->reply);
 	return r < 0 ? r : packed;

@@ -48,11 +48,13 @@ int mounts_know(struct mounts *mounts, const struct steps *steps, struct portal_
 
 /* 0 or the first failure; *applied says all, also then. */
 int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
+void mounts_list(const struct mounts *mounts, struct portal_applied *applied); /* all that is put */
 void mounts_sweep(struct mounts *mounts); /* what can wait until the runner has its reply */
 
 /* For the parts of this room. */
 
 struct put *mounts_find(const struct mounts *mounts, uint32_t id);
+const struct put *mounts_find_number(const struct mounts *mounts, uint64_t number);
 void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number); /* takes `tree` over */
 void mounts_forget(struct mounts *mounts, uint32_t id); /* with what lies on it */
 

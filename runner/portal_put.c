@@ -217,15 +217,49 @@ static int attach_top(struct mounts *mounts, struct group *group, struct error *
 	return r;
 }
 
-/* What had its name before was torn off by the host. */
+/* False: nothing is there. No descriptor of it is left, which would keep it from being released. */
+static bool look_at(const struct mounts *mounts, const char *path, struct place *ret_place) {
+	CLEANUP_FD int there = spaces_reach(mounts->spaces->inside, path);
+	return there >= 0 && place_of(there, ret_place) == 0;
+}
+
+/* What was put for another path, and lies at this one since the host has moved what it was mounted on; or NULL. */
+static const struct put *find_stranger(const struct mounts *mounts, const char *path) {
+	struct place place;
+	if (!look_at(mounts, path, &place) || !place.is_root) return NULL;
+	const struct put *put = mounts_find_number(mounts, place.mount);
+	return put && !string_equal(put->mount.path, path) ? put : NULL;
+}
+
+static int take_known(struct mounts *mounts, const struct put *put, const struct report *report, struct error *error) {
+	struct mount mount = mount_copy(&put->mount);
+	reached_forget(&mounts->inside);
+	int r = mounts_take(mounts, &mount, report, error);
+	mount_finish(&mount);
+	return r;
+}
+
+/* What had its name before was torn off by the host, or lies elsewhere by now. Nothing is taken when it can't be put.
+ */
+static int clear_place(struct mounts *mounts, const struct group *group, const struct report *report,
+		       struct error *error) {
+	const struct mount *top = &group->steps[0].mount;
+	const struct put *put = mounts_find(mounts, top->id);
+	struct place place;
+	int r = 0;
+	if (mounts->alone || top->kind == MOUNT_LINK) return 0;
+	if (look_at(mounts, top->path, &place) && S_ISDIR(place.mode) != S_ISDIR(group->parts[0].place.mode))
+		return error_set(error, ESTALE, "it was changed meanwhile: try again");
+	if (put) r = take_known(mounts, put, report, error);
+	while (r == 0 && (put = find_stranger(mounts, top->path))) r = take_known(mounts, put, report, error);
+	return r;
+}
+
 static int group_attach(struct mounts *mounts, struct group *group, const struct report *report, struct error *error) {
 	const struct mount *top = &group->steps[0].mount;
-	if (!mounts->alone && mounts_find(mounts, top->id)) {
-		reached_forget(&mounts->inside);
-		int r = mounts_take(mounts, top, report, error);
-		if (r < 0) return r;
-	}
-	int r = attach_top(mounts, group, error);
+	int r = clear_place(mounts, group, report, error);
+	if (r < 0) return r;
+	r = attach_top(mounts, group, error);
 	if (r < 0) { /* its mount point would be a file that nobody can read */
 		reached_forget(&mounts->inside);
 		point_remove(&mounts->points, mounts->spaces->inside, top->path);

@@ -38,14 +38,8 @@ static void note(struct portal_applied *applied, uint64_t number, uint32_t id, d
 	applied->taken[applied->taken_count++] = (struct portal_taken){.number = number, .id = id, .device = device};
 }
 
-static const struct put *find_number(const struct mounts *mounts, uint64_t number) {
-	for (size_t i = 0; i < mounts->count; i++)
-		if (mounts->puts[i].number == number) return &mounts->puts[i];
-	return NULL;
-}
-
 static bool is_known(const struct mounts *mounts, uint64_t number) {
-	return find_number(mounts, number) || number == mounts->root;
+	return mounts_find_number(mounts, number) || number == mounts->root;
 }
 
 /* The put that the mount `number` is or came along with. */
@@ -67,7 +61,7 @@ static void note_tree(const struct mounts *mounts, uint64_t top, uint32_t id, st
 	for (size_t i = 0; i < info.count; i++) {
 		const uint64_t number = info.entries[i].id;
 		if (!mountinfo_is_below(&info, number, top)) continue;
-		const struct put *put = find_number(mounts, came_with(mounts, &info, number));
+		const struct put *put = mounts_find_number(mounts, came_with(mounts, &info, number));
 		note(applied, number, put ? put->mount.id : id, info.entries[i].device);
 	}
 }

@@ -16,9 +16,9 @@ struct step_head {
 	uint64_t device, inode;
 };
 
-/* The results of a request: the two numbers, then the lists. */
+/* The results of a request: the numbers, then the lists. */
 struct applied_head {
-	uint32_t failed_count, taken_count;
+	uint32_t failed_count, taken_count, put_count;
 };
 
 struct reader {
@@ -147,10 +147,12 @@ int portal_steps_unpack(const char *bytes, size_t size, struct steps *ret_steps,
 }
 
 int portal_applied_pack(const struct portal_applied *applied, struct string *ret_bytes, struct error *error) {
-	const struct applied_head head = {(uint32_t)applied->failed_count, (uint32_t)applied->taken_count};
+	const struct applied_head head = {(uint32_t)applied->failed_count, (uint32_t)applied->taken_count,
+					  (uint32_t)applied->put_count};
 	string_append_bytes(ret_bytes, (const char *)&head, sizeof head);
 	string_append_bytes(ret_bytes, (const char *)applied->failed, head.failed_count * sizeof *applied->failed);
 	string_append_bytes(ret_bytes, (const char *)applied->taken, head.taken_count * sizeof *applied->taken);
+	string_append_bytes(ret_bytes, (const char *)applied->puts, head.put_count * sizeof *applied->puts);
 	return check_size(ret_bytes, error);
 }
 
@@ -160,19 +162,24 @@ int portal_applied_unpack(const char *bytes, size_t size, struct portal_applied 
 	read_bytes(&reader, &head, sizeof head);
 	const size_t failed_size = head.failed_count * sizeof *ret_applied->failed;
 	const size_t taken_size = head.taken_count * sizeof *ret_applied->taken;
-	if (reader.bad || reader.size - reader.at != failed_size + taken_size)
+	const size_t put_size = head.put_count * sizeof *ret_applied->puts;
+	if (reader.bad || reader.size - reader.at != failed_size + taken_size + put_size)
 		return error_set(error, EINVAL, "malformed reply");
 	*ret_applied = (struct portal_applied){.failed = mem_alloc(1, failed_size + 1),
 					       .failed_count = head.failed_count,
 					       .taken = mem_alloc(1, taken_size + 1),
-					       .taken_count = head.taken_count};
+					       .taken_count = head.taken_count,
+					       .puts = mem_alloc(1, put_size + 1),
+					       .put_count = head.put_count};
 	read_bytes(&reader, ret_applied->failed, failed_size);
 	read_bytes(&reader, ret_applied->taken, taken_size);
+	read_bytes(&reader, ret_applied->puts, put_size);
 	return 0;
 }
 
 void portal_applied_finish(struct portal_applied *applied) {
 	free(applied->failed);
 	free(applied->taken);
+	free(applied->puts);
 	*applied = (struct portal_applied){0};
 }

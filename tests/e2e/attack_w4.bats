@@ -273,6 +273,31 @@ nothing_was_read() {
 	done
 }
 
+@test "attack_w_4: names that are masked in different ways, exchanged by the host in one call, keep their own masks" {
+	local w=$HOME/w round
+	cp "$SBX_PROBE" probe
+	echo old >"$w/named"
+	echo old >"$w/Makefile"
+	background mover sbx run --profile default -- python3 moving.py "read:$w/named" "read:$w/Makefile" "write:$w/Makefile"
+	wait_for 60 all_are refused "$w/named" "$w/Makefile"
+	for round in 1 2; do
+		./probe exchange "$w/named" "$w/Makefile"
+		wait_for 20 repaired "$w/named" $round
+		wait_for 20 repaired "$w/Makefile" $round
+		rounds 2
+		all_are refused "$w/named" "$w/Makefile" # one to be read, the other to be written
+		all_are open "$w/Makefile"
+		echo "secret $round" >"$w/named"
+		rounds 10
+		! grep -qx "secret $round" read # the next round brings it to the name that may be read
+	done
+	touch end
+	finished mover
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(sort -u read)" = "$(printf '%s\n' old 'secret 1')" ]
+}
+
 @test "attack_w_4: what is asked about and replaced by the host, or moved away and made anew, is asked about again" {
 	local path=$HOME/p/again.asked
 	echo old >"$path"

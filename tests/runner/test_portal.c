@@ -816,6 +816,61 @@ static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void *
 	masks_free(masks);
 }
 
+static void exchange(const char *one, const char *other) {
+	CLEANUP_FREE char *a = path_join(box.home, one), *b = path_join(box.home, other);
+	assert_int_equal(renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE), 0);
+}
+
+static void attack_fs_17_names_that_are_exchanged_keep_their_own_masks(void **state) {
+	(void)state;
+	struct plan plan;
+	struct masks *masks;
+	box_host(&box, "mkdir -p app/in app/dir; echo 1 >app/secret; echo 2 >app/read; echo 3 >app/in/read");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "app/dir")->mode = 0;
+	box_add(&box, &plan, MOUNT_PIN, "app/in");
+	box_add(&box, &plan, MOUNT_READ, "app/in/read");
+	box_add(&box, &plan, MOUNT_READ, "app/read");
+	box_add(&box, &plan, MOUNT_HIDE_FILE, "app/secret")->mode = 0;
+	box_open(&box, &plan);
+	box_restart(&box, NULL); /* the next portal knows each one, too */
+	const size_t mounts = box_count_mounts(&box);
+	const struct masks_options options = {.base = box.base,
+					      .init = box.init,
+					      .portal = living_portal,
+					      .stale = on_stale,
+					      .repaired = on_repaired,
+					      .context = &box};
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	settle();
+	static const char *const others[] = {"app/read", "app/in/read", "app/read"};
+	static const char *const shown[] = {"1\n3", "1\n2", "3\n2"};
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+		repaired = stale = 0;
+		exchange("app/secret", others[i]);
+		masks_look(masks);
+		while (repaired < 2) event_base_loop(box.base, EVLOOP_ONCE);
+		box_wait(&box);
+		box_expect(&box, "w app/secret app/read app/in/read", "refused\nrefused\nrefused");
+		box_expect(&box, "cat app/secret 2>/dev/null || echo hidden", "hidden");
+		box_expect(&box, "cat app/read app/in/read", shown[i]);
+		assert_int_equal(box_count_mounts(&box), mounts);
+		assert_int_equal(stale, 0);
+	}
+	/* of another kind: nothing is bared until there is a plan that knows it */
+	exchange("app/secret", "app/dir");
+	masks_look(masks);
+	while (stale == 0) event_base_loop(box.base, EVLOOP_ONCE);
+	box_expect(&box, "ls app/secret 2>/dev/null || echo hidden; cat app/dir 2>/dev/null || echo hidden",
+		   "hidden\nhidden");
+	assert_int_equal(box_count_mounts(&box), mounts);
+	masks_stop(masks);
+	portal_free(STEAL(box.portal));
+	masks_free(masks);
+}
+
 #define PORTAL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 struct told {
@@ -880,6 +935,7 @@ int main(void) {
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
 		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
 		PORTAL_TEST(attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again),
+		PORTAL_TEST(attack_fs_17_names_that_are_exchanged_keep_their_own_masks),
 		PORTAL_TEST(a_text_comes_back_when_the_host_has_torn_it_off),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
 		PORTAL_TEST(attack_r_01_calls_to_a_stopped_portal_return_at_once_and_all_are_done_later),

@@ -108,7 +108,13 @@ static void what_became_of_steps_comes_back(void **state) {
 	(void)state;
 	uint32_t failed[] = {4, 9};
 	struct portal_taken taken[] = {{1, 2, 0, 5}, {2, 9, 1, 0}, {1ULL << 33, 4, 0, 1ULL << 40}};
-	const struct portal_applied applied = {failed, ARRAY_LENGTH(failed), taken, ARRAY_LENGTH(taken)};
+	struct portal_put puts[] = {{7, 1}, {1ULL << 34, 2}};
+	const struct portal_applied applied = {.failed = failed,
+					       .failed_count = ARRAY_LENGTH(failed),
+					       .taken = taken,
+					       .taken_count = ARRAY_LENGTH(taken),
+					       .puts = puts,
+					       .put_count = ARRAY_LENGTH(puts)};
 	CLEANUP_PORTAL_APPLIED struct portal_applied got = {0};
 	CLEANUP_STRING struct string bytes = {0};
 	assert_int_equal(portal_applied_pack(&applied, &bytes, NULL), 0);
@@ -117,6 +123,8 @@ static void what_became_of_steps_comes_back(void **state) {
 	assert_int_equal(got.taken_count, 3);
 	assert_memory_equal(got.failed, failed, sizeof failed);
 	assert_memory_equal(got.taken, taken, sizeof taken);
+	assert_int_equal(got.put_count, 2);
+	assert_memory_equal(got.puts, puts, sizeof puts);
 	const uint32_t lies[] = {~0U, ~0U, 0};
 	struct portal_applied none = {0};
 	assert_true(portal_applied_unpack((const char *)lies, sizeof lies, &none, NULL) < 0);
