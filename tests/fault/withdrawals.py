@@ -23,9 +23,10 @@ SEED = os.environ.get("SBX_FAULT_SEED") or str(random.SystemRandom().randrange(1
 COUNT = max(1, int(10 * ROUNDS))
 TOOL = pathlib.Path(os.environ["SBX_FAULT"]) / "withdrawn_tool"
 DEADLINE_S = 2
-# Stopping a sandbox whole takes its time, up to half a second and more where it has hundreds of processes on a busy machine, and the
-# command its own until sbxd has read it.
+# Stopping a sandbox whole takes its time where it has hundreds of processes on a busy machine, and the command its own until sbxd has
+# read it. To this comes what the machine was late by itself (Beat).
 SLACK_S = 2.0
+BEAT_S = 0.01
 HEALED_LATER_S = 0.3  # by which a use is seen that comes when who was stopped goes on
 WATCH_S = 1.0  # how long nothing may be used after the deadline, with nobody stopped any more
 LIFETIME_S = 12
@@ -47,6 +48,21 @@ DENY = "    deny: {{fs:read: [{folder}]}}\n"
 
 def now():
     return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+class Beat(threading.Thread):
+    """How late a process is woken that asks for nothing else: on an overloaded machine sbxd is as late, by seconds."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.late = 0.0
+        self.start()
+
+    def run(self):
+        while True:
+            before = now()
+            time.sleep(BEAT_S)
+            self.late = max(self.late, now() - before - BEAT_S)
 
 
 class Tool:
@@ -144,7 +160,7 @@ def fill_queue(home, tool):
     heal = stop(tool.portal())
     for number in range(20):
         (home.root / "many" / str(number)).touch()
-        home.sbx("grant", "fs:read", home.root / "many" / str(number), "--any-profile", "--anywhere")
+        home.sbx("grant", "fs:read", home.root / "many" / str(number), "--any-profile", "--anywhere", "--no-wait")
     return heal
 
 
@@ -219,18 +235,20 @@ class Results:
     def __init__(self):
         self.longest = 0.0
         self.late = self.untrue = self.ended = self.unhurt_ended = self.other = 0
+        self.beat = Beat()
 
 
 def judge(case, ends, began, said, results):
     """ends: for each sandbox when it used the right last, and whether it has been ended."""
-    deadline = began + DEADLINE_S + SLACK_S
+    deadline = began + DEADLINE_S + SLACK_S + results.beat.late
     over = said.over if hasattr(said, "over") and said.poll() == 0 else None
     words = said.stdout.read() if over else ""
     for tool, last, ended in ends:
         results.longest = max(results.longest, last - began)
         if last > deadline:
             results.late += 1
-            print(f"{case}: used {last - began:.2f} s after it had ended: {tool.times()}", file=sys.stderr)
+            print(f"{case}: used {last - began:.2f} s after it had ended, the machine late by {results.beat.late:.2f} s: {tool.times()}",
+                  file=sys.stderr)
         if over and last > over:
             results.untrue += 1
             print(f"{case}: used {last - over:.2f} s after sbx had said: {words}", file=sys.stderr)
@@ -247,6 +265,7 @@ def play(home, case, chance, results):
     if end == "revoke --all":
         make_many(home)
     tools = [Tool(home, "one", trouble), Tool(home, "two", "none")]
+    results.beat.late = 0.0
     heal = said = None
     try:
         for tool in tools:
@@ -310,7 +329,8 @@ def main():
             except (RuntimeError, TimeoutError, OSError, subprocess.SubprocessError) as error:
                 failed += 1
                 print(f"{case}: {type(error).__name__}: {error}", file=sys.stderr)
-            print(f"{case}: {now() - started:.1f} s, longest so far {results.longest:.3f} s", file=sys.stderr)
+            print(f"{case}: {now() - started:.1f} s, longest so far {results.longest:.3f} s, the machine late by {results.beat.late:.3f} s",
+                  file=sys.stderr)
     good = all([claim("a right has ended: it is used two seconds later", COUNT, results.late),
                 claim("a right has ended: it is used after sbx has said that it is gone", COUNT, results.untrue),
                 claim("a right has ended: a sandbox that did nothing was ended", COUNT, results.unhurt_ended),
