@@ -1,7 +1,8 @@
 /*
  * Theory of operation. What is allowed once is mounted as a grant is, and taken when the call has returned. That is
  * seen, by looks that soon follow one another: the thread waits in another call; or it has what it came for (a
- * descriptor of it, or runs the program); or it runs and has run for ONCE_RUNS_MS, which no call needs for a path.
+ * descriptor of it, or runs the program); or it runs and has had the processor for ONCE_RUNS_MS, which no call needs
+ * for a path. A thread that only waits for the processor may be in the call still.
  */
 #include "once.h"
 
@@ -20,6 +21,7 @@
 #include "call.h"
 #include "call_table.h"
 #include "pending.h"
+#include "process.h"
 #include "schema/limits.h"
 
 enum { ONCE_LOOK_FIRST_US = 100, ONCE_LOOK_MAX_US = 20 * 1000, ONCE_RUNS_MS = 20, ONCE_FILES = 1024 };
@@ -37,7 +39,7 @@ struct once {
 	bool ended;       /* the call has returned: the next plan is without it */
 	bool leaving;     /* and that plan is made */
 	int64_t since_ms; /* that it is in force */
-	int64_t runs_ms;  /* since when it was seen running; 0: it waited */
+	int64_t ran_ms;   /* its time on the processor when it was first seen running; -1: it was not */
 };
 
 struct onces {
@@ -73,18 +75,22 @@ static bool has_it(const struct once *once) {
 	return found;
 }
 
+static bool has_run(struct once *once) {
+	const int64_t ran_ms = process_ran_ms(once->thread);
+	if (once->ran_ms < 0) once->ran_ms = ran_ms;
+	return ran_ms - once->ran_ms > ONCE_RUNS_MS;
+}
+
 static bool has_returned(struct once *once) {
 	struct call_raw call;
 	bool alone;
 	if (once->over || clock_ms(CLOCK_MONOTONIC) - once->since_ms > LIMIT_ONCE_MS) return true;
 	if (call_raw_read(once->thread, &call) == 0) {
-		once->runs_ms = 0;
+		once->ran_ms = -1;
 		return call.number != once->call.number ||
 		       memcmp(call.arguments, once->call.arguments, sizeof call.arguments) != 0;
 	}
-	if (pending_read(once->thread, &alone) == PENDING_GONE || has_it(once)) return true;
-	if (once->runs_ms == 0) once->runs_ms = clock_ms(CLOCK_MONOTONIC);
-	return clock_ms(CLOCK_MONOTONIC) - once->runs_ms > ONCE_RUNS_MS;
+	return pending_read(once->thread, &alone) == PENDING_GONE || has_it(once) || has_run(once);
 }
 
 /* The loop's own timers are no finer than a millisecond (epoll_wait(2)). */
@@ -124,6 +130,7 @@ void onces_add(struct onces *onces, pid_t thread, const struct need *need, const
 	struct once *once = mem_new(struct once);
 	*once = (struct once){.next = onces->list,
 			      .thread = thread,
+			      .ran_ms = -1,
 			      .need = *need,
 			      .path = string_copy(need->path),
 			      .name = string_copy(name),

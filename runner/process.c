@@ -109,6 +109,31 @@ char *process_link(pid_t task, const char *name) {
 	return string_copy_bytes(text, size > 0 ? (size_t)size : 0);
 }
 
+/* Of the task's own line, behind its name, which may have any bytes: the fields from `first` to `last`, which are in
+ * ticks (proc_pid_stat(5)), together. /proc/TASK/stat would be all threads'. */
+static int64_t ticks_ms(pid_t task, int first, int last) {
+	enum { NAME = 2 };
+	CLEANUP_FREE char *path = string_format("/proc/%d/task/%d/stat", task, task), *text = NULL;
+	int64_t ticks = 0;
+	if (regular_read(path, PROCESS_FILE_MAX, &text, NULL, NULL) < 0) return -1;
+	char *at = strrchr(text, ')');
+	for (int field = NAME; at && field <= last; field++) {
+		if (field >= first) ticks += strtoll(at, NULL, 10);
+		at = strchr(at + 1, ' ');
+	}
+	return at ? ticks * 1000 / sysconf(_SC_CLK_TCK) : -1;
+}
+
+int64_t process_start_ms(pid_t task) {
+	enum { START = 22 };
+	return ticks_ms(task, START, START);
+}
+
+int64_t process_ran_ms(pid_t task) {
+	enum { USER = 14, SYSTEM = 15 };
+	return ticks_ms(task, USER, SYSTEM);
+}
+
 static bool namespace_of(pid_t pid, struct stat *ret_status) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/ns/pid", pid);
 	return stat(path, ret_status) == 0;

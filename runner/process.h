@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/string.h"
@@ -21,6 +22,11 @@ char *process_link(pid_t task, const char *name);
 
 /* Its process's number and its own, as we count or, `inside`, as those do who live where it does; false: it is gone. */
 bool process_numbers(pid_t task, bool inside, pid_t *ret_process, pid_t *ret_task);
+
+/* When it began, since the machine did (CLOCK_BOOTTIME), and how long it has had the processor; -1: it is gone. In
+ * milliseconds, as precise as a tick of proc_pid_stat(5), mostly 10 ms. */
+int64_t process_start_ms(pid_t task);
+int64_t process_ran_ms(pid_t task);
 
 /* Does it live in the same pid namespace as `init`? Where nobody may see its namespace: does it descend from `init`? */
 bool process_is_in(pid_t pid, pid_t init);

@@ -61,16 +61,10 @@ static void look_at_descriptors(pid_t thread, struct search *search) {
 	if (stream) closedir(stream);
 }
 
-/* How long the process is there: field 22 of proc_pid_stat(5), behind its name, which may have any bytes. */
 static int64_t age_of(pid_t thread) {
-	enum { START = 22, NAME = 2 };
 	struct timespec now;
-	CLEANUP_FREE char *path = string_format("/proc/%d/stat", thread), *text = NULL;
-	if (regular_read(path, FILE_MAX, &text, NULL, NULL) < 0) return 0;
-	char *at = strrchr(text, ')');
-	for (int field = NAME; at && field < START; field++) at = strchr(at + 1, ' ');
-	if (!at || clock_gettime(CLOCK_BOOTTIME, &now) < 0) return 0;
-	const int64_t start_ms = strtoll(at, NULL, 10) * 1000 / sysconf(_SC_CLK_TCK);
+	const int64_t start_ms = process_start_ms(thread);
+	if (start_ms < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0) return 0;
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000 - start_ms;
 }
 
