@@ -32,7 +32,7 @@ keeping() {
 }
 
 is_ended() {
-	finished keeper 20
+	finished_answering deny keeper
 	echo "$output ($status)"
 	[ "$status" = 137 ]
 	contains "$output" "that held what is not allowed any more"
@@ -47,7 +47,7 @@ has_tried() {
 
 # Where the processor was late it took nothing.
 has_taken() {
-	wait_for 20 has_tried
+	wait_for 60 has_tried
 	! grep -q "taken 0" "$HOME/run/keeper.out"
 }
 
@@ -72,7 +72,7 @@ asks() {
 	# it may be the one file that the call was for, and is not open to be written then
 	if has_taken; then wait_for 3 test -e "$HOME/run/keeper.status" || true; fi
 	touch go
-	finished keeper 20
+	finished_answering deny keeper # what it opens anew by a descriptor of the curtain's is asked about
 	echo "$output"
 	[ "$(cat "$here/old.txt")" = old ]
 }
@@ -81,9 +81,9 @@ asks() {
 	keeping plainly
 	asks fs:write "$here"
 	sbx allow "$id" --once
-	wait_for 20 test -e up
+	wait_for 60 test -e up
 	touch go
-	finished keeper 20
+	finished keeper
 	echo "$output"
 	[ "$status" = 0 ]
 	lacks "$output" "not allowed any more"
@@ -101,9 +101,9 @@ asks() {
 	contains "$output" "--session"
 	prompt_is_pending
 	sbx allow "$id" --session
-	wait_for 20 test -e up
+	wait_for 60 test -e up
 	touch go
-	finished keeper 20
+	finished keeper
 	[ "$status" = 0 ]
 	contains "$output" old.txt
 }
@@ -113,7 +113,7 @@ asks() {
 	keeping list
 	asks fs:read "$here"
 	sbx deny "$id"
-	finished keeper 20
+	finished keeper
 	[ "$status" = 1 ]
 	run -0 sbx run --profile default -- cat "$here/old.txt"
 	[ "$output" = old ]
@@ -129,7 +129,7 @@ fill() {
 @test "attack_r_01: a file that was open to be read can't be opened anew to be written when its grant has ended" {
 	fill
 	keeping reopen
-	wait_for 20 test -e up
+	wait_for 60 test -e up
 	run -0 sbx revoke --match fs:write "$here"
 	echo "$output"
 	touch go
@@ -140,12 +140,12 @@ fill() {
 @test "a file that was open to be written when its grant ended stays so, and is named" {
 	fill
 	keeping written
-	wait_for 20 test -e up
+	wait_for 60 test -e up
 	run -0 sbx revoke --match fs:write "$here"
 	echo "$output"
 	contains "$output" "$here/f1"
 	touch go
-	finished keeper 20
+	finished keeper
 	[ "$status" = 0 ]
 	[ "$(head -1 "$here/f1")" = mine ]
 }
@@ -225,7 +225,7 @@ equal_policy() {
 	END
 	listener=$!
 	echo >"$HOME/equal/f"
-	wait_for 20 test -S "$HOME/equal/s"
+	wait_for 60 test -S "$HOME/equal/s"
 	decided=$(sbx history --json | jq -s 'last.seq // 0')
 }
 

@@ -45,13 +45,16 @@ def is_mounted():
 
 
 def take(path, flags):
-    """As soon as the host's folder is there: a look before that would be asked about."""
+    """As soon as the host's folder is there: a look before that would be asked about. It may be gone by the time of the
+    look, which then finds the curtain, as one before the question does: nothing was taken."""
     while not over:
         if is_mounted():
             try:
-                taken.append(os.open(path, flags))
+                fd = os.open(path, flags)
             except OSError:
-                pass
+                return
+            if os.fstat(fd).st_dev == os.stat(".").st_dev:
+                taken.append(fd)
             return
 
 

@@ -66,11 +66,12 @@ load helper
 }
 
 @test "signals reach the tool, and its answer counts" {
-	# A shell without job control starts what runs in the background with SIGINT ignored, and what is ignored stays so.
+	# A shell without job control starts what runs in the background with SIGINT ignored, nohup all with SIGHUP, and what is
+	# ignored stays so.
 	for signal in TERM INT HUP USR1; do
 		rm -f ready
 		# shellcheck disable=SC2016 # expanded inside
-		setsid env --default-signal=INT sbx run -- sh -c \
+		setsid env --default-signal=INT,HUP sbx run -- sh -c \
 			'trap "echo got '$signal'; exit 3" '$signal'; touch ready; while :; do sleep 0.1; done' \
 			>"$HOME/run/out" 2>&1 3>&- &
 		pid=$!

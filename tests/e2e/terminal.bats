@@ -72,8 +72,8 @@ teardown() {
 	sees 'ready\$$'
 }
 
-is_raw() { # the terminal is the tool's
-	stty -F "$(tmux display -p '#{pane_tty}')" -a | grep -q -- '-icanon'
+is_raw() { # the terminal is the tool's: bash, while it reads a line, has -icanon, too, but isig
+	stty -F "$(tmux display -p '#{pane_tty}')" -a | grep -q -- '-isig'
 }
 
 two_lines() { # typed once and printed once
