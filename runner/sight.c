@@ -91,10 +91,6 @@ static const char *path_of_mount(const void *items, size_t index) {
 	return ((const struct mount *const *)items)[index]->path;
 }
 
-static const char *path_of_entry(const void *items, size_t index) {
-	return ((const struct view_path *)items)[index].path;
-}
-
 static const char *path_of_text(const void *items, size_t index) {
 	return ((char *const *)items)[index];
 }
@@ -149,17 +145,14 @@ static bool reaches(const struct list *list, const char *path) {
 }
 
 enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_ask_write) {
-	const struct list list = {view->paths, view->path_count, path_of_entry};
-	ptrdiff_t index = nearest(&list, path);
-	const struct view_path *entry = index < 0 ? NULL : &view->paths[index];
-	if (entry && entry->pattern) entry = NULL; /* a file that is called like the text of a pattern */
+	const struct view_path *entry = view_at(view, path);
 	*ret_ask_write = entry && entry->ask_write;
 	return entry ? entry->mode : VIEW_ABSENT;
 }
 
 /* Is more said of the path itself than of the place that a rule's link leads to? */
 static bool has_own_rule(const struct view_path *own, const char *place) {
-	if (!own || own->pattern || !path_is_below(own->path, place)) return false;
+	if (!own || !path_is_below(own->path, place)) return false;
 	return own->mode < VIEW_READ || !string_equal(own->path, place);
 }
 

@@ -153,7 +153,7 @@ static const struct view_path *find_path(const struct view *view, const char *pa
 const struct view_path *view_at(const struct view *view, const char *path) {
 	for (size_t size = strlen(path);;) {
 		const struct view_path *entry = find_path(view, path, size);
-		if (entry || size == 1) return entry;
+		if (entry || size <= 1) return entry;
 		while (size > 1 && path[size - 1] != '/') size--;
 		if (size > 1) size--;
 	}

@@ -132,6 +132,25 @@ char *words_missing(const struct permission *permission, const char *pattern) {
 	return path && lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
 }
 
+/* Does the text as a pattern mean that path? True also of one that can't be read. */
+static bool means(const struct permission *permission, const char *text, const char *path) {
+	const struct pattern_scope scope = {.home = home_directory()};
+	CLEANUP_FREE char *absolute = NULL;
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	return words_pattern(permission, text, &absolute, NULL) < 0 ||
+	       pattern_compile(permission, absolute, &scope, &pattern, NULL) < 0 || pattern_match(pattern, path, NULL);
+}
+
+char *words_namesake(const struct permission *permission, const char *text) {
+	CLEANUP_FREE char *path = NULL;
+	struct stat status;
+	if (!permission_is_of_path(permission) || !strpbrk(text, "*?[") ||
+	    words_target(permission, text, &path, NULL) < 0 || lstat(path, &status) < 0 ||
+	    means(permission, text, path))
+		return NULL;
+	return STEAL(path);
+}
+
 char *words_resolved(const struct permission *permission, const char *pattern) {
 	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
 	return path ? resolved_path(path) : NULL;

@@ -176,3 +176,44 @@ END
 	run sbx run --profile default --policy rule.yaml -- true
 	contains "$output" "write $data/*.csv"
 }
+
+# Next.js calls its files so.
+@test "a file whose name is the text of a granted pattern is asked about, and both commands say how it is named" {
+	needs_doorbell
+	echo page >"$data/[id].tsx"
+	echo d >"$data/d.tsx"
+	run sbx grant fs:read "$data/[id].tsx"
+	[ "$status" = 0 ]
+	contains "$output" "Note: that does not cover $data/[id].tsx, since \`*\`, \`?\` and \`[\` are wildcards."
+	contains "$output" "To name just that: '$data/\\[id].tsx'"
+	run sbx run -- cat "$data/d.tsx"
+	[ "$output" = d ]
+	run sbx run -- cat "$data/[id].tsx"
+	[ "$status" != 0 ]
+	contains "$output" "Permission denied"
+	contains "$output" "sbx: blocked fs:read $data/[id].tsx"
+	sbx history --verdict deny --json | jq -se --arg target "$data/[id].tsx" 'flatten | any(.target == $target)' >/dev/null
+
+	sbx grant fs:read "$data/\\[id].tsx" >said
+	run ! grep Note said
+	run sbx run -- cat "$data/[id].tsx"
+	[ "$output" = page ]
+	run sbx revoke --match fs:read "$data/[id].tsx"
+	echo "$output"
+	[ "$status" = 0 ]
+	run sbx check fs:read "$data/[id].tsx"
+	[ "$status" != 0 ]
+	run sbx run -- cat "$data/[id].tsx"
+	[ "$status" != 0 ]
+}
+
+@test "a denial by a pattern says that the file of just that name is not denied" {
+	echo page >"$data/[id].tsx"
+	cd "$data"
+	run sbx grant --deny fs:read '[id].tsx'
+	[ "$status" = 0 ]
+	contains "$output" "Note: that does not cover $data/[id].tsx"
+	run sbx grant --deny fs:read '*.tsx'
+	[[ $output != *Note* ]]
+	sbx revoke --match fs:read '*.tsx'
+}

@@ -244,6 +244,7 @@ static void what_holds_at_a_path_is_the_nearest_entry_above(void **state) {
 	assert_string_equal(at(view, "/home/u/x/y"), "/home/u");
 	assert_string_equal(at(view, "/home/u/app"), "/home/u/app");
 	assert_false(view_at(view, "/home/u/app")->pattern);
+	assert_string_equal(at(view, "/home/u/app/sub"), "/home/u/app"); /* called as the pattern is written */
 	assert_string_equal(at(view, "/home/u/app/sub/x"), "/home/u/app");
 	assert_string_equal(at(view, "/home/u/app-old/x"), "/home/u/app-old");
 	assert_string_equal(at(view, "/home/u/app-new"), "/home/u");

@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "schema/grant.h"
 #include "schema/message.h"
+#include "schema/pattern.h"
 #include "ui/broker.h"
 #include "ui/human.h"
 #include "ui/socket_words.h"
@@ -328,6 +329,19 @@ static int deny_there(json_t *body, const char *target, struct error *error) {
 	return make_grant(body, error);
 }
 
+/* A shell completes `[id].tsx` as it is, and as a pattern that is another name. */
+static void print_namesake(const struct command_call *call) {
+	struct permission permission;
+	const char *text;
+	if (operands_permission(call->operands, &permission, &text, NULL) < 0) return;
+	CLEANUP_FREE char *path = words_namesake(&permission, text);
+	if (!path) return;
+	CLEANUP_FREE char *shown = text_visible(path), *quoted = pattern_quote(&permission, path);
+	CLEANUP_FREE char *word = text_shell_word(quoted);
+	printf("Note: that does not cover %s, since `*`, `?` and `[` are wildcards. To name just that: %s\n", shown,
+	       word);
+}
+
 static int run(struct command_call *call, struct error *error) {
 	json_t *body = json_object();
 	CLEANUP_FREE char *there = NULL;
@@ -342,6 +356,7 @@ static int run(struct command_call *call, struct error *error) {
 		if (r == EXIT_DONE) r = of_link;
 	}
 	json_decref(body);
+	if (r >= 0) print_namesake(call);
 	if (r == 0 && unused)
 		printf("Note: nothing asks about it (%s), so it stays unused. Without --once it holds at once.\n",
 		       unused);

@@ -52,6 +52,7 @@ static int put_match(json_t *body, const char *text, struct error *error) {
 	if (r == 0) r = words_pattern(&permission, target, &pattern, error);
 	if (r < 0) return r;
 	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
+	if (!resolved) resolved = words_namesake(&permission, target); /* either may be meant */
 	if (permission.kind == PERMISSION_PROC_SPAWN && words_target(&permission, target, &program, NULL) == 0)
 		resolved = words_program(&permission, program);
 	CLEANUP_FREE char *linked = words_linked(&permission, pattern);
