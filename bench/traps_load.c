@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/string.h"
+#include "clearance.h"
 #include "load.h"
 #include "support/passing.h"
 #include "traps.h"
@@ -138,10 +139,13 @@ static int serve(int child, enum side side, struct error *error) {
 	if (passing_receive(child, &byte, 1, fds, &count) != 1 || count != 1)
 		return error_set(error, EPIPE, "the filter could not be loaded");
 	struct event_base *base = loop_new();
+	CLEANUP_CLEARANCE struct clearance *clearance = NULL;
+	int r = clearance_new(&clearance, error);
+	if (r < 0) return r;
 	const struct traps_options options = {
-		.base = base, .listener = fds[0], .wanted = sides[side].wanted, .sight = allow};
+		.base = base, .listener = fds[0], .wanted = sides[side].wanted, .sight = allow, .clearance = clearance};
 	struct traps *traps;
-	int r = traps_new(&options, &traps, error);
+	r = traps_new(&options, &traps, error);
 	if (r < 0) return r;
 	traps_see(traps, allow, NULL);
 	if (!sides[side].synchronous) ioctl(fds[0], SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0UL);

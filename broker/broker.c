@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "clearances.h"
 #include "client.h"
 #include "endings.h"
 #include "exec.h"
@@ -272,6 +273,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	int r = store_open(broker->places.database, &broker->store, error);
 	if (r == 0 && lstat(broker->places.database, &broker->database) < 0)
 		r = error_errno(error, "%s", broker->places.database);
+	if (r == 0) r = clearances_new(broker->places.runtime, &broker->clearances, error);
 	if (r == 0) r = history_open(broker->store, &broker->history, error);
 	if (r == 0) r = grants_open(broker->store, clock, &broker->grants, error);
 	if (r == 0) r = endings_resume(broker, error);
@@ -309,6 +311,7 @@ void broker_free(struct broker *broker) {
 	}
 	settlings_free(broker);
 	sandboxes_free(broker);
+	clearances_free(broker->clearances);
 	publishings_free(broker);
 	sleep_free(broker->sleep);
 	if (broker->grants) grants_flush(broker->grants);

@@ -24,6 +24,7 @@
 #include "store/history.h"
 #include "store/store.h"
 
+struct clearances;
 struct client;
 struct endings;
 struct exec;
@@ -72,6 +73,7 @@ struct broker {
 	struct prompt_list prompts;
 	struct settling_list settlings; /* owned */
 	struct sandbox_list sandboxes;  /* likewise: those of sessions, and some whose session has ended */
+	struct clearances *clearances;
 	int64_t last_settling;
 	struct publishing_list publishings; /* owned */
 	int64_t last_publishing;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "clearances.h"
 #include "decision.h"
 #include "dispatch.h"
 #include "expiry.h"
@@ -65,6 +66,8 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 	for (size_t i = 0; i < session->granted.count; i++)
 		json_array_append_new(granted, json_integer(session->granted.items[i]));
 	json_object_set_new(reply, "granted", granted);
+	json_object_set_new(reply, "clearance",
+			    clearances_describe(client->broker->clearances, session->sandbox->clearance));
 	client_reply(client, "session-open", id, reply);
 	session_push_first_view(session);
 	return HANDLED_REPLIED;
@@ -267,7 +270,7 @@ static int begin_sandbox(struct client *client, int64_t id, const void *body, js
 	const struct begun *said = body;
 	struct session *session = client->session;
 	if (said->init < 2 || said->init > INT32_MAX) return error_set(error, ERANGE, "no process has that number");
-	int r = sandbox_begin(session, (pid_t)said->init, error);
+	int r = sandbox_begin(session, (pid_t)said->init, said->running, error);
 	if (r < 0) return r;
 	for (size_t i = 0; i < session->view->environment.count; i++)
 		strings_add(&session->given, session->view->environment.items[i]);

@@ -31,6 +31,9 @@ bool process_is_below(pid_t process, pid_t ancestor);
 bool process_is_halted(pid_t process);
 bool process_is_stopped(pid_t process); /* not frozen alone */
 
+/* One of its threads has a processor or waits for one: in a stopped process one that has not come to its stop yet. */
+bool process_has_running(pid_t process);
+
 enum processes_stand { PROCESSES_RUN, PROCESSES_STAND, PROCESSES_WENT_ON };
 
 /*

@@ -10,6 +10,12 @@
  * long. Process 1 is stopped first and goes on last: it would tell its runner of tools that have stopped, which takes
  * it for the user's ^Z.
  *
+ * A thread that waits for its runner's answer ends its call before it stops. So before anything is stopped the runner's
+ * clearance is withheld (clearances.h), without which the kernel takes no answer that lets a call go on; a thread of a
+ * stopped runner that was in the middle of such an answer is waited for, and the call that it lets go on shows in the
+ * passes after that. It is given again when all is confirmed. Of a runner that comes back from another connection it
+ * is withheld from the beginning, since it may not have heard what the former one was told.
+ *
  * No signal stops a process for good: SIGCONT comes from the user, from the kernel for a group whose last parent has
  * ended (setpgid(2)), and from a timer that the tool has set before. So one that went on is stopped again, RESUMED_MAX
  * times in all.
@@ -35,6 +41,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "broker.h"
+#include "clearances.h"
 #include "client.h"
 #include "schema/limits.h"
 #include "session.h"
@@ -46,9 +53,10 @@ enum {
 	LOOK_MS = 100,   /* between looks at what is stopped */
 	LOOK_SHARE = 20, /* a look takes at most so small a part of the time */
 	RESUMED_MAX = 2,
-	PASS_MS = 5,      /* between passes */
-	STILL_PASSES = 2, /* in a row that find all stopped */
-	PASSES_MIN = 5,   /* where 500 ms are few passes; processes that multiply faster are ended */
+	PASS_MS = 5,           /* between passes */
+	STILL_PASSES = 2,      /* in a row that find all stopped */
+	PASSES_MIN = 5,        /* where 500 ms are few passes; processes that multiply faster are ended */
+	ANSWERED_PASSES = 200, /* in which a stopped runner ends the answers that it is in the middle of: a second */
 };
 
 static int64_t now_ms(void) {
@@ -105,6 +113,15 @@ static void end(struct sandbox *sandbox, char *why) {
 	wait_for(sandbox, TICK_MS);
 }
 
+/* May the runner let trapped calls go on? False: that can't be said, and the sandbox is ended. */
+static bool set_clearance(struct sandbox *sandbox, bool given) {
+	struct error error = ERROR_NONE;
+	if (clearances_write(sandbox->broker->clearances, sandbox->clearance, given, &error) == 0) return true;
+	end(sandbox, string_format("ended: that its calls %s can't be told to its runner: %s",
+				   given ? "may go on" : "have to wait", error.message));
+	return false;
+}
+
 static void set_gone(struct sandbox *sandbox) {
 	if (sandbox->gone) return;
 	sandbox->gone = true;
@@ -158,14 +175,21 @@ static int look(struct sandbox *sandbox) {
 	return -1;
 }
 
+/* A thread of a stopped runner may be in the middle of an answer, which it ends before it stops. */
+static bool is_answering(const struct sandbox *sandbox) {
+	return process_is_stopped(sandbox->runner) && process_has_running(sandbox->runner);
+}
+
 static void stop_pass(struct sandbox *sandbox) {
+	const bool answering = sandbox->passes < ANSWERED_PASSES && is_answering(sandbox);
 	sandbox->passes++;
 	if (sandbox->init == 0) { /* nothing runs that could be stopped, and nothing will before it has */
 		set_stopped(sandbox);
 		event_del(sandbox->timer);
 		return;
 	}
-	sandbox->still = look(sandbox) > 0 ? sandbox->still + 1 : 0;
+	if (answering) sandbox->began_ms = now_ms(); /* no fault of the sandbox */
+	sandbox->still = look(sandbox) > 0 && !answering ? sandbox->still + 1 : 0;
 	if (sandbox->still == STILL_PASSES)
 		set_stopped(sandbox);
 	else if (sandbox->passes >= PASSES_MIN && now_ms() - sandbox->began_ms > LIMIT_STOP_MS)
@@ -179,7 +203,7 @@ static void stop_now(struct sandbox *sandbox) {
 	sandbox->state = SANDBOX_STOPPING;
 	sandbox->began_ms = now_ms();
 	sandbox->passes = sandbox->still = 0;
-	stop_pass(sandbox);
+	if (set_clearance(sandbox, false)) stop_pass(sandbox);
 }
 
 static void on_deadline(struct sandbox *sandbox) {
@@ -302,18 +326,22 @@ void sandbox_confirm(struct sandbox *sandbox, int64_t number) {
 		return;
 	}
 	event_del(sandbox->timer);
-	if (sandbox->state != SANDBOX_GOES_ON) go_on(sandbox);
+	if (set_clearance(sandbox, true) && sandbox->state != SANDBOX_GOES_ON) go_on(sandbox);
 }
 
 /* Coming and going */
 
-int sandbox_new(struct client *runner, struct sandbox **ret_sandbox, struct error *error) {
+int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error) {
 	CLEANUP_FD int pidfd = fcntl(runner->pidfd, F_DUPFD_CLOEXEC, 0);
+	size_t clearance;
 	if (pidfd < 0) return error_errno(error, "holding the runner's process");
+	int r = clearances_take(runner->broker->clearances, !again, &clearance, error);
+	if (r < 0) return r;
 	struct sandbox *sandbox = mem_new(struct sandbox);
 	sandbox->broker = runner->broker;
 	sandbox->runner = runner->pid;
 	sandbox->runner_pidfd = fd_steal(&pidfd);
+	sandbox->clearance = clearance;
 	sandbox->init_pidfd = -1;
 	sandbox->timer = evtimer_new(runner->broker->base, on_timer, sandbox);
 	if (!sandbox->timer) mem_exhausted();
@@ -326,6 +354,7 @@ void sandbox_free(struct sandbox *sandbox) {
 	if (!sandbox) return;
 	TAILQ_REMOVE(&sandbox->broker->sandboxes, sandbox, link);
 	settlings_forget_sandbox(sandbox->broker, sandbox);
+	clearances_leave(sandbox->broker->clearances, sandbox->clearance);
 	if (sandbox->init_ended) event_free(sandbox->init_ended);
 	event_free(sandbox->timer);
 	fd_close(sandbox->init_pidfd);
@@ -409,12 +438,15 @@ static int hold_init(struct sandbox *sandbox, pid_t init, struct error *error) {
 	return 0;
 }
 
-int sandbox_begin(struct session *session, pid_t init, struct error *error) {
+int sandbox_begin(struct session *session, pid_t init, bool running, struct error *error) {
 	struct sandbox *sandbox = session->sandbox;
 	if (sandbox->init != 0) return error_set(error, EEXIST, "that the sandbox begins was said already");
 	int r = hold_init(sandbox, init, error);
 	if (r < 0) return r;
-	if (sandbox->state == SANDBOX_STOPPED) stop_now(sandbox);
+	if (sandbox->state == SANDBOX_STOPPED)
+		stop_now(sandbox);
+	else if (!running)
+		set_clearance(sandbox, true);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * instruction of any of its processes. It goes on when all has been confirmed. It is ended when the runner had
  * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped,
  * or where it goes on by itself again and again.
+ * While it is stopped its runner lets no call go on (schema/clearance.h).
  * Each of these steps has a row in the history. The end of the session alone settles nothing; the end of its
  * processes does.
  *
@@ -43,6 +44,7 @@ struct sandbox {
 	int runner_pidfd, init_pidfd;
 	struct event *init_ended, *timer;
 	enum sandbox_state state;
+	size_t clearance;         /* its page (clearances.h) */
 	bool noted;               /* that it is stopped has its row */
 	bool dead;                /* process 1 was seen dead, and so has all below it */
 	bool gone;                /* and nothing more is to be heard of its runner */
@@ -61,15 +63,15 @@ struct sandbox {
 
 TAILQ_HEAD(sandbox_list, sandbox);
 
-/* Of a session that opens. It holds its runner by a descriptor of its own. */
-int sandbox_new(struct client *runner, struct sandbox **ret_sandbox, struct error *error);
+/* Of a session that opens. It holds its runner by a descriptor of its own. `again`: it may run already, and its calls
+ * wait until it has confirmed, or is said to begin. */
+int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error);
 void sandbox_free(struct sandbox *sandbox);
 void sandbox_name(struct sandbox *sandbox, struct session *session); /* once it is open */
 
-/* The runner says which process is the first in it. */
-int sandbox_begin(struct session *session, pid_t init, struct error *error);
-/* And that a tool runs in it already: all that was withdrawn since a former broker, or on a former connection, is to be
- * confirmed. */
+/* The runner says which process is the first in it. `running`: and that a tool runs in it already; then all that was
+ * withdrawn since a former broker, or on a former connection, is to be confirmed (sandbox_goes_on, next). */
+int sandbox_begin(struct session *session, pid_t init, bool running, struct error *error);
 void sandbox_goes_on(struct session *session);
 
 /* The session has ended: freed now if its processes have, or nothing is awaited of it, else when they do. */

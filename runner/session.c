@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "checks.h"
+#include "clearance.h"
 #include "rule_name.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -26,6 +27,7 @@ struct session {
 	atomic_int connection; /* what `readable` waits for, or -1 */
 	atomic_bool reading;   /* what comes from there */
 	struct checks *checks;
+	struct clearance *clearance;
 	struct view *view;   /* as it was told last */
 	struct view *coming; /* parts of the next one so far */
 	int64_t id;
@@ -100,6 +102,17 @@ static int tell_sandbox(const struct session *session, struct channel *channel, 
 	return r < 0 ? error_prefix(error, "telling the broker of the sandbox") : 0;
 }
 
+static int follow_clearance(const struct session *session, const json_t *reply, struct error *error) {
+	const json_t *said = json_object_get(reply, "clearance");
+	const json_int_t inode = json_integer_value(json_object_get(said, "inode")),
+			 page = json_integer_value(json_object_get(said, "page"));
+	CLEANUP_FREE char *path = NULL;
+	int r = message_bytes_take(json_object_get(said, "file"), &path, error);
+	if (r == 0 && !path) r = error_set(error, EPROTO, "the broker names no file");
+	if (r == 0) r = clearance_follow(session->clearance, path, (uint64_t)inode, (uint64_t)page, error);
+	return r < 0 ? error_prefix(error, "following what the broker allows") : 0;
+}
+
 static int connect_and_open(struct session *session, struct error *error) {
 	const struct run_options *run = session->options.run;
 	CLEANUP_CHANNEL struct channel *channel = NULL;
@@ -107,7 +120,11 @@ static int connect_and_open(struct session *session, struct error *error) {
 	if (r < 0) return r;
 	json_t *reply = NULL;
 	r = channel_call(channel, "session-open", open_body(session), &reply, error);
-	if (r < 0) return r;
+	if (r == 0) r = follow_clearance(session, reply, error);
+	if (r < 0) {
+		json_decref(reply);
+		return r;
+	}
 	if (session->id == 0) say_warnings(reply);
 	session->id = json_integer_value(json_object_get(reply, "session"));
 	json_decref(session->wants);
@@ -169,7 +186,8 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	CLEANUP_SESSION struct session *session = mem_new(struct session);
 	*session = (struct session){
 		.options = *options, .checks = checks_new(), .connection = -1, .retry_ms = SESSION_RETRY_FIRST_MS};
-	int r = connect_and_open(session, error);
+	int r = clearance_new(&session->clearance, error);
+	if (r == 0) r = connect_and_open(session, error);
 	if (r == 0) r = first_view(session, ret_view, error);
 	if (r < 0) return r;
 	*ret_session = STEAL(session);
@@ -408,6 +426,10 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	listen_to(session);
 }
 
+struct clearance *session_clearance(const struct session *session) {
+	return session->clearance;
+}
+
 bool session_is_behind(struct session *session) {
 	struct pollfd polled = {.fd = session->connection, .events = POLLIN};
 	return poll(&polled, 1, 0) != 0 || session->reading;
@@ -584,6 +606,7 @@ void session_free(struct session *session) {
 	channel_free(session->channel);
 	forget_views(session);
 	checks_free(session->checks);
+	clearance_free(session->clearance);
 	strings_finish(&session->options.environment);
 	json_decref(session->wants);
 	json_decref(session->granted);

@@ -62,6 +62,8 @@ int session_writable(struct session *session, const struct strings *trees, const
 		     bool *ret_writable, struct error *error);
 char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
+/* Which the broker gives and withholds; borrowed. A new broker's as soon as there is one. */
+struct clearance *session_clearance(const struct session *session);
 /* Has the broker said something that no event (struct session_events) has told yet? For any thread; false while there
  * is no broker, or a pause. */
 bool session_is_behind(struct session *session);

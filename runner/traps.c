@@ -9,9 +9,14 @@
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
- * which may take what the call uses, and is said to be withdrawn before the sandbox goes on (broker/sandbox.c): a
- * runner that was stopped in the middle of a call finds it so. Such calls are judged when all of it is carried out. (A
- * stop between that look and the answer, which are two system calls, isn't found.)
+ * which may take what the call uses. Such calls are judged when all of it is carried out.
+ *
+ * That look and the answer are two system calls, and a reader may be stopped between them, or wait for a processor
+ * there, for as long as it takes to say that the right is withdrawn before the sandbox goes on (broker/sandbox.c). So
+ * the answer needs the clearance (clearance.h) as well, which sbxd withholds before it says so: the kernel refuses the
+ * answer then, and the call is judged later, too. A call that was held and allowed needs it likewise, and is judged
+ * anew. Sbxd gives the clearance back when it has heard that all is carried out, of which nothing tells us: it is tried
+ * again. Answers that refuse a call need none.
  *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
@@ -31,6 +36,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "readers.h"
 #include "trap.h"
@@ -38,6 +44,7 @@
 enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
+	TRAPS_WITHHELD_MS = 10, /* between tries while the clearance is withheld */
 };
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -56,7 +63,8 @@ struct trapped {
 	uint64_t ticket;
 	struct trap trap;
 	struct call_needs needs;
-	size_t at; /* the need that is waited for */
+	size_t at;    /* the need that is waited for */
+	bool allowed; /* all of them were */
 };
 
 struct desk {
@@ -65,11 +73,13 @@ struct desk {
 	int listener;
 	int handed; /* eventfd: there is something in `calls` */
 	atomic_uint_fast64_t received;
-	pthread_mutex_t lock; /* all below */
+	struct clearance *clearance; /* as long as it isn't over */
+	pthread_mutex_t lock;        /* all below */
 	pthread_cond_t taken;
 	STAILQ_HEAD(, trapped) calls;
 	size_t count;
-	bool over; /* traps_free: nobody takes what is handed over */
+	bool withheld; /* the clearance was, at the last try */
+	bool over;     /* traps_free: nobody takes what is handed over */
 	struct sight (*seen)(void *context, const char *path);
 	void *context;
 	bool (*behind)(void *context);
@@ -80,7 +90,7 @@ struct traps {
 	struct traps_options options;
 	struct desk *desk;
 	struct readers *readers;
-	struct event *handed;
+	struct event *handed, *again;
 	struct trapped *held;
 	uint64_t held_count;
 	bool waits; /* until what the broker has said is carried out */
@@ -97,22 +107,31 @@ static bool is_waiting(const struct desk *desk, uint64_t id) {
 }
 
 /* Of a thread that is gone nobody hears. */
-static void send_answer(const struct desk *desk, uint64_t id, int code, uint32_t flags) {
-	struct seccomp_notif_resp answer = {.id = id, .error = -code, .flags = flags};
+static void answer(const struct desk *desk, uint64_t id, int code) {
+	struct seccomp_notif_resp answer = {.id = id, .error = -code};
 	ioctl(desk->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/* `code` 0: the kernel goes on with the call. */
-static void answer(const struct desk *desk, uint64_t id, int code) {
-	send_answer(desk, id, code, code == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0);
+/* The lock is held: who asks may come after traps_free. */
+static bool has_unheard(const struct desk *desk) {
+	return desk->over || (desk->behind && desk->behind(desk->behind_context));
 }
 
-/* The lock is not held: who asks may come after traps_free. */
 static bool is_behind(struct desk *desk) {
 	pthread_mutex_lock(&desk->lock);
-	const bool behind = desk->over || (desk->behind && desk->behind(desk->behind_context));
+	const bool behind = has_unheard(desk);
 	pthread_mutex_unlock(&desk->lock);
 	return behind;
+}
+
+/* False: not now. `asked`: the broker has said so of this very call. */
+static bool let_go_on(struct desk *desk, uint64_t id, bool asked) {
+	pthread_mutex_lock(&desk->lock);
+	const bool may = asked ? !desk->over : !has_unheard(desk);
+	if (may) desk->withheld = clearance_send(desk->clearance, desk->listener, id) < 0;
+	const bool sent = may && !desk->withheld;
+	pthread_mutex_unlock(&desk->lock);
+	return sent;
 }
 
 static void trapped_free(struct trapped *trapped) {
@@ -174,11 +193,10 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		return true;
 	}
 	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
-	if (end == TRAP_NEEDS || glance.blind || is_behind(desk)) return false;
-	if (end == TRAP_SAYS_YES)
-		send_answer(desk, trap->id, 0, 0);
-	else
-		answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
+	if (end == TRAP_NEEDS || glance.blind) return false;
+	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id, false);
+	if (is_behind(desk)) return false;
+	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
 	return true;
 }
 
@@ -218,9 +236,13 @@ static void on_readers_gone(void *context) {
 /* Holding */
 
 /* The call is in the list of held ones. */
-static void held_end(struct trapped *trapped) {
+static void held_take_out(struct trapped *trapped) {
 	*trapped->link = trapped->next;
 	if (trapped->next) trapped->next->link = trapped->link;
+}
+
+static void held_end(struct trapped *trapped) {
+	held_take_out(trapped);
 	trapped_free(trapped);
 }
 
@@ -237,6 +259,18 @@ static int refusal(enum held_end end, const struct need *need) {
 		return EINTR;
 	}
 	return EACCES;
+}
+
+static void judge_later(struct traps *traps, struct trapped *trapped);
+
+/* It could go on, and something has been taken back since. */
+static void judge_anew(struct trapped *trapped) {
+	held_take_out(trapped);
+	call_needs_finish(&trapped->needs);
+	trapped->needs = (struct call_needs){.count = 0};
+	trapped->at = 0;
+	trapped->allowed = true;
+	judge_later(trapped->traps, trapped);
 }
 
 static void on_done(void *argument, enum held_end end);
@@ -256,7 +290,11 @@ static void on_done(void *argument, enum held_end end) {
 		hold_next(trapped);
 		return;
 	}
-	answer(traps->desk, trapped->trap.id, code);
+	if (code == 0 && !let_go_on(traps->desk, trapped->trap.id, true)) {
+		judge_anew(trapped);
+		return;
+	}
+	if (code != 0) answer(traps->desk, trapped->trap.id, code);
 	held_end(trapped);
 }
 
@@ -297,14 +335,13 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		return JUDGED;
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
-	if (options->called) options->called(options->context, trap->thread);
+	if (options->called && !trapped->allowed) options->called(options->context, trap->thread);
 	switch (trap_judge(&rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
-		if (is_behind(traps->desk)) return JUDGED_LATER;
-		answer(traps->desk, trap->id, 0);
+		if (!let_go_on(traps->desk, trap->id, false)) return JUDGED_LATER;
 		break;
 	case TRAP_SAYS_YES:
-		send_answer(traps->desk, trap->id, 0, 0);
+		answer(traps->desk, trap->id, 0);
 		break;
 	case TRAP_LACKS:
 		answer(traps->desk, trap->id, trap->lacking);
@@ -335,17 +372,31 @@ static void desk_put_back(struct desk *desk, struct trapped *trapped) {
 	pthread_mutex_unlock(&desk->lock);
 }
 
-static void on_carried_out(void *argument) {
+static void on_again(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
+	(void)fd, (void)what;
 	traps->waits = false;
 	desk_wake(traps->desk);
+}
+
+/* Until the broker has heard of it, it withholds the clearance. */
+static void on_carried_out(void *argument) {
+	struct traps *traps = argument;
+	pthread_mutex_lock(&traps->desk->lock);
+	const struct timeval delay = clock_timeval(traps->desk->withheld ? TRAPS_WITHHELD_MS : 0);
+	pthread_mutex_unlock(&traps->desk->lock);
+	event_add(traps->again, &delay);
 }
 
 /* All wait, in their order. */
 static void judge_later(struct traps *traps, struct trapped *trapped) {
 	desk_put_back(traps->desk, trapped);
+	if (traps->waits) return;
 	traps->waits = true;
-	traps->options.carried_out(traps->options.context, on_carried_out, traps);
+	if (traps->options.carried_out)
+		traps->options.carried_out(traps->options.context, on_carried_out, traps);
+	else
+		on_carried_out(traps);
 }
 
 /* None while they wait. */
@@ -385,6 +436,7 @@ static struct desk *desk_new(const struct traps_options *options) {
 			      .rules = {.curtain = options->curtain, .sockets = options->take != NULL},
 			      .listener = options->listener,
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+			      .clearance = options->clearance,
 			      .behind = options->behind,
 			      .behind_context = options->context};
 	pthread_mutex_init(&desk->lock, NULL);
@@ -402,7 +454,8 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 	/* the answer runs where the asking thread was, at once: 7 µs a call instead of up to 45 */
 	ioctl(options->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	traps->handed = event_new(options->base, traps->desk->handed, EV_READ | EV_PERSIST, on_handed, traps);
-	if (!traps->handed || event_add(traps->handed, NULL) < 0) mem_exhausted();
+	traps->again = evtimer_new(options->base, on_again, traps);
+	if (!traps->again || !traps->handed || event_add(traps->handed, NULL) < 0) mem_exhausted();
 	const struct readers_options readers = {
 		.listener = options->listener, .serve = on_received, .gone = on_readers_gone, .context = traps->desk};
 	if ((r = readers_new(&readers, &traps->readers, error)) < 0) return r;
@@ -459,6 +512,7 @@ void traps_free(struct traps *traps) {
 		held_end(held);
 	}
 	if (traps->handed) event_free(traps->handed);
+	if (traps->again) event_free(traps->again);
 	desk_close(traps->desk);
 	if (traps->readers)
 		readers_free(traps->readers);

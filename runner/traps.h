@@ -4,7 +4,8 @@
  * Promises: decides only when to ask. What is let go on meets the mount table, which decides; nothing is carried out
  * for the tool, so a path that is changed after we read it gains nothing (attack K7). The id in a notification is a
  * thread's; it is looked at again after each reading of that thread and before each answer (K6). However many calls
- * come, the rest of the loop has its turn (K5). Never blocks, whatever a tool does to have its memory read slowly
+ * come, the rest of the loop has its turn (K5). Nothing goes on from the moment on that the broker withholds the
+ * clearance. Never blocks, whatever a tool does to have its memory read slowly
  * (readers.h): that holds up its own calls alone.
  */
 #pragma once
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "call.h"
+#include "clearance.h"
 #include "curtain/doorbell.h"
 #include "filter.h"
 #include "socket_calls.h"
@@ -34,10 +36,12 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
+	struct clearance *clearance; /* borrowed, until traps_free: what goes on needs it */
 	/* Has the broker said something that is not heard yet, or taken something that may be held still? For any
 	 * thread. May be NULL, with carried_out. */
 	bool (*behind)(void *context);
-	/* Call back, later and once, when what was heard until now is carried out, and nobody holds what that takes. */
+	/* Call back, later and once, when what was heard until now is carried out, and nobody holds what that takes.
+	 * May be NULL: at once. */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* Calls about sockets, taken over and answered by whoever takes them. NULL: connects are refused. */
 	void (*take)(void *context, uint64_t id, struct socket_taken *taken);

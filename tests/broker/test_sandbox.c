@@ -1,11 +1,13 @@
 /* What sbxd does with a sandbox whose runner doesn't confirm: a real sbxd, and a process that plays the runner, with
  * processes below it that play a sandbox and count as long as they run. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,12 +17,19 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "prompts_fixture.h"
+#include "schema/clearance.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 #include "support/patience.h"
 
 enum { WORKERS = 3, STILL_MS = 60, HANDED_MAX = 5000 /* nothing of a test that fails goes on for ever */ };
+
+/* Where sbxd says whether calls may go on. */
+struct place {
+	char file[256];
+	int64_t inode, page;
+};
 
 /* Shared with all of them. */
 struct play {
@@ -33,6 +42,7 @@ struct play {
 	_Atomic unsigned long count;
 	_Atomic int handed;
 	_Atomic int error; /* `sandbox` was refused */
+	struct place place;
 };
 
 struct sandbox_play {
@@ -63,6 +73,27 @@ static _Noreturn void play_init(struct play *shared) {
 		if (waitpid(-1, NULL, 0) < 0) pause();
 }
 
+static struct place place_of(const json_t *opened) {
+	const json_t *said = json_object_get(opened, "clearance");
+	struct place place = {.inode = number_of(said, "inode"), .page = number_of(said, "page")};
+	snprintf(place.file, sizeof place.file, "%s", text_of(said, "file"));
+	return place;
+}
+
+/* What the kernel would read there. */
+static bool is_given(const struct place *place) {
+	CLEANUP_FD int fd = open(place->file, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	struct clearance_word word;
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_ino, place->inode);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_int_equal(pread(fd, &word, sizeof word, place->page * getpagesize()), sizeof word);
+	assert_int_equal(word.error, 0);
+	if (word.flags != CLEARANCE_GIVEN) assert_int_equal(word.flags, CLEARANCE_WITHHELD);
+	return word.flags == CLEARANCE_GIVEN;
+}
+
 static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
 	for (size_t i = 0; i < count; i++)
 		json_decref(peer_call(peer, "settled",
@@ -76,7 +107,10 @@ static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 	struct peer *peer = peer_connect(true);
 	int64_t numbers[16];
 	size_t count = 0;
-	shared->session = peer_open_session(peer, NULL);
+	json_t *opened = peer_call(peer, "session-open", session_wish(NULL));
+	shared->session = number_of(opened, "session");
+	shared->place = place_of(opened);
+	json_decref(opened);
 	const pid_t first = fork();
 	if (first == 0) play_init(shared);
 	shared->init = first;
@@ -242,9 +276,11 @@ static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does
 	assert_string_equal(is, "stopped");
 	assert_in_range(now_ms() - began, LIMIT_CONFIRM_MS - 20, PATIENCE_MS);
 	assert_true(is_still(&play));
+	assert_false(is_given(&play.shared->place));
 	assert_true(is_recorded(user, "stopped: its runner did not confirm within 1.5 s", id));
 	play.shared->answers = true;
 	assert_true(goes_on(&play));
+	assert_true(is_given(&play.shared->place));
 	wait_until(is_recorded(user, "continued", 0));
 }
 
@@ -273,17 +309,67 @@ static void attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on(vo
 	(void)state;
 	CLEANUP_PLAY struct sandbox_play play = play_new(true);
 	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PLAY struct sandbox_play other = play_new(true);
 	const int64_t id = grant(user, &play);
+	assert_true(is_given(&play.shared->place));
 	kill(play.shared->workers[0], SIGSTOP);
 	kill(play.runner, SIGSTOP);
 	wait_until(is_stopped(play.shared->workers[0]) && is_stopped(play.runner));
 	CLEANUP_FREE char *is = take_back(user, id, false);
 	assert_string_equal(is, "paused");
 	assert_true(is_still(&play));
+	assert_false(is_given(&play.shared->place));
+	assert_true(is_given(&other.shared->place));
 	assert_true(is_recorded(user, "held", id));
 	kill(play.runner, SIGCONT);
 	assert_true(goes_on(&play));
+	assert_true(is_given(&play.shared->place));
 	assert_true(is_stopped(play.shared->workers[0]));
+}
+
+static pid_t child_new(void) {
+	const pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	return child;
+}
+
+/* Its broker was another one, or its connection, which may have said what it hasn't heard. */
+static void attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed(void **state) {
+	(void)state;
+	const pid_t init = child_new();
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	json_t *opened = peer_call(runner, "session-open", session_wish(json_pack("{s:i}", "before", 1000)));
+	const struct place place = place_of(opened);
+	json_decref(opened);
+	assert_false(is_given(&place));
+	json_decref(peer_call(runner, "sandbox", json_pack("{s:i, s:b}", "init", (int)init, "running", 1)));
+	json_t *ended = peer_push(runner, "ended");
+	const int64_t number = number_of(ended, "settle");
+	json_decref(ended);
+	assert_false(is_given(&place));
+	confirm(runner, &number, 1);
+	wait_until(is_given(&place));
+	kill(init, SIGKILL);
+	waitpid(init, NULL, 0);
+}
+
+static void a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does(void **state) {
+	(void)state;
+	const pid_t init = child_new();
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	json_t *opened = peer_call(runner, "session-open", session_wish(json_pack("{s:i}", "before", 1000)));
+	const struct place place = place_of(opened);
+	json_decref(opened);
+	assert_false(is_given(&place));
+	json_decref(peer_call(runner, "sandbox", json_pack("{s:i}", "init", (int)init)));
+	assert_true(is_given(&place));
+	kill(init, SIGKILL);
+	waitpid(init, NULL, 0);
 }
 
 static void attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on(void **state) {
@@ -386,6 +472,8 @@ int main(void) {
 		cmocka_unit_test(attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does),
 		cmocka_unit_test(a_second_withdrawal_has_to_be_confirmed_too),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
+		cmocka_unit_test(attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed),
+		cmocka_unit_test(a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does),
 		cmocka_unit_test(attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on),
 		cmocka_unit_test(who_is_to_be_ended_and_does_not_confirm_is),
 		cmocka_unit_test(attack_r_01_a_runner_that_is_gone_settles_nothing),

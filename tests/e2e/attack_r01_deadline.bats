@@ -211,6 +211,32 @@ portal() { # portal PID: the runner's mount helper
 	[ -z "$late" ]
 }
 
+# The new one knows nothing of the session but that its processes are stopped.
+@test "attack_r_01: sbxd is killed while a sandbox is held: its calls go on with the next one, and without the right" {
+	local number runner broker
+	cp "$HOME/writer.py" .
+	sbx grant fs:write "$HOME/notes" --any-profile >/dev/null
+	sbx run --profile traps -- python3 writer.py "$HOME/notes" killed >/dev/null 2>&1 3>&- &
+	wait_for 20 test -e ready.killed
+	sbx run --profile traps -- sh -c 'while :; do rm -f beat; sleep 0.02; : >beat; sleep 0.02; done' >/dev/null 2>&1 3>&- &
+	wait_for 20 test -e beat
+	mapfile -t runners < <(sbx sessions --json | jq '.[].pid')
+	[ "${#runners[@]}" = 2 ]
+	kill -STOP "${runners[@]}"
+	run -0 sbx revoke --all
+	contains "$output" "is stopped (^Z) or frozen: it withdraws before it goes on"
+	broker=$(broker_pid)
+	kill -9 "$broker"
+	touch said
+	kill -CONT "${runners[@]}"
+	wait_for 20 test said -ot beat
+	[ "$(broker_pid)" != "$broker" ]
+	for number in $(sbx sessions --json | jq '.[].id'); do session=$number wait_for 20 recorded "continued"; done
+	[ -z "$(find "$HOME/notes" -newer said)" ]
+	touch said
+	wait_for 20 test said -ot beat
+}
+
 no_session() {
 	[[ $(sbx sessions --json) == '[]' ]]
 }

@@ -53,6 +53,7 @@ void cell_make(struct cell *cell) {
 		assert_int_equal(mkdir(path, 0755), 0);
 		assert_int_equal(file_write(file, folders[i], strlen(folders[i]), 0644, NULL), 0);
 	}
+	assert_int_equal(clearance_new(&cell->clearance, NULL), 0);
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
@@ -63,6 +64,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 void cell_remove(struct cell *cell) {
 	nftw(cell->top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	event_base_free(cell->base);
+	clearance_free(cell->clearance);
 	free(cell->top);
 }
 
@@ -175,6 +177,7 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .sight = cell->sight ? cell->sight : cell_sight,
 					      .hold = cell->hold,
 					      .drop = cell->drop,
+					      .clearance = cell->clearance,
 					      .behind = cell->behind,
 					      .carried_out = cell->carried_out,
 					      .context = cell};

@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "call.h"
+#include "clearance.h"
 #include "traps.h"
 
 struct cell {
@@ -19,6 +20,7 @@ struct cell {
 	struct sight (*sight)(void *context, const char *path); /* NULL: of the names, see cell_sight */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
+	struct clearance *clearance;   /* given, unless the test follows a file */
 	bool (*behind)(void *context); /* NULL, with carried_out: never */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* of what runs */

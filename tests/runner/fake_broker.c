@@ -8,18 +8,20 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "schema/clearance.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
 struct fake {
 	const struct view *view;
-	const char *matched, *events;
+	const char *matched, *events, *clearance;
 	int client;
 };
 
@@ -75,6 +77,13 @@ static void record(const struct fake *fake, const json_t *message) {
 	if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0) _exit(1);
 }
 
+static json_t *clearance(const struct fake *fake) {
+	struct stat status;
+	if (stat(fake->clearance, &status) < 0) _exit(1);
+	return json_pack("{s:o, s:I, s:i}", "file", message_bytes(fake->clearance), "inode", (json_int_t)status.st_ino,
+			 "page", 0);
+}
+
 static void serve_message(const struct fake *fake, const json_t *message) {
 	const char *type = json_string_value(json_object_get(message, "type"));
 	json_t *answer = json_pack("{s:s, s:O}", "type", type, "id", json_object_get(message, "id"));
@@ -83,6 +92,7 @@ static void serve_message(const struct fake *fake, const json_t *message) {
 		json_object_set_new(answer, "protocol", json_integer(PROTOCOL_VERSION));
 	} else if (opened) {
 		json_object_set_new(answer, "session", json_integer(1));
+		json_object_set_new(answer, "clearance", clearance(fake));
 	} else if (string_equal(type, "resolve")) {
 		json_object_set_new(answer, "modes", resolve(fake, json_object_get(message, "paths")));
 	} else if (string_equal(type, "check")) {
@@ -126,13 +136,22 @@ static _Noreturn void serve(struct fake *fake, int listener) {
 	}
 }
 
+/* Always given. */
+static int make_clearance(const char *path) {
+	static const struct clearance_word given = {.flags = CLEARANCE_GIVEN};
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd < 0 ? -1 : fd_write_all(fd, &given, sizeof given, NULL);
+}
+
 pid_t fake_broker_start(const char *path, const struct view *view, const char *matched, const char *events) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	CLEANUP_FD int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	unlink(path);
 	if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 8) < 0) return -1;
-	struct fake fake = {.view = view, .matched = matched, .events = events};
+	CLEANUP_FREE char *name = string_format("%s.clearance", path);
+	if (make_clearance(name) < 0) return -1;
+	struct fake fake = {.view = view, .matched = matched, .events = events, .clearance = name};
 	pid_t pid = fork();
 	if (pid == 0) serve(&fake, listener);
 	return pid;

@@ -19,6 +19,7 @@
 #include "base/string.h"
 #include "call_table.h"
 #include "cell.h"
+#include "schema/clearance.h"
 #include "support/cmocka.h"
 #include "support/memory_use.h"
 
@@ -308,6 +309,130 @@ static void a_call_waits_for_what_the_broker_has_said(void **state) {
 	assert_int_equal(held.all.count, 1);
 }
 
+/* The broker's file. */
+static struct {
+	int fd;
+	bool looked;
+	struct event *given;
+} word;
+
+static void word_write(uint32_t flags) {
+	const struct clearance_word written = {.flags = flags};
+	assert_int_equal(pwrite(word.fd, &written, sizeof written, getpagesize()), sizeof written);
+}
+
+static int word_follow(uint64_t page) {
+	CLEANUP_FREE char *path = path_join(cell.top, "clearance");
+	struct stat status;
+	assert_int_equal(fstat(word.fd, &status), 0);
+	return clearance_follow(cell.clearance, path, status.st_ino, page, NULL);
+}
+
+static void on_word_given(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what, (void)argument;
+	word_write(CLEARANCE_GIVEN);
+}
+
+static void word_new(void) {
+	CLEANUP_FREE char *path = path_join(cell.top, "clearance");
+	unlink(path);
+	word.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(word.fd >= 0);
+	word_write(CLEARANCE_GIVEN);
+	assert_int_equal(word_follow(1), 0);
+	word.given = evtimer_new(cell.base, on_word_given, NULL);
+	word.looked = false;
+	news.in_force = false;
+	cell.sight = news_sight;
+}
+
+static void word_free(void) {
+	event_free(word.given);
+	fd_close(word.fd);
+	cell.behind = NULL;
+	cell.carried_out = NULL;
+	cell.sight = NULL;
+	clearance_free(cell.clearance);
+	assert_int_equal(clearance_new(&cell.clearance, NULL), 0);
+}
+
+/* All that is said is carried out, and only after a while the broker knows that. */
+static void word_give_later(void) {
+	const struct timeval later_on = {.tv_usec = 50 * 1000};
+	news.in_force = true;
+	evtimer_add(word.given, &later_on);
+}
+
+/* In the thread that looks: what is said next it doesn't see any more. */
+static bool withheld_behind_the_look(void *context) {
+	(void)context;
+	if (!word.looked) word_write(CLEARANCE_WITHHELD);
+	word.looked = true;
+	return false;
+}
+
+static void word_carry_out(void *context, void (*done)(void *argument), void *argument) {
+	(void)context;
+	if (!news.in_force) word_give_later();
+	done(argument);
+}
+
+static void attack_r_01_what_is_withheld_between_the_look_and_the_answer_waits(void **state) {
+	(void)state;
+	word_new();
+	cell.behind = withheld_behind_the_look;
+	cell.carried_out = word_carry_out;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("make", "w/withheld"));
+	word_free();
+	expect(output, "w/withheld: EACCES\n");
+	assert_int_equal(held.all.count, 1);
+}
+
+static void allow_while_withheld(size_t index) {
+	if (word.looked) {
+		settle(index, HELD_REFUSED);
+		return;
+	}
+	word.looked = true;
+	word_write(CLEARANCE_WITHHELD);
+	word_give_later();
+	settle(index, HELD_AGAIN);
+}
+
+static void attack_r_01_a_held_call_that_is_withheld_is_judged_anew(void **state) {
+	(void)state;
+	word_new();
+	news.in_force = true; /* it is asked about from the beginning */
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, allow_while_withheld, WORDS("make", "w/held"));
+	word_free();
+	expect(output, "w/held: EACCES\n");
+	assert_int_equal(held.all.count, 2);
+}
+
+static bool cut_behind_the_look(void *context) {
+	(void)context;
+	if (!word.looked) assert_int_equal(ftruncate(word.fd, 0), 0);
+	word.looked = true;
+	return false;
+}
+
+static void a_broken_file_withholds_and_only_the_brokers_own_is_followed(void **state) {
+	(void)state;
+	word_new();
+	assert_int_equal(word_follow(2), -ESTALE);
+	assert_int_equal(word_follow(UINT64_MAX), -EPROTO);
+	CLEANUP_FREE char *path = path_join(cell.top, "clearance");
+	assert_int_equal(clearance_follow(cell.clearance, path, 1, 1, NULL), -ESTALE);
+	assert_int_equal(fchmod(word.fd, 0640), 0);
+	assert_int_equal(word_follow(1), -EPERM);
+	assert_int_equal(fchmod(word.fd, 0600), 0);
+	cell.behind = cut_behind_the_look;
+	cell.carried_out = word_carry_out;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("make", "w/cut"));
+	word_free();
+	expect(output, "w/cut: EACCES\n");
+}
+
 static void a_masked_name_is_made_only_when_it_is_allowed(void **state) {
 	(void)state;
 	CLEANUP_FREE char *path = path_join(cell.top, "w/masked");
@@ -576,6 +701,9 @@ int main(void) {
 		cmocka_unit_test(each_call_is_refused_as_it_was_answered),
 		cmocka_unit_test(what_goes_on_meets_the_mounts),
 		cmocka_unit_test(a_call_waits_for_what_the_broker_has_said),
+		cmocka_unit_test(attack_r_01_what_is_withheld_between_the_look_and_the_answer_waits),
+		cmocka_unit_test(attack_r_01_a_held_call_that_is_withheld_is_judged_anew),
+		cmocka_unit_test(a_broken_file_withholds_and_only_the_brokers_own_is_followed),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
 		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
 		cmocka_unit_test(a_held_open_can_be_answered_with_a_descriptor),

@@ -1,0 +1,100 @@
+/*
+ * Theory of operation. Runners map the file. We write it by pwrite(2), which changes the very memory that they have
+ * mapped (a file system keeps one copy of a page), and fails where writing to a mapping of our own would be a SIGBUS.
+ * Pages are taken from the first free one on, and written when they are taken: so none has a hole before it, which
+ * would say something else than what can be written.
+ */
+#include "clearances.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "schema/clearance.h"
+#include "schema/message.h"
+
+static const char name[] = "broker.clearance";
+
+struct clearances {
+	int fd;
+	char *path;
+	ino_t inode;
+	size_t page; /* the size of one */
+	bool *taken;
+	size_t count;
+};
+
+static int make_file(struct clearances *clearances, struct error *error) {
+	struct stat status;
+	if (unlink(clearances->path) < 0 && errno != ENOENT) return error_errno(error, "removing %s", clearances->path);
+	clearances->fd = open(clearances->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (clearances->fd < 0 || fstat(clearances->fd, &status) < 0)
+		return error_errno(error, "making %s", clearances->path);
+	clearances->inode = status.st_ino;
+	return 0;
+}
+
+int clearances_new(const char *folder, struct clearances **ret_clearances, struct error *error) {
+	struct clearances *clearances = mem_new(struct clearances);
+	*clearances =
+		(struct clearances){.fd = -1, .path = path_join(folder, name), .page = (size_t)sysconf(_SC_PAGESIZE)};
+	const int r = make_file(clearances, error);
+	if (r < 0)
+		clearances_free(clearances);
+	else
+		*ret_clearances = clearances;
+	return r;
+}
+
+/* Its name may be another broker's by now (listener.c). */
+static bool is_named(const struct clearances *clearances) {
+	struct stat named, status;
+	return clearances->fd >= 0 && fstat(clearances->fd, &status) == 0 && lstat(clearances->path, &named) == 0 &&
+	       named.st_ino == status.st_ino && named.st_dev == status.st_dev;
+}
+
+void clearances_free(struct clearances *clearances) {
+	if (!clearances) return;
+	if (is_named(clearances)) unlink(clearances->path);
+	fd_close(clearances->fd);
+	free(clearances->path);
+	free(clearances->taken);
+	free(clearances);
+}
+
+int clearances_write(const struct clearances *clearances, size_t page, bool given, struct error *error) {
+	const struct clearance_word word = {.flags = given ? CLEARANCE_GIVEN : CLEARANCE_WITHHELD};
+	const ssize_t size = pwrite(clearances->fd, &word, sizeof word, (off_t)(page * clearances->page));
+	if (size == sizeof word) return 0;
+	if (size >= 0) errno = ENOSPC;
+	return error_errno(error, "writing %s", clearances->path);
+}
+
+int clearances_take(struct clearances *clearances, bool given, size_t *ret_page, struct error *error) {
+	size_t page = 0;
+	while (page < clearances->count && clearances->taken[page]) page++;
+	const int r = clearances_write(clearances, page, given, error);
+	if (r < 0) return r;
+	if (page == clearances->count) {
+		clearances->taken = array_grow(clearances->taken, clearances->count, sizeof *clearances->taken);
+		clearances->count++;
+	}
+	clearances->taken[page] = true;
+	*ret_page = page;
+	return 0;
+}
+
+void clearances_leave(struct clearances *clearances, size_t page) {
+	clearances->taken[page] = false;
+}
+
+json_t *clearances_describe(const struct clearances *clearances, size_t page) {
+	return json_pack("{s:o, s:I, s:I}", "file", message_bytes(clearances->path), "inode",
+			 (json_int_t)clearances->inode, "page", (json_int_t)page);
+}

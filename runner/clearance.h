@@ -1,0 +1,30 @@
+/*
+ * clearance: the answer that lets a trapped call go on, which the broker can refuse until the kernel has it.
+ *
+ * Promises: from the moment on that the broker has withheld the clearance (schema/clearance.h), no such answer gets
+ * through, whatever was looked at before, and wherever a thread that is about to send it was stopped. What the broker
+ * has said last holds on while there is none. Whatever else is wrong with the file refuses, too.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct clearance;
+
+/* Given, until a broker says something else. */
+int clearance_new(struct clearance **ret_clearance, struct error *error);
+
+/* From now on page `page` of the broker's file says it. The file must be ours alone and have that inode. On an error
+ * it is as before. Others may be sending meanwhile. */
+int clearance_follow(struct clearance *clearance, const char *path, uint64_t inode, uint64_t page, struct error *error);
+
+/* The call goes on, or its thread is gone: 0. -EINVAL: the clearance is withheld; another negative errno: it can't be
+ * read. In any thread, one at a time. */
+int clearance_send(struct clearance *clearance, int listener, uint64_t id);
+
+void clearance_free(struct clearance *clearance);
+DEFINE_CLEANUP(struct clearance *, clearance_free);
+#define CLEANUP_CLEARANCE CLEANUP(clearance_free_p)
