@@ -48,6 +48,7 @@ static void session_free(struct session *session) {
 	streaks_free(session->streaks);
 	wants_free(session->wants);
 	free(session->granted.items);
+	free(session->spent.items);
 	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
 	free(session);
@@ -232,6 +233,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
+	session->carried_on = wish->before != 0;
 	session->flood = flood_new();
 	session->walks = walks_new();
 	session->streaks = streaks_new();

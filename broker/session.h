@@ -38,7 +38,9 @@ struct session {
 	struct walks *walks;
 	struct streaks *streaks;
 	struct wants *wants;
-	struct body_ids granted;     /* of each of its --allow */
+	struct body_ids granted; /* of each of its --allow */
+	struct body_ids spent;   /* grants for one use that were used up in it (spent.h) */
+	bool carried_on;         /* its sandbox ran with a broker before: what was used up in it there isn't known */
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };

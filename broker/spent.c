@@ -1,12 +1,37 @@
 #include "spent.h"
 
+#include "base/memory.h"
 #include "base/string.h"
 #include "granting.h"
 #include "session.h"
+#include "session_tell.h"
+
+void spent_note(struct session *session, int64_t grant) {
+	struct body_ids *ids = &session->spent;
+	ids->items = array_grow(ids->items, ids->count, sizeof *ids->items);
+	ids->items[ids->count++] = grant;
+}
+
+static bool may_have_used(const struct session *session, const struct grant *grant) {
+	for (size_t i = 0; i < session->spent.count; i++)
+		if (session->spent.items[i] == grant->id) return true;
+	struct grant of_any = *grant; /* borrowed; it had another number then */
+	of_any.session = 0;
+	return session->carried_on && session_is_covered(session, &of_any);
+}
+
+/* Did a sandbox use it that still runs? */
+static bool may_live(const struct broker *broker, const struct grant *grant) {
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (may_have_used(session, grant)) return true;
+	}
+	return false;
+}
 
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active) {
-	return !active && !TAILQ_EMPTY(&broker->sessions) && grant->effect == EFFECT_ALLOW &&
-	       grant->lifetime == LIFETIME_ONCE && grant->uses > 0 && grant->revoked_ms == 0;
+	return !active && grant->effect == EFFECT_ALLOW && grant->lifetime == LIFETIME_ONCE && grant->uses > 0 &&
+	       grant->revoked_ms == 0 && may_live(broker, grant);
 }
 
 static int collect(struct broker *broker, bool (*wanted)(const void *context, const struct grant *grant),
@@ -15,7 +40,8 @@ static int collect(struct broker *broker, bool (*wanted)(const void *context, co
 	if (TAILQ_EMPTY(&broker->sessions)) return 0;
 	int r = grants_spent(broker->grants, &found, error);
 	for (size_t i = 0; r == 0 && i < found.count; i++)
-		if (wanted(context, &found.items[i])) grant_list_take(list, &found.items[i]);
+		if (may_live(broker, &found.items[i]) && wanted(context, &found.items[i]))
+			grant_list_take(list, &found.items[i]);
 	return r;
 }
 

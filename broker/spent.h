@@ -1,8 +1,8 @@
 /*
  * spent: allows for one use that have had it, and by which something may live yet: a connection, an open file.
  *
- * Promises: none is found while no session runs, nor one that was revoked since; of the others the newest LIMIT_SCAN
- * are looked at. They are revoked like grants in force: the runners cut what was connected by them. That an open file
+ * Promises: found is what a session used that still runs, or may have used before its sandbox came to this broker, and
+ * what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are revoked like grants in force: the runners cut what was connected by them. That an open file
  * is closed is not promised.
  */
 #pragma once
@@ -10,6 +10,9 @@
 #include "broker.h"
 #include "meant.h"
 #include "store/grants.h"
+
+/* A request of the session's uses it up. */
+void spent_note(struct session *session, int64_t grant);
 
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active);
 

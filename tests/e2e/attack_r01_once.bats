@@ -90,6 +90,34 @@ is_cut() {
 	is_cut
 }
 
+@test "what was used up by sandboxes that have ended is not said to be revoked, nor to go on" {
+	mkdir -p "$HOME/docs" "$HOME/elsewhere"
+	echo kept >"$HOME/docs/one.txt"
+	connected=$(granted --once net:access "other.test:$port")
+	opened=$(granted --once fs:read "$HOME/docs/one.txt")
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	run sbx run --profile default -- sh -c 'curl -s -o /dev/null "$1" && cat "$2"' - "http://other.test:$port/" "$HOME/docs/one.txt"
+	[ "$output" = kept ]
+	used=$(sbx grants --all --json | jq "map(select((.id == $connected or .id == $opened) and .uses == 1)) | length")
+	[ "$used" = 2 ]
+	# Two that run: of the same project, and of another.
+	background tool sbx run --profile default -- sh -c 'echo begun; exec sleep 60'
+	background second sbx run --profile default --project "$HOME/elsewhere" -- sh -c 'echo begun; exec sleep 60'
+	wait_for 60 says begun
+	wait_for 60 grep -q begun "$HOME/run/second.out"
+	last=$(sbx history --json | jq -s 'map(.seq) | max')
+	run sbx revoke --all
+	echo "$output ($status)"
+	lacks "$output" "used up"
+	lacks "$output" "Used up"
+	run sbx revoke --match net:access "other.test:$port"
+	lacks "$output" "used up"
+	run sbx revoke "$opened"
+	[ "$status" = 1 ]
+	contains "$output" "has ended already"
+	[ "$(sbx history --json | jq -s "map(select(.kind == \"revoke\" and .seq > $last)) | length")" = 0 ]
+}
+
 @test "what a grant for one use has opened is not said to be closed" {
 	mkdir -p "$HOME/docs"
 	echo kept >"$HOME/docs/one.txt"
