@@ -477,24 +477,34 @@ static bool can_be_shown(const struct change *change, size_t goal, const struct 
 	return !more && string_equal(hidden->mount->path, path);
 }
 
+/* What was put below a pin last, and what it lies in that was put there as well. */
+struct put {
+	const struct goal *goal;
+	uint32_t id;
+	enum mount_kind kind;
+};
+
 static void put_under(struct change *change, const struct mount *pin, const struct thing *from, enum step_kind kind,
 		      uint32_t *last_id) {
-	struct mount last = {0}; /* that was put; its path is the goal's */
-	size_t first, end = goals_below(change, pin->path, &first);
+	size_t first, end = goals_below(change, pin->path, &first), depth = 0;
+	struct put *puts = mem_array(struct put, end - first + 1);
 	for (size_t i = first; from && i < end; i++) {
-		const struct mount *mount = change->goals[i].mount;
-		const bool inside = last.path && path_is_below(mount->path, last.path);
-		const struct thing *on = inside ? NULL : thing_ahead(change, from, strlen(pin->path), mount->path);
-		if (!restricts(mount->kind) || (!inside && !on)) continue;
-		const int there = inside ? openness(last.kind) : openness_then(on), wanted = openness(mount->kind);
-		if (there == wanted || (there < wanted && (inside || !can_be_shown(change, i, on)))) continue;
-		struct mount under = under_mount(mount, ++*last_id, inside ? last.id : on->mount->id);
-		last = (struct mount){.id = under.id, .kind = under.kind, .path = mount->path};
+		const struct goal *goal = &change->goals[i];
+		const struct mount *mount = goal->mount;
+		while (depth > 0 && !path_is_below(mount->path, puts[depth - 1].goal->mount->path)) depth--;
+		const struct put *in = depth > 0 ? &puts[depth - 1] : NULL;
+		const struct thing *on = in ? NULL : thing_ahead(change, from, strlen(pin->path), mount->path);
+		if (!restricts(mount->kind) || (!in && !on)) continue;
+		const int there = in ? openness(in->kind) : openness_then(on), wanted = openness(mount->kind);
+		if (there == wanted || (there < wanted && (in || !can_be_shown(change, i, on)))) continue;
+		struct mount under = under_mount(mount, ++*last_id, in ? in->id : on->mount->id);
+		puts[depth++] = (struct put){goal, under.id, under.kind};
 		add_step(change, kind, &under);
 		change->steps->items[change->steps->count - 1].under = pin->id;
 		change->under = array_grow(change->under, change->under_count, sizeof *change->under);
 		change->under[change->under_count++] = under;
 	}
+	free(puts);
 }
 
 /* Where a pin is to come. */

@@ -269,3 +269,31 @@ repaired() {
 	run -1 grep secret read
 	[ "$(cat q/b)" = secret ]
 }
+
+@test "attack_r_01: all that is denied in a folder stays so for who stands above it when the folder is denied to be written" {
+	mkdir -p f/a/s
+	echo k >f/a/k
+	echo secret >f/a/s/b
+	cat >inside.sh <<-'END'
+		cd f && exec 3<. && touch ../up
+		until [ -e ../go ]; do sleep 0.02; done
+		{ cat a/k a/s/b; cat /dev/fd/3/a/k /dev/fd/3/a/s/b; (echo written >>a/new); } >../read 2>&1
+		echo over >>../read
+	END
+	rules_alone
+	lift
+	background holder sbx run --profile default -- sh inside.sh
+	wait_for 20 test -e up
+	sbx grant --deny fs:read "$PWD/f/a/k" --profile default
+	sbx grant --deny fs:read "$PWD/f/a/s" --profile default
+	run -0 sbx grant --deny fs:write "$PWD/f/a" --profile default
+	contains "$output" "in force in 1 of 1"
+	touch go
+	finished holder 20
+	cat read
+	[ "$status" = 0 ]
+	[[ $(tail -n 1 read) == over ]]
+	run -1 grep -e secret -e '^k' read
+	[ ! -e f/a/new ]
+	[ "$(cat f/a/s/b)" = secret ]
+}
