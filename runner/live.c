@@ -306,8 +306,10 @@ static int plan_next(struct live *live, struct view *with_onces, struct error *e
 		return 0;
 	}
 	if (with_onces) onces_put_into(live->onces, with_onces);
-	return live->options.plan(live->options.context, with_onces ? with_onces : live->view, fresh, &live->next,
-				  error);
+	int r = live->options.plan(live->options.context, with_onces ? with_onces : live->view, fresh, &live->next,
+				   error);
+	live->next.once = with_onces != NULL;
+	return r;
 }
 
 static const struct mount *mounted_at(const struct plan *plan, const char *path) {

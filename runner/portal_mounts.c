@@ -119,6 +119,9 @@ static void do_inside(struct mounts *mounts, size_t index, const struct step *st
 	case STEP_TAKE:
 		r = mounts_take(mounts, &step->mount, report, &error);
 		break;
+	case STEP_RELEASE:
+		r = mounts_release(mounts, &step->mount, report, &error);
+		break;
 	case STEP_READ_ONLY:
 	case STEP_WRITABLE:
 		r = mounts_set_read_only(mounts, step->mount.id, step->kind == STEP_READ_ONLY, report, &error);

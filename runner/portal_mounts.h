@@ -23,6 +23,7 @@ struct put {
 	int tree;           /* O_PATH: its root; -1: a dead portal put it, see portal_again.c */
 	int point;          /* O_PATH: what a pin covers, when it was put while the tool ran; else -1 */
 	uint64_t number;    /* STATX_MNT_ID */
+	bool released;      /* who has something of it open may write that */
 };
 
 struct mounts {
@@ -90,6 +91,8 @@ void mounts_clear(const struct mounts *mounts);
 
 /* Begins and ends inside. */
 int mounts_take(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
+
+int mounts_release(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error);
 
 /* The numbers of a mount and of those that came along with it, as if they were taken. Inside. */
 int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error);

@@ -11,6 +11,9 @@
  * root the host has deleted can't be moved any more (ENOENT, attach_recursive_mnt of the same file); then nothing lies
  * on it either, and it is unmounted.
  *
+ * RELEASE is a TAKE of a read-only mount that can be written from then on, by who has something of it open, since the
+ * tree that it was a part of may be. The runner is told that it is: who has it is ended with the right to write.
+ *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
  * put anew with all that lay on it.
@@ -184,7 +187,7 @@ static int detach(struct mounts *mounts, struct put *put, struct portal_applied 
 	int r = 0;
 	if (is_mounted(put->tree)) {
 		if (shows_host(mounts, put->mount.id)) note_tree(mounts, put->number, put->mount.id, applied);
-		const bool written = !disarm(mounts, put);
+		const bool written = put->released || !disarm(mounts, put);
 		for (size_t i = before; i < applied->taken_count; i++) applied->taken[i].written = written;
 		r = drop(mounts, &put->tree, &free_of_all, error);
 		if (free_of_all) applied->taken_count = before;
@@ -227,6 +230,22 @@ int mounts_take(struct mounts *mounts, const struct mount *mount, const struct r
 	if (r == 1) r = detach(mounts, put, report->applied, error);
 	if (r == 0) point_remove(&mounts->points, mounts->spaces->inside, mount->path);
 	return r;
+}
+
+/* Where the host has moved it to, nobody may write. */
+static bool is_on_host(const struct mounts *mounts, const struct put *put) {
+	struct place here, there;
+	const char *source = put->mount.source ? put->mount.source : put->mount.path;
+	CLEANUP_FD int fd = spaces_reach(mounts->spaces->host, source);
+	return fd >= 0 && place_of(fd, &there) == 0 && place_of(put->tree, &here) == 0 &&
+	       place_same_file(&here, &there);
+}
+
+int mounts_release(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
+	struct put *put;
+	int r = find_put(mounts, mount->id, &put, error);
+	if (r == 1 && is_on_host(mounts, put)) put->released = tree_set(put->tree, false, 0, MOUNT_ATTR_RDONLY) == 0;
+	return r < 0 ? r : mounts_take(mounts, mount, report, error);
 }
 
 int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error) {

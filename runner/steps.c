@@ -64,6 +64,7 @@ struct change {
 	struct thing *things; /* by path, at one path the lower first */
 	size_t thing_count;
 	struct steps *steps;
+	bool once;
 	struct mount *under; /* below new pins */
 	size_t under_count;
 };
@@ -412,11 +413,22 @@ static void add_restrictions(struct change *change) {
 	}
 }
 
+/* Is it a read-only part of what may be written as a whole by now? Not for a call alone: it stays with who has it. */
+static bool is_freed(const struct change *change, const struct thing *thing) {
+	size_t first, end = goals_below(change, thing->mount->path, &first);
+	return !change->once && thing->mount->kind == MOUNT_READ && openness_after(change, thing) == 2 && first == end;
+}
+
+static enum step_kind step_away(const struct change *change, const struct thing *thing) {
+	if (thing->kind == MOUNT_LINK) return STEP_REMOVE_LINK;
+	return is_freed(change, thing) ? STEP_RELEASE : STEP_TAKE;
+}
+
 static void add_takes(struct change *change, enum fate fate, bool seen) {
 	for (size_t i = 0; i < change->thing_count; i++) {
 		const struct thing *thing = &change->things[i];
-		if (thing->fate != fate || thing->seen != seen) continue;
-		add_step(change, thing->kind == MOUNT_LINK ? STEP_REMOVE_LINK : STEP_TAKE, thing->mount);
+		if (thing->fate == fate && thing->seen == seen)
+			add_step(change, step_away(change, thing), thing->mount);
 	}
 }
 
@@ -584,7 +596,7 @@ static void keep_below(const struct change *change, struct plan *after) {
 
 void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps) {
 	*ret_steps = (struct steps){0};
-	struct change change = {.steps = ret_steps};
+	struct change change = {.steps = ret_steps, .once = after->once};
 	collect_things(&change, before);
 	collect_goals(&change, after);
 	while (!settle(&change)) {
@@ -611,9 +623,13 @@ void steps_finish(struct steps *steps) {
 }
 
 char *steps_text(const struct steps *steps) {
-	static const char *const words[] = {[STEP_PUT] = "put",           [STEP_PUT_UNDER] = "put-under",
-					    [STEP_TAKE] = "take",         [STEP_READ_ONLY] = "read-only",
-					    [STEP_WRITABLE] = "writable", [STEP_REMOVE_LINK] = "remove",
+	static const char *const words[] = {[STEP_PUT] = "put",
+					    [STEP_PUT_UNDER] = "put-under",
+					    [STEP_TAKE] = "take",
+					    [STEP_RELEASE] = "release",
+					    [STEP_READ_ONLY] = "read-only",
+					    [STEP_WRITABLE] = "writable",
+					    [STEP_REMOVE_LINK] = "remove",
 					    [STEP_TELL] = "tell"};
 	static_assert(ARRAY_LENGTH(words) == STEP_KIND_COUNT, "a word for every step");
 	struct string text = {0};

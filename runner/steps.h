@@ -5,6 +5,7 @@
  * before or after: restrictions come first and freedoms last, a mount comes with everything that lies over it, in one
  * move. What restricts something in a folder that was pinned meanwhile lies below the pin, too, for who has the folder
  * open, from then on and until it is lifted.
+ * Who has something of a read-only mask open when the mask goes, since the folder may be written, can write it by that.
  * Only what differs is touched, and what is only covered stays mounted, so that a working directory in it stays
  * good and it is there again at once when the cover is taken.
  */
@@ -17,6 +18,8 @@ enum step_kind {
 		     sbx's own. PUTs below it that directly follow appear with it, in one move */
 	STEP_PUT_UNDER, /* mount `mount` where a walk from what the pin `under` covers leads to */
 	STEP_TAKE,      /* detach the mount `id` (it may be covered) with all that lies on it */
+	STEP_RELEASE,   /* likewise, and who has something of it open may write that from now on, unless the host has
+			 * moved it */
 	STEP_READ_ONLY, /* the mount `id`, in place, without what lies on it (it may be covered) */
 	STEP_WRITABLE,
 	STEP_REMOVE_LINK, /* the MOUNT_LINK `id`, if it is still there */

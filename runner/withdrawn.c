@@ -149,7 +149,8 @@ void withdrawn_foresee(struct withdrawn *withdrawn, const struct steps *steps) {
 	forget_leaving(withdrawn);
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct step *step = &steps->items[i];
-		const struct mount *mount = step->kind == STEP_TAKE ? plan_find(plan, step->mount.id) : NULL;
+		const bool goes = step->kind == STEP_TAKE || step->kind == STEP_RELEASE;
+		const struct mount *mount = goes ? plan_find(plan, step->mount.id) : NULL;
 		if (!has_moved(mount)) continue;
 		if (inside.count == 0) {
 			read_mounts(withdrawn->options.init, &inside);

@@ -327,6 +327,41 @@ while True:
 	contains "$output" "above"
 }
 
+@test "attack_r_01: who has a folder open from before it was allowed to be written writes no more when that ends" {
+	local how
+	mkdir -p d
+	sed -i "s|^    doorbell:.*|&\n    ask: {fs:write: [$PWD/d]}|" "$HOME/.config/sbx/policy.yaml"
+	for how in 'folder = os.open("d", os.O_RDONLY)' 'folder = os.open(".", os.O_RDONLY); os.chdir("d"); folder = os.open(".", os.O_PATH)'; do
+		rm -rf d/* up
+		cat >writing.py <<-END
+			import os
+			top = os.open(".", os.O_RDONLY)
+			$how
+			while True:
+			    try:
+			        os.close(os.open("new", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+			        os.close(os.open("up", os.O_WRONLY | os.O_CREAT, dir_fd=top))
+			    except OSError:
+			        pass
+		END
+		background writer sbx run --profile default -- python3 writing.py
+		wait_for 20 prompt_is_pending
+		sbx allow "$(prompt_id)"
+		wait_for 20 test -e up
+		[ -e d/new ]
+		run sbx revoke --match fs:write "$PWD/d"
+		rm d/new
+		echo "$how: $output ($status)"
+		contains "$output" "  ended in session"
+		contains "$output" "python3 (pid "
+		finished writer
+		echo "$output ($status)"
+		[ "$status" = 137 ]
+		[ ! -e d/new ]
+	done
+	asking_policy
+}
+
 @test "attack_r_01: who has a file open to write that a grant let be written past a rule is named when the grant ends" {
 	mkdir -p d
 	echo "in it" >d/kept

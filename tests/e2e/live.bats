@@ -393,6 +393,26 @@ part() { # part N: what was printed in that round
 	sed -n "/^step $1\$/,/^step $(($1 + 1))\$/p" <<<"$output"
 }
 
+@test "what is allowed to be written is so for a call by what was open before: rm -r, a working folder" {
+	local -A calls=(["rm -r .vscode"]="! -e .vscode" ["sh -c 'cd .vscode && echo made >new && cat new'"]="-s .vscode/new"
+		["python3 -c 'import os; os.mkdir(\"new\", dir_fd=os.open(\".vscode\", os.O_RDONLY))'"]="-d .vscode/new")
+	for call in "${!calls[@]}"; do
+		rm -rf .vscode
+		mkdir .vscode
+		echo old >.vscode/settings.json
+		background caller eval "sbx run --profile default -- $call"
+		asks fs:write "$PWD/.vscode"
+		sbx allow "$id"
+		finished caller
+		echo "$call: $output ($status)"
+		[ "$status" = 0 ]
+		eval "[ ${calls[$call]} ]"
+		# shellcheck disable=SC2046 # ids
+		sbx revoke $(sbx grants --json | jq '.[].id')
+	done
+	rm -rf .vscode
+}
+
 @test "nested grants: each comes and goes alone" {
 	asking_policy 1s # what isn't granted is refused soon
 	mkdir -p "$here/in/deep"

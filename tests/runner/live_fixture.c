@@ -57,7 +57,7 @@ void fixture_applied(struct live_fixture *fixture) {
 	assert_non_null(fixture->done);
 	for (size_t i = 0; i < fixture->steps->count; i++) {
 		const struct step *step = &fixture->steps->items[i];
-		if (step->kind == STEP_TAKE)
+		if (step->kind == STEP_TAKE || step->kind == STEP_RELEASE)
 			taken[applied.taken_count++] =
 				(struct portal_taken){.number = 1000 + step->mount.id, .id = step->mount.id};
 		if (step->kind == STEP_PUT && string_equal(step->mount.path, fixture->fail_path) &&

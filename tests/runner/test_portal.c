@@ -215,6 +215,38 @@ static void what_is_open_for_writing_is_put_anew(void **state) {
 	box_expect(&box, "exec 7>&-; cd $PWD; w $PWD/open", "refused");
 }
 
+static void masked_plan(struct plan *plan, bool mask, bool in_it) {
+	box_plan(&box, plan);
+	box_add(&box, plan, MOUNT_WRITE, "app");
+	if (mask) box_add(&box, plan, MOUNT_READ, "app/d");
+	if (mask || in_it) box_add(&box, plan, MOUNT_READ, "app/d/kept");
+}
+
+static void who_stands_in_what_may_be_written_writes_there(void **state) {
+	(void)state;
+	const struct {
+		bool once, in_it, moved, writes;
+	} tries[] = {{.writes = true}, {.once = true}, {.in_it = true}, {.moved = true}};
+	struct plan plan;
+	box_host(&box, "mkdir -p app/d; echo k >app/d/kept");
+	masked_plan(&plan, true, true);
+	box_open(&box, &plan);
+	for (size_t i = 0; i < ARRAY_LENGTH(tries); i++) {
+		box_expect(&box, "cd $HOME/app/d; w new kept", "refused\nrefused");
+		if (tries[i].moved) box_host(&box, "mv app/d app/e; mkdir app/d");
+		masked_plan(&plan, false, tries[i].in_it);
+		plan.once = tries[i].once;
+		assert_int_equal(box_change(&box, &plan), 0);
+		box_expect(&box, "w new kept", tries[i].writes ? "wrote\nrefused" : "refused\nrefused");
+		for (size_t k = 0; k < box.applied.taken_count; k++)
+			assert_int_equal(box.applied.taken[k].written, tries[i].writes);
+		assert_true(box.applied.taken_count > 0 || !tries[i].writes);
+		masked_plan(&plan, true, true);
+		if (!tries[i].moved) assert_int_equal(box_change(&box, &plan), 0);
+		if (tries[i].moved) plan_finish(&plan);
+	}
+}
+
 /* A link where a grant will be, on the way to it, or in the place of what was checked. */
 static void attack_fs_02_links_of_the_tool_lead_nowhere(void **state) {
 	(void)state;
@@ -926,6 +958,7 @@ int main(void) {
 		PORTAL_TEST(what_the_tool_made_many_of_is_left_to_it),
 		PORTAL_TEST(mounts_below_come_along_read_only),
 		PORTAL_TEST(what_is_open_for_writing_is_put_anew),
+		PORTAL_TEST(who_stands_in_what_may_be_written_writes_there),
 		PORTAL_TEST(attack_fs_02_links_of_the_tool_lead_nowhere),
 		PORTAL_TEST(attack_fs_15_an_exchanged_folder_stays_what_was_checked),
 		PORTAL_TEST(attack_fs_18_a_revoke_takes_what_was_put),

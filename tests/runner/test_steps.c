@@ -97,6 +97,11 @@ static void model_do(struct model *model, const struct step *step) {
 		model->attached[model->count] = true;
 		model->mounts[model->count++] = step->mount;
 		return;
+	case STEP_RELEASE:
+		assert_non_null(mount);
+		assert_int_equal(mount->kind, MOUNT_READ);
+		model_remove(model, step->mount.id);
+		return;
 	case STEP_TAKE:
 	case STEP_REMOVE_LINK:
 		assert_non_null(mount);
