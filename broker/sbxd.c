@@ -191,8 +191,7 @@ static int serve(struct places *places, const struct options *options, struct li
 
 /* The database is one broker's, too: a container may have a runtime directory of its own and the same home. This lock
  * is only for saying so: SQLite has one that counts (a disk may be full, a broker's files removed under it). */
-static int take_state(const struct places *places, int *ret_lock, struct error *error) {
-	CLEANUP_FREE char *path = path_join(places->state, "sbxd.lock");
+static int take_state(const char *path, int *ret_lock, struct error *error) {
 	CLEANUP_FD int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (lock < 0) return 0;
 	if (flock(lock, LOCK_EX | LOCK_NB) < 0) return owner_refuse_foreign(path, error);
@@ -211,11 +210,13 @@ static int start(const struct options *options, int ready, struct error *error) 
 	r = places_make(&places, error);
 	if (r == 0) r = listener_open(&places, &outcome, &listener, error);
 	if (r == 0 && outcome == LISTENER_OURS) {
-		r = take_state(&places, &lock, error);
+		CLEANUP_FREE char *state = path_join(places.state, "sbxd.lock");
+		r = take_state(state, &lock, error);
 		if (r == 0)
 			r = serve(&places, options, listener, ready, error);
 		else
 			listener_free(listener);
+		if (r == -EBUSY && lock < 0) owner_explain(state, error);
 	}
 	places_finish(&places);
 	return r;

@@ -31,16 +31,23 @@ struct channel {
 	char buffer[LIMIT_MESSAGE];
 };
 
-const char *channel_runtime_fault(void) {
-	const char *path = getenv("XDG_RUNTIME_DIR");
+static bool is_set(const char *variable) {
+	const char *value = getenv(variable);
+	return value && *value;
+}
+
+static const char *folder_fault(const char *path) {
 	struct stat status;
-	if (!path || !*path) return "XDG_RUNTIME_DIR isn't set";
 	if (*path != '/') return "XDG_RUNTIME_DIR isn't an absolute path";
 	if (stat(path, &status) < 0) return "what XDG_RUNTIME_DIR names isn't there or can't be entered";
 	if (!S_ISDIR(status.st_mode)) return "what XDG_RUNTIME_DIR names is no directory";
 	if (status.st_uid != geteuid()) return "what XDG_RUNTIME_DIR names belongs to another user";
 	if (status.st_mode & 0077) return "what XDG_RUNTIME_DIR names is open to others";
 	return NULL;
+}
+
+const char *channel_runtime_fault(void) {
+	return is_set("XDG_RUNTIME_DIR") ? folder_fault(getenv("XDG_RUNTIME_DIR")) : "XDG_RUNTIME_DIR isn't set";
 }
 
 static const char *home_directory(void) {
@@ -50,11 +57,23 @@ static const char *home_directory(void) {
 	return account && account->pw_dir && *account->pw_dir == '/' ? account->pw_dir : NULL;
 }
 
+/* Where the broker of the user's login is, for what was started without its variables (cron, su). With another home or
+ * state folder the broker is another one, too. */
+static char *login_runtime(void) {
+	const char *home = home_directory();
+	const struct passwd *account = getpwuid(geteuid());
+	if (is_set("XDG_RUNTIME_DIR") || is_set("XDG_STATE_HOME") || !account || !string_equal(home, account->pw_dir))
+		return NULL;
+	CLEANUP_FREE char *folder = string_format("/run/user/%u", geteuid());
+	return folder_fault(folder) ? NULL : STEAL(folder);
+}
+
 int channel_socket_path(char **ret_path, struct error *error) {
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = home_directory();
-	if (!channel_runtime_fault())
-		*ret_path = string_format("%s/sbx/broker.sock", getenv("XDG_RUNTIME_DIR"));
+	CLEANUP_FREE char *login = login_runtime();
+	if (login || !channel_runtime_fault())
+		*ret_path = string_format("%s/sbx/broker.sock", login ? login : getenv("XDG_RUNTIME_DIR"));
 	else if (state && *state == '/')
 		*ret_path = string_format("%s/sbx/run/broker.sock", state);
 	else if (home)

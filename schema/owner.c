@@ -75,3 +75,15 @@ int owner_refuse_foreign(const char *path, struct error *error) {
 			 "XDG_RUNTIME_DIR to folders of this one's own",
 			 words, ours.user);
 }
+
+void owner_explain(const char *path, struct error *error) {
+	CLEANUP_FD int fd = open_lock(path);
+	struct owner owner;
+	if (fd < 0 || !read_owner(fd, &owner)) return;
+	CLEANUP_FREE char *process = text_visible(owner.process);
+	error_set(error, EBUSY,
+		  "sbxd already runs, as process %s, and has your database, but its socket lies elsewhere: it was "
+		  "started with another XDG_RUNTIME_DIR. Set XDG_RUNTIME_DIR to that one (in a login session it is "
+		  "/run/user/%u), or end that process (kill %s)",
+		  process, geteuid(), process);
+}

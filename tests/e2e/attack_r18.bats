@@ -92,3 +92,49 @@ owner_of() { # owner_of LOCK
 	[ -e "$XDG_RUNTIME_DIR/sbx/broker.lock" ]
 	sbx grants
 }
+
+@test "with another runtime directory, or none, each command names the process that has the database, doctor once" {
+	sbx grants
+	local first
+	first=$(broker_pid)
+	for variable in "XDG_RUNTIME_DIR=$HOME/run/two" XDG_RUNTIME_DIR=; do
+		at_once env "$variable" sbx run -- true
+		echo "$output"
+		[ "$status" = 125 ]
+		contains "$output" "sbxd already runs, as process $first,"
+		contains "$output" "/run/user/$(id -u)), or end that process (kill $first)"
+		[ "$(wc -l <<<"$output")" = 1 ]
+	done
+	run env XDG_RUNTIME_DIR= sbx doctor
+	[ "$status" = 1 ]
+	[ "$(grep -c "process $first" <<<"$output")" = 1 ]
+	contains "$output" "database     not known: the broker does not answer"
+}
+
+@test "without XDG_RUNTIME_DIR, as in cron, a command meets the login's broker, if its folder is the user's alone" {
+	local home runtime
+	home=$(getent passwd "$(id -u)" | cut -d: -f6)
+	runtime=/run/user/$(id -u)
+	mkdir "$HOME/account"
+	cat >"$HOME/run/login" <<-'END'
+		set -e
+		mkdir "$HOME/project" && cd "$HOME/project"
+		XDG_RUNTIME_DIR=$1 sbx grant env:read X >/dev/null
+		sbx grants --json | jq -r '.[].pattern'
+		[ -S "$1/sbx/broker.sock" ]
+		[ ! -e "$HOME/.local/state/sbx/run/broker.sock" ]
+		HOME=$HOME/another sbx grants --json
+		[ -S "$HOME/another/.local/state/sbx/run/broker.sock" ]
+		chmod 755 "$1"
+		sbx grants 2>&1 || echo refused
+	END
+	# The account's home is one of this test's, as another user's session would have it.
+	run env -u XDG_RUNTIME_DIR HOME="$home" bwrap --unshare-user --unshare-pid --as-pid-1 --dev-bind / / --proc /proc \
+		--bind "$HOME/account" "$home" --ro-bind "$SBX_BIN" "$SBX_BIN" --ro-bind "$HOME/run/login" "$HOME/run/login" \
+		--tmpfs /run --perms 0700 --dir "$runtime" bash "$HOME/run/login" "$runtime"
+	echo "$output"
+	[ "${lines[0]}" = X ]
+	[ "${lines[1]}" = "[]" ]
+	contains "${lines[2]}" "sbxd already runs"
+	[ "${lines[3]}" = refused ]
+}

@@ -58,7 +58,7 @@ static void look_runtime(struct doctor_finding *finding) {
 }
 
 /* One question to the broker, or why there is no answer. */
-static json_t *broker_status(struct doctor_finding *finding) {
+static json_t *ask_broker(struct doctor_finding *finding) {
 	struct error error = ERROR_NONE;
 	json_t *reply = NULL;
 	if (geteuid() == 0) {
@@ -73,7 +73,7 @@ static json_t *broker_status(struct doctor_finding *finding) {
 }
 
 static void look_broker(struct doctor_finding *finding) {
-	json_t *status = broker_status(finding);
+	json_t *status = ask_broker(finding);
 	if (!status) return;
 	CLEANUP_FREE char *version = json_visible(status, "version");
 	doctor_find(finding, string_equal(version, SBX_VERSION) ? DOCTOR_OK : DOCTOR_WARN,
@@ -83,6 +83,19 @@ static void look_broker(struct doctor_finding *finding) {
 						       : "It is of another version than sbx: end it (kill its "
 							 "process), the next command starts the new one.");
 	json_decref(status);
+}
+
+/* For the checks behind the broker's own, which has started it or says why there is none. */
+static json_t *broker_status(struct doctor_finding *finding) {
+	CLEANUP_FREE char *path = NULL;
+	CLEANUP_CHANNEL struct channel *channel = NULL;
+	json_t *reply = NULL;
+	if (geteuid() == 0) return ask_broker(finding);
+	if (channel_socket_path(&path, NULL) == 0 && channel_connect(path, &channel, NULL) == 0 &&
+	    channel_call(channel, "status", NULL, &reply, NULL) == 0)
+		return reply;
+	doctor_find(finding, DOCTOR_WARN, string_copy("not known: the broker does not answer"), "See 'broker' above.");
+	return NULL;
 }
 
 /* By the kernel's word, not by the broker's. */

@@ -21,8 +21,8 @@ struct channel;
  * Directory Specification asks for. */
 const char *channel_runtime_fault(void);
 
-/* The broker's socket: $XDG_RUNTIME_DIR/sbx/broker.sock, else ~/.local/state/sbx/run/broker.sock. Freed by the caller.
- */
+/* The broker's socket: $XDG_RUNTIME_DIR/sbx/broker.sock; where that isn't set /run/user/UID/sbx/broker.sock, which is
+ * the login's; else ~/.local/state/sbx/run/broker.sock. Freed by the caller. */
 int channel_socket_path(char **ret_path, struct error *error);
 
 /* Connect and say hello. -ECONNREFUSED or -ENOENT: no broker (starting one is ui's affair). Nothing is sent unless the

@@ -16,3 +16,7 @@ void owner_write(int lock);
 
 /* -EXDEV: the lock is held by a process of another user or PID namespace. 0: it isn't, or that can't be told. */
 int owner_refuse_foreign(const char *path, struct error *error);
+
+/* The lock of the database is held by a process of this namespace: *error becomes what names it, unless it has not said
+ * so. */
+void owner_explain(const char *path, struct error *error);
