@@ -223,7 +223,7 @@ static int write_answer(struct prompt_pending *pending, const struct client *cli
 	if (r == 0) r = record_answer(pending, client, answer, ret_grant->id, error);
 	if (r == 0) describe_answer(pending, answer, ret_grant, ret_decision);
 	for (size_t i = 0; r == 0 && i < pending->waiter_count; i++)
-		if (settled->each[i] && !pending->waiters[i].wanted)
+		if (settled->each[i] && checking_decides(&pending->waiters[i]))
 			r = decision_record(pending->broker, &pending->waiters[i].request, ret_decision, error);
 	if (r == 0) return broker_commit(pending->broker, error);
 	broker_rollback(pending->broker);

@@ -11,9 +11,13 @@
 #include "schema/limits.h"
 #include "wants.h"
 
+bool checking_decides(const struct checking *checking) {
+	return !checking->again && (!checking->wanted || checking->request.permission.kind == PERMISSION_ENV_READ);
+}
+
 void checking_reply(const struct checking *checking, const struct verdict *verdict) {
 	if (checking->wanted) {
-		wants_settle(checking->client->session, verdict->effect == EFFECT_ALLOW);
+		wants_settle(checking->client->session, &checking->request, verdict);
 		return;
 	}
 	struct verdict said = *verdict; /* borrows the texts */
@@ -23,8 +27,9 @@ void checking_reply(const struct checking *checking, const struct verdict *verdi
 }
 
 void checking_refuse(const struct checking *checking, const struct error *error) {
+	const struct verdict refused = {.effect = EFFECT_DENY, .module = "broker", .why = (char *)error->message};
 	if (checking->wanted)
-		wants_settle(checking->client->session, false);
+		wants_settle(checking->client->session, &checking->request, &refused);
 	else
 		client_reply_error(checking->client, checking->id, error);
 }
@@ -81,7 +86,7 @@ void checking_go_on(struct checking *checking) {
 	decision_make(broker, ruleset, session, &own.request, &own.said, &decision, NULL);
 	if (waits(&own, ruleset, &decision)) return;
 	/* What lives was recorded when it began; if it is cut, its end will be. */
-	if (!own.again) decision_settle(broker, &own.request, &decision);
+	if (checking_decides(&own)) decision_settle(broker, &own.request, &decision);
 	/* Looked for again: asking may have had other rules made in the place of these. */
 	if (strcmp(decision.verdict.module, "flood") == 0 && find_rules(&own, &session, &ruleset, &error) == 0)
 		prompts_summarize(broker, session, ruleset, &own.request);

@@ -20,14 +20,15 @@ struct checking {
 	struct request request;
 	bool ask;    /* the user may be asked */
 	bool again;  /* what lives already: nobody is asked, nothing recorded */
-	bool wanted; /* an item of the session's `want` (wants.h), whose reply that is: nothing was reached for yet, so
-			nothing is recorded as decided */
+	bool wanted; /* an item of the session's `want` (wants.h), whose reply that is */
 	struct stack_exec_answers said;
 };
 
 /* Decide and reply, or have it wait for a program or the user. It is taken over, and zero afterwards. */
 void checking_go_on(struct checking *checking);
 
+/* Is what settles it recorded as decided? Nothing was reached for yet where it is wanted, unless it is a variable. */
+bool checking_decides(const struct checking *checking);
 void checking_reply(const struct checking *checking, const struct verdict *verdict);
 void checking_refuse(const struct checking *checking, const struct error *error); /* it won't be answered */
 void checking_finish(struct checking *checking);

@@ -170,7 +170,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 		decision.verdict.prompt = pending->prompt.id;
 		verdict_set(&decision.verdict, EFFECT_DENY, "ask", "nobody answered prompt %lld in time",
 			    (long long)pending->prompt.id);
-		if (!pending->waiters[0].wanted)
+		if (checking_decides(&pending->waiters[0]))
 			decision_settle(pending->broker, &pending->waiters[0].request, &decision);
 		checking_reply(&pending->waiters[0], &decision.verdict);
 		pending_remove(pending, 0);

@@ -264,15 +264,22 @@ bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struc
 	return pending;
 }
 
+/* What is wanted is settled without an answer; `why` it isn't asked about, where it would be. */
+static void settle_wanted(struct broker *broker, const struct checking *checking, struct decision *decision,
+			  const char *why) {
+	if (decision->verdict.effect == EFFECT_ASK || decision->needed)
+		verdict_set(&decision->verdict, EFFECT_DENY, "ask", "%s", why);
+	if (checking_decides(checking)) decision_settle(broker, &checking->request, decision);
+}
+
 /* One of a session's wants, in the history and shown to nobody yet; NULL: nobody is asked about it. */
 static struct prompt_pending *start_wanted(const struct session *session, const struct prompts_item *item,
-					   const struct prompt_pending *first, bool alone, struct decision *decision) {
+					   const struct prompt_pending *first, bool alone,
+					   const struct decision *decision) {
 	struct broker *broker = session->broker;
-	const struct checking *checking = &item->checking;
-	decision_make(broker, session->ruleset, session, &checking->request, &checking->said, decision, NULL);
 	const struct verdict *verdict = &decision->verdict;
 	if (verdict->effect != EFFECT_ASK || decision->needed || verdict->confirm_terminal) return NULL;
-	const struct pending_wish wish = {.request = &checking->request,
+	const struct pending_wish wish = {.request = &item->checking.request,
 					  .verdict = verdict,
 					  .ruleset = session->ruleset,
 					  .wanted = item->shown,
@@ -290,17 +297,21 @@ static struct prompt_pending *start_wanted(const struct session *session, const 
 void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count) {
 	struct broker *broker = session->broker;
 	const struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(session->ruleset));
-	bool asked = !unanswerable(broker, session, settings.wait_without_agent) &&
-		     broker->prompt_count + count <= LIMIT_PROMPTS && session->client->pending + count <= LIMIT_PENDING;
+	const bool room =
+		broker->prompt_count + count <= LIMIT_PROMPTS && session->client->pending + count <= LIMIT_PENDING;
+	const char *why = unanswerable(broker, session, settings.wait_without_agent);
+	const bool asked = !why && room;
 	struct prompt_pending *started[LIMIT_WANTS] = {NULL}, *first = NULL;
 	for (size_t i = 0; i < count; i++) {
 		struct checking *checking = &items[i].checking;
 		CLEANUP_DECISION struct decision decision = {0};
+		decision_make(broker, session->ruleset, session, &checking->request, &checking->said, &decision, NULL);
 		if (asked) started[i] = start_wanted(session, &items[i], first, count == 1, &decision);
 		if (started[i]) {
 			if (!first) first = started[i];
 			pending_add(started[i], checking);
 		} else {
+			settle_wanted(broker, checking, &decision, why ? why : "it can't be asked about at the start");
 			checking_reply(checking, &decision.verdict);
 			checking_finish(checking);
 		}
@@ -392,7 +403,10 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 			continue;
 		}
 		const bool goes_on = (asks || decision.needed) && !waiter->wanted;
-		if (!goes_on && !waiter->wanted) decision_settle(broker, &waiter->request, &decision);
+		if (!goes_on && waiter->wanted)
+			settle_wanted(broker, waiter, &decision, "it is asked about in another way by now");
+		else if (!goes_on)
+			decision_settle(broker, &waiter->request, &decision);
 		if (!goes_on) verdict = effect_name(decision.verdict.effect);
 		cover(covered, pending_take(pending, i), &decision, goes_on);
 	}

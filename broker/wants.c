@@ -5,6 +5,9 @@
  * (granting_sample), as where a grant is looked at. A pattern that has none, as `*` and a network, is a catch-all:
  * whoever allowed that before a tool has said what it wants would allow everything.
  *
+ * A variable is given at the start or not at all: of it this is the decision, recorded like any other. So a grant of it
+ * for one use is one of the wants, and is used up when it is settled.
+ *
  * Each item that is asked about is a check of the session's own (checking.h) that has no reply of its own: what settles
  * it, an answer, its deadline, a grant that was made meanwhile, the session's end, is counted here.
  */
@@ -24,6 +27,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
+#include "session_tell.h"
 
 enum {
 	WANTS_BYTES = 16 * 1024, /* of all of them as JSON: they share a message with the session's warnings */
@@ -34,11 +38,14 @@ struct want {
 	struct permission permission;
 	char *pattern; /* of files and sockets the path itself */
 	char *sample;
+	/* Of a variable, when it is settled: */
+	json_t *verdict; /* owned */
+	int64_t once;    /* the grant for one use that gave it; 0: none */
 };
 
 struct wants {
 	struct want items[LIMIT_WANTS];
-	size_t count;
+	size_t count, bytes;
 	int64_t id; /* of the message; 0: not asked yet */
 	size_t left;
 	json_int_t allowed, denied;
@@ -47,6 +54,7 @@ struct wants {
 static void want_finish(struct want *want) {
 	free(want->pattern);
 	free(want->sample);
+	json_decref(want->verdict);
 	*want = (struct want){0};
 }
 
@@ -91,12 +99,14 @@ static struct request request_of(const struct session *session, const struct wan
 				.target = want->sample};
 }
 
-/* Would the user be asked about it, in a way that a bundle can be answered? */
+/* Would the user be asked about it, in a way that a bundle can be answered, or does a grant for one use give it? */
 static bool is_open(const struct session *session, const struct want *want) {
 	static const struct stack_exec_answers nothing_said = {0};
 	const struct request request = request_of(session, want);
 	CLEANUP_DECISION struct decision decision;
 	decision_make(session->broker, session->ruleset, session, &request, &nothing_said, &decision, NULL);
+	if (decision.verdict.effect == EFFECT_ALLOW)
+		return want->permission.kind == PERMISSION_ENV_READ && decision.verdict.once;
 	return decision.verdict.effect == EFFECT_ASK && !decision.needed && !decision.verdict.confirm_terminal;
 }
 
@@ -119,10 +129,49 @@ static size_t size_of(const struct want *want) {
 	return size;
 }
 
+/* Takes the want over. */
+static void add(const struct session *session, struct wants *wants, struct want *want) {
+	const size_t size = size_of(want);
+	const bool has_room = wants->count < LIMIT_WANTS && wants->bytes + size <= WANTS_BYTES;
+	if (!want->sample || !has_room || is_listed(wants, want) || !is_open(session, want)) return want_finish(want);
+	wants->bytes += size;
+	wants->items[wants->count++] = *want;
+}
+
+static bool is_for_once(const struct session *session, const struct grant *grant) {
+	return grant->effect == EFFECT_ALLOW && grant->lifetime == LIFETIME_ONCE && session_is_covered(session, grant);
+}
+
+/* The variables that a grant for one use gives. */
+static void add_granted_once(const struct session *session, struct wants *wants) {
+	static const struct pattern_scope nothing = {.home = NULL};
+	const struct permission permission = permission_of(PERMISSION_ENV_READ);
+	CLEANUP_GRANT_LIST struct grant_list grants = {0};
+	CLEANUP_PATTERN struct pattern *any = NULL;
+	if (pattern_compile(&permission, "*", &nothing, &any, NULL) < 0 ||
+	    grants_reaching(session->broker->grants, &permission, any, &grants, NULL) < 0)
+		return;
+	for (size_t i = 0; i < grants.count; i++) {
+		CLEANUP_PATTERN struct pattern *pattern = NULL;
+		if (!is_for_once(session, &grants.items[i]) ||
+		    pattern_compile(&permission, grants.items[i].pattern, &nothing, &pattern, NULL) < 0)
+			continue;
+		for (size_t k = 0; k < session->environment.count; k++) {
+			const char *name = session->environment.items[k];
+			struct want want = {permission, string_copy(name), string_copy(name), NULL, 0};
+			if (pattern_match(pattern, name, NULL) && !strings_contain(&session->view->environment, name))
+				add(session, wants, &want);
+			else
+				want_finish(&want);
+		}
+	}
+}
+
 struct wants *wants_new(struct session *session) {
 	struct wants *wants = mem_new(struct wants);
-	size_t count, bytes = 0, looked_at = 0;
+	size_t count, looked_at = 0;
 	const struct rule *rules = ruleset_rules(session->ruleset, &count);
+	add_granted_once(session, wants);
 	for (size_t i = 0; i < count && wants->count < LIMIT_WANTS && looked_at < WANTS_LOOKED_AT; i++) {
 		const struct rule *rule = &rules[i];
 		if (rule->distance > 0 || rule->effect != EFFECT_ASK || rule->sticky || rule->confirm_terminal ||
@@ -133,13 +182,7 @@ struct wants *wants_new(struct session *session) {
 		struct want want = {.permission = rule->permission,
 				    .pattern = string_copy(target ? target : pattern_text(rule->pattern)),
 				    .sample = granting_sample(&rule->permission, rule->pattern)};
-		if (want.sample && !is_listed(wants, &want) && is_open(session, &want) &&
-		    bytes + size_of(&want) <= WANTS_BYTES) {
-			bytes += size_of(&want);
-			wants->items[wants->count++] = want;
-		} else {
-			want_finish(&want);
-		}
+		add(session, wants, &want);
 	}
 	return wants;
 }
@@ -197,13 +240,49 @@ int wants_ask(struct session *session, int64_t id, const struct body_ids *items,
 	return 0;
 }
 
-void wants_settle(const struct session *session, bool allowed) {
+static bool was_revoked(const struct session *session, int64_t id) {
+	CLEANUP_GRANT struct grant grant = {0};
+	bool active;
+	return grants_read(session->broker->grants, id, &grant, &active, NULL) < 0 || grant.revoked_ms > 0;
+}
+
+/* The tool starts now: what was taken back while it waited for other answers isn't given. */
+static json_t *told_variable(const struct session *session, const struct want *want) {
+	static const struct verdict revoked = {
+		.effect = EFFECT_DENY, .module = "grants", .why = (char *)"it was revoked"};
+	const bool gone = want->once && was_revoked(session, want->once);
+	return json_pack("{s:o, s:o}", "name", message_bytes(want->sample), "verdict",
+			 gone ? verdict_to_json(&revoked) : json_incref(want->verdict));
+}
+
+static json_t *told_variables(const struct session *session) {
+	json_t *variables = json_array();
+	for (size_t i = 0; i < session->wants->count; i++)
+		if (session->wants->items[i].verdict)
+			json_array_append_new(variables, told_variable(session, &session->wants->items[i]));
+	return variables;
+}
+
+static void keep_verdict(struct wants *wants, const struct request *request, const struct verdict *verdict) {
+	for (size_t i = 0; i < wants->count; i++) {
+		struct want *want = &wants->items[i];
+		if (want->permission.kind != request->permission.kind || strcmp(want->sample, request->target) != 0)
+			continue;
+		json_decref(want->verdict);
+		want->verdict = verdict_to_json(verdict);
+		want->once = verdict->once ? verdict->grant : 0;
+	}
+}
+
+void wants_settle(const struct session *session, const struct request *request, const struct verdict *verdict) {
 	struct wants *wants = session->wants;
-	if (allowed)
+	if (verdict->effect == EFFECT_ALLOW)
 		wants->allowed++;
 	else
 		wants->denied++;
+	if (request->permission.kind == PERMISSION_ENV_READ) keep_verdict(wants, request, verdict);
 	if (--wants->left > 0) return;
 	client_reply(session->client, "want", wants->id,
-		     json_pack("{s:I, s:I}", "allowed", wants->allowed, "denied", wants->denied));
+		     json_pack("{s:I, s:I, s:o}", "allowed", wants->allowed, "denied", wants->denied, "variables",
+			       told_variables(session)));
 }

@@ -4,7 +4,8 @@
  *
  * Promises: chosen by the profile alone, never by the tool: what the rules ask about, nothing decides yet, needs no
  * confirmation in a terminal and isn't a catch-all. Each is a prompt of its own, and an allow the grant of the rule's
- * pattern. Nothing is recorded as decided, for nothing was reached for yet. Asked about once in a session.
+ * pattern. Of what is reached for later nothing is recorded as decided; a variable, which is given at the start alone,
+ * is decided here, also by a grant for one use. Asked about once in a session.
  */
 #pragma once
 
@@ -15,7 +16,9 @@
 #include "base/error.h"
 #include "body.h"
 
+struct request;
 struct session;
+struct verdict;
 struct wants; /* of a session */
 
 /* When the session opens. */
@@ -30,4 +33,4 @@ int wants_ask(struct session *session, int64_t id, const struct body_ids *items,
 	      struct error *error);
 
 /* One of those that wants_ask has asked about is; the last one sends the reply. */
-void wants_settle(const struct session *session, bool allowed);
+void wants_settle(const struct session *session, const struct request *request, const struct verdict *verdict);

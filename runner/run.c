@@ -574,6 +574,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 			.session = run->session,
 			.run = options,
 			.terminal = run->terminal,
+			.denied = &run->denied[PERMISSION_ENV_READ],
 		};
 		r = wants_ask(&wants, &run->scene.view, error);
 		run->hung_up = r == -EPIPE;

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/denied.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
@@ -153,9 +154,35 @@ static void end_with(struct wants *wants, int result) {
 	event_base_loopbreak(wants->options->base);
 }
 
+/* What lasts is in the view; a grant for one use is used up by now, and gives the variable to this start alone. */
+static void take_variable(struct wants *wants, const char *name, const struct verdict *verdict) {
+	struct strings *environment = &(*wants->view)->environment;
+	if (verdict->effect != EFFECT_ALLOW)
+		denied_add(wants->options->denied, name, verdict);
+	else if (verdict->once && !strings_contain(environment, name))
+		strings_add(environment, name);
+}
+
+static int read_variable(const json_t *item, char **ret_name, struct verdict *ret_verdict, struct error *error) {
+	int r = message_bytes_take(json_object_get(item, "name"), ret_name, error);
+	if (r == 0 && !*ret_name) r = error_set(error, EPROTO, "the broker sent a variable without a name");
+	return r < 0 ? r : verdict_from_json(json_object_get(item, "verdict"), ret_verdict, error);
+}
+
 static void on_settled(void *argument, const json_t *settled) {
-	(void)settled;
-	end_with(argument, 0);
+	struct wants *wants = argument;
+	size_t index;
+	const json_t *item;
+	json_array_foreach (json_object_get(settled, "variables"), index, item) {
+		CLEANUP_FREE char *name = NULL;
+		CLEANUP_VERDICT struct verdict verdict = {0};
+		struct error error = ERROR_NONE;
+		if (read_variable(item, &name, &verdict, &error) == 0)
+			take_variable(wants, name, &verdict);
+		else
+			log_error("what was answered about a variable: %s", error.message);
+	}
+	end_with(wants, 0);
 }
 
 static void on_view(void *context, struct view *view) {

@@ -3,7 +3,8 @@
  * again while it runs (docs/protocol.md, `want`).
  *
  * Promises: only what there is is asked about, looked at for LIMIT_LOOK_MS at most; a profile without such rules costs
- * nothing; where nobody can be asked nothing waits. What the user allows is in the view that the sandbox starts with.
+ * nothing; where nobody can be asked nothing waits. What the user allows is in the view that the sandbox starts with,
+ * and so is a variable that a grant for one use gives.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct wants_options {
 	struct session *session;       /* opened, and served by nobody else yet */
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
+	struct denied *denied;         /* variables that are denied are added */
 };
 
 /* *view is replaced by each that comes meanwhile. -ECONNRESET: the broker has gone, and the session with it;

@@ -89,6 +89,74 @@ prompts_shown() { # of the last session
 	[[ $(prompts_shown) == 0 ]]
 }
 
+# The last grant for one use: what of, its uses, how many are in force.
+once_of() {
+	sbx grants --all --json | jq -r 'map(select(.lifetime == "once")) | max_by(.id) | "\(.permission) \(.pattern) \(.uses)"'
+	sbx grants --json | jq 'map(select(.lifetime == "once")) | length'
+}
+
+decided() { # of the variable, in the last run
+	sbx history --json | jq -rs '[.[] | select(.kind == "session-start")][-1].session as $last
+		| .[] | select(.session == $last and .permission == "env:read" and (.kind == "decision" or .kind == "use")) | "\(.kind) \(.target) \(.verdict)"'
+}
+
+@test "a variable that nobody can be asked about is on record as denied, and said" {
+	run sbx run --profile tooled --fail-on-deny -- sh -c 'echo "token=$TOOL_TOKEN"'
+	[[ $status == 125 ]]
+	contains "$output" "token="
+	lacks "$output" t0ken
+	contains "$output" "blocked env:read TOOL_TOKEN (nobody is there to be asked"
+	contains "$output" "sbx grant env:read TOOL_TOKEN --profile tooled"
+	[[ $(decided) == "decision TOOL_TOKEN deny" ]]
+}
+
+@test "a variable granted for one use: the next run has it unasked, and uses it up" {
+	answers user deny='*'='*'
+	sbx grant env:read TOOL_TOKEN --profile tooled --once
+	run sbx run --profile tooled --print-plan -- true
+	[[ $status == 0 && $(once_of) == "env:read TOOL_TOKEN 0"$'\n1' ]] # a look uses nothing up
+	run sbx run --profile tooled -- sh -c 'echo "token=$TOOL_TOKEN"'
+	[[ $status == 0 && $output == token=t0ken ]]
+	[[ $(jq -r .permission "$HOME/run/user.asked") == fs:read ]]
+	[[ $(once_of) == "env:read TOOL_TOKEN 1"$'\n0' ]]
+	[[ $(decided | sort) == $'decision TOOL_TOKEN allow\nuse TOOL_TOKEN allow' ]]
+	run sbx run --profile tooled -- sh -c 'echo "token=$TOOL_TOKEN"'
+	contains "$output" "token="
+	lacks "$output" t0ken
+	[[ $(jq -r .permission "$HOME/run/user.asked" | tail -n 1) == env:read ]]
+}
+
+@test "a variable granted for one use that no rule asks about is given by it, too" {
+	sbx grant env:read TOOL_OTHER --once
+	TOOL_OTHER=given run sbx run --profile default -- sh -c 'echo "other=$TOOL_OTHER"'
+	[[ $status == 0 && $output == other=given ]]
+	[[ $(once_of) == "env:read TOOL_OTHER 1"$'\n0' ]]
+	TOOL_OTHER=given run sbx run --profile default -- sh -c 'echo "other=$TOOL_OTHER"'
+	[[ $output == other= ]]
+}
+
+@test "a variable that is granted for one use while it is asked about, and one that is revoked before the start" {
+	wanting wait 60s
+	background given sbx run --profile tooled -- ./tool
+	prompt_id
+	sbx grant env:read TOOL_TOKEN --profile tooled --once
+	sbx deny "$(sbx prompts --json | jq '.[].id')"
+	finished given
+	[[ $status == 0 ]]
+	contains "$output" "token=t0ken"
+	[[ $(once_of) == "env:read TOOL_TOKEN 1"$'\n0' ]]
+	sbx grant env:read TOOL_TOKEN --profile tooled --once
+	background revoked sbx run --profile tooled -- ./tool
+	prompt_id
+	[[ $(once_of) == "env:read TOOL_TOKEN 1"$'\n0' ]]
+	run sbx revoke "$(sbx grants --all --json | jq 'map(select(.lifetime == "once")) | max_by(.id).id')"
+	sbx deny "$(sbx prompts --json | jq '.[].id')"
+	finished revoked
+	contains "$output" "token="
+	lacks "$output" t0ken
+	wanting deny 60s
+}
+
 @test "nothing that is there, nothing that is asked" {
 	unset TOOL_TOKEN
 	mv "$HOME/.toolrc" "$HOME/.toolrc.gone"
