@@ -2,9 +2,10 @@
  * Theory of operation.
  *
  * A pending prompt has waiters (checks that want a verdict) and showings (agents that were told, each with its token).
- * It ends in one of four ways, always through pending_close: answered, expired, cancelled (no waiter left) or covered
- * (a new grant or rule decides, or asks on other terms, or about a whole tree, which is another prompt). The waiters'
- * decisions are recorded before their replies go out; for an answer in one transaction with the grant.
+ * It ends in one of four ways, always through pending_close: answered, expired, cancelled (no waiter left, or not the
+ * first, whose process and name it shows) or covered (a new grant or rule decides, or asks on other terms, or about a
+ * whole tree, which is another prompt). The waiters' decisions are recorded before their replies go out; for an answer
+ * in one transaction with the grant.
  */
 #include "prompts.h"
 
@@ -21,7 +22,44 @@
 #include "schema/limits.h"
 #include "walk.h"
 
+/* Leaving a prompt */
+
+/* Whom prompts need not ask about any more: they hear of it after those who were shown the prompts, and when nobody
+ * walks the list any more. */
+struct covered {
+	struct waiter {
+		struct checking checking;
+		struct decision decision;
+		bool goes_on; /* to a program, or to a question on other terms */
+	} * items;
+	size_t count;
+};
+
+static void cover(struct covered *covered, struct checking checking, const struct decision *decision, bool goes_on) {
+	covered->items = array_grow(covered->items, covered->count, sizeof *covered->items);
+	covered->items[covered->count++] = (struct waiter){checking, *decision, goes_on};
+}
+
+static void covered_tell(struct covered *covered) {
+	for (size_t i = 0; i < covered->count; i++) {
+		struct waiter *waiter = &covered->items[i];
+		if (waiter->goes_on)
+			checking_go_on(&waiter->checking);
+		else
+			checking_reply(&waiter->checking, &waiter->decision.verdict);
+		checking_finish(&waiter->checking);
+		decision_finish(&waiter->decision);
+	}
+	free(covered->items);
+}
+
 /* Giving up */
+
+/* Its words are the first one's, but of a walk, which is one process's: the others ask anew, by their own. */
+static void leave_with_first(struct prompt_pending *pending, struct covered *covered) {
+	static const struct decision none;
+	while (!pending->walk && pending->waiter_count > 0) cover(covered, pending_take(pending, 0), &none, true);
+}
 
 static void cancel_if_alone(struct prompt_pending *pending) {
 	if (pending->waiter_count > 0) return;
@@ -34,6 +72,7 @@ static struct prompt_pending *next_of(struct prompt_pending *pending) {
 }
 
 bool prompts_cancel(struct client *client, int64_t check) {
+	struct covered covered = {0};
 	struct prompt_pending *pending;
 	TAILQ_FOREACH(pending, &client->broker->prompts, link) {
 		for (size_t i = 0; i < pending->waiter_count; i++) {
@@ -43,7 +82,9 @@ bool prompts_cancel(struct client *client, int64_t check) {
 			error_set(&error, ECANCELED, "the check was cancelled");
 			client_reply_error(client, check, &error);
 			pending_remove(pending, i);
+			if (i == 0) leave_with_first(pending, &covered);
 			cancel_if_alone(pending);
+			covered_tell(&covered);
 			return true;
 		}
 	}
@@ -51,16 +92,20 @@ bool prompts_cancel(struct client *client, int64_t check) {
 }
 
 void prompts_forget_client(struct broker *broker, struct client *client) {
+	struct covered covered = {0};
 	for (struct prompt_pending *pending = TAILQ_FIRST(&broker->prompts), *next; pending; pending = next) {
 		next = next_of(pending);
 		for (size_t i = pending->showing_count; i-- > 0;)
 			if (pending->showings[i].agent == client)
 				pending->showings[i] = pending->showings[--pending->showing_count];
-		size_t before = pending->waiter_count;
+		const size_t before = pending->waiter_count;
+		const bool first = before > 0 && pending->waiters[0].client == client;
 		for (size_t i = pending->waiter_count; i-- > 0;)
 			if (pending->waiters[i].client == client) pending_remove(pending, i);
+		if (first) leave_with_first(pending, &covered);
 		if (pending->waiter_count < before) cancel_if_alone(pending);
 	}
+	covered_tell(&covered);
 	if (client->agent == AGENT_DESKTOP) prompts_tell_desktop(broker);
 }
 
@@ -78,12 +123,19 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 
 /* Asking */
 
+/* The host that a connection's bytes ask for, and the program that a link leads to, are what an allow is for. */
+static bool is_of_name(const struct prompt *prompt, const struct request *request) {
+	const enum permission_kind kind = request->permission.kind;
+	return (kind != PERMISSION_NET_ACCESS && kind != PERMISSION_PROC_SPAWN) ||
+	       string_equal(prompt->name, request->name);
+}
+
 static bool is_same(const struct prompt_pending *pending, const struct request *request,
 		    const struct verdict *verdict) {
 	const struct prompt *prompt = &pending->prompt;
 	return pending_has_terms(pending, request, verdict) && prompt->session == request->session &&
 	       permission_equal(&prompt->permission, &request->permission) &&
-	       strcmp(prompt->target, request->target) == 0 &&
+	       strcmp(prompt->target, request->target) == 0 && is_of_name(prompt, request) &&
 	       string_equal(prompt->profile, request->subject.profile) &&
 	       string_equal(prompt->project, request->subject.project);
 }
@@ -359,37 +411,10 @@ void prompts_tell_desktop(struct broker *broker) {
 
 /* Covering */
 
-/* Whom prompts need not ask about any more: they hear of it after those who were shown the prompts. */
-struct covered {
-	struct waiter {
-		struct checking checking;
-		struct decision decision;
-		bool goes_on; /* to a program, or to a question on other terms */
-	} * items;
-	size_t count;
-};
-
-static void cover(struct covered *covered, struct checking checking, const struct decision *decision, bool goes_on) {
-	covered->items = array_grow(covered->items, covered->count, sizeof *covered->items);
-	covered->items[covered->count++] = (struct waiter){checking, *decision, goes_on};
-}
-
-static void covered_tell(struct covered *covered) {
-	for (size_t i = 0; i < covered->count; i++) {
-		struct waiter *waiter = &covered->items[i];
-		if (waiter->goes_on)
-			checking_go_on(&waiter->checking);
-		else
-			checking_reply(&waiter->checking, &waiter->decision.verdict);
-		checking_finish(&waiter->checking);
-		decision_finish(&waiter->decision);
-	}
-	free(covered->items);
-}
-
 /* A waiter is decided anew each: a grant for one use covers one of them. */
 static const char *recheck(struct prompt_pending *pending, const struct ruleset *ruleset, struct covered *covered) {
 	const char *verdict = NULL;
+	bool first = false;
 	struct broker *broker = pending->broker;
 	for (size_t i = 0; i < pending->waiter_count;) {
 		struct checking *waiter = &pending->waiters[i];
@@ -408,8 +433,10 @@ static const char *recheck(struct prompt_pending *pending, const struct ruleset 
 		else if (!goes_on)
 			decision_settle(broker, &waiter->request, &decision);
 		if (!goes_on) verdict = effect_name(decision.verdict.effect);
+		first |= i == 0;
 		cover(covered, pending_take(pending, i), &decision, goes_on);
 	}
+	if (first) leave_with_first(pending, covered);
 	return verdict;
 }
 

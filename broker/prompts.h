@@ -2,9 +2,9 @@
  * prompts: questions that wait for an answer (design section 8).
  *
  * Promises: what is shown never changes (attack B6); every agent has its own single-use token for each prompt (B7);
- * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one that
- * nobody waits for any more is taken down; of a session that floods there is one summary. An answer is in the database
- * before anybody profits from it.
+ * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one whose first
+ * request, which it shows, doesn't wait any more is taken down, and the others ask anew; of a session that floods there
+ * is one summary. An answer is in the database before anybody profits from it.
  */
 #pragma once
 

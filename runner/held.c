@@ -10,6 +10,10 @@
  * timer. Its question keeps a place for it meanwhile, so that the person sees one question, and an answer that comes
  * in between is not lost. A thread that isn't back after LIMIT_HELD_AWAY_MS is no longer waited for.
  *
+ * A question shows one of its calls, the one that it was asked for: whose process it is, and the name in the folder.
+ * When that call is gone, and its thread doesn't come back with the same name, the question goes back to QUEUED, so
+ * that what is answered is never about a call that nobody was shown.
+ *
  * done() is called from the loop alone (held->turn), so that a doorbell is never called from within its own call.
  */
 #include "held.h"
@@ -40,6 +44,7 @@ struct place {
 	struct place *next; /* of its question */
 	struct question *question;
 	pid_t thread;
+	bool shown; /* its call was the one that the question shows */
 	struct event *over;
 };
 
@@ -47,7 +52,9 @@ struct question {
 	struct question *next; /* oldest first */
 	struct held *held;
 	struct need need;
-	char *path; /* need.path */
+	char *path;     /* need.path */
+	char *name;     /* need.name, of the call shown */
+	uint64_t shown; /* the ticket of the call that it shows; 0: none, or it is away */
 	enum state state;
 	enum held_end end;  /* when READY, and when ANSWERED with a denial */
 	uint64_t check;     /* when ASKED */
@@ -101,6 +108,7 @@ static struct question *question_new(struct held *held, const struct need *need)
 	struct question *question = mem_new(struct question), **end = &held->questions;
 	*question = (struct question){.held = held, .need = *need, .path = string_copy(need->path)};
 	question->need.path = question->path;
+	question->need.name = NULL;
 	while (*end) end = &(*end)->next;
 	*end = question;
 	return question;
@@ -128,6 +136,7 @@ static void question_free(struct question *question) {
 	}
 	if (question->noted) live_forget(question->held->options.live, question->path);
 	free(question->path);
+	free(question->name);
 	free(question);
 }
 
@@ -190,12 +199,24 @@ static enum held_end end_of_denial(const struct question *question, const struct
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
 }
 
-/* What was allowed for one call is for the first: the others become a question of their own, which is asked anew. */
+static struct call **call_at(struct question *question, uint64_t ticket) {
+	struct call **at = &question->calls;
+	while (*at && (*at)->ticket != ticket) at = &(*at)->next;
+	return at;
+}
+
+/* What was allowed for one call is for the one shown: the others become a question of their own, which is asked anew.
+ */
 static void question_part(struct question *question) {
-	if (!question->alone || !question->calls || !question->calls->next) return;
+	struct call **at = call_at(question, question->shown), *shown = *at;
+	if (!question->alone || !shown) return;
+	*at = shown->next;
+	struct call *others = question->calls;
+	shown->next = NULL;
+	question->calls = shown;
+	if (!others) return;
 	struct question *rest = question_new(question->held, &question->need);
-	rest->calls = question->calls->next;
-	question->calls->next = NULL;
+	rest->calls = others;
 	for (struct call *call = rest->calls; call; call = call->next) call->question = rest;
 	turn_soon(question->held);
 }
@@ -232,15 +253,23 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 	question_settle(question);
 }
 
+static char *call_name(const struct held *held, pid_t thread, const struct need *need) {
+	const struct held_options *options = &held->options;
+	return options->name ? options->name(options->context, thread, need) : NULL;
+}
+
 static void question_ask(struct question *question) {
 	const struct held_options *options = &question->held->options;
+	const pid_t thread = question->calls->thread;
 	question->state = ASKED;
 	question->held->asked++;
+	question->shown = question->calls->ticket;
+	free(question->name);
+	question->need.name = question->name = call_name(question->held, thread, &question->need);
+	if (!question->noted) live_note(options->live, question->path);
 	question->noted = true;
-	live_note(options->live, question->path);
 	question->need.folder = live_noted_folder(options->live, question->path);
-	uint64_t check =
-		options->check(options->context, question->calls->thread, &question->need, on_verdict, question);
+	uint64_t check = options->check(options->context, thread, &question->need, on_verdict, question);
 	if (question->state == ASKED) question->check = check;
 }
 
@@ -251,14 +280,27 @@ static void ask_next(struct held *held) {
 		if (question->state == QUEUED && question->calls) question_ask(question);
 }
 
+static void question_cancel(struct question *question) {
+	struct held *held = question->held;
+	if (question->state != ASKED) return;
+	held->options.cancel(held->options.context, question->check);
+	held->asked--;
+}
+
+/* The call that it shows is gone. What was allowed for longer than that call is for the others as well. */
+static void question_ask_anew(struct question *question) {
+	if (question->state != ASKED && (question->state != ANSWERED || !question->alone)) return;
+	question_cancel(question);
+	question->state = QUEUED;
+	question->shown = 0;
+	turn_soon(question->held);
+}
+
 /* Nobody waits for it any more. One that is being placed stays until live has said so. */
 static void question_leave(struct question *question) {
 	struct held *held = question->held;
 	if (question->state == PLACING) return;
-	if (question->state == ASKED) {
-		held->options.cancel(held->options.context, question->check);
-		held->asked--;
-	}
+	question_cancel(question);
 	for (struct question **at = &held->questions; *at; at = &(*at)->next) {
 		if (*at != question) continue;
 		*at = question->next;
@@ -271,6 +313,13 @@ static bool is_left(const struct question *question) {
 	return !question->calls && !question->places;
 }
 
+/* Is it about the same name as the call that its question shows? */
+static bool call_is_as_shown(const struct call *call) {
+	const struct question *question = call->question;
+	CLEANUP_FREE char *name = call_name(question->held, call->thread, &question->need);
+	return !question->name || string_equal(name, question->name);
+}
+
 /* Places */
 
 static void place_give_up(struct place *place) {
@@ -278,6 +327,7 @@ static void place_give_up(struct place *place) {
 	struct place **at = &question->places;
 	while (*at != place) at = &(*at)->next;
 	*at = place->next;
+	if (place->shown && question->calls) question_ask_anew(question);
 	place_free(place);
 	question_settle(question);
 }
@@ -293,39 +343,55 @@ static void on_place_over(evutil_socket_t fd, short what, void *argument) {
 	turn_soon(held);
 }
 
-/* The thread is about to leave the question for a signal's handler. */
-static void place_keep(struct question *question, pid_t thread) {
+/* The call's thread is about to leave the question for a signal's handler. */
+static void place_keep(const struct call *call) {
+	struct question *question = call->question;
 	const struct timeval limit = {.tv_sec = LIMIT_HELD_AWAY_MS / 1000, .tv_usec = LIMIT_HELD_AWAY_MS % 1000 * 1000};
 	struct held *held = question->held;
 	if ((question->state != QUEUED && question->state != ASKED) || held->away >= LIMIT_HELD) return;
 	struct place *place = mem_new(struct place);
-	*place = (struct place){.next = question->places, .question = question, .thread = thread};
+	*place = (struct place){.next = question->places,
+				.question = question,
+				.thread = call->thread,
+				.shown = question->shown == call->ticket};
+	if (place->shown) question->shown = 0;
 	place->over = evtimer_new(held->options.base, on_place_over, place);
 	event_add(place->over, &limit);
 	question->places = place;
 	held->away++;
 }
 
-/* The thread is back. */
-static void place_take(struct question *question, pid_t thread) {
-	for (struct place *place = question->places; place; place = place->next) {
-		if (place->thread != thread) continue;
-		place_give_up(place);
-		return;
+/* The call's thread is back. */
+static void place_take(const struct call *call) {
+	struct place *place = call->question->places;
+	while (place && place->thread != call->thread) place = place->next;
+	if (!place) return;
+	if (place->shown && call_is_as_shown(call)) {
+		call->question->shown = call->ticket;
+		place->shown = false;
 	}
+	place_give_up(place);
 }
 
 /* Calls */
 
 static struct call *call_take(struct question *question, uint64_t ticket) {
-	for (struct call **at = &question->calls; *at; at = &(*at)->next) {
-		if ((*at)->ticket != ticket) continue;
-		struct call *call = *at;
-		*at = call->next;
-		question->held->count--;
-		return call;
+	struct call **at = call_at(question, ticket), *call = *at;
+	*at = call->next;
+	question->held->count--;
+	return call;
+}
+
+/* Calls that are left without the one that the question showed. A thread that was in it and is in another one of the
+ * question has made it again. */
+static void question_without(struct question *question, const struct call *gone) {
+	if (question->shown != gone->ticket) return;
+	for (const struct call *call = question->calls; call; call = call->next) {
+		if (call->thread != gone->thread || !call_is_as_shown(call)) continue;
+		question->shown = call->ticket;
+		return;
 	}
-	return NULL;
+	question_ask_anew(question);
 }
 
 static struct call *call_find(const struct held *held, uint64_t ticket) {
@@ -343,7 +409,10 @@ static void call_end(struct call *call, enum held_end end) {
 	call->next = NULL;
 	call->question = own;
 	own->calls = call;
-	if (is_left(from)) question_leave(from);
+	if (is_left(from))
+		question_leave(from);
+	else
+		question_without(from, call);
 	question_end(own, end);
 }
 
@@ -391,7 +460,7 @@ uint64_t held_add(struct held *held, pid_t thread, const struct need *need, held
 		question_end(question, HELD_AGAIN);
 	else
 		ask_next(held);
-	if (!fresh) place_take(question, thread);
+	if (!fresh) place_take(call);
 	return call->ticket;
 }
 
@@ -400,18 +469,17 @@ void held_drop(struct held *held, uint64_t ticket) {
 	if (!call) return;
 	struct question *question = call->question;
 	call_take(question, ticket);
+	if (is_left(question))
+		question_leave(question);
+	else
+		question_without(question, call);
 	call_free(call);
-	if (!is_left(question)) return;
-	question_leave(question);
 	turn_soon(held); /* another one may be asked now */
 }
 
 void held_settle_all(struct held *held, enum held_end end) {
 	for (struct question *question = held->questions; question; question = question->next) {
-		if (question->state == ASKED) {
-			held->options.cancel(held->options.context, question->check);
-			held->asked--;
-		}
+		question_cancel(question);
 		if (question->state < PLACING) question_end(question, end);
 		while (question->state == PLACING && question->calls) call_end(question->calls, end);
 	}
@@ -429,7 +497,7 @@ size_t held_count(const struct held *held) {
 
 static void on_interrupted(void *argument, enum pending why) {
 	struct call *call = argument;
-	if (why == PENDING_HANDLED) place_keep(call->question, call->thread);
+	if (why == PENDING_HANDLED) place_keep(call);
 	if (call->question->state != READY) call_end(call, HELD_INTERRUPTED);
 }
 

@@ -1,9 +1,10 @@
 /*
  * held: the calls of a sandbox that wait for an answer, whichever doorbell rang.
  *
- * Promises: each waits on its own; equal needs share one question, and what the user allows for one call lets one of
- * them through, the others are asked about anew; a signal with a handler, the freezer, the death of the thread and the
- * broker's time-out settle it; nothing waits when the runner ends. Never blocks. Every error refuses.
+ * Promises: each waits on its own; equal needs share one question, and what the user allows for one call lets the call
+ * through that the question showed, the others are asked about anew; they are, too, when that call is gone before an
+ * answer came. A signal with a handler, the freezer, the death of the thread and the broker's time-out settle it;
+ * nothing waits when the runner ends. Never blocks. Every error refuses.
  */
 #pragma once
 
@@ -27,6 +28,9 @@ struct held_options {
 	uint64_t (*check)(void *context, pid_t thread, const struct need *need,
 			  void (*done)(void *argument, const struct verdict *verdict), void *argument);
 	void (*cancel)(void *context, uint64_t check);
+	/* The name in the folder that the thread's call is about (need.name); freed by the caller. NULL: there is none.
+	 * The function may be NULL, too. */
+	char *(*name)(void *context, pid_t thread, const struct need *need);
 	/* Have what a grant gives by its pattern alone in the next plan (given.h); false: it can't be. May be NULL.
 	 */
 	bool (*give)(void *context, const struct need *need);

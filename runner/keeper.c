@@ -180,19 +180,25 @@ static char *name_of(const struct keeper *keeper, pid_t thread, const struct nee
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct keeper *keeper = context;
-	CLEANUP_FREE char *process = NULL, *walk = NULL, *name = NULL, *path = name_of(keeper, thread, need);
+	CLEANUP_FREE char *process = NULL, *walk = NULL, *path = name_of(keeper, thread, need);
 	CLEANUP_STRINGS struct strings parents = {0};
 	process_describe(NULL, thread, keeper->init, &process, &parents);
 	const struct walking_world world = {.promptly = keeper->promptly, .context = keeper, .listed = on_listed};
 	if (need->permission == PERMISSION_FS_READ) walk = walking_tree(thread, need->path, &world);
-	if (need->by_folder) name = call_name_in(keeper->promptly, thread, need->path);
-	if (need->permission == PERMISSION_PROC_SPAWN && !string_equal(path, need->path))
-		name = string_copy(need->path);
+	const bool linked = need->permission == PERMISSION_PROC_SPAWN && !string_equal(path, need->path);
 	struct need named = *need;
 	named.path = path;
-	const struct session_call call = {
-		.need = &named, .process = process, .parents = &parents, .walk = walk, .name = name};
+	const struct session_call call = {.need = &named,
+					  .process = process,
+					  .parents = &parents,
+					  .walk = walk,
+					  .name = linked ? need->path : need->name};
 	return session_check_call(keeper->session, &call, done, argument);
+}
+
+static char *on_name(void *context, pid_t thread, const struct need *need) {
+	const struct keeper *keeper = context;
+	return need->by_folder ? call_name_in(keeper->promptly, thread, need->path) : NULL;
 }
 
 static void on_cancel(void *context, uint64_t check) {
@@ -481,6 +487,7 @@ static void make_live(struct keeper *keeper) {
 					  .live = keeper->live,
 					  .check = on_check,
 					  .cancel = on_cancel,
+					  .name = on_name,
 					  .give = on_give,
 					  .refused = on_refused,
 					  .context = keeper};

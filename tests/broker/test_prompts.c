@@ -129,6 +129,38 @@ static void a_cancelled_check_takes_its_prompt_down(void **state) {
 	json_decref(reply);
 }
 
+static int64_t ask_by(struct peer *runner, const char *process) {
+	return peer_send(
+		runner, "check",
+		json_pack("{s:s, s:s, s:s}", "permission", "net:access", "target", "svc.test:443", "process", process));
+}
+
+static void expect_process(struct peer *agent, const char *process, int64_t *ret_prompt) {
+	json_t *prompt = peer_push(agent, "prompt");
+	assert_string_equal(text_of(prompt, "process"), process);
+	*ret_prompt = number_of(prompt, "id");
+	json_decref(prompt);
+}
+
+/* What a prompt shows is what is let through: the others are asked about by their own process. */
+static void a_prompt_goes_with_the_check_that_it_shows(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *runner = runner_new();
+	CLEANUP_PEER struct peer *agent = agent_new("tui");
+	CLEANUP_PEER struct peer *command = peer_connect(true);
+	int64_t shown, anew;
+	const int64_t notes = ask_by(runner, "notes"), evil = ask_by(runner, "evil");
+	expect_process(agent, "notes", &shown);
+	json_decref(peer_call(runner, "status", NULL)); /* both have come */
+	peer_send(runner, "cancel", json_pack("{s:I}", "check", (json_int_t)notes));
+	expect_verdict(runner, notes, "ECANCELED");
+	expect_gone(agent, shown, "cancelled");
+	expect_process(agent, "evil", &anew);
+	answer_refused(command, shown, NULL, "allow", json_pack("{s:s}", "lifetime", "once"), "no prompt");
+	answer_well(command, anew, NULL, "allow", json_pack("{s:s}", "lifetime", "once"));
+	expect_verdict(runner, evil, "allow ask");
+}
+
 static void attack_broker_2_a_dead_requester_cancels(void **state) {
 	(void)state;
 	struct peer *runner = runner_new();
@@ -265,6 +297,7 @@ int main(void) {
 		PROMPTS_TEST(the_other_host_that_first_bytes_ask_for_is_told, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_13_nobody_there_denies, prompts_setup_lonely),
 		PROMPTS_TEST(a_cancelled_check_takes_its_prompt_down, prompts_setup_waits),
+		PROMPTS_TEST(a_prompt_goes_with_the_check_that_it_shows, prompts_setup_waits),
 		PROMPTS_TEST(attack_broker_2_a_dead_requester_cancels, prompts_setup_waits),
 		PROMPTS_TEST(a_session_that_closes_cancels, prompts_setup_waits),
 		PROMPTS_TEST(a_new_grant_resolves_what_it_covers, prompts_setup_waits),

@@ -282,3 +282,42 @@ one_did() {
 	kill "$listener"
 	asking_policy
 }
+
+# shows NAME PROCESS: the one question that there is.
+shows() {
+	[ "$(sbx prompts --json | jq -r '.[] | "\(.name) \(.process | sub(" .*"; ""))"')" = "$1 $2" ]
+}
+
+evil_waits() {
+	local process
+	grep -q '^evil calls' "$HOME/run/names.out" || return 1
+	process=$(pgrep -u "$(id -u)" -x evil | tail -1) || return 1
+	# in a call that waits for an answer (a directory's lock or the doorbell), not on its way to it
+	grep -q '^State:.[SD]' "/proc/$process/status"
+}
+
+@test "attack_r_01: an allow for once is for the call that the question shows: when that is gone the others are asked about by their own names" {
+	rm -f second end
+	cp "$TESTS/two_names.py" .
+	echo IMPORTANT >"$here/important.txt"
+	# by a profile in between, as in equal_policy
+	asking_policy 60s "    allow: {fs:read: [$here]}
+    ask: {fs:write: [$here]}
+  names: {extends: [default], doorbell: ${SBX_TEST_DOORBELL:-auto}}"
+	background names sbx run --profile names -- python3 two_names.py "$here"
+	first=$(prompt_id)
+	shows "$here/harmless.txt" notes
+	touch second
+	wait_for 30 evil_waits
+	touch end
+	wait_for 30 shows "$here/important.txt" evil
+	run sbx allow "$first" --once
+	[ "$status" != 0 ]
+	[ "$(cat "$here/important.txt")" = IMPORTANT ]
+	sbx deny "$(prompt_id)"
+	finished names
+	echo "$output"
+	lacks "$output" "evil did"
+	[ "$(cat "$here/important.txt")" = IMPORTANT ]
+	asking_policy
+}

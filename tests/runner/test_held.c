@@ -17,6 +17,7 @@
 /* The broker: questions as they come, answered by the test. */
 struct question_seen {
 	char path[64];
+	char name[64];
 	enum permission_kind permission;
 	void (*done)(void *argument, const struct verdict *verdict);
 	void *argument;
@@ -47,9 +48,17 @@ static uint64_t check(void *context, pid_t thread, const struct need *need,
 	assert_true(thread > 0);
 	*seen = (struct question_seen){.permission = need->permission, .done = done, .argument = argument};
 	snprintf(seen->path, sizeof seen->path, "%s", need->path);
+	if (need->name) snprintf(seen->name, sizeof seen->name, "%s", need->name);
 	if (!at_once) return question_count;
 	done(argument, at_once);
 	return 0;
+}
+
+static const char *name_now; /* in the folder, of whoever calls; or NULL */
+
+static char *name(void *context, pid_t thread, const struct need *need) {
+	(void)context, (void)thread, (void)need;
+	return string_copy_or_null(name_now);
 }
 
 static void cancel(void *context, uint64_t ticket) {
@@ -82,11 +91,13 @@ static int setup(void **state) {
 					     .live = fixture.live,
 					     .check = check,
 					     .cancel = cancel,
+					     .name = name,
 					     .give = give,
 					     .refused = on_refused};
 	held = held_new(&options);
 	question_count = 0;
 	at_once = NULL;
+	name_now = NULL;
 	refused = gives = 0;
 	can_give = false;
 	return 0;
@@ -415,6 +426,30 @@ static void once_is_for_one_of_equal_calls(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) end_stuck(callers[i]);
 }
 
+static void what_shows_a_call_that_is_gone_is_asked_anew_of_the_others(void **state) {
+	struct outcome gone, left;
+	(void)state;
+	pid_t caller = stuck(SIGUSR1);
+	name_now = "/home/u/notes/harmless";
+	const uint64_t shown = hold("/home/u/notes", &gone);
+	fixture_turn(&fixture);
+	assert_string_equal(questions[0].name, "/home/u/notes/harmless");
+	name_now = "/home/u/notes/important";
+	hold_as(caller, PERMISSION_FS_READ, "/home/u/notes", &left);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 1);
+	held_drop(held, shown);
+	assert_true(questions[0].cancelled);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 2);
+	assert_string_equal(questions[1].name, "/home/u/notes/important");
+	assert_int_equal(left.end, -1);
+	answer(1, allowed_by(0, true));
+	fixture_until(&fixture, left.end != -1);
+	assert_int_equal(left.end, HELD_AGAIN);
+	end_stuck(caller);
+}
+
 static int end_of_signal(int how, bool meant) {
 	struct outcome outcome;
 	pid_t pid = stuck(how);
@@ -513,6 +548,35 @@ static void a_thread_that_does_not_come_back_is_not_waited_for(void **state) {
 	end_stuck(pid);
 }
 
+/* The person has answered meanwhile: that was for the call that the question showed. */
+static void an_allow_for_a_call_whose_thread_does_not_come_back_is_for_no_other(void **state) {
+	struct outcome outcome, other;
+	(void)state;
+	pid_t pid = interrupted(&outcome);
+	hold_as(getppid(), PERMISSION_FS_READ, "/home/u/notes/todo", &other);
+	answer(0, allowed_by(0, true));
+	fixture_until(&fixture, question_count == 2);
+	assert_int_equal(other.end, -1);
+	answer(1, denied_by("ask", true));
+	fixture_turn(&fixture);
+	assert_int_equal(other.end, HELD_REFUSED);
+	end_stuck(pid);
+}
+
+static void a_thread_that_comes_back_by_another_name_is_asked_about_anew(void **state) {
+	struct outcome outcome;
+	(void)state;
+	name_now = "/home/u/notes/todo/harmless";
+	pid_t pid = interrupted(&outcome);
+	name_now = "/home/u/notes/todo/important";
+	hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	assert_true(questions[0].cancelled);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 2);
+	assert_string_equal(questions[1].name, name_now);
+	end_stuck(pid);
+}
+
 static void a_thread_that_a_signal_ends_or_stops_keeps_no_question(void **state) {
 	static const int ends[] = {SIGTERM | NOT_CAUGHT, SIGTSTP | NOT_CAUGHT};
 	(void)state;
@@ -597,6 +661,7 @@ int main(void) {
 		HELD_TEST(a_mask_that_the_runner_alone_knows_is_not_lifted_by_a_rule),
 		HELD_TEST(once_is_for_the_call_alone),
 		HELD_TEST(once_is_for_one_of_equal_calls),
+		HELD_TEST(what_shows_a_call_that_is_gone_is_asked_anew_of_the_others),
 		HELD_TEST(the_last_one_to_go_cancels_the_question),
 		HELD_TEST(one_that_is_dropped_while_it_is_placed_is_forgotten),
 		HELD_TEST(many_wait_for_their_turn_and_too_many_are_refused),
@@ -604,6 +669,8 @@ int main(void) {
 		HELD_TEST(a_call_that_a_handler_interrupts_keeps_its_question),
 		HELD_TEST(an_answer_waits_for_the_thread_that_runs_a_handler),
 		HELD_TEST(a_thread_that_does_not_come_back_is_not_waited_for),
+		HELD_TEST(an_allow_for_a_call_whose_thread_does_not_come_back_is_for_no_other),
+		HELD_TEST(a_thread_that_comes_back_by_another_name_is_asked_about_anew),
 		HELD_TEST(a_thread_that_a_signal_ends_or_stops_keeps_no_question),
 		HELD_TEST(others_restart_nothing),
 		HELD_TEST(a_blocked_signal_wakes_nobody),

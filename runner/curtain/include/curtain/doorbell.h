@@ -18,6 +18,7 @@ struct need {
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
 	bool listing;                    /* the call lists `path` */
 	bool folder;                     /* the host has a folder at `path` */
+	const char *name;                /* of `by_folder`: what the call makes or removes there (held.h); or NULL */
 };
 
 /* How what it waited for came out. */
