@@ -109,10 +109,22 @@ is_trusted() {
 	printf 'version: 1\nprofiles:\n  default:\n    allow:\n      fs:read: ["~/.ssh"]\n    deny:\n      fs:read: ["~/x"]\n' >.sbx.yaml
 	tmux_begin 80 24
 	asks_on_one_screen
-	shows '^In all: 1 that count if you trust it, 1 denials, which do anyway'
+	shows '^In all: 1 that counts if you trust it, 1 denial, which does anyway'
 	run ! shows 'NOT on this screen'
 	run ! is_trusted
 	type_line trust
 	sees 'Trusted until the file changes'
 	is_trusted
+}
+
+@test "what the README shows of sbx policy trust is what is printed" {
+	local example
+	printf 'version: 1\nprofiles:\n  npm:\n    allow:\n      net:access: ["registry.corp.example:443"]\n    deny:\n      fs:read: ["**/.env"]\n' >.sbx.yaml
+	example=$(sed -n '/^\$ sbx policy trust$/,/^Type trust/{//!p}' "$TESTS/../../README.md")
+	[ "$(wc -l <<<"$example")" = 3 ]
+	tmux_begin 140 24
+	asks_on_one_screen
+	contains "$(screen)" "${example//\/home\/ada\/app/$PWD}"
+	type_line no
+	sees 'nothing was trusted'
 }

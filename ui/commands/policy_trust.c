@@ -140,8 +140,9 @@ static int print_screen(const struct shown *shown, const struct project *project
 	CLEANUP_FREE char *path = text_visible_cut(shown->path, size.columns - sizeof " says:");
 	printf("%s says:\n", path);
 	const size_t hidden = print_weights(&sayings, &choice);
-	printf("In all: %zu that count if you trust it, %zu denials, which do anyway.\n", sayings.count,
-	       sayings.denials);
+	printf("In all: %zu that count%s if you trust it, %zu %s anyway.\n", sayings.count,
+	       sayings.count == 1 ? "s" : "", sayings.denials,
+	       sayings.denials == 1 ? "denial, which does" : "denials, which do");
 	if (hidden > 0) printf("%zu are NOT on this screen: sbx policy trust | less\n", hidden);
 	fflush(stdout);
 	return 0;
