@@ -37,10 +37,20 @@ static bool is_about(const struct rule *rule, const struct permission *permissio
 	return permission_equal(&rule->permission, permission);
 }
 
+/* One of those that the pattern means. Of a bare name, which is the program in any folder, the usual one. */
+static char *sample_of(const struct permission *permission, const struct pattern *pattern) {
+	static const char any_folder[] = "/**/";
+	const char *text = pattern_text(pattern);
+	char *sample = granting_sample(permission, pattern);
+	if (sample || permission->kind != PERMISSION_PROC_SPAWN || !string_starts(text, any_folder)) return sample;
+	const char *name = text + strlen(any_folder);
+	return strpbrk(name, "/*?[\\") ? NULL : string_format("/usr/bin/%s", name);
+}
+
 /* A target that both mean; NULL: none is found without a search. Freed by the caller. */
 static char *common_sample(const struct permission *permission, const struct pattern *a, const struct pattern *b) {
-	CLEANUP_FREE char *of_a = granting_sample(permission, a);
-	CLEANUP_FREE char *of_b = granting_sample(permission, b);
+	CLEANUP_FREE char *of_a = sample_of(permission, a);
+	CLEANUP_FREE char *of_b = sample_of(permission, b);
 	if (of_a && pattern_match(a, of_a, NULL) && pattern_match(b, of_a, NULL)) return STEAL(of_a);
 	return of_b && pattern_match(a, of_b, NULL) && pattern_match(b, of_b, NULL) ? STEAL(of_b) : NULL;
 }

@@ -94,6 +94,29 @@ patterns() {
 	finished own
 }
 
+@test "promise_02: a program by its bare name is not still allowed by what lets all others run, where a rule asks about it" {
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    ask: {proc:spawn: [git, /usr/bin/sum]}
+		    deny: {proc:spawn: [cksum]}
+	EOF
+	mkdir -p "$HOME/asked" && cd "$HOME/asked"
+	background asked sbx run --allow fs:write="$PWD" -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done'
+	wait_for 30 test -e up
+	give proc:spawn git cksum
+	for program in git cksum /usr/bin/git; do
+		run sbx revoke --match proc:spawn "$program"
+		contains "$output" "Still allowed by built-in/base.yaml:7 (profile base): proc:spawn *" # in other profiles
+		lacks "$output" ", session"
+	done
+	run sbx revoke --match proc:spawn sum # in other folders than /usr/bin
+	contains "$output" "Still allowed by built-in/base.yaml:7 (profile base, session "
+	touch go
+	finished asked
+}
+
 @test "promise_02: nothing revoked, or something that stays, is no success" {
 	run -1 sbx revoke --match net:access example.org
 	contains "$output" "Nothing was revoked"
