@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -108,9 +109,11 @@ static int follow_clearance(const struct session *session, const json_t *reply, 
 			 page = json_integer_value(json_object_get(said, "page"));
 	CLEANUP_FREE char *path = NULL;
 	int r = message_bytes_take(json_object_get(said, "file"), &path, error);
-	if (r == 0 && !path) r = error_set(error, EPROTO, "the broker names no file");
+	if (r == 0 && !path)
+		r = error_set(error, EPROTO, "sbxd is of an older build: end it (pgrep -u %u -x sbxd), and try again",
+			      geteuid());
 	if (r == 0) r = clearance_follow(session->clearance, path, (uint64_t)inode, (uint64_t)page, error);
-	return r < 0 ? error_prefix(error, "following what the broker allows") : 0;
+	return r < 0 ? error_prefix(error, "following the broker's clearance") : 0;
 }
 
 static int connect_and_open(struct session *session, struct error *error) {
