@@ -50,6 +50,7 @@ struct masks {
 	int mountinfo;
 	struct event *changed, *retry;
 	bool due;        /* the plan was not looked after yet */
+	bool looked;     /* there was something to look at while it was repaired */
 	bool stale;      /* something can't lie where the plan has it */
 	bool planning;   /* another plan was asked for */
 	unsigned failed; /* plans in a row of which something couldn't be put back */
@@ -177,8 +178,8 @@ static void end_round(struct masks *masks) {
 		masks->failed++;
 		masks->options.stale(masks->options.context);
 	}
-	/* what was torn off meanwhile; else with the next plan, or after the pause */
-	if (!stale && !evtimer_pending(masks->retry, NULL)) check(masks);
+	/* what was torn off or made anew meanwhile; else with the next plan, or after the pause */
+	if (!stale && (masks->looked || !evtimer_pending(masks->retry, NULL))) check(masks);
 }
 
 static void on_put_back(void *argument, int code, const char *text, const struct portal_applied *applied) {
@@ -211,6 +212,7 @@ static void put_back(struct masks *masks, struct portal *portal, size_t index, b
 
 static void check(struct masks *masks) {
 	masks->due = false;
+	masks->looked = masks->repairs != NULL;
 	if (!masks->plan || masks->repairs) return;
 	struct look look = {.portal = masks->options.portal(masks->options.context)};
 	if (!look.portal || mountinfo_read(masks->mountinfo, &look.info) < 0) {

@@ -848,6 +848,42 @@ static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void *
 	masks_free(masks);
 }
 
+/* The host makes it anew while the portal can't put it back yet, and whoever watches the names says so just then. */
+static void attack_fs_17_what_is_made_anew_while_it_is_put_back_is_masked_at_once(void **state) {
+	(void)state;
+	struct plan plan;
+	struct masks *masks;
+	int64_t best = INT64_MAX;
+	box_host(&box, "mkdir app; echo old >app/read");
+	box_plan(&box, &plan);
+	box_add(&box, &plan, MOUNT_WRITE, "app");
+	box_add(&box, &plan, MOUNT_READ, "app/read");
+	box_open(&box, &plan);
+	const struct masks_options options = {
+		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	settle();
+	CLEANUP_FREE char *read = path_join(box.home, "app/read");
+	for (int round = 0; round < 10; round++) {
+		repaired = 0;
+		assert_int_equal(unlink(read), 0);
+		event_base_loop(box.base, EVLOOP_ONCE); /* it is torn off: the portal has its steps */
+		usleep(20000);                          /* and has answered that nothing is there */
+		assert_int_equal(file_write(read, "new", 3, 0644, NULL), 0);
+		const int64_t start = now_us();
+		masks_look(masks);
+		while (repaired == 0) event_base_loop(box.base, EVLOOP_ONCE);
+		const int64_t took = now_us() - start;
+		if (took < best) best = took;
+	}
+	print_message("made anew and masked: %" PRId64 " us\n", best);
+	assert_true(best < 50000); /* the pause is 100 ms */
+	box_expect(&box, "w app/read", "refused");
+	portal_free(STEAL(box.portal));
+	masks_free(masks);
+}
+
 static void exchange(const char *one, const char *other) {
 	CLEANUP_FREE char *a = path_join(box.home, one), *b = path_join(box.home, other);
 	assert_int_equal(renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE), 0);
@@ -968,6 +1004,7 @@ int main(void) {
 		PORTAL_TEST(attack_fs_22_a_broad_grant_never_shows_what_it_masks),
 		PORTAL_TEST(attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it),
 		PORTAL_TEST(attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again),
+		PORTAL_TEST(attack_fs_17_what_is_made_anew_while_it_is_put_back_is_masked_at_once),
 		PORTAL_TEST(attack_fs_17_names_that_are_exchanged_keep_their_own_masks),
 		PORTAL_TEST(a_text_comes_back_when_the_host_has_torn_it_off),
 		PORTAL_TEST(nothing_of_the_portal_is_seen_inside),
