@@ -409,7 +409,7 @@ END
 		plain sbx run -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done; cat sub/file; cat sub/late" \
 			>"$HOME/run/inside" 2>&1 3>&- &
 		pid=$!
-		for i in $(seq 200); do [ ! -e started ] || break; sleep 0.05; done
+		for i in $(seq 1200); do [ ! -e started ] || break; sleep 0.05; done
 		echo early >sub/file
 		mount -t tmpfs tmpfs sub || exit 9
 		echo leaked >sub/late

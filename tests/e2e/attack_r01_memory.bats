@@ -34,7 +34,7 @@ echo "outside $(./watch --now)"
 [ "${mute:-}" ] || wait_for 30 said gone
 cat "$HOME/run/said"
 kill -USR1 "$PPID"; kill "$run"; wait "$run"; echo "ended $?"
-wait_for 10 gone "$inside" || echo "left behind"'
+wait_for 60 gone "$inside" || echo "left behind"'
 
 # time_of WORD: in milliseconds.
 time_of() {

@@ -180,7 +180,7 @@ denied() {
 }
 
 @test "attack_r_04: what comes in a folder that is moved is named at the end, too, where reading it is denied" {
-	run sbx run -- sh -c 'mkdir t; echo x >t/secret; mv t in/t; for i in $(seq 100); do cat in/t/secret >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1'
+	run sbx run -- sh -c 'mkdir t; echo x >t/secret; mv t in/t; for i in $(seq 600); do cat in/t/secret >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1'
 	echo "$output"
 	[ "$status" = 0 ]
 	[ "$(grep -c "$PWD/in/t/secret is new and would have been protected" <<<"$output")" = 1 ]

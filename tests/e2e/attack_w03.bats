@@ -96,7 +96,7 @@ nothing_arrived() {
 	background live sbx run -- bash -c 'exec 3<>/dev/tcp/db.test/$0 && echo open && read -r _ <&3; echo cut' "$port"
 	wait_for 30 grep -q open "$HOME/run/live.out"
 	run sbx grant --deny --any-profile --anywhere net:access "127.0.0.1:$port"
-	wait_for 10 grep -q cut "$HOME/run/live.out"
+	wait_for 60 grep -q cut "$HOME/run/live.out"
 	finished live 30
 	get db.test
 	nothing_arrived

@@ -541,7 +541,7 @@ agree() {
 	run timeout 20 sbx check fs:read "$HOME/to-ssh/id"
 	[ "$status" = 1 ]
 	background c sbx check fs:read link/file
-	wait_for 10 prompt_is_pending
+	wait_for 60 prompt_is_pending
 	[ "$(sbx prompts --json | jq -r '.[0].target')" = "$HOME/papers/file" ]
 	sbx allow "$(sbx prompts --json | jq '.[0].id')"
 	finished c

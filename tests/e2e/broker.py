@@ -13,7 +13,7 @@ pid = "--pid" in arguments
 messages = [a for a in arguments if a not in ("--raw", "--pid")]
 
 connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-connection.settimeout(5)
+connection.settimeout(30)
 connection.connect(sys.argv[1])
 
 

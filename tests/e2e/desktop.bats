@@ -127,7 +127,7 @@ deny_allow_always() {
 		id=$(prompt_id)
 		wait_for 30 is_shown
 		click_popup "$button" 60
-		wait_for 10 is_not_shown || [ "$button" = 2 ] # does the only action: there is none
+		wait_for $((button == 2 ? 10 : 60)) is_not_shown || [ "$button" = 2 ] # does the only action: there is none
 		is_running "waiting$button"
 		[ "$(sbx grants --json | jq length)" = 0 ]
 		dunstctl close-all

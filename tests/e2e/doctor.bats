@@ -86,7 +86,7 @@ load desktop
 		plain python3 -c "import pty; pty.spawn([\"sbx\", \"run\", \"--\", \"true\"])" >"$HOME/run/seen" </dev/null
 		plain sbx run -- true >"$HOME/run/unseen" 2>&1
 		plain sbx run -- cat "$HOME/notes/file" >"$HOME/run/read" 2>&1 3>&- &
-		for i in $(seq 200); do
+		for i in $(seq 1200); do
 			[ "$(plain sbx prompts --json | jq length)" = 0 ] || break
 			sleep 0.05
 		done

@@ -148,7 +148,7 @@ by() {
 	mkdir -p sub
 	echo secret >sub/once.key
 	sbx grant --once fs:read "$PWD/sub/*.key" --profile default
-	run sbx run --profile default -- sh -c 'cat sub/once.key; sleep 0.1; cat sub/once.key'
+	run sbx run --profile default -- sh -c 'cat sub/once.key; sleep 2.5; cat sub/once.key' # LIMIT_ONCE_MS
 	echo "$output"
 	[ "${lines[0]}" = secret ]
 	contains "$output" "Permission denied"

@@ -45,7 +45,7 @@ END
 	contains "$output" fine
 	sbx kill --all
 	finished bomb
-	wait_for 20 no_process 'sleep 30$'
+	wait_for 60 no_process 'sleep 30$'
 }
 
 @test "open files" {

@@ -59,7 +59,7 @@ def come_and_go(path, over):
 
 
 def answers(connection):
-    connection.settimeout(2)
+    connection.settimeout(20)
     try:
         connection.sendall(b"x")
         return connection.recv(1) == b"x"

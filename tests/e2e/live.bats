@@ -277,7 +277,7 @@ is_held_for_good() {
 
 @test "once is one call: the next asks again, and no grant is left" {
 	# a read isn't trapped: what is there once goes some hundred microseconds after the call's return, when there is a processor
-	background once sbx run -- sh -c "cat $here/file; sleep 1; cat $here/file"
+	background once sbx run -- sh -c "cat $here/file; sleep 2.5; cat $here/file"
 	asks fs:read "$here/file"
 	sbx allow "$id" --once
 	wait_for 30 grep -q "in $here" "$HOME/run/once.out"
@@ -712,7 +712,7 @@ print('all came back', flush=True)"
 	[ "$(sed -n 's/others \([0-9]*\) ms/\1/p' "$HOME/run/flood.out")" -lt 10000 ]
 	prompt_id
 	[ "$(sbx prompts --json | jq length)" = 1 ]
-	run timeout 20 sbx run -- cat "$HOME/run/free" # of 60 that they wait
+	run timeout 40 sbx run -- cat "$HOME/run/free" # of 60 that they wait
 	[ "$output" = free ]
 	sbx allow "$(prompt_id)"
 	finished flood 60
@@ -999,13 +999,24 @@ has_another_portal() { # than those of $killed
 	contains "$output" "Permission denied"
 }
 
+sockets_of() {
+	readlink "/proc/$1/fd/"* | grep ^socket: | sort
+}
+
+# has_let_go PID SOCKETS: it has closed one of them.
+has_let_go() {
+	[[ $(comm -23 <(echo "$2") <(sockets_of "$1")) ]]
+}
+
 @test "what is opened while no broker is there waits for the next one, and is asked there" {
 	background gap sbx run -- sh -c "touch up; until [ -e go ]; do sleep 0.01; done; cat $here/file"
 	wait_for 60 test -e up
 	pid=$(broker_pid)
+	runner=$(sbx sessions --json | jq '.[-1].pid')
+	had=$(sockets_of "$runner")
 	kill -9 "$pid"
 	wait_for 30 gone "$pid"
-	sleep 0.05 # until the runner has heard of it: what it asked before is refused
+	wait_for 30 has_let_go "$runner" "$had" # what it asked before is refused
 	touch go
 	asks fs:read "$here/file" || { cat "$HOME/run/gap.out" && return 1; }
 	sbx allow "$id"

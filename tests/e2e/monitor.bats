@@ -380,7 +380,7 @@ agents_are() {
 	keys 4
 	sees '4 History\]'
 	sleep 1.2 # what this brought about is over, unless the machine is busy
-	wait_for 10 is_asleep "$pid"
+	wait_for 60 is_asleep "$pid"
 }
 
 is_asleep() {

@@ -153,15 +153,22 @@ stop_knocking() {
 	lacks "$output" "no project by itself"
 }
 
+# typed WORD: into sbx policy trust, when it asks: what came before doesn't count.
+typed() {
+	rm -f "$HOME/run/screen"
+	run bash -c '{ wait_for 60 grep -qs "^Type trust" "$1"; echo "$2"; } | script -qefc "sbx policy trust" "$1"' bash "$HOME/run/screen" "$1"
+}
+
 @test "trust is given in a terminal by a whole word" {
+	export -f wait_for
 	theirs >.sbx.yaml
 	for word in "" y yes trus "trust me"; do
-		run bash -c '(sleep 1; echo "$1") | script -qec "sbx policy trust" /dev/null' bash "$word"
+		typed "$word"
 		contains "$output" "nothing was trusted"
 	done
 	run fetch
 	is_refused "$output"
-	run bash -c '(sleep 1; echo trust) | script -qec "sbx policy trust" /dev/null'
+	typed trust
 	contains "$output" "Trusted until the file changes"
 	run fetch
 	[ "$output" = 200 ]

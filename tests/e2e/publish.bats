@@ -376,11 +376,12 @@ listen_policy() {
 	port=$(free_port)
 	listen_policy "    ask: {net:listen: [$port]}"
 	background web sbx run -- sh -c "
-		for i in 1 2; do
-			timeout 1 python3 serve.py $port || true
-		done
+		python3 serve.py $port &
+		until [ -e denied ]; do sleep 0.05; done
+		kill \$! && wait
 		exec python3 serve.py $port --up up"
 	sbx deny "$(prompt_id)"
+	touch denied
 	wait_for 60 test -s up
 	[ "$(sbx prompts --json | jq length)" = 0 ]
 	refused "$port"

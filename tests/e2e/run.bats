@@ -113,8 +113,8 @@ load helper
 	pid=$!
 	wait_for 60 test -e started
 	kill -9 "$pid"
-	wait_for 5 no_process 'sleep 2718'
-	wait_for 5 session_has_ended
+	wait_for 30 no_process 'sleep 2718'
+	wait_for 30 session_has_ended
 }
 
 session_has_ended() {
