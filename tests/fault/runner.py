@@ -98,7 +98,7 @@ class Tool:
     def goes_on(self, kind):
         seen = len(self.lines)
         try:
-            wait_for(lambda: f"{kind} 200\n" in self.lines[seen:], kind, seconds=15)
+            wait_for(lambda: f"{kind} 200\n" in self.lines[seen:], kind)
             return True
         except TimeoutError:
             print(f"after {self.lines[max(0, seen - 4):seen]}: {self.lines[seen:][-6:]}", file=sys.stderr)
@@ -142,12 +142,12 @@ def runners(home, port, chance):
         tool.run.kill()
         tool.run.wait()
         try:
-            wait_for(lambda: not processes(mark), "processes", seconds=5)  # pylint: disable=cell-var-from-loop
+            wait_for(lambda: not processes(mark), "processes")  # pylint: disable=cell-var-from-loop
         except TimeoutError:
             lost["a process of the sandbox is left"] += 1
         client = home.connect()
         try:
-            wait_for(lambda: not list(client.pages("sessions")), "sessions", seconds=5)  # pylint: disable=cell-var-from-loop
+            wait_for(lambda: not list(client.pages("sessions")), "sessions")  # pylint: disable=cell-var-from-loop
         except TimeoutError:
             lost["its session runs on in sbxd"] += 1
         client.close()
