@@ -401,9 +401,19 @@ const char *calls_due(const struct gate *gate) {
 
 /* One that holds may rest on something else from now on, or be `direct` no more. */
 static void call_renew(struct gate_call *call, const struct verdict *verdict) {
-	if (verdict->effect != EFFECT_ALLOW) return;
+	if (!verdict_lasts(verdict)) return;
 	verdict_finish(&call->verdict);
 	call->verdict = verdict_copy(verdict);
+}
+
+/* What a call is denied by whose right the verdict doesn't hold. */
+static struct verdict denial_by(const struct verdict *verdict) {
+	if (verdict_lasts(verdict))
+		return (struct verdict){.module = "private",
+					.why = string_copy("what allows it no longer says `private: true`")};
+	if (verdict->effect == EFFECT_ALLOW)
+		return (struct verdict){.module = "grants", .why = string_copy("what allowed it has ended")};
+	return verdict_copy(verdict);
 }
 
 void calls_judge(struct gate *gate, const char *target, const struct verdict *verdict) {
@@ -416,12 +426,8 @@ void calls_judge(struct gate *gate, const char *target, const struct verdict *ve
 		call->due = false;
 		if (right_holds(&right, verdict))
 			call_renew(call, verdict);
-		else if (verdict->effect == EFFECT_ALLOW)
-			call_stop(call, (struct verdict){.module = "private",
-							 .why = string_copy("what allows it no longer says "
-									    "`private: true`")});
 		else
-			call_stop(call, verdict_copy(verdict));
+			call_stop(call, denial_by(verdict));
 	}
 }
 

@@ -74,6 +74,8 @@ void review_finish(struct gate *gate);
 
 struct right right_of(const struct verdict *verdict);
 bool right_holds(const struct right *right, const struct verdict *now);
+/* May what was made by another right rest on it from now on? */
+bool verdict_lasts(const struct verdict *verdict);
 
 bool grants_contain(const int64_t *grants, size_t count, int64_t grant);
 

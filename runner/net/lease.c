@@ -172,7 +172,7 @@ void leases_judge_address(struct gate *gate, const char *address, const struct v
 /* One that holds may rest on something else from now on. */
 static void right_renew(struct right *right, const struct verdict *verdict) {
 	right->due = false;
-	if (verdict->effect != EFFECT_ALLOW) return;
+	if (!verdict_lasts(verdict)) return;
 	right->grant = verdict->grant;
 	right->once = false;
 }

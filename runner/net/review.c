@@ -16,12 +16,16 @@ struct right right_of(const struct verdict *verdict) {
 }
 
 /* What led to a private address, or maybe to ::1, must still be allowed to, and so must a socket of the host's in the
- * sandbox. */
+ * sandbox. An unused grant for one use is for another connection: without it somebody would be asked. */
 bool right_holds(const struct right *right, const struct verdict *now) {
-	if (now->effect == EFFECT_ALLOW)
+	if (verdict_lasts(now))
 		return (now->private_allowed || !right->private_allowed) && (now->direct || !right->direct) &&
 		       (!now->ipv4_only || right->ipv4_only);
-	return right->once && string_equal(now->module, "ask");
+	return right->once && (now->effect == EFFECT_ALLOW || string_equal(now->module, "ask"));
+}
+
+bool verdict_lasts(const struct verdict *verdict) {
+	return verdict->effect == EFFECT_ALLOW && !verdict->once;
 }
 
 static void review_judged(void *argument, const struct verdict *verdict) {

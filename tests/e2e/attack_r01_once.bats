@@ -43,6 +43,13 @@ is_cut() {
 	lacks "$output" "still there"
 }
 
+serve_unix() {
+	: >"$HOME/run/unix.log"
+	python3 "$TESTS/ipc.py" serve "$HOME/run/live.sock" >"$HOME/run/unix.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/unix.pid"
+	wait_for 60 grep -q ready "$HOME/run/unix.log"
+}
+
 @test "attack_r_01: a connection that was allowed once ends when that is revoked, by its number" {
 	background tool sbx run --profile default -- python3 lasting.py other.test "$port" other.test
 	id=$(prompt_id)
@@ -76,10 +83,7 @@ is_cut() {
 }
 
 @test "attack_r_01: a connection to a socket of the host by a grant for one use ends when that is revoked" {
-	: >"$HOME/run/unix.log"
-	python3 "$TESTS/ipc.py" serve "$HOME/run/live.sock" >"$HOME/run/unix.log" 2>&1 3>&- &
-	echo $! >"$HOME/run/unix.pid"
-	wait_for 60 grep -q ready "$HOME/run/unix.log"
+	serve_unix
 	grant=$(granted --once ipc:connect "$HOME/run/live.sock")
 	background tool sbx run --profile default -- python3 ipc.py connect "$HOME/run/live.sock"
 	wait_for 60 says hello
@@ -88,6 +92,30 @@ is_cut() {
 	[ "$status" = 0 ]
 	contains "$output" "connected by grant $grant"
 	is_cut
+}
+
+# used_is_cut PERMISSION TARGET COMMAND…: there is another grant for one use, and the rules are judged anew.
+used_is_cut() {
+	local permission=$1 target=$2 used other
+	shift 2
+	used=$(granted --once "$permission" "$target")
+	background tool sbx run --profile default -- "$@"
+	wait_for 60 says 'host=\|hello'
+	other=$(granted --once "$permission" "$target")
+	granted --deny net:access nowhere.test
+	run sbx revoke "$used"
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	contains "$output" "connected by grant $used"
+	is_cut
+	[ "$(sbx grants --json | jq "map(select(.id == $other and .uses == 0)) | length")" = 1 ]
+	sbx revoke "$other"
+}
+
+@test "attack_r_01: a connection by a grant for one use ends with that, whatever else is granted for one use" {
+	used_is_cut net:access "other.test:$port" python3 lasting.py other.test "$port" other.test
+	serve_unix
+	used_is_cut ipc:connect "$HOME/run/live.sock" python3 ipc.py connect "$HOME/run/live.sock"
 }
 
 @test "what was used up by sandboxes that have ended is not said to be revoked, nor to go on" {

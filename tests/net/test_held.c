@@ -283,6 +283,30 @@ static void a_review_that_begins_in_another_starts_anew(void **state) {
 	server_free(origin);
 }
 
+/* It is there for the next connection, and stays so. */
+static void a_review_puts_nothing_on_an_unused_grant_for_one_use(void **state) {
+	struct server *origin = server_new(serve_echo, NULL);
+	struct fixture *fixture = fixture_new();
+
+	(void)state;
+	fixture_set_judge(fixture, FIXTURE_ALLOW_ONCE, 7, true);
+	int once = open_tunnel(fixture, server_port(origin));
+	fixture_set_judge(fixture, FIXTURE_ALLOW, 9, true);
+	int granted = open_tunnel(fixture, server_port(origin));
+	fixture_set_judge(fixture, FIXTURE_ALLOW_ONCE, 8, true);
+	fixture_review(fixture);
+	fixture_wait(fixture, again_reaches, 1);
+	assert_int_equal(wire_read_end(granted), ECONNRESET);
+	assert_int_equal(fixture_cut(fixture, 8), 0);
+	assert_true(echoes(once));
+	assert_int_equal(fixture_cut(fixture, 7), 1);
+	assert_int_equal(wire_read_end(once), ECONNRESET);
+	fd_close(once);
+	fd_close(granted);
+	fixture_free(fixture);
+	server_free(origin);
+}
+
 /* What holds after a review holds by what the judge said then. */
 static void a_review_binds_to_the_grant_that_holds_now(void **state) {
 	struct server *origin = server_new(serve_echo, NULL);
@@ -395,6 +419,7 @@ int main(void) {
 		cmocka_unit_test(a_review_cuts_a_kept_connection),
 		cmocka_unit_test(a_review_leaves_what_was_allowed_for_once),
 		cmocka_unit_test(a_review_that_begins_in_another_starts_anew),
+		cmocka_unit_test(a_review_puts_nothing_on_an_unused_grant_for_one_use),
 		cmocka_unit_test(a_review_binds_to_the_grant_that_holds_now),
 		cmocka_unit_test(cutting_a_grant_ends_its_tunnels_at_once),
 		cmocka_unit_test(cutting_a_grant_ends_kept_connections_and_asks_again),
