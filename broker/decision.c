@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "flood.h"
+#include "leading.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session.h"
@@ -44,7 +45,7 @@ void verdict_set(struct verdict *verdict, enum effect effect, const char *module
 void decision_make(struct broker *broker, const struct ruleset *ruleset, const struct session *session,
 		   const struct request *request, const struct stack_exec_answers *said, struct decision *ret_decision,
 		   struct stack_walk *walk) {
-	struct decision_finder finder;
+	struct decision_finder finder, of_address;
 	struct stack_context context = decision_context(broker, ruleset, &finder);
 	context.flooded = flood_reason(broker, session);
 	context.exec = said;
@@ -55,6 +56,8 @@ void decision_make(struct broker *broker, const struct ruleset *ruleset, const s
 		return;
 	}
 	ret_decision->needed = stack_decide(&context, request, verdict, walk);
+	const struct stack_context there = decision_context(broker, ruleset, &of_address);
+	if (!ret_decision->needed && leading_denies(&there, request, verdict)) finder = of_address;
 	if (verdict->grant != 0 && verdict->grant == finder.id) {
 		ret_decision->uses = finder.uses;
 		ret_decision->lifetime = finder.lifetime;

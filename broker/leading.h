@@ -14,3 +14,7 @@
 /* `request` is net:access of an address. -EINVAL where it is of a name. */
 int leading_decide(struct broker *broker, const struct session *session, const struct request *request,
 		   struct verdict *ret_verdict, struct error *error);
+
+/* Does a rule or grant deny the address that `hosts:` of the ruleset gives the name that is asked for? Then *verdict,
+ * which allowed it or asked, becomes that denial: the connection would be refused all the same. */
+bool leading_denies(const struct stack_context *context, const struct request *request, struct verdict *verdict);

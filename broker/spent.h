@@ -2,8 +2,8 @@
  * spent: allows for one use that have had it, and by which something may live yet: a connection, an open file.
  *
  * Promises: found is what a session used that still runs, or may have used before its sandbox came to this broker, and
- * what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are revoked like grants in force: the runners cut what was connected by them. That an open file
- * is closed is not promised.
+ * what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are revoked like grants in force: the runners
+ * cut what was connected by them. That an open file is closed is not promised.
  */
 #pragma once
 

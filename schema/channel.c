@@ -47,7 +47,8 @@ static const char *folder_fault(const char *path) {
 }
 
 const char *channel_runtime_fault(void) {
-	return is_set("XDG_RUNTIME_DIR") ? folder_fault(getenv("XDG_RUNTIME_DIR")) : "XDG_RUNTIME_DIR isn't set";
+	const char *path = getenv("XDG_RUNTIME_DIR");
+	return path && *path ? folder_fault(path) : "XDG_RUNTIME_DIR isn't set";
 }
 
 static const char *home_directory(void) {

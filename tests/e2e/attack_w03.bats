@@ -66,8 +66,31 @@ nothing_arrived() {
 		nothing_arrived
 		contains "$output" "db.test leads to 127.0.0.1:$port: the profile default denies net:access"
 		sbx history --session "$(sbx sessions --all --json | jq '.[0].id')" --verdict deny --json |
-			jq -e "select(.target == \"db.test:$port\" and .by == \"gate\")" >/dev/null
+			jq -e "select(.target == \"db.test:$port\" and .by == \"rules\")" >/dev/null
 	done
+}
+
+@test "attack_w_03: check and why say so of a name that hosts: leads there, and so does the one that asks" {
+	net "allow: {net:access: [\"db.test:$port\"]}
+    ask: {net:access: [nat.test]}"
+	run -0 sbx check net:access "db.test:$port"
+	sbx grant --deny net:access "127.0.0.1:$port"
+	run -1 sbx check net:access "db.test:$port"
+	contains "$output" "deny: db.test leads to 127.0.0.1:$port: "
+	run sbx why net:access "db.test:$port"
+	echo "$output"
+	contains "$output" "So: deny"
+	contains "$output" "sbx revoke $(sbx grants --json | jq .[0].id)"
+	run -1 sbx check net:access "nat.test:$port"
+	contains "$output" "nat.test leads to [64:ff9b::7f00:1]:$port"
+	get db.test
+	nothing_arrived
+	# The denial is still there, and ends by its own name alone.
+	run sbx revoke --match net:access "db.test:$port"
+	[ "$(sbx grants --json | jq length)" = 1 ]
+	run sbx revoke --match net:access "127.0.0.1:$port"
+	contains "$output" "Lifted the denial"
+	run -0 sbx check net:access "db.test:$port"
 }
 
 @test "attack_w_03: the same by datagrams, CONNECT and SOCKS" {
