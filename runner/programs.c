@@ -25,7 +25,7 @@ static int compile(const char *text, struct pattern **ret_pattern, struct error 
 	return pattern_compile(&permission, text, &scope, ret_pattern, error);
 }
 
-static void search_folders(const char *search, struct strings *ret_folders) {
+void programs_folders(const char *search, struct strings *ret_folders) {
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) strings_add(ret_folders, folders[i]);
 	while (search && *search) {
 		size_t size = strcspn(search, ":");
@@ -123,7 +123,7 @@ static void add_of_folder(const struct adding *adding, const char *folder) {
 
 int programs_add(const struct view *view, const char *search, bool trapped, struct rules *rules, struct error *error) {
 	CLEANUP_STRINGS struct strings all = {0};
-	search_folders(search, &all);
+	programs_folders(search, &all);
 	for (size_t i = 0; i < view->program_count; i++) {
 		CLEANUP_PATTERN struct pattern *pattern = NULL;
 		enum show show = view->programs[i].mode == VIEW_ASK ? SHOW_ASK : SHOW_NOTHING;

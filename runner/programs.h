@@ -14,5 +14,8 @@
 /* What is asked about is a node of the curtain, or stays as it is where its execution is `trapped`. */
 int programs_add(const struct view *view, const char *search, bool trapped, struct rules *rules, struct error *error);
 
+/* Where names of programs are looked for: folders of the system's, and of `search`, which is PATH or NULL. */
+void programs_folders(const char *search, struct strings *ret_folders);
+
 /* Is the program at `path` one that the view doesn't let run? With `asks` it can be asked for. */
 bool programs_deny(const struct view *view, bool asks, const char *path);

@@ -17,6 +17,7 @@
 #include "programs.h"
 #include "runner/native_needs.h"
 #include "runner/patience.h"
+#include "runner/program_links.h"
 #include "sight.h"
 
 enum { PATTERN_COLUMNS = 200 };
@@ -322,6 +323,15 @@ static void settle_network(struct scene *scene) {
 	if (lacks && scene->network == VIEW_NETWORK_NATIVE) say_no_native(lacks);
 }
 
+/* A link to the command, by whose name it is denied; freed by the caller; or NULL. */
+static char *denied_link(const struct scene *scene, bool asks) {
+	CLEANUP_STRINGS struct strings links = {0};
+	program_links(scene->command.real, scene->search, &links);
+	for (size_t i = 0; i < links.count; i++)
+		if (programs_deny(scene->view, asks, links.items[i])) return text_visible(links.items[i]);
+	return NULL;
+}
+
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
 	const bool asks = scene->curtain || scene->trapped;
 	if (programs_deny(scene->view, asks, scene->command.path) ||
@@ -340,8 +350,14 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
 	if (!can_start(scene, scene->command.path)) {
-		CLEANUP_FREE char *shown = text_visible(scene->command.path);
+		CLEANUP_FREE char *shown = text_visible(scene->command.path), *link = denied_link(scene, asks);
 		*ret_status = RUN_EXIT_NOT_EXECUTABLE;
+		if (link)
+			return error_set(
+				error, EACCES,
+				"%s: the profile %s does not let it run (proc:spawn): it denies %s, which leads "
+				"there",
+				scene->options->command[0], scene->view->profile, link);
 		return error_set(error, EACCES, "%s is not visible in the sandbox: allow it with --allow fs:read=%s",
 				 scene->options->command[0], shown);
 	}

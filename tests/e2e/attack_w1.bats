@@ -554,3 +554,46 @@ is_hidden() { # in the sandbox, as its mounts say
 	runner=$(sbx sessions --json | jq '.[0].pid')
 	grep -qs " $1 " "/proc/$(pgrep -P "$(pgrep -P "$runner" -x bwrap)" | head -1)/mountinfo"
 }
+
+# A link to a program, by both of whose names it is looked for: $link, $program.
+program_by_link() {
+	mkdir -p "$HOME/tools/bin"
+	printf '#!/bin/sh\necho ran\n' >"$HOME/tools/bin/real-tool"
+	chmod +x "$HOME/tools/bin/real-tool"
+	ln -sfn real-tool "$HOME/tools/bin/tool"
+	export PATH="$HOME/tools/bin:$PATH"
+}
+
+# says_denied WHY: all that speaks of the program says that it is denied by the link's name.
+says_denied() {
+	local rule=$1
+	run -126 sbx run --allow "fs:read=$HOME/tools" -- real-tool
+	contains "$output" "does not let it run (proc:spawn): it denies $HOME/tools/bin/tool, which leads there"
+	run sbx why proc:spawn real-tool
+	contains "$output" "$HOME/tools/bin/tool leads to $HOME/tools/bin/real-tool by a link."
+	contains "$output" "So: deny"
+	contains "$output" "$rule"
+	run -1 sbx check --no-ask proc:spawn real-tool
+	contains "$output" "deny: "
+	run -0 sbx grant proc:spawn "$HOME/tools/bin/real-tool"
+	contains "$output" "Note: without effect while $HOME/tools/bin/tool, which leads there, is denied"
+}
+
+@test "attack_w_1: a program that is denied by the name of a link is said to be by all that speaks of it" {
+	program_by_link
+	run -0 sbx run --allow "fs:read=$HOME/tools" -- real-tool
+	[ "$output" = ran ]
+	run -0 sbx grant --deny proc:spawn tool
+	says_denied "sbx revoke "
+	run sbx revoke --match proc:spawn "$HOME/tools/bin/real-tool"
+	contains "$output" "Revoked "
+	[ "$(sbx grants --json)" = '[]' ]
+	run -0 sbx run --allow "fs:read=$HOME/tools" -- real-tool
+	policy <<-'EOF'
+		version: 1
+		profiles:
+		  default:
+		    deny: {proc:spawn: [tool]}
+	EOF
+	says_denied "policy.yaml:4"
+}

@@ -8,6 +8,7 @@
 #include "schema/message.h"
 #include "schema/verdict.h"
 #include "ui/broker.h"
+#include "ui/denied_link.h"
 #include "ui/led.h"
 #include "ui/output.h"
 #include "ui/words.h"
@@ -53,8 +54,10 @@ static int run(struct command_call *call, struct error *error) {
 	json_put_text(body, "profile", values->profile ? values->profile : "default");
 	json_put_text(body, "project", project);
 	CLEANUP_FREE char *real = led_name(body, &permission, target);
+	CLEANUP_FREE char *link = denied_link(&permission, target, body, NULL);
+	if (link && !file) file = string_copy(target);
 	json_put_text(body, "permission", permission.name);
-	json_put_text(body, "target", real ? real : target);
+	json_put_text(body, "target", link ? link : real ? real : target);
 	json_object_set_new(body, "ask", json_boolean(!values->no_ask));
 	CLEANUP_FREE char *process = caller_name();
 	json_put_text(body, "name", file);

@@ -11,7 +11,9 @@
 #include "schema/message.h"
 #include "schema/pattern.h"
 #include "ui/broker.h"
+#include "ui/denied_link.h"
 #include "ui/human.h"
+#include "ui/output.h"
 #include "ui/socket_words.h"
 #include "ui/withdrawal.h"
 #include "ui/words.h"
@@ -159,6 +161,24 @@ static void print_contradicted(const struct grant *grant, const json_t *also, js
 		       "equal. To end it: sbx revoke %lld\n",
 		       (long long)id, (long long)id);
 	}
+}
+
+/* A program that is denied by the name of a link is so by any name. */
+static void print_denied_link(const struct grant *grant) {
+	CLEANUP_FREE char *program = NULL;
+	if (grant->permission.kind != PERMISSION_PROC_SPAWN ||
+	    words_target(&grant->permission, grant->pattern, &program, NULL) < 0)
+		return;
+	json_t *subject = json_object(), *reply = NULL;
+	json_put_id(subject, "session", grant->session);
+	if (grant->session == 0) json_put_text(subject, "profile", grant->profile);
+	if (grant->session == 0) json_put_text(subject, "project", grant->project);
+	CLEANUP_FREE char *link = denied_link(&grant->permission, program, subject, &reply);
+	CLEANUP_FREE char *shown = link ? text_visible(link) : NULL;
+	CLEANUP_FREE char *why = link ? json_visible(json_object_get(reply, "verdict"), "why") : NULL;
+	if (link) printf("Note: without effect while %s, which leads there, is denied: %s.\n", shown, why);
+	json_decref(reply);
+	json_decref(subject);
 }
 
 /* What the grant has no effect on yet. */
@@ -309,6 +329,7 @@ static int print_granted(const json_t *reply, struct error *error) {
 	print_missing(&grant);
 	print_resolved(&grant, denied_there);
 	print_reach(&grant);
+	print_denied_link(&grant);
 	return EXIT_DONE;
 }
 

@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "schema/message.h"
 #include "ui/broker.h"
+#include "ui/denied_link.h"
 #include "ui/leading.h"
 #include "ui/output.h"
 #include "ui/withdrawal.h"
@@ -44,6 +45,18 @@ static int put_ids(json_t *body, const struct strings *operands, struct error *e
 	return operands_ids(operands, "grant", ids, error);
 }
 
+/* Another name of a program: what it leads to, or a link to it that is denied here. */
+static char *program_name(const struct permission *permission, const char *program) {
+	char *file = words_program(permission, program);
+	CLEANUP_FREE char *project = NULL;
+	if (file || words_project(NULL, &project, NULL) < 0) return file;
+	json_t *subject = json_object();
+	json_put_text(subject, "project", project);
+	char *link = denied_link(permission, program, subject, NULL);
+	json_decref(subject);
+	return link;
+}
+
 static int put_match(json_t *body, const char *text, struct error *error) {
 	struct permission permission;
 	const char *target;
@@ -54,7 +67,7 @@ static int put_match(json_t *body, const char *text, struct error *error) {
 	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern), *program = NULL;
 	if (!resolved) resolved = words_namesake(&permission, target); /* either may be meant */
 	if (permission.kind == PERMISSION_PROC_SPAWN && words_target(&permission, target, &program, NULL) == 0)
-		resolved = words_program(&permission, program);
+		resolved = program_name(&permission, program);
 	CLEANUP_FREE char *linked = words_linked(&permission, pattern);
 	json_object_set_new(body, "match",
 			    json_pack("{s:s, s:o, s:o}", "permission", permission.name, "target",

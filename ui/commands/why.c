@@ -7,6 +7,7 @@
 #include "schema/advice.h"
 #include "schema/message.h"
 #include "ui/broker.h"
+#include "ui/denied_link.h"
 #include "ui/human.h"
 #include "ui/led.h"
 #include "ui/output.h"
@@ -170,6 +171,24 @@ static void explanation_finish(struct explanation *explanation) {
 	why_changes_finish(&explanation->changes);
 }
 
+/* What is said of a link by whose name the program is denied counts; that link, freed by the caller; or NULL. */
+static char *put_denied_link(struct explanation *explanation, int64_t session, const char *file) {
+	const json_t *verdict = json_object_get(explanation->reply, "verdict");
+	if (string_equal(json_string_value(json_object_get(verdict, "effect")), effect_name(EFFECT_DENY))) return NULL;
+	json_t *subject = json_object(), *reply = NULL;
+	json_put_id(subject, "session", session);
+	if (session == 0) json_object_set(subject, "profile", json_object_get(explanation->reply, "profile"));
+	if (session == 0) json_object_set(subject, "project", json_object_get(explanation->reply, "project"));
+	char *link = denied_link(explanation->permission, file, subject, &reply);
+	json_decref(subject);
+	if (!link) return NULL;
+	json_decref(explanation->reply);
+	explanation->reply = reply;
+	explanation->link = link;
+	explanation->target = file;
+	return link;
+}
+
 static int run(struct command_call *call, struct error *error) {
 	const struct values *values = call->values;
 	const char *text;
@@ -196,6 +215,7 @@ static int run(struct command_call *call, struct error *error) {
 	json_put_text(body, "target", explanation.target);
 	json_put_text(body, "name", file);
 	r = broker_call("why", body, &explanation.reply, error);
+	CLEANUP_FREE char *link = r == 0 ? put_denied_link(&explanation, values->session, file ? file : target) : NULL;
 	if (r == 0) r = read_reply(&explanation, error);
 	if (r < 0) return r;
 	find_changes(&explanation, values->project || values->session != 0);
