@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What was connected by a grant for one use, or by what the first bytes ask for, ends when the grant is revoked.
+# shellcheck disable=SC2030,SC2031 # a test's variables are its own
 
 load helper
 
@@ -144,6 +145,25 @@ used_is_cut() {
 	[ "$status" = 1 ]
 	contains "$output" "has ended already"
 	[ "$(sbx history --json | jq -s "map(select(.kind == \"revoke\" and .seq > $last)) | length")" = 0 ]
+}
+
+goes_on_after() { # goes_on_after SESSION: with the next broker, under another number
+	[[ $(sbx sessions --json | jq "map(select(.id != $1)) | length") == 1 ]]
+}
+
+@test "a connection by a grant for one use is cut by its revocation, too, when another broker has come meanwhile" {
+	local before pid
+	grant=$(granted --once net:access "other.test:$port")
+	lasts other.test other.test
+	before=$(sbx sessions --json | jq '.[0].id')
+	pid=$(broker_pid)
+	kill -9 "$pid"
+	wait_for 30 gone "$pid"
+	wait_for 30 goes_on_after "$before"
+	run sbx revoke "$grant"
+	echo "$output ($status)"
+	contains "$output" "connected by grant $grant"
+	is_cut
 }
 
 @test "what a grant for one use has opened is not said to be closed" {
