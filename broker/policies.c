@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/mounts.h"
+#include "base/path.h"
+#include "base/resolved.h"
 #include "watch.h"
 
 enum { RULESETS_MAX = 8 };
@@ -21,14 +24,32 @@ struct policies {
 	struct layer admin, user;
 	struct policy_document *builtin;
 	struct project_files *projects;
+	struct ruleset_follow follow;
+	struct strings hanging; /* what is not looked at for links: the broker waits for no file system */
 	struct policy *current; /* without a project; NULL while a layer isn't known */
 	struct remembered rulesets[RULESETS_MAX];
 	size_t next; /* the one to be forgotten next */
 };
 
+/* What a home lies on the broker waits for anyway. */
+static void find_hanging(struct policies *policies) {
+	CLEANUP_STRINGS struct strings points = {0};
+	strings_finish(&policies->hanging);
+	mounts_that_may_hang(&points);
+	for (size_t i = 0; i < points.count; i++)
+		if (!path_is_below(policies->places->home, points.items[i]))
+			strings_add(&policies->hanging, points.items[i]);
+}
+
+static char *follow_path(void *context, const char *path) {
+	const struct policies *policies = context;
+	return resolved_path_outside(path, &policies->hanging);
+}
+
 struct policies *policies_new(const struct places *places, struct store *store) {
 	struct policies *policies = mem_new(struct policies);
 	policies->places = places;
+	policies->follow = (struct ruleset_follow){follow_path, policies};
 	policies->watch = watch_new();
 	layer_init(&policies->admin, POLICY_LAYER_ADMIN, places, policies->watch);
 	layer_init(&policies->user, POLICY_LAYER_USER, places, policies->watch);
@@ -49,6 +70,7 @@ void policies_free(struct policies *policies) {
 	layer_finish(&policies->admin);
 	layer_finish(&policies->user);
 	policy_document_unref(policies->builtin);
+	strings_finish(&policies->hanging);
 	watch_free(policies->watch);
 	free(policies);
 }
@@ -185,10 +207,23 @@ static struct ruleset *find_ruleset(struct policies *policies, const struct poli
 		struct remembered *known = &policies->rulesets[i];
 		if (known->ruleset && strcmp(known->root, root) == 0 &&
 		    strcmp(ruleset_profile(known->ruleset), profile) == 0 &&
-		    policy_equal(ruleset_policy(known->ruleset), policy))
+		    policy_equal(ruleset_policy(known->ruleset), policy) &&
+		    policies_ruleset_is_current(policies, known->ruleset))
 			return known->ruleset;
 	}
 	return NULL;
+}
+
+int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile, const char *root,
+			  struct ruleset **ret_ruleset, struct error *error) {
+	const struct pattern_scope scope = policies_scope(policies, root);
+	find_hanging(policies);
+	return ruleset_new_led(policy, profile, &scope, &policies->follow, ret_ruleset, error);
+}
+
+bool policies_ruleset_is_current(struct policies *policies, const struct ruleset *ruleset) {
+	find_hanging(policies);
+	return ruleset_is_current(ruleset);
 }
 
 int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
@@ -198,8 +233,7 @@ int policies_compile(struct policies *policies, struct policy *policy, const cha
 		*ret_ruleset = ruleset_ref(ruleset);
 		return 0;
 	}
-	struct pattern_scope scope = policies_scope(policies, root);
-	int r = ruleset_new(policy, profile, &scope, &ruleset, error);
+	int r = policies_compile_anew(policies, policy, profile, root, &ruleset, error);
 	if (r < 0) return r;
 	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
 	free(slot->root);

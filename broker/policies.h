@@ -73,6 +73,13 @@ int policies_assemble(struct policies *policies, struct policy_document *own, co
 int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
 		     struct ruleset **ret_ruleset, struct error *error);
 
+/* The same, for nobody else. */
+int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile, const char *root,
+			  struct ruleset **ret_ruleset, struct error *error);
+
+/* Do the links that its denials name lead where they led? */
+bool policies_ruleset_is_current(struct policies *policies, const struct ruleset *ruleset);
+
 /* The rules for who has no session; remembered, borrowed until the next call. */
 int policies_ruleset(struct policies *policies, const char *profile, const char *project,
 		     const struct ruleset **ret_ruleset, struct error *error);

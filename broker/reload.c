@@ -106,9 +106,19 @@ static void start_timer(struct reload *reload) {
 	if (!evtimer_pending(reload->timer, NULL)) event_add(reload->timer, &reaction);
 }
 
+/* What the links lead to that denials name. */
+static bool is_another(const struct broker *broker) {
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!policies_ruleset_is_current(broker->policies, session->ruleset)) return true;
+	}
+	return false;
+}
+
 static void follow(struct reload *reload, enum policies_care care) {
 	struct broker *broker = reload->broker;
-	if (policies_refresh(broker->policies, care, record, broker)) reload_sessions(broker);
+	const bool changed = policies_refresh(broker->policies, care, record, broker);
+	if (changed || (care == POLICIES_ALL && is_another(broker))) reload_sessions(broker);
 	if (policies_are_stirred(broker->policies)) start_timer(reload);
 }
 

@@ -23,8 +23,8 @@ static void visit_profiles(struct broker *broker, rulesets_visitor *visit, void 
 	policy_profile_names(policy, &profiles);
 	for (size_t i = 0; i < profiles.count; i++) {
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
-		const struct pattern_scope scope = policies_scope(broker->policies, nowhere);
-		if (ruleset_new(policy, profiles.items[i], &scope, &ruleset, NULL) < 0) continue;
+		if (policies_compile_anew(broker->policies, policy, profiles.items[i], nowhere, &ruleset, NULL) < 0)
+			continue;
 		const bool has_host_network = ruleset_network(ruleset) == VIEW_NETWORK_HOST;
 		visit(context, &(struct rulesets_item){ruleset, profiles.items[i], 0, has_host_network});
 	}

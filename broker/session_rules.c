@@ -54,8 +54,7 @@ static int compile(const struct session *session, struct policy *policy, const c
 	struct policies *policies = session->broker->policies;
 	if (!session->own_policy) return policies_compile(policies, policy, profile, session->root, ret_ruleset, error);
 	/* nobody else has these */
-	struct pattern_scope scope = policies_scope(policies, session->root);
-	return ruleset_new(policy, profile, &scope, ret_ruleset, error);
+	return policies_compile_anew(policies, policy, profile, session->root, ret_ruleset, error);
 }
 
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error) {
@@ -117,7 +116,8 @@ void session_refresh_rules(struct session *session) {
 		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
 		return;
 	}
-	if (!policy_equal(policy, ruleset_policy(session->ruleset))) {
+	if (!policy_equal(policy, ruleset_policy(session->ruleset)) ||
+	    !policies_ruleset_is_current(session->broker->policies, session->ruleset)) {
 		struct ruleset *ruleset = rules_now(session, policy);
 		ruleset_unref(session->ruleset);
 		session->ruleset = ruleset;

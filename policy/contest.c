@@ -27,9 +27,17 @@
  * So the contest is held twice in one pass over the candidates, with and without these rules. Last, a writer needs what
  * a reader needs: a request to write is decided as one to read, too, and the stricter answer holds. An `ask fs:read`
  * deep in a tree that may be written so holds up the writer as well, who could read there.
+ *
+ * A denial that names a link is there once more by the path that it leads to (leads.h), and competes there as any rule.
+ * It counts for a target whose name by the link the rules, as they are written, deny: what a rule lifts behind the link
+ * (`~/.ssh` that is a link, denied, and `~/.ssh/known_hosts` allowed) isn't denied where that lies either. A link to a
+ * folder that it lies in itself (`~/link` to `~`) takes away what may be asked for or granted there, and nothing that
+ * rules allow: it would be all of a home.
  */
 #include "contest.h"
 
+#include "base/path.h"
+#include "leads.h"
 #include "sticky.h"
 
 enum slot { SLOT_ADMIN_DENY, SLOT_USER, SLOT_PROJECT, SLOT_BUILTIN, SLOT_ADMIN_REST, SLOT_COUNT };
@@ -40,9 +48,11 @@ struct contest {
 };
 
 struct request_view { /* what the rules are held against */
+	const struct rule_index *index;
 	const struct permission *permission;
 	const char *target;
 	bool addresses; /* only rules that name addresses count */
+	bool written;   /* only rules as they are written count */
 	struct contest all, own;
 };
 
@@ -101,12 +111,23 @@ static void contest_enter(struct contest *contest, const struct winner *candidat
 	if (candidate->rule->sticky && beats(candidate, &contest->sticky)) contest->sticky = *candidate;
 }
 
+static enum effect effect_as_written(const struct request_view *view, const char *target);
+
+/* Of a denial where it leads. */
+static bool lead_counts(const struct request_view *view, const struct rule_lead *lead) {
+	if (view->written) return false;
+	CLEANUP_FREE char *name = rule_lead_name(lead, view->target);
+	if (effect_as_written(view, name) != EFFECT_DENY) return false;
+	return !path_is_below(lead->place, lead->there) || effect_as_written(view, view->target) != EFFECT_ALLOW;
+}
+
 static void enter_rule(void *context, const struct rule *rule) {
 	struct request_view *view = context;
 	struct winner candidate = {.rule = rule};
 	enum part part = part_of(rule, view->permission);
 	if (part == PART_NONE || !pattern_applies(rule->pattern, rule->effect, view->target, &candidate.rank)) return;
 	if (view->addresses && !pattern_names_address(rule->pattern)) return;
+	if (rule->lead && !lead_counts(view, rule->lead)) return;
 	contest_enter(&view->all, &candidate);
 	if (part == PART_OWN) contest_enter(&view->own, &candidate);
 }
@@ -128,26 +149,33 @@ static enum effect effect_of(struct winner winner) {
 	return winner.rule ? winner.rule->effect : EFFECT_DENY;
 }
 
-static struct winner decide(const struct rule_index *index, enum permission_kind kind, const char *target) {
+static struct winner decide(const struct rule_index *index, enum permission_kind kind, const char *target,
+			    bool written) {
 	const struct permission permission = permission_of(kind);
-	struct request_view view = {.permission = &permission, .target = target};
+	struct request_view view = {.index = index, .permission = &permission, .target = target, .written = written};
 	rule_index_visit(index, &permission, target, enter_rule, &view);
 	struct winner all = contest_winner(&view.all), own = contest_winner(&view.own);
 	bool extra_counts = kind == PERMISSION_FS_READ ? effect_of(own) != EFFECT_ALLOW : effect_of(own) != EFFECT_DENY;
 	return extra_counts ? all : own;
 }
 
-static struct winner decide_write(const struct rule_index *index, const char *target) {
-	struct winner write = decide(index, PERMISSION_FS_WRITE, target);
+static struct winner decide_write(const struct rule_index *index, const char *target, bool written) {
+	struct winner write = decide(index, PERMISSION_FS_WRITE, target, written);
 	if (effect_of(write) == EFFECT_DENY) return write;
-	struct winner read = decide(index, PERMISSION_FS_READ, target);
+	struct winner read = decide(index, PERMISSION_FS_READ, target, written);
 	return effect_of(read) < effect_of(write) ? read : write;
 }
 
+static enum effect effect_as_written(const struct request_view *view, const char *target) {
+	return effect_of(view->permission->kind == PERMISSION_FS_WRITE
+				 ? decide_write(view->index, target, true)
+				 : decide(view->index, PERMISSION_FS_READ, target, true));
+}
+
 struct winner contest_decide(const struct rule_index *index, const struct permission *permission, const char *target) {
-	if (permission->kind == PERMISSION_FS_READ) return decide(index, PERMISSION_FS_READ, target);
-	if (permission->kind == PERMISSION_FS_WRITE) return decide_write(index, target);
-	struct request_view view = {.permission = permission, .target = target};
+	if (permission->kind == PERMISSION_FS_READ) return decide(index, PERMISSION_FS_READ, target, false);
+	if (permission->kind == PERMISSION_FS_WRITE) return decide_write(index, target, false);
+	struct request_view view = {.index = index, .permission = permission, .target = target};
 	rule_index_visit(index, permission, target, enter_rule, &view);
 	return contest_winner(&view.all);
 }
@@ -160,7 +188,7 @@ struct winner contest_address(const struct rule_index *index, const char *target
 }
 
 struct winner contest_sticky(const struct rule_index *index, const struct permission *permission, const char *target) {
-	struct request_view view = {.permission = permission, .target = target};
+	struct request_view view = {.index = index, .permission = permission, .target = target};
 	rule_index_visit(index, permission, target, enter_rule, &view);
 	return view.all.sticky;
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "contest.h"
 #include "index.h"
+#include "leads.h"
 #include "lineage.h"
 #include "policy_parts.h"
 #include "problems.h"
@@ -22,6 +23,7 @@ struct ruleset {
 	char *profile;
 	struct rule *rules;
 	size_t count;
+	struct leads leads;
 	struct rule_index *index;
 	struct bare_modes *bare;
 	struct settings settings;
@@ -214,8 +216,8 @@ static struct bare_modes *bare_modes_new(size_t count) {
 	return mem_alloc(1, sizeof(struct bare_modes) + count * sizeof(struct bare_mode));
 }
 
-int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
-		struct ruleset **ret_ruleset, struct error *error) {
+int ruleset_new_led(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		    const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error) {
 	struct lineage lineage;
 	size_t count;
 	struct policy_document *const *documents = policy_documents(policy, &count);
@@ -229,6 +231,7 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	sources_collect(&sources, policy, &lineage);
 	sources_collect_denials(&sources, policy, &lineage);
 	r = rules_compile(ruleset, &sources, scope, error);
+	if (r == 0) r = leads_add(&ruleset->leads, follow, &ruleset->rules, &ruleset->count, error);
 	if (r < 0) return r;
 	settings_collect(&ruleset->settings, &sources);
 	ruleset->index = rule_index_new(ruleset->rules, ruleset->count);
@@ -236,6 +239,15 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 	ruleset->bare = bare_modes_new(ruleset->count);
 	*ret_ruleset = STEAL(ruleset);
 	return 0;
+}
+
+int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		struct ruleset **ret_ruleset, struct error *error) {
+	return ruleset_new_led(policy, profile, scope, NULL, ret_ruleset, error);
+}
+
+bool ruleset_is_current(const struct ruleset *ruleset) {
+	return leads_are_current(&ruleset->leads);
 }
 
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
@@ -259,10 +271,12 @@ void ruleset_unref(struct ruleset *ruleset) {
 	if (!ruleset || --ruleset->references > 0) return;
 	for (size_t i = 0; i < ruleset->count; i++) {
 		pattern_free(ruleset->rules[i].pattern);
+		rule_lead_free(ruleset->rules[i].lead);
 		free(ruleset->rules[i].profile);
 		free(ruleset->rules[i].origin);
 	}
 	free(ruleset->rules);
+	leads_finish(&ruleset->leads);
 	rule_index_free(ruleset->index);
 	free(ruleset->bare);
 	settings_finish(&ruleset->settings);

@@ -24,12 +24,22 @@ static bool rule_is_for_all(const struct rule *rule) {
 	       strcmp(rule->profile, POLICY_BASE) == 0;
 }
 
+/* ", and ~/link leads to …" */
+static char *explain_lead(const struct rule_lead *lead) {
+	if (!lead) return string_copy("");
+	SHOWN(place, lead->place);
+	SHOWN(there, lead->there);
+	return string_format(", and %s leads to %s by a link", place, there);
+}
+
 static char *explain_rule(const struct rule *rule) {
-	SHOWN(pattern, typed(rule->pattern));
+	SHOWN(pattern, rule->lead ? rule->lead->text : typed(rule->pattern));
+	CLEANUP_FREE char *lead = explain_lead(rule->lead);
 	if (rule_is_for_all(rule))
-		return string_format("an administrator denies %s %s to every profile", rule->permission.name, pattern);
-	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s", rule->profile, verbs[rule->effect],
-						rule->permission.name, pattern);
+		return string_format("an administrator denies %s %s to every profile%s", rule->permission.name, pattern,
+				     lead);
+	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s%s", rule->profile, verbs[rule->effect],
+						rule->permission.name, pattern, lead);
 	if (!rule->guarded) return STEAL(what);
 	SHOWN(place, typed(rule->guarded->pattern));
 	return string_format("%s, in a terminal since %s keeps %s", what, rule->guarded->profile, place);

@@ -230,6 +230,7 @@ static void add_rules(struct building *building) {
 	size_t count;
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
+		if (rules[i].lead) continue; /* the runner follows the link itself */
 		if (is_fs(&rules[i].permission))
 			add_pattern(building, rules[i].pattern, &rules[i], rules[i].permission.kind, rules[i].effect);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "runner/resolved.h"
 
 enum { FACT_LINKS_MAX = 40 }; /* path_resolution(7) */
 
@@ -162,16 +161,6 @@ void facts_collect(const struct rules *rules, struct fact_book *book, struct fac
 	book->looks += walked.looks;
 	string_finish(&walked.folder);
 	if (book->count > known) qsort(book->entries, book->count, sizeof *book->entries, compare_entries);
-}
-
-char *resolved_path(const char *path) {
-	struct walked walked = {0};
-	struct fact fact = {0};
-	fact_collect(path, &walked, &fact);
-	char *real = fact.link_count > 0 ? STEAL(fact.real) : NULL;
-	fact_finish(&fact);
-	string_finish(&walked.folder);
-	return real;
 }
 
 bool rule_is_led(const struct rule *rule, const struct fact *fact) {

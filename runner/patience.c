@@ -2,10 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,25 +12,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/mounts.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "schema/limits.h"
-
-/* They answer from memory or from a disk of this machine: filesystems(5) and Documentation/filesystems of Linux. Any
- * other may wait for another machine or process. */
-static const char *const answering[] = {
-	"autofs",   "bcachefs", "binfmt_misc", "bpf",       "btrfs",   "cgroup",     "cgroup2",    "configfs",
-	"debugfs",  "devpts",   "devtmpfs",    "efivarfs",  "erofs",   "exfat",      "ext2",       "ext3",
-	"ext4",     "f2fs",     "fusectl",     "hugetlbfs", "iso9660", "jfs",        "mqueue",     "nsfs",
-	"ntfs3",    "overlay",  "proc",        "pstore",    "ramfs",   "rpc_pipefs", "securityfs", "selinuxfs",
-	"squashfs", "sysfs",    "tmpfs",       "tracefs",   "udf",     "vfat",       "xfs",        "zfs",
-};
-
-static bool may_hang(const struct mntent *mount) {
-	for (size_t i = 0; i < ARRAY_LENGTH(answering); i++)
-		if (string_equal(mount->mnt_type, answering[i])) return false;
-	return true;
-}
 
 static bool is_on(const struct strings *paths, const char *point) {
 	for (size_t i = 0; i < paths->count; i++)
@@ -52,15 +35,14 @@ static bool is_fresh(const char *point) {
 
 /* May a look come upon a file system that hangs? `points` gets those that lie in one of the paths. */
 static bool is_needed(const struct patience *patience, struct strings *points) {
-	FILE *mounts = mem_expect(setmntent("/proc/self/mounts", "re"));
+	CLEANUP_STRINGS struct strings mounts = {0};
 	bool needed = false;
-	for (const struct mntent *mount; mounts && (mount = getmntent(mounts));) {
-		const char *point = mount->mnt_dir;
-		if (!may_hang(mount)) continue;
+	mounts_that_may_hang(&mounts);
+	for (size_t i = 0; i < mounts.count; i++) {
+		const char *point = mounts.items[i];
 		needed |= is_on(patience->paths, point) || !(patience->near || is_fresh(point));
 		if (!patience->near && !is_fresh(point) && is_in(patience->paths, point)) strings_add(points, point);
 	}
-	if (mounts) endmntent(mounts);
 	return needed;
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/resolved.h"
 #include "base/string.h"
-#include "runner/resolved.h"
 #include "schema/grant.h"
 #include "schema/message.h"
 #include "ui/broker.h"

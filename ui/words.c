@@ -9,9 +9,9 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/resolved.h"
 #include "base/text.h"
 #include "runner/project.h"
-#include "runner/resolved.h"
 #include "schema/pattern.h"
 #include "schema/target.h"
 

@@ -128,7 +128,8 @@ static int find_denied_there(const struct command_call *call, char **ret_target,
 	if (r == 0) r = words_pattern(&permission, text, &pattern, error);
 	if (r < 0) return r;
 	CLEANUP_FREE char *resolved = words_resolved(&permission, pattern);
-	*ret_target = resolved ? pattern_quote(&permission, resolved) : linked_program(&permission, text);
+	*ret_target = resolved ? pattern_quote(&permission, resolved) : words_linked(&permission, pattern);
+	if (!*ret_target) *ret_target = linked_program(&permission, text);
 	return 0;
 }
 

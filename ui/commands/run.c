@@ -120,6 +120,13 @@ static char *resolved_of(const char *text, struct permission *ret_permission) {
 									  : words_resolved(ret_permission, pattern);
 }
 
+/* Likewise of a pattern with wildcards behind a link. */
+static char *linked_of(const char *text) {
+	struct permission permission;
+	const char *pattern;
+	return permission_split(text, &permission, &pattern, NULL) < 0 ? NULL : words_linked(&permission, pattern);
+}
+
 /* What is allowed through a link is so where it leads now. */
 static void resolve_allowed(const struct values *values, struct strings *ret_resolved) {
 	for (size_t i = 0; i < values->allow.count; i++) {
@@ -134,7 +141,7 @@ static void resolve_denied(struct strings *deny) {
 	for (size_t i = 0, count = deny->count; i < count; i++) {
 		struct permission permission;
 		CLEANUP_FREE char *resolved = resolved_of(deny->items[i], &permission);
-		CLEANUP_FREE char *quoted = resolved ? pattern_quote(&permission, resolved) : NULL;
+		CLEANUP_FREE char *quoted = resolved ? pattern_quote(&permission, resolved) : linked_of(deny->items[i]);
 		if (quoted) strings_addf(deny, "%s=%s", permission.name, quoted);
 	}
 }

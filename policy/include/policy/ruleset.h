@@ -4,6 +4,8 @@
  * Promises: within a layer the rule whose match ends deepest wins, then literal before pattern, then deny > ask >
  * allow; layers in turn; masks and base's sensitive places count in every layer unless a rule ends at or below them.
  * What an administrator denies in `base` (or at the top of a file, which is the same) holds for every profile.
+ * A denial of files by a link holds where the link leads as if it were written by that path, but for what a rule behind
+ * the same link lifts.
  */
 #pragma once
 
@@ -12,6 +14,13 @@
 #include "schema/pattern.h"
 #include "schema/permission.h"
 #include "schema/verdict.h"
+
+/* Of a denial that names a path, or begins with one, which leads elsewhere by links. */
+struct rule_lead {
+	char *text;  /* the pattern as the rule has it */
+	char *place; /* what it names before any wildcard, and */
+	char *there; /* where that leads */
+};
 
 struct rule {
 	struct permission permission;
@@ -23,10 +32,11 @@ struct rule {
 	bool private_allowed;  /* private: true */
 	bool direct;           /* direct: true */
 	const struct rule
-		*guarded;  /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
-	unsigned distance; /* 0 = stands in the profile itself, then what that extends, in turn */
-	char *profile;     /* where it stands */
-	char *origin;      /* "file:line" */
+		*guarded;       /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
+	unsigned distance;      /* 0 = stands in the profile itself, then what that extends, in turn */
+	struct rule_lead *lead; /* such a denial once more, with `pattern` where it leads; NULL: as it was written */
+	char *profile;          /* where it stands */
+	char *origin;           /* "file:line" */
 };
 
 struct ruleset;
@@ -35,6 +45,16 @@ struct ruleset;
  * itself, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. */
 int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		struct ruleset **ret_ruleset, struct error *error);
+/* Where paths lead by links. */
+struct ruleset_follow {
+	char *(*path)(void *context, const char *path); /* NULL: nowhere else; freed by the caller */
+	void *context;
+};
+/* The same with the denials that names by links make, as they lead now. Borrows `follow` as long as the ruleset is. */
+int ruleset_new_led(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		    const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error);
+/* Do the paths that its denials name still lead where they led? */
+bool ruleset_is_current(const struct ruleset *ruleset);
 /* One without any rule: nothing is allowed, nothing asked. For a subject whose rules can't be made any more. */
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile);
 struct ruleset *ruleset_ref(struct ruleset *ruleset);
