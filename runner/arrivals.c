@@ -2,8 +2,8 @@
  * Theory of operation. A folder that is to be watched waits in `pending`. Its turn is: first the watch, then a look at
  * all names in it, so that none is missed in between; folders in it that patterns may match below are appended. A new
  * folder (made, or moved here with all that lies in it) is put into `pending` by its event, lost events put all trees
- * there. A folder that is moved keeps its watch (inotify's belong to inodes), which gets the new path when it is looked
- * at again.
+ * there. A turn may be over inside a folder, which is read on in the next one. A folder that is moved keeps its watch
+ * (inotify's belong to inodes), which gets the new path when it is looked at again.
  *
  * Of a name that is awaited each folder on the way is a name as well, in front of it: a folder that is removed or moved
  * away and made anew is watched anew with all that is awaited below it, from the outermost on, so that nothing can
@@ -56,6 +56,8 @@ struct arrivals {
 	struct name *names;
 	size_t name_count;
 	struct strings texts, trees, pending;
+	DIR *stream; /* the folder that is looked into, or NULL */
+	char *folder;
 	struct patterns patterns;
 	struct walk walk;
 	size_t left;        /* names that this look may see still */
@@ -189,17 +191,27 @@ static bool may_be_folder(const struct dirent *entry) {
 	return entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
 }
 
-static void look_into(struct arrivals *arrivals, const char *path) {
+/* Takes the path. */
+static void look_into(struct arrivals *arrivals, char *path) {
 	watch(arrivals, path);
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
-	for (const struct dirent *entry; stream && arrivals->left > 0 && (entry = readdir(stream));) {
-		if (path_is_dots(entry->d_name)) continue;
-		CLEANUP_FREE char *below = path_join(path, entry->d_name);
-		arrivals->left--;
-		if (strlen(below) < PATH_MAX) notice(arrivals, below, may_be_folder(entry));
-	}
-	if (stream) closedir(stream);
+	arrivals->stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
+	arrivals->folder = path;
+}
+
+static void look_away(struct arrivals *arrivals) {
+	if (arrivals->stream) closedir(STEAL(arrivals->stream));
+	free(STEAL(arrivals->folder));
+}
+
+/* One name of the folder; after the last one, the folder is done. */
+static void look_at_next(struct arrivals *arrivals) {
+	const struct dirent *entry = arrivals->stream ? readdir(arrivals->stream) : NULL;
+	if (!entry) look_away(arrivals);
+	if (!entry || path_is_dots(entry->d_name)) return;
+	CLEANUP_FREE char *below = path_join(arrivals->folder, entry->d_name);
+	arrivals->left--;
+	if (strlen(below) < PATH_MAX) notice(arrivals, below, may_be_folder(entry));
 	if (arrivals->left == 0) go_blind(arrivals, "there are more files than sbx looks at");
 }
 
@@ -214,6 +226,7 @@ static void begin_look(struct arrivals *arrivals) {
 static void look_anew(struct arrivals *arrivals) {
 	begin_look(arrivals);
 	arrivals->blind = arrivals->fd < 0;
+	look_away(arrivals);
 	strings_finish(&arrivals->pending);
 	for (size_t i = 0; i < arrivals->trees.count; i++)
 		if (walk_reaches(&arrivals->walk, arrivals->trees.items[i]))
@@ -268,18 +281,22 @@ static void begin(struct arrivals *arrivals) {
 	event_add(arrivals->readable, NULL);
 }
 
+static bool has_more(const struct arrivals *arrivals) {
+	return arrivals->left > 0 && (arrivals->folder || arrivals->pending.count > 0);
+}
+
 /* False when its time is over before the end. */
 static bool look_on(struct arrivals *arrivals) {
 	const int64_t start = clock_ms(CLOCK_MONOTONIC);
 	int64_t spent = 0;
-	while (arrivals->pending.count > 0 && arrivals->left > 0 && spent < ARRIVALS_TURN_MS) {
-		CLEANUP_FREE char *path = arrivals->pending.items[--arrivals->pending.count];
-		arrivals->pending.items[arrivals->pending.count] = NULL;
-		look_into(arrivals, path);
-		spent = clock_ms(CLOCK_MONOTONIC) - start;
+	for (; has_more(arrivals) && spent < ARRIVALS_TURN_MS; spent = clock_ms(CLOCK_MONOTONIC) - start) {
+		if (!arrivals->folder)
+			look_into(arrivals, STEAL(arrivals->pending.items[--arrivals->pending.count]));
+		else
+			look_at_next(arrivals);
 	}
 	arrivals->looked_ms += spent;
-	return arrivals->pending.count == 0 || arrivals->left == 0;
+	return !has_more(arrivals);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
@@ -389,6 +406,7 @@ void arrivals_free(struct arrivals *arrivals) {
 	free(arrivals->folders);
 	drop_names(arrivals);
 	drop_patterns(arrivals);
+	look_away(arrivals);
 	strings_finish(&arrivals->pending);
 	free(arrivals);
 }

@@ -206,6 +206,7 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	const struct walk walk = {.trees = &fresh, .patterns = &patterns};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
 	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);
+	strings_sort(&finds->matches);
 	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
 	if (!options->sockets) strings_finish(&finds->sockets);
 	if (r < 0) forget_trees(finds); /* not walked to the end */
@@ -220,23 +221,58 @@ void finds_hiding(const struct finds *finds, const struct view *view, struct str
 }
 
 static void drop_gone(struct strings *paths) {
-	CLEANUP_STRINGS struct strings kept = {0};
+	size_t kept = 0;
 	struct stat status;
-	for (size_t i = 0; i < paths->count; i++)
-		if (lstat(paths->items[i], &status) == 0) strings_add(&kept, paths->items[i]);
-	const struct strings all = *paths;
-	*paths = kept;
-	kept = all;
+	for (size_t i = 0; i < paths->count; i++) {
+		if (lstat(paths->items[i], &status) == 0)
+			paths->items[kept++] = paths->items[i];
+		else
+			free(paths->items[i]);
+	}
+	paths->count = kept;
 }
 
-/* Names that a tool makes and removes, over and over, are not kept for ever. */
+/* The first of the sorted paths that isn't before `path`. */
+static size_t place_of(const struct strings *paths, const char *path) {
+	size_t low = 0, high = paths->count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (strcmp(paths->items[middle], path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* False when the sorted paths have it. */
+static bool insert(struct strings *paths, const char *path) {
+	const size_t at = place_of(paths, path);
+	if (at < paths->count && string_equal(paths->items[at], path)) return false;
+	strings_add(paths, path);
+	char *added = paths->items[paths->count - 1];
+	memmove(&paths->items[at + 1], &paths->items[at], (paths->count - 1 - at) * sizeof *paths->items);
+	paths->items[at] = added;
+	return true;
+}
+
+/* Names that a tool makes and removes, over and over, are not kept for ever. They are looked for when there are twice
+ * as many as were left the last time, since each costs a call. */
+static void insert_arrived(struct finds *finds, const char *path) {
+	if (finds->arrived.count >= FINDS_MATCHES_KEPT && finds->arrived.count / 2 >= finds->arrived_left) {
+		drop_gone(&finds->matches);
+		drop_gone(&finds->arrived);
+		finds->arrived_left = finds->arrived.count;
+	}
+	insert(&finds->arrived, path);
+}
+
 bool finds_arrived(struct finds *finds, const char *path) {
-	if (strings_contain(&finds->matches, path)) return false;
-	if (finds->matches.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->matches);
-	if (finds->arrived.count >= FINDS_MATCHES_KEPT) drop_gone(&finds->arrived);
-	strings_add(&finds->matches, path);
-	if (!strings_contain(&finds->arrived, path)) strings_add(&finds->arrived, path);
-	linked_names(&finds->linked, path, &finds->matches);
+	CLEANUP_STRINGS struct strings names = {0};
+	if (!insert(&finds->matches, path)) return false;
+	insert_arrived(finds, path);
+	linked_names(&finds->linked, path, &names);
+	for (size_t i = 0; i < names.count; i++) insert(&finds->matches, names.items[i]);
 	return true;
 }
 

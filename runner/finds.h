@@ -39,8 +39,9 @@ struct finds {
 	struct finds_root *roots; /* what lay at the trees then */
 	size_t root_count;
 	bool swapped;                    /* another folder has come to one of them: finds_were_swapped */
-	struct strings matches, sockets; /* in them */
-	struct strings arrived;          /* of the matches those that came to be only while it runs */
+	struct strings matches, sockets; /* in them; the matches are sorted */
+	struct strings arrived;          /* of the matches those that came to be only while it runs, sorted */
+	size_t arrived_left;             /* of them, when those that were gone were dropped last */
 	struct given given;              /* to calls */
 	struct linked linked;            /* places in them that patterns name by links */
 	bool deep;                       /* more folders than sockets were looked for in */

@@ -47,9 +47,7 @@ void made_find(const struct finds *finds, const struct view *view, const struct 
 	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, known = {0}, fresh = {0};
 	writable_trees(plan, &trees);
 	find_matches(view, &trees, &matches);
-	for (size_t i = 0; i < finds->matches.count; i++)
-		if (!strings_contain(&finds->arrived, finds->matches.items[i]))
-			strings_add(&known, finds->matches.items[i]);
+	without(&finds->matches, &finds->arrived, &known);
 	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&known, plan->missing.items[i]);
 	strings_sort(&known);
 	without(&matches, &known, &fresh);

@@ -500,9 +500,9 @@ static bool has_mount(const struct plan *plan, size_t count, const char *path) {
 	return false;
 }
 
-/* Each folder between a mount or held link and the writable tree it lies in. */
-static void add_pins(const struct builder *builder, const char *path) {
-	CLEANUP_FREE char *at = path_parent(path);
+/* Each folder between a mount or held link in `folder` and the writable tree it lies in. */
+static void add_pins(const struct builder *builder, const char *folder) {
+	CLEANUP_FREE char *at = string_copy(folder);
 	while (!string_equal(at, "/")) {
 		const struct node *node = find_node(builder, at);
 		enum show show = node ? node->show : show_of(node_above(builder, at));
@@ -598,10 +598,12 @@ static void add_mounts(const struct builder *builder) {
 		add_ways(builder, i);
 		note_ways(builder, i);
 	}
-	size_t count = plan->count;
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP_FREE char *path = string_copy(plan->mounts[i].path);
-		add_pins(builder, path);
+	CLEANUP_FREE char *last = string_copy("");
+	for (size_t i = 0, count = plan->count; i < count; i++) {
+		CLEANUP_FREE char *folder = path_parent(plan->mounts[i].path);
+		if (!string_equal(folder, last)) add_pins(builder, folder); /* thousands may lie in one */
+		free(last);
+		last = STEAL(folder);
 	}
 }
 

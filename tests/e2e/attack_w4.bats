@@ -8,7 +8,8 @@ setup_file() {
 	home_make
 	mkdir "$HOME/p" "$HOME/outside"
 	asking_policy 60s "    allow: {fs:read: [~/p], fs:write: [~/w]}
-    deny: {fs:read: [~/p/secret.txt, ~/p/deep/er/secret, ~/w/named, '**/.env', ~/p/*.key, '~/p/**/vault', '~/w/**/.env', ~/w/in/deep/secret],
+    deny: {fs:read: [~/p/secret.txt, ~/p/deep/er/secret, ~/w/named, '**/.env', ~/p/*.key, '~/p/**/vault', '~/w/**/.env', ~/w/in/deep/secret,
+      '~/w/many/*'],
       fs:write: [~/w/Makefile, ~/w/ci]}
     ask: {fs:read: ['~/p/**/*.asked']}"
 	sbx grants >/dev/null # starts the broker
@@ -114,6 +115,22 @@ nothing_was_read() {
 	arrives_hidden "$p/new/sub/.env" "$p/secret.txt"
 	touch end
 	finished reader
+	nothing_was_read
+}
+
+# Every name costs the runner a little: it may not be kept from the next ones by thousands.
+@test "attack_w_4: what the host makes is hidden while the tool has brought thousands of names that a pattern hides" {
+	local w=$HOME/w
+	mkdir "$w/few"
+	(cd "$w/few" && seq 4000 | xargs touch)
+	background reader sbx run --profile default -- sh -c "mv $w/few $w/many; exec python3 arriving.py $w/.env $w/named $w/many/4000"
+	wait_for 60 test -e up
+	: >"$w/.env"
+	: >"$w/named"
+	arrives_hidden "$w/.env" "$w/named" "$w/many/4000"
+	touch end
+	finished reader
+	[ "$status" = 0 ]
 	nothing_was_read
 }
 

@@ -303,6 +303,31 @@ static void it_rests_when_all_was_looked_at(void **state) {
 	assert_int_equal(event_base_get_num_events(world.base, EVENT_BASE_COUNT_ADDED), 1);
 }
 
+static void on_found_slowly(void *context, const char *path, bool by_pattern) {
+	on_found(context, path, by_pattern);
+	usleep(1000);
+}
+
+static void a_large_folder_takes_many_turns(void **state) {
+	(void)state;
+	const struct arrivals_options options = {.base = world.base,
+						 .scope = {.relative_anywhere = true, .uid = getuid()},
+						 .found = on_found_slowly,
+						 .context = &world};
+	arrivals_free(world.arrivals);
+	world.arrivals = arrivals_new(&options);
+	for (int i = 0; i < 100; i++) {
+		CLEANUP_FREE char *name = string_format("many/%d.env", i);
+		make(name);
+	}
+	follow();
+	while (world.matches.count < 100) {
+		const size_t before = world.matches.count;
+		event_base_loop(world.base, EVLOOP_ONCE);
+		assert_true(world.matches.count <= before + 10); /* others' timers have their turns between */
+	}
+}
+
 static void what_nobody_hides_is_not_watched(void **state) {
 	(void)state;
 	strings_finish(&world.patterns);
@@ -326,6 +351,7 @@ int main(void) {
 		ARRIVALS_TEST(a_name_that_is_awaited_later_is_told_of_though_it_is_there),
 		ARRIVALS_TEST(other_patterns_and_trees_are_looked_for_anew),
 		ARRIVALS_TEST(it_rests_when_all_was_looked_at),
+		ARRIVALS_TEST(a_large_folder_takes_many_turns),
 		ARRIVALS_TEST(what_nobody_hides_is_not_watched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
