@@ -80,6 +80,8 @@ struct broker {
 	size_t client_count, session_count, prompt_count;
 	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
 	size_t unwritten_end_count;
+	struct session_record *lost; /* sessions of a broker before whose runners may come back (spent.h); owned */
+	size_t lost_count;
 	size_t queued;      /* bytes that wait for clients to read them */
 	bool accept_paused; /* until the next tick */
 	bool clients_left;  /* since the last tick */

@@ -47,6 +47,7 @@
 #include "session.h"
 #include "session_tell.h"
 #include "settling.h"
+#include "spent.h"
 
 enum {
 	TICK_MS = 1000,
@@ -421,6 +422,7 @@ void sandbox_goes_on(struct session *session) {
 		take_over(sandbox, left);
 	else if (process_is_stopped(sandbox->init))
 		take_over_stopped(sandbox);
+	spent_tell(session);
 	session_push_rules_changed(session);
 	sandbox->whole = sandbox->broker->last_settling;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "announce.h"
 #include "base/hash.h"
@@ -222,6 +223,28 @@ static int write_session(struct session *session, const struct session_open *wis
 	return broker_commit(session->broker, error);
 }
 
+bool session_is_away(const struct session_record *lost) {
+	CLEANUP_FREE char *process = string_format("/proc/%lld", (long long)lost->pid);
+	return access(process, F_OK) == 0;
+}
+
+size_t sessions_away(const struct broker *broker) {
+	size_t count = 0;
+	for (size_t i = 0; i < broker->lost_count; i++) count += session_is_away(&broker->lost[i]);
+	return count;
+}
+
+static void drop_lost(struct broker *broker, size_t index) {
+	session_record_finish(&broker->lost[index]);
+	broker->lost[index] = broker->lost[--broker->lost_count];
+}
+
+/* It runs under another number, maybe not the first one. */
+static void drop_found(struct broker *broker, pid_t runner) {
+	for (size_t i = broker->lost_count; i-- > 0;)
+		if (broker->lost[i].pid == runner) drop_lost(broker, i);
+}
+
 int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
 		 struct error *error) {
 	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
@@ -259,11 +282,19 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	client->broker->session_count++;
 	client->session = session;
 	session->wants = wants_new(session);
+	drop_found(client->broker, client->pid);
 	*ret_session = STEAL(session);
 	return 0;
 }
 
 /* Ending */
+
+void sessions_forget_lost(struct broker *broker) {
+	for (size_t i = 0; i < broker->lost_count; i++) session_record_finish(&broker->lost[i]);
+	free(broker->lost);
+	broker->lost = NULL;
+	broker->lost_count = 0;
+}
 
 static int write_end(struct broker *broker, const struct session_record *record, struct error *error) {
 	int r = broker_begin(broker, STORE_NORMAL, error);
@@ -351,9 +382,8 @@ void session_end(struct session *session, int exit) {
 	session_free(session);
 }
 
-static int read_unended(struct broker *broker, struct session_record **ret_records, size_t *ret_count,
-			struct error *error) {
-	sqlite3_stmt *rows = store_statement(broker->store, STORE_SESSION_UNENDED);
+static int read_rows(struct broker *broker, sqlite3_stmt *rows, struct session_record **ret_records, size_t *ret_count,
+		     struct error *error) {
 	struct session_record *records = NULL;
 	size_t count = 0;
 	int step;
@@ -362,12 +392,26 @@ static int read_unended(struct broker *broker, struct session_record **ret_recor
 		records[count++] = (struct session_record){.id = sqlite3_column_int64(rows, 0),
 							   .profile = string_copy(store_column(rows, 1)),
 							   .project = string_copy(store_column(rows, 2)),
+							   .pid = sqlite3_column_int64(rows, 4),
 							   .exit = SESSION_LOST};
 	}
 	*ret_records = records;
 	*ret_count = count;
 	int r = step == SQLITE_DONE ? 0 : store_error(broker->store, error, "reading the sessions");
 	sqlite3_reset(rows);
+	return r;
+}
+
+/* Of this boot, whose connection or broker has ended before they did. */
+static int read_lost(struct broker *broker, struct error *error) {
+	struct moment now;
+	clock_read(broker->clock, &now);
+	sqlite3_stmt *rows = store_statement(broker->store, STORE_SESSION_LOST);
+	store_bind_integer(rows, 1, SESSION_LOST);
+	store_bind_integer(rows, 2, now.wall_ms - now.boot_ms);
+	int r = read_rows(broker, rows, &broker->lost, &broker->lost_count, error);
+	for (size_t i = broker->lost_count; i-- > 0;)
+		if (!session_is_away(&broker->lost[i])) drop_lost(broker, i);
 	return r;
 }
 
@@ -378,13 +422,13 @@ int sessions_clean_up(struct broker *broker, struct error *error) {
 	size_t count;
 	int r = endings_start(broker, &grants, error);
 	if (r < 0) return r;
-	r = read_unended(broker, &records, &count, error);
+	r = read_rows(broker, store_statement(broker->store, STORE_SESSION_UNENDED), &records, &count, error);
 	for (size_t i = 0; i < count; i++) {
 		if (r == 0) r = write_end(broker, &records[i], error);
 		session_record_finish(&records[i]);
 	}
 	free(records);
-	return r;
+	return r == 0 ? read_lost(broker, error) : r;
 }
 
 /* Listing */

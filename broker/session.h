@@ -82,8 +82,12 @@ json_t *session_warnings(const struct session *session);
 void sessions_retry_ends(struct broker *broker);
 void sessions_forget_ends(struct broker *broker);
 
-/* After a start: rows of sessions whose broker was killed, and their grants, end. */
+/* After a start: rows of sessions whose broker was killed, and their grants, end. Their sandboxes may go on: they are
+ * known as lost until their runners come back. */
 int sessions_clean_up(struct broker *broker, struct error *error);
+void sessions_forget_lost(struct broker *broker);
+bool session_is_away(const struct session_record *lost); /* its runner is there, and hasn't come to this broker */
+size_t sessions_away(const struct broker *broker);
 
 /* One page; bounds as history_list. */
 int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,

@@ -130,7 +130,7 @@ static bool is_in_views(const struct grant *grant) {
 	return false;
 }
 
-static void tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
+void session_tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {
 	size_t left = 0;
 	bool allowed = false, shown = false;
 	for (size_t i = 0; i < ended->count; i++) {
@@ -163,7 +163,7 @@ void sessions_tell_all(struct broker *broker, struct settling *settling) {
 void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling) {
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		tell_ended(session, ended, settling);
+		session_tell_ended(session, ended, settling);
 	}
 }
 

@@ -21,6 +21,7 @@ bool session_is_covered(const struct session *session, const struct grant *grant
 /* To every session that these cover: the view, and that they have ended. Those that one of them allowed something are
  * added to `settling`. */
 void sessions_tell_ended(struct broker *broker, const struct grant_list *ended, struct settling *settling);
+void session_tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling);
 /* To every one: look at everything again. */
 void sessions_tell_all(struct broker *broker, struct settling *settling);
 /* To every one: the machine is about to sleep, or is awake again (then `settling` is NULL). */

@@ -1,5 +1,6 @@
 #include "spent.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "granting.h"
@@ -20,9 +21,17 @@ static bool may_have_used(const struct session *session, const struct grant *gra
 	return session->carried_on && session_is_covered(session, &of_any);
 }
 
+static bool may_have_been_used_in(const struct session_record *lost, const struct grant *grant) {
+	return (grant->session == 0 || grant->session == lost->id) &&
+	       (!grant->profile || string_equal(grant->profile, lost->profile)) &&
+	       (!grant->project || string_equal(grant->project, lost->project)) && session_is_away(lost);
+}
+
 /* Did a sandbox use it that still runs? */
 static bool may_live(const struct broker *broker, const struct grant *grant) {
 	const struct session *session;
+	for (size_t i = 0; i < broker->lost_count; i++)
+		if (may_have_been_used_in(&broker->lost[i], grant)) return true;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (may_have_used(session, grant)) return true;
 	}
@@ -37,8 +46,8 @@ bool spent_is(const struct broker *broker, const struct grant *grant, bool activ
 static int collect(struct broker *broker, bool (*wanted)(const void *context, const struct grant *grant),
 		   const void *context, struct grant_list *list, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	if (TAILQ_EMPTY(&broker->sessions)) return 0;
-	int r = grants_spent(broker->grants, &found, error);
+	if (TAILQ_EMPTY(&broker->sessions) && broker->lost_count == 0) return 0;
+	int r = grants_spent(broker->grants, false, &found, error);
 	for (size_t i = 0; r == 0 && i < found.count; i++)
 		if (may_live(broker, &found.items[i]) && wanted(context, &found.items[i]))
 			grant_list_take(list, &found.items[i]);
@@ -81,4 +90,17 @@ void spent_take(struct broker *broker, struct grant_list *spent, struct grant_li
 		grant_list_take(told, grant);
 	}
 	spent->count = 0;
+}
+
+void spent_tell(struct session *session) {
+	CLEANUP_GRANT_LIST struct grant_list revoked = {0}, told = {0};
+	struct error error = ERROR_NONE;
+	if (!session->carried_on) return;
+	if (grants_spent(session->broker->grants, true, &revoked, &error) < 0)
+		log_error("what was used up and revoked: %s", error.message);
+	for (size_t i = 0; i < revoked.count; i++) {
+		revoked.items[i].session = 0; /* it had another number then */
+		if (may_have_used(session, &revoked.items[i])) grant_list_take(&told, &revoked.items[i]);
+	}
+	session_tell_ended(session, &told, NULL);
 }

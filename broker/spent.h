@@ -1,9 +1,10 @@
 /*
  * spent: allows for one use that have had it, and by which something may live yet: a connection, an open file.
  *
- * Promises: found is what a session used that still runs, or may have used before its sandbox came to this broker, and
- * what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are revoked like grants in force: the runners
- * cut what was connected by them. That an open file is closed is not promised.
+ * Promises: found is what a session used that still runs, or may have used before its sandbox came to this broker, or
+ * while its runner hasn't come yet, and what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are
+ * revoked like grants in force: the runners cut what was connected by them, one that comes later when it comes. That an
+ * open file is closed is not promised.
  */
 #pragma once
 
@@ -22,3 +23,6 @@ int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct g
 
 /* They go to the list of those that the sessions are told of: all that one of them may have been used in. */
 void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told);
+
+/* To a sandbox that comes from a broker before: what was revoked of what it may have used, maybe while it was away. */
+void spent_tell(struct session *session);

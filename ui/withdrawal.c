@@ -67,9 +67,20 @@ static json_int_t count_ended(const json_t *reply) {
 	return ended;
 }
 
+char *withdrawal_away(const json_t *reply) {
+	const json_int_t away = json_integer_value(json_object_get(reply, "away"));
+	if (away == 0) return NULL;
+	return away == 1 ? string_copy("A running sandbox has yet to come to this sbxd: what it has of that ends then.")
+			 : string_format("%lld running sandboxes have yet to come to this sbxd: what they have of that "
+					 "ends then.",
+					 (long long)away);
+}
+
 /* No sandbox has anything to withdraw: none had it, or it was a denial. */
 static char *words_of_none(const json_t *reply, const char *what) {
 	const size_t had = json_array_size(json_object_get(reply, "sessions"));
+	char *away = had == 0 ? withdrawal_away(reply) : NULL;
+	if (away) return away;
 	return had == 0 ? string_format("No running sandbox had %s.", what)
 			: string_format("%zu running sandbox%s had %s, and %s told.", had, had == 1 ? "" : "es", what,
 					had == 1 ? "is" : "are");

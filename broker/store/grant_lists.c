@@ -225,9 +225,10 @@ int grants_denied_in(struct grants *grants, int64_t session, struct grant_list *
 	return r;
 }
 
-int grants_spent(struct grants *grants, struct grant_list *list, struct error *error) {
+int grants_spent(struct grants *grants, bool revoked, struct grant_list *list, struct error *error) {
 	sqlite3_stmt *rows = store_statement(grants->store, STORE_GRANT_SPENT);
 	store_bind_integer(rows, 1, LIMIT_SCAN);
+	store_bind_integer(rows, 2, revoked);
 	return grant_rows_collect(grants->store, rows, list, error);
 }
 

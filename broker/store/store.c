@@ -58,6 +58,7 @@ static const char *const statements[] = {
 	[STORE_SESSION_LIST] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", ""),
 	[STORE_SESSION_LIST_BACK] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", " DESC"),
 	[STORE_SESSION_UNENDED] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE ended_ms = 0",
+	[STORE_SESSION_LOST] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE exit = ?1 AND started_ms >= ?2",
 	[STORE_GRANT_INSERT] =
 		"INSERT INTO grants (active, permission, key, pattern, effect, profile, project, session, lifetime,"
 		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, "
@@ -97,7 +98,7 @@ static const char *const statements[] = {
 	[STORE_GRANT_IN_FORCE_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants INDEXED BY grants_in_force"
 				      " WHERE active = 1 AND id > ?1 AND id < ?2 ORDER BY id DESC",
 	[STORE_GRANT_SPENT] = "SELECT " GRANT_COLUMNS " FROM grants WHERE active = 0 AND lifetime = 'once'"
-			      " AND effect = 'allow' AND uses > 0 AND ifnull(revoked_ms, 0) = 0"
+			      " AND effect = 'allow' AND uses > 0 AND (ifnull(revoked_ms, 0) <> 0) = ?2"
 			      " ORDER BY id DESC LIMIT ?1",
 	[STORE_GRANT_LIST] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", ""),
 	[STORE_GRANT_LIST_BACK] = "SELECT " GRANT_COLUMNS ", active FROM grants" BETWEEN("id", " DESC"),

@@ -95,6 +95,28 @@ serve_unix() {
 	is_cut
 }
 
+# ends_by_revoking HOW…: sbxd is killed, and the command starts the next one, which the sandbox has not come to yet.
+ends_by_revoking() {
+	local pid grant
+	grant=$(granted --once net:access "other.test:$port")
+	lasts other.test other.test
+	pid=$(broker_pid)
+	kill "-$1" "$pid"
+	wait_for 60 gone "$pid"
+	shift
+	run sbx revoke "${@/GRANT/$grant}"
+	echo "$output ($status)"
+	contains "$output" "connected by grant $grant"
+	is_cut
+}
+
+@test "attack_r_01: a connection by a grant for one use ends when that is revoked before its sandbox has come to the next sbxd" {
+	ends_by_revoking KILL GRANT
+	ends_by_revoking TERM GRANT
+	ends_by_revoking KILL --match net:access "other.test:$port"
+	ends_by_revoking KILL --all
+}
+
 # used_is_cut PERMISSION TARGET COMMAND…: there is another grant for one use, and the rules are judged anew.
 used_is_cut() {
 	local permission=$1 target=$2 used other

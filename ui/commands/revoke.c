@@ -131,12 +131,14 @@ static void print_held(const struct command_call *call, const json_t *reply) {
 /* What came of it where it didn't simply end; and what no sandbox forgets. */
 static void print_others(const json_t *reply) {
 	const json_int_t known = json_integer_value(json_object_get(reply, "known"));
+	CLEANUP_FREE char *away = withdrawal_away(reply);
 	size_t index;
 	const json_t *other;
 	json_array_foreach ((json_t *)json_object_get(reply, "others"), index, other) {
 		CLEANUP_FREE char *line = withdrawal_other(other);
 		puts(line);
 	}
+	if (away && json_array_size(json_object_get(reply, "sessions")) > 0) puts(away);
 	if (known > 0)
 		printf("The variable is known to %lld process%s of running sandboxes: no process forgets it.\n",
 		       (long long)known, known == 1 ? "" : "es");

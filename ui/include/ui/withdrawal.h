@@ -14,6 +14,8 @@
 
 /* "It has ended in 2 of 3 running sandboxes." of a reply (docs/protocol.md); the caller's. */
 char *withdrawal_words(const json_t *reply, bool several);
+/* What sandboxes that an sbxd before knew, and that have not come to this one, have yet; NULL: there are none. */
+char *withdrawal_away(const json_t *reply);
 
 /* Of one of the reply's `others`: "session 12 (npm) did not confirm within 1.5 s: it is stopped, …"; the caller's. */
 char *withdrawal_other(const json_t *other);

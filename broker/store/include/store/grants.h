@@ -103,8 +103,8 @@ int grants_covering(struct grants *grants, const struct permission *permission, 
 		    enum effect effect, struct grant_list *list, struct error *error);
 int grants_near(struct grants *grants, const struct permission *permission, const struct pattern *pattern,
 		enum effect effect, struct grant_list *list, struct error *error);
-/* Allows for one use that have had it and weren't revoked since: the newest LIMIT_SCAN. */
-int grants_spent(struct grants *grants, struct grant_list *list, struct error *error);
+/* Allows for one use that have had it and weren't revoked since, or were: the newest LIMIT_SCAN. */
+int grants_spent(struct grants *grants, bool revoked, struct grant_list *list, struct error *error);
 
 /* Of those whose time is over at most LIMIT_ENDING. */
 int grants_expired(struct grants *grants, struct grant_list *list, struct error *error);
