@@ -377,6 +377,7 @@ static void place_take(const struct call *call) {
 
 static struct call *call_take(struct question *question, uint64_t ticket) {
 	struct call **at = call_at(question, ticket), *call = *at;
+	if (!call) return NULL;
 	*at = call->next;
 	question->held->count--;
 	return call;
