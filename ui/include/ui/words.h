@@ -33,8 +33,8 @@ int words_patterns(struct strings *texts, struct error *error);
 /* The path, visible, if a pattern of fs:read or fs:write is a path without wildcards that does not exist; else NULL. */
 char *words_missing(const struct permission *permission, const char *pattern);
 
-/* The path that is written exactly so, where it is there and the text, which has wildcards, doesn't mean it as a pattern
- * ("[id].tsx" means i.tsx and d.tsx); else NULL. Freed by the caller. */
+/* The path that is written exactly so, where it is there and the text, which has wildcards, doesn't mean it as a
+ * pattern ("[id].tsx" means i.tsx and d.tsx); else NULL. Freed by the caller. */
 char *words_namesake(const struct permission *permission, const char *text);
 
 /* Where a pattern of fs:read or fs:write that is a path without wildcards leads now, if elsewhere by a link; else NULL.
