@@ -112,12 +112,13 @@ static bool is_in_place(const struct look *look, const struct mount *mount) {
 	return entry && string_equal(entry->point, mount->path);
 }
 
-/* It, or what counts below it. */
-static bool is_missing(const struct look *look, const struct plan *plan, const struct mount *mount) {
-	if (!is_in_place(look, mount)) return true;
+/* Was what counts below it torn off? What can't be put there, since what the pin covers has the path no more, has no
+ * number, and nobody comes upon it. */
+static bool is_torn_below(const struct look *look, const struct plan *plan, const struct mount *mount) {
 	for (size_t i = 0; i < plan->below_count; i++) {
 		const struct mount *below = &plan->below[i];
-		if (string_equal(below->path, mount->path) && counts(plan, below) && !is_in_place(look, below))
+		if (string_equal(below->path, mount->path) && counts(plan, below) &&
+		    portal_number(look->portal, below->id) != 0 && !is_in_place(look, below))
 			return true;
 	}
 	return false;
@@ -131,12 +132,17 @@ static void add_step(struct steps *steps, enum step_kind kind, const struct moun
 }
 
 /* What restricts it for who is below a pin. */
-static void collect_below(const struct plan *plan, const char *path, enum step_kind kind, struct steps *steps) {
+static void add_below(const struct plan *plan, const char *path, enum step_kind kind, struct steps *steps) {
 	for (size_t i = 0; i < plan->below_count; i++) {
 		const struct mount *below = &plan->below[i];
 		const struct mount *pin = string_equal(below->path, path) ? pin_over(plan, below) : NULL;
 		if (pin) add_step(steps, kind, below, pin->id);
 	}
+}
+
+static void collect_below(const struct plan *plan, const char *path, struct steps *steps) {
+	add_below(plan, path, STEP_TAKE, steps);
+	add_below(plan, path, STEP_PUT_UNDER, steps);
 }
 
 /* The mount `index` of the plan, and those behind it that lie on it. */
@@ -149,8 +155,7 @@ static void collect(const struct plan *plan, size_t index, bool *seen, struct st
 		seen[i] = true;
 		add_step(steps, STEP_PUT, mount, 0);
 	}
-	collect_below(plan, plan->mounts[index].path, STEP_TAKE, steps);
-	collect_below(plan, plan->mounts[index].path, STEP_PUT_UNDER, steps);
+	collect_below(plan, plan->mounts[index].path, steps);
 }
 
 static void repair_free(struct repair *repair) {
@@ -198,16 +203,17 @@ static void on_put_back(void *argument, int code, const char *text, const struct
 	if (!masks->repairs) end_round(masks);
 }
 
-static void put_back(struct masks *masks, struct portal *portal, size_t index, bool *seen) {
-	CLEANUP_STEPS struct steps steps = {0};
-	collect(masks->plan, index, seen, &steps);
+static void put_back(struct masks *masks, struct portal *portal, const struct steps *steps) {
 	struct repair *repair = mem_new(struct repair);
 	*repair = (struct repair){.masks = masks, .next = masks->repairs};
 	masks->repairs = repair;
-	for (size_t i = 0; i < steps.count; i++)
-		if (steps.items[i].kind == STEP_PUT && protects(&steps.items[i].mount))
-			strings_add(&repair->paths, steps.items[i].mount.path);
-	portal_apply(portal, &steps, on_put_back, repair);
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->items[i];
+		if (step->kind != STEP_TAKE && protects(&step->mount) &&
+		    !strings_contain(&repair->paths, step->mount.path))
+			strings_add(&repair->paths, step->mount.path);
+	}
+	portal_apply(portal, steps, on_put_back, repair);
 }
 
 static void check(struct masks *masks) {
@@ -221,9 +227,16 @@ static void check(struct masks *masks) {
 	}
 	const struct plan *plan = masks->plan;
 	bool *seen = mem_array(bool, plan->count + 1);
-	for (size_t i = 0; i < plan->count; i++)
-		if (!seen[i] && can_be_torn(&plan->mounts[i]) && is_missing(&look, plan, &plan->mounts[i]))
-			put_back(masks, look.portal, i, seen);
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount *mount = &plan->mounts[i];
+		CLEANUP_STEPS struct steps steps = {0};
+		if (seen[i] || !can_be_torn(mount)) continue;
+		if (!is_in_place(&look, mount))
+			collect(plan, i, seen, &steps);
+		else if (is_torn_below(&look, plan, mount))
+			collect_below(plan, mount->path, &steps);
+		if (steps.count > 0) put_back(masks, look.portal, &steps);
+	}
 	free(seen);
 	mountinfo_finish(&look.info);
 }

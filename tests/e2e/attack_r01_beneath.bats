@@ -297,3 +297,32 @@ repaired() {
 	[ ! -e f/a/new ]
 	[ "$(cat f/a/s/b)" = secret ]
 }
+
+# Looking for what is below the mask must not open the mask.
+@test "attack_r_01: a mask stays where the host has replaced its folder while the folder above was denied, too" {
+	local folder
+	mkdir -p r/a/s
+	echo secret >r/a/s/b
+	cat >inside.sh <<-'END'
+		touch up
+		until [ -e go ]; do sleep 0.02; done
+		for i in $(seq 200); do cat r/a/s/b; sleep 0.01; done >read 2>/dev/null
+		echo over >>read
+	END
+	rules_alone
+	lift
+	background holder sbx run --profile default -- sh inside.sh
+	wait_for 20 test -e up
+	sbx grant --deny fs:read "$PWD/r/a/s/b" --profile default
+	sbx grant --deny fs:read "$PWD/r/a" --profile default
+	folder=$(sbx grants --json | jq --arg target "$PWD/r/a" '.[] | select(.pattern == $target).id')
+	cp -r r/a/s new
+	mv r/a/s old
+	mv new r/a/s
+	rm -r old
+	run -0 sbx revoke "$folder"
+	touch go
+	finished holder 30
+	[ "$status" = 0 ]
+	[[ $(cat read) == over ]]
+}

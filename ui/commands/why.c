@@ -80,6 +80,7 @@ struct explanation {
 	const struct permission *permission;
 	const char *target;
 	const char *link; /* what was named, where it leads to the target; or NULL */
+	char *denied;     /* the link by whose name a program is denied: `link` then; or NULL */
 	char *profile, *project, *untrusted;
 	struct verdict verdict;
 	json_t *reply;
@@ -163,6 +164,7 @@ static void find_changes(struct explanation *explanation, bool elsewhere) {
 }
 
 static void explanation_finish(struct explanation *explanation) {
+	free(explanation->denied);
 	free(explanation->profile);
 	free(explanation->project);
 	free(explanation->untrusted);
@@ -171,22 +173,21 @@ static void explanation_finish(struct explanation *explanation) {
 	why_changes_finish(&explanation->changes);
 }
 
-/* What is said of a link by whose name the program is denied counts; that link, freed by the caller; or NULL. */
-static char *put_denied_link(struct explanation *explanation, int64_t session, const char *file) {
+/* What is said of a link by whose name the program is denied counts. */
+static void put_denied_link(struct explanation *explanation, int64_t session, const char *file) {
 	const json_t *verdict = json_object_get(explanation->reply, "verdict");
-	if (string_equal(json_string_value(json_object_get(verdict, "effect")), effect_name(EFFECT_DENY))) return NULL;
+	if (string_equal(json_string_value(json_object_get(verdict, "effect")), effect_name(EFFECT_DENY))) return;
 	json_t *subject = json_object(), *reply = NULL;
 	json_put_id(subject, "session", session);
 	if (session == 0) json_object_set(subject, "profile", json_object_get(explanation->reply, "profile"));
 	if (session == 0) json_object_set(subject, "project", json_object_get(explanation->reply, "project"));
-	char *link = denied_link(explanation->permission, file, subject, &reply);
+	explanation->denied = denied_link(explanation->permission, file, subject, &reply);
 	json_decref(subject);
-	if (!link) return NULL;
+	if (!explanation->denied) return;
 	json_decref(explanation->reply);
 	explanation->reply = reply;
-	explanation->link = link;
+	explanation->link = explanation->denied;
 	explanation->target = file;
-	return link;
 }
 
 static int run(struct command_call *call, struct error *error) {
@@ -215,7 +216,7 @@ static int run(struct command_call *call, struct error *error) {
 	json_put_text(body, "target", explanation.target);
 	json_put_text(body, "name", file);
 	r = broker_call("why", body, &explanation.reply, error);
-	CLEANUP_FREE char *link = r == 0 ? put_denied_link(&explanation, values->session, file ? file : target) : NULL;
+	if (r == 0) put_denied_link(&explanation, values->session, file ? file : target);
 	if (r == 0) r = read_reply(&explanation, error);
 	if (r < 0) return r;
 	find_changes(&explanation, values->project || values->session != 0);
