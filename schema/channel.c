@@ -61,10 +61,10 @@ static const char *home_directory(void) {
 /* Where the broker of the user's login is, for what was started without its variables (cron, su). With another home or
  * state folder the broker is another one, too. */
 static char *login_runtime(void) {
+	if (is_set("XDG_RUNTIME_DIR") || is_set("XDG_STATE_HOME")) return NULL;
 	const char *home = home_directory();
 	const struct passwd *account = getpwuid(geteuid());
-	if (is_set("XDG_RUNTIME_DIR") || is_set("XDG_STATE_HOME") || !account || !string_equal(home, account->pw_dir))
-		return NULL;
+	if (!account || !string_equal(home, account->pw_dir)) return NULL;
 	CLEANUP_FREE char *folder = string_format("/run/user/%u", geteuid());
 	return folder_fault(folder) ? NULL : STEAL(folder);
 }
