@@ -114,10 +114,6 @@ static void rule_guard(const struct rule_index *index, struct rule *rule) {
 	rule->confirm_terminal = true;
 }
 
-static bool is_fs(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-}
-
 static bool is_net(const struct permission *permission) {
 	return permission->kind == PERMISSION_NET_ACCESS || permission->kind == PERMISSION_NET_LISTEN;
 }
@@ -150,7 +146,8 @@ static int rules_compile(struct ruleset *ruleset, const struct sources *sources,
 	for (size_t s = 0; s < sources->count; s++) {
 		const struct profile *profile = sources->items[s].profile;
 		total += profile->rule_count;
-		for (size_t i = 0; i < profile->rule_count; i++) files += is_fs(&profile->rules[i].permission) ? 1 : 0;
+		for (size_t i = 0; i < profile->rule_count; i++)
+			files += permission_is_of_files(&profile->rules[i].permission) ? 1 : 0;
 	}
 	if (total > LIMIT_RULES)
 		return error_set(error, E2BIG,

@@ -105,10 +105,6 @@ struct view_path view_path_of(const struct stack_context *context, const struct 
 	return entry;
 }
 
-static bool is_fs(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-}
-
 /* A mask says nothing where nothing is given: most of base's are in a home that a profile doesn't open. */
 static bool is_mask(const struct rule *rule) {
 	return rule && rule->sticky && rule->effect == EFFECT_ASK;
@@ -231,7 +227,7 @@ static void add_rules(struct building *building) {
 	const struct rule *rules = ruleset_rules(building->context->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (rules[i].lead) continue; /* the runner follows the link itself */
-		if (is_fs(&rules[i].permission))
+		if (permission_is_of_files(&rules[i].permission))
 			add_pattern(building, rules[i].pattern, &rules[i], rules[i].permission.kind, rules[i].effect);
 		if (rules[i].permission.kind == PERMISSION_PROC_SPAWN && rules[i].effect != EFFECT_ALLOW)
 			add_program(building, rules[i].pattern, rules[i].effect);
@@ -249,7 +245,7 @@ static void add_grants(struct building *building, const struct grant_set *set, c
 			add_program(building, pattern, effect);
 		if (grants[i].permission.kind == PERMISSION_IPC_CONNECT && effect == EFFECT_ALLOW)
 			add_socket(building, pattern);
-		if (!is_fs(&grants[i].permission)) continue;
+		if (!permission_is_of_files(&grants[i].permission)) continue;
 		/* Leaving out what is allowed is safe: it isn't there, and is allowed when it is asked for. */
 		if (effect == EFFECT_ALLOW && building->view->path_count >= LIMIT_VIEW_PATHS) return;
 		add_pattern(building, pattern, NULL, grants[i].permission.kind, effect);
@@ -319,7 +315,7 @@ enum { ADDED_MAX = 16 };
 
 /* A rule's own path at or below the tree, which the view may not have yet (a mask where nothing was given). */
 static bool is_rule_below(const struct rule *rule, const char *tree) {
-	const char *target = is_fs(&rule->permission) ? pattern_target(rule->pattern) : NULL;
+	const char *target = permission_is_of_files(&rule->permission) ? pattern_target(rule->pattern) : NULL;
 	return target && path_is_below(target, tree);
 }
 
@@ -356,7 +352,8 @@ bool view_add_grant(struct view *view, const struct stack_context *context, cons
 	static const struct pattern_scope nothing = {.home = NULL};
 	struct building building = {context, NULL, subject, session, view, 0, NULL, 0};
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
-	if (!is_fs(&grant->permission) || grant->effect != EFFECT_ALLOW || view->path_count >= LIMIT_VIEW_PATHS ||
+	if (!permission_is_of_files(&grant->permission) || grant->effect != EFFECT_ALLOW ||
+	    view->path_count >= LIMIT_VIEW_PATHS ||
 	    pattern_compile(&grant->permission, grant->pattern, &nothing, &pattern, NULL) < 0)
 		return false;
 	const char *tree = pattern_target(pattern);

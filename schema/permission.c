@@ -86,6 +86,10 @@ bool permission_connects(const struct permission *permission) {
 	return permission->kind == PERMISSION_NET_ACCESS || permission->kind == PERMISSION_IPC_CONNECT;
 }
 
+bool permission_is_of_files(const struct permission *permission) {
+	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+}
+
 bool permission_is_of_path(const struct permission *permission) {
 	switch (permission->kind) {
 	case PERMISSION_FS_READ:

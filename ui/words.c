@@ -121,13 +121,9 @@ static char *plain_path(const char *pattern) {
 	return string_format("%s%s", below_home ? home : "", pattern + (below_home ? 1 : 0));
 }
 
-static bool is_of_files(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-}
-
 char *words_missing(const struct permission *permission, const char *pattern) {
 	struct stat status;
-	if (!is_of_files(permission) && permission->kind != PERMISSION_IPC_CONNECT) return NULL;
+	if (!permission_is_of_files(permission) && permission->kind != PERMISSION_IPC_CONNECT) return NULL;
 	CLEANUP_FREE char *path = plain_path(pattern);
 	return path && lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
 }
@@ -152,7 +148,7 @@ char *words_namesake(const struct permission *permission, const char *text) {
 }
 
 char *words_resolved(const struct permission *permission, const char *pattern) {
-	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
+	CLEANUP_FREE char *path = permission_is_of_files(permission) ? plain_path(pattern) : NULL;
 	return path ? resolved_path(path) : NULL;
 }
 
@@ -160,7 +156,8 @@ char *words_linked(const struct permission *permission, const char *pattern) {
 	const char *home = home_directory();
 	const bool below_home = string_starts(pattern, "~/") && home;
 	size_t size = strcspn(pattern, "*?[\\$");
-	if (!is_of_files(permission) || (*pattern != '/' && !below_home) || pattern[size] == '\0') return NULL;
+	if (!permission_is_of_files(permission) || (*pattern != '/' && !below_home) || pattern[size] == '\0')
+		return NULL;
 	while (size > 1 && pattern[size] != '/') size--;
 	CLEANUP_FREE char *place = string_copy_bytes(pattern, size), *path = plain_path(place);
 	CLEANUP_FREE char *resolved = path ? resolved_path(path) : NULL;
@@ -182,7 +179,7 @@ void words_follow(struct strings *texts) {
 }
 
 char *words_real_path(const struct permission *permission, const char *pattern) {
-	CLEANUP_FREE char *path = is_of_files(permission) ? plain_path(pattern) : NULL;
+	CLEANUP_FREE char *path = permission_is_of_files(permission) ? plain_path(pattern) : NULL;
 	char *resolved = path ? resolved_path(path) : NULL;
 	return resolved ? resolved : STEAL(path);
 }

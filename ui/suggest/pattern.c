@@ -101,12 +101,8 @@ char *suggest_pattern_sample(const struct permission *permission, const struct p
 
 /* Overlaps */
 
-static bool is_fs(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-}
-
 bool suggest_permissions_related(const struct permission *a, const struct permission *b) {
-	return permission_equal(a, b) || (is_fs(a) && is_fs(b));
+	return permission_equal(a, b) || (permission_is_of_files(a) && permission_is_of_files(b));
 }
 
 /* Of two patterns that overlap one host lies in both that is in one of their names, and one port that one begins with.

@@ -41,8 +41,9 @@ bool permission_is_ask(const struct permission *permission);
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
 struct permission permission_of(enum permission_kind kind);
 
-bool permission_is_of_path(const struct permission *permission); /* its target is a path of the host */
-bool permission_connects(const struct permission *permission);   /* what it gives is a connection, which can be cut */
+bool permission_is_of_files(const struct permission *permission); /* fs:read, fs:write */
+bool permission_is_of_path(const struct permission *permission);  /* its target is a path of the host */
+bool permission_connects(const struct permission *permission);    /* what it gives is a connection, which can be cut */
 bool permission_equal(const struct permission *a, const struct permission *b);
 
 /* Split "PERM=TARGET" at the first '='. *ret_target is borrowed from `text`. */
