@@ -126,6 +126,16 @@ static struct sight allow(void *context, const char *path) {
 	return (struct sight){.mode = VIEW_WRITE};
 }
 
+static bool never(void *context) {
+	(void)context;
+	return false;
+}
+
+static void at_once(void *context, void (*done)(void *argument), void *argument) {
+	(void)context;
+	done(argument);
+}
+
 static void stop(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	event_base_loopbreak(argument);
@@ -142,8 +152,13 @@ static int serve(int child, enum side side, struct error *error) {
 	CLEANUP_CLEARANCE struct clearance *clearance = NULL;
 	int r = clearance_new(&clearance, error);
 	if (r < 0) return r;
-	const struct traps_options options = {
-		.base = base, .listener = fds[0], .wanted = sides[side].wanted, .sight = allow, .clearance = clearance};
+	const struct traps_options options = {.base = base,
+					      .listener = fds[0],
+					      .wanted = sides[side].wanted,
+					      .sight = allow,
+					      .clearance = clearance,
+					      .behind = never,
+					      .carried_out = at_once};
 	struct traps *traps;
 	r = traps_new(&options, &traps, error);
 	if (r < 0) return r;

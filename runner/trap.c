@@ -230,12 +230,6 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;
 }
 
-int trap_open_flags(const struct trap *trap) {
-	const struct call_shape *shape = call_shape_of(trap->raw.number);
-	if (trap->call.class != CALL_OPEN || shape->flags != CALL_FLAGS_OPEN) return 0;
-	return (int)(trap->raw.arguments[shape->flags_at - 1] & O_CLOEXEC);
-}
-
 void trap_finish(struct trap *trap) {
 	if (trap->socket) socket_taken_finish(&trap->taken);
 	call_finish(&trap->call);

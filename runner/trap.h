@@ -51,8 +51,5 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 			 struct sight (*sight)(void *context, const char *path), void *context,
 			 struct call_needs *ret_needs);
 
-/* O_CLOEXEC, where it is an open that asks for it, or 0. */
-int trap_open_flags(const struct trap *trap);
-
 /* Frees what is in it. */
 void trap_finish(struct trap *trap);

@@ -51,9 +51,6 @@ enum {
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
-#ifndef SECCOMP_ADDFD_FLAG_SEND /* Linux 5.14 */
-#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
-#endif
 
 /* A call that was handed over, and then perhaps held. */
 struct trapped {
@@ -114,7 +111,7 @@ static void answer(const struct desk *desk, uint64_t id, int code) {
 
 /* The lock is held: who asks may come after traps_free. */
 static bool has_unheard(const struct desk *desk) {
-	return desk->over || (desk->behind && desk->behind(desk->behind_context));
+	return desk->over || desk->behind(desk->behind_context);
 }
 
 static bool is_behind(struct desk *desk) {
@@ -393,10 +390,7 @@ static void judge_later(struct traps *traps, struct trapped *trapped) {
 	desk_put_back(traps->desk, trapped);
 	if (traps->waits) return;
 	traps->waits = true;
-	if (traps->options.carried_out)
-		traps->options.carried_out(traps->options.context, on_carried_out, traps);
-	else
-		on_carried_out(traps);
+	traps->options.carried_out(traps->options.context, on_carried_out, traps);
 }
 
 /* None while they wait. */
@@ -473,20 +467,6 @@ void traps_see(struct traps *traps, struct sight (*seen)(void *context, const ch
 	desk->seen = seen;
 	desk->context = context;
 	pthread_mutex_unlock(&desk->lock);
-}
-
-int traps_answer_fd(struct traps *traps, uint64_t ticket, int fd) {
-	struct trapped *trapped = traps->held;
-	while (trapped && trapped->ticket != ticket) trapped = trapped->next;
-	if (!trapped || trapped->trap.call.class != CALL_OPEN) return -EINVAL;
-	struct seccomp_notif_addfd add = {.id = trapped->trap.id,
-					  .flags = SECCOMP_ADDFD_FLAG_SEND,
-					  .srcfd = (uint32_t)fd,
-					  .newfd_flags = (uint32_t)trap_open_flags(&trapped->trap)};
-	int r = ioctl(traps->desk->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : 0;
-	if (r < 0) answer(traps->desk, trapped->trap.id, EACCES);
-	held_end(trapped);
-	return r;
 }
 
 struct traps_counts traps_count(const struct traps *traps) {

@@ -38,10 +38,9 @@ struct traps_options {
 	void (*drop)(void *context, uint64_t ticket);
 	struct clearance *clearance; /* borrowed, until traps_free: what goes on needs it */
 	/* Has the broker said something that is not heard yet, or taken something that may be held still? For any
-	 * thread. May be NULL, with carried_out. */
+	 * thread. */
 	bool (*behind)(void *context);
-	/* Call back, later and once, when what was heard until now is carried out, and nobody holds what that takes.
-	 * May be NULL: at once. */
+	/* Call back once when what was heard until now is carried out, and nobody holds what that takes. */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* Calls about sockets, taken over and answered by whoever takes them. NULL: connects are refused. */
 	void (*take)(void *context, uint64_t id, struct socket_taken *taken);
@@ -57,10 +56,6 @@ void traps_want(struct traps *traps, unsigned wanted);
  * other threads, one at a time. NULL, as in the beginning: all of them are judged on the loop, by `sight`. When this
  * returns nothing of the one before is used any more. */
 void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context);
-
-/* The held open with that ticket gets this descriptor (borrowed) as its result, in one step; done() is not called any
- * more, so the ticket is the caller's to forget. -ENOENT: the thread is gone; -EINVAL: no such open. */
-int traps_answer_fd(struct traps *traps, uint64_t ticket, int fd);
 
 /* Of this sandbox until now, for tests and the last words. */
 struct traps_counts {

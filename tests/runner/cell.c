@@ -86,6 +86,16 @@ struct sight cell_sight(void *context, const char *path) {
 	return sight;
 }
 
+static bool never(void *context) {
+	(void)context;
+	return false;
+}
+
+static void at_once(void *context, void (*done)(void *argument), void *argument) {
+	(void)context;
+	done(argument);
+}
+
 static _Noreturn void become_bwrap(const struct cell *cell, int orders, int out) {
 	CLEANUP_STRINGS struct strings argv = {0};
 	const char *const start[] = {"bwrap", "--unshare-all", "--die-with-parent",
@@ -178,8 +188,8 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .hold = cell->hold,
 					      .drop = cell->drop,
 					      .clearance = cell->clearance,
-					      .behind = cell->behind,
-					      .carried_out = cell->carried_out,
+					      .behind = cell->behind ? cell->behind : never,
+					      .carried_out = cell->carried_out ? cell->carried_out : at_once,
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
 	traps_see(cell->traps, options.sight, cell);

@@ -21,7 +21,8 @@ struct cell {
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
 	struct clearance *clearance;   /* given, unless the test follows a file */
-	bool (*behind)(void *context); /* NULL, with carried_out: never */
+	bool (*behind)(void *context); /* NULL: never */
+	/* NULL: at once */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
 	/* of what runs */
 	pid_t bwrap;

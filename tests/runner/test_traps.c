@@ -457,23 +457,6 @@ static void opens_that_read_are_held_where_there_is_no_curtain(void **state) {
 	expect(seen, "read/file: worked read\n");
 }
 
-/* Once, without a curtain: the very descriptor. */
-static void answer_with_descriptor(size_t index) {
-	CLEANUP_FREE char *path = path_join(cell.top, "secret/file");
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const uint64_t ticket = held.calls[index].ticket;
-	assert_int_equal(traps_answer_fd(cell.traps, ticket + 1, fd), -EINVAL);
-	assert_int_equal(traps_answer_fd(cell.traps, ticket, fd), 0);
-	assert_int_equal(traps_answer_fd(cell.traps, ticket, fd), -EINVAL);
-	take_out(index);
-}
-
-static void a_held_open_can_be_answered_with_a_descriptor(void **state) {
-	(void)state;
-	CLEANUP_FREE char *output = serve(TRAPS_OPENS, answer_with_descriptor, WORDS("read", "secret/file"));
-	expect(output, "secret/file: worked secret\n");
-}
-
 /* Programs */
 
 static void programs_are_held_also_in_a_child_of_vfork(void **state) {
@@ -706,7 +689,6 @@ int main(void) {
 		cmocka_unit_test(a_broken_file_withholds_and_only_the_brokers_own_is_followed),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
 		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
-		cmocka_unit_test(a_held_open_can_be_answered_with_a_descriptor),
 		cmocka_unit_test(programs_are_held_also_in_a_child_of_vfork),
 		cmocka_unit_test(two_hundred_wait_each_on_its_own),
 		cmocka_unit_test(threads_wait_each_on_its_own),
