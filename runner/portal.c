@@ -415,7 +415,7 @@ pid_t portal_pid(const struct portal *portal) {
 	return portal->pid;
 }
 
-static int compare_puts(const void *a, const void *b) {
+int portal_put_compare(const void *a, const void *b) {
 	const struct portal_put *one = a, *two = b;
 	return one->id < two->id ? -1 : one->id > two->id;
 }
@@ -423,7 +423,7 @@ static int compare_puts(const void *a, const void *b) {
 uint64_t portal_number(const struct portal *portal, uint32_t id) {
 	const struct portal_put key = {.id = id}, *found = NULL;
 	if (portal->put_count > 0)
-		found = bsearch(&key, portal->puts, portal->put_count, sizeof *portal->puts, compare_puts);
+		found = bsearch(&key, portal->puts, portal->put_count, sizeof *portal->puts, portal_put_compare);
 	return found ? found->number : 0;
 }
 

@@ -65,6 +65,7 @@ struct portal_put {
 	uint64_t number; /* STATX_MNT_ID, field 1 of mountinfo */
 	uint32_t id;
 };
+int portal_put_compare(const void *a, const void *b); /* by id, for qsort(3) and bsearch(3) */
 void portal_applied_finish(struct portal_applied *applied);
 #define CLEANUP_PORTAL_APPLIED CLEANUP(portal_applied_finish)
 

@@ -35,17 +35,12 @@ const struct put *mounts_find_number(const struct mounts *mounts, uint64_t numbe
 	return NULL;
 }
 
-static int compare_ids(const void *a, const void *b) {
-	const struct portal_put *one = a, *two = b;
-	return one->id < two->id ? -1 : one->id > two->id;
-}
-
 void mounts_list(const struct mounts *mounts, struct portal_applied *applied) {
 	applied->puts = mem_array(struct portal_put, mounts->count + 1);
 	for (size_t i = 0; i < mounts->count; i++)
 		applied->puts[applied->put_count++] =
 			(struct portal_put){.number = mounts->puts[i].number, .id = mounts->puts[i].mount.id};
-	qsort(applied->puts, applied->put_count, sizeof *applied->puts, compare_ids);
+	qsort(applied->puts, applied->put_count, sizeof *applied->puts, portal_put_compare);
 }
 
 void mounts_keep(struct mounts *mounts, const struct mount *mount, int tree, uint64_t number) {

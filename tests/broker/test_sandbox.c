@@ -339,14 +339,19 @@ static pid_t child_new(void) {
 }
 
 /* Its broker was another one, or its connection, which may have said what it hasn't heard. */
-static void attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed(void **state) {
-	(void)state;
-	const pid_t init = child_new();
-	CLEANUP_PEER struct peer *runner = peer_connect(true);
+static struct place come_back(struct peer *runner) {
 	json_t *opened = peer_call(runner, "session-open", session_wish(json_pack("{s:i}", "before", 1000)));
 	const struct place place = place_of(opened);
 	json_decref(opened);
 	assert_false(is_given(&place));
+	return place;
+}
+
+static void attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed(void **state) {
+	(void)state;
+	const pid_t init = child_new();
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	const struct place place = come_back(runner);
 	json_decref(peer_call(runner, "sandbox", json_pack("{s:i, s:b}", "init", (int)init, "running", 1)));
 	json_t *ended = peer_push(runner, "ended");
 	const int64_t number = number_of(ended, "settle");
@@ -362,10 +367,7 @@ static void a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does(v
 	(void)state;
 	const pid_t init = child_new();
 	CLEANUP_PEER struct peer *runner = peer_connect(true);
-	json_t *opened = peer_call(runner, "session-open", session_wish(json_pack("{s:i}", "before", 1000)));
-	const struct place place = place_of(opened);
-	json_decref(opened);
-	assert_false(is_given(&place));
+	const struct place place = come_back(runner);
 	json_decref(peer_call(runner, "sandbox", json_pack("{s:i}", "init", (int)init)));
 	assert_true(is_given(&place));
 	kill(init, SIGKILL);

@@ -709,6 +709,20 @@ static struct portal *living_portal(void *context) {
 	return ((struct box *)context)->portal;
 }
 
+/* They follow the box's plan. */
+static struct masks *masks_begin(void (*stale)(void *context)) {
+	const struct masks_options options = {.base = box.base,
+					      .init = box.init,
+					      .portal = living_portal,
+					      .stale = stale,
+					      .repaired = on_repaired,
+					      .context = &box};
+	struct masks *masks;
+	assert_int_equal(masks_new(&options, &masks, NULL), 0);
+	masks_follow(masks, &box.plan);
+	return masks;
+}
+
 static int compare_times(const void *a, const void *b) {
 	const int64_t one = *(const int64_t *)a, two = *(const int64_t *)b;
 	return one < two ? -1 : one > two;
@@ -724,17 +738,13 @@ static int64_t now_us(void) {
 static void a_text_comes_back_when_the_host_has_torn_it_off(void **state) {
 	(void)state;
 	struct plan plan;
-	struct masks *masks;
 	box_host(&box, "mkdir etc; echo hosts >etc/hosts");
 	box_plan(&box, &plan);
 	box_add(&box, &plan, MOUNT_READ, "etc");
 	box_add(&box, &plan, MOUNT_TEXT, "etc/hosts")->source = string_copy("ours\n");
 	box_open(&box, &plan);
 	const size_t mounts = box_count_mounts(&box);
-	const struct masks_options options = {
-		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
-	assert_int_equal(masks_new(&options, &masks, NULL), 0);
-	masks_follow(masks, &box.plan);
+	struct masks *masks = masks_begin(NULL);
 	settle();
 	repaired = 0;
 	box_host(&box, "echo new >etc/n; mv etc/n etc/hosts");
@@ -751,7 +761,6 @@ static void a_text_comes_back_when_the_host_has_torn_it_off(void **state) {
 static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(void **state) {
 	(void)state;
 	struct plan plan;
-	struct masks *masks;
 	int64_t times[100];
 	box_host(&box, "mkdir -p app/.git/hooks; echo c >app/.git/config; echo k >app/.git/keep");
 	box_plan(&box, &plan);
@@ -761,10 +770,7 @@ static void attack_fs_17_what_the_host_tears_off_comes_back_with_what_lay_on_it(
 	box_add(&box, &plan, MOUNT_HIDE_FOLDER, "app/.git/hooks")->mode = 0;
 	box_open(&box, &plan);
 	const size_t mounts = box_count_mounts(&box);
-	const struct masks_options options = {
-		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
-	assert_int_equal(masks_new(&options, &masks, NULL), 0);
-	masks_follow(masks, &box.plan);
+	struct masks *masks = masks_begin(NULL);
 	CLEANUP_FREE char *config = path_join(box.home, "app/.git/config"), *new = path_join(box.home, "app/.git/new");
 	size_t fds = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
@@ -812,7 +818,6 @@ static void on_stale(void *context) {
 static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void **state) {
 	(void)state;
 	struct plan plan;
-	struct masks *masks;
 	box_host(&box, "mkdir -p app/in; echo old >app/in/secret; echo old >app/read");
 	box_plan(&box, &plan);
 	box_add(&box, &plan, MOUNT_WRITE, "app");
@@ -821,14 +826,7 @@ static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void *
 	box_add(&box, &plan, MOUNT_READ, "app/read");
 	box_open(&box, &plan);
 	const size_t mounts = box_count_mounts(&box);
-	const struct masks_options options = {.base = box.base,
-					      .init = box.init,
-					      .portal = living_portal,
-					      .stale = on_stale,
-					      .repaired = on_repaired,
-					      .context = &box};
-	assert_int_equal(masks_new(&options, &masks, NULL), 0);
-	masks_follow(masks, &box.plan);
+	struct masks *masks = masks_begin(on_stale);
 	settle();
 	repaired = stale = 0;
 	box_host(&box,
@@ -852,17 +850,13 @@ static void attack_fs_17_what_is_moved_away_and_made_anew_is_masked_again(void *
 static void attack_fs_17_what_is_made_anew_while_it_is_put_back_is_masked_at_once(void **state) {
 	(void)state;
 	struct plan plan;
-	struct masks *masks;
 	int64_t best = INT64_MAX;
 	box_host(&box, "mkdir app; echo old >app/read");
 	box_plan(&box, &plan);
 	box_add(&box, &plan, MOUNT_WRITE, "app");
 	box_add(&box, &plan, MOUNT_READ, "app/read");
 	box_open(&box, &plan);
-	const struct masks_options options = {
-		.base = box.base, .init = box.init, .portal = living_portal, .repaired = on_repaired, .context = &box};
-	assert_int_equal(masks_new(&options, &masks, NULL), 0);
-	masks_follow(masks, &box.plan);
+	struct masks *masks = masks_begin(NULL);
 	settle();
 	CLEANUP_FREE char *read = path_join(box.home, "app/read");
 	for (int round = 0; round < 10; round++) {
@@ -892,7 +886,6 @@ static void exchange(const char *one, const char *other) {
 static void attack_fs_17_names_that_are_exchanged_keep_their_own_masks(void **state) {
 	(void)state;
 	struct plan plan;
-	struct masks *masks;
 	box_host(&box, "mkdir -p app/in app/dir; echo 1 >app/secret; echo 2 >app/read; echo 3 >app/in/read");
 	box_plan(&box, &plan);
 	box_add(&box, &plan, MOUNT_WRITE, "app");
@@ -904,14 +897,7 @@ static void attack_fs_17_names_that_are_exchanged_keep_their_own_masks(void **st
 	box_open(&box, &plan);
 	box_restart(&box, NULL); /* the next portal knows each one, too */
 	const size_t mounts = box_count_mounts(&box);
-	const struct masks_options options = {.base = box.base,
-					      .init = box.init,
-					      .portal = living_portal,
-					      .stale = on_stale,
-					      .repaired = on_repaired,
-					      .context = &box};
-	assert_int_equal(masks_new(&options, &masks, NULL), 0);
-	masks_follow(masks, &box.plan);
+	struct masks *masks = masks_begin(on_stale);
 	settle();
 	static const char *const others[] = {"app/read", "app/in/read", "app/read"};
 	static const char *const shown[] = {"1\n3", "1\n2", "3\n2"};
