@@ -35,7 +35,7 @@ struct policies {
 static void find_hanging(struct policies *policies) {
 	CLEANUP_STRINGS struct strings points = {0};
 	strings_finish(&policies->hanging);
-	mounts_that_may_hang(&points);
+	mounts_that_may_hang_below(&points);
 	for (size_t i = 0; i < points.count; i++)
 		if (!path_is_below(policies->places->home, points.items[i]))
 			strings_add(&policies->hanging, points.items[i]);

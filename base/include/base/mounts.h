@@ -8,3 +8,6 @@
 
 /* Adds their mount points, as /proc/self/mounts has them now (proc_pid_mounts(5)). */
 void mounts_that_may_hang(struct strings *ret_points);
+
+/* Also those that answer themselves, while a look below them may wait: of an automounter. */
+void mounts_that_may_hang_below(struct strings *ret_points);
