@@ -1,6 +1,8 @@
 #include "base/resolved.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,60 +11,88 @@
 #include "base/path.h"
 #include "base/string.h"
 
-enum { LINKS_MAX = 40 }; /* path_resolution(7) */
+enum { LINKS_MAX = 40 /* path_resolution(7) */, BYTES_OF_LOOK = 64 };
+
+struct walk {
+	struct string at;
+	char *text;       /* what is left of it begins at `rest` */
+	const char *rest; /* borrowed */
+	unsigned links;
+	size_t *looks;
+	const struct strings *unseen;
+	bool missing; /* nothing is there, nor below */
+};
+
+static void walk_finish(struct walk *walk) {
+	string_finish(&walk->at);
+	free(walk->text);
+}
 
 static void leave_folder(struct string *at) {
-	const char *slash = at->size > 0 ? strrchr(at->data, '/') : NULL;
+	const char *slash = memrchr(at->data, '/', at->size);
 	at->size = slash ? (size_t)(slash - at->data) : 0;
 	at->data[at->size] = '\0';
 }
 
-/* Put the link's text and what was still to walk in place of `rest`. */
-static void follow(struct string *at, const char *text, char **rest) {
-	char *longer = string_format("%s/%s", text, *rest);
-	free(*rest);
-	*rest = longer;
-	if (text[0] != '/') {
-		leave_folder(at);
-		return;
-	}
-	at->size = 0;
-	at->data[0] = '\0';
+/* False: there is nothing left to spend. */
+static bool spend(const struct walk *walk, size_t bytes) {
+	const size_t cost = 1 + bytes / BYTES_OF_LOOK;
+	*walk->looks = *walk->looks > cost ? *walk->looks - cost : 0;
+	return *walk->looks > 0;
 }
 
-/* The next name of `rest`, which is shortened by it; NULL at the end. Freed by the caller. */
-static char *take_name(char **rest) {
-	const char *start = *rest + strspn(*rest, "/");
-	const size_t size = strcspn(start, "/");
-	if (size == 0) return NULL;
-	char *name = string_copy_bytes(start, size), *tail = string_copy(start + size);
-	free(*rest);
-	*rest = tail;
-	return name;
+/* Put the link's text in front of what was still to walk. False: no path is so long. */
+static bool follow(struct walk *walk, const char *text, size_t size) {
+	if (size + strlen(walk->rest) >= PATH_MAX) return false;
+	char *longer = string_format("%s/%s", text, walk->rest);
+	free(walk->text);
+	walk->rest = walk->text = longer;
+	walk->links++;
+	if (text[0] == '/') walk->at.size = 0;
+	walk->at.data[walk->at.size] = '\0';
+	if (text[0] != '/') leave_folder(&walk->at);
+	return true;
 }
 
-char *resolved_path_outside(const char *path, const struct strings *folders) {
-	CLEANUP_STRING struct string at = {0};
-	CLEANUP_FREE char *rest = string_copy(path);
-	char text[PATH_MAX], *name;
-	unsigned links = 0;
-	string_append(&at, "");
-	for (; (name = take_name(&rest)) != NULL; free(name)) {
-		if (strcmp(name, "..") == 0) leave_folder(&at);
-		if (path_is_dots(name)) continue;
-		string_appendf(&at, "/%s", name);
-		if (path_is_below_any(at.data, (const char *const *)folders->items, folders->count)) continue;
-		const ssize_t size = links < LINKS_MAX ? readlink(at.data, text, sizeof text - 1) : -1;
-		if (size < 0) continue; /* it is no link, or nothing that can be looked at */
-		text[size] = '\0';
-		links++;
-		follow(&at, text, &rest);
-	}
-	if (at.size == 0) string_append(&at, "/");
-	return links > 0 ? string_steal(&at) : NULL;
+/* False: it leads nowhere. */
+static bool enter(struct walk *walk, const char *name, size_t name_size) {
+	char text[PATH_MAX];
+	string_append(&walk->at, "/");
+	string_append_bytes(&walk->at, name, name_size);
+	if (walk->at.size >= PATH_MAX) return false;
+	if (walk->missing) return true;
+	if (!spend(walk, walk->at.size)) return false;
+	if (path_is_below_any(walk->at.data, (const char *const *)walk->unseen->items, walk->unseen->count))
+		return true;
+	const ssize_t size = readlink(walk->at.data, text, sizeof text - 1);
+	walk->missing = (size < 0 && errno != EINVAL) || (size >= 0 && walk->links == LINKS_MAX);
+	if (size < 0 || walk->missing) return true;
+	text[size] = '\0';
+	return spend(walk, (size_t)size) && follow(walk, text, (size_t)size);
+}
+
+static bool walk_on(struct walk *walk) {
+	const char *name = walk->rest + strspn(walk->rest, "/");
+	const size_t size = strcspn(name, "/");
+	walk->rest = name + size;
+	if (size == 1 && name[0] == '.') return true;
+	if (size != 2 || memcmp(name, "..", 2) != 0) return enter(walk, name, size);
+	leave_folder(&walk->at);
+	return true;
+}
+
+char *resolved_path_within(const char *path, const struct strings *unseen, size_t *looks) {
+	CLEANUP(walk_finish) struct walk walk = {.text = string_copy(path), .looks = looks, .unseen = unseen};
+	walk.rest = walk.text;
+	string_append(&walk.at, "");
+	while (walk.rest[strspn(walk.rest, "/")] != '\0')
+		if (!walk_on(&walk)) return NULL;
+	if (walk.at.size == 0) string_append(&walk.at, "/");
+	return walk.links > 0 ? string_steal(&walk.at) : NULL;
 }
 
 char *resolved_path(const char *path) {
 	static const struct strings none = {0};
-	return resolved_path_outside(path, &none);
+	size_t looks = SIZE_MAX;
+	return resolved_path_within(path, &none, &looks);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/mounts.h"
 #include "base/path.h"
@@ -26,6 +28,7 @@ struct policies {
 	struct project_files *projects;
 	struct ruleset_follow follow;
 	struct strings hanging; /* what is not looked at for links: the broker waits for no file system */
+	bool looked;            /* since the last refresh */
 	struct policy *current; /* without a project; NULL while a layer isn't known */
 	struct remembered rulesets[RULESETS_MAX];
 	size_t next; /* the one to be forgotten next */
@@ -41,15 +44,24 @@ static void find_hanging(struct policies *policies) {
 			strings_add(&policies->hanging, points.items[i]);
 }
 
-static char *follow_path(void *context, const char *path) {
+/* Once for all who ask between two refreshes. */
+static void look_anew(struct policies *policies) {
+	const int64_t now = clock_ms(CLOCK_BOOTTIME), last = policies->follow.moment;
+	if (policies->looked) return;
+	find_hanging(policies);
+	policies->follow.moment = now > last ? now : last + 1;
+	policies->looked = true;
+}
+
+static char *follow_path(void *context, const char *path, size_t *looks) {
 	const struct policies *policies = context;
-	return resolved_path_outside(path, &policies->hanging);
+	return resolved_path_within(path, &policies->hanging, looks);
 }
 
 struct policies *policies_new(const struct places *places, struct store *store) {
 	struct policies *policies = mem_new(struct policies);
 	policies->places = places;
-	policies->follow = (struct ruleset_follow){follow_path, policies};
+	policies->follow = (struct ruleset_follow){follow_path, policies, 0};
 	policies->watch = watch_new();
 	layer_init(&policies->admin, POLICY_LAYER_ADMIN, places, policies->watch);
 	layer_init(&policies->user, POLICY_LAYER_USER, places, policies->watch);
@@ -172,6 +184,7 @@ static bool look_at_layers(struct policies *policies, bool all, const struct tel
 
 bool policies_refresh(struct policies *policies, enum policies_care care, policies_tell *tell, void *context) {
 	struct telling telling = {tell, context};
+	policies->looked = false;
 	if (!watch_read(policies->watch) && care == POLICIES_LAYERS) return false;
 	bool changed = look_at_layers(policies, care == POLICIES_ALL, &telling);
 	if (care == POLICIES_LAYERS) return changed;
@@ -217,13 +230,18 @@ static struct ruleset *find_ruleset(struct policies *policies, const struct poli
 int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile, const char *root,
 			  struct ruleset **ret_ruleset, struct error *error) {
 	const struct pattern_scope scope = policies_scope(policies, root);
-	find_hanging(policies);
+	look_anew(policies);
 	return ruleset_new_led(policy, profile, &scope, &policies->follow, ret_ruleset, error);
 }
 
 bool policies_ruleset_is_current(struct policies *policies, const struct ruleset *ruleset) {
-	find_hanging(policies);
+	look_anew(policies);
 	return ruleset_is_current(ruleset);
+}
+
+static void log_unfollowed(const struct ruleset *ruleset) {
+	CLEANUP_FREE char *warning = ruleset_warning(ruleset);
+	if (warning) log_warning("%s", warning);
 }
 
 int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
@@ -235,6 +253,7 @@ int policies_compile(struct policies *policies, struct policy *policy, const cha
 	}
 	int r = policies_compile_anew(policies, policy, profile, root, &ruleset, error);
 	if (r < 0) return r;
+	log_unfollowed(ruleset);
 	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
 	free(slot->root);
 	ruleset_unref(slot->ruleset);

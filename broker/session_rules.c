@@ -181,6 +181,8 @@ json_t *session_warnings(const struct session *session) {
 	warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_ADMIN));
 	if (!session->own_policy) warn_of_layer(warnings, policies_layer(session->broker->policies, POLICY_LAYER_USER));
 	warn_of_new_project(warnings, session);
+	char *unfollowed = ruleset_warning(session->ruleset);
+	if (unfollowed) warn(warnings, unfollowed);
 	if (project_file_needs_trust(file))
 		warn(warnings,
 		     string_format("%s is not trusted, so only its denials count: sbx policy trust shows what "

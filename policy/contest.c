@@ -32,9 +32,12 @@
  * It counts for a target whose name by the link the rules, as they are written, deny: what a rule lifts behind the link
  * (`~/.ssh` that is a link, denied, and `~/.ssh/known_hosts` allowed) isn't denied where that lies either. A link to a
  * folder that it lies in itself (`~/link` to `~`) takes away what may be asked for or granted there, and nothing that
- * rules allow: it would be all of a home.
+ * rules allow: it would be all of a home. Whether one counts is a contest of its own, so these are entered last and the
+ * strongest first, and what would win nothing isn't asked for.
  */
 #include "contest.h"
+
+#include <stdlib.h>
 
 #include "base/path.h"
 #include "leads.h"
@@ -54,6 +57,8 @@ struct request_view { /* what the rules are held against */
 	bool addresses; /* only rules that name addresses count */
 	bool written;   /* only rules as they are written count */
 	struct contest all, own;
+	struct winner *led; /* that match, of denials where they lead */
+	size_t led_count;
 };
 
 enum part { PART_NONE, PART_OWN, PART_EXTRA };
@@ -105,29 +110,29 @@ static bool beats(const struct winner *candidate, const struct winner *leader) {
 	return candidate->rule < leader->rule; /* the same either way, but always the same one is named */
 }
 
+/* False: it changes nothing. */
+static bool contest_takes(const struct contest *contest, const struct winner *candidate) {
+	return beats(candidate, &contest->layers[slot_of(candidate->rule)]) ||
+	       (candidate->rule->sticky && beats(candidate, &contest->sticky));
+}
+
 static void contest_enter(struct contest *contest, const struct winner *candidate) {
 	struct winner *leader = &contest->layers[slot_of(candidate->rule)];
 	if (beats(candidate, leader)) *leader = *candidate;
 	if (candidate->rule->sticky && beats(candidate, &contest->sticky)) contest->sticky = *candidate;
 }
 
-static enum effect effect_as_written(const struct request_view *view, const char *target);
-
-/* Of a denial where it leads. */
-static bool lead_counts(const struct request_view *view, const struct rule_lead *lead) {
-	if (view->written) return false;
-	CLEANUP_FREE char *name = rule_lead_name(lead, view->target);
-	if (effect_as_written(view, name) != EFFECT_DENY) return false;
-	return !path_is_below(lead->place, lead->there) || effect_as_written(view, view->target) != EFFECT_ALLOW;
-}
-
 static void enter_rule(void *context, const struct rule *rule) {
 	struct request_view *view = context;
 	struct winner candidate = {.rule = rule};
-	enum part part = part_of(rule, view->permission);
+	enum part part = rule->lead && view->written ? PART_NONE : part_of(rule, view->permission);
 	if (part == PART_NONE || !pattern_applies(rule->pattern, rule->effect, view->target, &candidate.rank)) return;
 	if (view->addresses && !pattern_names_address(rule->pattern)) return;
-	if (rule->lead && !lead_counts(view, rule->lead)) return;
+	if (rule->lead) { /* all are the request's own: denials */
+		view->led = array_grow(view->led, view->led_count, sizeof *view->led);
+		view->led[view->led_count++] = candidate;
+		return;
+	}
 	contest_enter(&view->all, &candidate);
 	if (part == PART_OWN) contest_enter(&view->own, &candidate);
 }
@@ -149,11 +154,51 @@ static enum effect effect_of(struct winner winner) {
 	return winner.rule ? winner.rule->effect : EFFECT_DENY;
 }
 
+static enum effect effect_as_written(const struct request_view *view, const char *target);
+
+/* Of a denial where it leads. `ret_target` is what rules say of the target as they are written; -1: not known yet. */
+static bool lead_counts(const struct request_view *view, const struct rule_lead *lead, int *ret_target) {
+	if (path_is_below(lead->place, lead->there)) {
+		if (*ret_target < 0) *ret_target = (int)effect_as_written(view, view->target);
+		if (*ret_target == EFFECT_ALLOW) return false;
+	}
+	CLEANUP_FREE char *name = rule_lead_name(lead, view->target);
+	return effect_as_written(view, name) == EFFECT_DENY;
+}
+
+static int compare_strength(const void *a, const void *b) {
+	return beats(a, b) ? -1 : beats(b, a); /* an index may visit a rule twice */
+}
+
+static void enter_led(struct request_view *view) {
+	const struct rule_lead *refused = NULL;
+	int target = -1;
+	if (view->led_count > 0) qsort(view->led, view->led_count, sizeof *view->led, compare_strength);
+	for (size_t i = 0; i < view->led_count; i++) {
+		const struct winner *candidate = &view->led[i];
+		const struct rule_lead *lead = candidate->rule->lead;
+		if (lead == refused || !(contest_takes(&view->all, candidate) || contest_takes(&view->own, candidate)))
+			continue;
+		if (!lead_counts(view, lead, &target)) {
+			refused = lead;
+			continue;
+		}
+		contest_enter(&view->all, candidate);
+		contest_enter(&view->own, candidate);
+	}
+}
+
+static void hold(struct request_view *view) {
+	rule_index_visit(view->index, view->permission, view->target, enter_rule, view);
+	enter_led(view);
+	free(view->led);
+}
+
 static struct winner decide(const struct rule_index *index, enum permission_kind kind, const char *target,
 			    bool written) {
 	const struct permission permission = permission_of(kind);
 	struct request_view view = {.index = index, .permission = &permission, .target = target, .written = written};
-	rule_index_visit(index, &permission, target, enter_rule, &view);
+	hold(&view);
 	struct winner all = contest_winner(&view.all), own = contest_winner(&view.own);
 	bool extra_counts = kind == PERMISSION_FS_READ ? effect_of(own) != EFFECT_ALLOW : effect_of(own) != EFFECT_DENY;
 	return extra_counts ? all : own;
@@ -176,19 +221,19 @@ struct winner contest_decide(const struct rule_index *index, const struct permis
 	if (permission->kind == PERMISSION_FS_READ) return decide(index, PERMISSION_FS_READ, target, false);
 	if (permission->kind == PERMISSION_FS_WRITE) return decide_write(index, target, false);
 	struct request_view view = {.index = index, .permission = permission, .target = target};
-	rule_index_visit(index, permission, target, enter_rule, &view);
+	hold(&view);
 	return contest_winner(&view.all);
 }
 
 struct winner contest_address(const struct rule_index *index, const char *target) {
 	const struct permission permission = permission_of(PERMISSION_NET_ACCESS);
-	struct request_view view = {.permission = &permission, .target = target, .addresses = true};
-	rule_index_visit(index, &permission, target, enter_rule, &view);
+	struct request_view view = {.index = index, .permission = &permission, .target = target, .addresses = true};
+	hold(&view);
 	return contest_winner(&view.all);
 }
 
 struct winner contest_sticky(const struct rule_index *index, const struct permission *permission, const char *target) {
 	struct request_view view = {.index = index, .permission = permission, .target = target};
-	rule_index_visit(index, permission, target, enter_rule, &view);
+	hold(&view);
 	return view.all.sticky;
 }

@@ -5,88 +5,173 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "schema/limits.h"
 #include "sticky.h"
+
+struct leads {
+	const struct ruleset_follow *follow;
+	struct rule_lead *items; /* by place, each once */
+	size_t count;
+	size_t left_out;
+	char *origin; /* of the first that is left out */
+	bool current; /* at the last look, and */
+	int64_t due;  /* until then */
+};
 
 static bool is_root(const char *path) {
 	return strcmp(path, "/") == 0;
 }
 
-static bool is_of_files(const struct permission *permission) {
-	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
+/* Looking */
+
+/* Each has its share of what is left, and some in any case: most need little. *given_up[i]: it was too little. */
+static size_t look_at_group(const struct leads *leads, bool project, char **ret_there, bool *ret_given_up) {
+	size_t left = LIMIT_LEAD_LOOKS, waiting = 0;
+	for (size_t i = 0; i < leads->count; i++) waiting += leads->items[i].project == project;
+	for (size_t i = 0; i < leads->count; i++) {
+		const struct rule_lead *lead = &leads->items[i];
+		if (lead->project != project) continue;
+		size_t share = left / waiting--;
+		if (share < LIMIT_LEAD_LEAST) share = left < LIMIT_LEAD_LEAST ? left : LIMIT_LEAD_LEAST;
+		size_t rest = share;
+		if (share > 0) ret_there[i] = leads->follow->path(leads->follow->context, lead->place, &rest);
+		ret_given_up[i] = rest == 0;
+		left -= share - rest;
+	}
+	return LIMIT_LEAD_LOOKS - left;
 }
 
-/* Most rules of one place follow each other. */
-static const char *find_there(struct leads *leads, const char *place) {
-	const size_t last = leads->places.count - 1;
-	if (leads->places.count > 0 && strcmp(leads->places.items[last], place) == 0) return leads->there.items[last];
-	char *there = leads->follow->path(leads->follow->context, place);
-	strings_add(&leads->places, place);
-	strings_take(&leads->there, there ? there : string_copy(""));
-	return leads->there.items[leads->there.count - 1];
+/* What took many looks is looked at again after as many seconds as it would take at LIMIT_LEAD_RATE. */
+static void look(struct leads *leads, char **ret_there, bool *ret_given_up) {
+	const size_t spent = look_at_group(leads, false, ret_there, ret_given_up) +
+			     look_at_group(leads, true, ret_there, ret_given_up);
+	leads->due = leads->follow->moment + 1 + (int64_t)(spent / LIMIT_LEAD_RATE) * 1000;
 }
 
-static int compile(const struct rule *rule, const char *there, struct pattern **ret_pattern, struct error *error) {
+bool leads_are_current(struct leads *leads) {
+	if (!leads || leads->count == 0 || leads->follow->moment < leads->due) return !leads || leads->current;
+	CLEANUP_FREE char **there = mem_array(char *, leads->count);
+	CLEANUP_FREE bool *given_up = mem_array(bool, leads->count);
+	look(leads, there, given_up);
+	leads->current = true;
+	for (size_t i = 0; i < leads->count; i++) {
+		leads->current &= string_equal(there[i], leads->items[i].there);
+		free(there[i]);
+	}
+	return leads->current;
+}
+
+/* Making */
+
+static int compare_leads(const void *a, const void *b) {
+	const struct rule_lead *x = a, *y = b;
+	const int order = strcmp(x->place, y->place);
+	return order != 0 ? order : (int)x->project - (int)y->project;
+}
+
+static int compare_place(const void *place, const void *lead) {
+	return strcmp(place, ((const struct rule_lead *)lead)->place);
+}
+
+/* What a denial of files names before any wildcard; NULL: nothing that could be a link. */
+static char *place_of(const struct rule *rule) {
+	if (rule->effect != EFFECT_DENY || !permission_is_of_files(&rule->permission)) return NULL;
+	CLEANUP_FREE char *place = pattern_fixed_target(pattern_text(rule->pattern));
+	return *place && !is_root(place) ? STEAL(place) : NULL;
+}
+
+/* One that the user's own rules name, too, is no project's. */
+static void drop_doubles(struct leads *leads) {
+	size_t kept = 0;
+	for (size_t i = 0; i < leads->count; i++) {
+		if (kept > 0 && strcmp(leads->items[kept - 1].place, leads->items[i].place) == 0)
+			free(leads->items[i].place);
+		else
+			leads->items[kept++] = leads->items[i];
+	}
+	leads->count = kept;
+}
+
+static void collect(struct leads *leads, const struct rule *rules, size_t count) {
+	for (size_t i = 0; i < count; i++) {
+		char *place = place_of(&rules[i]);
+		if (!place) continue;
+		leads->items = array_grow(leads->items, leads->count, sizeof *leads->items);
+		leads->items[leads->count++] =
+			(struct rule_lead){.place = place, .project = rules[i].layer == POLICY_LAYER_PROJECT};
+	}
+	if (leads->count > 0) qsort(leads->items, leads->count, sizeof *leads->items, compare_leads);
+	drop_doubles(leads);
+}
+
+static void leave_out(struct leads *leads, const struct rule *rule) {
+	if (leads->left_out++ == 0) leads->origin = string_copy(rule->origin);
+}
+
+static int compile(const struct rule *rule, const char *there, struct pattern **ret_pattern) {
 	static const struct pattern_scope nothing = {.home = NULL};
 	const char *text = pattern_text(rule->pattern), *rest = text + pattern_fixed_part(text, NULL);
 	CLEANUP_FREE char *quoted = pattern_quote(&rule->permission, there);
 	CLEANUP_FREE char *moved = string_format("%s%s", is_root(there) && *rest ? "" : quoted, rest);
-	const int r = pattern_compile(&rule->permission, moved, &nothing, ret_pattern, error);
-	return r < 0 ? error_prefix(error, "%s, where it leads by a link", rule->origin) : 0;
+	return pattern_compile(&rule->permission, moved, &nothing, ret_pattern, NULL);
 }
 
-static int make_led(const struct rule *rule, const char *place, const char *there, struct rule *ret_led,
-		    struct error *error) {
-	struct pattern *pattern;
-	int r = compile(rule, there, &pattern, error);
-	if (r < 0) return r;
-	const struct rule_lead lead = {string_copy(pattern_text(rule->pattern)), string_copy(place),
-				       string_copy(there)};
-	*ret_led = *rule;
-	ret_led->pattern = pattern;
-	ret_led->lead = mem_copy(&lead, sizeof lead);
-	ret_led->profile = string_copy(rule->profile);
-	ret_led->origin = string_copy(rule->origin);
-	return 0;
+static void add_led(struct leads *leads, const struct rule *rule, const struct rule_lead *lead, struct rule *rules,
+		    size_t *count) {
+	struct rule led = *rule;
+	if (compile(rule, lead->there, &led.pattern) < 0) {
+		leave_out(leads, rule);
+		return;
+	}
+	led.lead = lead;
+	led.named = string_copy(pattern_text(rule->pattern));
+	led.profile = string_copy(rule->profile);
+	led.origin = string_copy(rule->origin);
+	rules[(*count)++] = led;
 }
 
-int leads_add(struct leads *leads, const struct ruleset_follow *follow, struct rule **rules, size_t *count,
-	      struct error *error) {
-	const size_t written = follow ? *count : 0;
-	int r = 0;
+static void add_all(struct leads *leads, const bool *given_up, struct rule *rules, size_t *count) {
+	const size_t written = *count;
+	for (size_t i = 0; i < written; i++) {
+		CLEANUP_FREE char *place = place_of(&rules[i]);
+		if (!place) continue;
+		const struct rule_lead *lead =
+			bsearch(place, leads->items, leads->count, sizeof *leads->items, compare_place);
+		if (given_up[lead - leads->items]) leave_out(leads, &rules[i]);
+		if (lead->there) add_led(leads, &rules[i], lead, rules, count);
+	}
+}
+
+struct leads *leads_new(const struct ruleset_follow *follow, struct rule **rules, size_t *count) {
+	if (!follow) return NULL;
+	struct leads *leads = mem_new(struct leads);
 	leads->follow = follow;
-	if (written > 0) *rules = mem_resize(*rules, written * 2, sizeof **rules);
-	for (size_t i = 0; r == 0 && i < written; i++) {
-		const struct rule *rule = &(*rules)[i];
-		if (rule->effect != EFFECT_DENY || !is_of_files(&rule->permission)) continue;
-		CLEANUP_FREE char *place = pattern_fixed_target(pattern_text(rule->pattern));
-		const char *there = *place && !is_root(place) ? find_there(leads, place) : "";
-		if (!*there) continue;
-		r = make_led(rule, place, there, &(*rules)[*count], error);
-		*count += r == 0;
+	leads->current = true;
+	collect(leads, *rules, *count);
+	if (leads->count == 0) return leads;
+	CLEANUP_FREE char **there = mem_array(char *, leads->count);
+	CLEANUP_FREE bool *given_up = mem_array(bool, leads->count);
+	look(leads, there, given_up);
+	for (size_t i = 0; i < leads->count; i++) leads->items[i].there = there[i];
+	*rules = mem_resize(*rules, *count * 2, sizeof **rules);
+	add_all(leads, given_up, *rules, count);
+	return leads;
+}
+
+void leads_free(struct leads *leads) {
+	if (!leads) return;
+	for (size_t i = 0; i < leads->count; i++) {
+		free(leads->items[i].place);
+		free(leads->items[i].there);
 	}
-	return r;
+	free(leads->items);
+	free(leads->origin);
+	free(leads);
 }
 
-bool leads_are_current(const struct leads *leads) {
-	bool same = true;
-	for (size_t i = 0; same && i < leads->places.count; i++) {
-		CLEANUP_FREE char *there = leads->follow->path(leads->follow->context, leads->places.items[i]);
-		same = strcmp(there ? there : "", leads->there.items[i]) == 0;
-	}
-	return same;
-}
-
-void leads_finish(struct leads *leads) {
-	strings_finish(&leads->places);
-	strings_finish(&leads->there);
-}
-
-void rule_lead_free(struct rule_lead *lead) {
-	if (!lead) return;
-	free(lead->text);
-	free(lead->place);
-	free(lead->there);
-	free(lead);
+size_t leads_left_out(const struct leads *leads, const char **ret_origin) {
+	*ret_origin = leads ? leads->origin : NULL;
+	return leads ? leads->left_out : 0;
 }
 
 char *rule_lead_name(const struct rule_lead *lead, const char *target) {

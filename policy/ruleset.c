@@ -23,7 +23,7 @@ struct ruleset {
 	char *profile;
 	struct rule *rules;
 	size_t count;
-	struct leads leads;
+	struct leads *leads; /* or NULL */
 	struct rule_index *index;
 	struct bare_modes *bare;
 	struct settings settings;
@@ -228,8 +228,8 @@ int ruleset_new_led(struct policy *policy, const char *profile, const struct pat
 	sources_collect(&sources, policy, &lineage);
 	sources_collect_denials(&sources, policy, &lineage);
 	r = rules_compile(ruleset, &sources, scope, error);
-	if (r == 0) r = leads_add(&ruleset->leads, follow, &ruleset->rules, &ruleset->count, error);
 	if (r < 0) return r;
+	ruleset->leads = leads_new(follow, &ruleset->rules, &ruleset->count);
 	settings_collect(&ruleset->settings, &sources);
 	ruleset->index = rule_index_new(ruleset->rules, ruleset->count);
 	for (size_t i = 0; i < ruleset->count; i++) rule_guard(ruleset->index, &ruleset->rules[i]);
@@ -244,7 +244,18 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 }
 
 bool ruleset_is_current(const struct ruleset *ruleset) {
-	return leads_are_current(&ruleset->leads);
+	return leads_are_current(ruleset->leads);
+}
+
+char *ruleset_warning(const struct ruleset *ruleset) {
+	const char *first;
+	const size_t count = leads_left_out(ruleset->leads, &first);
+	if (count == 0) return NULL;
+	SHOWN(origin, first);
+	SHOWN(profile, ruleset->profile);
+	return string_format("%zu denial%s of files in the profile %s hold%s by name alone and not where the name "
+			     "leads by a link: there are too many links, or paths that are too long; the first is %s",
+			     count, count == 1 ? "" : "s", profile, count == 1 ? "s" : "", origin);
 }
 
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile) {
@@ -268,12 +279,12 @@ void ruleset_unref(struct ruleset *ruleset) {
 	if (!ruleset || --ruleset->references > 0) return;
 	for (size_t i = 0; i < ruleset->count; i++) {
 		pattern_free(ruleset->rules[i].pattern);
-		rule_lead_free(ruleset->rules[i].lead);
+		free(ruleset->rules[i].named);
 		free(ruleset->rules[i].profile);
 		free(ruleset->rules[i].origin);
 	}
 	free(ruleset->rules);
-	leads_finish(&ruleset->leads);
+	leads_free(ruleset->leads);
 	rule_index_free(ruleset->index);
 	free(ruleset->bare);
 	settings_finish(&ruleset->settings);

@@ -33,7 +33,7 @@ static char *explain_lead(const struct rule_lead *lead) {
 }
 
 static char *explain_rule(const struct rule *rule) {
-	SHOWN(pattern, rule->lead ? rule->lead->text : typed(rule->pattern));
+	SHOWN(pattern, rule->lead ? rule->named : typed(rule->pattern));
 	CLEANUP_FREE char *lead = explain_lead(rule->lead);
 	if (rule_is_for_all(rule))
 		return string_format("an administrator denies %s %s to every profile%s", rule->permission.name, pattern,

@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,8 @@
 #include "support/cmocka.h"
 
 static void leads(const char *path, const struct strings *outside, const char *expected) {
-	CLEANUP_FREE char *real = outside ? resolved_path_outside(path, outside) : resolved_path(path);
+	size_t looks = 1000;
+	CLEANUP_FREE char *real = outside ? resolved_path_within(path, outside, &looks) : resolved_path(path);
 	if (expected)
 		assert_string_equal(real, expected);
 	else
@@ -35,7 +37,8 @@ static void links_are_followed_as_the_kernel_does(void **state) {
 		{"chain", "real"},
 		{"real/up/x", "x"},
 		{"dangling/x", "nothing/here/x"},
-		{"nothing/../chain/./a", "real/a"},
+		{"nothing/../chain/./a", NULL}, /* nothing is there */
+		{"./chain/./a", "real/a"},
 		{"chain/../real/b", "real/b"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
@@ -57,8 +60,88 @@ static void links_are_followed_as_the_kernel_does(void **state) {
 	assert_int_equal(rmdir(base), 0);
 }
 
+/* A folder of mkdtemp(3), without links. */
+static char *folder_make(void) {
+	char base[] = "/tmp/sbx-resolved-XXXXXX";
+	assert_non_null(mkdtemp(base));
+	assert_int_equal(chdir(base), 0);
+	return string_copy(base);
+}
+
+/* 40 links, one after the other, each with a text as long as a link's may be. */
+static void links_make(const char *step) {
+	for (int i = 0; i < 40; i++) {
+		CLEANUP_STRING struct string text = {0};
+		while (text.size + strlen(step) < 4000) string_append(&text, step);
+		string_appendf(&text, "l%d", i + 1);
+		CLEANUP_FREE char *name = string_format("l%d", i);
+		assert_int_equal(symlink(text.data, name), 0);
+	}
+}
+
+static void links_remove(const char *base) {
+	for (int i = 0; i < 40; i++) {
+		CLEANUP_FREE char *name = string_format("l%d", i);
+		assert_int_equal(unlink(name), 0);
+	}
+	rmdir("a");
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(base), 0);
+}
+
+static void no_more_is_looked_at_than_is_allowed(void **state) {
+	(void)state;
+	static const struct strings none = {0};
+	static const char *const steps[] = {"a/../", "././"};
+	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
+		CLEANUP_FREE char *base = folder_make(), *path = string_format("%s/l0/x", base);
+		CLEANUP_FREE char *real = string_format("%s/l40/x", base);
+		assert_int_equal(mkdir("a", 0700), 0);
+		links_make(steps[i]);
+		leads(path, NULL, real);
+		size_t looks = 100;
+		assert_null(resolved_path_within(path, &none, &looks));
+		assert_int_equal(looks, 0);
+		links_remove(base);
+	}
+}
+
+static void nothing_is_looked_at_below_what_is_not_there(void **state) {
+	(void)state;
+	static const struct strings none = {0};
+	CLEANUP_FREE char *base = folder_make(), *path = string_format("%s/l0/x/y", base);
+	links_make("a/../");
+	size_t looks = 1000;
+	CLEANUP_FREE char *real = resolved_path_within(path, &none, &looks);
+	CLEANUP_FREE char *expected = string_format("%s/l1/x/y", base);
+	assert_string_equal(real, expected);
+	assert_true(looks > 900);
+	links_remove(base);
+}
+
+static void a_path_that_is_too_long_leads_nowhere(void **state) {
+	(void)state;
+	CLEANUP_FREE char *base = folder_make();
+	CLEANUP_STRING struct string long_name = {0};
+	while (long_name.size < PATH_MAX - 200) string_append(&long_name, "/x");
+	assert_int_equal(symlink(base, "link"), 0);
+	assert_int_equal(symlink(long_name.data, "far"), 0);
+	CLEANUP_FREE char *near = string_format("%s/link%s", base, long_name.data);
+	CLEANUP_FREE char *far = string_format("%s/far%s", base, long_name.data);
+	CLEANUP_FREE char *real = string_format("%s%s", base, long_name.data);
+	leads(near, NULL, real);
+	leads(far, NULL, NULL);
+	assert_int_equal(unlink("link"), 0);
+	assert_int_equal(unlink("far"), 0);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(base), 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_more_is_looked_at_than_is_allowed),
+		cmocka_unit_test(nothing_is_looked_at_below_what_is_not_there),
+		cmocka_unit_test(a_path_that_is_too_long_leads_nowhere),
 		cmocka_unit_test(links_are_followed_as_the_kernel_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -464,9 +465,74 @@ static void who_wants_the_same_rules_shares_them(void **state) {
 	assert_non_null(ruleset_find(first, &permission, "one.test:1", NULL));
 }
 
+/* "deny", or "none" of a file that no other rule names. */
+static const char *decide_file(struct world *world, const char *name) {
+	CLEANUP_FREE char *path = below(world, name);
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	const struct ruleset *ruleset;
+	policies_refresh(world->policies, POLICIES_LAYERS, NULL, NULL);
+	assert_int_equal(policies_ruleset(world->policies, "p", world->project, &ruleset, NULL), 0);
+	const struct rule *rule = ruleset_find(ruleset, &permission, path, NULL);
+	return rule ? effect_name(rule->effect) : "none";
+}
+
+static void link_to(const struct world *world, const char *text, const char *name) {
+	CLEANUP_FREE char *path = below(world, name);
+	unlink(path);
+	assert_int_equal(symlink(text, path), 0);
+}
+
+static void a_denied_link_goes_along_from_one_request_to_the_next(void **state) {
+	struct world *world = *state;
+	write_text(world, "config/policy.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [~/link]}}}\n");
+	for (int i = 0; i < 3; i++) {
+		link_to(world, "one", "link");
+		assert_string_equal(decide_file(world, "one/file"), "deny");
+		assert_string_equal(decide_file(world, "two/file"), "none");
+		link_to(world, "two", "link");
+		assert_string_equal(decide_file(world, "one/file"), "none");
+		assert_string_equal(decide_file(world, "two/file"), "deny");
+	}
+}
+
+/* 40 links, each with a text as long as a link's may be. */
+static void make_long_links(const struct world *world) {
+	write_text(world, "app/a/none", "");
+	for (int i = 0; i < 40; i++) {
+		CLEANUP_STRING struct string text = {0};
+		CLEANUP_FREE char *name = string_format("app/l%d", i);
+		while (text.size < 4000) string_append(&text, "a/../");
+		string_appendf(&text, "l%d", i + 1);
+		link_to(world, text.data, name);
+	}
+}
+
+static int64_t took_ms(struct world *world, const char *name) {
+	const int64_t start = clock_ms(CLOCK_MONOTONIC);
+	assert_string_equal(decide_file(world, name), "deny");
+	return clock_ms(CLOCK_MONOTONIC) - start;
+}
+
+static void attack_w_1_links_of_a_project_that_are_long_to_follow_hold_nobody_up(void **state) {
+	struct world *world = *state;
+	CLEANUP_STRING struct string text = {0};
+	string_append(&text, "version: 1\nprofiles:\n  p:\n    deny:\n      fs:read:\n");
+	for (int i = 0; i < 4000; i++) string_appendf(&text, "      - l0/%d\n", i);
+	make_long_links(world);
+	write_text(world, "config/policy.yaml", "version: 1\nprofiles: {p: {deny: {fs:read: [~/link]}}}\n");
+	link_to(world, "one", "link");
+	write_text(world, "app/.sbx.yaml", text.data);
+	const int64_t made = took_ms(world, "one/file"), asked = took_ms(world, "app/l0/7");
+	print_message("made in %lld ms, asked in %lld ms\n", (long long)made, (long long)asked);
+	assert_true(made < 1000);
+	assert_true(asked < 100);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(a_denied_link_goes_along_from_one_request_to_the_next),
+		TEST(attack_w_1_links_of_a_project_that_are_long_to_follow_hold_nobody_up),
 		TEST(who_wants_the_same_rules_shares_them),
 		TEST(an_administrators_denies_are_final_and_the_rest_comes_last),
 		TEST(other_names_in_policy_d_are_passed_over),

@@ -190,3 +190,36 @@ is_denied() { # in the session that runs, by its own view
 	refused fs:read "$HOME/data/a/x.txt" "$HOME/la leads to $HOME by a link"
 	rm -f file
 }
+
+# hostile_project: 4000 denials by the first of 40 links, each with a text as long as a link's may be.
+hostile_project() {
+	mkdir -p a
+	python3 - <<-'EOF'
+		import os
+		for i in range(40):
+		    os.symlink("a/../" * 800 + f"l{i + 1}", f"l{i}")
+		with open(".sbx.yaml", "w") as file:
+		    rules = "".join(f", l0/{i}" for i in range(4000))
+		    file.write("version: 1\nprofiles: {default: {deny: {fs:read: [l0" + rules + "]}}}\n")
+	EOF
+}
+
+@test "attack_w_1: links of a project that are long to follow hold up neither a revocation nor the next run" {
+	local i
+	denying "fs:read: ['~/la']"
+	hostile_project
+	sbx grant fs:read "$HOME/data/b/x.pem"
+	rm -f up go
+	background b sbx run -- sh -c 'touch up; until [ -e go ]; do sleep 0.02; done'
+	wait_for 30 test -e up
+	SECONDS=0
+	for i in 1 2 3 4 5; do timeout 1 sbx grants >/dev/null; done
+	timeout 2 sbx revoke fs:read "$HOME/data/b/x.pem"
+	[ "$SECONDS" -le 5 ]
+	refused fs:read "$HOME/data/a/x.pem" # the user's own denial is followed all the same
+	touch go
+	finished b 30
+	contains "$output" "hold by name alone and not where the name leads by a link"
+	contains "$output" "$PWD/.sbx.yaml:3"
+	rm -r a l[0-9]*
+}

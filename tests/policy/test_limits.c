@@ -281,8 +281,159 @@ static void damaged_files_are_loaded_or_refused(void **state) {
 	assert_true(loaded > 10 && refused > 100);
 }
 
+/* "/home/u/app/l7" leads to "/home/u/app", "/data" to "/real". */
+static char *follow_fake(void *context, const char *path, size_t *looks) {
+	size_t *followed = context;
+	*looks -= 1;
+	++*followed;
+	if (strcmp(path, "/data") == 0) return string_copy("/real");
+	return strncmp(path, "/home/u/app/l", 13) == 0 ? string_copy("/home/u/app") : NULL;
+}
+
+/* What `format` makes of each number, denied by a project's file, with what its user's allows. */
+static struct ruleset *denying(const char *allowed, const char *format, struct ruleset_follow *follow) {
+	struct policy_document *documents[2];
+	CLEANUP_STRING struct string text = {0}, project = {0};
+	string_appendf(&text, "version: 1\nprofiles:\n  a:\n    allow:\n      fs:write: [%s]\n", allowed);
+	string_append(&project, "version: 1\nprofiles:\n  a:\n    deny:\n      fs:write:\n");
+	for (int i = 0; i < LIMIT_VIEW_PATHS - 10; i++) {
+		string_append(&project, "      - '");
+		for (const char *c = format; *c; c++)
+			*c == '#' ? string_append_integer(&project, i) : string_append_char(&project, *c);
+		string_append(&project, "'\n");
+	}
+	documents[0] = policy_load(POLICY_LAYER_USER, "u", text.data, text.size, NULL);
+	documents[1] = policy_load(POLICY_LAYER_PROJECT, "p", project.data, project.size, NULL);
+	assert_non_null(documents[0]);
+	assert_non_null(documents[1]);
+	struct policy *policy = policy_new(documents, 2);
+	struct ruleset *ruleset = NULL;
+	assert_int_equal(ruleset_new_led(policy, "a", &scope, follow, &ruleset, NULL), 0);
+	policy_unref(policy);
+	return ruleset;
+}
+
+/* A project may deny thousands of links that lead to where they lie. */
+static void attack_w_1_a_decision_is_quick_however_many_links_are_denied(void **state) {
+	(void)state;
+	static const struct {
+		const char *allowed, *denied, *target;
+		bool lifted;
+	} cases[] = {
+		{"/elsewhere", "/home/u/app/l/**", "/home/u/app/a/b", false},
+		{"/elsewhere", "/home/u/app/l#/**", "/home/u/app/a/b", false},
+		{"/elsewhere", "/home/u/app/l#/**/x", "/home/u/app/a/b/x", false},
+		{"/home/u/app", "/home/u/app/l/**", "/home/u/app/a/b", true},
+		{"/home/u/app", "/home/u/app/l#/**", "/home/u/app/a/b", true},
+		{"/home/u/app/l*/a", "/home/u/app/l/**", "/home/u/app/a/b", true},
+	};
+	const struct permission permission = permission_of(PERMISSION_FS_WRITE);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t followed = 0;
+		struct ruleset_follow follow = {follow_fake, &followed, 1};
+		CLEANUP_RULESET struct ruleset *ruleset = denying(cases[i].allowed, cases[i].denied, &follow);
+		const int64_t start = now_us();
+		const struct rule *rule = ruleset_find(ruleset, &permission, cases[i].target, NULL);
+		const int64_t took = now_us() - start;
+		print_message("%s: %lld us\n", cases[i].denied, (long long)took);
+		assert_true(took < 500 * 1000);
+		assert_true(cases[i].lifted ? !rule || rule->effect == EFFECT_ALLOW : rule && rule->lead);
+	}
+}
+
+static void each_link_is_followed_once_at_each_moment(void **state) {
+	(void)state;
+	size_t followed = 0;
+	struct ruleset_follow follow = {follow_fake, &followed, 1};
+	CLEANUP_RULESET struct ruleset *ruleset = denying("/home/u", "/data/**/f#", &follow);
+	assert_int_equal(followed, 1);
+	for (int i = 0; i < 5; i++) assert_true(ruleset_is_current(ruleset));
+	assert_int_equal(followed, 1);
+	follow.moment++;
+	for (int i = 0; i < 5; i++) assert_true(ruleset_is_current(ruleset));
+	assert_int_equal(followed, 2);
+}
+
+/* As much as it may, and it leads nowhere. */
+static char *follow_long(void *context, const char *path, size_t *looks) {
+	size_t *spent = context;
+	(void)path;
+	*spent += *looks;
+	*looks = 0;
+	return NULL;
+}
+
+static void warns(const struct ruleset *ruleset, const char *start, const char *end) {
+	CLEANUP_FREE char *warning = ruleset_warning(ruleset);
+	assert_non_null(warning);
+	if (!string_starts(warning, start) || !string_ends(warning, end)) fail_msg("%s", warning);
+}
+
+static void attack_w_1_following_costs_no_more_than_its_limit_and_is_rare_where_it_costs_much(void **state) {
+	(void)state;
+	size_t spent = 0;
+	struct ruleset_follow follow = {follow_long, &spent, 1};
+	CLEANUP_RULESET struct ruleset *ruleset = denying("/home/u", "/home/u/app/l#", &follow);
+	assert_int_equal(spent, LIMIT_LEAD_LOOKS);
+	warns(ruleset, "4086 denials of files in the profile a hold by name alone", "the first is p:6");
+	spent = 0;
+	follow.moment += 1000;
+	assert_true(ruleset_is_current(ruleset));
+	assert_int_equal(spent, 0);
+	follow.moment += 1000 * LIMIT_LEAD_LOOKS / LIMIT_LEAD_RATE;
+	assert_true(ruleset_is_current(ruleset));
+	assert_int_equal(spent, LIMIT_LEAD_LOOKS);
+}
+
+/* A tool may write a project's file, and so must not spend what the user's own rules need. */
+static void attack_w_1_a_projects_denials_leave_the_users_their_looks(void **state) {
+	(void)state;
+	static const char user[] = "version: 1\nprofiles: {a: {deny: {fs:read: [/z]}}}\n";
+	CLEANUP_STRING struct string project = {0};
+	string_append(&project, "version: 1\nprofiles:\n  a:\n    deny:\n      fs:write:\n");
+	for (int i = 0; i < 4000; i++) string_appendf(&project, "      - /l%d\n", i);
+	struct policy_document *documents[] = {
+		policy_load(POLICY_LAYER_USER, "u", user, strlen(user), NULL),
+		policy_load(POLICY_LAYER_PROJECT, "p", project.data, project.size, NULL)};
+	struct policy *policy = policy_new(documents, 2);
+	size_t spent = 0;
+	struct ruleset_follow follow = {follow_long, &spent, 1};
+	CLEANUP_RULESET struct ruleset *ruleset = NULL;
+	assert_int_equal(ruleset_new_led(policy, "a", &scope, &follow, &ruleset, NULL), 0);
+	policy_unref(policy);
+	assert_int_equal(spent, 2 * LIMIT_LEAD_LOOKS);
+	warns(ruleset, "4001 denials of files in the profile a hold by name alone", "the first is u:2");
+}
+
+static char *follow_far(void *context, const char *path, size_t *looks) {
+	(void)looks;
+	return strcmp(path, "/far") == 0 ? string_copy(context) : NULL;
+}
+
+/* The others stay, and with them the profile. */
+static void a_denial_that_gets_too_long_where_it_leads_is_one_by_its_name(void **state) {
+	(void)state;
+	CLEANUP_STRING struct string long_path = {0};
+	append_times(&long_path, "/aaaaaaaaa", (LIMIT_PATTERN - 5) / 10);
+	struct ruleset_follow follow = {follow_far, long_path.data, 1};
+	static const char text[] = "version: 1\nprofiles: {a: {deny: {fs:read: ['/far/*.pem.and.more']}}}\n";
+	struct policy_document *document = policy_load(POLICY_LAYER_USER, "u", text, strlen(text), NULL);
+	struct policy *policy = policy_new(&document, 1);
+	const struct permission permission = permission_of(PERMISSION_FS_READ);
+	CLEANUP_RULESET struct ruleset *ruleset = NULL;
+	assert_int_equal(ruleset_new_led(policy, "a", &scope, &follow, &ruleset, NULL), 0);
+	policy_unref(policy);
+	warns(ruleset, "1 denial of files in the profile a holds by name alone", "the first is u:2");
+	assert_non_null(ruleset_find(ruleset, &permission, "/far/x.pem.and.more", NULL));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attack_w_1_a_decision_is_quick_however_many_links_are_denied),
+		cmocka_unit_test(each_link_is_followed_once_at_each_moment),
+		cmocka_unit_test(attack_w_1_following_costs_no_more_than_its_limit_and_is_rare_where_it_costs_much),
+		cmocka_unit_test(attack_w_1_a_projects_denials_leave_the_users_their_looks),
+		cmocka_unit_test(a_denial_that_gets_too_long_where_it_leads_is_one_by_its_name),
 		cmocka_unit_test(attack_b17_alias_bomb),
 		cmocka_unit_test(attack_b17_huge_files_and_scalars),
 		cmocka_unit_test(attack_b17_deep_nesting),

@@ -2,15 +2,19 @@
  * resolved: where a path leads now, links followed name by name as the kernel does (path_resolution(7)), and as a plan
  * will find it (runner/facts.h).
  *
- * Promises: readlink(2) only, at most 40 links; nothing is opened. Of a moment.
+ * Promises: readlink(2) only, at most 40 links, none below what isn't there; nothing is opened. Of a moment.
  */
 #pragma once
 
 #include "base/string.h"
 
-/* `path` is absolute. NULL: no link is on the way. Of a path that isn't there as far as there is something. Freed by
- * the caller. */
+/* `path` is absolute. NULL: no link is on the way, or it leads to no path that fits PATH_MAX. Of a path that isn't
+ * there as far as there is something. Freed by the caller. */
 char *resolved_path(const char *path);
 
-/* The same, but nothing in these folders is looked at: names there are taken as they are. */
-char *resolved_path_outside(const char *path, const struct strings *folders);
+/*
+ * The same, but nothing in the folders `unseen` is looked at: names there are taken as they are. *looks is what it may
+ * cost: one for each name that is looked up and each link, and one more for each 64 bytes of the path or the text. It
+ * gets less by what was spent; NULL and 0 when that was not enough.
+ */
+char *resolved_path_within(const char *path, const struct strings *unseen, size_t *looks);

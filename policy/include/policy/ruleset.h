@@ -17,9 +17,9 @@
 
 /* Of a denial that names a path, or begins with one, which leads elsewhere by links. */
 struct rule_lead {
-	char *text;  /* the pattern as the rule has it */
-	char *place; /* what it names before any wildcard, and */
-	char *there; /* where that leads */
+	char *place;  /* what it names before any wildcard, and */
+	char *there;  /* where that leads */
+	bool project; /* no rule but one of a project's file names it */
 };
 
 struct rule {
@@ -32,11 +32,13 @@ struct rule {
 	bool private_allowed;  /* private: true */
 	bool direct;           /* direct: true */
 	const struct rule
-		*guarded;       /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
-	unsigned distance;      /* 0 = stands in the profile itself, then what that extends, in turn */
-	struct rule_lead *lead; /* such a denial once more, with `pattern` where it leads; NULL: as it was written */
-	char *profile;          /* where it stands */
-	char *origin;           /* "file:line" */
+		*guarded;  /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
+	unsigned distance; /* 0 = stands in the profile itself, then what that extends, in turn */
+	const struct rule_lead
+		*lead; /* such a denial once more, with `pattern` where it leads; NULL: as it was written */
+	char *named;   /* the pattern by the link of one that has a lead */
+	char *profile; /* where it stands */
+	char *origin;  /* "file:line" */
 };
 
 struct ruleset;
@@ -47,14 +49,20 @@ int ruleset_new(struct policy *policy, const char *profile, const struct pattern
 		struct ruleset **ret_ruleset, struct error *error);
 /* Where paths lead by links. */
 struct ruleset_follow {
-	char *(*path)(void *context, const char *path); /* NULL: nowhere else; freed by the caller */
+	/* As resolved_path_within (base/resolved.h). */
+	char *(*path)(void *context, const char *path, size_t *looks);
 	void *context;
+	int64_t moment; /* what was looked at isn't looked at again at the same one; in milliseconds, never less */
 };
 /* The same with the denials that names by links make, as they lead now. Borrows `follow` as long as the ruleset is. */
 int ruleset_new_led(struct policy *policy, const char *profile, const struct pattern_scope *scope,
 		    const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error);
-/* Do the paths that its denials name still lead where they led? */
+/* Do the paths that its denials name still lead where they led? Where it takes long to say it is said of some seconds
+ * ago (LIMIT_LEAD_RATE). */
 bool ruleset_is_current(const struct ruleset *ruleset);
+/* That denials hold by their names alone, since following them would cost too much (leads.h), as a sentence that names
+ * the first; NULL: none do. Freed by the caller. */
+char *ruleset_warning(const struct ruleset *ruleset);
 /* One without any rule: nothing is allowed, nothing asked. For a subject whose rules can't be made any more. */
 struct ruleset *ruleset_new_empty(struct policy *policy, const char *profile);
 struct ruleset *ruleset_ref(struct ruleset *ruleset);
