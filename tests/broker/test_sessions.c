@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
@@ -543,6 +544,67 @@ static void resolve_says_what_each_path_is(void **state) {
 	json_decref(reply);
 }
 
+/* 40 links, each with a text as long as a link's may be, and a file that denies 2400 paths by them. */
+static void make_hostile_project(void) {
+	CLEANUP_STRING struct string rules = {0};
+	home_write("app/a/none", "");
+	for (int i = 0; i < 40; i++) {
+		CLEANUP_STRING struct string text = {0};
+		CLEANUP_FREE char *name = string_format("app/l%d", i), *path = home_path(name);
+		while (text.size < 4000) string_append(&text, "a/../");
+		string_appendf(&text, "l%d", i + 1);
+		assert_int_equal(symlink(text.data, path), 0);
+	}
+	string_append(&rules, "version: 1\nprofiles: {tooled: {deny: {fs:read: [\"${project}/l0\"");
+	for (int i = 0; i < 2400; i++) string_appendf(&rules, ", \"${project}/l%d/%d\"", i % 40, i);
+	string_append(&rules, "]}}}\n");
+	home_write("app/.sbx.yaml", rules.data);
+}
+
+static void remove_hostile_project(void) {
+	for (int i = 0; i < 40; i++) {
+		CLEANUP_FREE char *name = string_format("app/l%d", i), *path = home_path(name);
+		assert_int_equal(unlink(path), 0);
+	}
+	CLEANUP_FREE char *file = home_path("app/.sbx.yaml");
+	assert_int_equal(unlink(file), 0);
+}
+
+/* A grant of another project, in which nobody is, and its end; in milliseconds. */
+static int64_t grant_and_revoke(struct peer *user) {
+	const int64_t start = clock_ms(CLOCK_MONOTONIC);
+	json_t *keys = net("else.test:443");
+	json_object_set_new(keys, "project", json_string("/elsewhere"));
+	const int64_t id = grant(user, keys);
+	json_t *reply = peer_call(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	if (json_integer_value(json_array_get(json_object_get(reply, "revoked"), 0)) != id)
+		fail_msg("revoke: %s", text_of(reply, "message"));
+	json_decref(reply);
+	return clock_ms(CLOCK_MONOTONIC) - start;
+}
+
+/* Through two of the looks that are made each second for what runs. */
+static void attack_w_1_links_of_a_project_keep_no_revocation_waiting(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	struct peer *runners[5];
+	make_hostile_project();
+	for (size_t i = 0; i < ARRAY_LENGTH(runners); i++) {
+		runners[i] = peer_connect(true);
+		peer_open_session(runners[i], NULL);
+	}
+	int64_t longest = 0;
+	for (const int64_t start = clock_ms(CLOCK_MONOTONIC); clock_ms(CLOCK_MONOTONIC) - start < 2200;) {
+		const int64_t took = grant_and_revoke(user);
+		if (took > longest) longest = took;
+		expect(runners[0], "net:access", "ok.test:443", "allow rules");
+	}
+	print_message("granted and revoked in %lld ms at most\n", (long long)longest);
+	assert_true(longest < 1000);
+	for (size_t i = 0; i < ARRAY_LENGTH(runners); i++) peer_free(runners[i]);
+	remove_hostile_project();
+}
+
 static void the_history_has_it_all_and_is_whole(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *user = peer_connect(true);
@@ -598,6 +660,7 @@ int main(void) {
 		cmocka_unit_test(an_edited_policy_holds_for_running_sessions),
 		cmocka_unit_test(a_policy_that_was_never_good_refuses_everything),
 		cmocka_unit_test(resolve_says_what_each_path_is),
+		cmocka_unit_test(attack_w_1_links_of_a_project_keep_no_revocation_waiting),
 		cmocka_unit_test(the_history_has_it_all_and_is_whole),
 	};
 	home_make(programs);
