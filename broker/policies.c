@@ -231,7 +231,7 @@ int policies_compile_anew(struct policies *policies, struct policy *policy, cons
 			  struct ruleset **ret_ruleset, struct error *error) {
 	const struct pattern_scope scope = policies_scope(policies, root);
 	look_anew(policies);
-	return ruleset_new_led(policy, profile, &scope, &policies->follow, ret_ruleset, error);
+	return ruleset_new(policy, profile, &scope, &policies->follow, ret_ruleset, error);
 }
 
 bool policies_ruleset_is_current(struct policies *policies, const struct ruleset *ruleset) {

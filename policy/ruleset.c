@@ -213,8 +213,8 @@ static struct bare_modes *bare_modes_new(size_t count) {
 	return mem_alloc(1, sizeof(struct bare_modes) + count * sizeof(struct bare_mode));
 }
 
-int ruleset_new_led(struct policy *policy, const char *profile, const struct pattern_scope *scope,
-		    const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error) {
+int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error) {
 	struct lineage lineage;
 	size_t count;
 	struct policy_document *const *documents = policy_documents(policy, &count);
@@ -236,11 +236,6 @@ int ruleset_new_led(struct policy *policy, const char *profile, const struct pat
 	ruleset->bare = bare_modes_new(ruleset->count);
 	*ret_ruleset = STEAL(ruleset);
 	return 0;
-}
-
-int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
-		struct ruleset **ret_ruleset, struct error *error) {
-	return ruleset_new_led(policy, profile, scope, NULL, ret_ruleset, error);
 }
 
 bool ruleset_is_current(const struct ruleset *ruleset) {

@@ -38,7 +38,7 @@ static struct ruleset *make_base(const struct pattern_scope *scope) {
 	struct policy_document *builtin = policy_load_builtin();
 	struct policy *policy = policy_new(&builtin, 1);
 	struct ruleset *base = NULL;
-	ruleset_new(policy, "base", scope, &base, NULL);
+	ruleset_new(policy, "base", scope, NULL, &base, NULL);
 	policy_unref(policy);
 	return base;
 }

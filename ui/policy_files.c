@@ -96,7 +96,7 @@ static void check_profiles(const char *name, const struct documents *documents, 
 	for (size_t i = 0; i < profiles.count; i++) {
 		struct error fault = ERROR_NONE;
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
-		int r = ruleset_new(policy, profiles.items[i], &scope, &ruleset, &fault);
+		int r = ruleset_new(policy, profiles.items[i], &scope, NULL, &ruleset, &fault);
 		if (r == 0) r = ruleset_check_network(ruleset, &fault);
 		if (r < 0)
 			strings_addf(errors, "%s%sprofile %s: %s", name, *name ? ": " : "", profiles.items[i],

@@ -127,7 +127,7 @@ static void use_verdicts(void) {
 	CLEANUP_STRINGS struct strings protected = {0};
 	struct error error = ERROR_NONE;
 	strings_add(&protected, "/state");
-	if (unit_failed(ruleset_new(policy, "tooled", &scope, &ruleset, &error), &error)) return;
+	if (unit_failed(ruleset_new(policy, "tooled", &scope, NULL, &ruleset, &error), &error)) return;
 	const struct stack_context context = {.ruleset = ruleset, .grants = &grants, .protected = &protected};
 	for (size_t i = 0; i < ARRAY_LENGTH(asked); i++) {
 		const struct request request = {.subject = {(char *)"tooled", (char *)scope.project},
@@ -154,7 +154,7 @@ static void use_view(void) {
 	struct error error = ERROR_NONE;
 	strings_add(&protected, "/state");
 	strings_add(&names, "LANG");
-	if (unit_failed(ruleset_new(policy, "tooled", &scope, &ruleset, &error), &error)) return;
+	if (unit_failed(ruleset_new(policy, "tooled", &scope, NULL, &ruleset, &error), &error)) return;
 	const struct stack_context context = {.ruleset = ruleset, .grants = &grants, .protected = &protected};
 	const struct grant held[] = {{.id = 1,
 				      .permission = permission_of(PERMISSION_FS_READ),

@@ -74,7 +74,7 @@ static void use_suggest(void) {
 	struct policy_document *documents[] = {policy_load_builtin()};
 	struct policy *policy = policy_new(documents, 1);
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
-	if (ruleset_new(policy, "default", &scope, &ruleset, NULL) < 0) _exit(1);
+	if (ruleset_new(policy, "default", &scope, NULL, &ruleset, NULL) < 0) _exit(1);
 	setenv("TZ", "UTC0", 1);
 	setenv("HOME", HOME, 1);
 	tzset();

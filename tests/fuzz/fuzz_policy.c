@@ -96,7 +96,7 @@ static void check_decisions(struct policy *policy, const char *profile) {
 	static const struct stack_grants grants = {.find = find_none};
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
 	struct error error = ERROR_NONE;
-	if (ruleset_new(policy, profile, &scope, &ruleset, &error) < 0) {
+	if (ruleset_new(policy, profile, &scope, NULL, &ruleset, &error) < 0) {
 		demand(*error.message, "refused without a word");
 		return;
 	}

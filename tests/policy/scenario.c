@@ -86,7 +86,7 @@ static void prepare(struct scenario *scenario) {
 		scenario->policy = policy_new(scenario->documents, scenario->document_count);
 	}
 	if (scenario->ruleset) return;
-	int r = ruleset_new(scenario->policy, scenario->profile, &scope, &scenario->ruleset, &error);
+	int r = ruleset_new(scenario->policy, scenario->profile, &scope, NULL, &scenario->ruleset, &error);
 	if (r < 0) print_error("%s\n", error.message);
 	assert_int_equal(r, 0);
 }

@@ -150,7 +150,7 @@ static void twenty_thousand_rules_are_quick_to_ask(void **state) {
 	struct policy *policy = policy_new(&document, 1);
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
 	int64_t start = now_us();
-	assert_int_equal(ruleset_new(policy, "a", &scope, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "a", &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy);
 	const struct permission read = permission_of(PERMISSION_FS_READ), net = permission_of(PERMISSION_NET_ACCESS);
 	for (int i = 0; i < 20000; i++) {
@@ -184,7 +184,7 @@ static void too_many_rules_for_one_subject_are_refused(void **state) {
 		struct policy *policy = policy_new(documents, 2);
 		struct ruleset *ruleset = NULL;
 		struct error error = ERROR_NONE;
-		assert_int_equal(ruleset_new(policy, "a", &scope, &ruleset, &error), -E2BIG);
+		assert_int_equal(ruleset_new(policy, "a", &scope, NULL, &ruleset, &error), -E2BIG);
 		assert_non_null(strstr(error.message, names[w]));
 		assert_null(ruleset);
 		policy_unref(policy);
@@ -198,7 +198,7 @@ static void a_view_is_bounded_however_many_grants_there_are(void **state) {
 	struct policy_document *document = policy_load_builtin();
 	struct policy *policy = policy_new(&document, 1);
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
-	assert_int_equal(ruleset_new(policy, "npm", &scope, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "npm", &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy);
 	CLEANUP_FREE struct grant *grants = mem_array(struct grant, GRANTS);
 	for (int i = 0; i < GRANTS; i++)
@@ -231,7 +231,7 @@ static void opening_a_session_for_npm_takes_well_under_a_millisecond(void **stat
 	for (int i = 0; i < TIMES; i++) {
 		int64_t start = now_us();
 		struct ruleset *ruleset = NULL;
-		assert_int_equal(ruleset_new(policy, "npm", &scope, &ruleset, NULL), 0);
+		assert_int_equal(ruleset_new(policy, "npm", &scope, NULL, &ruleset, NULL), 0);
 		const struct stack_context context = {.ruleset = ruleset};
 		struct view *view = view_build(&context, &subject, 1, NULL, 0, NULL);
 		int64_t took = now_us() - start;
@@ -308,7 +308,7 @@ static struct ruleset *denying(const char *allowed, const char *format, struct r
 	assert_non_null(documents[1]);
 	struct policy *policy = policy_new(documents, 2);
 	struct ruleset *ruleset = NULL;
-	assert_int_equal(ruleset_new_led(policy, "a", &scope, follow, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "a", &scope, follow, &ruleset, NULL), 0);
 	policy_unref(policy);
 	return ruleset;
 }
@@ -399,7 +399,7 @@ static void attack_w_1_a_projects_denials_leave_the_users_their_looks(void **sta
 	size_t spent = 0;
 	struct ruleset_follow follow = {follow_long, &spent, 1};
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
-	assert_int_equal(ruleset_new_led(policy, "a", &scope, &follow, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "a", &scope, &follow, &ruleset, NULL), 0);
 	policy_unref(policy);
 	assert_int_equal(spent, 2 * LIMIT_LEAD_LOOKS);
 	warns(ruleset, "4001 denials of files in the profile a hold by name alone", "the first is u:2");
@@ -421,7 +421,7 @@ static void a_denial_that_gets_too_long_where_it_leads_is_one_by_its_name(void *
 	struct policy *policy = policy_new(&document, 1);
 	const struct permission permission = permission_of(PERMISSION_FS_READ);
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
-	assert_int_equal(ruleset_new_led(policy, "a", &scope, &follow, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "a", &scope, &follow, &ruleset, NULL), 0);
 	policy_unref(policy);
 	warns(ruleset, "1 denial of files in the profile a holds by name alone", "the first is u:2");
 	assert_non_null(ruleset_find(ruleset, &permission, "/far/x.pem.and.more", NULL));

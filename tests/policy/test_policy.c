@@ -33,7 +33,7 @@ static void the_built_in_profiles_are_there(void **state) {
 	for (size_t i = 0; i < names.count; i++) {
 		assert_string_equal(names.items[i], expected[i]);
 		struct ruleset *ruleset = NULL;
-		assert_int_equal(ruleset_new(policy, names.items[i], &scope, &ruleset, NULL), 0);
+		assert_int_equal(ruleset_new(policy, names.items[i], &scope, NULL, &ruleset, NULL), 0);
 		assert_string_equal(ruleset_profile(ruleset), expected[i]);
 		assert_ptr_equal(ruleset_policy(ruleset), policy);
 		assert_int_equal(ruleset_home(ruleset), VIEW_HOME_EPHEMERAL);
@@ -107,7 +107,7 @@ static void the_proxy_is_the_profiles_own_or_the_policys(void **state) {
 	struct policy *policy = policy_new(documents, 1);
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct ruleset *ruleset = NULL;
-		assert_int_equal(ruleset_new(policy, cases[i].profile, &scope, &ruleset, NULL), 0);
+		assert_int_equal(ruleset_new(policy, cases[i].profile, &scope, NULL, &ruleset, NULL), 0);
 		assert_true(string_equal(ruleset_upstream(ruleset), cases[i].upstream));
 		ruleset_unref(ruleset);
 	}
@@ -118,7 +118,7 @@ static void expect_failure(struct policy *policy, const char *profile, const str
 			   const char *words) {
 	struct ruleset *ruleset = NULL;
 	struct error error = ERROR_NONE;
-	assert_int_equal(ruleset_new(policy, profile, with, &ruleset, &error), code);
+	assert_int_equal(ruleset_new(policy, profile, with, NULL, &ruleset, &error), code);
 	assert_null(ruleset);
 	assert_int_equal(error.code, -code);
 	if (!strstr(error.message, words)) fail_msg("%s", error.message);
@@ -149,7 +149,7 @@ static void a_rule_set_keeps_its_policy(void **state) {
 	struct policy *policy = policy_new(&builtin, 1);
 	struct ruleset *ruleset = NULL;
 	const struct permission read = permission_of(PERMISSION_FS_READ);
-	assert_int_equal(ruleset_new(policy, "npm", &scope, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "npm", &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy_ref(policy));
 	policy_unref(policy);
 	struct pattern_rank rank = {0};

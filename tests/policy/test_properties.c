@@ -204,7 +204,7 @@ static void any_rules_decide_as_the_design_reads(void **state) {
 	for (int set = 0; set < SETS; set++) {
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
-		assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+		assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &ruleset, NULL), 0);
 		policy_unref(policy);
 		const struct stack_context context = {.ruleset = ruleset};
 		CLEANUP_VIEW struct view *view = view_build(&context, &subject, 1, NULL, 0, NULL);
@@ -241,8 +241,8 @@ static void an_untrusted_file_only_narrows(void **state) {
 		struct policy *with = policy_new(more, ARRAY_LENGTH(more));
 		CLEANUP_RULESET struct ruleset *before = NULL;
 		CLEANUP_RULESET struct ruleset *after = NULL;
-		assert_int_equal(ruleset_new(without, "p", &scope, &before, NULL), 0);
-		assert_int_equal(ruleset_new(with, "p", &scope, &after, NULL), 0);
+		assert_int_equal(ruleset_new(without, "p", &scope, NULL, &before, NULL), 0);
+		assert_int_equal(ruleset_new(with, "p", &scope, NULL, &after, NULL), 0);
 		policy_unref(without);
 		policy_unref(with);
 		for (int i = 0; i < TARGETS; i++) {
@@ -291,7 +291,7 @@ static void the_index_misses_no_rule_that_matches(void **state) {
 	assert_non_null(document);
 	struct policy *policy = policy_new(&document, 1);
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;
-	assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy);
 	size_t count, matches = 0;
 	const struct rule *rules = ruleset_rules(ruleset, &count);
@@ -395,7 +395,7 @@ static void a_grant_that_is_added_makes_the_same_view(void **state) {
 		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
-		assert_int_equal(ruleset_new(policy, "p", &scope, &ruleset, NULL), 0);
+		assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &ruleset, NULL), 0);
 		struct grant grants[GRANTS_MOST];
 		for (size_t i = 0; i < GRANTS_MOST; i++) {
 			grants[i] = random_grant((int64_t)i + 1);
@@ -437,12 +437,12 @@ static void rules_that_are_shared_make_the_same_view(void **state) {
 		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *shared = NULL;
-		assert_int_equal(ruleset_new(policy, "p", &scope, &shared, NULL), 0);
+		assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &shared, NULL), 0);
 		struct grant grants[GRANTS_MOST];
 		for (size_t i = 0; i < GRANTS_MOST; i++) grants[i] = random_grant((int64_t)i + 1);
 		for (int turn = 0; turn < 6; turn++) {
 			CLEANUP_RULESET struct ruleset *own = NULL;
-			assert_int_equal(ruleset_new(policy, "p", &scope, &own, NULL), 0);
+			assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &own, NULL), 0);
 			size_t count = dice(GRANTS_MOST + 1), which = dice(2);
 			json_t *one = parts_of(shared, &protected[which], grants, count),
 			       *other = parts_of(own, &protected[which], grants, count);

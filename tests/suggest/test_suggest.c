@@ -114,7 +114,7 @@ static struct ruleset *rules_in(enum policy_layer layer, const char *text, const
 	}
 	documents[count++] = policy_load_builtin();
 	struct policy *policy = policy_new(documents, count);
-	assert_int_equal(ruleset_new(policy, profile, &scope, &ruleset, NULL), 0);
+	assert_int_equal(ruleset_new(policy, profile, &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy);
 	return ruleset;
 }

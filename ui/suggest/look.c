@@ -144,7 +144,7 @@ static int rules_for(struct rules *rules, const struct suggest *suggest, const s
 	int r = same_project ? 0 : load_policy(rules, suggestion->project, error);
 	rules->profile = suggestion->profile;
 	rules->project = suggestion->project;
-	return r < 0 ? r : ruleset_new(rules->policy, suggestion->profile, &scope, &rules->ruleset, error);
+	return r < 0 ? r : ruleset_new(rules->policy, suggestion->profile, &scope, NULL, &rules->ruleset, error);
 }
 
 /* What can never be granted, and what a program decides, the broker alone knows. */

@@ -43,10 +43,6 @@ struct rule {
 
 struct ruleset;
 
-/* It never changes, so those who want the same share it. -ENOENT for an unknown profile, -ELOOP for one that extends
- * itself, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. */
-int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
-		struct ruleset **ret_ruleset, struct error *error);
 /* Where paths lead by links. */
 struct ruleset_follow {
 	/* As resolved_path_within (base/resolved.h). */
@@ -54,9 +50,15 @@ struct ruleset_follow {
 	void *context;
 	int64_t moment; /* what was looked at isn't looked at again at the same one; in milliseconds, never less */
 };
-/* The same with the denials that names by links make, as they lead now. Borrows `follow` as long as the ruleset is. */
-int ruleset_new_led(struct policy *policy, const char *profile, const struct pattern_scope *scope,
-		    const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error);
+
+/*
+ * It never changes, so those who want the same share it. -ENOENT for an unknown profile, -ELOOP for one that extends
+ * itself, -E2BIG past LIMIT_RULES. Keeps a reference to the policy. `follow` is what the denials that names by links
+ * make are followed with, as they lead now, and is borrowed as long as the ruleset is; NULL: they hold by name alone.
+ */
+int ruleset_new(struct policy *policy, const char *profile, const struct pattern_scope *scope,
+		const struct ruleset_follow *follow, struct ruleset **ret_ruleset, struct error *error);
+
 /* Do the paths that its denials name still lead where they led? Where it takes long to say it is said of some seconds
  * ago (LIMIT_LEAD_RATE). */
 bool ruleset_is_current(const struct ruleset *ruleset);
