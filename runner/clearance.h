@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -18,11 +19,14 @@ struct clearance;
 int clearance_new(struct clearance **ret_clearance, struct error *error);
 
 /* From now on page `page` of the broker's file says it. The file must be ours alone and have that inode. On an error
- * it is as before. Others may be sending meanwhile. */
+ * it is as before. Other threads may be sending meanwhile, and are waited for. */
 int clearance_follow(struct clearance *clearance, const char *path, uint64_t inode, uint64_t page, struct error *error);
 
+/* A look, for who waits: it may be withheld by the time of the answer. In the thread that follows. */
+bool clearance_is_given(const struct clearance *clearance);
+
 /* The call goes on, or its thread is gone: 0. -EINVAL: the clearance is withheld; another negative errno: it can't be
- * read. In any thread, one at a time. */
+ * read. In any thread. */
 int clearance_send(struct clearance *clearance, int listener, uint64_t id);
 
 void clearance_free(struct clearance *clearance);

@@ -15,8 +15,9 @@
  * there, for as long as it takes to say that the right is withdrawn before the sandbox goes on (broker/sandbox.c). So
  * the answer needs the clearance (clearance.h) as well, which sbxd withholds before it says so: the kernel refuses the
  * answer then, and the call is judged later, too. A call that was held and allowed needs it likewise, and is judged
- * anew. Sbxd gives the clearance back when it has heard that all is carried out, of which nothing tells us: it is tried
- * again. Answers that refuse a call need none.
+ * and asked about anew, like another call of its thread: what it was allowed may be what is withdrawn. Sbxd gives the
+ * clearance back when it has heard that all is carried out, of which nothing tells us: it is looked at again and again.
+ * Answers that refuse a call need none.
  *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so
@@ -38,13 +39,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "readers.h"
 #include "trap.h"
 
 enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
-	TRAPS_WITHHELD_MS = 10, /* between tries while the clearance is withheld */
+	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
 };
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -60,8 +62,7 @@ struct trapped {
 	uint64_t ticket;
 	struct trap trap;
 	struct call_needs needs;
-	size_t at;    /* the need that is waited for */
-	bool allowed; /* all of them were */
+	size_t at; /* the need that is waited for */
 };
 
 struct desk {
@@ -76,6 +77,7 @@ struct desk {
 	STAILQ_HEAD(, trapped) calls;
 	size_t count;
 	bool withheld; /* the clearance was, at the last try */
+	bool told;     /* that it can't be used */
 	bool over;     /* traps_free: nobody takes what is handed over */
 	struct sight (*seen)(void *context, const char *path);
 	void *context;
@@ -121,12 +123,30 @@ static bool is_behind(struct desk *desk) {
 	return behind;
 }
 
-/* False: not now. `asked`: the broker has said so of this very call. */
-static bool let_go_on(struct desk *desk, uint64_t id, bool asked) {
+/* The lock is held, and it isn't over. False: not now. */
+static bool send_cleared(struct desk *desk, uint64_t id) {
+	const int r = clearance_send(desk->clearance, desk->listener, id);
+	if (r < 0 && r != -EINVAL && !desk->told) {
+		log_warning("sbxd's word that calls of this sandbox may go on can't be used, so they wait: %s",
+			    strerror(-r));
+		desk->told = true;
+	}
+	desk->withheld = r < 0;
+	return !desk->withheld;
+}
+
+/* A call for which nothing is needed, by a look before. False: not now. */
+static bool let_go_on(struct desk *desk, uint64_t id) {
 	pthread_mutex_lock(&desk->lock);
-	const bool may = asked ? !desk->over : !has_unheard(desk);
-	if (may) desk->withheld = clearance_send(desk->clearance, desk->listener, id) < 0;
-	const bool sent = may && !desk->withheld;
+	const bool sent = !has_unheard(desk) && send_cleared(desk, id);
+	pthread_mutex_unlock(&desk->lock);
+	return sent;
+}
+
+/* A call that was allowed. False: not now. On the loop, before traps_free. */
+static bool let_allowed_go_on(struct desk *desk, uint64_t id) {
+	pthread_mutex_lock(&desk->lock);
+	const bool sent = send_cleared(desk, id);
 	pthread_mutex_unlock(&desk->lock);
 	return sent;
 }
@@ -191,7 +211,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	}
 	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
 	if (end == TRAP_NEEDS || glance.blind) return false;
-	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id, false);
+	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
 	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
 	return true;
@@ -266,7 +286,6 @@ static void judge_anew(struct trapped *trapped) {
 	call_needs_finish(&trapped->needs);
 	trapped->needs = (struct call_needs){.count = 0};
 	trapped->at = 0;
-	trapped->allowed = true;
 	judge_later(trapped->traps, trapped);
 }
 
@@ -287,7 +306,7 @@ static void on_done(void *argument, enum held_end end) {
 		hold_next(trapped);
 		return;
 	}
-	if (code == 0 && !let_go_on(traps->desk, trapped->trap.id, true)) {
+	if (code == 0 && !let_allowed_go_on(traps->desk, trapped->trap.id)) {
 		judge_anew(trapped);
 		return;
 	}
@@ -332,10 +351,10 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 		return JUDGED;
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
-	if (options->called && !trapped->allowed) options->called(options->context, trap->thread);
+	if (options->called) options->called(options->context, trap->thread);
 	switch (trap_judge(&rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
-		if (!let_go_on(traps->desk, trap->id, false)) return JUDGED_LATER;
+		if (!let_go_on(traps->desk, trap->id)) return JUDGED_LATER;
 		break;
 	case TRAP_SAYS_YES:
 		answer(traps->desk, trap->id, 0);
@@ -369,9 +388,19 @@ static void desk_put_back(struct desk *desk, struct trapped *trapped) {
 	pthread_mutex_unlock(&desk->lock);
 }
 
+static void look_again(struct traps *traps, bool later) {
+	const struct timeval delay = clock_timeval(later ? TRAPS_WITHHELD_MS : 0);
+	event_add(traps->again, &delay);
+}
+
+/* Nobody is asked anew about what would wait again. */
 static void on_again(evutil_socket_t fd, short what, void *argument) {
 	struct traps *traps = argument;
 	(void)fd, (void)what;
+	if (!clearance_is_given(traps->options.clearance)) {
+		look_again(traps, true);
+		return;
+	}
 	traps->waits = false;
 	desk_wake(traps->desk);
 }
@@ -380,9 +409,9 @@ static void on_again(evutil_socket_t fd, short what, void *argument) {
 static void on_carried_out(void *argument) {
 	struct traps *traps = argument;
 	pthread_mutex_lock(&traps->desk->lock);
-	const struct timeval delay = clock_timeval(traps->desk->withheld ? TRAPS_WITHHELD_MS : 0);
+	const bool withheld = traps->desk->withheld;
 	pthread_mutex_unlock(&traps->desk->lock);
-	event_add(traps->again, &delay);
+	look_again(traps, withheld);
 }
 
 /* All wait, in their order. */

@@ -30,7 +30,8 @@ struct traps_options {
 	int listener;    /* from REPORT_LISTENER; taken over, also on an error */
 	unsigned wanted; /* what filter_build was given */
 	dev_t curtain;   /* of the curtain's nodes; 0: there is none */
-	/* The thread is in a call that was not judged yet: the one before has returned. May be NULL. */
+	/* The thread is in a call that was not allowed anything yet, or isn't any more: what it was allowed before is
+	 * over. May be NULL. */
 	void (*called)(void *context, pid_t thread);
 	struct sight (*sight)(void *context, const char *path);
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */

@@ -184,6 +184,7 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 	const struct traps_options options = {.base = cell->base,
 					      .listener = listener,
 					      .wanted = wanted,
+					      .called = cell->called,
 					      .sight = cell->sight ? cell->sight : cell_sight,
 					      .hold = cell->hold,
 					      .drop = cell->drop,

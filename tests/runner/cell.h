@@ -17,6 +17,7 @@ struct cell {
 	char *top; /* the working folder; its file `out` is what the tool printed */
 	struct event_base *base;
 	struct traps *traps;
+	void (*called)(void *context, pid_t thread);            /* or NULL */
 	struct sight (*sight)(void *context, const char *path); /* NULL: of the names, see cell_sight */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);

@@ -409,11 +409,59 @@ static void attack_r_01_a_held_call_that_is_withheld_is_judged_anew(void **state
 	assert_int_equal(held.all.count, 2);
 }
 
+/* What held.c does: once, and whoever comes back in the same call can't get there. */
+static bool gave_once;
+
+static void on_called(void *context, pid_t thread) {
+	(void)context, (void)thread;
+	gave_once = false;
+}
+
+static void allow_once_while_withheld(size_t index) {
+	const bool again = gave_once;
+	gave_once = true;
+	if (!word.looked) {
+		word_write(CLEARANCE_WITHHELD);
+		word_give_later();
+	}
+	word.looked = true;
+	settle(index, again ? HELD_REFUSED : HELD_AGAIN);
+}
+
+static void a_program_that_was_allowed_once_and_is_withheld_is_asked_about_anew(void **state) {
+	(void)state;
+	word_new();
+	cell.sight = NULL;
+	cell.called = on_called;
+	CLEANUP_FREE char *output = serve(TRAPS_PROGRAMS, allow_once_while_withheld, WORDS("spawn", "/usr/bin/true"));
+	cell.called = NULL;
+	word_free();
+	expect(output, "/usr/bin/true: worked\n");
+	assert_int_equal(held.all.count, 2);
+}
+
 static bool cut_behind_the_look(void *context) {
 	(void)context;
 	if (!word.looked) assert_int_equal(ftruncate(word.fd, 0), 0);
 	word.looked = true;
 	return false;
+}
+
+/* What this process says to its user goes there; its own standard error. */
+static int said_to(const char *name) {
+	const int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	CLEANUP_FD int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(own >= 0 && fd >= 0);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	return own;
+}
+
+static char *said_in(const char *name, int own) {
+	char *text = NULL;
+	assert_int_equal(dup2(own, STDERR_FILENO), STDERR_FILENO);
+	fd_close(own);
+	assert_int_equal(file_read(name, 4096, &text, NULL, NULL), 0);
+	return text;
 }
 
 static void a_broken_file_withholds_and_only_the_brokers_own_is_followed(void **state) {
@@ -428,9 +476,15 @@ static void a_broken_file_withholds_and_only_the_brokers_own_is_followed(void **
 	assert_int_equal(fchmod(word.fd, 0600), 0);
 	cell.behind = cut_behind_the_look;
 	cell.carried_out = word_carry_out;
+	CLEANUP_FREE char *name = path_join(cell.top, "said");
+	const int own = said_to(name);
 	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("make", "w/cut"));
+	CLEANUP_FREE char *said = said_in(name, own);
 	word_free();
 	expect(output, "w/cut: EACCES\n");
+	const char *told = strstr(said, "can't be used, so they wait: Bad address");
+	assert_non_null(told);
+	assert_null(strstr(told + 1, "can't be used"));
 }
 
 static void a_masked_name_is_made_only_when_it_is_allowed(void **state) {
@@ -686,6 +740,7 @@ int main(void) {
 		cmocka_unit_test(a_call_waits_for_what_the_broker_has_said),
 		cmocka_unit_test(attack_r_01_what_is_withheld_between_the_look_and_the_answer_waits),
 		cmocka_unit_test(attack_r_01_a_held_call_that_is_withheld_is_judged_anew),
+		cmocka_unit_test(a_program_that_was_allowed_once_and_is_withheld_is_asked_about_anew),
 		cmocka_unit_test(a_broken_file_withholds_and_only_the_brokers_own_is_followed),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
 		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
