@@ -3,6 +3,9 @@
  * mapped (a file system keeps one copy of a page), and fails where writing to a mapping of our own would be a SIGBUS.
  * Pages are taken from the first free one on, and written when they are taken: so none has a hole before it, which
  * would say something else than what can be written.
+ *
+ * A runner follows its page before it has begun anew with us, and may fail to: what it has mapped then is a page that
+ * was left. So that page is its own until it has ended.
  */
 #include "clearances.h"
 
@@ -16,17 +19,24 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "processes.h"
 #include "schema/clearance.h"
 #include "schema/message.h"
 
 static const char name[] = "broker.clearance";
+
+struct page {
+	bool taken;
+	pid_t runner; /* that took it last */
+	int pidfd;    /* of it, once the page is left; owned */
+};
 
 struct clearances {
 	int fd;
 	char *path;
 	ino_t inode;
 	size_t page; /* the size of one */
-	bool *taken;
+	struct page *pages;
 	size_t count;
 };
 
@@ -64,7 +74,8 @@ void clearances_free(struct clearances *clearances) {
 	if (is_named(clearances)) unlink(clearances->path);
 	fd_close(clearances->fd);
 	free(clearances->path);
-	free(clearances->taken);
+	for (size_t i = 0; i < clearances->count; i++) fd_close(clearances->pages[i].pidfd);
+	free(clearances->pages);
 	free(clearances);
 }
 
@@ -76,22 +87,30 @@ int clearances_write(const struct clearances *clearances, size_t page, bool give
 	return error_errno(error, "writing %s", clearances->path);
 }
 
-int clearances_take(struct clearances *clearances, bool given, size_t *ret_page, struct error *error) {
+static bool is_free(const struct page *page, pid_t runner) {
+	return !page->taken && (page->runner == runner || process_has_ended(page->pidfd));
+}
+
+static void add_page(struct clearances *clearances) {
+	clearances->pages = array_grow(clearances->pages, clearances->count, sizeof *clearances->pages);
+	clearances->pages[clearances->count++] = (struct page){.pidfd = -1};
+}
+
+int clearances_take(struct clearances *clearances, pid_t runner, bool given, size_t *ret_page, struct error *error) {
 	size_t page = 0;
-	while (page < clearances->count && clearances->taken[page]) page++;
+	while (page < clearances->count && !is_free(&clearances->pages[page], runner)) page++;
 	const int r = clearances_write(clearances, page, given, error);
 	if (r < 0) return r;
-	if (page == clearances->count) {
-		clearances->taken = array_grow(clearances->taken, clearances->count, sizeof *clearances->taken);
-		clearances->count++;
-	}
-	clearances->taken[page] = true;
+	if (page == clearances->count) add_page(clearances);
+	fd_close(clearances->pages[page].pidfd);
+	clearances->pages[page] = (struct page){.taken = true, .runner = runner, .pidfd = -1};
 	*ret_page = page;
 	return 0;
 }
 
-void clearances_leave(struct clearances *clearances, size_t page) {
-	clearances->taken[page] = false;
+void clearances_leave(struct clearances *clearances, size_t page, int runner_pidfd) {
+	clearances->pages[page].taken = false;
+	clearances->pages[page].pidfd = runner_pidfd;
 }
 
 json_t *clearances_describe(const struct clearances *clearances, size_t page) {

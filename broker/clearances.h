@@ -1,15 +1,16 @@
 /*
  * clearances: the file by which runners are cleared to let trapped calls go on (schema/clearance.h), a page a sandbox.
  *
- * Promises: a page that was taken is one sandbox's until it is left. What is written counts for the kernel from then
- * on, before clearances_write returns. The file is this broker's alone: a new one makes its own, and who has mapped
- * the one before keeps what that said last.
+ * Promises: a page that was taken is one sandbox's until it is left, and no other runner's before the runner that has
+ * it mapped has ended. What is written counts for the kernel from then on, before clearances_write returns. The file is
+ * this broker's alone: a new one makes its own, and who has mapped the one before keeps what that said last.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -19,8 +20,8 @@ struct clearances;
 int clearances_new(const char *folder, struct clearances **ret_clearances, struct error *error);
 void clearances_free(struct clearances *clearances); /* removes it */
 
-int clearances_take(struct clearances *clearances, bool given, size_t *ret_page, struct error *error);
-void clearances_leave(struct clearances *clearances, size_t page);
+int clearances_take(struct clearances *clearances, pid_t runner, bool given, size_t *ret_page, struct error *error);
+void clearances_leave(struct clearances *clearances, size_t page, int runner_pidfd); /* takes the pidfd over */
 
 int clearances_write(const struct clearances *clearances, size_t page, bool given, struct error *error);
 

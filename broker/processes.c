@@ -15,6 +15,7 @@
 #include "processes.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,11 @@ bool process_is_below(pid_t process, pid_t ancestor) {
 		process = line.parent;
 	}
 	return false;
+}
+
+bool process_has_ended(int pidfd) {
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	return poll(&ended, 1, 0) > 0;
 }
 
 /* Frozen */

@@ -26,6 +26,7 @@ struct processes {
 void processes_finish(struct processes *processes);
 
 bool process_is_below(pid_t process, pid_t ancestor);
+bool process_has_ended(int pidfd); /* all its threads have */
 
 /* It runs no instruction: stopped (^Z, SIGSTOP, a debugger), or its control group is frozen. */
 bool process_is_halted(pid_t process);

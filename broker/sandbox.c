@@ -27,7 +27,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,11 +66,6 @@ static int64_t now_ms(void) {
 static void wait_for(struct sandbox *sandbox, int64_t ms) {
 	const struct timeval delay = clock_timeval(ms > 0 ? ms : 0);
 	event_add(sandbox->timer, &delay);
-}
-
-static bool has_ended(int pidfd) {
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-	return poll(&ended, 1, 0) > 0;
 }
 
 /* The history */
@@ -253,7 +247,7 @@ static void on_look(struct sandbox *sandbox) {
 	if (sandbox->ran_ms >= LIMIT_CONFIRM_END_MS) {
 		end(sandbox,
 		    string_format("ended: its runner did not confirm within %d s", LIMIT_CONFIRM_END_MS / 1000));
-	} else if (has_ended(sandbox->runner_pidfd)) {
+	} else if (process_has_ended(sandbox->runner_pidfd)) {
 		end(sandbox, string_copy("ended: its runner has ended without it"));
 	} else {
 		settlings_look(sandbox->broker);
@@ -336,7 +330,7 @@ int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox,
 	CLEANUP_FD int pidfd = fcntl(runner->pidfd, F_DUPFD_CLOEXEC, 0);
 	size_t clearance;
 	if (pidfd < 0) return error_errno(error, "holding the runner's process");
-	int r = clearances_take(runner->broker->clearances, !again, &clearance, error);
+	int r = clearances_take(runner->broker->clearances, runner->pid, !again, &clearance, error);
 	if (r < 0) return r;
 	struct sandbox *sandbox = mem_new(struct sandbox);
 	sandbox->broker = runner->broker;
@@ -355,11 +349,10 @@ void sandbox_free(struct sandbox *sandbox) {
 	if (!sandbox) return;
 	TAILQ_REMOVE(&sandbox->broker->sandboxes, sandbox, link);
 	settlings_forget_sandbox(sandbox->broker, sandbox);
-	clearances_leave(sandbox->broker->clearances, sandbox->clearance);
+	clearances_leave(sandbox->broker->clearances, sandbox->clearance, fd_steal(&sandbox->runner_pidfd));
 	if (sandbox->init_ended) event_free(sandbox->init_ended);
 	event_free(sandbox->timer);
 	fd_close(sandbox->init_pidfd);
-	fd_close(sandbox->runner_pidfd);
 	processes_finish(&sandbox->stopped);
 	processes_finish(&sandbox->seen);
 	free(sandbox->awaited);
@@ -453,7 +446,7 @@ int sandbox_begin(struct session *session, pid_t init, bool running, struct erro
 }
 
 void sandbox_leave(struct sandbox *sandbox) {
-	const bool ended = sandbox->init == 0 || has_ended(sandbox->init_pidfd);
+	const bool ended = sandbox->init == 0 || process_has_ended(sandbox->init_pidfd);
 	sandbox->session = NULL;
 	if (ended && !sandbox->gone)
 		set_gone(sandbox);

@@ -2,8 +2,12 @@
 #include "clearances.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -35,13 +39,31 @@ static uint32_t flags_of(size_t page) {
 	return word.flags;
 }
 
-static size_t take(struct clearances *clearances, bool given) {
+static size_t take_for(struct clearances *clearances, pid_t runner, bool given) {
 	size_t page;
-	assert_int_equal(clearances_take(clearances, given, &page, NULL), 0);
+	assert_int_equal(clearances_take(clearances, runner, given, &page, NULL), 0);
 	return page;
 }
 
-static void each_has_a_page_of_its_own_until_it_leaves_it(void **state) {
+static size_t take(struct clearances *clearances, bool given) {
+	return take_for(clearances, getpid(), given);
+}
+
+static pid_t runner_new(void) {
+	const pid_t runner = fork();
+	assert_true(runner >= 0);
+	if (runner > 0) return runner;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) pause();
+}
+
+static int held(pid_t runner) {
+	const int pidfd = (int)syscall(SYS_pidfd_open, runner, 0);
+	assert_true(pidfd >= 0);
+	return pidfd;
+}
+
+static void each_has_a_page_of_its_own(void **state) {
 	(void)state;
 	struct clearances *clearances = make();
 	assert_int_equal(take(clearances, true), 0);
@@ -54,11 +76,29 @@ static void each_has_a_page_of_its_own_until_it_leaves_it(void **state) {
 	assert_int_equal(flags_of(0), CLEARANCE_GIVEN);
 	assert_int_equal(flags_of(1), CLEARANCE_GIVEN);
 	assert_int_equal(flags_of(2), CLEARANCE_WITHHELD);
-	clearances_leave(clearances, 1);
-	assert_int_equal(take(clearances, false), 1);
-	assert_int_equal(flags_of(1), CLEARANCE_WITHHELD);
-	assert_int_equal(take(clearances, true), 3);
 	clearances_free(clearances);
+}
+
+/* Its runner has it mapped still: what it reads there is not said to another one. */
+static void attack_r_01_a_page_that_was_left_is_no_other_runners_before_its_own_has_ended(void **state) {
+	(void)state;
+	struct clearances *clearances = make();
+	const pid_t runner = runner_new(), other = runner_new();
+	assert_int_equal(take_for(clearances, runner, false), 0);
+	clearances_leave(clearances, 0, held(runner));
+	assert_int_equal(take_for(clearances, other, true), 1);
+	assert_int_equal(flags_of(0), CLEARANCE_WITHHELD);
+	assert_int_equal(take_for(clearances, runner, false), 0);
+	assert_int_equal(take_for(clearances, runner, false), 2); /* another connection of it */
+	clearances_leave(clearances, 0, held(runner));
+	kill(runner, SIGKILL);
+	waitpid(runner, NULL, 0);
+	assert_int_equal(take_for(clearances, other, true), 0);
+	assert_int_equal(flags_of(0), CLEARANCE_GIVEN);
+	assert_int_equal(take_for(clearances, other, true), 3);
+	clearances_free(clearances);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
 }
 
 /* Of a broker that was killed, whose runners have it mapped still. */
@@ -79,7 +119,8 @@ static void a_new_broker_makes_its_own_file_and_removes_no_others(void **state) 
 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_has_a_page_of_its_own_until_it_leaves_it),
+		cmocka_unit_test(each_has_a_page_of_its_own),
+		cmocka_unit_test(attack_r_01_a_page_that_was_left_is_no_other_runners_before_its_own_has_ended),
 		cmocka_unit_test(a_new_broker_makes_its_own_file_and_removes_no_others),
 	};
 	home_make(NULL);
