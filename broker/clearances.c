@@ -4,6 +4,9 @@
  * Pages are taken from the first free one on, and written when they are taken: so none has a hole before it, which
  * would say something else than what can be written.
  *
+ * A runner has its page locked for the time of an answer (F_OFD_SETLK, fcntl(2)), which the kernel shows us and undoes
+ * when it dies. Whoever locks it after a write has what was written for his answer.
+ *
  * A runner follows its page before it has begun anew with us, and may fail to: what it has mapped then is a page that
  * was left. So that page is its own until it has ended.
  */
@@ -111,6 +114,14 @@ int clearances_take(struct clearances *clearances, pid_t runner, bool given, siz
 void clearances_leave(struct clearances *clearances, size_t page, int runner_pidfd) {
 	clearances->pages[page].taken = false;
 	clearances->pages[page].pidfd = runner_pidfd;
+}
+
+bool clearances_are_in_use(const struct clearances *clearances, size_t page) {
+	struct flock range = {.l_type = F_WRLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = (off_t)(page * clearances->page),
+			      .l_len = sizeof(struct clearance_word)};
+	return fcntl(clearances->fd, F_OFD_GETLK, &range) < 0 || range.l_type != F_UNLCK;
 }
 
 json_t *clearances_describe(const struct clearances *clearances, size_t page) {

@@ -25,5 +25,8 @@ void clearances_leave(struct clearances *clearances, size_t page, int runner_pid
 
 int clearances_write(const struct clearances *clearances, size_t page, bool given, struct error *error);
 
+/* Is its runner in the middle of an answer, which may have begun before the last write? What can't be seen is. */
+bool clearances_are_in_use(const struct clearances *clearances, size_t page);
+
 /* As the runner is told where it is (docs/protocol.md, `session-open`). */
 json_t *clearances_describe(const struct clearances *clearances, size_t page);

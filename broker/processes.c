@@ -138,18 +138,18 @@ static void look_at_thread(struct threads *threads, char state) {
 	threads->awake |= state != 'D';
 }
 
-bool process_has_running(pid_t process) {
+bool process_has_moving(pid_t process) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/task", (int)process);
 	DIR *folder = opendir(path);
-	bool running = false;
-	for (const struct dirent *entry; folder && !running && (entry = readdir(folder));) {
+	struct threads threads = {.moving = !folder};
+	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
 		struct stat_line line;
 		if (entry->d_name[0] == '.') continue;
 		CLEANUP_FREE char *stat = string_format("%s/%s/stat", path, entry->d_name);
-		running = read_stat(stat, &line) && line.state == 'R';
+		look_at_thread(&threads, read_stat(stat, &line) ? line.state : 'R');
 	}
 	if (folder) closedir(folder);
-	return running;
+	return threads.moving && !is_frozen(process);
 }
 
 static bool stop_is_pending(pid_t pid) {

@@ -32,8 +32,10 @@ bool process_has_ended(int pidfd); /* all its threads have */
 bool process_is_halted(pid_t process);
 bool process_is_stopped(pid_t process); /* not frozen alone */
 
-/* One of its threads has a processor or waits for one: in a stopped process one that has not come to its stop yet. */
-bool process_has_running(pid_t process);
+/* One of its threads may be in a system call: it has neither stopped nor ended, nor is it frozen, or that can't be
+ * seen.
+ */
+bool process_has_moving(pid_t process);
 
 enum processes_stand { PROCESSES_RUN, PROCESSES_STAND, PROCESSES_WENT_ON };
 

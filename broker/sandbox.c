@@ -11,10 +11,11 @@
  * it for the user's ^Z.
  *
  * A thread that waits for its runner's answer ends its call before it stops. So before anything is stopped the runner's
- * clearance is withheld (clearances.h), without which the kernel takes no answer that lets a call go on; a thread of a
- * stopped runner that was in the middle of such an answer is waited for, and the call that it lets go on shows in the
- * passes after that. It is given again when all is confirmed. Of a runner that comes back from another connection it
- * is withheld from the beginning, since it may not have heard what the former one was told.
+ * clearance is withheld (clearances.h), without which the kernel takes no answer that lets a call go on. A runner may
+ * be in the middle of such an answer, and wait for a processor there; its page is locked then. It is waited for until
+ * it was seen without the lock once, or stopped, which it is outside of all calls; and the call that it has let go on
+ * shows in the passes after that. The clearance is given again when all is confirmed. Of a runner that comes back from
+ * another connection it is withheld from the beginning, since it may not have heard what the former one was told.
  *
  * No signal stops a process for good: SIGCONT comes from the user, from the kernel for a group whose last parent has
  * ended (setpgid(2)), and from a timer that the tool has set before. So one that went on is stopped again, RESUMED_MAX
@@ -53,10 +54,9 @@ enum {
 	LOOK_MS = 100,   /* between looks at what is stopped */
 	LOOK_SHARE = 20, /* a look takes at most so small a part of the time */
 	RESUMED_MAX = 2,
-	PASS_MS = 5,           /* between passes */
-	STILL_PASSES = 2,      /* in a row that find all stopped */
-	PASSES_MIN = 5,        /* where 500 ms are few passes; processes that multiply faster are ended */
-	ANSWERED_PASSES = 200, /* in which a stopped runner ends the answers that it is in the middle of: a second */
+	PASS_MS = 5,      /* between passes */
+	STILL_PASSES = 2, /* in a row that find all stopped */
+	PASSES_MIN = 5,   /* where 500 ms are few passes; processes that multiply faster are ended */
 };
 
 static int64_t now_ms(void) {
@@ -170,21 +170,21 @@ static int look(struct sandbox *sandbox) {
 	return -1;
 }
 
-/* A thread of a stopped runner may be in the middle of an answer, which it ends before it stops. */
+/* Of all that begins after the clearance was withheld the kernel takes nothing. */
 static bool is_answering(const struct sandbox *sandbox) {
-	return process_is_stopped(sandbox->runner) && process_has_running(sandbox->runner);
+	return clearances_are_in_use(sandbox->broker->clearances, sandbox->clearance) &&
+	       process_has_moving(sandbox->runner);
 }
 
 static void stop_pass(struct sandbox *sandbox) {
-	const bool answering = sandbox->passes < ANSWERED_PASSES && is_answering(sandbox);
 	sandbox->passes++;
 	if (sandbox->init == 0) { /* nothing runs that could be stopped, and nothing will before it has */
 		set_stopped(sandbox);
 		event_del(sandbox->timer);
 		return;
 	}
-	if (answering) sandbox->began_ms = now_ms(); /* no fault of the sandbox */
-	sandbox->still = look(sandbox) > 0 && !answering ? sandbox->still + 1 : 0;
+	sandbox->answered = sandbox->answered || !is_answering(sandbox); /* before the look */
+	sandbox->still = look(sandbox) > 0 && sandbox->answered ? sandbox->still + 1 : 0;
 	if (sandbox->still == STILL_PASSES)
 		set_stopped(sandbox);
 	else if (sandbox->passes >= PASSES_MIN && now_ms() - sandbox->began_ms > LIMIT_STOP_MS)
@@ -198,6 +198,7 @@ static void stop_now(struct sandbox *sandbox) {
 	sandbox->state = SANDBOX_STOPPING;
 	sandbox->began_ms = now_ms();
 	sandbox->passes = sandbox->still = 0;
+	sandbox->answered = false;
 	if (set_clearance(sandbox, false)) stop_pass(sandbox);
 }
 

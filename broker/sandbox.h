@@ -4,11 +4,10 @@
  * Promises: a withdrawal that the runner doesn't confirm within LIMIT_CONFIRM_MS stops the sandbox whole, and one that
  * was begun while the runner itself is stopped or frozen does so at once: so the right is gone before the next
  * instruction of any of its processes. It goes on when all has been confirmed. It is ended when the runner had
- * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, and at once where it can't be shown that all is stopped,
- * or where it goes on by itself again and again.
- * While it is stopped its runner lets no call go on (schema/clearance.h).
- * Each of these steps has a row in the history. The end of the session alone settles nothing; the end of its
- * processes does.
+ * LIMIT_CONFIRM_END_MS without being stopped or frozen itself, after LIMIT_STOP_MS where it can't be shown that all
+ * is stopped and nothing let go on any more, or where it goes on by itself again and again. While
+ * it is stopped its runner lets no call go on (schema/clearance.h). Each of these steps has a row in the history. The
+ * end of the session alone settles nothing; the end of its processes does.
  *
  * Time is CLOCK_MONOTONIC: while the machine sleeps none passes.
  */
@@ -58,6 +57,7 @@ struct sandbox {
 	int64_t whole; /* the number that stands for all before it: a view that was pushed whole; 0: none */
 	int64_t began_ms, ran_ms, looked_ms;
 	unsigned passes, still;
+	bool answered;    /* no answer is under way that was begun before the clearance was withheld */
 	unsigned resumed; /* looks that found a stopped process to have gone on */
 };
 

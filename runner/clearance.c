@@ -105,12 +105,23 @@ static int send_answer(int listener, const struct seccomp_notif_resp *answer) {
 	return r == 0 || errno == ENOENT ? 0 : -errno;
 }
 
+/* While it is locked sbxd sees that an answer is under way (broker/clearances.c). */
+static int lock_page(const struct clearance *clearance, short type) {
+	struct flock range = {.l_type = type,
+			      .l_whence = SEEK_SET,
+			      .l_start = clearance->offset,
+			      .l_len = sizeof(struct clearance_word)};
+	return clearance->fd < 0 || fcntl(clearance->fd, F_OFD_SETLK, &range) == 0 ? 0 : -errno;
+}
+
 int clearance_send(struct clearance *clearance, int listener, uint64_t id) {
 	struct seccomp_notif_resp *answer = answer_of(clearance);
 	pthread_mutex_lock(&clearance->lock);
 	answer->id = id;
 	answer->val = 0;
-	const int r = send_answer(listener, answer);
+	int r = lock_page(clearance, F_RDLCK);
+	if (r == 0) r = send_answer(listener, answer);
+	lock_page(clearance, F_UNLCK);
 	pthread_mutex_unlock(&clearance->lock);
 	return r;
 }

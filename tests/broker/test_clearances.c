@@ -79,6 +79,33 @@ static void each_has_a_page_of_its_own(void **state) {
 	clearances_free(clearances);
 }
 
+static void lock_page(int fd, size_t page, short type) {
+	struct flock range = {.l_type = type,
+			      .l_whence = SEEK_SET,
+			      .l_start = (off_t)page * getpagesize(),
+			      .l_len = sizeof(struct clearance_word)};
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+}
+
+static void a_page_is_in_use_while_its_runner_has_it_locked(void **state) {
+	(void)state;
+	struct clearances *clearances = make();
+	CLEANUP_FREE char *path = file_path();
+	CLEANUP_FD int runner = open(path, O_RDONLY | O_CLOEXEC);
+	take(clearances, true);
+	take(clearances, true);
+	assert_false(clearances_are_in_use(clearances, 1));
+	lock_page(runner, 1, F_RDLCK);
+	assert_true(clearances_are_in_use(clearances, 1));
+	assert_false(clearances_are_in_use(clearances, 0));
+	lock_page(runner, 1, F_UNLCK);
+	assert_false(clearances_are_in_use(clearances, 1));
+	lock_page(runner, 1, F_RDLCK);
+	fd_close_p(&runner); /* as when it is killed */
+	assert_false(clearances_are_in_use(clearances, 1));
+	clearances_free(clearances);
+}
+
 /* Its runner has it mapped still: what it reads there is not said to another one. */
 static void attack_r_01_a_page_that_was_left_is_no_other_runners_before_its_own_has_ended(void **state) {
 	(void)state;
@@ -120,6 +147,7 @@ static void a_new_broker_makes_its_own_file_and_removes_no_others(void **state) 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_has_a_page_of_its_own),
+		cmocka_unit_test(a_page_is_in_use_while_its_runner_has_it_locked),
 		cmocka_unit_test(attack_r_01_a_page_that_was_left_is_no_other_runners_before_its_own_has_ended),
 		cmocka_unit_test(a_new_broker_makes_its_own_file_and_removes_no_others),
 	};

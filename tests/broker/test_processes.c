@@ -30,15 +30,16 @@ static void a_process_has_stopped_when_each_of_its_threads_has(void **state) {
 	const pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) be_busy();
-	wait_until(process_has_running(child));
+	assert_true(process_has_moving(child));
 	assert_false(process_is_stopped(child));
 	kill(child, SIGSTOP);
-	wait_until(process_is_stopped(child) && !process_has_running(child));
+	wait_until(process_is_stopped(child) && !process_has_moving(child));
 	kill(child, SIGCONT);
-	wait_until(process_has_running(child));
+	wait_until(!process_is_stopped(child));
+	assert_true(process_has_moving(child));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_false(process_has_running(child));
+	assert_true(process_has_moving(child)); /* that it isn't can't be seen */
 }
 
 int main(void) {

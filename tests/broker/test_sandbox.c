@@ -34,6 +34,8 @@ struct place {
 /* Shared with all of them. */
 struct play {
 	_Atomic bool answers;  /* the runner does */
+	_Atomic bool sends;    /* it is in the middle of letting a call go on */
+	_Atomic bool locked;   /* and sbxd can see so */
 	_Atomic bool begun;    /* sbxd has been told of process 1 */
 	_Atomic bool restless; /* one of the workers hands itself on to a child all the time */
 	_Atomic int64_t session;
@@ -102,6 +104,17 @@ static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
 						"node", "path", "/notes", "killed", 1)));
 }
 
+/* As a runner does for the time of an answer (runner/clearance.c). */
+static int lock_page(const struct place *place, bool on) {
+	struct flock range = {.l_type = on ? F_RDLCK : F_UNLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = place->page * getpagesize(),
+			      .l_len = sizeof(struct clearance_word)};
+	static int fd = -1;
+	if (fd < 0) fd = open(place->file, O_RDONLY | O_CLOEXEC);
+	return fcntl(fd, F_OFD_SETLK, &range);
+}
+
 static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	struct peer *peer = peer_connect(true);
@@ -122,6 +135,8 @@ static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 	shared->begun = true;
 	for (;;) {
 		const bool answers = shared->answers;
+		if (lock_page(&shared->place, shared->sends) < 0) _exit(1);
+		shared->locked = shared->sends;
 		if (answers) confirm(peer, numbers, count);
 		if (answers) count = 0;
 		if (peer_is_quiet(peer, 5)) continue;
@@ -284,6 +299,62 @@ static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does
 	wait_until(is_recorded(user, "continued", 0));
 }
 
+static bool is_stopped(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *stat = NULL;
+	assert_int_equal(file_read(path, 4096, &stat, NULL, NULL), 0);
+	return strstr(stat, ") T ");
+}
+
+static void begin_sending(const struct sandbox_play *play) {
+	play->shared->sends = true;
+	wait_until(play->shared->locked);
+}
+
+/* It has no processor, in the middle of the answer: what it lets go on does so at any time. */
+static void attack_r_01_who_is_stuck_while_he_lets_a_call_go_on_is_not_taken_for_stopped(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	begin_sending(&play);
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	assert_string_equal(is, "ended");
+	assert_true(is_dead(&play));
+	assert_true(is_recorded(user, "ended: its runner did not confirm, and that all its processes are stopped", id));
+}
+
+static void attack_r_01_who_has_let_a_call_go_on_is_stopped_with_it(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(false);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	begin_sending(&play);
+	const int64_t request = peer_send(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)id));
+	wait_until(!is_given(&play.shared->place));
+	play.shared->sends = false;
+	json_t *reply = peer_reply(user, request);
+	const json_t *other = json_array_get(json_object_get(reply, "others"), 0);
+	assert_string_equal(text_of(other, "is"), "stopped");
+	json_decref(reply);
+	assert_true(is_still(&play));
+}
+
+/* It has been stopped on its way out of the answer. */
+static void attack_r_01_who_is_stopped_is_in_the_middle_of_nothing(void **state) {
+	(void)state;
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t id = grant(user, &play);
+	begin_sending(&play);
+	kill(play.runner, SIGSTOP);
+	wait_until(is_stopped(play.runner));
+	CLEANUP_FREE char *is = take_back(user, id, false);
+	assert_string_equal(is, "paused");
+	assert_true(is_still(&play));
+	kill(play.runner, SIGCONT);
+	assert_true(goes_on(&play));
+}
+
 static void a_second_withdrawal_has_to_be_confirmed_too(void **state) {
 	(void)state;
 	CLEANUP_PLAY struct sandbox_play play = play_new(false);
@@ -296,12 +367,6 @@ static void a_second_withdrawal_has_to_be_confirmed_too(void **state) {
 	assert_true(is_still(&play));
 	play.shared->answers = true;
 	assert_true(goes_on(&play));
-}
-
-static bool is_stopped(pid_t pid) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *stat = NULL;
-	assert_int_equal(file_read(path, 4096, &stat, NULL, NULL), 0);
-	return strstr(stat, ") T ");
 }
 
 /* What the user has stopped stays so. */
@@ -472,6 +537,9 @@ int main(void) {
 		cmocka_unit_test(a_denial_waits_and_stops_who_does_not_confirm),
 		cmocka_unit_test(who_confirms_goes_on_undisturbed),
 		cmocka_unit_test(attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does),
+		cmocka_unit_test(attack_r_01_who_is_stuck_while_he_lets_a_call_go_on_is_not_taken_for_stopped),
+		cmocka_unit_test(attack_r_01_who_has_let_a_call_go_on_is_stopped_with_it),
+		cmocka_unit_test(attack_r_01_who_is_stopped_is_in_the_middle_of_nothing),
 		cmocka_unit_test(a_second_withdrawal_has_to_be_confirmed_too),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed),

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -409,6 +410,44 @@ static void attack_r_01_a_held_call_that_is_withheld_is_judged_anew(void **state
 	assert_int_equal(held.all.count, 2);
 }
 
+/* What sbxd sees of an answer that is under way. */
+struct lookout {
+	int fd;
+	atomic_bool over, seen;
+};
+
+static bool is_page_locked(int fd) {
+	struct flock range = {.l_type = F_WRLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = getpagesize(),
+			      .l_len = sizeof(struct clearance_word)};
+	assert_int_equal(fcntl(fd, F_OFD_GETLK, &range), 0);
+	return range.l_type != F_UNLCK;
+}
+
+static void *look_out(void *argument) {
+	struct lookout *lookout = argument;
+	while (!lookout->over && !lookout->seen) lookout->seen = is_page_locked(lookout->fd);
+	return NULL;
+}
+
+static void attack_r_01_an_answer_that_is_under_way_shows(void **state) {
+	(void)state;
+	pthread_t thread;
+	word_new();
+	cell.sight = NULL;
+	struct lookout lookout = {.fd = word.fd};
+	assert_int_equal(pthread_create(&thread, NULL, look_out, &lookout), 0);
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, NULL, WORDS("flood", "8", "2000", "read/file"));
+	lookout.over = true;
+	pthread_join(thread, NULL);
+	const bool locked = is_page_locked(word.fd);
+	word_free();
+	expect(output, "");
+	assert_true(lookout.seen);
+	assert_false(locked);
+}
+
 /* What held.c does: once, and whoever comes back in the same call can't get there. */
 static bool gave_once;
 
@@ -740,6 +779,7 @@ int main(void) {
 		cmocka_unit_test(a_call_waits_for_what_the_broker_has_said),
 		cmocka_unit_test(attack_r_01_what_is_withheld_between_the_look_and_the_answer_waits),
 		cmocka_unit_test(attack_r_01_a_held_call_that_is_withheld_is_judged_anew),
+		cmocka_unit_test(attack_r_01_an_answer_that_is_under_way_shows),
 		cmocka_unit_test(a_program_that_was_allowed_once_and_is_withheld_is_asked_about_anew),
 		cmocka_unit_test(a_broken_file_withholds_and_only_the_brokers_own_is_followed),
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
