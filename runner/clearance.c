@@ -57,6 +57,13 @@ static int open_file(const char *path, uint64_t inode, off_t offset, struct erro
 	return fd_steal(&fd);
 }
 
+/* While it is locked sbxd sees that an answer is under way (broker/clearances.c). */
+static int lock_page(int fd, off_t offset, short type) {
+	struct flock range = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = sizeof(struct clearance_word)};
+	return fd < 0 || fcntl(fd, F_OFD_SETLK, &range) == 0 ? 0 : -errno;
+}
+
 /* Before Linux 6.12 mmap(2) unmaps what was there also where the file system refuses then: so it is mapped elsewhere
  * first. */
 static int map_page(const struct clearance *clearance, int fd, off_t offset, const char *path, struct error *error) {
@@ -77,6 +84,9 @@ int clearance_follow(struct clearance *clearance, const char *path, uint64_t ino
 	const off_t offset = (off_t)(page * clearance->page);
 	CLEANUP_FD int fd = open_file(path, inode, offset, error);
 	if (fd < 0) return fd;
+	if (lock_page(fd, offset, F_RDLCK) < 0 || lock_page(fd, offset, F_UNLCK) < 0)
+		return error_errno(error, "locking %s (set XDG_RUNTIME_DIR to a folder whose files can be locked)",
+				   path);
 	pthread_mutex_lock(&clearance->lock);
 	const int r = map_page(clearance, fd, offset, path, error);
 	if (r == 0) {
@@ -105,23 +115,14 @@ static int send_answer(int listener, const struct seccomp_notif_resp *answer) {
 	return r == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* While it is locked sbxd sees that an answer is under way (broker/clearances.c). */
-static int lock_page(const struct clearance *clearance, short type) {
-	struct flock range = {.l_type = type,
-			      .l_whence = SEEK_SET,
-			      .l_start = clearance->offset,
-			      .l_len = sizeof(struct clearance_word)};
-	return clearance->fd < 0 || fcntl(clearance->fd, F_OFD_SETLK, &range) == 0 ? 0 : -errno;
-}
-
 int clearance_send(struct clearance *clearance, int listener, uint64_t id) {
 	struct seccomp_notif_resp *answer = answer_of(clearance);
 	pthread_mutex_lock(&clearance->lock);
 	answer->id = id;
 	answer->val = 0;
-	int r = lock_page(clearance, F_RDLCK);
+	int r = lock_page(clearance->fd, clearance->offset, F_RDLCK);
 	if (r == 0) r = send_answer(listener, answer);
-	lock_page(clearance, F_UNLCK);
+	lock_page(clearance->fd, clearance->offset, F_UNLCK);
 	pthread_mutex_unlock(&clearance->lock);
 	return r;
 }

@@ -428,6 +428,33 @@ static void attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed(v
 	waitpid(init, NULL, 0);
 }
 
+static bool is_listed(struct peer *user, int64_t session) {
+	json_t *reply = peer_call(user, "list", json_pack("{s:s}", "what", "sessions")), *item;
+	bool found = false;
+	size_t index;
+	json_array_foreach (json_object_get(reply, "items"), index, item) found |= number_of(item, "id") == session;
+	json_decref(reply);
+	return found;
+}
+
+/* It has mapped the page of the new connection, and that one is lost before sbxd knows its process 1. */
+static void attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_other_runners(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	struct peer *runner = peer_connect(true);
+	json_t *opened = peer_call(runner, "session-open", session_wish(json_pack("{s:i}", "before", 1000)));
+	const struct place place = place_of(opened);
+	const int64_t session = number_of(opened, "session");
+	json_decref(opened);
+	assert_true(is_listed(user, session));
+	peer_free(runner);
+	wait_until(!is_listed(user, session));
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	assert_int_not_equal(play.shared->place.page, place.page);
+	assert_true(is_given(&play.shared->place));
+	assert_false(is_given(&place));
+}
+
 static void a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does(void **state) {
 	(void)state;
 	const pid_t init = child_new();
@@ -543,6 +570,7 @@ int main(void) {
 		cmocka_unit_test(a_second_withdrawal_has_to_be_confirmed_too),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed),
+		cmocka_unit_test(attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_other_runners),
 		cmocka_unit_test(a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does),
 		cmocka_unit_test(attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on),
 		cmocka_unit_test(who_is_to_be_ended_and_does_not_confirm_is),
