@@ -12,7 +12,8 @@
  * on it either, and it is unmounted.
  *
  * RELEASE is a TAKE of a read-only mount that can be written from then on, by who has something of it open, since the
- * tree that it was a part of may be. The runner is told that it is: who has it is ended with the right to write.
+ * tree that it was a part of may be. The runner is told that it is: who has it is ended with the right to write. One
+ * that can't be taken is read-only again: the plan has it still.
  *
  * READ_ONLY and WRITABLE change the mount and those that came along, one by one, since a recursive call would change
  * what lies on it, too. A mount in which a file is open for writing can't become read-only (EBUSY): it is taken, and
@@ -241,11 +242,21 @@ static bool is_on_host(const struct mounts *mounts, const struct put *put) {
 	       place_same_file(&here, &there);
 }
 
+/* What is open for writing by now can't be read-only again (EBUSY), and is known to be written. */
+static void withhold(struct put *put) {
+	if (put->released) put->released = tree_set(put->tree, false, MOUNT_ATTR_RDONLY, 0) == -EBUSY;
+}
+
 int mounts_release(struct mounts *mounts, const struct mount *mount, const struct report *report, struct error *error) {
 	struct put *put;
 	int r = find_put(mounts, mount->id, &put, error);
+	if (r < 0) return r;
 	if (r == 1 && is_on_host(mounts, put)) put->released = tree_set(put->tree, false, 0, MOUNT_ATTR_RDONLY) == 0;
-	return r < 0 ? r : mounts_take(mounts, mount, report, error);
+	if (r == 1 && !is_on_host(mounts, put)) withhold(put); /* moved meanwhile */
+	r = mounts_take(mounts, mount, report, error);
+	put = r < 0 ? mounts_find(mounts, mount->id) : NULL;
+	if (put) withhold(put);
+	return r;
 }
 
 int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *report, struct error *error) {

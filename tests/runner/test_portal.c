@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -245,6 +246,37 @@ static void who_stands_in_what_may_be_written_writes_there(void **state) {
 		if (!tries[i].moved) assert_int_equal(box_change(&box, &plan), 0);
 		if (tries[i].moved) plan_finish(&plan);
 	}
+}
+
+/* The portal has `spare` descriptors left: its steps fail here and there. */
+static void starve(size_t spare) {
+	const struct rlimit limit = {.rlim_cur = box_count_fds(portal_pid(box.portal)) + spare, .rlim_max = 1024};
+	assert_int_equal(prlimit(portal_pid(box.portal), RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+static void attack_r_01_a_mask_whose_release_fails_stays_read_only(void **state) {
+	enum { SPARE_MAX = 12 };
+	(void)state;
+	size_t failed = 0;
+	struct plan plan;
+	box_host(&box, "mkdir -p app/d; echo k >app/d/kept");
+	masked_plan(&plan, true, true);
+	box_open(&box, &plan);
+	box_expect(&box, "cd $HOME/app/d; w new kept", "refused\nrefused");
+	for (size_t spare = 0; spare < SPARE_MAX; spare++) {
+		CLEANUP_PLAN struct plan next;
+		CLEANUP_STEPS struct steps steps = {0};
+		masked_plan(&next, false, false);
+		plan_changes(&box.plan, &next, &steps);
+		starve(spare);
+		const int code = box_apply(&box, &steps);
+		starve(1000);
+		if (code == 0) break;
+		failed++;
+		box_expect(&box, "w new kept $HOME/app/d/kept", "refused\nrefused\nrefused");
+	}
+	assert_in_range(failed, 1, SPARE_MAX - 1);
+	box_expect(&box, "w new kept", "wrote\nrefused");
 }
 
 /* A link where a grant will be, on the way to it, or in the place of what was checked. */
@@ -981,6 +1013,7 @@ int main(void) {
 		PORTAL_TEST(mounts_below_come_along_read_only),
 		PORTAL_TEST(what_is_open_for_writing_is_put_anew),
 		PORTAL_TEST(who_stands_in_what_may_be_written_writes_there),
+		PORTAL_TEST(attack_r_01_a_mask_whose_release_fails_stays_read_only),
 		PORTAL_TEST(attack_fs_02_links_of_the_tool_lead_nowhere),
 		PORTAL_TEST(attack_fs_15_an_exchanged_folder_stays_what_was_checked),
 		PORTAL_TEST(attack_fs_18_a_revoke_takes_what_was_put),
