@@ -1,7 +1,7 @@
 /*
  * arrivals: names that come to be on the host while a sandbox runs and that are to be masked in it: paths that a rule
  * hides or makes read-only and that weren't there (plan.h, `awaited`), and what patterns hide. And links that come to
- * be where one leads a denial to another place (plan.h, `ways`).
+ * be where one leads what is denied or asked about to another place (plan.h, `ways`).
  *
  * Promises: inotify(7) on each folder in which such a name can appear, and for a path on those above it, which may be
  * moved or removed and made anew; names alone. Where a folder can't be watched

@@ -113,6 +113,7 @@ static void add_view(const struct view *view, struct rules *rules) {
 		struct rule *rule = &rules->items[rules->count - 1];
 		rule->resolved = string_copy_or_null(entry->resolved);
 		rule->writing_alone = entry->mask;
+		rule->asks = entry->mode == VIEW_ASK || entry->ask_write || entry->mask;
 		rule->adds = entry->resolved && entry->mode == VIEW_READ && !entry->ask_write &&
 			     entry->denial == VIEW_DENIES_NOTHING;
 	}
@@ -204,6 +205,23 @@ static void add_git(const struct layout *layout, const struct finds_options *opt
 		if (!is_lifted(layout->view, finds->protect.items[i])) rules_add_mask(rules, finds->protect.items[i]);
 }
 
+/* A link of the user's leads what is asked about by its name elsewhere when he moves it. */
+static int add_program_ways(const struct layout *layout, struct rules *rules, struct error *error) {
+	CLEANUP_RULES struct rules named = {0};
+	CLEANUP_FACTS struct facts facts = {0};
+	for (size_t i = 0; i < rules->programs.count; i++)
+		rules_add(&named, RULE_VIEW, SHOW_ASK, rules->programs.items[i]);
+	facts_collect(&named, &layout->finds->book, &facts);
+	int r = foreign_mark(&named, &facts, &layout->links, &layout->finds->own_folders, error);
+	for (size_t i = 0; r == 0 && i < facts.count; i++) {
+		const struct fact *fact = &facts.items[i];
+		for (size_t k = 0; k < fact->link_count; k++)
+			if (!fact->links[k].foreign) strings_add(&rules->ways, fact->links[k].path);
+		strings_add(&rules->ways, fact->real);
+	}
+	return r;
+}
+
 int layout_rules(const struct layout *layout, struct rules *rules, struct facts *facts, struct error *error) {
 	rules->curtain = layout->curtain;
 	rules->project = layout->project->root;
@@ -235,6 +253,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	settle_masks(rules, facts);
 	finds_names(layout->finds, &options, rules, facts);
 	r = programs_add(layout->view, layout->search, layout->trapped, rules, error);
+	if (r == 0) r = add_program_ways(layout, rules, error);
 	if (r < 0) return r;
 	facts_collect(rules, &layout->finds->book, facts);
 	r = led_judge(rules, facts, &layout->judge, &layout->finds->led, error);

@@ -364,19 +364,27 @@ static void note_way(struct plan *plan, const char *path) {
 	if (!strings_contain(&plan->ways, path)) strings_add(&plan->ways, path);
 }
 
-/* What a denial names, and the links on its way. What lies in a tree of the host is masked or awaited there, and a link
- * that the tool could move is held. One that somebody else can move is followed when something else has the facts
- * collected anew: nobody lifts a denial of what a sandbox has hidden, or hides something, as soon as he likes. */
+/* What a rule that denies or asks names, and the links on its way. What lies in a tree of the host is masked or awaited
+ * there, and a link that the tool could move is held. One that somebody else can move is followed when something else
+ * has the facts collected anew: nobody lifts a denial of what a sandbox has hidden, or hides something, as soon as he
+ * likes. */
 static void note_ways(const struct builder *builder, size_t index) {
 	const struct rule *rule = &builder->rules->items[index];
 	const struct fact *fact = &builder->facts->items[index];
-	if (rule->denial == VIEW_DENIES_NOTHING) return;
+	if (rule->denial == VIEW_DENIES_NOTHING && !rule->asks) return;
 	for (size_t i = 0; i < fact->link_count; i++) {
 		const struct fact_link *link = &fact->links[i];
 		if (!link->foreign && show_of(node_above(builder, link->path)) != SHOW_WRITE)
 			note_way(builder->plan, link->path);
 	}
 	if (!is_hosts(show_of(node_above(builder, fact->real)))) note_way(builder->plan, fact->real);
+}
+
+/* A start by a link that the tool can move is asked about by the link's name (trap.h). */
+static void note_program_ways(const struct builder *builder) {
+	const struct strings *ways = &builder->rules->ways;
+	for (size_t i = 0; i < ways->count; i++)
+		if (show_of(node_above(builder, ways->items[i])) != SHOW_WRITE) note_way(builder->plan, ways->items[i]);
 }
 
 static bool takes_away(const struct node *node) {
@@ -598,6 +606,7 @@ static void add_mounts(const struct builder *builder) {
 		add_ways(builder, i);
 		note_ways(builder, i);
 	}
+	note_program_ways(builder);
 	CLEANUP_FREE char *last = string_copy("");
 	for (size_t i = 0, count = plan->count; i < count; i++) {
 		CLEANUP_FREE char *folder = path_parent(plan->mounts[i].path);

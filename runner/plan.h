@@ -60,7 +60,7 @@ struct plan {
 	bool once;              /* it has what is allowed for some calls alone */
 	struct strings watched; /* folders of the host whose new names would change the plan */
 	struct strings awaited; /* the host doesn't have them; once one is there, there are more masks (arrivals.h) */
-	struct strings ways;    /* a link that comes there leads a denial to another place (arrivals.h) */
+	struct strings ways;    /* a link that comes there leads what is denied or asked about elsewhere (arrivals.h) */
 	struct strings missing; /* masks in writable trees that the host doesn't have: looked at again at the end */
 	struct strings missing_names; /* of each: by which name a rule masks it, which may lead there by links */
 	struct strings shared;        /* masked or hidden files that have names (hard links) where there is no mask */

@@ -81,6 +81,7 @@ static void add_linked(const struct adding *adding, const char *path) {
 	if (!real || pattern_match(adding->pattern, real, NULL) || strings_contain(&linked->names, path)) return;
 	strings_add(&linked->places, real);
 	strings_add(&linked->names, path);
+	strings_add(&adding->rules->programs, path);
 }
 
 static void add_program(const struct adding *adding, const char *path, bool named) {
@@ -108,6 +109,7 @@ static void add_match(const struct adding *adding, const char *path, bool named)
 }
 
 static void add_named(const struct adding *adding, const char *path) {
+	if (adding->show == SHOW_ASK) strings_add(&adding->rules->programs, path);
 	if (access(path, F_OK) == 0) add_match(adding, path, true);
 }
 

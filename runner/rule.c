@@ -70,5 +70,7 @@ void rules_finish(struct rules *rules) {
 	free(rules->items);
 	strings_finish(&rules->linked.places);
 	strings_finish(&rules->linked.names);
+	strings_finish(&rules->programs);
+	strings_finish(&rules->ways);
 	*rules = (struct rules){0};
 }

@@ -42,6 +42,7 @@ struct rule {
 	char *resolved; /* where the path led when the user granted it, whatever links are on the way; or NULL */
 	enum view_denial denial; /* of a view: what nothing that leads to or below the path gives */
 	bool writing_alone;      /* of a view: it says nothing of reading (view_path.mask) */
+	bool asks;               /* of a view: it asks about reading or writing */
 	bool adds;               /* of a view: a grant to read by a link; what may be written where it leads stays so */
 	bool program;            /* what is said is of running it: no grant of files answers that */
 	bool led;                /* the path comes from a file of the project's, not from a rule */
@@ -58,7 +59,9 @@ struct rules {
 	size_t count;
 	bool curtain; /* there is one: SHOW_ASK is a node of it, else nothing */
 	struct programs_linked linked;
-	const char *project; /* no link in it counts that leads out of it; or NULL; borrowed */
+	struct strings programs; /* names by which programs are asked about that may be links, or become some */
+	struct strings ways;     /* where those links lie, or could */
+	const char *project;     /* no link in it counts that leads out of it; or NULL; borrowed */
 };
 
 void rules_add(struct rules *rules, enum rule_origin origin, enum show show, const char *path);

@@ -121,7 +121,7 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	const struct call_shape *shape = call_shape_of(ret_trap->raw.number);
 	if (shape && shape->class == CALL_EXECUTE && !(rules->wanted & (TRAPS_PROGRAMS | TRAPS_OPENS))) return;
 	call_read(ret_trap->thread, &ret_trap->raw, call);
-	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_DENIALS))
+	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS))
 		ret_trap->named = string_copy_or_null(call->paths[0]);
 	ret_trap->code = find_places(rules, ret_trap->thread, call);
 	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
@@ -205,10 +205,28 @@ static bool may_be_written(struct judge *judge) {
 	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
 }
 
-/* A denial by name holds for a link of that name, too, wherever it lies. */
-static bool is_denied_link(struct judge *judge) {
+static bool asks_about(const struct call_needs *needs, const char *program) {
+	for (size_t i = 0; i < needs->count; i++)
+		if (needs->items[i].permission == PERMISSION_PROC_SPAWN && string_equal(needs->items[i].path, program))
+			return true;
+	return false;
+}
+
+/* A rule for a name holds for a link of that name, too, wherever it lies and leads by now. One that denies it decides,
+ * whatever else would be asked about. What no way was found to is asked about by its node (forget_place). */
+static void judge_link(struct judge *judge, struct call_needs *needs) {
 	const struct trap *trap = judge->trap;
-	return trap->named && trap->lacking == 0 && look(judge, trap->named).denied;
+	if (!trap->named || trap->lacking != 0) return;
+	const struct sight sight = look(judge, trap->named);
+	const char *program = trap->call.paths[0];
+	const bool leads = !string_equal(trap->named, program);
+	if (!leads && needs->count > 0) return;
+	if (sight.denied)
+		needs->count = 0;
+	else if (!sight.program || !leads || !program || asks_about(needs, program) || !is_program(judge, trap->named))
+		return;
+	if (needs->count < CALL_PATHS)
+		needs->items[needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
 }
 
 enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
@@ -224,8 +242,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	*ret_needs = (struct call_needs){.count = 0};
 	if (may_be_written(&judge)) return TRAP_SAYS_YES;
 	call_needs_find(&trap->call, rules->wanted, &world, ret_needs);
-	if (ret_needs->count == 0 && is_denied_link(&judge))
-		ret_needs->items[ret_needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
+	judge_link(&judge, ret_needs);
 	if (ret_needs->count > 0) return TRAP_NEEDS;
 	return trap->lacking != 0 ? TRAP_LACKS : TRAP_GOES_ON;
 }

@@ -25,7 +25,7 @@ struct trap {
 	struct socket_taken taken; /* taken over by who holds it */
 	int code;                  /* what the call fails with, or 0 */
 	struct call call;
-	char *named;             /* an execve(2)'s path before its links were followed, where programs are denied */
+	char *named; /* an execve(2)'s path before its links were followed, where programs are asked about or denied */
 	struct strings programs; /* that an execve(2) would run, where programs are asked about */
 	int lacking;             /* what it fails with, as no such program is there; or 0 */
 };

@@ -186,6 +186,68 @@ unseen() {
 	rm -rf "$HOME/l" "$HOME/l2" "$HOME/more" "$HOME/notes" up
 }
 
+# asking DOORBELL PERMISSION PATH…: what the default profile asks about.
+asking() {
+	policy <<-END
+		version: 1
+		prompt: {without-agent: deny}
+		profiles:
+		  default:
+		    doorbell: $1
+		    allow: {fs:read: [~/links, ~/opt]}
+		    ask: {$2: [$3]}
+	END
+}
+
+@test "attack_w_1: a program that is asked about by a link is so wherever the host has the link lead" {
+	local doorbell program
+	mkdir -p "$HOME/opt" "$HOME/links"
+	for program in one two three; do
+		printf '#!/bin/sh\necho ran %s\n' $program >"$HOME/opt/$program"
+		chmod +x "$HOME/opt/$program"
+	done
+	for doorbell in auto traps; do
+		rm -f up go "$HOME/links/"*
+		ln -s "$HOME/opt/one" "$HOME/links/tool"
+		asking $doorbell proc:spawn "$HOME/links/tool, $HOME/links/late"
+		background b sbx run -- sh -c '"$1/opt/two"; echo up >up; until [ -e go ]; do sleep 0.02; done; "$1/links/tool"; "$1/links/late"
+			while "$1/opt/two" || "$1/opt/three"; do sleep 0.02; done >/dev/null; "$1/links/tool"; "$1/links/late"; echo followed' sh "$HOME"
+		wait_for 30 test -s up
+		ln -sfn "$HOME/opt/two" "$HOME/links/tool"
+		ln -s "$HOME/opt/three" "$HOME/links/late"
+		touch go
+		finished b 30
+		echo "$doorbell: $output"
+		[ "$(grep -c '^ran two' <<<"$output")" = 1 ]
+		lacks "$output" "ran one"
+		lacks "$output" "ran three"
+		contains "$output" followed
+	done
+	rm -r "$HOME/links" "$HOME/opt" up go
+}
+
+@test "attack_w_1: a file that is asked about by a link is so wherever the host has the link lead" {
+	local doorbell permission
+	mkdir -p "$HOME/opt" "$HOME/links" files
+	echo one >files/one
+	echo two >files/two
+	for doorbell in auto traps; do
+		for permission in fs:read fs:write; do
+			rm -f up
+			ln -sfn "$PWD/files/one" "$HOME/links/file"
+			asking $doorbell $permission "$HOME/links/file"
+			background b sbx run -- sh -c 'echo more >>files/two && echo up >up; while echo more >>files/two; do sleep 0.02; done; echo followed; echo over >>"$1/links/file"' sh "$HOME"
+			wait_for 30 test -s up
+			ln -sfn "$PWD/files/two" "$HOME/links/file"
+			finished b 30
+			echo "$doorbell $permission: $output"
+			contains "$output" followed
+			run -1 grep over files/one files/two
+		done
+	done
+	rm -r "$HOME/links" "$HOME/opt" files up
+}
+
 @test "attack_w_1: a denial by a link that leads anywhere, and nowhere, ends no sandbox that runs" {
 	local place
 	mkdir -p "$HOME/more" "$HOME/notes"

@@ -187,13 +187,13 @@ static void add_led(struct rules *rules, struct fact *fact, const char *link, bo
 	fact->links[0].foreign = foreign;
 }
 
-/* What would lead a denial elsewhere is followed where neither the tool nor somebody else can move it. */
-static void ways_are_of_denials_and_the_users(void **state) {
+/* What would lead a denial or a question elsewhere is followed where neither the tool nor somebody else can move it. */
+static void ways_are_of_rules_that_deny_or_ask_and_the_users(void **state) {
 	(void)state;
 	CLEANUP_RULES struct rules rules = {0};
 	CLEANUP_FACTS struct facts facts = {0};
 	CLEANUP_PLAN struct plan plan = {0};
-	struct fact known[6] = {{.real = string_copy("/w"), .type = FACT_FOLDER},
+	struct fact known[8] = {{.real = string_copy("/w"), .type = FACT_FOLDER},
 				{.real = string_copy("/missing")},
 				{.real = string_copy("/w/masked"), .type = FACT_FILE}};
 	rules_add(&rules, RULE_VIEW, SHOW_WRITE, "/w");
@@ -202,11 +202,20 @@ static void ways_are_of_denials_and_the_users(void **state) {
 	add_led(&rules, &known[3], "/link", false, "/w/a");
 	add_led(&rules, &known[4], "/others/link", true, "/w/b");
 	add_led(&rules, &known[5], "/w/link", false, "/w/c");
+	add_led(&rules, &known[6], "/asked", false, "/w/d");
+	rules.items[6].denial = VIEW_DENIES_NOTHING;
+	rules.items[6].asks = true;
+	add_led(&rules, &known[7], "/shown", false, "/w/e");
+	rules.items[7].denial = VIEW_DENIES_NOTHING;
+	strings_add(&rules.ways, "/bin/program");
+	strings_add(&rules.ways, "/w/program");
 	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) facts_add(&facts, &known[i]);
 	assert_int_equal(plan_build(&rules, &facts, &plan, NULL), 0);
-	assert_int_equal(plan.ways.count, 2);
+	assert_int_equal(plan.ways.count, 4);
 	assert_string_equal(plan.ways.items[0], "/missing");
 	assert_string_equal(plan.ways.items[1], "/link");
+	assert_string_equal(plan.ways.items[2], "/asked");
+	assert_string_equal(plan.ways.items[3], "/bin/program");
 	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) fact_finish(&known[i]);
 }
 
@@ -227,7 +236,7 @@ int main(void) {
 		char *path = path_join(SBX_TEST_DATA "/plan", entries[i]->d_name);
 		tests[i] = (struct CMUnitTest){.name = path_name(path), .test_func = golden, .initial_state = path};
 	}
-	tests[count] = (struct CMUnitTest)cmocka_unit_test(ways_are_of_denials_and_the_users);
+	tests[count] = (struct CMUnitTest)cmocka_unit_test(ways_are_of_rules_that_deny_or_ask_and_the_users);
 	int failed = _cmocka_run_group_tests("plan", tests, (size_t)count + 1, NULL, NULL);
 	for (int i = 0; i < count; i++) {
 		free(tests[i].initial_state);

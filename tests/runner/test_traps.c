@@ -571,6 +571,32 @@ static void settle_when_all_wait(size_t index) {
 	while (held.count > 0) settle(index % held.count, held.count % 2 ? HELD_REFUSED : HELD_AGAIN);
 }
 
+/* A rule asks about the link's name alone, and about nothing that it leads to. */
+static struct sight link_sight(void *context, const char *path) {
+	CLEANUP_FREE char *link = path_join(cell.top, "read/link");
+	struct sight sight = cell_sight(context, path);
+	sight.program = string_equal(path, link);
+	return sight;
+}
+
+static void attack_w_1_a_program_is_held_by_the_name_of_a_link_wherever_that_leads(void **state) {
+	(void)state;
+	CLEANUP_FREE char *link = path_join(cell.top, "read/link");
+	CLEANUP_FREE char *worked = string_format("%s: worked\n", link), *failed = string_format("%s: EACCES\n", link);
+	assert_int_equal(symlink("/usr/bin/false", link), 0);
+	cell.sight = link_sight;
+	CLEANUP_FREE char *refused = serve(TRAPS_PROGRAMS, refuse, WORDS("spawn", link));
+	expect(refused, failed);
+	assert_int_equal(held.all.count, 1);
+	assert_string_equal(held.all.items[0], "spawn /read/link");
+	CLEANUP_FREE char *allowed = serve(TRAPS_PROGRAMS, go_on, WORDS("spawn", link));
+	expect(allowed, worked);
+	CLEANUP_FREE char *itself = serve(TRAPS_PROGRAMS, refuse, WORDS("spawn", "/usr/bin/false"));
+	expect(itself, "/usr/bin/false: worked\n");
+	cell.sight = NULL;
+	assert_int_equal(unlink(link), 0);
+}
+
 static void two_hundred_wait_each_on_its_own(void **state) {
 	(void)state;
 	CLEANUP_FREE char *output = serve(TRAPS_WRITES, settle_when_all_wait, WORDS("at-once", "200", "ask"));
@@ -785,6 +811,7 @@ int main(void) {
 		cmocka_unit_test(a_masked_name_is_made_only_when_it_is_allowed),
 		cmocka_unit_test(opens_that_read_are_held_where_there_is_no_curtain),
 		cmocka_unit_test(programs_are_held_also_in_a_child_of_vfork),
+		cmocka_unit_test(attack_w_1_a_program_is_held_by_the_name_of_a_link_wherever_that_leads),
 		cmocka_unit_test(two_hundred_wait_each_on_its_own),
 		cmocka_unit_test(threads_wait_each_on_its_own),
 		cmocka_unit_test(a_held_call_dies_of_a_signal),
