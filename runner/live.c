@@ -308,7 +308,7 @@ static int plan_next(struct live *live, struct view *with_onces, struct error *e
 	if (with_onces) onces_put_into(live->onces, with_onces);
 	int r = live->options.plan(live->options.context, with_onces ? with_onces : live->view, fresh, &live->next,
 				   error);
-	live->next.once = with_onces != NULL;
+	if (r == 0 && with_onces) onces_written(live->onces, live->view, &live->next.once);
 	return r;
 }
 

@@ -210,6 +210,14 @@ void onces_put_into(const struct onces *onces, struct view *view) {
 	}
 }
 
+void onces_written(const struct onces *onces, const struct view *view, struct strings *paths) {
+	bool ask_write;
+	for (const struct once *once = onces->list; once; once = once->next)
+		if (!once->ended && once->need.permission == PERMISSION_FS_WRITE &&
+		    sight_rule(view, once->name, &ask_write) < VIEW_WRITE)
+			strings_add(paths, once->path);
+}
+
 static void remove_left(struct onces *onces) {
 	for (struct once **at = &onces->list; *at;) {
 		struct once *once = *at;

@@ -36,5 +36,7 @@ void onces_over(struct onces *onces, pid_t thread); /* it makes another call */
 /* Its call needs what is at `path`: it is another one, if what the first was given is all that it can need. */
 void onces_asked(struct onces *onces, pid_t thread, const char *path);
 void onces_put_into(const struct onces *onces, struct view *view);
+/* Adds where something may be written for calls alone, and not by what the view says without them. */
+void onces_written(const struct onces *onces, const struct view *view, struct strings *paths);
 void onces_plan(struct onces *onces);     /* a plan is made: without those whose calls have returned */
 void onces_in_force(struct onces *onces); /* it is in force: from now on the calls may return */

@@ -95,6 +95,7 @@ void plan_copy(const struct plan *plan, struct plan *ret_plan) {
 	*ret_plan = *plan;
 	ret_plan->mounts = copy_mounts(plan->mounts, plan->count);
 	ret_plan->below = copy_mounts(plan->below, plan->below_count);
+	ret_plan->once = copy_texts(&plan->once);
 	ret_plan->watched = copy_texts(&plan->watched);
 	ret_plan->awaited = copy_texts(&plan->awaited);
 	ret_plan->ways = copy_texts(&plan->ways);
@@ -111,6 +112,7 @@ void plan_finish(struct plan *plan) {
 	free(plan->mounts);
 	for (size_t i = 0; i < plan->below_count; i++) mount_finish(&plan->below[i]);
 	free(plan->below);
+	strings_finish(&plan->once);
 	strings_finish(&plan->watched);
 	strings_finish(&plan->awaited);
 	strings_finish(&plan->ways);

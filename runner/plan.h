@@ -57,7 +57,7 @@ struct plan {
 	struct mount *below; /* mounted still, and covered by `mounts`: there again when those are taken (steps.h) */
 	size_t below_count;
 	uint32_t last_id;
-	bool once;              /* it has what is allowed for some calls alone */
+	struct strings once;    /* what may be written there is so for some calls alone */
 	struct strings watched; /* folders of the host whose new names would change the plan */
 	struct strings awaited; /* the host doesn't have them; once one is there, there are more masks (arrivals.h) */
 	struct strings ways;    /* a link that comes there leads what is denied or asked about elsewhere (arrivals.h) */

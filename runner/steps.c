@@ -64,8 +64,8 @@ struct change {
 	struct thing *things; /* by path, at one path the lower first */
 	size_t thing_count;
 	struct steps *steps;
-	bool once;
-	struct mount *under; /* below new pins */
+	const struct strings *once; /* of the new plan */
+	struct mount *under;        /* below new pins */
 	size_t under_count;
 };
 
@@ -413,10 +413,18 @@ static void add_restrictions(struct change *change) {
 	}
 }
 
-/* Is it a read-only part of what may be written as a whole by now? Not for a call alone: it stays with who has it. */
+/* What a call alone may write stays with who has it. */
+static bool is_once(const struct change *change, const char *path) {
+	for (size_t i = 0; i < change->once->count; i++)
+		if (path_is_below(path, change->once->items[i])) return true;
+	return false;
+}
+
+/* Is it a read-only part of what may be written as a whole by now? */
 static bool is_freed(const struct change *change, const struct thing *thing) {
 	size_t first, end = goals_below(change, thing->mount->path, &first);
-	return !change->once && thing->mount->kind == MOUNT_READ && openness_after(change, thing) == 2 && first == end;
+	return thing->mount->kind == MOUNT_READ && openness_after(change, thing) == 2 && first == end &&
+	       !is_once(change, thing->mount->path);
 }
 
 static enum step_kind step_away(const struct change *change, const struct thing *thing) {
@@ -596,7 +604,7 @@ static void keep_below(const struct change *change, struct plan *after) {
 
 void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps) {
 	*ret_steps = (struct steps){0};
-	struct change change = {.steps = ret_steps, .once = after->once};
+	struct change change = {.steps = ret_steps, .once = &after->once};
 	collect_things(&change, before);
 	collect_goals(&change, after);
 	while (!settle(&change)) {

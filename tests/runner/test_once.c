@@ -77,10 +77,29 @@ static void who_runs_has_returned(void **state) {
 	end(busy);
 }
 
+static void what_is_granted_for_longer_is_not_written_for_a_call_alone(void **state) {
+	(void)state;
+	const struct need needs[] = {{.permission = PERMISSION_FS_WRITE, .path = "/granted/f"},
+				     {.permission = PERMISSION_FS_WRITE, .path = "/once"},
+				     {.permission = PERMISSION_FS_READ, .path = "/read"}};
+	struct event_base *base = loop_new();
+	struct onces *onces = onces_new(base, on_over, base);
+	CLEANUP_VIEW struct view *view = view_new();
+	CLEANUP_STRINGS struct strings paths = {0};
+	for (size_t i = 0; i < ARRAY_LENGTH(needs); i++) onces_add(onces, getpid(), &needs[i], needs[i].path, false);
+	view_add_path(view, "/granted", false, VIEW_WRITE, false);
+	onces_written(onces, view, &paths);
+	assert_int_equal(paths.count, 1);
+	assert_string_equal(paths.items[0], "/once");
+	onces_free(onces);
+	event_base_free(base);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waits_for_the_processor_has_not_returned),
 		cmocka_unit_test(who_runs_has_returned),
+		cmocka_unit_test(what_is_granted_for_longer_is_not_written_for_a_call_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

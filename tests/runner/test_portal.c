@@ -226,8 +226,10 @@ static void masked_plan(struct plan *plan, bool mask, bool in_it) {
 static void who_stands_in_what_may_be_written_writes_there(void **state) {
 	(void)state;
 	const struct {
-		bool once, in_it, moved, writes;
-	} tries[] = {{.writes = true}, {.once = true}, {.in_it = true}, {.moved = true}};
+		const char *once;
+		bool in_it, moved, writes;
+	} tries[] = {
+		{.writes = true}, {.once = "app"}, {.once = "other", .writes = true}, {.in_it = true}, {.moved = true}};
 	struct plan plan;
 	box_host(&box, "mkdir -p app/d; echo k >app/d/kept");
 	masked_plan(&plan, true, true);
@@ -236,7 +238,7 @@ static void who_stands_in_what_may_be_written_writes_there(void **state) {
 		box_expect(&box, "cd $HOME/app/d; w new kept", "refused\nrefused");
 		if (tries[i].moved) box_host(&box, "mv app/d app/e; mkdir app/d");
 		masked_plan(&plan, false, tries[i].in_it);
-		plan.once = tries[i].once;
+		if (tries[i].once) strings_take(&plan.once, path_join(box.home, tries[i].once));
 		assert_int_equal(box_change(&box, &plan), 0);
 		box_expect(&box, "w new kept", tries[i].writes ? "wrote\nrefused" : "refused\nrefused");
 		for (size_t k = 0; k < box.applied.taken_count; k++)
