@@ -19,6 +19,7 @@
 #include "linked.h"
 #include "plan.h"
 #include "programs.h"
+#include "runner/program_links.h"
 #include "support/cmocka.h"
 #include "walk.h"
 
@@ -353,12 +354,34 @@ static void a_program_for_one_call_is_that_program_alone(void **state) {
 	programs_remove(&programs);
 }
 
+/* A busybox has hundreds; another name of the file itself, and a link to that, are none of it. */
+static void each_link_to_a_program_is_found(void **state) {
+	enum { LINKS = 100 };
+	(void)state;
+	char made[] = "/tmp/sbx-links.XXXXXX";
+	assert_non_null(mkdtemp(made));
+	CLEANUP_FREE char *top = realpath(made, NULL), *file = path_join(top, "file"), *hard = path_join(top, "hard");
+	CLEANUP_FREE char *to_hard = path_join(top, "to-hard"), *nowhere = path_join(top, "nowhere");
+	CLEANUP_STRINGS struct strings links = {0};
+	assert_int_equal(file_write(file, "", 0, 0755, NULL), 0);
+	assert_int_equal(link(file, hard) | symlink("hard", to_hard) | symlink("none", nowhere), 0);
+	for (int i = 0; i < LINKS; i++) {
+		CLEANUP_FREE char *name = string_format("%s/link%d", top, i);
+		assert_int_equal(symlink(i % 2 ? "file" : file, name), 0);
+	}
+	program_links(file, top, &links);
+	assert_int_equal(links.count, LINKS);
+	for (size_t i = 0; i < links.count; i++) assert_int_equal(unlink(links.items[i]), 0);
+	assert_int_equal(unlink(file) | unlink(hard) | unlink(to_hard) | unlink(nowhere) | rmdir(top), 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pattern_asks_about_each_program_and_about_no_folder),
 		cmocka_unit_test(where_starts_are_trapped_what_links_lead_to_is_known),
 		cmocka_unit_test(a_folder_is_named_for_the_programs_in_it),
 		cmocka_unit_test(a_program_for_one_call_is_that_program_alone),
+		cmocka_unit_test(each_link_to_a_program_is_found),
 		cmocka_unit_test(a_pattern_means_the_place_that_its_link_leads_to),
 		cmocka_unit_test(what_packages_bring_is_looked_through_only_for_what_lies_there),
 		cmocka_unit_test(attack_b_20_bwrap_sees_no_word_of_the_tool),

@@ -7,7 +7,7 @@
 
 #include "base/string.h"
 
-enum { PROGRAM_LINKS_MAX = 16 };
+enum { PROGRAM_LINKS_MAX = 2048 }; /* a busybox has some 400, in folders that have two names each */
 
 /* Added: the paths of links that lead to `file`, a real path; `search`: PATH, or NULL. */
 void program_links(const char *file, const char *search, struct strings *links);
