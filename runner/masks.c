@@ -112,16 +112,14 @@ static bool is_in_place(const struct look *look, const struct mount *mount) {
 	return entry && string_equal(entry->point, mount->path);
 }
 
-/* Was what counts below it torn off? What can't be put there, since what the pin covers has the path no more, has no
- * number, and nobody comes upon it. */
-static bool is_torn_below(const struct look *look, const struct plan *plan, const struct mount *mount) {
+/* The paths where what counts below was torn off. What can't be put there, since what the pin covers has the path no
+ * more, has no number, and nobody comes upon it. */
+static void find_torn_below(const struct look *look, const struct plan *plan, struct strings *torn) {
 	for (size_t i = 0; i < plan->below_count; i++) {
 		const struct mount *below = &plan->below[i];
-		if (string_equal(below->path, mount->path) && counts(plan, below) &&
-		    portal_number(look->portal, below->id) != 0 && !is_in_place(look, below))
-			return true;
+		if (portal_number(look->portal, below->id) != 0 && !is_in_place(look, below) && counts(plan, below))
+			strings_add(torn, below->path);
 	}
-	return false;
 }
 
 static void add_step(struct steps *steps, enum step_kind kind, const struct mount *mount, uint32_t under) {
@@ -226,6 +224,8 @@ static void check(struct masks *masks) {
 		return;
 	}
 	const struct plan *plan = masks->plan;
+	CLEANUP_STRINGS struct strings torn_below = {0};
+	find_torn_below(&look, plan, &torn_below);
 	bool *seen = mem_array(bool, plan->count + 1);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
@@ -233,7 +233,7 @@ static void check(struct masks *masks) {
 		if (seen[i] || !can_be_torn(mount)) continue;
 		if (!is_in_place(&look, mount))
 			collect(plan, i, seen, &steps);
-		else if (is_torn_below(&look, plan, mount))
+		else if (strings_contain(&torn_below, mount->path))
 			collect_below(plan, mount->path, &steps);
 		if (steps.count > 0) put_back(masks, look.portal, &steps);
 	}
