@@ -275,6 +275,21 @@ static bool carries_goal(const struct change *change, const struct thing *thing)
 	return goal->above ? goal->above->there && goal->above->there == lowest->on : !lowest->on;
 }
 
+static bool lies_in(const struct thing *thing, const struct thing *tree) {
+	while (thing && thing != tree) thing = thing->on;
+	return thing != NULL;
+}
+
+/* Does a restriction of its path come on a new pin, and on the thing itself for who is below that? Taking it would show
+ * them what it lies on. */
+static bool carries_under_pin(const struct change *change, const struct thing *thing) {
+	const struct goal *goal = goal_over(change, thing->mount->path), *at = goal ? goal->above : NULL;
+	if (!at || !string_equal(goal->mount->path, thing->mount->path) || !restricts(goal->mount->kind)) return false;
+	bool pinned = false;
+	for (; at && at->mount->kind == MOUNT_PIN && !at->there; at = at->above) pinned = true;
+	return pinned && at && at->there && lies_in(thing->on, at->there);
+}
+
 static bool may_stay(const struct change *change, struct thing *thing);
 
 /* Does it lie in the covered `tree`, not over all of it, and stay there when that stays? */
@@ -363,7 +378,7 @@ static bool settle_thing(const struct change *change, struct thing *thing) {
 	}
 	if (thing->fate != FATE_TAKE && is_covered(change, thing)) {
 		bool stays = may_stay(change, thing);
-		if (!stays && carries_goal(change, thing)) {
+		if (!stays && (carries_goal(change, thing) || carries_under_pin(change, thing))) {
 			if (openness(thing->kind) == 2) thing->kind = MOUNT_READ;
 			thing->open = stays = true;
 		}

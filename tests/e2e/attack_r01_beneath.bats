@@ -326,3 +326,33 @@ repaired() {
 	[ "$status" = 0 ]
 	[[ $(cat read) == over ]]
 }
+
+# What was granted to be written lies between the folder and the curtain, and would go when all of it may be written.
+@test "attack_r_01: a part that is asked about stays hidden for who stands above it when the rest may be written" {
+	mkdir -p "$HOME/x/c/b"
+	echo secret >"$HOME/x/c/b/f"
+	cat >inside.sh <<-'END'
+		cd ~/x/c && exec 3<. && touch ~/project/up
+		until [ -e ~/project/go ]; do sleep 0.02; done
+		{ cat b/f; cat /dev/fd/3/b/f ~/x/c/b/f; (echo written >b/new); } >~/project/read 2>&1
+		echo over >>~/project/read
+	END
+	rules_alone '    allow: {fs:read: [~/x], fs:write: [~/x/c/b]}'
+	lift
+	background holder sbx run --profile default -- sh inside.sh
+	wait_for 20 test -e up
+	rules_alone '    allow: {fs:read: [~/x]}' '    ask: {fs:read: [~/x/c/b]}'
+	run -0 sbx grant fs:read "$HOME/other" --profile default
+	contains "$output" "in force in 1 of 1"
+	rules_alone '    allow: {fs:write: [~/x]}' '    ask: {fs:read: [~/x/c/b]}'
+	run -0 sbx grant fs:write "$HOME/other" --profile default
+	contains "$output" "in force in 1 of 1"
+	touch go
+	finished holder 20
+	cat read
+	[ "$status" = 0 ]
+	[[ $(tail -n 1 read) == over ]]
+	run -1 grep -e secret read
+	[ ! -e "$HOME/x/c/b/new" ]
+	rm -r "$HOME/x"
+}
