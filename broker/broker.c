@@ -317,7 +317,6 @@ void broker_free(struct broker *broker) {
 	if (broker->grants) grants_flush(broker->grants);
 	sessions_retry_ends(broker);
 	sessions_forget_ends(broker);
-	sessions_forget_lost(broker);
 	struct error error = ERROR_NONE;
 	if (broker->history) flood_flush(broker, NULL);
 	if (broker->history && broker_write_history(broker, &error) < 0) log_error("%s", error.message);

@@ -72,7 +72,7 @@ struct broker {
 	struct session_list sessions;
 	struct prompt_list prompts;
 	struct settling_list settlings; /* owned */
-	struct sandbox_list sandboxes;  /* likewise: those of sessions, and some whose session has ended */
+	struct sandbox_list sandboxes;  /* likewise: those of sessions, away and left (sandbox.h) */
 	struct clearances *clearances;
 	int64_t last_settling;
 	struct publishing_list publishings; /* owned */
@@ -80,8 +80,6 @@ struct broker {
 	size_t client_count, session_count, prompt_count;
 	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
 	size_t unwritten_end_count;
-	struct session_record *lost; /* sessions of a broker before whose runners may come back (spent.h); owned */
-	size_t lost_count;
 	size_t queued;      /* bytes that wait for clients to read them */
 	bool accept_paused; /* until the next tick */
 	bool clients_left;  /* since the last tick */

@@ -16,15 +16,20 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/string.h"
 #include "processes.h"
 #include "schema/clearance.h"
 #include "schema/message.h"
+
+enum { MAPS_BYTES = 4 * 1024 * 1024 };
 
 static const char name[] = "broker.clearance";
 
@@ -122,6 +127,13 @@ bool clearances_are_in_use(const struct clearances *clearances, size_t page) {
 			      .l_start = (off_t)(page * clearances->page),
 			      .l_len = sizeof(struct clearance_word)};
 	return fcntl(clearances->fd, F_OFD_GETLK, &range) < 0 || range.l_type != F_UNLCK;
+}
+
+/* proc_pid_maps(5): a mapped file that was removed keeps its path there. */
+bool clearances_has_follower(pid_t process) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/maps", (int)process), *maps = NULL;
+	CLEANUP_FREE char *mapped = string_format("/%s", name);
+	return file_read(path, MAPS_BYTES, &maps, NULL, NULL) < 0 || strstr(maps, mapped);
 }
 
 json_t *clearances_describe(const struct clearances *clearances, size_t page) {

@@ -28,5 +28,9 @@ int clearances_write(const struct clearances *clearances, size_t page, bool give
 /* Is its runner in the middle of an answer, which may have begun before the last write? What can't be seen is. */
 bool clearances_are_in_use(const struct clearances *clearances, size_t page);
 
+/* Does the process follow a clearance of this broker or of one before, as a runner does as long as it lives? True also
+ * where that can't be seen. */
+bool clearances_has_follower(pid_t process);
+
 /* As the runner is told where it is (docs/protocol.md, `session-open`). */
 json_t *clearances_describe(const struct clearances *clearances, size_t page);

@@ -120,7 +120,7 @@ int decision_record(struct broker *broker, const struct request *request, const 
 	int r = broker_record(broker, &event, error);
 	if (r < 0 || decision->verdict.grant == 0) return r;
 	struct session *session = decision->verdict.once ? session_find(broker, request->session) : NULL;
-	if (session) spent_note(session, decision->verdict.grant);
+	if (session) spent_note(session->sandbox, decision->verdict.grant);
 	if (decision->verdict.prompt == 0) return record_use(broker, request, decision, error);
 	/* The answer itself made the grant and is its first use; one for this call alone has it counted already. */
 	const struct grant grant = {.id = decision->verdict.grant};

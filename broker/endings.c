@@ -136,7 +136,7 @@ json_t *revoked_reply(const struct broker *broker, struct revoked *revoked) {
 	json_object_set_new(reply, "spent", revoked->spent ? revoked->spent : json_array());
 	json_object_set_new(reply, "spent_open", revoked->spent_open ? revoked->spent_open : json_array());
 	json_object_set_new(reply, "count", json_integer((json_int_t)revoked->count));
-	json_object_set_new(reply, "away", json_integer((json_int_t)sessions_away(broker)));
+	json_object_set_new(reply, "away", json_integer((json_int_t)sandboxes_away(broker)));
 	json_object_set_new(reply, "known", json_integer((json_int_t)count_knowing(broker, revoked)));
 	json_decref(revoked->knowing);
 	*revoked = (struct revoked){0};

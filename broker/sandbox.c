@@ -22,7 +22,10 @@
  * times in all.
  *
  * A runner whose connection is lost may come back on another one, or is dead, and its sandbox with it
- * (PR_SET_PDEATHSIG), which is waited for like everything else.
+ * (PR_SET_PDEATHSIG), which is waited for like everything else. Until then the sandbox is kept, since what it used up
+ * can be revoked meanwhile, and its runner is told when it comes. After a restart the history's rows say who was
+ * connected, by a number that another process may have by now: only who has mapped a clearance of ours is a runner, and
+ * the last row of a number is that runner's.
  */
 #include "sandbox.h"
 
@@ -130,7 +133,7 @@ static void set_gone(struct sandbox *sandbox) {
 
 /* Where something is awaited its runner is about to say whom it has ended for that, the tool itself perhaps, and to
  * close the session then: there is time for it till the next turn of the timer. */
-static void on_init_ended(evutil_socket_t fd, short what, void *argument) {
+static void on_ended(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
 	(void)what;
 	struct sandbox *sandbox = argument;
@@ -327,40 +330,82 @@ void sandbox_confirm(struct sandbox *sandbox, int64_t number) {
 
 /* Coming and going */
 
+/* Takes the descriptor. */
+static struct sandbox *sandbox_of(struct broker *broker, pid_t runner, int pidfd) {
+	struct sandbox *sandbox = mem_new(struct sandbox);
+	sandbox->broker = broker;
+	sandbox->runner = runner;
+	sandbox->runner_pidfd = pidfd;
+	sandbox->clearance = SANDBOX_NO_CLEARANCE;
+	sandbox->init_pidfd = -1;
+	sandbox->timer = evtimer_new(broker->base, on_timer, sandbox);
+	if (!sandbox->timer) mem_exhausted();
+	TAILQ_INSERT_TAIL(&broker->sandboxes, sandbox, link);
+	return sandbox;
+}
+
 int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error) {
 	CLEANUP_FD int pidfd = fcntl(runner->pidfd, F_DUPFD_CLOEXEC, 0);
 	size_t clearance;
 	if (pidfd < 0) return error_errno(error, "holding the runner's process");
 	int r = clearances_take(runner->broker->clearances, runner->pid, !again, &clearance, error);
 	if (r < 0) return r;
-	struct sandbox *sandbox = mem_new(struct sandbox);
-	sandbox->broker = runner->broker;
-	sandbox->runner = runner->pid;
-	sandbox->runner_pidfd = fd_steal(&pidfd);
+	struct sandbox *sandbox = sandbox_of(runner->broker, runner->pid, fd_steal(&pidfd));
 	sandbox->clearance = clearance;
-	sandbox->init_pidfd = -1;
-	sandbox->timer = evtimer_new(runner->broker->base, on_timer, sandbox);
-	if (!sandbox->timer) mem_exhausted();
-	TAILQ_INSERT_TAIL(&runner->broker->sandboxes, sandbox, link);
+	sandbox->past_unknown = again;
 	*ret_sandbox = sandbox;
 	return 0;
+}
+
+static int watch(struct sandbox *sandbox, int pidfd, struct error *error) {
+	sandbox->ended = event_new(sandbox->broker->base, pidfd, EV_READ, on_ended, sandbox);
+	if (sandbox->ended && event_add(sandbox->ended, NULL) == 0) return 0;
+	return error_set(error, EIO, "a process can't be watched");
+}
+
+int sandbox_expect(struct broker *broker, const struct session_record *lost, struct error *error) {
+	const pid_t runner = (pid_t)lost->pid;
+	CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, runner, 0U);
+	/* None has the number, or a thread has (pidfd_open(2)). */
+	if (pidfd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) return 0;
+	if (pidfd < 0) return error_errno(error, "holding process %d", (int)runner);
+	if (process_has_ended(pidfd) || !clearances_has_follower(runner)) return 0;
+	struct sandbox *sandbox = sandbox_of(broker, runner, fd_steal(&pidfd));
+	sandbox->id = lost->id;
+	sandbox->profile = string_copy(lost->profile);
+	sandbox->project = string_copy(lost->project);
+	sandbox->away = sandbox->past_unknown = true;
+	int r = watch(sandbox, sandbox->runner_pidfd, error);
+	if (r < 0) sandbox_free(sandbox);
+	return r;
 }
 
 void sandbox_free(struct sandbox *sandbox) {
 	if (!sandbox) return;
 	TAILQ_REMOVE(&sandbox->broker->sandboxes, sandbox, link);
 	settlings_forget_sandbox(sandbox->broker, sandbox);
-	clearances_leave(sandbox->broker->clearances, sandbox->clearance, fd_steal(&sandbox->runner_pidfd));
-	if (sandbox->init_ended) event_free(sandbox->init_ended);
+	if (sandbox->clearance != SANDBOX_NO_CLEARANCE)
+		clearances_leave(sandbox->broker->clearances, sandbox->clearance, fd_steal(&sandbox->runner_pidfd));
+	if (sandbox->ended) event_free(sandbox->ended);
 	event_free(sandbox->timer);
 	fd_close(sandbox->init_pidfd);
+	fd_close(sandbox->runner_pidfd);
 	processes_finish(&sandbox->stopped);
 	processes_finish(&sandbox->seen);
 	free(sandbox->awaited);
+	free(sandbox->spent.items);
 	free(sandbox->profile);
 	free(sandbox->project);
 	free(sandbox->command);
 	free(sandbox);
+}
+
+/* Its runner is here: what was known of it by its row alone is of no use any more. */
+static void drop_expected(const struct sandbox *sandbox) {
+	for (struct sandbox *other = TAILQ_FIRST(&sandbox->broker->sandboxes), *next; other; other = next) {
+		next = TAILQ_NEXT(other, link);
+		if (other->away && other->init == 0 && other->runner == sandbox->runner) sandbox_free(other);
+	}
 }
 
 void sandbox_name(struct sandbox *sandbox, struct session *session) {
@@ -369,35 +414,47 @@ void sandbox_name(struct sandbox *sandbox, struct session *session) {
 	sandbox->profile = string_copy(session->subject.profile);
 	sandbox->project = string_copy(session->subject.project);
 	sandbox->command = string_copy(session->record.command);
+	drop_expected(sandbox);
 }
 
 /* Of a connection that was lost: the same process 1, which lives. */
-static struct sandbox *find_left(const struct sandbox *sandbox) {
+static struct sandbox *find_away(const struct sandbox *sandbox) {
 	struct sandbox *other;
 	TAILQ_FOREACH(other, &sandbox->broker->sandboxes, link) {
-		if (!other->session && !other->gone && other->init == sandbox->init) return other;
+		if (other->away && other->init == sandbox->init) return other;
 	}
 	return NULL;
 }
 
-static void take_over(struct sandbox *sandbox, struct sandbox *left) {
+static void take_awaited(struct sandbox *sandbox, struct sandbox *away) {
 	for (size_t i = 0; i < sandbox->awaited_count; i++) {
-		left->awaited = array_grow(left->awaited, left->awaited_count, sizeof *left->awaited);
-		left->awaited[left->awaited_count++] = sandbox->awaited[i];
+		away->awaited = array_grow(away->awaited, away->awaited_count, sizeof *away->awaited);
+		away->awaited[away->awaited_count++] = sandbox->awaited[i];
 	}
 	free(sandbox->awaited);
-	sandbox->awaited = STEAL(left->awaited);
-	sandbox->awaited_count = left->awaited_count;
-	sandbox->stopped = left->stopped;
-	left->stopped = (struct processes){0};
-	sandbox->state = left->state;
-	sandbox->began_ms = left->began_ms;
-	sandbox->ran_ms = left->ran_ms;
-	sandbox->looked_ms = left->looked_ms;
-	sandbox->noted = left->noted;
-	settlings_move_sandbox(sandbox->broker, left, sandbox);
-	sandbox_free(left);
-	wait_for(sandbox, 0);
+	sandbox->awaited = STEAL(away->awaited);
+	sandbox->awaited_count = away->awaited_count;
+}
+
+/* It was with this broker all the time. */
+static void take_spent(struct sandbox *sandbox, const struct sandbox *away) {
+	for (size_t i = 0; i < away->spent.count; i++) spent_note(sandbox, away->spent.items[i]);
+	sandbox->past_unknown = away->past_unknown;
+}
+
+static void take_over(struct sandbox *sandbox, struct sandbox *away) {
+	take_awaited(sandbox, away);
+	take_spent(sandbox, away);
+	sandbox->stopped = away->stopped;
+	away->stopped = (struct processes){0};
+	sandbox->state = away->state;
+	sandbox->began_ms = away->began_ms;
+	sandbox->ran_ms = away->ran_ms;
+	sandbox->looked_ms = away->looked_ms;
+	sandbox->noted = away->noted;
+	settlings_move_sandbox(sandbox->broker, away, sandbox);
+	sandbox_free(away);
+	if (sandbox->awaited_count > 0 || sandbox->state != SANDBOX_GOES_ON) wait_for(sandbox, 0);
 }
 
 /* Process 1 isn't a user's to stop: a former sbxd has stopped it. */
@@ -411,12 +468,12 @@ static void take_over_stopped(struct sandbox *sandbox) {
 
 void sandbox_goes_on(struct session *session) {
 	struct sandbox *sandbox = session->sandbox;
-	struct sandbox *left = find_left(sandbox);
-	if (left)
-		take_over(sandbox, left);
+	struct sandbox *away = find_away(sandbox);
+	if (away)
+		take_over(sandbox, away);
 	else if (process_is_stopped(sandbox->init))
 		take_over_stopped(sandbox);
-	spent_tell(session);
+	if (!spent_tell(session)) return; /* it is being ended, and its calls wait for that */
 	session_push_rules_changed(session);
 	sandbox->whole = sandbox->broker->last_settling;
 }
@@ -426,9 +483,8 @@ static int hold_init(struct sandbox *sandbox, pid_t init, struct error *error) {
 	if (pidfd < 0) return error_errno(error, "holding process %d", (int)init);
 	if (!process_is_below(init, sandbox->runner))
 		return error_set(error, EPERM, "process %d is none of the runner's", (int)init);
-	sandbox->init_ended = event_new(sandbox->broker->base, pidfd, EV_READ, on_init_ended, sandbox);
-	if (!sandbox->init_ended || event_add(sandbox->init_ended, NULL) < 0)
-		return error_set(error, EIO, "process %d can't be watched", (int)init);
+	int r = watch(sandbox, pidfd, error);
+	if (r < 0) return r;
 	sandbox->init = init;
 	sandbox->init_pidfd = fd_steal(&pidfd);
 	return 0;
@@ -446,12 +502,17 @@ int sandbox_begin(struct session *session, pid_t init, bool running, struct erro
 	return 0;
 }
 
-void sandbox_leave(struct sandbox *sandbox) {
+static bool is_awaited(const struct sandbox *sandbox) {
+	return sandbox->awaited_count > 0 || settlings_have_sandbox(sandbox->broker, sandbox);
+}
+
+void sandbox_leave(struct sandbox *sandbox, bool lost) {
 	const bool ended = sandbox->init == 0 || process_has_ended(sandbox->init_pidfd);
 	sandbox->session = NULL;
+	sandbox->away = lost && !ended;
 	if (ended && !sandbox->gone)
 		set_gone(sandbox);
-	else if (sandbox->gone || (sandbox->awaited_count == 0 && !settlings_have_sandbox(sandbox->broker, sandbox)))
+	else if (sandbox->gone || (!lost && !is_awaited(sandbox)))
 		sandbox_free(sandbox);
 }
 
@@ -477,9 +538,18 @@ bool sandbox_is_answer(const struct sandbox *sandbox) {
 bool sandboxes_are_awaited(const struct broker *broker) {
 	const struct sandbox *sandbox;
 	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
-		if (!sandbox->session) return true;
+		if (!sandbox->session && is_awaited(sandbox)) return true;
 	}
 	return false;
+}
+
+size_t sandboxes_away(const struct broker *broker) {
+	const struct sandbox *sandbox;
+	size_t count = 0;
+	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
+		count += sandbox->away && !process_has_ended(sandbox->runner_pidfd);
+	}
+	return count;
 }
 
 void sandboxes_free(struct broker *broker) {

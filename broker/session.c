@@ -49,7 +49,6 @@ static void session_free(struct session *session) {
 	streaks_free(session->streaks);
 	wants_free(session->wants);
 	free(session->granted.items);
-	free(session->spent.items);
 	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
 	free(session);
@@ -223,28 +222,6 @@ static int write_session(struct session *session, const struct session_open *wis
 	return broker_commit(session->broker, error);
 }
 
-bool session_is_away(const struct session_record *lost) {
-	CLEANUP_FREE char *process = string_format("/proc/%lld", (long long)lost->pid);
-	return access(process, F_OK) == 0;
-}
-
-size_t sessions_away(const struct broker *broker) {
-	size_t count = 0;
-	for (size_t i = 0; i < broker->lost_count; i++) count += session_is_away(&broker->lost[i]);
-	return count;
-}
-
-static void drop_lost(struct broker *broker, size_t index) {
-	session_record_finish(&broker->lost[index]);
-	broker->lost[index] = broker->lost[--broker->lost_count];
-}
-
-/* It runs under another number, maybe not the first one. */
-static void drop_found(struct broker *broker, pid_t runner) {
-	for (size_t i = broker->lost_count; i-- > 0;)
-		if (broker->lost[i].pid == runner) drop_lost(broker, i);
-}
-
 int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
 		 struct error *error) {
 	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
@@ -256,7 +233,6 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
-	session->carried_on = wish->before != 0;
 	session->flood = flood_new();
 	session->walks = walks_new();
 	session->streaks = streaks_new();
@@ -282,19 +258,11 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	client->broker->session_count++;
 	client->session = session;
 	session->wants = wants_new(session);
-	drop_found(client->broker, client->pid);
 	*ret_session = STEAL(session);
 	return 0;
 }
 
 /* Ending */
-
-void sessions_forget_lost(struct broker *broker) {
-	for (size_t i = 0; i < broker->lost_count; i++) session_record_finish(&broker->lost[i]);
-	free(broker->lost);
-	broker->lost = NULL;
-	broker->lost_count = 0;
-}
 
 static int write_end(struct broker *broker, const struct session_record *record, struct error *error) {
 	int r = broker_begin(broker, STORE_NORMAL, error);
@@ -363,7 +331,7 @@ void session_end(struct session *session, int exit) {
 	if (session->record.exit == SESSION_RUNNING) session->record.exit = exit;
 	session->record.ended_ms = broker_now_ms(broker);
 	prompts_forget_session(broker, session);
-	sandbox_leave(STEAL(session->sandbox));
+	sandbox_leave(STEAL(session->sandbox), exit == SESSION_LOST);
 	publishings_forget_session(broker, session);
 	exec_forget_session(broker, session);
 	flood_flush(broker, session);
@@ -402,16 +370,18 @@ static int read_rows(struct broker *broker, sqlite3_stmt *rows, struct session_r
 	return r;
 }
 
-/* Of this boot, whose connection or broker has ended before they did. */
-static int read_lost(struct broker *broker, struct error *error) {
-	struct moment now;
-	clock_read(broker->clock, &now);
+/* Their connection or broker has ended before they did; of each runner the last one. */
+static int find_lost(struct broker *broker, struct error *error) {
+	struct session_record *records;
+	size_t count;
 	sqlite3_stmt *rows = store_statement(broker->store, STORE_SESSION_LOST);
 	store_bind_integer(rows, 1, SESSION_LOST);
-	store_bind_integer(rows, 2, now.wall_ms - now.boot_ms);
-	int r = read_rows(broker, rows, &broker->lost, &broker->lost_count, error);
-	for (size_t i = broker->lost_count; i-- > 0;)
-		if (!session_is_away(&broker->lost[i])) drop_lost(broker, i);
+	int r = read_rows(broker, rows, &records, &count, error);
+	for (size_t i = 0; i < count; i++) {
+		if (r == 0) r = sandbox_expect(broker, &records[i], error);
+		session_record_finish(&records[i]);
+	}
+	free(records);
 	return r;
 }
 
@@ -428,7 +398,7 @@ int sessions_clean_up(struct broker *broker, struct error *error) {
 		session_record_finish(&records[i]);
 	}
 	free(records);
-	return r == 0 ? read_lost(broker, error) : r;
+	return r == 0 ? find_lost(broker, error) : r;
 }
 
 /* Listing */

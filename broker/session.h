@@ -38,9 +38,7 @@ struct session {
 	struct walks *walks;
 	struct streaks *streaks;
 	struct wants *wants;
-	struct body_ids granted; /* of each of its --allow */
-	struct body_ids spent;   /* grants for one use that were used up in it (spent.h) */
-	bool carried_on;         /* its sandbox ran with a broker before: what was used up in it there isn't known */
+	struct body_ids granted;     /* of each of its --allow */
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };
@@ -82,12 +80,9 @@ json_t *session_warnings(const struct session *session);
 void sessions_retry_ends(struct broker *broker);
 void sessions_forget_ends(struct broker *broker);
 
-/* After a start: rows of sessions whose broker was killed, and their grants, end. Their sandboxes may go on: they are
- * known as lost until their runners come back. */
+/* After a start: rows of sessions whose broker was killed, and their grants, end. Their sandboxes may go on: those
+ * whose runners live are away (sandbox.h). */
 int sessions_clean_up(struct broker *broker, struct error *error);
-void sessions_forget_lost(struct broker *broker);
-bool session_is_away(const struct session_record *lost); /* its runner is there, and hasn't come to this broker */
-size_t sessions_away(const struct broker *broker);
 
 /* One page; bounds as history_list. */
 int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,

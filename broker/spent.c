@@ -7,33 +7,29 @@
 #include "session.h"
 #include "session_tell.h"
 
-void spent_note(struct session *session, int64_t grant) {
-	struct body_ids *ids = &session->spent;
+void spent_note(struct sandbox *sandbox, int64_t grant) {
+	struct body_ids *ids = &sandbox->spent;
 	ids->items = array_grow(ids->items, ids->count, sizeof *ids->items);
 	ids->items[ids->count++] = grant;
 }
 
-static bool may_have_used(const struct session *session, const struct grant *grant) {
-	for (size_t i = 0; i < session->spent.count; i++)
-		if (session->spent.items[i] == grant->id) return true;
-	struct grant of_any = *grant; /* borrowed; it had another number then */
-	of_any.session = 0;
-	return session->carried_on && session_is_covered(session, &of_any);
+/* Whatever its session: that had another number then. */
+static bool is_covered(const struct sandbox *sandbox, const struct grant *grant) {
+	return (!grant->profile || string_equal(grant->profile, sandbox->profile)) &&
+	       (!grant->project || string_equal(grant->project, sandbox->project));
 }
 
-static bool may_have_been_used_in(const struct session_record *lost, const struct grant *grant) {
-	return (grant->session == 0 || grant->session == lost->id) &&
-	       (!grant->profile || string_equal(grant->profile, lost->profile)) &&
-	       (!grant->project || string_equal(grant->project, lost->project)) && session_is_away(lost);
+static bool may_have_used(const struct sandbox *sandbox, const struct grant *grant) {
+	for (size_t i = 0; i < sandbox->spent.count; i++)
+		if (sandbox->spent.items[i] == grant->id) return true;
+	return sandbox->past_unknown && is_covered(sandbox, grant);
 }
 
 /* Did a sandbox use it that still runs? */
 static bool may_live(const struct broker *broker, const struct grant *grant) {
-	const struct session *session;
-	for (size_t i = 0; i < broker->lost_count; i++)
-		if (may_have_been_used_in(&broker->lost[i], grant)) return true;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (may_have_used(session, grant)) return true;
+	const struct sandbox *sandbox;
+	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
+		if (may_have_used(sandbox, grant)) return true;
 	}
 	return false;
 }
@@ -46,7 +42,7 @@ bool spent_is(const struct broker *broker, const struct grant *grant, bool activ
 static int collect(struct broker *broker, bool (*wanted)(const void *context, const struct grant *grant),
 		   const void *context, struct grant_list *list, struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list found = {0};
-	if (TAILQ_EMPTY(&broker->sessions) && broker->lost_count == 0) return 0;
+	if (TAILQ_EMPTY(&broker->sandboxes)) return 0;
 	int r = grants_spent(broker->grants, false, &found, error);
 	for (size_t i = 0; r == 0 && i < found.count; i++)
 		if (may_live(broker, &found.items[i]) && wanted(context, &found.items[i]))
@@ -92,15 +88,19 @@ void spent_take(struct broker *broker, struct grant_list *spent, struct grant_li
 	spent->count = 0;
 }
 
-void spent_tell(struct session *session) {
+bool spent_tell(struct session *session) {
 	CLEANUP_GRANT_LIST struct grant_list revoked = {0}, told = {0};
 	struct error error = ERROR_NONE;
-	if (!session->carried_on) return;
-	if (grants_spent(session->broker->grants, true, &revoked, &error) < 0)
-		log_error("what was used up and revoked: %s", error.message);
+	if (grants_spent(session->broker->grants, true, &revoked, &error) < 0) {
+		log_error("session %lld is ended, what was revoked of it can't be read: %s",
+			  (long long)session->record.id, error.message);
+		session_terminate(session);
+		return false;
+	}
 	for (size_t i = 0; i < revoked.count; i++) {
 		revoked.items[i].session = 0; /* it had another number then */
-		if (may_have_used(session, &revoked.items[i])) grant_list_take(&told, &revoked.items[i]);
+		if (may_have_used(session->sandbox, &revoked.items[i])) grant_list_take(&told, &revoked.items[i]);
 	}
 	session_tell_ended(session, &told, NULL);
+	return true;
 }

@@ -1,9 +1,9 @@
 /*
  * spent: allows for one use that have had it, and by which something may live yet: a connection, an open file.
  *
- * Promises: found is what a session used that still runs, or may have used before its sandbox came to this broker, or
- * while its runner hasn't come yet, and what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are
- * revoked like grants in force: the runners cut what was connected by them, one that comes later when it comes. That an
+ * Promises: found is what a sandbox used that still runs, or may have used before it came to this broker, whether its
+ * runner is connected or away, and what wasn't revoked since; the newest LIMIT_SCAN are looked at. They are
+ * revoked like grants in force: the runners cut what was connected by them, one that is away when it comes. That an
  * open file is closed is not promised.
  */
 #pragma once
@@ -12,8 +12,8 @@
 #include "meant.h"
 #include "store/grants.h"
 
-/* A request of the session's uses it up. */
-void spent_note(struct session *session, int64_t grant);
+/* A request of the sandbox's session uses it up. */
+void spent_note(struct sandbox *sandbox, int64_t grant);
 
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active);
 
@@ -24,5 +24,6 @@ int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct g
 /* They go to the list of those that the sessions are told of: all that one of them may have been used in. */
 void spent_take(struct broker *broker, struct grant_list *spent, struct grant_list *told);
 
-/* To a sandbox that comes from a broker before: what was revoked of what it may have used, maybe while it was away. */
-void spent_tell(struct session *session);
+/* To a sandbox that comes back: what was revoked of what it may have used, maybe while it was away. False: that can't
+ * be read, and the sandbox is being ended. */
+bool spent_tell(struct session *session);

@@ -70,10 +70,12 @@ static json_int_t count_ended(const json_t *reply) {
 char *withdrawal_away(const json_t *reply) {
 	const json_int_t away = json_integer_value(json_object_get(reply, "away"));
 	if (away == 0) return NULL;
-	return away == 1 ? string_copy("A running sandbox has yet to come to this sbxd: what it has of that ends then.")
-			 : string_format("%lld running sandboxes have yet to come to this sbxd: what they have of that "
-					 "ends then.",
-					 (long long)away);
+	return away == 1
+		       ? string_copy(
+				 "A running sandbox is not connected to sbxd now: what it has of that ends when it is.")
+		       : string_format("%lld running sandboxes are not connected to sbxd now: what they have of that "
+				       "ends when they are.",
+				       (long long)away);
 }
 
 /* No sandbox has anything to withdraw: none had it, or it was a denial. */

@@ -58,7 +58,7 @@ static const char *const statements[] = {
 	[STORE_SESSION_LIST] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", ""),
 	[STORE_SESSION_LIST_BACK] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", " DESC"),
 	[STORE_SESSION_UNENDED] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE ended_ms = 0",
-	[STORE_SESSION_LOST] = "SELECT " SESSION_COLUMNS " FROM sessions WHERE exit = ?1 AND started_ms >= ?2",
+	[STORE_SESSION_LOST] = "SELECT " SESSION_COLUMNS ", max(id) FROM sessions WHERE exit = ?1 GROUP BY pid",
 	[STORE_GRANT_INSERT] =
 		"INSERT INTO grants (active, permission, key, pattern, effect, profile, project, session, lifetime,"
 		" created_ms, expires_ms, expires_boot_ms, boot_id, origin, prompt, reason, uses, last_used_ms, "

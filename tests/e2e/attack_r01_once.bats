@@ -117,6 +117,25 @@ ends_by_revoking() {
 	ends_by_revoking KILL --all
 }
 
+@test "attack_r_01: a connection by a grant for one use ends when that is revoked while its runner is disconnected" {
+	local session runner
+	grant=$(granted --once net:access "other.test:$port")
+	lasts other.test other.test
+	read -r session runner < <(sbx sessions --json | jq -r '.[0] | "\(.id) \(.pid)"')
+	kill -STOP "$runner"
+	run python3 "$TESTS/overflow.py" "$(broker_socket)" "$session"
+	echo "$output ($status)"
+	[ "$status" = 0 ] || kill -CONT "$runner"
+	[ "$status" = 0 ]
+	run sbx revoke "$grant"
+	kill -CONT "$runner"
+	echo "$output ($status)"
+	[ "$status" = 0 ]
+	contains "$output" "connected by grant $grant"
+	contains "$output" "A running sandbox is not connected to sbxd now"
+	is_cut
+}
+
 # used_is_cut PERMISSION TARGET COMMAND…: there is another grant for one use, and the rules are judged anew.
 used_is_cut() {
 	local permission=$1 target=$2 used other
