@@ -47,12 +47,14 @@ struct wants {
 	size_t count;
 	struct asker *asker;
 	struct event *notice, *go_on;
+	struct strings once; /* variables that were given to this start alone */
 	int result;
 	bool ended;
 };
 
 static void wants_finish(struct wants *wants) {
 	for (size_t i = 0; i < wants->count; i++) free(wants->items[i].pattern);
+	strings_finish(&wants->once);
 }
 #define CLEANUP_WANTS __attribute__((cleanup(wants_finish)))
 
@@ -156,11 +158,17 @@ static void end_with(struct wants *wants, int result) {
 
 /* What lasts is in the view; a grant for one use is used up by now, and gives the variable to this start alone. */
 static void take_variable(struct wants *wants, const char *name, const struct verdict *verdict) {
-	struct strings *environment = &(*wants->view)->environment;
 	if (verdict->effect != EFFECT_ALLOW)
 		denied_add(wants->options->denied, name, verdict);
-	else if (verdict->once && !strings_contain(environment, name))
-		strings_add(environment, name);
+	else if (verdict->once)
+		strings_add(&wants->once, name);
+}
+
+/* Last of all: a view that comes in one go with the answer has none of them. */
+static void add_variables(const struct wants *wants) {
+	struct strings *environment = &(*wants->view)->environment;
+	for (size_t i = 0; i < wants->once.count; i++)
+		if (!strings_contain(environment, wants->once.items[i])) strings_add(environment, wants->once.items[i]);
 }
 
 static int read_variable(const json_t *item, char **ret_name, struct verdict *ret_verdict, struct error *error) {
@@ -308,6 +316,7 @@ int wants_ask(const struct wants_options *options, struct view **view, struct er
 	json_t *message = those_there(&wants);
 	if (!message) return 0;
 	wait_for_answers(&wants, message);
+	add_variables(&wants);
 	if (wants.result == -ECANCELED) return error_set(error, ECANCELED, "this sandbox was ended by sbx kill");
 	if (wants.result == -EPIPE) return error_set(error, EPIPE, "hung up");
 	if (wants.result < 0) return error_set(error, ECONNRESET, "the broker is gone");

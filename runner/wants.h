@@ -19,7 +19,7 @@
 
 struct wants_options {
 	struct event_base *base;
-	struct hangup *hangup;         /* watched here meanwhile; or NULL */
+	struct hangup *hangup;         /* watched here meanwhile */
 	struct session *session;       /* opened, and served by nobody else yet */
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
