@@ -19,7 +19,7 @@ struct walk {
 	const char *rest; /* borrowed */
 	unsigned links;
 	size_t *looks;
-	const struct strings *unseen;
+	struct resolver *resolver;
 	bool missing; /* nothing is there, nor below */
 };
 
@@ -41,6 +41,18 @@ static bool spend(const struct walk *walk, size_t bytes) {
 	return *walk->looks > 0;
 }
 
+/* Was it looked up in a walk before, with no link on the way to it? */
+static bool is_plain(const struct walk *walk) {
+	const char *plain = walk->resolver->plain;
+	return walk->links == 0 && plain && path_is_below(plain, walk->at.data);
+}
+
+static void note_plain(const struct walk *walk) {
+	if (walk->links > 0) return;
+	free(walk->resolver->plain);
+	walk->resolver->plain = string_copy(walk->at.data);
+}
+
 /* Put the link's text in front of what was still to walk. False: no path is so long. */
 static bool follow(struct walk *walk, const char *text, size_t size) {
 	if (size + strlen(walk->rest) >= PATH_MAX) return false;
@@ -60,12 +72,13 @@ static bool enter(struct walk *walk, const char *name, size_t name_size) {
 	string_append(&walk->at, "/");
 	string_append_bytes(&walk->at, name, name_size);
 	if (walk->at.size >= PATH_MAX) return false;
-	if (walk->missing) return true;
+	if (walk->missing || is_plain(walk)) return true;
 	if (!spend(walk, walk->at.size)) return false;
-	if (path_is_below_any(walk->at.data, (const char *const *)walk->unseen->items, walk->unseen->count))
-		return true;
+	const struct strings *unseen = &walk->resolver->unseen;
+	if (path_is_below_any(walk->at.data, (const char *const *)unseen->items, unseen->count)) return true;
 	const ssize_t size = readlink(walk->at.data, text, sizeof text - 1);
 	walk->missing = (size < 0 && errno != EINVAL) || (size >= 0 && walk->links == LINKS_MAX);
+	if (size < 0 && !walk->missing) note_plain(walk);
 	if (size < 0 || walk->missing) return true;
 	text[size] = '\0';
 	return spend(walk, (size_t)size) && follow(walk, text, (size_t)size);
@@ -81,8 +94,8 @@ static bool walk_on(struct walk *walk) {
 	return true;
 }
 
-char *resolved_path_within(const char *path, const struct strings *unseen, size_t *looks) {
-	CLEANUP(walk_finish) struct walk walk = {.text = string_copy(path), .looks = looks, .unseen = unseen};
+char *resolver_path(struct resolver *resolver, const char *path, size_t *looks) {
+	CLEANUP(walk_finish) struct walk walk = {.text = string_copy(path), .looks = looks, .resolver = resolver};
 	walk.rest = walk.text;
 	string_append(&walk.at, "");
 	while (walk.rest[strspn(walk.rest, "/")] != '\0')
@@ -91,8 +104,13 @@ char *resolved_path_within(const char *path, const struct strings *unseen, size_
 	return walk.links > 0 ? string_steal(&walk.at) : NULL;
 }
 
+void resolver_finish(struct resolver *resolver) {
+	strings_finish(&resolver->unseen);
+	free(STEAL(resolver->plain));
+}
+
 char *resolved_path(const char *path) {
-	static const struct strings none = {0};
+	CLEANUP(resolver_finish) struct resolver resolver = {0};
 	size_t looks = SIZE_MAX;
-	return resolved_path_within(path, &none, &looks);
+	return resolver_path(&resolver, path, &looks);
 }

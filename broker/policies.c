@@ -27,9 +27,9 @@ struct policies {
 	struct policy_document *builtin;
 	struct project_files *projects;
 	struct ruleset_follow follow;
-	struct strings hanging; /* what is not looked at for links: the broker waits for no file system */
-	bool looked;            /* since the last refresh */
-	struct policy *current; /* without a project; NULL while a layer isn't known */
+	struct resolver resolver; /* that looks at nothing that may hang: the broker waits for no file system */
+	bool looked;              /* since the last refresh */
+	struct policy *current;   /* without a project; NULL while a layer isn't known */
 	struct remembered rulesets[RULESETS_MAX];
 	size_t next; /* the one to be forgotten next */
 };
@@ -37,11 +37,11 @@ struct policies {
 /* What a home lies on the broker waits for anyway. */
 static void find_hanging(struct policies *policies) {
 	CLEANUP_STRINGS struct strings points = {0};
-	strings_finish(&policies->hanging);
+	resolver_finish(&policies->resolver);
 	mounts_that_may_hang_below(&points);
 	for (size_t i = 0; i < points.count; i++)
 		if (!path_is_below(policies->places->home, points.items[i]))
-			strings_add(&policies->hanging, points.items[i]);
+			strings_add(&policies->resolver.unseen, points.items[i]);
 }
 
 /* Once for all who ask between two refreshes. */
@@ -54,8 +54,8 @@ static void look_anew(struct policies *policies) {
 }
 
 static char *follow_path(void *context, const char *path, size_t *looks) {
-	const struct policies *policies = context;
-	return resolved_path_within(path, &policies->hanging, looks);
+	struct policies *policies = context;
+	return resolver_path(&policies->resolver, path, looks);
 }
 
 struct policies *policies_new(const struct places *places, struct store *store) {
@@ -82,7 +82,7 @@ void policies_free(struct policies *policies) {
 	layer_finish(&policies->admin);
 	layer_finish(&policies->user);
 	policy_document_unref(policies->builtin);
-	strings_finish(&policies->hanging);
+	resolver_finish(&policies->resolver);
 	watch_free(policies->watch);
 	free(policies);
 }

@@ -10,9 +10,9 @@
 #include "base/string.h"
 #include "support/cmocka.h"
 
-static void leads(const char *path, const struct strings *outside, const char *expected) {
+static void leads(const char *path, struct resolver *resolver, const char *expected) {
 	size_t looks = 1000;
-	CLEANUP_FREE char *real = outside ? resolved_path_within(path, outside, &looks) : resolved_path(path);
+	CLEANUP_FREE char *real = resolver ? resolver_path(resolver, path, &looks) : resolved_path(path);
 	if (expected)
 		assert_string_equal(real, expected);
 	else
@@ -48,9 +48,9 @@ static void links_are_followed_as_the_kernel_does(void **state) {
 	}
 	CLEANUP_FREE char *loop = string_format("%s/loop", base);
 	leads(loop, NULL, loop);
-	CLEANUP_STRINGS struct strings outside = {0};
+	CLEANUP(resolver_finish) struct resolver outside = {0};
 	CLEANUP_FREE char *chain = string_format("%s/chain/x", base), *absolute = string_format("%s/absolute/x", base);
-	strings_addf(&outside, "%s/absolute", base);
+	strings_addf(&outside.unseen, "%s/absolute", base);
 	leads(chain, &outside, absolute); /* the link behind the first one lies in there */
 	leads(absolute, &outside, NULL);
 	static const char *const names[] = {"absolute", "chain", "real/up", "loop", "dangling"};
@@ -91,7 +91,6 @@ static void links_remove(const char *base) {
 
 static void no_more_is_looked_at_than_is_allowed(void **state) {
 	(void)state;
-	static const struct strings none = {0};
 	static const char *const steps[] = {"a/../", "././"};
 	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
 		CLEANUP_FREE char *base = folder_make(), *path = string_format("%s/l0/x", base);
@@ -99,8 +98,9 @@ static void no_more_is_looked_at_than_is_allowed(void **state) {
 		assert_int_equal(mkdir("a", 0700), 0);
 		links_make(steps[i]);
 		leads(path, NULL, real);
+		CLEANUP(resolver_finish) struct resolver resolver = {0};
 		size_t looks = 100;
-		assert_null(resolved_path_within(path, &none, &looks));
+		assert_null(resolver_path(&resolver, path, &looks));
 		assert_int_equal(looks, 0);
 		links_remove(base);
 	}
@@ -108,15 +108,53 @@ static void no_more_is_looked_at_than_is_allowed(void **state) {
 
 static void nothing_is_looked_at_below_what_is_not_there(void **state) {
 	(void)state;
-	static const struct strings none = {0};
+	CLEANUP(resolver_finish) struct resolver resolver = {0};
 	CLEANUP_FREE char *base = folder_make(), *path = string_format("%s/l0/x/y", base);
 	links_make("a/../");
 	size_t looks = 1000;
-	CLEANUP_FREE char *real = resolved_path_within(path, &none, &looks);
+	CLEANUP_FREE char *real = resolver_path(&resolver, path, &looks);
 	CLEANUP_FREE char *expected = string_format("%s/l1/x/y", base);
 	assert_string_equal(real, expected);
 	assert_true(looks > 900);
 	links_remove(base);
+}
+
+/* What a path costs behind one that was looked up before. */
+static size_t cost_behind(const char *before, const char *path) {
+	CLEANUP(resolver_finish) struct resolver resolver = {0};
+	size_t looks = 1000;
+	free(resolver_path(&resolver, before, &looks));
+	const size_t left = looks;
+	free(resolver_path(&resolver, path, &looks));
+	return left - looks;
+}
+
+static void a_way_without_links_is_looked_up_once(void **state) {
+	(void)state;
+	CLEANUP_FREE char *base = folder_make();
+	assert_int_equal(mkdir("a", 0700), 0);
+	assert_int_equal(mkdir("ab", 0700), 0);
+	assert_int_equal(symlink("a", "link"), 0);
+	static const struct {
+		const char *before, *path;
+		size_t cost;
+	} rows[] = {
+		{"a", "a/x", 1}, {"a/x", "a/y", 1}, {"a/x", "ab", 1}, {"a/x", "ab/x", 2}, {"link/x", "a", 1},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		CLEANUP_FREE char *before = string_format("%s/%s", base, rows[i].before);
+		CLEANUP_FREE char *path = string_format("%s/%s", base, rows[i].path);
+		assert_int_equal(cost_behind(before, path), rows[i].cost);
+	}
+	CLEANUP(resolver_finish) struct resolver resolver = {0};
+	CLEANUP_FREE char *plain = string_format("%s/a/x", base), *linked = string_format("%s/link/x", base);
+	leads(plain, &resolver, NULL);
+	leads(linked, &resolver, plain);
+	assert_int_equal(unlink("link"), 0);
+	assert_int_equal(rmdir("a"), 0);
+	assert_int_equal(rmdir("ab"), 0);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(base), 0);
 }
 
 static void a_path_that_is_too_long_leads_nowhere(void **state) {
@@ -141,6 +179,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_more_is_looked_at_than_is_allowed),
 		cmocka_unit_test(nothing_is_looked_at_below_what_is_not_there),
+		cmocka_unit_test(a_way_without_links_is_looked_up_once),
 		cmocka_unit_test(a_path_that_is_too_long_leads_nowhere),
 		cmocka_unit_test(links_are_followed_as_the_kernel_does),
 	};

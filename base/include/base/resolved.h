@@ -12,9 +12,16 @@
  * there as far as there is something. Freed by the caller. */
 char *resolved_path(const char *path);
 
+/* Of several paths at one moment. */
+struct resolver {
+	struct strings unseen; /* names in these folders are taken as they are: nothing there is looked at */
+	char *plain;           /* no link is on the way to it, as was seen: so that isn't looked up again; or NULL */
+};
+
+void resolver_finish(struct resolver *resolver);
+
 /*
- * The same, but nothing in the folders `unseen` is looked at: names there are taken as they are. *looks is what it may
- * cost: one for each name that is looked up and each link, and one more for each 64 bytes of the path or the text. It
- * gets less by what was spent; NULL and 0 when that was not enough.
+ * As resolved_path. *looks is what it may cost: one for each name that is looked up and each link, and one more for
+ * each 64 bytes of the path or the text. It gets less by what was spent; NULL and 0 when that was not enough.
  */
-char *resolved_path_within(const char *path, const struct strings *unseen, size_t *looks);
+char *resolver_path(struct resolver *resolver, const char *path, size_t *looks);

@@ -45,7 +45,7 @@ struct ruleset;
 
 /* Where paths lead by links. */
 struct ruleset_follow {
-	/* As resolved_path_within (base/resolved.h). */
+	/* As resolver_path (base/resolved.h). */
 	char *(*path)(void *context, const char *path, size_t *looks);
 	void *context;
 	int64_t moment; /* what was looked at isn't looked at again at the same one; in milliseconds, never less */
