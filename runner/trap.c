@@ -205,15 +205,9 @@ static bool may_be_written(struct judge *judge) {
 	return fd >= 0 && faccessat(fd, "", W_OK, AT_EMPTY_PATH) == 0;
 }
 
-static bool asks_about(const struct call_needs *needs, const char *program) {
-	for (size_t i = 0; i < needs->count; i++)
-		if (needs->items[i].permission == PERMISSION_PROC_SPAWN && string_equal(needs->items[i].path, program))
-			return true;
-	return false;
-}
-
 /* A rule for a name holds for a link of that name, too, wherever it lies and leads by now. One that denies it decides,
- * whatever else would be asked about. What no way was found to is asked about by its node (forget_place). */
+ * whatever else would be asked about. A program that is asked about itself, by a node of the curtain or as one of the
+ * needs, is no further question; what no way was found to is asked about by its node (forget_place). */
 static void judge_link(struct judge *judge, struct call_needs *needs) {
 	const struct trap *trap = judge->trap;
 	if (!trap->named || trap->lacking != 0) return;
@@ -223,7 +217,8 @@ static void judge_link(struct judge *judge, struct call_needs *needs) {
 	if (!leads && needs->count > 0) return;
 	if (sight.denied)
 		needs->count = 0;
-	else if (!sight.program || !leads || !program || asks_about(needs, program) || !is_program(judge, trap->named))
+	else if (!sight.program || !leads || !program || look(judge, program).program ||
+		 !is_program(judge, trap->named))
 		return;
 	if (needs->count < CALL_PATHS)
 		needs->items[needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
