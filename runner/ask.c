@@ -24,13 +24,15 @@
 #include "base/log.h"
 #include "base/string.h"
 #include "base/text.h"
+#include "bystanders.h"
 #include "schema/limits.h"
+#include "twice.h"
 
 enum {
 	ASK_SUSPENDED = 2,    /* the child's exit status: the user typed ^Z */
 	ASK_CANCELLED = 3,    /* likewise: it was told that one is gone */
 	ASK_GATHER_MS = 30,   /* prompts that come within this are asked together */
-	ASK_FRAME_LINES = 13, /* of a question about several are not its list */
+	ASK_FRAME_LINES = 14, /* of a question about several are not its list */
 	ASK_CLOSING_MS = 500, /* a child has for its last words */
 };
 
@@ -74,17 +76,21 @@ struct asker *asker_new(const struct asker_options *options) {
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
 static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompts, size_t count,
 				const struct string *first, int answer, int gone) {
-	const struct run_terminal *user = asker->options.user;
+	struct output *output = asker->options.output;
 	static const int restored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH, SIGCHLD, SIGPIPE};
 	setpgid(0, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
 	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
 	int fd = terminal_reopen(asker->options.terminal);
 	terminal_give(asker->options.terminal, getpid());
+	output_leave(output);
+	const struct twice twice = {.user = asker->options.user,
+				    .output = output,
+				    .doubtful = output || bystanders_are_there(fd, getppid(), NULL, 0)};
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
 	int r = fd < 0 ? -ENOTTY : fd_write_all(fd, first->data, first->size, &error);
-	if (r == 0) r = user->ask(user->context, fd, gone, prompts, count, &json, &error);
+	if (r == 0) r = twice_ask(&twice, fd, gone, prompts, count, &json, &error);
 	if (json) {
 		CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 		if (!text || fd_write_all(answer, text, strlen(text), NULL) < 0) _exit(1);
@@ -198,6 +204,17 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 	return count;
 }
 
+/* The tool's output: nothing of it is to be seen over a question. */
+static void hold(const struct asker *asker, struct string *first) {
+	output_hold(asker->options.output, true);
+	terminal_hold(asker->options.terminal, first);
+}
+
+static void go_on(const struct asker *asker) {
+	terminal_go_on(asker->options.terminal);
+	output_hold(asker->options.output, false);
+}
+
 static int start_child(struct asker *asker, const struct prompt *prompts, size_t count) {
 	CLEANUP_STRING struct string first = {0};
 	int answer[2], gone[2];
@@ -208,7 +225,7 @@ static int start_child(struct asker *asker, const struct prompt *prompts, size_t
 		fd_close(answer[1]);
 		return r;
 	}
-	terminal_hold(asker->options.terminal, &first);
+	hold(asker, &first);
 	const pid_t child = fork();
 	if (child == 0) {
 		fd_close(gone[1]);
@@ -236,14 +253,14 @@ static void ask_next(struct asker *asker) {
 	struct prompt prompts[LIMIT_WANTS];
 	if (asker->child) return;
 	const bool foreground = terminal_is_foreground(asker->options.terminal);
-	if (!first || !foreground) terminal_go_on(asker->options.terminal);
+	if (!first || !foreground) go_on(asker);
 	for (struct question *at = first; at && !foreground; at = at->next)
 		if (!is_left_to_the_desktop(asker, &at->prompt)) tell_that_it_waits(at);
 	if (!first || !foreground) return;
 	const size_t count = gather(asker, first, prompts);
 	if (start_child(asker, prompts, count) == 0) return;
 	settle(asker, NULL, true); /* too few descriptors or processes just now: with the next one */
-	terminal_go_on(asker->options.terminal);
+	go_on(asker);
 }
 
 /* A prompt that is known already: news of it. */
@@ -340,7 +357,7 @@ void asker_free(struct asker *asker) {
 		terminal_give(asker->options.terminal, getpgrp());
 		if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	}
-	terminal_go_on(asker->options.terminal);
+	go_on(asker);
 	if (asker->done) event_free(asker->done);
 	event_free(asker->gather);
 	fd_close(asker->answer);

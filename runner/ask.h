@@ -2,7 +2,9 @@
  * ask: prompts in the terminal that the tool is using, those that wait together as one question.
  *
  * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
- * connections and the broker; the tool's output waits meanwhile. A question whose process ends without an answer
+ * connections and the broker; the tool's output waits meanwhile, what goes
+ * past its pty (output.h) as well, and where others may write there an allow is asked for twice (twice.h). A question
+ * whose process ends without an answer
  * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
  * nor is one that the desktop shows.
  */
@@ -10,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "output.h"
 #include "runner/run.h"
 #include "session.h"
 #include "terminal.h"
@@ -18,8 +21,9 @@ struct asker;
 
 struct asker_options {
 	struct event_base *base;
-	const struct run_terminal *user; /* borrowed, as are the next two; or NULL */
+	const struct run_terminal *user; /* borrowed, as are the next three; or NULL */
 	struct terminal *terminal;       /* or NULL */
+	struct output *output;           /* held with it; or NULL */
 	struct session *session;         /* is told the answers */
 	void (*suspend)(void *context);  /* stop as ^Z does; back when we go on */
 	void *context;

@@ -37,6 +37,7 @@
 #include "launch.h"
 #include "limits.h"
 #include "network.h"
+#include "output.h"
 #include "regular.h"
 #include "runner/native_needs.h"
 #include "scene.h"
@@ -61,12 +62,14 @@ struct run {
 	struct servers *servers;
 	struct network *network;
 	struct terminal *terminal;
+	struct output *output;
 	struct asker *asker;
 	struct ahead *ahead;
 	struct endings *endings;
 	struct job *job;
 	struct hangup *hangup;
 	struct limits limits;
+	int stdio[3]; /* the tool's, where that isn't a terminal */
 	bool is_terminal[3], background;
 	pid_t init;
 	struct event *reports, *timeout, *grace;
@@ -374,7 +377,7 @@ static int start(struct run *run, struct error *error) {
 					       .init_path = run->scene.options->init_path,
 					       .network_host = run->scene.network == VIEW_NETWORK_HOST,
 					       .cgroup = run->limits.procs,
-					       .stdio = {0, 1, 2}};
+					       .stdio = {run->stdio[0], run->stdio[1], run->stdio[2]}};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
 	descriptors_raise(); /* the sandbox's first process has the limit that we were started with */
@@ -390,6 +393,7 @@ static int start(struct run *run, struct error *error) {
 	if (r == 0 && !run->ended) r = session_begin(run->session, run->init, error);
 	if (r < 0 || run->ended) return r;
 	watch(run);
+	output_begin(run->output);
 	if (run->terminal && !run->background) terminal_take(run->terminal);
 	send_order(run, ORDER_GO, 0);
 	return 0;
@@ -413,6 +417,7 @@ static void serve_broker(struct run *run) {
 	const struct asker_options asker = {.base = run->base,
 					    .user = run->scene.options->terminal,
 					    .terminal = run->terminal,
+					    .output = run->output,
 					    .session = run->session,
 					    .suspend = on_user_suspend,
 					    .context = run};
@@ -466,6 +471,7 @@ static void take_down(struct run *run) {
 
 static void run_finish(struct run *run) {
 	take_down(run);
+	output_free(run->output);
 	network_free(run->network);
 	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
@@ -478,7 +484,8 @@ static void run_finish(struct run *run) {
 /* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. Forking is
  * cheapest now, and nothing may have started a thread. */
 static int start_early(struct run *run, const struct run_options *options, struct error *error) {
-	const struct launch_options usual = {.init_path = options->init_path, .cgroup = -1, .stdio = {0, 1, 2}};
+	const struct launch_options usual = {
+		.init_path = options->init_path, .cgroup = -1, .stdio = {run->stdio[0], run->stdio[1], run->stdio[2]}};
 	const struct keeper_options keeper = {.base = run->base,
 					      .scene = &run->scene,
 					      .denied = run->denied,
@@ -574,6 +581,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 			.session = run->session,
 			.run = options,
 			.terminal = run->terminal,
+			.output = run->output,
 			.denied = &run->denied[PERMISSION_ENV_READ],
 		};
 		r = wants_ask(&wants, &run->scene.view, error);
@@ -595,6 +603,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	run->hangup = hangup_new(run->base);
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = check_limits(error);
+	if (!options->print_plan && r == 0) r = output_new(run->base, run->stdio, &run->output, error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
 	run->servers = servers_new(run->base);
 	if (!options->print_plan && r == 0)
@@ -629,6 +638,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
 	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
+	output_drain(run->output);
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	last_words(&blocked);
@@ -636,7 +646,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 }
 
 int run_sandbox(const struct run_options *options, struct error *error) {
-	struct run run = {.limits = {.procs = -1}};
+	struct run run = {.stdio = {0, 1, 2}, .limits = {.procs = -1}};
 	int status = 0;
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
 	sigaction(SIGPIPE, &ignore, &old);

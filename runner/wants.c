@@ -284,6 +284,7 @@ static void serve(struct wants *wants) {
 	const struct asker_options asker = {.base = options->base,
 					    .user = options->run->terminal,
 					    .terminal = options->terminal,
+					    .output = options->output,
 					    .session = options->session,
 					    .suspend = on_user_suspend,
 					    .context = wants};

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "hangup.h"
+#include "output.h"
 #include "runner/run.h"
 #include "schema/view.h"
 #include "session.h"
@@ -23,6 +24,7 @@ struct wants_options {
 	struct session *session;       /* opened, and served by nobody else yet */
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
+	struct output *output;         /* or NULL */
 	struct denied *denied;         /* variables that are denied are added */
 };
 

@@ -39,6 +39,7 @@ enum { WIDTH_MAX = 80, WIDTH_MIN = 40, ROWS = 24, TRIES_MAX = 40, CODE_SIZE = 3 
 
 struct question {
 	struct prompt_keys keys;
+	enum run_asking asking;
 	const struct prompt *prompts;
 	size_t count;
 	size_t number, all;   /* the how-manieth of how many, when they are asked one by one; else 0 */
@@ -109,6 +110,14 @@ static int put(const struct question *question, const char *text, struct error *
 	return fd_write_all(question->keys.fd, text, strlen(text), error);
 }
 
+/* What stands on the screen is pushed out above, where the terminal keeps it, and wiped where it keeps nothing. */
+static void append_cleared(size_t rows, struct string *out) {
+	string_append(out, "\x1b[9999;1H");
+	for (size_t i = 0; i < rows; i++) string_append_char(out, '\n');
+	string_append(out, "\x1b[H\x1b[2J");
+	string_append(out, "Other programs can write to this terminal. Once more: is this what you allow?\n");
+}
+
 static int show(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string text = {0}, out = {0};
 	const struct room room = room_of(question->keys.fd);
@@ -118,6 +127,7 @@ static int show(const struct question *question, struct error *error) {
 		prompt_answers_things(question->prompts, question->count, clock_ms(CLOCK_REALTIME), room.columns,
 				      room.rows, &text);
 	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
+	if (question->asking == RUN_ASK_AGAIN) append_cleared(room.rows, &out);
 	if (question->all) string_appendf(&out, "%zu of %zu\n", question->number, question->all);
 	string_append_bytes(&out, text.data, text.size);
 	prompt_answers_words(question->prompts, question->count, question->code, room.columns, &out);
@@ -219,10 +229,11 @@ static char *words_of_end(const struct question *question) {
 		       : string_format("%ssbx: %s\n", place, ending);
 }
 
-static const char *closing_words(int r) {
+static const char *closing_words(int r, enum run_asking asking) {
 	if (r == -EINTR) return "\nsbx: the call waits, and so does the question: fg\n";
 	if (r < 0) return "\n";
-	return r == DENY ? "sbx: denied, this once\n" : "sbx: allowed\n";
+	if (r == DENY) return "sbx: denied, this once\n";
+	return asking == RUN_ASK_FIRST ? "sbx: once more, on a cleared screen\n" : "sbx: allowed\n";
 }
 
 /* Asks about all of `question`, and appends an answer for each to `answers`, as far as they are given. */
@@ -230,7 +241,7 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 	const int r = converse(question, error);
 	if (r != CHOOSE) {
 		CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
-		put(question, end ? end : closing_words(r),
+		put(question, end ? end : closing_words(r, question->asking),
 		    NULL); /* without a terminal the answer counts all the same */
 		for (size_t i = 0; r >= 0 && i < question->count; i++)
 			json_array_append_new(answers, answer_message((enum meaning)r, &question->prompts[i]));
@@ -238,6 +249,7 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 	}
 	for (size_t i = 0; i < question->count; i++) {
 		struct question one = {.keys = question->keys,
+				       .asking = question->asking,
 				       .prompts = &question->prompts[i],
 				       .count = 1,
 				       .number = i + 1,
@@ -249,9 +261,9 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 	return 0;
 }
 
-int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
-			json_t **ret_answers, struct error *error) {
-	struct question question = {.prompts = prompts, .count = count, .gone = context};
+int prompt_terminal_ask(void *context, enum run_asking asking, int fd, int gone_fd, const struct prompt *prompts,
+			size_t count, json_t **ret_answers, struct error *error) {
+	struct question question = {.asking = asking, .prompts = prompts, .count = count, .gone = context};
 	json_t *answers = json_array();
 	prompt_keys_begin(&question.keys, fd, gone_fd);
 	tcflush(fd, TCIFLUSH);

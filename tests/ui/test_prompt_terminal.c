@@ -65,7 +65,8 @@ _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sam
 	struct termios before = {0}, after = {0};
 	json_t *reply = NULL;
 	tcgetattr(slave, &before);
-	int r = prompt_terminal_ask(NULL, slave, gone, prompts, sample == SEVERAL ? 2 : 1, &reply, &error);
+	int r = prompt_terminal_ask(NULL, RUN_ASK_ONCE, slave, gone, prompts, sample == SEVERAL ? 2 : 1, &reply,
+				    &error);
 	/* Of a terminal that is gone nothing can be said. */
 	bool same = tcgetattr(slave, &after) < 0 ||
 		    (before.c_lflag == after.c_lflag && before.c_iflag == after.c_iflag &&

@@ -74,8 +74,8 @@ static int ask(struct asking *asking, const struct prompt *prompt, struct error 
 	json_t *answers = NULL, *reply = NULL;
 	int r;
 	asking->asked = prompt->id;
-	while ((r = prompt_terminal_ask((void *)&gone, asking->terminal, asking->verdict, prompt, 1, &answers,
-					error)) == -EINTR) {
+	while ((r = prompt_terminal_ask((void *)&gone, RUN_ASK_ONCE, asking->terminal, asking->verdict, prompt, 1,
+					&answers, error)) == -EINTR) {
 		json_decref(answers);
 		kill(0, SIGTSTP); /* ^Z: the whole pipeline, as the terminal would */
 	}

@@ -25,12 +25,14 @@ enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 
  * with the push `prompt-gone` in it, a line, or nothing when the broker is gone) or the user suspends (^Z: -EINTR);
  * what is left is asked again. *ret_answers becomes an array of the answers that were given
  * before the return, in the order of the prompts and without gaps: the fields of the `answer` message
- * (docs/protocol.md) but prompt and token.
+ * (docs/protocol.md) but prompt and token. Where others may write to the terminal what is allowed is asked about once
+ * more, on a cleared screen, and only that answer counts.
  */
+enum run_asking { RUN_ASK_ONCE, RUN_ASK_FIRST, RUN_ASK_AGAIN };
 struct run_terminal {
 	void *context;
-	int (*ask)(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count, json_t **ret_answers,
-		   struct error *error);
+	int (*ask)(void *context, enum run_asking asking, int fd, int gone_fd, const struct prompt *prompts,
+		   size_t count, json_t **ret_answers, struct error *error);
 };
 
 struct run_options {

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "runner/run.h"
 #include "schema/prompt.h"
 
 enum { PROMPT_DELAY_MS = 400 };
@@ -27,5 +28,5 @@ struct prompt_gone {
 };
 
 /* run_terminal.ask; `context`: a struct prompt_gone, or NULL. */
-int prompt_terminal_ask(void *context, int fd, int gone_fd, const struct prompt *prompts, size_t count,
-			json_t **ret_answers, struct error *error);
+int prompt_terminal_ask(void *context, enum run_asking asking, int fd, int gone_fd, const struct prompt *prompts,
+			size_t count, json_t **ret_answers, struct error *error);

@@ -1,0 +1,239 @@
+/*
+ * Theory of operation
+ *
+ *     tool ──▶ pipe of ours ──splice(2)──▶ the descriptor that the run was given ──▶ tee, less, a shell …
+ *
+ * A question is drawn on the terminal, and whoever reads the tool's output may write it to the same terminal, over the
+ * question. So the tool has a pipe of ours instead, whose content is passed on, but for the time of a question. The
+ * tool's processes go on; who writes more than the pipe holds waits in write(2).
+ *
+ * SPLICE_F_NONBLOCK is about this call alone, so the description that others share stays as it is. splice(2) doesn't
+ * say which side EAGAIN is about: we look at the one that we haven't waited for. To a socket splice(2) would wait, so
+ * what is meant for one is read and sent. Two descriptors of one file (`2>&1 |`) have one pipe, which keeps their
+ * order.
+ *
+ * A pipe whose readers have ended says POLLERR to who would write (pipe_poll in fs/pipe.c), also to one who waits for
+ * input there, which never comes: that is how we learn of it while the tool is silent. Then our end is closed, and the
+ * tool's next write(2) meets the same error as without us.
+ *
+ * Left as they are: a terminal (terminal.h), a file, a device, datagrams of SOCK_SEQPACKET, and a socket that is
+ * standard input as well, which the tool reads from and shuts down (inetd).
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+enum { OUTPUTS = 2, OUTPUT_CHUNK = 1024 * 1024, OUTPUT_BUFFER = 16 * 1024 };
+
+struct outlet {
+	int in, tools;     /* our pipe: -1 when it has ended; until output_begin */
+	int out;           /* borrowed: STDOUT_FILENO or STDERR_FILENO; -1: there is no outlet */
+	bool socket, full; /* `out` was last found full */
+	struct event *readable, *writable, *reader;
+	size_t start, end; /* of the buffer, for a socket */
+	char buffer[OUTPUT_BUFFER];
+};
+
+struct output {
+	bool held;
+	struct outlet outlets[OUTPUTS];
+};
+
+/* Passing on */
+
+static bool has_more(const struct outlet *outlet) {
+	return outlet->start < outlet->end;
+}
+
+static ssize_t send_on(struct outlet *outlet) {
+	if (!has_more(outlet)) {
+		const ssize_t got = read(outlet->in, outlet->buffer, sizeof outlet->buffer);
+		if (got <= 0) return got;
+		outlet->start = 0;
+		outlet->end = (size_t)got;
+	}
+	const ssize_t put = send(outlet->out, outlet->buffer + outlet->start, outlet->end - outlet->start,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (put > 0) outlet->start += (size_t)put;
+	return put;
+}
+
+/* As read(2). */
+static ssize_t pass(struct outlet *outlet) {
+	if (outlet->socket) return send_on(outlet);
+	return splice(outlet->in, NULL, outlet->out, NULL, OUTPUT_CHUNK, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
+static void free_event(struct event **event) {
+	if (*event) event_free(*event);
+	*event = NULL;
+}
+
+static void end(struct outlet *outlet) {
+	free_event(&outlet->readable);
+	free_event(&outlet->writable);
+	free_event(&outlet->reader);
+	fd_close_p(&outlet->in);
+	fd_close_p(&outlet->tools);
+	outlet->start = outlet->end = 0;
+}
+
+static void arm(struct outlet *outlet, bool held) {
+	if (outlet->in < 0) return;
+	event_del(outlet->readable);
+	event_del(outlet->writable);
+	if (!held) event_add(outlet->full ? outlet->writable : outlet->readable, NULL);
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *argument) {
+	struct outlet *outlet = argument;
+	(void)fd, (void)what;
+	const ssize_t passed = pass(outlet);
+	if (passed > 0)
+		outlet->full = has_more(outlet);
+	else if (passed < 0 && errno == EAGAIN)
+		outlet->full = !outlet->full;
+	else if (passed == 0 || errno != EINTR)
+		end(outlet);
+	arm(outlet, false);
+}
+
+static bool reader_has_ended(const struct outlet *outlet) {
+	struct pollfd polled = {.fd = outlet->out};
+	return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLERR | POLLHUP));
+}
+
+static void on_reader(evutil_socket_t fd, short what, void *argument) {
+	struct outlet *outlet = argument;
+	(void)fd, (void)what;
+	if (reader_has_ended(outlet)) end(outlet);
+}
+
+/* Beginning */
+
+static bool is_same(const struct stat *a, const struct stat *b) {
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_stream(int fd) {
+	int type = 0;
+	socklen_t size = sizeof type;
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+static bool leads_elsewhere(int fd, const struct stat *status) {
+	return (S_ISFIFO(status->st_mode) || S_ISSOCK(status->st_mode)) && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+}
+
+static bool passes_on(int fd, const struct stat *status, const struct stat *input) {
+	return leads_elsewhere(fd, status) && (S_ISFIFO(status->st_mode) || (is_stream(fd) && !is_same(status, input)));
+}
+
+static bool has_terminal(void) {
+	CLEANUP_FD int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	return terminal >= 0;
+}
+
+static int open_outlet(struct event_base *base, int out, struct outlet *outlet, struct error *error) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0) return error_errno(error, "making a pipe");
+	outlet->in = ends[0];
+	outlet->tools = ends[1];
+	outlet->out = out;
+	outlet->socket = fcntl(out, F_GETPIPE_SZ) < 0;
+	outlet->readable = mem_expect(event_new(base, outlet->in, EV_READ, on_ready, outlet));
+	outlet->writable = mem_expect(event_new(base, out, EV_WRITE, on_ready, outlet));
+	if (!outlet->socket && (fcntl(out, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		outlet->reader = mem_expect(event_new(base, out, EV_READ | EV_PERSIST, on_reader, outlet));
+	return fd_nonblocking(outlet->in, true, error);
+}
+
+int output_new(struct event_base *base, int stdio[3], struct output **ret_output, struct error *error) {
+	struct stat status[3] = {0};
+	bool elsewhere = false;
+	for (int i = 0; i < 3; i++) elsewhere |= fstat(i, &status[i]) == 0 && leads_elsewhere(i, &status[i]);
+	if (!elsewhere || !has_terminal()) return 0;
+	struct output *output = mem_new(struct output);
+	const bool passed[] = {false, passes_on(1, &status[1], &status[0]), passes_on(2, &status[2], &status[0])};
+	const bool shared = passed[1] && passed[2] && is_same(&status[1], &status[2]);
+	int r = 0;
+	for (int i = 0; i < OUTPUTS; i++) {
+		struct outlet *outlet = &output->outlets[i];
+		outlet->in = outlet->tools = outlet->out = -1;
+		if (r == 0 && passed[i + 1] && !(i == 1 && shared)) r = open_outlet(base, i + 1, outlet, error);
+		if (r == 0 && outlet->in >= 0) stdio[i + 1] = outlet->tools;
+	}
+	if (shared) stdio[2] = stdio[1];
+	*ret_output = output;
+	return r;
+}
+
+void output_begin(struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) {
+		struct outlet *outlet = &output->outlets[i];
+		fd_close_p(&outlet->tools);
+		if (outlet->reader) event_add(outlet->reader, NULL);
+		arm(outlet, output->held);
+	}
+}
+
+/* Around a question */
+
+void output_hold(struct output *output, bool held) {
+	if (!output) return;
+	output->held = held;
+	for (size_t i = 0; i < OUTPUTS; i++) arm(&output->outlets[i], held);
+}
+
+bool output_is_read(const struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) {
+		const struct outlet *outlet = &output->outlets[i];
+		int left = 0;
+		if (outlet->out < 0) continue;
+		if (ioctl(outlet->out, outlet->socket ? SIOCOUTQ : FIONREAD, &left) < 0) return false;
+		if (left > 0 && !reader_has_ended(outlet)) return false;
+	}
+	return true;
+}
+
+void output_leave(struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) {
+		fd_close_p(&output->outlets[i].in);
+		fd_close_p(&output->outlets[i].tools);
+	}
+}
+
+/* The end */
+
+static bool is_empty(const struct outlet *outlet) {
+	int left = 0;
+	return !has_more(outlet) && ioctl(outlet->in, FIONREAD, &left) == 0 && left == 0;
+}
+
+static void drain(struct outlet *outlet) {
+	struct pollfd room = {.fd = outlet->out, .events = POLLOUT};
+	while (outlet->in >= 0 && !is_empty(outlet)) {
+		const ssize_t passed = pass(outlet);
+		if (passed == 0 || (passed < 0 && errno != EAGAIN && errno != EINTR)) return;
+		if (passed < 0) poll(&room, 1, -1);
+	}
+}
+
+void output_drain(struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) drain(&output->outlets[i]);
+}
+
+void output_free(struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) end(&output->outlets[i]);
+	free(output);
+}

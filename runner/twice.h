@@ -1,0 +1,23 @@
+/*
+ * twice: a question whose picture somebody else may paint over is asked twice, the second time on a cleared screen, and
+ * only the second answer allows (attack R19).
+ *
+ * Promises: runs in the question's own process, with the tool's output held. The second question isn't put before all
+ * is read that was handed on to whoever reads the output: what has been read by then was read a whole question ago.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "output.h"
+#include "runner/run.h"
+
+struct twice {
+	const struct run_terminal *user;
+	const struct output *output; /* or NULL */
+	bool doubtful;               /* somebody else may write to the terminal */
+};
+
+/* As run_terminal.ask, whose answers these are: without those that allow and weren't given twice, and what follows. */
+int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct prompt *prompts, size_t count,
+	      json_t **ret_answers, struct error *error);
