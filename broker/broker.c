@@ -264,6 +264,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 	TAILQ_INIT(&broker->settlings);
 	TAILQ_INIT(&broker->sandboxes);
 	TAILQ_INIT(&broker->publishings);
+	TAILQ_INIT(&broker->turns);
 	make_events(broker);
 	broker->endings = endings_new(broker);
 	broker->exec = exec_new(broker);

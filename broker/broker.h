@@ -37,12 +37,14 @@ struct quiet;
 struct reload;
 struct session;
 struct sleep;
+struct turn;
 struct upkeep;
 
 TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(prompt_list, prompt_pending);
 TAILQ_HEAD(publishing_list, publishing);
+TAILQ_HEAD(turn_list, turn);
 
 struct broker {
 	struct places places;
@@ -77,6 +79,8 @@ struct broker {
 	int64_t last_settling;
 	struct publishing_list publishings; /* owned */
 	int64_t last_publishing;
+	struct turn_list turns; /* owned; in the order in which they were asked for */
+	int64_t last_hold;
 	size_t client_count, session_count, prompt_count;
 	struct session_record *unwritten_ends; /* of sessions, while the disk is full; owned */
 	size_t unwritten_end_count;

@@ -46,6 +46,8 @@ static const struct {
 	[MESSAGE_POLICY] = {&handle_policy, 0},
 	[MESSAGE_TRUST] = {&handle_trust, WITHOUT_SESSION},
 	[MESSAGE_STATUS] = {&handle_status, 0},
+	[MESSAGE_TURN] = {&handle_turn, 0},
+	[MESSAGE_HELD] = {&handle_held, 0},
 	[MESSAGE_VIEW] = {NULL, 0},
 	[MESSAGE_ENDED] = {NULL, 0},
 	[MESSAGE_TERMINATE] = {NULL, 0},
@@ -55,6 +57,7 @@ static const struct {
 	[MESSAGE_PROMPT_GONE] = {NULL, 0},
 	[MESSAGE_QUIET] = {NULL, 0},
 	[MESSAGE_PROGRESS] = {NULL, 0},
+	[MESSAGE_HOLD] = {NULL, 0},
 };
 static_assert(ARRAY_LENGTH(table) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

@@ -17,6 +17,7 @@
 #include "schema/view.h"
 #include "session.h"
 #include "session_tell.h"
+#include "turns.h"
 #include "wants.h"
 
 enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };
@@ -70,6 +71,7 @@ static int open_session(struct client *client, int64_t id, const void *body, jso
 			    clearances_describe(client->broker->clearances, session->sandbox->clearance));
 	client_reply(client, "session-open", id, reply);
 	session_push_first_view(session);
+	turns_joined(session);
 	return HANDLED_REPLIED;
 }
 

@@ -40,7 +40,8 @@ enum {
 
 struct stat_line {
 	char state;
-	pid_t parent;
+	pid_t parent, session;
+	int terminal;
 	unsigned long long threads, start;
 };
 
@@ -60,6 +61,8 @@ static bool read_stat(const char *path, struct stat_line *ret_line) {
 	for (int field = 3; field <= FIELD_START && (word = strtok_r(rest, " ", &rest)); field++) {
 		if (field == 3) ret_line->state = *word;
 		if (field == 4) ret_line->parent = (pid_t)strtol(word, NULL, 10);
+		if (field == 6) ret_line->session = (pid_t)strtol(word, NULL, 10);
+		if (field == 7) ret_line->terminal = (int)strtol(word, NULL, 10);
 		if (field == FIELD_THREADS) ret_line->threads = strtoull(word, NULL, 10);
 		if (field == FIELD_START) ret_line->start = strtoull(word, NULL, 10);
 	}
@@ -78,6 +81,14 @@ bool process_is_below(pid_t process, pid_t ancestor) {
 		process = line.parent;
 	}
 	return false;
+}
+
+bool process_terminal(pid_t process, pid_t *ret_session, int *ret_device) {
+	struct stat_line line;
+	if (!stat_of(process, &line)) return false;
+	*ret_session = line.session;
+	*ret_device = line.terminal;
+	return true;
 }
 
 bool process_has_ended(int pidfd) {

@@ -27,6 +27,7 @@
 #include "session_tell.h"
 #include "settling.h"
 #include "streaks.h"
+#include "turns.h"
 #include "walk.h"
 #include "wants.h"
 
@@ -233,6 +234,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
+	session->terminal = turns_terminal_of(client->pid);
 	session->flood = flood_new();
 	session->walks = walks_new();
 	session->streaks = streaks_new();
@@ -347,6 +349,7 @@ void session_end(struct session *session, int exit) {
 	session->client->session = NULL;
 	TAILQ_REMOVE(&broker->sessions, session, link);
 	broker->session_count--;
+	turns_left(session);
 	session_free(session);
 }
 

@@ -40,6 +40,9 @@ struct session {
 	struct wants *wants;
 	struct body_ids granted;     /* of each of its --allow */
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
+	pid_t terminal;              /* of its runner, as turns_terminal_of says */
+	int64_t hold;                /* number of the push `hold` that it was told last */
+	bool holds;                  /* and has confirmed */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
 };
 

@@ -47,6 +47,12 @@ struct asker {
 	struct asker_options options;
 	struct question *first; /* `asked` are being asked while `child` is set */
 	pid_t child;
+	enum { NO_TURN, TURN_ASKED, TURN_OURS } turn; /* to ask on this terminal */
+	uint64_t ticket;                              /* of TURN_ASKED */
+	bool alone;                                   /* all other runs on it hold, whose processes are these */
+	pid_t held[LIMIT_HOLDING];
+	size_t held_count;
+	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
 	struct event *done, *gather;
@@ -86,7 +92,8 @@ static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompt
 	output_leave(output);
 	const struct twice twice = {.user = asker->options.user,
 				    .output = output,
-				    .doubtful = output || bystanders_are_there(fd, getppid(), NULL, 0)};
+				    .doubtful = output || !asker->alone ||
+						bystanders_are_there(fd, getppid(), asker->held, asker->held_count)};
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
 	int r = fd < 0 ? -ENOTTY : fd_write_all(fd, first->data, first->size, &error);
@@ -206,13 +213,13 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 
 /* The tool's output: nothing of it is to be seen over a question. */
 static void hold(const struct asker *asker, struct string *first) {
-	output_hold(asker->options.output, true);
+	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, true);
 	terminal_hold(asker->options.terminal, first);
 }
 
 static void go_on(const struct asker *asker) {
 	terminal_go_on(asker->options.terminal);
-	output_hold(asker->options.output, false);
+	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, false);
 }
 
 static int start_child(struct asker *asker, const struct prompt *prompts, size_t count) {
@@ -247,20 +254,53 @@ static int start_child(struct asker *asker, const struct prompt *prompts, size_t
 	return 0;
 }
 
+static void on_turn(void *argument, const json_t *reply) {
+	struct asker *asker = argument;
+	size_t index;
+	const json_t *pid;
+	asker->turn = TURN_OURS;
+	asker->alone = json_is_true(json_object_get(reply, "alone"));
+	asker->held_count = 0;
+	json_array_foreach (json_object_get(reply, "held"), index, pid)
+		if (index < LIMIT_HOLDING) asker->held[asker->held_count++] = (pid_t)json_integer_value(pid);
+	ask_next(asker);
+}
+
+static void take_turn(struct asker *asker) {
+	if (asker->turn != NO_TURN) return;
+	asker->turn = TURN_ASKED;
+	asker->ticket = session_take_turn(asker->options.session, on_turn, asker);
+}
+
+static void give_turn(struct asker *asker) {
+	if (asker->turn == NO_TURN) return;
+	if (asker->turn == TURN_ASKED) session_cancel(asker->options.session, asker->ticket);
+	asker->turn = NO_TURN;
+	session_give_turn(asker->options.session);
+}
+
 /* With nothing to ask the tool goes on. */
 static void ask_next(struct asker *asker) {
 	struct question *first = next_question(asker);
 	struct prompt prompts[LIMIT_WANTS];
-	if (asker->child) return;
+	if (asker->child || asker->paused) return;
 	const bool foreground = terminal_is_foreground(asker->options.terminal);
-	if (!first || !foreground) go_on(asker);
+	if (!first || !foreground) {
+		go_on(asker);
+		give_turn(asker);
+	}
 	for (struct question *at = first; at && !foreground; at = at->next)
 		if (!is_left_to_the_desktop(asker, &at->prompt)) tell_that_it_waits(at);
 	if (!first || !foreground) return;
+	if (asker->turn != TURN_OURS) {
+		take_turn(asker);
+		return;
+	}
 	const size_t count = gather(asker, first, prompts);
 	if (start_child(asker, prompts, count) == 0) return;
 	settle(asker, NULL, true); /* too few descriptors or processes just now: with the next one */
 	go_on(asker);
+	give_turn(asker);
 }
 
 /* A prompt that is known already: news of it. */
@@ -322,7 +362,14 @@ void asker_forget(struct asker *asker) {
 		at->gone = at->asked;
 		if (!at->asked) remove_question(asker, at);
 	}
+	asker->turn = NO_TURN;
 	if (asker->child) tell_child(asker, NULL);
+}
+
+void asker_pause(struct asker *asker, bool paused) {
+	if (!asker || asker->paused == paused) return;
+	asker->paused = paused;
+	if (!paused) asker_wake(asker);
 }
 
 void asker_wake(struct asker *asker) {
@@ -358,6 +405,7 @@ void asker_free(struct asker *asker) {
 		if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
 	}
 	go_on(asker);
+	give_turn(asker);
 	if (asker->done) event_free(asker->done);
 	event_free(asker->gather);
 	fd_close(asker->answer);

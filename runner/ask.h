@@ -34,6 +34,7 @@ struct asker *asker_new(const struct asker_options *options);
 void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt`, also of a known one */
 void asker_gone(struct asker *asker, const json_t *gone);  /* push `prompt-gone` */
 void asker_forget(struct asker *asker);                    /* the broker is gone, and its questions with it */
+void asker_pause(struct asker *asker, bool paused);        /* another run asks on the terminal */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
 bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
 void asker_free(struct asker *asker);

@@ -45,7 +45,7 @@ struct outlet {
 };
 
 struct output {
-	bool held;
+	unsigned held; /* reasons */
 	struct outlet outlets[OUTPUTS];
 };
 
@@ -183,16 +183,16 @@ void output_begin(struct output *output) {
 		struct outlet *outlet = &output->outlets[i];
 		fd_close_p(&outlet->tools);
 		if (outlet->reader) event_add(outlet->reader, NULL);
-		arm(outlet, output->held);
+		arm(outlet, output->held != 0);
 	}
 }
 
 /* Around a question */
 
-void output_hold(struct output *output, bool held) {
+void output_hold(struct output *output, enum output_reason why, bool held) {
 	if (!output) return;
-	output->held = held;
-	for (size_t i = 0; i < OUTPUTS; i++) arm(&output->outlets[i], held);
+	output->held = held ? output->held | why : output->held & ~(unsigned)why;
+	for (size_t i = 0; i < OUTPUTS; i++) arm(&output->outlets[i], output->held != 0);
 }
 
 bool output_is_read(const struct output *output) {

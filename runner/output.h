@@ -24,7 +24,8 @@ int output_new(struct event_base *base, int stdio[3], struct output **ret_output
 
 /* All below take NULL. */
 void output_begin(struct output *output); /* the sandbox has the tool's ends */
-void output_hold(struct output *output, bool held);
+enum output_reason { OUTPUT_OWN_QUESTION = 1, OUTPUT_OTHERS_QUESTION = 2 };
+void output_hold(struct output *output, enum output_reason why, bool held); /* passed on when there is no reason */
 
 /* What was handed on has been read, or nobody reads it any more. */
 bool output_is_read(const struct output *output);

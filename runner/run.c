@@ -38,6 +38,7 @@
 #include "limits.h"
 #include "network.h"
 #include "output.h"
+#include "pause.h"
 #include "regular.h"
 #include "runner/native_needs.h"
 #include "scene.h"
@@ -64,6 +65,7 @@ struct run {
 	struct terminal *terminal;
 	struct output *output;
 	struct asker *asker;
+	struct pause *pause;
 	struct ahead *ahead;
 	struct endings *endings;
 	struct job *job;
@@ -73,7 +75,7 @@ struct run {
 	bool is_terminal[3], background;
 	pid_t init;
 	struct event *reports, *timeout, *grace;
-	bool ready, timed_out, hung_up, ended;
+	bool ready, timed_out, hung_up, killed, ended;
 	int status;
 };
 
@@ -120,6 +122,8 @@ static void on_publishing(void *context, int64_t number, const struct publicatio
 }
 
 static void on_terminate(void *context) {
+	struct run *run = context;
+	run->killed = true;
 	log_notice("this sandbox was ended by sbx kill");
 	end_with(context, 128 + SIGKILL);
 }
@@ -132,6 +136,11 @@ static void on_prompt(void *context, const json_t *prompt) {
 static void on_prompt_gone(void *context, const json_t *gone) {
 	struct run *run = context;
 	asker_gone(run->asker, gone);
+}
+
+static void on_hold(void *context, int64_t number) {
+	const struct run *run = context;
+	pause_set(run->pause, number);
 }
 
 static void on_broker_gone(void *context) {
@@ -413,6 +422,7 @@ static void serve_broker(struct run *run) {
 					      .terminate = on_terminate,
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
+					      .hold = on_hold,
 					      .broker_gone = on_broker_gone};
 	const struct asker_options asker = {.base = run->base,
 					    .user = run->scene.options->terminal,
@@ -424,6 +434,12 @@ static void serve_broker(struct run *run) {
 	const struct endings_options endings = {
 		.base = run->base, .settled = on_is_cut, .done = on_cut, .context = run};
 	run->asker = asker_new(&asker);
+	const struct pause_options pause = {.base = run->base,
+					    .session = run->session,
+					    .terminal = run->terminal,
+					    .output = run->output,
+					    .asker = run->asker};
+	run->pause = pause_new(&pause);
 	run->endings = endings_new(&endings);
 	session_serve(run->session, run->base, &events);
 }
@@ -435,12 +451,19 @@ static void free_event(struct event **event) {
 	*event = NULL;
 }
 
+/* What the tool wrote last, and what we say of it, is not to be seen over another run's question either. */
+static void await_others(struct run *run) {
+	while (pause_is_on(run->pause) && !run->hung_up && !run->killed)
+		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) return;
+}
+
 /* Nothing of the sandbox lives after this, and all has been told that the session is to know. */
 static void stop(struct run *run) {
 	free_event(&run->reports);
 	free_event(&run->timeout);
 	free_event(&run->grace);
 	asker_free(run->asker);
+	pause_free(run->pause);
 	endings_free(run->endings);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
@@ -453,6 +476,7 @@ static void stop(struct run *run) {
 	network_stop(run->network);
 	keeper_gone(run->keeper);
 	run->asker = NULL;
+	run->pause = NULL;
 	run->endings = NULL;
 	run->ahead = NULL;
 	run->terminal = NULL;
@@ -630,6 +654,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	if (r < 0) return r;
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
+	await_others(run);
 	stop(run);
 	keeper_made(run->keeper, &run->scene.made);
 	const struct blocked blocked = {.scene = &run->scene,

@@ -36,6 +36,7 @@ struct session {
 	int64_t closing; /* the request, when it was sent */
 	json_t *wants;
 	json_t *granted; /* ids, of each of the run's `allow`; NULL: there was no broker yet */
+	int64_t hold;    /* number of the last push `hold`; 0: nothing is held */
 	int retry_ms;
 };
 
@@ -310,6 +311,12 @@ static void push_publishing(struct session *session, const json_t *message) {
 					   json_integer_value(json_object_get(message, "grant")));
 }
 
+static void set_hold(struct session *session, int64_t number) {
+	if (session->hold == number) return;
+	session->hold = number;
+	if (session->events.hold) session->events.hold(session->events.context, number);
+}
+
 static void stop_listening(struct session *session) {
 	session->connection = -1;
 	if (session->readable) event_free(session->readable);
@@ -346,6 +353,8 @@ static void take_push(struct session *session, const json_t *message) {
 		push_sleep(session, message);
 	else if (is_push(message, "publishing"))
 		push_publishing(session, message);
+	else if (is_push(message, "hold"))
+		set_hold(session, json_integer_value(json_object_get(message, "number")));
 	else if (is_push(message, "terminate") && events->terminate)
 		events->terminate(events->context);
 	else if (is_push(message, "prompt") && events->prompt)
@@ -360,6 +369,7 @@ static void lose(struct session *session) {
 	channel_free(session->channel);
 	session->channel = NULL;
 	forget_views(session);
+	set_hold(session, 0);
 	if (session->events.broker_gone) session->events.broker_gone(session->events.context);
 	checks_leave(session->checks, true);
 	const struct timeval delay = clock_timeval(session->retry_ms);
@@ -426,6 +436,7 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	session->base = base;
 	session->events = *events;
 	session->retry = evtimer_new(base, on_retry, session);
+	if (session->hold != 0 && events->hold) events->hold(events->context, session->hold);
 	listen_to(session);
 }
 
@@ -570,6 +581,19 @@ void session_published(struct session *session, const struct strings *ports, int
 		json_object_set_new(body, "host_port", json_integer(host_port));
 	}
 	tell(session, "published", body);
+}
+
+uint64_t session_take_turn(struct session *session, void (*told)(void *argument, const json_t *reply), void *argument) {
+	const struct check check = {.type = "turn", .told = told, .argument = argument};
+	return checks_add(session->checks, session->channel, json_pack("{s:b}", "wanted", 1), &check);
+}
+
+void session_give_turn(struct session *session) {
+	tell(session, "turn", json_pack("{s:b}", "wanted", 0));
+}
+
+void session_held(struct session *session, int64_t number) {
+	tell(session, "held", json_pack("{s:I}", "number", (json_int_t)number));
 }
 
 void session_answer(struct session *session, json_t *answer) {

@@ -48,6 +48,8 @@ struct session_events { /* each may be NULL */
 	void (*terminate)(void *context);
 	void (*prompt)(void *context, const json_t *prompt);
 	void (*prompt_gone)(void *context, const json_t *gone);
+	/* What the tool writes is to be held, session_held(number) says that it is; 0: no longer. */
+	void (*hold)(void *context, int64_t number);
 	void (*broker_gone)(void *context); /* its questions went with it */
 };
 
@@ -127,6 +129,11 @@ void session_settled(struct session *session, int64_t settle, const struct holde
 /* `ports`: all that are published. `number`: what this answers, or 0; then the host's port, or why not. */
 void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,
 		       const char *failed);
+/* A question of ours on our terminal: told() when it is its turn, with the reply as message `turn` has it; NULL: there
+ * is no broker. Cancelled as a check, and given back in any case. */
+uint64_t session_take_turn(struct session *session, void (*told)(void *argument, const json_t *reply), void *argument);
+void session_give_turn(struct session *session);
+void session_held(struct session *session, int64_t number);
 void session_answer(struct session *session, json_t *answer); /* takes it over */
 int64_t session_id(const struct session *session);            /* another one after each new broker */
 /* The grant of one of the run's `allow` ("PERM=TARGET"), also when it has ended; 0: that is none of them. Another one

@@ -33,7 +33,7 @@ struct terminal {
 	struct event_base *base;
 	int tty, master;
 	struct termios found;
-	bool raw, held, wanted; /* wanted: taken, though a prompt may hold it just now */
+	bool raw, held, paused, wanted; /* wanted: taken, though a prompt may hold it just now */
 	struct stream *typed, *shown;
 	struct screen *screen;
 	struct event *redrawing; /* the size is another than it is */
@@ -116,7 +116,7 @@ static void settle(struct terminal *terminal) {
 	set_raw(terminal, take);
 	if (!take) terminal->raw = false; /* in the background it is somebody else's now */
 	stream_run(terminal->typed, take);
-	stream_run(terminal->shown, !terminal->held);
+	stream_run(terminal->shown, !terminal->held && !terminal->paused);
 }
 
 static void on_shown(void *context, const char *bytes, size_t size) {
@@ -210,6 +210,11 @@ void terminal_go_on(struct terminal *terminal) {
 		ask_for_redraw(terminal, back);
 	}
 	settle(terminal);
+}
+
+void terminal_pause(struct terminal *terminal, bool paused) {
+	terminal->paused = paused;
+	if (terminal->shown) stream_run(terminal->shown, !terminal->held && !paused);
 }
 
 int terminal_reopen(const struct terminal *terminal) {

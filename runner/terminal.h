@@ -39,6 +39,7 @@ void terminal_resize(struct terminal *terminal);  /* SIGWINCH */
  */
 void terminal_hold(struct terminal *terminal, struct string *first);
 void terminal_go_on(struct terminal *terminal);
+void terminal_pause(struct terminal *terminal, bool paused);      /* for another run's: the tool's output waits */
 int terminal_reopen(const struct terminal *terminal);             /* a blocking descriptor of its own, or -1 */
 void terminal_recover(const struct terminal *terminal);           /* it was killed: the modes as found */
 void terminal_give(const struct terminal *terminal, pid_t group); /* make a process group the foreground one */

@@ -233,6 +233,13 @@ static void on_prompt_gone(void *context, const json_t *gone) {
 	asker_gone(wants->asker, gone);
 }
 
+/* Nothing runs yet that could write. */
+static void on_hold(void *context, int64_t number) {
+	const struct wants *wants = context;
+	if (number != 0) session_held(wants->options->session, number);
+	asker_pause(wants->asker, number != 0);
+}
+
 static void on_broker_gone(void *context) {
 	end_with(context, -ECONNRESET);
 }
@@ -280,6 +287,7 @@ static void serve(struct wants *wants) {
 					      .terminate = on_terminate,
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
+					      .hold = on_hold,
 					      .broker_gone = on_broker_gone};
 	const struct asker_options asker = {.base = options->base,
 					    .user = options->run->terminal,

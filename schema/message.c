@@ -38,6 +38,8 @@ static const struct message_info messages[] = {
 	[MESSAGE_POLICY] = {"policy", MESSAGE_REQUEST, false},
 	[MESSAGE_TRUST] = {"trust", MESSAGE_REQUEST, false},
 	[MESSAGE_STATUS] = {"status", MESSAGE_REQUEST, false},
+	[MESSAGE_TURN] = {"turn", MESSAGE_REQUEST, true},
+	[MESSAGE_HELD] = {"held", MESSAGE_REQUEST, true},
 	[MESSAGE_VIEW] = {"view", MESSAGE_PUSH, false},
 	[MESSAGE_ENDED] = {"ended", MESSAGE_PUSH, false},
 	[MESSAGE_TERMINATE] = {"terminate", MESSAGE_PUSH, false},
@@ -47,6 +49,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_PROMPT_GONE] = {"prompt-gone", MESSAGE_PUSH, false},
 	[MESSAGE_QUIET] = {"quiet", MESSAGE_PUSH, false},
 	[MESSAGE_PROGRESS] = {"progress", MESSAGE_PUSH, false},
+	[MESSAGE_HOLD] = {"hold", MESSAGE_PUSH, false},
 };
 static_assert(ARRAY_LENGTH(messages) == MESSAGE_TYPE_COUNT, "every message is in the table");
 

@@ -65,7 +65,7 @@ static void on_order(evutil_socket_t fd, short what, void *argument) {
 	char order = 'q', reply = 0;
 	(void)what;
 	if (read(fd, &order, 1) < 1 || order == 'q') _exit(0);
-	if (order == 'h' || order == 'g') output_hold(playing->output, order == 'h');
+	if (order == 'h' || order == 'g') output_hold(playing->output, OUTPUT_OWN_QUESTION, order == 'h');
 	if (order == 'r') reply = output_is_read(playing->output);
 	if (order == 'w') {
 		playing->awaited = true;

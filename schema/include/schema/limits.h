@@ -116,6 +116,8 @@ enum {
 	LIMIT_CONFIRM_END_MS = 30 * 1000, /* until who has not confirmed is ended */
 	LIMIT_PROCESSES = 16 * 1024,      /* of one sandbox, that can be stopped */
 	LIMIT_PUBLISH_MS = 5000,          /* until a runner must have said that a port is published */
+	LIMIT_HOLD_MS = 500,              /* until the other runs on a terminal must have said that they hold */
+	LIMIT_HOLDING = 64,               /* of them, whose processes are named to who asks there */
 	LIMIT_PUBLISHED = 64,             /* ports of one sandbox that are published by name */
 	LIMIT_LISTENING = 64,             /* others, that are published or asked about since something listens there */
 	LIMIT_INBOUND = 512,              /* connections of the host to them */
