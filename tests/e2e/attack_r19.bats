@@ -34,20 +34,13 @@ END
 		wait $painter
 		echo "the tool has ended"
 	END
-	# Of the same session as what it stands beside in a pipeline.
-	cat >"$HOME/project/keep.py" <<-'END'
-		import sys
-		sys.stdout.reconfigure(line_buffering=True)
-		for line in sys.stdin.buffer.raw:
-		    sys.stdout.buffer.write(line)
-	END
 	sbx grants
 }
 
 setup() {
 	tmux_begin
 	rm -f "$HOME"/project/got.* "$HOME"/project/log*
-	rounds=${SBX_R19_ROUNDS:-2}
+	rounds=${SBX_R19_ROUNDS:-1}
 }
 
 teardown() {
@@ -95,7 +88,7 @@ round() {
 @test "attack_r_19: a tool whose output goes through tee paints another target over its question" {
 	local i
 	for ((i = 0; i < rounds; i++)); do
-		round "sbx run -- bash tool $port tee$i 2>&1 | tee log >/dev/tty" "tee$i"
+		round "sbx run -- bash tool $port tee$i 2>&1 | tee log" "tee$i"
 	done
 	grep -q 'the tool has ended' "$HOME/project/log"
 }
@@ -117,15 +110,20 @@ round() {
 	done
 }
 
+below_the_question() { # below_the_question REGEX: at or below what it is about
+	screen | sed -n "/svc\.test:$port/,\$p" | grep -qE "$1"
+}
+
 @test "attack_r_19: a second sandbox on the terminal paints over the question of the first" {
 	local i
 	for ((i = 0; i < rounds; i++)); do
-		type_line "clear; sbx run -- python3 paint.py & sbx run -- bash -c 'curl -sS http://svc.test:$port/second$i >got.second$i'"
+		type_line "clear; sbx run -- python3 paint.py &"
+		sees 'false\.test'
+		type_line "sbx run -- bash -c 'curl -sS http://svc.test:$port/second$i >got.second$i'"
 		sees_question
-		shows "svc\.test:$port"
 		for _ in 1 2 3 4 5; do
-			! below_the_question 'false\.test'
 			shows "svc\.test:$port"
+			run ! below_the_question 'false\.test'
 		done
 		type_line "allow $(code)"
 		wait_for 30 test -s "$HOME/project/got.second$i" || { screen && return 1; }
@@ -137,6 +135,59 @@ round() {
 	done
 }
 
-below_the_question() { # below_the_question REGEX: at or below what it is about
-	screen | sed -n "/svc\.test:$port/,\$p" | grep -qE "$1"
+@test "attack_r_19: the questions of two sandboxes on one terminal come one after the other" {
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/left -o got.left | sbx run -- curl -sS http://svc.test:$port/right -o got.right"
+	answer_what_is_shown
+	# What is allowed is so for both by then, so the other question, which waits, is settled by it.
+	wait_for 30 test -s "$HOME/project/got.left"
+	wait_for 30 test -s "$HOME/project/got.right"
+	allowed_only
+	sbx revoke --all >/dev/null
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/ -o got.one | sbx run -- curl -sS http://false.test:$port/ -o got.two"
+	sees_question
+	[ "$(screen | grep -cE '^  target ')" = 1 ]
+	target=$(screen | sed -nE 's/^  target +//p')
+	first=$(code)
+	type_line deny
+	wait_for 30 asks_anew "$first" || { screen && return 1; }
+	[ "$(screen | sed -nE 's/^  target +//p' | tail -n 1)" != "$target" ]
+	type_line deny
+	sees 'ready\$$'
+}
+
+@test "what goes through a pipe is whole and in order, with a question in between, and its tool goes on" {
+	head -c 20000000 /dev/urandom >"$HOME/project/big"
+	cat >"$HOME/project/twice" <<-'END'
+		(while :; do echo x >>beats; sleep 0.02; done) &
+		cat big
+		curl -sS "http://svc.test:$1/between" >got.between
+		cat big
+		exit 7
+	END
+	type_line "clear; sbx run -- bash twice $port | sha256sum >sum; echo \"status \${PIPESTATUS[*]}\""
+	sees_question
+	beats=$(wc -l <"$HOME/project/beats")
+	wait_for 30 more_beats $((beats + 5))
+	answer_what_is_shown
+	sees '^status 7 0'
+	[ "$(<"$HOME/project/sum")" = "$(cat "$HOME/project/big" "$HOME/project/big" | sha256sum)" ]
+	rm "$HOME/project/big"
+	sbx revoke --all
+}
+
+more_beats() {
+	(($(wc -l <"$HOME/project/beats") > $1))
+}
+
+@test "a reader that ends, one that is slow, and both outputs in one pipe are as without sbx" {
+	type_line 'clear; sbx run -- yes | head -n 1; echo "status ${PIPESTATUS[*]}"'
+	sees '^y$'
+	sees '^status 141 0'
+	type_line 'clear; sbx run -- head -c 300000 /dev/zero | (sleep 0.3; wc -c); echo "status ${PIPESTATUS[*]}"'
+	sees '^300000$'
+	sees '^status 0 0'
+	type_line 'clear; sbx run -- sh -c "for i in 1 2 3; do echo out\$i; echo err\$i >&2; done; (sleep 1000 &); exit 3" 2>&1 | tr "\n" " "; echo "status ${PIPESTATUS[*]}"'
+	sees '^out1 err1 out2 err2 out3 err3 status 3 0'
+	type_line 'clear; sbx run -- sh -c "test -p /dev/stdout && test ! -t 1 && echo is a pipe" | cat'
+	sees '^is a pipe'
 }
