@@ -116,26 +116,22 @@ int turns_take(struct session *session, int64_t id, struct error *error) {
 }
 
 /* Whoever has asked for it next; with nobody all go on. */
-static void pass_on(struct broker *broker, pid_t terminal) {
-	struct turn *next = first_on(broker, terminal);
+static void go_on(struct broker *broker, pid_t terminal) {
+	struct turn *turn = first_on(broker, terminal);
 	struct session *session;
-	if (next) {
-		if (next->number == 0) begin(next);
-		return;
-	}
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session->terminal == terminal) tell(session, 0);
+	if (turn && turn->number == 0) {
+		begin(turn);
+	} else if (turn) {
+		reply_when_held(turn);
+	} else {
+		TAILQ_FOREACH(session, &broker->sessions, link) {
+			if (session->terminal == terminal) tell(session, 0);
+		}
 	}
 }
 
 void turns_give(struct session *session) {
-	struct broker *broker = session->broker;
-	struct turn *turn = turn_of(session);
-	if (!turn) return;
-	TAILQ_REMOVE(&broker->turns, turn, link);
-	event_free(turn->deadline);
-	free(turn);
-	if (session->terminal != 0) pass_on(broker, session->terminal);
+	if (turn_of(session)) turns_left(session);
 }
 
 void turns_held(struct session *session, int64_t number) {
@@ -151,8 +147,10 @@ void turns_joined(struct session *session) {
 }
 
 void turns_left(struct session *session) {
-	struct broker *broker = session->broker;
-	turns_give(session);
-	struct turn *turn = session->terminal != 0 ? first_on(broker, session->terminal) : NULL;
-	if (turn) reply_when_held(turn);
+	struct turn *turn = turn_of(session);
+	if (turn) TAILQ_REMOVE(&session->broker->turns, turn, link);
+	if (session->terminal != 0) go_on(session->broker, session->terminal);
+	if (!turn) return;
+	event_free(turn->deadline);
+	free(turn);
 }

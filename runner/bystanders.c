@@ -1,7 +1,6 @@
 #include "bystanders.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,12 +21,13 @@ struct place {
 /* proc_pid_stat(5): what follows the name, which may hold anything. */
 static bool place_of(pid_t pid, struct place *ret_place) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *text = NULL;
-	int parent = 0, group = 0, session = 0;
 	if (regular_read(path, STAT_BYTES, &text, NULL, NULL) < 0) return false;
-	const char *rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %c %d %d %d", &ret_place->state, &parent, &group, &session) != 4) return false;
-	ret_place->parent = parent;
-	ret_place->session = session;
+	char *rest = strrchr(text, ')');
+	if (!rest || strlen(rest) < sizeof ") S 1" - 1) return false;
+	ret_place->state = rest[2];
+	ret_place->parent = (pid_t)strtol(rest + 3, &rest, 10);
+	strtol(rest, &rest, 10); /* its process group */
+	ret_place->session = (pid_t)strtol(rest, NULL, 10);
 	return true;
 }
 

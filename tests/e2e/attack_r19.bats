@@ -155,6 +155,24 @@ below_the_question() { # below_the_question REGEX: at or below what it is about
 	sees 'ready\$$'
 }
 
+@test "attack_r_19: nothing is allowed while what was written before is not read" {
+	type_line "clear; sbx run -- sh -c 'echo waiting; curl -sS http://svc.test:$port/ -o got.unread' | sleep 1000"
+	sees_question
+	type_line "allow $(code)"
+	sees 'held until what was written is read'
+	type_line "allow $(code)"
+	tmux send-keys C-c
+	wait_for 30 denied_last
+	tmux send-keys C-c
+	sees '^ready\$$'
+	[ ! -s got.unread ]
+	[ "$(sbx grants --json)" = '[]' ]
+}
+
+denied_last() {
+	sbx history --json | jq -se --arg what "svc.test:$port" 'map(select(.target == $what and .kind == "decision"))[-1].verdict == "deny"'
+}
+
 @test "what goes through a pipe is whole and in order, with a question in between, and its tool goes on" {
 	head -c 20000000 /dev/urandom >"$HOME/project/big"
 	cat >"$HOME/project/twice" <<-'END'

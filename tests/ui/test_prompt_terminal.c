@@ -57,7 +57,7 @@ static struct prompt other_prompt(void) {
 	return prompt;
 }
 
-enum sample { ONE, SAVING, SEVERAL };
+enum sample { ONE, SAVING, SEVERAL, AGAIN };
 
 _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sample) {
 	struct prompt prompts[] = {sample == SAVING ? saving_prompt() : sample_prompt(), other_prompt()};
@@ -65,8 +65,8 @@ _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sam
 	struct termios before = {0}, after = {0};
 	json_t *reply = NULL;
 	tcgetattr(slave, &before);
-	int r = prompt_terminal_ask(NULL, RUN_ASK_ONCE, slave, gone, prompts, sample == SEVERAL ? 2 : 1, &reply,
-				    &error);
+	int r = prompt_terminal_ask(NULL, sample == AGAIN ? RUN_ASK_AGAIN : RUN_ASK_ONCE, slave, gone, prompts,
+				    sample == SEVERAL ? 2 : 1, &reply, &error);
 	/* Of a terminal that is gone nothing can be said. */
 	bool same = tcgetattr(slave, &after) < 0 ||
 		    (before.c_lflag == after.c_lflag && before.c_iflag == after.c_iflag &&
@@ -352,6 +352,20 @@ static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state)
 	desk_close(&desk);
 }
 
+static void attack_r_19_what_is_asked_again_stands_on_a_cleared_screen(void **state) {
+	(void)state;
+	struct desk desk;
+	desk_open_for(&desk, "", AGAIN, 80);
+	see_question(&desk);
+	const char *clean = strstr(desk.screen.data, "\x1b[!p"), *cleared = strstr(desk.screen.data, "\x1b[H\x1b[2J");
+	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	assert_true(clean && cleared && prompt && clean < cleared && cleared < prompt);
+	assert_null(strchr(prompt, '\x1b'));
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
 /* What bold, reversed or coloured letters look like is a table of the terminal's that a tool can change (xterm: OSC 5
  * and 6), so that a head in bold isn't seen. */
 static void attack_b10_its_letters_are_plain(void **state) {
@@ -575,6 +589,7 @@ int main(void) {
 		cmocka_unit_test(attack_b10_each_prompt_has_a_code_of_its_own),
 		cmocka_unit_test(attack_b10_the_first_bytes_end_what_the_tool_left_open),
 		cmocka_unit_test(attack_b10_its_letters_are_plain),
+		cmocka_unit_test(attack_r_19_what_is_asked_again_stands_on_a_cleared_screen),
 		cmocka_unit_test(attack_b10_what_the_terminal_replies_is_not_typed),
 		cmocka_unit_test(an_enter_behind_the_key_for_details_is_no_answer),
 		cmocka_unit_test(a_key_alone_shows_details_and_allows_nothing),
