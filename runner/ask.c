@@ -154,6 +154,34 @@ static void settle(struct asker *asker, const json_t *answers, bool anew) {
 
 static void ask_next(struct asker *asker);
 
+/* Whose turn it is to ask on this terminal */
+
+static void on_turn(void *argument, const json_t *reply) {
+	struct asker *asker = argument;
+	size_t index;
+	const json_t *pid;
+	if (asker->turn != TURN_ASKED) return; /* the broker is gone, and the question with it */
+	asker->turn = TURN_OURS;
+	asker->alone = json_is_true(json_object_get(reply, "alone"));
+	asker->held_count = 0;
+	json_array_foreach (json_object_get(reply, "held"), index, pid)
+		if (index < LIMIT_HOLDING) asker->held[asker->held_count++] = (pid_t)json_integer_value(pid);
+	ask_next(asker);
+}
+
+static void take_turn(struct asker *asker) {
+	if (asker->turn != NO_TURN) return;
+	asker->turn = TURN_ASKED;
+	asker->ticket = session_take_turn(asker->options.session, on_turn, asker);
+}
+
+static void give_turn(struct asker *asker) {
+	if (asker->turn == NO_TURN) return;
+	if (asker->turn == TURN_ASKED) session_cancel(asker->options.session, asker->ticket);
+	asker->turn = NO_TURN;
+	session_give_turn(asker->options.session);
+}
+
 /* Everything after a child's end: the terminal back, and the answers (or denials) to the broker. */
 static void finish(struct asker *asker) {
 	int status = 0;
@@ -174,7 +202,10 @@ static void finish(struct asker *asker) {
 	string_finish(&asker->text);
 	settle(asker, answers, cancelled || code == ASK_SUSPENDED || hung_up);
 	json_decref(answers);
-	if (!cancelled && code == ASK_SUSPENDED) asker->options.suspend(asker->options.context);
+	if (!cancelled && code == ASK_SUSPENDED) {
+		give_turn(asker); /* others may be waiting for it */
+		asker->options.suspend(asker->options.context);
+	}
 	ask_next(asker);
 }
 
@@ -252,31 +283,6 @@ static int start_child(struct asker *asker, const struct prompt *prompts, size_t
 	asker->done = event_new(asker->options.base, answer[0], EV_READ | EV_PERSIST, on_answer, asker);
 	event_add(asker->done, NULL);
 	return 0;
-}
-
-static void on_turn(void *argument, const json_t *reply) {
-	struct asker *asker = argument;
-	size_t index;
-	const json_t *pid;
-	asker->turn = TURN_OURS;
-	asker->alone = json_is_true(json_object_get(reply, "alone"));
-	asker->held_count = 0;
-	json_array_foreach (json_object_get(reply, "held"), index, pid)
-		if (index < LIMIT_HOLDING) asker->held[asker->held_count++] = (pid_t)json_integer_value(pid);
-	ask_next(asker);
-}
-
-static void take_turn(struct asker *asker) {
-	if (asker->turn != NO_TURN) return;
-	asker->turn = TURN_ASKED;
-	asker->ticket = session_take_turn(asker->options.session, on_turn, asker);
-}
-
-static void give_turn(struct asker *asker) {
-	if (asker->turn == NO_TURN) return;
-	if (asker->turn == TURN_ASKED) session_cancel(asker->options.session, asker->ticket);
-	asker->turn = NO_TURN;
-	session_give_turn(asker->options.session);
 }
 
 /* With nothing to ask the tool goes on. */
