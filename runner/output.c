@@ -1,16 +1,17 @@
 /*
  * Theory of operation
  *
- *     tool ──▶ pipe of ours ──splice(2)──▶ the descriptor that the run was given ──▶ tee, less, a shell …
+ *     tool ──▶ pipe of ours ──▶ the descriptor that the run was given ──▶ tee, less, a shell …
  *
  * A question is drawn on the terminal, and whoever reads the tool's output may write it to the same terminal, over the
  * question. So the tool has a pipe of ours instead, whose content is passed on, but for the time of a question. The
  * tool's processes go on; who writes more than the pipe holds waits in write(2).
  *
- * SPLICE_F_NONBLOCK is about this call alone, so the description that others share stays as it is. splice(2) doesn't
- * say which side EAGAIN is about: we look at the one that we haven't waited for. To a socket splice(2) would wait, so
- * what is meant for one is read and sent. Two descriptors of one file (`2>&1 |`) have one pipe, which keeps their
- * order.
+ * The description that others share stays as it is: a pipe is opened anew, a socket is asked not to wait. Of a pipe
+ * that can't be (another user's) poll(2) says that PIPE_BUF bytes have room (pipe_full in fs/pipe.c), so as many are
+ * written. Bytes are copied and not spliced: splice(2) takes a place of the pipe for each piece, however small, and who
+ * waits for our end before they read would wait for ever for some lines. Two descriptors of one file (`2>&1 |`) have
+ * one pipe, which keeps their order.
  *
  * A pipe whose readers have ended says POLLERR to who would write (pipe_poll in fs/pipe.c), also to one who waits for
  * input there, which never comes: that is how we learn of it while the tool is silent. Then our end is closed, and the
@@ -23,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -32,15 +34,18 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/string.h"
 
-enum { OUTPUTS = 2, OUTPUT_CHUNK = 1024 * 1024, OUTPUT_BUFFER = 16 * 1024 };
+enum { OUTPUTS = 2, OUTPUT_BUFFER = 64 * 1024 };
 
 struct outlet {
-	int in, tools;     /* our pipe: -1 when it has ended; until output_begin */
-	int out;           /* borrowed: STDOUT_FILENO or STDERR_FILENO; -1: there is no outlet */
-	bool socket, full; /* `out` was last found full */
+	int in, tools; /* our pipe: -1 when it has ended; until output_begin */
+	int out;       /* -1: there is no outlet */
+	bool socket;
+	bool shared; /* with others who may have it block */
+	bool full;   /* it was, when looked at last */
 	struct event *readable, *writable, *reader;
-	size_t start, end; /* of the buffer, for a socket */
+	size_t start, end; /* of the buffer */
 	char buffer[OUTPUT_BUFFER];
 };
 
@@ -55,23 +60,35 @@ static bool has_more(const struct outlet *outlet) {
 	return outlet->start < outlet->end;
 }
 
-static ssize_t send_on(struct outlet *outlet) {
+static bool has_room(const struct outlet *outlet) {
+	struct pollfd polled = {.fd = outlet->out, .events = POLLOUT};
+	return poll(&polled, 1, 0) > 0;
+}
+
+static ssize_t put(const struct outlet *outlet, const char *bytes, size_t size) {
+	if (outlet->socket) return send(outlet->out, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (!outlet->shared) return write(outlet->out, bytes, size);
+	if (has_room(outlet)) return write(outlet->out, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* As write(2), but for 0: there is nothing any more. */
+static ssize_t pass(struct outlet *outlet) {
 	if (!has_more(outlet)) {
 		const ssize_t got = read(outlet->in, outlet->buffer, sizeof outlet->buffer);
 		if (got <= 0) return got;
 		outlet->start = 0;
 		outlet->end = (size_t)got;
 	}
-	const ssize_t put = send(outlet->out, outlet->buffer + outlet->start, outlet->end - outlet->start,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (put > 0) outlet->start += (size_t)put;
-	return put;
+	const ssize_t passed = put(outlet, outlet->buffer + outlet->start, outlet->end - outlet->start);
+	if (passed > 0) outlet->start += (size_t)passed;
+	return passed;
 }
 
-/* As read(2). */
-static ssize_t pass(struct outlet *outlet) {
-	if (outlet->socket) return send_on(outlet);
-	return splice(outlet->in, NULL, outlet->out, NULL, OUTPUT_CHUNK, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+/* Nobody writes any more, or nobody reads. */
+static bool is_over(ssize_t passed) {
+	return passed == 0 || (passed < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 static void free_event(struct event **event) {
@@ -98,13 +115,10 @@ static void arm(struct outlet *outlet, bool held) {
 static void on_ready(evutil_socket_t fd, short what, void *argument) {
 	struct outlet *outlet = argument;
 	(void)fd, (void)what;
-	const ssize_t passed = pass(outlet);
-	if (passed > 0)
-		outlet->full = has_more(outlet);
-	else if (passed < 0 && errno == EAGAIN)
-		outlet->full = !outlet->full;
-	else if (passed == 0 || errno != EINTR)
+	if (is_over(pass(outlet)))
 		end(outlet);
+	else
+		outlet->full = has_more(outlet);
 	arm(outlet, false);
 }
 
@@ -144,17 +158,21 @@ static bool has_terminal(void) {
 	return terminal >= 0;
 }
 
-static int open_outlet(struct event_base *base, int out, struct outlet *outlet, struct error *error) {
+static int open_outlet(struct event_base *base, int given, struct outlet *outlet, struct error *error) {
+	CLEANUP_FREE char *path = string_format("/proc/self/fd/%d", given);
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0) return error_errno(error, "making a pipe");
 	outlet->in = ends[0];
 	outlet->tools = ends[1];
-	outlet->out = out;
-	outlet->socket = fcntl(out, F_GETPIPE_SZ) < 0;
+	outlet->socket = fcntl(given, F_GETPIPE_SZ) < 0;
+	outlet->out = outlet->socket ? -1 : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	outlet->shared = outlet->out < 0;
+	if (outlet->shared) outlet->out = fcntl(given, F_DUPFD_CLOEXEC, 0);
+	if (outlet->out < 0) return error_errno(error, "a standard output");
 	outlet->readable = mem_expect(event_new(base, outlet->in, EV_READ, on_ready, outlet));
-	outlet->writable = mem_expect(event_new(base, out, EV_WRITE, on_ready, outlet));
-	if (!outlet->socket && (fcntl(out, F_GETFL) & O_ACCMODE) == O_WRONLY)
-		outlet->reader = mem_expect(event_new(base, out, EV_READ | EV_PERSIST, on_reader, outlet));
+	outlet->writable = mem_expect(event_new(base, outlet->out, EV_WRITE, on_ready, outlet));
+	if (!outlet->socket && (fcntl(given, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		outlet->reader = mem_expect(event_new(base, outlet->out, EV_READ | EV_PERSIST, on_reader, outlet));
 	return fd_nonblocking(outlet->in, true, error);
 }
 
@@ -220,20 +238,23 @@ static bool is_empty(const struct outlet *outlet) {
 	return !has_more(outlet) && ioctl(outlet->in, FIONREAD, &left) == 0 && left == 0;
 }
 
-static void drain(struct outlet *outlet) {
+static void drain(struct outlet *outlet, int ms) {
 	struct pollfd room = {.fd = outlet->out, .events = POLLOUT};
 	while (outlet->in >= 0 && !is_empty(outlet)) {
 		const ssize_t passed = pass(outlet);
-		if (passed == 0 || (passed < 0 && errno != EAGAIN && errno != EINTR)) return;
-		if (passed < 0) poll(&room, 1, -1);
+		if (is_over(passed)) return;
+		if (passed < 0 && poll(&room, 1, ms) == 0) return;
 	}
 }
 
-void output_drain(struct output *output) {
-	for (size_t i = 0; output && i < OUTPUTS; i++) drain(&output->outlets[i]);
+void output_drain(struct output *output, bool patiently) {
+	for (size_t i = 0; output && i < OUTPUTS; i++) drain(&output->outlets[i], patiently ? -1 : 0);
 }
 
 void output_free(struct output *output) {
-	for (size_t i = 0; output && i < OUTPUTS; i++) end(&output->outlets[i]);
+	for (size_t i = 0; output && i < OUTPUTS; i++) {
+		end(&output->outlets[i]);
+		fd_close(output->outlets[i].out);
+	}
 	free(output);
 }

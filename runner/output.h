@@ -31,6 +31,7 @@ void output_hold(struct output *output, enum output_reason why, bool held); /* p
 bool output_is_read(const struct output *output);
 void output_leave(struct output *output); /* in a child: ours are not to be kept open by it */
 
-void output_drain(struct output *output); /* nobody writes any more: hand on what is left, however long it takes */
+/* Nobody writes any more: hand on what is left, `patiently`: however long it takes, else as much as has room. */
+void output_drain(struct output *output, bool patiently);
 void output_free(struct output *output);
 DEFINE_CLEANUP(struct output *, output_free);

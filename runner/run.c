@@ -663,7 +663,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
 	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
-	output_drain(run->output);
+	output_drain(run->output, !run->hung_up && !run->killed && !run->timed_out);
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	last_words(&blocked);

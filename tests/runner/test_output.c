@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ static void on_order(evutil_socket_t fd, short what, void *argument) {
 		event_active(playing->child, EV_SIGNAL, 1);
 		return;
 	}
-	if (order == 'd') output_drain(playing->output);
+	if (order == 'd') output_drain(playing->output, true);
 	if (write(playing->replies, &reply, 1) < 1) _exit(1);
 }
 
@@ -205,6 +206,13 @@ static void be_silent(void) {
 	say(1, "x");
 	poll(&polled, 1, -1); /* POLLERR: nobody reads */
 	say(1, "x");
+}
+
+static void speak_slowly(void) {
+	for (int i = 0; i < 500; i++) {
+		say(1, "a line\n");
+		usleep(200);
+	}
 }
 
 static uint32_t numbers_in(int fd, uint32_t from, uint32_t to) {
@@ -343,6 +351,35 @@ static void test_what_is_left_is_handed_on_at_the_end(void **state) {
 	finish(&runner);
 }
 
+/* Of another user's, say: it is written to as it is, and never waited for. */
+static void test_a_pipe_that_can_not_be_opened_anew_gets_all(void **state) {
+	struct runner runner;
+	int ends[2];
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fchmod(ends[1], 0), 0);
+	runner.reader = ends[0];
+	assert_int_equal(begin_with(&runner, ends[1], ends[1], false, speak_much), 3);
+	assert_true(readable(runner.reader, PATIENCE_MS));
+	order(&runner, 'h'); /* the loop goes on though nobody reads */
+	order(&runner, 'g');
+	numbers_in(runner.reader, 0, MUCH / 4);
+	finish(&runner);
+}
+
+/* Who waits for the end of a command before they read has as much room as without us (pipe(7)). */
+static void test_short_lines_need_no_reader(void **state) {
+	struct runner runner;
+	int left = 0;
+	(void)state;
+	begin(&runner, speak_slowly);
+	assert_int_equal(order(&runner, 'w'), 0);
+	order(&runner, 'd');
+	assert_int_equal(ioctl(runner.reader, FIONREAD, &left), 0);
+	assert_int_equal(left, 500 * 7);
+	finish(&runner);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_are_one_pipe_where_they_were),
@@ -352,6 +389,8 @@ int main(void) {
 		cmocka_unit_test(test_the_reader_ends_and_so_does_the_writer),
 		cmocka_unit_test(test_the_shared_description_keeps_its_flags),
 		cmocka_unit_test(test_a_socket_gets_all),
+		cmocka_unit_test(test_a_pipe_that_can_not_be_opened_anew_gets_all),
+		cmocka_unit_test(test_short_lines_need_no_reader),
 		cmocka_unit_test(test_what_is_left_is_handed_on_at_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
