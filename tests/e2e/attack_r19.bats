@@ -79,7 +79,7 @@ round() {
 	type_line "clear; $1; echo \"back \$((40 + 2))\""
 	answer_what_is_shown
 	wait_for 30 test -s "$HOME/project/got.$2" || { screen && return 1; }
-	[ "$(<"$HOME/project/got.$2")" = "hello /$2" ]
+	grep -q "^hello /$2" "$HOME/project/got.$2"
 	sees '^back 42'
 	allowed_only
 	sbx revoke --all >/dev/null
@@ -110,8 +110,8 @@ round() {
 	done
 }
 
-below_the_question() { # below_the_question REGEX: at or below what it is about
-	screen | sed -n "/svc\.test:$port/,\$p" | grep -qE "$1"
+stands_unpainted() { # from what it is about to its end
+	! screen | sed -n "/target *svc\.test:$port/,\$p" | grep 'false\.test' && shows "target +svc\.test:$port"
 }
 
 @test "attack_r_19: a second sandbox on the terminal paints over the question of the first" {
@@ -122,8 +122,7 @@ below_the_question() { # below_the_question REGEX: at or below what it is about
 		type_line "sbx run -- bash -c 'curl -sS http://svc.test:$port/second$i >got.second$i'"
 		sees_question
 		for _ in 1 2 3 4 5; do
-			shows "svc\.test:$port"
-			run ! below_the_question 'false\.test'
+			stands_unpainted || { screen && return 1; }
 		done
 		type_line "allow $(code)"
 		wait_for 30 test -s "$HOME/project/got.second$i" || { screen && return 1; }
@@ -137,8 +136,12 @@ below_the_question() { # below_the_question REGEX: at or below what it is about
 
 @test "attack_r_19: the questions of two sandboxes on one terminal come one after the other" {
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/left -o got.left | sbx run -- curl -sS http://svc.test:$port/right -o got.right"
-	answer_what_is_shown
-	# What is allowed is so for both by then, so the other question, which waits, is settled by it.
+	# What is allowed is so for both by then, so the other question, which waits, is settled by it. The one whose output the
+	# other reads is asked twice.
+	sees_question
+	type_line "allow $(code)"
+	wait_for 30 got_or_asked || { screen && return 1; }
+	! asks_once_more || type_line "allow $(code)"
 	wait_for 30 test -s "$HOME/project/got.left"
 	wait_for 30 test -s "$HOME/project/got.right"
 	allowed_only
@@ -153,6 +156,10 @@ below_the_question() { # below_the_question REGEX: at or below what it is about
 	[ "$(screen | sed -nE 's/^  target +//p' | tail -n 1)" != "$target" ]
 	type_line deny
 	sees 'ready\$$'
+}
+
+got_or_asked() {
+	[[ -s $HOME/project/got.left ]] || asks_once_more
 }
 
 @test "attack_r_19: nothing is allowed while what was written before is not read" {
