@@ -252,6 +252,8 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	prompt->bundle = wish->bundle;
 	prompt->profile = string_copy_or_null(request->subject.profile);
 	prompt->project = string_copy_or_null(request->subject.project);
+	const struct session *session = session_find(broker, request->session);
+	prompt->command = session ? string_copy_or_null(session->record.command) : NULL;
 	prompt->permission = request->permission;
 	prompt->opens_folder =
 		request_opens_folder(request) || (wish->tree && request->permission.kind == PERMISSION_FS_READ);
@@ -272,16 +274,16 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	return pending;
 }
 
-/* What doesn't fit a message is left out from the back, the name and the wider scopes first; false when it never fits.
- */
+/* What doesn't fit a message is left out from the back, the command, the name and the wider scopes first; false when it
+ * never fits. */
 static bool fits_message(struct prompt *prompt) {
 	for (;;) {
 		json_t *json = prompt_to_json(prompt);
 		size_t size = json_dumpb(json, NULL, 0, JSON_COMPACT);
 		json_decref(json);
 		if (size <= LIMIT_PAGE_BYTES) return true;
-		if (prompt->name) {
-			free(STEAL(prompt->name));
+		if (prompt->command || prompt->name) {
+			free(prompt->command ? STEAL(prompt->command) : STEAL(prompt->name));
 			continue;
 		}
 		struct strings *list = prompt->scopes.count > 1 ? &prompt->scopes : &prompt->parents;

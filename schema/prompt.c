@@ -12,6 +12,7 @@ static const struct field fields[] = {
 	{"bundle", FIELD_ID, offsetof(struct prompt, bundle), NULL},
 	{"profile", FIELD_TEXT, offsetof(struct prompt, profile), NULL},
 	{"project", FIELD_TEXT, offsetof(struct prompt, project), NULL},
+	{"command", FIELD_TEXT, offsetof(struct prompt, command), NULL},
 	{"permission", FIELD_PERMISSION, offsetof(struct prompt, permission), NULL},
 	{"description", FIELD_TEXT, offsetof(struct prompt, description), NULL},
 	{"target", FIELD_TEXT, offsetof(struct prompt, target), NULL},

@@ -22,6 +22,7 @@ static void an_agent_is_shown_everything_and_answers(void **state) {
 	assert_string_equal(text_of(prompt, "reason"), "to get there");
 	assert_string_equal(text_of(prompt, "profile"), "tooled");
 	assert_string_equal(text_of(prompt, "project"), app);
+	assert_string_equal(text_of(prompt, "command"), "tool");
 	assert_non_null(strstr(text_of(prompt, "why"), "policy.yaml:"));
 	assert_int_equal(json_array_size(json_object_get(prompt, "scopes")), 3);
 	assert_int_equal(strlen(text_of(prompt, "token")), 32);

@@ -18,6 +18,7 @@ struct prompt {
 	int64_t session;
 	int64_t bundle; /* the first prompt of those that are asked together; 0: it is asked alone */
 	char *profile, *project;
+	char *command; /* that the session runs, as its user gave it; or NULL */
 	struct permission permission;
 	char *description; /* of a permission of the user's own, by its policy; or NULL */
 	char *target;
