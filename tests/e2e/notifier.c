@@ -1,9 +1,11 @@
 /*
  * notifier [OPTION…]: a notification server that does what it is told, or a client that only pretends to be one.
  *
- * --name NAME, --capabilities "A B", --first-id N, --inhibited; --eager: presses the second button of what it is shown
- * first at once; --pretend: doesn't own the name; --replace: takes it from who has it, as all let it be taken from
- * them. What is asked of it is written to stdout as JSON, one object a line; commands come on stdin, one a line:
+ * --name NAME, --capabilities "A B", --first-id N, --inhibited; --keep: shows what it was to close, and doesn't say
+ *that it is closed; --mute: doesn't tell of do-not-disturb; --eager: presses the second button of what it is shown
+ *first at once; --pretend: doesn't own the name;
+ * --replace: takes it from who has it, as all let it be taken from them. What is asked of it is written to stdout as
+ * JSON, one object a line; commands come on stdin, one a line:
  *
  *	action ID KEY [DESTINATION]      ActionInvoked
  *	closed ID REASON [DESTINATION]   NotificationClosed
@@ -14,7 +16,6 @@
 #include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const char service[] = "org.freedesktop.Notifications", object[] = "/org/
 struct notifier {
 	sd_bus *bus;
 	const char *name, *capabilities;
-	bool pretend, eager;
+	bool pretend, eager, keep, mute;
 	uint64_t name_flags;
 	uint32_t last_id;
 	int inhibited;
@@ -112,7 +113,7 @@ static int on_close(sd_bus_message *message, void *argument, sd_bus_error *error
 	int r = sd_bus_message_read(message, "u", &id);
 	if (r < 0) return r;
 	say(json_pack("{s:s, s:i}", "event", "close", "id", (int)id));
-	emit(notifier, "NotificationClosed", NULL, "uu", id, NULL, 3);
+	if (!notifier->keep) emit(notifier, "NotificationClosed", NULL, "uu", id, NULL, 3);
 	return sd_bus_reply_method_return(message, NULL);
 }
 
@@ -138,14 +139,24 @@ static int on_information(sd_bus_message *message, void *argument, sd_bus_error 
 	return sd_bus_reply_method_return(message, "ssss", notifier->name, "sbx", "1", "1.2");
 }
 
+static int get_inhibited(sd_bus *bus, const char *path, const char *interface, const char *property,
+			 sd_bus_message *reply, void *argument, sd_bus_error *error) {
+	const struct notifier *notifier = argument;
+	(void)bus;
+	(void)path;
+	(void)interface;
+	(void)property;
+	(void)error;
+	return notifier->mute ? -ENOENT : sd_bus_message_append(reply, "b", notifier->inhibited);
+}
+
 static const sd_bus_vtable vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	SD_BUS_METHOD("Notify", "susssasa{sv}i", "u", on_notify, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("CloseNotification", "u", "", on_close, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("GetCapabilities", "", "as", on_capabilities, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("GetServerInformation", "", "ssss", on_information, SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_PROPERTY("Inhibited", "b", NULL, offsetof(struct notifier, inhibited),
-			SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("Inhibited", "b", get_inhibited, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_VTABLE_END,
 };
 
@@ -208,6 +219,8 @@ int main(int argc, char **argv) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
 		if (strcmp(argv[i], "--pretend") == 0) notifier.pretend = true;
 		if (strcmp(argv[i], "--eager") == 0) notifier.eager = true;
+		if (strcmp(argv[i], "--keep") == 0) notifier.keep = true;
+		if (strcmp(argv[i], "--mute") == 0) notifier.mute = true;
 		if (strcmp(argv[i], "--replace") == 0) notifier.name_flags |= SD_BUS_NAME_REPLACE_EXISTING;
 		if (strcmp(argv[i], "--inhibited") == 0) notifier.inhibited = 1;
 		if (strcmp(argv[i], "--name") == 0) notifier.name = value;

@@ -168,6 +168,7 @@ static void on_present(struct server *server, const json_t *packet) {
 	for (size_t i = 0; i < ARRAY_LENGTH(without_buttons); i++)
 		menu |= strcasecmp(info->name, without_buttons[i]) == 0;
 	info->buttons = info->actions && !menu;
+	info->places = (unsigned)json_integer_value(json_object_get(packet, "places"));
 	info->present = true;
 	set_fault(server, NULL);
 	changed(server);
@@ -197,6 +198,13 @@ static void on_closed(struct server *server, const json_t *packet) {
 	server->events.closed(server->events.context, id_of(packet));
 }
 
+static void on_stuck(struct server *server, const json_t *packet) {
+	(void)packet;
+	server->info.stuck = true;
+	log_debug("the notification server keeps what is taken down on the screen");
+	changed(server);
+}
+
 static void on_pong(struct server *server, const json_t *packet) {
 	(void)packet;
 	call_take(server, 0);
@@ -206,8 +214,9 @@ static void take_packet(struct server *server, const json_t *packet) {
 	static const struct {
 		const char *type;
 		void (*take)(struct server *server, const json_t *packet);
-	} kinds[] = {{"absent", on_absent}, {"found", on_found},   {"present", on_present}, {"inhibited", on_inhibited},
-		     {"shown", on_shown},   {"action", on_action}, {"closed", on_closed},   {"pong", on_pong}};
+	} kinds[] = {{"absent", on_absent},       {"found", on_found},   {"present", on_present},
+		     {"inhibited", on_inhibited}, {"stuck", on_stuck},   {"shown", on_shown},
+		     {"action", on_action},       {"closed", on_closed}, {"pong", on_pong}};
 	const char *type = json_string_value(json_object_get(packet, "type"));
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
 		if (string_equal(kinds[i].type, type)) kinds[i].take(server, packet);

@@ -4,17 +4,21 @@
 
 #include "base/memory.h"
 
+enum { CLOSED_MS = 2000 /* after which one that was closed should be */ };
+
 struct bubble {
 	TAILQ_ENTRY(bubble) link;
 	struct bubbles *bubbles;
 	NotifyNotification *notification;
 	uint32_t id;
+	guint closing; /* a source: the server was told to close it, and has not said yet that it is; 0: it wasn't */
 };
 
 struct bubbles {
 	struct bubble_events events;
 	TAILQ_HEAD(, bubble) list;
 	uint32_t last_id;
+	bool linger;
 };
 
 struct bubbles *bubbles_new(const struct bubble_events *events) {
@@ -27,10 +31,25 @@ struct bubbles *bubbles_new(const struct bubble_events *events) {
 /* The server is told nothing, and what it says of it later is not heard. */
 static void bubble_drop(struct bubble *bubble) {
 	TAILQ_REMOVE(&bubble->bubbles->list, bubble, link);
+	if (bubble->closing) g_source_remove(bubble->closing);
 	g_signal_handlers_disconnect_by_data(bubble->notification, bubble);
 	notify_notification_clear_actions(bubble->notification);
 	g_object_unref(bubble->notification);
 	free(bubble);
+}
+
+/* Off the screen; its buttons mean nothing any more. False: it isn't there, or the server doesn't answer. */
+static bool bubble_take_down(struct bubble *bubble) {
+	notify_notification_clear_actions(bubble->notification);
+	if (bubble->bubbles->linger) {
+		notify_notification_set_timeout(bubble->notification, 1);
+		notify_notification_show(bubble->notification, NULL);
+	}
+	return notify_notification_close(bubble->notification, NULL);
+}
+
+void bubbles_linger(struct bubbles *bubbles, bool linger) {
+	bubbles->linger = linger;
 }
 
 void bubbles_forget(struct bubbles *bubbles) {
@@ -43,7 +62,7 @@ void bubbles_forget(struct bubbles *bubbles) {
 void bubbles_free(struct bubbles *bubbles) {
 	struct bubble *bubble;
 	TAILQ_FOREACH(bubble, &bubbles->list, link) {
-		if (!notify_notification_close(bubble->notification, NULL)) break; /* it hangs, or is gone */
+		if (!bubble->closing && !bubble_take_down(bubble)) break; /* it hangs, or is gone */
 	}
 	bubbles_forget(bubbles);
 	free(bubbles);
@@ -52,7 +71,7 @@ void bubbles_free(struct bubbles *bubbles) {
 static struct bubble *bubble_find(const struct bubbles *bubbles, uint32_t id) {
 	struct bubble *bubble;
 	TAILQ_FOREACH(bubble, &bubbles->list, link) {
-		if (bubble->id == id) return bubble;
+		if (bubble->id == id && !bubble->closing) return bubble;
 	}
 	return NULL;
 }
@@ -68,9 +87,18 @@ static void on_closed(NotifyNotification *notification, gpointer argument) {
 	struct bubble *bubble = argument;
 	struct bubbles *bubbles = bubble->bubbles;
 	const uint32_t id = bubble->id;
+	const bool told = bubble->closing != 0;
 	(void)notification;
 	bubble_drop(bubble);
-	bubbles->events.closed(bubbles->events.context, id);
+	if (!told) bubbles->events.closed(bubbles->events.context, id);
+}
+
+static gboolean on_not_closed(gpointer argument) {
+	struct bubble *bubble = argument;
+	struct bubbles *bubbles = bubble->bubbles;
+	bubble_drop(bubble);
+	bubbles->events.stuck(bubbles->events.context);
+	return G_SOURCE_CONTINUE; /* it has been removed */
 }
 
 static struct bubble *bubble_new(struct bubbles *bubbles) {
@@ -125,7 +153,8 @@ uint32_t bubble_show(struct bubbles *bubbles, const json_t *packet, GError **err
 void bubble_close(struct bubbles *bubbles, uint32_t id) {
 	struct bubble *bubble = bubble_find(bubbles, id);
 	if (!bubble) return;
-	g_signal_handlers_disconnect_by_data(bubble->notification, bubble);
-	notify_notification_close(bubble->notification, NULL); /* it may have gone by itself */
-	bubble_drop(bubble);
+	if (bubble_take_down(bubble)) /* low: what the server has said by then comes first */
+		bubble->closing = g_timeout_add_full(G_PRIORITY_LOW, CLOSED_MS, on_not_closed, bubble, NULL);
+	else
+		bubble_drop(bubble); /* it has gone by itself */
 }

@@ -14,13 +14,16 @@
 struct bubble_events {
 	void (*action)(void *context, uint32_t id, const char *key); /* a button was pressed */
 	void (*closed)(void *context, uint32_t id);                  /* by the user or the server */
+	void (*stuck)(void *context); /* the server has said that it closes one, and not that it is closed */
 	void *context;
 };
 
 struct bubbles;
 
 struct bubbles *bubbles_new(const struct bubble_events *events);
-void bubbles_free(struct bubbles *bubbles);   /* what is on the screen is closed */
+void bubbles_free(struct bubbles *bubbles); /* what is on the screen is closed */
+/* From now on: this server says that one is closed, and shows it until its time is up. */
+void bubbles_linger(struct bubbles *bubbles, bool linger);
 void bubbles_forget(struct bubbles *bubbles); /* the server has gone, and they with it */
 
 /* Shows what the packet `show` says; its id. 0: the error says why not. */

@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "bubble.h"
 #include "packet.h"
+#include "quiet.h"
 
 enum { SOCKET = STDIN_FILENO, EXIT_BUS = 1, EXIT_USAGE = 2, WORD_COLUMNS = 60 };
 
@@ -38,7 +39,8 @@ struct show {
 	GMainLoop *loop;
 	GDBusConnection *bus;
 	struct bubbles *bubbles;
-	char *owner; /* of the service: a unique name; NULL: there is none */
+	struct quiet *quiet; /* of the server; or NULL */
+	char *owner;         /* of the service: a unique name; NULL: there is none */
 	guint generation;
 	json_t *present; /* as far as the server has said it */
 	int status;
@@ -103,11 +105,42 @@ static void take_half(struct show *show, json_t *half) {
 	say(show, present);
 }
 
+static void say_inhibited(struct show *show, json_t *inhibited) {
+	say(show, json_pack("{s:s, s:o}", "type", "inhibited", "inhibited", inhibited));
+}
+
+static void on_quiet(void *context, bool quiet) {
+	say_inhibited(context, json_boolean(quiet));
+}
+
+/* How many of ours are kept at a time: GNOME Shell 43 takes the oldest of a program down for a fourth
+ * (MAX_NOTIFICATIONS_PER_SOURCE, ui/messageTray.js). notification-daemon 3.20.0 shows one, and has yet to learn to take
+ * down that one ("FIXME: withdraw currently showing bubbles", nd-queue.c): it stays until it is clicked or its time is
+ * up. */
+static const struct {
+	const char *name, *vendor;
+	int places;
+	bool linger;
+} known_servers[] = {{"gnome-shell", "GNOME", 3, false}, {"Notification Daemon", "GNOME", 1, true}};
+
+static int places_of(struct show *show, const char *name, const char *vendor) {
+	for (size_t i = 0; i < ARRAY_LENGTH(known_servers); i++) {
+		if (!string_equal(known_servers[i].name, name) || !string_equal(known_servers[i].vendor, vendor))
+			continue;
+		bubbles_linger(show->bubbles, known_servers[i].linger);
+		return known_servers[i].places;
+	}
+	bubbles_linger(show->bubbles, false);
+	return 0;
+}
+
 static void on_information(struct show *show, GVariant *answer) {
 	const char *name = "", *vendor = "", *version = "", *specification = "";
 	if (answer) g_variant_get(answer, "(&s&s&s&s)", &name, &vendor, &version, &specification);
-	take_half(show, json_pack("{s:s, s:o, s:o, s:o, s:o}", "type", "present", "name", word(name), "vendor",
-				  word(vendor), "version", word(version), "specification", word(specification)));
+	show->quiet = quiet_new(show->bus, name, on_quiet, show);
+	take_half(show, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "type", "present", "name", word(name), "vendor",
+				  word(vendor), "version", word(version), "specification", word(specification),
+				  "places", places_of(show, name, vendor)));
 }
 
 static void on_capabilities(struct show *show, GVariant *answer) {
@@ -123,8 +156,7 @@ static void on_inhibited(struct show *show, GVariant *answer) {
 	GVariant *value = NULL;
 	if (answer) g_variant_get(answer, "(v)", &value);
 	const bool known = value && g_variant_is_of_type(value, G_VARIANT_TYPE_BOOLEAN);
-	say(show, json_pack("{s:s, s:o}", "type", "inhibited", "inhibited",
-			    known ? json_boolean(g_variant_get_boolean(value)) : json_null()));
+	say_inhibited(show, known ? json_boolean(g_variant_get_boolean(value)) : json_null());
 	if (value) g_variant_unref(value);
 }
 
@@ -151,6 +183,7 @@ static void on_properties(GDBusConnection *bus, const char *sender, const char *
 static void forget_server(struct show *show) {
 	show->generation++;
 	bubbles_forget(show->bubbles);
+	quiet_free(STEAL(show->quiet));
 	free(STEAL(show->owner));
 	json_decref(STEAL(show->present));
 }
@@ -221,6 +254,10 @@ static void on_closed(void *context, uint32_t id) {
 	say(context, json_pack("{s:s, s:I}", "type", "closed", "id", (json_int_t)id));
 }
 
+static void on_stuck(void *context) {
+	say(context, json_pack("{s:s}", "type", "stuck"));
+}
+
 /* The bus */
 
 static void on_bus_lost(GDBusConnection *bus, gboolean vanished, GError *error, gpointer argument) {
@@ -264,7 +301,8 @@ static bool open_bus(struct show *show) {
 }
 
 static void serve(struct show *show) {
-	const struct bubble_events events = {.action = on_action, .closed = on_closed, .context = show};
+	const struct bubble_events events = {
+		.action = on_action, .closed = on_closed, .stuck = on_stuck, .context = show};
 	show->bubbles = bubbles_new(&events);
 	g_dbus_connection_set_exit_on_close(show->bus, FALSE);
 	g_signal_connect(show->bus, "closed", G_CALLBACK(on_bus_lost), show);
@@ -275,6 +313,7 @@ static void serve(struct show *show) {
 	g_unix_fd_add(SOCKET, G_IO_IN | G_IO_HUP, on_socket, show);
 	g_main_loop_run(show->loop);
 	bubbles_free(show->bubbles);
+	quiet_free(show->quiet);
 }
 
 static bool is_socket(int fd) {
