@@ -136,7 +136,7 @@ forget() {
 @test "a day's work: at most 6 questions, none the next time, none 25 hours later" {
 	answers first "allow:always:first=*=*"
 	day monday
-	table first "the first day, each answered \"Always here\""
+	table first "the first day, each answered \"Always, in this project\""
 	[ "$(asked_for first)" -ge 4 ] # else it isn't asked what it should be
 	[ "$(asked_for first)" -le 6 ]
 	[ "$(prompts_recorded)" = "$(asked first)" ]

@@ -53,6 +53,11 @@ static void do_answer(void *context, const struct prompt *prompt, const struct n
 		  lifetime_name(button->lifetime));
 }
 
+static void do_review(void *context) {
+	(void)context;
+	unit_tell("a terminal");
+}
+
 static void do_say(void *context, bool shows) {
 	(void)context;
 	unit_tell("shows %d", shows);
@@ -90,6 +95,7 @@ static void use_desk(void) {
 					 .show = do_show,
 					 .close = do_close,
 					 .answer = do_answer,
+					 .review = do_review,
 					 .shows = do_say,
 					 .context = &room};
 	room.desk = desk_new(&deeds);

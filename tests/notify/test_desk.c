@@ -30,6 +30,7 @@ struct screen {
 	size_t closed_count;
 	struct string answers; /* "12 allow until\n" */
 	struct string said;    /* "+" and "-" of shows */
+	size_t reviews;
 };
 
 static void read_clock(const struct clock *clock, struct moment *ret_now) {
@@ -60,6 +61,11 @@ static void do_answer(void *context, const struct prompt *prompt, const struct n
 		       lifetime_name(button->lifetime));
 }
 
+static void do_review(void *context) {
+	struct screen *screen = context;
+	screen->reviews++;
+}
+
 static void do_say(void *context, bool shows) {
 	struct screen *screen = context;
 	string_append_char(&screen->said, shows ? '+' : '-');
@@ -74,6 +80,7 @@ static int setup(void **state) {
 					 .show = do_show,
 					 .close = do_close,
 					 .answer = do_answer,
+					 .review = do_review,
 					 .shows = do_say,
 					 .context = screen};
 	screen->desk = desk_new(&deeds);
@@ -106,6 +113,7 @@ static void put_in(struct screen *screen, int64_t id, int64_t session, bool conf
 				.lifetime_ms = 3600000,
 				.profile = string_copy("npm"),
 				.project = string_copy("/p"),
+				.command = string_copy("npm install"),
 				.why = string_copy("w")};
 	prompt.target = string_format("/t/%lld", (long long)id);
 	desk_prompt(screen->desk, &prompt);
@@ -263,7 +271,7 @@ static void what_comes_together_is_one_notification(void **state) {
 	put_in(screen, 16, 1, true); /* needs a terminal */
 	go_on(screen, 1000);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(screen->shown[0].summary, "sbx: npm asks for 4 things");
+	assert_string_equal(screen->shown[0].summary, "npm wants 4 things");
 	assert_int_equal(screen->shown[0].buttons, 2);
 	assert_int_equal(screen->shown[1].buttons, 0);
 	assert_non_null(strstr(screen->shown[0].body, "Not among these: 1 more"));
@@ -280,7 +288,7 @@ static void a_notification_only_becomes_less(void **state) {
 	desk_gone(screen->desk, 13, false);
 	desk_turn(screen->desk);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(last_shown(screen)->summary, "sbx: npm asks for 3 things");
+	assert_string_equal(last_shown(screen)->summary, "npm wants 3 things");
 	assert_int_equal(last_shown(screen)->replaces, ID_FIRST + 1);
 	click_token(screen, ID_FIRST + 1, "allow", screen->shown[0].token); /* the text of before */
 	click(screen, "allow");                                             /* not there yet */
@@ -289,8 +297,8 @@ static void a_notification_only_becomes_less(void **state) {
 	assert_string_equal(screen->answers.data, "");
 	go_on(screen, 1000);
 	assert_int_equal(screen->shown_count, 4); /* again, and the one that came later alone */
-	assert_string_equal(screen->shown[2].summary, "sbx: npm asks for 3 things");
-	assert_string_equal(screen->shown[3].summary, "sbx: npm wants to read …");
+	assert_string_equal(screen->shown[2].summary, "npm wants 3 things");
+	assert_string_equal(screen->shown[3].summary, "npm wants to read a file");
 }
 
 static void attack_broker_12_1001_questions_are_few_notifications(void **state) {
@@ -321,7 +329,7 @@ static void attack_broker_12_one_session_does_not_take_all_the_places(void **sta
 	assert_string_equal(last_shown(screen)->summary, "sbx: 3 more questions wait");
 	put_in(screen, 6, 8, false);
 	go_on(screen, DESK_GATHER_MS);
-	assert_string_equal(last_shown(screen)->summary, "sbx: npm wants to read …");
+	assert_string_equal(last_shown(screen)->summary, "npm wants to read a file");
 	click(screen, "allow"); /* not in the first moment */
 	go_on(screen, 1000);
 	click(screen, "allow");
@@ -329,7 +337,7 @@ static void attack_broker_12_one_session_does_not_take_all_the_places(void **sta
 	desk_gone(screen->desk, 1, false); /* room for the others of its session, in one */
 	go_on(screen, 1000);
 	assert_true(desk_wait_ms(screen->desk) != 0);
-	assert_string_equal(last_shown(screen)->summary, "sbx: npm asks for 3 things");
+	assert_string_equal(last_shown(screen)->summary, "npm wants 3 things");
 }
 
 static void room_that_is_made_is_used(void **state) {
@@ -340,7 +348,7 @@ static void room_that_is_made_is_used(void **state) {
 	assert_string_equal(last_shown(screen)->summary, "sbx: 2 more questions wait");
 	desk_gone(screen->desk, 1, false);
 	go_on(screen, 2000);
-	assert_string_equal(screen->shown[DESK_POPUPS + 1].summary, "sbx: npm wants to read …");
+	assert_string_equal(screen->shown[DESK_POPUPS + 1].summary, "npm wants to read a file");
 	assert_string_equal(last_shown(screen)->summary, "sbx: 1 more question waits");
 	desk_gone(screen->desk, 2, false);
 	go_on(screen, 2000);
@@ -382,7 +390,7 @@ static void quiet_hours_queue_and_one_tells_of_the_rest(void **state) {
 	desk_quiet(screen->desk, false);
 	go_on(screen, 2000);
 	assert_int_equal(screen->shown_count, 2);
-	assert_string_equal(screen->shown[0].summary, "sbx: npm asks for 2 things");
+	assert_string_equal(screen->shown[0].summary, "npm wants 2 things");
 	assert_string_equal(screen->shown[1].summary, "sbx: 6 questions expired while you were not disturbed");
 	assert_non_null(strstr(screen->shown[1].body, "and 1 more"));
 	assert_string_equal(screen->said.data, "-+");
@@ -415,7 +423,7 @@ static void an_answer_that_was_refused_is_asked_again_with_why(void **state) {
 	desk_refused(screen->desk, 12, "the disk is full");
 	go_on(screen, 1000);
 	assert_int_equal(screen->shown_count, 2);
-	assert_non_null(strstr(last_shown(screen)->body, "\nThe answer could not be given: the disk is full"));
+	assert_non_null(strstr(last_shown(screen)->body, "The answer could not be given: the disk is full\n"));
 }
 
 static void what_a_server_cannot_show_is_the_terminals(void **state) {
@@ -441,6 +449,109 @@ static void a_server_without_buttons_shows_but_is_not_relied_on(void **state) {
 	assert_string_equal(screen->said.data, "-");
 	click(screen, "allow");
 	assert_string_equal(screen->answers.data, "");
+}
+
+/* Of that many at least one is not seen: the last line says where, and until when. */
+static void put_in_too_many(struct screen *screen) {
+	for (int64_t id = 12; id < 12 + NOTICE_LISTED_MAX; id++) put_in(screen, id, 1, false);
+	go_on(screen, 1000);
+	assert_int_equal(last_shown(screen)->buttons, 2);
+}
+
+/* It answers nothing: the terminal that it opens does, and the one that the tool runs in is told that it may. */
+static void attack_r_16_review_opens_a_terminal_and_answers_nothing(void **state) {
+	struct screen *screen = *state;
+	put_in_too_many(screen);
+	click(screen, "allow"); /* there is no such button */
+	assert_string_equal(screen->answers.data, "");
+	click(screen, "review");
+	assert_int_equal(screen->reviews, 1);
+	assert_string_equal(screen->answers.data, "");
+	assert_int_equal(screen->closed_count, 1);
+	go_on(screen, 5000);
+	assert_int_equal(screen->shown_count, 1);
+	assert_string_equal(screen->said.data, "+-");
+	click(screen, "review"); /* it is gone */
+	assert_int_equal(screen->reviews, 1);
+}
+
+static void where_no_terminal_can_be_opened_it_is_shown_again_with_what_to_type(void **state) {
+	struct screen *screen = *state;
+	put_in_too_many(screen);
+	click(screen, "review");
+	desk_review_failed(screen->desk, "No terminal could be opened. Type in one: sbx monitor");
+	go_on(screen, 1000);
+	assert_int_equal(screen->shown_count, 2);
+	assert_true(string_starts(last_shown(screen)->body, "No terminal could be opened. Type in one: sbx monitor\n"));
+	assert_string_equal(screen->said.data, "+-+");
+	click_token(screen, screen->last_id, "deny", last_shown(screen)->token);
+	assert_true(string_starts(screen->answers.data, "12 deny once\n"));
+}
+
+/* What waits behind the only one that it shows is seen by nobody. */
+static void a_server_that_shows_one_at_a_time_is_relied_on_for_that_one(void **state) {
+	struct screen *screen = *state;
+	struct desk_server single = good;
+	single.places = 1;
+	desk_server_is(screen->desk, &single);
+	put_in(screen, 12, 1, false);
+	go_on(screen, 1000);
+	assert_string_equal(screen->said.data, "+");
+	put_in(screen, 13, 2, false);
+	go_on(screen, 5000);
+	assert_int_equal(screen->shown_count, 1);
+	assert_string_equal(screen->said.data, "+-");
+	click(screen, "allow");
+	desk_gone(screen->desk, 12, false);
+	go_on(screen, 1000);
+	assert_int_equal(screen->shown_count, 2);
+	assert_string_equal(screen->said.data, "+-+");
+	click(screen, "deny");
+	assert_string_equal(screen->answers.data, "12 allow until\n13 deny once\n");
+}
+
+/* GNOME Shell takes the oldest of a program down for a fourth: that would be a question that nobody has dismissed. */
+static void a_server_that_keeps_three_is_never_shown_a_fourth(void **state) {
+	struct screen *screen = *state;
+	struct desk_server gnome = good;
+	gnome.places = 3;
+	gnome.inhibited = true;
+	desk_server_is(screen->desk, &gnome);
+	for (int64_t id = 1; id <= 2; id++) put_in(screen, id, id, true);
+	go_on(screen, 1000);
+	for (int64_t id = 1; id <= 2; id++) desk_gone(screen->desk, id, true);
+	for (int64_t id = 11; id <= 15; id++) put_in(screen, id, 1, false);
+	gnome.inhibited = false;
+	desk_server_is(screen->desk, &gnome);
+	go_on(screen, 1000);
+	for (int64_t id = 21; id <= 25; id++) put_in(screen, id, id, false);
+	go_on(screen, 5000);
+	size_t there = 0;
+	for (size_t i = 0; i < screen->shown_count; i++) there += screen->shown[i].replaces == 0;
+	assert_int_equal(there - screen->closed_count, 3);
+	assert_string_equal(last_shown(screen)->summary, "sbx: 4 more questions wait");
+	for (int64_t id = 11; id <= 25; id++) desk_gone(screen->desk, id, false);
+	go_on(screen, 5000);
+	assert_string_equal(screen->said.data, "-+");
+}
+
+static void a_server_that_keeps_what_is_taken_down_is_not_relied_on_any_more(void **state) {
+	struct screen *screen = *state;
+	struct desk_server stuck = good;
+	stuck.stuck = true;
+	put_in(screen, 12, 1, false);
+	go_on(screen, 1000);
+	desk_gone(screen->desk, 12, false);
+	go_on(screen, 10);
+	desk_server_is(screen->desk, &stuck);
+	put_in(screen, 13, 1, false);
+	go_on(screen, 1000);
+	assert_string_equal(screen->said.data, "+-");
+	assert_int_equal(screen->shown_count, 2); /* it may be seen all the same */
+	desk_server_lost(screen->desk);           /* another one */
+	desk_server_is(screen->desk, &good);
+	go_on(screen, 1000);
+	assert_string_equal(screen->said.data, "+-+");
 }
 
 /* A new broker knows nothing of the old one's questions, and not what this agent can. */
@@ -475,6 +586,11 @@ int main(void) {
 		TEST(an_answer_that_was_refused_is_asked_again_with_why),
 		TEST(what_a_server_cannot_show_is_the_terminals),
 		TEST(a_server_without_buttons_shows_but_is_not_relied_on),
+		TEST(attack_r_16_review_opens_a_terminal_and_answers_nothing),
+		TEST(where_no_terminal_can_be_opened_it_is_shown_again_with_what_to_type),
+		TEST(a_server_that_shows_one_at_a_time_is_relied_on_for_that_one),
+		TEST(a_server_that_keeps_three_is_never_shown_a_fourth),
+		TEST(a_server_that_keeps_what_is_taken_down_is_not_relied_on_any_more),
 		TEST(a_new_broker_is_told_anew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

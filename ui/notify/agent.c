@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "desk.h"
+#include "review.h"
 #include "schema/channel.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -46,6 +47,7 @@ struct agent {
 	struct event_base *base;
 	struct server *server;
 	struct desk *desk;
+	struct review *review;
 	char *path; /* of the broker's socket */
 	struct channel *channel;
 	struct event *readable, *turn, *look;
@@ -210,6 +212,18 @@ static void do_answer(void *context, const struct prompt *prompt, const struct n
 	if (awaited.id != 0 && agent->answer_count < LIMIT_PROMPTS) agent->answers[agent->answer_count++] = awaited;
 }
 
+static void do_review(void *context) {
+	const struct agent *agent = context;
+	review_open(agent->review);
+}
+
+static void on_review_failed(void *context) {
+	struct agent *agent = context;
+	CLEANUP_FREE char *why = string_format("No terminal could be opened. Type in one: %s", review_command());
+	desk_review_failed(agent->desk, why);
+	wake(agent);
+}
+
 static void do_say_shows(void *context, bool shows) {
 	struct agent *agent = context;
 	broker_send(agent, "agent", json_pack("{s:s, s:n, s:b}", "kind", "desktop", "session", "shows", (int)shows));
@@ -224,7 +238,9 @@ static void on_changed(void *context) {
 					   .hung = info->hung,
 					   .buttons = info->buttons,
 					   .markup = info->markup,
-					   .inhibited = info->inhibited};
+					   .inhibited = info->inhibited,
+					   .places = info->places,
+					   .stuck = info->stuck};
 	desk_server_is(agent->desk, &server);
 	wake(agent);
 	if (info->present && !agent->channel) event_active(agent->look, EV_TIMEOUT, 0);
@@ -341,6 +357,7 @@ int agent_run(const struct agent_options *options, struct error *error) {
 					 .show = do_show,
 					 .close = do_close,
 					 .answer = do_answer,
+					 .review = do_review,
 					 .shows = do_say_shows,
 					 .context = agent};
 	const struct server_events events = {.changed = on_changed,
@@ -358,11 +375,13 @@ int agent_run(const struct agent_options *options, struct error *error) {
 	agent->look = evtimer_new(agent->base, on_look, agent);
 	if (!agent->turn || !agent->look) mem_exhausted();
 	agent->desk = desk_new(&deeds);
+	agent->review = review_new(agent->base, on_review_failed, agent);
 	agent->server = server_new(agent->base, &events);
 	if (r == 0) r = serve(agent);
 	leave(agent);
 	desk_free(agent->desk);
 	server_free(agent->server);
+	review_free(agent->review);
 	event_free(agent->turn);
 	event_free(agent->look);
 	event_base_free(agent->base);

@@ -47,6 +47,7 @@ struct item {
 	struct popup *popup;
 	bool answered;  /* the broker hasn't said yet that it is gone */
 	bool dismissed; /* by the user: it isn't popped up again */
+	bool reviewed;  /* likewise, to answer it in a terminal */
 	char *note;     /* why its answer wasn't taken */
 };
 
@@ -186,7 +187,17 @@ void desk_refused(struct desk *desk, int64_t prompt, const char *why) {
 	if (!item) return;
 	item->answered = false;
 	free(item->note);
-	item->note = string_copy(why);
+	item->note = string_format("The answer could not be given: %s", why);
+}
+
+void desk_review_failed(struct desk *desk, const char *why) {
+	struct item *item;
+	TAILQ_FOREACH(item, &desk->items, link) {
+		if (!item->reviewed) continue;
+		item->reviewed = item->dismissed = false;
+		free(item->note);
+		item->note = string_copy(why);
+	}
 }
 
 void desk_forget(struct desk *desk) {
@@ -255,13 +266,16 @@ void desk_action(struct desk *desk, uint32_t id, const char *key) {
 		show(desk, popup);
 		return;
 	}
+	const bool reviews = button->reviews;
 	struct item *item;
 	TAILQ_FOREACH(item, &desk->items, link) {
 		if (item->popup != popup || item->answered) continue;
-		item->answered = true;
-		desk->deeds.answer(desk->deeds.context, &item->prompt, button);
+		item->dismissed = item->reviewed = reviews;
+		item->answered = !reviews;
+		if (!reviews) desk->deeds.answer(desk->deeds.context, &item->prompt, button);
 	}
 	popup_withdraw(desk, popup);
+	if (reviews) desk->deeds.review(desk->deeds.context);
 }
 
 void desk_closed(struct desk *desk, uint32_t id) {
@@ -329,7 +343,23 @@ static void update(struct desk *desk, struct popup *popup) {
 	show(desk, popup);
 }
 
+static size_t places_of(const struct desk *desk) {
+	return desk->server.places > 0 ? desk->server.places : DESK_PLACES;
+}
+
+static size_t count_popups(const struct desk *desk) {
+	const struct popup *popup;
+	size_t count = 0;
+	TAILQ_FOREACH(popup, &desk->popups, link) {
+		count++;
+	}
+	return count;
+}
+
+/* What was missed is in the history, too: it gives its place to what asks, or tells of that. */
 static struct popup *popup_new(struct desk *desk, enum popup_kind kind) {
+	struct popup *missed = popup_of_kind(desk, POPUP_MISSED);
+	if (missed && count_popups(desk) >= places_of(desk)) popup_withdraw(desk, missed);
 	struct popup *popup = mem_new(struct popup);
 	popup->kind = kind;
 	popup->number = ++desk->last_number;
@@ -352,14 +382,19 @@ static void ask(struct desk *desk, struct item *first) {
 	show(desk, popup);
 }
 
+static bool shows_one(const struct desk *desk) {
+	return places_of(desk) == 1;
+}
+
 static bool has_room(const struct desk *desk, const struct item *item) {
 	const struct popup *popup;
+	const size_t most = shows_one(desk) ? 1 : places_of(desk) - 1, most_of_one = most > 1 ? most - 1 : 1;
 	size_t all = 0, own = 0;
 	TAILQ_FOREACH(popup, &desk->popups, link) {
 		all += popup->kind == POPUP_ASKS;
 		own += popup->session == item->prompt.session && popup->session != 0;
 	}
-	return all < DESK_POPUPS && own < DESK_POPUPS_OF_ONE;
+	return all < most && own < most_of_one;
 }
 
 static void ask_those_that_wait(struct desk *desk, int64_t now_ms) {
@@ -386,7 +421,7 @@ static size_t count_due(const struct desk *desk, int64_t now_ms) {
 
 static void tell_how_many_more(struct desk *desk, int64_t now_ms) {
 	struct popup *popup = popup_of_kind(desk, POPUP_MORE);
-	size_t count = count_due(desk, now_ms);
+	size_t count = shows_one(desk) ? 0 : count_due(desk, now_ms);
 	if (count == 0) {
 		desk->more_is_gone = false;
 		if (popup) popup_withdraw(desk, popup);
@@ -407,6 +442,7 @@ static void tell_what_was_missed(struct desk *desk) {
 	if (desk->missed_count == 0) return;
 	struct popup *before = popup_of_kind(desk, POPUP_MISSED);
 	if (before) popup_withdraw(desk, before);
+	if (count_popups(desk) >= places_of(desk)) return;
 	const struct notice_manner manner = manner_of(desk);
 	struct popup *popup = popup_new(desk, POPUP_MISSED);
 	notice_missed(desk->missed_count, &desk->missed, &manner, &popup->notice);
@@ -423,17 +459,20 @@ static void silence(struct desk *desk) {
 	}
 }
 
-/* One that the user dismissed is the terminal's, so as long as one waits the desktop can't be relied on. */
-static bool can_show(const struct desk *desk) {
+/* One that the user dismissed is the terminal's, so as long as one waits the desktop can't be relied on; nor where one
+ * waits behind the only one that the server shows. */
+static bool can_show(const struct desk *desk, int64_t now_ms) {
 	const struct item *item;
 	TAILQ_FOREACH(item, &desk->items, link) {
 		if (item->dismissed) return false;
 	}
-	return desk->server.present && !desk->server.hung && desk->server.buttons && !desk->silent;
+	if (shows_one(desk) && count_due(desk, now_ms) > 0) return false;
+	return desk->server.present && !desk->server.hung && !desk->server.stuck && desk->server.buttons &&
+	       !desk->silent;
 }
 
-static void tell_shows(struct desk *desk) {
-	bool shows = can_show(desk);
+static void tell_shows(struct desk *desk, int64_t now_ms) {
+	bool shows = can_show(desk, now_ms);
 	if (desk->told && desk->shows == shows) return;
 	desk->told = true;
 	desk->shows = shows;
@@ -455,7 +494,7 @@ void desk_turn(struct desk *desk) {
 		tell_how_many_more(desk, now_ms);
 		tell_what_was_missed(desk);
 	}
-	tell_shows(desk);
+	tell_shows(desk, now_ms);
 }
 
 static int64_t sooner(int64_t wait_ms, int64_t other_ms) {
@@ -473,7 +512,7 @@ int desk_wait_ms(const struct desk *desk) {
 	}
 	const struct popup *more = popup_of_kind(desk, POPUP_MORE);
 	size_t due = count_due(desk, now_ms);
-	if (due > 0 && !desk->more_is_gone && !(more && (more->awaited || more->count == due)))
+	if (due > 0 && !shows_one(desk) && !desk->more_is_gone && !(more && (more->awaited || more->count == due)))
 		wait_ms = sooner(wait_ms, desk->more_ms + DESK_MORE_MS - now_ms);
 	return (int)wait_ms;
 }

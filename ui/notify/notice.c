@@ -1,19 +1,24 @@
 #include "notice.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
+#include "lines.h"
 #include "ui/human.h"
 #include "ui/prompt_text.h"
 #include "ui/socket_words.h"
+#include "wish.h"
 
 enum {
-	TARGET_COLUMNS = 160, /* of the one question; its middle is cut */
-	LISTED_COLUMNS = 80,  /* of one of several */
+	TARGET_LINES = 3, /* of the one question; what is longer loses its head */
+	LISTED_COLUMNS = 80,
 	WORDS_COLUMNS = 120,
+	COMMAND_COLUMNS = 20,
 	PROFILE_COLUMNS = 22,
 	MISSED_MS = 15 * 1000, /* a summary that asks nothing stays on the screen */
 };
@@ -51,39 +56,56 @@ static void append_line(struct string *out, const char *label, const char *bytes
 	append_escaped(out, visible, markup);
 }
 
-static char *profile_name(const struct prompt *prompt) {
-	return text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
-}
-
-/* What is asked for, without the target: "connect to". */
-static char *what_is_asked(const struct prompt *prompt) {
-	CLEANUP_FREE char *description =
-		prompt->description ? text_visible_cut(prompt->description, LISTED_COLUMNS) : NULL;
-	char *what = permission_sentence(&prompt->permission, description, "");
-	for (size_t end = strlen(what); end > 0 && what[end - 1] == ' ';) what[--end] = '\0';
-	return what;
-}
-
-static char *what_and_target(const struct prompt *prompt) {
-	CLEANUP_FREE char *about = prompt_target_for(prompt, LISTED_COLUMNS);
-	CLEANUP_FREE char *target = text_visible_cut(about ? about : "", LISTED_COLUMNS);
-	CLEANUP_FREE char *description =
-		prompt->description ? text_visible_cut(prompt->description, LISTED_COLUMNS) : NULL;
-	return permission_sentence(&prompt->permission, description, target);
-}
-
 char *notice_line(const struct prompt *prompt) {
-	CLEANUP_FREE char *profile = profile_name(prompt);
-	CLEANUP_FREE char *what = what_and_target(prompt);
-	return string_format("%s: %s", profile, what);
+	CLEANUP_FREE char *who = wish_who(prompt);
+	CLEANUP_FREE char *listed = wish_listed(prompt, true);
+	return string_format("%s: %s", who, listed);
 }
 
-/* "58s left, until 14:03:05": the text stays as it is while time goes on. */
-static void append_time(struct string *out, const struct prompt *prompt, int64_t now_ms) {
-	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
-	CLEANUP_FREE char *until = human_time(prompt->deadline_ms);
-	const char *time = strchr(until, ' ');
-	string_appendf(out, "%s left, until%s", left, time ? time : " then");
+/* "14:03:05" */
+static const char *time_of_day(const char *time) {
+	const char *space = strchr(time, ' ');
+	return space ? space + 1 : time;
+}
+
+/* What they have in common is said once. */
+static char *in_common(const struct notice_questions *questions, char *(*text)(const struct prompt *)) {
+	CLEANUP_FREE char *first = text(questions->prompts[0]);
+	for (size_t i = 1; i < questions->count; i++) {
+		CLEANUP_FREE char *other = text(questions->prompts[i]);
+		if (strcmp(first, other) != 0) return NULL;
+	}
+	return STEAL(first);
+}
+
+static char *command_of(const struct prompt *prompt) {
+	CLEANUP_FREE char *visible = text_visible(prompt->command ? prompt->command : "");
+	return lines_head(visible, COMMAND_COLUMNS);
+}
+
+/* Whom a grant is for: profile and project. */
+static char *subject_of(const struct prompt *prompt) {
+	return string_format("%s\n%s", prompt->profile ? prompt->profile : "", prompt->project ? prompt->project : "");
+}
+
+static char *project_of(const struct prompt *prompt) {
+	CLEANUP_FREE char *path = human_path(prompt->project);
+	CLEANUP_FREE char *visible = text_visible(path);
+	char *tail = lines_tail("", visible, path_name(visible), "/", 1);
+	return tail ? tail : STEAL(visible);
+}
+
+/* "npm install · ~/shop · waits until 14:03:05": the text stays as it is while time goes on. */
+static void append_place(struct string *out, const struct notice_questions *questions) {
+	const struct prompt *soonest = questions->prompts[0];
+	for (size_t i = 1; i < questions->count; i++)
+		if (questions->prompts[i]->deadline_ms < soonest->deadline_ms) soonest = questions->prompts[i];
+	CLEANUP_FREE char *command = in_common(questions, command_of);
+	CLEANUP_FREE char *project = in_common(questions, project_of);
+	CLEANUP_FREE char *until = human_time(soonest->deadline_ms);
+	if (command && *command) string_appendf(out, "%s · ", command);
+	if (project) string_appendf(out, "%s · ", project);
+	string_appendf(out, "waits until %s", time_of_day(until));
 }
 
 static const char *meaning(const struct prompt *prompt) {
@@ -91,97 +113,137 @@ static const char *meaning(const struct prompt *prompt) {
 	return socket ? socket_meaning(prompt->target) : NULL;
 }
 
-static void append_place(struct string *out, const struct prompt *prompt, bool markup) {
-	CLEANUP_FREE char *place = human_path(prompt->project);
-	CLEANUP_FREE char *profile = profile_name(prompt);
-	CLEANUP_FREE char *visible = text_visible_cut(place, LISTED_COLUMNS);
+/* The essentials: what is seen at a glance, in visible text that isn't escaped yet. */
+struct glance {
+	struct string head; /* ends with '\n', or empty: what became of an answer, the command in place of buttons */
+	struct string target;
+	struct string rest; /* begins with '\n' */
+	bool whole;         /* all that an allow covers is in it, in the lines that are seen */
+};
+
+static void glance_finish(struct glance *glance) {
+	string_finish(&glance->head);
+	string_finish(&glance->target);
+	string_finish(&glance->rest);
+}
+
+static size_t glance_lines(const struct glance *glance) {
+	CLEANUP_FREE char *all = string_format("%s%s%s", glance->head.data ? glance->head.data : "",
+					       glance->target.data ? glance->target.data : "",
+					       glance->rest.data ? glance->rest.data : "");
+	return lines_of(all);
+}
+
+static void write_head(const struct notice_questions *questions, const struct notice_manner *manner,
+		       struct string *out) {
+	const struct prompt *first = questions->prompts[0];
+	if (questions->note) {
+		CLEANUP_FREE char *visible = text_visible_cut(questions->note, WORDS_COLUMNS);
+		string_appendf(out, "%s\n", visible);
+	}
+	if (manner->buttons && !first->confirm_terminal) return;
+	if (questions->count == 1)
+		string_appendf(out, "Answer in a terminal: sbx allow %lld\n", (long long)first->id);
+	else
+		string_append(out, "Answer in a terminal: sbx allow NUMBER\n");
+}
+
+static void glance_at_one(const struct notice_questions *questions, struct glance *ret) {
+	const struct prompt *prompt = questions->prompts[0];
+	CLEANUP_FREE char *reach = wish_reach(prompt);
+	if (reach) string_appendf(&ret->rest, "\n%s", reach);
+	string_append_char(&ret->rest, '\n');
+	append_place(&ret->rest, questions);
+	const size_t others = glance_lines(ret) - 1; /* an empty line stands for the target */
+	const size_t room = others < LINES_SHOWN ? LINES_SHOWN - others : 1;
+	CLEANUP_FREE char *target = wish_target(prompt, room < TARGET_LINES ? room : TARGET_LINES, &ret->whole);
+	string_append(&ret->target, target);
+	ret->whole = ret->whole && glance_lines(ret) <= LINES_SHOWN;
+}
+
+static char *list(const struct notice_questions *questions, bool common_subject, bool numbered, bool brief) {
+	struct string out = {0};
+	for (size_t i = 0; i < questions->count; i++) {
+		const struct prompt *prompt = questions->prompts[i];
+		CLEANUP_FREE char *line = common_subject ? wish_listed(prompt, brief) : notice_line(prompt);
+		string_appendf(&out, "%s• %s", i > 0 ? "\n" : "", line);
+		if (numbered) string_appendf(&out, " [%lld]", (long long)prompt->id);
+	}
+	return string_steal(&out);
+}
+
+/* One click for what is for several profiles or projects would be about more than a glance tells. */
+static void glance_at_several(const struct notice_questions *questions, const struct notice_manner *manner,
+			      struct glance *ret) {
+	CLEANUP_FREE char *subject = in_common(questions, subject_of);
+	const bool numbered = !manner->buttons || questions->prompts[0]->confirm_terminal;
+	string_append_char(&ret->rest, '\n');
+	append_place(&ret->rest, questions);
+	CLEANUP_FREE char *whole = list(questions, subject, numbered, false);
+	CLEANUP_FREE char *brief = list(questions, subject, numbered, true);
+	ret->whole = subject && lines_of(whole) + glance_lines(ret) - 1 <= LINES_SHOWN;
+	string_append(&ret->target, ret->whole ? whole : brief);
+}
+
+/* The details: what may be cut without harm */
+
+static void append_name(struct string *out, const struct prompt *prompt, bool markup) {
+	static const char *const labels[] = {[PERMISSION_FS_READ] = "For",
+					     [PERMISSION_FS_WRITE] = "For",
+					     [PERMISSION_NET_ACCESS] =
+						     "Also to be allowed, as its first bytes ask for it",
+					     [PERMISSION_CUSTOM] = NULL};
+	const char *label = labels[prompt->permission.kind];
+	if (label) append_line(out, label, prompt->name, markup);
+}
+
+static void append_subject(struct string *out, const struct prompt *prompt, bool markup) {
+	CLEANUP_FREE char *path = human_path(prompt->project);
+	CLEANUP_FREE char *visible = text_visible_cut(path, LISTED_COLUMNS);
+	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
 	string_append(out, "\nProfile ");
 	append_escaped(out, profile, markup);
 	string_append(out, prompt->project ? ", project " : ", ");
 	append_escaped(out, visible, markup);
 }
 
-/* How it is answered where there are no buttons. */
-static void append_command(struct string *out, const struct prompt *prompt) {
-	string_appendf(out, "\n%s: sbx allow %lld · sbx deny %lld",
-		       prompt->confirm_terminal ? "Only in a terminal" : "Answer in a terminal", (long long)prompt->id,
-		       (long long)prompt->id);
-}
-
-static void write_one(const struct prompt *prompt, const struct notice_manner *manner, struct string *out) {
-	bool markup = manner->markup;
-	CLEANUP_FREE char *about = prompt_target_for(prompt, TARGET_COLUMNS);
-	CLEANUP_FREE char *target = text_visible_cut(about ? about : "", TARGET_COLUMNS);
+static void detail_one(const struct prompt *prompt, bool markup, struct string *out) {
 	CLEANUP_FREE char *asker = prompt_asker(prompt);
-	CLEANUP_FREE char *covered = prompt_reach(prompt);
-	string_append(out, markup ? "<b>" : "");
-	append_escaped(out, target, markup);
-	string_append(out, markup ? "</b>" : "");
 	append_line(out, "That is", meaning(prompt), markup);
-	append_line(out, "An allow covers the folder", covered, markup);
+	append_name(out, prompt, markup);
 	append_line(out, "Asked by", asker, markup);
-	append_place(out, prompt, markup);
+	append_subject(out, prompt, markup);
 	append_line(out, "Rule", prompt->why, markup);
-	append_line(out, "It says", prompt->reason, markup);
-	string_appendf(out, "\nPrompt %lld, ", (long long)prompt->id);
-	append_time(out, prompt, manner->now_ms);
-	if (!manner->buttons || prompt->confirm_terminal) append_command(out, prompt);
+	append_line(out, "Reason, in its own words", prompt->reason, markup);
+	string_appendf(out, "\nPrompt %lld", (long long)prompt->id);
 }
 
-/* Of several that are asked by the same, and of the same profile and project, that is said once. */
-static bool have_in_common(const struct notice_questions *questions, char *(*text)(const struct prompt *)) {
-	CLEANUP_FREE char *first = text(questions->prompts[0]);
-	for (size_t i = 1; i < questions->count; i++) {
-		CLEANUP_FREE char *other = text(questions->prompts[i]);
-		if (strcmp(first, other) != 0) return false;
-	}
-	return true;
+static void detail_several(const struct notice_questions *questions, bool markup, struct string *out) {
+	CLEANUP_FREE char *asker = in_common(questions, prompt_asker);
+	CLEANUP_FREE char *subject = in_common(questions, subject_of);
+	append_line(out, "Asked by", asker, markup);
+	if (subject) append_subject(out, questions->prompts[0], markup);
+	string_append(out, "\nPrompts");
+	for (size_t i = 0; i < questions->count; i++)
+		string_appendf(out, "%s %lld", i > 0 ? "," : "", (long long)questions->prompts[i]->id);
+	if (questions->terminal_only > 0)
+		string_appendf(out, "\nNot among these: %zu more, for a terminal only: sbx prompts",
+			       questions->terminal_only);
 }
 
-static char *subject_of(const struct prompt *prompt) {
-	return string_format("%s\n%s", prompt->profile ? prompt->profile : "", prompt->project ? prompt->project : "");
-}
-
-static void write_listed(const struct prompt *prompt, bool common_place, bool common_asker, bool markup,
-			 struct string *out) {
-	CLEANUP_FREE char *line = common_place ? what_and_target(prompt) : notice_line(prompt);
-	CLEANUP_FREE char *asker = prompt_asker(prompt);
-	CLEANUP_FREE char *covered = prompt_reach(prompt);
-	string_append(out, out->size > 0 ? "\n• " : "• ");
-	append_escaped(out, line, markup);
-	if (covered) {
-		CLEANUP_FREE char *visible = text_visible_cut(covered, LISTED_COLUMNS);
-		string_append(out, " (with the folder ");
-		append_escaped(out, visible, markup);
-		string_append_char(out, ')');
-	}
-	if (!common_asker) {
-		CLEANUP_FREE char *visible = text_visible_cut(asker, LISTED_COLUMNS);
-		string_append(out, ", asked by ");
-		append_escaped(out, visible, markup);
-	}
-	string_appendf(out, " [%lld]", (long long)prompt->id);
-}
-
-static void write_several(const struct notice_questions *questions, const struct notice_manner *manner,
-			  struct string *out) {
-	const struct prompt *first = questions->prompts[0], *soonest = first;
-	bool common_place = have_in_common(questions, subject_of);
-	bool common_asker = have_in_common(questions, prompt_asker);
-	for (size_t i = 0; i < questions->count; i++) {
-		const struct prompt *prompt = questions->prompts[i];
-		write_listed(prompt, common_place, common_asker, manner->markup, out);
-		if (prompt->deadline_ms < soonest->deadline_ms) soonest = prompt;
-	}
-	CLEANUP_FREE char *asker = prompt_asker(first);
-	if (common_asker) append_line(out, "Asked by", asker, manner->markup);
-	if (common_place) append_place(out, first, manner->markup);
-	string_append_char(out, '\n');
-	append_time(out, soonest, manner->now_ms);
-	string_appendf(out, "\n%s: sbx allow NUMBER · sbx deny NUMBER",
-		       first->confirm_terminal ? "Only in a terminal"
-		       : manner->buttons       ? "One by one"
-					       : "Answer in a terminal");
+static char *body_of(const struct notice_questions *questions, const struct glance *glance, bool markup) {
+	const bool bold = markup && questions->count == 1;
+	struct string out = {0};
+	append_escaped(&out, glance->head.data ? glance->head.data : "", markup);
+	string_append(&out, bold ? "<b>" : "");
+	append_escaped(&out, glance->target.data, markup);
+	string_append(&out, bold ? "</b>" : "");
+	append_escaped(&out, glance->rest.data, markup);
+	if (questions->count == 1)
+		detail_one(questions->prompts[0], markup, &out);
+	else
+		detail_several(questions, markup, &out);
+	return string_steal(&out);
 }
 
 /* Buttons */
@@ -205,26 +267,48 @@ static void add_button(struct notice *notice, const struct notice_button *button
 	notice->buttons[notice->button_count++] = *button;
 }
 
-static void add_buttons(const struct notice_questions *questions, struct notice *notice) {
-	const char *all = questions->count > 1 ? " all" : "";
-	int64_t lifetime_ms = questions->prompts[0]->lifetime_ms;
+static int64_t shortest_lifetime(const struct notice_questions *questions) {
+	int64_t shortest_ms = questions->prompts[0]->lifetime_ms;
 	for (size_t i = 1; i < questions->count; i++)
-		if (questions->prompts[i]->lifetime_ms < lifetime_ms) lifetime_ms = questions->prompts[i]->lifetime_ms;
+		if (questions->prompts[i]->lifetime_ms < shortest_ms) shortest_ms = questions->prompts[i]->lifetime_ms;
+	return shortest_ms;
+}
+
+/* What is allowed and for how long, so that each label says what its button gives. */
+static void add_allowing(const struct notice_questions *questions, struct notice *notice) {
+	const struct prompt *first = questions->prompts[0];
+	const int64_t lifetime_ms = shortest_lifetime(questions);
 	CLEANUP_FREE char *lifetime = lifetime_words(lifetime_ms);
-	const struct notice_button deny = {"deny", string_format("Deny%s", all), EFFECT_DENY, LIFETIME_ONCE, 0};
-	add_button(notice, &deny);
-	if (permission_is_ask(&questions->prompts[0]->permission)) { /* no grant comes of it */
-		const struct notice_button go_on = {"allow", string_copy("Let it ask on"), EFFECT_ALLOW, LIFETIME_ONCE,
-						    0};
-		add_button(notice, &go_on);
-		return;
-	}
-	const struct notice_button allow = {"allow", string_format("Allow%s %s", all, lifetime), EFFECT_ALLOW,
-					    LIFETIME_UNTIL, lifetime_ms};
-	add_button(notice, &allow);
+	CLEANUP_FREE char *gives = questions->count > 1 ? string_copy("all") : wish_gives(first);
+	add_button(notice, &(struct notice_button){.verb = "allow",
+						   .label = string_format("Allow %s %s", gives, lifetime),
+						   .effect = EFFECT_ALLOW,
+						   .lifetime = LIFETIME_UNTIL,
+						   .ttl_ms = lifetime_ms});
 	if (questions->count > 1) return;
-	const struct notice_button always = {"always", string_copy("Always here"), EFFECT_ALLOW, LIFETIME_ALWAYS, 0};
-	add_button(notice, &always);
+	add_button(notice, &(struct notice_button){.verb = "always",
+						   .label = string_copy(first->project ? "Always, in this project"
+										       : "Always, anywhere"),
+						   .effect = EFFECT_ALLOW,
+						   .lifetime = LIFETIME_ALWAYS});
+}
+
+/* `whole`: all that an allow would cover is seen. */
+static void add_buttons(const struct notice_questions *questions, bool whole, struct notice *notice) {
+	add_button(notice, &(struct notice_button){.verb = "deny",
+						   .label = string_copy(questions->count > 1 ? "Deny all" : "Deny"),
+						   .effect = EFFECT_DENY,
+						   .lifetime = LIFETIME_ONCE});
+	if (!whole)
+		add_button(notice,
+			   &(struct notice_button){.verb = "review", .label = string_copy("Review"), .reviews = true});
+	else if (permission_is_ask(&questions->prompts[0]->permission)) /* no grant comes of it */
+		add_button(notice, &(struct notice_button){.verb = "allow",
+							   .label = string_copy("Let it ask on"),
+							   .effect = EFFECT_ALLOW,
+							   .lifetime = LIFETIME_ONCE});
+	else
+		add_allowing(questions, notice);
 }
 
 char *notice_key(const struct notice_button *button, const char *token) {
@@ -251,41 +335,34 @@ static enum prompt_risk highest_risk(const struct notice_questions *questions) {
 }
 
 static char *summary_of(const struct notice_questions *questions) {
-	CLEANUP_FREE char *profile = profile_name(questions->prompts[0]);
-	CLEANUP_FREE char *what = what_is_asked(questions->prompts[0]);
-	if (questions->count == 1) return string_format("sbx: %s wants to %s …", profile, what);
-	if (!have_in_common(questions, subject_of)) return string_format("sbx: %zu questions wait", questions->count);
-	return string_format("sbx: %s asks for %zu things", profile, questions->count);
+	CLEANUP_FREE char *who = in_common(questions, wish_who);
+	CLEANUP_FREE char *what = wish_what(questions->prompts[0]);
+	if (questions->count == 1) return string_format("%s wants to %s", who, what);
+	if (!who) return string_format("%zu questions of sandboxes", questions->count);
+	return string_format("%s wants %zu things", who, questions->count);
 }
 
-/* A tool is held up, so a question is never of low urgency: GNOME Shell shows such only in its list. */
+/* A held call is critical: GNOME Shell shows the buttons of nothing else, and takes its banner down after seconds. The
+ * summary of a flood holds nothing up. */
 void notice_ask(const struct notice_questions *questions, const struct notice_manner *manner, struct notice *ret) {
-	static const struct {
-		const char *icon;
-		enum notice_urgency urgency;
-	} looks[] = {[RISK_LOW] = {"dialog-question", URGENCY_NORMAL},
-		     [RISK_NORMAL] = {"dialog-question", URGENCY_NORMAL},
-		     [RISK_HIGH] = {"dialog-warning", URGENCY_CRITICAL}};
+	static const char *const icons[] = {
+		[RISK_LOW] = "dialog-question", [RISK_NORMAL] = "dialog-question", [RISK_HIGH] = "dialog-warning"};
 	const struct prompt *first = questions->prompts[0];
-	enum prompt_risk risk = highest_risk(questions);
-	CLEANUP_STRING struct string body = {0};
+	__attribute__((cleanup(glance_finish))) struct glance glance = {0};
+	write_head(questions, manner, &glance.head);
 	if (questions->count == 1)
-		write_one(first, manner, &body);
+		glance_at_one(questions, &glance);
 	else
-		write_several(questions, manner, &body);
-	if (questions->terminal_only > 0)
-		string_appendf(&body, "\nNot among these: %zu more, for a terminal only: sbx prompts",
-			       questions->terminal_only);
-	append_line(&body, "The answer could not be given", questions->note, manner->markup);
+		glance_at_several(questions, manner, &glance);
 	int64_t latest_ms = first->deadline_ms;
 	for (size_t i = 1; i < questions->count; i++)
 		if (questions->prompts[i]->deadline_ms > latest_ms) latest_ms = questions->prompts[i]->deadline_ms;
 	*ret = (struct notice){.summary = summary_of(questions),
-			       .body = string_steal(&body),
-			       .icon = looks[risk].icon,
-			       .urgency = looks[risk].urgency,
+			       .body = body_of(questions, &glance, manner->markup),
+			       .icon = icons[highest_risk(questions)],
+			       .urgency = permission_is_ask(&first->permission) ? URGENCY_NORMAL : URGENCY_CRITICAL,
 			       .expire_ms = latest_ms > manner->now_ms ? latest_ms - manner->now_ms : 1};
-	if (manner->buttons && !first->confirm_terminal) add_buttons(questions, ret);
+	if (manner->buttons && !first->confirm_terminal) add_buttons(questions, glance.whole, ret);
 }
 
 void notice_more(size_t count, struct notice *ret) {

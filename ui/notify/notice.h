@@ -1,10 +1,13 @@
 /*
  * notice: what a notification says, and its buttons (design section 8).
  *
- * Promises: all of it is visible text (base/text.h), bounded, and escaped where the server reads markup; the summary
- * has no word of the tool's. Every question that a button answers is listed. There is never a lone button, nor one
- * called "default": servers fire those by a click anywhere (Desktop Notifications Specification 1.2, "Actions"). What
- * needs a terminal, or a server without buttons, gets a sentence in their place. No input or output here.
+ * Promises: all of it is visible text (base/text.h), bounded, and escaped where the server reads markup. The summary's
+ * words are sbx's, and the name of the program that the user started: none that a process gives itself. The body begins
+ * with what a button answers: the target, all that an allow covers, whose it is, where, and until when it waits. What
+ * servers show at least (lines.h) holds all of that, or there is no button that allows, but one that opens a terminal
+ * (attack R16). There is never a lone button, nor one called "default": servers fire those by a click anywhere (Desktop
+ * Notifications Specification 1.2, "Actions"). What needs a terminal, or a server without buttons, gets the command in
+ * their place. No input or output here.
  */
 #pragma once
 
@@ -27,6 +30,7 @@ enum notice_urgency { URGENCY_LOW, URGENCY_NORMAL, URGENCY_CRITICAL };
 struct notice_button {
 	const char *verb; /* the action's key is this, "-" and a token */
 	char *label;
+	bool reviews; /* it answers nothing, and opens a terminal */
 	enum effect effect;
 	enum lifetime lifetime;
 	int64_t ttl_ms; /* of LIFETIME_UNTIL */
@@ -49,7 +53,7 @@ struct notice_questions {
 	const struct prompt *prompts[NOTICE_LISTED_MAX]; /* borrowed; they agree in confirm_terminal */
 	size_t count;                                    /* ≥ 1 */
 	size_t terminal_only; /* others of the session that need a terminal, and have a notification of their own */
-	const char *note;     /* what became of an answer; or NULL */
+	const char *note;     /* what became of an answer, a sentence; or NULL */
 };
 
 /* How to say it: the server's abilities, and the time. */
