@@ -66,13 +66,21 @@ static bool has_open(pid_t pid, const struct stat *terminal) {
 	return false;
 }
 
+/* Its standard output is our standard input: what it writes itself is for us (`yes | sbx run …`). */
+static bool feeds_us(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/fd/1", (int)pid);
+	struct stat output, input;
+	return stat(path, &output) == 0 && fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode) &&
+	       output.st_dev == input.st_dev && output.st_ino == input.st_ino;
+}
+
 static bool is_bystander(pid_t pid, const struct stat *terminal, pid_t run, const pid_t *held, size_t held_count) {
 	struct place place;
 	if (!place_of(pid, &place) || place.session != getsid(0) || strchr("TtZX", place.state)) return false;
 	if (is_at_or_below(pid, run) || is_at_or_below(run, pid)) return false;
 	for (size_t i = 0; i < held_count; i++)
 		if (is_at_or_below(pid, held[i])) return false;
-	return has_open(pid, terminal);
+	return has_open(pid, terminal) && !feeds_us(pid);
 }
 
 bool bystanders_are_there(int tty, pid_t run, const pid_t *held, size_t held_count) {

@@ -13,13 +13,14 @@
 static int terminal;
 static pid_t run; /* a run that does nothing, started by us as by a shell */
 
-enum what { KEEPS_TERMINAL, CLOSES_TERMINAL, LEAVES_SESSION };
+enum what { KEEPS_TERMINAL, CLOSES_TERMINAL, LEAVES_SESSION, FEEDS_US };
 
 /* Back when it is what it is to be. */
 static pid_t start(enum what what) {
-	int ready[2];
+	int ready[2], input[2];
 	char byte;
 	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(input), 0);
 	const pid_t child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -27,12 +28,16 @@ static pid_t start(enum what what) {
 		for (int i = 0; i < 3; i++) dup2(null, i);
 		if (what == CLOSES_TERMINAL) close(terminal);
 		if (what == LEAVES_SESSION) setsid();
+		if (what == FEEDS_US) dup2(input[1], 1);
 		if (write(ready[1], "", 1) < 1) _exit(1);
 		for (;;) pause();
 	}
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
+	if (what == FEEDS_US) dup2(input[0], 0);
+	close(input[0]);
+	close(input[1]);
 	return child;
 }
 
@@ -69,6 +74,13 @@ static void who_has_it_not_or_is_of_another_session_does_not(void **state) {
 	end(left);
 }
 
+static void who_writes_our_input_does_not(void **state) {
+	(void)state;
+	const pid_t feeder = start(FEEDS_US);
+	assert_false(others(NULL, 0));
+	end(feeder);
+}
+
 static void take_terminal(void) {
 	int master;
 	setsid();
@@ -81,6 +93,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_run_and_who_started_it_do_not_count),
 		cmocka_unit_test(attack_r_19_who_has_the_terminal_open_counts),
+		cmocka_unit_test(who_writes_our_input_does_not),
 		cmocka_unit_test(who_has_it_not_or_is_of_another_session_does_not),
 	};
 	int status = 1;
