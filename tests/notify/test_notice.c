@@ -79,6 +79,16 @@ static void a_glance_tells_who_what_where_and_until_when(void **state) {
 	assert_int_equal(notice.buttons[2].lifetime, LIFETIME_ALWAYS);
 }
 
+/* One that is too narrow for three cuts off text as well. */
+static void a_narrow_server_has_two_buttons(void **state) {
+	(void)state;
+	static const struct notice_manner narrow = {.buttons = true, .narrow = true, .now_ms = 2000};
+	CLEANUP_PROMPT struct prompt prompt = sample(12, PERMISSION_NET_ACCESS, "example.org:443");
+	CLEANUP_NOTICE struct notice notice;
+	ask_one(&prompt, &narrow, &notice);
+	EXPECT_LABELS(&notice, "Deny", "Allow connecting 1 hour");
+}
+
 /* What the user started; where that isn't known nobody's own name for itself stands there. */
 static void who_asks_is_what_the_user_started(void **state) {
 	(void)state;
@@ -125,6 +135,12 @@ static void a_button_names_what_it_gives(void **state) {
 		assert_string_equal(notice.summary, rows[i].summary);
 		EXPECT_LABELS(&notice, "Deny", rows[i].label, "Always, in this project");
 	}
+	CLEANUP_PROMPT struct prompt typed = sample(12, PERMISSION_FS_READ, "/srv/x");
+	free(typed.command);
+	typed.command = string_copy("/usr/bin/npm install");
+	CLEANUP_NOTICE struct notice named;
+	ask_one(&typed, &plain, &named);
+	assert_true(string_starts(named.body, "/srv/x\nnpm install · ~/shop · "));
 	CLEANUP_PROMPT struct prompt port = sample(12, PERMISSION_NET_LISTEN, "3000");
 	CLEANUP_NOTICE struct notice opened;
 	ask_one(&port, &plain, &opened);
@@ -440,6 +456,7 @@ int main(void) {
 	setenv("TZ", "UTC", 1);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_glance_tells_who_what_where_and_until_when),
+		cmocka_unit_test(a_narrow_server_has_two_buttons),
 		cmocka_unit_test(who_asks_is_what_the_user_started),
 		cmocka_unit_test(a_button_names_what_it_gives),
 		cmocka_unit_test(attack_broker_09_a_tools_words_are_escaped_in_a_notification),

@@ -240,6 +240,7 @@ static void on_changed(void *context) {
 					   .markup = info->markup,
 					   .inhibited = info->inhibited,
 					   .places = info->places,
+					   .narrow = info->narrow,
 					   .stuck = info->stuck};
 	desk_server_is(agent->desk, &server);
 	wake(agent);

@@ -317,8 +317,10 @@ static void collect(const struct desk *desk, const struct popup *popup, struct n
 static struct notice_manner manner_of(const struct desk *desk) {
 	struct moment now;
 	read_clock(desk, &now);
-	return (struct notice_manner){
-		.buttons = desk->server.buttons, .markup = desk->server.markup, .now_ms = now.wall_ms};
+	return (struct notice_manner){.buttons = desk->server.buttons,
+				      .markup = desk->server.markup,
+				      .narrow = desk->server.narrow,
+				      .now_ms = now.wall_ms};
 }
 
 static void word_questions(struct desk *desk, struct popup *popup, const struct notice_questions *questions) {

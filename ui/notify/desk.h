@@ -47,6 +47,7 @@ struct desk_deeds {
 struct desk_server {
 	bool present, hung, buttons, markup, inhibited;
 	unsigned places; /* so many of ours it keeps at a time; 0: DESK_PLACES or more */
+	bool narrow;     /* three buttons don't fit (notice.h) */
 	bool stuck;      /* one that was taken down stays on its screen */
 };
 

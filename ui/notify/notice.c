@@ -78,8 +78,11 @@ static char *in_common(const struct notice_questions *questions, char *(*text)(c
 	return STEAL(first);
 }
 
+/* Without the folder of a program that was named by its whole path. */
 static char *command_of(const struct prompt *prompt) {
-	CLEANUP_FREE char *visible = text_visible(prompt->command ? prompt->command : "");
+	const char *command = prompt->command ? prompt->command : "";
+	CLEANUP_FREE char *program = string_copy_bytes(command, strcspn(command, " "));
+	CLEANUP_FREE char *visible = text_visible(*program == '/' ? command + (path_name(program) - program) : command);
 	return lines_head(visible, COMMAND_COLUMNS);
 }
 
@@ -275,7 +278,7 @@ static int64_t shortest_lifetime(const struct notice_questions *questions) {
 }
 
 /* What is allowed and for how long, so that each label says what its button gives. */
-static void add_allowing(const struct notice_questions *questions, struct notice *notice) {
+static void add_allowing(const struct notice_questions *questions, bool narrow, struct notice *notice) {
 	const struct prompt *first = questions->prompts[0];
 	const int64_t lifetime_ms = shortest_lifetime(questions);
 	CLEANUP_FREE char *lifetime = lifetime_words(lifetime_ms);
@@ -285,7 +288,7 @@ static void add_allowing(const struct notice_questions *questions, struct notice
 						   .effect = EFFECT_ALLOW,
 						   .lifetime = LIFETIME_UNTIL,
 						   .ttl_ms = lifetime_ms});
-	if (questions->count > 1) return;
+	if (questions->count > 1 || narrow) return;
 	add_button(notice, &(struct notice_button){.verb = "always",
 						   .label = string_copy(first->project ? "Always, in this project"
 										       : "Always, anywhere"),
@@ -294,7 +297,7 @@ static void add_allowing(const struct notice_questions *questions, struct notice
 }
 
 /* `whole`: all that an allow would cover is seen. */
-static void add_buttons(const struct notice_questions *questions, bool whole, struct notice *notice) {
+static void add_buttons(const struct notice_questions *questions, bool whole, bool narrow, struct notice *notice) {
 	add_button(notice, &(struct notice_button){.verb = "deny",
 						   .label = string_copy(questions->count > 1 ? "Deny all" : "Deny"),
 						   .effect = EFFECT_DENY,
@@ -308,7 +311,7 @@ static void add_buttons(const struct notice_questions *questions, bool whole, st
 							   .effect = EFFECT_ALLOW,
 							   .lifetime = LIFETIME_ONCE});
 	else
-		add_allowing(questions, notice);
+		add_allowing(questions, narrow, notice);
 }
 
 char *notice_key(const struct notice_button *button, const char *token) {
@@ -362,7 +365,7 @@ void notice_ask(const struct notice_questions *questions, const struct notice_ma
 			       .icon = icons[highest_risk(questions)],
 			       .urgency = permission_is_ask(&first->permission) ? URGENCY_NORMAL : URGENCY_CRITICAL,
 			       .expire_ms = latest_ms > manner->now_ms ? latest_ms - manner->now_ms : 1};
-	if (manner->buttons && !first->confirm_terminal) add_buttons(questions, glance.whole, ret);
+	if (manner->buttons && !first->confirm_terminal) add_buttons(questions, glance.whole, manner->narrow, ret);
 }
 
 void notice_more(size_t count, struct notice *ret) {

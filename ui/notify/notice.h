@@ -59,6 +59,7 @@ struct notice_questions {
 /* How to say it: the server's abilities, and the time. */
 struct notice_manner {
 	bool buttons, markup;
+	bool narrow;    /* no three buttons fit */
 	int64_t now_ms; /* wall clock */
 };
 

@@ -11,7 +11,7 @@
  *	{"type":"absent","bus":BOOL,"why":…}   there is no server that could show something
  *	{"type":"found"}                       there is one
  *	{"type":"present","name":…,"vendor":…,"version":…,"specification":…,"actions":BOOL,"markup":BOOL,
- *	 "places":N}                           so many it keeps at a time; 0: that isn't known
+ *	 "places":N,"narrow":BOOL}             so many it keeps at a time (0: that isn't known); no three buttons fit
  *	{"type":"inhibited","inhibited":BOOL or null}
  *	{"type":"shown","popup":N,"id":ID}     0: it could not be shown
  *	{"type":"stuck"}                       what was closed hasn't been taken down in time

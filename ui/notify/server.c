@@ -168,6 +168,7 @@ static void on_present(struct server *server, const json_t *packet) {
 	for (size_t i = 0; i < ARRAY_LENGTH(without_buttons); i++)
 		menu |= strcasecmp(info->name, without_buttons[i]) == 0;
 	info->buttons = info->actions && !menu;
+	info->narrow = is_true(packet, "narrow");
 	info->places = (unsigned)json_integer_value(json_object_get(packet, "places"));
 	info->present = true;
 	set_fault(server, NULL);

@@ -25,6 +25,7 @@ struct server_info {
 	bool buttons; /* the user can press them */
 	bool markup;
 	unsigned places;                               /* so many of ours it keeps at a time; 0: more than we show */
+	bool narrow;                                   /* its window is too narrow for three buttons */
 	bool stuck;                                    /* it has not taken down what it was told to */
 	bool knows_inhibited, inhibited;               /* do-not-disturb, where the server has the property */
 	char *name, *vendor, *version, *specification; /* visible text; NULL until `present` */

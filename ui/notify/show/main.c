@@ -113,34 +113,33 @@ static void on_quiet(void *context, bool quiet) {
 	say_inhibited(context, json_boolean(quiet));
 }
 
-/* How many of ours are kept at a time: GNOME Shell 43 takes the oldest of a program down for a fourth
- * (MAX_NOTIFICATIONS_PER_SOURCE, ui/messageTray.js). notification-daemon 3.20.0 shows one, and has yet to learn to take
- * down that one ("FIXME: withdraw currently showing bubbles", nd-queue.c): it stays until it is clicked or its time is
- * up. */
-static const struct {
+/* What servers don't say of themselves. `places`: how many of ours are kept at a time; GNOME Shell 43 takes the oldest
+ * of a program down for a fourth (MAX_NOTIFICATIONS_PER_SOURCE, ui/messageTray.js). notification-daemon 3.20.0 shows
+ * one, and has yet to learn to take down that one ("FIXME: withdraw currently showing bubbles", nd-queue.c): it stays
+ * until it is clicked or its time is up (`linger`). Its window has 400 pixels, and cuts text off where buttons need
+ * more (`narrow`). */
+static const struct known_server {
 	const char *name, *vendor;
 	int places;
-	bool linger;
-} known_servers[] = {{"gnome-shell", "GNOME", 3, false}, {"Notification Daemon", "GNOME", 1, true}};
+	bool linger, narrow;
+} known_servers[] = {{"gnome-shell", "GNOME", 3, false, false}, {"Notification Daemon", "GNOME", 1, true, true}};
 
-static int places_of(struct show *show, const char *name, const char *vendor) {
-	for (size_t i = 0; i < ARRAY_LENGTH(known_servers); i++) {
-		if (!string_equal(known_servers[i].name, name) || !string_equal(known_servers[i].vendor, vendor))
-			continue;
-		bubbles_linger(show->bubbles, known_servers[i].linger);
-		return known_servers[i].places;
-	}
-	bubbles_linger(show->bubbles, false);
-	return 0;
+static struct known_server known_server(const char *name, const char *vendor) {
+	for (size_t i = 0; i < ARRAY_LENGTH(known_servers); i++)
+		if (string_equal(known_servers[i].name, name) && string_equal(known_servers[i].vendor, vendor))
+			return known_servers[i];
+	return (struct known_server){0};
 }
 
 static void on_information(struct show *show, GVariant *answer) {
 	const char *name = "", *vendor = "", *version = "", *specification = "";
 	if (answer) g_variant_get(answer, "(&s&s&s&s)", &name, &vendor, &version, &specification);
+	const struct known_server known = known_server(name, vendor);
+	bubbles_linger(show->bubbles, known.linger);
 	show->quiet = quiet_new(show->bus, name, on_quiet, show);
-	take_half(show, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "type", "present", "name", word(name), "vendor",
-				  word(vendor), "version", word(version), "specification", word(specification),
-				  "places", places_of(show, name, vendor)));
+	take_half(show, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i, s:b}", "type", "present", "name", word(name),
+				  "vendor", word(vendor), "version", word(version), "specification",
+				  word(specification), "places", known.places, "narrow", (int)known.narrow));
 }
 
 static void on_capabilities(struct show *show, GVariant *answer) {
