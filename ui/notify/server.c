@@ -40,8 +40,8 @@ enum {
 	WORD_COLUMNS = 160,
 };
 
-/* They say "actions", and have a menu elsewhere in place of buttons, or a click anywhere. */
-static const char *const without_buttons[] = {"dunst", "mako", "fnott"};
+/* They say "actions", and have a menu elsewhere in place of buttons, a click anywhere, or nothing at all. */
+static const char *const without_buttons[] = {"dunst", "mako", "fnott", "cosmic-notifications", "ashell"};
 
 /* What an answer is awaited to. */
 struct call {
