@@ -214,3 +214,108 @@ click_popup() {
 has_buttons() {
 	[[ $(buttons | wc -l) == "$1" ]]
 }
+
+desk_policy() { # desk_policy [TIMEOUT [WITHOUT-AGENT [LINES]]]
+	policy <<END
+version: 1
+prompt: {timeout: ${1:-60s}, without-agent: ${2:-wait}}
+${3:-}
+profiles:
+  default:
+    ask:
+      fs:read: ["~/notes/*", {target: "~/secret/*", confirm: terminal}] # no literal paths: they are asked about at the start
+      env:read: ["VARIABLE_*"]
+END
+}
+
+reads() { # reads NAME FILE…: in a sandbox, in the background
+	local name=$1
+	shift
+	background "$name" sbx run -- cat "$@" </dev/null
+}
+
+lifetime() {
+	sbx grants --json | jq -r '.[0].lifetime'
+}
+
+# Before the first question is asked.
+agent_up() { # agent_up [OPTION…]
+	sbx-notify "$@" >"$HOME/run/notify.log" 2>&1 3>&- &
+	sbx grants >/dev/null # starts the broker
+	wait_for 30 is_registered 1
+}
+
+# picture NAME: of the screen, for who wants to look: in $SBX_PICTURES, if that is set.
+picture() {
+	[[ ! ${SBX_PICTURES:-} ]] || import -window root "$SBX_PICTURES/$1.png"
+}
+
+# GNOME Shell without a screen, drawn by software, and the program that is its notification server. It finds none of the system's
+# services, and no settings but these.
+gnome_up() {
+	command -v gnome-shell >/dev/null || skip "SKIPPED LOUDLY: there is no gnome-shell on this machine"
+	local service=/usr/share/dbus-1/services/org.gnome.Shell.Notifications.service
+	mkdir -p "$HOME/.config/glib-2.0/settings" "$HOME/.local/share/gnome-shell"
+	mkdir -m 0700 "$HOME/run/gnome"
+	touch "$HOME/.local/share/gnome-shell/lock-warning-shown" # no notification of its own
+	cat >"$HOME/.config/glib-2.0/settings/keyfile" <<-END
+		[org/gnome/shell]
+		welcome-dialog-last-shown-version='1000'
+		[org/gnome/desktop/interface]
+		enable-animations=false
+	END
+	env -u DISPLAY XDG_RUNTIME_DIR="$HOME/run/gnome" DBUS_SYSTEM_BUS_ADDRESS="$DBUS_SESSION_BUS_ADDRESS" GSETTINGS_BACKEND=keyfile \
+		LIBGL_ALWAYS_SOFTWARE=1 gnome-shell --headless --wayland --no-x11 --virtual-monitor 1000x700 --unsafe-mode \
+		>"$HOME/run/gnome.log" 2>&1 3>&- &
+	echo $! >"$HOME/run/gnome.pid"
+	wait_for 60 gnome_has_started || { cat "$HOME/run/gnome.log" >&2 && return 1; }
+	gnome_evaluate 'Main.overview.hide()'
+	# shellcheck disable=SC2046 # a command's words
+	real $(sed -n 's/^Exec=//p' "$service")
+}
+
+gnome_down() {
+	server_down TERM
+	end "$(<"$HOME/run/gnome.pid")"
+}
+
+gnome_has_started() {
+	[[ $(gnome_evaluate '!Main.layoutManager._startingUp' 2>/dev/null) == true ]]
+}
+
+# gnome_evaluate CODE: in the shell; prints its value as JSON.
+gnome_evaluate() {
+	busctl --user --json=short call org.gnome.Shell /org/gnome/Shell org.gnome.Shell Eval s "$1" |
+		jq -r '.data | if .[0] then .[1] else error(.[1]) end'
+}
+
+# gnome WHAT: of gnome.js.
+gnome() {
+	gnome_evaluate "$(<"$TESTS/gnome.js").$1"
+}
+
+# gnome_shows FILTER: jq's, over what the banner has on the screen.
+gnome_shows() {
+	gnome 'banner()' | jq -e "$1" >/dev/null
+}
+
+# gnome_sees FILTER: soon; or says what there is.
+gnome_sees() {
+	wait_for 30 gnome_shows "$1" || { gnome 'banner()' >&2 && return 1; }
+}
+
+# gnome_click LABEL: on the button whose label begins so, when clicks count.
+gnome_click() {
+	local place
+	gnome_sees ".buttons | any(.label | startswith(\"$1\"))"
+	until_clicks_count
+	place=$(gnome 'banner()' | jq -r --arg begin "$1" '.buttons[] | select(.label | startswith($begin)) | "\(.x), \(.y)"')
+	gnome "move($place)"
+	gnome 'press(true)'
+	gnome 'press(false)'
+}
+
+gnome_picture() {
+	[[ ! ${SBX_PICTURES:-} ]] || busctl --user call org.gnome.Shell.Screenshot /org/gnome/Shell/Screenshot \
+		org.gnome.Shell.Screenshot Screenshot bbs false false "$SBX_PICTURES/$1.png"
+}

@@ -43,36 +43,6 @@ teardown() {
 	done
 }
 
-desk_policy() { # desk_policy [TIMEOUT [WITHOUT-AGENT [LINES]]]
-	policy <<END
-version: 1
-prompt: {timeout: ${1:-60s}, without-agent: ${2:-wait}}
-${3:-}
-profiles:
-  default:
-    ask:
-      fs:read: ["~/notes/*", {target: "~/secret/*", confirm: terminal}] # no literal paths: they are asked about at the start
-      env:read: ["VARIABLE_*"]
-END
-}
-
-reads() { # reads NAME FILE…: in a sandbox, in the background
-	local name=$1
-	shift
-	background "$name" sbx run -- cat "$@" </dev/null
-}
-
-lifetime() {
-	sbx grants --json | jq -r '.[0].lifetime'
-}
-
-# Before the first question is asked.
-agent_up() { # agent_up [OPTION…]
-	sbx-notify "$@" >"$HOME/run/notify.log" 2>&1 3>&- &
-	sbx grants >/dev/null # starts the broker
-	wait_for 30 is_registered 1
-}
-
 deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	local buttons=$1
 	real "${@:2}"
@@ -595,6 +565,10 @@ two_are_pending() {
 	contains "$output" "there is no session bus"
 	run -1 sbx-notify --check
 	contains "$output" "no notification server runs"
+	scripted --name cosmic-notifications
+	run -1 sbx-notify --check
+	contains "$output" "has no buttons"
+	server_down
 	scripted --name mako
 	run -1 sbx-notify --check
 	contains "$output" "has no buttons"

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# Prompts under GNOME Shell, which shows a notification of normal urgency as one line without buttons, and for 4 seconds: a real one,
+# without a screen, whose buttons are clicked with a pointer (gnome.js).
+
+load helper
+load desktop
+
+setup_file() {
+	home_make
+	mkdir -p "$HOME/notes" "$HOME/secret"
+	echo "buy milk" >"$HOME/notes/todo.txt"
+	echo "a key" >"$HOME/secret/key"
+	for number in 1 2 3 4 5 6; do echo "note $number" >"$HOME/notes/a-file-with-a-rather-long-name-$number.txt"; done
+	desktop_up
+	gnome_up
+}
+
+teardown_file() {
+	agent_down
+	[[ ! -e $HOME/run/gnome.pid ]] || gnome_down
+	bus_down
+	home_remove
+}
+
+setup() {
+	cd "$HOME/project" || return
+	desk_policy
+	agent_up
+}
+
+teardown() {
+	sbx kill --all >/dev/null 2>&1 || true
+	agent_down
+	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke --all
+}
+
+# Somebody is at work: only then GNOME Shell counts the seconds.
+is_at_work() {
+	gnome 'move(500, 600)'
+	gnome 'move(520, 620)'
+}
+
+# The last N answers were given on the desktop.
+answered_here() { # answered_here N
+	[ "$(sbx history --json | jq -r 'select(.kind == "answer") | .detail.agent' | tail -n "$1" | uniq -c | xargs)" = "$1 desktop" ]
+}
+
+@test "GNOME Shell: a question has its buttons on the screen, until one is clicked and the tool goes on" {
+	# What it is without urgency, so that what follows says something: no button, and gone.
+	busctl --user call org.freedesktop.Notifications /org/freedesktop/Notifications org.freedesktop.Notifications Notify \
+		'susssasa{sv}i' normal 0 '' 'A normal one' 'words' 2 yes Yes 1 urgency y 1 60000
+	gnome_sees '(.text | startswith("A normal one")) and .buttons == []'
+	is_at_work
+	gnome_sees '.text == ""'
+	reads allowed "$HOME/notes/todo.txt"
+	gnome_sees '.buttons | length >= 2'
+	gnome_picture read
+	is_at_work
+	sleep 5 # longer than the other one was there
+	gnome_shows '(.buttons | length == 3) and (.text | contains("~/notes/todo.txt") and test("until [0-9:]{8}"))'
+	is_running allowed
+	gnome_click Allow
+	finished allowed
+	[ "$status" = 0 ]
+	[ "$output" = "buy milk" ]
+	[ "$(lifetime)" = until ]
+	answered_here 1
+	gnome_sees '.text == ""'
+}
+
+@test "GNOME Shell: Deny is clicked" {
+	reads denied "$HOME/notes/todo.txt"
+	gnome_click Deny
+	finished denied
+	[ "$status" = 1 ]
+	contains "$output" "todo.txt: Permission denied"
+	gnome_sees '.text == ""'
+}
+
+@test "GNOME Shell: what needs a terminal says its command within what is shown" {
+	reads waiting "$HOME/secret/key"
+	id=$(prompt_id)
+	gnome_sees ".buttons == [] and (.text | contains(\"sbx allow $id\") and contains(\"~/secret/key\"))"
+	gnome_picture terminal
+	sbx allow "$id"
+	finished waiting
+	[ "$output" = "a key" ]
+	gnome_sees '.text == ""'
+}
+
+# Asked about at the start of a session, in one notification.
+bundle() { # bundle NAME COUNT
+	local number files=()
+	for ((number = 1; number <= $2; number++)); do
+		files+=("$HOME/notes/a-file-with-a-rather-long-name-$number.txt")
+	done
+	policy <<END
+version: 1
+prompt: {timeout: 60s, without-agent: wait}
+profiles:
+  default:
+    ask:
+      fs:read: [$(printf "%s," "${files[@]}")]
+END
+	sbx grants >/dev/null
+	wait_for 30 is_registered 1
+	reads "$1" "${files[@]}"
+	gnome_sees '.buttons | length >= 2'
+	gnome_picture "$1"
+}
+
+@test "GNOME Shell: two questions of a session are one notification, and all that its button allows is on the screen" {
+	bundle two 2
+	gnome_shows '(.buttons | any(.label | startswith("Allow"))) and ([.text | scan("name-[1-6].txt")] | unique | length == 2)'
+	gnome_click Allow
+	finished two
+	[ "$status" = 0 ]
+	[ "$output" = $'note 1\nnote 2' ]
+}
+
+@test "attack_r_16: GNOME Shell shows six lines, and no button allows what is below them" {
+	bundle six 6
+	gnome_shows '(.buttons | any(.label | startswith("Allow")) | not) or ([.text | scan("name-[1-6].txt")] | unique | length == 6)'
+	gnome_click Deny
+	finished six
+	[ "$status" != 0 ]
+}
+
+pending_are() {
+	[[ $(sbx prompts --json | jq length) == "$1" ]]
+}
+
+# The fourth of a program pushes out the first.
+@test "GNOME Shell keeps three notifications of a program, and each of five questions is asked" {
+	for number in 1 2 3 4 5; do reads "note$number" "$HOME/notes/a-file-with-a-rather-long-name-$number.txt"; done
+	for left in 5 4 3 2 1; do
+		wait_for 30 pending_are "$left"
+		gnome_click Allow
+	done
+	for number in 1 2 3 4 5; do
+		finished "note$number"
+		[ "$output" = "note $number" ]
+	done
+	answered_here 5
+}

@@ -1,0 +1,64 @@
+/*
+ * For org.gnome.Shell.Eval (desktop.bash, gnome): what the banner of GNOME Shell's message tray has on the screen, and a pointer of its
+ * own. Only what is mapped counts: the parts of a collapsed banner exist too, but nobody sees them. The names are those of
+ * GNOME Shell 43.
+ */
+(() => {
+	const {Clutter, GLib, Pango} = imports.gi;
+
+	function each(actor, visit) {
+		if (!actor.mapped) return;
+		visit(actor);
+		actor.get_children().forEach(child => each(child, visit));
+	}
+
+	function middle(actor) {
+		const [x, y] = actor.get_transformed_position(), [width, height] = actor.get_transformed_size();
+		return {x: Math.round(x + width / 2), y: Math.round(y + height / 2)};
+	}
+
+	/* What is seen of a text: its lines down to the lower edge, but for the place of an ellipsis. */
+	function seen({text, width, height, line_wrap}, layout) {
+		layout.set_height(-1);
+		layout.set_ellipsize(Pango.EllipsizeMode.NONE);
+		layout.set_width(line_wrap ? width * Pango.SCALE : -1);
+		const [all, down] = layout.get_pixel_size(), lines = layout.get_line_count();
+		const fit = Math.floor((height + 1) * lines / down);
+		if (!line_wrap && all > width + 1) return '';
+		if (fit >= lines) return text;
+		const {start_index, length} = layout.get_line_readonly(fit - 1), bytes = new TextEncoder().encode(text);
+		const end = start_index + length, goes_on = bytes[end] !== 10;
+		return new TextDecoder().decode(bytes.slice(0, goes_on ? end - 4 : end));
+	}
+
+	/* Each text, as far as it is seen, and each button. */
+	function banner() {
+		const texts = [], buttons = [];
+		each(Main.messageTray._bannerBin, actor => {
+			if (actor.style_class?.includes('notification-button'))
+				buttons.push({label: actor.label, ...middle(actor)});
+			else if (actor instanceof Clutter.Text && actor.text && !buttons.some(({label}) => label === actor.text))
+				texts.push(seen(actor, actor.get_layout().copy()));
+		});
+		return {text: texts.join('\n'), buttons};
+	}
+
+	function pointer() {
+		const backend = global.stage.context?.get_backend() ?? Clutter.get_default_backend();
+		global.sbx_pointer ??= backend.get_default_seat().create_virtual_device(Clutter.InputDeviceType.POINTER_DEVICE);
+		return global.sbx_pointer;
+	}
+
+	function move(x, y) {
+		pointer().notify_absolute_motion(GLib.get_monotonic_time(), x, y);
+		return true;
+	}
+
+	function press(down) {
+		const {PRESSED, RELEASED} = Clutter.ButtonState;
+		pointer().notify_button(GLib.get_monotonic_time(), Clutter.BUTTON_PRIMARY, down ? PRESSED : RELEASED);
+		return true;
+	}
+
+	return {banner, move, press};
+})()
