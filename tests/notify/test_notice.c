@@ -305,7 +305,7 @@ static void several_are_listed_and_answered_together(void **state) {
 	assert_non_null(strstr(notice.body, "\nProfile npm, project ~/shop\n"
 					    "Prompts 12, 13\n"
 					    "Not among these: 1 more, for a terminal only: sbx prompts"));
-	EXPECT_LABELS(&notice, "Deny all", "Allow all 15 minutes"); /* the shortest of them */
+	EXPECT_LABELS(&notice, "Deny all", "Allow all 15 min"); /* the shortest of them */
 	assert_int_equal(notice.buttons[1].ttl_ms, b.lifetime_ms);
 }
 

@@ -255,12 +255,13 @@ static char *body_of(const struct notice_questions *questions, const struct glan
 static char *lifetime_words(int64_t ms) {
 	static const struct {
 		int64_t ms;
-		const char *unit;
-	} units[] = {{INT64_C(24) * 3600 * 1000, "day"}, {3600 * 1000, "hour"}, {60 * 1000, "minute"}};
+		const char *unit, *plural;
+	} units[] = {
+		{INT64_C(24) * 3600 * 1000, "day", "days"}, {3600 * 1000, "hour", "hours"}, {60 * 1000, "min", "min"}};
 	for (size_t i = 0; i < ARRAY_LENGTH(units); i++) {
-		int64_t count = ms / units[i].ms;
+		const int64_t count = ms / units[i].ms;
 		if (count > 0 && ms % units[i].ms == 0)
-			return string_format("%lld %s%s", (long long)count, units[i].unit, count == 1 ? "" : "s");
+			return string_format("%lld %s", (long long)count, count == 1 ? units[i].unit : units[i].plural);
 	}
 	return human_duration(ms);
 }

@@ -14,9 +14,9 @@
 
 enum {
 	WHO_COLUMNS = 16,
-	WHAT_COLUMNS = 32, /* of a policy's own words */
-	GIVES_COLUMNS = 16,
-	LABELS = 3, /* the registrable domain has at most, but for some of hosting companies: example.co.uk */
+	WHAT_COLUMNS = 32,  /* of a policy's own words */
+	GIVES_COLUMNS = 10, /* "connecting": GNOME Shell has room for three buttons with that */
+	LABELS = 3,         /* the registrable domain has at most, but for some of hosting companies: example.co.uk */
 };
 
 /* Of PERMISSION_CUSTOM a policy has the words. */
