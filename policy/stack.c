@@ -32,14 +32,20 @@ static char *explain_lead(const struct rule_lead *lead) {
 	return string_format(", and %s leads to %s by a link", place, there);
 }
 
-static char *explain_rule(const struct rule *rule) {
+/* A rule about writing speaks of who reads, too, and says so to one (contest.c). */
+static const char *asked_of(const struct rule *rule, const struct permission *permission) {
+	bool reads = permission->kind == PERMISSION_FS_READ && rule->permission.kind == PERMISSION_FS_WRITE;
+	return reads ? "fs:read and fs:write" : rule->permission.name;
+}
+
+static char *explain_rule(const struct rule *rule, const struct permission *permission) {
 	SHOWN(pattern, rule->lead ? rule->named : typed(rule->pattern));
 	CLEANUP_FREE char *lead = explain_lead(rule->lead);
 	if (rule_is_for_all(rule))
 		return string_format("an administrator denies %s %s to every profile%s", rule->permission.name, pattern,
 				     lead);
 	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s%s", rule->profile, verbs[rule->effect],
-						rule->permission.name, pattern, lead);
+						asked_of(rule, permission), pattern, lead);
 	if (!rule->guarded) return STEAL(what);
 	SHOWN(place, typed(rule->guarded->pattern));
 	return string_format("%s, in a terminal since %s keeps %s", what, rule->guarded->profile, place);
@@ -65,13 +71,14 @@ static char *explain_exec(const struct stack_line *line, const struct answer *an
 	CLEANUP_FREE char *why = text_plain(said->why ? said->why : "");
 	if (said->failed) return string_format("the program %s failed, which denies: %s", program, why);
 	return string_format("the program %s %s%s%s", program,
-			     !answer->given                   ? "has no say"
+			     !answer->given                   ? "has no opinion"
 			     : answer->effect == EFFECT_ALLOW ? "allows it"
 							      : "denies it",
 			     *why ? ": " : "", why);
 }
 
-static char *explain(const struct stack_context *context, const struct stack_line *line, const struct answer *answer) {
+static char *explain(const struct stack_context *context, const struct request *request, const struct stack_line *line,
+		     const struct answer *answer) {
 	switch (line->module) {
 	case STACK_PROTECT: {
 		SHOWN(place, answer->place ? answer->place : "");
@@ -87,7 +94,7 @@ static char *explain(const struct stack_context *context, const struct stack_lin
 	case STACK_ASK:
 		break;
 	}
-	return explain_rule(answer->rule);
+	return explain_rule(answer->rule, &request->permission);
 }
 
 static void set_module(struct verdict *verdict, const char *name) {
@@ -151,7 +158,7 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 	bool grant = line->module == STACK_GRANTS;
 	*ret_verdict = (struct verdict){
 		.effect = answer->effect,
-		.why = explain(context, line, answer),
+		.why = explain(context, request, line, answer),
 		.rule = rule && !grant ? string_copy(rule->origin) : NULL,
 		.grant = answer->grant ? answer->grant->id : 0,
 		.confirm_terminal = rule && answer->effect == EFFECT_ASK && rule->confirm_terminal,
@@ -181,7 +188,7 @@ static void record_step(void *context, const struct stack_line *line, const stru
 	if (answer->given)
 		verdict_of_answer(recording->context, recording->request, line, answer, &step->answer);
 	else if (answer->grant || line->module == STACK_EXEC) /* it passes, but has something to say */
-		step->answer.why = explain(recording->context, line, answer);
+		step->answer.why = explain(recording->context, recording->request, line, answer);
 }
 
 static void verdict_of_none(const struct request *request, const struct answer *answer, struct verdict *ret_verdict) {
