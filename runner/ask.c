@@ -6,8 +6,9 @@
  * on the screen. It writes its answers as an array in their order, as far as it got: what it left open when it was put
  * off, or when one of them was settled elsewhere, is asked anew; what it left open otherwise is denied.
  *
- * What must be confirmed in a terminal is asked alone. What the desktop shows is left to it, unless that can't be seen
- * from here: the user came over ssh.
+ * What must be confirmed in a terminal is asked alone. What the desktop shows is left to it for LIMIT_DESKTOP_MS, for
+ * there it may be out of sight (a banner that is gone, another screen); then it is asked here as well, and the first
+ * answer wins. It is asked here at once where the desktop can't be seen from here: the user came over ssh.
  */
 #include "ask.h"
 
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/string.h"
@@ -39,7 +41,8 @@ enum {
 struct question {
 	struct question *next;
 	struct prompt prompt;
-	bool told; /* that it waits, while we are in the background */
+	int64_t since_ms; /* CLOCK_MONOTONIC: the desktop shows it, or can't */
+	bool told;        /* that it waits, while we are in the background */
 	bool asked, gone;
 };
 
@@ -55,7 +58,7 @@ struct asker {
 	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
-	struct event *done, *gather;
+	struct event *done, *gather, *overdue;
 	struct string text; /* what came of the answers so far */
 };
 
@@ -70,12 +73,24 @@ static void on_gathered(evutil_socket_t fd, short what, void *argument) {
 	asker_wake(argument);
 }
 
+/* What comes within a moment is asked together. */
+static void wait_for_others(struct asker *asker) {
+	const struct timeval soon = {.tv_usec = ASK_GATHER_MS * 1000};
+	if (!asker->child && !event_pending(asker->gather, EV_TIMEOUT, NULL)) event_add(asker->gather, &soon);
+}
+
+static void on_overdue(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	wait_for_others(argument);
+}
+
 struct asker *asker_new(const struct asker_options *options) {
 	if (!options->user || !options->terminal) return NULL;
 	struct asker *asker = mem_new(struct asker);
 	*asker = (struct asker){.options = *options, .answer = -1, .gone = -1};
 	asker->remote = getenv("SSH_CONNECTION") || getenv("SSH_TTY");
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
+	asker->overdue = evtimer_new(options->base, on_overdue, asker);
 	return asker;
 }
 
@@ -105,14 +120,31 @@ static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompt
 	_exit(r == -EINTR ? ASK_SUSPENDED : r == -ECANCELED ? ASK_CANCELLED : r < 0 ? 1 : 0);
 }
 
-static bool is_left_to_the_desktop(const struct asker *asker, const struct prompt *prompt) {
-	return prompt->desktop && !prompt->confirm_terminal && !asker->remote;
+/* For how long, in milliseconds; 0: it is asked here. */
+static int64_t left_to_the_desktop(const struct asker *asker, const struct question *question) {
+	const struct prompt *prompt = &question->prompt;
+	if (!prompt->desktop || prompt->confirm_terminal || asker->remote) return 0;
+	const int64_t left = question->since_ms + LIMIT_DESKTOP_MS - clock_ms(CLOCK_MONOTONIC);
+	return left > 0 ? left : 0;
 }
 
 static struct question *next_question(const struct asker *asker) {
 	struct question *at = asker->first;
-	while (at && is_left_to_the_desktop(asker, &at->prompt)) at = at->next;
+	while (at && left_to_the_desktop(asker, at) > 0) at = at->next;
 	return at;
+}
+
+static void watch_the_desktop(struct asker *asker) {
+	int64_t soonest = 0;
+	for (const struct question *at = asker->first; at; at = at->next) {
+		const int64_t left = left_to_the_desktop(asker, at);
+		if (left > 0 && (soonest == 0 || left < soonest)) soonest = left;
+	}
+	const struct timeval wait = clock_timeval(soonest);
+	if (soonest > 0)
+		event_add(asker->overdue, &wait);
+	else
+		event_del(asker->overdue);
 }
 
 static void remove_question(struct asker *asker, struct question *question) {
@@ -233,8 +265,7 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 	const size_t fit = rows > ASK_FRAME_LINES + 2 ? rows - ASK_FRAME_LINES : 2;
 	size_t count = 0;
 	for (struct question *at = first; at && count < fit && count < LIMIT_WANTS; at = at->next) {
-		if (at != first && (at->prompt.confirm_terminal || is_left_to_the_desktop(asker, &at->prompt)))
-			continue;
+		if (at != first && (at->prompt.confirm_terminal || left_to_the_desktop(asker, at) > 0)) continue;
 		at->asked = true;
 		prompts[count++] = at->prompt;
 		if (first->prompt.confirm_terminal) break;
@@ -287,16 +318,17 @@ static int start_child(struct asker *asker, const struct prompt *prompts, size_t
 
 /* With nothing to ask the tool goes on. */
 static void ask_next(struct asker *asker) {
+	if (asker->child || asker->paused) return;
+	watch_the_desktop(asker); /* first: what is left to it from here on is watched */
 	struct question *first = next_question(asker);
 	struct prompt prompts[LIMIT_WANTS];
-	if (asker->child || asker->paused) return;
 	const bool foreground = terminal_is_foreground(asker->options.terminal);
 	if (!first || !foreground) {
 		go_on(asker);
 		give_turn(asker);
 	}
 	for (struct question *at = first; at && !foreground; at = at->next)
-		if (!is_left_to_the_desktop(asker, &at->prompt)) tell_that_it_waits(at);
+		if (left_to_the_desktop(asker, at) == 0) tell_that_it_waits(at);
 	if (!first || !foreground) return;
 	if (asker->turn != TURN_OURS) {
 		take_turn(asker);
@@ -318,13 +350,13 @@ static void keep(struct asker *asker, struct question *question) {
 		return;
 	}
 	const struct prompt before = (*end)->prompt;
+	if (before.desktop != question->prompt.desktop) (*end)->since_ms = question->since_ms;
 	(*end)->prompt = question->prompt;
 	question->prompt = before;
 	question_free(question);
 }
 
 void asker_add(struct asker *asker, const json_t *prompt) {
-	const struct timeval soon = {.tv_usec = ASK_GATHER_MS * 1000};
 	if (!asker) return;
 	struct question *question = mem_new(struct question);
 	struct error error = ERROR_NONE;
@@ -334,8 +366,9 @@ void asker_add(struct asker *asker, const json_t *prompt) {
 		free(question);
 		return;
 	}
+	question->since_ms = clock_ms(CLOCK_MONOTONIC);
 	keep(asker, question);
-	if (!asker->child && !event_pending(asker->gather, EV_TIMEOUT, NULL)) event_add(asker->gather, &soon);
+	wait_for_others(asker);
 }
 
 /* It ends, and says how its question did: the push, a line; nothing when there is no broker any more. */
@@ -414,6 +447,7 @@ void asker_free(struct asker *asker) {
 	give_turn(asker);
 	if (asker->done) event_free(asker->done);
 	event_free(asker->gather);
+	event_free(asker->overdue);
 	fd_close(asker->answer);
 	fd_close(asker->gone);
 	while (asker->first) remove_question(asker, asker->first);

@@ -6,7 +6,7 @@
  * past its pty (output.h) as well, and where others may write there an allow is asked for twice (twice.h). A question
  * whose process ends without an answer
  * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
- * nor is one that the desktop shows.
+ * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS.
  */
 #pragma once
 

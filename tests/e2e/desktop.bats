@@ -123,8 +123,8 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 		.application == "sbx" and .icon == "dialog-question" and .hints.urgency == 2 and .hints.category == "x-sbx.prompt"
 		and .hints.transient == false and .expire > 1000 and .expire <= 60000 and .replaces == 0
 		and .summary == "cat wants to read a file"
-		and (.body | test("^<b>~/notes/todo.txt</b>\ncat /.*… · ~/project · waits until [0-9:]{8}\n") and contains("\nAsked by: ")
-			and contains("cat (") and contains("\nProfile default, project ~/project\n") and contains("\nRule: ")
+		and (.body | test("^<b>~/notes/todo.txt</b>\ncat /.*… · ~/project · waits until [0-9:]{8}\n") and contains("\nAsked by: cat (pid ")
+			and contains("\nProfile default, project ~/project\n") and contains("\nRule: ")
 			and endswith("\nPrompt " + $id))
 		and (.actions | length == 6 and .[1] == "Deny" and .[3] == "Allow reading 1 hour" and .[5] == "Always, in this project"
 			and (map(select(. == "default")) | length == 0))' <<<"$notice"
@@ -433,15 +433,16 @@ terminal_agent_down() {
 	tmux_begin
 	type_line 'sbx run -- cat "$HOME/notes/todo.txt"'
 	notice=$(notified 1)
-	lacks "$(screen)" 'may profile'
+	lacks "$(screen)" 'wants to read'
 	tell scripted closed "$(jq .id <<<"$notice")" 2
 	sees_question
 	type_line "allow $(code)"
 	sees '^buy milk'
+	local begun=$SECONDS # on a machine that is so slow that five seconds are over, the terminal asks as well
 	type_line 'clear; sbx run -- cat "$HOME/notes/calls.txt"'
 	press 2 allow
 	sees '^call ada'
-	lacks "$(screen)" 'may profile'
+	((SECONDS - begun > 4)) || lacks "$(screen)" 'wants to read'
 	tmux_end
 }
 

@@ -92,7 +92,7 @@ ends() { # ends KEYS…: the program; the shell is there again
 	type_line ':q!'
 	ends Enter
 	shows 'sbx: allowed'
-	shows 'may profile default connect to'
+	shows 'sbx: curl wants to connect to'
 }
 
 @test "less: its screen is as it was" {
@@ -186,7 +186,7 @@ ends() { # ends KEYS…: the program; the shell is there again
 (until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$1/x >answer 2>&1; echo over >over) &
 stty raw -echo
 until test -e over; do
-	printf '\033[2J\033[Hsbx: may profile default connect to:\r\n  target   innocent.test:443\r\ndeny, allow zz or always zz? \033[6n\033[?1003h'
+	printf '\033[2J\033[Hsbx: curl wants to connect to:\r\n  target   innocent.test:443\r\ndeny, allow zz or always zz? \033[6n\033[?1003h'
 	sleep 0.05
 done
 stty sane
@@ -203,7 +203,7 @@ END
 	[ "$(screen)" = "$still" ]
 	lacks "$(screen)" innocent
 	type_line 'allow zz'
-	sees 'As it stands here'
+	sees 'Type it exactly as shown'
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line deny
 	wait_for 30 test -e over
@@ -307,21 +307,77 @@ three_wait() {
 	[ "$(sbx history --json --permission fs:read | jq -s '[.[] | select(.kind == "answer")] | .[-2:] | map(.verdict) | unique' -c)" = '["allow"]' ]
 }
 
-@test "what the desktop shows isn't asked here, until it can't" {
+# A desktop that shows all, and does what it is told by signals (desktop_agent.py); what it was told is in run/desktop.log.
+a_desktop() {
+	rm -f "$HOME/run/desktop.ready"
 	python3 "$TESTS/desktop_agent.py" "$(broker_socket)" --ready "$HOME/run/desktop.ready" >"$HOME/run/desktop.log" 2>&1 3>&- &
 	echo $! >"$HOME/run/desktop.pid"
 	wait_for 30 test -s "$HOME/run/desktop.ready"
+}
+
+desktop() { # desktop SIGNAL
+	kill "-$1" "$(<"$HOME/run/desktop.pid")"
+}
+
+no_desktop() {
+	desktop TERM
+	rm "$HOME/run/desktop.pid"
+}
+
+@test "what the desktop answers in time isn't asked here; what it can't show any more is, at once" {
+	a_desktop
+	type_line "clear; sbx run -- curl -sS http://svc.test:$port/first"
+	prompt_id
+	desktop USR2
+	sees '^hello /first'
+	sees 'ready\$$'
+	lacks "$(screen)" 'wants to'
+	sbx revoke --all
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/x"
 	prompt_id
-	sleep 0.5
 	screen
-	lacks "$(screen)" 'may profile'
-	kill -USR1 "$(<"$HOME/run/desktop.pid")"
+	lacks "$(screen)" 'wants to'
+	desktop USR1
 	sees_question
+	lacks "$(screen)" 'The desktop'
 	type_line deny
 	sees 'sbx: blocked'
-	kill "$(<"$HOME/run/desktop.pid")"
-	rm "$HOME/run/desktop.pid"
+	no_desktop
+}
+
+@test "what the desktop has not answered in five seconds is asked here, too: the first answer wins, and the other place hears of it" {
+	a_desktop
+	cat >two.sh <<'END'
+for name in svc other; do curl -sS "http://$name.test:$1/$name" >"$name.out" 2>&1 & done
+wait
+END
+	rm -f third.err
+	type_line "clear; sbx run -- curl -sS http://third.test:$port/third >third.out 2>third.err &"
+	prompt_id
+	local begun
+	begun=$(date +%s%3N)
+	type_line "sbx run -- sh two.sh $port"
+	sees '^sbx: The desktop was asked, too; the first answer counts\.$'
+	(($(date +%s%3N) - begun >= 5000))
+	sees '^sbx: profile default asks for 2 things:'
+	sees 'choose\?$'
+	wait_for 30 grep -q '^sbx: waiting for an answer: net:access third.test:' third.err # it isn't in the foreground
+	desktop USR2
+	wait_for 30 asks_below '^sbx: one of them is settled: allowed for 2h, on the desktop$'
+	type_line "allow $(code)"
+	wait_for 30 grep -q '^hello /svc' svc.out
+	wait_for 30 grep -q '^hello /other' other.out
+	wait_for 30 heard_of_the_terminal
+	sbx deny "$(prompt_id)"
+	type_line clear
+	type_line 'wait; echo over'
+	sees '^over'
+	[ "$(sbx grants --json | jq length)" = 2 ]
+	no_desktop
+}
+
+heard_of_the_terminal() {
+	jq -se 'any(.[]; .type == "prompt-gone" and .how == "answered" and .verdict == "allow" and .answer.agent == "terminal")' "$HOME/run/desktop.log"
 }
 
 # Over ssh, as the user of the tests, on a machine that is this one.

@@ -26,6 +26,7 @@ enum {
 	LIMIT_WANTS = 32,                /* things that a session may ask for at its start, together */
 	LIMIT_QUESTIONS = 64,            /* of one session that nobody has allowed, before they are a flood */
 	LIMIT_QUESTION_MS = 10 * 1000,   /* until one of them is forgotten */
+	LIMIT_DESKTOP_MS = 5000,         /* until a run's terminal asks what the desktop was asked, too */
 	LIMIT_FLOOD_MS = 10 * 60 * 1000, /* until the summary of a flood may be shown again */
 	LIMIT_SILENCE_MS = 3600 * 1000,  /* a denied flood of who has no session */
 	LIMIT_DENIALS = 1000,            /* of one session that have a row of their own in the history */
