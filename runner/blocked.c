@@ -90,7 +90,7 @@ static bool advise(const struct telling *telling, const struct item *item, struc
 			   ret_advice);
 }
 
-/* " (nobody is there to be asked, 2 times)" */
+/* " (no terminal or desktop to ask on, 2 times)" */
 static char *reason(const struct item *item) {
 	CLEANUP_FREE char *why =
 		text_visible_cut(item->verdict->why ? item->verdict->why : "no rule allows it", TEXT_COLUMNS);

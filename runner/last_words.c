@@ -68,11 +68,11 @@ static void say_repositories(const struct scene *scene) {
 		if (strings_contain(&scene->plan.missing, paths.items[i])) continue; /* said already */
 		CLEANUP_FREE char *shown = text_visible_cut(paths.items[i], 400);
 		if (i < REPOSITORIES_SHOWN)
-			log_warning("%s was made inside: look at it before you run git there", shown);
+			log_warning("a sandboxed tool created %s: check it (hooks, config) before you run git there",
+				    shown);
 	}
 	if (paths.count > REPOSITORIES_SHOWN)
-		log_warning("and %zu more repositories or submodules were made inside",
-			    paths.count - REPOSITORIES_SHOWN);
+		log_warning("and it created %zu more repositories or submodules", paths.count - REPOSITORIES_SHOWN);
 }
 
 int last_words_status(const struct blocked *blocked, int status) {

@@ -58,7 +58,7 @@ const char *advice_lift(const char *rule) {
 static struct advice advise_rules(const struct denial *denial) {
 	if (!denial->verdict->rule) return (struct advice){0};
 	CLEANUP_FREE char *rule = text_visible(denial->verdict->rule);
-	return (struct advice){string_format("the rule at %s forbids it, and no grant lifts a rule%s", rule,
+	return (struct advice){string_format("the rule at %s forbids it; grants can't override deny rules%s", rule,
 					     advice_lift(denial->verdict->rule)),
 			       NULL};
 }

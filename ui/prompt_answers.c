@@ -50,18 +50,20 @@ static bool asked_by_one(const struct prompt *prompts, size_t count) {
 
 void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
 			   struct string *out) {
+	const bool by_one = asked_by_one(prompts, count);
 	CLEANUP_FREE char *profile = text_visible_cut(prompts->profile ? prompts->profile : "?", PROFILE_COLUMNS);
-	CLEANUP_FREE char *place = human_path(prompts->project);
+	CLEANUP_FREE char *who = by_one ? prompt_who(prompts) : string_format("profile %s", profile);
+	CLEANUP_FREE char *place = prompt_place(prompts);
 	CLEANUP_FREE char *asker = prompt_asker(prompts);
 	const size_t lines = 2 * count + FRAME_LINES <= rows ? 2 : 1;
 	int64_t deadline_ms = prompts->deadline_ms;
-	string_appendf(out, "sbx: profile %s asks for %zu things:\n", profile, count);
+	string_appendf(out, "sbx: %s asks for %zu things:\n", who, count);
 	for (size_t i = 0; i < count; i++) {
 		append_thing(out, i + 1, &prompts[i], width, lines);
 		if (prompts[i].deadline_ms < deadline_ms) deadline_ms = prompts[i].deadline_ms;
 	}
 	CLEANUP_FREE char *left = human_duration(deadline_ms - now_ms);
-	if (asked_by_one(prompts, count)) text_labelled(out, "asked by", asker, width, 2);
+	if (by_one) text_labelled(out, "asked by", asker, width, 2);
 	text_labelled(out, "project", place, width, 1);
 	string_appendf(out, "  prompts  %lld to %lld, %s left\n", (long long)prompts[0].id,
 		       (long long)prompts[count - 1].id, left);
@@ -74,20 +76,20 @@ void prompt_answers_words(const struct prompt *prompts, size_t count, const char
 	CLEANUP_FREE char *allow = string_format("allow %s", code);
 	CLEANUP_FREE char *always = string_format("always %s", code);
 	CLEANUP_FREE char *for_a_time =
-		string_format("%sfor %s, this profile in this project", one ? "" : "all of them, ", lifetime);
-	string_append(out, "Type one of these and Enter (? alone):\n");
+		string_format("%sfor %s, in this project", one ? "" : "all of them, ", lifetime);
+	flow_append(out, "Type an answer and press Enter (? needs no Enter):", 0, width);
 	append_word(out, "deny", one ? "not this time (also Ctrl-C)" : "none of them, this time (also Ctrl-C)", width);
 	append_word(out, allow, for_a_time, width);
 	append_word(out, always,
-		    one ? "for this profile in this project, until you revoke it"
-			: "all of them, for this profile in this project, until you revoke it",
+		    one ? "always, in this project (until you revoke it)"
+			: "all of them, always, in this project (until you revoke them)",
 		    width);
 	if (!one) append_word(out, "choose", "one after the other", width);
 	append_word(out, "?", one ? "details, and other answers" : "each of them in full", width);
 	CLEANUP_FREE char *place = one ? prompt_reach(prompts) : NULL;
 	if (!place) return;
 	CLEANUP_FREE char *shown = text_visible_cut(place, width - 2);
-	flow_append(out, "An allow covers the folder, for the file may be replaced when it is saved:", 0, width);
+	flow_append(out, "Allowing covers the whole folder, because saving may replace the file:", 0, width);
 	string_appendf(out, "  %s\nOnly the file: sbx allow %lld\n", shown, (long long)prompts->id);
 }
 
@@ -146,10 +148,10 @@ void prompt_answers_details(const struct prompt *prompt, int64_t now_ms, size_t 
 	text_labelled(out, "process", prompt->process, width, UNCUT);
 	for (size_t i = 0; i < prompt->parents.count; i++)
 		text_labelled(out, i == 0 ? "below" : "", prompt->parents.items[i], width, UNCUT);
-	text_labelled(out, "it says", prompt->reason, width, UNCUT);
+	text_labelled(out, "reason", prompt->reason, width, UNCUT);
 	text_labelled(out, "profile", prompt->profile, width, UNCUT);
 	text_labelled(out, "project", prompt->project, width, UNCUT);
-	string_append(out, "An answer here:\n");
+	flow_append(out, "What you answer holds for this profile in this project:", 0, width);
 	text_labelled(out, "deny", "the call fails, nothing is remembered", width, UNCUT);
 	text_labelled(out, "allow", allow, width, UNCUT);
 	text_labelled(out, "always", "until you revoke it", width, UNCUT);

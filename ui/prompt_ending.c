@@ -49,8 +49,8 @@ char *prompt_ending(const json_t *gone) {
 	const bool allowed = string_equal(verdict, effect_name(EFFECT_ALLOW));
 	if (string_equal(how, "answered")) return answered(json_object_get(gone, "answer"), allowed);
 	if (string_equal(how, "expired")) return string_copy("nobody answered: denied");
-	if (string_equal(how, "cancelled")) return string_copy("who asked is gone");
+	if (string_equal(how, "cancelled")) return string_copy("the program that asked has ended");
 	if (string_equal(how, "covered") && *verdict)
-		return string_format("%s, as rules and grants have it by now", allowed ? "allowed" : "denied");
-	return string_copy(string_equal(how, "covered") ? "it is asked otherwise by now" : "it is settled");
+		return string_format("%s by a grant or rule made meanwhile", allowed ? "allowed" : "denied");
+	return string_copy(string_equal(how, "covered") ? "another question has taken its place" : "it is settled");
 }

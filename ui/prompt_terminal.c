@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/string.h"
+#include "flow.h"
 #include "prompt_answers.h"
 #include "prompt_keys.h"
 #include "schema/grant.h"
@@ -118,6 +119,13 @@ static void append_cleared(size_t rows, struct string *out) {
 	string_append(out, "Other programs can write to this terminal. Once more: is this what you allow?\n");
 }
 
+/* Whoever sees it there is told here. */
+static bool is_on_desktop(const struct question *question) {
+	for (size_t i = 0; i < question->count; i++)
+		if (question->prompts[i].desktop && !question->prompts[i].confirm_terminal) return true;
+	return false;
+}
+
 static int show(const struct question *question, struct error *error) {
 	CLEANUP_STRING struct string text = {0}, out = {0};
 	const struct room room = room_of(question->keys.fd);
@@ -128,7 +136,10 @@ static int show(const struct question *question, struct error *error) {
 				      room.rows, &text);
 	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
 	if (question->asking == RUN_ASK_AGAIN) append_cleared(room.rows, &out);
-	if (question->all) string_appendf(&out, "%zu of %zu\n", question->number, question->all);
+	if (question->all)
+		string_appendf(&out, "%zu of %zu\n", question->number, question->all);
+	else if (question->asking != RUN_ASK_AGAIN && is_on_desktop(question))
+		flow_append(&out, "sbx: The desktop was asked, too; the first answer counts.", 0, room.columns);
 	string_append_bytes(&out, text.data, text.size);
 	prompt_answers_words(question->prompts, question->count, question->code, room.columns, &out);
 	return put(question, out.data, error);
@@ -192,7 +203,7 @@ static int converse(struct question *question, struct error *error) {
 		/* Who presses Enter behind ? has meant nothing more by it. */
 		const bool same = details && r == KEY_LINE && *question->keys.line == '\0';
 		details = word || r == KEY_DETAILS;
-		hint = details || same ? "" : "As it stands here, please: ";
+		hint = details || same ? "" : "Type it exactly as shown: ";
 		if (details) r = show_details(question, error);
 		if (r < 0) return r;
 	}
@@ -224,13 +235,13 @@ static char *words_of_end(const struct question *question) {
 	CLEANUP_FREE char *ending = prompt_ending(gone);
 	const char *place = question->keys.is_terminal ? "\r\x1b[K" : "\n";
 	json_decref(gone);
-	return several ? string_format("%ssbx: one of them is settled: %s\nsbx: what is left is asked anew\n", place,
+	return several ? string_format("%ssbx: one of them is settled: %s\nsbx: the others are asked again\n", place,
 				       ending)
 		       : string_format("%ssbx: %s\n", place, ending);
 }
 
 static const char *closing_words(int r, enum run_asking asking) {
-	if (r == -EINTR) return "\nsbx: the call waits, and so does the question: fg\n";
+	if (r == -EINTR) return "\nsbx: paused; type fg to answer\n";
 	if (r < 0) return "\n";
 	if (r == DENY) return "sbx: denied, this once\n";
 	return asking == RUN_ASK_FIRST ? "sbx: once more, on a cleared screen\n" : "sbx: allowed\n";

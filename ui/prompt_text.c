@@ -1,6 +1,7 @@
 #include "ui/prompt_text.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -13,42 +14,78 @@
 enum {
 	LABEL_COLUMNS = 11, /* "  profile  " */
 	TARGET_LINES = 3,   /* of a long target; past that its middle is cut */
-	PROCESS_COLUMNS = 40,
-	PROFILE_COLUMNS = 22,
-	DESCRIPTION_COLUMNS = 60,
+	NAME_COLUMNS = 22,  /* of a process, a profile */
 };
 
 static const char link_of_chain[] = " › ";
 
-/* A name as a link of the chain: it brings no link of its own, and of parents no number. */
-static void append_link(struct string *out, const char *name, bool parent) {
-	size_t size = strlen(name);
-	const char *number = strrchr(name, ' ');
-	if (parent && number && number[1] == '(' && number[2 + strspn(number + 2, "0123456789")] == ')')
-		size = (size_t)(number - name);
-	CLEANUP_FREE char *own = string_copy_bytes(name, size);
+/* Of "curl (412)" the number, or 0, and the bytes of the name in front of it. */
+static long split(const char *process, size_t *ret_size) {
+	const char *number = strrchr(process, ' ');
+	*ret_size = strlen(process);
+	if (!number || number[1] != '(' || strcmp(number + 2 + strspn(number + 2, "0123456789"), ")") != 0) return 0;
+	*ret_size = (size_t)(number - process);
+	return strtol(number + 2, NULL, 10);
+}
+
+/* A name as a link of the chain: it brings no link of its own. */
+static void append_link(struct string *out, const char *process) {
+	size_t size;
+	split(process, &size);
+	CLEANUP_FREE char *own = string_copy_bytes(process, size);
 	for (char *fake; (fake = strstr(own, "›"));) memset(fake, '?', strlen("›"));
 	string_append(out, own);
 }
 
-/* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs: that is told as what they say. */
+static char *nameless(const struct prompt *prompt) {
+	if (prompt->session == 0) return string_copy("a process");
+	/* What a session wants at its start (docs/protocol.md, want). */
+	if (prompt->bundle > 0)
+		return string_format("session %lld, before its tool starts", (long long)prompt->session);
+	return string_format("a process in session %lld", (long long)prompt->session);
+}
+
+/* A process chooses its own name (prctl(2), PR_SET_NAME), and its parents theirs. */
+static long append_chain(struct string *out, const struct prompt *prompt) {
+	size_t size;
+	for (size_t i = prompt->parents.count; i-- > 0;) {
+		append_link(out, prompt->parents.items[i]);
+		string_append(out, link_of_chain);
+	}
+	append_link(out, prompt->process);
+	return split(prompt->process, &size);
+}
+
+char *prompt_chain(const struct prompt *prompt) {
+	struct string out = {0};
+	if (!prompt->process) return nameless(prompt);
+	const long number = append_chain(&out, prompt);
+	if (number > 0) string_appendf(&out, " (%ld)", number);
+	return string_steal(&out);
+}
+
 char *prompt_asker(const struct prompt *prompt) {
 	struct string out = {0};
-	if (prompt->bundle > 0 && !prompt->process) { /* what a session wants at its start (docs/protocol.md, want) */
-		string_appendf(&out, "session %lld, before its tool starts", (long long)prompt->session);
-		return string_steal(&out);
-	}
-	string_append(&out, "a process");
-	if (prompt->session > 0) string_appendf(&out, " in session %lld", (long long)prompt->session);
-	if (!prompt->process) return string_steal(&out);
-	string_append(&out, ", calls itself «");
-	for (size_t i = prompt->parents.count; i-- > 0;) {
-		append_link(&out, prompt->parents.items[i], true);
-		string_append(&out, link_of_chain);
-	}
-	append_link(&out, prompt->process, false);
-	string_append(&out, "»");
+	if (!prompt->process) return nameless(prompt);
+	const long number = append_chain(&out, prompt);
+	string_append(&out, " (");
+	if (number > 0) string_appendf(&out, "pid %ld, ", number);
+	if (prompt->session > 0) string_appendf(&out, "session %lld; ", (long long)prompt->session);
+	string_append(&out, "name not verified)");
 	return string_steal(&out);
+}
+
+/* Anything but a plain word stands in quotation marks, so that it can't read on into our sentence. */
+char *prompt_who(const struct prompt *prompt) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
+	size_t size;
+	if (!prompt->process && prompt->session > 0) return string_format("session %lld", (long long)prompt->session);
+	if (!prompt->process) return nameless(prompt);
+	split(prompt->process, &size);
+	CLEANUP_FREE char *name = string_copy_bytes(prompt->process, size);
+	if (size > 0 && strspn(name, plain) == size) return text_visible_cut(name, NAME_COLUMNS);
+	CLEANUP_FREE char *shown = text_visible_cut(name, NAME_COLUMNS - 2);
+	return string_format("«%s»", shown);
 }
 
 const char *prompt_scope(const struct prompt *prompt) {
@@ -88,17 +125,6 @@ char *prompt_target_for(const struct prompt *prompt, size_t columns) {
 	return text_columns(visible) <= columns ? STEAL(whole) : string_copy_or_null(prompt->target);
 }
 
-char *prompt_sentence(const struct prompt *prompt) {
-	CLEANUP_FREE char *name = text_visible_cut(prompt->process ? prompt->process : "", PROCESS_COLUMNS);
-	CLEANUP_FREE char *about = prompt_target(prompt);
-	CLEANUP_FREE char *target = text_visible(about ? about : "");
-	CLEANUP_FREE char *description =
-		prompt->description ? text_visible_cut(prompt->description, DESCRIPTION_COLUMNS) : NULL;
-	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, description, target);
-	if (!*name) return string_format("a process wants to %s", what);
-	return string_format("a process that calls itself «%s» wants to %s", name, what);
-}
-
 void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
 	if (!bytes) return;
 	/* A wide character may leave a column empty at each line's end. */
@@ -107,14 +133,20 @@ void text_labelled(struct string *out, const char *label, const char *bytes, siz
 	flow_append(out, visible, LABEL_COLUMNS, width);
 }
 
-/* "sbx: may profile npm connect to:", in two lines where one is too short. */
+char *prompt_place(const struct prompt *prompt) {
+	CLEANUP_FREE char *place = human_path(prompt->project);
+	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", NAME_COLUMNS);
+	return string_format("%s (profile %s)", place, profile);
+}
+
+/* "sbx: curl wants to connect to:", in two lines where one is too short. */
 static void append_head(struct string *out, const struct prompt *prompt, size_t width) {
-	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", PROFILE_COLUMNS);
+	CLEANUP_FREE char *asker = prompt_who(prompt);
 	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, "");
 	CLEANUP_FREE char *what = text_visible_cut(sentence, width - 4);
 	size_t end = strlen(what);
 	while (end > 0 && what[end - 1] == ' ') what[--end] = '\0';
-	CLEANUP_FREE char *who = string_format("sbx: may profile %s", profile);
+	CLEANUP_FREE char *who = string_format("sbx: %s wants to", asker);
 	bool fits = text_columns(who) + text_columns(what) + 2 <= width;
 	string_appendf(out, "%s%s%s:\n", who, fits ? " " : "\n  ", what);
 }
@@ -122,7 +154,7 @@ static void append_head(struct string *out, const struct prompt *prompt, size_t 
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
 	if (width < 40) width = 40;
 	CLEANUP_FREE char *processes = prompt_asker(prompt);
-	CLEANUP_FREE char *place = human_path(prompt->project);
+	CLEANUP_FREE char *place = prompt_place(prompt);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);
 	bool net = prompt->permission.kind == PERMISSION_NET_ACCESS;
@@ -135,7 +167,6 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	text_labelled(out, "asked by", processes, width, 2);
 	text_labelled(out, "project", place, width, 1);
 	text_labelled(out, "rule", prompt->why, width, 2);
-	/* The tool's own words prove nothing; say whose they are. */
-	text_labelled(out, "it says", prompt->reason, width, 2);
+	text_labelled(out, "reason", prompt->reason, width, 2); /* the tool's own words prove nothing */
 	string_appendf(out, "  prompt   %lld, %s left\n", (long long)prompt->id, left);
 }

@@ -6,16 +6,16 @@
 
 static const struct table_column columns[] = {
 	{"ID", false, true},     {"PROFILE", true, false},  {"PROJECT", true, false}, {"PERMISSION", true, false},
-	{"TARGET", true, false}, {"ASKED BY", true, false}, {"IT SAYS", true, false}, {"LEFT", false, true},
+	{"TARGET", true, false}, {"ASKED BY", true, false}, {"REASON", true, false},  {"LEFT", false, true},
 };
 
-enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_ASKED_BY = 5, COLUMN_IT_SAYS };
-static const size_t spare[] = {COLUMN_IT_SAYS, COLUMN_ASKED_BY, COLUMN_PROJECT, COLUMN_PROFILE};
+enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_ASKED_BY = 5, COLUMN_REASON };
+static const size_t spare[] = {COLUMN_REASON, COLUMN_ASKED_BY, COLUMN_PROJECT, COLUMN_PROFILE};
 
 static void add_cells(struct table *table, const struct prompt *prompt, int64_t now_ms) {
 	CLEANUP_FREE char *place = human_path(prompt->project);
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
-	CLEANUP_FREE char *asker = prompt_asker(prompt);
+	CLEANUP_FREE char *asker = prompt_chain(prompt);
 	CLEANUP_FREE char *what = prompt->description
 					  ? string_format("%s (%s)", prompt->permission.name, prompt->description)
 					  : string_copy(prompt->permission.name);

@@ -326,7 +326,7 @@ END
 	git add vendor/in
 	inside 'cd vendor/in && echo one >f && git add f && git -c user.name=a -c user.email=b commit -qm two'
 	[ "$(git -C vendor/in log -1 --format=%s)" = two ]
-	lacks "$output" "made inside"
+	lacks "$output" "a sandboxed tool created"
 	sum=$(sha256sum vendor/in/.git/config deep/store/config deep/separate/.git)
 	for line in 'git -C vendor/in config core.fsmonitor ./evil' 'echo x >vendor/in/.git/hooks/pre-commit' \
 		'rm -rf vendor/in' 'mv vendor v2' 'mv vendor/in/.git vendor/in/g' 'echo x >>deep/store/config' \
@@ -339,9 +339,9 @@ END
 
 @test "attack_f_05 a submodule, a repository and a todo list that were made inside are said" {
 	inside 'git init -q evil/sub; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil/sub; mkdir .git/rebase-merge'
-	contains "$output" "evil/sub/.git was made inside: look at it before you run git there"
-	contains "$output" "evil/sub was made inside"
-	contains "$output" ".git/rebase-merge was made inside"
+	contains "$output" "evil/sub/.git: check it (hooks, config) before you run git there"
+	contains "$output" "evil/sub: check it"
+	contains "$output" ".git/rebase-merge: check it"
 }
 
 @test "attack_f_06 a bare repository in the project is protected; one that is made inside, in the place of a broken .git, is said" {
@@ -358,7 +358,7 @@ END
 	rm -rf objects refs HEAD config made
 	echo "ref: refs/heads/main" >.git/HEAD
 	inside 'git init -q --bare made; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
-	contains "$output" "/made was made inside: look at it"
+	contains "$output" "/made: check it"
 	contains "$output" "repo was made inside: look at it"
 }
 

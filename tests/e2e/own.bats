@@ -85,7 +85,7 @@ setup() {
 	broker_stop
 	run sbx check db:access prod
 	[ "$status" = 1 ]
-	contains "$output" "nobody is there to be asked"
+	contains "$output" "no terminal or desktop to ask on"
 	sed -i 's/without-agent: deny/without-agent: wait/' "$HOME/.config/sbx/policy.yaml"
 	broker_stop
 }

@@ -156,7 +156,7 @@ two_lines() { # typed once, maybe behind the echo of ^Z that comes when sbx goes
 
 @test "a prompt is asked inline, and allow lets the very call go on" {
 	type_line "sbx run -- curl -sS http://svc.test:$port/inline"
-	sees 'may profile default'
+	sees 'sbx: curl wants to connect to:'
 	sees "svc.test:$port"
 	sees_question
 	type_line "allow $(code)"
@@ -250,7 +250,7 @@ is_stopped() {
 	for round in 1 2 3 4 5; do
 		type_line "clear; sbx run -- curl -sS -o /dev/null http://svc.test:$port/$round; echo round $round over"
 		sees "^round $round over"
-		shows 'may profile default'
+		shows 'sbx: curl wants to connect to:'
 		shows '^sbx: nobody answered: denied$'
 	done
 	sed -i 's/timeout: 2s/timeout: 60s/' "$HOME/.config/sbx/policy.yaml"
@@ -267,7 +267,7 @@ is_stopped() {
 	sleep 0.5
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line y
-	sees 'As it stands here'
+	sees 'Type it exactly as shown'
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	type_line deny
 	sees '^000'
@@ -275,7 +275,7 @@ is_stopped() {
 
 @test "attack_b_10 a picture of a prompt: what the tool leaves open or set hides no prompt, and an answer to the picture allows nothing" {
 	cat >"$HOME/project/picture" <<'END'
-printf 'sbx: may profile default connect to:\n  target   innocent.test:443\ndeny, allow or always? '
+printf 'sbx: curl wants to connect to:\n  target   innocent.test:443\ndeny, allow or always? '
 printf "$1"
 curl -sS -w '%{http_code}\n' -o /dev/null "http://svc.test:$2/picture" >answer
 END
@@ -287,10 +287,10 @@ END
 		type_line 'clear'
 		type_line "sbx run -- sh picture '$left' $port"
 		sees "^  target   svc.test:$port"
-		sees '^sbx: may profile default connect to:$'
+		sees '^sbx: curl wants to connect to:$'
 		sees_question
 		type_line allow
-		sees 'As it stands here'
+		sees 'Type it exactly as shown'
 		[ "$(sbx prompts --json | jq length)" = 1 ]
 		type_line deny
 		wait_for 30 nothing_runs # what it has left open and set is put back, so it need not be seen
@@ -336,7 +336,7 @@ nothing_runs() {
 	type_line "sbx run -- sh -c 'curl -sS http://svc.test:$port/gone; echo over'"
 	sees_question
 	pkill -u "$(id -u)" -xf "curl -sS http://svc.test:$port/gone"
-	sees '^sbx: who asked is gone$'
+	sees '^sbx: the program that asked has ended$'
 	sees '^over'
 }
 
@@ -381,7 +381,7 @@ nothing_runs() {
 	sees '^status 1'
 	run sbx check db:access unasked
 	[ "$status" = 1 ]
-	contains "$output" "nobody is there to be asked"
+	contains "$output" "no terminal or desktop to ask on"
 }
 
 two_questions() {

@@ -105,7 +105,7 @@ decided() { # of the variable, in the last run
 	[[ $status == 125 ]]
 	contains "$output" "token="
 	lacks "$output" t0ken
-	contains "$output" "blocked env:read TOOL_TOKEN (nobody is there to be asked"
+	contains "$output" "blocked env:read TOOL_TOKEN (no terminal or desktop to ask on"
 	contains "$output" "sbx grant env:read TOOL_TOKEN --profile tooled"
 	[[ $(decided) == "decision TOOL_TOKEN deny" ]]
 }

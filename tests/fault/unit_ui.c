@@ -122,9 +122,9 @@ static void use_prompt(void) {
 	strings_add(&prompt.parents, "bash (400)");
 	CLEANUP_STRING struct string text = {0};
 	prompt_describe(&prompt, 2000, 80, &text);
-	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
+	CLEANUP_FREE char *who = prompt_who(&prompt);
 	unit_tell("%s", text.data);
-	unit_tell("%s", sentence);
+	unit_tell("%s", who);
 	const struct grant grant = {.id = 7,
 				    .permission = prompt.permission,
 				    .pattern = prompt.target,

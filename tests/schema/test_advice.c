@@ -25,9 +25,10 @@ static void each_denial_has_its_own_advice(void **state) {
 		{"ask", "a.test:80", NULL, 4, true, "it was denied for this run alone"},
 		{"grants", "a.test:80", NULL, 0, false, "allow with: sbx grant net:access a.test:80 --profile p"},
 		{"rules", "a.test:80", rule, 0, false,
-		 "the rule at policy\\x1b.yaml:7 forbids it, and no grant lifts a rule"},
+		 "the rule at policy\\x1b.yaml:7 forbids it; grants can't override deny rules"},
 		{"rules", "a.test:80", builtin, 0, false,
-		 "the rule at built-in/base.yaml:18 forbids it, and no grant lifts a rule; to lift it, allow it in "
+		 "the rule at built-in/base.yaml:18 forbids it; grants can't override deny rules; to lift it, allow it "
+		 "in "
 		 "~/.config/sbx/policy.yaml"},
 		{"rules", "a.test:80", NULL, 0, false, NULL},
 		{"private", "a.test:80", NULL, 0, false,

@@ -57,16 +57,20 @@ static struct prompt other_prompt(void) {
 	return prompt;
 }
 
-enum sample { ONE, SAVING, SEVERAL, AGAIN };
+enum sample { ONE, SAVING, SEVERAL, AGAIN, SHOWN, SHOWN_SEVERAL, CONFIRMED };
 
 _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sample) {
 	struct prompt prompts[] = {sample == SAVING ? saving_prompt() : sample_prompt(), other_prompt()};
+	const bool several = sample == SEVERAL || sample == SHOWN_SEVERAL;
+	prompts[0].desktop = sample == SHOWN || sample == CONFIRMED;
+	prompts[1].desktop = sample == SHOWN_SEVERAL;
+	prompts[0].confirm_terminal = sample == CONFIRMED;
 	struct error error = ERROR_NONE;
 	struct termios before = {0}, after = {0};
 	json_t *reply = NULL;
 	tcgetattr(slave, &before);
 	int r = prompt_terminal_ask(NULL, sample == AGAIN ? RUN_ASK_AGAIN : RUN_ASK_ONCE, slave, gone, prompts,
-				    sample == SEVERAL ? 2 : 1, &reply, &error);
+				    several ? 2 : 1, &reply, &error);
 	/* Of a terminal that is gone nothing can be said. */
 	bool same = tcgetattr(slave, &after) < 0 ||
 		    (before.c_lflag == after.c_lflag && before.c_iflag == after.c_iflag &&
@@ -206,7 +210,7 @@ static void how_long_an_allow_holds_is_said(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open(&desk, "");
-	see(&desk, " for 30m, this profile in this project\r\n");
+	see(&desk, " for 30m, in this project\r\n");
 	see_question(&desk);
 	type(&desk, "deny\r");
 	answered(&desk, DENIED);
@@ -223,7 +227,7 @@ static void control_z_puts_the_question_off(void **state) {
 		desk_open(&desk, "");
 		see_question(&desk);
 		type(&desk, typed[i]);
-		see(&desk, "the call waits, and so does the question: fg");
+		see(&desk, "paused; type fg to answer");
 		answered(&desk, expected);
 		desk_close(&desk);
 	}
@@ -233,7 +237,7 @@ static void an_allow_covers_what_is_offered_first_and_says_so(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open_for(&desk, "", SAVING, 80);
-	see(&desk, "An allow covers the folder");
+	see(&desk, "Allowing covers the whole folder");
 	see(&desk, "  /srv/notes\r\n");
 	see(&desk, "Only the file: sbx allow 3");
 	see_question(&desk);
@@ -253,7 +257,7 @@ static void anything_else_is_asked_again(void **state) {
 	see_question(&desk);
 	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
 		type_code(&desk, typed[i]);
-		see(&desk, "As it stands here, please: ");
+		see(&desk, "Type it exactly as shown: ");
 		see_question(&desk);
 		assert_false(readable(desk.answer, 0));
 	}
@@ -271,7 +275,7 @@ static void a_line_that_is_too_long_is_no_word(void **state) {
 	desk_open(&desk, "");
 	see(&desk, question);
 	type(&desk, line.data);
-	see(&desk, "As it stands here, please: ");
+	see(&desk, "Type it exactly as shown: ");
 	type(&desk, "deny\r");
 	answered(&desk, DENIED);
 	desk_close(&desk);
@@ -305,7 +309,7 @@ static void attack_b10_what_was_typed_ahead_answers_nothing(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open(&desk, "allow\rallow\r");
-	see(&desk, "Type one of these");
+	see(&desk, "Type an answer and press Enter");
 	/* The text is there, the question isn't yet: these keys were meant for the tool. */
 	type(&desk, "allow\ralways\r");
 	see(&desk, question);
@@ -339,7 +343,7 @@ static void attack_b10_the_first_bytes_end_what_the_tool_left_open(void **state)
 	desk_open(&desk, "");
 	see_question(&desk);
 	assert_true(string_starts(desk.screen.data, "\x18\x1b\\"));
-	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	const char *prompt = strstr(desk.screen.data, "sbx: session 1 wants to");
 	/* ESC % G: where letters were bytes (ESC % @), 0x9b in one of UTF-8 would be a control. */
 	static const char *const before[] = {"\x1b[!p", "\x1b[?2026l",  "\x1b[?1000l", "\x1b[?2004l", "\x1b[0m",
 					     "\x1b[J",  "\x1b\x03\x18", "\x1b[0$}",    "\x1b[?9001l", "\x1b%G"};
@@ -374,7 +378,7 @@ static void attack_b10_its_letters_are_plain(void **state) {
 	setenv("TERM", "xterm", 1);
 	desk_open(&desk, "");
 	see_question(&desk);
-	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	const char *prompt = strstr(desk.screen.data, "sbx: session 1 wants to");
 	assert_non_null(prompt);
 	assert_null(strchr(prompt, '\x1b'));
 	type(&desk, "deny\r");
@@ -415,10 +419,10 @@ static void an_enter_behind_the_key_for_details_is_no_answer(void **state) {
 		see_question(&desk);
 		type(&desk, "\r");
 		see_question(&desk);
-		assert_null(strstr(desk.screen.data, "As it stands here"));
+		assert_null(strstr(desk.screen.data, "Type it exactly as shown"));
 	}
 	type(&desk, "\r");
-	see(&desk, "As it stands here");
+	see(&desk, "Type it exactly as shown");
 	see_question(&desk);
 	type(&desk, "deny\r");
 	answered(&desk, DENIED);
@@ -442,7 +446,7 @@ static void a_key_alone_shows_details_and_allows_nothing(void **state) {
 	type(&desk, "a?");
 	assert_false(readable(desk.answer, 100));
 	type(&desk, "\r");
-	see(&desk, "As it stands here");
+	see(&desk, "Type it exactly as shown");
 	see_question(&desk);
 	type_code(&desk, "allow\x1b[A\x1b[15~\x1bOH #\r"); /* keys of cursors and functions write nothing */
 	answered(&desk, "[{\"effect\":\"allow\",\"lifetime\":\"until\",\"scope\":\"folder\",\"terminal\":true}]");
@@ -486,7 +490,7 @@ static void they_can_be_chosen_from(void **state) {
 	see(&desk, "other.test:443");
 	see_question(&desk);
 	type(&desk, "choose\r");
-	see(&desk, "As it stands here");
+	see(&desk, "Type it exactly as shown");
 	see_question(&desk);
 	type(&desk, "deny\r");
 	answered(&desk, "[" ALWAYS_ONE "," DENIED_ONE "]");
@@ -535,7 +539,7 @@ static void attack_b10_what_was_typed_ahead_is_no_key_either(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open_for(&desk, "??\x03\x04", SEVERAL, 80);
-	see(&desk, "Type one of these");
+	see(&desk, "Type an answer and press Enter");
 	type(&desk, "?\x03choose\r");
 	see_question_about_all(&desk);
 	assert_false(readable(desk.answer, 300));
@@ -543,6 +547,26 @@ static void attack_b10_what_was_typed_ahead_is_no_key_either(void **state) {
 	type(&desk, "deny\r");
 	answered(&desk, "[" DENIED_ONE "," DENIED_ONE "]");
 	desk_close(&desk);
+}
+
+/* Its first line says so, but where the desktop can't answer. */
+static void what_the_desktop_was_asked_says_so(void **state) {
+	(void)state;
+	static const char words[] = "sbx: The desktop was asked, too; the first answer counts.\r\nsbx: ";
+	static const enum sample samples[] = {SHOWN, SHOWN_SEVERAL, ONE, CONFIRMED};
+	for (size_t i = 0; i < ARRAY_LENGTH(samples); i++) {
+		struct desk desk;
+		desk_open_for(&desk, "", samples[i], 80);
+		see_question_as(&desk, samples[i] == SHOWN_SEVERAL);
+		const char *said = strstr(desk.screen.data, "\r\n\x1b[J") + strlen("\r\n\x1b[J");
+		assert_int_equal(string_starts(said, words), i < 2);
+		assert_int_equal(strstr(said, "The desktop") != NULL, i < 2);
+		type(&desk, "\x03");
+		see(&desk, "sbx: denied");
+		char byte[256];
+		assert_true(read(desk.answer, byte, sizeof byte) > 0);
+		desk_close(&desk);
+	}
 }
 
 static void a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how(void **state) {
@@ -598,6 +622,7 @@ int main(void) {
 		cmocka_unit_test(what_was_chosen_before_one_is_gone_counts),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_is_no_key_either),
+		cmocka_unit_test(what_the_desktop_was_asked_says_so),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how),
 		cmocka_unit_test(without_a_broker_it_is_denied),
 	};

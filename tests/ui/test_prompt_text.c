@@ -29,14 +29,12 @@ static void all_that_must_be_shown_is_shown(void **state) {
 	CLEANUP_PROMPT struct prompt prompt = sample();
 	CLEANUP_STRING struct string text = {0};
 	prompt_describe(&prompt, 2000, 80, &text);
-	assert_string_equal(text.data, "sbx: may profile default connect to:\n"
+	assert_string_equal(text.data, "sbx: curl wants to connect to:\n"
 				       "  target   svc.test:8443\n"
-				       "  asked by a process in session 9, calls itself «npm › bash › curl (412)»\n"
-				       "  project  ~/app\n"
+				       "  asked by npm › bash › curl (pid 412, session 9; name not verified)\n"
+				       "  project  ~/app (profile default)\n"
 				       "  rule     ask rule at builtin/default.yaml:7\n"
 				       "  prompt   3, 58s left\n");
-	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
-	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to connect to svc.test:8443");
 }
 
 /* What a socket means stands beside its path. */
@@ -49,7 +47,7 @@ static void what_a_well_known_socket_means_is_said(void **state) {
 	prompt.target = string_copy("/run/docker.sock");
 	prompt_describe(&prompt, 2000, 80, &text);
 	assert_non_null(strstr(text.data,
-			       "sbx: may profile default connect to the socket:\n"
+			       "sbx: curl wants to connect to the socket:\n"
 			       "  target   /run/docker.sock\n"
 			       "  that is  Docker: who talks to it can do on this machine whatever Docker can,\n"
 			       "           mostly all that root can\n"));
@@ -68,25 +66,50 @@ static void what_a_policy_calls_it_is_shown(void **state) {
 	free(prompt.target);
 	prompt.target = string_copy("prod");
 	prompt_describe(&prompt, 2000, 80, &text);
-	assert_non_null(strstr(text.data, "sbx: may profile default use the\\tdatabase:\n  target   prod\n"));
-	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
-	assert_string_equal(sentence, "a process that calls itself «curl (412)» wants to use the\\tdatabase: prod");
+	assert_non_null(strstr(text.data, "sbx: curl wants to use the\\tdatabase:\n  target   prod\n"));
 }
 
 static void the_name_of_a_process_is_its_own_word(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
 	CLEANUP_FREE char *named = prompt_asker(&prompt);
-	assert_string_equal(named, "a process in session 9, calls itself «npm › bash › curl (412)»");
+	assert_string_equal(named, "npm › bash › curl (pid 412, session 9; name not verified)");
+	CLEANUP_FREE char *chain = prompt_chain(&prompt);
+	assert_string_equal(chain, "npm › bash › curl (412)");
 	free(STEAL(prompt.process)); /* the loopback proxy can't tell */
 	CLEANUP_FREE char *nameless = prompt_asker(&prompt);
 	assert_string_equal(nameless, "a process in session 9");
+	CLEANUP_FREE char *who = prompt_who(&prompt);
+	assert_string_equal(who, "session 9");
 	prompt.bundle = prompt.id;
 	CLEANUP_FREE char *starting = prompt_asker(&prompt);
 	assert_string_equal(starting, "session 9, before its tool starts");
-	prompt.bundle = 0;
-	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
-	assert_string_equal(sentence, "a process wants to connect to svc.test:8443");
+	prompt.session = 0;
+	CLEANUP_FREE char *unknown = prompt_who(&prompt);
+	assert_string_equal(unknown, "a process");
+}
+
+/* Who asks is the subject of our own sentence: a name of more than a plain word can't go on in it. */
+static void attack_b09_a_name_does_not_read_on_into_the_sentence(void **state) {
+	static const struct {
+		const char *process, *who;
+	} cases[] = {{"curl (412)", "curl"},
+		     {"g++-12 (1)", "g++-12"},
+		     {"(412)", "«(412)»"},
+		     {" (412)", "«»"},
+		     {"", "«»"},
+		     {"x (9) (412)", "«x (9)»"},
+		     {"sbx: denied, (3)", "«sbx: denied,»"},
+		     {"a\nb (3)", "«a\\nb»"},
+		     {"ls is harmless and wants to say so", "«ls is har… to say so»"}};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_PROMPT struct prompt prompt = sample();
+		free(prompt.process);
+		prompt.process = string_copy(cases[i].process);
+		CLEANUP_FREE char *who = prompt_who(&prompt);
+		assert_string_equal(who, cases[i].who);
+	}
 }
 
 static void what_a_folder_is_asked_for_is_shown_with_it(void **state) {
@@ -99,7 +122,7 @@ static void what_a_folder_is_asked_for_is_shown_with_it(void **state) {
 	prompt.target = string_copy("/home/ada/notes");
 	prompt.name = string_copy("/home/ada/notes/to\ndo.txt");
 	prompt_describe(&prompt, 2000, 80, &text);
-	assert_non_null(strstr(text.data, "sbx: may profile default write to everything in:\n"
+	assert_non_null(strstr(text.data, "sbx: curl wants to write to everything in:\n"
 					  "  target   /home/ada/notes\n"
 					  "  for      /home/ada/notes/to\\ndo.txt\n"));
 }
@@ -114,10 +137,6 @@ static void the_other_host_that_the_first_bytes_ask_for_is_shown(void **state) {
 			       "  target   svc.test:8443 (its first bytes ask for other.test, which must be\n"
 			       "           allowed, too)\n"));
 	assert_null(strstr(text.data, "\n  for "));
-	CLEANUP_FREE char *sentence = prompt_sentence(&prompt);
-	assert_non_null(strstr(
-		sentence,
-		"wants to connect to svc.test:8443 (its first bytes ask for other.test, which must be allowed, too)"));
 }
 
 /* Long names of its own choice in the first bytes would push the end of the host out of sight. */
@@ -143,8 +162,8 @@ static void attack_b09_a_name_is_one_link_of_the_chain(void **state) {
 	strings_add(&prompt.parents, "(12)");
 	strings_add(&prompt.parents, "x (9) (10)");
 	CLEANUP_FREE char *named = prompt_asker(&prompt);
-	assert_string_equal(named, "a process in session 9, calls itself «x (9) › (12) › a (b) ??? › npm › bash › git "
-				   "??? npm (1)»");
+	assert_string_equal(named, "x (9) › (12) › a (b) ??? › npm › bash › git ??? npm (pid 1, session 9; name not "
+				   "verified)");
 }
 
 static void assert_harmless(const char *text, size_t width) {
@@ -154,13 +173,14 @@ static void assert_harmless(const char *text, size_t width) {
 	for (char *line = strtok(copy, "\n"); line; line = strtok(NULL, "\n")) {
 		assert_true(text_columns(line) <= width);
 		/* What a tool says never begins a line: it stands behind a label or indented below one. */
-		assert_true(string_starts(line, "sbx: may profile") || string_starts(line, "  "));
+		assert_true(string_starts(line, "sbx: curl wants to") || string_starts(line, "sbx: «x\\nsbx: ") ||
+			    string_starts(line, "  "));
 	}
 }
 
 static void attack_b09_hostile_texts_can_not_look_like_ours(void **state) {
 	(void)state;
-	static const char hostile[] = "x\nsbx: may profile default read nothing?\r\x1b[2J\x1b]0;t\x07\xe2\x80\xae\xff";
+	static const char hostile[] = "x\nsbx: curl wants to read nothing?\r\x1b[2J\x1b]0;t\x07\xe2\x80\xae\xff";
 	for (size_t width = 40; width <= 80; width += 8) {
 		CLEANUP_PROMPT struct prompt prompt = sample();
 		char **texts[] = {&prompt.target,  &prompt.profile, &prompt.project, &prompt.name,
@@ -242,6 +262,7 @@ int main(void) {
 		cmocka_unit_test(attack_b09_the_end_of_the_host_is_seen),
 		cmocka_unit_test(attack_b09_a_long_name_hides_no_folder),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
+		cmocka_unit_test(attack_b09_a_name_does_not_read_on_into_the_sentence),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),
 	};

@@ -67,7 +67,7 @@ const struct command command_describe = {
 	.summary = "Show what a tool may do, and what it may ask for.",
 	.details =
 		"Inside a sandbox: what this one may do now. Outside: what a run would be told. What is denied is not "
-		"listed. Exit status: 125 when it can't be told.",
+		"listed. Exit status: 125 when that is unknown.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.refuses_root = true,

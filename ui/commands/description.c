@@ -179,7 +179,7 @@ void description_print_markdown(FILE *out, const json_t *described) {
 	fputs("\n## How to ask\n\n"
 	      "- `sbx request PERMISSION TARGET --reason \"why you need it\"`, for example `sbx request fs:read "
 	      "~/notes.txt --reason \"to sum up your notes\"` or `sbx request net:access example.org:443 --reason \"to "
-	      "fetch the schema\"`. Exit status 0: allowed, use it now. 1: denied. 125: it can't be told.\n"
+	      "fetch the schema\"`. Exit status 0: allowed, use it now. 1: denied. 125: unknown.\n"
 	      "- Ask before you need it, for no more than you need, once, with an honest reason: the user reads it.\n"
 	      "- A denial looks like `Permission denied` (EACCES), `No such file or directory` or a refused "
 	      "connection. "

@@ -82,7 +82,7 @@ const struct command command_request = {
 		"Where a rule asks, the user is asked, and it waits for the answer; else it is decided at once. When "
 		"it ends with 0 the thing can be used: 'sbx request fs:read ~/notes --reason \"to sum them up\" && "
 		"cat ~/notes'. Permissions of the user's own, such as db:access, are asked for in the same way. Exit "
-		"status: 0 allowed, 1 denied, 125 it can't be told.",
+		"status: 0 allowed, 1 denied, 125 unknown.",
 	.options = OPTION_TABLE(options),
 	.values_size = sizeof(struct values),
 	.operands_least = 1,

@@ -32,7 +32,7 @@ static const struct option_info options[] = {
 static const char *answer_phrase(const char *answer) {
 	static const struct {
 		const char *answer, *phrase;
-	} phrases[] = {{"allow", "allows"}, {"deny", "denies"}, {"ask", "asks you"}, {"pass", "has no say"}};
+	} phrases[] = {{"allow", "allows"}, {"deny", "denies"}, {"ask", "asks you"}, {"pass", "has no opinion"}};
 	for (size_t i = 0; i < ARRAY_LENGTH(phrases); i++)
 		if (string_equal(phrases[i].answer, answer)) return phrases[i].phrase;
 	return "says";

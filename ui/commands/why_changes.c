@@ -140,7 +140,7 @@ static void denied_by_rule(const struct why_answer *answer, struct why_changes *
 		add_sentence(changes, "start the command without --offline");
 		return;
 	}
-	add_sentence(changes, "no grant lifts a rule that denies");
+	add_sentence(changes, "grants can't override deny rules");
 	add_rule(answer, changes);
 	if (layer_of(rule) == LAYER_BUILTIN) add_users_rule(answer, changes, EFFECT_ALLOW, "to allow it");
 }

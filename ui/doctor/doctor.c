@@ -143,7 +143,7 @@ static void look_executor(struct doctor_finding *finding) {
 	json_decref(status);
 	if (count_programs(&programs, &error) < 0)
 		return doctor_find(finding, DOCTOR_FAIL, text_visible(error.message), NULL);
-	if (programs == 0) return doctor_find(finding, DOCTOR_OK, string_copy("the stack asks no programs"), NULL);
+	if (programs == 0) return doctor_find(finding, DOCTOR_OK, string_copy("no external decision program"), NULL);
 	if (there)
 		return doctor_find(finding, DOCTOR_OK, string_format("programs that the stack asks: %d", programs),
 				   NULL);
@@ -179,8 +179,7 @@ static void look_sleep(struct doctor_finding *finding) {
 				   NULL);
 	doctor_find(
 		finding, DOCTOR_WARN,
-		string_copy("nobody says when the machine is about to sleep: no logind on the system bus, or sbx was "
-			    "built without libsystemd"),
+		string_copy("no suspend notification (logind missing, or sbx was built without libsystemd)"),
 		"On a machine that never sleeps nothing is lost. On others a call that waits for an answer may keep "
 		"it awake: answer prompts before it sleeps, or run systemd-logind and D-Bus, and end sbxd.");
 }

@@ -20,8 +20,8 @@ const char *effect_name(enum effect effect); /* "deny", "ask", "allow" */
 int effect_parse(const char *name, enum effect *ret_effect, struct error *error);
 
 /* Why somebody who would be asked was not: `sbx suggest` knows the history's rows by it. */
-#define VERDICT_WHY_RECORDED "it is not decided yet, and --record answers that with a denial"
-#define VERDICT_WHY_NOBODY   "nobody is there to be asked (prompt.without-agent: deny)"
+#define VERDICT_WHY_RECORDED "undecided; denied by --record"
+#define VERDICT_WHY_NOBODY   "no terminal or desktop to ask on"
 
 struct verdict {
 	enum effect effect;    /* EFFECT_ASK leaves the broker only for a name that is looked up */

@@ -13,9 +13,17 @@
 #include "base/string.h"
 #include "schema/prompt.h"
 
-/* "a process in session 9, calls itself «npm › sh › curl (412)»": what started it stands before it; "session 9, before
- * its tool starts". Not made visible yet. Freed by the caller. */
+/* "npm › sh › curl (pid 412, session 9; name not verified)": what started it stands before it; "session 9, before its
+ * tool starts". Not made visible yet. Freed by the caller. */
 char *prompt_asker(const struct prompt *prompt);
+char *prompt_chain(const struct prompt *prompt); /* "npm › sh › curl (412)", for a table */
+
+/* The subject of a sentence about it: "curl", "«a name of other letters»", "session 9". Visible, and at most as wide as
+ * a process's own name. Freed by the caller. */
+char *prompt_who(const struct prompt *prompt);
+
+/* "~/app (profile npm)". Not made visible yet. Freed by the caller. */
+char *prompt_place(const struct prompt *prompt);
 
 /* "example.org:443 (its first bytes ask for other.test, which must be allowed, too)", "/home/ada/notes (for
  * /home/ada/notes/todo.txt)". Not made visible yet. NULL without a target. Freed by the caller. */
@@ -37,9 +45,6 @@ enum prompt_risk {
 	RISK_HIGH,   /* a program or a service outside acts for the tool, or a rule says confirm: terminal */
 };
 enum prompt_risk prompt_risk(const struct prompt *prompt);
-
-/* "a process that calls itself «curl (412)» wants to connect to svc.test:8443". Freed by the caller. */
-char *prompt_sentence(const struct prompt *prompt);
 
 /* The block that the inline prompt shows above its question. */
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out);
