@@ -121,7 +121,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	id=$(prompt_id)
 	jq -e --arg id "$id" '
 		.application == "sbx" and .icon == "dialog-question" and .hints.urgency == 2 and .hints.category == "x-sbx.prompt"
-		and .hints.transient == false and .expire > 1000 and .expire <= 60000 and .replaces == 0
+		and .hints["desktop-entry"] == "sbx-notify" and .hints.transient == false and .expire > 1000 and .expire <= 60000 and .replaces == 0
 		and .summary == "cat wants to read a file"
 		and (.body | test("^<b>~/notes/todo.txt</b>\ncat /.*… · ~/project · waits until [0-9:]{8}\n") and contains("\nAsked by: cat (pid ")
 			and contains("\nProfile default, project ~/project\n") and contains("\nRule: ")
@@ -160,6 +160,16 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	click 2 2
 	finished second
 	[ "$output" = "call ada" ]
+}
+
+@test "a notification has our own icon where it is installed" {
+	scripted
+	install -D -m 644 "$TESTS/../../packaging/desktop/sbx.svg" "$HOME/.local/share/icons/hicolor/scalable/apps/sbx.svg"
+	reads waiting "$HOME/notes/todo.txt"
+	notified 1 | jq -e '.icon == "sbx"'
+	rm -r "$HOME/.local/share/icons"
+	press 1 deny
+	finished waiting
 }
 
 @test "what a file is called is text, not markup" {

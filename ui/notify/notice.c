@@ -349,8 +349,7 @@ static char *summary_of(const struct notice_questions *questions) {
 /* A held call is critical: GNOME Shell shows the buttons of nothing else, and takes its banner down after seconds. The
  * summary of a flood holds nothing up. */
 void notice_ask(const struct notice_questions *questions, const struct notice_manner *manner, struct notice *ret) {
-	static const char *const icons[] = {
-		[RISK_LOW] = "dialog-question", [RISK_NORMAL] = "dialog-question", [RISK_HIGH] = "dialog-warning"};
+	static const char *const icons[] = {[RISK_LOW] = "sbx", [RISK_NORMAL] = "sbx", [RISK_HIGH] = "dialog-warning"};
 	const struct prompt *first = questions->prompts[0];
 	__attribute__((cleanup(glance_finish))) struct glance glance = {0};
 	write_head(questions, manner, &glance.head);
@@ -373,7 +372,7 @@ void notice_more(size_t count, struct notice *ret) {
 	*ret = (struct notice){
 		.summary = string_format("sbx: %zu more question%s", count, count == 1 ? " waits" : "s wait"),
 		.body = string_copy("They are shown here as the others are answered. In a terminal: sbx prompts"),
-		.icon = "dialog-question",
+		.icon = "sbx",
 		.urgency = URGENCY_NORMAL,
 		.transient = true};
 }

@@ -38,7 +38,7 @@ struct notice_button {
 
 struct notice {
 	char *summary, *body;
-	const char *icon; /* of the icon naming specification */
+	const char *icon; /* its name: our own, or one of the icon naming specification */
 	enum notice_urgency urgency;
 	bool transient;    /* not kept by the server once it is off the screen */
 	int64_t expire_ms; /* 0: never */

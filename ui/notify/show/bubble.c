@@ -1,8 +1,12 @@
 #include "bubble.h"
 
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/string.h"
+
+static const char own_icon[] = "sbx", any_icon[] = "dialog-question"; /* packaging/desktop */
 
 enum { CLOSED_MS = 2000 /* after which one that was closed should be */ };
 
@@ -120,15 +124,29 @@ static int integer_of(const json_t *packet, const char *key) {
 	return value > INT_MAX ? INT_MAX : value < 0 ? 0 : (int)value;
 }
 
+static bool has_own_icon(const char *data) {
+	CLEANUP_FREE char *path = string_format("%s/icons/hicolor/scalable/apps/%s.svg", data, own_icon);
+	return access(path, R_OK) == 0;
+}
+
+/* By its name. Some servers draw nothing for one that they don't find, so ours is named only where it is installed. */
+static const char *icon_of(const json_t *packet) {
+	const char *icon = text_of(packet, "icon");
+	const char *const *data = g_get_system_data_dirs();
+	if (!string_equal(icon, own_icon) || has_own_icon(g_get_user_data_dir())) return icon;
+	while (*data && !has_own_icon(*data)) data++;
+	return *data ? icon : any_icon;
+}
+
 static void word(struct bubble *bubble, const json_t *packet) {
 	static const NotifyUrgency urgencies[] = {NOTIFY_URGENCY_LOW, NOTIFY_URGENCY_NORMAL, NOTIFY_URGENCY_CRITICAL};
 	const int urgency = integer_of(packet, "urgency");
 	const json_t *actions = json_object_get(packet, "actions");
 	NotifyNotification *notification = bubble->notification;
-	notify_notification_update(notification, text_of(packet, "summary"), text_of(packet, "body"),
-				   text_of(packet, "icon"));
+	notify_notification_update(notification, text_of(packet, "summary"), text_of(packet, "body"), icon_of(packet));
 	notify_notification_set_urgency(notification, urgencies[MIN(urgency, NOTIFY_URGENCY_CRITICAL)]);
 	notify_notification_set_category(notification, "x-sbx.prompt");
+	notify_notification_set_hint(notification, "desktop-entry", g_variant_new_string("sbx-notify"));
 	notify_notification_set_timeout(notification, integer_of(packet, "expire"));
 	notify_notification_set_hint(notification, "transient",
 				     g_variant_new_boolean(json_is_true(json_object_get(packet, "transient"))));
