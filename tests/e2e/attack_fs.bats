@@ -359,7 +359,7 @@ END
 	echo "ref: refs/heads/main" >.git/HEAD
 	inside 'git init -q --bare made; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
 	contains "$output" "/made: check it"
-	contains "$output" "repo was made inside: look at it"
+	contains "$output" "repo: check it"
 }
 
 @test "attack_f_05 what a link among the hooks leads to can't be written" {

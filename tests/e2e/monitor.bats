@@ -113,7 +113,7 @@ agents_are() {
 	monitor
 	background held sbx run -- curl -sS "http://deep.svc.test:$port/held"
 	sees "^> +[0-9]+ +default .*net:access +deep.svc.test:$port"
-	sees 'asked by .*«.*curl \([0-9]+\)»'
+	sees 'asked by .*curl \(pid [0-9]+, session [0-9]+; name not verified\)'
 	is_running held
 	press_until a '^Allow prompt'
 	sees '^> for +< 1h >'

@@ -362,7 +362,7 @@ static void attack_r_19_what_is_asked_again_stands_on_a_cleared_screen(void **st
 	desk_open_for(&desk, "", AGAIN, 80);
 	see_question(&desk);
 	const char *clean = strstr(desk.screen.data, "\x1b[!p"), *cleared = strstr(desk.screen.data, "\x1b[H\x1b[2J");
-	const char *prompt = strstr(desk.screen.data, "sbx: may profile");
+	const char *prompt = strstr(desk.screen.data, "sbx: session 1 wants to");
 	assert_true(clean && cleared && prompt && clean < cleared && cleared < prompt);
 	assert_null(strchr(prompt, '\x1b'));
 	type(&desk, "deny\r");
