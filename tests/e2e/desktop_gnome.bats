@@ -143,3 +143,25 @@ pending_are() {
 	done
 	answered_here 5
 }
+
+# It shows critical ones all the same.
+@test "GNOME Shell: a user who isn't to be disturbed isn't, and is asked when that is over" {
+	local server=(org.freedesktop.Notifications /org/freedesktop/Notifications org.freedesktop.Notifications) id
+	export GSETTINGS_BACKEND=keyfile
+	agent_down
+	gsettings set org.gnome.desktop.notifications show-banners false
+	id=$(busctl --user --json=short call "${server[@]}" Notify 'susssasa{sv}i' critical 0 '' 'A critical one' 'words' 0 1 urgency y 2 60000 |
+		jq '.data[0]')
+	gnome_sees '.text | startswith("A critical one")'
+	busctl --user call "${server[@]}" CloseNotification u "$id"
+	gnome_sees '.text == ""'
+	agent_up
+	reads waiting "$HOME/notes/todo.txt"
+	prompt_id
+	sbx-notify --check --json | jq -e .inhibited
+	gnome_shows '.text == ""'
+	gsettings set org.gnome.desktop.notifications show-banners true
+	gnome_click Allow
+	finished waiting
+	[ "$output" = "buy milk" ]
+}
