@@ -337,6 +337,12 @@ void processes_list(pid_t first, struct processes *ret_list) {
 	*ret_list = walk.found;
 }
 
+bool process_is_foreign(pid_t process) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/status", (int)process), *text = NULL;
+	if (file_read(path, STATUS_BYTES, &text, NULL, NULL) < 0 || !strstr(text, "\nUid:")) return false;
+	return number_after(text, "\nUid:") != getuid();
+}
+
 size_t processes_count(pid_t first) {
 	struct processes list;
 	processes_list(first, &list);

@@ -24,8 +24,8 @@
  * A runner whose connection is lost may come back on another one, or is dead, and its sandbox with it
  * (PR_SET_PDEATHSIG), which is waited for like everything else. Until then the sandbox is kept, since what it used up
  * can be revoked meanwhile, and its runner is told when it comes. After a restart the history's rows say who was
- * connected, by a number that another process may have by now: only who has mapped a clearance of ours is a runner, and
- * the last row of a number is that runner's.
+ * connected, by a number that another process may have by now: only who is of our user and has mapped a clearance of
+ * ours is a runner, and the last row of a number is that runner's.
  */
 #include "sandbox.h"
 
@@ -369,7 +369,7 @@ int sandbox_expect(struct broker *broker, const struct session_record *lost, str
 	/* None has the number, or a thread has (pidfd_open(2)). */
 	if (pidfd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) return 0;
 	if (pidfd < 0) return error_errno(error, "holding process %d", (int)runner);
-	if (process_has_ended(pidfd) || !clearances_has_follower(runner)) return 0;
+	if (process_has_ended(pidfd) || process_is_foreign(runner) || !clearances_has_follower(runner)) return 0;
 	struct sandbox *sandbox = sandbox_of(broker, runner, fd_steal(&pidfd));
 	sandbox->id = lost->id;
 	sandbox->profile = string_copy(lost->profile);

@@ -216,6 +216,14 @@ static void who_has_got_the_number_of_a_runner_is_not_away(void **state) {
 	assert_int_equal(away(), 0);
 }
 
+/* What it has mapped can't be seen. */
+static void who_has_got_the_number_of_a_runner_and_is_of_another_user_is_not_away(void **state) {
+	(void)state;
+	CLEANUP_RUNNER struct runner runner = runner_begin();
+	change_database("UPDATE sessions SET pid = 1");
+	assert_int_equal(away(), 0);
+}
+
 static void attack_r_01_a_clock_that_was_set_hides_no_runner(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *user = peer_connect(true);
@@ -255,6 +263,8 @@ int main(void) {
 			     prompts_setup_waits),
 		PROMPTS_TEST(a_runner_is_away_once_however_often_it_was_lost, prompts_setup_waits),
 		PROMPTS_TEST(who_has_got_the_number_of_a_runner_is_not_away, prompts_setup_waits),
+		PROMPTS_TEST(who_has_got_the_number_of_a_runner_and_is_of_another_user_is_not_away,
+			     prompts_setup_waits),
 		PROMPTS_TEST(attack_r_01_a_clock_that_was_set_hides_no_runner, prompts_setup_waits),
 		PROMPTS_TEST(attack_r_01_a_sandbox_that_cant_be_told_what_was_revoked_is_ended, prompts_setup_waits),
 	};
