@@ -26,6 +26,9 @@
  * can be revoked meanwhile, and its runner is told when it comes. After a restart the history's rows say who was
  * connected, by a number that another process may have by now: only who is of our user and has mapped a clearance of
  * ours is a runner, and the last row of a number is that runner's.
+ *
+ * A runner that is back is connected before it has said which its process 1 is, and may be stopped or lost again before
+ * it does. What it doesn't confirm until then is awaited of the sandbox that is away, by which the processes are known.
  */
 #include "sandbox.h"
 
@@ -94,6 +97,43 @@ static void record(const struct sandbox *sandbox, char *why) {
 	if (broker_note(sandbox->broker, &event, &error) < 0) log_error("recording it: %s", error.message);
 }
 
+/* The deadline of the oldest; at once, where the runner has no time. */
+static void wait_for_oldest(struct sandbox *sandbox) {
+	const int64_t due = sandbox->awaited[0].since_ms + LIMIT_CONFIRM_MS;
+	wait_for(sandbox, process_is_halted(sandbox->runner) ? 0 : due - now_ms());
+}
+
+/* Away, of the same runner: from before its connection was lost; or NULL. */
+static struct sandbox *find_former(const struct sandbox *sandbox) {
+	struct sandbox *other;
+	TAILQ_FOREACH(other, &sandbox->broker->sandboxes, link) {
+		if (other != sandbox && other->away && other->runner == sandbox->runner &&
+		    !process_has_ended(other->runner_pidfd))
+			return other;
+	}
+	return NULL;
+}
+
+/* Behind what is awaited of that one. */
+static void move_awaited(struct sandbox *from, struct sandbox *to) {
+	for (size_t i = 0; i < from->awaited_count; i++) {
+		to->awaited = array_grow(to->awaited, to->awaited_count, sizeof *to->awaited);
+		to->awaited[to->awaited_count++] = from->awaited[i];
+	}
+	from->awaited_count = 0;
+	settlings_move_sandbox(from->broker, from, to);
+}
+
+/* Its process 1 is not known: what is awaited of it is so of the one that is away. */
+static void hand_back(struct sandbox *sandbox, struct sandbox *former) {
+	if (!former->command) former->command = string_copy_or_null(sandbox->command);
+	move_awaited(sandbox, former);
+	if (former->state != SANDBOX_GOES_ON)
+		settlings_look(former->broker);
+	else if (former->awaited_count > 0)
+		wait_for_oldest(former);
+}
+
 /* Ending */
 
 void sandbox_kill(struct sandbox *sandbox) {
@@ -114,6 +154,7 @@ static void end(struct sandbox *sandbox, char *why) {
 /* May the runner let trapped calls go on? False: that can't be said, and the sandbox is ended. */
 static bool set_clearance(struct sandbox *sandbox, bool given) {
 	struct error error = ERROR_NONE;
+	if (sandbox->clearance == SANDBOX_NO_CLEARANCE) return true;
 	if (clearances_write(sandbox->broker->clearances, sandbox->clearance, given, &error) == 0) return true;
 	end(sandbox, string_format("ended: that its calls %s can't be told to its runner: %s",
 				   given ? "may go on" : "have to wait", error.message));
@@ -206,6 +247,11 @@ static void stop_now(struct sandbox *sandbox) {
 }
 
 static void on_deadline(struct sandbox *sandbox) {
+	struct sandbox *former = sandbox->init == 0 ? find_former(sandbox) : NULL;
+	if (former) {
+		hand_back(sandbox, former);
+		return;
+	}
 	const bool paused = process_is_halted(sandbox->runner);
 	sandbox->ran_ms = paused ? 0 : LIMIT_CONFIRM_MS;
 	sandbox->noted = false;
@@ -320,8 +366,7 @@ void sandbox_confirm(struct sandbox *sandbox, int64_t number) {
 	sandbox->awaited_count = kept;
 	if (kept == before || sandbox->dead || sandbox->state == SANDBOX_ENDING) return;
 	if (kept > 0) {
-		if (sandbox->state == SANDBOX_GOES_ON)
-			wait_for(sandbox, sandbox->awaited[0].since_ms + LIMIT_CONFIRM_MS - now_ms());
+		if (sandbox->state == SANDBOX_GOES_ON) wait_for_oldest(sandbox);
 		return;
 	}
 	event_del(sandbox->timer);
@@ -400,21 +445,12 @@ void sandbox_free(struct sandbox *sandbox) {
 	free(sandbox);
 }
 
-/* Its runner is here: what was known of it by its row alone is of no use any more. */
-static void drop_expected(const struct sandbox *sandbox) {
-	for (struct sandbox *other = TAILQ_FIRST(&sandbox->broker->sandboxes), *next; other; other = next) {
-		next = TAILQ_NEXT(other, link);
-		if (other->away && other->init == 0 && other->runner == sandbox->runner) sandbox_free(other);
-	}
-}
-
 void sandbox_name(struct sandbox *sandbox, struct session *session) {
 	sandbox->session = session;
 	sandbox->id = session->record.id;
 	sandbox->profile = string_copy(session->subject.profile);
 	sandbox->project = string_copy(session->subject.project);
 	sandbox->command = string_copy(session->record.command);
-	drop_expected(sandbox);
 }
 
 /* Of a connection that was lost: the same process 1, which lives. */
@@ -427,13 +463,11 @@ static struct sandbox *find_away(const struct sandbox *sandbox) {
 }
 
 static void take_awaited(struct sandbox *sandbox, struct sandbox *away) {
-	for (size_t i = 0; i < sandbox->awaited_count; i++) {
-		away->awaited = array_grow(away->awaited, away->awaited_count, sizeof *away->awaited);
-		away->awaited[away->awaited_count++] = sandbox->awaited[i];
-	}
+	move_awaited(sandbox, away);
 	free(sandbox->awaited);
 	sandbox->awaited = STEAL(away->awaited);
 	sandbox->awaited_count = away->awaited_count;
+	settlings_move_sandbox(sandbox->broker, away, sandbox);
 }
 
 /* It was with this broker all the time. */
@@ -452,9 +486,20 @@ static void take_over(struct sandbox *sandbox, struct sandbox *away) {
 	sandbox->ran_ms = away->ran_ms;
 	sandbox->looked_ms = away->looked_ms;
 	sandbox->noted = away->noted;
-	settlings_move_sandbox(sandbox->broker, away, sandbox);
 	sandbox_free(away);
-	if (sandbox->awaited_count > 0 || sandbox->state != SANDBOX_GOES_ON) wait_for(sandbox, 0);
+	if (sandbox->state != SANDBOX_GOES_ON)
+		wait_for(sandbox, 0);
+	else if (sandbox->awaited_count > 0)
+		wait_for_oldest(sandbox);
+}
+
+/* Its runner has said which its process 1 is: what was known of it by its row alone is of no use any more. */
+static void drop_expected(struct sandbox *sandbox, bool running) {
+	struct sandbox *former = find_former(sandbox);
+	if (!former || former->init != 0) return;
+	if (running) take_awaited(sandbox, former); /* else nobody has anything */
+	sandbox_free(former);
+	if (sandbox->awaited_count > 0) wait_for_oldest(sandbox);
 }
 
 /* Process 1 isn't a user's to stop: a former sbxd has stopped it. */
@@ -474,7 +519,7 @@ void sandbox_goes_on(struct session *session) {
 	else if (process_is_stopped(sandbox->init))
 		take_over_stopped(sandbox);
 	if (!spent_tell(session)) return; /* it is being ended, and its calls wait for that */
-	session_push_rules_changed(session);
+	session_push_rules_changed(session, is_to_be_killed(sandbox)); /* it may not have heard so */
 	sandbox->whole = sandbox->broker->last_settling;
 }
 
@@ -495,6 +540,7 @@ int sandbox_begin(struct session *session, pid_t init, bool running, struct erro
 	if (sandbox->init != 0) return error_set(error, EEXIST, "that the sandbox begins was said already");
 	int r = hold_init(sandbox, init, error);
 	if (r < 0) return r;
+	drop_expected(sandbox, running);
 	if (sandbox->state == SANDBOX_STOPPED)
 		stop_now(sandbox);
 	else if (!running)
@@ -507,7 +553,9 @@ static bool is_awaited(const struct sandbox *sandbox) {
 }
 
 void sandbox_leave(struct sandbox *sandbox, bool lost) {
+	struct sandbox *former = lost && sandbox->init == 0 ? find_former(sandbox) : NULL;
 	const bool ended = sandbox->init == 0 || process_has_ended(sandbox->init_pidfd);
+	if (former) hand_back(sandbox, former);
 	sandbox->session = NULL;
 	sandbox->away = lost && !ended;
 	if (ended && !sandbox->gone)
@@ -526,7 +574,7 @@ const char *sandbox_doing(const struct sandbox *sandbox) {
 	if (sandbox->state == SANDBOX_ENDING) return sandbox->gone ? "ended" : "ending";
 	if (sandbox->gone) return "gone";
 	if (sandbox->state != SANDBOX_STOPPED) return "unknown";
-	if (sandbox->init == 0) return "starting";
+	if (sandbox->init == 0) return sandbox->away ? "unknown" : "starting";
 	return process_is_halted(sandbox->runner) ? "paused" : "stopped";
 }
 

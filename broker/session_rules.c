@@ -122,7 +122,7 @@ void session_refresh_rules(struct session *session) {
 		ruleset_unref(session->ruleset);
 		session->ruleset = ruleset;
 		session_push_view(session);
-		session_push_rules_changed(session);
+		session_push_rules_changed(session, false);
 		end_unkept(session);
 	}
 	policy_unref(policy);

@@ -99,8 +99,8 @@ static void push_ended(struct session *session, json_t *ids, json_t *denied, str
 }
 
 /* What the rules take may be held as well as what a grant gave. Those about the network are in no view. */
-void session_push_rules_changed(struct session *session) {
-	const struct settling_wish wish = {.kind = EVENT_POLICY};
+void session_push_rules_changed(struct session *session, bool kill) {
+	const struct settling_wish wish = {.kind = EVENT_POLICY, .kill = kill};
 	struct settling *settling = settling_new(session->broker, &wish);
 	push_ended(session, json_array(), NULL, settling);
 	settling_then(settling, NULL, NULL);

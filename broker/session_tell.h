@@ -15,7 +15,8 @@ struct view *session_make_view(const struct session *session, bool *ret_cut, str
 /* Push the view that the session starts with; later the one that holds now, if it is another than before. */
 void session_push_first_view(struct session *session);
 void session_push_view(struct session *session);
-void session_push_rules_changed(struct session *session); /* connections are to be judged again */
+/* Connections are to be judged again, and `kill`: who holds what is taken is ended. */
+void session_push_rules_changed(struct session *session, bool kill);
 
 bool session_is_covered(const struct session *session, const struct grant *grant);
 /* To every session that these cover: the view, and that they have ended. Those that one of them allowed something are

@@ -455,6 +455,118 @@ static void attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_othe
 	assert_false(is_given(&place));
 }
 
+/* This process as a runner that comes and goes. */
+struct comer {
+	struct peer *peer, *user;
+	int64_t session, grant;
+	pid_t init;
+};
+
+static void comer_open(struct comer *comer) {
+	comer->peer = peer_connect(true);
+	json_t *opened = peer_call(comer->peer, "session-open",
+				   session_wish(json_pack("{s:I}", "before", (json_int_t)comer->session)));
+	comer->session = number_of(opened, "session");
+	json_decref(opened);
+}
+
+static void comer_name_init(const struct comer *comer, bool running) {
+	json_decref(peer_call(comer->peer, "sandbox",
+			      json_pack("{s:i, s:b}", "init", (int)comer->init, "running", running)));
+}
+
+static void comer_lose(struct comer *comer) {
+	peer_free(comer->peer);
+	comer->peer = NULL;
+	wait_until(!is_listed(comer->user, comer->session));
+}
+
+static struct comer comer_new(void) {
+	struct comer comer = {.user = peer_connect(true), .init = child_new()};
+	CLEANUP_FREE char *path = home_path("shared/notes");
+	comer_open(&comer);
+	comer_name_init(&comer, false);
+	json_t *reply =
+		peer_call(comer.user, "grant",
+			  json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "permission", "fs:read", "target", path, "effect",
+				    "allow", "profile", "tooled", "lifetime", "always", "at_once", 1));
+	comer.grant = number_of(json_object_get(reply, "grant"), "id");
+	json_decref(reply);
+	assert_true(comer.grant > 0);
+	return comer;
+}
+
+static void comer_free(struct comer *comer) {
+	peer_free(comer->peer);
+	peer_free(comer->user);
+	kill(comer->init, SIGKILL);
+	waitpid(comer->init, NULL, 0);
+}
+#define CLEANUP_COMER CLEANUP(comer_free)
+
+/* The number of the next withdrawal that it is told of. */
+static int64_t comer_told(const struct comer *comer, bool kill) {
+	for (;;) {
+		json_t *push = peer_push(comer->peer, "ended");
+		const bool gives = json_is_true(json_object_get(push, "gives"));
+		const int64_t number = number_of(push, "settle");
+		if (!gives) assert_int_equal(json_is_true(json_object_get(push, "kill")), kill);
+		json_decref(push);
+		if (!gives) return number;
+	}
+}
+
+static int64_t comer_revoke(const struct comer *comer, bool kill) {
+	return peer_send(comer->user, "revoke",
+			 json_pack("{s:[I], s:b}", "ids", (json_int_t)comer->grant, "kill", kill));
+}
+
+/* Before it has said which its process 1 is: that is known from before. */
+static void withdraws_from_who_is_back(bool lost) {
+	CLEANUP_COMER struct comer comer = comer_new();
+	comer_lose(&comer);
+	comer_open(&comer);
+	const int64_t request = comer_revoke(&comer, false);
+	comer_told(&comer, false);
+	if (lost) comer_lose(&comer);
+	json_t *reply = peer_reply(comer.user, request);
+	assert_int_equal(number_of(reply, "confirmed"), 0);
+	assert_string_equal(text_of(json_array_get(json_object_get(reply, "others"), 0), "is"), "stopped");
+	json_decref(reply);
+	assert_true(is_stopped(comer.init));
+	if (lost) comer_open(&comer);
+	comer_name_init(&comer, true);
+	const int64_t number = comer_told(&comer, false);
+	assert_true(is_stopped(comer.init));
+	confirm(comer.peer, &number, 1);
+	wait_until(!is_stopped(comer.init));
+}
+
+static void attack_r_01_who_is_back_and_lost_again_at_once_has_not_confirmed(void **state) {
+	(void)state;
+	withdraws_from_who_is_back(true);
+}
+
+static void attack_r_01_who_is_back_and_says_nothing_is_stopped(void **state) {
+	(void)state;
+	withdraws_from_who_is_back(false);
+}
+
+static void who_comes_back_in_time_is_not_ended_and_ends_the_holders(void **state) {
+	(void)state;
+	CLEANUP_COMER struct comer comer = comer_new();
+	const int64_t request = comer_revoke(&comer, true);
+	comer_told(&comer, true);
+	comer_lose(&comer);
+	comer_open(&comer);
+	comer_name_init(&comer, true);
+	const int64_t number = comer_told(&comer, true);
+	confirm(comer.peer, &number, 1);
+	json_t *reply = peer_reply(comer.user, request);
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	json_decref(reply);
+}
+
 static void a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does(void **state) {
 	(void)state;
 	const pid_t init = child_new();
@@ -571,6 +683,9 @@ int main(void) {
 		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed),
 		cmocka_unit_test(attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_other_runners),
+		cmocka_unit_test(attack_r_01_who_is_back_and_lost_again_at_once_has_not_confirmed),
+		cmocka_unit_test(attack_r_01_who_is_back_and_says_nothing_is_stopped),
+		cmocka_unit_test(who_comes_back_in_time_is_not_ended_and_ends_the_holders),
 		cmocka_unit_test(a_sandbox_that_comes_back_before_it_begins_is_cleared_when_it_does),
 		cmocka_unit_test(attack_r_01_processes_that_are_handed_on_all_the_time_do_not_run_on),
 		cmocka_unit_test(who_is_to_be_ended_and_does_not_confirm_is),

@@ -238,6 +238,45 @@ static void attack_r_01_a_clock_that_was_set_hides_no_runner(void **state) {
 	expect_told(&runner, grant);
 }
 
+static int64_t grant_always(struct peer *user) {
+	json_t *reply =
+		peer_call(user, "grant",
+			  json_pack("{s:s, s:s, s:s, s:s, s:s}", "permission", "net:access", "target",
+				    "always.test:443", "effect", "allow", "profile", "tooled", "lifetime", "always"));
+	const int64_t id = number_of(json_object_get(reply, "grant"), "id");
+	json_decref(reply);
+	assert_true(id > 0);
+	return id;
+}
+
+/* Of a former sbxd, so its process 1 isn't known. */
+static void attack_r_01_who_is_back_and_lost_again_at_once_is_away_and_has_not_confirmed(void **state) {
+	(void)state;
+	CLEANUP_RUNNER struct runner runner = runner_begin();
+	restart();
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	const int64_t grant = grant_always(user);
+	struct peer *peer = peer_connect(true);
+	json_decref(peer_call(peer, "session-open",
+			      session_wish(json_pack("{s:I}", "before", (json_int_t)runner.session))));
+	const int64_t request = peer_send(user, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)grant));
+	json_decref(peer_push(peer, "ended"));
+	peer_free(peer);
+	json_t *reply = peer_reply(user, request);
+	assert_int_equal(number_of(reply, "confirmed"), 0);
+	assert_string_equal(text_of(json_array_get(json_object_get(reply, "others"), 0), "is"), "unknown");
+	json_decref(reply);
+	assert_int_equal(away(), 1);
+	runner_disconnect(&runner);
+	runner_connect(&runner);
+	assert_int_equal(away(), 0);
+	json_t *push = peer_push(runner.peer, "ended");
+	json_decref(peer_call(runner.peer, "settled",
+			      json_pack("{s:I, s:[]}", "settle", (json_int_t)number_of(push, "settle"), "holders")));
+	json_decref(push);
+	wait_until(runner.clearance->flags == CLEARANCE_GIVEN);
+}
+
 static void attack_r_01_a_sandbox_that_cant_be_told_what_was_revoked_is_ended(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *user = peer_connect(true);
@@ -266,6 +305,8 @@ int main(void) {
 		PROMPTS_TEST(who_has_got_the_number_of_a_runner_and_is_of_another_user_is_not_away,
 			     prompts_setup_waits),
 		PROMPTS_TEST(attack_r_01_a_clock_that_was_set_hides_no_runner, prompts_setup_waits),
+		PROMPTS_TEST(attack_r_01_who_is_back_and_lost_again_at_once_is_away_and_has_not_confirmed,
+			     prompts_setup_waits),
 		PROMPTS_TEST(attack_r_01_a_sandbox_that_cant_be_told_what_was_revoked_is_ended, prompts_setup_waits),
 	};
 	home_make(programs);
