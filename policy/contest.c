@@ -33,7 +33,8 @@
  * (`~/.ssh` that is a link, denied, and `~/.ssh/known_hosts` allowed) isn't denied where that lies either. A link to a
  * folder that it lies in itself (`~/link` to `~`) takes away what may be asked for or granted there, and nothing that
  * rules allow: it would be all of a home. Whether one counts is a contest of its own, so these are entered last and the
- * strongest first, and what would win nothing isn't asked for.
+ * strongest first, and what would win nothing isn't asked for. Of links that only a project's file names some are asked
+ * for, and all others count: what it denies by a link it could deny by the path.
  */
 #include "contest.h"
 
@@ -44,6 +45,8 @@
 #include "sticky.h"
 
 enum slot { SLOT_ADMIN_DENY, SLOT_USER, SLOT_PROJECT, SLOT_BUILTIN, SLOT_ADMIN_REST, SLOT_COUNT };
+
+enum { PROJECT_ASKED_MAX = 16 /* links, for one target */ };
 
 struct contest {
 	struct winner layers[SLOT_COUNT];
@@ -156,12 +159,18 @@ static enum effect effect_of(struct winner winner) {
 
 static enum effect effect_as_written(const struct request_view *view, const char *target);
 
-/* Of a denial where it leads. `ret_target` is what rules say of the target as they are written; -1: not known yet. */
-static bool lead_counts(const struct request_view *view, const struct rule_lead *lead, int *ret_target) {
+struct asked {
+	int target; /* what rules say of it as they are written; -1: not known yet */
+	unsigned of_project;
+};
+
+/* Of a denial where it leads. */
+static bool lead_counts(const struct request_view *view, const struct rule_lead *lead, struct asked *asked) {
 	if (path_is_below(lead->place, lead->there)) {
-		if (*ret_target < 0) *ret_target = (int)effect_as_written(view, view->target);
-		if (*ret_target == EFFECT_ALLOW) return false;
+		if (asked->target < 0) asked->target = (int)effect_as_written(view, view->target);
+		if (asked->target == EFFECT_ALLOW) return false;
 	}
+	if (lead->project && asked->of_project++ >= PROJECT_ASKED_MAX) return true;
 	CLEANUP_FREE char *name = rule_lead_name(lead, view->target);
 	return effect_as_written(view, name) == EFFECT_DENY;
 }
@@ -172,14 +181,14 @@ static int compare_strength(const void *a, const void *b) {
 
 static void enter_led(struct request_view *view) {
 	const struct rule_lead *refused = NULL;
-	int target = -1;
+	struct asked asked = {.target = -1};
 	if (view->led_count > 0) qsort(view->led, view->led_count, sizeof *view->led, compare_strength);
 	for (size_t i = 0; i < view->led_count; i++) {
 		const struct winner *candidate = &view->led[i];
 		const struct rule_lead *lead = candidate->rule->lead;
 		if (lead == refused || !(contest_takes(&view->all, candidate) || contest_takes(&view->own, candidate)))
 			continue;
-		if (!lead_counts(view, lead, &target)) {
+		if (!lead_counts(view, lead, &asked)) {
 			refused = lead;
 			continue;
 		}

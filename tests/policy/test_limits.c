@@ -326,17 +326,23 @@ static void attack_w_1_a_decision_is_quick_however_many_links_are_denied(void **
 		{"/home/u/app", "/home/u/app/l/**", "/home/u/app/a/b", true},
 		{"/home/u/app", "/home/u/app/l#/**", "/home/u/app/a/b", true},
 		{"/home/u/app/l*/a", "/home/u/app/l/**", "/home/u/app/a/b", true},
+		{"/home/u/app/l*/a", "/home/u/app/l#/**", "/home/u/app/a/b", false},
 	};
 	const struct permission permission = permission_of(PERMISSION_FS_WRITE);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		size_t followed = 0;
 		struct ruleset_follow follow = {follow_fake, &followed, 1};
 		CLEANUP_RULESET struct ruleset *ruleset = denying(cases[i].allowed, cases[i].denied, &follow);
-		const int64_t start = now_us();
-		const struct rule *rule = ruleset_find(ruleset, &permission, cases[i].target, NULL);
-		const int64_t took = now_us() - start;
-		print_message("%s: %lld us\n", cases[i].denied, (long long)took);
-		assert_true(took < 500 * 1000);
+		const struct rule *rule = NULL;
+		int64_t least = INT64_MAX; /* the machine may be busy */
+		for (int k = 0; k < 5; k++) {
+			const int64_t start = now_us();
+			rule = ruleset_find(ruleset, &permission, cases[i].target, NULL);
+			const int64_t took = now_us() - start;
+			if (took < least) least = took;
+		}
+		print_message("%s: %lld us\n", cases[i].denied, (long long)least);
+		assert_true(least < 50 * 1000);
 		assert_true(cases[i].lifted ? !rule || rule->effect == EFFECT_ALLOW : rule && rule->lead);
 	}
 }
