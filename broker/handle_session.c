@@ -301,13 +301,32 @@ static bool is_meant(const struct kill *meant, int64_t session) {
 	return meant->all;
 }
 
+static bool is_running(const struct broker *broker, int64_t session) {
+	const struct sandbox *sandbox;
+	if (session_find(broker, session)) return true;
+	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
+		if (sandbox_is_lost(sandbox) && sandbox->id == session) return true;
+	}
+	return false;
+}
+
+static void kill_lost(struct broker *broker, const struct kill *meant, struct settling *settling, json_t *sessions) {
+	struct sandbox *sandbox;
+	TAILQ_FOREACH(sandbox, &broker->sandboxes, link) {
+		if (!sandbox_is_lost(sandbox) || !is_meant(meant, sandbox->id)) continue;
+		settling_add(settling, sandbox);
+		sandbox_kill_lost(sandbox);
+		json_array_append_new(sessions, json_integer(sandbox->id));
+	}
+}
+
 static int kill_sessions(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)ret_reply;
 	const struct kill *meant = body;
 	struct broker *broker = client->broker;
 	if (meant->all == (meant->sessions.count > 0)) return error_set(error, EINVAL, "say which sessions, or all");
 	for (size_t i = 0; i < meant->sessions.count; i++)
-		if (!session_find(broker, meant->sessions.items[i]))
+		if (!is_running(broker, meant->sessions.items[i]))
 			return error_set(error, ENOENT, "no session %lld is running",
 					 (long long)meant->sessions.items[i]);
 	const struct settling_wish wish = {.aim = SETTLING_ENDS};
@@ -317,10 +336,11 @@ static int kill_sessions(struct client *client, int64_t id, const void *body, js
 	struct session *session;
 	TAILQ_FOREACH(session, &broker->sessions, link) {
 		if (!is_meant(meant, session->record.id)) continue;
-		settling_add(settling, session);
+		settling_add(settling, session->sandbox);
 		session_terminate(session);
 		json_array_append_new(sessions, json_integer(session->record.id));
 	}
+	kill_lost(broker, meant, settling, sessions);
 	json_object_set_new(reply, "sessions", sessions);
 	settling_reply(settling, &request, reply);
 	return HANDLED_REPLIED;

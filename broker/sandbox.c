@@ -564,6 +564,15 @@ void sandbox_leave(struct sandbox *sandbox, bool lost) {
 		sandbox_free(sandbox);
 }
 
+bool sandbox_is_lost(const struct sandbox *sandbox) {
+	return sandbox->away && sandbox->init != 0;
+}
+
+void sandbox_kill_lost(struct sandbox *sandbox) {
+	record(sandbox, string_copy("killed: its runner is not connected"));
+	sandbox_kill(sandbox);
+}
+
 /* The words for its state */
 
 size_t sandbox_processes(const struct sandbox *sandbox) {

@@ -107,6 +107,10 @@ void sandbox_confirm(struct sandbox *sandbox, int64_t number);
 /* SIGKILL to process 1, and to the runner and its children. */
 void sandbox_kill(struct sandbox *sandbox);
 
+/* It is away, and its process 1 is known: then nobody but us can end it. */
+bool sandbox_is_lost(const struct sandbox *sandbox);
+void sandbox_kill_lost(struct sandbox *sandbox);
+
 /* How many of its processes can know what the tool was started with. */
 size_t sandbox_processes(const struct sandbox *sandbox);
 

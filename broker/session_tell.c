@@ -84,7 +84,7 @@ static bool push_with_grant(struct session *session, const struct grant *grant) 
 
 /* A new one's number in `settling`: the runner is to say when it has let go; NULL: it needn't. */
 static json_t *settle_number(const struct session *session, struct settling *settling) {
-	return settling ? json_integer(settling_add(settling, session)) : json_null();
+	return settling ? json_integer(settling_add(settling, session->sandbox)) : json_null();
 }
 
 /* Takes both over; `denied`: permission and pattern of what nothing allows any more, or NULL. */

@@ -160,8 +160,7 @@ struct settling *settling_new(struct broker *broker, const struct settling_wish 
 	return settling;
 }
 
-int64_t settling_add(struct settling *settling, const struct session *session) {
-	struct sandbox *sandbox = session->sandbox;
+int64_t settling_add(struct settling *settling, struct sandbox *sandbox) {
 	settling->told++;
 	if (sandbox->gone) {
 		settling->confirmed++;

@@ -42,11 +42,11 @@ struct settling_wish {
 	int64_t wait_ms;                 /* of SETTLING_ASKS; 0: LIMIT_SETTLE_MS */
 };
 
-/* Then settling_add for each session that is told, and one of the two below, which give it up. */
+/* Then settling_add for the sandbox of each session that is told, and one of the two below, which give it up. */
 struct settling *settling_new(struct broker *broker, const struct settling_wish *wish);
 
 /* Counted in; the number that its runner is to answer with. */
-int64_t settling_add(struct settling *settling, const struct session *session);
+int64_t settling_add(struct settling *settling, struct sandbox *sandbox);
 bool settling_kills(const struct settling *settling);
 
 struct settling_request {

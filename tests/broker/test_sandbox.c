@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +37,7 @@ struct play {
 	_Atomic bool answers;  /* the runner does */
 	_Atomic bool sends;    /* it is in the middle of letting a call go on */
 	_Atomic bool locked;   /* and sbxd can see so */
+	_Atomic bool leaves;   /* it gives its connection up, and lives */
 	_Atomic bool begun;    /* sbxd has been told of process 1 */
 	_Atomic bool restless; /* one of the workers hands itself on to a child all the time */
 	_Atomic int64_t session;
@@ -135,6 +137,10 @@ static _Noreturn void play_runner(struct play *shared, pid_t told_as_init) {
 	shared->begun = true;
 	for (;;) {
 		const bool answers = shared->answers;
+		if (shared->leaves) {
+			shutdown(peer->fd, SHUT_RDWR); /* the workers have it, too */
+			for (;;) pause();
+		}
 		if (lock_page(&shared->place, shared->sends) < 0) _exit(1);
 		shared->locked = shared->sends;
 		if (answers) confirm(peer, numbers, count);
@@ -455,6 +461,22 @@ static void attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_othe
 	assert_false(is_given(&place));
 }
 
+static void who_is_not_connected_is_killed_too(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *user = peer_connect(true);
+	CLEANUP_PLAY struct sandbox_play play = play_new(true);
+	const json_int_t session = play.shared->session;
+	play.shared->leaves = true;
+	wait_until(!is_listed(user, session));
+	assert_false(is_dead(&play));
+	json_t *reply = peer_call(user, "kill", json_pack("{s:[I]}", "sessions", session));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(reply, "sessions"), 0)), session);
+	assert_int_equal(number_of(reply, "confirmed"), 1);
+	json_decref(reply);
+	assert_true(is_dead(&play));
+	assert_true(is_recorded(user, "killed: its runner is not connected", 0));
+}
+
 /* This process as a runner that comes and goes. */
 struct comer {
 	struct peer *peer, *user;
@@ -683,6 +705,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_01_a_sandbox_that_is_stopped_withdraws_before_it_goes_on),
 		cmocka_unit_test(attack_r_01_a_sandbox_that_comes_back_waits_until_it_has_confirmed),
 		cmocka_unit_test(attack_r_01_the_page_of_a_runner_that_could_not_come_back_is_no_other_runners),
+		cmocka_unit_test(who_is_not_connected_is_killed_too),
 		cmocka_unit_test(attack_r_01_who_is_back_and_lost_again_at_once_has_not_confirmed),
 		cmocka_unit_test(attack_r_01_who_is_back_and_says_nothing_is_stopped),
 		cmocka_unit_test(who_comes_back_in_time_is_not_ended_and_ends_the_holders),
