@@ -15,7 +15,6 @@ enum {
 	FRAME_LINES = 13,   /* of a question about several are not its list */
 	UNCUT = 2000,       /* lines */
 	COMMAND_INDENT = 2,
-	PROFILE_COLUMNS = 22, /* as in prompt_text */
 };
 
 static void append_word(struct string *out, const char *word, const char *meaning, size_t width) {
@@ -51,13 +50,12 @@ static bool asked_by_one(const struct prompt *prompts, size_t count) {
 void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
 			   struct string *out) {
 	const bool by_one = asked_by_one(prompts, count);
-	CLEANUP_FREE char *profile = text_visible_cut(prompts->profile ? prompts->profile : "?", PROFILE_COLUMNS);
-	CLEANUP_FREE char *who = by_one ? prompt_who(prompts) : string_format("profile %s", profile);
+	CLEANUP_FREE char *who = prompt_who(prompts);
 	CLEANUP_FREE char *place = prompt_place(prompts);
 	CLEANUP_FREE char *asker = prompt_asker(prompts);
 	const size_t lines = 2 * count + FRAME_LINES <= rows ? 2 : 1;
 	int64_t deadline_ms = prompts->deadline_ms;
-	string_appendf(out, "sbx: %s asks for %zu things:\n", who, count);
+	string_appendf(out, "sbx: %s wants %zu things:\n", who, count);
 	for (size_t i = 0; i < count; i++) {
 		append_thing(out, i + 1, &prompts[i], width, lines);
 		if (prompts[i].deadline_ms < deadline_ms) deadline_ms = prompts[i].deadline_ms;

@@ -75,10 +75,21 @@ char *prompt_asker(const struct prompt *prompt) {
 	return string_steal(&out);
 }
 
-/* Anything but a plain word stands in quotation marks, so that it can't read on into our sentence. */
+/* The whole command begins with the program. */
+char *prompt_program(const struct prompt *prompt, size_t columns) {
+	const char *command = prompt->command ? prompt->command : "";
+	CLEANUP_FREE char *program = string_copy_bytes(command, strcspn(command, " "));
+	const char *name = path_name(program);
+	return *name ? text_visible_cut(name, columns) : NULL;
+}
+
+/* Of what a process calls itself, anything but a plain word stands in quotation marks, so that it can't read on into
+ * our sentence. */
 char *prompt_who(const struct prompt *prompt) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
 	size_t size;
+	char *program = prompt_program(prompt, NAME_COLUMNS);
+	if (program) return program;
 	if (!prompt->process && prompt->session > 0) return string_format("session %lld", (long long)prompt->session);
 	if (!prompt->process) return nameless(prompt);
 	split(prompt->process, &size);
@@ -139,7 +150,7 @@ char *prompt_place(const struct prompt *prompt) {
 	return string_format("%s (profile %s)", place, profile);
 }
 
-/* "sbx: curl wants to connect to:", in two lines where one is too short. */
+/* "sbx: npm wants to connect to:", in two lines where one is too short. */
 static void append_head(struct string *out, const struct prompt *prompt, size_t width) {
 	CLEANUP_FREE char *asker = prompt_who(prompt);
 	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, "");

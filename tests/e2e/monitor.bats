@@ -161,7 +161,7 @@ agents_are() {
 	monitor
 	background held sbx run --profile wanting -- cat "$HOME/one" "$HOME/two"
 	sees '^>\* [0-9]+ .* 2 things '
-	sees '^sbx: profile wanting asks for 2 things'
+	sees '^sbx: cat wants 2 things'
 	press_until a '^Allow all 2'
 	press_until_gone y '^Allow all 2'
 	finished held

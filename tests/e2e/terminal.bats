@@ -275,7 +275,7 @@ is_stopped() {
 
 @test "attack_b_10 a picture of a prompt: what the tool leaves open or set hides no prompt, and an answer to the picture allows nothing" {
 	cat >"$HOME/project/picture" <<'END'
-printf 'sbx: curl wants to connect to:\n  target   innocent.test:443\ndeny, allow or always? '
+printf 'sbx: sh wants to connect to:\n  target   innocent.test:443\ndeny, allow or always? '
 printf "$1"
 curl -sS -w '%{http_code}\n' -o /dev/null "http://svc.test:$2/picture" >answer
 END
@@ -287,7 +287,7 @@ END
 		type_line 'clear'
 		type_line "sbx run -- sh picture '$left' $port"
 		sees "^  target   svc.test:$port"
-		sees '^sbx: curl wants to connect to:$'
+		sees '^sbx: sh wants to connect to:$'
 		sees_question
 		type_line allow
 		sees 'Type it exactly as shown'

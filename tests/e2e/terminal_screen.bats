@@ -92,7 +92,7 @@ ends() { # ends KEYS…: the program; the shell is there again
 	type_line ':q!'
 	ends Enter
 	shows 'sbx: allowed'
-	shows 'sbx: curl wants to connect to'
+	shows 'sbx: sh wants to connect to'
 }
 
 @test "less: its screen is as it was" {
@@ -186,7 +186,7 @@ ends() { # ends KEYS…: the program; the shell is there again
 (until test -e go; do sleep 0.05; done; curl -sS http://svc.test:$1/x >answer 2>&1; echo over >over) &
 stty raw -echo
 until test -e over; do
-	printf '\033[2J\033[Hsbx: curl wants to connect to:\r\n  target   innocent.test:443\r\ndeny, allow zz or always zz? \033[6n\033[?1003h'
+	printf '\033[2J\033[Hsbx: sh wants to connect to:\r\n  target   innocent.test:443\r\ndeny, allow zz or always zz? \033[6n\033[?1003h'
 	sleep 0.05
 done
 stty sane
@@ -239,7 +239,7 @@ END
 	wait_for 30 three_wait
 	[ "$(screen | grep -c '^deny, allow')" = 1 ]
 	type_line deny
-	sees 'sbx: profile default asks for 2 things:'
+	sees 'sbx: sh wants 2 things:'
 	sees '^   1  connect to (other|third).test'
 	sees '^   2  connect to (other|third).test'
 	sees 'choose\?$'
@@ -262,7 +262,7 @@ three_wait() {
 @test "what a profile asks about is one question at the start, to be allowed, denied or chosen from; 50 columns are enough" {
 	tmux resize-window -x 50 -y 30
 	type_line "clear; sbx run --profile pack -- cat ~/pack.rc ~/other.rc"
-	sees '^sbx: profile pack asks for 3 things:'
+	sees '^sbx: cat wants 3 things:'
 	lacks "$(screen)" missing
 	sees 'choose\?$'
 	screen
@@ -288,7 +288,7 @@ three_wait() {
 	sbx grants --json | jq -e 'length == 3 and all(.lifetime == "always")'
 	type_line "clear; sbx run --profile pack -- cat ~/pack.rc; echo status \$?" # and never again
 	sees '^status 0'
-	lacks "$(screen)" 'asks for'
+	lacks "$(screen)" 'wants'
 }
 
 @test "one of those asked together is answered elsewhere: what was chosen counts, the rest is asked anew" {
@@ -359,7 +359,7 @@ END
 	type_line "sbx run -- sh two.sh $port"
 	sees '^sbx: The desktop was asked, too; the first answer counts\.$'
 	(($(date +%s%3N) - begun >= 5000))
-	sees '^sbx: profile default asks for 2 things:'
+	sees '^sbx: sh wants 2 things:'
 	sees 'choose\?$'
 	wait_for 30 grep -q '^sbx: waiting for an answer: net:access third.test:' third.err # it isn't in the foreground
 	desktop USR2

@@ -464,7 +464,7 @@ static void what_waits_together_is_one_question(void **state) {
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct desk desk;
 		desk_open_for(&desk, "", SEVERAL, 80);
-		see(&desk, "sbx: profile default asks for 2 things");
+		see(&desk, "sbx: session 1 wants 2 things");
 		see(&desk, "   1  connect to svc.test:8443\r\n");
 		see(&desk, "   2  connect to other.test:443\r\n");
 		see_question_about_all(&desk);

@@ -112,6 +112,24 @@ static void attack_b09_a_name_does_not_read_on_into_the_sentence(void **state) {
 	}
 }
 
+/* What the user typed is no word of the tool's. */
+static void who_asks_is_what_the_user_started(void **state) {
+	static const struct {
+		const char *command, *who;
+	} cases[] = {{"npm install express", "npm"},
+		     {"/usr/bin/node x.js", "node"},
+		     {"./tool", "tool"},
+		     {"", "curl"},
+		     {"a-name-that-is-longer-than-a-name-should-be", "a-name-tha…e-should-be"}};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_PROMPT struct prompt prompt = sample();
+		prompt.command = string_copy(cases[i].command);
+		CLEANUP_FREE char *who = prompt_who(&prompt);
+		assert_string_equal(who, cases[i].who);
+	}
+}
+
 static void what_a_folder_is_asked_for_is_shown_with_it(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -263,6 +281,7 @@ int main(void) {
 		cmocka_unit_test(attack_b09_a_long_name_hides_no_folder),
 		cmocka_unit_test(attack_b09_a_name_is_one_link_of_the_chain),
 		cmocka_unit_test(attack_b09_a_name_does_not_read_on_into_the_sentence),
+		cmocka_unit_test(who_asks_is_what_the_user_started),
 		cmocka_unit_test(attack_b09_hostile_texts_can_not_look_like_ours),
 		cmocka_unit_test(a_long_target_keeps_its_two_ends),
 	};

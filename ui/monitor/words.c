@@ -62,8 +62,8 @@ static void append_lines(const json_t *item, const struct word_line *lines, size
 static void append_bundle(const struct monitor_prompts *prompts, const struct waiting_line *line, size_t width,
 			  struct string *out) {
 	const struct prompt *first = &prompts->items[line->first].prompt;
-	CLEANUP_FREE char *profile = text_visible_cut(first->profile ? first->profile : "?", 22);
-	string_appendf(out, "sbx: profile %s asks for %zu things:\n", profile, line->count);
+	CLEANUP_FREE char *who = prompt_who(first);
+	string_appendf(out, "sbx: %s wants %zu things:\n", who, line->count);
 	for (size_t i = 0; i < line->count && i < BUNDLE_TOLD; i++) {
 		const struct prompt *prompt = &prompts->items[line->first + i].prompt;
 		CLEANUP_FREE char *target = prompt_target_for(prompt, width);
@@ -73,7 +73,7 @@ static void append_bundle(const struct monitor_prompts *prompts, const struct wa
 		text_labelled(out, number, what, width, 2);
 	}
 	CLEANUP_FREE char *asker = prompt_asker(first);
-	CLEANUP_FREE char *place = human_path(first->project);
+	CLEANUP_FREE char *place = prompt_place(first);
 	text_labelled(out, "asked by", asker, width, 2);
 	text_labelled(out, "project", place, width, 1);
 }

@@ -46,12 +46,9 @@ static bool writes(const struct prompt *prompt) {
 	return prompt->permission.kind == PERMISSION_FS_WRITE;
 }
 
-/* The whole command begins with the program. */
 char *wish_who(const struct prompt *prompt) {
-	const char *command = prompt->command ? prompt->command : "";
-	CLEANUP_FREE char *program = string_copy_bytes(command, strcspn(command, " "));
-	const char *name = path_name(program);
-	if (*name) return text_visible_cut(name, WHO_COLUMNS);
+	char *program = prompt_program(prompt, WHO_COLUMNS);
+	if (program) return program;
 	CLEANUP_FREE char *profile = text_visible_cut(prompt->profile ? prompt->profile : "?", WHO_COLUMNS);
 	return string_format("profile %s", profile);
 }

@@ -18,8 +18,11 @@
 char *prompt_asker(const struct prompt *prompt);
 char *prompt_chain(const struct prompt *prompt); /* "npm › sh › curl (412)", for a table */
 
-/* The subject of a sentence about it: "curl", "«a name of other letters»", "session 9". Visible, and at most as wide as
- * a process's own name. Freed by the caller. */
+/* What the user started, by its name in the command: "npm". Visible. Freed by the caller; NULL: it isn't known. */
+char *prompt_program(const struct prompt *prompt, size_t columns);
+
+/* The subject of a sentence about it: that, or else what the process calls itself ("curl", "«a name of other
+ * letters»"), or "session 9". Visible, and no wider than a name. Freed by the caller. */
 char *prompt_who(const struct prompt *prompt);
 
 /* "~/app (profile npm)". Not made visible yet. Freed by the caller. */
