@@ -36,14 +36,13 @@
 #include "base/fd.h"
 #include "base/string.h"
 
-enum { OUTPUTS = 2, OUTPUT_BUFFER = 64 * 1024 };
+enum { OUTPUTS = 2, OUTPUT_BUFFER = 64 * 1024, OUTPUT_PIPE = 256 * 1024, OUTPUT_TURNS = 16 };
 
 struct outlet {
 	int in, tools; /* our pipe: -1 when it has ended; until output_begin */
 	int out;       /* -1: there is no outlet */
 	bool socket;
 	bool shared; /* with others who may have it block */
-	bool full;   /* it was, when looked at last */
 	struct event *readable, *writable, *reader;
 	size_t start, end; /* of the buffer */
 	char buffer[OUTPUT_BUFFER];
@@ -105,20 +104,28 @@ static void end(struct outlet *outlet) {
 	outlet->start = outlet->end = 0;
 }
 
-static void arm(struct outlet *outlet, bool held) {
-	if (outlet->in < 0) return;
-	event_del(outlet->readable);
-	event_del(outlet->writable);
-	if (!held) event_add(outlet->full ? outlet->writable : outlet->readable, NULL);
+/* Waiting for the one or the other, in epoll(7) only when that is another than before. */
+static void await(struct event *event, bool wanted) {
+	if (event_pending(event, EV_READ | EV_WRITE, NULL) == wanted) return;
+	if (wanted)
+		event_add(event, NULL);
+	else
+		event_del(event);
 }
 
+static void arm(struct outlet *outlet, bool held) {
+	if (outlet->in < 0) return;
+	await(outlet->readable, !held && !has_more(outlet));
+	await(outlet->writable, !held && has_more(outlet));
+}
+
+/* Some at a time, so that the loop serves others, too. */
 static void on_ready(evutil_socket_t fd, short what, void *argument) {
 	struct outlet *outlet = argument;
+	ssize_t passed = 1;
 	(void)fd, (void)what;
-	if (is_over(pass(outlet)))
-		end(outlet);
-	else
-		outlet->full = has_more(outlet);
+	for (int i = 0; i < OUTPUT_TURNS && passed > 0; i++) passed = pass(outlet);
+	if (is_over(passed)) end(outlet);
 	arm(outlet, false);
 }
 
@@ -169,10 +176,11 @@ static int open_outlet(struct event_base *base, int given, struct outlet *outlet
 	outlet->shared = outlet->out < 0;
 	if (outlet->shared) outlet->out = fcntl(given, F_DUPFD_CLOEXEC, 0);
 	if (outlet->out < 0) return error_errno(error, "a standard output");
-	outlet->readable = mem_expect(event_new(base, outlet->in, EV_READ, on_ready, outlet));
-	outlet->writable = mem_expect(event_new(base, outlet->out, EV_WRITE, on_ready, outlet));
+	outlet->readable = mem_expect(event_new(base, outlet->in, EV_READ | EV_PERSIST, on_ready, outlet));
+	outlet->writable = mem_expect(event_new(base, outlet->out, EV_WRITE | EV_PERSIST, on_ready, outlet));
 	if (!outlet->socket && (fcntl(given, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		outlet->reader = mem_expect(event_new(base, outlet->out, EV_READ | EV_PERSIST, on_reader, outlet));
+	fcntl(outlet->in, F_SETPIPE_SZ, OUTPUT_PIPE); /* less is as good, but slower */
 	return fd_nonblocking(outlet->in, true, error);
 }
 
