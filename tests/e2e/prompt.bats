@@ -238,4 +238,7 @@ END
 	contains "$output" deny
 	run sbx why fs:write "$HOME/project/x"
 	contains "$output" allow
+	run sbx why fs:read "$HOME/notes.txt" # a rule about writing asks about reading, too, and says so
+	contains "$output" "asks before fs:read and fs:write $HOME ["
+	lacks "$output" "asks before fs:write"
 }
