@@ -100,12 +100,10 @@ answer_all() {
 	notified 2 | jq -e '(.body | startswith("No terminal could be opened. Type in one: sbx monitor\n"))
 		and .actions[1] == "Deny all" and .actions[3] == "Review"'
 	press 2 deny
-	wait_for 30 denied_are 5
-	[ "$(sbx grants --json | jq length)" = 0 ]
-}
-
-denied_are() {
-	(($(sbx history --json | jq -c 'select(.kind == "answer" and .verdict == "deny")' | wc -l) == $1))
+	finished five
+	lacks "$output" "note 1"
+	[ "$(sbx grants --json | jq 'map(select(.effect == "allow")) | length')" = 0 ]
+	sbx history --json | jq -se 'map(select(.kind == "answer" and .verdict == "deny" and .detail.agent == "desktop")) | length == 5'
 }
 
 @test "attack_r_16: an allow that would cover a folder which is not seen has no button" {
