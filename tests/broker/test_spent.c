@@ -220,6 +220,7 @@ static void who_has_got_the_number_of_a_runner_is_not_away(void **state) {
 static void who_has_got_the_number_of_a_runner_and_is_of_another_user_is_not_away(void **state) {
 	(void)state;
 	CLEANUP_RUNNER struct runner runner = runner_begin();
+	assert_true(runner.session > 0);
 	change_database("UPDATE sessions SET pid = 1");
 	assert_int_equal(away(), 0);
 }
