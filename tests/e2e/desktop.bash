@@ -250,10 +250,13 @@ picture() {
 	[[ ! ${SBX_PICTURES:-} ]] || import -window root "$SBX_PICTURES/$1.png"
 }
 
+has_gnome() {
+	command -v gnome-shell >/dev/null && command -v gjs >/dev/null
+}
+
 # GNOME Shell without a screen, drawn by software, and the program that is its notification server. It finds none of the system's
 # services, and no settings but these.
 gnome_up() {
-	command -v gnome-shell >/dev/null || skip "SKIPPED LOUDLY: there is no gnome-shell on this machine"
 	local service=/usr/share/dbus-1/services/org.gnome.Shell.Notifications.service
 	mkdir -p "$HOME/.config/glib-2.0/settings" "$HOME/.local/share/gnome-shell"
 	mkdir -m 0700 "$HOME/run/gnome"
