@@ -38,7 +38,7 @@ static struct event event_of(long long row, long long rows) {
 		.project = (char *)projects[session % 3],
 		.process = (char *)"node (4711)",
 		.permission = (char *)permissions[row % 4],
-		.target = (char *)"registry.npmjs.org:443",
+		.target = (char *)"example.org:443",
 		.verdict = denied ? (int)EFFECT_DENY : (int)EFFECT_ALLOW,
 		.by = (char *)"rules",
 		.why = (char *)"/home/u/.config/sbx/policy.yaml:12: net:access \"*.npmjs.org:443\"",
