@@ -42,6 +42,17 @@ char *human_path(const char *path) {
 	return string_format("~%s", path + strlen(home));
 }
 
+char *human_command(const char *command) {
+	CLEANUP_FREE char *rest = string_copy(command);
+	CLEANUP_STRING struct string out = {0};
+	string_append(&out, "");
+	for (char *at = rest, *word; (word = strsep(&at, " "));) {
+		CLEANUP_FREE char *path = human_path(word);
+		string_appendf(&out, "%s%s", word == rest ? "" : " ", path);
+	}
+	return string_steal(&out);
+}
+
 static char *end_of_lifetime(const struct grant *grant, int64_t now_ms) {
 	switch (grant->lifetime) {
 	case LIFETIME_ONCE:

@@ -30,6 +30,19 @@ static void home_is_shortened_only_at_a_whole_name(void **state) {
 	}
 }
 
+static void home_is_shortened_in_a_command(void **state) {
+	(void)state;
+	setenv("HOME", "/home/ada", 1);
+	static const char *const cases[][2] = {
+		{"", ""},
+		{"cat /home/ada/notes/x", "cat ~/notes/x"},
+		{"/home/ada/bin/x -o/home/ada  /home/adam /home/ada", "~/bin/x -o/home/ada  /home/adam ~"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		CLEANUP_FREE char *text = human_command(cases[i][0]);
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
 static void the_end_of_a_grant_says_how_it_ends(void **state) {
 	(void)state;
 	static const struct {
@@ -74,6 +87,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_say_enough_and_not_more),
 		cmocka_unit_test(home_is_shortened_only_at_a_whole_name),
+		cmocka_unit_test(home_is_shortened_in_a_command),
 		cmocka_unit_test(the_end_of_a_grant_says_how_it_ends),
 		cmocka_unit_test(a_grant_is_a_sentence_of_visible_text),
 	};

@@ -82,7 +82,8 @@ static char *in_common(const struct notice_questions *questions, char *(*text)(c
 static char *command_of(const struct prompt *prompt) {
 	const char *command = prompt->command ? prompt->command : "";
 	CLEANUP_FREE char *program = string_copy_bytes(command, strcspn(command, " "));
-	CLEANUP_FREE char *visible = text_visible(*program == '/' ? command + (path_name(program) - program) : command);
+	CLEANUP_FREE char *typed = human_command(*program == '/' ? command + (path_name(program) - program) : command);
+	CLEANUP_FREE char *visible = text_visible(typed);
 	return lines_head(visible, COMMAND_COLUMNS);
 }
 
