@@ -123,7 +123,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 		.application == "sbx" and .icon == "dialog-question" and .hints.urgency == 2 and .hints.category == "x-sbx.prompt"
 		and .hints["desktop-entry"] == "sbx-notify" and .hints.transient == false and .expire > 1000 and .expire <= 60000 and .replaces == 0
 		and .summary == "cat wants to read a file"
-		and (.body | test("^<b>~/notes/todo.txt</b>\ncat /.*… · ~/project · waits until [0-9:]{8}\n") and contains("\nAsked by: cat (pid ")
+		and (.body | test("^<b>~/notes/todo.txt</b>\ncat ~/notes/todo.txt · ~/project · waits until [0-9:]{8}\n") and contains("\nAsked by: cat (pid ")
 			and contains("\nProfile default, project ~/project\n") and contains("\nRule: ")
 			and endswith("\nPrompt " + $id))
 		and (.actions | length == 6 and .[1] == "Deny" and .[3] == "Allow reading 1 hour" and .[5] == "Always, in this project"
