@@ -57,9 +57,9 @@ is_asked() {
 	contains "$output" "status 126"
 }
 
-# is_shut NAME: its next start fails, and the user is told why.
+# is_shut NAME: its next start fails, and the user is told why. One that is under way in that very moment is held, and asked about.
 is_shut() {
-	finished "$1" 20
+	finished_answering deny "$1"
 	echo "$output"
 	contains "$output" "status 126"
 	contains "$output" "sha1sum: a rule asks about this program now, and in this run nobody can be asked: it is not started until the next run"
