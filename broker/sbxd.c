@@ -31,13 +31,13 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "broker.h"
-#include "confine.h"
-#include "exec.h"
-#include "executor.h"
+#include "core/broker.h"
+#include "core/confine.h"
+#include "core/sleep.h"
+#include "programs/exec.h"
+#include "programs/executor.h"
 #include "schema/limits.h"
 #include "schema/owner.h"
-#include "sleep.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
 

@@ -57,7 +57,7 @@ static int open_file(const char *path, uint64_t inode, off_t offset, struct erro
 	return fd_steal(&fd);
 }
 
-/* While it is locked sbxd sees that an answer is under way (broker/clearances.c). */
+/* While it is locked sbxd sees that an answer is under way (broker/sessions/clearances.c). */
 static int lock_page(int fd, off_t offset, short type) {
 	struct flock range = {
 		.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = sizeof(struct clearance_word)};

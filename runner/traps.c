@@ -12,12 +12,12 @@
  * which may take what the call uses. Such calls are judged when all of it is carried out.
  *
  * That look and the answer are two system calls, and a reader may be stopped between them, or wait for a processor
- * there, for as long as it takes to say that the right is withdrawn before the sandbox goes on (broker/sandbox.c). So
- * the answer needs the clearance (clearance.h) as well, which sbxd withholds before it says so: the kernel refuses the
- * answer then, and the call is judged later, too. A call that was held and allowed needs it likewise, and is judged
- * and asked about anew, like another call of its thread: what it was allowed may be what is withdrawn. Sbxd gives the
- * clearance back when it has heard that all is carried out, of which nothing tells us: it is looked at again and again.
- * Answers that refuse a call need none.
+ * there, for as long as it takes to say that the right is withdrawn before the sandbox goes on
+ * (broker/sessions/sandbox.c). So the answer needs the clearance (clearance.h) as well, which sbxd withholds before it
+ * says so: the kernel refuses the answer then, and the call is judged later, too. A call that was held and allowed
+ * needs it likewise, and is judged and asked about anew, like another call of its thread: what it was allowed may be
+ * what is withdrawn. Sbxd gives the clearance back when it has heard that all is carried out, of which nothing tells
+ * us: it is looked at again and again. Answers that refuse a call need none.
  *
  * The readers share the `desk` with the loop; the last user frees it. While the sights change (traps_see) the readers
  * can't judge, and hand everything over. They wait when the loop has not taken DESK_MOST calls yet, so

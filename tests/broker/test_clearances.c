@@ -1,5 +1,5 @@
 /* The file by which runners are cleared, as a runner reads it. */
-#include "clearances.h"
+#include "sessions/clearances.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "broker.h"
+#include "core/broker.h"
 #include "prompts_fixture.h"
 #include "support/cmocka.h"
 #include "support/home.h"

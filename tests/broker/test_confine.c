@@ -29,7 +29,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "confine.h"
+#include "core/confine.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "journal.h"
+#include "core/journal.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "policies.h"
+#include "policies/policies.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -1,5 +1,5 @@
 /* What /proc says of a process's threads. */
-#include "processes.h"
+#include "core/processes.h"
 
 #include <pthread.h>
 #include <signal.h>

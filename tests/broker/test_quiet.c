@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "prompts/quiet.h"
 #include "prompts_fixture.h"
-#include "quiet.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

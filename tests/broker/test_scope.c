@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "scope.h"
+#include "prompts/scope.h"
 #include "support/cmocka.h"
 
 static void offers_for(const char *name, const char *target, bool replaced, const char *expected) {

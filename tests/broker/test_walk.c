@@ -4,10 +4,10 @@
 
 #include "base/memory.h"
 #include "base/string.h"
+#include "prompts/walk.h"
 #include "prompts_fixture.h"
 #include "support/cmocka.h"
 #include "support/home.h"
-#include "walk.h"
 
 /* What is asked about instead of the target, by itself. */
 

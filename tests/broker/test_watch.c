@@ -11,9 +11,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "policies/watch.h"
 #include "support/cmocka.h"
 #include "support/home.h"
-#include "watch.h"
 
 struct world {
 	char *folder, *path; /* a/b/c, a/b/c/file */

@@ -21,7 +21,7 @@ home_make() {
 	cd "$HOME/project" || return
 }
 
-# Whatever the tests made the broker do, it asked the kernel for nothing that isn't on its list (broker/confine.c).
+# Whatever the tests made the broker do, it asked the kernel for nothing that isn't on its list (broker/core/confine.c).
 no_call_was_refused() {
 	! grep 'system call' "$HOME/.local/state/sbx/sbxd.log" >&2 2>/dev/null
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "broker.h"
-#include "expiry.h"
+#include "core/broker.h"
+#include "grants/expiry.h"
 #include "story.h"
 
 enum { HOUR_MS = 3600 * 1000, MOVES_MAX = 4 };

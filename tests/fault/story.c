@@ -16,12 +16,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "broker.h"
-#include "client.h"
-#include "dispatch.h"
+#include "core/broker.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
+#include "wire/client.h"
+#include "wire/dispatch.h"
 
 #define COPY(to, from) snprintf((to), sizeof(to), "%s", (from))
 

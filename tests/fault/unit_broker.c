@@ -6,19 +6,19 @@
 #include <unistd.h>
 
 #include "base/string.h"
-#include "broker.h"
-#include "client.h"
-#include "dispatch.h"
-#include "exec_verdict.h"
-#include "flood.h"
+#include "core/broker.h"
+#include "programs/exec_verdict.h"
+#include "prompts/flood.h"
+#include "prompts/streaks.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/request.h"
 #include "store/grants.h"
 #include "store/history.h"
 #include "story.h"
-#include "streaks.h"
 #include "unit.h"
+#include "wire/client.h"
+#include "wire/dispatch.h"
 
 enum { ROWS = 1100, OLD = 1050 };
 static const int64_t START_MS = INT64_C(1700000000000), DAY_MS = INT64_C(24) * 3600 * 1000;

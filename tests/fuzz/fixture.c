@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "dispatch.h"
 #include "fuzz.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
+#include "wire/dispatch.h"
 
 static void read_still(const struct clock *clock, struct moment *ret_now) {
 	(void)clock;

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "broker.h"
-#include "client.h"
+#include "core/broker.h"
+#include "wire/client.h"
 
 /* Far ahead, so that no timer of the kernel's own clocks goes off. */
 #define FIXTURE_NOW_MS INT64_C(4000000000000)

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "dispatch.h"
 #include "fixture.h"
 #include "fuzz.h"
-#include "prompts.h"
+#include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "wire/dispatch.h"
 
 enum { RUNNER, AGENT, STRANGER, CLIENT_COUNT, LINES_MAX = 64 };
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "exec_verdict.h"
 #include "fuzz.h"
+#include "programs/exec_verdict.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 

@@ -3,7 +3,7 @@
  *
  * Promises: blocking calls for commands, non-blocking pieces for a loop; pushes that arrive while a call waits are
  * kept in order. A channel whose peer is gone stays gone (-ECONNRESET): the caller connects again.
- * Used by runner and ui; the broker has its own side (broker/client.c).
+ * Used by runner and ui; the broker has its own side (broker/wire/client.c).
  */
 #pragma once
 

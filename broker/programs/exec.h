@@ -1,0 +1,31 @@
+/*
+ * exec: checks that wait for the program of an `exec` line (design section 4).
+ *
+ * Promises: sbxd never waits itself; LIMIT_EXEC_RUNNING programs run at once, LIMIT_EXEC_WAITING checks wait for their
+ * turn, whoever has the fewest running first, and past that they are denied. Whatever goes wrong is the program's
+ * denial, with a why that says what. A check that is cancelled, or whose client or session ends, ends its program.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "core/broker.h"
+#include "prompts/checking.h"
+#include "prompts/decision.h"
+
+struct exec;
+
+struct exec *exec_new(struct broker *broker);
+/* Our end of the executor's socket (executor.h), taken over; until then, or with -1, nothing is run. */
+void exec_use(struct exec *exec, int socket);
+void exec_free(struct exec *exec);
+bool exec_is_there(const struct exec *exec); /* can programs be run? */
+
+/* True when it waits now (`checking` was taken over); false: `decision` is a denial. */
+bool exec_ask(struct checking *checking, struct decision *decision);
+
+/* True when that check was waiting: it gets an ECANCELED reply. */
+bool exec_cancel(struct client *client, int64_t check);
+void exec_forget_client(struct broker *broker, const struct client *client);
+void exec_forget_session(struct broker *broker, const struct session *session); /* likewise, for all of its checks */

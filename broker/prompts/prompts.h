@@ -1,0 +1,72 @@
+/*
+ * prompts: questions that wait for an answer (design section 8).
+ *
+ * Promises: what is shown never changes (attack B6); every agent has its own single-use token for each prompt (B7);
+ * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one whose first
+ * request, which it shows, doesn't wait any more is taken down, and the others ask anew; of a session that floods there
+ * is one summary. An answer is in the database before anybody profits from it.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "checking.h"
+#include "core/broker.h"
+#include "decision.h"
+#include "schema/grant.h"
+#include "schema/request.h"
+#include "wire/client.h"
+
+/*
+ * The stack said ask (`decision`): true when it waits now (the reply comes later; `checking` was taken over), false
+ * when it was decided without asking: `decision` is a denial then.
+ */
+bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struct decision *decision);
+
+/* What the session asks for at its start (wants.h): a prompt each, put together by their `bundle` when there are more.
+ * Each check is taken over; what can't be asked about is settled at once. A flood doesn't count them: it is the user's
+ * own list, and there is one in a session. */
+struct prompts_item {
+	struct checking checking;
+	const char *shown; /* in place of its target, and what an allow grants */
+};
+void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count);
+
+/* `flood` has denied this: where it is time to, ask whether the session (NULL: whoever has none) may ask on. */
+void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
+		       const struct request *asked);
+
+/* True when that check was waiting: it gets an ECANCELED reply. */
+bool prompts_cancel(struct client *client, int64_t check);
+
+void prompts_forget_client(struct broker *broker, struct client *client);
+void prompts_forget_session(struct broker *broker, const struct session *session);
+
+/* The client has become an agent: what is pending is shown to it. */
+void prompts_show_all(struct client *agent);
+/* A desktop agent has come or gone, or shows what it is told or doesn't any more: the others are told. */
+void prompts_tell_desktop(struct broker *broker);
+
+struct prompt_answer {
+	int64_t prompt;
+	const char *token; /* NULL: from a command line */
+	enum effect effect;
+	enum lifetime lifetime;
+	int64_t ttl_ms;
+	const char *scope;
+	bool terminal;
+	bool streak; /* set by prompts_answer: one denial too many (streaks.h) */
+};
+
+/* The grant that came of it (id 0 when none is kept); -ENOENT when there is no such prompt (any more). */
+int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
+		   struct error *error);
+/* How long an answer to it lasts when it doesn't say, in ms. */
+int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt);
+
+/* Rules or grants have changed: what is decided by now needs no answer. */
+void prompts_recheck(struct broker *broker);
+
+/* One page: prompts after (`newest`: before) the cursor. */
+void prompts_list(struct broker *broker, bool newest, int64_t cursor, int64_t session, json_t *items,
+		  int64_t *ret_next);

@@ -1,0 +1,156 @@
+#include "turns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/broker.h"
+#include "core/processes.h"
+#include "schema/limits.h"
+#include "sessions/session.h"
+#include "wire/client.h"
+
+struct turn {
+	TAILQ_ENTRY(turn) link;
+	struct session *session;
+	int64_t id;             /* of the request; 0: it was replied to */
+	int64_t number;         /* of its push `hold`; 0: it isn't its turn yet */
+	struct event *deadline; /* until the others hold */
+};
+
+pid_t turns_terminal_of(pid_t process) {
+	pid_t session;
+	int device;
+	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
+}
+
+static struct turn *turn_of(const struct session *session) {
+	struct turn *turn;
+	TAILQ_FOREACH(turn, &session->broker->turns, link) {
+		if (turn->session == session) return turn;
+	}
+	return NULL;
+}
+
+static struct turn *first_on(const struct broker *broker, pid_t terminal) {
+	struct turn *turn;
+	TAILQ_FOREACH(turn, &broker->turns, link) {
+		if (turn->session->terminal == terminal) return turn;
+	}
+	return NULL;
+}
+
+static void tell(struct session *session, int64_t number) {
+	if (session->hold == number) return;
+	session->hold = number;
+	session->holds = false;
+	json_t *push = json_object();
+	json_object_set_new(push, "session", json_integer(session->record.id));
+	json_object_set_new(push, "number", json_integer(number));
+	client_push(session->client, "hold", push);
+}
+
+/* A runner that is stopped writes nothing either, and hears of it before it goes on. */
+static bool holds(const struct session *session) {
+	return session->holds || process_is_stopped(session->client->pid);
+}
+
+static void reply(struct turn *turn) {
+	const struct session *session;
+	bool alone = true;
+	json_t *held = json_array(), *said = json_object();
+	TAILQ_FOREACH(session, &turn->session->broker->sessions, link) {
+		if (session == turn->session || session->terminal != turn->session->terminal) continue;
+		const bool counts = holds(session) && json_array_size(held) < LIMIT_HOLDING;
+		if (counts) json_array_append_new(held, json_integer(session->client->pid));
+		alone &= counts;
+	}
+	json_object_set_new(said, "alone", json_boolean(alone && turn->session->terminal != 0));
+	json_object_set_new(said, "held", held);
+	client_reply(turn->session->client, "turn", turn->id, said);
+	event_del(turn->deadline);
+	turn->id = 0;
+}
+
+static void reply_when_held(struct turn *turn) {
+	const struct session *session;
+	if (turn->id == 0 || turn->number == 0) return;
+	TAILQ_FOREACH(session, &turn->session->broker->sessions, link) {
+		if (session != turn->session && session->terminal == turn->session->terminal && !holds(session)) return;
+	}
+	reply(turn);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	reply(argument);
+}
+
+static void begin(struct turn *turn) {
+	const struct timeval wait = clock_timeval(LIMIT_HOLD_MS);
+	struct broker *broker = turn->session->broker;
+	struct session *session;
+	turn->number = ++broker->last_hold;
+	event_add(turn->deadline, &wait);
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (session->terminal != turn->session->terminal) continue;
+		tell(session, session == turn->session ? 0 : turn->number);
+	}
+	reply_when_held(turn);
+}
+
+int turns_take(struct session *session, int64_t id, struct error *error) {
+	struct broker *broker = session->broker;
+	if (turn_of(session)) return error_set(error, EBUSY, "this session has asked for its turn already");
+	struct turn *turn = mem_new(struct turn);
+	*turn = (struct turn){.session = session, .id = id};
+	turn->deadline = mem_expect(evtimer_new(broker->base, on_deadline, turn));
+	const bool first = session->terminal == 0 || !first_on(broker, session->terminal);
+	TAILQ_INSERT_TAIL(&broker->turns, turn, link);
+	if (session->terminal == 0)
+		reply(turn);
+	else if (first)
+		begin(turn);
+	return 0;
+}
+
+/* Whoever has asked for it next; with nobody all go on. */
+static void go_on(struct broker *broker, pid_t terminal) {
+	struct turn *turn = first_on(broker, terminal);
+	struct session *session;
+	if (turn && turn->number == 0) {
+		begin(turn);
+	} else if (turn) {
+		reply_when_held(turn);
+	} else {
+		TAILQ_FOREACH(session, &broker->sessions, link) {
+			if (session->terminal == terminal) tell(session, 0);
+		}
+	}
+}
+
+void turns_give(struct session *session) {
+	if (turn_of(session)) turns_left(session);
+}
+
+void turns_held(struct session *session, int64_t number) {
+	struct turn *turn = first_on(session->broker, session->terminal);
+	if (number == 0 || session->hold != number) return;
+	session->holds = true;
+	if (turn) reply_when_held(turn);
+}
+
+void turns_joined(struct session *session) {
+	const struct turn *turn = session->terminal != 0 ? first_on(session->broker, session->terminal) : NULL;
+	if (turn) tell(session, turn->number);
+}
+
+void turns_left(struct session *session) {
+	struct turn *turn = turn_of(session);
+	if (turn) TAILQ_REMOVE(&session->broker->turns, turn, link);
+	if (session->terminal != 0) go_on(session->broker, session->terminal);
+	if (!turn) return;
+	event_free(turn->deadline);
+	free(turn);
+}

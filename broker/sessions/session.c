@@ -1,0 +1,467 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/string.h"
+#include "base/text.h"
+#include "core/announce.h"
+#include "grants/endings.h"
+#include "grants/granting.h"
+#include "programs/exec.h"
+#include "prompts/decision.h"
+#include "prompts/flood.h"
+#include "prompts/prompts.h"
+#include "prompts/publishing.h"
+#include "prompts/streaks.h"
+#include "prompts/turns.h"
+#include "prompts/walk.h"
+#include "prompts/wants.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+#include "schema/upstream.h"
+#include "schema/view.h"
+#include "session_tell.h"
+#include "settling.h"
+#include "wire/client.h"
+
+enum { UNWRITTEN_ENDS_MAX = 4096 };
+
+static void session_free(struct session *session) {
+	if (!session) return;
+	session_record_finish(&session->record);
+	subject_finish(&session->subject);
+	if (session->sandbox) sandbox_free(session->sandbox);
+	free(session->root);
+	ruleset_unref(session->ruleset);
+	policy_document_unref(session->own_policy);
+	project_file_leave(session->project_file);
+	strings_finish(&session->environment);
+	strings_finish(&session->given);
+	view_free(session->view);
+	flood_free(session->flood);
+	walks_free(session->walks);
+	streaks_free(session->streaks);
+	wants_free(session->wants);
+	free(session->granted.items);
+	strings_finish(&session->denied_names);
+	if (session->terminating) event_free(session->terminating);
+	free(session);
+}
+
+DEFINE_CLEANUP(struct session *, session_free);
+
+struct session *session_find(const struct broker *broker, int64_t id) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (session->record.id == id) return session;
+	}
+	return NULL;
+}
+
+/* Opening */
+
+static int check_path(const char *what, const char *path, struct error *error) {
+	CLEANUP_FREE char *normal = NULL;
+	int r = path_normalise(NULL, path, &normal, error);
+	if (r == 0 && strcmp(normal, path) != 0) r = error_set(error, EINVAL, "the path isn't normal");
+	return r < 0 ? error_prefix(error, "%s", what) : 0;
+}
+
+static char *command_line(const struct strings *command) {
+	CLEANUP_STRING struct string line = {0};
+	for (size_t i = 0; i < command->count && line.size < LIMIT_COMMAND; i++)
+		string_appendf(&line, "%s%s", i == 0 ? "" : " ", command->items[i]);
+	if (line.size > LIMIT_COMMAND) line.data[LIMIT_COMMAND] = '\0';
+	return string_steal(&line);
+}
+
+static int insert_row(struct session *session, struct error *error) {
+	struct session_record *record = &session->record;
+	struct store *store = session->broker->store;
+	sqlite3_stmt *insert = store_statement(store, STORE_SESSION_INSERT);
+	store_bind_text(insert, 1, record->profile);
+	store_bind_text(insert, 2, record->project);
+	store_bind_text(insert, 3, record->command);
+	store_bind_integer(insert, 4, record->pid);
+	store_bind_integer(insert, 5, record->started_ms);
+	int r = store_run(store, insert, error, "recording a session");
+	if (r == 0) record->id = store_last_id(store);
+	return r;
+}
+
+static int write_wish(struct session *session, const char *text, enum effect effect, const char *resolved,
+		      int64_t *ret_id, struct error *error) {
+	struct granting wish = {.effect = effect,
+				.resolved = resolved && *resolved ? resolved : NULL,
+				.profile = session->subject.profile,
+				.project = session->subject.project,
+				.session = session->record.id,
+				.lifetime = LIFETIME_SESSION,
+				.origin = GRANT_ORIGIN_CLI};
+	struct pattern_scope scope = policies_scope(session->broker->policies, session->root);
+	CLEANUP_PATTERN struct pattern *pattern = NULL;
+	CLEANUP_GRANT struct grant grant = {0};
+	int r = permission_split(text, &wish.permission, &wish.target, error);
+	if (r == 0) r = granting_check_resolved(wish.resolved, error);
+	if (r == 0) r = policy_check_permission(ruleset_policy(session->ruleset), &wish.permission, error);
+	if (r == 0) r = granting_compile(session->broker, &wish, &scope, session->ruleset, &pattern, error);
+	if (r == 0) r = granting_write(session->broker, &wish, pattern, true, &grant, error);
+	*ret_id = grant.id;
+	return r;
+}
+
+/* What a runner wishes again, since its broker is another one, may have been revoked meanwhile. What can't be read is
+ * taken for that. */
+static bool was_revoked(const struct session *session, int64_t id) {
+	CLEANUP_GRANT struct grant grant = {0};
+	bool active;
+	if (id == 0) return false;
+	return grants_read(session->broker->grants, id, &grant, &active, NULL) < 0 || grant.revoked_ms > 0;
+}
+
+static int write_allows(struct session *session, const struct session_open *wish, struct error *error) {
+	struct body_ids *granted = &session->granted;
+	granted->items = mem_array(int64_t, wish->allow.count + 1);
+	for (size_t i = 0; i < wish->allow.count; i++) {
+		int64_t *id = &granted->items[granted->count++];
+		*id = i < wish->granted.count ? wish->granted.items[i] : 0;
+		if (was_revoked(session, *id)) continue;
+		const char *resolved = i < wish->resolved.count ? wish->resolved.items[i] : NULL;
+		int r = write_wish(session, wish->allow.items[i], EFFECT_ALLOW, resolved, id, error);
+		if (r < 0) return r;
+	}
+	return 0;
+}
+
+static int write_wishes(struct session *session, const struct session_open *wish, struct error *error) {
+	int64_t id;
+	int r = write_allows(session, wish, error);
+	for (size_t i = 0; r == 0 && i < wish->deny.count; i++)
+		r = write_wish(session, wish->deny.items[i], EFFECT_DENY, NULL, &id, error);
+	return r;
+}
+
+/* A proxy's password is no part of what is recorded. */
+static char *view_text(const struct view *view) {
+	CLEANUP_VIEW struct view *recorded = view_copy(view);
+	if (view->upstream) {
+		free(recorded->upstream);
+		recorded->upstream = upstream_shown(view->upstream);
+	}
+	json_t *parts = view_to_parts(recorded);
+	char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+	json_decref(parts);
+	if (!text) mem_exhausted();
+	return text;
+}
+
+/* The view as it was at the start, in full in the session's row, by its hash in the chain. */
+static int record_start(struct session *session, struct error *error) {
+	session->view = session_make_view(session, &session->view_is_cut, error);
+	if (!session->view) return -EIO;
+	struct store *store = session->broker->store;
+	char hash[HASH_HEX_SIZE];
+	CLEANUP_FREE char *text = view_text(session->view);
+	hash_hex(hash, text, strlen(text));
+	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
+	store_bind_integer(update, 1, session->record.id);
+	store_bind_text(update, 2, text);
+	int r = store_run(store, update, error, "recording a session's view");
+	if (r < 0) return r;
+	struct event event = {.kind = EVENT_SESSION_START,
+			      .session = session->record.id,
+			      .profile = session->subject.profile,
+			      .project = session->subject.project,
+			      .verdict = -1,
+			      .detail = json_object()};
+	json_object_set_new(event.detail, "command", message_bytes(session->record.command));
+	json_object_set_new(event.detail, "view", json_string(hash));
+	const struct project_file *file = session->project_file;
+	if (file->said)
+		json_object_set_new(event.detail, "project_file",
+				    json_pack("{s:s, s:b}", "hash", file->hash, "trusted", file->trusted));
+	return broker_record(session->broker, &event, error);
+}
+
+/* What --env names needs no allow, but a denial is a denial. */
+static int check_passed(const struct session *session, const struct session_open *wish, struct error *error) {
+	for (size_t i = 0; i < wish->passed.count; i++) {
+		const struct request request = {.session = session->record.id,
+						.subject = session->subject, /* borrowed texts: not finished */
+						.permission = permission_of(PERMISSION_ENV_READ),
+						.target = wish->passed.items[i]};
+		CLEANUP_DECISION struct decision decision;
+		decision_make(session->broker, session->ruleset, session, &request, NULL, &decision, NULL);
+		const struct verdict *verdict = &decision.verdict;
+		if (verdict->effect != EFFECT_DENY || strcmp(verdict->module, "none") == 0) continue;
+		CLEANUP_FREE char *name = text_visible_cut(request.target, 60);
+		return error_set(error, EPERM, "--env %s: %s%s%s%s", name, verdict->why, verdict->rule ? " (" : "",
+				 verdict->rule ? verdict->rule : "", verdict->rule ? ")" : "");
+	}
+	return 0;
+}
+
+static int write_session(struct session *session, const struct session_open *wish, struct error *error) {
+	int r = broker_begin(session->broker, STORE_NORMAL, error);
+	if (r < 0) return r;
+	r = insert_row(session, error);
+	if (r == 0) r = write_wishes(session, wish, error);
+	if (r == 0) r = session_carry_denials(session, wish->before, error);
+	if (r == 0) r = check_passed(session, wish, error);
+	if (r == 0) r = record_start(session, error);
+	if (r < 0) {
+		broker_rollback(session->broker);
+		return r;
+	}
+	return broker_commit(session->broker, error);
+}
+
+int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
+		 struct error *error) {
+	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
+	if (wish->command.count == 0) return error_set(error, EINVAL, "there is no command");
+	int r = check_path("executable", wish->executable, error);
+	if (r == 0) r = check_path("project", wish->project, error);
+	if (r == 0) r = check_path("root", wish->root, error);
+	if (r == 0) r = check_path("cwd", wish->cwd, error);
+	if (r < 0) return r;
+	session->broker = client->broker;
+	session->client = client;
+	session->terminal = turns_terminal_of(client->pid);
+	session->flood = flood_new();
+	session->walks = walks_new();
+	session->streaks = streaks_new();
+	session->root = string_copy(wish->root);
+	session->subject.project = string_copy(wish->project);
+	session->offline = wish->offline;
+	session->recording = wish->record;
+	for (size_t i = 0; i < wish->environment.count; i++)
+		strings_add(&session->environment, wish->environment.items[i]);
+	r = sandbox_new(client, wish->before != 0, &session->sandbox, error);
+	if (r == 0) r = session_make_rules(session, wish, error);
+	if (r < 0) return r;
+	session->record = (struct session_record){.profile = string_copy(session->subject.profile),
+						  .project = string_copy(session->subject.project),
+						  .command = command_line(&wish->command),
+						  .pid = client->pid,
+						  .started_ms = broker_now_ms(client->broker),
+						  .exit = SESSION_RUNNING};
+	r = write_session(session, wish, error);
+	if (r < 0) return r;
+	sandbox_name(session->sandbox, session);
+	TAILQ_INSERT_TAIL(&client->broker->sessions, session, link);
+	client->broker->session_count++;
+	client->session = session;
+	session->wants = wants_new(session);
+	*ret_session = STEAL(session);
+	return 0;
+}
+
+/* Ending */
+
+static int write_end(struct broker *broker, const struct session_record *record, struct error *error) {
+	int r = broker_begin(broker, STORE_NORMAL, error);
+	if (r < 0) return r;
+	sqlite3_stmt *end = store_statement(broker->store, STORE_SESSION_END);
+	store_bind_integer(end, 1, record->id);
+	store_bind_integer(end, 2, record->ended_ms ? record->ended_ms : broker_now_ms(broker));
+	store_bind_integer(end, 3, record->exit);
+	r = store_run(broker->store, end, error, "recording a session's end");
+	if (r == 0) {
+		struct event event = {.kind = EVENT_SESSION_END,
+				      .session = record->id,
+				      .profile = record->profile,
+				      .project = record->project,
+				      .verdict = -1,
+				      .detail = json_object()};
+		json_object_set_new(event.detail, "exit", json_integer(record->exit));
+		if (record->hung_up) json_object_set_new(event.detail, "hangup", json_true());
+		r = broker_record(broker, &event, error);
+	}
+	if (r == 0) r = history_keep_head(broker->history, error);
+	if (r < 0) {
+		broker_rollback(broker);
+		return r;
+	}
+	return broker_commit(broker, error);
+}
+
+/* The next start closes those that find no room here. */
+static void keep_unwritten(struct broker *broker, struct session_record *record) {
+	if (broker->unwritten_end_count == UNWRITTEN_ENDS_MAX) return;
+	broker->unwritten_ends =
+		array_grow(broker->unwritten_ends, broker->unwritten_end_count, sizeof *broker->unwritten_ends);
+	broker->unwritten_ends[broker->unwritten_end_count++] = *record;
+	*record = (struct session_record){0};
+}
+
+static const struct session_record *find_unwritten(const struct broker *broker, int64_t id) {
+	for (size_t i = 0; i < broker->unwritten_end_count; i++)
+		if (broker->unwritten_ends[i].id == id) return &broker->unwritten_ends[i];
+	return NULL;
+}
+
+void sessions_retry_ends(struct broker *broker) {
+	while (broker->unwritten_end_count > 0) {
+		struct session_record *last = &broker->unwritten_ends[broker->unwritten_end_count - 1];
+		if (write_end(broker, last, NULL) < 0) return;
+		session_record_finish(last);
+		broker->unwritten_end_count--;
+	}
+}
+
+void sessions_forget_ends(struct broker *broker) {
+	for (size_t i = 0; i < broker->unwritten_end_count; i++) session_record_finish(&broker->unwritten_ends[i]);
+	free(broker->unwritten_ends);
+	broker->unwritten_ends = NULL;
+	broker->unwritten_end_count = 0;
+}
+
+void session_end(struct session *session, int exit) {
+	struct broker *broker = session->broker;
+	struct error error = ERROR_NONE;
+	const int64_t id = session->record.id;
+	if (session->terminating && session->client->deaf)
+		session_end_runner(session->client->pid, session->client->pidfd); /* before its time is up */
+	if (session->record.exit == SESSION_RUNNING) session->record.exit = exit;
+	session->record.ended_ms = broker_now_ms(broker);
+	prompts_forget_session(broker, session);
+	sandbox_leave(STEAL(session->sandbox), exit == SESSION_LOST);
+	publishings_forget_session(broker, session);
+	exec_forget_session(broker, session);
+	flood_flush(broker, session);
+	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
+					   .kind = EVENT_EXPIRE,
+					   .why = "its session ended"};
+	if (endings_start(broker, &grants, &error) < 0) log_error("ending a session's grants: %s", error.message);
+	if (write_end(broker, &session->record, &error) < 0) {
+		log_error("ending a session: %s", error.message);
+		keep_unwritten(broker, &session->record);
+	}
+	announce_head(broker, id);
+	session->client->session = NULL;
+	TAILQ_REMOVE(&broker->sessions, session, link);
+	broker->session_count--;
+	turns_left(session);
+	session_free(session);
+}
+
+static int read_rows(struct broker *broker, sqlite3_stmt *rows, struct session_record **ret_records, size_t *ret_count,
+		     struct error *error) {
+	struct session_record *records = NULL;
+	size_t count = 0;
+	int step;
+	while ((step = sqlite3_step(rows)) == SQLITE_ROW) {
+		records = array_grow(records, count, sizeof *records);
+		records[count++] = (struct session_record){.id = sqlite3_column_int64(rows, 0),
+							   .profile = string_copy(store_column(rows, 1)),
+							   .project = string_copy(store_column(rows, 2)),
+							   .pid = sqlite3_column_int64(rows, 4),
+							   .exit = SESSION_LOST};
+	}
+	*ret_records = records;
+	*ret_count = count;
+	int r = step == SQLITE_DONE ? 0 : store_error(broker->store, error, "reading the sessions");
+	sqlite3_reset(rows);
+	return r;
+}
+
+/* Their connection or broker has ended before they did; of each runner the last one. */
+static int find_lost(struct broker *broker, struct error *error) {
+	struct session_record *records;
+	size_t count;
+	sqlite3_stmt *rows = store_statement(broker->store, STORE_SESSION_LOST);
+	store_bind_integer(rows, 1, SESSION_LOST);
+	int r = read_rows(broker, rows, &records, &count, error);
+	for (size_t i = 0; i < count; i++) {
+		if (r == 0) r = sandbox_expect(broker, &records[i], error);
+		session_record_finish(&records[i]);
+	}
+	free(records);
+	return r;
+}
+
+int sessions_clean_up(struct broker *broker, struct error *error) {
+	static const struct ending_wish grants = {
+		.mass = {.what = GRANT_MASS_SESSIONS}, .kind = EVENT_EXPIRE, .why = "its session ended"};
+	struct session_record *records;
+	size_t count;
+	int r = endings_start(broker, &grants, error);
+	if (r < 0) return r;
+	r = read_rows(broker, store_statement(broker->store, STORE_SESSION_UNENDED), &records, &count, error);
+	for (size_t i = 0; i < count; i++) {
+		if (r == 0) r = write_end(broker, &records[i], error);
+		session_record_finish(&records[i]);
+	}
+	free(records);
+	return r == 0 ? find_lost(broker, error) : r;
+}
+
+/* Listing */
+
+static bool record_wanted(const struct history_filter *wanted, const struct session_record *record) {
+	return (wanted->session == 0 || record->id == wanted->session) &&
+	       (wanted->since_ms == 0 || record->ended_ms == 0 || record->ended_ms >= wanted->since_ms) &&
+	       (wanted->until_ms == 0 || record->started_ms < wanted->until_ms) &&
+	       (!wanted->profile || strcmp(wanted->profile, record->profile) == 0) &&
+	       (!wanted->project || strcmp(wanted->project, record->project) == 0);
+}
+
+/* With what the row doesn't have: what is published, an end that couldn't be written. */
+static struct session_record read_record(const struct broker *broker, sqlite3_stmt *row) {
+	struct session_record record = {.id = sqlite3_column_int64(row, 0),
+					.profile = string_copy(store_column(row, 1)),
+					.project = string_copy(store_column(row, 2)),
+					.command = string_copy(store_column(row, 3)),
+					.pid = sqlite3_column_int64(row, 4),
+					.started_ms = sqlite3_column_int64(row, 5),
+					.ended_ms = sqlite3_column_int64(row, 6),
+					.exit = sqlite3_column_int(row, 7)};
+	const struct session *running = session_find(broker, record.id);
+	for (size_t i = 0; running && i < running->record.published.count; i++)
+		strings_add(&record.published, running->record.published.items[i]);
+	const struct session_record *unwritten = record.ended_ms == 0 ? find_unwritten(broker, record.id) : NULL;
+	if (unwritten) record.ended_ms = unwritten->ended_ms;
+	if (unwritten) record.exit = unwritten->exit;
+	return record;
+}
+
+int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,
+		  int64_t cursor, json_t *items, int64_t *ret_next, struct error *error) {
+	sqlite3_stmt *rows = store_statement(broker->store, newest ? STORE_SESSION_LIST_BACK : STORE_SESSION_LIST);
+	store_bind_integer(rows, 1, newest ? 0 : cursor);
+	store_bind_integer(rows, 2, newest && cursor > 0 ? cursor : INT64_MAX);
+	size_t bytes = 0;
+	int64_t last = 0;
+	int step;
+	*ret_next = 0;
+	for (int scanned = 0; (step = sqlite3_step(rows)) == SQLITE_ROW; scanned++) {
+		struct session_record record = read_record(broker, rows);
+		bool full = scanned == LIMIT_SCAN || json_array_size(items) == LIMIT_PAGE;
+		if (!full && (ended_too || record.ended_ms == 0) && record_wanted(wanted, &record)) {
+			json_t *json = session_record_to_json(&record);
+			bytes += json_dumpb(json, NULL, 0, JSON_COMPACT) + 1;
+			full = bytes > LIMIT_PAGE_BYTES && json_array_size(items) > 0;
+			if (!full) json_array_append(items, json);
+			json_decref(json);
+		}
+		int64_t id = record.id;
+		session_record_finish(&record);
+		if (full) {
+			*ret_next = last;
+			break;
+		}
+		last = id;
+	}
+	int r = step == SQLITE_ROW || step == SQLITE_DONE ? 0
+							  : store_error(broker->store, error, "reading the sessions");
+	sqlite3_reset(rows);
+	return r;
+}
