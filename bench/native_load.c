@@ -33,8 +33,8 @@
 #include "base/string.h"
 #include "exchange.h"
 #include "load.h"
-#include "pipes.h"
-#include "relay.h"
+#include "net/streams/pipes.h"
+#include "net/streams/relay.h"
 
 enum { WORDS_MAX = 3, CLIENTS_MAX = 64, BACKLOG = 1024, LINE_MAX_BYTES = 256, SETTLE_US = 20 * 1000 };
 

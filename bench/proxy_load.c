@@ -26,7 +26,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "exchange.h"
-#include "net/proxy.h"
+#include "net/doors/proxy.h"
 
 enum { MEGABYTE = 1000 * 1000 };
 enum { BATCH = 50, SETTLE_US = 20 * 1000 }; /* connections are closed between the measurements, not in them */

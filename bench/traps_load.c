@@ -27,11 +27,11 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/string.h"
-#include "clearance.h"
+#include "hold/traps.h"
 #include "load.h"
 #include "schema/clearance.h"
+#include "session/clearance.h"
 #include "support/passing.h"
-#include "traps.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)

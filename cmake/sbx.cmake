@@ -49,6 +49,21 @@ function(sbx_room name)
   target_link_libraries(sbx_${name} PUBLIC ${ROOM_USES} PRIVATE sbx_flags ${ROOM_PRIVATE_USES})
 endfunction()
 
+# sbx_part(TREE SOURCES… USES targets…): a folder of TREE (broker, runner) that is a room of its own, sbx_TREE_FOLDER. Others
+# include its headers by the folder ("hold/held.h"), through a link that only those who name it in USES are given.
+function(sbx_part tree)
+  cmake_parse_arguments(PART "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR}/${tree} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE / _ name ${folder})
+  cmake_path(GET folder PARENT_PATH above)
+  set(view ${CMAKE_BINARY_DIR}/rooms/${tree}_${name})
+  file(MAKE_DIRECTORY ${view}/${above})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${view}/${folder} SYMBOLIC)
+  add_library(sbx_${tree}_${name} STATIC ${PART_SOURCES})
+  target_include_directories(sbx_${tree}_${name} PUBLIC ${view})
+  target_link_libraries(sbx_${tree}_${name} PUBLIC ${PART_USES} PRIVATE sbx_flags ${PART_PRIVATE_USES})
+endfunction()
+
 # sbx_program(NAME DESTINATION dir SOURCES… USES…): a thin main on top of a room.
 function(sbx_program name)
   cmake_parse_arguments(PROGRAM "" "DESTINATION" "SOURCES;USES" ${ARGN})

@@ -1,10 +1,10 @@
 /*
  * leads: denials of files that name a link, where it leads.
  *
- * Promises: only the part of a pattern before its first wildcard is followed, as in a plan (runner/linked.h). Of a
- * moment: whoever keeps the rules asks whether it is still so. However many denials there are and wherever they lead,
- * LIMIT_LEAD_LOOKS bounds what following them costs, apart for the rules of a project's file, which a tool may have
- * written. A denial that isn't followed for that, or whose pattern would be too long, is one by its name alone.
+ * Promises: only the part of a pattern before its first wildcard is followed, as in a plan (runner/sandbox/linked.h).
+ * Of a moment: whoever keeps the rules asks whether it is still so. However many denials there are and wherever they
+ * lead, LIMIT_LEAD_LOOKS bounds what following them costs, apart for the rules of a project's file, which a tool may
+ * have written. A denial that isn't followed for that, or whose pattern would be too long, is one by its name alone.
  */
 #pragma once
 

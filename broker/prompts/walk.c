@@ -2,10 +2,10 @@
  * Theory of operation
  *
  * A walk shows in two ways. The runner says which folder above the target its process walks through (`walk`,
- * runner/walking.h), as of find, du, rg and `ls -l`, and then already the first question is about that folder. Others
- * show when the same process asks again under the same rule within WALK_MS, at once when both list a folder, else with
- * the fourth name; the tree is the deepest folder that all its names lie in. One name after itself is one name: each
- * of several threads that open a file may be asked about it.
+ * runner/hold/walking.h), as of find, du, rg and `ls -l`, and then already the first question is about that folder.
+ * Others show when the same process asks again under the same rule within WALK_MS, at once when both list a folder,
+ * else with the fourth name; the tree is the deepest folder that all its names lie in. One name after itself is one
+ * name: each of several threads that open a file may be asked about it.
  *
  * So `find ~` and `rg x ~` are one question, and `cat ~/a ~/b` two about two files.
  *

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../call.h"
 #include "base/memory.h"
+#include "calls/call.h"
 #include "curtain/doorbell.h"
 #include "curtain_node.h"
 

@@ -106,7 +106,7 @@ static void confirm(struct peer *peer, const int64_t *numbers, size_t count) {
 						"node", "path", "/notes", "killed", 1)));
 }
 
-/* As a runner does for the time of an answer (runner/clearance.c). */
+/* As a runner does for the time of an answer (runner/session/clearance.c). */
 static int lock_page(const struct place *place, bool on) {
 	struct flock range = {.l_type = on ? F_RDLCK : F_UNLCK,
 			      .l_whence = SEEK_SET,

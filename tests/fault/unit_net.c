@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "../net/fixture.h"
-#include "address.h"
 #include "base/fd.h"
 #include "base/string.h"
-#include "http_request.h"
-#include "http_response.h"
-#include "net/standins.h"
-#include "records.h"
-#include "socks_head.h"
+#include "net/dns/records.h"
+#include "net/dns/standins.h"
+#include "net/parse/address.h"
+#include "net/parse/http_request.h"
+#include "net/parse/http_response.h"
+#include "net/parse/socks_head.h"
 #include "unit.h"
 
 static void use_requests(void) {

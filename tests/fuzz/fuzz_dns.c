@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dns.h"
 #include "fuzz.h"
-#include "records.h"
+#include "net/dns/records.h"
+#include "net/parse/dns.h"
 
 enum { HEADER_SIZE = 12 };
 

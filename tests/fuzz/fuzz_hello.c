@@ -3,7 +3,7 @@
  * when no more come; no byte outside of them is touched, and a name is one that the normaliser would give again.
  */
 #include "fuzz.h"
-#include "hello.h"
+#include "net/parse/hello.h"
 
 #include <string.h>
 

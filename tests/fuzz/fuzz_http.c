@@ -3,9 +3,9 @@
  * outside the input is touched, and what is written on from it has one reading.
  */
 #include "fuzz.h"
-#include "http_request.h"
-#include "http_response.h"
-#include "socks_head.h"
+#include "net/parse/http_request.h"
+#include "net/parse/http_response.h"
+#include "net/parse/socks_head.h"
 
 /* The head that goes to the origin: exactly one, and none of its framing or routing is there twice. */
 static void check_forwarded(const struct http_head *head, const struct http_request *request) {

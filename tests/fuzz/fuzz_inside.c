@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "inside_message.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/target.h"
+#include "session/inside_message.h"
 
 static void check_request(const struct inside_message *message) {
 	CLEANUP_FREE char *again = NULL;

@@ -2,7 +2,7 @@
  * What a tool writes to its terminal: however it is cut into pieces the same is known of it, what is sent after a
  * question is bounded and makes no terminal answer, and a terminal that gets it is as it was before.
  */
-#include "screen.h"
+#include "terminal/screen.h"
 
 #include <string.h>
 

@@ -14,8 +14,8 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "gate_private.h"
-#include "net/proxy.h"
+#include "net/doors/proxy.h"
+#include "net/gate/gate_private.h"
 #include "support/patience.h"
 
 enum { HELD_MAX = 64, NAMES_MAX = 16 };

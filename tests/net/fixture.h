@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/gate.h"
-#include "proxy_limits.h"
+#include "net/doors/proxy_limits.h"
+#include "net/gate/gate.h"
 
 /* FIXTURE_ALLOW_STAR: what a rule `*` says: yes, but no address is named. FIXTURE_ALLOW_ONCE: a user's answer that
  * leaves no grant. FIXTURE_DENY: the user said no, or would be asked; FIXTURE_FORBID: a rule says no. FIXTURE_GONE:

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "net/spares.h"
+#include "net/streams/spares.h"
 
 struct island {
 	pid_t pid;

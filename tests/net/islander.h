@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "calls/socket_calls.h"
 #include "island.h"
-#include "net/gate.h"
-#include "socket_calls.h"
+#include "net/gate/gate.h"
 
 enum { ISLANDER_HANDED = 3 };
 

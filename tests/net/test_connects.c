@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 
 #include "base/memory.h"
+#include "calls/socket_calls.h"
 #include "islander.h"
-#include "net/connects.h"
-#include "net/native.h"
-#include "socket_calls.h"
+#include "net/sockets/connects.h"
+#include "net/sockets/native.h"
 #include "support/patience.h"
 
 #ifndef SO_NETNS_COOKIE /* Linux 5.14 */

@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "fixture.h"
-#include "flows_private.h"
 #include "island.h"
+#include "net/sockets/flows_private.h"
 #include "support/patience.h"
 #include "wire.h"
 

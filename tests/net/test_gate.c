@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "address.h"
 #include "base/fd.h"
 #include "fixture.h"
+#include "net/parse/address.h"
 #include "support/patience.h"
 #include "wire.h"
 

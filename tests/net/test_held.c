@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "dialog.h"
 #include "fixture.h"
-#include "http_reply.h"
+#include "net/doors/http_reply.h"
 #include "script.h"
 #include "support/patience.h"
 #include "wire.h"

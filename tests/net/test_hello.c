@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "hello.h"
+#include "net/parse/hello.h"
 #include "support/cmocka.h"
 
 /* A TLS hello */

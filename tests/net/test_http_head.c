@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "http_request.h"
-#include "http_response.h"
+#include "net/parse/http_request.h"
+#include "net/parse/http_response.h"
 #include "support/cmocka.h"
 
 struct text {

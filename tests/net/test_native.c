@@ -26,10 +26,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "calls/socket_calls.h"
 #include "islander.h"
-#include "net/native.h"
+#include "net/sockets/native.h"
 #include "schema/limits.h"
-#include "socket_calls.h"
 #include "support/patience.h"
 #include "wire.h"
 

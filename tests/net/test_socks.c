@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "fixture.h"
-#include "socks_head.h"
+#include "net/parse/socks_head.h"
 #include "support/cmocka.h"
 #include "wire.h"
 

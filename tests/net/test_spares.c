@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/memory.h"
-#include "net/spares.h"
+#include "net/streams/spares.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 #include "support/patience.h"

@@ -19,8 +19,8 @@
 
 #include "base/fd.h"
 #include "base/string.h"
+#include "calls/socket_calls.h"
 #include "islander.h"
-#include "socket_calls.h"
 #include "support/patience.h"
 
 enum { TRIES = 200, QUIET_MS = 300, TURNS_MAX = 100 };

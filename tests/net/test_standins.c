@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "net/standins.h"
+#include "net/dns/standins.h"
 #include "support/cmocka.h"
 
 static struct host host_of(const char *name) {

@@ -13,10 +13,10 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "dns.h"
 #include "island.h"
-#include "net/stub.h"
-#include "records.h"
+#include "net/dns/records.h"
+#include "net/dns/stub.h"
+#include "net/parse/dns.h"
 #include "support/cmocka.h"
 #include "support/patience.h"
 

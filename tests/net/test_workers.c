@@ -1,5 +1,5 @@
 /* Threads for what blocks: as many at once as there may be. */
-#include "workers.h"
+#include "net/streams/workers.h"
 
 #include <stdatomic.h>
 #include <time.h>

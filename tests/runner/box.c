@@ -18,8 +18,8 @@
 #include "base/file.h"
 #include "base/loop.h"
 #include "base/path.h"
-#include "filter.h"
-#include "mountinfo.h"
+#include "mounts/mountinfo.h"
+#include "sandbox/filter.h"
 #include "support/cmocka.h"
 
 enum { BOX_UID = 65533, BOX_PROGRAM_MAX = 64 << 20, BOX_OUTPUT_MAX = 1 << 20, BOX_ANSWER_MS = 30000 };

@@ -8,10 +8,10 @@
 
 #include <event2/event.h>
 
-#include "launch.h"
-#include "masks.h"
-#include "plan.h"
-#include "portal.h"
+#include "mounts/masks.h"
+#include "mounts/portal.h"
+#include "plan/plan.h"
+#include "run/launch.h"
 
 struct box {
 	char *top, *home, *init_path;

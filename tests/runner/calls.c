@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "call_table.h"
+#include "calls/call_table.h"
 
 static void say(const char *what, long result) {
 	printf("%s: %s\n", what, result >= 0 ? "worked" : strerrorname_np(errno));

@@ -9,9 +9,9 @@
 
 #include <event2/event.h>
 
-#include "call.h"
-#include "clearance.h"
-#include "traps.h"
+#include "calls/call.h"
+#include "hold/traps.h"
+#include "session/clearance.h"
 
 struct cell {
 	char *top; /* the working folder; its file `out` is what the tool printed */

@@ -10,8 +10,8 @@
 #include <event2/event.h>
 #include <sys/types.h>
 
-#include "net/diag.h"
-#include "socket_calls.h"
+#include "calls/socket_calls.h"
+#include "net/sockets/diag.h"
 
 struct den {
 	char *top; /* of the host: TOP/shown, TOP/hidden */

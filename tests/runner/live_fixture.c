@@ -7,7 +7,7 @@
 
 #include "base/loop.h"
 #include "base/path.h"
-#include "portal_wire.h"
+#include "mounts/portal_wire.h"
 #include "support/cmocka.h"
 
 static void add_mount(struct plan *plan, enum mount_kind kind, const char *path) {

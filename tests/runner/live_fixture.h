@@ -5,7 +5,7 @@
 
 #include <event2/event.h>
 
-#include "live.h"
+#include "hold/live.h"
 
 struct live_fixture {
 	struct event_base *base;

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arrivals.h"
 #include "base/file.h"
 #include "base/loop.h"
 #include "base/path.h"
+#include "mounts/arrivals.h"
 #include "support/cmocka.h"
 #include "support/patience.h"
 

@@ -1,14 +1,14 @@
 /* What a sandbox sees at a path by its plan and view; what was swapped meanwhile. */
-#include "sight.h"
+#include "plan/sight.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "asked.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "hold/asked.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bystanders.h"
 #include "support/cmocka.h"
+#include "terminal/bystanders.h"
 
 static int terminal;
 static pid_t run; /* a run that does nothing, started by us as by a shell */

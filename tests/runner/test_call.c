@@ -29,7 +29,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "call_table.h"
+#include "calls/call_table.h"
 #include "support/passing.h"
 #include "support/patience.h"
 

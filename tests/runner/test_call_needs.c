@@ -1,13 +1,13 @@
 /*
  * What is asked about a call, by a sight that the test makes.
  */
-#include "call_needs.h"
+#include "hold/call_needs.h"
 
 #include <string.h>
 
 #include "base/path.h"
 #include "base/string.h"
-#include "filter.h"
+#include "sandbox/filter.h"
 #include "support/cmocka.h"
 
 static struct strings looked_up; /* on the host */

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
-#include "command.h"
+#include "sandbox/command.h"
 #include "support/cmocka.h"
 
 static char *home;

@@ -1,7 +1,7 @@
 /*
  * What the filter does with each call: its program is run here step by step (the classic BPF that seccomp(2) takes).
  */
-#include "filter.h"
+#include "sandbox/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 
 #include "base/string.h"
-#include "call_table.h"
+#include "calls/call_table.h"
 #include "support/cmocka.h"
 
 enum { NUMBERS = 1024 };

@@ -1,11 +1,11 @@
 /* Paths that grants of patterns give: judged once each, and all again when the broker may say otherwise. */
-#include "given.h"
+#include "sandbox/given.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "layout.h"
+#include "sandbox/layout.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 

@@ -1,5 +1,5 @@
 /* Held calls: each on its own, one question for equal needs, and what ends the waiting. */
-#include "held.h"
+#include "hold/held.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Who still holds a mount that was detached: by a descriptor, a folder, a map, also where only one of its threads does,
  * or a message that nobody has received; and ending just those who hold a folder of it, or all. */
-#include "sweep.h"
+#include "hold/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,9 +12,9 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "inside_door.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "session/inside_door.h"
 #include "support/cmocka.h"
 #include "support/passing.h"
 

@@ -1,7 +1,7 @@
 /*
  * Which files run when one is executed: real files, links and hostile ones.
  */
-#include "interpreters.h"
+#include "hold/interpreters.h"
 
 #include <fcntl.h>
 #include <string.h>

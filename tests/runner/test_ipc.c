@@ -1,7 +1,7 @@
 /*
  * Unix sockets of the host and of a sandbox's own, connected to by a tool under a filter (den.h): judged by the test.
  */
-#include "ipc.h"
+#include "net/sockets/ipc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "den.h"
-#include "lead.h"
+#include "plan/lead.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 #include "support/passing.h"

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "lead.h"
+#include "plan/lead.h"
 #include "support/cmocka.h"
 
 static char folder[] = "/tmp/sbx-lead-XXXXXX";

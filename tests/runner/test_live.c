@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "call.h"
+#include "calls/call.h"
 #include "live_fixture.h"
 #include "schema/limits.h"
 #include "support/patience.h"

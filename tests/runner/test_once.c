@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
-#include "once.h"
-#include "process.h"
+#include "calls/process.h"
+#include "hold/once.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 

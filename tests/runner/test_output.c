@@ -16,8 +16,8 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/string.h"
-#include "output.h"
 #include "support/cmocka.h"
+#include "terminal/output.h"
 
 enum { PATIENCE_MS = 20 * 1000, QUIET_MS = 100, MUCH = 3 * 1024 * 1024 };
 

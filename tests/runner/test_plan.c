@@ -13,13 +13,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ask_nodes.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "facts.h"
-#include "plan.h"
+#include "plan/facts.h"
+#include "plan/plan.h"
+#include "sandbox/ask_nodes.h"
 #include "support/cmocka.h"
 
 static char *root, *project;

@@ -16,8 +16,8 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "box.h"
-#include "net/diag.h"
-#include "net/spares.h"
+#include "net/sockets/diag.h"
+#include "net/streams/spares.h"
 #include "schema/limits.h"
 #include "support/cmocka.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/string.h"
-#include "portal_wire.h"
+#include "mounts/portal_wire.h"
 #include "support/cmocka.h"
 
 static struct step steps_here[] = {

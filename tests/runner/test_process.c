@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/string.h"
-#include "process.h"
+#include "calls/process.h"
 #include "support/cmocka.h"
 
 /* As on a kernel without pidfds of threads. */

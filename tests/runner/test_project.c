@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/path.h"
-#include "git.h"
-#include "git_index.h"
-#include "git_survey.h"
+#include "git/git.h"
+#include "git/git_index.h"
+#include "git/git_survey.h"
 #include "runner/project.h"
 #include "support/cmocka.h"
 

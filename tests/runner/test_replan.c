@@ -10,9 +10,9 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "layout.h"
-#include "scene.h"
-#include "steps.h"
+#include "plan/steps.h"
+#include "sandbox/layout.h"
+#include "sandbox/scene.h"
 #include "support/cmocka.h"
 
 static char *home;

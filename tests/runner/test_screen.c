@@ -1,5 +1,5 @@
 /* What a tool has switched on is put back after a question, and its picture drawn again. */
-#include "screen.h"
+#include "terminal/screen.h"
 
 #include <string.h>
 #include <time.h>

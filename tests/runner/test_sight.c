@@ -1,7 +1,7 @@
 /*
  * What a plan and a view say of a path, without a curtain and with one.
  */
-#include "sight.h"
+#include "plan/sight.h"
 
 #include <string.h>
 

@@ -13,9 +13,9 @@
 
 #include "base/file.h"
 #include "base/path.h"
-#include "steps.h"
+#include "plan/steps.h"
+#include "plan/undone.h"
 #include "support/cmocka.h"
-#include "undone.h"
 
 static struct mount *append(struct plan *plan, enum mount_kind kind, const char *path) {
 	plan->mounts = array_grow(plan->mounts, plan->count, sizeof *plan->mounts);

@@ -1,7 +1,7 @@
 /*
  * Trapped calls of a real sandbox, judged by a sight and answered by a hold that the test makes (cell.h).
  */
-#include "traps.h"
+#include "hold/traps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "call_table.h"
+#include "calls/call_table.h"
 #include "cell.h"
 #include "schema/clearance.h"
 #include "support/cmocka.h"

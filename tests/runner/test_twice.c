@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "support/cmocka.h"
-#include "twice.h"
+#include "terminal/twice.h"
 
 /* Says what it was told to say, and notes how it was asked about which prompts. */
 struct script {

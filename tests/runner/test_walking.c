@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "hold/walking.h"
 #include "support/cmocka.h"
-#include "walking.h"
 
 static char top[PATH_MAX];
 

@@ -1,5 +1,5 @@
 /* What is asked about before a tool starts: a runner in a child, and a broker that the test plays. */
-#include "wants.h"
+#include "run/wants.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/memory.h"
-#include "net/denied.h"
+#include "net/gate/denied.h"
 #include "runner/project.h"
 #include "schema/clearance.h"
 #include "schema/limits.h"

@@ -1,5 +1,5 @@
 /*
- * inside: what sbx does in a sandbox: ask at the door that its runner has made there (runner/inside_door.h).
+ * inside: what sbx does in a sandbox: ask at the door that its runner has made there (runner/session/inside_door.h).
  *
  * Promises: one message, one reply. Nothing is decided here, and nothing of the answer is believed by the kernel: what
  * is allowed is there when the reply comes.

@@ -1,6 +1,6 @@
 /*
  * resolved: where a path leads now, links followed name by name as the kernel does (path_resolution(7)), and as a plan
- * will find it (runner/facts.h).
+ * will find it (runner/plan/facts.h).
  *
  * Promises: readlink(2) only, at most 40 links, none below what isn't there; nothing is opened. Of a moment.
  */

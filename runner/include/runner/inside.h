@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-#define INSIDE_DOOR "/run/sbx/ask.sock" /* SOCK_SEQPACKET; runner/inside_door.h */
+#define INSIDE_DOOR "/run/sbx/ask.sock" /* SOCK_SEQPACKET; runner/session/inside_door.h */
 
 /* 0 outside; inside -EOPNOTSUPP with a sentence: a broker in there would be another one, and decide nothing. */
 int inside_refuse(struct error *error);

@@ -160,7 +160,7 @@ enum {
 	LIMIT_LISTINGS = 32 << 20,       /* bytes of all its listings that a sandbox has open */
 	LIMIT_SUGGEST_ROWS = 200 * 1000, /* rows of the history that suggestions are made of, the newest */
 	LIMIT_SUGGEST_ASKED = 1024,      /* different things that were asked about among them */
-	/* what one sandbox gets of the user's quotas, at most, where its profile says nothing (runner/limits.h) */
+	/* what one sandbox gets of the user's quotas, at most, where its profile says nothing (runner/run/limits.h) */
 	LIMIT_SANDBOX_PROCESSES = 8192,         /* and threads */
 	LIMIT_SANDBOX_FILES = 16 * 1024,        /* descriptors of a process: node opens thousands at once */
 	LIMIT_SANDBOX_SIGNALS = 8192,           /* queued signals, and timers, which keep one each */

@@ -7,8 +7,8 @@
  * Ctrl-D deny this once; a terminal that is gone answers nothing (-EIO). Several prompts are one question, whose words
  * are for all of them, or `choose`. The terminal's modes of the kernel (termios) are left as they were, what the tool
  * had switched on in the terminal itself (mouse, bracketed paste, margins) is off; who knows what that was puts it back
- * (runner/terminal.h). Untrusted text is shown through prompt_text. A question that ends otherwise says how in its last
- * line. Nothing is said by colour, or by bold letters alone.
+ * (runner/terminal/terminal.h). Untrusted text is shown through prompt_text. A question that ends otherwise says how in
+ * its last line. Nothing is said by colour, or by bold letters alone.
  */
 #pragma once
 

@@ -1,0 +1,275 @@
+/*
+ * Theory of operation. What makes git on the *host* run a program of a sandbox's choosing is always one of: a hook, a
+ * configuration file (core.fsmonitor, core.hooksPath, filters, aliases …), or something that moves git to another
+ * directory where those lie (a `.git` file, `commondir`, `worktrees/X/…`, `modules/X/…`). git_find lists all of them;
+ * the plan makes each read-only, and pins the folders above. A `.git` that git would not take, or that isn't understood
+ * here, is protected as a whole: what is broken in one run must not be free to write in the next.
+ *
+ * Pointing back proves nothing to whoever wrote both ends. So what lies outside the work tree is believed only when it
+ * has a repository's form, when neither of the two is inside the other (an archive unpacked into X/worktrees/NAME would
+ * name X), and when it isn't as wide as the home directory.
+ *
+ * See gitrepository-layout(5), git-worktree(1) "Details", git-config(1).
+ */
+#include "git.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "calls/regular.h"
+#include "git_config.h"
+
+enum {
+	GIT_POINTER_MAX = 2 * PATH_MAX, /* bytes of a `.git` file */
+	GIT_MODULES_DEPTH = 8,
+	GIT_HOOKS_MAX = 200,
+	GIT_MODULES_MAX = 20 * 1000, /* entries looked at below modules/ and worktrees/ */
+};
+
+static const char *const protected_names[] = {
+	"hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes",
+};
+
+void git_layout_finish(struct git_layout *layout) {
+	free(layout->top);
+	free(layout->directory);
+	free(layout->common);
+	free(layout->main);
+	strings_finish(&layout->protect);
+	*layout = (struct git_layout){0};
+}
+
+static void protect_add(struct git_layout *layout, const char *path) {
+	char *normal = NULL;
+	if (path_normalise(layout->top, path, &normal, NULL) < 0) return;
+	if (strings_contain(&layout->protect, normal)) {
+		free(normal);
+		return;
+	}
+	strings_take(&layout->protect, normal);
+}
+
+static bool is_there(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+static bool is_folder(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* HEAD may be a link, also one to a branch that was packed away: git follows it by its text. */
+static bool is_repository(const char *directory) {
+	return is_there(directory, "HEAD") && is_folder(directory, "objects") && is_folder(directory, "refs");
+}
+
+static bool is_apart(const char *one, const char *two) {
+	return !path_is_below(one, two) && !path_is_below(two, one);
+}
+
+/* $HOME, what holds it, and / (attack F13). */
+static bool is_too_wide(const char *path, const char *home) {
+	CLEANUP_FREE char *real = mem_expect(realpath(home, NULL));
+	return path_is_below(real ? real : home, path);
+}
+
+/* What a link in a folder of hooks leads to runs as well, and so does what a hook is also named. */
+static void protect_hooks(struct git_layout *layout, const char *hooks) {
+	DIR *stream = mem_expect(opendir(hooks));
+	int budget = GIT_HOOKS_MAX;
+	if (!stream) return;
+	for (struct dirent *entry; (entry = readdir(stream)) && --budget > 0;) {
+		CLEANUP_FREE char *path = path_join(hooks, entry->d_name);
+		struct stat status;
+		if (entry->d_type == DT_DIR || lstat(path, &status) < 0) continue;
+		const bool link = S_ISLNK(status.st_mode);
+		if ((link && stat(path, &status) < 0) || !S_ISREG(status.st_mode)) continue;
+		if (link || status.st_nlink > 1) protect_add(layout, path);
+	}
+	closedir(stream);
+}
+
+static void protect_directory(struct git_layout *layout, const char *directory) {
+	for (size_t i = 0; i < ARRAY_LENGTH(protected_names); i++) {
+		CLEANUP_FREE char *path = path_join(directory, protected_names[i]);
+		protect_add(layout, path);
+	}
+	CLEANUP_FREE char *hooks = path_join(directory, "hooks");
+	protect_hooks(layout, hooks);
+}
+
+/* The real path of `name` seen from `directory`; NULL when there is none. */
+static char *real_path(const char *directory, const char *name) {
+	CLEANUP_FREE char *joined = name[0] == '/' ? string_copy(name) : path_join(directory, name);
+	return mem_expect(realpath(joined, NULL));
+}
+
+/* A one-line file such as gitdir or commondir: the path in it, resolved. */
+static char *pointer_read(const char *directory, const char *name, const char *prefix) {
+	CLEANUP_FREE char *file = path_join(directory, name);
+	CLEANUP_FREE char *text = NULL;
+	if (regular_read(file, GIT_POINTER_MAX, &text, NULL, NULL) < 0 || !string_starts(text, prefix)) return NULL;
+	char *value = text + strlen(prefix);
+	value += strspn(value, " \t");
+	value[strcspn(value, "\r\n")] = '\0';
+	return value[0] ? real_path(directory, value) : NULL;
+}
+
+/* Each directory below `directory` that looks like a git directory of a submodule or linked worktree. */
+static void protect_below(struct git_layout *layout, const char *directory, int depth, int *budget) {
+	static const char *const bulky[] = {"objects", "refs", "logs", "hooks", "info", "lfs", "rr-cache"};
+	DIR *stream = depth > 0 ? mem_expect(opendir(directory)) : NULL;
+	if (!stream) return;
+	for (struct dirent *entry; (entry = readdir(stream)) && --*budget > 0;) {
+		if (entry->d_name[0] == '.' && (entry->d_name[1] == '\0' || string_equal(entry->d_name, "..")))
+			continue;
+		if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) continue;
+		bool skip = false;
+		for (size_t i = 0; i < ARRAY_LENGTH(bulky); i++) skip |= string_equal(entry->d_name, bulky[i]);
+		if (skip) continue;
+		CLEANUP_FREE char *below = path_join(directory, entry->d_name);
+		if (is_there(below, "HEAD") || is_there(below, "config") || is_there(below, "gitdir"))
+			protect_directory(layout, below);
+		protect_below(layout, below, depth - 1, budget);
+	}
+	closedir(stream);
+}
+
+/* Every hooks path that any configuration git would read names, and those files themselves. */
+static void protect_configured(struct git_layout *layout, const char *home) {
+	CLEANUP_STRINGS struct strings values = {0}, files = {0};
+	const char *const directories[] = {layout->common, layout->directory};
+	git_config_values("/etc/gitconfig", home, "core.hookspath", &values, &files);
+	CLEANUP_FREE char *global = path_join(home, ".gitconfig");
+	CLEANUP_FREE char *xdg = path_join(home, ".config/git/config");
+	git_config_values(global, home, "core.hookspath", &values, &files);
+	git_config_values(xdg, home, "core.hookspath", &values, &files);
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		CLEANUP_FREE char *config = path_join(directories[i], "config");
+		CLEANUP_FREE char *worktree = path_join(directories[i], "config.worktree");
+		git_config_values(config, home, "core.hookspath", &values, &files);
+		git_config_values(worktree, home, "core.hookspath", &values, &files);
+	}
+	for (size_t i = 0; i < files.count; i++) {
+		if (!path_is_below(files.items[i], "/etc")) protect_add(layout, files.items[i]);
+	}
+	for (size_t i = 0; i < values.count; i++) {
+		CLEANUP_FREE char *path = string_starts(values.items[i], "~/") ? path_join(home, values.items[i] + 2)
+									       : string_copy(values.items[i]);
+		CLEANUP_FREE char *normal = NULL;
+		if (!path[0] || path_normalise(layout->top, path, &normal, NULL) < 0) continue;
+		protect_add(layout, normal);
+		protect_hooks(layout, normal);
+	}
+}
+
+/* A linked worktree: common/worktrees/NAME/gitdir must name this very `.git` file. */
+static bool linked_is_mutual(const struct git_layout *layout) {
+	CLEANUP_FREE char *worktrees = path_join(layout->common, "worktrees");
+	CLEANUP_FREE char *folder = path_parent(layout->directory);
+	CLEANUP_FREE char *back = pointer_read(layout->directory, "gitdir", "");
+	CLEANUP_FREE char *here = path_join(layout->top, ".git");
+	return string_equal(folder, worktrees) && string_equal(back, here) && is_repository(layout->common);
+}
+
+/* A submodule or a work tree with core.worktree: the directory's own configuration must name this work tree. */
+static bool worktree_is_mutual(const struct git_layout *layout, const char *home) {
+	CLEANUP_STRINGS struct strings values = {0}, files = {0};
+	CLEANUP_FREE char *config = path_join(layout->directory, "config");
+	git_config_values(config, home, "core.worktree", &values, &files);
+	if (values.count == 0 || !is_repository(layout->directory)) return false;
+	CLEANUP_FREE char *top = real_path(layout->directory, values.items[values.count - 1]);
+	return string_equal(top, layout->top);
+}
+
+/* May what lies outside the work tree be shown to whoever works in it? */
+static bool may_be_outside(const struct git_layout *layout, const char *home) {
+	return is_apart(layout->directory, layout->top) && is_apart(layout->common, layout->top) &&
+	       !is_too_wide(layout->directory, home) && !is_too_wide(layout->common, home);
+}
+
+static char *main_of(const struct git_layout *layout, const char *home) {
+	CLEANUP_FREE char *main = string_equal(path_name(layout->common), ".git") ? path_parent(layout->common)
+										  : string_copy(layout->common);
+	return is_too_wide(main, home) ? string_copy(layout->top) : STEAL(main);
+}
+
+/* `.git` is a file. Returns false when what it names isn't there or doesn't point back. */
+static bool follow_pointer(struct git_layout *layout, const char *home) {
+	layout->directory = pointer_read(layout->top, ".git", "gitdir:");
+	if (!layout->directory) return false;
+	layout->common = pointer_read(layout->directory, "commondir", "");
+	bool linked = layout->common != NULL;
+	if (!linked) layout->common = string_copy(layout->directory);
+	if (!linked && path_is_below(layout->directory, layout->top)) return true;
+	if (!may_be_outside(layout, home)) return false;
+	layout->outside = linked ? linked_is_mutual(layout) : worktree_is_mutual(layout, home);
+	layout->linked = linked && layout->outside;
+	if (layout->linked) layout->main = main_of(layout, home);
+	return layout->outside;
+}
+
+static bool read_folder(struct git_layout *layout, const char *dotgit) {
+	layout->directory = mem_expect(realpath(dotgit, NULL));
+	if (!layout->directory) return false;
+	layout->common = pointer_read(layout->directory, "commondir", "");
+	if (!layout->common) layout->common = string_copy(layout->directory);
+	return is_there(layout->directory, "HEAD") && is_repository(layout->common);
+}
+
+static void protect_all(struct git_layout *layout, const char *home) {
+	int budget = GIT_MODULES_MAX;
+	protect_directory(layout, layout->directory);
+	if (!string_equal(layout->directory, layout->common)) protect_directory(layout, layout->common);
+	protect_configured(layout, home);
+	CLEANUP_FREE char *modules = path_join(layout->common, "modules");
+	CLEANUP_FREE char *worktrees = path_join(layout->common, "worktrees");
+	protect_below(layout, modules, GIT_MODULES_DEPTH, &budget);
+	protect_below(layout, worktrees, 1, &budget);
+}
+
+int git_at(const char *top, const char *home, struct git_layout *ret_layout) {
+	struct git_layout layout = {0};
+	struct stat status, link;
+	CLEANUP_FREE char *dotgit = path_join(top, ".git");
+	*ret_layout = layout;
+	if (lstat(dotgit, &link) < 0) return 0;
+
+	layout.top = string_copy(top);
+	bool exists = stat(dotgit, &status) == 0;
+	bool folder = exists && S_ISDIR(status.st_mode);
+	bool whole = folder ? read_folder(&layout, dotgit) : exists && follow_pointer(&layout, home);
+	if (!folder || !whole || S_ISLNK(link.st_mode)) protect_add(&layout, dotgit);
+	if (whole && !layout.main) layout.main = string_copy(layout.top);
+	if (layout.directory && layout.common) protect_all(&layout, home);
+	*ret_layout = layout;
+	return whole ? 1 : 0;
+}
+
+void git_bare_at(const char *folder, const char *home, struct git_layout *ret_layout) {
+	struct git_layout layout = {.top = string_copy(folder)};
+	layout.directory = string_copy(folder);
+	layout.common = pointer_read(folder, "commondir", "");
+	if (!layout.common) layout.common = string_copy(folder);
+	protect_all(&layout, home);
+	*ret_layout = layout;
+}
+
+int git_find(const char *directory, const char *home, struct git_layout *ret_layout) {
+	CLEANUP_FREE char *at = string_copy(directory);
+	for (;;) {
+		int r = git_at(at, home, ret_layout);
+		if (ret_layout->top || string_equal(at, "/")) return r;
+		char *parent = path_parent(at);
+		free(at);
+		at = parent;
+	}
+}

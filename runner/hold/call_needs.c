@@ -1,0 +1,220 @@
+#include "call_needs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/string.h"
+#include "sandbox/filter.h"
+
+/* One call that is judged. */
+struct judge {
+	const struct call *call;
+	const struct call_world *world;
+	struct call_needs *needs;
+	bool hidden;   /* there is no curtain: what it would hold is held here */
+	bool programs; /* rules speak of them */
+};
+
+static bool exists(const struct judge *judge, const char *path) {
+	return judge->world->exists(judge->world->context, path);
+}
+
+/* Without a curtain nothing stands where it would have a node: whether there would be one, the host knows. A name that
+ * is to be made is in a folder that the host has. */
+static bool would_be_asked(const struct judge *judge, const char *path, bool makes) {
+	if (exists(judge, path)) return true;
+	if (!makes) return false;
+	CLEANUP_FREE char *folder = path_parent(path);
+	const struct sight around = judge->world->sight(judge->world->context, folder);
+	return (around.mode == VIEW_ASK || around.own_or_asked) && exists(judge, folder);
+}
+
+static struct sight sight_of(const struct judge *judge, const char *path, bool makes) {
+	struct sight sight = judge->world->sight(judge->world->context, path);
+	if (!judge->hidden || !(sight.mode == VIEW_ASK || sight.own_or_asked)) return sight;
+	if (would_be_asked(judge, path, makes))
+		sight.mode = VIEW_ASK;
+	else if (sight.mode == VIEW_ASK)
+		sight.mode = VIEW_ABSENT;
+	return sight;
+}
+
+static void add(struct judge *judge, enum permission_kind permission, const char *path, bool by_folder) {
+	struct call_needs *needs = judge->needs;
+	for (size_t i = 0; i < needs->count; i++)
+		if (needs->items[i].permission == permission && strcmp(needs->items[i].path, path) == 0) return;
+	if (needs->count == CALL_PATHS) return;
+	needs->items[needs->count++] = (struct need){.permission = permission, .path = path, .by_folder = by_folder};
+}
+
+/* `path` is taken over. */
+static void add_owned(struct judge *judge, enum permission_kind permission, char *path, bool by_folder) {
+	const size_t before = judge->needs->count;
+	add(judge, permission, path, by_folder);
+	if (judge->needs->count == before)
+		free(path);
+	else
+		judge->needs->owned[before] = path;
+}
+
+static void add_folder(struct judge *judge, const char *path) {
+	add_owned(judge, PERMISSION_FS_WRITE, path_parent(path), true);
+}
+
+/* May what is at `path`, or a folder's names, be changed if somebody allows it? */
+static bool change_is_asked(const struct judge *judge, const struct sight *sight) {
+	return (sight->mode == VIEW_READ && sight->ask_write) || (sight->mode == VIEW_ASK && judge->hidden);
+}
+
+static bool is_asked(const struct sight *sight) {
+	return sight->program && sight->mode >= VIEW_READ;
+}
+
+/* One that is denied the broker refuses, whatever its file may have to be asked for. */
+static bool is_judged(const struct sight *sight) {
+	return is_asked(sight) || (sight->denied && sight->mode >= VIEW_ASK);
+}
+
+/* What a rule's name matches may be a folder of libraries (/usr/lib/python3), and a shell tries each folder of PATH. */
+static bool is_judged_program(const struct judge *judge, const struct sight *sight, const char *path) {
+	return is_judged(sight) && judge->world->is_program(judge->world->context, path);
+}
+
+/* A mask is gone when the host has removed what it lay on, and is put back once something is there (masks.h). */
+static bool is_torn_off(const struct judge *judge, const struct sight *sight, const char *path) {
+	if (sight->mask == 0) return false;
+	CLEANUP_FREE char *place = string_copy_bytes(path, sight->mask);
+	return !exists(judge, place);
+}
+
+/* May the name not be made unasked? */
+static bool is_masked(const struct judge *judge, const struct sight *sight, const char *path) {
+	return sight->masked_missing || sight->masked_name || is_torn_off(judge, sight, path);
+}
+
+/* May what is renamed or linked to the path bring a masked name along? */
+static bool may_bring(const struct judge *judge, const struct sight *sight, const char *path) {
+	const struct call *call = judge->call;
+	const bool exchanges = call->makes[0] && call->makes[1];
+	if (!call->brings) return false;
+	return sight->above_missing ||
+	       (sight->above_mask && (exchanges || judge->world->vacant(judge->world->context, path)));
+}
+
+/* What the host has made since the plan was made has no mask yet that would stand for itself. */
+static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
+	const struct call *call = judge->call;
+	if (call->nameless || !(call->create || call->write) || !is_masked(judge, sight, path)) return false;
+	return call->create || exists(judge, path);
+}
+
+static void judge_open(struct judge *judge, const char *path) {
+	const struct call *call = judge->call;
+	const struct sight sight = sight_of(judge, path, call->create);
+	if (is_masked_open(judge, &sight, path)) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
+		const bool there = call->nameless || exists(judge, path);
+		if (call->nameless)
+			add(judge, PERMISSION_FS_WRITE, path, true);
+		else if (!there && call->create)
+			add_folder(judge, path);
+		else if (there && call->write) /* else the kernel says ENOENT, whatever is answered */
+			add(judge, PERMISSION_FS_WRITE, path, false);
+	}
+	if (judge->needs->count > 0 || !judge->hidden) return;
+	if (sight.mode == VIEW_ASK) {
+		add(judge, PERMISSION_FS_READ, path, false);
+		judge->needs->items[0].listing = call->listing;
+	} else if (judge->programs && !call->write && is_judged_program(judge, &sight, path)) {
+		add(judge, PERMISSION_PROC_SPAWN, path, false); /* "ld.so PROGRAM" reads it, as the curtain would see */
+	}
+}
+
+/* Behind its links, and what its `#!` line or ELF header names: the first that is asked about. A file without a name
+ * (memfd_create(2)) has these, too: its path is empty. */
+static void judge_interpreters(struct judge *judge, const char *path) {
+	CLEANUP_STRINGS struct strings programs = {0};
+	if (!judge->programs) return;
+	judge->world->programs(judge->world->context, path, &programs);
+	for (size_t i = 0; i < programs.count; i++) {
+		const struct sight sight = sight_of(judge, programs.items[i], false);
+		if (!is_judged_program(judge, &sight, programs.items[i])) continue;
+		add_owned(judge, PERMISSION_PROC_SPAWN, string_copy(programs.items[i]), false);
+		return;
+	}
+}
+
+static void judge_execute(struct judge *judge, const char *path) {
+	const struct sight sight = sight_of(judge, path, false);
+	if (sight.mode == VIEW_ASK && judge->hidden) add(judge, PERMISSION_FS_READ, path, false);
+	if ((sight.program && judge->needs->count > 0) || (judge->programs && is_judged_program(judge, &sight, path)))
+		add(judge, PERMISSION_PROC_SPAWN, path, false);
+	else if (sight.mode >= VIEW_READ)
+		judge_interpreters(judge, path);
+}
+
+/* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
+static void judge_name(struct judge *judge, const char *path, bool makes) {
+	const struct sight sight = sight_of(judge, path, makes);
+	if (makes && (is_masked(judge, &sight, path) || may_bring(judge, &sight, path))) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+		return;
+	}
+	if (!change_is_asked(judge, &sight)) return;
+	CLEANUP_FREE char *folder = path_parent(path);
+	const struct sight around = sight_of(judge, folder, false);
+	if (around.mode == VIEW_WRITE)
+		add(judge, PERMISSION_FS_WRITE, path, false);
+	else if (change_is_asked(judge, &around))
+		add_folder(judge, path);
+}
+
+static void judge_change(struct judge *judge, const char *path) {
+	const struct sight sight = sight_of(judge, path, false);
+	/* also what is hidden behind the curtain, which gets these calls under a lock and can't hold them */
+	if (sight.mode == VIEW_ASK || change_is_asked(judge, &sight)) add(judge, PERMISSION_FS_WRITE, path, false);
+}
+
+static bool is_kernels(const char *path) {
+	static const char *const trees[] = {"/proc", "/sys", "/dev"};
+	return path_is_below_any(path, trees, ARRAY_LENGTH(trees));
+}
+
+void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
+		     struct call_needs *ret_needs) {
+	*ret_needs = (struct call_needs){.count = 0};
+	struct judge judge = {.call = call,
+			      .world = world,
+			      .needs = ret_needs,
+			      .hidden = wanted & TRAPS_OPENS,
+			      .programs = wanted & TRAPS_PROGRAMS};
+	for (size_t i = 0; i < CALL_PATHS; i++) {
+		const char *path = call->paths[i];
+		if (call->class == CALL_EXECUTE && i == 0 && !path) judge_interpreters(&judge, "");
+		if (!path || (is_kernels(path) && call->class != CALL_EXECUTE)) continue;
+		switch (call->class) {
+		case CALL_OPEN:
+			judge_open(&judge, path);
+			break;
+		case CALL_EXECUTE:
+			judge_execute(&judge, path);
+			break;
+		case CALL_NAMES:
+			if (call->makes[i] || call->removes[i]) judge_name(&judge, path, call->makes[i]);
+			break;
+		case CALL_CHANGE:
+			judge_change(&judge, path);
+			break;
+		case CALL_LOOK:
+		case CALL_OTHER:
+			break;
+		}
+	}
+}
+
+void call_needs_finish(struct call_needs *needs) {
+	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->owned[i]);
+	*needs = (struct call_needs){.count = 0};
+}

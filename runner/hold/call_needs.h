@@ -1,0 +1,40 @@
+/*
+ * call_needs: what a trapped call would need that the sandbox doesn't have and that a rule asks about.
+ *
+ * Promises: lexical, by `sight` alone, so that where nothing is asked nothing is looked at (no oracle for what the
+ * host has), but for what a mask in a writable tree lies on, whose name the sandbox sees; nothing below /proc, /sys and
+ * /dev is ever asked about, but for the interpreters of what is executed there. Only once it is certain that somebody
+ * will be asked, a file's being there decides between the file and its folder; only where programs are asked about, a
+ * visible one's links and interpreters are followed.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/string.h"
+#include "calls/call.h"
+#include "curtain/doorbell.h"
+
+struct call_needs {
+	struct need items[CALL_PATHS]; /* one after the other; no two alike */
+	size_t count;
+	char *owned[CALL_PATHS]; /* that paths of items are borrowed from; the others are the call's */
+};
+
+struct call_world {
+	struct sight (*sight)(void *context, const char *path);
+	/* On the host, of a path that is seen or asked about: */
+	bool (*exists)(void *context, const char *path);
+	/* Nothing is there, or an empty folder, which a rename replaces. */
+	bool (*vacant)(void *context, const char *path);
+	/* In the sandbox, of a path by which a program is asked about: a file that may be executed. */
+	bool (*is_program)(void *context, const char *path);
+	void (*programs)(void *context, const char *path, struct strings *ret_paths); /* interpreters_find */
+	void *context;
+};
+
+/* `wanted`: of enum traps_wanted (filter.h). The call is borrowed for as long as the needs are used. */
+void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
+		     struct call_needs *ret_needs);
+void call_needs_finish(struct call_needs *needs);
+#define CLEANUP_CALL_NEEDS __attribute__((cleanup(call_needs_finish)))

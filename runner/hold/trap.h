@@ -1,0 +1,55 @@
+/*
+ * trap: one trapped call, as it was read of its thread, and what is to become of it.
+ *
+ * Promises: trap_read touches nothing but its arguments and is for any thread: it waits for as long as the tool's
+ * memory, or a file system of the sandbox, makes it wait. trap_judge is lexical, but for what call_needs.h says of
+ * `exists`.
+ */
+#pragma once
+
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/string.h"
+#include "call_needs.h"
+#include "calls/call.h"
+#include "calls/socket_calls.h"
+
+struct trap {
+	uint64_t id;
+	pid_t thread;
+	struct call_raw raw;
+	bool socket;               /* it has `taken` and no call */
+	struct socket_taken taken; /* taken over by who holds it */
+	int code;                  /* what the call fails with, or 0 */
+	struct call call;
+	char *named; /* an execve(2)'s path before its links were followed, where programs are asked about or denied */
+	struct strings programs; /* that an execve(2) would run, where programs are asked about */
+	int lacking;             /* what it fails with, as no such program is there; or 0 */
+};
+
+struct trap_rules {
+	unsigned wanted; /* of enum traps_wanted (filter.h) */
+	dev_t curtain;   /* of the curtain's nodes; 0: there is none */
+	bool sockets;    /* somebody carries out calls about sockets; otherwise connects are refused */
+};
+
+void trap_read(const struct trap_rules *rules, struct socket_caller *caller, const struct seccomp_notif *received,
+	       struct trap *ret_trap);
+
+enum trap_end {
+	TRAP_GOES_ON,  /* nothing is to be asked: the mount table decides */
+	TRAP_SAYS_YES, /* an access(2) of what may be asked for: it returns 0 */
+	TRAP_LACKS,    /* it fails with `lacking`: what comes to be there by now was not judged */
+	TRAP_NEEDS,    /* what is in *ret_needs is asked for first */
+};
+
+/* By what `sight` says. *ret_needs borrows from the trap. */
+enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
+			 struct sight (*sight)(void *context, const char *path), void *context,
+			 struct call_needs *ret_needs);
+
+/* Frees what is in it. */
+void trap_finish(struct trap *trap);

@@ -1,0 +1,45 @@
+#include "denied.h"
+
+#include <limits.h>
+
+#include "base/string.h"
+#include "schema/limits.h"
+
+struct verdict verdict_copy(const struct verdict *verdict) {
+	struct verdict copy = *verdict;
+
+	copy.why = verdict->why ? string_copy(verdict->why) : NULL;
+	copy.rule = verdict->rule ? string_copy(verdict->rule) : NULL;
+	return copy;
+}
+
+void denied_add(struct denied *denied, const char *target, const struct verdict *verdict) {
+	denied_add_named(denied, NULL, target, verdict);
+}
+
+void denied_add_named(struct denied *denied, const char *permission, const char *target,
+		      const struct verdict *verdict) {
+	for (size_t i = 0; i < denied->count; i++) {
+		struct denied_target *item = &denied->items[i];
+
+		if (!string_equal(item->target, target) || !string_equal(item->permission, permission)) continue;
+		if (item->count < UINT_MAX) item->count++;
+		return;
+	}
+	if (denied->count == LIMIT_DENIED) return;
+	denied->items = array_grow(denied->items, denied->count, sizeof *denied->items);
+	denied->items[denied->count++] = (struct denied_target){.permission = string_copy_or_null(permission),
+								.target = string_copy(target),
+								.count = 1,
+								.verdict = verdict_copy(verdict)};
+}
+
+void denied_finish(struct denied *denied) {
+	for (size_t i = 0; i < denied->count; i++) {
+		free(denied->items[i].permission);
+		free(denied->items[i].target);
+		verdict_finish(&denied->items[i].verdict);
+	}
+	free(denied->items);
+	*denied = (struct denied){0};
+}

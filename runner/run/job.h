@@ -1,0 +1,31 @@
+/*
+ * job: the tool as a job of the user's shell: what stops, goes on, and is signalled with it.
+ *
+ * Promises: signals that we get are the tool's (SIGHUP: hangup.h), but for those that were ignored when we were
+ * started. When it stops, we stop in the eyes of our shell, with the pipeline that
+ * we are in, and when we go on it goes on, with the terminal where it had it.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "launch.h"
+#include "terminal/terminal.h"
+
+struct job;
+
+struct job_options { /* borrowed, until job_free */
+	struct event_base *base;
+	struct launch *launch;
+	struct terminal *terminal;        /* or NULL */
+	const bool *is_terminal;          /* of 0, 1, 2 */
+	void (*going_on)(void *context);  /* we may be in the foreground now */
+	void (*not_taken)(void *context); /* an order could not be given to the sandbox */
+	void *context;
+};
+
+struct job *job_new(const struct job_options *options);
+void job_stopped(struct job *job, int number); /* the tool, by that signal. Back when it goes on, or after SIGSTOP */
+void job_suspend(struct job *job);             /* ^Z at a question: the tool's call waits, so it isn't stopped */
+void job_free(struct job *job);

@@ -1,0 +1,40 @@
+/*
+ * ask: prompts in the terminal that the tool is using, those that wait together as one question.
+ *
+ * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
+ * connections and the broker; the tool's output waits meanwhile, what goes
+ * past its pty (output.h) as well, and where others may write there an allow is asked for twice (twice.h). A question
+ * whose process ends without an answer
+ * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
+ * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "output.h"
+#include "runner/run.h"
+#include "session/session.h"
+#include "terminal.h"
+
+struct asker;
+
+struct asker_options {
+	struct event_base *base;
+	const struct run_terminal *user; /* borrowed, as are the next three; or NULL */
+	struct terminal *terminal;       /* or NULL */
+	struct output *output;           /* held with it; or NULL */
+	struct session *session;         /* is told the answers */
+	void (*suspend)(void *context);  /* stop as ^Z does; back when we go on */
+	void *context;
+};
+
+/* NULL where the user has no terminal to be asked in; all below take that. */
+struct asker *asker_new(const struct asker_options *options);
+void asker_add(struct asker *asker, const json_t *prompt); /* push `prompt`, also of a known one */
+void asker_gone(struct asker *asker, const json_t *gone);  /* push `prompt-gone` */
+void asker_forget(struct asker *asker);                    /* the broker is gone, and its questions with it */
+void asker_pause(struct asker *asker, bool paused);        /* another run asks on the terminal */
+void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
+bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
+void asker_free(struct asker *asker);
