@@ -5,8 +5,8 @@
 
 #include "keys.h"
 #include "lineage.h"
-#include "node.h"
 #include "stack_line.h"
+#include "yaml/node.h"
 
 void names_add(struct names *names, const char *text, struct place place) {
 	names->items = array_grow(names->items, names->count, sizeof *names->items);

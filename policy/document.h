@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
-#include "problems.h"
 #include "schema/permission.h"
 #include "schema/verdict.h"
 #include "schema/view.h"
+#include "yaml/problems.h"
 
 /* An item of allow, ask or deny. */
 struct rule_text {

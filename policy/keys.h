@@ -8,7 +8,7 @@
 #pragma once
 
 #include "document.h"
-#include "node.h"
+#include "yaml/node.h"
 
 struct stack_exec;
 

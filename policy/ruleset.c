@@ -11,11 +11,11 @@
 #include "leads.h"
 #include "lineage.h"
 #include "policy_parts.h"
-#include "problems.h"
 #include "ruleset_parts.h"
 #include "schema/limits.h"
 #include "schema/upstream.h"
 #include "sticky.h"
+#include "yaml/problems.h"
 
 struct ruleset {
 	unsigned references;

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "judge.h"
-#include "problems.h"
 #include "schema/host.h"
+#include "yaml/problems.h"
 
 static const char *const verbs[EFFECT_COUNT] = {
 	[EFFECT_DENY] = "denies", [EFFECT_ASK] = "asks before", [EFFECT_ALLOW] = "allows"};

@@ -4,8 +4,8 @@
  * Promises: follows the tool's output as it went to the terminal; bounded whatever it is (LIMIT_PICTURE,
  * LIMIT_SEQUENCE); says nothing to the terminal itself but the bytes that the caller is to send. What is sent makes no
  * terminal answer: queries of the tool's are not repeated. Where it is wrong about the terminal (a control it doesn't
- * know), a question is still seen and answered as ever, for that rests on nothing here (ui/prompt_terminal.c); only
- * what comes after looks otherwise until the tool draws it.
+ * know), a question is still seen and answered as ever, for that rests on nothing here (ui/prompt/prompt_terminal.c);
+ * only what comes after looks otherwise until the tool draws it.
  */
 #pragma once
 

@@ -52,7 +52,8 @@ pid_t broker_pid(void) {
 	return pid;
 }
 
-/* Whatever the tests made the broker do, it asked the kernel for nothing that isn't on its list (broker/core/confine.c). */
+/* Whatever the tests made the broker do, it asked the kernel for nothing that isn't on its list
+ * (broker/core/confine.c). */
 static void no_call_was_refused(void) {
 	CLEANUP_FREE char *path = home_path(".local/state/sbx/sbxd.log");
 	CLEANUP_FREE char *log = NULL;

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "prompt_answers.h"
+#include "prompt/prompt_answers.h"
 #include "support/cmocka.h"
 #include "ui/prompt_text.h"
 #include "ui/socket_words.h"
