@@ -486,12 +486,3 @@ void holders_add(struct holders *holders, pid_t pid, char *command, struct holdi
 	holders->items[holders->count++] =
 		(struct holder){.pid = pid, .command = command, .path = STEAL(holding->path)};
 }
-
-void holders_finish(struct holders *holders) {
-	for (size_t i = 0; i < holders->count; i++) {
-		free(holders->items[i].command);
-		free(holders->items[i].path);
-	}
-	free(holders->items);
-	*holders = (struct holders){0};
-}

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "mountinfo.h"
+#include "session/settled.h"
 
 struct taken_mounts {
 	struct strings paths; /* where they were mounted */
@@ -71,21 +72,8 @@ void holder_look(pid_t pid, struct taken *taken, struct holding *ret_holding);
 void holding_finish(struct holding *holding);
 #define CLEANUP_HOLDING CLEANUP(holding_finish)
 
-struct holder {
-	pid_t pid; /* here, not inside */
-	char *command, *path;
-};
-
-/* Zero-initialise. */
-struct holders {
-	struct holder *items; /* the first LIMIT_HOLDERS_TOLD */
-	size_t count;         /* of items */
-	size_t all;
-};
 /* `command` and the path are taken over. */
 void holders_add(struct holders *holders, pid_t pid, char *command, struct holding *holding);
-void holders_finish(struct holders *holders);
-#define CLEANUP_HOLDERS CLEANUP(holders_finish)
 
 /* Zero-initialise. */
 struct pids {

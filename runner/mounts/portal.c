@@ -415,11 +415,6 @@ pid_t portal_pid(const struct portal *portal) {
 	return portal->pid;
 }
 
-int portal_put_compare(const void *a, const void *b) {
-	const struct portal_put *one = a, *two = b;
-	return one->id < two->id ? -1 : one->id > two->id;
-}
-
 uint64_t portal_number(const struct portal *portal, uint32_t id) {
 	const struct portal_put key = {.id = id}, *found = NULL;
 	if (portal->put_count > 0)

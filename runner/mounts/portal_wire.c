@@ -176,10 +176,3 @@ int portal_applied_unpack(const char *bytes, size_t size, struct portal_applied 
 	read_bytes(&reader, ret_applied->puts, put_size);
 	return 0;
 }
-
-void portal_applied_finish(struct portal_applied *applied) {
-	free(applied->failed);
-	free(applied->taken);
-	free(applied->puts);
-	*applied = (struct portal_applied){0};
-}

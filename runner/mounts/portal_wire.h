@@ -16,8 +16,9 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "net/streams/spares.h"
 #include "plan/steps.h"
-#include "portal.h"
+#include "portal_applied.h"
 
 enum portal_verb {
 	PORTAL_JOIN,    /* number: the process */

@@ -11,21 +11,10 @@
 #include "command.h"
 #include "finds.h"
 #include "foreign.h"
+#include "plan/judge.h"
 #include "plan/rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
-
-/* What the broker says of paths that patterns matched (message `resolve`). `modes` has room for all of them. */
-struct layout_mode {
-	enum view_mode mode;
-	bool ask_write;
-	enum view_denial denial;
-	bool mask;
-};
-struct layout_judge {
-	int (*resolve)(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error);
-	void *context;
-};
 
 #define LAYOUT_PROGRAMS BWRAP_RUN "/bin" /* the last of PATH inside, when there is one */
 #define LAYOUT_PROGRAM  LAYOUT_PROGRAMS "/sbx"

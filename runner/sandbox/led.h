@@ -7,8 +7,8 @@
 #pragma once
 
 #include "finds.h"
-#include "layout.h"
 #include "plan/facts.h"
+#include "plan/judge.h"
 
 /* With nobody to ask just now (-ECONNRESET) the last answer holds; a place that none was given for is denied. */
 int led_judge(struct rules *rules, const struct facts *facts, const struct layout_judge *judge, struct led *led,

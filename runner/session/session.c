@@ -14,6 +14,7 @@
 #include "checks.h"
 #include "clearance.h"
 #include "rule_name.h"
+#include "runner/project.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 

@@ -11,12 +11,12 @@
 
 #include "base/memory.h"
 #include "curtain/doorbell.h"
-#include "mounts/holders.h"
+#include "plan/judge.h"
 #include "runner/run.h"
-#include "sandbox/layout.h"
 #include "schema/publication.h"
 #include "schema/verdict.h"
 #include "schema/view.h"
+#include "settled.h"
 
 struct session;
 
