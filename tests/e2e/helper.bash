@@ -2,7 +2,7 @@
 # What the end-to-end tests share. Each file gets a home of its own and with it a broker, a policy and a history of its
 # own; what is started is ended by its pid.
 
-bats_require_minimum_version 1.5.0
+bats_require_minimum_version 1.8.0 # tags
 
 # Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE, SBX_SLOW (probe.c and so on), SBX_E2E_BASE (where
 # homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test), SBX_TEST_NETWORK (native, proxy: the network).
@@ -50,14 +50,28 @@ setup() {
 	cd "$HOME/project" || return
 }
 
-# wait_for SECONDS COMMAND…: until it succeeds.
+# wait_for SECONDS COMMAND…: until it succeeds. Between two looks it rests three times as long as a look takes, and 10 ms at least: who
+# waits leaves the processors to whom is waited for, however busy the machine is.
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1)) begun took
 	shift
-	until "$@"; do
+	until begun=${EPOCHREALTIME/[.,]/} && "$@"; do
 		((SECONDS <= end)) || return 1
-		sleep 0.05
+		took=$((3 * (${EPOCHREALTIME/[.,]/} - begun)))
+		rest $((took < 10000 ? 10000 : took > 500000 ? 500000 : took))
 	done
+}
+
+# rest MICROSECONDS: without a process, as sleep(1) would be one.
+rest() {
+	[[ -p $BATS_FILE_TMPDIR/rest ]] || mkfifo "$BATS_FILE_TMPDIR/rest" 2>/dev/null || [[ -p $BATS_FILE_TMPDIR/rest ]]
+	local second=$(($1 / 1000000)) part=$((1000000 + $1 % 1000000))
+	read -rt "$second.${part#1}" <>"$BATS_FILE_TMPDIR/rest" || true # nobody writes there
+}
+
+# times SHORT LONG: how often, in the usual run and with scripts/test --long.
+times() {
+	if [[ ${SBX_TEST_LONG:-} == 1 ]]; then echo "$2"; else echo "$1"; fi
 }
 
 # policy <<END: the user's policy. The broker is stopped, so that the next command runs under it for sure.
@@ -149,7 +163,8 @@ broker_pid() {
 
 # Also one that only waits for its parent to hear of it: some containers' first process takes its time.
 gone() {
-	! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null
+	local stat
+	! kill -0 "$1" 2>/dev/null || ! read -r stat 2>/dev/null <"/proc/$1/stat" || [[ $stat == *") Z "* ]]
 }
 
 broker_stop() {
@@ -201,12 +216,14 @@ prompt_id() {
 	sbx prompts --json | jq -er '.[0].id'
 }
 
+# Without a program that reads JSON: these are looked at again and again.
 prompt_is_pending() {
-	[[ $(sbx prompts --json 2>/dev/null | jq length) -gt 0 ]]
+	[[ $(sbx prompts --json 2>/dev/null) == *'"id"'* ]]
 }
 
 no_prompt_is_pending() {
-	[[ $(sbx prompts --json | jq length) == 0 ]]
+	local pending
+	pending=$(sbx prompts --json) && [[ ${pending//[[:space:]]/} == '[]' ]]
 }
 
 # Start a command with its output in files: background NAME COMMAND…; then finished NAME SECONDS sets $status and $output.
@@ -232,7 +249,7 @@ finished_answering() {
 	local end=$((SECONDS + 60)) prompt
 	while is_running "$2" && ((SECONDS <= end)); do
 		prompt=$(sbx prompts --json | jq -r '.[0].id // empty') || true
-		if [[ $prompt ]]; then sbx "$1" "$prompt" || true; else sleep 0.1; fi
+		if [[ $prompt ]]; then sbx "$1" "$prompt" || true; else rest 100000; fi
 	done
 	finished "$2" 1
 }
