@@ -76,6 +76,27 @@ function(sbx_program name)
   install(TARGETS ${name} DESTINATION ${PROGRAM_DESTINATION})
 endfunction()
 
+# sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
+# A unit test computes, so that only as many run at once as there are processors; the end-to-end tests wait, and three times as
+# many do (scripts/test). A unit test that waits takes the place of one of these, which the third column says.
+function(sbx_test_cost name)
+  get_property(read GLOBAL PROPERTY SBX_COSTS)
+  if(NOT read)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/costs)
+    file(STRINGS ${CMAKE_SOURCE_DIR}/tests/costs read REGEX "^[a-z]")
+    set_property(GLOBAL PROPERTY SBX_COSTS "${read}")
+  endif()
+  string(REPLACE "." "\\." pattern ${name})
+  list(FILTER read INCLUDE REGEX "^${pattern} ")
+  string(REGEX MATCH " ([0-9]+)( waits)?$" row "${read}")
+  if(row)
+    set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_1})
+  endif()
+  if(name MATCHES "^unit" AND NOT row MATCHES waits)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 3)
+  endif()
+endfunction()
+
 # sbx_unit_test(NAME SOURCES… USES…): a cmocka program, label `unit`.
 function(sbx_unit_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES" ${ARGN})
@@ -85,4 +106,5 @@ function(sbx_unit_test name)
   add_test(NAME unit.${name} COMMAND test_${name})
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300
     ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
+  sbx_test_cost(unit.${name})
 endfunction()

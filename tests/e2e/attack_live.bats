@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Attacks on live grants, held calls and masks, each named after its kind and number. CMakeLists.txt runs this file with each
-# doorbell. SBX_TEST_LONG=1: as often as the issue says, for a nightly run.
+# doorbell. What is tagged as stress goes on for as long as its issue says in a long run.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2088 # expanded inside the sandbox; a test's variables are its own
 
 load helper
@@ -43,11 +43,6 @@ teardown() {
 
 unchanged() {
 	[[ $(sha256sum .git/config .git/hooks/*) == "$before" ]]
-}
-
-# How often, in the normal suite and in a long run.
-times() {
-	if [ "${SBX_TEST_LONG:-}" = 1 ]; then echo "$2"; else echo "$1"; fi
 }
 
 asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its id is in $id.
@@ -116,10 +111,11 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	rm -f up go
 }
 
+# bats test_tags=stress
 @test "attack_f_01 what slips past the question in a race is said at the end" {
 	answers agent 'deny=*=*'
 	: >x.envrc
-	run timeout 600 sbx run -- ./race path create "$(times 20000 1000000)" "$HOME/repo/venvrc" "$HOME/repo/.envrc"
+	run timeout 600 sbx run -- ./race path create "$(times 500 1000000)" "$HOME/repo/venvrc" "$HOME/repo/.envrc"
 	echo "$output"
 	if [ -e .envrc ]; then
 		contains "$output" "/.envrc is new and would have been protected"
@@ -227,9 +223,10 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	rm -f up go
 }
 
-@test "attack_f_01 no ghost files: after 1,000 runs git status is clean and nothing new lies in the project" {
-	local count=1000
-	[ "$SBX_TEST_DOORBELL" = auto ] || count=$(times 200 1000) # what isn't there is masked by traps with either doorbell
+# bats test_tags=stress
+@test "attack_f_01 no ghost files: after many runs git status is clean and nothing new lies in the project" {
+	local count
+	count=$(times 100 1000)
 	rm -f probe race
 	listing=$(find . | sort)
 	# also while others begin and end
@@ -365,6 +362,7 @@ else:
 	rm -f up go
 }
 
+# bats test_tags=stress
 @test "attack_f_20 --kill ends who forks faster than it kills" {
 	sbx grant fs:read "$here" --profile default
 	grant=$(sbx grants --json | jq '.[0].id')
@@ -442,6 +440,7 @@ os.waitpid(child, 0)
 	rm -f up go
 }
 
+# bats test_tags=stress
 @test "attack_f_22 while a broad grant comes and goes, sbx's own state and what is denied is never seen" {
 	background peeker sbx run --profile default -- python3 -c '
 import os, sys, time
@@ -463,7 +462,7 @@ while not os.path.exists("go"):
 print("seen", seen)' "$here/file"
 	wait_for 60 test -e up
 	answers agent 'deny=*=*'
-	for _ in $(seq "$(times 20 200)"); do
+	for _ in $(seq "$(times 5 200)"); do
 		sbx grant fs:read "$HOME" --profile default >/dev/null
 		sleep 0.05
 		sbx revoke --match fs:read "$HOME" >/dev/null || [ $? = 1 ] # the project's own rule stays
@@ -521,10 +520,11 @@ without_last_words() {
 	asking_policy
 }
 
+# bats test_tags=stress
 @test "attack_k_05 a storm of trapped and held calls: limits hold, the broker and another sandbox go on" {
 	sbx grant fs:read "$here/mid" --profile default
 	answers agent "deny:600000=*=$here/file"
-	background storm sbx run -- ./race storm 16 "$(times 5000 500000)" "$here/file" "$here/mid/asked/file" /etc/hostname
+	background storm sbx run -- ./race storm 16 "$(times 500 500000)" "$here/file" "$here/mid/asked/file" /etc/hostname
 	sleep 0.5
 	for _ in 1 2 3; do
 		SECONDS=0
@@ -538,7 +538,7 @@ without_last_words() {
 	echo "$output"
 	[ "$status" = 0 ]
 	output=$(without_last_words "$output")
-	[ "${output##*worked }" = $((16 * $(times 5000 500000) * 2)) ]
+	[ "${output##*worked }" = $((16 * $(times 500 500000) * 2)) ]
 }
 
 @test "attack_k_05 a process without a descriptor left can be held like any other" {
@@ -550,8 +550,9 @@ without_last_words() {
 	contains "$output" "in $here"
 }
 
+# bats test_tags=stress
 @test "attack_k_06 processes that die at any moment of a held call: no question stays, the next call is its own" {
-	run timeout 600 sbx run -- ./race die "$(times 300 10000)" "$here/file"
+	run timeout 600 sbx run -- ./race die "$(times 100 10000)" "$here/file"
 	output=$(without_last_words "$output")
 	[ "${output##*$'\n'}" = "done" ]
 	wait_for 30 no_prompt_is_pending
@@ -562,7 +563,8 @@ without_last_words() {
 	contains "$output" "Permission denied"
 }
 
-@test "attack_k_07 a path that a second thread swaps: a million opens, nothing outside the view" {
+# bats test_tags=stress
+@test "attack_k_07 a path that a second thread swaps: opens by the thousand, nothing outside the view" {
 	mkdir -p "$here/a" "$here/b" "$HOME/repo/a"
 	echo seen >"$here/a/file"
 	echo secret >"$here/b/file"
@@ -572,27 +574,28 @@ without_last_words() {
 	sbx grant fs:read "$here/a" --profile bare --anywhere
 	sbx grant fs:read "$here/a" --profile default --anywhere
 	sbx grant --deny fs:read "$here/b" --profile default --anywhere
-	run timeout 600 sbx run --profile bare -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run --profile bare -- ./race path read "$(times 100000 1000000)" "$here/a/file" "$here/b/file"
 	echo "absent: $output"
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
-	run timeout 600 sbx run --profile default -- ./race path read "$(times 500000 1000000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run --profile default -- ./race path read "$(times 100000 1000000)" "$here/a/file" "$here/b/file"
 	echo "denied: $output"
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	asking_policy
 }
 
+# bats test_tags=stress
 @test "attack_k_07 a path that a second thread swaps while it is asked about, trapped and refused" {
 	mkdir -p "$here/a" "$here/b"
 	echo seen >"$here/a/file"
 	echo secret >"$here/b/file"
 	sbx grant fs:write "$here/a" --profile default
 	answers agent "deny=fs:*=$here/b*"
-	run timeout 600 sbx run -- ./race path read "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run -- ./race path read "$(times 500 100000)" "$here/a/file" "$here/b/file"
 	echo "asked: $output"
 	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]
 	sbx grant fs:read "$here/b" --profile default
-	run timeout 600 sbx run -- ./race path write "$(times 2000 100000)" "$here/a/file" "$here/b/file"
+	run timeout 600 sbx run -- ./race path write "$(times 500 100000)" "$here/a/file" "$here/b/file"
 	echo "trapped: $output"
 	output=$(without_last_words "$output")
 	[[ $output == *" other 0" && $output != "one 0 "* ]]

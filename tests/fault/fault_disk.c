@@ -61,10 +61,14 @@ static bool telling_is_good(const struct disk_case *what, const struct story *so
 	return false;
 }
 
+/* Each call, or in a part of a round every so many, beginning at another one each time. */
 static int run_case(const struct disk_case *what, const struct story *sound, double rounds) {
 	int times = 0, lost = 0, seeds = what->seeds > 1 ? (int)(what->seeds * rounds + 0.5) : 1;
+	const char *chance = getenv("SBX_FAULT_SEED");
+	const long step = rounds < 1 ? (long)(1 / rounds) : 1;
+	const long first = 1 + (chance ? strtol(chance, NULL, 10) : 0) % step;
 	for (int seed = 1; seed <= (seeds > 0 ? seeds : 1); seed++) {
-		for (long at = 1;; at++) {
+		for (long at = first;; at += step) {
 			*disk = (struct disk){.fault = what->fault,
 					      .calls = what->calls,
 					      .at = at,
