@@ -160,18 +160,25 @@ ordinary_user() {
 	echo sbx
 }
 
-# as_user NAME COMMAND…: in that user's own environment, with the few variables of ours that mean something there.
-as_user() {
-	local user=$1 home uid name
+# clean_environment USER [NAME…]: sets the array $environment to that user's own, with these variables where they are set. None that the
+# caller happens to have (PYTHONDONTWRITEBYTECODE, LC_ALL, a proxy) changes what a test sees.
+clean_environment() {
+	local user=$1 uid name
 	shift
-	home=$(user_home "$user")
 	uid=$(id -u "$user")
-	local environment=(HOME="$home" USER="$user" LOGNAME="$user" SHELL=/bin/bash
+	environment=(HOME="$(user_home "$user")" USER="$user" LOGNAME="$user" SHELL=/bin/bash
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin)
 	[[ $(stat -c %u "/run/user/$uid" 2>/dev/null) != "$uid" ]] || environment+=(XDG_RUNTIME_DIR="/run/user/$uid")
-	for name in TERM LANG LC_ALL NO_COLOR CI ${!SBX_@}; do
+	for name; do
 		[[ ! ${!name+set} || $name == SBX_TREE || $name == SBX_PRESET ]] || environment+=("$name=${!name}")
 	done
+}
+
+# as_user NAME COMMAND…: in that user's own environment, with the few variables of ours that mean something there.
+as_user() {
+	local user=$1 environment
+	shift
+	clean_environment "$user" TERM LANG LC_ALL NO_COLOR CI "${!SBX_@}"
 	if command -v runuser >/dev/null; then
 		runuser -u "$user" -- env -i "${environment[@]}" "$@"
 	else
