@@ -14,8 +14,13 @@
 #include "grant_set.h"
 #include "index.h"
 #include "policy/stack.h"
+#include "support/long_run.h"
 
-enum { SETS = 500, TARGETS = 12 };
+enum { TARGETS = 12 };
+
+static int sets(void) {
+	return how_often(100, 500);
+}
 
 static uint32_t seed = 1;
 
@@ -201,7 +206,7 @@ static void any_rules_decide_as_the_design_reads(void **state) {
 	const struct pattern_scope scope = {.home = "/a", .project = "/a/b", .uid = 1};
 	const struct subject subject = {(char *)"p", (char *)"/a/b"};
 	size_t stuck = 0;
-	for (int set = 0; set < SETS; set++) {
+	for (int set = 0; set < sets(); set++) {
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
 		assert_int_equal(ruleset_new(policy, "p", &scope, NULL, &ruleset, NULL), 0);
@@ -218,7 +223,7 @@ static void any_rules_decide_as_the_design_reads(void **state) {
 		}
 	}
 	/* Or the sets would not have met what they are about. */
-	assert_true(stuck > SETS / 10);
+	assert_true(stuck > (size_t)sets() / 10);
 }
 
 /* B21: whatever a project's file says, and however its rules meet those of the other layers and masks. */
@@ -228,7 +233,7 @@ static void an_untrusted_file_only_narrows(void **state) {
 	const struct pattern_scope scope = {.home = "/a", .project = "/a/b", .uid = 1};
 	size_t narrowed = 0;
 	seed = 1; /* the same sets whatever ran before */
-	for (int set = 0; set < SETS; set++) {
+	for (int set = 0; set < sets(); set++) {
 		struct policy_document *documents[ARRAY_LENGTH(layers)], *more[ARRAY_LENGTH(layers) + 1];
 		for (size_t i = 0; i < ARRAY_LENGTH(layers); i++) {
 			documents[i] = random_document(layers[i]);
@@ -256,7 +261,7 @@ static void an_untrusted_file_only_narrows(void **state) {
 			narrowed += is < was ? 1 : 0;
 		}
 	}
-	assert_true(narrowed > SETS / 10);
+	assert_true(narrowed > (size_t)sets() / 10);
 }
 
 struct visited {
@@ -391,7 +396,7 @@ static void a_grant_that_is_added_makes_the_same_view(void **state) {
 	CLEANUP_STRINGS struct strings protected = {0};
 	strings_add(&protected, "/c/c");
 	size_t added = 0;
-	for (int round = 0; round < SETS; round++) {
+	for (int round = 0; round < sets(); round++) {
 		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *ruleset = NULL;
@@ -415,7 +420,7 @@ static void a_grant_that_is_added_makes_the_same_view(void **state) {
 		for (size_t i = 0; i < GRANTS_MOST; i++) grant_finish(&grants[i]);
 		policy_unref(policy);
 	}
-	assert_true(added > SETS);
+	assert_true(added > (size_t)sets());
 }
 
 static json_t *parts_of(const struct ruleset *ruleset, const struct strings *protected, const struct grant *grants,
@@ -433,7 +438,7 @@ static void rules_that_are_shared_make_the_same_view(void **state) {
 	struct strings protected[2] = {0};
 	strings_add(&protected[0], "/c/c");
 	strings_add(&protected[1], "/a/c");
-	for (int round = 0; round < SETS; round++) {
+	for (int round = 0; round < sets(); round++) {
 		const struct pattern_scope scope = {.home = "/a", .project = "/a/b"};
 		struct policy *policy = random_policy();
 		CLEANUP_RULESET struct ruleset *shared = NULL;
