@@ -3,6 +3,8 @@
 # total with the sender's own RLIMIT_NOFILE, so the limit here is low: other tests of the same user go on.
 # shellcheck disable=SC2016,SC2030,SC2031 # expanded inside the sandbox; a test's id is its own
 
+# bats file_tags=serial
+
 load helper
 
 setup_file() {

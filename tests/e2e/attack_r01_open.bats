@@ -234,6 +234,7 @@ print("goes on:", held.read())' "$here"
 	contains "$output" "fs:read $here: 1 ended: python3 ("
 }
 
+# bats test_tags=serial
 @test "attack_r_01: an end that comes while the holders of another one are looked for ends its own holders, too" {
 	mkdir -p one two "$here/a" "$here/b"
 	rm -f one/up two/up

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
-# What the kernel counts by user (R6, R7): a sandbox takes all that it can get, and sbx answers.
+# What the kernel counts by user (R6, R7): a sandbox takes all that it can get, and sbx answers. Other tests of the same user need it, too.
 # shellcheck disable=SC2016 # expanded inside the sandbox
+
+# bats file_tags=serial
 
 load helper
 

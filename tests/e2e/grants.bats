@@ -11,6 +11,7 @@ teardown() {
 	sbx grants --json | jq '.[].id' | xargs -r sbx revoke >/dev/null
 }
 
+# bats test_tags=serial
 @test "a revoked grant's connection is cut at once, every time" {
 	for network in native proxy; do
 		printf 'version: 1\nprofiles: {default: {network: %s}}\n' "$network" | policy

@@ -50,15 +50,15 @@ setup() {
 	cd "$HOME/project" || return
 }
 
-# wait_for SECONDS COMMAND…: until it succeeds. Between two looks it rests three times as long as a look takes, and 10 ms at least: who
-# waits leaves the processors to whom is waited for, however busy the machine is.
+# wait_for SECONDS COMMAND…: until it succeeds. Between two looks it rests nine times as long as a look takes (20 ms to half a
+# second): who waits leaves the processors to whom is waited for, however busy the machine is.
 wait_for() {
 	local end=$((SECONDS + $1)) begun took
 	shift
 	until begun=${EPOCHREALTIME/[.,]/} && "$@"; do
 		((SECONDS <= end)) || return 1
-		took=$((3 * (${EPOCHREALTIME/[.,]/} - begun)))
-		rest $((took < 10000 ? 10000 : took > 500000 ? 500000 : took))
+		took=$((9 * (${EPOCHREALTIME/[.,]/} - begun)))
+		rest $((took < 20000 ? 20000 : took > 500000 ? 500000 : took))
 	done
 }
 

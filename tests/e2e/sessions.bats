@@ -21,11 +21,12 @@ fifty_at_once() {
 	[ "$failed" = 0 ]
 }
 
-# This file runs alone (CMakeLists.txt): a broker's environment can't be read, so all of the user's are looked at.
+# Who calls this runs alone (tagged as serial): a broker's environment can't be read, so all of the user's are looked at.
 brokers() {
 	pgrep -u "$(id -u)" -x sbxd | sort
 }
 
+# bats test_tags=serial
 @test "fifty at once: one broker, fifty sessions in the history, no leftover process, socket or file" {
 	[ ! "$(broker_pid)" ]
 	mark=sbx-e2e-fifty-$$
