@@ -74,6 +74,7 @@ function(sbx_program name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   install(TARGETS ${name} DESTINATION ${PROGRAM_DESTINATION})
+  set_property(GLOBAL APPEND PROPERTY SBX_AS_ROOT ${name})
 endfunction()
 
 # sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
@@ -107,4 +108,13 @@ function(sbx_unit_test name)
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300
     ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
   sbx_test_cost(unit.${name})
+endfunction()
+
+# sbx_tests_as_root(NAME…): unit tests that try more when they are root have the label `root`, too. Their programs and those of sbx are built
+# by the target sbx_as_root.
+function(sbx_tests_as_root)
+  foreach(name ${ARGN})
+    set_property(TEST unit.${name} APPEND PROPERTY LABELS root)
+    set_property(GLOBAL APPEND PROPERTY SBX_AS_ROOT test_${name})
+  endforeach()
 endfunction()
