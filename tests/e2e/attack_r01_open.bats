@@ -133,6 +133,7 @@ nothing_is_read() {
 	contains "$output" "unreadable (what it holds can't be seen)"
 }
 
+# bats test_tags=serial
 @test "attack_r_01: --kill ends who has files of it mapped, also deleted, linked and moved ones, and however many" {
 	local name files=() many=()
 	for name in linked moved newline plain; do

@@ -179,8 +179,10 @@ both_are_greeted() {
 	run -0 sbx run --profile default -- python3 -c "$greets" "$here/deeper/s"
 	contains "$output" hello
 	sbx grant --profile default ipc:connect "/run/**"
+	asking_policy 1s # nobody answers
 	run sbx check --profile default ipc:connect /run/docker.sock
 	[ "$status" != 0 ]
+	asking_policy
 }
 
 @test "attack_n_13 what no rule speaks of looks as if it weren't there" {

@@ -55,9 +55,7 @@ udp() { # udp HOST CASE…
 	[ "$status" = 1 ] # by another name the same server stays allowed
 	contains "$output" "It has ended in 1 of 1 running sandbox"
 	contains "$output" "Still allowed by $HOME/.config/sbx/policy.yaml"
-	id=$(prompt_id || true) # a tool that goes on sending is asked about again
-	[ -z "$id" ] || sbx deny "$id"
-	finished held
+	finished_answering deny held # a tool that goes on sending is asked about again
 	echo "$output"
 	contains "$output" "held: ECONNREFUSED"
 }
