@@ -61,14 +61,19 @@ static bool telling_is_good(const struct disk_case *what, const struct story *so
 	return false;
 }
 
-/* Each call, or in a part of a round every so many, beginning at another one each time. */
+/* Each call, or in a part of a round the first ones and then every so many, beginning at another one each time. */
+static long next_call(long at, long step) {
+	enum { EACH = 6 };
+	const char *chance = getenv("SBX_FAULT_SEED");
+	if (at < EACH) return at + 1;
+	return at == EACH ? EACH + 1 + (chance ? strtol(chance, NULL, 10) : 0) % step : at + step;
+}
+
 static int run_case(const struct disk_case *what, const struct story *sound, double rounds) {
 	int times = 0, lost = 0, seeds = what->seeds > 1 ? (int)(what->seeds * rounds + 0.5) : 1;
-	const char *chance = getenv("SBX_FAULT_SEED");
-	const long step = rounds < 1 ? (long)(1 / rounds) : 1;
-	const long first = 1 + (chance ? strtol(chance, NULL, 10) : 0) % step;
+	const long step = rounds > 0 && rounds < 1 ? (long)(1 / rounds) : 1;
 	for (int seed = 1; seed <= (seeds > 0 ? seeds : 1); seed++) {
-		for (long at = first;; at += step) {
+		for (long at = 1;; at = next_call(at, step)) {
 			*disk = (struct disk){.fault = what->fault,
 					      .calls = what->calls,
 					      .at = at,
