@@ -31,9 +31,9 @@ enum { RACES = 10 * 1000, LONG_RACES = 100 * 1000 }; /* a million of them: attac
 
 /* The million of attack K5, in a long run and where it takes seconds. */
 #if defined(__OPTIMIZE__) && !MEMORY_USE_IS_INFLATED
-enum { FLOOD = 1000 * 1000, LOOP_TURN_MS = 25 /* half of what a revocation may take */ };
+enum { FLOOD = 100 * 1000, LONG_FLOOD = 1000 * 1000, LOOP_TURN_MS = 25 /* half of what a revocation may take */ };
 #else
-enum { FLOOD = 100 * 1000, LOOP_TURN_MS = 250 };
+enum { FLOOD = 100 * 1000, LONG_FLOOD = FLOOD, LOOP_TURN_MS = 250 };
 #endif
 
 static struct cell cell;
@@ -737,7 +737,7 @@ static void flood(size_t calls_of_each, const char *path) {
 
 static void attack_kernel_05_a_flood_leaves_the_loop_its_turns(void **state) {
 	(void)state;
-	flood((size_t)how_often(FLOOD / 10, FLOOD) / 64, "read/file");
+	flood((size_t)how_often(FLOOD, LONG_FLOOD) / 64, "read/file");
 }
 
 static void attack_kernel_05_a_flood_of_long_paths_leaves_the_loop_its_turns(void **state) {
@@ -745,7 +745,7 @@ static void attack_kernel_05_a_flood_of_long_paths_leaves_the_loop_its_turns(voi
 	CLEANUP_STRING struct string path = {0};
 	while (path.size + strlen("read/../read/file") < PATH_MAX) string_append(&path, "read/../");
 	string_append(&path, "read/file");
-	flood((size_t)how_often(FLOOD / 10, FLOOD) / 64 / 100, path.data);
+	flood((size_t)how_often(FLOOD, LONG_FLOOD) / 64 / 100, path.data);
 }
 
 static void kill_held(size_t index) {
