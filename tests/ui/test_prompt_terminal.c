@@ -1,4 +1,5 @@
 /* A prompt on a real pseudo-terminal: a child asks, the test types as a user would. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pty.h>
@@ -195,14 +196,15 @@ static void a_whole_word_answers(void **state) {
 		const char *typed, *answer;
 	} cases[] = {{"allow #\r", ALLOWED},     {"always #\r", ALWAYS},      {"deny\r", DENIED},
 		     {"  allow  # \r", ALLOWED}, {"alz\x7flow #\r", ALLOWED}, {"d\r", DENIED}};
+	/* All at once: each waits before it asks. */
+	struct desk desks[ARRAY_LENGTH(cases)];
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) desk_open(&desks[i], "");
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		struct desk desk;
-		desk_open(&desk, "");
-		see(&desk, "svc.test:8443");
-		see_question(&desk);
-		type_code(&desk, cases[i].typed);
-		answered(&desk, cases[i].answer);
-		desk_close(&desk);
+		see(&desks[i], "svc.test:8443");
+		see_question(&desks[i]);
+		type_code(&desks[i], cases[i].typed);
+		answered(&desks[i], cases[i].answer);
+		desk_close(&desks[i]);
 	}
 }
 
@@ -246,24 +248,32 @@ static void an_allow_covers_what_is_offered_first_and_says_so(void **state) {
 	desk_close(&desk);
 }
 
+static void is_asked_again(struct desk *desk) {
+	see(desk, "Type it exactly as shown: ");
+	see_question(desk);
+	assert_false(readable(desk->answer, 0));
+}
+
 static void anything_else_is_asked_again(void **state) {
 	(void)state;
+	enum { DESKS = 6 };
 	static const char *const typed[] = {"y\r",        "yes\r",      "\r",          "a\r",      "allo\r",
 					    "ALLOW #\r",  "allow it\r", "allow #\x04", "1\r",      "al\xc3\xb6w\r",
 					    "allow\r",    "always\r",   "#\r",         "allow#\r", "allow # #\r",
 					    "allow #x\r", "deny #\r",   "allow 11\r"};
-	struct desk desk;
-	desk_open(&desk, "");
-	see_question(&desk);
-	for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
-		type_code(&desk, typed[i]);
-		see(&desk, "Type it exactly as shown: ");
-		see_question(&desk);
-		assert_false(readable(desk.answer, 0));
+	static_assert(ARRAY_LENGTH(typed) % DESKS == 0, "each desk has as many");
+	struct desk desks[DESKS];
+	for (size_t i = 0; i < DESKS; i++) desk_open(&desks[i], "");
+	for (size_t i = 0; i < DESKS; i++) see_question(&desks[i]);
+	for (size_t first = 0; first < ARRAY_LENGTH(typed); first += DESKS) {
+		for (size_t i = 0; i < DESKS; i++) type_code(&desks[i], typed[first + i]);
+		for (size_t i = 0; i < DESKS; i++) is_asked_again(&desks[i]);
 	}
-	type(&desk, "deny\r");
-	answered(&desk, DENIED);
-	desk_close(&desk);
+	for (size_t i = 0; i < DESKS; i++) {
+		type(&desks[i], "deny\r");
+		answered(&desks[i], DENIED);
+		desk_close(&desks[i]);
+	}
 }
 
 static void a_line_that_is_too_long_is_no_word(void **state) {
@@ -461,16 +471,16 @@ static void what_waits_together_is_one_question(void **state) {
 		     {"always #\r", "[" ALWAYS_ONE "," ALWAYS_ONE "]"},
 		     {"deny\r", "[" DENIED_ONE "," DENIED_ONE "]"},
 		     {"\x03", "[" DENIED_ONE "," DENIED_ONE "]"}};
+	struct desk desks[ARRAY_LENGTH(cases)];
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) desk_open_for(&desks[i], "", SEVERAL, 80);
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		struct desk desk;
-		desk_open_for(&desk, "", SEVERAL, 80);
-		see(&desk, "sbx: session 1 wants 2 things");
-		see(&desk, "   1  connect to svc.test:8443\r\n");
-		see(&desk, "   2  connect to other.test:443\r\n");
-		see_question_about_all(&desk);
-		type_code(&desk, cases[i].typed);
-		answered(&desk, cases[i].answer);
-		desk_close(&desk);
+		see(&desks[i], "sbx: session 1 wants 2 things");
+		see(&desks[i], "   1  connect to svc.test:8443\r\n");
+		see(&desks[i], "   2  connect to other.test:443\r\n");
+		see_question_about_all(&desks[i]);
+		type_code(&desks[i], cases[i].typed);
+		answered(&desks[i], cases[i].answer);
+		desk_close(&desks[i]);
 	}
 }
 
@@ -513,25 +523,32 @@ static void what_was_chosen_before_one_is_gone_counts(void **state) {
 	desk_close(&desk);
 }
 
+static void lines_fit(struct desk *desk, size_t width) {
+	see(desk, "--always");
+	see(desk, question);
+	char *line = strstr(desk->screen.data, "sbx: ");
+	assert_non_null(line);
+	for (char *end; (end = strstr(line, "\r\n")); line = end + 2)
+		if ((size_t)(end - line) > width) fail_msg("%.*s", (int)(end - line), line);
+}
+
 static void no_line_is_wider_than_the_terminal(void **state) {
 	(void)state;
 	static const unsigned short widths[] = {50, 80};
 	static const enum sample samples[] = {ONE, SAVING, SEVERAL};
-	for (size_t i = 0; i < ARRAY_LENGTH(widths) * ARRAY_LENGTH(samples); i++) {
-		struct desk desk;
-		const size_t width = widths[i % ARRAY_LENGTH(widths)];
-		desk_open_for(&desk, "", samples[i / ARRAY_LENGTH(widths)], widths[i % ARRAY_LENGTH(widths)]);
-		see(&desk, question);
-		type(&desk, "?");
-		see(&desk, "--always");
-		see(&desk, question);
-		char *line = strstr(desk.screen.data, "sbx: ");
-		assert_non_null(line);
-		for (char *end; (end = strstr(line, "\r\n")); line = end + 2)
-			if ((size_t)(end - line) > width) fail_msg("%.*s", (int)(end - line), line);
-		type(&desk, "\x03");
-		assert_true(readable(desk.answer, PATIENCE_MS));
-		desk_close(&desk);
+	enum { DESKS = ARRAY_LENGTH(widths) * ARRAY_LENGTH(samples) };
+	struct desk desks[DESKS];
+	for (size_t i = 0; i < DESKS; i++)
+		desk_open_for(&desks[i], "", samples[i / ARRAY_LENGTH(widths)], widths[i % ARRAY_LENGTH(widths)]);
+	for (size_t i = 0; i < DESKS; i++) {
+		see(&desks[i], question);
+		type(&desks[i], "?");
+	}
+	for (size_t i = 0; i < DESKS; i++) {
+		lines_fit(&desks[i], widths[i % ARRAY_LENGTH(widths)]);
+		type(&desks[i], "\x03");
+		assert_true(readable(desks[i].answer, PATIENCE_MS));
+		desk_close(&desks[i]);
 	}
 }
 
