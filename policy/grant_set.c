@@ -74,11 +74,8 @@ struct finding {
 
 /* An allow to write is one to read, and what may not be read may not be written. */
 static bool counts(const struct rule *rule, const struct permission *asked) {
-	if (permission_equal(&rule->permission, asked)) return true;
-	if (asked->kind == PERMISSION_FS_READ)
-		return rule->permission.kind == PERMISSION_FS_WRITE && rule->effect == EFFECT_ALLOW;
-	return asked->kind == PERMISSION_FS_WRITE && rule->permission.kind == PERMISSION_FS_READ &&
-	       rule->effect == EFFECT_DENY;
+	return rule->effect == EFFECT_ALLOW ? permission_includes(&rule->permission, asked)
+					    : permission_includes(asked, &rule->permission);
 }
 
 static const struct grant *grant_of(const struct grant_set *set, const struct rule *rule) {

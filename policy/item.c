@@ -9,10 +9,6 @@
 /* What patterns are tried against when a file is read: the subject isn't known yet. */
 static const struct pattern_scope stand_in = {.home = "/home/user", .project = "/home/user/project", .uid = 1000};
 
-static const char *const builtin_names[] = {"fs:read",    "fs:write",    "net:access", "net:listen",
-					    "proc:spawn", "ipc:connect", "env:read"};
-_Static_assert(ARRAY_LENGTH(builtin_names) == PERMISSION_CUSTOM, "every built-in permission has its name here");
-
 /* Can a key be said of this effect and permission? */
 static bool flag_may_stand(struct reader *reader, const struct node *value, const char *name, bool fits,
 			   const char *where) {
@@ -96,16 +92,16 @@ static void read_item(struct reader *reader, const struct node *node) {
 static void refuse_permission(struct reader *reader, const struct node *key) {
 	if (problems_are_full(reader->problems)) return;
 	const struct pairs *own = &reader->document->permissions;
-	size_t count = ARRAY_LENGTH(builtin_names) + own->count;
+	size_t count = PERMISSION_CUSTOM + own->count;
 	CLEANUP_FREE const char **names = mem_array(const char *, count);
-	memcpy(names, builtin_names, sizeof builtin_names);
-	for (size_t i = 0; i < own->count; i++) names[ARRAY_LENGTH(builtin_names) + i] = own->items[i].name;
-	CLEANUP_FREE char *hint = names_nearest(key->text, names, count);
+	for (size_t i = 0; i < PERMISSION_CUSTOM; i++)
+		names[i] = permission_traits(&(struct permission){.kind = (enum permission_kind)i})->name;
+	for (size_t i = 0; i < own->count; i++) names[PERMISSION_CUSTOM + i] = own->items[i].name;
+	CLEANUP_FREE char *hint = names_nearest(key->text, names, count), *expected = permission_names();
 	SHOWN(shown, key->text);
 	problems_add(reader->problems, key->place,
-		     "unknown permission \"%s\", expected fs:read, fs:write, net:access, net:listen, proc:spawn, "
-		     "ipc:connect, env:read or one that this file declares under permissions%s",
-		     shown, hint);
+		     "unknown permission \"%s\", expected %s or one that this file declares under permissions%s", shown,
+		     expected, hint);
 }
 
 static bool read_permission(struct reader *reader, const struct node *key) {

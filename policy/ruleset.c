@@ -85,20 +85,9 @@ static bool source_has(const struct source *source, const struct rule_text *text
 static bool is_sticky(const struct source *source, const struct rule_text *text) {
 	if (source->document->layer != POLICY_LAYER_BUILTIN || strcmp(source->profile->name, POLICY_BASE) != 0)
 		return false;
-	switch (text->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-		return text->effect != EFFECT_ALLOW;
-	case PERMISSION_IPC_CONNECT:
-		return text->effect == EFFECT_DENY || text->confirm_terminal;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
+	if (permission_is_of_files(&text->permission)) return text->effect != EFFECT_ALLOW;
+	return text->permission.kind == PERMISSION_IPC_CONNECT &&
+	       (text->effect == EFFECT_DENY || text->confirm_terminal);
 }
 
 /*
@@ -112,10 +101,6 @@ static void rule_guard(const struct rule_index *index, struct rule *rule) {
 	if (!sticky || sticky->effect != EFFECT_DENY) return;
 	rule->guarded = sticky;
 	rule->confirm_terminal = true;
-}
-
-static bool is_net(const struct permission *permission) {
-	return permission->kind == PERMISSION_NET_ACCESS || permission->kind == PERMISSION_NET_LISTEN;
 }
 
 static int rule_compile(const struct source *source, const struct rule_text *text, const struct pattern_scope *scope,
@@ -361,7 +346,8 @@ int ruleset_check_network(const struct ruleset *ruleset, struct error *error) {
 	if (ruleset_network(ruleset) != VIEW_NETWORK_HOST) return 0;
 	for (size_t i = 0; i < ruleset->count; i++) {
 		const struct rule *rule = &ruleset->rules[i];
-		if (rule->layer != POLICY_LAYER_ADMIN || rule->effect != EFFECT_DENY || !is_net(&rule->permission))
+		if (rule->layer != POLICY_LAYER_ADMIN || rule->effect != EFFECT_DENY ||
+		    !permission_is_of_net(&rule->permission))
 			continue;
 		SHOWN(profile, ruleset->profile);
 		SHOWN(pattern, pattern_text(rule->pattern));

@@ -70,9 +70,7 @@ static struct pattern *compile_shown(const struct rule_text *rule) {
 }
 
 static bool guards(const struct rule_text *place, const struct rule_text *rule, const char *target) {
-	bool files = place->permission.kind == PERMISSION_FS_READ && rule->permission.kind == PERMISSION_FS_WRITE;
-	if (place->effect != EFFECT_DENY || (!files && !permission_equal(&place->permission, &rule->permission)))
-		return false;
+	if (place->effect != EFFECT_DENY || !permission_includes(&rule->permission, &place->permission)) return false;
 	CLEANUP_PATTERN struct pattern *pattern = compile_shown(place);
 	return pattern && pattern_match(pattern, target, NULL);
 }

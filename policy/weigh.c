@@ -61,33 +61,21 @@ static bool is_wide_text(const char *text) {
 	return *text == '\0' || (*text == '*' && text[1] != '.') || string_ends(text, "/0");
 }
 
-static enum policy_weight weight_of_kind(enum permission_kind kind) {
-	switch (kind) {
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-		return POLICY_RUNS;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-		return POLICY_CONNECTS;
-	case PERMISSION_FS_WRITE:
-		return POLICY_WRITES;
-	case PERMISSION_FS_READ:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return POLICY_READS;
+static enum policy_weight weight_of_permission(const struct permission *permission) {
+	if (permission->kind == PERMISSION_FS_WRITE) return POLICY_WRITES;
+	if (permission_is_of_net(permission)) return POLICY_CONNECTS;
+	return permission_traits(permission)->risk == RISK_HIGH ? POLICY_RUNS : POLICY_READS;
 }
 
 static enum policy_weight weight_of_rule(const struct weighing *weighing, const struct rule_text *rule) {
 	struct pattern_scope scope = *weighing->scope;
 	CLEANUP_PATTERN struct pattern *pattern = NULL;
 	scope.relative_anywhere = rule->effect != EFFECT_ALLOW;
-	const bool place = permission_is_of_path(&rule->permission) && rule->permission.kind != PERMISSION_PROC_SPAWN;
+	const bool place = permission_is_of_place(&rule->permission);
 	if (pattern_compile(&rule->permission, rule->text, &scope, &pattern, NULL) < 0) return POLICY_LIFTS;
 	if (permission_is_of_path(&rule->permission) && is_lifting(weighing, rule, pattern)) return POLICY_LIFTS;
 	if (place ? is_wide_path(weighing, pattern) : is_wide_text(pattern_text(pattern))) return POLICY_IS_WIDE;
-	return weight_of_kind(rule->permission.kind);
+	return weight_of_permission(&rule->permission);
 }
 
 /* Takes the text over. */

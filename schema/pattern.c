@@ -1,7 +1,7 @@
 /*
  * Theory of operation
  *
- * A pattern is compiled to one of five forms by its permission. Path patterns become a list of names. A target is
+ * A pattern is compiled to one of six forms by its permission. Path patterns become a list of names. A target is
  * covered when some leading part of it ("/repo/a" of "/repo/a/b/c") fits the whole pattern, since a path means its
  * subtree; the longest such part is where the match ends, and its depth is the rank.
  *
@@ -23,12 +23,6 @@
 #include "base/text.h"
 #include "glob.h"
 #include "pattern_parts.h"
-
-static const enum form forms[PERMISSION_KIND_COUNT] = {
-	[PERMISSION_FS_READ] = FORM_TREE,    [PERMISSION_FS_WRITE] = FORM_TREE,   [PERMISSION_NET_ACCESS] = FORM_NET,
-	[PERMISSION_NET_LISTEN] = FORM_PORT, [PERMISSION_PROC_SPAWN] = FORM_TREE, [PERMISSION_IPC_CONNECT] = FORM_PATH,
-	[PERMISSION_ENV_READ] = FORM_TEXT,   [PERMISSION_CUSTOM] = FORM_TEXT,
-};
 
 enum { PATH_NAMES_MAX = PATH_MAX / 2 + 1 };
 
@@ -72,8 +66,7 @@ int pattern_at_host(const struct pattern *pattern, const char *host, struct patt
 }
 
 char *pattern_quote(const struct permission *permission, const char *target) {
-	enum form form = forms[permission->kind];
-	return form == FORM_NET || form == FORM_PORT ? string_copy(target) : glob_quote(target);
+	return permission_is_of_net(permission) ? string_copy(target) : glob_quote(target);
 }
 
 /* Compiling: paths */
@@ -215,7 +208,7 @@ static int compile_listen(struct pattern *pattern, const char *text, struct erro
 }
 
 static int compile_text(struct pattern *pattern, const char *text, struct error *error) {
-	if (pattern->permission.kind == PERMISSION_ENV_READ && strchr(text, '='))
+	if (pattern->form == FORM_VARIABLE && strchr(text, '='))
 		return error_set(error, EINVAL, "the name of a variable has no '='");
 	pattern->text = string_copy(text);
 	if (!glob_has_wildcard(text)) pattern->target = glob_unquote(text);
@@ -235,6 +228,7 @@ static int compile_form(struct pattern *pattern, const char *text, const struct 
 		return compile_net(pattern, text, error);
 	case FORM_PORT:
 		return compile_listen(pattern, text, error);
+	case FORM_VARIABLE:
 	case FORM_TEXT:
 		return compile_text(pattern, text, error);
 	}
@@ -245,7 +239,7 @@ int pattern_compile(const struct permission *permission, const char *text, const
 		    struct pattern **ret_pattern, struct error *error) {
 	CLEANUP_PATTERN struct pattern *pattern = mem_new(struct pattern);
 	pattern->permission = *permission;
-	pattern->form = forms[permission->kind];
+	pattern->form = permission_traits(permission)->form;
 	int r = compile_form(pattern, text, scope, error);
 	if (r < 0) {
 		CLEANUP_FREE char *shown = text_visible_cut(text, 80);
@@ -372,6 +366,7 @@ bool pattern_match(const struct pattern *pattern, const char *target, struct pat
 	case FORM_PORT:
 		matches = pattern->everything || port_range_match(pattern->ports, strtoul(target, NULL, 10), &rank);
 		break;
+	case FORM_VARIABLE:
 	case FORM_TEXT:
 		rank = (struct pattern_rank){pattern->target ? UINT32_MAX : glob_fixed(pattern->text),
 					     pattern->target ? 1 : 0};

@@ -153,6 +153,7 @@ bool pattern_overlaps(const struct pattern *a, const struct pattern *b) {
 		return net_pattern_meets_host(&a->net, &b->net) && ports_meet(a->net.ports, b->net.ports);
 	case FORM_PORT:
 		return ports_meet(a->ports, b->ports);
+	case FORM_VARIABLE:
 	case FORM_TEXT:
 		break;
 	}
@@ -171,6 +172,7 @@ bool pattern_covers(const struct pattern *a, const struct pattern *b) {
 		return net_pattern_covers_host(&a->net, &b->net) && ports_cover(a->net.ports, b->net.ports);
 	case FORM_PORT:
 		return ports_cover(a->ports, b->ports);
+	case FORM_VARIABLE:
 	case FORM_TEXT:
 		break;
 	}

@@ -9,17 +9,9 @@
 #include "port_range.h"
 #include "schema/pattern.h"
 
-enum form {
-	FORM_TREE, /* a path and what lies below: fs:*, proc:spawn */
-	FORM_PATH, /* a path alone: ipc:connect */
-	FORM_NET,
-	FORM_PORT, /* net:listen */
-	FORM_TEXT, /* env:read and user-defined */
-};
-
 struct pattern {
 	struct permission permission;
-	enum form form;
+	enum target_form form;
 	char *text;
 	char *target;    /* of a literal */
 	bool everything; /* "*" where that means any target: proc:spawn, net:listen */

@@ -8,21 +8,63 @@
 #include "base/string.h"
 #include "base/text.h"
 
-static const struct {
-	const char *name;
-	const char *sentence; /* %s = the target, made visible */
-	const char *alone;    /* without one; NULL: the sentence up to it */
-} builtin[] = {
-	[PERMISSION_FS_READ] = {"fs:read", "read %s", NULL},
-	[PERMISSION_FS_WRITE] = {"fs:write", "write to %s", NULL},
-	[PERMISSION_NET_ACCESS] = {"net:access", "connect to %s", NULL},
-	[PERMISSION_NET_LISTEN] = {"net:listen", "make port %s of the sandbox reachable at http://127.0.0.1:%s",
-				   "make a port of the sandbox reachable on this machine"},
-	[PERMISSION_PROC_SPAWN] = {"proc:spawn", "run the program %s", NULL},
-	[PERMISSION_IPC_CONNECT] = {"ipc:connect", "connect to the socket %s", NULL},
-	[PERMISSION_ENV_READ] = {"env:read", "see the environment variable %s", NULL},
+static const struct permission_traits table[] = {
+	[PERMISSION_FS_READ] = {.name = "fs:read",
+				.sentence = "read %s",
+				.what = "read a file",
+				.gives = "reading",
+				.lists = "read",
+				.named = "For",
+				.form = FORM_TREE,
+				.risk = RISK_LOW},
+	[PERMISSION_FS_WRITE] = {.name = "fs:write",
+				 .sentence = "write to %s",
+				 .what = "write a file",
+				 .gives = "writing",
+				 .lists = "write",
+				 .named = "For",
+				 .form = FORM_TREE,
+				 .risk = RISK_NORMAL},
+	[PERMISSION_NET_ACCESS] = {.name = "net:access",
+				   .sentence = "connect to %s",
+				   .what = "connect to a server",
+				   .gives = "connecting",
+				   .lists = "connect to",
+				   .named = "Also to be allowed, as its first bytes ask for it",
+				   .form = FORM_NET,
+				   .risk = RISK_NORMAL},
+	[PERMISSION_NET_LISTEN] = {.name = "net:listen",
+				   .sentence = "make port %s of the sandbox reachable at http://127.0.0.1:%s",
+				   .alone = "make a port of the sandbox reachable on this machine",
+				   .what = "open a port on this machine",
+				   .gives = "the port",
+				   .lists = "open",
+				   .form = FORM_PORT,
+				   .risk = RISK_NORMAL},
+	[PERMISSION_PROC_SPAWN] = {.name = "proc:spawn",
+				   .sentence = "run the program %s",
+				   .what = "run a program",
+				   .gives = "running",
+				   .lists = "run",
+				   .form = FORM_TREE,
+				   .risk = RISK_HIGH},
+	[PERMISSION_IPC_CONNECT] = {.name = "ipc:connect",
+				    .sentence = "connect to the socket %s",
+				    .what = "connect to a socket",
+				    .gives = "connecting",
+				    .lists = "connect to",
+				    .form = FORM_PATH,
+				    .risk = RISK_HIGH},
+	[PERMISSION_ENV_READ] = {.name = "env:read",
+				 .sentence = "see the environment variable %s",
+				 .what = "read a variable",
+				 .gives = "reading",
+				 .lists = "read variable",
+				 .form = FORM_VARIABLE,
+				 .risk = RISK_LOW},
+	[PERMISSION_CUSTOM] = {.form = FORM_TEXT, .risk = RISK_NORMAL},
 };
-static_assert(ARRAY_LENGTH(builtin) == PERMISSION_CUSTOM, "every built-in permission is in the table");
+static_assert(ARRAY_LENGTH(table) == PERMISSION_KIND_COUNT, "every kind of permission is in the table");
 
 static const char ask[] = "sbx:ask";
 
@@ -39,14 +81,14 @@ static bool is_word(const char *text, size_t size) {
  */
 static bool is_reserved(const char *name, size_t first_word) {
 	if (string_starts(name, "sbx:")) return strcmp(name, ask) != 0;
-	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++)
-		if (strncmp(builtin[i].name, name, first_word + 1) == 0) return true;
+	for (size_t i = 0; i < PERMISSION_CUSTOM; i++)
+		if (strncmp(table[i].name, name, first_word + 1) == 0) return true;
 	return false;
 }
 
 int permission_parse(const char *name, struct permission *ret_permission, struct error *error) {
-	for (size_t i = 0; i < ARRAY_LENGTH(builtin); i++) {
-		if (strcmp(builtin[i].name, name) == 0) {
+	for (size_t i = 0; i < PERMISSION_CUSTOM; i++) {
+		if (strcmp(table[i].name, name) == 0) {
 			*ret_permission = permission_of((enum permission_kind)i);
 			return 0;
 		}
@@ -54,12 +96,9 @@ int permission_parse(const char *name, struct permission *ret_permission, struct
 	const char *colon = strchr(name, ':');
 	if (!colon || strlen(name) >= LIMIT_PERMISSION || !is_word(name, (size_t)(colon - name)) ||
 	    !is_word(colon + 1, strlen(colon + 1)) || is_reserved(name, (size_t)(colon - name))) {
-		CLEANUP_FREE char *shown = text_visible_cut(name, 40);
-		return error_set(
-			error, EINVAL,
-			"'%s' is no permission; expected fs:read, fs:write, net:access, net:listen, proc:spawn, "
-			"ipc:connect, env:read or a word:word of your own",
-			shown);
+		CLEANUP_FREE char *shown = text_visible_cut(name, 40), *names = permission_names();
+		return error_set(error, EINVAL, "'%s' is no permission; expected %s or a word:word of your own", shown,
+				 names);
 	}
 	*ret_permission = (struct permission){.kind = PERMISSION_CUSTOM};
 	memcpy(ret_permission->name, name, strlen(name) + 1);
@@ -78,8 +117,18 @@ bool permission_is_ask(const struct permission *permission) {
 
 struct permission permission_of(enum permission_kind kind) {
 	struct permission permission = {.kind = kind};
-	if (kind < PERMISSION_CUSTOM) memcpy(permission.name, builtin[kind].name, strlen(builtin[kind].name) + 1);
+	if (kind < PERMISSION_CUSTOM) memcpy(permission.name, table[kind].name, strlen(table[kind].name) + 1);
 	return permission;
+}
+
+const struct permission_traits *permission_traits(const struct permission *permission) {
+	return &table[permission->kind];
+}
+
+char *permission_names(void) {
+	struct string out = {0};
+	for (size_t i = 0; i < PERMISSION_CUSTOM; i++) string_appendf(&out, "%s%s", i == 0 ? "" : ", ", table[i].name);
+	return string_steal(&out);
 }
 
 bool permission_connects(const struct permission *permission) {
@@ -90,24 +139,26 @@ bool permission_is_of_files(const struct permission *permission) {
 	return permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
 }
 
+bool permission_is_of_place(const struct permission *permission) {
+	return permission_is_of_path(permission) && permission->kind != PERMISSION_PROC_SPAWN;
+}
+
 bool permission_is_of_path(const struct permission *permission) {
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-		return true;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
+	const enum target_form form = table[permission->kind].form;
+	return form == FORM_TREE || form == FORM_PATH;
+}
+
+bool permission_is_of_net(const struct permission *permission) {
+	const enum target_form form = table[permission->kind].form;
+	return form == FORM_NET || form == FORM_PORT;
 }
 
 bool permission_equal(const struct permission *a, const struct permission *b) {
 	return strcmp(a->name, b->name) == 0;
+}
+
+bool permission_includes(const struct permission *a, const struct permission *b) {
+	return permission_equal(a, b) || (a->kind == PERMISSION_FS_WRITE && b->kind == PERMISSION_FS_READ);
 }
 
 int permission_split(const char *text, struct permission *ret_permission, const char **ret_target,
@@ -126,8 +177,9 @@ int permission_split(const char *text, struct permission *ret_permission, const 
 char *permission_sentence(const struct permission *permission, const char *description, const char *target) {
 	if (description) return string_format("%s%s%s", description, *target ? ": " : "", target);
 	if (permission->kind == PERMISSION_CUSTOM) return string_format("use %s on %s", permission->name, target);
-	const char *rest = builtin[permission->kind].sentence, *gap;
-	if (*target == '\0' && builtin[permission->kind].alone) return string_copy(builtin[permission->kind].alone);
+	const struct permission_traits *traits = permission_traits(permission);
+	const char *rest = traits->sentence, *gap;
+	if (*target == '\0' && traits->alone) return string_copy(traits->alone);
 	struct string out = {0};
 	for (; (gap = strstr(rest, "%s")); rest = gap + 2) {
 		string_append_bytes(&out, rest, (size_t)(gap - rest));

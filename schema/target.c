@@ -50,23 +50,21 @@ int target_parse(const struct permission *permission, const char *text, const ch
 		return error_set(error, ENAMETOOLONG, "the target '%s' is longer than %d bytes", shown,
 				 LIMIT_TARGET - 1);
 	}
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
+	switch (permission_traits(permission)->form) {
+	case FORM_TREE:
+	case FORM_PATH:
 		r = parse_path(text, directory, home, ret_target, error);
 		break;
-	case PERMISSION_NET_ACCESS:
+	case FORM_NET:
 		r = parse_net(text, ret_target, error);
 		break;
-	case PERMISSION_NET_LISTEN:
+	case FORM_PORT:
 		r = parse_port(text, ret_target, error);
 		break;
-	case PERMISSION_ENV_READ:
+	case FORM_VARIABLE:
 		r = parse_variable(text, ret_target, error);
 		break;
-	case PERMISSION_CUSTOM:
+	case FORM_TEXT:
 		*ret_target = string_copy(text);
 		break;
 	}

@@ -46,12 +46,6 @@ static bool is_denied(const struct leading *leading, const struct whose *whose, 
 	return denied;
 }
 
-/* Writing implies reading. */
-static bool gives(const struct permission *given, const struct permission *wanted) {
-	return given->kind == wanted->kind ||
-	       (given->kind == PERMISSION_FS_WRITE && wanted->kind == PERMISSION_FS_READ);
-}
-
 /* A grant or a rule is named once, however many profiles have it. */
 static void name(struct leading *leading, const struct whose *whose, const json_t *item, const char *pattern,
 		 const char *there) {
@@ -74,7 +68,7 @@ static void look(struct leading *leading, const struct whose *whose, const json_
 	struct permission given;
 	CLEANUP_FREE char *pattern = NULL;
 	if (permission_parse(json_string_value(json_object_get(item, "permission")), &given, NULL) < 0 ||
-	    !gives(&given, leading->permission) ||
+	    !permission_includes(&given, leading->permission) ||
 	    message_bytes_take(json_object_get(item, "pattern"), &pattern, NULL) < 0)
 		return;
 	CLEANUP_FREE char *there = words_resolved(&given, pattern);

@@ -107,8 +107,7 @@ static bool is_given_by_name(struct led *led, const json_t *named) {
 }
 
 char *led_name(const json_t *whose, const struct permission *permission, const char *target) {
-	const bool file = permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE;
-	CLEANUP_FREE char *real = file ? resolved_path(target) : NULL;
+	CLEANUP_FREE char *real = permission_is_of_files(permission) ? resolved_path(target) : NULL;
 	if (!real) return NULL;
 	struct led led = {.whose = whose, .permission = permission, .target = target, .real = real};
 	json_t *there = verdict_of(&led, permission->name, real), *named = verdict_of(&led, permission->name, target);

@@ -79,20 +79,8 @@ char *words_program(const struct permission *permission, const char *target) {
 /* Does a text of this permission name a path that is seen from the working directory? */
 static bool is_relative_path(const struct permission *permission, const char *text) {
 	if (*text == '/' || *text == '~' || *text == '$' || *text == '\0') return false;
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_IPC_CONNECT:
-		return !string_starts(text, "**/");
-	case PERMISSION_PROC_SPAWN:
-		return strchr(text, '/') != NULL && !string_starts(text, "**/");
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		return false;
-	}
-	return false;
+	if (!permission_is_of_path(permission) || string_starts(text, "**/")) return false;
+	return permission->kind != PERMISSION_PROC_SPAWN || strchr(text, '/');
 }
 
 int words_pattern(const struct permission *permission, const char *text, char **ret_pattern, struct error *error) {
@@ -123,7 +111,7 @@ static char *plain_path(const char *pattern) {
 
 char *words_missing(const struct permission *permission, const char *pattern) {
 	struct stat status;
-	if (!permission_is_of_files(permission) && permission->kind != PERMISSION_IPC_CONNECT) return NULL;
+	if (!permission_is_of_place(permission)) return NULL;
 	CLEANUP_FREE char *path = plain_path(pattern);
 	return path && lstat(path, &status) < 0 && errno == ENOENT ? text_visible(path) : NULL;
 }

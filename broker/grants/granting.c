@@ -17,8 +17,7 @@
 char *granting_sample(const struct permission *permission, const struct pattern *pattern) {
 	const char *target = pattern_target(pattern), *text = pattern_text(pattern);
 	if (target) return string_copy(target);
-	if (permission->kind == PERMISSION_FS_READ || permission->kind == PERMISSION_FS_WRITE)
-		return grant_key_of_pattern(permission, pattern);
+	if (permission_is_of_files(permission)) return grant_key_of_pattern(permission, pattern);
 	if (permission->kind != PERMISSION_NET_ACCESS || strchr(text, '/')) return NULL;
 	const char *colon = string_ends(text, "]") ? NULL : strrchr(text, ':');
 	if (colon && *text == '[' && colon < strchr(text, ']')) colon = NULL;

@@ -131,14 +131,8 @@ static bool overlaps_text(const struct meant *meant, const struct grant *grant, 
 	return false;
 }
 
-/* Writing implies reading. */
-static bool is_of_permission(const struct meant *meant, const struct permission *permission) {
-	return permission_equal(permission, &meant->permission) ||
-	       (permission->kind == PERMISSION_FS_WRITE && meant->permission.kind == PERMISSION_FS_READ);
-}
-
 bool meant_overlaps(const struct meant *meant, const struct grant *grant) {
 	CLEANUP_FREE char *there = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
-	return is_of_permission(meant, &grant->permission) &&
+	return permission_includes(&grant->permission, &meant->permission) &&
 	       (overlaps_text(meant, grant, grant->pattern) || (there && overlaps_text(meant, grant, there)));
 }

@@ -31,12 +31,6 @@ static void add(struct remaining *remaining, const char *profile, int64_t sessio
 	json_decref(what);
 }
 
-static bool is_about(const struct rule *rule, const struct permission *permission) {
-	/* Writing implies reading. */
-	if (permission->kind == PERMISSION_FS_READ && rule->permission.kind == PERMISSION_FS_WRITE) return true;
-	return permission_equal(&rule->permission, permission);
-}
-
 /* One of those that the pattern means. Of a bare name, which is the program in any folder, the usual one. */
 static char *sample_of(const struct permission *permission, const struct pattern *pattern) {
 	static const char any_folder[] = "/**/";
@@ -93,7 +87,8 @@ static void add_rules(struct remaining *remaining, const struct rulesets_item *i
 	size_t count;
 	const struct rule *rules = ruleset_rules(item->ruleset, &count);
 	for (size_t i = 0; i < count; i++) {
-		if (rules[i].effect != EFFECT_ALLOW || !is_about(&rules[i], remaining->permission) ||
+		if (rules[i].effect != EFFECT_ALLOW ||
+		    !permission_includes(&rules[i].permission, remaining->permission) ||
 		    !pattern_overlaps(rules[i].pattern, remaining->pattern) || is_closed(remaining, &rules[i]))
 			continue;
 		const struct rule *winner = winner_where(remaining, item->ruleset, &rules[i]);

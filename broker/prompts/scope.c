@@ -1,6 +1,5 @@
 #include "scope.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +10,6 @@
 #include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/pattern.h"
-
-enum reach { REACH_EXACT, REACH_TREE, REACH_HOST };
-
-static const enum reach reaches[PERMISSION_KIND_COUNT] = {
-	[PERMISSION_FS_READ] = REACH_TREE,     [PERMISSION_FS_WRITE] = REACH_TREE,
-	[PERMISSION_NET_ACCESS] = REACH_HOST,  [PERMISSION_NET_LISTEN] = REACH_EXACT,
-	[PERMISSION_PROC_SPAWN] = REACH_EXACT, [PERMISSION_IPC_CONNECT] = REACH_EXACT,
-	[PERMISSION_ENV_READ] = REACH_EXACT,   [PERMISSION_CUSTOM] = REACH_EXACT,
-};
-static_assert(PERMISSION_KIND_COUNT == 8, "every kind of permission has its reach");
 
 static bool folder_may_be_offered(const char *folder, const char *home) {
 	if (path_is_below(home, folder)) return strcmp(home, folder) == 0 && path_depth(home) >= 1;
@@ -79,21 +68,16 @@ static bool take_host(const char *target, struct host *ret_host) {
 void scopes_offered(const struct permission *permission, const char *target, const char *home, bool replaced,
 		    struct strings *ret_scopes) {
 	struct host host;
-	switch (reaches[permission->kind]) {
-	case REACH_EXACT:
-		strings_add(ret_scopes, "exact");
-		return;
-	case REACH_TREE:
+	if (permission_is_of_files(permission)) {
 		offer_folders(target, home, replaced, ret_scopes);
 		return;
-	case REACH_HOST:
-		strings_add(ret_scopes, "exact");
-		/* Any port of this machine's loopback is many services, not one. */
-		if (!take_host(target, &host) || host.class == HOST_LOCALHOST || strcmp(host.name, "::1") == 0) return;
-		strings_add(ret_scopes, "host");
-		if (host.class == HOST_NAME && domain_of(host.name)) strings_add(ret_scopes, "domain");
-		return;
 	}
+	strings_add(ret_scopes, "exact");
+	if (permission->kind != PERMISSION_NET_ACCESS) return;
+	/* Any port of this machine's loopback is many services, not one. */
+	if (!take_host(target, &host) || host.class == HOST_LOCALHOST || strcmp(host.name, "::1") == 0) return;
+	strings_add(ret_scopes, "host");
+	if (host.class == HOST_NAME && domain_of(host.name)) strings_add(ret_scopes, "domain");
 }
 
 static char *host_pattern(const char *target, bool domain) {

@@ -74,21 +74,9 @@ static bool covers_much(const struct session *session, const char *path) {
 /* One thing, and not all of its kind. */
 static bool is_particular(const struct session *session, const struct rule *rule) {
 	const char *target = pattern_target(rule->pattern);
-	switch (rule->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_IPC_CONNECT:
-		return target && !covers_much(session, target);
-	case PERMISSION_ENV_READ:
-		return target;
-	case PERMISSION_NET_ACCESS:
-		return true;
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
+	if (permission_is_of_place(&rule->permission)) return target && !covers_much(session, target);
+	if (rule->permission.kind == PERMISSION_ENV_READ) return target;
+	return rule->permission.kind == PERMISSION_NET_ACCESS;
 }
 
 /* Borrowed texts: not finished. */

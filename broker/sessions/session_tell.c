@@ -114,20 +114,10 @@ bool session_is_covered(const struct session *session, const struct grant *grant
 
 /* Is a view made of such grants, among others? */
 static bool is_in_views(const struct grant *grant) {
-	switch (grant->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_ENV_READ:
-		return grant->lifetime != LIFETIME_ONCE;
-	case PERMISSION_NET_LISTEN:
-		return grant->session == 0; /* a session's own is `sbx publish`, which tells the runner itself */
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
+	/* a session's own is `sbx publish`, which tells the runner itself */
+	if (grant->permission.kind == PERMISSION_NET_LISTEN) return grant->session == 0;
+	return grant->lifetime != LIFETIME_ONCE &&
+	       (permission_is_of_path(&grant->permission) || grant->permission.kind == PERMISSION_ENV_READ);
 }
 
 void session_tell_ended(struct session *session, const struct grant_list *ended, struct settling *settling) {

@@ -1,26 +1,11 @@
 #include "store/grant_key.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "schema/host.h"
-
-enum keying {
-	KEYED_BY_PATH,
-	KEYED_BY_HOST,
-	KEYED_BY_TEXT, /* the target itself, or "*" for every pattern with wildcards */
-};
-
-static const enum keying keyings[PERMISSION_KIND_COUNT] = {
-	[PERMISSION_FS_READ] = KEYED_BY_PATH,    [PERMISSION_FS_WRITE] = KEYED_BY_PATH,
-	[PERMISSION_NET_ACCESS] = KEYED_BY_HOST, [PERMISSION_NET_LISTEN] = KEYED_BY_TEXT,
-	[PERMISSION_PROC_SPAWN] = KEYED_BY_PATH, [PERMISSION_IPC_CONNECT] = KEYED_BY_PATH,
-	[PERMISSION_ENV_READ] = KEYED_BY_TEXT,   [PERMISSION_CUSTOM] = KEYED_BY_TEXT,
-};
-static_assert(PERMISSION_KIND_COUNT == 8, "every kind of permission has its keying");
 
 void grant_networks_add(struct grant_networks *networks, const char *key) {
 	const char *slash = strchr(key, '/');
@@ -66,14 +51,8 @@ static char *key_of_host(const struct pattern *pattern) {
 }
 
 char *grant_key_of_pattern(const struct permission *permission, const struct pattern *pattern) {
-	switch (keyings[permission->kind]) {
-	case KEYED_BY_PATH:
-		return key_of_path(pattern);
-	case KEYED_BY_HOST:
-		return key_of_host(pattern);
-	case KEYED_BY_TEXT:
-		break;
-	}
+	if (permission_is_of_path(permission)) return key_of_path(pattern);
+	if (permission->kind == PERMISSION_NET_ACCESS) return key_of_host(pattern);
 	return string_copy(pattern_is_literal(pattern) ? pattern_target(pattern) : "*");
 }
 
@@ -102,13 +81,12 @@ static void span_of_host(const char *host, struct grant_span *ret_span) {
 void grant_span_of_pattern(const struct permission *permission, const struct pattern *pattern,
 			   struct grant_span *ret_span) {
 	CLEANUP_FREE char *key = grant_key_of_pattern(permission, pattern);
-	enum keying keying = keyings[permission->kind];
 	*ret_span = (struct grant_span){.key = NULL};
-	if (keying == KEYED_BY_PATH && *key == '/')
+	if (permission_is_of_path(permission) && *key == '/')
 		span_of_folder(key, ret_span);
 	else if (pattern_is_literal(pattern))
 		return; /* one target has no parts */
-	else if (keying == KEYED_BY_HOST && *key != '*' && *key != '.' && !strchr(key, '/'))
+	else if (permission->kind == PERMISSION_NET_ACCESS && *key != '*' && *key != '.' && !strchr(key, '/'))
 		span_of_host(key, ret_span);
 	else
 		ret_span->anywhere = true;
@@ -178,16 +156,12 @@ static void add_host_keys(const char *target, const struct grant_networks *netwo
 
 void grant_keys_of_target(const struct permission *permission, const char *target,
 			  const struct grant_networks *networks, struct strings *ret_keys) {
-	switch (keyings[permission->kind]) {
-	case KEYED_BY_PATH:
+	if (permission_is_of_path(permission)) {
 		add_path_keys(target, ret_keys);
-		return;
-	case KEYED_BY_HOST:
+	} else if (permission->kind == PERMISSION_NET_ACCESS) {
 		add_host_keys(target, networks, ret_keys);
-		return;
-	case KEYED_BY_TEXT:
+	} else {
 		strings_add(ret_keys, target);
 		strings_add(ret_keys, "*");
-		return;
 	}
 }

@@ -95,7 +95,7 @@ static bool is_granted(const struct description *description, const struct rule 
 static bool is_covered(const struct description *description, const struct rule *rule) {
 	const char *target = pattern_target(rule->pattern);
 	if (!target || *target != '/' || target[1] == '\0') return false;
-	if (rule->permission.kind != PERMISSION_FS_READ && rule->permission.kind != PERMISSION_FS_WRITE) return false;
+	if (!permission_is_of_files(&rule->permission)) return false;
 	CLEANUP_FREE char *above = path_parent(target);
 	const struct rule *found = ruleset_find(description->ruleset, &rule->permission, above, NULL);
 	return found && found->effect == rule->effect && strcmp(found->permission.name, rule->permission.name) == 0 &&

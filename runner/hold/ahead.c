@@ -74,10 +74,6 @@ static void waiting_tell(struct waiting *waiting, json_t *reply) {
 
 /* Placing */
 
-static bool is_file(enum permission_kind kind) {
-	return kind == PERMISSION_FS_READ || kind == PERMISSION_FS_WRITE;
-}
-
 /* The plan is what counts, and what is the sandbox's own at a path isn't what was asked for. */
 static bool is_shown(const struct waiting *waiting) {
 	const struct live *live = waiting->ahead->live;
@@ -88,7 +84,7 @@ static void on_placed(void *argument) {
 	struct waiting *waiting = argument;
 	json_t *reply = waiting->allowed;
 	waiting->allowed = NULL;
-	if (is_file(waiting->permission.kind) && !is_shown(waiting)) {
+	if (permission_is_of_files(&waiting->permission) && !is_shown(waiting)) {
 		json_decref(reply);
 		reply = inside_reply_no("absent", "allowed, but there is nothing that can be shown");
 	}
@@ -181,19 +177,8 @@ static void ask_by_folder(struct waiting *waiting) {
 
 static void find_path(struct waiting *waiting, const struct inside_message *message) {
 	const struct live *live = waiting->ahead->live;
-	switch (waiting->permission.kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-		waiting->path = live_resolve(live, message->target, true);
-		break;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		return;
-	}
+	if (!permission_is_of_path(&waiting->permission)) return;
+	waiting->path = live_resolve(live, message->target, true);
 	waiting->need = (struct need){.permission = waiting->permission.kind, .path = waiting->path};
 	if (waiting->permission.kind == PERMISSION_IPC_CONNECT) return;
 	note(waiting);
@@ -204,7 +189,7 @@ static void find_path(struct waiting *waiting, const struct inside_message *mess
  * there, it is all the same to the tool. */
 static bool is_own(const struct waiting *waiting) {
 	static const char *const places[] = {"/tmp", "/run", "/proc", "/dev"};
-	if (!is_file(waiting->permission.kind)) return false;
+	if (!permission_is_of_files(&waiting->permission)) return false;
 	if (!path_is_below_any(waiting->path, places, ARRAY_LENGTH(places))) return false;
 	const enum show show = plan_show(live_plan(waiting->ahead->live), waiting->path);
 	return show == SHOW_FRESH || show == SHOW_PROC || show == SHOW_DEV;

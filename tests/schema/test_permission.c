@@ -13,6 +13,10 @@ static void words(void **state) {
 		assert_int_equal(permission.kind, kind);
 		CLEANUP_FREE char *sentence = permission_sentence(&builtin, NULL, "<100%s>");
 		assert_non_null(strstr(sentence, "<100%s>"));
+		const struct permission_traits *traits = permission_traits(&builtin);
+		assert_true(traits->what && traits->gives && traits->lists);
+		CLEANUP_FREE char *names = permission_names();
+		assert_non_null(strstr(names, builtin.name));
 	}
 	assert_int_equal(permission_parse("db:access", &permission, NULL), 0);
 	assert_int_equal(permission.kind, PERMISSION_CUSTOM);
@@ -43,6 +47,37 @@ static void words(void **state) {
 	}
 }
 
+static void kinds_of_target(void **state) {
+	(void)state;
+	static const struct {
+		enum permission_kind kind;
+		bool files, place, path, net;
+	} known[] = {
+		{PERMISSION_FS_READ, true, true, true, false},      {PERMISSION_FS_WRITE, true, true, true, false},
+		{PERMISSION_PROC_SPAWN, false, false, true, false}, {PERMISSION_IPC_CONNECT, false, true, true, false},
+		{PERMISSION_NET_ACCESS, false, false, false, true}, {PERMISSION_NET_LISTEN, false, false, false, true},
+		{PERMISSION_ENV_READ, false, false, false, false},  {PERMISSION_CUSTOM, false, false, false, false},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
+		const struct permission permission = permission_of(known[i].kind);
+		assert_int_equal(permission_is_of_files(&permission), known[i].files);
+		assert_int_equal(permission_is_of_place(&permission), known[i].place);
+		assert_int_equal(permission_is_of_path(&permission), known[i].path);
+		assert_int_equal(permission_is_of_net(&permission), known[i].net);
+	}
+}
+
+static void writing_includes_reading(void **state) {
+	(void)state;
+	const struct permission reads = permission_of(PERMISSION_FS_READ), writes = permission_of(PERMISSION_FS_WRITE);
+	struct permission one, other;
+	assert_true(permission_includes(&writes, &reads) && permission_includes(&reads, &reads));
+	assert_false(permission_includes(&reads, &writes));
+	permission_parse("db:access", &one, NULL);
+	permission_parse("db:write", &other, NULL);
+	assert_false(permission_includes(&one, &other));
+}
+
 static void one_word_form(void **state) {
 	(void)state;
 	struct permission permission;
@@ -54,6 +89,7 @@ static void one_word_form(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(one_word_form)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(kinds_of_target),
+					   cmocka_unit_test(writing_includes_reading), cmocka_unit_test(one_word_form)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

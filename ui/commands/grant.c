@@ -233,42 +233,15 @@ static void print_files(const struct permission *permission, const char *path) {
 
 /* What is easily granted without meaning all of it, or with hopes that this version doesn't fulfil. */
 static void print_reach(const struct grant *grant) {
-	switch (grant->permission.kind) {
-	case PERMISSION_NET_LISTEN:
+	if (permission_is_of_files(&grant->permission))
+		print_files(&grant->permission, grant->resolved ? grant->resolved : grant->pattern);
+	else if (grant->permission.kind == PERMISSION_NET_LISTEN)
 		puts("Note: other users of this machine can reach it, too. In a sandbox that began when nothing said "
 		     "net:listen only `sbx publish` does it.");
-		break;
-	case PERMISSION_IPC_CONNECT:
-		if (socket_meaning(grant->pattern)) printf("Note: %s.\n", socket_meaning(grant->pattern));
-		break;
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-		print_files(&grant->permission, grant->resolved ? grant->resolved : grant->pattern);
-		break;
-	case PERMISSION_NET_ACCESS:
+	else if (grant->permission.kind == PERMISSION_NET_ACCESS)
 		print_hosts(grant->pattern);
-		break;
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-}
-
-static bool is_asked_for_when_used(const struct permission *permission) {
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-		return true;
-	case PERMISSION_NET_ACCESS:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		return false;
-	}
-	return false;
+	else if (grant->permission.kind == PERMISSION_IPC_CONNECT && socket_meaning(grant->pattern))
+		printf("Note: %s.\n", socket_meaning(grant->pattern));
 }
 
 /* What is for one use needs a question that it answers, and of files and programs there are only those that a rule asks
@@ -281,7 +254,7 @@ static const char *why_unused(const struct command_call *call, const json_t *bod
 	CLEANUP_FREE char *target = NULL;
 	json_t *reply = NULL, *asked;
 	if (!values->once || values->deny || operands_permission(call->operands, &permission, &text, NULL) < 0 ||
-	    !is_asked_for_when_used(&permission) || strpbrk(text, "*?[\\") ||
+	    !permission_is_of_path(&permission) || strpbrk(text, "*?[\\") ||
 	    words_target(&permission, text, &target, NULL) < 0)
 		return NULL;
 	asked = json_pack("{s:s, s:o}", "permission", permission.name, "target", message_bytes(target));

@@ -48,25 +48,14 @@ static void complete_durations(struct completion *completion) {
 /* Targets */
 
 static void complete_target_of(struct completion *completion, const struct permission *permission) {
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_IPC_CONNECT:
+	if (permission_is_of_place(permission))
 		complete_files(completion);
-		return;
-	case PERMISSION_PROC_SPAWN:
+	else if (permission->kind == PERMISSION_PROC_SPAWN)
 		fputs(":programs\n", completion->out);
-		return;
-	case PERMISSION_ENV_READ:
+	else if (permission->kind == PERMISSION_ENV_READ)
 		complete_variables(completion);
-		return;
-	case PERMISSION_NET_ACCESS:
+	else if (permission->kind == PERMISSION_NET_ACCESS)
 		complete_offer(completion, "localhost:", "a port of this machine");
-		return;
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_CUSTOM:
-		return;
-	}
 }
 
 static void complete_target(struct completion *completion) {

@@ -192,12 +192,7 @@ static void glance_at_several(const struct notice_questions *questions, const st
 /* The details: what may be cut without harm */
 
 static void append_name(struct string *out, const struct prompt *prompt, bool markup) {
-	static const char *const labels[] = {[PERMISSION_FS_READ] = "For",
-					     [PERMISSION_FS_WRITE] = "For",
-					     [PERMISSION_NET_ACCESS] =
-						     "Also to be allowed, as its first bytes ask for it",
-					     [PERMISSION_CUSTOM] = NULL};
-	const char *label = labels[prompt->permission.kind];
+	const char *label = permission_traits(&prompt->permission)->named;
 	if (label) append_line(out, label, prompt->name, markup);
 }
 

@@ -1,6 +1,5 @@
 #include "wish.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +17,6 @@ enum {
 	GIVES_COLUMNS = 10, /* "connecting": GNOME Shell has room for three buttons with that */
 	LABELS = 3,         /* the registrable domain has at most, but for some of hosting companies: example.co.uk */
 };
-
-/* Of PERMISSION_CUSTOM a policy has the words. */
-static const struct {
-	const char *what, *gives, *lists;
-} words[] = {
-	[PERMISSION_FS_READ] = {"read a file", "reading", "read"},
-	[PERMISSION_FS_WRITE] = {"write a file", "writing", "write"},
-	[PERMISSION_NET_ACCESS] = {"connect to a server", "connecting", "connect to"},
-	[PERMISSION_NET_LISTEN] = {"open a port on this machine", "the port", "open"},
-	[PERMISSION_PROC_SPAWN] = {"run a program", "running", "run"},
-	[PERMISSION_IPC_CONNECT] = {"connect to a socket", "connecting", "connect to"},
-	[PERMISSION_ENV_READ] = {"read a variable", "reading", "read variable"},
-};
-static_assert(ARRAY_LENGTH(words) == PERMISSION_CUSTOM, "each built-in permission has its words");
 
 static bool is_custom(const struct prompt *prompt) {
 	return prompt->permission.kind == PERMISSION_CUSTOM;
@@ -55,13 +40,13 @@ char *wish_who(const struct prompt *prompt) {
 
 char *wish_what(const struct prompt *prompt) {
 	if (is_of_folder(prompt)) return string_copy(writes(prompt) ? "write a whole folder" : "read a whole folder");
-	if (!is_custom(prompt)) return string_copy(words[prompt->permission.kind].what);
+	if (!is_custom(prompt)) return string_copy(permission_traits(&prompt->permission)->what);
 	if (prompt->description) return text_visible_cut(prompt->description, WHAT_COLUMNS);
 	return string_format("use %s", prompt->permission.name);
 }
 
 char *wish_gives(const struct prompt *prompt) {
-	if (!is_custom(prompt)) return string_copy(words[prompt->permission.kind].gives);
+	if (!is_custom(prompt)) return string_copy(permission_traits(&prompt->permission)->gives);
 	return string_copy(strlen(prompt->permission.name) <= GIVES_COLUMNS ? prompt->permission.name : "it");
 }
 
@@ -85,7 +70,7 @@ char *wish_reach(const struct prompt *prompt) {
 static char *listing_verb(const struct prompt *prompt) {
 	if (is_of_folder(prompt)) return string_copy(writes(prompt) ? "write all of" : "read all of");
 	if (is_custom(prompt)) return wish_what(prompt);
-	return string_copy(words[prompt->permission.kind].lists);
+	return string_copy(permission_traits(&prompt->permission)->lists);
 }
 
 /* Where what a target is known by begins in its visible text. */

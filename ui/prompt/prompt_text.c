@@ -1,6 +1,5 @@
 #include "ui/prompt_text.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,14 +110,7 @@ char *prompt_reach(const struct prompt *prompt) {
 }
 
 enum prompt_risk prompt_risk(const struct prompt *prompt) {
-	static const enum prompt_risk risks[] = {
-		[PERMISSION_FS_READ] = RISK_LOW,       [PERMISSION_FS_WRITE] = RISK_NORMAL,
-		[PERMISSION_NET_ACCESS] = RISK_NORMAL, [PERMISSION_NET_LISTEN] = RISK_NORMAL,
-		[PERMISSION_PROC_SPAWN] = RISK_HIGH,   [PERMISSION_IPC_CONNECT] = RISK_HIGH,
-		[PERMISSION_ENV_READ] = RISK_LOW,      [PERMISSION_CUSTOM] = RISK_NORMAL,
-	};
-	static_assert(ARRAY_LENGTH(risks) == PERMISSION_KIND_COUNT, "each permission has its risk");
-	return prompt->confirm_terminal ? RISK_HIGH : risks[prompt->permission.kind];
+	return prompt->confirm_terminal ? RISK_HIGH : permission_traits(&prompt->permission)->risk;
 }
 
 char *prompt_target(const struct prompt *prompt) {

@@ -20,10 +20,8 @@ static bool same_place(const struct suggestion *a, const struct suggestion *b) {
 
 /* Who may write may read, and what may not be read may not be written. */
 static bool implies(const struct suggestion *outer, const struct suggestion *inner) {
-	enum permission_kind implying = outer->effect == EFFECT_ALLOW ? PERMISSION_FS_WRITE : PERMISSION_FS_READ;
-	enum permission_kind implied = outer->effect == EFFECT_ALLOW ? PERMISSION_FS_READ : PERMISSION_FS_WRITE;
-	return permission_equal(&outer->permission, &inner->permission) ||
-	       (outer->permission.kind == implying && inner->permission.kind == implied);
+	return outer->effect == EFFECT_ALLOW ? permission_includes(&outer->permission, &inner->permission)
+					     : permission_includes(&inner->permission, &outer->permission);
 }
 
 bool suggestion_covers(const struct suggestion *outer, const struct suggestion *inner) {

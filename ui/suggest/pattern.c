@@ -131,19 +131,8 @@ static bool paths_overlap(const struct pattern *outer, const struct pattern *inn
 bool suggest_patterns_overlap(const struct permission *permission, const struct pattern *outer,
 			      const struct pattern *inner) {
 	const char *a = pattern_target(outer), *b = pattern_target(inner);
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-	case PERMISSION_PROC_SPAWN:
-		return paths_overlap(outer, inner);
-	case PERMISSION_NET_ACCESS:
-		return nets_overlap(outer, inner);
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
+	if (permission_traits(permission)->form == FORM_TREE) return paths_overlap(outer, inner);
+	if (permission->kind == PERMISSION_NET_ACCESS) return nets_overlap(outer, inner);
 	if (a) return pattern_match(inner, a, NULL);
 	return b ? pattern_match(outer, b, NULL) : true;
 }
@@ -163,19 +152,7 @@ bool suggest_pattern_covers(const struct permission *permission, const struct pa
 	if (pattern_names_address(inner) && !pattern_names_address(outer)) return false;
 	if (pattern_target(inner)) return pattern_match(outer, pattern_target(inner), NULL);
 	CLEANUP_FREE char *sample = suggest_pattern_sample(permission, inner);
-	switch (permission->kind) {
-	case PERMISSION_FS_READ:
-	case PERMISSION_FS_WRITE:
-		return pattern_target(outer) && pattern_match(outer, sample, NULL);
-	case PERMISSION_NET_ACCESS:
-		return net_has_any_port(outer) && !strchr(pattern_text(outer), '/') &&
-		       pattern_match(outer, sample, NULL);
-	case PERMISSION_PROC_SPAWN:
-	case PERMISSION_IPC_CONNECT:
-	case PERMISSION_NET_LISTEN:
-	case PERMISSION_ENV_READ:
-	case PERMISSION_CUSTOM:
-		break;
-	}
-	return false;
+	if (permission_is_of_files(permission)) return pattern_target(outer) && pattern_match(outer, sample, NULL);
+	return permission->kind == PERMISSION_NET_ACCESS && net_has_any_port(outer) &&
+	       !strchr(pattern_text(outer), '/') && pattern_match(outer, sample, NULL);
 }

@@ -23,6 +23,35 @@ enum permission_kind {
 };
 enum { PERMISSION_KIND_COUNT = PERMISSION_CUSTOM + 1 };
 
+enum target_form {
+	FORM_TREE, /* a path and what lies below: fs:*, proc:spawn */
+	FORM_PATH, /* a path alone: ipc:connect */
+	FORM_NET,
+	FORM_PORT,     /* net:listen */
+	FORM_VARIABLE, /* env:read */
+	FORM_TEXT,     /* user-defined */
+};
+
+/* What an allow may cost: what urgency and colour go by, and nothing that decides. */
+enum prompt_risk {
+	RISK_LOW,    /* something is read: env:read, fs:read */
+	RISK_NORMAL, /* something leaves or is changed */
+	RISK_HIGH,   /* a program or a service outside acts for the tool, or a rule says confirm: terminal */
+};
+
+/* The columns of the table of permissions. Of PERMISSION_CUSTOM a policy has the words: here they are NULL. */
+struct permission_traits {
+	const char *name;
+	const char *sentence; /* %s = the target, made visible */
+	const char *alone;    /* without one; NULL: the sentence up to it */
+	const char *what;     /* the head of a notification */
+	const char *gives;    /* its buttons */
+	const char *lists;    /* in front of the target, where a notification lists several */
+	const char *named;    /* the label of a request's name in a notification; NULL: it isn't shown */
+	enum target_form form;
+	enum prompt_risk risk;
+};
+
 struct permission {
 	enum permission_kind kind;
 	char name[LIMIT_PERMISSION];
@@ -41,10 +70,19 @@ bool permission_is_ask(const struct permission *permission);
 /* The built-in permission of a kind (not PERMISSION_CUSTOM). */
 struct permission permission_of(enum permission_kind kind);
 
+const struct permission_traits *permission_traits(const struct permission *permission);
+
 bool permission_is_of_files(const struct permission *permission); /* fs:read, fs:write */
+bool permission_is_of_place(const struct permission *permission); /* its target is a file, a folder or a socket */
 bool permission_is_of_path(const struct permission *permission);  /* its target is a path of the host */
+bool permission_is_of_net(const struct permission *permission);   /* net:access, net:listen */
 bool permission_connects(const struct permission *permission);    /* what it gives is a connection, which can be cut */
 bool permission_equal(const struct permission *a, const struct permission *b);
+/* Does who has `a` have `b`? Writing implies reading: so what may not be read may not be written. */
+bool permission_includes(const struct permission *a, const struct permission *b);
+
+/* "fs:read, fs:write, …": the built-in ones, for messages. Freed by the caller. */
+char *permission_names(void);
 
 /* Split "PERM=TARGET" at the first '='. *ret_target is borrowed from `text`. */
 int permission_split(const char *text, struct permission *ret_permission, const char **ret_target, struct error *error);

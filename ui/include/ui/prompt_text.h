@@ -41,12 +41,6 @@ const char *prompt_scope(const struct prompt *prompt);
 /* The same as a path, where it is more than the target; else NULL. Not made visible yet. Freed by the caller. */
 char *prompt_reach(const struct prompt *prompt);
 
-/* What an allow may cost: what urgency and colour go by, and nothing that decides. */
-enum prompt_risk {
-	RISK_LOW,    /* something is read: env:read, fs:read */
-	RISK_NORMAL, /* something leaves or is changed */
-	RISK_HIGH,   /* a program or a service outside acts for the tool, or a rule says confirm: terminal */
-};
 enum prompt_risk prompt_risk(const struct prompt *prompt);
 
 /* The block that the inline prompt shows above its question. */
