@@ -55,7 +55,7 @@ int64_t day_start_ms(int64_t wall_ms, int days) {
 	return (int64_t)start * 1000;
 }
 
-char *day_date(int64_t day_ms) {
+static char *day_date(int64_t day_ms) {
 	char text[32] = "?";
 	struct tm local = local_of((time_t)(day_ms / 1000));
 	strftime(text, sizeof text, "%Y-%m-%d", &local);

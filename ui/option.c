@@ -131,7 +131,8 @@ static const struct {
 };
 static_assert(ARRAY_LENGTH(kinds) == OPTION_KIND_COUNT, "every kind of option has its row");
 
-bool option_given(const struct option_info *option, const void *values) {
+/* Was it given? For options whose zero value says nothing (flags, texts, numbers, lists: not zero). */
+static bool option_given(const struct option_info *option, const void *values) {
 	static const char zero[sizeof(struct strings)];
 	return memcmp(option_place(option, values), zero, kinds[option->kind].size) != 0;
 }

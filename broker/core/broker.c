@@ -100,6 +100,15 @@ void broker_refresh_policy(struct broker *broker) {
 
 /* The loop */
 
+/* Is anybody there? If not the idle timer starts. */
+static void consider_idle(struct broker *broker) {
+	const struct timeval wait = clock_timeval(broker->idle_ms);
+	if (broker->client_count > 0)
+		event_del(broker->idle);
+	else if (!evtimer_pending(broker->idle, NULL))
+		event_add(broker->idle, &wait);
+}
+
 /* Out of descriptors or memory: the socket would stay readable and the loop run hot. */
 static void pause_accepting(struct broker *broker) {
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
@@ -119,7 +128,7 @@ static void on_accept(evutil_socket_t fd, short what, void *argument) {
 		}
 		client_accept(broker, client);
 	}
-	broker_consider_idle(broker);
+	consider_idle(broker);
 }
 
 static void on_reap(evutil_socket_t fd, short what, void *argument) {
@@ -131,7 +140,7 @@ static void on_reap(evutil_socket_t fd, short what, void *argument) {
 		if (client->dead) client_free(client);
 	}
 	broker->clients_left = true;
-	broker_consider_idle(broker);
+	consider_idle(broker);
 }
 
 /* Somebody has removed our files (README, Removing it): what we would write from now on, nobody would ever read. */
@@ -195,14 +204,6 @@ static int listen_on(struct broker *broker) {
 	return event_add(broker->accept, NULL);
 }
 
-void broker_consider_idle(struct broker *broker) {
-	const struct timeval wait = clock_timeval(broker->idle_ms);
-	if (broker->client_count > 0)
-		event_del(broker->idle);
-	else if (!evtimer_pending(broker->idle, NULL))
-		event_add(broker->idle, &wait);
-}
-
 /* Sessions, prompts and agents all belong to clients: without one there is nothing left to do. */
 static void on_idle(evutil_socket_t fd, short what, void *argument) {
 	(void)fd;
@@ -210,7 +211,7 @@ static void on_idle(evutil_socket_t fd, short what, void *argument) {
 	struct broker *broker = argument;
 	struct error error = ERROR_NONE;
 	if (endings_are_unwritten(broker) || sandboxes_are_awaited(broker)) {
-		broker_consider_idle(broker);
+		consider_idle(broker);
 		return;
 	}
 	listener_retire(broker->listener);
@@ -295,7 +296,7 @@ int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms
 
 int broker_run(struct broker *broker, struct error *error) {
 	if (listen_on(broker) < 0) return error_set(error, EIO, "the loop doesn't take the socket");
-	broker_consider_idle(broker);
+	consider_idle(broker);
 	if (event_base_dispatch(broker->base) < 0) return error_set(error, EIO, "the loop has failed");
 	return 0;
 }

@@ -114,6 +114,3 @@ int broker_write_history(struct broker *broker, struct error *error);
 
 /* The policy file, when it changed: sessions and prompts follow. */
 void broker_refresh_policy(struct broker *broker);
-
-/* Is anybody there? If not the idle timer starts. */
-void broker_consider_idle(struct broker *broker);

@@ -143,7 +143,7 @@ json_t *revoked_reply(const struct broker *broker, struct revoked *revoked) {
 	return reply;
 }
 
-void revoked_finish(struct revoked *revoked) {
+static void revoked_finish(struct revoked *revoked) {
 	json_decref(revoked->ids);
 	json_decref(revoked->sessions);
 	json_decref(revoked->lifted);

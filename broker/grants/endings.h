@@ -54,4 +54,3 @@ void revoked_add(struct revoked *revoked, const struct broker *broker, const str
 /* Revoked as well (spent.h). */
 void revoked_add_spent(struct revoked *revoked, const struct broker *broker, const struct grant_list *list);
 json_t *revoked_reply(const struct broker *broker, struct revoked *revoked); /* it is empty then */
-void revoked_finish(struct revoked *revoked);

@@ -24,7 +24,6 @@ enum exec_outcome {
 	EXEC_REFUSED,   /* not run; the errors say why */
 	EXEC_CANCELLED,
 };
-enum { EXEC_OUTCOME_COUNT = EXEC_CANCELLED + 1 };
 
 /* Then come what it has written to stdout and to stderr. */
 struct exec_report {

@@ -52,7 +52,7 @@ struct block_value {
 	uint64_t rows[BLOCK_WORDS]; /* bit i: the block's row i has it */
 };
 
-enum { BLOCK_VALUES_MAX = BLOCK_ROWS * BLOCK_COLUMN_COUNT, BLOCK_SLOTS = 2 * 8192 };
+enum { BLOCK_SLOTS = 2 * 8192 };
 
 struct block {
 	int64_t number;

@@ -9,7 +9,7 @@
 #include "history_block.h"
 #include "history_tally.h"
 
-struct row row_of_digest(sqlite3_stmt *statement) {
+static struct row row_of_digest(sqlite3_stmt *statement) {
 	return (struct row){.seq = sqlite3_column_int64(statement, 0),
 			    .time_ms = sqlite3_column_int64(statement, 1),
 			    .kind = store_column(statement, 2),

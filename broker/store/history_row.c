@@ -142,7 +142,7 @@ void row_hash_text(char ret_hash[HASH_HEX_SIZE], const char *previous, const cha
 	hash_hex_two(ret_hash, previous, strlen(previous), text, size);
 }
 
-void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
+static void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row) {
 	CLEANUP_STRING struct string text = {0};
 	row_write(row, &text);
 	row_hash_text(ret_hash, previous, text.data, text.size);

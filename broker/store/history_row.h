@@ -55,9 +55,7 @@ enum { COLUMN_HASH = 15 };
 
 struct row row_of_event(const struct event *event, const char *detail);
 struct row row_of_statement(sqlite3_stmt *statement); /* until its next step */
-struct row row_of_digest(sqlite3_stmt *statement);    /* of STORE_EVENT_DIGEST: what is indexed and counted */
 void row_bind(const struct row *row, sqlite3_stmt *statement);
-void row_hash(char ret_hash[HASH_HEX_SIZE], const char *previous, const struct row *row);
 
 /* The canonical form, which has no line feed; and back: false when that never was a row's. `text` is changed and then
  * borrowed by the row. */

@@ -55,5 +55,3 @@ void held_settle_all(struct held *held, enum held_end end); /* suspend, end */
 void held_flush(struct held *held); /* done() of what is settled now, not in the next turn. Not from within done() */
 size_t held_count(const struct held *held);
 void held_free(struct held *held); /* those that wait are not told: their doorbells go first */
-DEFINE_CLEANUP(struct held *, held_free);
-#define CLEANUP_HELD CLEANUP(held_free_p)

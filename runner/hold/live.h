@@ -49,8 +49,6 @@ struct live_options {
 struct live *live_new(const struct live_options *options, struct view *view, struct plan *plan);
 void live_finish(struct live *live, struct plan *ret_plan); /* live_free, and what was in force */
 void live_free(struct live *live);
-DEFINE_CLEANUP(struct live *, live_free);
-#define CLEANUP_LIVE CLEANUP(live_free_p)
 
 struct sight live_sight(const struct live *live, const char *path);                  /* microseconds */
 void live_show(const struct live *live);                                             /* `seen`, now */

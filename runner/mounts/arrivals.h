@@ -39,5 +39,3 @@ void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, 
 /* Folders in the trees have been swapped for others, which aren't watched yet. */
 void arrivals_look(struct arrivals *arrivals);
 void arrivals_free(struct arrivals *arrivals);
-DEFINE_CLEANUP(struct arrivals *, arrivals_free);
-#define CLEANUP_ARRIVALS CLEANUP(arrivals_free_p)

@@ -91,5 +91,3 @@ uint64_t portal_number(const struct portal *portal, uint32_t id);
 void portal_on_end(struct portal *portal, void (*ended)(void *argument), void *argument);
 void portal_free(struct portal *portal);  /* ends it and waits for it; calls no done */
 void portal_leave(struct portal *portal); /* likewise, but doesn't wait: what it holds last takes the kernel 10 ms */
-DEFINE_CLEANUP(struct portal *, portal_free);
-#define CLEANUP_PORTAL CLEANUP(portal_free_p)

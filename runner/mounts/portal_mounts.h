@@ -100,8 +100,6 @@ int mounts_tell(const struct mounts *mounts, uint32_t id, const struct report *r
 /* Begins inside, ends inside or outside. */
 int mounts_set_read_only(struct mounts *mounts, uint32_t id, bool on, const struct report *report, struct error *error);
 
-/* Outside: a detached mount of what the plan wants, and what it is. */
-int mounts_make(struct mounts *mounts, const struct mount *mount, struct place *ret_place, struct error *error);
 int mounts_compare(const struct mount *mount, int there, struct error *error);
 
 /* Outside: get hold of what was put by a portal that died (mounts_know): 1, then it is as its plan says; 0: it isn't

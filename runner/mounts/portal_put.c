@@ -88,7 +88,8 @@ static int make(struct mounts *mounts, const struct mount *mount, struct error *
 	return error_set(error, EINVAL, "it is nothing to mount");
 }
 
-int mounts_make(struct mounts *mounts, const struct mount *mount, struct place *ret_place, struct error *error) {
+/* Outside: a detached mount of what the plan wants, and what it is. */
+static int mounts_make(struct mounts *mounts, const struct mount *mount, struct place *ret_place, struct error *error) {
 	CLEANUP_FD int tree = make(mounts, mount, error);
 	if (tree < 0) return tree;
 	if (place_of(tree, ret_place) < 0) return error_errno(error, "looking at a mount");

@@ -21,4 +21,3 @@ struct holders {
 	size_t all;
 };
 void holders_finish(struct holders *holders);
-#define CLEANUP_HOLDERS CLEANUP(holders_finish)

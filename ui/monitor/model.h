@@ -23,7 +23,6 @@ enum { PANE_COUNT = PANE_HISTORY + 1 };
 
 /* What the keys mean. */
 enum monitor_mode { MODE_LIST, MODE_DETAILS, MODE_HELP, MODE_FORM };
-enum { MODE_COUNT = MODE_FORM + 1 };
 
 struct pane_info {
 	const char *name, *short_name;

@@ -22,10 +22,9 @@
 enum {
 	DESK_PLACES = 4, /* on the screen; the last is for how many more wait */
 	DESK_POPUPS = DESK_PLACES - 1,
-	DESK_POPUPS_OF_ONE = DESK_POPUPS - 1, /* of these, for one session */
-	DESK_GATHER_MS = 150,                 /* questions that come together are asked together */
-	DESK_MORE_MS = 1000,                  /* between changes of how many more wait */
-	DESK_NAMED = 5,                       /* of those that expired unseen */
+	DESK_GATHER_MS = 150, /* questions that come together are asked together */
+	DESK_MORE_MS = 1000,  /* between changes of how many more wait */
+	DESK_NAMED = 5,       /* of those that expired unseen */
 };
 
 struct desk;

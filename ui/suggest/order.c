@@ -24,7 +24,8 @@ static bool implies(const struct suggestion *outer, const struct suggestion *inn
 					     : permission_includes(&inner->permission, &outer->permission);
 }
 
-bool suggestion_covers(const struct suggestion *outer, const struct suggestion *inner) {
+/* Of the same profile and project, may a rule for `outer` stand for `inner`, whose permission it has or implies? */
+static bool suggestion_covers(const struct suggestion *outer, const struct suggestion *inner) {
 	return same_place(outer, inner) && implies(outer, inner) && outer->compiled && inner->compiled &&
 	       suggest_pattern_covers(&inner->permission, outer->compiled, inner->compiled);
 }

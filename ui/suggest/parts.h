@@ -14,8 +14,6 @@ struct suggest {
 	size_t count, left;
 };
 
-/* Of the same profile and project, may a rule for `outer` stand for `inner`, whose permission it has or implies? */
-bool suggestion_covers(const struct suggestion *outer, const struct suggestion *inner);
 /* The same said more than once: the counts together, and what was said for longest. */
 void suggestion_join(struct suggestion *suggestion, const struct suggestion *other);
 /* Answers against each other, and what they leave of the rest. */

@@ -20,7 +20,7 @@ bool slice_equal_nocase(struct slice slice, const char *text) {
 	return slice.size == strlen(text) && strncasecmp(slice.data, text, slice.size) == 0;
 }
 
-bool slice_same_nocase(struct slice a, struct slice b) {
+static bool slice_same_nocase(struct slice a, struct slice b) {
 	return a.size == b.size && strncasecmp(a.data, b.data, a.size) == 0;
 }
 
@@ -42,7 +42,8 @@ static bool is_value_char(char c) {
 	return ((unsigned char)c >= 0x20 && c != 0x7f) || c == '\t';
 }
 
-bool slice_is_token(struct slice slice) {
+/* RFC 9110 5.6.2 */
+static bool slice_is_token(struct slice slice) {
 	for (size_t i = 0; i < slice.size; i++)
 		if (!is_token_char(slice.data[i])) return false;
 	return slice.size > 0;
@@ -54,7 +55,8 @@ static struct slice slice_trim(struct slice slice) {
 	return slice;
 }
 
-bool slice_next_element(struct slice *list, struct slice *ret_element) {
+/* The next element of a comma-separated list, trimmed, skipping empty ones (RFC 9110 5.6.1); false at the end. */
+static bool slice_next_element(struct slice *list, struct slice *ret_element) {
 	while (list->size > 0) {
 		const char *comma = memchr(list->data, ',', list->size);
 		size_t size = comma ? (size_t)(comma - list->data) : list->size;
@@ -211,7 +213,11 @@ bool http_head_lists(const struct http_head *head, const char *name, const char 
 	return false;
 }
 
-bool http_head_is_hop_field(const struct http_head *head, struct slice name) {
+/*
+ * Does the field end at this hop: one of RFC 9110 7.6.1, or named by Connection? Framing and routing fields (Host,
+ * Content-Length …) count too: they are written anew.
+ */
+static bool http_head_is_hop_field(const struct http_head *head, struct slice name) {
 #define NAME(text)                                                                                                     \
 	{ text, sizeof text - 1 }
 	static const struct slice hop[] = {

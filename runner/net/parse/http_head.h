@@ -21,11 +21,6 @@ struct slice { /* borrowed bytes */
 
 bool slice_equal(struct slice slice, const char *text);        /* byte-exact */
 bool slice_equal_nocase(struct slice slice, const char *text); /* ASCII */
-bool slice_same_nocase(struct slice a, struct slice b);
-bool slice_is_token(struct slice slice); /* RFC 9110 5.6.2 */
-
-/* The next element of a comma-separated list, trimmed, skipping empty ones (RFC 9110 5.6.1); false at the end. */
-bool slice_next_element(struct slice *list, struct slice *ret_element);
 
 struct http_field {
 	struct slice name, value; /* value without white space around it */
@@ -56,12 +51,6 @@ int http_head_single(const struct http_head *head, const char *name, struct slic
 
 /* Is `token` an element of some field of that name? */
 bool http_head_lists(const struct http_head *head, const char *name, const char *token);
-
-/*
- * Does the field end at this hop: one of RFC 9110 7.6.1, or named by Connection? Framing and routing fields (Host,
- * Content-Length …) count too: they are written anew.
- */
-bool http_head_is_hop_field(const struct http_head *head, struct slice name);
 
 /* The fields that go on to the other side, each a line: all but those of this hop. */
 void http_head_write_fields(const struct http_head *head, struct string *out);

@@ -79,14 +79,13 @@ static int connection_check(const struct http_head *head, struct error *error) {
 	return 0;
 }
 
-static int expect_check(const struct http_head *head, struct http_request *request, struct error *error) {
+static int expect_check(const struct http_head *head, struct error *error) {
 	struct slice value;
 	int r = http_head_single(head, "Expect", &value, error);
 
 	if (r <= 0) return r;
 	if (!slice_equal_nocase(value, "100-continue"))
 		return error_set(error, EOPNOTSUPP, "an expectation other than 100-continue");
-	request->expects_continue = true;
 	return 0;
 }
 
@@ -112,7 +111,7 @@ int http_request_read(const struct http_head *head, struct http_request *ret_req
 		r = absolute_form_parse(head->target, request, error);
 	}
 	if (r < 0 || (r = host_check(head, request, error)) < 0 || (r = connection_check(head, error)) < 0 ||
-	    (r = expect_check(head, request, error)) < 0 ||
+	    (r = expect_check(head, error)) < 0 ||
 	    (r = http_framing_read(head, &request->framing, &request->length, error)) < 0)
 		return r;
 	if (request->tunnel && (request->framing == HTTP_FRAMING_CHUNKED || request->length > 0))

@@ -23,7 +23,6 @@ struct http_request {
 	bool head;       /* the method is HEAD: the response has no body */
 	bool repeatable; /* safe and without a body: may be sent again when a kept connection was closed */
 	bool websocket;  /* Upgrade: websocket, passed through */
-	bool expects_continue;
 };
 
 /* An authority without user name; the port may be missing where a default is given (not 0). -EBADMSG. */

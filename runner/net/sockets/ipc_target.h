@@ -43,4 +43,3 @@ char *ipc_target_path(const struct socket_call *call);
 
 void ipc_target_find(const struct ipc_sight *sight, pid_t thread, const char *path, struct ipc_target *ret_target);
 void ipc_target_finish(struct ipc_target *target);
-#define CLEANUP_IPC_TARGET CLEANUP(ipc_target_finish)

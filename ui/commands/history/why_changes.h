@@ -38,4 +38,3 @@ struct why_changes {
 void why_changes_find(const struct why_answer *answer, struct why_changes *ret_changes);
 json_t *why_changes_to_json(const struct why_changes *changes); /* [{what, command, place}] */
 void why_changes_finish(struct why_changes *changes);
-#define CLEANUP_WHY_CHANGES __attribute__((cleanup(why_changes_finish)))

@@ -20,7 +20,6 @@ int64_t day_start_ms(int64_t wall_ms, int days);
 
 /* "today", "yesterday", "Monday" within a week, else "2026-01-31". Freed by the caller. */
 char *day_name(int64_t day_ms, int64_t now_ms);
-char *day_date(int64_t day_ms); /* always "2026-01-31" */
 
 /* "yesterday npm in ~/app: 3 sessions, 41 decisions, 2 asked, 1 denied" of a row of message `summary`. Freed by the
  * caller. */

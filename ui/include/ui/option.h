@@ -55,9 +55,6 @@ void options_finish(const struct option_table *table, void *values);
 const struct option_info *option_find(const struct option_table *table, const char *name, size_t size); /* or NULL */
 bool option_repeats(const struct option_info *option); /* may it be given again, with another value? */
 
-/* Was it given? For options whose zero value says nothing (flags, texts, numbers, lists: not zero). */
-bool option_given(const struct option_info *option, const void *values);
-
 /* At most one of the flags, texts and numbers named in `names` (separated by a space) may be given; -EINVAL. */
 int options_exclusive(const struct option_table *table, const void *values, const char *names, struct error *error);
 

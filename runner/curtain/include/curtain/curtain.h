@@ -41,5 +41,3 @@ struct curtain_options {
 int curtain_new(int device, const struct curtain_options *options, struct curtain **ret_curtain, struct error *error);
 void curtain_set_portal(struct curtain *curtain, pid_t portal);
 void curtain_free(struct curtain *curtain); /* what is held still is refused */
-DEFINE_CLEANUP(struct curtain *, curtain_free);
-#define CLEANUP_CURTAIN CLEANUP(curtain_free_p)
