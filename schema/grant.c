@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/string.h"
 #include "schema/record.h"
 
 static const char *const lifetime_names[] = {[LIFETIME_ONCE] = "once",
@@ -75,6 +76,11 @@ int grant_from_json(const json_t *json, struct grant *ret_grant, struct error *e
 	if (r < 0) return r;
 	*ret_grant = grant;
 	return 0;
+}
+
+bool grant_is_for(const struct grant *grant, const char *profile, const char *project) {
+	return (!grant->profile || string_equal(grant->profile, profile)) &&
+	       (!grant->project || string_equal(grant->project, project));
 }
 
 bool grant_has_expired(const struct grant *grant, const struct moment *now) {

@@ -14,15 +14,10 @@ void spent_note(struct sandbox *sandbox, int64_t grant) {
 }
 
 /* Whatever its session: that had another number then. */
-static bool is_covered(const struct sandbox *sandbox, const struct grant *grant) {
-	return (!grant->profile || string_equal(grant->profile, sandbox->profile)) &&
-	       (!grant->project || string_equal(grant->project, sandbox->project));
-}
-
 static bool may_have_used(const struct sandbox *sandbox, const struct grant *grant) {
 	for (size_t i = 0; i < sandbox->spent.count; i++)
 		if (sandbox->spent.items[i] == grant->id) return true;
-	return sandbox->past_unknown && is_covered(sandbox, grant);
+	return sandbox->past_unknown && grant_is_for(grant, sandbox->profile, sandbox->project);
 }
 
 /* Did a sandbox use it that still runs? */

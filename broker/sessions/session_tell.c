@@ -1,7 +1,5 @@
 #include "session_tell.h"
 
-#include <string.h>
-
 #include "base/log.h"
 #include "prompts/decision.h"
 #include "sandbox.h"
@@ -108,8 +106,7 @@ void session_push_rules_changed(struct session *session, bool kill) {
 
 bool session_is_covered(const struct session *session, const struct grant *grant) {
 	return (grant->session == 0 || grant->session == session->record.id) &&
-	       (!grant->profile || strcmp(grant->profile, session->subject.profile) == 0) &&
-	       (!grant->project || strcmp(grant->project, session->subject.project) == 0);
+	       grant_is_for(grant, session->subject.profile, session->subject.project);
 }
 
 /* Is a view made of such grants, among others? */

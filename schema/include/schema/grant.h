@@ -51,6 +51,9 @@ void grant_copy(struct grant *ret_grant, const struct grant *grant);
 json_t *grant_to_json(const struct grant *grant);
 int grant_from_json(const json_t *json, struct grant *ret_grant, struct error *error);
 
+/* Does it speak of them? One that names no profile, or no project, speaks of each. */
+bool grant_is_for(const struct grant *grant, const char *profile, const char *project);
+
 /* Ended by either clock? A session grant and an always grant don't end by time. */
 bool grant_has_expired(const struct grant *grant, const struct moment *now);
 
