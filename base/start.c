@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { STACK_LEAST = 256 * 1024 };
@@ -35,4 +36,14 @@ void start_process(void) {
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	check_stack();
+}
+
+pid_t start_orphan(void) {
+	const pid_t child = fork();
+	if (child == 0) {
+		if (fork() != 0) _exit(0);
+		return 0;
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+	return child;
 }

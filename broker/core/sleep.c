@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/start.h"
 #include "base/string.h"
 #include "broker.h"
 #include "grants/expiry.h"
@@ -49,10 +49,9 @@ static bool has_bus(void) {
 	return getenv("DBUS_SYSTEM_BUS_ADDRESS") || access("/run/dbus/system_bus_socket", F_OK) == 0;
 }
 
-/* A child's child, so that nobody has to wait for it; it ends with the socket. */
+/* It ends with the socket. */
 _Noreturn static void run_helper(const char *path, int socket) {
 	char *const argv[] = {(char *)"sbx-sleep", NULL};
-	if (fork() != 0) _exit(0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(socket, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
 	    dup2(null, STDERR_FILENO) < 0)
@@ -69,11 +68,9 @@ int sleep_start(void) {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) return -1;
 	CLEANUP_FD int ours = ends[0];
 	CLEANUP_FD int theirs = ends[1];
-	pid_t child = fork();
-	if (child == 0) run_helper(path, theirs);
-	if (child < 0) return -1;
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
-	return fd_steal(&ours);
+	const pid_t helper = start_orphan();
+	if (helper == 0) run_helper(path, theirs);
+	return helper < 0 ? -1 : fd_steal(&ours);
 }
 
 static void let_sleep(void *argument) {

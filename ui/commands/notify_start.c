@@ -1,6 +1,5 @@
 #include "notify_start.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -8,12 +7,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/start.h"
 #include "base/string.h"
 #include "schema/limits.h"
 #include "ui/broker.h"
@@ -41,11 +40,10 @@ static bool has_display(void) {
 	return is_set("WAYLAND_DISPLAY") || is_set("DISPLAY");
 }
 
-/* A child's child in a session of its own: nobody has to wait for it, and no terminal ends it. */
+/* In a session of its own: no terminal ends it. */
 _Noreturn static void run_agent(const char *path, int ready) {
 	char *const argv[] = {(char *)"sbx-notify", (char *)"--ready", NULL};
 	sigset_t none;
-	if (fork() != 0) _exit(0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || setsid() < 0 || chdir("/") < 0) _exit(125);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -64,11 +62,10 @@ int notify_start(void) {
 	if (is_unwanted() || !has_session_bus() || !has_display() || notify_lock_is_taken() ||
 	    program_find("sbx-notify", &path, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
-	pid_t child = fork();
-	if (child == 0) run_agent(path, ends[1]);
+	const pid_t agent = start_orphan();
+	if (agent == 0) run_agent(path, ends[1]);
+	if (agent < 0) log_debug("starting sbx-notify: %m");
 	fd_close(ends[1]);
-	if (child < 0) log_debug("starting sbx-notify: %m");
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
 	return ends[0];
 }
 

@@ -18,13 +18,13 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/start.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "packet.h"
@@ -251,10 +251,9 @@ static void on_socket(evutil_socket_t fd, short what, void *argument) {
 	}
 }
 
-/* A child's child, so that nobody has to wait for it; it ends with the socket. */
+/* It ends with the socket. */
 _Noreturn static void run_program(const char *path, int socket) {
 	char *const argv[] = {(char *)"sbx-notify-show", NULL};
-	if (fork() != 0) _exit(0);
 	const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null < 0 || dup2(socket, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) _exit(125);
 	close_range(STDERR_FILENO + 1, UINT_MAX, 0);
@@ -271,10 +270,9 @@ static int start_program(struct error *error) {
 		return error_errno(error, "making a socket for sbx-notify-show");
 	CLEANUP_FD int ours = ends[0];
 	CLEANUP_FD int theirs = ends[1];
-	const pid_t child = fork();
-	if (child == 0) run_program(path, theirs);
-	if (child < 0) return error_errno(error, "starting sbx-notify-show");
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+	const pid_t program = start_orphan();
+	if (program == 0) run_program(path, theirs);
+	if (program < 0) return error_errno(error, "starting sbx-notify-show");
 	return fd_steal(&ours);
 }
 

@@ -9,4 +9,9 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 void start_process(void); /* first of all in main */
+
+/* Fork a child's child, for which nobody has to wait: 0 in it, above 0 in the caller, -1: there is none (errno). */
+pid_t start_orphan(void);
