@@ -1,19 +1,7 @@
 #include "rule.h"
 
-#include <assert.h>
-
 #include "base/memory.h"
 #include "base/string.h"
-
-static const char *const show_names[] = {
-	[SHOW_NOTHING] = "nothing", [SHOW_ASK] = "ask",   [SHOW_READ] = "read", [SHOW_WRITE] = "write",
-	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",   [SHOW_TEXT] = "text",
-};
-static_assert(ARRAY_LENGTH(show_names) == SHOW_TEXT + 1, "a name for each");
-
-const char *show_name(enum show show) {
-	return show_names[show];
-}
 
 static struct rule *append(struct rules *rules) {
 	rules->items = array_grow(rules->items, rules->count, sizeof *rules->items);

@@ -79,5 +79,3 @@ void rules_finish(struct rules *rules);
 
 /* Does it show something of the host's, or let ask for it, for somebody's word? A layout's trees are the system's. */
 bool rule_gives(const struct rule *rule);
-
-const char *show_name(enum show show); /* "nothing", "read", … */

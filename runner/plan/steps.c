@@ -30,7 +30,6 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
 
 struct goal {
 	struct mount *mount; /* of the new plan */
@@ -643,22 +642,4 @@ void steps_finish(struct steps *steps) {
 	for (size_t i = 0; i < steps->count; i++) mount_finish(&steps->items[i].mount);
 	free(steps->items);
 	*steps = (struct steps){0};
-}
-
-char *steps_text(const struct steps *steps) {
-	static const char *const words[] = {[STEP_PUT] = "put",
-					    [STEP_PUT_UNDER] = "put-under",
-					    [STEP_TAKE] = "take",
-					    [STEP_RELEASE] = "release",
-					    [STEP_READ_ONLY] = "read-only",
-					    [STEP_WRITABLE] = "writable",
-					    [STEP_REMOVE_LINK] = "remove",
-					    [STEP_TELL] = "tell"};
-	static_assert(ARRAY_LENGTH(words) == STEP_KIND_COUNT, "a word for every step");
-	struct string text = {0};
-	for (size_t i = 0; i < steps->count; i++) {
-		CLEANUP_FREE char *mount = mount_text(&steps->items[i].mount);
-		string_appendf(&text, "%-9s %s\n", words[steps->items[i].kind], mount);
-	}
-	return string_steal(&text);
 }

@@ -46,5 +46,4 @@ struct steps {
  */
 void plan_changes(const struct plan *before, struct plan *after, struct steps *ret_steps);
 void steps_finish(struct steps *steps);
-char *steps_text(const struct steps *steps); /* one line a step, for golden files */
 #define CLEANUP_STEPS __attribute__((cleanup(steps_finish)))

@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "base/path.h"
 #include "mounts/portal_wire.h"
+#include "steps_text.h"
 #include "support/cmocka.h"
 
 static void add_mount(struct plan *plan, enum mount_kind kind, const char *path) {

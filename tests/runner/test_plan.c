@@ -3,6 +3,7 @@
  * rules, and the plan that must come of it. The host is made for real below a fresh folder, which is cut from the
  * plan's text again. With SBX_GOLDEN_WRITE=1 in the environment the third part is written anew.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -21,6 +22,12 @@
 #include "plan/plan.h"
 #include "sandbox/ask_nodes.h"
 #include "support/cmocka.h"
+
+static const char *const show_names[] = {
+	[SHOW_NOTHING] = "nothing", [SHOW_ASK] = "ask",   [SHOW_READ] = "read", [SHOW_WRITE] = "write",
+	[SHOW_FRESH] = "fresh",     [SHOW_PROC] = "proc", [SHOW_DEV] = "dev",   [SHOW_TEXT] = "text",
+};
+static_assert(ARRAY_LENGTH(show_names) == SHOW_TEXT + 1, "a name for each");
 
 static char *root, *project;
 
@@ -106,7 +113,7 @@ static void add_rule(struct rules *rules, char *line) {
 	CLEANUP_FREE char *source = string_starts(line, "from ") ? below_root(line + strlen("from ")) : NULL;
 	for (size_t i = 0; i < ARRAY_LENGTH(origins); i++) {
 		for (enum show show = SHOW_NOTHING; string_equal(word, origins[i].word) && show <= SHOW_DEV; show++) {
-			if (!string_equal(show_name(show), show_word)) continue;
+			if (!string_equal(show_names[show], show_word)) continue;
 			rules_add_source(rules, origins[i].origin, show, path, source);
 			return;
 		}

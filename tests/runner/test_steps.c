@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "plan/steps.h"
 #include "plan/undone.h"
+#include "steps_text.h"
 #include "support/cmocka.h"
 
 static struct mount *append(struct plan *plan, enum mount_kind kind, const char *path) {
