@@ -14,4 +14,4 @@
 
 /* *ret_pidfd holds it; the caller closes it. */
 int peer_check(int socket, pid_t *ret_pid, int *ret_pidfd, struct error *error);
-bool peer_has_ended(int pidfd);
+bool peer_has_ended(int pidfd); /* also where that can't be seen: then nobody is believed (process_has_ended) */
