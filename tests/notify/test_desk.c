@@ -396,6 +396,23 @@ static void quiet_hours_queue_and_one_tells_of_the_rest(void **state) {
 	assert_string_equal(screen->said.data, "-+");
 }
 
+static void what_came_just_before_a_silence_ends_is_asked_together_too(void **state) {
+	struct screen *screen = *state;
+	struct desk_server inhibited = good;
+	inhibited.inhibited = true;
+	desk_server_is(screen->desk, &inhibited);
+	put_in(screen, 1, 1, false);
+	go_on(screen, 1000);
+	put_in(screen, 2, 2, false);
+	go_on(screen, DESK_GATHER_MS / 2);
+	desk_server_is(screen->desk, &good);
+	go_on(screen, 10);
+	put_in(screen, 3, 3, false);
+	go_on(screen, 1000);
+	assert_int_equal(screen->shown_count, 1);
+	assert_string_equal(screen->shown[0].summary, "npm wants 3 things");
+}
+
 static void do_not_disturb_takes_down_what_is_shown(void **state) {
 	struct screen *screen = *state;
 	struct desk_server inhibited = good;
@@ -582,6 +599,7 @@ int main(void) {
 		TEST(room_that_is_made_is_used),
 		TEST(attack_broker_13_while_the_server_hangs_the_terminal_asks),
 		TEST(quiet_hours_queue_and_one_tells_of_the_rest),
+		TEST(what_came_just_before_a_silence_ends_is_asked_together_too),
 		TEST(do_not_disturb_takes_down_what_is_shown),
 		TEST(an_answer_that_was_refused_is_asked_again_with_why),
 		TEST(what_a_server_cannot_show_is_the_terminals),

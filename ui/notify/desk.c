@@ -60,6 +60,7 @@ struct desk {
 	bool quiet;
 	bool silent;       /* what the last turn made of it and the server's own word */
 	bool together;     /* it was silent: what waits is asked at once */
+	int64_t silent_ms; /* when that ended; 0: it never was */
 	bool shows, told;  /* what was said last, and that it was */
 	bool more_is_gone; /* the user has closed the popup that tells how many more wait */
 	int64_t more_ms;   /* when it was last shown */
@@ -289,8 +290,13 @@ static bool is_waiting(const struct item *item) {
 	return !item->popup && !item->answered && !item->dismissed;
 }
 
-static bool is_due(const struct item *item, int64_t now_ms) {
-	return is_waiting(item) && now_ms - item->came_ms >= DESK_GATHER_MS;
+/* The end of a silence counts as a question's coming, so that those of its last and first moments are gathered, too. */
+static int64_t due_ms(const struct desk *desk, const struct item *item) {
+	return (item->came_ms > desk->silent_ms ? item->came_ms : desk->silent_ms) + DESK_GATHER_MS;
+}
+
+static bool is_due(const struct desk *desk, const struct item *item, int64_t now_ms) {
+	return is_waiting(item) && now_ms >= due_ms(desk, item);
 }
 
 /* May they be asked in one notification? */
@@ -404,7 +410,7 @@ static void ask_those_that_wait(struct desk *desk, int64_t now_ms) {
 	bool all = true;
 	TAILQ_FOREACH(item, &desk->items, link) {
 		if (!is_waiting(item)) continue;
-		if (is_due(item, now_ms) && has_room(desk, item))
+		if (is_due(desk, item, now_ms) && has_room(desk, item))
 			ask(desk, item);
 		else
 			all = false;
@@ -416,7 +422,7 @@ static size_t count_due(const struct desk *desk, int64_t now_ms) {
 	const struct item *item;
 	size_t count = 0;
 	TAILQ_FOREACH(item, &desk->items, link) {
-		count += is_due(item, now_ms);
+		count += is_due(desk, item, now_ms);
 	}
 	return count;
 }
@@ -440,8 +446,13 @@ static void tell_how_many_more(struct desk *desk, int64_t now_ms) {
 	show(desk, popup);
 }
 
-static void tell_what_was_missed(struct desk *desk) {
-	if (desk->missed_count == 0) return;
+/* Behind what is asked at the silence's end, which comes first to the places. */
+static bool has_missed(const struct desk *desk, int64_t now_ms) {
+	return desk->missed_count > 0 && now_ms >= desk->silent_ms + DESK_GATHER_MS;
+}
+
+static void tell_what_was_missed(struct desk *desk, int64_t now_ms) {
+	if (!has_missed(desk, now_ms)) return;
 	struct popup *before = popup_of_kind(desk, POPUP_MISSED);
 	if (before) popup_withdraw(desk, before);
 	if (count_popups(desk) >= places_of(desk)) return;
@@ -485,7 +496,10 @@ void desk_turn(struct desk *desk) {
 	int64_t now_ms = boot_ms(desk);
 	bool silent = desk->quiet || desk->server.inhibited;
 	if (silent && !desk->silent) silence(desk);
-	if (!silent && desk->silent) desk->together = true;
+	if (!silent && desk->silent) {
+		desk->together = true;
+		desk->silent_ms = now_ms;
+	}
 	desk->silent = silent;
 	for (struct popup *popup = TAILQ_FIRST(&desk->popups), *next; popup; popup = next) {
 		next = TAILQ_NEXT(popup, link);
@@ -494,7 +508,7 @@ void desk_turn(struct desk *desk) {
 	if (!silent && desk->server.present) {
 		ask_those_that_wait(desk, now_ms);
 		tell_how_many_more(desk, now_ms);
-		tell_what_was_missed(desk);
+		tell_what_was_missed(desk, now_ms);
 	}
 	tell_shows(desk, now_ms);
 }
@@ -509,9 +523,11 @@ int desk_wait_ms(const struct desk *desk) {
 	int64_t now_ms = boot_ms(desk), wait_ms = -1;
 	const struct item *item;
 	TAILQ_FOREACH(item, &desk->items, link) {
-		if (is_waiting(item) && (has_room(desk, item) || !is_due(item, now_ms)))
-			wait_ms = sooner(wait_ms, item->came_ms + DESK_GATHER_MS - now_ms);
+		if (is_waiting(item) && (has_room(desk, item) || !is_due(desk, item, now_ms)))
+			wait_ms = sooner(wait_ms, due_ms(desk, item) - now_ms);
 	}
+	if (desk->missed_count > 0 && !has_missed(desk, now_ms))
+		wait_ms = sooner(wait_ms, desk->silent_ms + DESK_GATHER_MS - now_ms);
 	const struct popup *more = popup_of_kind(desk, POPUP_MORE);
 	size_t due = count_due(desk, now_ms);
 	if (due > 0 && !shows_one(desk) && !desk->more_is_gone && !(more && (more->awaited || more->count == due)))
