@@ -51,7 +51,8 @@ static char *rule_target(const struct rule_text *rule) {
 static char *rule_sentence(const struct rule_text *rule, const char *target) {
 	static const char *const verbs[EFFECT_COUNT] = {
 		[EFFECT_DENY] = "may not", [EFFECT_ASK] = "asks before it may", [EFFECT_ALLOW] = "may"};
-	CLEANUP_FREE char *what = permission_sentence(&rule->permission, NULL, target);
+	CLEANUP_FREE char *what = rule->effect == EFFECT_DENY ? permission_denial(&rule->permission, target)
+							      : permission_sentence(&rule->permission, NULL, target);
 	return string_format("%s %s%s (line %u)", verbs[rule->effect], what,
 			     rule->confirm_terminal ? ", in a terminal" : "", rule->place.line);
 }

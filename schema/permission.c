@@ -18,10 +18,11 @@ static const struct permission_traits table[] = {
 				.form = FORM_TREE,
 				.risk = RISK_LOW},
 	[PERMISSION_FS_WRITE] = {.name = "fs:write",
-				 .sentence = "write to %s",
-				 .what = "write a file",
-				 .gives = "writing",
-				 .lists = "write",
+				 .sentence = "read and write %s",
+				 .denied = "write to %s",
+				 .what = "read and write a file",
+				 .gives = "read/write",
+				 .lists = "read and write",
 				 .named = "For",
 				 .form = FORM_TREE,
 				 .risk = RISK_NORMAL},
@@ -174,17 +175,25 @@ int permission_split(const char *text, struct permission *ret_permission, const 
 	return r;
 }
 
-char *permission_sentence(const struct permission *permission, const char *description, const char *target) {
-	if (description) return string_format("%s%s%s", description, *target ? ": " : "", target);
-	if (permission->kind == PERMISSION_CUSTOM) return string_format("use %s on %s", permission->name, target);
-	const struct permission_traits *traits = permission_traits(permission);
-	const char *rest = traits->sentence, *gap;
-	if (*target == '\0' && traits->alone) return string_copy(traits->alone);
+static char *fill(const char *rest, const char *target) {
 	struct string out = {0};
+	const char *gap;
 	for (; (gap = strstr(rest, "%s")); rest = gap + 2) {
 		string_append_bytes(&out, rest, (size_t)(gap - rest));
 		string_append(&out, target);
 	}
 	string_append(&out, rest);
 	return string_steal(&out);
+}
+
+char *permission_sentence(const struct permission *permission, const char *description, const char *target) {
+	if (description) return string_format("%s%s%s", description, *target ? ": " : "", target);
+	if (permission->kind == PERMISSION_CUSTOM) return string_format("use %s on %s", permission->name, target);
+	const struct permission_traits *traits = permission_traits(permission);
+	return *target == '\0' && traits->alone ? string_copy(traits->alone) : fill(traits->sentence, target);
+}
+
+char *permission_denial(const struct permission *permission, const char *target) {
+	const char *denied = permission_traits(permission)->denied;
+	return denied ? fill(denied, target) : permission_sentence(permission, NULL, target);
 }

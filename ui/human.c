@@ -95,10 +95,12 @@ static char *grant_place(const struct grant *grant) {
 
 char *human_grant(const struct grant *grant) {
 	CLEANUP_FREE char *pattern = text_visible(grant->pattern ? grant->pattern : "");
-	CLEANUP_FREE char *what = permission_sentence(&grant->permission, NULL, pattern);
+	const bool allows = grant->effect == EFFECT_ALLOW;
+	CLEANUP_FREE char *what = allows ? permission_sentence(&grant->permission, NULL, pattern)
+					 : permission_denial(&grant->permission, pattern);
 	CLEANUP_FREE char *who = grant_subject(grant);
 	CLEANUP_FREE char *place = grant_place(grant);
-	return string_format("%s %s %s%s", who, grant->effect == EFFECT_ALLOW ? "may" : "may not", what, place);
+	return string_format("%s %s %s%s", who, allows ? "may" : "may not", what, place);
 }
 
 char *human_until(const struct grant *grant) {

@@ -218,7 +218,7 @@ static const char *words_for(const struct pending_wish *wish, const struct polic
 	bool folder = wish->tree || request->folder;
 	if (wish->summary) return "go on asking";
 	if (folder && request->permission.kind == PERMISSION_FS_READ) return "read everything in";
-	if (folder && request->permission.kind == PERMISSION_FS_WRITE) return "write to everything in";
+	if (folder && request->permission.kind == PERMISSION_FS_WRITE) return "read and write everything in";
 	return policy_description(policy, request->permission.name);
 }
 

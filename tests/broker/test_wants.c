@@ -180,7 +180,7 @@ static void one_alone_is_no_bundle(void **state) {
 	int64_t id = peer_send(runner, "want", json_pack("{s:[i], s:[i]}", "items", out, "folders", out));
 	json_t *prompt = peer_push(agent, "prompt");
 	assert_true(json_is_null(json_object_get(prompt, "bundle")));
-	assert_string_equal(text_of(prompt, "description"), "write to everything in");
+	assert_string_equal(text_of(prompt, "description"), "read and write everything in");
 	answer_well(agent, number_of(prompt, "id"), text_of(prompt, "token"), "allow", NULL);
 	json_decref(prompt);
 	expect_settled(runner, id, 1, 0);

@@ -116,14 +116,14 @@ answer_all() {
 	sbx grant fs:read "$HOME/secret" --profile default
 	sbx grant fs:read "$HOME/brief" --profile default
 	background writes sbx run -- sh -c 'echo new >>"$1"' sh "$long/file" </dev/null
-	notified 1 | jq -e '.summary == "sh wants to write a file" and .actions[1] == "Deny" and .actions[3] == "Review"
+	notified 1 | jq -e '.summary == "sh wants to read and write a file" and .actions[1] == "Deny" and .actions[3] == "Review"
 		and (.actions | length == 4)'
 	sbx deny "$(prompt_id)"
 	finished writes
 	[ "$(<"$long/file")" = old ]
 	background writes sbx run -- sh -c 'echo new >>"$1"' sh "$HOME/brief/file" </dev/null
 	notified 2 | jq -e '(.body | startswith("<b>~/brief/file</b>\nAllowing covers the whole folder ~/brief\n"))
-		and .actions[3] == "Allow writing 1 hour"'
+		and .actions[3] == "Allow read/write 1 hour"'
 	press 2 allow
 	finished writes
 	[ "$(<"$HOME/brief/file")" = $'old\nnew' ]

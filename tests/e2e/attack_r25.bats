@@ -46,7 +46,7 @@ is_trusted() {
 	asks_on_one_screen
 	screen
 	shows '^lifts a guard +default: may read ~/\.ssh \(line 9\)$'
-	shows '^lifts a guard +default: may write to ~/\.bashrc \(line 10\)$'
+	shows '^lifts a guard +default: may read and write ~/\.bashrc \(line 10\)$'
 	shows '^wide +default: may connect to \* \(line 7\)$'
 	shows '^network +… and [0-9]+ more$'
 	shows '^reads +default: may read \$\{project\}/docs'

@@ -341,7 +341,7 @@ hostile_prompt() {
 @test "fish: what it offers" {
 	fish_gives "sbx rev" $'revoke\tEnd grants before their time.'
 	wait_for 30 fish_gives "sbx revoke " $'1\tbuilder: env:read FIRST, never'
-	fish_gives "sbx grant fs:w" $'fs:write\twrite to'
+	fish_gives "sbx grant fs:w" $'fs:write\tread and write'
 	wait_for 30 fish_gives "sbx run --profile=build-" "--profile=build-two"
 	run fish_offers "sbx grant fs:read=a"
 	contains "$output" "fs:read=a file"

@@ -896,7 +896,7 @@ open(sys.argv[1] + "/new", "w").write("written")' "$here"
 	sbx allow "$id"
 	wait_for 30 is_asked_to_write
 	asks fs:write "$here"
-	sbx prompts --json | jq -e ".[0] | .description == \"write to everything in\" and .name == \"$here/new\""
+	sbx prompts --json | jq -e ".[0] | .description == \"read and write everything in\" and .name == \"$here/new\""
 	run sbx prompts
 	contains "$output" "$here (for $here/new)"
 	sbx allow "$id"

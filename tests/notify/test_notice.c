@@ -118,9 +118,9 @@ static void a_button_names_what_it_gives(void **state) {
 	} rows[] = {
 		{PERMISSION_FS_READ, NULL, "npm wants to read a file", "Allow reading 1 hour"},
 		{PERMISSION_FS_READ, "read everything in", "npm wants to read a whole folder", "Allow reading 1 hour"},
-		{PERMISSION_FS_WRITE, NULL, "npm wants to write a file", "Allow writing 1 hour"},
-		{PERMISSION_FS_WRITE, "write to everything in", "npm wants to write a whole folder",
-		 "Allow writing 1 hour"},
+		{PERMISSION_FS_WRITE, NULL, "npm wants to read and write a file", "Allow read/write 1 hour"},
+		{PERMISSION_FS_WRITE, "read and write everything in", "npm wants to read and write a whole folder",
+		 "Allow read/write 1 hour"},
 		{PERMISSION_NET_ACCESS, NULL, "npm wants to connect to a server", "Allow connecting 1 hour"},
 		{PERMISSION_NET_LISTEN, NULL, "npm wants to open a port on this machine", "Allow the port 1 hour"},
 		{PERMISSION_PROC_SPAWN, NULL, "npm wants to run a program", "Allow running 1 hour"},

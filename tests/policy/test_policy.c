@@ -310,14 +310,15 @@ static void what_widens_is_said_first_and_the_widest_in_short(void **state) {
 	string_append(&text, "        - ~/\n");
 	struct policy_document *project = document(POLICY_LAYER_PROJECT, "project", text.data);
 	policy_document_describe(project, &lines);
-	assert_true(line_with(&lines, "may write to ~") < line_with(&lines, "may not read ~/d0"));
+	assert_true(line_with(&lines, "may read and write ~") < line_with(&lines, "may not read ~/d0"));
 	line_with(&lines, "sets the variable NODE_OPTIONS to --require x");
 	line_with(&lines, "at most 2048 MiB of memory");
 	line_with(&lines, "at most 7 processes");
 	line_with(&lines, "keeps a home directory of its own from run to run (home: own)");
 	CLEANUP_FREE char *summary = policy_document_summary(project);
-	assert_string_equal(summary, "11 rules that allow or ask, 4 settings, 40 denials; the widest: may write to ~/ "
-				     "(line 62); asks before it may connect to * (line 50)");
+	assert_string_equal(summary,
+			    "11 rules that allow or ask, 4 settings, 40 denials; the widest: may read and write ~/ "
+			    "(line 62); asks before it may connect to * (line 50)");
 	policy_document_unref(project);
 }
 

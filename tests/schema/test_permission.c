@@ -18,6 +18,13 @@ static void words(void **state) {
 		CLEANUP_FREE char *names = permission_names();
 		assert_non_null(strstr(names, builtin.name));
 	}
+	const struct permission write = permission_of(PERMISSION_FS_WRITE), read = permission_of(PERMISSION_FS_READ);
+	CLEANUP_FREE char *both = permission_sentence(&write, NULL, "/x");
+	assert_string_equal(both, "read and write /x");
+	CLEANUP_FREE char *denied = permission_denial(&write, "/x");
+	assert_string_equal(denied, "write to /x");
+	CLEANUP_FREE char *unread = permission_denial(&read, "/x");
+	assert_string_equal(unread, "read /x");
 	assert_int_equal(permission_parse("db:access", &permission, NULL), 0);
 	assert_int_equal(permission.kind, PERMISSION_CUSTOM);
 

@@ -78,6 +78,14 @@ static void a_grant_is_a_sentence_of_visible_text(void **state) {
 	grant.profile = grant.project = NULL;
 	CLEANUP_FREE char *denied = human_grant(&grant);
 	assert_string_equal(denied, "every profile may not read /x\\x1b[2J anywhere");
+	grant.permission = permission_of(PERMISSION_FS_WRITE);
+	CLEANUP_FREE char *unwritten = human_grant(&grant);
+	assert_string_equal(unwritten, "every profile may not write to /x\\x1b[2J anywhere");
+	grant.effect = EFFECT_ALLOW;
+	CLEANUP_FREE char *written = human_grant(&grant);
+	assert_string_equal(written, "every profile may read and write /x\\x1b[2J anywhere");
+	grant.effect = EFFECT_DENY;
+	grant.permission = permission_of(PERMISSION_FS_READ);
 	grant.session = 9;
 	CLEANUP_FREE char *session = human_grant(&grant);
 	assert_string_equal(session, "session 9 may not read /x\\x1b[2J");

@@ -39,7 +39,8 @@ char *wish_who(const struct prompt *prompt) {
 }
 
 char *wish_what(const struct prompt *prompt) {
-	if (is_of_folder(prompt)) return string_copy(writes(prompt) ? "write a whole folder" : "read a whole folder");
+	if (is_of_folder(prompt))
+		return string_copy(writes(prompt) ? "read and write a whole folder" : "read a whole folder");
 	if (!is_custom(prompt)) return string_copy(permission_traits(&prompt->permission)->what);
 	if (prompt->description) return text_visible_cut(prompt->description, WHAT_COLUMNS);
 	return string_format("use %s", prompt->permission.name);
@@ -68,7 +69,7 @@ char *wish_reach(const struct prompt *prompt) {
 }
 
 static char *listing_verb(const struct prompt *prompt) {
-	if (is_of_folder(prompt)) return string_copy(writes(prompt) ? "write all of" : "read all of");
+	if (is_of_folder(prompt)) return string_copy(writes(prompt) ? "read and write all of" : "read all of");
 	if (is_custom(prompt)) return wish_what(prompt);
 	return string_copy(permission_traits(&prompt->permission)->lists);
 }

@@ -44,6 +44,7 @@ struct permission_traits {
 	const char *name;
 	const char *sentence; /* %s = the target, made visible */
 	const char *alone;    /* without one; NULL: the sentence up to it */
+	const char *denied;   /* what a denial takes away, where that is less; NULL: the sentence */
 	const char *what;     /* the head of a notification */
 	const char *gives;    /* its buttons */
 	const char *lists;    /* in front of the target, where a notification lists several */
@@ -92,3 +93,5 @@ int permission_split(const char *text, struct permission *ret_permission, const 
  * ("use the database"), or NULL. Both are put in as they are. Freed by the caller.
  */
 char *permission_sentence(const struct permission *permission, const char *description, const char *target);
+/* What a denial takes away, for "may not …": an allow of fs:write gives reading, too, and a denial leaves it. */
+char *permission_denial(const struct permission *permission, const char *target);
