@@ -95,19 +95,24 @@ bundle() { # bundle NAME COUNT
 	for ((number = 1; number <= $2; number++)); do
 		files+=("$HOME/notes/a-file-with-a-rather-long-name-$number.txt")
 	done
+	bundle_of "$1" "${files[@]}"
+}
+
+bundle_of() { # bundle_of NAME FILE…
+	local name=$1 files=("${@:2}")
 	policy <<END
 version: 1
 prompt: {timeout: 60s, without-agent: wait}
 profiles:
   default:
     ask:
-      fs:read: [$(printf "%s," "${files[@]}")]
+      fs:read: [$(printf '"%s",' "${files[@]}")]
 END
 	sbx grants >/dev/null
 	wait_for 30 is_registered 1
-	reads "$1" "${files[@]}"
+	reads "$name" "${files[@]}"
 	gnome_sees '.buttons | length >= 2'
-	gnome_picture "$1"
+	gnome_picture "$name"
 }
 
 @test "GNOME Shell: two questions of a session are one notification, and all that its button allows is on the screen" {
@@ -125,6 +130,24 @@ END
 	gnome_click Deny
 	finished six
 	[ "$status" != 0 ]
+}
+
+@test "attack_r_16: GNOME Shell draws some letters wide, and no button allows what they push below the six lines" {
+	local sign number files=()
+	mkdir -p "$HOME/n"
+	for sign in + O Ж ௵; do
+		files=()
+		for number in 1 2 3 4; do
+			files+=("$HOME/n/$(printf "%.0s$sign" {1..28})$number")
+			echo "note $number" >"${files[-1]}"
+		done
+		bundle_of "wide-$number" "${files[@]}"
+		gnome_shows "(.buttons | any(.label | startswith(\"Allow\")) | not) or
+			([.text | scan(\"[$sign]{5}[1-4]\")] | unique | length == 4)"
+		gnome_click Deny
+		finished "wide-$number"
+		[ "$status" != 0 ]
+	done
 }
 
 pending_are() {

@@ -26,9 +26,10 @@
 		const fit = Math.floor((height + 1) * lines / down);
 		if (!line_wrap && all > width + 1) return '';
 		if (fit >= lines) return text;
-		const {start_index, length} = layout.get_line_readonly(fit - 1), bytes = new TextEncoder().encode(text);
-		const end = start_index + length, goes_on = bytes[end] !== 10;
-		return new TextDecoder().decode(bytes.slice(0, goes_on ? end - 4 : end));
+		const iter = layout.get_iter(), bytes = new TextEncoder().encode(text);
+		for (let line = 0; line < fit; line++) iter.next_line();
+		const next = iter.get_index(), goes_on = bytes[next - 1] !== 10;
+		return new TextDecoder().decode(bytes.slice(0, goes_on ? next - 4 : next - 1));
 	}
 
 	/* Each text, as far as it is seen, and each button. */

@@ -27,6 +27,17 @@ static void lines_are_counted_as_they_wrap(void **state) {
 		{"WWWWWWWWWWWWWWWWWWWW", 1}, /* 20, as wide as 40 */
 		{"WWWWWWWWWWWWWWWWWWWWW", 2},
 		{"漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢", 2}, /* 21 */
+		{"+++++++++++++++++++++", 2},
+		{"OOOOOOOOOOOOOOOOOOOOO", 2},
+		{"ЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖЖ", 2},
+		{"௵௵௵௵௵௵௵௵௵௵௵", 2}, /* a letter as wide as four */
+		{"﷽﷽﷽", 2},         /* a sentence in one letter */
+		{"a\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81"
+		 "\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81"
+		 "\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81"
+		 "\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81",
+		 2}, /* a pile of 40 accents */
+		{"a • b · c", 1},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) assert_int_equal(lines_of(rows[i].text), rows[i].lines);
 }

@@ -2,8 +2,8 @@
  * lines: how many lines a text takes in a notification, so that no button is offered for what isn't seen.
  *
  * Promises: a server that has at least LINES_COLUMNS average letters a line needs no more lines than are told here:
- * letters that proportional type draws wide count twice, and of the ways in which servers break a long word (UAX #14
- * lets a line end behind many signs) the one that takes most lines counts.
+ * letters that proportional type draws wide count twice or more, and of the ways in which servers break a long word
+ * (UAX #14 lets a line end behind many signs) the one that takes most lines counts.
  */
 #pragma once
 
