@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/resolved.h"
 #include "base/string.h"
 #include "calls/process.h"
 #include "schema/pattern.h"
@@ -175,10 +176,22 @@ static void ask_by_folder(struct waiting *waiting) {
 	live_note(waiting->ahead->live, waiting->path);
 }
 
+/* A question names the file itself, past the host's links, as it does for the call that uses it: what the user saw is
+ * what is given. Only where there may be a question, for looking tells by its time what is there. */
+static void follow_links(struct waiting *waiting) {
+	bool ask_write = false;
+	const enum view_mode mode = sight_rule(live_view(waiting->ahead->live), waiting->path, &ask_write);
+	char *there = mode == VIEW_ASK || ask_write ? resolved_path(waiting->path) : NULL;
+	if (!there) return;
+	free(waiting->path);
+	waiting->path = there;
+}
+
 static void find_path(struct waiting *waiting, const struct inside_message *message) {
 	const struct live *live = waiting->ahead->live;
 	if (!permission_is_of_path(&waiting->permission)) return;
 	waiting->path = live_resolve(live, message->target, true);
+	if (permission_is_of_files(&waiting->permission)) follow_links(waiting);
 	waiting->need = (struct need){.permission = waiting->permission.kind, .path = waiting->path};
 	if (waiting->permission.kind == PERMISSION_IPC_CONNECT) return;
 	note(waiting);

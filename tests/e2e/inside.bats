@@ -120,6 +120,23 @@ inside() {
 	[ "$(<"$HOME/made/file")" = "made by it" ]
 }
 
+@test "attack_r_16: what is asked for by a link's name is asked about, and allowed, by where it leads" {
+	mkdir "$HOME/led"
+	echo "led there" >"$HOME/led/file"
+	ln -s "$HOME/led" "$HOME/asked/way"
+	background ask sbx run -- sh -c 'sbx request fs:write ~/asked/way && echo "by it" >>~/asked/way/file; cat ~/asked/way/file'
+	prompt=$(prompt_id)
+	sbx prompts --json | jq -e '.[0] | .target == env.HOME + "/led" and .description == "read and write everything in"'
+	sbx allow "$prompt"
+	finished ask
+	[ "$(<"$HOME/led/file")" = $'led there\nby it' ]
+	contains "$output" "by it"
+	sbx grants --json | jq -e '.[0].pattern == env.HOME + "/led"'
+	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/way/file'
+	finished ask
+	contains "$output" "allowed"
+}
+
 @test "a host that was asked for is reached without another question" {
 	background ask sbx run -- sh -c 'sbx request net:access "one.test:$1" && curl -sS --max-time 30 "http://one.test:$1/page"' sh "$port"
 	sbx allow "$(prompt_id)"
