@@ -84,14 +84,18 @@ static bool is_file(const struct want *want) {
 
 enum look { LOOK_NOTHING, LOOK_OTHER, LOOK_FOLDER };
 
+static enum look look_at(const char *path) {
+	struct stat status;
+	if (lstat(path, &status) < 0) return LOOK_NOTHING;
+	if (S_ISLNK(status.st_mode) && stat(path, &status) < 0) return LOOK_OTHER;
+	return S_ISDIR(status.st_mode) ? LOOK_FOLDER : LOOK_OTHER; /* an allow covers what a link leads to */
+}
+
 /* One byte each, in their order. */
 static _Noreturn void look_at_all(const struct wants *wants, int out) {
-	struct stat status;
 	for (size_t i = 0; i < wants->count; i++) {
 		if (!is_file(&wants->items[i])) continue;
-		char look = lstat(wants->items[i].pattern, &status) < 0 ? LOOK_NOTHING
-			    : S_ISDIR(status.st_mode)                   ? LOOK_FOLDER
-									: LOOK_OTHER;
+		const char look = (char)look_at(wants->items[i].pattern);
 		if (fd_write_all(out, &look, 1, NULL) < 0) break;
 	}
 	_exit(0);

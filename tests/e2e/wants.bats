@@ -229,3 +229,20 @@ decided() { # of the variable, in the last run
 	for pid in "${pids[@]}"; do wait_for 30 gone "$pid"; done
 	wait_for 30 no_prompt_is_pending
 }
+
+@test "attack_r_16: of a link to a folder the question says that all in it is meant" {
+	mkdir -p "$HOME/kept"
+	echo "kept" >"$HOME/kept/file"
+	ln -sfn "$HOME/kept" "$HOME/.way"
+	policy <<-END
+		version: 1
+		profiles: {tooled: {extends: [default], ask: {fs:read: [~/.way]}}}
+	END
+	answers user --kind desktop leave='*'='*'
+	background way sbx run --profile tooled -- cat "$HOME/.way/file" </dev/null
+	wait_for 30 prompt_is_pending
+	sbx prompts --json | jq -e '.[0] | .target == env.HOME + "/.way" and .description == "read everything in"'
+	sbx allow "$(prompt_id)"
+	finished way
+	[[ $status == 0 && $output == kept ]]
+}
