@@ -56,6 +56,14 @@ static void on_signal(evutil_socket_t number, short what, void *argument) {
 	send_order(job, ORDER_SIGNAL, number);
 }
 
+static void on_stop(evutil_socket_t number, short what, void *argument) {
+	struct job *job = argument;
+	if (job->options.waits(job->options.context))
+		job_suspend(job);
+	else
+		on_signal(number, what, job);
+}
+
 static void on_continue(evutil_socket_t number, short what, void *argument) {
 	(void)number, (void)what;
 	go_on(argument);
@@ -71,7 +79,7 @@ static const struct {
 	int number;
 	event_callback_fn handler;
 } signal_table[SIGNALS] = {
-	{SIGINT, on_signal},    {SIGTERM, on_signal},  {SIGQUIT, on_signal}, {SIGTSTP, on_signal},
+	{SIGINT, on_signal},    {SIGTERM, on_signal},  {SIGQUIT, on_signal}, {SIGTSTP, on_stop},
 	{SIGCONT, on_continue}, {SIGWINCH, on_resize}, {SIGUSR1, on_signal},
 };
 
@@ -84,8 +92,9 @@ struct job *job_new(const struct job_options *options) {
 	struct job *job = mem_new(struct job);
 	job->options = *options;
 	for (size_t i = 0; i < SIGNALS; i++) {
-		if (signal_table[i].handler == on_signal && is_ignored(signal_table[i].number)) continue;
-		job->signals[i] = evsignal_new(options->base, signal_table[i].number, signal_table[i].handler, job);
+		const event_callback_fn handler = signal_table[i].handler;
+		if ((handler == on_signal || handler == on_stop) && is_ignored(signal_table[i].number)) continue;
+		job->signals[i] = evsignal_new(options->base, signal_table[i].number, handler, job);
 		event_add(job->signals[i], NULL);
 	}
 	return job;

@@ -309,6 +309,11 @@ static void on_hangup(void *context, bool gone) {
 	ask_to_end(run, SIGHUP, RUN_HANGUP_MS);
 }
 
+static bool on_waits(void *context) {
+	const struct run *run = context;
+	return asker_waits(run->asker);
+}
+
 static void on_going_on(void *context) {
 	const struct run *run = context;
 	asker_wake(run->asker);
@@ -320,6 +325,7 @@ static void watch(struct run *run) {
 					.launch = run->launch,
 					.terminal = run->terminal,
 					.is_terminal = run->is_terminal,
+					.waits = on_waits,
 					.going_on = on_going_on,
 					.not_taken = on_not_taken,
 					.context = run};

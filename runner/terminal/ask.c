@@ -36,6 +36,7 @@ enum {
 	ASK_GATHER_MS = 30,   /* prompts that come within this are asked together */
 	ASK_FRAME_LINES = 14, /* of a question about several are not its list */
 	ASK_CLOSING_MS = 500, /* a child has for its last words */
+	ASK_LOOK_MS = 300,    /* between looks whether we are in the foreground by now */
 };
 
 struct question {
@@ -58,7 +59,7 @@ struct asker {
 	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
-	struct event *done, *gather, *overdue;
+	struct event *done, *gather, *overdue, *look;
 	struct string text; /* what came of the answers so far */
 };
 
@@ -79,6 +80,17 @@ static void wait_for_others(struct asker *asker) {
 	if (!asker->child && !event_pending(asker->gather, EV_TIMEOUT, NULL)) event_add(asker->gather, &soon);
 }
 
+/* A shell's fg sends no signal to a job that is running already. */
+static void on_look(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	asker_wake(argument);
+}
+
+static void look_again(struct asker *asker) {
+	const struct timeval later = clock_timeval(ASK_LOOK_MS);
+	event_add(asker->look, &later);
+}
+
 static void on_overdue(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	wait_for_others(argument);
@@ -91,6 +103,7 @@ struct asker *asker_new(const struct asker_options *options) {
 	asker->remote = getenv("SSH_CONNECTION") || getenv("SSH_TTY");
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
+	asker->look = evtimer_new(options->base, on_look, asker);
 	return asker;
 }
 
@@ -329,6 +342,7 @@ static void ask_next(struct asker *asker) {
 	}
 	for (struct question *at = first; at && !foreground; at = at->next)
 		if (left_to_the_desktop(asker, at) == 0) tell_that_it_waits(at);
+	if (first && !foreground) look_again(asker);
 	if (!first || !foreground) return;
 	if (asker->turn != TURN_OURS) {
 		take_turn(asker);
@@ -421,6 +435,10 @@ bool asker_is_asking(const struct asker *asker) {
 	return asker && asker->child > 0;
 }
 
+bool asker_waits(const struct asker *asker) {
+	return asker && asker->first && !asker->child;
+}
+
 /* The tool has ended, and its question with it, unless that was settled before: the child says so and ends. */
 static void dismiss(struct asker *asker) {
 	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
@@ -448,6 +466,7 @@ void asker_free(struct asker *asker) {
 	if (asker->done) event_free(asker->done);
 	event_free(asker->gather);
 	event_free(asker->overdue);
+	event_free(asker->look);
 	fd_close(asker->answer);
 	fd_close(asker->gone);
 	while (asker->first) remove_question(asker, asker->first);

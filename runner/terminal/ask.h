@@ -6,7 +6,8 @@
  * past its pty (output.h) as well, and where others may write there an allow is asked for twice (twice.h). A question
  * whose process ends without an answer
  * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
- * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS.
+ * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS. What waits while we are in the background is asked
+ * when we are in the foreground again, whether or not the shell sends a signal then.
  */
 #pragma once
 
@@ -37,4 +38,5 @@ void asker_forget(struct asker *asker);                    /* the broker is gone
 void asker_pause(struct asker *asker, bool paused);        /* another run asks on the terminal */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
 bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
+bool asker_waits(const struct asker *asker);               /* something is to be asked, and isn't on the screen */
 void asker_free(struct asker *asker);

@@ -243,6 +243,37 @@ is_stopped() {
 	sees 'ready\$$'
 }
 
+@test "a run in the background asks when fg brings it to the foreground, each time, and ^Z never ends the call that waits" {
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'sbx run -- cat ~/kept &'
+	sees '^.*waiting for an answer: fs:read'
+	type_line 'clear; fg'
+	sees_question
+	first=$(code)
+	wait_for 30 is_stopped
+	type_line 'clear; bg'
+	sees '^\[1\]\+ sbx run'
+	type_line 'clear; fg'
+	wait_for 30 asks_anew "$first"
+	type_line "allow $(code)"
+	sees '^a kept line'
+	sbx revoke --all
+}
+
+@test "a run in the background that is stopped keeps the call that waits" {
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'sbx run -- cat ~/kept &'
+	sees 'waiting for an answer: fs:read'
+	type_line 'clear; kill -TSTP %1; while ! jobs -s | grep .; do :; done'
+	sees 'Stopped'
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line 'clear; fg'
+	sees_question
+	type_line "allow $(code)"
+	sees '^a kept line'
+	sbx revoke --all
+}
+
 @test "a prompt that nobody answered says so, also when the tool ends with that" {
 	local round
 	sed -i 's/timeout: 60s/timeout: 2s/' "$HOME/.config/sbx/policy.yaml"
