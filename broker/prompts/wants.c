@@ -38,9 +38,9 @@ struct want {
 	struct permission permission;
 	char *pattern; /* of files and sockets the path itself */
 	char *sample;
-	/* Of a variable, when it is settled: */
+	/* Of a variable, and of what was denied for longer than this once, when it is settled: */
 	json_t *verdict; /* owned */
-	int64_t once;    /* the grant for one use that gave it; 0: none */
+	int64_t once;    /* the grant for one use that gave the variable; 0: none */
 };
 
 struct wants {
@@ -243,12 +243,28 @@ static json_t *told_variable(const struct session *session, const struct want *w
 			 gone ? verdict_to_json(&revoked) : json_incref(want->verdict));
 }
 
+static bool is_variable(const struct permission *permission) {
+	return permission->kind == PERMISSION_ENV_READ;
+}
+
 static json_t *told_variables(const struct session *session) {
 	json_t *variables = json_array();
-	for (size_t i = 0; i < session->wants->count; i++)
-		if (session->wants->items[i].verdict)
-			json_array_append_new(variables, told_variable(session, &session->wants->items[i]));
+	for (size_t i = 0; i < session->wants->count; i++) {
+		const struct want *want = &session->wants->items[i];
+		if (want->verdict && is_variable(&want->permission))
+			json_array_append_new(variables, told_variable(session, want));
+	}
 	return variables;
+}
+
+/* The tool won't find it, so no call of its own is denied. */
+static json_t *told_refused(const struct wants *wants) {
+	json_t *refused = json_array();
+	for (size_t i = 0; i < wants->count; i++)
+		if (wants->items[i].verdict && !is_variable(&wants->items[i].permission))
+			json_array_append_new(refused, json_pack("{s:I, s:O}", "item", (json_int_t)i, "verdict",
+								 wants->items[i].verdict));
+	return refused;
 }
 
 static void keep_verdict(struct wants *wants, const struct request *request, const struct verdict *verdict) {
@@ -268,9 +284,10 @@ void wants_settle(const struct session *session, const struct request *request, 
 		wants->allowed++;
 	else
 		wants->denied++;
-	if (request->permission.kind == PERMISSION_ENV_READ) keep_verdict(wants, request, verdict);
+	const bool refused = verdict->effect == EFFECT_DENY && verdict->grant != 0;
+	if (refused || is_variable(&request->permission)) keep_verdict(wants, request, verdict);
 	if (--wants->left > 0) return;
 	client_reply(session->client, "want", wants->id,
-		     json_pack("{s:I, s:I, s:o}", "allowed", wants->allowed, "denied", wants->denied, "variables",
-			       told_variables(session)));
+		     json_pack("{s:I, s:I, s:o, s:o}", "allowed", wants->allowed, "denied", wants->denied, "variables",
+			       told_variables(session), "refused", told_refused(wants)));
 }

@@ -17,7 +17,7 @@ enum { SHOWN = 10, TEXT_COLUMNS = 200, TARGET_COLUMNS_MIN = 24, LINE_MAX_BYTES =
 
 struct item {
 	const char *permission, *target;
-	unsigned count;
+	const struct denied_target *denied;
 	const struct verdict *verdict;
 };
 
@@ -49,8 +49,14 @@ static void tell_item(struct telling *telling, const struct item *item) {
 	if (telling->count++ < telling->most && telling->tell) telling->tell(telling, item);
 }
 
-static void tell_connection(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
-	tell_item(argument, &(struct item){"net:access", target, count, verdict});
+static void tell_denied(struct telling *telling, const char *permission, const struct denied_target *denied) {
+	tell_item(telling, &(struct item){permission, denied->target, denied, &denied->verdict});
+}
+
+static void tell_connection(void *argument, const struct denied_target *denied) {
+	struct telling *telling = argument;
+	if (!denied_has(&telling->blocked->denied[PERMISSION_NET_ACCESS], denied->target))
+		tell_denied(telling, "net:access", denied);
 }
 
 static void tell_each(struct telling *telling, void (*tell)(struct telling *telling, const struct item *item)) {
@@ -62,8 +68,7 @@ static void tell_each(struct telling *telling, void (*tell)(struct telling *tell
 		const struct permission permission = permission_of((enum permission_kind)kind);
 		for (size_t i = 0; i < denied->count; i++) {
 			const struct denied_target *target = &denied->items[i];
-			tell_item(telling, &(struct item){target->permission ? target->permission : permission.name,
-							  target->target, target->count, &target->verdict});
+			tell_denied(telling, target->permission ? target->permission : permission.name, target);
 		}
 	}
 	if (blocked->gate) gate_each_denied(blocked->gate, tell_connection, telling);
@@ -90,21 +95,26 @@ static bool advise(const struct telling *telling, const struct item *item, struc
 			   ret_advice);
 }
 
-/* " (no terminal or desktop to ask on, 2 times)" */
+/* " (no terminal or desktop to ask on, 2 times)", " (you denied it (prompt 4), 3 times, the last time: …)" */
 static char *reason(const struct item *item) {
+	const struct denied_target *denied = item->denied;
 	CLEANUP_FREE char *why =
 		text_visible_cut(item->verdict->why ? item->verdict->why : "no rule allows it", TEXT_COLUMNS);
-	CLEANUP_FREE char *times = item->count > 1 ? string_format(", %u times", item->count) : string_copy("");
-	return string_format(" (%s%s)", why, times);
+	CLEANUP_FREE char *times = denied->count > 1 ? string_format(", %u times", denied->count) : string_copy("");
+	CLEANUP_FREE char *last = denied->last ? text_visible_cut(denied->last, TEXT_COLUMNS) : NULL;
+	return string_format(" (%s%s%s%s)", why, times, last ? ", the last time: " : "", last ? last : "");
 }
 
-/* "LEAD TARGET REST", of that width: the target's middle is cut first, then the rest's. */
-static char *fit(size_t width, const char *lead, const char *target, const char *rest) {
+/* "LEAD TARGET REST", of that width: the target's middle is cut first. A rest for which there is no room even so stands
+ * whole in a line of its own, however long. */
+static void say_fitting(size_t width, const char *lead, const char *target, const char *rest) {
 	const size_t room = width > text_columns(lead) ? width - text_columns(lead) : 0;
 	const size_t most = room > TARGET_COLUMNS_MIN ? room - TARGET_COLUMNS_MIN : 1;
-	CLEANUP_FREE char *tail = text_columns(rest) > most ? text_visible_cut(rest, most) : string_copy(rest);
-	CLEANUP_FREE char *shown = text_visible_cut(target, room > text_columns(tail) ? room - text_columns(tail) : 1);
-	return string_format("%s%s%s", lead, shown, tail);
+	const bool beside = text_columns(rest) <= most;
+	const size_t taken = beside ? text_columns(rest) : 0;
+	CLEANUP_FREE char *shown = text_visible_cut(target, room > taken ? room - taken : 1);
+	log_notice("%s%s%s", lead, shown, beside ? rest : "");
+	if (!beside) log_notice("   %s", rest);
 }
 
 /* Whole, however long, and nothing in front of it but blanks: it is there to be copied. */
@@ -127,8 +137,7 @@ static void say_line(struct telling *telling, const struct item *item) {
 	if (fits) return log_notice("%s", line);
 	CLEANUP_FREE char *lead = string_format("blocked %s ", item->permission);
 	size_t width = telling->width ? telling->width - strlen(spoken_by) : TEXT_COLUMNS * 2;
-	CLEANUP_FREE char *cut = fit(width, lead, item->target, rest);
-	log_notice("%s", cut);
+	say_fitting(width, lead, item->target, rest);
 	if (advised) log_notice("%s%s", advice.text, advice.command ? ":" : "");
 	if (advice.command) say_command(advice.command);
 }
@@ -148,10 +157,9 @@ static void group_add(struct telling *telling, const struct advice *advice) {
 static void say_listed(struct telling *telling, const struct item *item) {
 	CLEANUP_FREE char *lead = string_format("  %s ", item->permission);
 	CLEANUP_FREE char *rest = reason(item);
-	CLEANUP_FREE char *line = fit(telling->width - strlen(spoken_by), lead, item->target, rest);
 	CLEANUP_ADVICE struct advice advice;
 	bool advised = advise(telling, item, &advice);
-	log_notice("%s", line);
+	say_fitting(telling->width - strlen(spoken_by), lead, item->target, rest);
 	const bool suggested = telling->blocked->scene->options->record; /* rules for all of it follow */
 	if (advised && advice.command && !suggested) group_add(telling, &advice);
 	if (advised && !advice.command) log_notice("    %s", advice.text);

@@ -96,6 +96,7 @@ static void on_view(void *context, struct view *view) {
 static void on_ended(void *context, const struct session_ended *ended) {
 	struct run *run = context;
 	network_ended(run->network, ended);
+	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_release(&run->denied[i], ended->grants, ended->count);
 	endings_add(run->endings, ended);
 }
 
@@ -612,7 +613,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 			.run = options,
 			.terminal = run->terminal,
 			.output = run->output,
-			.denied = &run->denied[PERMISSION_ENV_READ],
+			.denied = run->denied,
 		};
 		r = wants_ask(&wants, &run->scene.view, error);
 		run->hung_up = r == -EPIPE;

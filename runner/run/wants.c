@@ -163,7 +163,7 @@ static void end_with(struct wants *wants, int result) {
 /* What lasts is in the view; a grant for one use is used up by now, and gives the variable to this start alone. */
 static void take_variable(struct wants *wants, const char *name, const struct verdict *verdict) {
 	if (verdict->effect != EFFECT_ALLOW)
-		denied_add(wants->options->denied, name, verdict);
+		denied_add(&wants->options->denied[PERMISSION_ENV_READ], name, verdict);
 	else if (verdict->once)
 		strings_add(&wants->once, name);
 }
@@ -181,6 +181,21 @@ static int read_variable(const json_t *item, char **ret_name, struct verdict *re
 	return r < 0 ? r : verdict_from_json(json_object_get(item, "verdict"), ret_verdict, error);
 }
 
+static void take_refused(const struct wants *wants, const json_t *item) {
+	CLEANUP_VERDICT struct verdict verdict = {0};
+	struct error error = ERROR_NONE;
+	const json_int_t index = json_integer_value(json_object_get(item, "item"));
+	if (index < 0 || index >= (json_int_t)wants->count)
+		error_set(&error, EPROTO, "it names none of them");
+	else
+		verdict_from_json(json_object_get(item, "verdict"), &verdict, &error);
+	if (error.code != 0) return log_error("what was denied at the start: %s", error.message);
+	const struct want *want = &wants->items[index];
+	const bool own = want->permission.kind == PERMISSION_CUSTOM;
+	denied_add_named(&wants->options->denied[want->permission.kind], own ? want->permission.name : NULL,
+			 want->pattern, &verdict);
+}
+
 static void on_settled(void *argument, const json_t *settled) {
 	struct wants *wants = argument;
 	size_t index;
@@ -194,6 +209,7 @@ static void on_settled(void *argument, const json_t *settled) {
 		else
 			log_error("what was answered about a variable: %s", error.message);
 	}
+	json_array_foreach (json_object_get(settled, "refused"), index, item) take_refused(wants, item);
 	end_with(wants, 0);
 }
 

@@ -25,7 +25,8 @@ struct wants_options {
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
 	struct output *output;         /* or NULL */
-	struct denied *denied;         /* variables that are denied are added */
+	struct denied *denied; /* one for each kind of permission: what the user denied, and each variable that is
+				  denied, is added */
 };
 
 /* *view is replaced by each that comes meanwhile. -ECONNRESET: the broker has gone, and the session with it;

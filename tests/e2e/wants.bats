@@ -82,6 +82,25 @@ prompts_shown() { # of the last session
 	contains "$output" "the token"
 }
 
+@test "what the user denies at the start is said at the end, and counts for --fail-on-deny" {
+	answers user allow=env:read='*' deny='*'='*'
+	run sbx run --profile tooled --fail-on-deny -- ./tool
+	[[ $status == 125 ]]
+	contains "$output" "sbx: blocked fs:read $HOME/.toolrc (you denied it (prompt "
+	contains "$output" "it was denied for this run alone"
+}
+
+@test "a question before the start says so, and that its denial holds for the run" {
+	unset TOOL_TOKEN
+	tmux set-environment -ru TOOL_TOKEN
+	type_line 'clear; unset TOOL_TOKEN; sbx run --profile tooled -- ./tool'
+	sees_question
+	shows '^  asked by session [0-9]+, before its tool starts$'
+	shows '^  deny       not in this run \(also Ctrl-C\)$'
+	type_line deny
+	sees '^sbx: denied until this run ends$'
+}
+
 @test "with nobody to ask nothing waits, and nothing is written down as denied by anybody" {
 	run_tool
 	contains "$output" "token="
@@ -116,7 +135,7 @@ decided() { # of the variable, in the last run
 	run sbx run --profile tooled --print-plan -- true
 	[[ $status == 0 && $(once_of) == "env:read TOOL_TOKEN 0"$'\n1' ]] # a look uses nothing up
 	run sbx run --profile tooled -- sh -c 'echo "token=$TOOL_TOKEN"'
-	[[ $status == 0 && $output == token=t0ken ]]
+	[[ $status == 0 && ${lines[0]} == token=t0ken ]]
 	[[ $(jq -r .permission "$HOME/run/user.asked") == fs:read ]]
 	[[ $(once_of) == "env:read TOOL_TOKEN 1"$'\n0' ]]
 	[[ $(decided | sort) == $'decision TOOL_TOKEN allow\nuse TOOL_TOKEN allow' ]]

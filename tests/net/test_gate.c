@@ -514,11 +514,11 @@ static void a_call_on_its_way_rests_on_what_allowed_it_last(void **state) {
 	close(fillers[1]);
 }
 
-static void on_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
+static void on_denied(void *argument, const struct denied_target *item) {
 	char *text = argument;
 	size_t size = strlen(text);
 
-	snprintf(text + size, 300 - size, "%s %u %s; ", target, count, verdict->module);
+	snprintf(text + size, 300 - size, "%s %u %s; ", item->target, item->count, item->verdict.module);
 }
 
 static void do_each_denied(struct fixture *fixture, void *argument) {

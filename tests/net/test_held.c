@@ -183,9 +183,8 @@ static bool echoes(int fd) {
 	return string_equal(echo, "still");
 }
 
-static void count_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
-	(void)target, (void)verdict;
-	*(unsigned *)argument += count;
+static void count_denied(void *argument, const struct denied_target *item) {
+	*(unsigned *)argument += item->count;
 }
 
 static void do_count_denied(struct fixture *fixture, void *argument) {

@@ -107,8 +107,8 @@ static int socks_to(struct scene *scene, const char *host) {
 	return fd;
 }
 
-static void add_denied(void *argument, const char *target, unsigned count, const struct verdict *verdict) {
-	string_appendf(argument, "%s %u %s: %s\n", target, count, verdict->module, verdict->why);
+static void add_denied(void *argument, const struct denied_target *item) {
+	string_appendf(argument, "%s %u %s: %s\n", item->target, item->count, item->verdict.module, item->verdict.why);
 }
 
 static void do_list_denied(struct fixture *fixture, void *argument) {

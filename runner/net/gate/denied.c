@@ -1,6 +1,7 @@
 #include "denied.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "base/string.h"
 #include "schema/limits.h"
@@ -17,14 +18,19 @@ void denied_add(struct denied *denied, const char *target, const struct verdict 
 	denied_add_named(denied, NULL, target, verdict);
 }
 
+static void count_again(struct denied_target *item, const struct verdict *verdict) {
+	if (item->count < UINT_MAX) item->count++;
+	free(item->last);
+	item->last = string_equal(verdict->why, item->verdict.why) ? NULL : string_copy_or_null(verdict->why);
+}
+
 void denied_add_named(struct denied *denied, const char *permission, const char *target,
 		      const struct verdict *verdict) {
 	for (size_t i = 0; i < denied->count; i++) {
 		struct denied_target *item = &denied->items[i];
 
 		if (!string_equal(item->target, target) || !string_equal(item->permission, permission)) continue;
-		if (item->count < UINT_MAX) item->count++;
-		return;
+		return count_again(item, verdict);
 	}
 	if (denied->count == LIMIT_DENIED) return;
 	denied->items = array_grow(denied->items, denied->count, sizeof *denied->items);
@@ -34,11 +40,24 @@ void denied_add_named(struct denied *denied, const char *permission, const char 
 								.verdict = verdict_copy(verdict)};
 }
 
+bool denied_has(const struct denied *denied, const char *target) {
+	for (size_t i = 0; i < denied->count; i++)
+		if (string_equal(denied->items[i].target, target)) return true;
+	return false;
+}
+
+void denied_release(struct denied *denied, const int64_t *grants, size_t count) {
+	for (size_t i = 0; i < denied->count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (denied->items[i].verdict.grant == grants[k]) denied->items[i].verdict.grant = 0;
+}
+
 void denied_finish(struct denied *denied) {
 	for (size_t i = 0; i < denied->count; i++) {
 		free(denied->items[i].permission);
 		free(denied->items[i].target);
 		verdict_finish(&denied->items[i].verdict);
+		free(denied->items[i].last);
 	}
 	free(denied->items);
 	*denied = (struct denied){0};

@@ -1,11 +1,14 @@
 /*
  * denied: what was denied, once a target (and name of a permission, where it has one), in order.
  *
- * Promises: at most LIMIT_DENIED targets are kept; the first verdict of each is.
+ * Promises: at most LIMIT_DENIED targets are kept; of each the first verdict, and why it was denied last where that is
+ * said in other words.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "schema/verdict.h"
 
@@ -14,6 +17,7 @@ struct denied_target {
 	char *target;
 	unsigned count;
 	struct verdict verdict;
+	char *last; /* NULL: as the first one says */
 };
 
 struct denied {
@@ -23,6 +27,8 @@ struct denied {
 
 void denied_add(struct denied *denied, const char *target, const struct verdict *verdict);
 void denied_add_named(struct denied *denied, const char *permission, const char *target, const struct verdict *verdict);
+bool denied_has(const struct denied *denied, const char *target);
+void denied_release(struct denied *denied, const int64_t *grants, size_t count); /* those denials have ended */
 void denied_finish(struct denied *denied);
 
 /* A copy that owns its texts. */

@@ -369,6 +369,7 @@ static void call_stop(struct gate_call *call, struct verdict verdict) {
 }
 
 size_t gate_cut(struct gate *gate, const int64_t *grants, size_t count) {
+	denied_release(&gate->denied, grants, count);
 	size_t cut = leases_cut(gate, false, grants, count);
 	struct gate_call *call;
 
@@ -432,19 +433,12 @@ void calls_judge(struct gate *gate, const char *target, const struct verdict *ve
 }
 
 void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict) {
-	for (size_t i = 0; i < gate->denied.count; i++)
-		if (string_equal(gate->denied.items[i].target, target)) return;
-	denied_add(&gate->denied, target, verdict);
+	if (!denied_has(&gate->denied, target)) denied_add(&gate->denied, target, verdict);
 }
 
-void gate_each_denied(const struct gate *gate,
-		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
+void gate_each_denied(const struct gate *gate, void (*each)(void *argument, const struct denied_target *item),
 		      void *argument) {
-	for (size_t i = 0; i < gate->denied.count; i++) {
-		const struct denied_target *item = &gate->denied.items[i];
-
-		each(argument, item->target, item->count, &item->verdict);
-	}
+	for (size_t i = 0; i < gate->denied.count; i++) each(argument, &gate->denied.items[i]);
 }
 
 void gate_add_broken(struct gate *gate, const char *target, const char *how) {

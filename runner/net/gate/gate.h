@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "denied.h"
 #include "schema/host.h"
 #include "schema/verdict.h"
 #include "schema/view.h"
@@ -125,8 +126,7 @@ void gate_lease_end(struct gate_lease *lease, uint64_t sent, uint64_t received, 
 void gate_add_denied(struct gate *gate, const char *target, const struct verdict *verdict);
 
 /* One line a distinct target that was denied, for the runner's last words: calls back in order of first denial. */
-void gate_each_denied(const struct gate *gate,
-		      void (*each)(void *argument, const char *target, unsigned count, const struct verdict *verdict),
+void gate_each_denied(const struct gate *gate, void (*each)(void *argument, const struct denied_target *item),
 		      void *argument);
 
 /* What was allowed and came to nothing, or to an end that its tool sees as a mere reset: "failed: Connection refused",
