@@ -23,6 +23,7 @@ static const struct field fields[] = {
 	{"why", FIELD_TEXT, offsetof(struct prompt, why), NULL},
 	{"confirm", FIELD_BOOL, offsetof(struct prompt, confirm_terminal), NULL},
 	{"opens_folder", FIELD_BOOL, offsetof(struct prompt, opens_folder), NULL},
+	{"denial_lasts", FIELD_BOOL, offsetof(struct prompt, denial_lasts), NULL},
 	{"scopes", FIELD_STRINGS, offsetof(struct prompt, scopes), NULL},
 	{"deadline", FIELD_STAMP, offsetof(struct prompt, deadline_ms), NULL},
 	{"lifetime_ms", FIELD_COUNT, offsetof(struct prompt, lifetime_ms), NULL},

@@ -13,6 +13,7 @@
 #include "schema/message.h"
 #include "scope.h"
 #include "sessions/session.h"
+#include "streaks.h"
 
 /* Who waits */
 
@@ -191,19 +192,30 @@ bool pending_has_terms(const struct prompt_pending *pending, const struct reques
 	       pending->private_allowed == opens_private(request, verdict);
 }
 
+/* A grant that ends above a mask, or above what must be confirmed in a terminal, doesn't lift it (policy/judge.c). */
+static size_t depth_needed(const struct prompt *prompt, const struct ruleset *ruleset) {
+	struct pattern_rank sticky = {0}, rule = {0};
+	const bool kept = ruleset_find_sticky(ruleset, &prompt->permission, prompt->target, &sticky);
+	const bool decided =
+		prompt->confirm_terminal && ruleset_find(ruleset, &prompt->permission, prompt->target, &rule);
+	const size_t least = kept ? sticky.depth : 0, confirmed = decided ? rule.depth : 0;
+	return least > confirmed ? least : confirmed;
+}
+
 static void offer_scopes(struct prompt_pending *pending, const struct pending_wish *wish) {
 	const struct request *request = wish->request;
 	struct prompt *prompt = &pending->prompt;
-	/* A grant that ends above a mask doesn't lift it. */
-	bool replaced =
-		request->permission.kind == PERMISSION_FS_WRITE && !request->folder && !prompt->confirm_terminal;
 	if (pending->wanted) {
 		strings_add(&prompt->scopes, "exact");
 		return;
 	}
 	if (!pending->walk) {
-		scopes_offered(&prompt->permission, prompt->target, pending->broker->places.home, replaced,
-			       &prompt->scopes);
+		const bool path = permission_is_of_path(&prompt->permission);
+		const struct scope_bounds bounds = {.home = pending->broker->places.home,
+						    .depth = path ? depth_needed(prompt, wish->ruleset) : 0,
+						    .replaced = prompt->permission.kind == PERMISSION_FS_WRITE &&
+								!request->folder && !prompt->confirm_terminal};
+		scopes_offered(&prompt->permission, prompt->target, &bounds, &prompt->scopes);
 		return;
 	}
 	/* All of the tree, or only what was touched just now. */
@@ -230,6 +242,12 @@ static const char *name_in_target(const struct pending_wish *wish) {
 	if (request->permission.kind == PERMISSION_NET_ACCESS || request->permission.kind == PERMISSION_PROC_SPAWN)
 		return request->name;
 	return request->name && path_is_below(request->name, request->target) ? request->name : NULL;
+}
+
+static bool denial_lasts(const struct prompt_pending *pending, const struct session *session) {
+	const struct prompt *prompt = &pending->prompt;
+	return pending->wanted || (session && strings_contain(&prompt->scopes, "exact") &&
+				   streaks_are_full(session->streaks, &prompt->permission, prompt->target));
 }
 
 struct prompt_pending *pending_new(struct broker *broker, const struct pending_wish *wish) {
@@ -269,6 +287,7 @@ struct prompt_pending *pending_new(struct broker *broker, const struct pending_w
 	prompt->deadline_ms = broker_now_ms(broker) + settings.timeout_ms;
 	prompt->lifetime_ms = settings.lifetime_ms;
 	offer_scopes(pending, wish);
+	prompt->denial_lasts = denial_lasts(pending, session);
 	pending->deadline = evtimer_new(broker->base, on_deadline, pending);
 	if (!pending->deadline) mem_exhausted();
 	return pending;

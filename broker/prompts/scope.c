@@ -11,7 +11,9 @@
 #include "schema/limits.h"
 #include "schema/pattern.h"
 
-static bool folder_may_be_offered(const char *folder, const char *home) {
+static bool folder_may_be_offered(const char *folder, const struct scope_bounds *bounds) {
+	const char *home = bounds->home;
+	if (path_depth(folder) < bounds->depth) return false;
 	if (path_is_below(home, folder)) return strcmp(home, folder) == 0 && path_depth(home) >= 1;
 	return path_depth(folder) >= 2;
 }
@@ -27,10 +29,10 @@ bool scope_is_shared(const char *folder, const char *home) {
 	return false;
 }
 
-static void offer_folders(const char *target, const char *home, bool replaced, struct strings *scopes) {
+static void offer_folders(const char *target, const struct scope_bounds *bounds, struct strings *scopes) {
 	CLEANUP_FREE char *folder = path_parent(target);
-	bool offered = folder_may_be_offered(folder, home),
-	     first = offered && replaced && !scope_is_shared(folder, home);
+	bool offered = folder_may_be_offered(folder, bounds),
+	     first = offered && bounds->replaced && !scope_is_shared(folder, bounds->home);
 	if (first) strings_add(scopes, "folder");
 	strings_add(scopes, "exact");
 	if (!offered) return;
@@ -39,7 +41,7 @@ static void offer_folders(const char *target, const char *home, bool replaced, s
 		char *parent = path_parent(folder);
 		free(folder);
 		folder = parent;
-		if (!folder_may_be_offered(folder, home)) return;
+		if (!folder_may_be_offered(folder, bounds)) return;
 		strings_add(scopes, folder);
 	}
 }
@@ -65,11 +67,11 @@ static bool take_host(const char *target, struct host *ret_host) {
 	return host_port_parse(target, strlen(target), ret_host, &port, NULL) == 0;
 }
 
-void scopes_offered(const struct permission *permission, const char *target, const char *home, bool replaced,
+void scopes_offered(const struct permission *permission, const char *target, const struct scope_bounds *bounds,
 		    struct strings *ret_scopes) {
 	struct host host;
 	if (permission_is_of_files(permission)) {
-		offer_folders(target, home, replaced, ret_scopes);
+		offer_folders(target, bounds, ret_scopes);
 		return;
 	}
 	strings_add(ret_scopes, "exact");

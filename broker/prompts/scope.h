@@ -12,12 +12,18 @@
 #include "base/string.h"
 #include "schema/permission.h"
 
+struct scope_bounds {
+	const char *home;
+	size_t depth;  /* of path_depth: a grant that ends above decides nothing about the target */
+	bool replaced; /* the target is a file that programs save by putting another in its place */
+};
+
 /*
  * What may be named for this target, in the order that it is shown; at most LIMIT_SCOPES. The first is what an answer
  * that names none means where a person sees it: the target itself, but of a file that programs save by putting another
  * in its place (`replaced`) its folder, unless that is one where everybody's files are, such as $HOME.
  */
-void scopes_offered(const struct permission *permission, const char *target, const char *home, bool replaced,
+void scopes_offered(const struct permission *permission, const char *target, const struct scope_bounds *bounds,
 		    struct strings *ret_scopes);
 
 /* Home itself and what below it many programs share: one's folder is everybody's. */

@@ -5,14 +5,19 @@
 #include "prompts/scope.h"
 #include "support/cmocka.h"
 
-static void offers_for(const char *name, const char *target, bool replaced, const char *expected) {
+static void offers_within(const char *name, const char *target, bool replaced, size_t depth, const char *expected) {
 	struct permission permission;
 	CLEANUP_STRINGS struct strings scopes = {0};
 	CLEANUP_STRING struct string list = {0};
 	assert_int_equal(permission_parse(name, &permission, NULL), 0);
-	scopes_offered(&permission, target, "/home/u", replaced, &scopes);
+	const struct scope_bounds bounds = {.home = "/home/u", .depth = depth, .replaced = replaced};
+	scopes_offered(&permission, target, &bounds, &scopes);
 	for (size_t i = 0; i < scopes.count; i++) string_appendf(&list, "%s%s", i ? " " : "", scopes.items[i]);
 	assert_string_equal(list.data, expected);
+}
+
+static void offers_for(const char *name, const char *target, bool replaced, const char *expected) {
+	offers_within(name, target, replaced, 0, expected);
 }
 
 static void offers(const char *name, const char *target, const char *expected) {
@@ -29,6 +34,13 @@ static void a_file_that_is_replaced_has_its_folder_first(void **state) {
 	offers_for("fs:write", "/home/u/notes.txt", true, "exact folder");
 	offers_for("fs:write", "/home/u/.config/user-dirs.dirs", true, "exact folder /home/u");
 	offers_for("fs:write", "/home/u/.local/share/x", true, "exact folder /home/u/.local /home/u");
+}
+
+static void no_folder_above_what_must_be_lifted_is_offered(void **state) {
+	(void)state;
+	offers_within("fs:write", "/home/u/src/.git/config", false, 5, "exact");
+	offers_within("fs:write", "/home/u/src/.git/hooks/a", true, 5, "folder exact");
+	offers_within("fs:read", "/home/u/.ssh/keys/a", false, 3, "exact folder /home/u/.ssh");
 }
 
 static void what_is_offered(void **state) {
@@ -60,7 +72,8 @@ static void many_folders_are_cut(void **state) {
 	CLEANUP_STRINGS struct strings scopes = {0};
 	CLEANUP_STRING struct string target = {0};
 	for (int i = 0; i < 1000; i++) string_append(&target, "/d");
-	scopes_offered(&permission, target.data, "/home/u", false, &scopes);
+	const struct scope_bounds bounds = {.home = "/home/u"};
+	scopes_offered(&permission, target.data, &bounds, &scopes);
 	assert_int_equal(scopes.count, LIMIT_SCOPES);
 }
 
@@ -70,7 +83,8 @@ static void means(const char *name, const char *target, const char *scope, const
 	CLEANUP_FREE char *pattern = NULL;
 	struct error error = ERROR_NONE;
 	assert_int_equal(permission_parse(name, &permission, NULL), 0);
-	scopes_offered(&permission, target, "/home/u", false, &scopes);
+	const struct scope_bounds bounds = {.home = "/home/u"};
+	scopes_offered(&permission, target, &bounds, &scopes);
 	int r = scope_pattern(&permission, target, &scopes, scope, &pattern, &error);
 	if (!expected) {
 		assert_true(r < 0);
@@ -104,6 +118,7 @@ static void what_a_scope_means(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_offered),
+		cmocka_unit_test(no_folder_above_what_must_be_lifted_is_offered),
 		cmocka_unit_test(a_file_that_is_replaced_has_its_folder_first),
 		cmocka_unit_test(many_folders_are_cut),
 		cmocka_unit_test(what_a_scope_means),

@@ -274,6 +274,63 @@ is_stopped() {
 	sbx revoke --all
 }
 
+last_prompt() {
+	sbx prompts --json | jq '.[-1].id'
+}
+
+@test "the third denial of a thing says beforehand that it holds for the run, and the last words name it" {
+	echo 'a kept line' >"$HOME/kept"
+	tmux resize-window -x 160 -y 50
+	type_line 'sbx run -- sh -c "for i in 1 2 3 4; do cat ~/kept; done"; echo over'
+	sees_question
+	shows 'deny       not this time'
+	first=$(last_prompt)
+	for round in 2 3; do
+		type_line deny
+		wait_for 30 asks_anew "$(code)"
+	done
+	shows 'deny       not in this run'
+	third=$(last_prompt)
+	type_line deny
+	sees '^sbx: denied until this run ends$'
+	sees '^over$'
+	screen | tr -d '\n' | grep -F "you denied it (prompt $first), 3 times, the last time: you denied it (prompt $third): denied three times in this session"
+}
+
+ended_by_itself() {
+	sbx history --json | jq -e 'select(.kind == "expire" and .why == "its time is over")'
+}
+
+@test "the last words don't advise to revoke a denial that has ended" {
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'clear; sbx run -- sh -c "cat ~/kept; until test -e go; do sleep 0.1; done"'
+	sees_question
+	sbx deny "$(last_prompt)" --ttl 1s
+	wait_for 30 ended_by_itself
+	touch "$HOME/project/go"
+	sees '^  sbx grant fs:read .*/kept --profile default$'
+	! shows 'sbx revoke' || return 1
+}
+
+@test "what the details of a question advise can be pasted: no folder where a mask asks, no session where there is none" {
+	git init -q .
+	type_line 'sbx run -- git config core.editor vi'
+	sees_question
+	tmux send-keys '?'
+	sees 'sbx deny [0-9]+ --always'
+	shows 'sbx allow [0-9]+ --scope exact'
+	! shows 'sbx allow [0-9]+ --scope [^e]' || return 1
+	type_line "deny"
+	sees 'denied, this once'
+	type_line 'clear; sbx check db:access paste'
+	sees_question
+	tmux send-keys '?'
+	sees 'sbx deny [0-9]+ --always'
+	! shows 'allow [0-9]+ --session' || return 1
+	type_line deny
+	sees '^deny: '
+}
+
 @test "a prompt that nobody answered says so, also when the tool ends with that" {
 	local round
 	sed -i 's/timeout: 60s/timeout: 2s/' "$HOME/.config/sbx/policy.yaml"

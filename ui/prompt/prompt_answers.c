@@ -67,6 +67,18 @@ void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t n
 		       (long long)prompts[count - 1].id, left);
 }
 
+bool prompt_answers_last(const struct prompt *prompts, size_t count) {
+	for (size_t i = 0; i < count; i++)
+		if (!prompts[i].denial_lasts) return false;
+	return count > 0;
+}
+
+/* What a denial without other words comes to. */
+static const char *denial_of(const struct prompt *prompt) {
+	if (prompt->denial_lasts) return "until this run ends";
+	return prompt->session > 0 ? "this call fails; the third time it is denied until the run ends" : "this time";
+}
+
 void prompt_answers_words(const struct prompt *prompts, size_t count, const char *code, size_t width,
 			  struct string *out) {
 	const bool one = count == 1;
@@ -76,7 +88,10 @@ void prompt_answers_words(const struct prompt *prompts, size_t count, const char
 	CLEANUP_FREE char *for_a_time =
 		string_format("%sfor %s, in this project", one ? "" : "all of them, ", lifetime);
 	flow_append(out, "Type an answer and press Enter (? needs no Enter):", 0, width);
-	append_word(out, "deny", one ? "not this time (also Ctrl-C)" : "none of them, this time (also Ctrl-C)", width);
+	const bool lasts = prompt_answers_last(prompts, count);
+	CLEANUP_FREE char *denial = string_format("%s %s (also Ctrl-C)", one ? "not" : "none of them,",
+						  lasts ? "in this run" : "this time");
+	append_word(out, "deny", denial, width);
 	append_word(out, allow, for_a_time, width);
 	append_word(out, always,
 		    one ? "always, in this project (until you revoke it)"
@@ -123,6 +138,7 @@ static void append_commands(struct string *out, const struct prompt *prompt, siz
 			{"allow", "--ttl 10m", "or any other time"},
 			{"deny", "--always", "and ask no more"}};
 	for (size_t i = prompt->opens_folder ? 1 : 0; i < ARRAY_LENGTH(commands); i++) {
+		if (prompt->session == 0 && strcmp(commands[i].option, "--session") == 0) continue;
 		CLEANUP_FREE char *line = string_format("sbx %s %lld %s  (%s)", commands[i].verb, (long long)prompt->id,
 							commands[i].option, commands[i].meaning);
 		string_append(out, "  ");
@@ -150,7 +166,7 @@ void prompt_answers_details(const struct prompt *prompt, int64_t now_ms, size_t 
 	text_labelled(out, "profile", prompt->profile, width, UNCUT);
 	text_labelled(out, "project", prompt->project, width, UNCUT);
 	flow_append(out, "What you answer holds for this profile in this project:", 0, width);
-	text_labelled(out, "deny", "the call fails, nothing is remembered", width, UNCUT);
+	text_labelled(out, "deny", denial_of(prompt), width, UNCUT);
 	text_labelled(out, "allow", allow, width, UNCUT);
 	text_labelled(out, "always", "until you revoke it", width, UNCUT);
 	text_labelled(out, "covers", covers, width, UNCUT);

@@ -240,9 +240,12 @@ static char *words_of_end(const struct question *question) {
 		       : string_format("%ssbx: %s\n", place, ending);
 }
 
-static const char *closing_words(int r, enum run_asking asking) {
+static const char *closing_words(int r, const struct question *question) {
+	const enum run_asking asking = question->asking;
 	if (r == -EINTR) return "\nsbx: paused; type fg to answer\n";
 	if (r < 0) return "\n";
+	if (r == DENY && prompt_answers_last(question->prompts, question->count))
+		return "sbx: denied until this run ends\n";
 	if (r == DENY) return "sbx: denied, this once\n";
 	return asking == RUN_ASK_FIRST ? "sbx: once more, on a cleared screen\n" : "sbx: allowed\n";
 }
@@ -252,7 +255,7 @@ static int ask(struct question *question, json_t *answers, struct error *error) 
 	const int r = converse(question, error);
 	if (r != CHOOSE) {
 		CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
-		put(question, end ? end : closing_words(r, question->asking),
+		put(question, end ? end : closing_words(r, question),
 		    NULL); /* without a terminal the answer counts all the same */
 		for (size_t i = 0; r >= 0 && i < question->count; i++)
 			json_array_append_new(answers, answer_message((enum meaning)r, &question->prompts[i]));

@@ -39,7 +39,7 @@ static void append_link(struct string *out, const char *process) {
 static char *nameless(const struct prompt *prompt) {
 	if (prompt->session == 0) return string_copy("a process");
 	/* What a session wants at its start (docs/protocol.md, want). */
-	if (prompt->bundle > 0)
+	if (prompt->bundle > 0 || prompt->denial_lasts)
 		return string_format("session %lld, before its tool starts", (long long)prompt->session);
 	return string_format("a process in session %lld", (long long)prompt->session);
 }

@@ -29,11 +29,12 @@ struct prompt {
 	char *reason; /* or NULL */
 	char *why;    /* which rule asks */
 	bool confirm_terminal;
-	bool opens_folder;             /* so an allow can't be for one call (request.h) */
-	struct strings scopes;         /* "exact", "folder", "host", "domain", … what the answer may name */
-	int64_t deadline_ms;           /* wall clock */
-	int64_t lifetime_ms;           /* of an allow that names none */
-	bool desktop;                  /* a desktop agent shows it: a run's own terminal needn't interrupt */
+	bool opens_folder;     /* so an allow can't be for one call (request.h) */
+	bool denial_lasts;     /* a denial for once holds for the session: asked at the start, denied twice already */
+	struct strings scopes; /* "exact", "folder", "host", "domain", … what the answer may name */
+	int64_t deadline_ms;   /* wall clock */
+	int64_t lifetime_ms;   /* of an allow that names none */
+	bool desktop;          /* a desktop agent shows it: a run's own terminal needn't interrupt */
 	char token[RANDOM_TOKEN_SIZE]; /* single use; empty where it isn't told */
 };
 
