@@ -13,7 +13,8 @@
 
 struct turn {
 	TAILQ_ENTRY(turn) link;
-	struct session *session;
+	struct client *client; /* of a session, or an agent of none */
+	pid_t terminal;
 	int64_t id;             /* of the request; 0: it was replied to */
 	int64_t number;         /* of its push `hold`; 0: it isn't its turn yet */
 	struct event *deadline; /* until the others hold */
@@ -25,10 +26,10 @@ pid_t turns_terminal_of(pid_t process) {
 	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
 }
 
-static struct turn *turn_of(const struct session *session) {
+static struct turn *turn_of(const struct client *client) {
 	struct turn *turn;
-	TAILQ_FOREACH(turn, &session->broker->turns, link) {
-		if (turn->session == session) return turn;
+	TAILQ_FOREACH(turn, &client->broker->turns, link) {
+		if (turn->client == client) return turn;
 	}
 	return NULL;
 }
@@ -36,7 +37,7 @@ static struct turn *turn_of(const struct session *session) {
 static struct turn *first_on(const struct broker *broker, pid_t terminal) {
 	struct turn *turn;
 	TAILQ_FOREACH(turn, &broker->turns, link) {
-		if (turn->session->terminal == terminal) return turn;
+		if (turn->terminal == terminal) return turn;
 	}
 	return NULL;
 }
@@ -51,6 +52,11 @@ static void tell(struct session *session, int64_t number) {
 	client_push(session->client, "hold", push);
 }
 
+/* One whose tool may write to the terminal while that question stands there. */
+static bool is_other(const struct session *session, const struct turn *turn) {
+	return session != turn->client->session && session->terminal == turn->terminal;
+}
+
 /* A runner that is stopped writes nothing either, and hears of it before it goes on. */
 static bool holds(const struct session *session) {
 	return session->holds || process_is_stopped(session->client->pid);
@@ -60,15 +66,15 @@ static void reply(struct turn *turn) {
 	const struct session *session;
 	bool alone = true;
 	json_t *held = json_array(), *said = json_object();
-	TAILQ_FOREACH(session, &turn->session->broker->sessions, link) {
-		if (session == turn->session || session->terminal != turn->session->terminal) continue;
+	TAILQ_FOREACH(session, &turn->client->broker->sessions, link) {
+		if (!is_other(session, turn)) continue;
 		const bool counts = holds(session) && json_array_size(held) < LIMIT_HOLDING;
 		if (counts) json_array_append_new(held, json_integer(session->client->pid));
 		alone &= counts;
 	}
-	json_object_set_new(said, "alone", json_boolean(alone && turn->session->terminal != 0));
+	json_object_set_new(said, "alone", json_boolean(alone && turn->terminal != 0));
 	json_object_set_new(said, "held", held);
-	client_reply(turn->session->client, "turn", turn->id, said);
+	client_reply(turn->client, "turn", turn->id, said);
 	event_del(turn->deadline);
 	turn->id = 0;
 }
@@ -76,8 +82,8 @@ static void reply(struct turn *turn) {
 static void reply_when_held(struct turn *turn) {
 	const struct session *session;
 	if (turn->id == 0 || turn->number == 0) return;
-	TAILQ_FOREACH(session, &turn->session->broker->sessions, link) {
-		if (session != turn->session && session->terminal == turn->session->terminal && !holds(session)) return;
+	TAILQ_FOREACH(session, &turn->client->broker->sessions, link) {
+		if (is_other(session, turn) && !holds(session)) return;
 	}
 	reply(turn);
 }
@@ -89,26 +95,28 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 
 static void begin(struct turn *turn) {
 	const struct timeval wait = clock_timeval(LIMIT_HOLD_MS);
-	struct broker *broker = turn->session->broker;
+	struct broker *broker = turn->client->broker;
 	struct session *session;
 	turn->number = ++broker->last_hold;
 	event_add(turn->deadline, &wait);
 	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session->terminal != turn->session->terminal) continue;
-		tell(session, session == turn->session ? 0 : turn->number);
+		if (session->terminal != turn->terminal) continue;
+		tell(session, is_other(session, turn) ? turn->number : 0);
 	}
 	reply_when_held(turn);
 }
 
-int turns_take(struct session *session, int64_t id, struct error *error) {
-	struct broker *broker = session->broker;
-	if (turn_of(session)) return error_set(error, EBUSY, "this session has asked for its turn already");
+int turns_take(struct client *client, int64_t id, struct error *error) {
+	struct broker *broker = client->broker;
+	if (turn_of(client)) return error_set(error, EBUSY, "this connection has asked for its turn already");
 	struct turn *turn = mem_new(struct turn);
-	*turn = (struct turn){.session = session, .id = id};
+	*turn = (struct turn){.client = client,
+			      .terminal = client->session ? client->session->terminal : turns_terminal_of(client->pid),
+			      .id = id};
 	turn->deadline = mem_expect(evtimer_new(broker->base, on_deadline, turn));
-	const bool first = session->terminal == 0 || !first_on(broker, session->terminal);
+	const bool first = !first_on(broker, turn->terminal);
 	TAILQ_INSERT_TAIL(&broker->turns, turn, link);
-	if (session->terminal == 0)
+	if (turn->terminal == 0)
 		reply(turn);
 	else if (first)
 		begin(turn);
@@ -130,8 +138,13 @@ static void go_on(struct broker *broker, pid_t terminal) {
 	}
 }
 
-void turns_give(struct session *session) {
-	if (turn_of(session)) turns_left(session);
+void turns_give(struct client *client) {
+	struct turn *turn = turn_of(client);
+	if (!turn) return;
+	TAILQ_REMOVE(&client->broker->turns, turn, link);
+	if (turn->terminal != 0) go_on(client->broker, turn->terminal);
+	event_free(turn->deadline);
+	free(turn);
 }
 
 void turns_held(struct session *session, int64_t number) {
@@ -147,10 +160,6 @@ void turns_joined(struct session *session) {
 }
 
 void turns_left(struct session *session) {
-	struct turn *turn = turn_of(session);
-	if (turn) TAILQ_REMOVE(&session->broker->turns, turn, link);
+	turns_give(session->client);
 	if (session->terminal != 0) go_on(session->broker, session->terminal);
-	if (!turn) return;
-	event_free(turn->deadline);
-	free(turn);
 }

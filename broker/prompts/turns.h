@@ -1,10 +1,10 @@
 /*
- * turns: questions that runs put on one terminal come one after the other, and while one stands there all other runs on
- * it hold what their tools write (attack R19).
+ * turns: questions that runs and `sbx check` put on one terminal come one after the other, and while one stands there
+ * all other runs on it hold what their tools write (attack R19).
  *
- * Promises: which terminal a run has is read from the kernel, not believed. A run that ends gives its turn up, and
- * isn't waited for. Nobody waits longer than LIMIT_HOLD_MS for runs that don't say that they hold: who asks is told of
- * it.
+ * Promises: which terminal a run has is read from the kernel, not believed. A client that ends gives its turn
+ * up, and isn't waited for. Nobody waits longer than LIMIT_HOLD_MS for runs that don't say that they hold: who asks is
+ * told of it.
  */
 #pragma once
 
@@ -15,14 +15,15 @@
 #include "base/error.h"
 
 struct broker;
+struct client;
 struct session;
 
 /* The kernel's session (setsid(2)) of that process, which has one controlling terminal; 0: it has none. */
 pid_t turns_terminal_of(pid_t process);
 
 /* `id` is replied to when it is its turn and the others hold: `alone` (all do), `held` (the processes of those). */
-int turns_take(struct session *session, int64_t id, struct error *error);
-void turns_give(struct session *session); /* also when it has none */
+int turns_take(struct client *client, int64_t id, struct error *error);
+void turns_give(struct client *client); /* also when it has none */
 void turns_held(struct session *session, int64_t number);
 
 void turns_joined(struct session *session); /* a new one, which may have to hold from the beginning */

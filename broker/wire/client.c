@@ -17,6 +17,7 @@
 #include "programs/exec.h"
 #include "prompts/prompts.h"
 #include "prompts/publishing.h"
+#include "prompts/turns.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
@@ -276,6 +277,7 @@ void client_free(struct client *client) {
 	followers_forget(client->broker->followers, client);
 	exec_forget_client(client->broker, client);
 	if (client->session) session_end(client->session, SESSION_LOST);
+	turns_give(client);
 	TAILQ_REMOVE(&client->broker->clients, client, link);
 	client->broker->client_count--;
 	drop_queue(client);

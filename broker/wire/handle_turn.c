@@ -14,10 +14,10 @@ static int turn(struct client *client, int64_t id, const void *body, json_t **re
 	const struct turn_wish *wish = body;
 	(void)ret_reply;
 	if (!wish->wanted) {
-		turns_give(client->session);
+		turns_give(client);
 		return HANDLED;
 	}
-	int r = turns_take(client->session, id, error);
+	int r = turns_take(client, id, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }
 

@@ -132,17 +132,28 @@ static void attack_r_19_a_run_that_comes_while_a_question_stands_holds_from_the_
 	assert_int_equal(told(late), 0);
 }
 
-static void one_turn_at_a_time_and_only_a_session_has_one(void **state) {
+static void attack_r_19_an_agent_without_a_session_has_its_turn_too(void **state) {
 	(void)state;
-	CLEANUP_PEER struct peer *one = open_run(), *stranger = peer_connect(true);
+	CLEANUP_PEER struct peer *run = open_run();
+	struct peer *check = peer_connect(true);
+	const int64_t id = ask(check);
+	confirm(run, told(run));
+	expect_turn(check, id, true, 1);
+	const int64_t next = ask(run);
+	assert_true(peer_is_quiet(run, QUIET_MS));
+	peer_free(check); /* its turn ends with it */
+	assert_int_equal(told(run), 0);
+	expect_turn(run, next, true, 0);
+	give(run);
+}
+
+static void one_turn_at_a_time(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *one = open_run();
 	expect_turn(one, ask(one), true, 0);
 	json_t *reply = peer_reply(one, ask(one));
 	assert_string_equal(text_of(reply, "code"), "EBUSY");
 	json_decref(reply);
-	reply = peer_reply(stranger, ask(stranger));
-	assert_string_equal(text_of(reply, "type"), "error");
-	json_decref(reply);
-	assert_null(peer_receive(stranger));
 	give(one);
 	give(one);
 }
@@ -162,7 +173,8 @@ static int test(void) {
 		cmocka_unit_test(attack_r_19_two_questions_come_one_after_the_other),
 		cmocka_unit_test(a_run_that_ends_gives_its_turn_up_and_is_not_waited_for),
 		cmocka_unit_test(attack_r_19_a_run_that_comes_while_a_question_stands_holds_from_the_beginning),
-		cmocka_unit_test(one_turn_at_a_time_and_only_a_session_has_one),
+		cmocka_unit_test(attack_r_19_an_agent_without_a_session_has_its_turn_too),
+		cmocka_unit_test(one_turn_at_a_time),
 	};
 	home_make(programs);
 	const int failed = cmocka_run_group_tests(tests, setup, broker_teardown);

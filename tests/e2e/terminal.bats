@@ -331,6 +331,42 @@ ended_by_itself() {
 	sees '^deny: '
 }
 
+@test "attack_r_19 what a sandbox in the background writes waits while sbx check asks" {
+	type_line 'clear; sbx run -- sh -c "while sleep 0.05; do printf \"\\033[2;1Hpainted over \"; date +%N; done" &'
+	sees 'painted over'
+	type_line 'clear; sbx check db:access paint'
+	sees_question
+	painted=$(screen)
+	sleep 0.5
+	[ "$(screen)" = "$painted" ]
+	shows '^  target   paint$'
+	wait_for 30 is_stopped
+	wait_for 30 screen_differs "$painted" # nobody waits for one that is stopped
+	type_line 'clear; fg %2'
+	sees_question
+	type_line deny
+	sees 'deny: you denied it'
+	type_line 'kill %1; wait; clear'
+	sees '^ready\$$'
+}
+
+screen_differs() {
+	[[ $(screen) != "$1" ]]
+}
+
+@test "sbx check in the background stops, and fg asks" {
+	type_line 'clear; sbx check db:access behind'
+	sees_question
+	first=$(code)
+	wait_for 30 is_stopped
+	type_line 'clear; bg; until jobs -s | grep .; do :; done'
+	sees 'Stopped'
+	type_line 'clear; fg'
+	wait_for 30 asks_anew "$first"
+	type_line deny
+	sees '^deny: '
+}
+
 @test "a prompt that nobody answered says so, also when the tool ends with that" {
 	local round
 	sed -i 's/timeout: 60s/timeout: 2s/' "$HOME/.config/sbx/policy.yaml"
