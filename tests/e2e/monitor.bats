@@ -353,6 +353,30 @@ agents_are() {
 	ended_with 0
 }
 
+paints() { # does the sandbox in the background write to the screen?
+	local at
+	at=$(tail -n 1 "$HOME/project/painted")
+	wait_for 30 painted_after "$at"
+	shows 'painted over'
+}
+
+painted_after() {
+	[[ $(tail -n 1 "$HOME/project/painted") != "$1" ]]
+}
+
+@test "attack_r_19 what a sandbox in the background of its terminal writes is not seen over the questions" {
+	type_line 'sbx run -- sh -c "while sleep 0.05; do date +%N >>painted; printf \"\\033[3;1Hpainted over\"; done" &'
+	sees 'painted over'
+	type_line 'clear; sbx monitor'
+	sees 'Prompts 0\]'
+	wait_for 30 hidden 'painted over'
+	run -1 paints
+	keys q
+	sees 'painted over'
+	type_line 'kill %1; wait; clear'
+	sees '^ready\$$'
+}
+
 @test "signals end it, and the terminal is as before" {
 	monitor
 	kill -TERM "$(monitor_pid)"

@@ -28,7 +28,7 @@ enum {
 	TURN_MESSAGES = 64, /* read before the screen has its turn */
 };
 
-enum call_kind { CALL_PLAIN, CALL_ROWS, CALL_COUNTS, CALL_FOLLOW, CALL_REQUEST };
+enum call_kind { CALL_PLAIN, CALL_TURN, CALL_ROWS, CALL_COUNTS, CALL_FOLLOW, CALL_REQUEST };
 
 struct call {
 	int64_t id;
@@ -167,6 +167,13 @@ static int begin(struct monitor_link *link, struct error *error) {
 	return r;
 }
 
+/* What sandboxes on our terminal write waits, until the connection ends: it would be painted over the questions
+ * (attack R19). */
+static int take_turn(struct monitor_link *link, struct error *error) {
+	return send_call(link, (struct call){.channel = LINK_AGENT, .kind = CALL_TURN}, "turn",
+			 json_pack("{s:b}", "wanted", 1), error);
+}
+
 static int greet(struct monitor_link *link, struct monitor_model *model, size_t i, struct error *error) {
 	int r = channel_greet(link->channels[i], error);
 	if (r < 0) return r;
@@ -176,8 +183,9 @@ static int greet(struct monitor_link *link, struct monitor_model *model, size_t 
 	link->up = true;
 	link->cursor = link->refresh_ms = 0;
 	model_connected(model);
-	return send_call(link, (struct call){.channel = LINK_AGENT}, "agent",
-			 json_pack("{s:s, s:n}", "kind", "tui", "session"), error);
+	r = send_call(link, (struct call){.channel = LINK_AGENT}, "agent",
+		      json_pack("{s:s, s:n}", "kind", "tui", "session"), error);
+	return r < 0 ? r : take_turn(link, error);
 }
 
 static bool is_stale(const struct monitor_model *model) {
@@ -240,6 +248,9 @@ static int take_reply(struct monitor_link *link, struct monitor_model *model, co
 			model_failed(model, why);
 		else
 			model_done(model, &call->request, reply);
+		break;
+	case CALL_TURN:
+		model->redraw = true;
 		break;
 	case CALL_PLAIN:
 		break;
