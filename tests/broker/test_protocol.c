@@ -41,6 +41,7 @@ static const struct {
 	const char *type;
 	bool session;
 } good[] = {
+	{"{'type':'turn','id':9,'wanted':false}", "turn", false},
 	{"{'type':'session-open','id':9," WISH "}", "session-open", false},
 	{"{'type':'session-open','id':9," WISH ",'profile':null,'environment':[],'allow':['fs:read=/srv/x'],"
 	 "'deny':['net:access=*.bad.test'],'policy':null,'policy_name':null,'offline':true,'record':false}",
@@ -206,7 +207,6 @@ static const struct {
 	{"{'type':'published','id':1,'ports':[1]}", true},
 	{"{'type':'published','id':1}", true},
 	{"{'type':'publishing','id':1}", true},
-	{"{'type':'turn','id':1,'wanted':false}", false},
 	{"{'type':'turn','id':1,'wanted':1}", true},
 	{"{'type':'turn','id':1}", true},
 	{"{'type':'held','id':1,'number':3}", false},
