@@ -53,20 +53,27 @@ static void close_folder(DIR **folder) {
 }
 #define CLEANUP_FOLDER __attribute__((cleanup(close_folder)))
 
-static bool has_open(pid_t pid, const struct stat *terminal) {
+/* Standard input and error, which a shell gave it. */
+static bool is_inherited(const char *number) {
+	return string_equal(number, "0") || string_equal(number, "2");
+}
+
+/* Of who `feeds` us only what it opened itself counts (`tee /dev/tty | sbx run …`). */
+static bool has_open(pid_t pid, const struct stat *terminal, bool feeds) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/fd", (int)pid);
 	CLEANUP_FOLDER DIR *folder = opendir(path);
 	if (!folder) return access(path, F_OK) == 0;
 	if (terminal->st_rdev == makedev(TTYAUX_MAJOR, 0)) return true; /* its own name isn't known */
 	for (const struct dirent *entry; (entry = readdir(folder));) {
 		struct stat status;
+		if (feeds && is_inherited(entry->d_name)) continue;
 		if (fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 && is_terminal(&status, terminal))
 			return true;
 	}
 	return false;
 }
 
-/* Its standard output is our standard input: what it writes itself is for us (`yes | sbx run …`). */
+/* Its standard output is our standard input: what it writes is for us (`yes | sbx run …`). */
 static bool feeds_us(pid_t pid) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/fd/1", (int)pid);
 	struct stat output, input;
@@ -80,7 +87,7 @@ static bool is_bystander(pid_t pid, const struct stat *terminal, pid_t run, cons
 	if (is_at_or_below(pid, run) || is_at_or_below(run, pid)) return false;
 	for (size_t i = 0; i < held_count; i++)
 		if (is_at_or_below(pid, held[i])) return false;
-	return has_open(pid, terminal) && !feeds_us(pid);
+	return has_open(pid, terminal, feeds_us(pid));
 }
 
 bool bystanders_are_there(int tty, pid_t run, const pid_t *held, size_t held_count) {

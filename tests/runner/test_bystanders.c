@@ -13,7 +13,7 @@
 static int terminal;
 static pid_t run; /* a run that does nothing, started by us as by a shell */
 
-enum what { KEEPS_TERMINAL, CLOSES_TERMINAL, LEAVES_SESSION, FEEDS_US };
+enum what { KEEPS_TERMINAL, CLOSES_TERMINAL, LEAVES_SESSION, FEEDS_US, FEEDS_AND_SHOWS };
 
 /* Back when it is what it is to be. */
 static pid_t start(enum what what) {
@@ -28,14 +28,19 @@ static pid_t start(enum what what) {
 		for (int i = 0; i < 3; i++) dup2(null, i);
 		if (what == CLOSES_TERMINAL) close(terminal);
 		if (what == LEAVES_SESSION) setsid();
-		if (what == FEEDS_US) dup2(input[1], 1);
+		if (what == FEEDS_US || what == FEEDS_AND_SHOWS) dup2(input[1], 1);
+		if (what == FEEDS_US) {
+			dup2(terminal, 0);
+			dup2(terminal, 2);
+			close(terminal);
+		}
 		if (write(ready[1], "", 1) < 1) _exit(1);
 		for (;;) pause();
 	}
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
-	if (what == FEEDS_US) dup2(input[0], 0);
+	if (what == FEEDS_US || what == FEEDS_AND_SHOWS) dup2(input[0], 0);
 	close(input[0]);
 	close(input[1]);
 	return child;
@@ -81,6 +86,14 @@ static void who_writes_our_input_does_not(void **state) {
 	end(feeder);
 }
 
+/* tee(1) with the terminal as its file. */
+static void attack_r_19_who_writes_our_input_and_opened_the_terminal_does(void **state) {
+	(void)state;
+	const pid_t feeder = start(FEEDS_AND_SHOWS);
+	assert_true(others(NULL, 0));
+	end(feeder);
+}
+
 static void take_terminal(void) {
 	int master;
 	setsid();
@@ -94,6 +107,7 @@ int main(void) {
 		cmocka_unit_test(the_run_and_who_started_it_do_not_count),
 		cmocka_unit_test(attack_r_19_who_has_the_terminal_open_counts),
 		cmocka_unit_test(who_writes_our_input_does_not),
+		cmocka_unit_test(attack_r_19_who_writes_our_input_and_opened_the_terminal_does),
 		cmocka_unit_test(who_has_it_not_or_is_of_another_session_does_not),
 	};
 	int status = 1;
