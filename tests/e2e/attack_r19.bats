@@ -180,6 +180,44 @@ denied_last() {
 	sbx history --json | jq -se --arg what "svc.test:$port" 'map(select(.target == $what and .kind == "decision"))[-1].verdict == "deny"'
 }
 
+small_question() { # in a window of 20 columns, which breaks the line
+	tmux capture-pane -pJ | tr -d '\n' | grep -qE 'deny, allow [a-z2-9]{2} or always [a-z2-9]{2}\?'
+}
+
+small_code() {
+	tmux capture-pane -pJ | tr -d '\n' | sed -nE 's/.*deny, allow (..) or always .. ?.*/\1/p'
+}
+
+@test "attack_r_19: in a window of 20 columns and 5 lines what an allow is about stands on the screen" {
+	tmux resize-window -x 20 -y 5
+	type_line "sbx run -- curl -sS http://svc.test:$port/small -o got.small"
+	wait_for 30 small_question || { screen && return 1; }
+	shows "svc\.test:$port" || { screen && return 1; }
+	type_line "allow $(small_code)"
+	wait_for 30 test -s got.small || { screen && return 1; }
+	allowed_only
+	sbx revoke --all >/dev/null
+}
+
+@test "attack_r_19: a window that became smaller while a question stood: it is put again before anything is allowed" {
+	type_line "sbx run -- curl -sS http://svc.test:$port/shrunk -o got.shrunk"
+	sees_question
+	tmux resize-window -x 20 -y 5
+	first=$(small_code)
+	type_line "allow $first"
+	wait_for 30 small_question_anew "$first" || { screen && return 1; }
+	shows "svc\.test:$port" || { screen && return 1; }
+	[ ! -s got.shrunk ]
+	type_line "allow $(small_code)"
+	wait_for 30 test -s got.shrunk || { screen && return 1; }
+	allowed_only
+	sbx revoke --all >/dev/null
+}
+
+small_question_anew() { # small_question_anew CODE: with another one
+	small_question && [[ $(small_code) != "$1" ]]
+}
+
 @test "what goes through a pipe is whole and in order, with a question in between, and its tool goes on" {
 	head -c 20000000 /dev/urandom >"$HOME/project/big"
 	cat >"$HOME/project/twice" <<-'END'

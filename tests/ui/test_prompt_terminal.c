@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -58,10 +59,34 @@ static struct prompt other_prompt(void) {
 	return prompt;
 }
 
-enum sample { ONE, SAVING, SEVERAL, AGAIN, SHOWN, SHOWN_SEVERAL, CONFIRMED };
+/* A path of a tool's making, and a reason that would fill the screen. */
+static struct prompt long_prompt(void) {
+	struct prompt prompt = sample_prompt();
+	CLEANUP_STRING struct string path = {0}, reason = {0};
+	for (int i = 0; i < 40; i++) string_append(&path, "/\xe6\xbc\xa2 folder");
+	for (int i = 0; i < 300; i++) string_append(&reason, "target /srv/harmless ");
+	prompt.permission = permission_of(PERMISSION_FS_WRITE);
+	free(prompt.target);
+	prompt.target = string_format("%s/its-end", path.data);
+	prompt.reason = string_copy(reason.data);
+	return prompt;
+}
+
+static struct prompt talking_prompt(void) {
+	struct prompt prompt = long_prompt();
+	free(prompt.target);
+	prompt.target = string_copy("/srv/secret");
+	return prompt;
+}
+
+enum sample { ONE, SAVING, SEVERAL, AGAIN, SHOWN, SHOWN_SEVERAL, CONFIRMED, LONG, TALKING };
 
 _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sample) {
-	struct prompt prompts[] = {sample == SAVING ? saving_prompt() : sample_prompt(), other_prompt()};
+	struct prompt prompts[] = {sample == SAVING    ? saving_prompt()
+				   : sample == LONG    ? long_prompt()
+				   : sample == TALKING ? talking_prompt()
+						       : sample_prompt(),
+				   other_prompt()};
 	const bool several = sample == SEVERAL || sample == SHOWN_SEVERAL;
 	prompts[0].desktop = sample == SHOWN || sample == CONFIRMED;
 	prompts[1].desktop = sample == SHOWN_SEVERAL;
@@ -84,10 +109,9 @@ _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sam
 	_exit(0);
 }
 
-static void desk_open_for(struct desk *desk, const char *typed_before, enum sample sample, unsigned short columns) {
+static void desk_open_sized(struct desk *desk, const char *typed_before, enum sample sample, struct winsize size) {
 	int slave, gone[2], answer[2];
 	*desk = (struct desk){0};
-	struct winsize size = {.ws_col = columns, .ws_row = 24};
 	assert_int_equal(openpty(&desk->master, &slave, NULL, NULL, &size), 0);
 	assert_int_equal(pipe(gone), 0);
 	assert_int_equal(pipe(answer), 0);
@@ -104,6 +128,10 @@ static void desk_open_for(struct desk *desk, const char *typed_before, enum samp
 	close(answer[1]);
 	desk->gone = gone[1];
 	desk->answer = answer[0];
+}
+
+static void desk_open_for(struct desk *desk, const char *typed_before, enum sample sample, unsigned short columns) {
+	desk_open_sized(desk, typed_before, sample, (struct winsize){.ws_col = columns, .ws_row = 24});
 }
 
 static void desk_open(struct desk *desk, const char *typed_before) {
@@ -529,7 +557,7 @@ static void lines_fit(struct desk *desk, size_t width) {
 	char *line = strstr(desk->screen.data, "sbx: ");
 	assert_non_null(line);
 	for (char *end; (end = strstr(line, "\r\n")); line = end + 2)
-		if ((size_t)(end - line) > width) fail_msg("%.*s", (int)(end - line), line);
+		if (*line != '\x18' && (size_t)(end - line) > width) fail_msg("%.*s", (int)(end - line), line);
 }
 
 static void no_line_is_wider_than_the_terminal(void **state) {
@@ -550,6 +578,130 @@ static void no_line_is_wider_than_the_terminal(void **state) {
 		assert_true(readable(desks[i].answer, PATIENCE_MS));
 		desk_close(&desks[i]);
 	}
+}
+
+/* The last of it has not scrolled away, nor what follows it. */
+static void in_sight(const struct desk *desk, const char *text, struct winsize size) {
+	const char *last = NULL;
+	size_t rows = 1, column = 0;
+	for (const char *at = desk->screen.data; (at = strstr(at, text)); at++) last = at;
+	if (!last) fail_msg("'%s' is not on: %s", text, desk->screen.data);
+	while (last > desk->screen.data && last[-1] != '\n') last--;
+	for (; *last; last++) {
+		if (*last == '\n') {
+			rows++;
+			column = 0;
+		} else if (*last != '\r' && ((unsigned char)*last & 0xc0) != 0x80 && column++ == size.ws_col) {
+			rows++;
+			column = 1;
+		}
+	}
+	if (rows > size.ws_row) fail_msg("'%s' has scrolled away: %s", text, desk->screen.data);
+}
+
+static void attack_r_19_in_a_small_window_what_is_allowed_is_in_sight(void **state) {
+	(void)state;
+	static const struct {
+		unsigned short columns, rows;
+		enum sample sample;
+		const char *seen;
+	} cases[] = {{20, 5, ONE, "svc.test:8443"},     {80, 3, ONE, "svc.test:8443"},
+		     {200, 10, ONE, "svc.test:8443"},   {40, 8, SAVING, "todo.txt"},
+		     {40, 8, SAVING, "  /srv/notes\r"}, {80, 24, TALKING, "sbx: session 1"},
+		     {30, 40, LONG, "sbx: session 1"},  {50, 10, AGAIN, "Other programs can write"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const struct winsize size = {.ws_col = cases[i].columns, .ws_row = cases[i].rows};
+		struct desk desk;
+		char byte[256];
+		desk_open_sized(&desk, "", cases[i].sample, size);
+		see_question(&desk);
+		in_sight(&desk, cases[i].seen, size);
+		for (int wrong = 0; wrong < 3; wrong++) {
+			type(&desk, "allow me\r");
+			see_question(&desk);
+			in_sight(&desk, cases[i].seen, size);
+		}
+		type_code(&desk, "allow #\r");
+		assert_true(readable(desk.answer, PATIENCE_MS));
+		assert_true(read(desk.answer, byte, sizeof byte) > 0);
+		assert_non_null(strstr(byte, "allow"));
+		desk_close(&desk);
+	}
+}
+
+static void attack_r_19_what_does_not_fit_the_window_is_not_allowed(void **state) {
+	(void)state;
+	static const struct winsize sizes[] = {{.ws_col = 20, .ws_row = 5},
+					       {.ws_col = 80, .ws_row = 5},
+					       {.ws_col = 6, .ws_row = 50},
+					       {.ws_col = 40, .ws_row = 1}};
+	const struct winsize large = {.ws_col = 80, .ws_row = 60};
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+		struct desk desk;
+		desk_open_sized(&desk, "", LONG, sizes[i]);
+		see(&desk, "too small to allow it: make it larger and press Enter. deny? ");
+		assert_null(strstr(desk.screen.data, question));
+		type(&desk, "allow 22\r");
+		see(&desk, "deny? ");
+		assert_false(readable(desk.answer, 0));
+		assert_int_equal(ioctl(desk.master, TIOCSWINSZ, &large), 0);
+		type(&desk, "\r");
+		see(&desk, "Type an answer and press Enter");
+		see_question(&desk);
+		type_code(&desk, "allow #\r");
+		answered(&desk, ALLOWED);
+		desk_close(&desk);
+	}
+}
+
+static void attack_r_19_an_allow_in_a_window_of_another_size_is_asked_again(void **state) {
+	(void)state;
+	const struct winsize small = {.ws_col = 30, .ws_row = 6};
+	struct desk desk;
+	char before[8];
+	desk_open(&desk, "");
+	see_question(&desk);
+	memcpy(before, desk.code, sizeof before);
+	assert_int_equal(ioctl(desk.master, TIOCSWINSZ, &small), 0);
+	type_code(&desk, "allow #\r");
+	see_question(&desk);
+	assert_false(readable(desk.answer, 0));
+	in_sight(&desk, "svc.test:8443", small);
+	type_code(&desk, "allow #\r");
+	answered(&desk, ALLOWED);
+	desk_close(&desk);
+}
+
+static void attack_r_19_behind_long_details_stands_what_is_allowed(void **state) {
+	(void)state;
+	const struct winsize size = {.ws_col = 60, .ws_row = 16};
+	struct desk desk;
+	desk_open_sized(&desk, "", TALKING, size);
+	see_question(&desk);
+	type(&desk, "?");
+	see(&desk, "sbx deny 3 --always");
+	see_question(&desk);
+	in_sight(&desk, "sbx: session 1 wants to", size);
+	in_sight(&desk, "/srv/secret", size);
+	type(&desk, "deny\r");
+	answered(&desk, DENIED);
+	desk_close(&desk);
+}
+
+static void several_that_would_scroll_away_are_asked_one_after_the_other(void **state) {
+	(void)state;
+	const struct winsize size = {.ws_col = 40, .ws_row = 8};
+	struct desk desk;
+	desk_open_sized(&desk, "", SEVERAL, size);
+	see(&desk, "svc.test:8443");
+	see_question(&desk);
+	in_sight(&desk, "svc.test:8443", size);
+	type_code(&desk, "allow #\r");
+	see(&desk, "other.test:443");
+	see_question(&desk);
+	type(&desk, "deny\r");
+	answered(&desk, "[" ALLOWED_ONE "," DENIED_ONE "]");
+	desk_close(&desk);
 }
 
 static void attack_b10_what_was_typed_ahead_is_no_key_either(void **state) {
@@ -638,6 +790,11 @@ int main(void) {
 		cmocka_unit_test(they_can_be_chosen_from),
 		cmocka_unit_test(what_was_chosen_before_one_is_gone_counts),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
+		cmocka_unit_test(attack_r_19_in_a_small_window_what_is_allowed_is_in_sight),
+		cmocka_unit_test(attack_r_19_what_does_not_fit_the_window_is_not_allowed),
+		cmocka_unit_test(attack_r_19_an_allow_in_a_window_of_another_size_is_asked_again),
+		cmocka_unit_test(attack_r_19_behind_long_details_stands_what_is_allowed),
+		cmocka_unit_test(several_that_would_scroll_away_are_asked_one_after_the_other),
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_is_no_key_either),
 		cmocka_unit_test(what_the_desktop_was_asked_says_so),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how),

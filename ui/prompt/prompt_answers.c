@@ -79,6 +79,51 @@ static const char *denial_of(const struct prompt *prompt) {
 	return prompt->session > 0 ? "this call fails; the third time it is denied until the run ends" : "this time";
 }
 
+size_t prompt_answers_rows(const char *text, size_t width) {
+	size_t rows = 0, columns = 0;
+	for (; *text; text++) {
+		const unsigned char byte = (unsigned char)*text;
+		if (byte == '\n') {
+			rows += columns > width ? (columns + width - 1) / width : 1;
+			columns = 0;
+		} else if ((byte & 0xc0) != 0x80) {
+			columns += byte < 0x80 ? 1 : 2;
+		}
+	}
+	return rows;
+}
+
+static void append_indented(struct string *out, const char *bytes, size_t width, size_t columns) {
+	CLEANUP_FREE char *shown = text_visible_cut(bytes, columns);
+	string_append(out, "  ");
+	flow_append(out, shown, 2, width);
+}
+
+static void append_short(const struct prompt *prompt, size_t width, size_t columns, struct string *out) {
+	CLEANUP_FREE char *who = prompt_who(prompt);
+	CLEANUP_FREE char *what = permission_sentence(&prompt->permission, prompt->description, "");
+	CLEANUP_FREE char *shown = text_visible(what);
+	for (size_t end = strlen(shown); end > 0 && shown[end - 1] == ' ';) shown[--end] = '\0';
+	CLEANUP_FREE char *target = prompt_target(prompt);
+	CLEANUP_FREE char *place = prompt_reach(prompt);
+	string_append(out, "sbx: ");
+	CLEANUP_FREE char *head = string_format("%s wants to %s:", who, shown);
+	flow_append(out, head, strlen("sbx: "), width);
+	append_indented(out, target ? target : "", width, columns);
+	if (!place) return;
+	flow_append(out, "Allowing covers the whole folder:", 0, width);
+	append_indented(out, place, width, columns);
+}
+
+bool prompt_answers_short(const struct prompt *prompt, size_t width, size_t lines, struct string *out) {
+	CLEANUP_STRING struct string whole = {0}, cut = {0};
+	append_short(prompt, width, SIZE_MAX, &whole);
+	const bool fits = prompt_answers_rows(whole.data, width) <= lines;
+	if (!fits) append_short(prompt, width, width - 3, &cut);
+	string_append(out, fits ? whole.data : cut.data);
+	return fits;
+}
+
 void prompt_answers_words(const struct prompt *prompts, size_t count, const char *code, size_t width,
 			  struct string *out) {
 	const bool one = count == 1;

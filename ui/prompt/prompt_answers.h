@@ -17,6 +17,16 @@ void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t n
 /* Does a denial of all of them, without other words, hold until the run ends? */
 bool prompt_answers_last(const struct prompt *prompts, size_t count);
 
+/*
+ * A question about one thing where there is room for so many lines of `width` columns, at least 12: who wants what, the
+ * whole target, and all that an allow covers. False: it needs more, and what stands there is cut.
+ */
+bool prompt_answers_short(const struct prompt *prompt, size_t width, size_t lines, struct string *out);
+
+/* The most rows that a terminal of `width` columns needs for these lines, as wide as it may draw letters that are not
+ * ASCII's. What follows the last newline is no row. */
+size_t prompt_answers_rows(const char *text, size_t width);
+
 /* The words, with the code that belongs to those that allow. */
 void prompt_answers_words(const struct prompt *prompts, size_t count, const char *code, size_t width,
 			  struct string *out);

@@ -36,7 +36,19 @@
 #include "ui/prompt_ending.h"
 #include "ui/prompt_text.h"
 
-enum { WIDTH_MAX = 80, WIDTH_MIN = 40, ROWS = 24, TRIES_MAX = 40, CODE_SIZE = 3 };
+enum {
+	WIDTH_MAX = 80,
+	WIDTH_MIN = 40,   /* of the whole text */
+	WIDTH_SHORT = 12, /* of the short one */
+	ROWS = 24,
+	TRIES_MAX = 40,
+	CODE_SIZE = 3,
+	TYPED_COLUMNS = 9, /* "always k7" */
+};
+
+struct room {
+	size_t columns, rows;
+};
 
 struct question {
 	struct prompt_keys keys;
@@ -46,6 +58,9 @@ struct question {
 	size_t number, all;   /* the how-manieth of how many, when they are asked one by one; else 0 */
 	char code[CODE_SIZE]; /* belongs to what allows, this time */
 	const struct prompt_gone *gone;
+	struct room room; /* in which it was shown */
+	size_t used;      /* rows, since it was shown */
+	bool unseen;      /* not all that an allow is about fits there: nothing is allowed */
 };
 
 /*
@@ -80,18 +95,18 @@ static const struct answer_word {
 static const char code_letters[] = "23456789abcdefghijkmnpqrstuvwxyz";
 static_assert(sizeof code_letters == 32 + 1, "a code letter for each value of five bits");
 
-struct room {
-	size_t columns, rows;
-};
-
 static struct room room_of(int fd) {
 	struct winsize size = {0};
 	struct room room = {.columns = WIDTH_MAX, .rows = ROWS};
 	if (ioctl(fd, TIOCGWINSZ, &size) < 0) return room;
 	if (size.ws_row > 0) room.rows = size.ws_row;
 	if (size.ws_col > 0 && size.ws_col < WIDTH_MAX) room.columns = size.ws_col;
-	if (room.columns < WIDTH_MIN) room.columns = WIDTH_MIN;
 	return room;
+}
+
+/* That of lines which are wider than a very narrow terminal, where they wrap. */
+static size_t width_of(const struct room *room) {
+	return room->columns < WIDTH_MIN ? WIDTH_MIN : room->columns;
 }
 
 /* Each letter from one hexadecimal digit and the lowest bit of another, so that all are as likely. */
@@ -111,12 +126,14 @@ static int put(const struct question *question, const char *text, struct error *
 	return fd_write_all(question->keys.fd, text, strlen(text), error);
 }
 
+static const char once_more[] = "Other programs can write to this terminal. Once more: is this what you allow?\n";
+
 /* What stands on the screen is pushed out above, where the terminal keeps it, and wiped where it keeps nothing. */
 static void append_cleared(size_t rows, struct string *out) {
 	string_append(out, "\x1b[9999;1H");
 	for (size_t i = 0; i < rows; i++) string_append_char(out, '\n');
 	string_append(out, "\x1b[H\x1b[2J");
-	string_append(out, "Other programs can write to this terminal. Once more: is this what you allow?\n");
+	string_append(out, once_more);
 }
 
 /* Whoever sees it there is told here. */
@@ -126,37 +143,103 @@ static bool is_on_desktop(const struct question *question) {
 	return false;
 }
 
-static int show(const struct question *question, struct error *error) {
-	CLEANUP_STRING struct string text = {0}, out = {0};
-	const struct room room = room_of(question->keys.fd);
-	if (question->count == 1)
-		prompt_describe(question->prompts, clock_ms(CLOCK_REALTIME), room.columns, &text);
-	else
-		prompt_answers_things(question->prompts, question->count, clock_ms(CLOCK_REALTIME), room.columns,
-				      room.rows, &text);
-	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
-	if (question->asking == RUN_ASK_AGAIN) append_cleared(room.rows, &out);
+/* Above the text, on a screen of which nothing else is seen. */
+static void append_before(const struct question *question, struct string *out) {
 	if (question->all)
-		string_appendf(&out, "%zu of %zu\n", question->number, question->all);
+		string_appendf(out, "%zu of %zu\n", question->number, question->all);
 	else if (question->asking != RUN_ASK_AGAIN && is_on_desktop(question))
-		flow_append(&out, "sbx: The desktop was asked, too; the first answer counts.", 0, room.columns);
+		flow_append(out, "sbx: The desktop was asked, too; the first answer counts.", 0,
+			    width_of(&question->room));
+}
+
+static void append_whole(const struct question *question, struct string *out) {
+	const int64_t now_ms = clock_ms(CLOCK_REALTIME);
+	const size_t width = width_of(&question->room);
+	append_before(question, out);
+	if (question->count == 1)
+		prompt_describe(question->prompts, now_ms, width, out);
+	else
+		prompt_answers_things(question->prompts, question->count, now_ms, width, question->room.rows, out);
+	prompt_answers_words(question->prompts, question->count, question->code, width, out);
+}
+
+static char *question_line(const struct question *question, const char *hint) {
+	if (question->unseen)
+		return string_format("%sThis window is too small to allow it: make it larger and press Enter. deny? ",
+				     hint);
+	return string_format(question->count == 1 ? "%sdeny, allow %s or always %s? "
+						  : "%sdeny, allow %s, always %s or choose? ",
+			     hint, question->code, question->code);
+}
+
+/* With what is typed behind it. */
+static size_t question_rows(const struct question *question, const char *hint) {
+	CLEANUP_FREE char *line = question_line(question, hint);
+	return (strlen(line) + TYPED_COLUMNS) / question->room.columns + 1;
+}
+
+/* The rows that a question needs before it is asked; those of a line of the confirmation's are among them. */
+static size_t rows_needed(const struct question *question, const char *text) {
+	const size_t confirmed = question->asking != RUN_ASK_AGAIN ? 0
+				 : question->room.columns < strlen(once_more)
+					 ? strlen(once_more) / question->room.columns + 1
+					 : 1;
+	return prompt_answers_rows(text, question->room.columns) + confirmed + question_rows(question, "");
+}
+
+static bool fits_whole(const struct question *question, const char *text) {
+	return question->room.columns >= WIDTH_MIN && rows_needed(question, text) <= question->room.rows;
+}
+
+/* What scrolls away is not seen, so where there is little room all else gives way to what an allow is about. */
+static void compose(struct question *question, struct string *out) {
+	CLEANUP_STRING struct string whole = {0};
+	append_whole(question, &whole);
+	question->unseen = false; /* the question's words are longer else */
+	const bool fits = !question->keys.is_terminal || fits_whole(question, whole.data);
+	if (fits || question->count > 1) {
+		string_append_bytes(out, whole.data, whole.size);
+		question->used = rows_needed(question, whole.data) - question_rows(question, "");
+		question->unseen = !fits;
+		return;
+	}
+	const struct room *room = &question->room;
+	const size_t frame = rows_needed(question, ""), left = room->rows > frame ? room->rows - frame : 0;
+	const size_t width = room->columns < WIDTH_SHORT ? WIDTH_SHORT : room->columns;
+	const bool seen = prompt_answers_short(question->prompts, width, left, out);
+	question->used = rows_needed(question, out->data) - question_rows(question, "");
+	question->unseen = !seen || room->columns < WIDTH_SHORT;
+}
+
+/* A list of several that would scroll away is asked one after the other. */
+static bool is_too_long(struct question *question) {
+	CLEANUP_STRING struct string whole = {0};
+	if (question->count == 1 || !question->keys.is_terminal) return false;
+	question->room = room_of(question->keys.fd);
+	append_whole(question, &whole);
+	return !fits_whole(question, whole.data);
+}
+
+static int show(struct question *question, struct error *error) {
+	CLEANUP_STRING struct string text = {0}, out = {0};
+	question->room = room_of(question->keys.fd);
+	make_code(question->code);
+	compose(question, &text);
+	string_append(&out, question->keys.is_terminal ? clean_slate : "\n");
+	if (question->asking == RUN_ASK_AGAIN) append_cleared(question->room.rows, &out);
 	string_append_bytes(&out, text.data, text.size);
-	prompt_answers_words(question->prompts, question->count, question->code, room.columns, &out);
 	return put(question, out.data, error);
 }
 
-static int show_details(const struct question *question, struct error *error) {
-	CLEANUP_STRING struct string out = {0};
+static int show_details(const struct question *question, struct string *ret_shown, struct error *error) {
+	const struct room room = room_of(question->keys.fd);
 	for (size_t i = 0; i < question->count; i++)
-		prompt_answers_details(&question->prompts[i], clock_ms(CLOCK_REALTIME),
-				       room_of(question->keys.fd).columns, &out);
-	return fd_write_all(question->keys.fd, out.data, out.size, error);
+		prompt_answers_details(&question->prompts[i], clock_ms(CLOCK_REALTIME), width_of(&room), ret_shown);
+	return fd_write_all(question->keys.fd, ret_shown->data, ret_shown->size, error);
 }
 
 static int show_question(const struct question *question, const char *hint, struct error *error) {
-	CLEANUP_FREE char *text = string_format(question->count == 1 ? "%sdeny, allow %s or always %s? "
-								     : "%sdeny, allow %s, always %s or choose? ",
-						hint, question->code, question->code);
+	CLEANUP_FREE char *text = question_line(question, hint);
 	return put(question, text, error);
 }
 
@@ -175,15 +258,61 @@ static const struct answer_word *find_word(const struct question *question, char
 	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
 		const bool allows = words[i].meaning == ALLOW || words[i].meaning == ALWAYS;
 		if (words[i].meaning == CHOOSE && question->count == 1) continue;
+		if (allows && question->unseen) continue;
 		if (strcmp(words[i].word, word) == 0 && strcmp(allows ? question->code : "", rest) == 0)
 			return &words[i];
 	}
 	return NULL;
 }
 
+static bool is_resized(const struct question *question) {
+	const struct room room = room_of(question->keys.fd);
+	return room.columns != question->room.columns || room.rows != question->room.rows;
+}
+
+/* What an allow is about has scrolled away, or may have. */
+static bool is_out_of_sight(const struct question *question, const char *hint) {
+	if (!question->keys.is_terminal) return false;
+	return is_resized(question) || question->used + question_rows(question, hint) > question->room.rows;
+}
+
+static int read_answer(struct question *question, const char *hint, struct error *error) {
+	int r = show_question(question, hint, error);
+	if (r == 0) r = prompt_keys_read(&question->keys, error);
+	question->used += question_rows(question, hint);
+	return r;
+}
+
+/* The word that was typed; NULL: none, or one that allows what a window of another size may not show. */
+static const struct answer_word *word_of(const struct question *question, int key, char *line) {
+	const struct answer_word *word = key == KEY_LINE ? find_word(question, line) : NULL;
+	const bool allows = word && (word->meaning == ALLOW || word->meaning == ALWAYS);
+	return allows && question->keys.is_terminal && is_resized(question) ? NULL : word;
+}
+
+/* What an allow is about, without the words; false: there is no room for that. */
+static bool append_reminder(const struct question *question, struct string *out) {
+	const struct room *room = &question->room;
+	const size_t rows = question_rows(question, ""), left = room->rows > rows ? room->rows - rows : 0;
+	if (question->unseen || is_resized(question)) return false;
+	if (question->count == 1) return prompt_answers_short(question->prompts, room->columns, left, out);
+	prompt_answers_things(question->prompts, question->count, clock_ms(CLOCK_REALTIME), width_of(room), room->rows,
+			      out);
+	return prompt_answers_rows(out->data, room->columns) <= left;
+}
+
+/* What they push out of sight stands below them again. */
+static int tell_details(struct question *question, struct error *error) {
+	CLEANUP_STRING struct string out = {0}, reminder = {0};
+	int r = show_details(question, &out, error);
+	question->used += prompt_answers_rows(out.data, question->room.columns);
+	if (r < 0 || !is_out_of_sight(question, "") || !append_reminder(question, &reminder)) return r;
+	question->used = prompt_answers_rows(reminder.data, question->room.columns);
+	return put(question, reminder.data, error);
+}
+
 /* One answer: an enum meaning but DETAILS, or -ECANCELED, -EINTR. */
 static int converse(struct question *question, struct error *error) {
-	make_code(question->code);
 	int r = show(question, error);
 	if (r == 0) r = prompt_keys_wait(&question->keys, PROMPT_DELAY_MS, error);
 	if (r < 0) return r;
@@ -191,20 +320,21 @@ static int converse(struct question *question, struct error *error) {
 	const char *hint = "";
 	bool details = false;
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
-		r = show_question(question, hint, error);
-		if (r == 0) r = prompt_keys_read(&question->keys, error);
+		if (tries > 0 && is_out_of_sight(question, hint)) r = show(question, error);
+		if (r == 0) r = read_answer(question, hint, error);
 		if (r < 0) return r;
 		if (r == KEY_DENY) {
 			put(question, "\n", NULL);
 			return DENY;
 		}
-		const struct answer_word *word = r == KEY_LINE ? find_word(question, question->keys.line) : NULL;
+		const struct answer_word *word = word_of(question, r, question->keys.line);
 		if (word && word->meaning != DETAILS) return (int)word->meaning;
-		/* Who presses Enter behind ? has meant nothing more by it. */
-		const bool same = details && r == KEY_LINE && *question->keys.line == '\0';
+		/* Who presses Enter behind ? has meant nothing more by it, nor who was told to press it. */
+		const bool empty = r == KEY_LINE && *question->keys.line == '\0';
+		const bool same = empty && (details || question->unseen);
 		details = word || r == KEY_DETAILS;
 		hint = details || same ? "" : "Type it exactly as shown: ";
-		if (details) r = show_details(question, error);
+		r = details ? tell_details(question, error) : 0;
 		if (r < 0) return r;
 	}
 	return DENY;
@@ -252,7 +382,7 @@ static const char *closing_words(int r, const struct question *question) {
 
 /* Asks about all of `question`, and appends an answer for each to `answers`, as far as they are given. */
 static int ask(struct question *question, json_t *answers, struct error *error) {
-	const int r = converse(question, error);
+	const int r = is_too_long(question) ? CHOOSE : converse(question, error);
 	if (r != CHOOSE) {
 		CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
 		put(question, end ? end : closing_words(r, question),

@@ -3,7 +3,8 @@
  *
  * Promises: what was typed before the question was there is thrown away and so is what comes in the first moment after
  * (attack B10); nothing the tool wrote before keeps the prompt from being seen, and only a whole word, this prompt's
- * own code and Enter allow, so an answer to a picture of a prompt doesn't; nothing is the default; Ctrl-C and
+ * own code and Enter allow, so an answer to a picture of a prompt doesn't; what an allow is about is
+ * within the window when it is typed; nothing is the default; Ctrl-C and
  * Ctrl-D deny this once; a terminal that is gone answers nothing (-EIO). Several prompts are one question, whose words
  * are for all of them, or `choose`. The terminal's modes of the kernel (termios) are left as they were, what the tool
  * had switched on in the terminal itself (mouse, bracketed paste, margins) is off; who knows what that was puts it back
