@@ -107,6 +107,12 @@ struct asker *asker_new(const struct asker_options *options) {
 	return asker;
 }
 
+static bool others_are_busy(void *context) {
+	const struct asker *asker = context;
+	CLEANUP_FD int fd = terminal_reopen(asker->options.terminal);
+	return fd >= 0 && bystanders_are_busy(fd, getppid(), asker->held, asker->held_count);
+}
+
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
 static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompts, size_t count,
 				const struct string *first, int answer, int gone) {
@@ -119,6 +125,8 @@ static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompt
 	terminal_give(asker->options.terminal, getpid());
 	output_leave(output);
 	const struct twice twice = {.user = asker->options.user,
+				    .is_busy = others_are_busy,
+				    .context = asker,
 				    .output = output,
 				    .doubtful = output || !asker->alone ||
 						bystanders_are_there(fd, getppid(), asker->held, asker->held_count)};

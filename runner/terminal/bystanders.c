@@ -1,12 +1,15 @@
 #include "bystanders.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "calls/regular.h"
@@ -90,14 +93,33 @@ static bool is_bystander(pid_t pid, const struct stat *terminal, pid_t run, cons
 	return has_open(pid, terminal, feeds_us(pid));
 }
 
-bool bystanders_are_there(int tty, pid_t run, const pid_t *held, size_t held_count) {
+static bool has_unread(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/fd/0", (int)pid);
+	struct stat input;
+	int unread = 0;
+	if (stat(path, &input) < 0 || !S_ISFIFO(input.st_mode)) return false;
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
+static bool find(int tty, pid_t run, const pid_t *held, size_t held_count, bool busy) {
 	CLEANUP_FOLDER DIR *processes = opendir("/proc");
 	struct stat terminal;
 	if (!processes || fstat(tty, &terminal) < 0) return true;
 	for (const struct dirent *entry; (entry = readdir(processes));) {
 		unsigned long long number;
 		if (string_to_u64(entry->d_name, &number) < 0) continue;
-		if (is_bystander((pid_t)number, &terminal, run, held, held_count)) return true;
+		const pid_t pid = (pid_t)number;
+		if (!is_bystander(pid, &terminal, run, held, held_count)) continue;
+		if (!busy || has_unread(pid)) return true;
 	}
 	return false;
+}
+
+bool bystanders_are_there(int tty, pid_t run, const pid_t *held, size_t held_count) {
+	return find(tty, run, held, held_count, false);
+}
+
+bool bystanders_are_busy(int tty, pid_t run, const pid_t *held, size_t held_count) {
+	return find(tty, run, held, held_count, true);
 }

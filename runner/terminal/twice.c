@@ -10,8 +10,10 @@
 #include "schema/limits.h"
 
 enum {
-	TWICE_LOOK_MS = 20,   /* between looks at whether all is read */
-	TWICE_FIRST_MS = 300, /* the first question is put then in any case */
+	TWICE_LOOK_MS = 20,    /* between looks at whether all is read */
+	TWICE_FIRST_MS = 300,  /* the first question is put then in any case */
+	TWICE_CHAIN_MS = 3000, /* but programs behind the reader have this long */
+	TWICE_CALM_LOOKS = 3,  /* in a row: then they have written as well */
 };
 
 static bool is_gone(int gone_fd, int ms) {
@@ -23,6 +25,16 @@ static bool is_gone(int gone_fd, int ms) {
 static void await_reader(const struct twice *twice, int gone_fd, int ms) {
 	for (int waited = 0; !output_is_read(twice->output) && (ms < 0 || waited < ms); waited += TWICE_LOOK_MS)
 		if (is_gone(gone_fd, TWICE_LOOK_MS)) return;
+}
+
+/* What one program of a pipeline has read the next one may write. */
+static void await_chain(const struct twice *twice, int gone_fd) {
+	int calm = 0;
+	if (!twice->is_busy) return;
+	for (int waited = 0; calm < TWICE_CALM_LOOKS && waited < TWICE_CHAIN_MS; waited += TWICE_LOOK_MS) {
+		calm = twice->is_busy(twice->context) ? 0 : calm + 1;
+		if (is_gone(gone_fd, TWICE_LOOK_MS)) return;
+	}
 }
 
 /* Ctrl-C ends this process meanwhile, which denies. */
@@ -68,10 +80,12 @@ int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct promp
 	if (!twice->doubtful)
 		return user->ask(user->context, RUN_ASK_ONCE, fd, gone_fd, prompts, count, ret_answers, error);
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
+	await_chain(twice, gone_fd);
 	int r = user->ask(user->context, RUN_ASK_FIRST, fd, gone_fd, prompts, count, &first, error);
 	const size_t left = r == 0 ? allowed_of(first, prompts, allowed) : 0;
 	if (left > 0) {
 		await_all_read(twice, fd, gone_fd);
+		await_chain(twice, gone_fd);
 		r = user->ask(user->context, RUN_ASK_AGAIN, fd, gone_fd, allowed, left, &second, error);
 	}
 	*ret_answers = merge(first, second);

@@ -14,8 +14,10 @@
 
 struct twice {
 	const struct run_terminal *user;
-	const struct output *output; /* or NULL */
-	bool doubtful;               /* somebody else may write to the terminal */
+	const struct output *output;    /* or NULL */
+	bool doubtful;                  /* somebody else may write to the terminal */
+	bool (*is_busy)(void *context); /* others may have more to write; NULL: none */
+	void *context;
 };
 
 /* As run_terminal.ask, whose answers these are: without those that allow and weren't given twice, and what follows. */

@@ -110,6 +110,21 @@ round() {
 	done
 }
 
+@test "attack_r_19: likewise through a chain of programs, the last of which writes what the others read before" {
+	local i
+	for ((i = 0; i < rounds; i++)); do
+		type_line "clear; sbx run -- bash tool $port chain$i 2>&1 | cat | cat | tee log; echo \"back \$((40 + 2))\""
+		wait_for 30 unpainted_question || { screen && return 1; }
+		tmux send-keys C-c
+		sees '^back 42'
+		round "sbx run -- bash tool $port chained$i 2>&1 | cat | cat | tee log" "chained$i"
+	done
+}
+
+unpainted_question() {
+	sees_question && stands_unpainted
+}
+
 stands_unpainted() { # from what it is about to its end
 	! screen | sed -n "/target *svc\.test:$port/,\$p" | grep 'false\.test' && shows "target +svc\.test:$port"
 }

@@ -87,12 +87,34 @@ static void attack_r_19_what_was_not_answered_twice_is_not_allowed(void **state)
 	expect(&none, true, 1, -EIO, "");
 }
 
+static bool is_busy(void *context) {
+	size_t *looks = context;
+	if (*looks > 0) (*looks)--;
+	return *looks > 0;
+}
+
+static void attack_r_19_it_is_asked_when_the_programs_of_a_pipeline_have_read_all(void **state) {
+	struct script script = {.answers = {"d"}};
+	const struct prompt prompt = {.id = 1};
+	const struct run_terminal user = {.context = &script, .ask = answer};
+	size_t looks = 8;
+	const struct twice twice = {.user = &user, .doubtful = true, .is_busy = is_busy, .context = &looks};
+	struct error error = ERROR_NONE;
+	json_t *answers = NULL;
+	(void)state;
+	assert_int_equal(twice_ask(&twice, -1, -1, &prompt, 1, &answers, &error), 0);
+	json_decref(answers);
+	assert_int_equal(looks, 0);
+	assert_int_equal(script.calls, 1);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_sits_alone_is_asked_once),
 		cmocka_unit_test(a_denial_is_asked_once),
 		cmocka_unit_test(attack_r_19_only_the_second_answer_allows),
 		cmocka_unit_test(attack_r_19_what_was_not_answered_twice_is_not_allowed),
+		cmocka_unit_test(attack_r_19_it_is_asked_when_the_programs_of_a_pipeline_have_read_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
