@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -310,18 +311,20 @@ void network_open(struct network *network, pid_t init) {
 	if (network->options.scene->holds_sockets) on_fetch(network, SPARE_DIAG, 1);
 }
 
-static struct diag *make_diag(int fd) {
+/* `process`: one of the network that `netlink` was made in. */
+static struct diag *make_diag(int netlink, pid_t process) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/net", (int)process);
 	struct error error = ERROR_NONE;
 	struct diag *diag = NULL;
-	if (fd < 0 || diag_new(fd, &diag, &error) == 0) return diag;
-	log_debug("who listens on the loopback isn't known: %s", error.message);
+	if (diag_new(netlink, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), &diag, &error) == 0) return diag;
+	log_notice("localhost is the sandbox's own alone, as it isn't known who listens there: %s", error.message);
 	return NULL;
 }
 
 static struct diag *diag_outside(void *context) {
 	struct network *network = context;
 	const int kind = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-	if (!network->outside) network->outside = make_diag(socket(AF_NETLINK, kind, NETLINK_SOCK_DIAG));
+	if (!network->outside) network->outside = make_diag(socket(AF_NETLINK, kind, NETLINK_SOCK_DIAG), getpid());
 	return network->outside;
 }
 
@@ -349,7 +352,7 @@ static void make_connects(struct network *network) {
 int network_begin(struct network *network, struct error *error) {
 	if (network->failed.code != 0) return error_set(error, network->failed.code, "%s", network->failed.message);
 	if (network->options.scene->holds_sockets) {
-		network->inside = make_diag(spares_take(network->spares, SPARE_DIAG));
+		network->inside = make_diag(spares_take(network->spares, SPARE_DIAG), network->init);
 		if (network->native) make_flows(network);
 		make_connects(network);
 	}

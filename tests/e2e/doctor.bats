@@ -127,6 +127,16 @@ load desktop
 	lacks "$output" _proxy
 }
 
+@test "where the kernel has no sock_diag doctor says what is lost" {
+	run sbx doctor --json
+	[ "$(row listeners)" = "ok the kernel says who listens on localhost, and on Unix sockets" ]
+	local lacking=()
+	mapfile -t lacking < <(without_sock_diag)
+	run "${lacking[@]}" sbx doctor --json
+	contains "$(row listeners)" "warn this kernel doesn't say who has bound a Unix socket (unix_diag)"
+	contains "$(jq -r '.[] | select(.check == "listeners").advice' <<<"$output")" "modprobe -a tcp_diag udp_diag unix_diag"
+}
+
 @test "where no descriptor can be taken from another process no sandbox starts, and sbx run and doctor say why" {
 	local lacking=(python3 "$TESTS/without.py" 438) # pidfd_getfd has the same number on all machines
 	run -1 "${lacking[@]}" sbx doctor --json

@@ -135,6 +135,14 @@ only_proxy() {
 	[[ ${SBX_TEST_NETWORK:-native} == proxy ]] || skip "optional: with network: proxy only: $1"
 }
 
+# The words before a command that make the kernel one that has no sock_diag(7) for it: no reply of it is read (recvfrom of 32
+# KiB, as runner/net/sockets/diag.c alone does it).
+without_sock_diag() {
+	local recvfrom=207
+	[[ $(uname -m) != x86_64 ]] || recvfrom=45
+	printf '%s\n' python3 "$TESTS/without.py" "$recvfrom:2=$((32 * 1024))"
+}
+
 # Some containers have no ::1.
 has_ipv6() {
 	python3 -c 'import socket; socket.create_server(("::1", 0), family=socket.AF_INET6)' 2>/dev/null

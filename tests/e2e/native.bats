@@ -169,3 +169,27 @@ with socket.create_connection(('api.test', $plain)) as connection:
 		and .detail.duration_ms >= 0 and .grant != null" <<<"$row"
 	sbx revoke --match net:access "api.test:$plain"
 }
+
+@test "a kernel without sock_diag: localhost is the sandbox's own first, and then the host's" {
+	local lacking=()
+	mapfile -t lacking < <(without_sock_diag)
+	cp "$TESTS/server.py" .
+	sbx grants >/dev/null # the broker makes a filter of its own
+	run "${lacking[@]}" sbx run --allow net:access="localhost:$plain" -- curl -s "http://localhost:$plain/host"
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" "hello /host"
+	run "${lacking[@]}" sbx run --allow net:access="localhost:$plain" -- sh -c '
+		python3 server.py --port "$1" --port-file own.port >own.log 2>&1 &
+		until [ -s own.port ]; do sleep 0.05; done
+		curl -s "http://localhost:$1/own"
+		kill $!' sh "$plain"
+	echo "$output"
+	contains "$output" "hello /own"
+	lacks "$(<"$HOME/run/requests")" /own
+	contains "$(<"$HOME/run/requests")" /host
+	run "${lacking[@]}" sbx run -- curl -s -o body -w '%{errormsg}' "http://localhost:1/nobody"
+	echo "$output"
+	contains "$output" "onnect"
+	no_prompt_is_pending
+}

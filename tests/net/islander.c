@@ -127,9 +127,12 @@ static struct diag *outside(void *context) {
 	return islander->outside;
 }
 
-static struct diag *make_diag(int fd) {
+/* `process`: one of the network that `netlink` was made in. */
+static struct diag *make_diag(int netlink, pid_t process) {
 	struct diag *diag = NULL;
-	assert_int_equal(diag_new(fd, &diag, NULL), 0);
+	CLEANUP_FREE char *path = string_format("/proc/%d/net", (int)process);
+	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(diag_new(netlink, folder, &diag, NULL), 0);
 	return diag;
 }
 
@@ -157,8 +160,10 @@ void islander_make(struct islander *islander) {
 	islander->gate = gate_new(islander->base, &judge);
 	islander->standins = standins_new();
 	islander->inside =
-		make_diag(island_socket(&islander->island, AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
-	islander->outside = make_diag(socket(AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+		make_diag(island_socket(&islander->island, AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK, NETLINK_SOCK_DIAG),
+			  islander->island.pid);
+	islander->outside =
+		make_diag(socket(AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), getpid());
 	const struct native_options native = {.base = islander->base,
 					      .gate = islander->gate,
 					      .spares = islander->store.spares,

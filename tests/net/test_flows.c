@@ -38,7 +38,7 @@ static void do_begin(struct fixture *fixture, void *argument) {
 	if (sea->blind)
 		close(netlink);
 	else
-		assert_int_equal(diag_new(netlink, &sea->diag, NULL), 0);
+		assert_int_equal(diag_new(netlink, -1, &sea->diag, NULL), 0);
 	const struct flows_options options = {.base = fixture_base(fixture),
 					      .gate = fixture_gate(fixture),
 					      .spares = sea->store.spares,

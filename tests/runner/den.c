@@ -193,7 +193,7 @@ void den_start(struct den *den, void (*tool)(const char *top)) {
 						     .handle = den->handle,
 						     .context = den};
 	den->calls = socket_calls_new(&options);
-	assert_int_equal(diag_new(fds[0], &den->diag, NULL), 0);
+	assert_int_equal(diag_new(fds[0], -1, &den->diag, NULL), 0);
 	den->held = event_new(den->base, den->listener, EV_READ | EV_PERSIST, on_held, den);
 	den->heard = event_new(den->base, den->said, EV_READ | EV_PERSIST, on_heard, den);
 	event_add(den->held, NULL);

@@ -307,7 +307,7 @@ static void a_burst_is_served_without_a_round_trip_each(void **state) {
 static struct diag *diag_inside(void) {
 	struct diag *diag = NULL;
 	struct error error = ERROR_NONE;
-	if (diag_new(make_one(SPARE_DIAG), &diag, &error) < 0) fail_msg("%s", error.message);
+	if (diag_new(make_one(SPARE_DIAG), -1, &diag, &error) < 0) fail_msg("%s", error.message);
 	return diag;
 }
 

@@ -287,6 +287,7 @@ static const struct doctor_check checks[] = {
 	{"seccomp", doctor_seccomp},
 	{"descriptors", doctor_descriptors},
 	{"native", doctor_native},
+	{"listeners", doctor_listeners},
 	{"fuse", doctor_fuse},
 	{"cgroup", doctor_cgroup},
 	{"programs", look_programs},

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "runner/bubblewrap.h"
+#include "runner/diag_needs.h"
 #include "runner/native_needs.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -236,6 +237,29 @@ void doctor_native(struct doctor_finding *finding) {
 				  "variables get out",
 				  lacks),
 		    "Start a newer kernel (5.19 at least); in a container allow the call seccomp.");
+}
+
+/* In the order of what is lost; the first that holds is said. */
+void doctor_listeners(struct doctor_finding *finding) {
+	const struct diag_needs needs = diag_needs_look();
+	const struct {
+		bool holds;
+		const char *sentence;
+	} losses[] = {
+		{!needs.listeners, "this kernel doesn't say who listens (neither sock_diag nor /proc/net/tcp), so "
+				   "sandboxes don't reach this machine's localhost"},
+		{!needs.bound, "this kernel doesn't say who has bound a Unix socket (unix_diag), so a sandbox's "
+			       "programs don't reach Unix sockets of their own that have a path"},
+		{needs.tables, "this kernel has no tcp_diag, so who listens on localhost is read from /proc/net/tcp, "
+			       "which takes longer the more ports there are"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(losses); i++)
+		if (losses[i].holds)
+			return doctor_find(finding, DOCTOR_WARN, string_copy(losses[i].sentence),
+					   "Load the modules (modprobe -a tcp_diag udp_diag unix_diag), or start a "
+					   "kernel that has them.");
+	doctor_find(finding, DOCTOR_OK, string_copy("the kernel says who listens on localhost, and on Unix sockets"),
+		    NULL);
 }
 
 void doctor_fuse(struct doctor_finding *finding) {

@@ -3,6 +3,13 @@
  * it would for a connection that comes in over the loopback (from port 0, which no connection has), wildcards and
  * sockets for both families included. Lists are dumps, in many datagrams. The kernel answers while we send or receive,
  * so nothing is ever waited for: a socket with nothing to read is an error.
+ *
+ * A kernel without the modules tcp_diag and inet_diag (small ones, or those that load no modules) refuses all of that
+ * with ENOENT, as it says that there is no such socket. So the first list decides which way TCP is asked about, for
+ * good: by sock_diag or by the tables of proc_net.h. These don't tell whether a listener at :: is for IPv6 alone; it
+ * counts as one for both families, which most are, and a connection that meets nobody is refused by the kernel.
+ * udp_diag is a module of its own, so each list of UDP sockets that fails is read from the tables. There is no such way
+ * without unix_diag: a path in /proc/net/unix is only what a process has called its socket.
  */
 #include "diag.h"
 
@@ -21,12 +28,15 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "net/sockets/proc_net.h"
 #include "schema/limits.h"
 
 enum { REPLY_MAX = 32 * 1024 /* the most that the kernel puts in one */, LOOPBACK_INDEX = 1, DEVICE_MINOR_BITS = 20 };
 
 struct diag {
 	int netlink;
+	int tables;        /* /proc/PID/net; -1: none */
+	bool tcp_by_table; /* sock_diag has no TCP */
 	uint32_t sequence; /* of the last request */
 	_Alignas(struct nlmsghdr) char reply[REPLY_MAX];
 };
@@ -89,7 +99,17 @@ static int ask(struct diag *diag, uint16_t flags, const void *body, size_t size,
 	return r > 0 ? 0 : r < 0 ? r : -E2BIG;
 }
 
+/* One family's table may lack, both don't. */
+static int read_tables(struct diag *diag, const char *const tables[2],
+		       bool (*each)(void *argument, const struct proc_net_row *row), void *argument) {
+	int first = proc_net_read(diag->tables, tables[0], each, argument);
+	int second = proc_net_read(diag->tables, tables[1], each, argument);
+	return second == -ENOENT ? first : first < 0 ? first : second;
+}
+
 /* TCP */
+
+static const char *const tcp_tables[] = {"tcp", "tcp6"}, *const udp_tables[] = {"udp", "udp6"};
 
 static struct inet_diag_req_v2 about_listeners(int family) {
 	return (struct inet_diag_req_v2){
@@ -106,8 +126,48 @@ static void note_listener(void *argument, const void *body, size_t size) {
 	*(bool *)argument = message.idiag_state == TCP_LISTEN;
 }
 
+struct place {
+	struct in6_addr address;
+	uint16_t port;
+	bool found;
+};
+
+/* Listeners are the first rows of a table (tcp_seq_start() of net/ipv4/tcp_ipv4.c). */
+static bool note_place(void *argument, const struct proc_net_row *row) {
+	struct place *place = argument;
+	const struct in6_addr any4 = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	const bool is_any = IN6_IS_ADDR_UNSPECIFIED(&row->local) ||
+			    (IN6_IS_ADDR_V4MAPPED(&place->address) && IN6_ARE_ADDR_EQUAL(&row->local, &any4));
+	if (row->state != TCP_LISTEN) return false;
+	place->found = row->local_port == place->port && (is_any || IN6_ARE_ADDR_EQUAL(&row->local, &place->address));
+	return !place->found;
+}
+
+static bool read_place(const struct sockaddr *address, struct place *ret) {
+	*ret = (struct place){.address = {.s6_addr = {[10] = 0xff, [11] = 0xff}}};
+	if (address->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+		memcpy(ret->address.s6_addr + 12, &in->sin_addr, sizeof in->sin_addr);
+		ret->port = ntohs(in->sin_port);
+	} else if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+		ret->address = in6->sin6_addr;
+		ret->port = ntohs(in6->sin6_port);
+	}
+	return ret->port != 0;
+}
+
+static bool table_listens(struct diag *diag, const struct sockaddr *address) {
+	struct place place;
+	if (!read_place(address, &place)) return false;
+	for (size_t i = 0; i < ARRAY_LENGTH(tcp_tables) && !place.found; i++)
+		proc_net_read(diag->tables, tcp_tables[i], note_place, &place);
+	return place.found;
+}
+
 bool diag_listens(struct diag *diag, const struct sockaddr *address) {
 	bool listens = false;
+	if (diag->tcp_by_table) return table_listens(diag, address);
 	struct inet_diag_req_v2 request = about_listeners(address->sa_family);
 	if (address->sa_family == AF_INET) {
 		const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -136,9 +196,17 @@ static void note_port(void *argument, const void *body, size_t size) {
 	((uint8_t *)argument)[port / 8] |= (uint8_t)(1U << port % 8);
 }
 
+static bool note_table_port(void *argument, const struct proc_net_row *row) {
+	uint8_t *bits = argument;
+	if (row->state != TCP_LISTEN) return false;
+	bits[row->local_port / 8] |= (uint8_t)(1U << row->local_port % 8);
+	return true;
+}
+
 static int ask_ports(struct diag *diag, uint8_t *bits) {
 	const int families[] = {AF_INET, AF_INET6};
 	int r = 0;
+	if (diag->tcp_by_table) return read_tables(diag, tcp_tables, note_table_port, bits);
 	for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(families); i++) {
 		const struct inet_diag_req_v2 request = about_listeners(families[i]);
 		r = ask(diag, NLM_F_DUMP, &request, sizeof request, note_port, bits);
@@ -182,6 +250,22 @@ static void note_peer(void *argument, const void *body, size_t size) {
 	peers->each(peers->argument, &peer);
 }
 
+static bool note_table_peer(void *argument, const struct proc_net_row *row) {
+	const struct peers *peers = argument;
+	struct sockaddr_storage peer = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&peer;
+	if (row->state != TCP_ESTABLISHED) return true;
+	if (IN6_IS_ADDR_V4MAPPED(&row->peer)) {
+		*in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(row->peer_port)};
+		memcpy(&in->sin_addr, row->peer.s6_addr + 12, sizeof in->sin_addr);
+	} else {
+		*(struct sockaddr_in6 *)&peer = (struct sockaddr_in6){
+			.sin6_family = AF_INET6, .sin6_port = htons(row->peer_port), .sin6_addr = row->peer};
+	}
+	peers->each(peers->argument, &peer);
+	return true;
+}
+
 bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct sockaddr_storage *peer),
 		    void *argument) {
 	struct peers peers = {each, argument};
@@ -193,6 +277,7 @@ bool diag_each_peer(struct diag *diag, void (*each)(void *argument, const struct
 							 .idiag_states = 1U << TCP_ESTABLISHED};
 		r = ask(diag, NLM_F_DUMP, &request, sizeof request, note_peer, &peers);
 	}
+	if (r < 0) r = read_tables(diag, udp_tables, note_table_peer, &peers);
 	return r == 0;
 }
 
@@ -230,6 +315,14 @@ static void note_bound(void *argument, const void *body, size_t size) {
 	wanted->name = string_copy_bytes(name, strnlen(name, name_size));
 }
 
+/* No socket is in none of the states. */
+bool diag_knows_unix(struct diag *diag) {
+	const struct unix_diag_req request = {
+		.sdiag_family = AF_UNIX, .udiag_states = 0, .udiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}};
+	struct wanted wanted = {0};
+	return ask(diag, NLM_F_DUMP, &request, sizeof request, note_bound, &wanted) == 0;
+}
+
 bool diag_bound(struct diag *diag, dev_t device, ino_t inode, char **ret_name) {
 	const struct unix_diag_req request = {.sdiag_family = AF_UNIX,
 					      .udiag_states = UINT32_MAX,
@@ -246,21 +339,27 @@ bool diag_bound(struct diag *diag, dev_t device, ino_t inode, char **ret_name) {
 	return found;
 }
 
-int diag_new(int netlink, struct diag **ret_diag, struct error *error) {
-	struct diag *diag = mem_new(struct diag);
-	diag->netlink = netlink;
+int diag_new(int netlink, int tables, struct diag **ret_diag, struct error *error) {
+	CLEANUP_DIAG struct diag *diag = mem_new(struct diag);
+	*diag = (struct diag){.netlink = netlink, .tables = tables};
 	uint8_t bits[(UINT16_MAX + 1) / 8] = {0};
-	int r = ask_ports(diag, bits);
-	if (r < 0) {
-		diag_free(diag);
-		return error_set(error, EOPNOTSUPP, "asking the kernel who listens (sock_diag): %s", strerror(-r));
-	}
-	*ret_diag = diag;
+	int asked = ask_ports(diag, bits);
+	diag->tcp_by_table = asked < 0;
+	int r = asked < 0 ? ask_ports(diag, bits) : 0;
+	if (r < 0)
+		return error_set(error, EOPNOTSUPP, "asking the kernel who listens (sock_diag: %s; /proc/net: %s)",
+				 strerror(-asked), strerror(-r));
+	*ret_diag = STEAL(diag);
 	return 0;
+}
+
+bool diag_reads_tables(const struct diag *diag) {
+	return diag->tcp_by_table;
 }
 
 void diag_free(struct diag *diag) {
 	if (!diag) return;
 	fd_close(diag->netlink);
+	fd_close(diag->tables);
 	free(diag);
 }

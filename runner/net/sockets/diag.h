@@ -1,8 +1,9 @@
 /*
- * diag: what listens in a network, by sock_diag(7).
+ * diag: what listens in a network, by sock_diag(7), and where the kernel lacks its modules by /proc/PID/net.
  *
  * Promises: asks the kernel about the network that the netlink socket was made in, never looks at names or processes;
- * doesn't block; replies are checked (lengths, sequence, end) and bounded (LIMIT_DIAG). On any error the answer is no.
+ * doesn't block; replies are checked (lengths, sequence, end) and bounded (LIMIT_DIAG, LIMIT_PROC_NET). On any error
+ * the answer is no.
  */
 #pragma once
 
@@ -13,12 +14,20 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 struct diag;
 
-/* `netlink`: a NETLINK_SOCK_DIAG socket, taken over also on failure. -EOPNOTSUPP: this kernel can't say who listens. */
-int diag_new(int netlink, struct diag **ret_diag, struct error *error);
+/* `netlink`: a NETLINK_SOCK_DIAG socket; `tables`: /proc/PID/net of a process in the same network. Both are taken over
+ * also on failure, and one of them may be -1. -EOPNOTSUPP: this kernel can't say who listens. */
+int diag_new(int netlink, int tables, struct diag **ret_diag, struct error *error);
 void diag_free(struct diag *diag);
+DEFINE_CLEANUP(struct diag *, diag_free);
+#define CLEANUP_DIAG CLEANUP(diag_free_p)
+
+/* This kernel's sock_diag has no TCP; it has Unix sockets. */
+bool diag_reads_tables(const struct diag *diag);
+bool diag_knows_unix(struct diag *diag);
 
 /* TCP: a connection over the loopback to `address` (AF_INET, AF_INET6, also v4-mapped) would meet a listener, be it on
  * that address, the wildcard, or, for IPv4, the wildcard of a socket for both. */

@@ -126,6 +126,7 @@ enum {
 	LIMIT_STANDINS = 8192,            /* names of one session that have a stand-in address */
 	LIMIT_SPARES = 256,               /* sockets of one kind that are kept in reserve for a sandbox */
 	LIMIT_DIAG = 64,              /* datagrams (of 32 KiB) of one list of a network's sockets: some 25,000, 40 ms */
+	LIMIT_PROC_NET = 32768,       /* rows of a table of /proc/PID/net that are read: some 40 ms */
 	LIMIT_FLOW_LISTENERS = 64,    /* host:ports that a sandbox's UDP sockets were connected to */
 	LIMIT_FLOWS = 256,            /* sources of datagrams that are relayed */
 	LIMIT_FLOWS_ASKING = 32,      /* of them that wait for an answer */

@@ -36,6 +36,7 @@ void doctor_namespaces(struct doctor_finding *finding);
 void doctor_seccomp(struct doctor_finding *finding);
 void doctor_descriptors(struct doctor_finding *finding);
 void doctor_native(struct doctor_finding *finding);
+void doctor_listeners(struct doctor_finding *finding);
 void doctor_fuse(struct doctor_finding *finding);
 void doctor_cgroup(struct doctor_finding *finding);
 void doctor_userns(struct doctor_finding *finding);
