@@ -108,7 +108,7 @@ static void the_other_records_have_their_keys(void **state) {
 				.desktop = true};
 	strings_add(&prompt.parents, "sh (2)");
 	json_t *json = prompt_to_json(&prompt);
-	assert_int_equal(json_object_size(json), 20);
+	assert_int_equal(json_object_size(json), 21);
 	assert_null(json_object_get(json, "token"));
 	struct prompt back = {0};
 	memcpy(prompt.token, "0123456789abcdef0123456789abcdef", RANDOM_TOKEN_SIZE);
