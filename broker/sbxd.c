@@ -33,11 +33,11 @@
 #include "base/path.h"
 #include "core/broker.h"
 #include "core/confine.h"
-#include "core/sleep.h"
 #include "programs/exec.h"
 #include "programs/executor.h"
 #include "schema/limits.h"
 #include "schema/owner.h"
+#include "sessions/sleep.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };
 

@@ -25,7 +25,7 @@
  * ended: a link that lies in one may be a tool's work (broker/store/include/store/writable.h). Rows are never removed.
  *
  * revocations: those of more grants than go into one transaction, from the first until the last of them is written
- * (broker/grants/endings.h): `last_id` is the youngest grant that is meant.
+ * (broker/endings/endings.h): `last_id` is the youngest grant that is meant.
  */
 #include "schema/migrations.h"
 

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
-#include "prompts/decision.h"
+#include "policies/decision.h"
 #include "schema/advice.h"
 #include "schema/limits.h"
 #include "schema/message.h"

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "core/broker.h"
+#include "policies/decision.h"
 #include "prompts/checking.h"
-#include "prompts/decision.h"
 
 struct exec;
 

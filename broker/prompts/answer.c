@@ -8,16 +8,16 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/text.h"
-#include "flood.h"
 #include "grants/granting.h"
 #include "pending.h"
 #include "prompts.h"
 #include "schema/message.h"
 #include "scope.h"
+#include "sessions/flood.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
-#include "streaks.h"
-#include "walk.h"
+#include "sessions/streaks.h"
+#include "sessions/walk.h"
 
 static const char *const agent_names[] = {
 	[AGENT_NONE] = "command", [AGENT_TERMINAL] = "terminal", [AGENT_DESKTOP] = "desktop", [AGENT_TUI] = "tui"};

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "decision.h"
-#include "flood.h"
+#include "policies/decision.h"
 #include "programs/exec.h"
 #include "prompts.h"
 #include "schema/limits.h"
+#include "sessions/flood.h"
 #include "wants.h"
 
 bool checking_decides(const struct checking *checking) {

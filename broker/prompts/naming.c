@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "decision.h"
+#include "policies/decision.h"
 #include "schema/limits.h"
 
 struct borders {

@@ -17,10 +17,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "flood.h"
 #include "pending.h"
 #include "schema/limits.h"
-#include "walk.h"
+#include "sessions/flood.h"
+#include "sessions/walk.h"
 
 /* Leaving a prompt */
 

@@ -12,7 +12,7 @@
 
 #include "checking.h"
 #include "core/broker.h"
-#include "decision.h"
+#include "policies/decision.h"
 #include "schema/grant.h"
 #include "schema/request.h"
 #include "wire/client.h"

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "core/broker.h"
-#include "grants/endings.h"
+#include "endings/endings.h"
 #include "grants/granting.h"
 #include "prompts.h"
 #include "schema/limits.h"

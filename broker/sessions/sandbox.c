@@ -48,11 +48,11 @@
 #include "base/string.h"
 #include "clearances.h"
 #include "core/broker.h"
-#include "grants/spent.h"
 #include "schema/limits.h"
 #include "session.h"
 #include "session_tell.h"
 #include "settling.h"
+#include "spent.h"
 #include "wire/client.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include "session_tell.h"
 
 #include "base/log.h"
-#include "prompts/decision.h"
+#include "policies/decision.h"
 #include "sandbox.h"
 #include "schema/message.h"
 #include "settling.h"

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "core/broker.h"
-#include "grants/expiry.h"
+#include "endings/expiry.h"
 #include "story.h"
 
 enum { HOUR_MS = 3600 * 1000, MOVES_MAX = 4 };

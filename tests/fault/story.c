@@ -17,11 +17,11 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "core/broker.h"
+#include "handlers/dispatch.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
 #include "wire/client.h"
-#include "wire/dispatch.h"
 
 #define COPY(to, from) snprintf((to), sizeof(to), "%s", (from))
 

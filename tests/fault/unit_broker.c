@@ -7,18 +7,18 @@
 
 #include "base/string.h"
 #include "core/broker.h"
+#include "handlers/dispatch.h"
 #include "programs/exec_verdict.h"
-#include "prompts/flood.h"
-#include "prompts/streaks.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/request.h"
+#include "sessions/flood.h"
+#include "sessions/streaks.h"
 #include "store/grants.h"
 #include "store/history.h"
 #include "story.h"
 #include "unit.h"
 #include "wire/client.h"
-#include "wire/dispatch.h"
 
 enum { ROWS = 1100, OLD = 1050 };
 static const int64_t START_MS = INT64_C(1700000000000), DAY_MS = INT64_C(24) * 3600 * 1000;

@@ -8,10 +8,10 @@
 
 #include "base/fd.h"
 #include "fuzz.h"
+#include "handlers/dispatch.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "support/home.h"
-#include "wire/dispatch.h"
 
 static void read_still(const struct clock *clock, struct moment *ret_now) {
 	(void)clock;

@@ -9,10 +9,10 @@
 #include "base/fd.h"
 #include "fixture.h"
 #include "fuzz.h"
+#include "handlers/dispatch.h"
 #include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
-#include "wire/dispatch.h"
 
 enum { RUNNER, AGENT, STRANGER, CLIENT_COUNT, LINES_MAX = 64 };
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "core/broker.h"
-#include "meant.h"
+#include "endings/meant.h"
 #include "store/grants.h"
 
 /* A request of the sandbox's session uses it up. */

@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "expiry.h"
-#include "granting.h"
+#include "grants/granting.h"
 #include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
-#include "spent.h"
+#include "sessions/spent.h"
 #include "wire/client.h"
 
 /* Of those that can't be written so many are kept. */

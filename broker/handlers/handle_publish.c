@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "dispatch.h"
-#include "grants/expiry.h"
+#include "endings/expiry.h"
 #include "prompts/publishing.h"
 #include "schema/limits.h"
 #include "sessions/session.h"

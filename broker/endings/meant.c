@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "granting.h"
+#include "grants/granting.h"
 #include "policies/policies.h"
 
 /* Takes the pattern. */

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "granting.h"
+#include "grants/granting.h"
 #include "schema/host.h"
 #include "schema/limits.h"
 #include "schema/message.h"

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "granting.h"
+#include "grants/granting.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
 

@@ -8,15 +8,15 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "core/announce.h"
-#include "core/sleep.h"
 #include "dispatch.h"
-#include "grants/endings.h"
+#include "endings/endings.h"
+#include "policies/decision.h"
 #include "programs/exec.h"
-#include "prompts/decision.h"
 #include "prompts/requesting.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/upstream.h"
+#include "sessions/sleep.h"
 
 /* hello */
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "body.h"
 #include "dispatch.h"
-#include "prompts/decision.h"
+#include "policies/decision.h"
 #include "prompts/naming.h"
 #include "schema/limits.h"
+#include "wire/body.h"
 
 struct name {
 	char *host;

@@ -1,8 +1,8 @@
 #include "rulesets.h"
 
 #include "base/string.h"
-#include "policies.h"
-#include "sessions/session.h"
+#include "policies/policies.h"
+#include "session.h"
 
 typedef void rulesets_visitor(void *context, const struct rulesets_item *item);
 

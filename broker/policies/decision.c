@@ -7,12 +7,12 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "flood.h"
-#include "grants/spent.h"
 #include "leading.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "sessions/flood.h"
 #include "sessions/session.h"
+#include "sessions/spent.h"
 
 static bool find(void *context, const struct request *request, struct grant *ret_grant, struct pattern_rank *ret_rank) {
 	struct decision_finder *finder = context;

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "body.h"
-#include "client.h"
+#include "wire/body.h"
+#include "wire/client.h"
 
 void dispatch(struct client *client, const char *bytes, size_t size);
 

@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "granting.h"
-#include "sessions/session.h"
-#include "sessions/session_tell.h"
+#include "grants/granting.h"
+#include "session.h"
+#include "session_tell.h"
 
 void spent_note(struct sandbox *sandbox, int64_t grant) {
 	struct body_ids *ids = &sandbox->spent;

@@ -15,12 +15,12 @@
 #include "base/path.h"
 #include "base/start.h"
 #include "base/string.h"
-#include "broker.h"
-#include "grants/expiry.h"
-#include "sessions/session.h"
-#include "sessions/session_tell.h"
-#include "sessions/settling.h"
-#include "sleep_wire.h"
+#include "core/broker.h"
+#include "core/sleep_wire.h"
+#include "endings/expiry.h"
+#include "session.h"
+#include "session_tell.h"
+#include "settling.h"
 
 struct sleep {
 	struct broker *broker;

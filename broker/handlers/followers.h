@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "client.h"
 #include "store/history.h"
+#include "wire/client.h"
 
 struct followers;
 

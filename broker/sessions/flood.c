@@ -27,7 +27,7 @@
 #include "core/broker.h"
 #include "schema/limits.h"
 #include "schema/verdict.h"
-#include "sessions/session.h"
+#include "session.h"
 
 enum flood_state { FLOOD_NONE, FLOOD_RISING, FLOOD_SILENT };
 

@@ -8,17 +8,17 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "dispatch.h"
-#include "grants/endings.h"
-#include "grants/expiry.h"
+#include "endings/endings.h"
+#include "endings/expiry.h"
+#include "endings/meant.h"
+#include "endings/remaining.h"
 #include "grants/granting.h"
-#include "grants/meant.h"
-#include "grants/remaining.h"
-#include "grants/spent.h"
 #include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
+#include "sessions/spent.h"
 
 /* grant */
 

@@ -12,7 +12,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "dispatch.h"
-#include "prompts/decision.h"
+#include "policies/decision.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "core/broker.h"
-#include "policies/rulesets.h"
 #include "schema/pattern.h"
+#include "sessions/rulesets.h"
 
 struct meant_name {
 	struct pattern *pattern;
