@@ -37,6 +37,7 @@
 #include "programs/executor.h"
 #include "schema/limits.h"
 #include "schema/owner.h"
+#include "service.h"
 #include "sessions/sleep.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, IDLE_MS = 60 * 1000, LOG_MAX = 1024 * 1024 };

@@ -1,5 +1,6 @@
 /*
- * broker: what all parts of sbxd share, and transactions over them (design section 2).
+ * broker: what all rooms of sbxd share, and transactions over it. The core knows none of the rooms above it: service.c
+ * makes and frees what they keep here, and hooks.h is how they are told.
  *
  * Promises: one thread, one loop: no two requests are ever half done at once (attack B16). Whatever changes the store
  * does so between broker_begin and broker_commit together with its event; an event that changes nothing is noted.
@@ -17,9 +18,6 @@
 #include "base/error.h"
 #include "listener.h"
 #include "places.h"
-#include "policies/policies.h"
-#include "sessions/sandbox.h"
-#include "sessions/settling.h"
 #include "store/grants.h"
 #include "store/history.h"
 #include "store/store.h"
@@ -31,11 +29,16 @@ struct exec;
 struct expiry;
 struct followers;
 struct flood;
+struct hooks;
 struct prompt_pending;
+struct policies;
 struct publishing;
 struct quiet;
 struct reload;
+struct sandbox;
 struct session;
+struct session_record;
+struct settling;
 struct sleep;
 struct turn;
 struct upkeep;
@@ -44,9 +47,12 @@ TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(prompt_list, prompt_pending);
 TAILQ_HEAD(publishing_list, publishing);
+TAILQ_HEAD(sandbox_list, sandbox);
+TAILQ_HEAD(settling_list, settling);
 TAILQ_HEAD(turn_list, turn);
 
 struct broker {
+	const struct hooks *hooks; /* what rooms above the core do (hooks.h) */
 	struct places places;
 	const struct clock *clock;
 	int64_t idle_ms;
@@ -90,12 +96,6 @@ struct broker {
 	struct event *accept, *idle, *reap, *tick, *terminate, *interrupt;
 };
 
-/* Everything but the listener: database, policy, timers. `listener` is taken over in any case. */
-int broker_new(struct places *places, const struct clock *clock, int64_t idle_ms, struct listener *listener,
-	       struct broker **ret_broker, struct error *error);
-int broker_run(struct broker *broker, struct error *error); /* until idle, or told to end by TERM or INT */
-void broker_free(struct broker *broker);
-
 int64_t broker_now_ms(const struct broker *broker); /* wall clock */
 
 /* A transaction. broker_commit rolls back when it fails. Grants that were written count from the commit on. */
@@ -111,6 +111,3 @@ int broker_note(struct broker *broker, struct event *event, struct error *error)
 
 /* What was noted goes into the table, and the head into the state row. Before anybody reads the history. */
 int broker_write_history(struct broker *broker, struct error *error);
-
-/* The policy file, when it changed: sessions and prompts follow. */
-void broker_refresh_policy(struct broker *broker);

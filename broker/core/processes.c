@@ -91,6 +91,12 @@ bool process_terminal(pid_t process, pid_t *ret_session, int *ret_device) {
 	return true;
 }
 
+pid_t process_terminal_session(pid_t process) {
+	pid_t session;
+	int device;
+	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
+}
+
 bool process_has_ended(int pidfd) {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
 	return poll(&ended, 1, 0) > 0;

@@ -30,6 +30,8 @@ bool process_is_below(pid_t process, pid_t ancestor);
 /* Its session (setsid(2)) and the number of the device that is its controlling terminal, 0 for none; false: it is gone.
  */
 bool process_terminal(pid_t process, pid_t *ret_session, int *ret_device);
+/* Its session where that has one; 0: it has none. */
+pid_t process_terminal_session(pid_t process);
 bool process_has_ended(int pidfd);      /* all its threads have; not where that can't be seen (peer_has_ended) */
 bool process_is_foreign(pid_t process); /* another user's, as far as that can be seen */
 

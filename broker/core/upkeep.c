@@ -66,18 +66,10 @@ void upkeep_free(struct upkeep *upkeep) {
 	free(upkeep);
 }
 
-/* 0, all is kept, while no policy holds: it could be one that says so. */
-static int64_t keep_ms(struct broker *broker) {
-	struct policy *policy = NULL;
-	broker_refresh_policy(broker);
-	if (policies_current(broker->policies, &policy, NULL) < 0 || !policy) return 0;
-	return policy_history_keep_ms(policy);
-}
-
-void upkeep_look(struct upkeep *upkeep) {
+void upkeep_look(struct upkeep *upkeep, int64_t keep_ms) {
 	struct broker *broker = upkeep->broker;
 	struct error error = ERROR_NONE;
-	int r = history_retain_look(broker->history, broker_now_ms(broker), keep_ms(broker), &error);
+	int r = history_retain_look(broker->history, broker_now_ms(broker), keep_ms, &error);
 	/* Where a step is due it is that which shows whether it works again. */
 	if (r < 0 || !is_due(broker)) report(upkeep, r, &error);
 	if (r == 0 && is_due(broker) && !evtimer_pending(upkeep->timer, NULL)) pause_then_go_on(upkeep);

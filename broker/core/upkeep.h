@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct broker;
 struct upkeep;
 
 struct upkeep *upkeep_new(struct broker *broker);
 void upkeep_free(struct upkeep *upkeep); /* NULL is allowed */
 
-void upkeep_look(struct upkeep *upkeep); /* once a second */
+void upkeep_look(struct upkeep *upkeep, int64_t keep_ms); /* once a second; rows are kept so long, 0: for ever */

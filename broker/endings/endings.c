@@ -6,11 +6,13 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "core/hooks.h"
 #include "expiry.h"
 #include "grants/granting.h"
-#include "prompts/prompts.h"
+#include "policies/policies.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "sessions/sandbox.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
 #include "sessions/spent.h"
@@ -236,7 +238,7 @@ static int end_page(struct broker *broker, struct ending *ending, struct grant_l
 static void settle(struct broker *broker, enum event_kind kind) {
 	if (kind != EVENT_REVOKE) return;
 	expiry_sweep(broker);
-	prompts_recheck(broker);
+	broker->hooks->denials_changed(broker);
 }
 
 /* All is written; the sandboxes may have to let go yet. */
@@ -402,6 +404,23 @@ int endings_start(struct broker *broker, const struct ending_wish *wish, struct 
 	if (r > 0) schedule(broker->endings);
 	settle(broker, wish->kind);
 	return r < 0 ? r : 0;
+}
+
+static const char session_ended[] = "its session ended";
+
+void endings_of_session(struct session *session) {
+	struct error error = ERROR_NONE;
+	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
+					   .kind = EVENT_EXPIRE,
+					   .why = session_ended};
+	if (endings_start(session->broker, &grants, &error) < 0)
+		log_error("ending a session's grants: %s", error.message);
+}
+
+int endings_of_former_sessions(struct broker *broker, struct error *error) {
+	static const struct ending_wish grants = {
+		.mass = {.what = GRANT_MASS_SESSIONS}, .kind = EVENT_EXPIRE, .why = session_ended};
+	return endings_start(broker, &grants, error);
 }
 
 static int resume_one(struct broker *broker, sqlite3_stmt *row, struct error *error) {

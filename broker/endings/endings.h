@@ -13,6 +13,7 @@
 
 #include "core/broker.h"
 #include "schema/event.h"
+#include "sessions/settling.h"
 
 struct endings;
 
@@ -30,6 +31,10 @@ struct ending_wish {
 
 /* The first of them are ended at once. When that fails no reply is sent; the error says what holds now. */
 int endings_start(struct broker *broker, const struct ending_wish *wish, struct error *error);
+
+/* Those of a session end with it; those of all sessions that a former sbxd had, before anybody is served. */
+void endings_of_session(struct session *session);
+int endings_of_former_sessions(struct broker *broker, struct error *error);
 
 /* Before anybody is served: what an sbxd that was killed had begun to revoke. */
 int endings_resume(struct broker *broker, struct error *error);

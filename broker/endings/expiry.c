@@ -12,6 +12,7 @@
 #include "grants/granting.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
+#include "sessions/settling.h"
 
 enum { BY_WALL, BY_BOOT, TIMER_COUNT };
 

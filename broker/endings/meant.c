@@ -6,6 +6,7 @@
 #include "base/string.h"
 #include "grants/granting.h"
 #include "policies/policies.h"
+#include "sessions/spent.h"
 
 /* Takes the pattern. */
 static void add(struct meant *meant, struct pattern *pattern, const struct rulesets_item *item) {
@@ -135,4 +136,13 @@ bool meant_overlaps(const struct meant *meant, const struct grant *grant) {
 	CLEANUP_FREE char *there = grant->resolved ? pattern_quote(&grant->permission, grant->resolved) : NULL;
 	return permission_includes(&grant->permission, &meant->permission) &&
 	       (overlaps_text(meant, grant, grant->pattern) || (there && overlaps_text(meant, grant, there)));
+}
+
+static bool overlaps(const void *context, const struct grant *grant) {
+	return meant_overlaps(context, grant);
+}
+
+int meant_collect_spent(struct broker *broker, const struct meant *meant, struct grant_list *list,
+			struct error *error) {
+	return spent_collect(broker, overlaps, meant, list, error);
 }

@@ -39,3 +39,6 @@ bool meant_overlaps(const struct meant *meant, const struct grant *grant);
 
 /* Does the grant reach no farther? */
 bool meant_covers(const struct meant *meant, const struct grant *grant);
+
+/* Added to *list: allows for one use that have had it (spent.h), and that it overlaps. */
+int meant_collect_spent(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error);

@@ -32,13 +32,14 @@ char *granting_sample(const struct permission *permission, const struct pattern 
 
 static void decide(struct broker *broker, const struct ruleset *ruleset, const struct permission *permission,
 		   int64_t session, const char *project, const char *target, struct decision *ret_decision) {
+	static const struct decision_state nobody = {0}; /* no session asks */
 	/* Borrowed texts: not finished. */
 	const struct request request = {
 		.session = session,
 		.subject = {.profile = (char *)ruleset_profile(ruleset), .project = (char *)project},
 		.permission = *permission,
 		.target = (char *)target};
-	decision_make(broker, ruleset, NULL, &request, NULL, ret_decision, NULL);
+	decision_judge(broker, ruleset, &nobody, &request, NULL, ret_decision, NULL);
 }
 
 static int refuse_target(struct broker *broker, const struct granting *wish, const struct ruleset *ruleset,

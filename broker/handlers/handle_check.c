@@ -9,8 +9,10 @@
 #include "dispatch.h"
 #include "endings/expiry.h"
 #include "policies/leading.h"
+#include "policies/reload.h"
+#include "programs/checking.h"
 #include "programs/exec.h"
-#include "prompts/checking.h"
+#include "prompts/check_flow.h"
 #include "prompts/prompts.h"
 #include "prompts/quiet.h"
 #include "prompts/requesting.h"
@@ -84,7 +86,7 @@ static int check_led(struct client *client, int64_t id, const struct check *aske
 	CLEANUP(request_finish) struct request request = {0};
 	CLEANUP_VERDICT struct verdict verdict = {0};
 	int r = fill_request(client, asked, &request, error);
-	if (r == 0) r = leading_decide(client->broker, client->session, &request, &verdict, error);
+	if (r == 0) r = leading_decide(client->broker, client->session->ruleset, &request, &verdict, error);
 	if (r < 0) return r;
 	client_reply_verdict(client, id, &verdict);
 	return HANDLED_REPLIED;
@@ -97,7 +99,7 @@ static int check(struct client *client, int64_t id, const void *body, json_t **r
 	(void)ret_reply;
 	if ((asked->again || asked->led) && !client->session)
 		return error_set(error, EPROTO, "'again' and 'led' are for what a session has");
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	if (asked->led) return check_led(client, id, asked, error);
 	int r = fill_request(client, asked, &checking.request, error);
 	if (r < 0) return r;
@@ -215,7 +217,7 @@ static int answer(struct client *client, int64_t id, const void *body, json_t **
 	if (answer.ttl_ms > LIMIT_TTL_MS) return error_set(error, ERANGE, "a grant lasts ten years at most");
 	CLEANUP_GRANT struct grant grant = {0};
 	/* What the rules forbid by now is no question any more. */
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	int r = prompts_answer(client, &answer, &grant, error);
 	if (r < 0) return r;
 	expiry_sweep(client->broker);

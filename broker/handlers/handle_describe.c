@@ -13,6 +13,9 @@
 #include "base/string.h"
 #include "dispatch.h"
 #include "policies/decision.h"
+#include "policies/policies.h"
+#include "policies/reload.h"
+#include "prompts/deciding.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
@@ -232,7 +235,7 @@ static int describe(struct client *client, int64_t id, const void *body, json_t 
 					  .subject = &subject,
 					  .origins = asked->origins && !client->session,
 					  .left = LIMIT_PAGE_BYTES};
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	int r = find_session(client, asked, &description.session, error);
 	const struct session *session = description.session;
 	if (r == 0) r = find_subject(client->broker, session, asked, &subject, &description.ruleset, error);

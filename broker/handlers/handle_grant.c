@@ -13,11 +13,14 @@
 #include "endings/meant.h"
 #include "endings/remaining.h"
 #include "grants/granting.h"
+#include "policies/policies.h"
+#include "policies/reload.h"
 #include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
+#include "sessions/settling.h"
 #include "sessions/spent.h"
 
 /* grant */
@@ -139,7 +142,7 @@ static int grant(struct client *client, int64_t id, const void *body, json_t **r
 	(void)ret_reply;
 	const struct grant_wish *wish = body;
 	CLEANUP_FREE char *project = NULL;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	int r = check_lifetime(client->broker, wish, error);
 	if (r == 0) r = granting_check_resolved(wish->resolved, error);
 	if (r == 0 && wish->project) r = path_normalise(NULL, wish->project, &project, error);
@@ -225,10 +228,10 @@ static void matched_finish(struct matched *matched) {
 static int collect_matching(struct broker *broker, const struct match *match, struct grant_list *list,
 			    struct grant_list *spent, struct matched *ret_matched, struct error *error) {
 	CLEANUP(meant_finish) struct meant meant = {0};
-	broker_refresh_policy(broker);
+	reload_now(broker->reload);
 	int r = meant_find(broker, &match->permission, match->target, match->resolved, &meant, error);
 	if (r == 0) r = meant_collect(broker, &meant, list, error);
-	if (r == 0) r = spent_meant(broker, &meant, spent, error);
+	if (r == 0) r = meant_collect_spent(broker, &meant, spent, error);
 	if (r < 0) return r;
 	ret_matched->grants = grants_measured(list, &meant);
 	ret_matched->rules = remaining_rules(broker, &meant, &ret_matched->rules_more);

@@ -11,11 +11,15 @@
 #include "dispatch.h"
 #include "endings/endings.h"
 #include "policies/decision.h"
+#include "policies/policies.h"
+#include "policies/reload.h"
 #include "programs/exec.h"
+#include "prompts/deciding.h"
 #include "prompts/requesting.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/upstream.h"
+#include "sessions/session.h"
 #include "sessions/sleep.h"
 
 /* hello */
@@ -85,7 +89,7 @@ static int status(struct client *client, int64_t id, const void *body, json_t **
 	const struct broker *broker = client->broker;
 	char started[CLOCK_STAMP_SIZE];
 	stamp_format(broker->started_ms, started);
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	*ret_reply = json_object();
 	json_object_set_new(*ret_reply, "version", json_string(SBX_VERSION));
 	json_object_set_new(*ret_reply, "pid", json_integer(getpid()));
@@ -142,7 +146,7 @@ static int why(struct client *client, int64_t id, const void *body, json_t **ret
 	const struct why *asked = body;
 	CLEANUP_REQUEST struct request request = {0};
 	const struct ruleset *ruleset;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	const struct session *session = client->session;
 	if (asked->session != 0) session = session_find(client->broker, asked->session);
 	if (asked->session != 0 && !session)

@@ -5,8 +5,11 @@
 
 #include "dispatch.h"
 #include "policies/decision.h"
+#include "policies/reload.h"
+#include "prompts/deciding.h"
 #include "prompts/naming.h"
 #include "schema/limits.h"
+#include "sessions/session.h"
 #include "wire/body.h"
 
 struct name {
@@ -43,7 +46,7 @@ static int name(struct client *client, int64_t id, const void *body, json_t **re
 	int r = host_parse(asked->host, strlen(asked->host), &host, error);
 	if (r == 0 && host.class != HOST_NAME) r = error_set(error, EINVAL, "%s is no name", host.name);
 	if (r < 0) return r;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	naming_decide(client->broker, client->session, &host, &decision.verdict);
 	decision.verdict.grant = 0; /* none is used, and nothing can rest on it */
 	if (decision.verdict.effect == EFFECT_DENY) record_denial(client, &host, &decision);

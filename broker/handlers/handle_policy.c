@@ -5,7 +5,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "core/hooks.h"
 #include "dispatch.h"
+#include "policies/policies.h"
+#include "policies/project_file.h"
 #include "policies/reload.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -105,7 +108,7 @@ static int policy(struct client *client, int64_t id, const void *body, json_t **
 	const struct place *place = body;
 	struct broker *broker = client->broker;
 	struct project_file *project = NULL;
-	broker_refresh_policy(broker);
+	reload_now(broker->reload);
 	if (place->root && !place->project) return error_set(error, EINVAL, "the project is missing");
 	int r = place->project ? find_file(broker, place->project, place->root, &project, error) : 0;
 	if (r < 0) return r;
@@ -186,7 +189,7 @@ static int trust(struct client *client, int64_t id, const void *body, json_t **r
 	json_object_set_new(*ret_reply, "trusted", json_boolean(!wish->forget));
 	CLEANUP_FREE char *project = string_copy(file->project);
 	policies_judge(broker->policies, project);
-	reload_sessions(broker);
+	broker->hooks->policies_changed(broker);
 	return HANDLED;
 }
 

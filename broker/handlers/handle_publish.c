@@ -5,6 +5,7 @@
 #include "base/string.h"
 #include "dispatch.h"
 #include "endings/expiry.h"
+#include "policies/reload.h"
 #include "prompts/publishing.h"
 #include "schema/limits.h"
 #include "sessions/session.h"
@@ -25,7 +26,7 @@ static const struct body_shape publish_shape = BODY_SHAPE_OF(struct publish, pub
 static int publish(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)ret_reply;
 	const struct publish *wish = body;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	expiry_sweep(client->broker);
 	struct session *session = session_find(client->broker, wish->session);
 	if (!session) return error_set(error, ENOENT, "no session %lld is running", (long long)wish->session);

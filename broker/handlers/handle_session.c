@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "endings/expiry.h"
 #include "policies/decision.h"
+#include "policies/reload.h"
 #include "prompts/prompts.h"
 #include "prompts/turns.h"
 #include "prompts/wants.h"
@@ -17,8 +18,10 @@
 #include "schema/view.h"
 #include "sessions/clearances.h"
 #include "sessions/flood.h"
+#include "sessions/sandbox.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
+#include "sessions/settling.h"
 
 enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };
 
@@ -48,7 +51,7 @@ static const struct body_shape open_shape = BODY_SHAPE_OF(struct session_open, o
 static int open_session(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)ret_reply;
 	struct session *session;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	expiry_sweep(client->broker);
 	int r = session_open(client, body, &session, error);
 	if (r < 0) return r;
@@ -91,7 +94,7 @@ static const struct body_shape want_shape = BODY_SHAPE_OF(struct want_items, wan
 static int want(struct client *client, int64_t id, const void *body, json_t **ret_reply, struct error *error) {
 	(void)ret_reply;
 	const struct want_items *wish = body;
-	broker_refresh_policy(client->broker);
+	reload_now(client->broker->reload);
 	int r = wants_ask(client->session, id, &wish->items, &wish->folders, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }

@@ -26,10 +26,10 @@ static void decide_address(const struct stack_context *context, const struct req
 	decide(context, request, &inside, port, ret_verdict);
 }
 
-int leading_decide(struct broker *broker, const struct session *session, const struct request *request,
+int leading_decide(struct broker *broker, const struct ruleset *ruleset, const struct request *request,
 		   struct verdict *ret_verdict, struct error *error) {
 	struct decision_finder finder;
-	const struct stack_context context = decision_context(broker, session->ruleset, &finder);
+	const struct stack_context context = decision_context(broker, ruleset, &finder);
 	struct host host;
 	uint16_t port;
 	if (request->permission.kind != PERMISSION_NET_ACCESS)

@@ -7,12 +7,12 @@
 #pragma once
 
 #include "core/broker.h"
+#include "policy/ruleset.h"
 #include "policy/stack.h"
 #include "schema/request.h"
-#include "sessions/session.h"
 
 /* `request` is net:access of an address. -EINVAL where it is of a name. */
-int leading_decide(struct broker *broker, const struct session *session, const struct request *request,
+int leading_decide(struct broker *broker, const struct ruleset *ruleset, const struct request *request,
 		   struct verdict *ret_verdict, struct error *error);
 
 /* Does a rule or grant deny the address that `hosts:` of the ruleset gives the name that is asked for? Then *verdict,

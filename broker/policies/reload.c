@@ -13,10 +13,11 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "prompts/prompts.h"
+#include "core/hooks.h"
+#include "policies.h"
+#include "project_file.h"
 #include "schema/event.h"
 #include "schema/message.h"
-#include "sessions/session.h"
 
 enum { REACTION_MS = 50 };
 
@@ -93,41 +94,26 @@ void reload_record_start(struct broker *broker) {
 
 /* Following */
 
-void reload_sessions(struct broker *broker) {
-	struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		session_refresh_rules(session);
-	}
-	prompts_recheck(broker);
-}
-
 static void start_timer(struct reload *reload) {
 	static const struct timeval reaction = {.tv_usec = REACTION_MS * 1000};
 	if (!evtimer_pending(reload->timer, NULL)) event_add(reload->timer, &reaction);
 }
 
-/* What the links lead to that denials name. */
-static bool is_another(const struct broker *broker) {
-	const struct session *session;
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (!policies_ruleset_is_current(broker->policies, session->ruleset)) return true;
-	}
-	return false;
-}
-
-static void follow(struct reload *reload, enum policies_care care) {
+/* Is another one in force? */
+static bool follow(struct reload *reload, enum policies_care care) {
 	struct broker *broker = reload->broker;
 	const bool changed = policies_refresh(broker->policies, care, record, broker);
-	if (changed || (care == POLICIES_ALL && is_another(broker))) reload_sessions(broker);
+	if (changed) broker->hooks->policies_changed(broker);
 	if (policies_are_stirred(broker->policies)) start_timer(reload);
+	return changed;
 }
 
 void reload_now(struct reload *reload) {
 	follow(reload, POLICIES_LAYERS);
 }
 
-void reload_everything(struct reload *reload) {
-	follow(reload, POLICIES_ALL);
+bool reload_everything(struct reload *reload) {
+	return follow(reload, POLICIES_ALL);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *argument) {

@@ -1,5 +1,5 @@
 /*
- * reload: what runs follows the policy files.
+ * reload: the policy files are followed, and what rests on them is told (hooks.h, policies_changed).
  *
  * Promises: reload_now has the administrator's and the user's files as they were written before it was called. Without
  * any request sessions follow within REACTION_MS of a change that inotify tells of, and within a second of any other.
@@ -16,5 +16,4 @@ void reload_free(struct reload *reload);          /* NULL is allowed */
 
 void reload_record_start(struct broker *broker); /* what isn't as it was recorded last */
 void reload_now(struct reload *reload);          /* before a decision */
-void reload_everything(struct reload *reload);   /* once a second, and when trust was changed */
-void reload_sessions(struct broker *broker);     /* their rules, views and questions are judged again */
+bool reload_everything(struct reload *reload);   /* once a second; true: another one is in force, and that was told */

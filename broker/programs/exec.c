@@ -21,8 +21,9 @@
 #include "base/text.h"
 #include "exec_verdict.h"
 #include "exec_wire.h"
+#include "policies/reload.h"
 #include "schema/limits.h"
-#include "sessions/session.h"
+#include "wire/client.h"
 
 struct job {
 	TAILQ_ENTRY(job) link;
@@ -37,7 +38,8 @@ TAILQ_HEAD(job_list, job);
 
 struct exec {
 	struct event_base *base; /* borrowed */
-	int socket;              /* -1: there is no executor */
+	exec_go_on *go_on;
+	int socket; /* -1: there is no executor */
 	struct event *readable, *writable;
 	struct job_list waiting, running;
 	size_t waiting_count, running_count;
@@ -65,7 +67,7 @@ static struct checking job_release(struct job *job) {
 	return checking;
 }
 
-static void answer(struct job *job, struct stack_exec_answer said) {
+static void answer(const struct exec *exec, struct job *job, struct stack_exec_answer said) {
 	struct checking checking = job_release(job);
 	if (!checking.client) {
 		checking_finish(&checking);
@@ -77,8 +79,8 @@ static void answer(struct job *job, struct stack_exec_answer said) {
 	stack_exec_answers_add(&checking.said, said);
 	job_free(job);
 	/* What has changed meanwhile counts. */
-	broker_refresh_policy(checking.client->broker);
-	checking_go_on(&checking);
+	reload_now(checking.client->broker->reload);
+	exec->go_on(&checking);
 }
 
 static struct stack_exec_answer failure(const char *why) {
@@ -153,7 +155,7 @@ static void lose(struct exec *exec) {
 	exec->running_count = exec->waiting_count = 0;
 	for (struct job *job; (job = TAILQ_FIRST(&all));) {
 		TAILQ_REMOVE(&all, job, link);
-		answer(job, failure(no_executor));
+		answer(exec, job, failure(no_executor));
 	}
 }
 
@@ -173,7 +175,7 @@ static void take_report(struct exec *exec, const char *bytes, size_t size) {
 	if (!job || size != sizeof report + report.output_size + report.errors_size) return;
 	TAILQ_REMOVE(&exec->running, job, link);
 	exec->running_count--;
-	answer(job, read_answer(job, &report, bytes + sizeof report));
+	answer(exec, job, read_answer(job, &report, bytes + sizeof report));
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
@@ -256,7 +258,7 @@ static void send_next(struct exec *exec) {
 		}
 		unlink_waiting(exec, job);
 		if (r < 0) {
-			answer(job, failure(r == -EMSGSIZE ? "the request is too long for it" : no_executor));
+			answer(exec, job, failure(r == -EMSGSIZE ? "the request is too long for it" : no_executor));
 			continue;
 		}
 		exec->last_id++;
@@ -353,16 +355,17 @@ void exec_forget_client(struct broker *broker, const struct client *client) {
 	drop_all(broker->exec, &wanted);
 }
 
-void exec_forget_session(struct broker *broker, const struct session *session) {
-	const struct wanted wanted = {.session = session->record.id, .reply = "the session has ended"};
+void exec_forget_session(struct broker *broker, int64_t session) {
+	const struct wanted wanted = {.session = session, .reply = "the session has ended"};
 	drop_all(broker->exec, &wanted);
 }
 
 /* Coming and going */
 
-struct exec *exec_new(struct broker *broker) {
+struct exec *exec_new(struct broker *broker, exec_go_on *go_on) {
 	struct exec *exec = mem_new(struct exec);
 	exec->base = broker->base;
+	exec->go_on = go_on;
 	exec->socket = -1;
 	TAILQ_INIT(&exec->waiting);
 	TAILQ_INIT(&exec->running);

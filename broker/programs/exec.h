@@ -10,13 +10,15 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "checking.h"
 #include "core/broker.h"
 #include "policies/decision.h"
-#include "prompts/checking.h"
 
 struct exec;
 
-struct exec *exec_new(struct broker *broker);
+/* `go_on` takes a check over when its program has answered. */
+typedef void exec_go_on(struct checking *checking);
+struct exec *exec_new(struct broker *broker, exec_go_on *go_on);
 /* Our end of the executor's socket (executor.h), taken over; until then, or with -1, nothing is run. */
 void exec_use(struct exec *exec, int socket);
 void exec_free(struct exec *exec);
@@ -28,4 +30,4 @@ bool exec_ask(struct checking *checking, struct decision *decision);
 /* True when that check was waiting: it gets an ECANCELED reply. */
 bool exec_cancel(struct client *client, int64_t check);
 void exec_forget_client(struct broker *broker, const struct client *client);
-void exec_forget_session(struct broker *broker, const struct session *session); /* likewise, for all of its checks */
+void exec_forget_session(struct broker *broker, int64_t session); /* likewise, for all of its checks */

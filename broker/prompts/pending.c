@@ -1,4 +1,5 @@
 #include "pending.h"
+#include "deciding.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +10,15 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "policies/decision.h"
+#include "policies/policies.h"
+#include "programs/checking.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "scope.h"
 #include "sessions/session.h"
 #include "streaks.h"
+#include "wire/client.h"
 
 /* Who waits */
 

@@ -8,6 +8,7 @@
  * in one transaction with the grant.
  */
 #include "prompts.h"
+#include "deciding.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +19,11 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "pending.h"
+#include "programs/checking.h"
 #include "schema/limits.h"
 #include "sessions/flood.h"
-#include "sessions/walk.h"
+#include "sessions/session.h"
+#include "walk.h"
 
 /* Leaving a prompt */
 

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "checking.h"
+#include "check_flow.h"
 #include "core/broker.h"
 #include "policies/decision.h"
 #include "schema/grant.h"

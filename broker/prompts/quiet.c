@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "core/broker.h"
+#include "policies/policies.h"
 #include "wire/client.h"
 
 enum { MINUTE_MS = 60 * 1000, MINUTES_LOOKED_AT = 2 * 24 * 60 };

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "policies/policies.h"
 #include "schema/target.h"
 #include "sessions/session.h"
 

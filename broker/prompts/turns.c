@@ -20,12 +20,6 @@ struct turn {
 	struct event *deadline; /* until the others hold */
 };
 
-pid_t turns_terminal_of(pid_t process) {
-	pid_t session;
-	int device;
-	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
-}
-
 static struct turn *turn_of(const struct client *client) {
 	struct turn *turn;
 	TAILQ_FOREACH(turn, &client->broker->turns, link) {
@@ -111,7 +105,8 @@ int turns_take(struct client *client, int64_t id, struct error *error) {
 	if (turn_of(client)) return error_set(error, EBUSY, "this connection has asked for its turn already");
 	struct turn *turn = mem_new(struct turn);
 	*turn = (struct turn){.client = client,
-			      .terminal = client->session ? client->session->terminal : turns_terminal_of(client->pid),
+			      .terminal = client->session ? client->session->terminal
+							  : process_terminal_session(client->pid),
 			      .id = id};
 	turn->deadline = mem_expect(evtimer_new(broker->base, on_deadline, turn));
 	const bool first = !first_on(broker, turn->terminal);

@@ -18,9 +18,6 @@ struct broker;
 struct client;
 struct session;
 
-/* The kernel's session (setsid(2)) of that process, which has one controlling terminal; 0: it has none. */
-pid_t turns_terminal_of(pid_t process);
-
 /* `id` is replied to when it is its turn and the others hold: `alone` (all do), `held` (the processes of those). */
 int turns_take(struct client *client, int64_t id, struct error *error);
 void turns_give(struct client *client); /* also when it has none */

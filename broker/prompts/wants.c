@@ -20,7 +20,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "checking.h"
+#include "check_flow.h"
+#include "deciding.h"
 #include "grants/granting.h"
 #include "policies/decision.h"
 #include "prompts.h"
@@ -28,6 +29,7 @@
 #include "schema/message.h"
 #include "sessions/session.h"
 #include "sessions/session_tell.h"
+#include "wire/client.h"
 
 enum {
 	WANTS_BYTES = 16 * 1024, /* of all of them as JSON: they share a message with the session's warnings */

@@ -472,7 +472,7 @@ static void take_awaited(struct sandbox *sandbox, struct sandbox *away) {
 
 /* It was with this broker all the time. */
 static void take_spent(struct sandbox *sandbox, const struct sandbox *away) {
-	for (size_t i = 0; i < away->spent.count; i++) spent_note(sandbox, away->spent.items[i]);
+	for (size_t i = 0; i < away->spent.count; i++) sandbox_note_spent(sandbox, away->spent.items[i]);
 	sandbox->past_unknown = away->past_unknown;
 }
 
@@ -590,6 +590,12 @@ const char *sandbox_doing(const struct sandbox *sandbox) {
 bool sandbox_is_answer(const struct sandbox *sandbox) {
 	return sandbox->gone || sandbox->state == SANDBOX_STOPPED ||
 	       (sandbox->state == SANDBOX_ENDING && now_ms() - sandbox->began_ms >= TICK_MS);
+}
+
+void sandbox_note_spent(struct sandbox *sandbox, int64_t grant) {
+	struct body_ids *ids = &sandbox->spent;
+	ids->items = array_grow(ids->items, ids->count, sizeof *ids->items);
+	ids->items[ids->count++] = grant;
 }
 
 bool sandboxes_are_awaited(const struct broker *broker) {

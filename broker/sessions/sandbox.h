@@ -32,6 +32,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "core/broker.h"
 #include "core/processes.h"
 #include "wire/body.h"
 
@@ -80,8 +81,6 @@ struct sandbox {
 
 #define SANDBOX_NO_CLEARANCE SIZE_MAX
 
-TAILQ_HEAD(sandbox_list, sandbox);
-
 /* Of a session that opens. It holds its runner by a descriptor of its own. `again`: it may run already, and its calls
  * wait until it has confirmed, or is said to begin. */
 int sandbox_new(struct client *runner, bool again, struct sandbox **ret_sandbox, struct error *error);
@@ -117,6 +116,9 @@ size_t sandbox_processes(const struct sandbox *sandbox);
 /* Its state in the words of docs/protocol.md, for a reply to `revoke`. */
 const char *sandbox_doing(const struct sandbox *sandbox);
 bool sandbox_is_answer(const struct sandbox *sandbox); /* nothing better is to be had soon: who waits may be told */
+
+/* A request of its session uses that grant up (spent.h). */
+void sandbox_note_spent(struct sandbox *sandbox, int64_t grant);
 
 bool sandboxes_are_awaited(const struct broker *broker); /* something of those away and left: sbxd must stay */
 size_t sandboxes_away(const struct broker *broker);      /* whose runners may come back */

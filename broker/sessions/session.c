@@ -12,23 +12,20 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "core/announce.h"
-#include "endings/endings.h"
+#include "core/hooks.h"
+#include "core/processes.h"
 #include "flood.h"
 #include "grants/granting.h"
 #include "policies/decision.h"
-#include "programs/exec.h"
-#include "prompts/prompts.h"
-#include "prompts/publishing.h"
-#include "prompts/turns.h"
-#include "prompts/wants.h"
+#include "policies/policies.h"
+#include "policies/project_file.h"
+#include "sandbox.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "schema/upstream.h"
 #include "schema/view.h"
 #include "session_tell.h"
 #include "settling.h"
-#include "streaks.h"
-#include "walk.h"
 #include "wire/client.h"
 
 enum { UNWRITTEN_ENDS_MAX = 4096 };
@@ -46,9 +43,6 @@ static void session_free(struct session *session) {
 	strings_finish(&session->given);
 	view_free(session->view);
 	flood_free(session->flood);
-	walks_free(session->walks);
-	streaks_free(session->streaks);
-	wants_free(session->wants);
 	free(session->granted.items);
 	strings_finish(&session->denied_names);
 	if (session->terminating) event_free(session->terminating);
@@ -192,13 +186,14 @@ static int record_start(struct session *session, struct error *error) {
 
 /* What --env names needs no allow, but a denial is a denial. */
 static int check_passed(const struct session *session, const struct session_open *wish, struct error *error) {
+	const struct decision_state opening = {.offline = session->offline};
 	for (size_t i = 0; i < wish->passed.count; i++) {
 		const struct request request = {.session = session->record.id,
 						.subject = session->subject, /* borrowed texts: not finished */
 						.permission = permission_of(PERMISSION_ENV_READ),
 						.target = wish->passed.items[i]};
 		CLEANUP_DECISION struct decision decision;
-		decision_make(session->broker, session->ruleset, session, &request, NULL, &decision, NULL);
+		decision_judge(session->broker, session->ruleset, &opening, &request, NULL, &decision, NULL);
 		const struct verdict *verdict = &decision.verdict;
 		if (verdict->effect != EFFECT_DENY || strcmp(verdict->module, "none") == 0) continue;
 		CLEANUP_FREE char *name = text_visible_cut(request.target, 60);
@@ -223,6 +218,13 @@ static int write_session(struct session *session, const struct session_open *wis
 	return broker_commit(session->broker, error);
 }
 
+/* The kernel's session (setsid(2)) of that process, which has one controlling terminal; 0: it has none. */
+static pid_t terminal_of(pid_t process) {
+	pid_t session;
+	int device;
+	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
+}
+
 int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
 		 struct error *error) {
 	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
@@ -234,10 +236,8 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
-	session->terminal = turns_terminal_of(client->pid);
+	session->terminal = terminal_of(client->pid);
 	session->flood = flood_new();
-	session->walks = walks_new();
-	session->streaks = streaks_new();
 	session->root = string_copy(wish->root);
 	session->subject.project = string_copy(wish->project);
 	session->offline = wish->offline;
@@ -259,7 +259,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	TAILQ_INSERT_TAIL(&client->broker->sessions, session, link);
 	client->broker->session_count++;
 	client->session = session;
-	session->wants = wants_new(session);
+	session->broker->hooks->session_opened(session);
 	*ret_session = STEAL(session);
 	return 0;
 }
@@ -332,15 +332,10 @@ void session_end(struct session *session, int exit) {
 		session_end_runner(session->client->pid, session->client->pidfd); /* before its time is up */
 	if (session->record.exit == SESSION_RUNNING) session->record.exit = exit;
 	session->record.ended_ms = broker_now_ms(broker);
-	prompts_forget_session(broker, session);
+	broker->hooks->session_ending(session);
 	sandbox_leave(STEAL(session->sandbox), exit == SESSION_LOST);
-	publishings_forget_session(broker, session);
-	exec_forget_session(broker, session);
 	flood_flush(broker, session);
-	const struct ending_wish grants = {.mass = {.what = GRANT_MASS_SESSION, .session = session->record.id},
-					   .kind = EVENT_EXPIRE,
-					   .why = "its session ended"};
-	if (endings_start(broker, &grants, &error) < 0) log_error("ending a session's grants: %s", error.message);
+	broker->hooks->session_ended(session);
 	if (write_end(broker, &session->record, &error) < 0) {
 		log_error("ending a session: %s", error.message);
 		keep_unwritten(broker, &session->record);
@@ -349,7 +344,7 @@ void session_end(struct session *session, int exit) {
 	session->client->session = NULL;
 	TAILQ_REMOVE(&broker->sessions, session, link);
 	broker->session_count--;
-	turns_left(session);
+	broker->hooks->session_gone(session);
 	session_free(session);
 }
 
@@ -389,13 +384,9 @@ static int find_lost(struct broker *broker, struct error *error) {
 }
 
 int sessions_clean_up(struct broker *broker, struct error *error) {
-	static const struct ending_wish grants = {
-		.mass = {.what = GRANT_MASS_SESSIONS}, .kind = EVENT_EXPIRE, .why = "its session ended"};
 	struct session_record *records;
 	size_t count;
-	int r = endings_start(broker, &grants, error);
-	if (r < 0) return r;
-	r = read_rows(broker, store_statement(broker->store, STORE_SESSION_UNENDED), &records, &count, error);
+	int r = read_rows(broker, store_statement(broker->store, STORE_SESSION_UNENDED), &records, &count, error);
 	for (size_t i = 0; i < count; i++) {
 		if (r == 0) r = write_end(broker, &records[i], error);
 		session_record_finish(&records[i]);

@@ -35,12 +35,12 @@ struct session {
 	struct view *view; /* as the runner has it */
 	bool view_is_cut;  /* there are more allows than a view holds */
 	struct flood *flood;
-	struct walks *walks;
+	struct walks *walks; /* these three are made and freed by prompts/, as it opens and goes */
 	struct streaks *streaks;
 	struct wants *wants;
 	struct body_ids granted;     /* of each of its --allow */
 	struct strings denied_names; /* that have their row in the history (handle_name.c) */
-	pid_t terminal;              /* of its runner, as turns_terminal_of says */
+	pid_t terminal;              /* the kernel's session of its runner's terminal; 0: it has none */
 	int64_t hold;                /* number of the push `hold` that it was told last */
 	bool holds;                  /* and has confirmed */
 	struct event *terminating;   /* until its runner is killed; NULL: nobody wants it to end */
@@ -76,6 +76,9 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 int session_carry_denials(struct session *session, int64_t before, struct error *error);
 /* New rules after the policy has changed, if they are others; none at all when they can't be made. */
 void session_refresh_rules(struct session *session);
+void sessions_refresh_rules(struct broker *broker);
+/* Do the links that their denials name lead where they led? */
+bool sessions_have_current_rules(const struct broker *broker);
 /* What the user should hear before the tool starts: that the files as they are now are not what is in force. */
 json_t *session_warnings(const struct session *session);
 
@@ -83,7 +86,7 @@ json_t *session_warnings(const struct session *session);
 void sessions_retry_ends(struct broker *broker);
 void sessions_forget_ends(struct broker *broker);
 
-/* After a start: rows of sessions whose broker was killed, and their grants, end. Their sandboxes may go on: those
+/* After a start: rows of sessions whose broker was killed end. Their sandboxes may go on: those
  * whose runners live are away (sandbox.h). */
 int sessions_clean_up(struct broker *broker, struct error *error);
 

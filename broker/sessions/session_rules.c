@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "policies/policies.h"
+#include "policies/project_file.h"
 #include "policy/source.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -126,6 +128,21 @@ void session_refresh_rules(struct session *session) {
 		end_unkept(session);
 	}
 	policy_unref(policy);
+}
+
+void sessions_refresh_rules(struct broker *broker) {
+	struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		session_refresh_rules(session);
+	}
+}
+
+bool sessions_have_current_rules(const struct broker *broker) {
+	const struct session *session;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		if (!policies_ruleset_is_current(broker->policies, session->ruleset)) return false;
+	}
+	return true;
 }
 
 static void warn(json_t *warnings, char *text) {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "sandbox.h"
 #include "schema/limits.h"
 #include "session.h"
 #include "wire/client.h"

@@ -24,7 +24,6 @@ struct sandbox;
 struct session;
 
 struct settling;
-TAILQ_HEAD(settling_list, settling);
 
 enum settling_aim {
 	SETTLING_WITHDRAWS, /* a right: confirmed by the runner, in time */

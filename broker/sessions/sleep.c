@@ -16,8 +16,8 @@
 #include "base/start.h"
 #include "base/string.h"
 #include "core/broker.h"
+#include "core/hooks.h"
 #include "core/sleep_wire.h"
-#include "endings/expiry.h"
 #include "session.h"
 #include "session_tell.h"
 #include "settling.h"
@@ -88,7 +88,7 @@ static void prepare(struct sleep *sleep) {
 }
 
 static void wake(struct sleep *sleep) {
-	expiry_sweep(sleep->broker);
+	sleep->broker->hooks->awake(sleep->broker);
 	sessions_tell_sleep(sleep->broker, false, NULL);
 }
 

@@ -3,15 +3,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
-#include "grants/granting.h"
+#include "sandbox.h"
 #include "session.h"
 #include "session_tell.h"
-
-void spent_note(struct sandbox *sandbox, int64_t grant) {
-	struct body_ids *ids = &sandbox->spent;
-	ids->items = array_grow(ids->items, ids->count, sizeof *ids->items);
-	ids->items[ids->count++] = grant;
-}
 
 /* Whatever its session: that had another number then. */
 static bool may_have_used(const struct sandbox *sandbox, const struct grant *grant) {
@@ -34,8 +28,8 @@ bool spent_is(const struct broker *broker, const struct grant *grant, bool activ
 	       grant->revoked_ms == 0 && may_live(broker, grant);
 }
 
-static int collect(struct broker *broker, bool (*wanted)(const void *context, const struct grant *grant),
-		   const void *context, struct grant_list *list, struct error *error) {
+int spent_collect(struct broker *broker, spent_wanted *wanted, const void *context, struct grant_list *list,
+		  struct error *error) {
 	CLEANUP_GRANT_LIST struct grant_list found = {0};
 	if (TAILQ_EMPTY(&broker->sandboxes)) return 0;
 	int r = grants_spent(broker->grants, false, &found, error);
@@ -43,14 +37,6 @@ static int collect(struct broker *broker, bool (*wanted)(const void *context, co
 		if (may_live(broker, &found.items[i]) && wanted(context, &found.items[i]))
 			grant_list_take(list, &found.items[i]);
 	return r;
-}
-
-static bool is_meant(const void *context, const struct grant *grant) {
-	return meant_overlaps(context, grant);
-}
-
-int spent_meant(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error) {
-	return collect(broker, is_meant, meant, list, error);
 }
 
 static bool is_of_mass(const void *context, const struct grant *grant) {
@@ -70,7 +56,7 @@ static bool is_of_mass(const void *context, const struct grant *grant) {
 }
 
 int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct grant_list *list, struct error *error) {
-	return collect(broker, is_of_mass, mass, list, error);
+	return spent_collect(broker, is_of_mass, mass, list, error);
 }
 
 /* A session that a broker before had may go on under another number. */

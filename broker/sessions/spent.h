@@ -9,16 +9,14 @@
 #pragma once
 
 #include "core/broker.h"
-#include "endings/meant.h"
 #include "store/grants.h"
-
-/* A request of the sandbox's session uses it up. */
-void spent_note(struct sandbox *sandbox, int64_t grant);
 
 bool spent_is(const struct broker *broker, const struct grant *grant, bool active);
 
-/* Added to *list: those that `meant` overlaps, or that the mass names. */
-int spent_meant(struct broker *broker, const struct meant *meant, struct grant_list *list, struct error *error);
+/* Added to *list: those that are wanted, or that the mass names. */
+typedef bool spent_wanted(const void *context, const struct grant *grant);
+int spent_collect(struct broker *broker, spent_wanted *wanted, const void *context, struct grant_list *list,
+		  struct error *error);
 int spent_of_mass(struct broker *broker, const struct grant_mass *mass, struct grant_list *list, struct error *error);
 
 /* They go to the list of those that the sessions are told of: all that one of them may have been used in. */

@@ -10,17 +10,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "core/hooks.h"
 #include "core/peer.h"
-#include "endings/endings.h"
-#include "handlers/dispatch.h"
-#include "handlers/followers.h"
-#include "programs/exec.h"
-#include "prompts/prompts.h"
-#include "prompts/publishing.h"
-#include "prompts/turns.h"
 #include "schema/limits.h"
 #include "schema/message.h"
-#include "sessions/session.h"
 
 enum { MESSAGES_A_TURN = 4 }; /* of one client, before the others have theirs */
 
@@ -200,7 +193,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 		ssize_t size = receive(client, bytes, sizeof bytes, &error);
 		if (size == -EAGAIN || size == -EWOULDBLOCK || size == -EINTR) return;
 		if (size > 0) {
-			dispatch(client, bytes, (size_t)size);
+			client->broker->hooks->message(client, bytes, (size_t)size);
 		} else if (error.code != 0) {
 			client_reply_error(client, 0, &error);
 			client_leave(client);
@@ -270,14 +263,7 @@ void client_accept(struct broker *broker, int fd) {
 void client_free(struct client *client) {
 	if (!client) return;
 	client->dead = true;
-	prompts_forget_client(client->broker, client);
-	endings_forget_client(client->broker, client);
-	settlings_forget_client(client->broker, client);
-	publishings_forget_client(client->broker, client);
-	followers_forget(client->broker->followers, client);
-	exec_forget_client(client->broker, client);
-	if (client->session) session_end(client->session, SESSION_LOST);
-	turns_give(client);
+	client->broker->hooks->client_gone(client);
 	TAILQ_REMOVE(&client->broker->clients, client, link);
 	client->broker->client_count--;
 	drop_queue(client);

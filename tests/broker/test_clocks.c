@@ -11,6 +11,7 @@
 #include "base/string.h"
 #include "core/broker.h"
 #include "prompts_fixture.h"
+#include "service.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 #include "support/patience.h"

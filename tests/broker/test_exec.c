@@ -21,6 +21,7 @@
 #include "programs/exec_wire.h"
 #include "programs/executor.h"
 #include "schema/limits.h"
+#include "service.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"

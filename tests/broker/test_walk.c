@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/string.h"
+#include "prompts/walk.h"
 #include "prompts_fixture.h"
-#include "sessions/walk.h"
 #include "support/cmocka.h"
 #include "support/home.h"
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "core/broker.h"
 #include "endings/expiry.h"
+#include "service.h"
 #include "story.h"
 
 enum { HOUR_MS = 3600 * 1000, MOVES_MAX = 4 };

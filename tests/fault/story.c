@@ -20,6 +20,7 @@
 #include "handlers/dispatch.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "service.h"
 #include "support/home.h"
 #include "wire/client.h"
 

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "service.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "prompts/scope.h"
+#include "scope.h"
 
 enum {
 	REMEMBERED = 32, /* whose turn was longest ago makes room */

@@ -1,19 +1,19 @@
-#include "checking.h"
+#include "check_flow.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "deciding.h"
 #include "policies/decision.h"
+#include "policies/policies.h"
 #include "programs/exec.h"
 #include "prompts.h"
 #include "schema/limits.h"
 #include "sessions/flood.h"
+#include "sessions/session.h"
 #include "wants.h"
-
-bool checking_decides(const struct checking *checking) {
-	return !checking->again && (!checking->wanted || checking->request.permission.kind == PERMISSION_ENV_READ);
-}
+#include "wire/client.h"
 
 void checking_reply(const struct checking *checking, const struct verdict *verdict) {
 	if (checking->wanted) {
@@ -32,12 +32,6 @@ void checking_refuse(const struct checking *checking, const struct error *error)
 		wants_settle(checking->client->session, &checking->request, &refused);
 	else
 		client_reply_error(checking->client, checking->id, error);
-}
-
-void checking_finish(struct checking *checking) {
-	request_finish(&checking->request);
-	stack_exec_answers_finish(&checking->said);
-	*checking = (struct checking){0};
 }
 
 /* Rules by the session of the request, not of the connection: that one may have ended meanwhile. */
