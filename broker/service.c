@@ -37,6 +37,8 @@
 #include "sessions/flood.h"
 #include "sessions/sandbox.h"
 #include "sessions/session.h"
+#include "sessions/session_end.h"
+#include "sessions/session_rules.h"
 #include "sessions/settling.h"
 #include "sessions/sleep.h"
 #include "wire/client.h"

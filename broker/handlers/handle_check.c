@@ -12,6 +12,7 @@
 #include "policies/reload.h"
 #include "programs/checking.h"
 #include "programs/exec.h"
+#include "prompts/answer.h"
 #include "prompts/check_flow.h"
 #include "prompts/prompts.h"
 #include "prompts/quiet.h"

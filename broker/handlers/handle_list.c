@@ -12,6 +12,7 @@
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
+#include "sessions/session_end.h"
 
 struct filter {
 	bool present;

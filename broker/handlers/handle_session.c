@@ -20,7 +20,12 @@
 #include "sessions/flood.h"
 #include "sessions/sandbox.h"
 #include "sessions/session.h"
+#include "sessions/session_end.h"
+#include "sessions/session_open.h"
+#include "sessions/session_resume.h"
+#include "sessions/session_rules.h"
 #include "sessions/session_tell.h"
+#include "sessions/session_terminate.h"
 #include "sessions/settling.h"
 
 enum { WISHES_MAX = 256, ARGUMENTS_MAX = 2048, RESOLVE_MAX = 256, DETAIL_MAX = 8 * 1024 };
@@ -95,8 +100,11 @@ static int want(struct client *client, int64_t id, const void *body, json_t **re
 	(void)ret_reply;
 	const struct want_items *wish = body;
 	reload_now(client->broker->reload);
-	int r = wants_ask(client->session, id, &wish->items, &wish->folders, error);
-	return r < 0 ? r : HANDLED_REPLIED;
+	struct wants_item asked[LIMIT_WANTS] = {0};
+	int r = wants_ask(client->session, id, &wish->items, &wish->folders, asked, error);
+	if (r < 0) return r;
+	prompts_ask_together(client->session, asked, wish->items.count);
+	return HANDLED_REPLIED;
 }
 
 const struct request_handler handle_want = {want, &want_shape};
@@ -280,7 +288,7 @@ static int begin_sandbox(struct client *client, int64_t id, const void *body, js
 	for (size_t i = 0; i < session->view->environment.count; i++)
 		strings_add(&session->given, session->view->environment.items[i]);
 	client_reply(client, "sandbox", id, NULL);
-	if (said->running) sandbox_goes_on(session);
+	if (said->running) session_resume(session);
 	return HANDLED_REPLIED;
 }
 

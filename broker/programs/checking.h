@@ -12,7 +12,16 @@
 #include "schema/verdict.h"
 #include "wire/client.h"
 
+/* Where it is (prompts/check_flow.c). */
+enum checking_state {
+	CHECKING_WALKED, /* in no place: its stack is walked */
+	CHECKING_WAITING_PROGRAM,
+	CHECKING_ASKING,
+	CHECKING_SETTLED,
+};
+
 struct checking {
+	enum checking_state state;
 	struct client *client; /* borrowed; it is forgotten before it goes */
 	int64_t id;            /* of the client's message */
 	struct request request;

@@ -1,4 +1,7 @@
 /* An answer to a prompt: may this client give it, what grant is it, and what follows. */
+#include "answer.h"
+#include "check_reply.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

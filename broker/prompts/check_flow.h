@@ -11,6 +11,3 @@
 
 /* Decide and reply, or have it wait for a program or the user. It is taken over, and zero afterwards. */
 void checking_go_on(struct checking *checking);
-
-void checking_reply(const struct checking *checking, const struct verdict *verdict);
-void checking_refuse(const struct checking *checking, const struct error *error); /* it won't be answered */

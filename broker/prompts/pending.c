@@ -1,4 +1,5 @@
 #include "pending.h"
+#include "check_reply.h"
 #include "deciding.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "check_flow.h"
+#include "programs/checking.h"
 #include "prompts.h"
 #include "schema/prompt.h"
 

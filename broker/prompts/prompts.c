@@ -8,6 +8,8 @@
  * in one transaction with the grant.
  */
 #include "prompts.h"
+#include "check_flow.h"
+#include "check_reply.h"
 #include "deciding.h"
 
 #include <errno.h>
@@ -328,7 +330,7 @@ static void settle_wanted(struct broker *broker, const struct checking *checking
 }
 
 /* One of a session's wants, in the history and shown to nobody yet; NULL: nobody is asked about it. */
-static struct prompt_pending *start_wanted(const struct session *session, const struct prompts_item *item,
+static struct prompt_pending *start_wanted(const struct session *session, const struct wants_item *item,
 					   const struct prompt_pending *first, bool alone,
 					   const struct decision *decision) {
 	struct broker *broker = session->broker;
@@ -349,7 +351,7 @@ static struct prompt_pending *start_wanted(const struct session *session, const 
 }
 
 /* All of them are there before one is shown, so that they come together. */
-void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count) {
+void prompts_ask_together(struct session *session, struct wants_item *items, size_t count) {
 	struct broker *broker = session->broker;
 	const struct policy_prompt_settings settings = policy_prompt_settings(ruleset_policy(session->ruleset));
 	const bool room =

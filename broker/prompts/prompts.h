@@ -10,11 +10,11 @@
 
 #include <jansson.h>
 
-#include "check_flow.h"
 #include "core/broker.h"
 #include "policies/decision.h"
 #include "schema/grant.h"
 #include "schema/request.h"
+#include "wants.h"
 #include "wire/client.h"
 
 /*
@@ -26,11 +26,7 @@ bool prompts_ask(struct checking *checking, const struct ruleset *ruleset, struc
 /* What the session asks for at its start (wants.h): a prompt each, put together by their `bundle` when there are more.
  * Each check is taken over; what can't be asked about is settled at once. A flood doesn't count them: it is the user's
  * own list, and there is one in a session. */
-struct prompts_item {
-	struct checking checking;
-	const char *shown; /* in place of its target, and what an allow grants */
-};
-void prompts_ask_together(struct session *session, struct prompts_item *items, size_t count);
+void prompts_ask_together(struct session *session, struct wants_item *items, size_t count);
 
 /* `flood` has denied this: where it is time to, ask whether the session (NULL: whoever has none) may ask on. */
 void prompts_summarize(struct broker *broker, const struct session *session, const struct ruleset *ruleset,
@@ -46,23 +42,6 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 void prompts_show_all(struct client *agent);
 /* A desktop agent has come or gone, or shows what it is told or doesn't any more: the others are told. */
 void prompts_tell_desktop(struct broker *broker);
-
-struct prompt_answer {
-	int64_t prompt;
-	const char *token; /* NULL: from a command line */
-	enum effect effect;
-	enum lifetime lifetime;
-	int64_t ttl_ms;
-	const char *scope;
-	bool terminal;
-	bool streak; /* set by prompts_answer: one denial too many (streaks.h) */
-};
-
-/* The grant that came of it (id 0 when none is kept); -ENOENT when there is no such prompt (any more). */
-int prompts_answer(struct client *client, const struct prompt_answer *answer, struct grant *ret_grant,
-		   struct error *error);
-/* How long an answer to it lasts when it doesn't say, in ms. */
-int64_t prompts_default_ttl(const struct broker *broker, int64_t prompt);
 
 /* Rules or grants have changed: what is decided by now needs no answer. */
 void prompts_recheck(struct broker *broker);

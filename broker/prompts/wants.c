@@ -20,11 +20,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "check_flow.h"
 #include "deciding.h"
 #include "grants/granting.h"
 #include "policies/decision.h"
-#include "prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "sessions/session.h"
@@ -200,9 +198,8 @@ static int mark(const struct wants *wants, const char *key, const struct body_id
 }
 
 int wants_ask(struct session *session, int64_t id, const struct body_ids *items, const struct body_ids *folders,
-	      struct error *error) {
+	      struct wants_item asked[LIMIT_WANTS], struct error *error) {
 	struct wants *wants = session->wants;
-	struct prompts_item asked[LIMIT_WANTS] = {0};
 	bool named[LIMIT_WANTS] = {false}, is_folder[LIMIT_WANTS] = {false};
 	const size_t count = items->count;
 	if (wants->id != 0) return error_set(error, EALREADY, "this session has asked for what it wants already");
@@ -216,6 +213,7 @@ int wants_ask(struct session *session, int64_t id, const struct body_ids *items,
 		const struct want *want = &wants->items[items->items[i]];
 		struct request *request = &asked[i].checking.request;
 		asked[i].shown = want->pattern;
+		asked[i].checking.state = CHECKING_ASKING;
 		asked[i].checking.client = session->client;
 		asked[i].checking.id = id;
 		asked[i].checking.wanted = true;
@@ -226,7 +224,6 @@ int wants_ask(struct session *session, int64_t id, const struct body_ids *items,
 		request->target = string_copy(want->sample);
 		request->folder = is_folder[items->items[i]];
 	}
-	prompts_ask_together(session, asked, count);
 	return 0;
 }
 

@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "programs/checking.h"
+#include "schema/limits.h"
 #include "wire/body.h"
 
 struct request;
@@ -27,10 +29,16 @@ void wants_free(struct wants *wants);
 
 json_t *wants_to_json(const struct wants *wants);
 
+/* One of them that is asked about. */
+struct wants_item {
+	struct checking checking;
+	const char *shown; /* in place of its target, and what an allow grants */
+};
+
 /* The session's message `want` with that id, for these indices, of which those in `folders` are worded as all that is
- * in them; its reply comes when all are settled, which may be at once. */
+ * in them: items->count of `asked`, for prompts_ask_together. Its reply comes when all are settled. */
 int wants_ask(struct session *session, int64_t id, const struct body_ids *items, const struct body_ids *folders,
-	      struct error *error);
+	      struct wants_item asked[LIMIT_WANTS], struct error *error);
 
 /* One of those that wants_ask has asked about is; the last one sends the reply. */
 void wants_settle(const struct session *session, const struct request *request, const struct verdict *verdict);

@@ -50,9 +50,8 @@
 #include "core/broker.h"
 #include "schema/limits.h"
 #include "session.h"
-#include "session_tell.h"
+#include "session_terminate.h"
 #include "settling.h"
-#include "spent.h"
 #include "wire/client.h"
 
 enum {
@@ -184,7 +183,7 @@ static void on_ended(evutil_socket_t fd, short what, void *argument) {
 
 /* Stopping */
 
-static bool is_to_be_killed(const struct sandbox *sandbox) {
+bool sandbox_is_to_be_killed(const struct sandbox *sandbox) {
 	for (size_t i = 0; i < sandbox->awaited_count; i++)
 		if (sandbox->awaited[i].kill) return true;
 	return false;
@@ -256,7 +255,7 @@ static void on_deadline(struct sandbox *sandbox) {
 	sandbox->ran_ms = paused ? 0 : LIMIT_CONFIRM_MS;
 	sandbox->noted = false;
 	sandbox->resumed = 0;
-	const bool kill = !paused && is_to_be_killed(sandbox);
+	const bool kill = !paused && sandbox_is_to_be_killed(sandbox);
 	if (kill && sandbox->init == 0 && sandbox->session) session_terminate(sandbox->session);
 	if (kill && sandbox->init != 0)
 		end(sandbox,
@@ -511,16 +510,12 @@ static void take_over_stopped(struct sandbox *sandbox) {
 	wait_for(sandbox, LOOK_MS);
 }
 
-void sandbox_goes_on(struct session *session) {
-	struct sandbox *sandbox = session->sandbox;
+void sandbox_take_up(struct sandbox *sandbox) {
 	struct sandbox *away = find_away(sandbox);
 	if (away)
 		take_over(sandbox, away);
 	else if (process_is_stopped(sandbox->init))
 		take_over_stopped(sandbox);
-	if (!spent_tell(session)) return; /* it is being ended, and its calls wait for that */
-	session_push_rules_changed(session, is_to_be_killed(sandbox)); /* it may not have heard so */
-	sandbox->whole = sandbox->broker->last_settling;
 }
 
 static int hold_init(struct sandbox *sandbox, pid_t init, struct error *error) {

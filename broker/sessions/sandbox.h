@@ -91,9 +91,10 @@ void sandbox_name(struct sandbox *sandbox, struct session *session); /* once it 
 int sandbox_expect(struct broker *broker, const struct session_record *lost, struct error *error);
 
 /* The runner says which process is the first in it. `running`: and that a tool runs in it already; then all that was
- * withdrawn since a former broker, or on a former connection, is to be confirmed (sandbox_goes_on, next). */
+ * withdrawn since a former broker, or on a former connection, is to be confirmed (session_resume.h, next). */
 int sandbox_begin(struct session *session, pid_t init, bool running, struct error *error);
-void sandbox_goes_on(struct session *session);
+void sandbox_take_up(struct sandbox *sandbox); /* what was known of it while it was away, or stopped */
+bool sandbox_is_to_be_killed(const struct sandbox *sandbox);
 
 /* The session has ended: `lost` with its connection, by which it is away, or by its runner's word. Freed now if its
  * processes have ended, or it is left and nothing is awaited of it, else when they do. */

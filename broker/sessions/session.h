@@ -58,38 +58,4 @@ struct session_open {
 	int64_t before; /* the number that its sandbox had with the broker before; 0: none */
 };
 
-/* The request's checks, the session's row and event, its --allow and --deny grants: all or nothing. */
-int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
-		 struct error *error);
-/* Row, event, and the end of its grants; frees it. */
-void session_end(struct session *session, int exit);
-
 struct session *session_find(const struct broker *broker, int64_t id); /* running ones; NULL */
-
-/* Tell the runner to end the sandbox; kill both when it doesn't (session_terminate.c). */
-void session_terminate(struct session *session);
-void session_end_runner(pid_t runner, int pidfd);
-
-/* Profile, ruleset and what they are made of (session_rules.c). */
-int session_make_rules(struct session *session, const struct session_open *wish, struct error *error);
-/* What the sandbox was denied as session `before` it is denied on, within a transaction (session_denials.c). */
-int session_carry_denials(struct session *session, int64_t before, struct error *error);
-/* New rules after the policy has changed, if they are others; none at all when they can't be made. */
-void session_refresh_rules(struct session *session);
-void sessions_refresh_rules(struct broker *broker);
-/* Do the links that their denials name lead where they led? */
-bool sessions_have_current_rules(const struct broker *broker);
-/* What the user should hear before the tool starts: that the files as they are now are not what is in force. */
-json_t *session_warnings(const struct session *session);
-
-/* Ends that couldn't be written, once more; they show as ended meanwhile. */
-void sessions_retry_ends(struct broker *broker);
-void sessions_forget_ends(struct broker *broker);
-
-/* After a start: rows of sessions whose broker was killed end. Their sandboxes may go on: those
- * whose runners live are away (sandbox.h). */
-int sessions_clean_up(struct broker *broker, struct error *error);
-
-/* One page; bounds as history_list. */
-int sessions_list(struct broker *broker, const struct history_filter *wanted, bool newest, bool ended_too,
-		  int64_t cursor, json_t *items, int64_t *ret_next, struct error *error);

@@ -4,9 +4,10 @@
  * new session gets denials of its own alike. Who opens a session in the place of another's gets its denials, and no
  * more, so that the number is believed.
  */
+#include "session_denials.h"
+
 #include "base/string.h"
 #include "grants/granting.h"
-#include "session.h"
 
 static bool is_in(const struct grant_list *list, const struct grant *grant) {
 	for (size_t i = 0; i < list->count; i++)

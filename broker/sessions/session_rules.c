@@ -1,4 +1,6 @@
 /* What rules a session has: which profile, and which layers they come from. */
+#include "session_rules.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +14,8 @@
 #include "policy/source.h"
 #include "schema/limits.h"
 #include "schema/message.h"
-#include "session.h"
 #include "session_tell.h"
+#include "session_terminate.h"
 #include "wire/client.h"
 
 static bool lies_in_writable_place(const char *path, const struct session_open *wish) {

@@ -4,6 +4,7 @@
 #include "policies/decision.h"
 #include "sandbox.h"
 #include "schema/message.h"
+#include "session_terminate.h"
 #include "settling.h"
 #include "wire/client.h"
 

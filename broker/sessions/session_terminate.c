@@ -5,6 +5,8 @@
  * SIGKILL (a FUSE server that is gone) stays a parent that lives, so its children are ended first. That they are its
  * own is looked up again once they are held: a number can't have been given out again between.
  */
+#include "session_terminate.h"
+
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>

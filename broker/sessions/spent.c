@@ -6,6 +6,7 @@
 #include "sandbox.h"
 #include "session.h"
 #include "session_tell.h"
+#include "session_terminate.h"
 
 /* Whatever its session: that had another number then. */
 static bool may_have_used(const struct sandbox *sandbox, const struct grant *grant) {
