@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "handler.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 

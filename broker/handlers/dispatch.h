@@ -6,26 +6,8 @@
  */
 #pragma once
 
-#include "wire/body.h"
-#include "wire/client.h"
+#include <stddef.h>
+
+struct client;
 
 void dispatch(struct client *client, const char *bytes, size_t size);
-
-/* What a handler returns besides a negative errno (with the error filled: it becomes the `error` reply). */
-enum { HANDLED = 0, HANDLED_REPLIED = 1 /* the reply was sent, or comes later */ };
-
-/* `body` is the structure of the message's shape; *ret_reply (an object, or left NULL for an empty one) is sent. */
-typedef int handle_function(struct client *client, int64_t id, const void *body, json_t **ret_reply,
-			    struct error *error);
-
-struct request_handler {
-	handle_function *handle;
-	const struct body_shape *shape;
-};
-
-/* One file of handlers a subject. */
-extern const struct request_handler handle_hello, handle_session_open, handle_session_close, handle_resolve,
-	handle_writable, handle_want, handle_check, handle_name, handle_cancel, handle_event, handle_settled,
-	handle_sandbox, handle_grant, handle_revoke, handle_kill, handle_publish, handle_published, handle_list,
-	handle_summary, handle_verify, handle_agent, handle_answer, handle_describe, handle_why, handle_policy,
-	handle_trust, handle_status, handle_turn, handle_held;

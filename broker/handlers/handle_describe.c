@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "dispatch.h"
+#include "handler.h"
 #include "policies/decision.h"
 #include "policies/policies.h"
 #include "policies/reload.h"

@@ -5,9 +5,9 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "dispatch.h"
 #include "endings/expiry.h"
 #include "followers.h"
+#include "handler.h"
 #include "prompts/prompts.h"
 #include "schema/limits.h"
 #include "schema/message.h"

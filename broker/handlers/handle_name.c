@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch.h"
+#include "handler.h"
 #include "policies/decision.h"
 #include "policies/reload.h"
 #include "prompts/deciding.h"

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/string.h"
 #include "core/hooks.h"
-#include "dispatch.h"
+#include "handler.h"
 #include "policies/policies.h"
 #include "policies/project_file.h"
 #include "policies/reload.h"

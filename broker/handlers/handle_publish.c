@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "dispatch.h"
 #include "endings/expiry.h"
+#include "handler.h"
 #include "policies/reload.h"
 #include "prompts/publishing.h"
 #include "schema/limits.h"

@@ -1,5 +1,5 @@
 /* turn, held. */
-#include "dispatch.h"
+#include "handler.h"
 #include "prompts/turns.h"
 
 struct turn_wish {

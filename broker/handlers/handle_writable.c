@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "dispatch.h"
+#include "handler.h"
 #include "schema/limits.h"
 #include "store/writable.h"
 
