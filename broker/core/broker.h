@@ -1,9 +1,11 @@
 /*
- * broker: what all rooms of sbxd share, and transactions over it. The core knows none of the rooms above it: service.c
- * makes and frees what they keep here, and hooks.h is how they are told.
+ * broker: what all rooms of sbxd share, and transactions over it: the head of core/, the lowest room above the store.
  *
- * Promises: one thread, one loop: no two requests are ever half done at once (attack B16). Whatever changes the store
- * does so between broker_begin and broker_commit together with its event; an event that changes nothing is noted.
+ * For: the database's transactions, the loop's timers, the places, the socket's lock, confinement, /proc, the system
+ * log. Guarantees: one thread, one loop: no two requests are ever half done at once (attack B16). Whatever changes the
+ * store does so between broker_begin and broker_commit together with its event; an event that changes nothing is noted.
+ * May be called by: every room. It knows none of them: service.c makes and frees what they keep here, and hooks.h is
+ * how they are told. In: events, with texts borrowed. Out: rows of the history; nothing of it leaves the process.
  */
 #pragma once
 

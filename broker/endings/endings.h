@@ -1,13 +1,14 @@
 /*
- * endings: grants that end by the thousand: all allows, a profile's, a session's.
+ * endings: grants that end by the thousand: all allows, a profile's, a session's: the head of endings/.
  *
- * Promises: none of them is found from the start on, whoever looks; they are written down LIMIT_ENDING at a time, each
- * with its event, and others are served in between. Whoever asked gets one reply, when all is written. A revocation of
- * more than that is itself written down with its first part, durably, and removed with its last: if sbxd is killed on
- * the way the next one begins with it, before it serves. A session's grants are ended when sbxd starts.
- *
- * What can't be written (a full disk) counts no more all the same, for as long as this sbxd runs; whoever asked is told
- * so, and it is tried again each second.
+ * For: all ways in which a grant ends: revoked (meant: which one means; remaining: what lets it through all the same),
+ * by its time (expiry), with its session. Guarantees: none of them is found from the start on, whoever looks; they are
+ * written down LIMIT_ENDING at a time, each with its event. Whoever asked gets one reply, when all is written. A
+ * revocation of more than that is itself written down with its first part, durably, and removed with its last: if sbxd
+ * is killed on the way the next one begins with it, before it serves. What can't be written (a full disk) counts no
+ * more all the same, for as long as this sbxd runs; whoever asked is told so, and it is tried again each second. May be
+ * called by: prompts, handlers, service.c. Questions are judged again by hooks.h, `denials_changed`. In: which grants.
+ * Out: rows, what sessions are told (session_tell.h), a reply to `revoke`.
  */
 #pragma once
 

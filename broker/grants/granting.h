@@ -1,8 +1,11 @@
 /*
- * granting: a wish for a grant becomes a stored one.
+ * granting: a wish for a grant becomes a stored one: the head of grants/.
  *
- * Promises: an allow that a deny rule or `protect` forbids is refused, naming the rule (design section 4); the row and
- * its event are one.
+ * For: making grants, whoever wishes them: the command line, an answer, a session that opens. How they end is endings/.
+ * Guarantees: an allow that a deny rule or `protect` forbids is refused, naming the rule (design section 4); the row
+ * and its event are one. May be called by: sessions, endings, prompts, handlers. Nobody is told here: the caller tells
+ * the sessions. In: a permission and a pattern as people write it. Out: a row, its event, and the grant for whoever
+ * tells of it.
  */
 #pragma once
 

@@ -1,10 +1,13 @@
 /*
- * policies: all layers of policy that hold now, and the rules made of them for subjects.
+ * policies: all layers of policy that hold now, and the rules made of them for subjects: the head of policies/.
  *
- * Promises: the last good files of a layer stay while it has errors; a layer that has never been good since sbxd
- * started refuses everything, for its denies are unknown. What the administrator's and the user's files say holds from
- * the next request on after they were written; a project's file, which a tool may write as often as it likes, as soon
- * as whoever follows gets to it (reload.h).
+ * For: reading and following policy files (layer, project_file, watch, reload), and what the rules and grants say of
+ * one request (decision, leading). Nothing of it knows a session. Guarantees: the last good files of a layer stay while
+ * it has errors; a layer that has never been good since sbxd started refuses everything, for its denies are unknown.
+ * What the administrator's and the user's files say holds from the next request on after they were written; a project's
+ * file, which a tool may write as often as it likes, as soon as whoever follows gets to it (reload.h). May be called
+ * by: every room above. That other rules hold is told by hooks.h, `policies_changed`. In: files, which a tool may have
+ * written; a request. Out: rulesets, a verdict.
  */
 #pragma once
 

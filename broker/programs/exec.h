@@ -1,9 +1,12 @@
 /*
- * exec: checks that wait for the program of an `exec` line (design section 4).
+ * exec: checks that wait for the program of an `exec` line (design section 4): the head of programs/.
  *
- * Promises: sbxd never waits itself; LIMIT_EXEC_RUNNING programs run at once, LIMIT_EXEC_WAITING checks wait for their
- * turn, whoever has the fewest running first, and past that they are denied. Whatever goes wrong is the program's
- * denial, with a why that says what. A check that is cancelled, or whose client or session ends, ends its program.
+ * For: running an administrator's programs in a process of their own (executor, exec_keeper) and reading what they say.
+ * Guarantees: sbxd never waits itself; LIMIT_EXEC_RUNNING programs run at once, LIMIT_EXEC_WAITING checks wait for
+ * their turn, whoever has the fewest running first, and past that they are denied. Whatever goes wrong is the program's
+ * denial, with a why that says what. A check that is cancelled, or whose client or session ends, ends its program. May
+ * be called by: the check flow (prompts/check_flow.h), which is called back by what exec_new was given. In: a check
+ * that needs a program. Out: the same check, with what the program said.
  */
 #pragma once
 

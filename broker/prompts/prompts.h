@@ -1,10 +1,14 @@
 /*
- * prompts: questions that wait for an answer (design section 8).
+ * prompts: questions that wait for an answer (design section 8): the head of prompts/.
  *
- * Promises: what is shown never changes (attack B6); every agent has its own single-use token for each prompt (B7);
- * equal requests of a session share one prompt; one that isn't answered by its deadline is denied once; one whose first
- * request, which it shows, doesn't wait any more is taken down, and the others ask anew; of a session that floods there
- * is one summary. An answer is in the database before anybody profits from it.
+ * For: a check's way to its verdict (check_flow), its question (prompts, pending), the answer (answer), what is asked
+ * at a session's start (wants), whose turn a terminal is (turns), `sbx publish`, and what a session may look up
+ * (naming). Guarantees: each check ends exactly once, and nothing else sends a verdict. What is shown never changes
+ * (attack B6); every agent has its own single-use token for each prompt (B7); equal requests of a session share one
+ * prompt; one that isn't answered by its deadline is denied once; one whose first request, which it shows, doesn't wait
+ * any more is taken down, and the others ask anew; of a session that floods there is one summary. An answer is in the
+ * database before anybody profits from it. May be called by: handlers, service.c. In: checks, answers. Out: verdicts,
+ * prompts for agents, rows of the history.
  */
 #pragma once
 

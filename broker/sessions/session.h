@@ -1,8 +1,12 @@
 /*
- * session: one run of `sbx run` as the broker has it: its subject, rules, view; it ends with its connection.
+ * session: one run of `sbx run` as the broker has it, and the list of those that run: the head of sessions/.
  *
- * Promises: the subject is fixed when the session opens; its row, event and grants are written together or not at all.
- * What its runner is told is session_tell.h.
+ * For: the life of a session (session_open, _rules, _resume, _terminate, _end), its processes (sandbox, clearances),
+ * what its runner is told (session_tell) and has to confirm (settling), what bounds it (flood), and sleep. Guarantees:
+ * the subject is fixed when the session opens; its row, event and grants are written together or not at all; it ends
+ * with its connection; a withdrawal that isn't confirmed in time stops the sandbox. May be called by: endings, prompts,
+ * handlers. What they keep of a session they make and free by hooks.h. In: a runner's messages, of which its own pid is
+ * the kernel's word. Out: pushes to runners, rows of the history.
  */
 #pragma once
 

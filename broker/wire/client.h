@@ -1,9 +1,12 @@
 /*
- * client: one connection: bytes in, messages to the dispatcher, replies and pushes out.
+ * client: one connection: bytes in, messages to the dispatcher, replies and pushes out: the head of wire/.
  *
- * Promises: bounded in both directions (LIMIT_MESSAGE, LIMIT_QUEUE); who doesn't read or says something malformed is
- * closed, and nobody else notices (attack B5). A client lives until the reaper's turn in the loop, so no handler
- * sees it vanish.
+ * For: the socket's connections (client), and fields taken out of JSON by a table (body.h). No policy is in here.
+ * Guarantees: bounded in both directions (LIMIT_MESSAGE, LIMIT_QUEUE); who doesn't read or says something malformed is
+ * closed, and nobody else notices (attack B5). A client lives until the reaper's turn in the loop, so no handler sees
+ * it vanish. Who is at the other end is the kernel's word (core/peer.h). May be called by: every room above, to reply
+ * and to push. What a message does is hooks.h, `message`. In: datagrams of whoever connects, believed in nothing. Out:
+ * replies and pushes as JSON.
  */
 #pragma once
 
