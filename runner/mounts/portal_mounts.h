@@ -11,11 +11,11 @@
 
 #include "mountinfo.h"
 #include "plan/steps.h"
+#include "portal_applied.h"
 #include "portal_point.h"
 #include "portal_reached.h"
 #include "portal_spaces.h"
 #include "portal_tree.h"
-#include "portal_wire.h"
 
 /* Something that was put. */
 struct put {
