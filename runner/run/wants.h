@@ -11,7 +11,7 @@
 #include <event2/event.h>
 
 #include "base/error.h"
-#include "runner/run.h"
+#include "runner/options.h"
 #include "schema/view.h"
 #include "session/session.h"
 #include "terminal/hangup.h"

@@ -12,17 +12,12 @@
 #include "git/git.h"
 #include "git/git_survey.h"
 #include "given.h"
+#include "led.h"
 #include "linked.h"
 #include "plan/facts.h"
 #include "plan/rule.h"
 #include "runner/project.h"
 #include "schema/view.h"
-
-/* Where rules have led by links, and what the broker denied of it last. */
-struct led {
-	struct strings places;
-	enum view_denial *denials; /* of each */
-};
 
 /* A folder that is shown, as it was looked into. */
 struct finds_root {

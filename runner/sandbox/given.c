@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "plan/judge.h"
 #include "schema/limits.h"
 
 bool given_add(struct given *given, const char *path) {

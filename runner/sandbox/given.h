@@ -8,10 +8,8 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "plan/judge.h"
 #include "plan/rule.h"
-
-struct layout_judge;
-struct layout_mode;
 
 /* Zero-initialise. */
 struct given {

@@ -6,9 +6,17 @@
  */
 #pragma once
 
-#include "finds.h"
+#include "base/error.h"
+#include "base/string.h"
 #include "plan/facts.h"
 #include "plan/judge.h"
+#include "plan/rule.h"
+
+/* Where rules have led by links, and what the broker denied of it last. */
+struct led {
+	struct strings places;
+	enum view_denial *denials; /* of each */
+};
 
 /* With nobody to ask just now (-ECONNRESET) the last answer holds; a place that none was given for is denied. */
 int led_judge(struct rules *rules, const struct facts *facts, const struct layout_judge *judge, struct led *led,

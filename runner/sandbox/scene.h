@@ -10,8 +10,8 @@
 #include "finds.h"
 #include "git/git_survey.h"
 #include "plan/plan.h"
+#include "runner/options.h"
 #include "runner/project.h"
-#include "runner/run.h"
 #include "schema/view.h"
 #include "session/session.h"
 

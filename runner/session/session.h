@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "curtain/doorbell.h"
 #include "plan/judge.h"
-#include "runner/run.h"
+#include "runner/options.h"
 #include "schema/publication.h"
 #include "schema/verdict.h"
 #include "schema/view.h"

@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "output.h"
-#include "runner/run.h"
+#include "runner/options.h"
 #include "session/session.h"
 #include "terminal.h"
 

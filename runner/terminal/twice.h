@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "output.h"
-#include "runner/run.h"
+#include "runner/options.h"
 
 struct twice {
 	const struct run_terminal *user;
