@@ -25,7 +25,7 @@ static void hand_on(struct endings *endings) {
 	struct ending *first;
 	while ((first = STAILQ_FIRST(&endings->list))) {
 		STAILQ_REMOVE_HEAD(&endings->list, link);
-		endings->options.done(endings->options.context, &first->ended);
+		keeper_ended(endings->options.keeper, &first->ended);
 		free(first->grants);
 		free(first);
 	}
@@ -33,7 +33,7 @@ static void hand_on(struct endings *endings) {
 
 static void consider(struct endings *endings) {
 	const struct timeval soon = clock_timeval(LOOK_MS);
-	if (endings->options.settled(endings->options.context))
+	if (network_is_cut(endings->options.network))
 		hand_on(endings);
 	else
 		evtimer_add(endings->look, &soon);

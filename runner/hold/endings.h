@@ -7,17 +7,16 @@
 #pragma once
 
 #include <event2/event.h>
-#include <stdbool.h>
 
-#include "session/session.h"
+#include "keeper.h"
+#include "network/network.h"
 
 struct endings;
 
 struct endings_options {
 	struct event_base *base;
-	bool (*settled)(void *context); /* nothing that has ended is connected any more */
-	void (*done)(void *context, const struct session_ended *ended);
-	void *context;
+	const struct network *network; /* borrowed: cuts what has ended */
+	struct keeper *keeper;         /* borrowed: keeper_ended, when nothing of it is connected any more */
 };
 
 struct endings *endings_new(const struct endings_options *options);

@@ -53,7 +53,6 @@ struct keeper {
 	struct held *held;
 	struct curtain *curtain;
 	struct traps *traps;
-	struct network *network; /* borrowed; once it listens */
 	struct watched *watched;
 	struct arrivals *arrivals;
 	struct datagrams *datagrams;
@@ -132,11 +131,6 @@ static bool on_behind(void *context) {
 static void on_carried_out(void *context, void (*done)(void *argument), void *argument) {
 	struct keeper *keeper = context;
 	withdrawn_when(keeper->withdrawn, done, argument);
-}
-
-static void on_take(void *context, uint64_t id, struct socket_taken *taken) {
-	struct keeper *keeper = context;
-	network_take(keeper->network, id, taken);
 }
 
 static void on_curtain_ended(void *context) {
@@ -224,10 +218,6 @@ static void on_refused(void *context, const struct need *need, const struct verd
 	denied_add(&keeper->options.denied[need->permission], path, verdict);
 }
 
-static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
-	return session_resolve(context, paths, modes, error);
-}
-
 /* What live asks */
 
 static int on_plan(void *context, const struct view *view, bool fresh, struct plan *ret_plan, struct error *error) {
@@ -235,15 +225,13 @@ static int on_plan(void *context, const struct view *view, bool fresh, struct pl
 	return scene_replan(keeper->options.scene, keeper->session, view, fresh, ret_plan, error);
 }
 
-static void on_apply(void *context, const struct steps *steps, portal_applied_done *done, void *argument) {
+static void on_apply(void *context, struct plan *plan, const struct steps *steps, portal_applied_done *done,
+		     void *argument) {
 	struct keeper *keeper = context;
-	portal_apply(keeper->portal, steps, done, argument);
-}
-
-static void on_restore(void *context, struct plan *plan, const struct steps *under_way, portal_applied_done *done,
-		       void *argument) {
-	struct keeper *keeper = context;
-	portal_apply_again(keeper->portal, plan, under_way, done, argument);
+	if (plan)
+		portal_apply_again(keeper->portal, plan, steps, done, argument);
+	else
+		portal_apply(keeper->portal, steps, done, argument);
 }
 
 static void follow_arrivals(struct keeper *keeper, const struct plan *plan) {
@@ -341,11 +329,6 @@ static void on_repaired(void *context, const char *path, int code) {
 	record_repair(keeper, "fs:write", path, "mount can't be put back, so the sandbox was ended", strerror(code));
 	log_error("%s lost its protection and it can't be put back (%s): the sandbox is ended", shown, strerror(code));
 	fail(keeper);
-}
-
-static struct portal *living_portal(void *context) {
-	struct keeper *keeper = context;
-	return keeper->portal;
 }
 
 /* The portal */
@@ -476,7 +459,6 @@ static void make_live(struct keeper *keeper) {
 	const struct live_options live = {.base = keeper->options.base,
 					  .plan = on_plan,
 					  .apply = on_apply,
-					  .restore = on_restore,
 					  .changed = on_changed,
 					  .seen = on_seen_anew,
 					  .taken = on_taken,
@@ -518,7 +500,7 @@ static void make_live(struct keeper *keeper) {
 static int make_masks(struct keeper *keeper, struct error *error) {
 	const struct masks_options options = {.base = keeper->options.base,
 					      .init = keeper->init,
-					      .portal = living_portal,
+					      .portal = &keeper->portal,
 					      .stale = on_stale,
 					      .repaired = on_repaired,
 					      .context = keeper};
@@ -556,8 +538,8 @@ struct live *keeper_live(const struct keeper *keeper) {
 	return keeper->live;
 }
 
-struct portal *keeper_portal(const struct keeper *keeper) {
-	return keeper->portal;
+struct portal *const *keeper_portal(const struct keeper *keeper) {
+	return &keeper->portal;
 }
 
 unsigned keeper_traps(const struct keeper *keeper) {
@@ -578,13 +560,12 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					      .clearance = session_clearance(keeper->session),
 					      .behind = on_behind,
 					      .carried_out = on_carried_out,
-					      .take = network_takes(network) ? on_take : NULL,
+					      .network = network_takes(network) ? network : NULL,
 					      .context = keeper};
 	if (keeper->traps) {
 		fd_close(listener);
 		return error_set(error, EPROTO, "sbx-init handed out a second listener");
 	}
-	keeper->network = network;
 	int r = traps_new(&options, &keeper->traps, error);
 	if (r == 0) live_show(keeper->live);
 	return r;
@@ -638,7 +619,7 @@ void keeper_stop(struct keeper *keeper) {
 }
 
 void keeper_made(const struct keeper *keeper, struct strings *ret_paths) {
-	const struct layout_judge judge = {.resolve = on_resolve, .context = keeper->session};
+	const struct layout_judge judge = session_judge(keeper->session);
 	const struct plan *plan = live_plan(keeper->live);
 	made_find(&keeper->options.scene->finds, live_view(keeper->live), plan, &judge, ret_paths);
 	for (size_t i = 0; i < keeper->missing.count; i++) {

@@ -42,8 +42,9 @@ unsigned keeper_traps(const struct keeper *keeper);
 /* The listener is taken over, the network borrowed: what is trapped of sockets is its. */
 int keeper_listen(struct keeper *keeper, int listener, struct network *network, struct error *error);
 
-struct live *keeper_live(const struct keeper *keeper);     /* after keeper_build, until keeper_free */
-struct portal *keeper_portal(const struct keeper *keeper); /* NULL while it is started again */
+struct live *keeper_live(const struct keeper *keeper); /* after keeper_build, until keeper_free */
+/* Where the living portal is, until keeper_free; NULL is there while it is started again. */
+struct portal *const *keeper_portal(const struct keeper *keeper);
 
 /* The broker's pushes (session.h). */
 void keeper_view(struct keeper *keeper, struct view *view); /* taken over */

@@ -259,7 +259,7 @@ static void carry_out(struct live *live) {
 	live->busy = true;
 	look_again(live);
 	live->options.changed(live->options.context, NULL, &live->steps);
-	live->options.apply(live->options.context, &live->steps, on_applied, live);
+	live->options.apply(live->options.context, NULL, &live->steps, on_applied, live);
 }
 
 static bool has_program(const struct view *view, const struct view_program *program) {
@@ -406,7 +406,7 @@ void live_restore(struct live *live) {
 	if (live->restoring) return;
 	live->broken = live->restoring = true;
 	live->options.changed(live->options.context, NULL, &live->steps);
-	live->options.restore(live->options.context, &live->plan, &live->steps, on_restored, live);
+	live->options.apply(live->options.context, &live->plan, &live->steps, on_restored, live);
 }
 
 /* What is asked of it */

@@ -26,11 +26,9 @@ struct live_options {
 	struct event_base *base;
 	/* The host's facts are taken anew when `fresh`. The view is borrowed. */
 	int (*plan)(void *context, const struct view *view, bool fresh, struct plan *ret_plan, struct error *error);
-	void (*apply)(void *context, const struct steps *steps, portal_applied_done *done,
-		      void *argument); /* portal_apply */
-	/* portal_apply_again */
-	void (*restore)(void *context, struct plan *plan, const struct steps *under_way, portal_applied_done *done,
-			void *argument);
+	/* portal_apply; with a plan portal_apply_again: the portal is a new one, and the steps were under way. */
+	void (*apply)(void *context, struct plan *plan, const struct steps *steps, portal_applied_done *done,
+		      void *argument);
 	/* `plan` NULL: what is mounted begins to change; else `steps` are carried out and the plan is in force. */
 	void (*changed)(void *context, const struct plan *plan, const struct steps *steps);
 	/* The sights that live_sight answers from until the next call, for other threads, too; NULL: they are about to

@@ -347,7 +347,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	const struct trap_rules rules = rules_of(traps->desk);
 	if (trap->socket) {
 		trap->socket = false; /* what was taken is theirs */
-		options->take(options->context, trap->id, &trap->taken);
+		network_take(options->network, trap->id, &trap->taken);
 		return JUDGED;
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
@@ -456,7 +456,7 @@ static int check_sizes(struct error *error) {
 static struct desk *desk_new(const struct traps_options *options) {
 	struct desk *desk = mem_new(struct desk);
 	*desk = (struct desk){.wanted = options->wanted,
-			      .rules = {.curtain = options->curtain, .sockets = options->take != NULL},
+			      .rules = {.curtain = options->curtain, .sockets = options->network != NULL},
 			      .listener = options->listener,
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 			      .clearance = options->clearance,

@@ -20,6 +20,7 @@
 #include "calls/call.h"
 #include "calls/socket_calls.h"
 #include "curtain/doorbell.h"
+#include "network/network.h"
 #include "sandbox/filter.h"
 #include "session/clearance.h"
 
@@ -43,8 +44,7 @@ struct traps_options {
 	bool (*behind)(void *context);
 	/* Call back once when what was heard until now is carried out, and nobody holds what that takes. */
 	void (*carried_out)(void *context, void (*done)(void *argument), void *argument);
-	/* Calls about sockets, taken over and answered by whoever takes them. NULL: connects are refused. */
-	void (*take)(void *context, uint64_t id, struct socket_taken *taken);
+	struct network *network; /* borrowed: takes calls about sockets. NULL: connects are refused */
 	void *context;
 };
 

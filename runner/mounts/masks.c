@@ -218,7 +218,7 @@ static void check(struct masks *masks) {
 	masks->due = false;
 	masks->looked = masks->repairs != NULL;
 	if (!masks->plan || masks->repairs) return;
-	struct look look = {.portal = masks->options.portal(masks->options.context)};
+	struct look look = {.portal = *masks->options.portal};
 	if (!look.portal || mountinfo_read(masks->mountinfo, &look.info) < 0) {
 		retry_later(masks);
 		return;

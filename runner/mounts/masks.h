@@ -20,7 +20,7 @@ struct masks;
 struct masks_options {
 	struct event_base *base;
 	pid_t init;
-	struct portal *(*portal)(void *context); /* the living one, or NULL */
+	struct portal *const *portal; /* borrowed: the living one, or NULL, is there */
 	/* Other things are there than the plan was made for: masks_follow a plan with fresh facts, soon. */
 	void (*stale)(void *context);
 	/* `path` was put back (code 0) or can't be, by several plans (errno; the sandbox should end). */

@@ -187,7 +187,7 @@ static void on_fetched(void *argument, int code, const char *text, int *fds, siz
 
 static void on_fetch(void *context, enum spare kind, unsigned count) {
 	struct network *network = context;
-	struct portal *portal = network->options.portal(network->options.context);
+	struct portal *portal = *network->options.portal;
 	network->fetches[kind] = (struct fetch){.network = network, .kind = kind};
 	if (portal)
 		portal_sockets(portal, kind, count, on_fetched, &network->fetches[kind]);
@@ -296,7 +296,7 @@ static void make_direct(struct network *network) {
 }
 
 void network_open(struct network *network, pid_t init) {
-	struct portal *portal = network->options.portal(network->options.context);
+	struct portal *portal = *network->options.portal;
 	network->init = init;
 	if (scene_is_direct(network->options.scene)) make_direct(network);
 	if (network->proxy) {

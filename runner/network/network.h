@@ -31,9 +31,7 @@ struct network_options {
 	struct session *session;
 	struct denied *denied; /* one for each kind of permission: what was refused of ipc:connect is added */
 	struct servers *servers;
-	/* The living one; NULL while it is started again. */
-	struct portal *(*portal)(void *context);
-	void *context;
+	struct portal *const *portal; /* the living one is there; NULL while it is started again */
 };
 
 struct network *network_new(const struct network_options *options);

@@ -100,16 +100,6 @@ static void on_ended(void *context, const struct session_ended *ended) {
 	endings_add(run->endings, ended);
 }
 
-static bool on_is_cut(void *context) {
-	const struct run *run = context;
-	return network_is_cut(run->network);
-}
-
-static void on_cut(void *context, const struct session_ended *ended) {
-	struct run *run = context;
-	keeper_ended(run->keeper, ended);
-}
-
 static void on_sleep(void *context, bool sleeping, int64_t settle) {
 	struct run *run = context;
 	if (!sleeping) return;
@@ -152,19 +142,13 @@ static void on_broker_gone(void *context) {
 
 /* The network */
 
-static struct portal *living_portal(void *context) {
-	const struct run *run = context;
-	return keeper_portal(run->keeper);
-}
-
 static void make_network(struct run *run) {
 	const struct network_options options = {.base = run->base,
 						.scene = &run->scene,
 						.session = run->session,
 						.denied = run->denied,
 						.servers = run->servers,
-						.portal = living_portal,
-						.context = run};
+						.portal = keeper_portal(run->keeper)};
 	run->network = network_new(&options);
 }
 
@@ -178,7 +162,7 @@ static void open_doors(void *context) {
 					    .has_network = run->scene.network != VIEW_NETWORK_NONE};
 	network_open(run->network, run->init);
 	run->ahead = ahead_new(&ahead);
-	ahead_open(run->ahead, keeper_portal(run->keeper));
+	ahead_open(run->ahead, *keeper_portal(run->keeper));
 }
 
 /* The tool */
@@ -438,8 +422,7 @@ static void serve_broker(struct run *run) {
 					    .session = run->session,
 					    .suspend = on_user_suspend,
 					    .context = run};
-	const struct endings_options endings = {
-		.base = run->base, .settled = on_is_cut, .done = on_cut, .context = run};
+	const struct endings_options endings = {.base = run->base, .network = run->network, .keeper = run->keeper};
 	run->asker = asker_new(&asker);
 	const struct pause_options pause = {.base = run->base,
 					    .session = run->session,

@@ -102,10 +102,6 @@ int scene_begin(struct scene *scene, const struct run_options *options, int *ret
 	return r;
 }
 
-static int resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
-	return session_resolve(context, paths, modes, error);
-}
-
 static int ask_writable(void *context, const struct strings *folders, bool *ret_writable, struct error *error) {
 	return session_writable(context, NULL, folders, ret_writable, error);
 }
@@ -190,7 +186,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 				      .curtain = scene->curtain,
 				      .holds_sockets = scene->holds_sockets,
 				      .trapped = scene->trapped,
-				      .judge = {.resolve = resolve, .context = session},
+				      .judge = session_judge(session),
 				      .links = {.writable = ask_writable, .context = session}};
 	int r = layout_rules(&layout, &rules, &facts, error);
 	if (r < 0) return r;

@@ -275,6 +275,14 @@ int session_resolve(struct session *session, const struct strings *paths, struct
 	return 0;
 }
 
+static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
+	return session_resolve(context, paths, modes, error);
+}
+
+struct layout_judge session_judge(struct session *session) {
+	return (struct layout_judge){.resolve = on_resolve, .context = session};
+}
+
 char *session_rule(struct session *session, const char *path, bool takes) {
 	char *rule = session->channel ? rule_name(session->channel, session->id, path, takes) : NULL;
 	if (session->readable) event_active(session->readable, EV_READ, 1);

@@ -58,6 +58,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		 struct error *error);
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
+struct layout_judge session_judge(struct session *session); /* session_resolve */
 /* Message `writable`: trees that the sandbox is about to write (none is NULL); for each folder, could any sandbox ever
  * write it? -ECONNRESET while there is no broker. */
 int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,

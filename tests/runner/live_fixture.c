@@ -79,8 +79,29 @@ static void on_soon(evutil_socket_t fd, short what, void *argument) {
 	fixture_applied(argument);
 }
 
-static void apply(void *context, const struct steps *steps, portal_applied_done *done, void *argument) {
+static void on_restored(evutil_socket_t fd, short what, void *argument) {
+	(void)fd, (void)what;
+	struct live_fixture *fixture = argument;
+	fixture->restored(fixture->restored_argument, 0, "", NULL);
+}
+
+static void restore(struct live_fixture *fixture, struct plan *plan, const struct steps *under_way,
+		    portal_applied_done *done, void *argument) {
+	free(fixture->last_steps);
+	CLEANUP_FREE char *whole = plan_text(plan), *lost = steps_text(under_way);
+	fixture->last_steps = string_format("%s--\n%s", whole, lost);
+	fixture->restored = done;
+	fixture->restored_argument = argument;
+	event_base_once(fixture->base, -1, EV_TIMEOUT, on_restored, fixture, NULL);
+}
+
+static void apply(void *context, struct plan *plan, const struct steps *steps, portal_applied_done *done,
+		  void *argument) {
 	struct live_fixture *fixture = context;
+	if (plan) {
+		restore(fixture, plan, steps, done, argument);
+		return;
+	}
 	assert_null(fixture->done); /* one after the other */
 	fixture->applies++;
 	fixture->steps = steps;
@@ -89,23 +110,6 @@ static void apply(void *context, const struct steps *steps, portal_applied_done 
 	free(fixture->last_steps);
 	fixture->last_steps = steps_text(steps);
 	if (!fixture->hold) event_active(fixture->soon, EV_TIMEOUT, 1);
-}
-
-static void on_restored(evutil_socket_t fd, short what, void *argument) {
-	(void)fd, (void)what;
-	struct live_fixture *fixture = argument;
-	fixture->restored(fixture->restored_argument, 0, "", NULL);
-}
-
-static void restore(void *context, struct plan *plan, const struct steps *under_way, portal_applied_done *done,
-		    void *argument) {
-	struct live_fixture *fixture = context;
-	free(fixture->last_steps);
-	CLEANUP_FREE char *whole = plan_text(plan), *lost = steps_text(under_way);
-	fixture->last_steps = string_format("%s--\n%s", whole, lost);
-	fixture->restored = done;
-	fixture->restored_argument = argument;
-	event_base_once(fixture->base, -1, EV_TIMEOUT, on_restored, fixture, NULL);
 }
 
 static void changed(void *context, const struct plan *plan, const struct steps *steps) {
@@ -134,7 +138,6 @@ void fixture_start(struct live_fixture *fixture, struct view *view) {
 	const struct live_options options = {.base = fixture->base,
 					     .plan = make_plan,
 					     .apply = apply,
-					     .restore = restore,
 					     .changed = changed,
 					     .taken = taken,
 					     .failed = failed,

@@ -739,15 +739,11 @@ static void on_repaired(void *context, const char *path, int code) {
 	repaired++;
 }
 
-static struct portal *living_portal(void *context) {
-	return ((struct box *)context)->portal;
-}
-
 /* They follow the box's plan. */
 static struct masks *masks_begin(void (*stale)(void *context)) {
 	const struct masks_options options = {.base = box.base,
 					      .init = box.init,
-					      .portal = living_portal,
+					      .portal = &box.portal,
 					      .stale = stale,
 					      .repaired = on_repaired,
 					      .context = &box};
