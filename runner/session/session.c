@@ -557,6 +557,13 @@ void session_event(struct session *session, const char *kind, const char *permis
 	tell(session, "event", body);
 }
 
+void session_repair(struct session *session, const char *permission, const char *target, const char *what,
+		    const char *why) {
+	json_t *detail = json_pack("{s:s}", "what", what);
+	if (why) json_object_set_new(detail, "why", message_bytes(why));
+	session_event(session, "repair", permission, target, 0, NULL, detail);
+}
+
 /* As many as fit one message, with another such list. */
 static json_t *holder_list(const struct holders *holders) {
 	json_t *list = json_array();

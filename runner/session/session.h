@@ -125,6 +125,9 @@ void session_cancel(struct session *session, uint64_t ticket);
 /* A row of the history; `detail` is taken over. The others may be NULL or 0. */
 void session_event(struct session *session, const char *kind, const char *permission, const char *target, int64_t grant,
 		   const char *refused, json_t *detail);
+/* A row that something was repaired, or why the sandbox was ended instead; all but `what` may be NULL. */
+void session_repair(struct session *session, const char *permission, const char *target, const char *what,
+		    const char *why);
 /* What `ended` or `sleep` asked for with that number is done. */
 void session_settled(struct session *session, int64_t settle, const struct holders *left, const struct holders *ended);
 /* `ports`: all that are published. `number`: what this answers, or 0; then the host's port, or why not. */
