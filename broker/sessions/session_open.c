@@ -204,13 +204,6 @@ static int write_session(struct session *session, const struct session_open *wis
 	return broker_commit(session->broker, error);
 }
 
-/* The kernel's session (setsid(2)) of that process, which has one controlling terminal; 0: it has none. */
-static pid_t terminal_of(pid_t process) {
-	pid_t session;
-	int device;
-	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
-}
-
 int session_open(struct client *client, const struct session_open *wish, struct session **ret_session,
 		 struct error *error) {
 	CLEANUP(session_free_p) struct session *session = mem_new(struct session);
@@ -222,7 +215,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
-	session->terminal = terminal_of(client->pid);
+	session->terminal = process_terminal_session(client->pid);
 	session->flood = flood_new();
 	session->root = string_copy(wish->root);
 	session->subject.project = string_copy(wish->project);
