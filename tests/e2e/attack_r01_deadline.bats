@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # R1: a right that was taken back is used no more, whatever holds up who takes it back: within two seconds the sandbox has confirmed,
-# or all of it is stopped. The end after thirty seconds is in tests/broker/test_sandbox.c.
+# or all of it is stopped. The end after thirty seconds is in tests/broker/sessions/test_sandbox.c.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2046 # expanded inside the sandbox; a test's variables are its own; process ids
 
 load helper
