@@ -100,68 +100,6 @@ void report_failure(const struct report *report, size_t index, const struct step
 	error_set(report->first, error->code, "%s: %s", path, error->message);
 }
 
-static void do_inside(struct mounts *mounts, size_t index, const struct step *step, const struct report *report) {
-	struct error error = ERROR_NONE;
-	int r = spaces_step_in(mounts->spaces, &error);
-	if (r < 0) {
-		report_failure(report, index, step, &error);
-		return;
-	}
-	switch (step->kind) {
-	case STEP_PUT:
-	case STEP_PUT_UNDER:
-		break;
-	case STEP_TAKE:
-		r = mounts_take(mounts, &step->mount, report, &error);
-		break;
-	case STEP_RELEASE:
-		r = mounts_release(mounts, &step->mount, report, &error);
-		break;
-	case STEP_READ_ONLY:
-	case STEP_WRITABLE:
-		r = mounts_set_read_only(mounts, step->mount.id, step->kind == STEP_READ_ONLY, report, &error);
-		break;
-	case STEP_TELL:
-		r = mounts_tell(mounts, step->mount.id, report, &error);
-		break;
-	case STEP_REMOVE_LINK:
-		point_unlink(&mounts->points, mounts->spaces->inside, step->mount.path, step->mount.source);
-		break;
-	}
-	spaces_step_out(mounts->spaces);
-	if (r < 0) report_failure(report, index, step, &error);
-}
-
-static void put_under(struct mounts *mounts, size_t index, const struct step *step, const struct report *report) {
-	struct error error = ERROR_NONE;
-	if (mounts_put_under(mounts, step, &error) < 0) report_failure(report, index, step, &error);
-}
-
-int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied,
-		 struct error *error) {
-	struct error first = ERROR_NONE;
-	const struct report report = {.applied = applied, .first = &first};
-	for (size_t at = 0, end; at < steps->count; at = end) {
-		end = at + 1;
-		if (steps->items[at].kind == STEP_PUT_UNDER) {
-			put_under(mounts, at, &steps->items[at], &report);
-			continue;
-		}
-		if (steps->items[at].kind != STEP_PUT) {
-			do_inside(mounts, at, &steps->items[at], &report);
-			continue;
-		}
-		while (end < steps->count && steps->items[end].kind == STEP_PUT) end++;
-		mounts_put(mounts, steps, at, end, &report);
-	}
-	mounts->alone = false;
-	/* another view may know the names otherwise, and the tool may move its folders */
-	reached_forget(&mounts->behind);
-	reached_forget(&mounts->inside);
-	strings_finish(&mounts->primed);
-	return first.code ? error_set(error, first.code, "%s", first.message) : 0;
-}
-
 /* The root and /run, if they are the tmpfs that bwrap makes and not the host's. */
 static void find_given(struct mounts *mounts) {
 	static const char *const given[] = {"/", "/run"};

@@ -47,8 +47,6 @@ int mounts_init(struct mounts *mounts, const struct spaces *spaces, bool again, 
  * any more have failed. */
 int mounts_know(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
 
-/* 0 or the first failure; *applied says all, also then. */
-int mounts_apply(struct mounts *mounts, const struct steps *steps, struct portal_applied *applied, struct error *error);
 void mounts_list(const struct mounts *mounts, struct portal_applied *applied); /* all that is put */
 void mounts_sweep(struct mounts *mounts); /* what can wait until the runner has its reply */
 
