@@ -34,25 +34,6 @@ enum {
 	OPCODE_TMPFILE = 51,  /* linux/fuse.h of 6.2 */
 };
 
-/* A folder that is only a way, or that many walk through to what is granted, stays as it is for a while. */
-static uint32_t validity(const struct curtain *curtain, struct node *node) {
-	char path[PATH_MAX];
-	if (!S_ISDIR(node->type) || node_path(node, path) < 0) return 0;
-	const struct sight sight = curtain->options.sight(curtain->options.context, path);
-	return node_tell(node, sight.mode == VIEW_ABSENT);
-}
-
-struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status) {
-	const uid_t nobody = 65534; /* user_namespaces(7): who has no name there */
-	const bool ours = !status || status->st_uid == getuid();
-	return (struct wire_object){.node = node->number,
-				    .type = node->type,
-				    .uid = ours ? curtain->options.uid : nobody,
-				    .gid = ours ? curtain->options.gid : nobody,
-				    .status = status,
-				    .valid_ms = validity(curtain, node)};
-}
-
 /* What isn't a folder or a link is a file until it is shown: a pipe that nobody writes to would be waited for. */
 static mode_t told_type(mode_t mode) {
 	return S_ISDIR(mode) || S_ISLNK(mode) ? mode & S_IFMT : S_IFREG;

@@ -1,6 +1,7 @@
-/* Requests that aren't answered at once. */
+/* Requests that aren't answered at once, and what replies tell of a node. */
 #include <errno.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "curtain_private.h"
 
@@ -48,6 +49,25 @@ void exchange_free(struct exchange *exchange) {
 void exchange_refuse(struct exchange *exchange, int code) {
 	wire_reply(exchange->curtain->device, exchange->unique, code, NULL, 0);
 	exchange_free(exchange);
+}
+
+/* A folder that is only a way, or that many walk through to what is granted, stays as it is for a while. */
+static uint32_t validity(const struct curtain *curtain, struct node *node) {
+	char path[PATH_MAX];
+	if (!S_ISDIR(node->type) || node_path(node, path) < 0) return 0;
+	const struct sight sight = curtain->options.sight(curtain->options.context, path);
+	return node_tell(node, sight.mode == VIEW_ABSENT);
+}
+
+struct wire_object curtain_object(const struct curtain *curtain, struct node *node, const struct stat *status) {
+	const uid_t nobody = 65534; /* user_namespaces(7): who has no name there */
+	const bool ours = !status || status->st_uid == getuid();
+	return (struct wire_object){.node = node->number,
+				    .type = node->type,
+				    .uid = ours ? curtain->options.uid : nobody,
+				    .gid = ours ? curtain->options.gid : nobody,
+				    .status = status,
+				    .valid_ms = validity(curtain, node)};
 }
 
 void exchange_tell(struct exchange *exchange, const struct stat *status) {

@@ -6,7 +6,7 @@
 #include <stdalign.h>
 #include <stdbool.h>
 
-#include "curtain/curtain.h"
+#include "curtain/curtain_options.h"
 #include "curtain_caller.h"
 #include "curtain_heat.h"
 #include "curtain_host.h"
