@@ -84,7 +84,7 @@ size_t prompt_answers_rows(const char *text, size_t width) {
 	for (; *text; text++) {
 		const unsigned char byte = (unsigned char)*text;
 		if (byte == '\n') {
-			rows += columns > width ? (columns + width - 1) / width : 1;
+			rows += width > 0 && columns > width ? (columns + width - 1) / width : 1;
 			columns = 0;
 		} else if ((byte & 0xc0) != 0x80) {
 			columns += byte < 0x80 ? 1 : 2;
