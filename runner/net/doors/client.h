@@ -12,7 +12,6 @@
 #include "net/gate/tunnel.h"
 #include "net/streams/pipes.h"
 #include "net/streams/stream.h"
-#include "proxy.h"
 #include "proxy_limits.h"
 
 TAILQ_HEAD(clients, client);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "proxy.h"
+struct proxy;
 
 struct proxy_limits {
 	size_t connections;
