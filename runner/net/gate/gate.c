@@ -6,6 +6,8 @@
  * still runs is kept and acted on from the loop (`step`). Asking has no deadline of its own, since the broker's prompt
  * has.
  */
+#include "gate.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>

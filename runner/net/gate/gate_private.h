@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "denied.h"
-#include "gate.h"
+#include "gate_judge.h"
 #include "resolve.h"
 #include "schema/upstream.h"
 

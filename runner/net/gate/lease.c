@@ -1,6 +1,7 @@
 /* The registry of live connections, by grant (net/gate.h, struct gate_lease). */
 #include "base/clock.h"
 #include "base/string.h"
+#include "gate.h"
 #include "gate_private.h"
 
 enum { LEASE_CONNECTED, LEASE_ASKED_FOR /* by its first bytes, when it is another one */, LEASE_HOSTS };

@@ -6,6 +6,7 @@
  */
 #include "base/memory.h"
 #include "base/string.h"
+#include "gate.h"
 #include "gate_private.h"
 
 struct right right_of(const struct verdict *verdict) {
