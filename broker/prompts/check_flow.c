@@ -7,8 +7,7 @@
  *     │                  │
  *     ├──────────> ASKING            the user is asked (prompts.h)
  *     v                  v
- *   SETTLED <────────────┘           by the answer, by its deadline, or without anybody: recorded, then replied to,
- * once
+ *   SETTLED <────────────┘           by the answer, its deadline, or without anybody: recorded, then replied to once
  *
  * A check is in one place at a time: exec and prompts take it over, and give it back by checking_go_on, or end it.
  * Where it can't wait it is settled as the denial that the decision is by then.

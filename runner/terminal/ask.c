@@ -107,10 +107,9 @@ struct asker *asker_new(const struct asker_options *options) {
 	return asker;
 }
 
-static bool others_are_busy(void *context) {
+static bool others_are_busy(void *context, int fd) {
 	const struct asker *asker = context;
-	CLEANUP_FD int fd = terminal_reopen(asker->options.terminal);
-	return fd >= 0 && bystanders_are_busy(fd, getppid(), asker->held, asker->held_count);
+	return bystanders_are_busy(fd, getppid(), asker->held, asker->held_count);
 }
 
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */

@@ -14,8 +14,8 @@
 
 /*
  * Is there anybody else in this session with `tty` open? Not counted: `run` and each of `held` with all below them,
- * what `run` was started by (the shell), who writes our standard input
- * and has the terminal as its own input and error alone, and what is stopped.
+ * what `run` was started by (the shell), who writes our standard input and has the terminal as its own input and error
+ * alone, and what is stopped.
  */
 bool bystanders_are_there(int tty, pid_t run, const pid_t *held, size_t held_count);
 

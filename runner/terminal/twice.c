@@ -28,11 +28,11 @@ static void await_reader(const struct twice *twice, int gone_fd, int ms) {
 }
 
 /* What one program of a pipeline has read the next one may write. */
-static void await_chain(const struct twice *twice, int gone_fd) {
+static void await_chain(const struct twice *twice, int fd, int gone_fd) {
 	int calm = 0;
 	if (!twice->is_busy) return;
 	for (int waited = 0; calm < TWICE_CALM_LOOKS && waited < TWICE_CHAIN_MS; waited += TWICE_LOOK_MS) {
-		calm = twice->is_busy(twice->context) ? 0 : calm + 1;
+		calm = twice->is_busy(twice->context, fd) ? 0 : calm + 1;
 		if (is_gone(gone_fd, TWICE_LOOK_MS)) return;
 	}
 }
@@ -80,12 +80,12 @@ int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct promp
 	if (!twice->doubtful)
 		return user->ask(user->context, RUN_ASK_ONCE, fd, gone_fd, prompts, count, ret_answers, error);
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
-	await_chain(twice, gone_fd);
+	await_chain(twice, fd, gone_fd);
 	int r = user->ask(user->context, RUN_ASK_FIRST, fd, gone_fd, prompts, count, &first, error);
 	const size_t left = r == 0 ? allowed_of(first, prompts, allowed) : 0;
 	if (left > 0) {
 		await_all_read(twice, fd, gone_fd);
-		await_chain(twice, gone_fd);
+		await_chain(twice, fd, gone_fd);
 		r = user->ask(user->context, RUN_ASK_AGAIN, fd, gone_fd, allowed, left, &second, error);
 	}
 	*ret_answers = merge(first, second);

@@ -14,9 +14,9 @@
 
 struct twice {
 	const struct run_terminal *user;
-	const struct output *output;    /* or NULL */
-	bool doubtful;                  /* somebody else may write to the terminal */
-	bool (*is_busy)(void *context); /* others may have more to write; NULL: none */
+	const struct output *output;            /* or NULL */
+	bool doubtful;                          /* somebody else may write to the terminal */
+	bool (*is_busy)(void *context, int fd); /* others may have more to write to this terminal; NULL: none */
 	void *context;
 };
 

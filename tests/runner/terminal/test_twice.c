@@ -87,8 +87,9 @@ static void attack_r_19_what_was_not_answered_twice_is_not_allowed(void **state)
 	expect(&none, true, 1, -EIO, "");
 }
 
-static bool is_busy(void *context) {
+static bool is_busy(void *context, int fd) {
 	size_t *looks = context;
+	(void)fd;
 	if (*looks > 0) (*looks)--;
 	return *looks > 0;
 }
