@@ -1,4 +1,4 @@
-#include "flow.h"
+#include "ui/flow.h"
 
 #include <string.h>
 

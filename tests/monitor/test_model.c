@@ -67,6 +67,29 @@ static void a_denial_is_for_this_once_unless_another_is_chosen(void **state) {
 	model_finish(&model);
 }
 
+static void attack_r_19_more_than_the_window_shows_is_denied_but_not_allowed(void **state) {
+	(void)state;
+	struct monitor_model model;
+	sample_start(&model);
+	tell_prompt(&model, sample_prompt(3, "svc.test:443"));
+	look(&model);
+	press(&model, "a");
+	look(&model);
+	model.form.unseen = true;
+	press(&model, "y");
+	assert_sent(&model, "");
+	assert_int_equal(model.mode, MODE_FORM);
+	assert_says(&model, "This window is too small");
+	keys_press(&model, 'n');
+	press(&model, "d");
+	look(&model);
+	model.form.unseen = true;
+	press(&model, "y");
+	CLEANUP_FREE char *denied = sent(&model);
+	assert_non_null(strstr(denied, "\"effect\":\"deny\""));
+	model_finish(&model);
+}
+
 /* B10: whatever is typed before or while a question comes into view, and Enter at any time. */
 static void attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_the_monitor(void **state) {
 	(void)state;
@@ -338,6 +361,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_has_the_lifetime_and_scope_that_were_chosen),
 		cmocka_unit_test(a_denial_is_for_this_once_unless_another_is_chosen),
+		cmocka_unit_test(attack_r_19_more_than_the_window_shows_is_denied_but_not_allowed),
 		cmocka_unit_test(attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_the_monitor),
 		cmocka_unit_test(attack_broker_10_text_for_another_window_answers_nothing),
 		cmocka_unit_test(a_new_prompt_does_not_take_the_choice_from_another),

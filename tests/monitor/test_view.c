@@ -86,9 +86,9 @@ static void forty_columns_and_ten_lines_are_enough(void **state) {
 	assert_shows(&model, 10, 40,
 		     "[Prompts 1] Runs 0 Grants 2 History\n"
 		     "today: 41 decisions, 2 asked, 1 denied\n"
-		     "sbx: curl wants to connect to:\n"
 		     "Allow prompt 3 (profile npm)?\n"
-		     "net:access a-rather…host.example.org:443\n"
+		     "net:access a-rather-long-name.of.some.ho\n"
+		     "st.example.org:443\n"
 		     "> for      < 1h >\n"
 		     "  covers   < just this >\n"
 		     "y: allow   Esc: back\n"
@@ -148,6 +148,28 @@ static void untrusted_text_is_made_visible(void **state) {
 		assert_non_null(strstr(text, "svc.test\\x1b[2J\\n\\u{202e}:443"));
 		look(&model);
 		press(&model, "a"); /* once more, in the form */
+	}
+	model_finish(&model);
+}
+
+/* Nor is it allowed, then: test_model.c. */
+static void attack_r_19_a_form_shows_all_that_it_allows(void **state) {
+	(void)state;
+	struct monitor_model model;
+	CLEANUP_STRING struct string path = {0};
+	sample_start(&model);
+	for (int i = 0; i < 100; i++) string_appendf(&path, "/%04d-name", i);
+	tell_prompt(&model, sample_prompt(3, path.data));
+	look(&model);
+	press(&model, "a");
+	CLEANUP_FREE char *large = drawn(&model, 30, 80);
+	assert_non_null(strstr(large, "0050-name"));
+	assert_non_null(strstr(large, "y: allow"));
+	assert_false(model.form.unseen);
+	for (int small = 0; small < 2; small++) {
+		CLEANUP_FREE char *text = drawn(&model, small ? 30 : 16, small ? 39 : 80);
+		assert_null(strstr(text, "y: allow"));
+		assert_true(model.form.unseen);
 	}
 	model_finish(&model);
 }
@@ -240,6 +262,7 @@ int main(void) {
 		cmocka_unit_test(forty_columns_and_ten_lines_are_enough),
 		cmocka_unit_test(a_usual_terminal_shows_the_list_and_the_chosen_one),
 		cmocka_unit_test(untrusted_text_is_made_visible),
+		cmocka_unit_test(attack_r_19_a_form_shows_all_that_it_allows),
 		cmocka_unit_test(wide_letters_keep_their_columns),
 		cmocka_unit_test(any_size_will_do),
 		cmocka_unit_test(the_chosen_line_is_in_view_and_marked_without_colour),

@@ -79,15 +79,27 @@ static struct prompt talking_prompt(void) {
 	return prompt;
 }
 
-enum sample { ONE, SAVING, SEVERAL, AGAIN, SHOWN, SHOWN_SEVERAL, CONFIRMED, LONG, TALKING };
+/* Its middle, which a window of 24 lines has no room for, tells it from others. */
+static struct prompt longest_prompt(void) {
+	struct prompt prompt = long_prompt();
+	CLEANUP_STRING struct string path = {0};
+	for (int i = 0; i < 400; i++) string_appendf(&path, "/%04d-name", i);
+	free(prompt.target);
+	prompt.target = string_copy(path.data);
+	return prompt;
+}
+
+enum sample { ONE, SAVING, SEVERAL, SEVERAL_LONG, AGAIN, SHOWN, SHOWN_SEVERAL, CONFIRMED, LONG, LONGEST, TALKING };
 
 _Noreturn static void child_ask(int slave, int gone, int answer, enum sample sample) {
-	struct prompt prompts[] = {sample == SAVING    ? saving_prompt()
-				   : sample == LONG    ? long_prompt()
-				   : sample == TALKING ? talking_prompt()
-						       : sample_prompt(),
+	struct prompt prompts[] = {sample == SAVING         ? saving_prompt()
+				   : sample == LONG         ? long_prompt()
+				   : sample == LONGEST      ? longest_prompt()
+				   : sample == SEVERAL_LONG ? long_prompt()
+				   : sample == TALKING      ? talking_prompt()
+							    : sample_prompt(),
 				   other_prompt()};
-	const bool several = sample == SEVERAL || sample == SHOWN_SEVERAL;
+	const bool several = sample == SEVERAL || sample == SEVERAL_LONG || sample == SHOWN_SEVERAL;
 	prompts[0].desktop = sample == SHOWN || sample == CONFIRMED;
 	prompts[1].desktop = sample == SHOWN_SEVERAL;
 	prompts[0].confirm_terminal = sample == CONFIRMED;
@@ -634,14 +646,18 @@ static void attack_r_19_in_a_small_window_what_is_allowed_is_in_sight(void **sta
 
 static void attack_r_19_what_does_not_fit_the_window_is_not_allowed(void **state) {
 	(void)state;
-	static const struct winsize sizes[] = {{.ws_col = 20, .ws_row = 5},
-					       {.ws_col = 80, .ws_row = 5},
-					       {.ws_col = 6, .ws_row = 50},
-					       {.ws_col = 40, .ws_row = 1}};
-	const struct winsize large = {.ws_col = 80, .ws_row = 60};
-	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+	static const struct {
+		struct winsize size;
+		enum sample sample;
+	} cases[] = {{{.ws_col = 20, .ws_row = 5}, LONG},
+		     {{.ws_col = 80, .ws_row = 5}, LONG},
+		     {{.ws_col = 6, .ws_row = 50}, LONG},
+		     {{.ws_col = 40, .ws_row = 1}, LONG},
+		     {{.ws_col = 80, .ws_row = 24}, LONGEST}};
+	const struct winsize large = {.ws_col = 80, .ws_row = 90};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct desk desk;
-		desk_open_sized(&desk, "", LONG, sizes[i]);
+		desk_open_sized(&desk, "", cases[i].sample, cases[i].size);
 		see(&desk, "too small to allow it: make it larger and press Enter. deny? ");
 		assert_null(strstr(desk.screen.data, question));
 		type(&desk, "allow 22\r");
@@ -704,6 +720,24 @@ static void several_that_would_scroll_away_are_asked_one_after_the_other(void **
 	see_question(&desk);
 	type(&desk, "deny\r");
 	answered(&desk, "[" ALLOWED_ONE "," DENIED_ONE "]");
+	desk_close(&desk);
+}
+
+/* Each of its own, where all of it is seen. */
+static void attack_r_19_a_list_does_not_cut_what_is_allowed(void **state) {
+	(void)state;
+	const struct winsize size = {.ws_col = 80, .ws_row = 50};
+	struct desk desk;
+	desk_open_sized(&desk, "", SEVERAL_LONG, size);
+	see(&desk, "1 of 2");
+	see_question(&desk);
+	assert_null(strstr(desk.screen.data, "2 things"));
+	in_sight(&desk, "target", size);
+	type_code(&desk, "allow #\r");
+	see(&desk, "other.test:443");
+	see_question(&desk);
+	type(&desk, "deny\r");
+	see(&desk, "sbx: denied");
 	desk_close(&desk);
 }
 
@@ -798,6 +832,7 @@ int main(void) {
 		cmocka_unit_test(attack_r_19_an_allow_in_a_window_of_another_size_is_asked_again),
 		cmocka_unit_test(attack_r_19_behind_long_details_stands_what_is_allowed),
 		cmocka_unit_test(several_that_would_scroll_away_are_asked_one_after_the_other),
+		cmocka_unit_test(attack_r_19_a_list_does_not_cut_what_is_allowed),
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_is_no_key_either),
 		cmocka_unit_test(what_the_desktop_was_asked_says_so),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how),

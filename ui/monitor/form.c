@@ -11,7 +11,7 @@
 #include "schema/verdict.h"
 #include "ui/human.h"
 
-enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS, WORD_COLUMNS = 200 };
+enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS };
 static const char confirm_word[] = "allow";
 static_assert(sizeof confirm_word <= FORM_WORD_MAX, "the word can be typed");
 
@@ -30,7 +30,7 @@ static_assert(ARRAY_LENGTH(lifetimes) == FORM_LIFETIMES, "the form has room for 
 void form_close(struct monitor_form *form) {
 	free(form->ids);
 	free(form->title);
-	free(form->subject);
+	strings_finish(&form->subjects);
 	strings_finish(&form->scopes);
 	strings_finish(&form->scope_words);
 	*form = (struct monitor_form){0};
@@ -56,7 +56,7 @@ static void offer_lifetimes(struct monitor_form *form, int64_t usual_ms) {
 static char *scope_meaning(const struct prompt *prompt, const char *scope) {
 	CLEANUP_FREE char *folder = string_equal(scope, "folder") ? path_parent(prompt->target) : NULL;
 	CLEANUP_FREE char *place = human_path(folder ? folder : scope);
-	CLEANUP_FREE char *shown = text_visible_cut(place, WORD_COLUMNS);
+	CLEANUP_FREE char *shown = text_visible(place);
 	if (folder) return string_format("its folder %s", shown);
 	if (*scope == '/') return string_format("all in %s", shown);
 	if (string_equal(scope, "exact")) return string_copy("just this");
@@ -82,14 +82,20 @@ static char *answer_title(const struct monitor_form *form, const struct prompt *
 	return string_format("%s prompt %lld (profile %s)?", verb, (long long)prompt->id, profile);
 }
 
-static char *answer_subject(const struct waiting *prompts, size_t count) {
-	CLEANUP_STRING struct string words = {0};
-	for (size_t i = 0; i < count; i++) {
-		const struct prompt *prompt = &prompts[i].prompt;
-		string_appendf(&words, "%s%s %s", i > 0 ? ", " : "", prompt->permission.name,
-			       prompt->target ? prompt->target : "");
-	}
-	return string_steal(&words);
+/* Of a bundle each member's narrowest. */
+static const char *scope_of(const struct monitor_form *form, const struct prompt *prompt) {
+	if (form->scopes.count > 0) return form->scopes.items[form->scope];
+	return prompt->scopes.count == 0 || strings_contain(&prompt->scopes, "exact") ? "exact"
+										      : prompt->scopes.items[0];
+}
+
+/* Of a bundle, where no field says it, with the folder that is given. */
+static char *answer_subject(const struct monitor_form *form, const struct prompt *prompt) {
+	const char *target = prompt->target ? prompt->target : "", *scope = scope_of(form, prompt);
+	if (form->scopes.count > 0 || string_equal(scope, "exact"))
+		return string_format("%s %s", prompt->permission.name, target);
+	CLEANUP_FREE char *words = scope_meaning(prompt, scope);
+	return string_format("%s %s (%s)", prompt->permission.name, target, words);
 }
 
 void form_answer(struct monitor_form *form, const struct waiting *prompts, size_t count, enum effect effect,
@@ -105,9 +111,9 @@ void form_answer(struct monitor_form *form, const struct waiting *prompts, size_
 		form->opens_folder = form->opens_folder || prompts[i].prompt.opens_folder;
 	}
 	form->title = answer_title(form, first);
-	form->subject = answer_subject(prompts, count);
 	offer_lifetimes(form, first->lifetime_ms);
 	if (count == 1) offer_scopes(form, first);
+	for (size_t i = 0; i < count; i++) strings_take(&form->subjects, answer_subject(form, &prompts[i].prompt));
 }
 
 void form_revoke(struct monitor_form *form, const struct grant *grant, int64_t now_ms) {
@@ -117,7 +123,7 @@ void form_revoke(struct monitor_form *form, const struct grant *grant, int64_t n
 	form->ids[0] = grant->id;
 	form->title = string_format("%s %lld?", grant->effect == EFFECT_ALLOW ? "Revoke grant" : "Lift the denial",
 				    (long long)grant->id);
-	form->subject = string_format("%s %s", grant->permission.name, grant->pattern);
+	strings_take(&form->subjects, string_format("%s %s", grant->permission.name, grant->pattern));
 }
 
 bool form_drop(struct monitor_form *form, int64_t prompt) {
@@ -156,13 +162,6 @@ void form_type(struct monitor_form *form, int key) {
 
 bool form_is_confirmed(const struct monitor_form *form) {
 	return !form->confirm || strcmp(form->typed, confirm_word) == 0;
-}
-
-/* Of a bundle each member's narrowest. */
-static const char *scope_of(const struct monitor_form *form, const struct prompt *prompt) {
-	if (form->scopes.count > 0) return form->scopes.items[form->scope];
-	return prompt->scopes.count == 0 || strings_contain(&prompt->scopes, "exact") ? "exact"
-										      : prompt->scopes.items[0];
 }
 
 json_t *form_answer_body(const struct monitor_form *form, const struct prompt *prompt) {

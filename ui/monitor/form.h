@@ -28,8 +28,8 @@ struct monitor_form {
 	enum effect effect;
 	int64_t *ids; /* prompts, or the grant; owned */
 	size_t count;
-	char *title;   /* visible text; owned */
-	char *subject; /* what it is about; not made visible yet; owned */
+	char *title;             /* visible text; owned */
+	struct strings subjects; /* what it is about, one by one; not made visible yet */
 	int64_t session;
 	struct form_lifetime lifetimes[FORM_LIFETIMES];
 	size_t lifetime_count, lifetime; /* the chosen one */
@@ -38,6 +38,7 @@ struct monitor_form {
 	enum form_field field;
 	bool confirm; /* the word is to be typed */
 	bool opens_folder;
+	bool unseen; /* the window is too small for all of that: nothing is allowed; set when it is drawn */
 	char typed[FORM_WORD_MAX + 1];
 	int64_t since_ms; /* boot clock */
 };

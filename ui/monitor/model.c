@@ -331,8 +331,15 @@ static void send_answers(struct monitor_model *model) {
 	}
 }
 
+/* An allow of more than the window shows is none. */
+static bool is_unseen(struct monitor_model *model) {
+	if (!model->form.unseen || model->form.kind != FORM_ANSWER || model->form.effect != EFFECT_ALLOW) return false;
+	model_say(model, string_copy("This window is too small to show what it would allow: make it larger."));
+	return true;
+}
+
 static void give(struct monitor_model *model) {
-	if (is_too_soon(model, &model->form.since_ms)) return;
+	if (is_too_soon(model, &model->form.since_ms) || is_unseen(model)) return;
 	if (model->form.kind == FORM_ANSWER) send_answers(model);
 	if (model->form.kind == FORM_REVOKE)
 		send(model, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)model->form.ids[0]));

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "keys.h"
+#include "ui/flow.h"
 #include "words.h"
 
 enum {
@@ -17,7 +18,7 @@ enum {
 	NARROW = 64,         /* columns below which panes have their short names */
 	SPLIT_LINES = 17,    /* of a body that shows details below its list */
 	SPLIT_DETAILS = 10,  /* of them at least these */
-	FORM_LINES = 5,      /* title, what it is about, lifetime, scope, what to press */
+	FORM_LINES = 4,      /* title, lifetime, scope, what to press; besides what it is about */
 	MESSAGE_SHARE = 8,   /* of the lines, that a message may have */
 	LINE_COLUMNS_MAX = 512,
 };
@@ -254,27 +255,54 @@ static void draw_help(const struct area *area, struct monitor_model *model) {
 
 /* The form stands at the lower end; above it, what it is about. */
 
+static char *field_words(bool chosen, const char *label, const char *value) {
+	return string_format("%c %-8s < %s >", chosen ? '>' : ' ', label, value);
+}
+
 static void draw_field(const struct area *area, int y, bool chosen, const char *label, const char *value) {
-	CLEANUP_FREE char *words = string_format("%c %-8s < %s >", chosen ? '>' : ' ', label, value);
+	CLEANUP_FREE char *words = field_words(chosen, label, value);
 	draw_text(area->window, y, 0, area->width, chosen ? A_REVERSE : A_NORMAL, words);
 }
 
 static char *form_question(const struct monitor_form *form) {
+	if (form->unseen && form->effect == EFFECT_ALLOW)
+		return string_copy("This window is too small to allow it: make it larger.   Esc: back");
 	if (form->confirm) return string_format("Type the word allow, then Enter: %s_", form->typed);
 	if (form->kind == FORM_REVOKE) return string_copy("y: end it now   Esc: back");
 	return string_format("y: %s   Esc: back", form->effect == EFFECT_ALLOW ? "allow" : "deny");
 }
 
-static void draw_form(const struct area *area, const struct monitor_model *model) {
-	const struct monitor_form *form = &model->form;
-	int lines = form->kind == FORM_ANSWER ? FORM_LINES : FORM_LINES - 2, y = area->y + area->height - lines;
-	if (y < area->y) y = area->y;
+/* Whole, in as many lines as it takes; with what an answer covers where its field has no room for it. The lines. */
+static int append_subjects(const struct monitor_form *form, const struct area *area, struct string *out) {
+	int lines = 0;
+	for (size_t i = 0; i < form->subjects.count; i++) {
+		CLEANUP_FREE char *visible = text_visible(form->subjects.items[i]);
+		flow_append(out, visible, 0, text_width(area));
+	}
+	if (form->kind == FORM_ANSWER) {
+		CLEANUP_FREE char *field = field_words(false, "covers", form_scope_words(form));
+		CLEANUP_FREE char *covers = string_format("covers %s", form_scope_words(form));
+		if (text_columns(field) > (size_t)area->width) flow_append(out, covers, 0, text_width(area));
+	}
+	for (const char *at = out->data; (at = strchr(at, '\n')); at++) lines++;
+	return lines;
+}
+
+static void draw_form(const struct area *area, struct monitor_model *model) {
+	struct monitor_form *form = &model->form;
+	CLEANUP_STRING struct string subjects = {0};
+	const int frame = form->kind == FORM_ANSWER ? FORM_LINES : FORM_LINES - 2;
+	const int lines = frame + append_subjects(form, area, &subjects);
+	form->unseen = lines > area->height || area->width < TEXT_WIDTH_MIN;
+	const int height = lines < area->height ? lines : area->height;
+	int y = area->y + area->height - height;
+	char *rest = subjects.data;
 	struct area above = {area->window, area->y, y - area->y, area->width};
 	if (above.height > 0) draw_details(&above, model, 0, NULL);
 	fill(area->window, y, area->width, A_REVERSE);
 	draw_text(area->window, y, 0, area->width, A_REVERSE | A_BOLD, form->title);
-	CLEANUP_FREE char *subject = text_visible_cut(form->subject, (size_t)area->width);
-	draw_text(area->window, ++y, 0, area->width, A_BOLD, subject);
+	for (int left = height - frame; left > 0; left--)
+		draw_text(area->window, ++y, 0, area->width, A_BOLD, next_line(&rest));
 	if (form->kind == FORM_ANSWER) {
 		CLEANUP_FREE char *lifetime = form_lifetime_words(form);
 		draw_field(area, ++y, form->field == FORM_FIELD_LIFETIME, "for", lifetime);

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "flow.h"
+#include "ui/flow.h"
 #include "ui/human.h"
 #include "ui/prompt_text.h"
 
@@ -13,7 +13,6 @@ enum {
 	WORD_COLUMNS = 13,  /* "  always k7  " */
 	NUMBER_COLUMNS = 6, /* "  12  " */
 	FRAME_LINES = 13,   /* of a question about several are not its list */
-	UNCUT = 2000,       /* lines */
 	COMMAND_INDENT = 2,
 };
 
@@ -22,9 +21,9 @@ static void append_word(struct string *out, const char *word, const char *meanin
 	flow_append(out, meaning, WORD_COLUMNS, width);
 }
 
-/* Where there is little room the target's middle is cut, and the folder's, never that an allow covers it. */
-static void append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
-	size_t columns = (width - NUMBER_COLUMNS - 1) * lines;
+/* The target with the folder that an allow covers, where it covers one. With less room than `columns` the middle of
+ * each is cut, never the words that an allow covers a folder. Freed by the caller. */
+static char *words_of_thing(const struct prompt *prompt, size_t columns) {
 	CLEANUP_FREE char *place = prompt_reach(prompt), *more = NULL;
 	if (place) {
 		CLEANUP_FREE char *folder = text_visible_cut(place, columns / 2 - strlen(" (and all in )"));
@@ -36,9 +35,21 @@ static void append_thing(struct string *out, size_t number, const struct prompt 
 	CLEANUP_FREE char *about = prompt_target_for(prompt, columns > said ? columns - said : 0);
 	CLEANUP_FREE char *sentence = permission_sentence(&prompt->permission, prompt->description, about ? about : "");
 	CLEANUP_FREE char *shown = text_visible_cut(sentence, columns);
-	CLEANUP_FREE char *both = string_format("%s%s", shown, more ? more : "");
+	return string_format("%s%s", shown, more ? more : "");
+}
+
+static bool has_whole(const char *words, const char *bytes) {
+	CLEANUP_FREE char *visible = text_visible(bytes ? bytes : "");
+	return strstr(words, visible);
+}
+
+/* False: the middle of what an allow is about is cut. */
+static bool append_thing(struct string *out, size_t number, const struct prompt *prompt, size_t width, size_t lines) {
+	CLEANUP_FREE char *words = words_of_thing(prompt, (width - NUMBER_COLUMNS - 1) * lines);
+	CLEANUP_FREE char *place = prompt_reach(prompt);
 	string_appendf(out, "  %2zu  ", number);
-	flow_append(out, both, NUMBER_COLUMNS, width);
+	flow_append(out, words, NUMBER_COLUMNS, width);
+	return has_whole(words, prompt->target) && has_whole(words, place);
 }
 
 static bool asked_by_one(const struct prompt *prompts, size_t count) {
@@ -47,7 +58,7 @@ static bool asked_by_one(const struct prompt *prompts, size_t count) {
 	return prompts[0].process;
 }
 
-void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
+bool prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
 			   struct string *out) {
 	const bool by_one = asked_by_one(prompts, count);
 	CLEANUP_FREE char *who = prompt_who(prompts);
@@ -55,9 +66,10 @@ void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t n
 	CLEANUP_FREE char *asker = prompt_asker(prompts);
 	const size_t lines = 2 * count + FRAME_LINES <= rows ? 2 : 1;
 	int64_t deadline_ms = prompts->deadline_ms;
+	bool whole = true;
 	string_appendf(out, "sbx: %s wants %zu things:\n", who, count);
 	for (size_t i = 0; i < count; i++) {
-		append_thing(out, i + 1, &prompts[i], width, lines);
+		whole &= append_thing(out, i + 1, &prompts[i], width, lines);
 		if (prompts[i].deadline_ms < deadline_ms) deadline_ms = prompts[i].deadline_ms;
 	}
 	CLEANUP_FREE char *left = human_duration(deadline_ms - now_ms);
@@ -65,6 +77,7 @@ void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t n
 	text_labelled(out, "project", place, width, 1);
 	string_appendf(out, "  prompts  %lld to %lld, %s left\n", (long long)prompts[0].id,
 		       (long long)prompts[count - 1].id, left);
+	return whole;
 }
 
 bool prompt_answers_last(const struct prompt *prompts, size_t count) {
@@ -146,9 +159,9 @@ void prompt_answers_words(const struct prompt *prompts, size_t count, const char
 	append_word(out, "?", one ? "details, and other answers" : "each of them in full", width);
 	CLEANUP_FREE char *place = one ? prompt_reach(prompts) : NULL;
 	if (!place) return;
-	CLEANUP_FREE char *shown = text_visible_cut(place, width - 2);
 	flow_append(out, "Allowing covers the whole folder, because saving may replace the file:", 0, width);
-	string_appendf(out, "  %s\nOnly the file: sbx allow %lld\n", shown, (long long)prompts->id);
+	append_indented(out, place, width, SIZE_MAX);
+	string_appendf(out, "Only the file: sbx allow %lld\n", (long long)prompts->id);
 }
 
 static void append_scope(struct string *out, const struct prompt *prompt, const char *scope, size_t width) {

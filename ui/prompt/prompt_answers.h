@@ -10,8 +10,8 @@
 #include "base/string.h"
 #include "schema/prompt.h"
 
-/* The list of a question about several things. */
-void prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
+/* The list of a question about several things. False: there is no room for all of a target, and its middle is cut. */
+bool prompt_answers_things(const struct prompt *prompts, size_t count, int64_t now_ms, size_t width, size_t rows,
 			   struct string *out);
 
 /* Does a denial of all of them, without other words, hold until the run ends? */

@@ -27,12 +27,12 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/string.h"
-#include "flow.h"
 #include "prompt_answers.h"
 #include "prompt_keys.h"
 #include "schema/grant.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "ui/flow.h"
 #include "ui/prompt_ending.h"
 #include "ui/prompt_text.h"
 
@@ -152,15 +152,19 @@ static void append_before(const struct question *question, struct string *out) {
 			    width_of(&question->room));
 }
 
-static void append_whole(const struct question *question, struct string *out) {
+/* False: it is a list in which a target is cut. */
+static bool append_whole(const struct question *question, struct string *out) {
+	bool whole = true;
 	const int64_t now_ms = clock_ms(CLOCK_REALTIME);
 	const size_t width = width_of(&question->room);
 	append_before(question, out);
 	if (question->count == 1)
 		prompt_describe(question->prompts, now_ms, width, out);
 	else
-		prompt_answers_things(question->prompts, question->count, now_ms, width, question->room.rows, out);
+		whole = prompt_answers_things(question->prompts, question->count, now_ms, width, question->room.rows,
+					      out);
 	prompt_answers_words(question->prompts, question->count, question->code, width, out);
+	return whole;
 }
 
 static char *question_line(const struct question *question, const char *hint) {
@@ -194,9 +198,9 @@ static bool fits_whole(const struct question *question, const char *text) {
 /* What scrolls away is not seen, so where there is little room all else gives way to what an allow is about. */
 static void compose(struct question *question, struct string *out) {
 	CLEANUP_STRING struct string whole = {0};
-	append_whole(question, &whole);
+	const bool uncut = append_whole(question, &whole);
 	question->unseen = false; /* the question's words are longer else */
-	const bool fits = !question->keys.is_terminal || fits_whole(question, whole.data);
+	const bool fits = uncut && (!question->keys.is_terminal || fits_whole(question, whole.data));
 	if (fits || question->count > 1) {
 		string_append_bytes(out, whole.data, whole.size);
 		question->used = rows_needed(question, whole.data) - question_rows(question, "");
@@ -211,13 +215,12 @@ static void compose(struct question *question, struct string *out) {
 	question->unseen = !seen || room->columns < WIDTH_SHORT;
 }
 
-/* A list of several that would scroll away is asked one after the other. */
+/* A list of several that would scroll away, or in which a target is cut, is asked one after the other. */
 static bool is_too_long(struct question *question) {
 	CLEANUP_STRING struct string whole = {0};
-	if (question->count == 1 || !question->keys.is_terminal) return false;
+	if (question->count == 1) return false;
 	question->room = room_of(question->keys.fd);
-	append_whole(question, &whole);
-	return !fits_whole(question, whole.data);
+	return !append_whole(question, &whole) || (question->keys.is_terminal && !fits_whole(question, whole.data));
 }
 
 static int show(struct question *question, struct error *error) {

@@ -6,13 +6,13 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "flow.h"
+#include "ui/flow.h"
 #include "ui/human.h"
 #include "ui/socket_words.h"
 
 enum {
 	LABEL_COLUMNS = 11, /* "  profile  " */
-	TARGET_LINES = 3,   /* of a long target; past that its middle is cut */
+	NAME_LINES = 3,     /* of the name that a target is asked for; past that its middle is cut */
 	NAME_COLUMNS = 22,  /* of a process, a profile */
 };
 
@@ -161,10 +161,10 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *left = human_duration(prompt->deadline_ms - now_ms);
 	append_head(out, prompt, width);
 	bool net = prompt->permission.kind == PERMISSION_NET_ACCESS;
-	CLEANUP_FREE char *target = net ? prompt_target_for(prompt, (width - LABEL_COLUMNS - 1) * TARGET_LINES)
+	CLEANUP_FREE char *target = net ? prompt_target_for(prompt, (width - LABEL_COLUMNS - 1) * NAME_LINES)
 					: string_copy_or_null(prompt->target);
-	text_labelled(out, "target", target ? target : "", width, TARGET_LINES);
-	if (!net) text_labelled(out, "for", prompt->name, width, TARGET_LINES);
+	text_labelled(out, "target", target ? target : "", width, UNCUT);
+	if (!net) text_labelled(out, "for", prompt->name, width, NAME_LINES);
 	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target)
 		text_labelled(out, "that is", socket_meaning(prompt->target), width, 2);
 	text_labelled(out, "asked by", processes, width, 2);

@@ -46,6 +46,8 @@ enum prompt_risk prompt_risk(const struct prompt *prompt);
 /* The block that the inline prompt shows above its question. */
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out);
 
+enum { UNCUT = 2000 }; /* lines: more than LIMIT_TARGET bytes take, all of them escaped */
+
 /* "  label    bytes made visible", over at most so many lines, their middle cut if it needs more; NULL: nothing. A
  * label has at most eight columns, `width` is at least 40. */
 void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines);
