@@ -10,10 +10,11 @@
 #include "schema/limits.h"
 
 enum {
-	TWICE_LOOK_MS = 20,    /* between looks at whether all is read */
-	TWICE_FIRST_MS = 300,  /* the first question is put then in any case */
-	TWICE_CHAIN_MS = 3000, /* but programs behind the reader have this long */
-	TWICE_CALM_LOOKS = 3,  /* in a row: then they have written as well */
+	TWICE_LOOK_MS = 20,   /* between looks at whether all is read */
+	TWICE_FIRST_MS = 300, /* the first question is put then in any case */
+	TWICE_CHAIN_MS =
+		3000, /* but programs behind the reader have this long, and the second question as long as it takes */
+	TWICE_CALM_LOOKS = 3, /* in a row: then they have written as well */
 };
 
 static bool is_gone(int gone_fd, int ms) {
@@ -27,23 +28,26 @@ static void await_reader(const struct twice *twice, int gone_fd, int ms) {
 		if (is_gone(gone_fd, TWICE_LOOK_MS)) return;
 }
 
-/* What one program of a pipeline has read the next one may write. */
-static void await_chain(const struct twice *twice, int fd, int gone_fd) {
+/* What one program of a pipeline has read the next one may write. Has all of them written all? */
+static bool await_chain(const struct twice *twice, int fd, int gone_fd, int ms) {
 	int calm = 0;
-	if (!twice->is_busy) return;
-	for (int waited = 0; calm < TWICE_CALM_LOOKS && waited < TWICE_CHAIN_MS; waited += TWICE_LOOK_MS) {
+	if (!twice->is_busy) return true;
+	for (int waited = 0; calm < TWICE_CALM_LOOKS && (ms < 0 || waited < ms); waited += TWICE_LOOK_MS) {
 		calm = twice->is_busy(twice->context, fd) ? 0 : calm + 1;
-		if (is_gone(gone_fd, TWICE_LOOK_MS)) return;
+		if (is_gone(gone_fd, TWICE_LOOK_MS)) return true;
 	}
+	return calm == TWICE_CALM_LOOKS;
 }
 
-/* Ctrl-C ends this process meanwhile, which denies. */
-static void await_all_read(const struct twice *twice, int fd, int gone_fd) {
-	static const char words[] = "sbx: the output is held until what was written is read (Ctrl-C denies)\n";
-	if (output_is_read(twice->output)) return;
+/* Before the second question, which is the one that allows. Ctrl-C ends this process meanwhile, which denies. */
+static void await_all_written(const struct twice *twice, int fd, int gone_fd) {
+	static const char words[] = "sbx: the question comes once more when other programs have written to this "
+				    "terminal what they have read (Ctrl-C denies)\n";
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
-	if (!output_is_read(twice->output)) fd_write_all(fd, words, strlen(words), NULL);
+	if (output_is_read(twice->output) && await_chain(twice, fd, gone_fd, TWICE_CHAIN_MS)) return;
+	fd_write_all(fd, words, strlen(words), NULL);
 	await_reader(twice, gone_fd, -1);
+	await_chain(twice, fd, gone_fd, -1);
 }
 
 static bool allows(const json_t *answer) {
@@ -80,12 +84,11 @@ int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct promp
 	if (!twice->doubtful)
 		return user->ask(user->context, RUN_ASK_ONCE, fd, gone_fd, prompts, count, ret_answers, error);
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
-	await_chain(twice, fd, gone_fd);
+	await_chain(twice, fd, gone_fd, TWICE_CHAIN_MS);
 	int r = user->ask(user->context, RUN_ASK_FIRST, fd, gone_fd, prompts, count, &first, error);
 	const size_t left = r == 0 ? allowed_of(first, prompts, allowed) : 0;
 	if (left > 0) {
-		await_all_read(twice, fd, gone_fd);
-		await_chain(twice, fd, gone_fd);
+		await_all_written(twice, fd, gone_fd);
 		r = user->ask(user->context, RUN_ASK_AGAIN, fd, gone_fd, allowed, left, &second, error);
 	}
 	*ret_answers = merge(first, second);

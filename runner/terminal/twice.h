@@ -2,8 +2,8 @@
  * twice: a question whose picture somebody else may paint over is asked twice, the second time on a cleared screen, and
  * only the second answer allows (attack R19).
  *
- * Promises: runs in the question's own process, with the tool's output held. The second question isn't put before all
- * is read that was handed on to whoever reads the output: what has been read by then was read a whole question ago.
+ * Promises: runs in the question's own process, with the tool's output held. The second question isn't put before
+ * whoever reads the output, and the programs behind it, have read all that was handed on.
  */
 #pragma once
 

@@ -109,12 +109,41 @@ static void attack_r_19_it_is_asked_when_the_programs_of_a_pipeline_have_read_al
 	assert_int_equal(script.calls, 1);
 }
 
+struct slow {
+	struct script script;
+	size_t looks; /* at a pipeline that has more to write, from the first answer on */
+};
+
+static bool is_slow(void *context, int fd) {
+	struct slow *slow = context;
+	(void)fd;
+	if (slow->script.calls == 0 || slow->looks == 0) return false;
+	slow->looks--;
+	return true;
+}
+
+/* It takes longer than a first question waits. */
+static void attack_r_19_an_allow_waits_for_the_slowest_pipeline(void **state) {
+	struct slow slow = {.script = {.answers = {"a", "a"}}, .looks = 160};
+	const struct prompt prompt = {.id = 1};
+	const struct run_terminal user = {.context = &slow.script, .ask = answer};
+	const struct twice twice = {.user = &user, .doubtful = true, .is_busy = is_slow, .context = &slow};
+	struct error error = ERROR_NONE;
+	json_t *answers = NULL;
+	(void)state;
+	assert_int_equal(twice_ask(&twice, -1, -1, &prompt, 1, &answers, &error), 0);
+	json_decref(answers);
+	assert_int_equal(slow.looks, 0);
+	assert_int_equal(slow.script.calls, 2);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_sits_alone_is_asked_once),
 		cmocka_unit_test(a_denial_is_asked_once),
 		cmocka_unit_test(attack_r_19_only_the_second_answer_allows),
 		cmocka_unit_test(attack_r_19_what_was_not_answered_twice_is_not_allowed),
+		cmocka_unit_test(attack_r_19_an_allow_waits_for_the_slowest_pipeline),
 		cmocka_unit_test(attack_r_19_it_is_asked_when_the_programs_of_a_pipeline_have_read_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
