@@ -120,21 +120,37 @@ inside() {
 	[ "$(<"$HOME/made/file")" = "made by it" ]
 }
 
-@test "attack_r_16: what is asked for by a link's name is asked about, and allowed, by where it leads" {
+led_begin() {
+	rm -rf "$HOME/led" "$HOME/asked/way"
 	mkdir "$HOME/led"
 	echo "led there" >"$HOME/led/file"
 	ln -s "$HOME/led" "$HOME/asked/way"
-	background ask sbx run -- sh -c 'sbx request fs:write ~/asked/way && echo "by it" >>~/asked/way/file; cat ~/asked/way/file'
+}
+
+# request_led COMMAND: asked for by the link's name, then used.
+request_led() {
+	background ask sbx run -- sh -c "sbx request fs:write ~/asked/way && $1"
 	prompt=$(prompt_id)
 	sbx prompts --json | jq -e '.[0] | .target == env.HOME + "/led" and .description == "read and write everything in"'
 	sbx allow "$prompt"
 	finished ask
 	[ "$(<"$HOME/led/file")" = $'led there\nby it' ]
-	contains "$output" "by it"
 	sbx grants --json | jq -e '.[0].pattern == env.HOME + "/led"'
+}
+
+@test "attack_r_16: what is asked for by a link's name is asked about, and allowed, by where it leads" {
+	led_begin
+	request_led 'echo "by it" >>~/led/file'
 	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/way/file'
 	finished ask
 	contains "$output" "allowed"
+}
+
+@test "attack_r_16: and is used by the link's name, where that is seen" {
+	[[ $SBX_TEST_DOORBELL != traps ]] || skip "optional: with the curtain only: without it there is no link in a folder that is asked about"
+	led_begin
+	request_led 'echo "by it" >>~/asked/way/file; cat ~/asked/way/file'
+	contains "$output" "by it"
 }
 
 @test "a host that was asked for is reached without another question" {

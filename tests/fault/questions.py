@@ -278,12 +278,13 @@ def strike_notify(home, desktop, number):
     before = desktop.shown()
     struck = Strike(home, number)
     agent = desktop.agent(struck.environment)
-    here = wait_until(lambda: agent.poll() is not None or desktop.shown() > before, 10)
+    there = lambda: agent.poll() is not None or desktop.shown() > before
+    here = wait_until(there, 10)
     wrong = []
     waiting = pending(home)
     if len(waiting) != 1:
         wrong.append("the question was answered")
-    elif not here and waiting[0]["desktop"]:
+    elif not here and not wait_until(lambda: there() or not pending(home)[0]["desktop"], PATIENCE_S):
         wrong.append("the question is said to be on the desktop, and is not")
     if agent.poll() is None:
         agent.terminate()

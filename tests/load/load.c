@@ -143,21 +143,32 @@ static bool ask(int fd, int64_t id, const char *host) {
 }
 
 /* The next reply to a check, whatever is pushed before it. */
-static bool allowed(int fd) {
-	char bytes[LIMIT_MESSAGE + 1];
+static bool hear_verdict(int fd, char bytes[LIMIT_MESSAGE + 1]) {
 	do {
 		if (hear(fd, bytes) <= 0) return false;
 	} while (!strstr(bytes, "\"type\":\"check\""));
+	return true;
+}
+
+static bool allows(const char *bytes) {
 	return strstr(bytes, "\"effect\":\"allow\"") != NULL;
+}
+
+static bool allowed(int fd) {
+	char bytes[LIMIT_MESSAGE + 1];
+	return hear_verdict(fd, bytes) && allows(bytes);
 }
 
 /* The witness */
 
 _Noreturn static void be_witness(void) {
+	char bytes[LIMIT_MESSAGE + 1];
 	int fd = connect_session();
 	for (int64_t id = 10; !atomic_load(&samples->stop); id++) {
 		int64_t start = now_us();
-		if (!ask(fd, id, "witness.many.test") || !allowed(fd)) give_up("the witness was not served");
+		if (!ask(fd, id, "witness.many.test")) give_up("the witness can't ask");
+		if (!hear_verdict(fd, bytes)) give_up("the witness was not answered");
+		if (!allows(bytes)) give_up(bytes);
 		size_t count = atomic_load(&samples->count);
 		if (count >= SAMPLES_MAX) give_up("there is no room for more samples");
 		samples->micros[count] = (uint32_t)(now_us() - start);
