@@ -12,8 +12,10 @@
 #include "walking.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +50,23 @@ static bool has_been_read(pid_t thread, const char *descriptor) {
 	       text[strlen(key)] != '0';
 }
 
+static bool look_at(pid_t thread, const char *name, struct statx *ret_status) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/%s", thread, name);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret_status) == 0;
+}
+
+static bool is_same(const struct statx *a, const struct statx *b) {
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
+}
+
+/* What lies in a mount that was detached (a grant has ended) has a name from there: its uppermost is "/", also of a
+ * file. */
+static bool is_folder(pid_t thread, const char *name, const char *text) {
+	struct statx status, root;
+	if (!look_at(thread, name, &status) || !S_ISDIR(status.stx_mode)) return false;
+	return !string_equal(text, "/") || (look_at(thread, "root", &root) && is_same(&status, &root));
+}
+
 static void look_at_descriptors(pid_t thread, struct search *search) {
 	CLEANUP_FREE char *folder = string_format("/proc/%d/fd", thread);
 	DIR *stream = mem_expect(opendir(folder));
@@ -56,7 +75,8 @@ static void look_at_descriptors(pid_t thread, struct search *search) {
 		if (entry->d_name[0] == '.') continue;
 		CLEANUP_FREE char *name = string_format("fd/%s", entry->d_name), *text = process_link(thread, name);
 		looked++;
-		if (is_better(search, text) && has_been_read(thread, entry->d_name)) take(search, text);
+		if (is_better(search, text) && has_been_read(thread, entry->d_name) && is_folder(thread, name, text))
+			take(search, text);
 	}
 	if (stream) closedir(stream);
 }

@@ -57,6 +57,7 @@ static struct process process_start(const char *opened, int flags, bool reads, c
 		DIR *stream = reads ? fdopendir(fd) : NULL;
 		while (stream && readdir(stream)) {
 		}
+		if (reads && !stream && read(fd, &byte, 1) != 1) _exit(1);
 		_exit(write(ready[1], "1", 1) == 1 && read(end[0], &byte, 1) == 0 ? 0 : 1);
 	}
 	char byte;
@@ -104,6 +105,20 @@ static void one_that_was_never_read_is_not(void **state) {
 		expect(&process, "/a/b", &world, NULL);
 		process_end(&process);
 	}
+}
+
+/* After its grant has ended its name may be that of a folder: "/". */
+static void a_file_is_no_folder(void **state) {
+	(void)state;
+	struct known known = {0};
+	const struct walking_world world = {.context = &known, .listed = is_listed};
+	CLEANUP_FREE char *file = at("/file");
+	CLEANUP_FD int made = open(file, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(write(made, "text", 4), 4);
+	struct process process = process_start(file, O_RDONLY, true, NULL);
+	expect(&process, "/file/b", &world, NULL);
+	process_end(&process);
+	assert_int_equal(unlink(file), 0);
 }
 
 static void one_that_is_named_and_was_listed_is_walked_through(void **state) {
@@ -161,6 +176,7 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_folder_that_is_open_and_was_read_is_walked_through),
 		cmocka_unit_test(one_that_was_never_read_is_not),
+		cmocka_unit_test(a_file_is_no_folder),
 		cmocka_unit_test(one_that_is_named_and_was_listed_is_walked_through),
 		cmocka_unit_test(a_process_that_is_gone_walks_nowhere),
 	};
