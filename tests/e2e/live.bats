@@ -206,6 +206,26 @@ revoke_here() {
 	wait_for 30 saw w held
 }
 
+@test "after a revocation the next question is about the file again, whatever the process still has open" {
+	background ask sbx run -- python3 -c 'if True:
+		import os, sys, time
+		held = open(sys.argv[1])
+		held.read()
+		open("has_read", "w").close()
+		while os.path.exists("waits"): time.sleep(0.02)
+		print(open(sys.argv[1]).read())' "$here/file"
+	touch waits
+	asks fs:read "$here/file"
+	sbx allow "$id"
+	wait_for 30 test -e has_read
+	sbx revoke "$(sbx grants --json | jq '.[0].id')"
+	rm waits
+	asks fs:read "$here/file"
+	sbx allow "$id"
+	finished ask
+	contains "$output" "in $here"
+}
+
 @test "revoke without an ask rule: absent within 50 ms, and nothing is asked" {
 	asking_policy 60s '  bare:
     extends: [base]
