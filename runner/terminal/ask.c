@@ -3,8 +3,10 @@
  *
  * Prompts that come together are asked together: who starts with eight things to ask for, or opens them at once, makes
  * one question. So the first one waits for ASK_GATHER_MS for others, and the child gets all that wait, as many as fit
- * on the screen. It writes its answers as an array in their order, as far as it got: what it left open when it was put
- * off, or when one of them was settled elsewhere, is asked anew; what it left open otherwise is denied.
+ * on the screen. It writes their answers as an array in their order. Without answers they are asked anew when it was
+ * put off, when one of them was settled elsewhere, and one by one where the user chose so or the screen has no room for
+ * all; otherwise they are denied. What is asked by itself has a child of its own, so that its answer is in force at
+ * once.
  *
  * What must be confirmed in a terminal is asked alone. What the desktop shows is left to it for LIMIT_DESKTOP_MS, for
  * there it may be out of sight (a banner that is gone, another screen); then it is asked here as well, and the first
@@ -33,6 +35,7 @@
 enum {
 	ASK_SUSPENDED = 2,    /* the child's exit status: the user typed ^Z */
 	ASK_CANCELLED = 3,    /* likewise: it was told that one is gone */
+	ASK_ONE_BY_ONE = 4,   /* likewise: not all of them together */
 	ASK_GATHER_MS = 30,   /* prompts that come within this are asked together */
 	ASK_FRAME_LINES = 14, /* of a question about several are not its list */
 	ASK_CLOSING_MS = 500, /* a child has for its last words */
@@ -42,8 +45,9 @@ enum {
 struct question {
 	struct question *next;
 	struct prompt prompt;
-	int64_t since_ms; /* CLOCK_MONOTONIC: the desktop shows it, or can't */
-	bool told;        /* that it waits, while we are in the background */
+	int64_t since_ms;   /* CLOCK_MONOTONIC: the desktop shows it, or can't */
+	size_t number, all; /* it is asked by itself, the how-manieth of how many; else 0 */
+	bool told;          /* that it waits, while we are in the background */
 	bool asked, gone;
 };
 
@@ -112,9 +116,22 @@ static bool others_are_busy(void *context, int fd) {
 	return bystanders_are_busy(fd, getppid(), asker->held, asker->held_count);
 }
 
+static int status_of(int r) {
+	switch (r) {
+	case -EINTR:
+		return ASK_SUSPENDED;
+	case -ECANCELED:
+		return ASK_CANCELLED;
+	case -E2BIG:
+		return ASK_ONE_BY_ONE;
+	default:
+		return r < 0 ? 1 : 0;
+	}
+}
+
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
-static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompts, size_t count,
-				const struct string *first, int answer, int gone) {
+static _Noreturn void child_ask(struct asker *asker, const struct run_question *question, const struct string *first,
+				int answer, int gone) {
 	struct output *output = asker->options.output;
 	static const int restored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH, SIGCHLD, SIGPIPE};
 	setpgid(0, 0);
@@ -132,12 +149,12 @@ static _Noreturn void child_ask(struct asker *asker, const struct prompt *prompt
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
 	int r = fd < 0 ? -ENOTTY : fd_write_all(fd, first->data, first->size, &error);
-	if (r == 0) r = twice_ask(&twice, fd, gone, prompts, count, &json, &error);
+	if (r == 0) r = twice_ask(&twice, question, fd, gone, &json, &error);
 	if (json) {
 		CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 		if (!text || fd_write_all(answer, text, strlen(text), NULL) < 0) _exit(1);
 	}
-	_exit(r == -EINTR ? ASK_SUSPENDED : r == -ECANCELED ? ASK_CANCELLED : r < 0 ? 1 : 0);
+	_exit(status_of(r));
 }
 
 /* For how long, in milliseconds; 0: it is asked here. */
@@ -204,6 +221,17 @@ static void settle(struct asker *asker, const json_t *answers, bool anew) {
 	json_decref(told);
 }
 
+/* Those that were asked together, in their order. */
+static void ask_one_by_one(struct asker *asker) {
+	size_t number = 0, all = 0;
+	for (const struct question *at = asker->first; at; at = at->next) all += at->asked;
+	for (struct question *at = asker->first; at; at = at->next) {
+		if (!at->asked) continue;
+		at->number = ++number;
+		at->all = all;
+	}
+}
+
 static void ask_next(struct asker *asker);
 
 /* Whose turn it is to ask on this terminal */
@@ -252,7 +280,8 @@ static void finish(struct asker *asker) {
 			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
 	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
-	settle(asker, answers, cancelled || code == ASK_SUSPENDED || hung_up);
+	if (code == ASK_ONE_BY_ONE) ask_one_by_one(asker);
+	settle(asker, answers, cancelled || code == ASK_SUSPENDED || code == ASK_ONE_BY_ONE || hung_up);
 	json_decref(answers);
 	if (!cancelled && code == ASK_SUSPENDED) {
 		give_turn(asker); /* others may be waiting for it */
@@ -279,16 +308,20 @@ static void tell_that_it_waits(struct question *question) {
 	question->told = true;
 }
 
+static bool is_alone(const struct question *question) {
+	return question->prompt.confirm_terminal || question->all > 0;
+}
+
 /* Marks those that are asked now, the first of them is `first`: how many, copies that own nothing in `prompts`. */
 static size_t gather(struct asker *asker, struct question *first, struct prompt prompts[LIMIT_WANTS]) {
 	const unsigned rows = terminal_size(asker->options.terminal).ws_row;
 	const size_t fit = rows > ASK_FRAME_LINES + 2 ? rows - ASK_FRAME_LINES : 2;
 	size_t count = 0;
 	for (struct question *at = first; at && count < fit && count < LIMIT_WANTS; at = at->next) {
-		if (at != first && (at->prompt.confirm_terminal || left_to_the_desktop(asker, at) > 0)) continue;
+		if (at != first && (is_alone(at) || left_to_the_desktop(asker, at) > 0)) continue;
 		at->asked = true;
 		prompts[count++] = at->prompt;
-		if (first->prompt.confirm_terminal) break;
+		if (is_alone(first)) break;
 	}
 	return count;
 }
@@ -304,7 +337,7 @@ static void go_on(const struct asker *asker) {
 	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, false);
 }
 
-static int start_child(struct asker *asker, const struct prompt *prompts, size_t count) {
+static int start_child(struct asker *asker, const struct run_question *question) {
 	CLEANUP_STRING struct string first = {0};
 	int answer[2], gone[2];
 	if (pipe2(answer, O_CLOEXEC) < 0) return -errno;
@@ -318,7 +351,7 @@ static int start_child(struct asker *asker, const struct prompt *prompts, size_t
 	const pid_t child = fork();
 	if (child == 0) {
 		fd_close(gone[1]);
-		child_ask(asker, prompts, count, &first, answer[1], gone[0]);
+		child_ask(asker, question, &first, answer[1], gone[0]);
 	}
 	fd_close(answer[1]);
 	fd_close(gone[0]);
@@ -355,8 +388,9 @@ static void ask_next(struct asker *asker) {
 		take_turn(asker);
 		return;
 	}
-	const size_t count = gather(asker, first, prompts);
-	if (start_child(asker, prompts, count) == 0) return;
+	const struct run_question question = {
+		.prompts = prompts, .count = gather(asker, first, prompts), .number = first->number, .all = first->all};
+	if (start_child(asker, &question) == 0) return;
 	settle(asker, NULL, true); /* too few descriptors or processes just now: with the next one */
 	go_on(asker);
 	give_turn(asker);

@@ -1,13 +1,10 @@
 #include "twice.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/string.h"
-#include "schema/limits.h"
 
 enum {
 	TWICE_LOOK_MS = 20,   /* between looks at whether all is read */
@@ -54,45 +51,23 @@ static bool allows(const json_t *answer) {
 	return !string_equal(json_string_value(json_object_get(answer, "effect")), "deny");
 }
 
-/* Those that the first answers allow: how many, copies that own nothing. */
-static size_t allowed_of(const json_t *first, const struct prompt *prompts, struct prompt ret_allowed[LIMIT_WANTS]) {
-	size_t index, count = 0;
-	const json_t *answer;
-	json_array_foreach (first, index, answer)
-		if (allows(answer)) ret_allowed[count++] = prompts[index];
-	return count;
-}
-
-/* In their order, up to the first that was allowed and has no second answer. */
-static json_t *merge(const json_t *first, const json_t *second) {
-	json_t *all = json_array();
-	size_t index, next = 0;
-	json_t *answer;
-	json_array_foreach (first, index, answer) {
-		if (allows(answer)) answer = json_array_get(second, next++);
-		if (!answer) break;
-		json_array_append(all, answer);
-	}
-	return all;
-}
-
-int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct prompt *prompts, size_t count,
-	      json_t **ret_answers, struct error *error) {
+int twice_ask(const struct twice *twice, const struct run_question *question, int fd, int gone_fd, json_t **ret_answers,
+	      struct error *error) {
 	const struct run_terminal *user = twice->user;
-	struct prompt allowed[LIMIT_WANTS];
-	json_t *first = NULL, *second = NULL;
-	if (!twice->doubtful)
-		return user->ask(user->context, RUN_ASK_ONCE, fd, gone_fd, prompts, count, ret_answers, error);
+	struct run_question asked = *question;
+	json_t *first = NULL;
+	asked.asking = RUN_ASK_ONCE;
+	if (!twice->doubtful) return user->ask(user->context, &asked, fd, gone_fd, ret_answers, error);
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
 	await_chain(twice, fd, gone_fd, TWICE_CHAIN_MS);
-	int r = user->ask(user->context, RUN_ASK_FIRST, fd, gone_fd, prompts, count, &first, error);
-	const size_t left = r == 0 ? allowed_of(first, prompts, allowed) : 0;
-	if (left > 0) {
-		await_all_written(twice, fd, gone_fd);
-		r = user->ask(user->context, RUN_ASK_AGAIN, fd, gone_fd, allowed, left, &second, error);
+	asked.asking = RUN_ASK_FIRST;
+	int r = user->ask(user->context, &asked, fd, gone_fd, &first, error);
+	if (r < 0 || !allows(json_array_get(first, 0))) {
+		*ret_answers = first;
+		return r;
 	}
-	*ret_answers = merge(first, second);
 	json_decref(first);
-	json_decref(second);
-	return r;
+	await_all_written(twice, fd, gone_fd);
+	asked.asking = RUN_ASK_AGAIN;
+	return user->ask(user->context, &asked, fd, gone_fd, ret_answers, error);
 }

@@ -20,6 +20,6 @@ struct twice {
 	void *context;
 };
 
-/* As run_terminal.ask, whose answers these are: without those that allow and weren't given twice, and what follows. */
-int twice_ask(const struct twice *twice, int fd, int gone_fd, const struct prompt *prompts, size_t count,
-	      json_t **ret_answers, struct error *error);
+/* As run_terminal.ask, which it is for. */
+int twice_ask(const struct twice *twice, const struct run_question *question, int fd, int gone_fd, json_t **ret_answers,
+	      struct error *error);

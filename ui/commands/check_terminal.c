@@ -111,8 +111,8 @@ static int await_foreground(const struct asking *asking) {
 static int put(struct asking *asking, enum run_asking how, json_t **ret_answer, struct error *error) {
 	const struct prompt_gone gone = {.how = how_it_ended, .context = asking};
 	json_t *answers = NULL;
-	int r = prompt_terminal_ask((void *)&gone, how, asking->terminal, asking->verdict, &asking->prompt, 1, &answers,
-				    error);
+	const struct run_question question = {.asking = how, .prompts = &asking->prompt, .count = 1};
+	int r = prompt_terminal_ask((void *)&gone, &question, asking->terminal, asking->verdict, &answers, error);
 	json_decref(*ret_answer);
 	*ret_answer = r < 0 ? NULL : json_incref(json_array_get(answers, 0));
 	json_decref(answers);

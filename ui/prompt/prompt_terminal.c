@@ -362,7 +362,7 @@ static json_t *read_gone(int fd) {
 
 /* In place of the line that waited for an answer. */
 static char *words_of_end(const struct question *question) {
-	const bool several = question->count > 1 || question->all > 0;
+	const bool several = question->count > 1;
 	const struct prompt_gone *told = question->gone;
 	json_t *gone = told ? told->how(told->context) : read_gone(question->keys.gone_fd);
 	CLEANUP_FREE char *ending = prompt_ending(gone);
@@ -383,40 +383,32 @@ static const char *closing_words(int r, const struct question *question) {
 	return asking == RUN_ASK_FIRST ? "sbx: once more, on a cleared screen\n" : "sbx: allowed\n";
 }
 
-/* Asks about all of `question`, and appends an answer for each to `answers`, as far as they are given. */
-static int ask(struct question *question, json_t *answers, struct error *error) {
+/* All of `question` together; -E2BIG: one by one. */
+static int ask(struct question *question, json_t **ret_answers, struct error *error) {
 	const int r = is_too_long(question) ? CHOOSE : converse(question, error);
-	if (r != CHOOSE) {
-		CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
-		put(question, end ? end : closing_words(r, question),
-		    NULL); /* without a terminal the answer counts all the same */
-		for (size_t i = 0; r >= 0 && i < question->count; i++)
-			json_array_append_new(answers, answer_message((enum meaning)r, &question->prompts[i]));
-		return r < 0 ? r : 0;
-	}
-	for (size_t i = 0; i < question->count; i++) {
-		struct question one = {.keys = question->keys,
-				       .asking = question->asking,
-				       .prompts = &question->prompts[i],
-				       .count = 1,
-				       .number = i + 1,
-				       .all = question->count,
-				       .gone = question->gone};
-		const int one_r = ask(&one, answers, error);
-		if (one_r < 0) return one_r;
-	}
+	if (r == CHOOSE) return -E2BIG;
+	CLEANUP_FREE char *end = r == -ECANCELED ? words_of_end(question) : NULL;
+	put(question, end ? end : closing_words(r, question),
+	    NULL); /* without a terminal the answer counts all the same */
+	if (r < 0) return r;
+	*ret_answers = json_array();
+	for (size_t i = 0; i < question->count; i++)
+		json_array_append_new(*ret_answers, answer_message((enum meaning)r, &question->prompts[i]));
 	return 0;
 }
 
-int prompt_terminal_ask(void *context, enum run_asking asking, int fd, int gone_fd, const struct prompt *prompts,
-			size_t count, json_t **ret_answers, struct error *error) {
-	struct question question = {.asking = asking, .prompts = prompts, .count = count, .gone = context};
-	json_t *answers = json_array();
+int prompt_terminal_ask(void *context, const struct run_question *asked, int fd, int gone_fd, json_t **ret_answers,
+			struct error *error) {
+	struct question question = {.asking = asked->asking,
+				    .prompts = asked->prompts,
+				    .count = asked->count,
+				    .number = asked->number,
+				    .all = asked->all,
+				    .gone = context};
 	prompt_keys_begin(&question.keys, fd, gone_fd);
 	tcflush(fd, TCIFLUSH);
-	const int r = ask(&question, answers, error);
+	const int r = ask(&question, ret_answers, error);
 	tcflush(fd, TCIFLUSH);
 	prompt_keys_end(&question.keys);
-	*ret_answers = answers;
 	return r;
 }

@@ -15,21 +15,28 @@
 /* Exit codes of `sbx run` besides the tool's own (design section 7, Terminal). */
 enum { RUN_EXIT_TIMEOUT = 124, RUN_EXIT_FAILED = 125, RUN_EXIT_NOT_EXECUTABLE = 126, RUN_EXIT_NOT_FOUND = 127 };
 
+/* One question: all of the prompts are answered alike. Where others may write to the terminal what is allowed is asked
+ * about once more, on a cleared screen, and only that answer counts. */
+enum run_asking { RUN_ASK_ONCE, RUN_ASK_FIRST, RUN_ASK_AGAIN };
+struct run_question {
+	enum run_asking asking;
+	const struct prompt *prompts; /* borrowed */
+	size_t count;
+	size_t number, all; /* of those that are asked one by one: the how-manieth of how many; else 0 */
+};
+
 /*
  * How prompts are shown while the tool owns the terminal: ui's inline prompt. `ask` is called with the terminal in
- * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered all of them, or
- * `gone_fd` becomes readable (one was answered elsewhere, expired or its requester died: return -ECANCELED then; a pipe
- * with the push `prompt-gone` in it, a line, or nothing when the broker is gone) or the user suspends (^Z: -EINTR);
- * what is left is asked again. *ret_answers becomes an array of the answers that were given
- * before the return, in the order of the prompts and without gaps: the fields of the `answer` message
- * (docs/protocol.md) but prompt and token. Where others may write to the terminal what is allowed is asked about once
- * more, on a cleared screen, and only that answer counts.
+ * cooked mode and the tool's output paused; it blocks reading `fd` until the user has answered, or `gone_fd` becomes
+ * readable (one was answered elsewhere, expired or its requester died: return -ECANCELED then; a pipe with the push
+ * `prompt-gone` in it, a line, or nothing when the broker is gone), the user suspends (^Z: -EINTR), or several are to
+ * be asked one by one (-E2BIG). *ret_answers becomes an array with an answer for each prompt, in their order: the
+ * fields of the `answer` message (docs/protocol.md) but prompt and token. Of what isn't answered it stays as it was.
  */
-enum run_asking { RUN_ASK_ONCE, RUN_ASK_FIRST, RUN_ASK_AGAIN };
 struct run_terminal {
 	void *context;
-	int (*ask)(void *context, enum run_asking asking, int fd, int gone_fd, const struct prompt *prompts,
-		   size_t count, json_t **ret_answers, struct error *error);
+	int (*ask)(void *context, const struct run_question *question, int fd, int gone_fd, json_t **ret_answers,
+		   struct error *error);
 };
 
 struct run_options {
