@@ -38,8 +38,8 @@ static bool await_chain(const struct twice *twice, int fd, int gone_fd, int ms) 
 
 /* Before the second question, which is the one that allows. Ctrl-C ends this process meanwhile, which denies. */
 static void await_all_written(const struct twice *twice, int fd, int gone_fd) {
-	static const char words[] = "sbx: the question comes once more when other programs have written to this "
-				    "terminal what they have read (Ctrl-C denies)\n";
+	static const char words[] =
+		"sbx: once more when all that was written before is on the screen (Ctrl-C denies)\n";
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
 	if (output_is_read(twice->output) && await_chain(twice, fd, gone_fd, TWICE_CHAIN_MS)) return;
 	fd_write_all(fd, words, strlen(words), NULL);

@@ -181,7 +181,7 @@ got_or_asked() {
 	type_line "clear; sbx run -- sh -c 'echo waiting; curl -sS http://svc.test:$port/ -o got.unread' | sleep 1000"
 	sees_question
 	type_line "allow $(code)"
-	sees 'held until what was written is read'
+	sees 'once more when all that was written before'
 	type_line "allow $(code)"
 	tmux send-keys C-c
 	wait_for 30 denied_last
