@@ -53,6 +53,12 @@ setup() {
 # wait_for SECONDS COMMAND…: until it succeeds. Between two looks it rests nine times as long as a look takes (20 ms to half a
 # second): who waits leaves the processors to whom is waited for, however busy the machine is.
 wait_for() {
+	local -
+	set +T # bats notes the line of each command that it runs, which costs more than most looks; that of wait_for itself is enough
+	look_until "$@"
+}
+
+look_until() {
 	local end=$((SECONDS + $1)) begun took
 	shift
 	until begun=${EPOCHREALTIME/[.,]/} && "$@"; do
