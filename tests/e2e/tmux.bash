@@ -22,12 +22,18 @@ tmux_end() {
 	wait_for 30 gone "$pid"
 }
 
-screen() {
-	tmux capture-pane -p | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+screen() { # without empty lines at its end
+	printf '%s\n' "$(tmux capture-pane -p)"
 }
 
-shows() { # shows REGEX: the screen, without empty lines at its end
-	grep -qE -- "$1" <<<"$(screen)"
+# shows REGEX: a line of the screen. It is looked at again and again, so no process but tmux has a part in it.
+shows() {
+	local line text
+	text=$(tmux capture-pane -p)
+	while IFS= read -r line; do
+		[[ ! $line =~ $1 ]] || return 0
+	done <<<"$text"
+	return 1
 }
 
 type_line() {
