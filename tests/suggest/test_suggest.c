@@ -101,7 +101,7 @@ static void recorded(struct story *story, const char *permission, const char *ta
 	row(story, EVENT_DECISION, permission, target, EFFECT_DENY, "ask", VERDICT_WHY_RECORDED, 0, 0, NULL);
 }
 
-static struct ruleset *rules_in(enum policy_layer layer, const char *text, const char *profile, const char *project) {
+static struct ruleset *rules_read(enum policy_layer layer, const char *text, const char *profile, const char *project) {
 	const struct pattern_scope scope = {.home = HOME, .project = project, .uid = getuid()};
 	CLEANUP_STRINGS struct strings errors = {0};
 	struct policy_document *documents[2];
@@ -117,6 +117,15 @@ static struct ruleset *rules_in(enum policy_layer layer, const char *text, const
 	assert_int_equal(ruleset_new(policy, profile, &scope, NULL, &ruleset, NULL), 0);
 	policy_unref(policy);
 	return ruleset;
+}
+
+/* The built-in ones alone are read once for all tests that go by them. */
+static struct ruleset *rules_in(enum policy_layer layer, const char *text, const char *profile, const char *project) {
+	static struct ruleset *builtin;
+	if (text || strcmp(profile, "default") != 0 || strcmp(project, PROJECT) != 0)
+		return rules_read(layer, text, profile, project);
+	if (!builtin) builtin = rules_read(layer, NULL, profile, project);
+	return ruleset_ref(builtin);
 }
 
 static struct ruleset *rules_of(const char *text, const char *profile, const char *project) {
