@@ -9,6 +9,7 @@
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
+#include "support/long_run.h"
 #include "support/patience.h"
 
 static const char rules[] =
@@ -351,12 +352,13 @@ static void why_shows_the_flood(void **state) {
 /* The broker's rows for so many denials, made as fast as they go. */
 static void attack_broker_12_denials_leave_few_rows(void **state) {
 	(void)state;
-	enum { DENIALS = 100 * 1000, BATCH = 500 };
+	enum { BATCH = 500 };
+	const int denials = how_often(20 * 1000, 100 * 1000);
 	struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *command = peer_connect(true);
 	struct timespec start, end;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (int done = 0; done < DENIALS; done += BATCH) {
+	for (int done = 0; done < denials; done += BATCH) {
 		int64_t ids[BATCH];
 		for (int i = 0; i < BATCH; i++) {
 			CLEANUP_FREE char *target = string_format("h%d.bad.test:443", done + i);
@@ -375,7 +377,7 @@ static void attack_broker_12_denials_leave_few_rows(void **state) {
 		usleep(5000);
 	}
 	struct count count = count_history(command);
-	assert_int_equal(count.denials, DENIALS);
+	assert_int_equal(count.denials, denials);
 	/* Two a second past the bound: one of its own, one for the rest. */
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
 	assert_true(count.denial_rows >= LIMIT_DENIALS);
@@ -420,22 +422,22 @@ static int64_t connect_often(struct peer *runner, int count, bool different) {
 
 static void attack_broker_12_equal_allows_fill_no_disk(void **state) {
 	(void)state;
-	enum { ALLOWS = 100 * 1000 };
+	const int allows = how_often(LIMIT_ALLOWS + 10 * 1000, 100 * 1000);
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *command = peer_connect(true);
 	struct timespec start, end;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	int64_t allowed = connect_often(runner, ALLOWS, false);
+	int64_t allowed = connect_often(runner, allows, false);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
 	assert_true(allowed >= LIMIT_ALLOWS && allowed <= LIMIT_ALLOWS + seconds);
 	/* what is counted together is written each second */
-	wait_until(count_history(command).denials >= ALLOWS - allowed);
+	wait_until(count_history(command).denials >= allows - allowed);
 	wait_until(count_history(command).connections >= allowed);
 	struct count count = count_history(command);
 	assert_int_equal(count.allows, allowed);
 	assert_int_equal(count.connections, allowed);
-	assert_int_equal(count.denials, ALLOWS - allowed);
+	assert_int_equal(count.denials, allows - allowed);
 	if (count.rows > 2 * LIMIT_ALLOWS + LIMIT_DENIALS + 5 * seconds)
 		fail_msg("%lld rows in %lld s", (long long)count.rows, (long long)seconds);
 	/* Others are not held up. */
@@ -457,21 +459,21 @@ static void an_honest_session_of_2000_targets_is_no_flood(void **state) {
 /* What the runner tells of without asking first: a mask that is put back again and again. */
 static void attack_broker_12_what_a_runner_tells_fills_no_disk(void **state) {
 	(void)state;
-	enum { EVENTS = LIMIT_ALLOWS + 10 * 1000 };
+	const int events = LIMIT_ALLOWS + how_often(1000, 10 * 1000);
 	CLEANUP_PEER struct peer *runner = runner_new();
 	CLEANUP_PEER struct peer *command = peer_connect(true);
 	struct timespec start, end;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (int i = 0; i < EVENTS; i++) {
+	for (int i = 0; i < events; i++) {
 		json_t *told = peer_call(runner, "event", json_pack("{s:s, s:{}}", "kind", "connection", "detail"));
 		assert_string_equal(text_of(told, "type"), "event");
 		json_decref(told);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	wait_until(count_history(command).connections >= EVENTS);
+	wait_until(count_history(command).connections >= events);
 	struct count count = count_history(command);
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
-	assert_int_equal(count.connections, EVENTS);
+	assert_int_equal(count.connections, events);
 	assert_true(count.connection_rows <= LIMIT_ALLOWS + 2 * seconds);
 }
 
