@@ -78,8 +78,9 @@ function(sbx_program name)
 endfunction()
 
 # sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
-# A unit test computes, so that only as many run at once as there are processors; the end-to-end tests wait, and three times as
-# many do (scripts/test). A unit test that waits takes the place of one of these, which the third column says.
+# A unit test computes, so that only as many run at once as there are processors (scripts/test says how many, in a resource file of
+# ctest's); the end-to-end tests wait, and run beside them. So that the processors have both to do from the beginning to the end, the
+# unit tests are first in line. One that waits, which the third column says, is as an end-to-end test.
 function(sbx_test_cost name)
   get_property(read GLOBAL PROPERTY SBX_COSTS)
   if(NOT read)
@@ -89,13 +90,15 @@ function(sbx_test_cost name)
   endif()
   string(REPLACE "." "\\." pattern ${name})
   list(FILTER read INCLUDE REGEX "^${pattern} ")
-  string(REGEX MATCH " ([0-9]+)( waits)?$" row "${read}")
-  if(row)
-    set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_1})
+  set(cost 1)
+  if(read MATCHES " ([0-9]+)( waits)?$")
+    set(cost ${CMAKE_MATCH_1})
   endif()
-  if(name MATCHES "^unit" AND NOT row MATCHES waits)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 3)
+  if(name MATCHES "^unit" AND NOT read MATCHES " waits$")
+    math(EXPR cost "${cost} + 1000")
+    set_tests_properties(${name} PROPERTIES RESOURCE_GROUPS processors:1)
   endif()
+  set_tests_properties(${name} PROPERTIES COST ${cost})
 endfunction()
 
 # sbx_unit_test(NAME SOURCES… USES…): a cmocka program, label `unit`.

@@ -316,6 +316,8 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	[ "$output" = one ]
 }
 
+# bats file_tags=part2
+
 @test "attack_f_20 --kill ends who hides what it holds: in another thread, behind a first one that has ended, in a socket" {
 	local how
 	for how in thread left passed; do

@@ -246,6 +246,8 @@ END
 	policy <<<"$policy_before"
 }
 
+# bats file_tags=part2
+
 @test "attack_n_05 no packet leaves for a name or address that was not allowed, also while it is asked about" {
 	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
 	policy <<END

@@ -224,6 +224,8 @@ why_it_ended() { # why_it_ended: as the history has it of the last connection to
 	sbx history --json | jq -r "select(.kind == \"connection\" and .target == \"first.test:$port\") | .detail.error" | tail -1
 }
 
+# bats file_tags=part2
+
 @test "attack_n_04: the end of a grant for the host that the first bytes ask for ends the connection" {
 	grant=$(granted net:access "other.test:$port")
 	lasts first.test other.test

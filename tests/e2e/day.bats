@@ -159,6 +159,8 @@ forget() {
 	forget
 }
 
+# bats file_tags=part2
+
 @test "what was allowed for an hour is asked again 25 hours later" {
 	local before
 	before=$(prompts_recorded)

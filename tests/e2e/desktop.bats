@@ -114,6 +114,8 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	[ "$output" = "buy milk" ]
 }
 
+# bats file_tags=part2
+
 @test "what is shown: all of it, and three buttons of which none is the default" {
 	scripted
 	reads waiting "$HOME/notes/todo.txt"
@@ -307,6 +309,8 @@ asks_whether_it_may_go_on() {
 	notifications | jq -se 'map(select(.actions | index("Let it ask on"))) | length == 1' >/dev/null
 }
 
+# bats file_tags=part3
+
 @test "attack_broker_12_1001_questions_are_few_notifications_and_one_summary" {
 	desk_policy 60s wait
 	scripted
@@ -455,6 +459,8 @@ terminal_agent_down() {
 	((SECONDS - begun > 4)) || lacks "$(screen)" 'wants to read'
 	tmux_end
 }
+
+# bats file_tags=part4
 
 @test "do not disturb: what waits is asked at once when it ends, and what expired is told" {
 	desk_policy 60s wait

@@ -130,6 +130,8 @@ do_it() {
 	case $command in "sbx "*) bash -c "$command" ;; *) return 1 ;; esac
 }
 
+# bats file_tags=part2
+
 @test "why: what asks, is allowed and denied by grants, and every command does what it says" {
 	why "ask ask" fs:read "$HOME/notes/a*b"
 	[ "$(jq -r '.steps | map(.module) | join(" ")' <<<"$output")" = "protect flood rules grants rules ask" ]

@@ -382,6 +382,8 @@ print("still reads", "in " in reader.read(), flush=True)
 	rm -f up write written back
 }
 
+# bats file_tags=part2
+
 @test "vim edits a file that is asked about: one question to read it, one to save it, and it isn't readonly" {
 	answers agent 'allow:session=*=*'
 	run timeout 50 sbx run --profile default -- vim -u NONE -N -es -c '%s/^in/edited in/' -c wq "$here/file"
@@ -612,6 +614,8 @@ forty_are_pending() {
 		finished dying
 	done
 }
+
+# bats file_tags=part3
 
 @test "attack_k_09 a caught signal: the handler runs while the call is held" {
 	for signal in INT TERM HUP QUIT; do

@@ -261,6 +261,8 @@ agents_are() {
 	sees "^today: $((counted + 1)) decision"
 }
 
+# bats file_tags=part2
+
 @test "any size: what is drawn fits" {
 	local size
 	monitor

@@ -243,6 +243,8 @@ is_stopped() {
 	sees 'ready\$$'
 }
 
+# bats file_tags=part2
+
 @test "a run in the background asks when fg brings it to the foreground, each time, and ^Z never ends the call that waits" {
 	echo 'a kept line' >"$HOME/kept"
 	type_line 'sbx run -- cat ~/kept &'

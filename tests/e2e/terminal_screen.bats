@@ -211,6 +211,8 @@ END
 	[ "$(sbx grants --json | jq length)" = 0 ]
 }
 
+# bats file_tags=part2
+
 @test "attack_broker_10 a standard input that is another terminal, a file or nothing answers no question" {
 	yes 'allow' | head -n 10000 >flood
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/x <flood 2>answer; echo over \$?"
