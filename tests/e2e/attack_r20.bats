@@ -260,7 +260,7 @@ project_make() {
 	mkdir sub/docs
 	echo plain >sub/docs/file
 	cd sub
-	background inner sbx run -- sh -c 'cat docs/file; echo up >up; while cat docs/file; do :; done >/dev/null 2>&1; echo denied'
+	background inner sbx run -- sh -c 'cat docs/file; echo up >up; while cat docs/file; do sleep 0.02; done >/dev/null 2>&1; echo denied'
 	wait_for 30 test -e up
 	printf 'version: 1\nprofiles:\n  default:\n    deny: {fs:read: ["${project}/sub/docs"]}\n' >../.sbx.yaml
 	finished inner
