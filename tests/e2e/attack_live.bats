@@ -37,7 +37,7 @@ teardown() {
 	exec 7>&-
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 	if [ -e "$HOME/run/agent.pid" ]; then answers_end agent; fi
 }
 

@@ -188,7 +188,7 @@ reads() {
 # No denial is left of the tests before.
 lift() {
 	# shellcheck disable=SC2046 # ids
-	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id')
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id')
 }
 
 @test "attack_r_01: what is masked, lifted and masked again is so for who stands in a folder from before the first mask" {

@@ -23,7 +23,7 @@ teardown() {
 	touch "$HOME/project/end" "$HOME/project/go"
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 }
 
 # nothing_is_read [FOLDER]: what is written into it from now on is seen by nobody inside.

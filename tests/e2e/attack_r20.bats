@@ -25,7 +25,7 @@ setup() {
 teardown() {
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 }
 
 # What sandbox A does: its folder "out" becomes a link to the user's papers.

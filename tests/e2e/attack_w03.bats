@@ -162,7 +162,7 @@ reached_by() {
 		run sbx revoke --match net:access "0.0.0.0"
 		# one port is a part of what is meant
 		[[ $denied != 0.0.0.0:* ]] || run sbx revoke --match net:access "$denied"
-		[ "$(sbx grants --json | jq length)" = 0 ]
+		none grants
 		[ "$(reached_by "$port" 0.0.0.0)" = 0.0.0.0 ]
 	done
 	net "allow: {net:access: [0.0.0.0/0]}

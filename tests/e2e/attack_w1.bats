@@ -27,7 +27,7 @@ setup() {
 teardown() {
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 }
 
 # rules ALLOW DENY: of the default profile, as YAML.
@@ -59,7 +59,7 @@ unseen() {
 		[ "$status" = 125 ]
 		contains "$output" "it leads to $HOME/.ssh"
 	done
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "attack_w_1: nor does a rule by a link show it, in a chain, to a file, beside an allow of the path itself" {
@@ -329,10 +329,10 @@ for path in sys.argv[1:]:
 	run sbx revoke --match fs:read "$HOME/papers"
 	contains "$output" "fs:write $HOME/to-papers"
 	lacks "$output" farther
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	sbx grant fs:read "$HOME/papers"
 	sbx revoke --match fs:read "$HOME/to-papers"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	rules 'fs:read: ["~/papers"]'
 	run sbx revoke --match fs:read "$HOME/to-papers/file"
 	[ "$status" = 1 ]

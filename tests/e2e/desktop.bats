@@ -28,7 +28,7 @@ teardown_file() {
 
 setup() {
 	cd "$HOME/project" || return
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke --all
+	none grants || sbx revoke --all
 }
 
 teardown() {
@@ -85,7 +85,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	click_popup 1 30
 	wait_for 30 is_not_shown
 	is_running waiting
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	sbx deny "$(prompt_id)"
 	finished waiting
 	contains "$output" "Permission denied"
@@ -101,7 +101,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 		click_popup "$button" 60
 		wait_for $((button == 2 ? 10 : 60)) is_not_shown || [ "$button" = 2 ] # does the only action: there is none
 		is_running "waiting$button"
-		[ "$(sbx grants --json | jq length)" = 0 ]
+		none grants
 		dunstctl close-all
 		dunstctl history | jq -e --arg text "sbx allow $id" '.data[0][] | select(.body.data | contains($text))' >/dev/null
 		sbx deny "$id"
@@ -257,7 +257,7 @@ END
 	tell pretender hijack "$id" # its words in our place: the key it has is none
 	tell scripted action "$id" allow
 	is_running waiting
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	[ "$(sbx prompts --json | jq length)" = 1 ]
 	tell scripted action "$id" "$allow"
 	finished waiting
@@ -279,7 +279,7 @@ END
 	tell scripted action 5 "$(key allow <<<"$old")"
 	tell scripted action 5 "$(key always <<<"$old")"
 	is_running waiting
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	press 1 allow
 	finished waiting
 	[ "$output" = "buy milk" ]
@@ -292,7 +292,7 @@ END
 	new=$(notified 2)
 	[ "$(jq -c .body <<<"$new")" = "$(jq -c .body <<<"$old")" ]
 	[ "$(jq -c .actions <<<"$new")" != "$(jq -c .actions <<<"$old")" ]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	is_running waiting
 	press 2 deny
 	finished waiting

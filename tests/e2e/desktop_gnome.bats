@@ -32,7 +32,7 @@ setup() {
 teardown() {
 	sbx kill --all >/dev/null 2>&1 || true
 	agent_down
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke --all
+	none grants || sbx revoke --all
 }
 
 # Somebody is at work: only then GNOME Shell counts the seconds.

@@ -75,7 +75,7 @@ teardown() {
 	[ "$status" = 1 ]
 	[ "$(grep -c '^a note$' <<<"$output")" = 1 ]
 	[[ $output == *"sbx: blocked fs:read $HOME/notes/note.txt"* ]]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	run -0 sbx revoke "$(sbx grants --all --json | jq '.[-1].id')" --kill
 	[ "$output" = "It had ended before, and no process holds what it gave." ]
 	run -1 sbx revoke "$(sbx grants --all --json | jq '.[-1].id')"
@@ -87,7 +87,7 @@ teardown() {
 	run -0 sbx check net:access short.test:443 --no-ask
 	sleep 4.1
 	run -1 sbx check net:access short.test:443 --no-ask
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "revoke by id, profile and match; --all leaves denials" {
@@ -101,7 +101,7 @@ teardown() {
 	run -0 sbx revoke --all
 	[ "$(sbx grants --json | jq -r '.[].pattern')" = c.test:443 ]
 	run -0 sbx revoke "$(sbx grants --json | jq '.[0].id')"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "many that are revoked are counted, not listed" {

@@ -171,8 +171,15 @@ broker() {
 	python3 "$TESTS/broker.py" "$(broker_socket)" "$@"
 }
 
+# Asked for again and again, so there is a small program for it; by hand it may be missing.
 broker_pid() {
-	broker --pid 2>/dev/null
+	local program=${SBX_PROBE:-}
+	program=${program%/*}/broker_pid
+	if [[ -x $program ]]; then
+		"$program" "$(broker_socket)"
+	else
+		broker --pid 2>/dev/null
+	fi
 }
 
 # Also one that only waits for its parent to hear of it: some containers' first process takes its time.
@@ -227,7 +234,9 @@ asked() {
 # The id of the oldest pending prompt; waits for one.
 prompt_id() {
 	wait_for 30 prompt_is_pending || { echo "no prompt came up" >&2 && return 1; }
-	sbx prompts --json | jq -er '.[0].id'
+	local pending
+	pending=$(sbx prompts --json)
+	[[ $pending =~ ^\[\{\"id\":([0-9]+), ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # Without a program that reads JSON: these are looked at again and again.
@@ -236,8 +245,12 @@ prompt_is_pending() {
 }
 
 no_prompt_is_pending() {
-	local pending
-	pending=$(sbx prompts --json) && [[ ${pending//[[:space:]]/} == '[]' ]]
+	none prompts
+}
+
+# none grants|prompts|sessions: nothing is listed. jq takes as long as ten other programs to start.
+none() {
+	[[ $(sbx "$1" --json) == '[]' ]]
 }
 
 # Start a command with its output in files: background NAME COMMAND…; then finished NAME SECONDS sets $status and $output.

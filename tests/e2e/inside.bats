@@ -35,7 +35,7 @@ END
 setup() {
 	cd "$HOME/project" || return
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id')
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id')
 }
 
 # inside COMMAND…: what a tool says at the door, in a sandbox of its own.
@@ -94,7 +94,7 @@ inside() {
 	finished ask
 	contains "$output" '"allowed":true,"once":true'
 	contains "$output" "status 1"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "once for a file leaves nothing for its use, and the tool is told so; always lasts" {
@@ -313,7 +313,7 @@ denied: nothing allows it, and nobody is asked about it" ]
 	[ "$(jq -r .type <<<"$output" | sort -u)" = error ]
 	run sbx run -- sh -c 'sbx grant fs:read ~/asked; sbx allow 1; sbx prompts; sbx run -- true'
 	[ "$(grep -c 'this is inside a sandbox' <<<"$output")" = 4 ]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	no_prompt_is_pending
 }
 

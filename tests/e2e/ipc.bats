@@ -19,7 +19,7 @@ teardown() {
 	done
 	rm -f "$HOME"/project/*.sock "$HOME"/project/*.mail
 	# shellcheck disable=SC2046 # ids
-	[[ $(sbx grants --json | jq length) == 0 ]] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 }
 
 # on_host NAME WORD…: ipc.py on the host, until the test's end; it is ready when this returns.

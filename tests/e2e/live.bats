@@ -25,7 +25,7 @@ teardown() {
 	exec 7>&-
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 	if [ -e "$HOME/run/agent.pid" ]; then answers_end agent; fi
 }
 
@@ -106,7 +106,7 @@ when() { # when NAME: since when
 }
 
 no_grant_is_in_force() {
-	[[ $(sbx grants --json | jq length) == 0 ]]
+	none grants
 }
 
 @test "a write is held; allowed for the folder, the file is on the host" {
@@ -144,7 +144,7 @@ no_grant_is_in_force() {
 	contains "$output" "Permission denied"
 	((SECONDS >= 1))
 	[ "$(sbx history --json | jq -s "map(select(.kind == \"prompt\" and .target == \"$here/file\" and .detail.state == \"shown\")) | length")" = 1 ]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	asking_policy
 }
 
@@ -306,7 +306,7 @@ is_held_for_good() {
 	sbx deny "$id"
 	finished once
 	[ "$(grep -c "in $here" <<<"$output")" = 1 ]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "once for a write is one open: what is written through it is on the host, no more is written" {
@@ -331,7 +331,7 @@ is_held_for_good() {
 	touch go
 	finished mine
 	contains "$output" "in $here"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	rm -f up go
 }
 

@@ -29,7 +29,7 @@ END
 setup() {
 	cd "$HOME/project" || return
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id')
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id')
 }
 
 @test "rules decide: 0 and 1, with a line that says why" {
@@ -70,7 +70,7 @@ setup() {
 	finished held
 	[ "$status" = 1 ]
 	contains "$output" "deny: you denied it"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "--no-ask: a question is a no" {
@@ -124,7 +124,7 @@ setup() {
 	run sbx run --allow db:access=prod -- true
 	[ "$status" = 0 ]
 	sbx history --json | jq -se 'any(.kind == "grant" and .permission == "db:access" and .target == "prod" and .session > 0)'
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "what no policy declares is refused, with the nearest name" {
@@ -168,7 +168,7 @@ summary_is_pending() {
 	run sbx allow "$(sbx prompts --json | jq '.[0].id')"
 	[ "$status" = 0 ]
 	contains "$output" "Allowed prompt"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	run sbx why net:access more.test:80 --session "$session"
 	lacks "$output" "different things"
 	sbx kill "$session"

@@ -26,7 +26,7 @@ END
 setup() {
 	cd "$HOME/project" || return
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id')
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id')
 }
 
 fetch() { # fetch NAME HOST…: in the background, one sandbox
@@ -40,7 +40,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	sbx allow "$(prompt_id)" --once
 	finished once
 	contains "$output" "hello /one.test"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	fetch again "one.test:$port"
 	sbx deny "$(prompt_id)"
 	finished again
@@ -97,7 +97,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	echo "$output"
 	is_refused "$output"
 	contains "$output" "sbx grant net:access one.test:$port --profile default"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "a remembered denial asks no more" {
@@ -173,7 +173,7 @@ two_are_pending() {
 	run sbx allow "$id"
 	[ "$status" != 0 ]
 	grep -q '^sbx: ' <<<"$output"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "the tool giving up on its request cancels the prompt" {
@@ -199,7 +199,7 @@ two_are_pending() {
 		[ "$status" != 0 ]
 		grep -q '^sbx: ' <<<"$output"
 	done
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "at its deadline a prompt is denied, once" {
@@ -208,7 +208,7 @@ two_are_pending() {
 	run timeout 60 sbx run -- curl -sS -o /dev/null -w '%{http_code}\n' "http://one.test:$port/x"
 	is_refused "$output"
 	((SECONDS >= 1 && SECONDS < 40)) # of 60 that are usual
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	sbx history --json | jq -es 'map(select(.kind == "prompt" or .kind == "answer" or .kind == "decision")) | map(.verdict) | index("deny")'
 	waiting_policy 60s
 }

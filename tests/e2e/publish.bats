@@ -29,11 +29,11 @@ teardown() {
 	wait_for 60 nothing_runs
 	rm -f "$HOME/project/.sbx.yaml" "$HOME/project/up"
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 }
 
 nothing_runs() {
-	[[ $(sbx sessions --json | jq length) == 0 ]]
+	none sessions
 }
 
 # A port of this machine that nobody has now.
@@ -237,7 +237,7 @@ except ConnectionResetError:
 	kill -9 "$(broker_pid)"
 	wait_for 60 runs
 	refused "$port"
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	[ "$(sbx sessions --json | jq -c '.[0].published')" = '[]' ]
 }
 
@@ -261,7 +261,7 @@ except ConnectionResetError:
 	id=$(session_id)
 	run -1 sbx publish "$id" "3000:$port"
 	[[ $output == *"port $port of this machine is taken"* ]]
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	run -2 sbx publish "$id" 3000:http
 	run -2 sbx run --publish 0 -- true
 	run -1 sbx publish 999999 3000
@@ -383,7 +383,7 @@ listen_policy() {
 	sbx deny "$(prompt_id)"
 	touch denied
 	wait_for 60 test -s up
-	[ "$(sbx prompts --json | jq length)" = 0 ]
+	none prompts
 	refused "$port"
 	[ "$(sbx history --json --permission net:listen | jq -s --arg port "$port" 'map(select(.kind == "prompt" and .target == $port)) | length')" = 1 ]
 	sbx kill --all
@@ -419,7 +419,7 @@ listen_policy() {
 	sbx publish "$(session_id)" 9:0 >/dev/null # when this is through, what listens was looked at
 	refused "$port"
 	[ "$(sbx sessions --json | jq -c '.[0].published | length')" = 1 ]
-	[ "$(sbx prompts --json | jq length)" = 0 ]
+	none prompts
 	# a grant opens it from then on
 	sbx grant --profile python net:listen "$port" >/dev/null
 	wait_for 60 answers_at "http://127.0.0.1:$port/"

@@ -118,7 +118,7 @@ load helper
 }
 
 session_has_ended() {
-	[[ $(sbx sessions --json | jq length) == 0 ]]
+	none sessions
 }
 
 @test "the working folder is kept, and --cwd changes it" {

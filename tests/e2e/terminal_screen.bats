@@ -33,7 +33,7 @@ END
 setup() {
 	tmux_begin
 	rm -f go answer typed
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke --all
+	none grants || sbx revoke --all
 }
 
 teardown() {
@@ -208,7 +208,7 @@ END
 	type_line deny
 	wait_for 30 test -e over
 	lacks "$(<answer)" hello
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 # bats file_tags=part2
@@ -248,7 +248,7 @@ END
 	tmux send-keys '?'
 	sees '^Prompt [0-9]+, '
 	sees 'deny [0-9]+ --always'
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 	sees 'choose\?$'
 	type_line "allow $(code)"
 	sees 'ready\$$'

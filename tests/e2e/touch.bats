@@ -25,7 +25,7 @@ teardown() {
 	policy_restore
 	sbx kill --all >/dev/null 2>&1 || true
 	# shellcheck disable=SC2046 # ids
-	[ "$(sbx grants --json | jq length)" = 0 ] || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
+	none grants || sbx revoke $(sbx grants --json | jq '.[].id') >/dev/null
 	if [ -e "$HOME/run/agent.pid" ]; then answers_end agent; fi
 	chmod -R u+rwx "$top" 2>/dev/null && rm -rf "$top"
 }
@@ -139,7 +139,7 @@ changed() {
 	but '/bin/sh: 0: cannot open' # a script is read a second time, by its interpreter
 	by_traps_alone 'execve-interpreter|execve-script'
 	ended worked
-	[ "$(sbx grants --json | jq length)" = 0 ]
+	none grants
 }
 
 @test "granted to read before: what changes something is held, allowed, and done on the host" {

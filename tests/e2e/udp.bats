@@ -44,7 +44,7 @@ udp() { # udp HOST CASE…
 	local id
 	udp asked.test lookups
 	[ "$output" = "lookups: done" ]
-	[ "$(sbx prompts --json | jq length)" = 0 ]
+	none prompts
 	background held sbx run -- python3 udp.py asked.test "$port" held
 	id=$(prompt_id)
 	[ ! -s "$HOME/run/heard" ]
