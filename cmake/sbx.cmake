@@ -77,11 +77,8 @@ function(sbx_program name)
   set_property(GLOBAL APPEND PROPERTY SBX_AS_ROOT ${name})
 endfunction()
 
-# sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
-# A unit test computes, so that only as many run at once as there are processors (scripts/test says how many, in a resource file of
-# ctest's); the end-to-end tests wait, and run beside them. So that the processors have both to do from the beginning to the end, the
-# unit tests are first in line. One that waits, which the third column says, is as an end-to-end test.
-function(sbx_test_cost name)
+# sbx_test_row(NAME ROW): of the table tests/costs; empty when the test isn't there.
+function(sbx_test_row name row)
   get_property(read GLOBAL PROPERTY SBX_COSTS)
   if(NOT read)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/costs)
@@ -90,11 +87,21 @@ function(sbx_test_cost name)
   endif()
   string(REPLACE "." "\\." pattern ${name})
   list(FILTER read INCLUDE REGEX "^${pattern} ")
+  set(${row} "${read}" PARENT_SCOPE)
+endfunction()
+
+# sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
+# A unit test computes, so that only as many run at once as there are processors (scripts/test says how many, in a resource file of
+# ctest's); the end-to-end tests wait, and run beside them. So that the processors have both to do from the beginning to the end, the
+# unit tests are first in line, and have what the others leave of the processors (nice). One that waits, which the third column says, is
+# as an end-to-end test.
+function(sbx_test_cost name)
+  sbx_test_row(${name} row)
   set(cost 1)
-  if(read MATCHES " ([0-9]+)( waits)?$")
+  if(row MATCHES " ([0-9]+)( waits)?$")
     set(cost ${CMAKE_MATCH_1})
   endif()
-  if(name MATCHES "^unit" AND NOT read MATCHES " waits$")
+  if(name MATCHES "^unit" AND NOT row MATCHES " waits$")
     math(EXPR cost "${cost} + 1000")
     set_tests_properties(${name} PROPERTIES RESOURCE_GROUPS processors:1)
   endif()
@@ -107,8 +114,12 @@ function(sbx_unit_test name)
   add_executable(test_${name} ${TEST_SOURCES})
   target_link_libraries(test_${name} PRIVATE sbx_flags sbx_test_support ${TEST_USES} PkgConfig::CMOCKA)
   target_compile_definitions(test_${name} PRIVATE SBX_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
-  add_test(NAME unit.${name} COMMAND test_${name})
-  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300
+  sbx_test_row(unit.${name} row)
+  if(NOT row MATCHES " waits$")
+    set(nice nice -n 10)
+  endif()
+  add_test(NAME unit.${name} COMMAND ${nice} $<TARGET_FILE:test_${name}>)
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900
     ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
   sbx_test_cost(unit.${name})
 endfunction()
