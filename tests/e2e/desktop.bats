@@ -328,7 +328,7 @@ asks_whether_it_may_go_on() {
 # last_push_shows true|false: whether the desktop shows it, as the agent in the terminal was told last. The first time may be before
 # there is a desktop's agent.
 last_push_shows() {
-	[[ $(jq -s 'map(select(.type == "prompt"))[-1].desktop' "$HOME/run/pushes.log") == "$1" ]]
+	[[ $(grep -F '"type": "prompt"' "$HOME/run/pushes.log" | tail -n 1) == *"\"desktop\": $1"* ]] # as pushes.py writes it
 }
 
 terminal_agent() {
