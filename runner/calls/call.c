@@ -22,6 +22,8 @@
 enum {
 	CALL_LINE_MAX = 256, /* /proc/TID/syscall: nine numbers of at most 18 characters */
 	CALL_PROC_NAME = 32,
+	CALL_NAPS = 10, /* for a thread that is on its way to rest, */
+	CALL_NAP_US = 50,
 };
 
 static uint64_t argument(const struct call_raw *raw, unsigned char at) {
@@ -230,10 +232,21 @@ void call_read_promptly(struct promptly *promptly, pid_t thread, const struct ca
 	free(reading);
 }
 
+/* Of a thread that is held. Who hears of that may run before it has come to rest in its call, on Linux 6.1 with a
+ * single processor always: so it is given that. */
+static int read_held(pid_t thread, struct call_raw *ret_raw) {
+	int code = call_raw_read(thread, ret_raw);
+	for (int i = 0; code == -ESRCH && i < CALL_NAPS; i++) {
+		usleep(CALL_NAP_US);
+		code = call_raw_read(thread, ret_raw);
+	}
+	return code;
+}
+
 char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder) {
 	struct call_raw raw = {.number = -1};
 	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
-	if (call_raw_read(thread, &raw) < 0) return NULL;
+	if (read_held(thread, &raw) < 0) return NULL;
 	call_read_promptly(promptly, thread, &raw, &call);
 	for (size_t i = 0; i < CALL_PATHS && !call.nameless; i++) {
 		if (!call.paths[i] || string_equal(call.paths[i], folder)) continue;
@@ -246,7 +259,7 @@ char *call_name_in(struct promptly *promptly, pid_t thread, const char *folder) 
 char *call_started(struct promptly *promptly, pid_t thread) {
 	struct call_raw raw = {.number = -1};
 	CLEANUP_CALL struct call call = {.class = CALL_OTHER};
-	if (call_raw_read(thread, &raw) < 0) return NULL;
+	if (read_held(thread, &raw) < 0) return NULL;
 	call_read_promptly(promptly, thread, &raw, &call);
 	return call.class == CALL_EXECUTE ? STEAL(call.paths[0]) : NULL;
 }

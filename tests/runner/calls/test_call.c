@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -503,6 +504,36 @@ static void a_dead_thread_gives_nothing(void **state) {
 	caller_end(&caller);
 }
 
+static void stand_back(void) {
+	const struct sched_param none = {0};
+	if (sched_setscheduler(0, SCHED_IDLE, &none) < 0) _exit(1);
+}
+
+/* On a single processor whoever hears of a call takes it from the thread that makes it, before that has come to rest:
+ * on Linux 6.1 always, as the thread stands back. */
+static void a_thread_on_its_way_to_rest_is_read(void **state) {
+	(void)state;
+	cpu_set_t all, one;
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&one);
+	for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+		if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	struct caller caller = caller_start(stand_back);
+	for (int i = 0; i < 20; i++) {
+		caller_make(&caller, SYS_execve, ARGUMENTS(P("/bin/x"), 0, 0));
+		CLEANUP_FREE char *started = call_started(NULL, (pid_t)caller.held.pid);
+		caller_release(&caller);
+		caller_make(&caller, SYS_openat, ARGUMENTS(cwd, P("/a/b"), O_WRONLY | O_CREAT));
+		CLEANUP_FREE char *name = call_name_in(NULL, (pid_t)caller.held.pid, "/a");
+		caller_release(&caller);
+		assert_string_equal(started ? started : "nothing", "/bin/x");
+		assert_string_equal(name ? name : "nothing", "/a/b");
+	}
+	caller_end(&caller);
+	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 static void hide(void) {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -572,6 +603,7 @@ int main(void) {
 		cmocka_unit_test(hostile_pointers_give_no_path),
 		cmocka_unit_test(racing_memory_gives_some_normal_path_or_none),
 		cmocka_unit_test(a_dead_thread_gives_nothing),
+		cmocka_unit_test(a_thread_on_its_way_to_rest_is_read),
 		cmocka_unit_test(a_thread_that_hides_gives_nothing),
 		cmocka_unit_test(a_thread_in_no_such_call_is_other),
 		cmocka_unit_test(thread_ids_are_threads),
