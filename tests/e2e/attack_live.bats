@@ -54,6 +54,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	}
 }
 
+# bats test_tags=contract
 @test "attack_f_01 a masked name that is missing: making it is asked, by whatever call, and refused it is not made" {
 	local line
 	for line in 'mkdir .claude' 'mkdir -p .claude/hooks' 'echo x >.envrc' 'echo x >tmp; mv tmp .envrc' 'mkdir tmpd; mv tmpd .vscode' \
@@ -124,6 +125,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	unchanged
 }
 
+# bats test_tags=contract
 @test "attack_f_02 attack_f_15 what is swapped between question and answer is not mounted: by the host or another sandbox" {
 	mkdir -p "$here/evil"
 	echo "a key" >"$here/evil/file"
@@ -237,6 +239,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	unchanged
 }
 
+# bats test_tags=contract
 @test "attack_f_18 a link planted where a grant will be mounted: not followed, nothing is made through it" {
 	listing=$(find "$HOME/repo" | sort)
 	background planter sbx run -- sh -c "ln -s $HOME/repo ~/planted; mkdir -p ~/deep; ln -s $HOME/repo ~/deep/er; touch up
@@ -318,6 +321,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 
 # bats file_tags=part2
 
+# bats test_tags=contract
 @test "attack_f_20 --kill ends who hides what it holds: in another thread, behind a first one that has ended, in a socket" {
 	local how
 	for how in thread left passed; do
@@ -488,6 +492,7 @@ print("seen", seen)' "$here/file"
 	contains "$output" "/dev/fuse': No such file"
 }
 
+# bats test_tags=contract
 @test "attack_k_04 a second listener is refused while traps are on" {
 	asking_policy 60s '    ask: {proc:spawn: [sha1sum]}'
 	sed -i "s/doorbell: .*/doorbell: traps/" "$HOME/.config/sbx/policy.yaml"
@@ -629,6 +634,7 @@ is_told_of_its_end() {
 	sbx history --json | jq -es --arg path "$here/file" 'any(.[]; .kind == "expire" and (.detail.holders // [] | any(.path == $path)))'
 }
 
+# bats test_tags=contract
 @test "the filter's own answers are the same with every doorbell" {
 	for attempt in userns mount open-tree fsopen io-uring ptrace-init; do
 		run sbx run -- ./probe "$attempt"

@@ -68,6 +68,7 @@ no_way() { # no_way ERROR: what probe says of a socket that isn't to be reached
 	[[ $1 == ECONNREFUSED || $1 == ENOENT || $1 == EACCES || $1 == EPERM ]]
 }
 
+# bats test_tags=contract
 @test "what is allowed works, so that what follows means something" {
 	get "http://good.test:$port/x"
 	contains "$output" 200
@@ -79,6 +80,7 @@ no_way() { # no_way ERROR: what probe says of a socket that isn't to be reached
 	contains "$output" "hello /tunnel"
 }
 
+# bats test_tags=contract
 @test "attack_n_01 an empty allow list means nothing is allowed" {
 	run sbx run --profile nothing -- curl -sS --max-time 10 "http://good.test:$port/x"
 	echo "$output"
@@ -156,6 +158,7 @@ END
 	nothing_arrived
 }
 
+# bats test_tags=contract
 @test "attack_n_04 the authority that was judged is dialled; what is ambiguous is 400" {
 	raw "GET http://bad.test:$port/evil HTTP/1.1\r\nHost: good.test:$port\r\nConnection: close\r\n\r\n"
 	grep -qE '^HTTP/1.1 40[03]' <<<"$output"
@@ -248,6 +251,7 @@ END
 
 # bats file_tags=part2
 
+# bats test_tags=contract
 @test "attack_n_05 no packet leaves for a name or address that was not allowed, also while it is asked about" {
 	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
 	policy <<END
@@ -365,6 +369,7 @@ END
 	policy <<<"$policy_before"
 }
 
+# bats test_tags=contract
 @test "attack_n_07 a server gets no port that is for administrators, though its bind is carried out for it" {
 	[ "$(</proc/sys/net/ipv4/ip_unprivileged_port_start)" = 1024 ] || skip "optional: lower ports are anybody's here"
 	cat >bind.py <<'END'
@@ -384,6 +389,7 @@ END
 	[ "$(grep -c '^3000 0$' <<<"$output")" = 4 ]
 }
 
+# bats test_tags=contract
 @test "attack_n_10 a host service on loopback can't be reached, by any address of the host" {
 	for address in 127.0.0.1 127.0.0.2 localhost '[::1]' "$(hostname -I 2>/dev/null | cut -d' ' -f1)"; do
 		run sbx run -- curl -sS --noproxy '*' --max-time 3 "http://${address:-127.0.0.1}:$port/x"
@@ -453,6 +459,7 @@ END
 	[ "${lines[1]}" = "$([[ $network = proxy ]] && echo 2 || echo 0)" ]
 }
 
+# bats test_tags=contract
 @test "attack_n_13 abstract sockets and the well-known ones of the host are not reachable" {
 	name=sbx-e2e-$$
 	python3 - "$name" "$HOME/run/plain.sock" >"$HOME/run/unix.log" 2>&1 3>&- <<'END' &

@@ -56,6 +56,7 @@ asks() {
 	[ "$(sbx prompts --json | jq -r '.[0] | "\(.permission) \(.target)"')" = "$1 $2" ]
 }
 
+# bats test_tags=contract
 @test "attack_r_01: a folder that is taken while a call is let through once is taken back" {
 	keeping grab
 	asks fs:write "$here"
@@ -77,6 +78,7 @@ asks() {
 	[ "$(cat "$here/old.txt")" = old ]
 }
 
+# bats test_tags=contract
 @test "what one call has opened stays open, and nobody is told that it should not" {
 	keeping plainly
 	asks fs:write "$here"
@@ -160,6 +162,7 @@ ran_or_asked() {
 	asked_of proc:spawn "$1" || grep -qs Copyright "$HOME/run/spawning.out"
 }
 
+# bats test_tags=contract
 @test "attack_r_01: a program that is allowed once is that program alone, and for that call" {
 	asking_policy 60s "    ask: {proc:spawn: ['/usr/bin/sha[25]*sum']}"
 	chmod 700 "$here/old.txt"
@@ -248,6 +251,7 @@ one_did() {
 		and .verdict == "allow")] | length == 1'
 }
 
+# bats test_tags=contract
 @test "attack_r_01: of equal calls that wait an answer for once lets one through, and the others are asked about" {
 	equal_policy
 	while read -r how permission target; do

@@ -77,6 +77,7 @@ when() { # when NAME: since when
 	tail -n 1 "$HOME/run/$1.out" | cut -d ' ' -f 1
 }
 
+# bats test_tags=contract
 @test "a look and a read are held, go on when allowed, and are asked again when the grant has ended" {
 	mkdir "$HOME/notes"
 	echo "buy milk" >"$HOME/notes/todo.txt"
@@ -122,6 +123,7 @@ no_grant_is_in_force() {
 	[ "$(sbx grants --json | jq -r '.[].pattern')" = "$HOME/other" ]
 }
 
+# bats test_tags=contract
 @test "a denial is EACCES, is asked again, and a rule's denial is absence" {
 	background denied sbx run -- sh -c "cat $here/file; cat $here/file; cat ~/.ssh/id_ed25519"
 	for _ in 1 2; do
@@ -135,6 +137,7 @@ no_grant_is_in_force() {
 	lacks "$output" "in $here"
 }
 
+# bats test_tags=contract
 @test "an unanswered question ends in EACCES at its deadline, once" {
 	asking_policy 2s
 	SECONDS=0
@@ -160,6 +163,7 @@ no_grant_is_in_force() {
 	asking_policy
 }
 
+# bats test_tags=contract
 @test "sbx grant to a running sandbox: it is there when the command returns, and a held call goes on" {
 	watching w -- "$here/file"
 	local try
@@ -199,6 +203,7 @@ revoke_here() {
 	sbx revoke --match fs:read "$here"
 }
 
+# bats test_tags=contract
 @test "revoke: gone from the running sandbox within 50 ms, and the next touch asks again" {
 	watching w -- --open "$here/file"
 	vanishes revoke_here
@@ -238,6 +243,7 @@ revoke_here() {
 	asking_policy
 }
 
+# bats test_tags=contract
 @test "a grant's own end: to the second, in every running sandbox" {
 	background second sbx run -- sh -c "touch up; until cat $here/file; do sleep 0.1; done; sleep 20"
 	watching w -- --open "$here/file"
@@ -295,6 +301,7 @@ is_held_for_good() {
 	rm -f go again up.* read.*
 }
 
+# bats test_tags=contract
 @test "once is one call: the next asks again, and no grant is left" {
 	# a read isn't trapped: what is there once goes some hundred microseconds after the call's return, when there is a processor
 	background once sbx run -- sh -c "cat $here/file; sleep 2.5; cat $here/file"
@@ -415,6 +422,7 @@ part() { # part N: what was printed in that round
 	sed -n "/^step $1\$/,/^step $(($1 + 1))\$/p" <<<"$output"
 }
 
+# bats test_tags=contract
 @test "what is allowed to be written is so for a call by what was open before: rm -r, a working folder" {
 	local -A calls=(["rm -r .vscode"]="! -e .vscode" ["sh -c 'cd .vscode && echo made >new && cat new'"]="-s .vscode/new"
 		["python3 -c 'import os; os.mkdir(\"new\", dir_fd=os.open(\".vscode\", os.O_RDONLY))'"]="-d .vscode/new")
@@ -743,6 +751,7 @@ print('all came back', flush=True)"
 	contains "$output" "all came back"
 }
 
+# bats test_tags=contract
 @test "a program that a rule asks about: held, and the chain of callers is shown" {
 	asking_policy 60s '    ask: {proc:spawn: [sha1sum]}
     deny: {proc:spawn: [sha512sum]}'
@@ -813,6 +822,7 @@ was_let_run() {
 	asking_policy
 }
 
+# bats test_tags=contract
 @test "a program that rules ask about by the names of two links: by the one that is used, and an answer is for the file" {
 	local file name other
 	file=$(readlink -f /usr/bin/awk)
@@ -975,6 +985,7 @@ is_asked_to_write() {
 	[ ! -e "$HOME/fresh" ] && [ ! -e "$HOME/fresh-folder" ]
 }
 
+# bats test_tags=contract
 @test "the portal's death: it is started again, and grants are whole" {
 	sbx grant fs:read "$here" --profile default
 	mkdir -p "$HOME/later$BATS_TEST_NUMBER"
@@ -1011,6 +1022,7 @@ has_another_portal() { # than those of $killed
 	return 1
 }
 
+# bats test_tags=contract
 @test "a broker that is killed while a call is held: refused or asked anew, never let through" {
 	background broken sbx run -- sh -c "cat $here/file; sleep 1; cat $here/file"
 	asks fs:read "$here/file"

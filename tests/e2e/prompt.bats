@@ -35,6 +35,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	background "$name" sbx run -- sh -c 'for host; do curl -sS --max-time 30 "http://$host/$host" || echo "failed: $?"; done' sh "$@"
 }
 
+# bats test_tags=contract
 @test "--once is for the one connection" {
 	fetch once "one.test:$port"
 	sbx allow "$(prompt_id)" --once
@@ -47,6 +48,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	lacks "$output" "hello"
 }
 
+# bats test_tags=contract
 @test "--session lasts as long as the sandbox" {
 	fetch twice "one.test:$port" "one.test:$port"
 	sbx allow "$(prompt_id)" --session
@@ -90,6 +92,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	lacks "$output" hello
 }
 
+# bats test_tags=contract
 @test "a denial: why, and how to allow, is said, with the proxy in the body of a 403; sbx deny alone isn't remembered" {
 	background denied sbx run -- curl -sS -w '\n%{http_code}\n' --max-time 30 "http://one.test:$port/x"
 	sbx deny "$(prompt_id)"
@@ -138,6 +141,7 @@ fetch() { # fetch NAME HOST…: in the background, one sandbox
 	contains "$output" "hello /b"
 }
 
+# bats test_tags=contract
 @test "one that waits does not hold up another" {
 	background slow sbx run -- sh -c "curl -sS http://one.test:$port/slow & sleep 0.5; curl -sS http://two.test:$port/quick; wait"
 	wait_for 30 two_are_pending
@@ -163,6 +167,7 @@ two_are_pending() {
 	no_prompt_is_pending
 }
 
+# bats test_tags=contract
 @test "a requester that dies takes its prompt with it" {
 	sbx run -- curl -sS "http://one.test:$port/x" >/dev/null 2>&1 3>&- &
 	pid=$!
@@ -202,6 +207,7 @@ two_are_pending() {
 	none grants
 }
 
+# bats test_tags=contract
 @test "at its deadline a prompt is denied, once" {
 	waiting_policy 2s
 	SECONDS=0

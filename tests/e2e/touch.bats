@@ -91,6 +91,7 @@ changed() {
 	! grep -v " $1\$" <<<"$output" || return 1
 }
 
+# bats test_tags=contract
 @test "granted by the folder: looks see the real object" {
 	made look
 	answers agent "allow:session:below:$top=fs:*=$top/*"
@@ -98,6 +99,7 @@ changed() {
 	look_or_absent
 }
 
+# bats test_tags=contract
 @test "granted by the folder: opens and executions go on" {
 	made open run
 	answers agent "allow:session:below:$top=fs:*=$top/*"
@@ -106,6 +108,7 @@ changed() {
 	ended worked
 }
 
+# bats test_tags=contract
 @test "granted by the folder: names are made, changed and removed on the host" {
 	made names change
 	answers agent "allow:session:below:$top=fs:*=$top/*"
@@ -131,6 +134,7 @@ changed() {
 	changed 'done'
 }
 
+# bats test_tags=contract
 @test "granted for this once: opens and executions" {
 	made open run
 	names=$(grep -v ^opendir <<<"$names") # a folder is allowed for no single call (attack_once)
@@ -162,6 +166,7 @@ changed() {
 	[ "$(picture)" = "$before" ]
 }
 
+# bats test_tags=contract
 @test "refused: every call ends in EACCES, and the host is as it was" {
 	made look open run names change
 	answers agent "deny=fs:*=$top/*"
