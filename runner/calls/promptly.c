@@ -2,17 +2,28 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/string.h"
 #include "base/thread.h"
+#include "regular.h"
 
-enum { PROMPTLY_STACK = 256 * 1024 };
+enum {
+	PROMPTLY_STACK = 256 * 1024,
+	PROMPTLY_STAT_MAX = 4096,
+	PROMPTLY_LOOKS = 50, /* a second without a processor */
+};
 
 struct job {
 	void (*run)(void *work);
 	void (*drop)(void *work);
 	void *work;
+	pid_t thread; /* 0: nobody has taken it yet */
+	atomic_bool ran;
 	bool done, given_up;
 };
 
@@ -53,8 +64,10 @@ static void *thread_main(void *argument) {
 	struct job *job;
 	pthread_mutex_lock(&promptly->lock);
 	while ((job = take(promptly))) {
+		job->thread = gettid();
 		pthread_mutex_unlock(&promptly->lock);
 		job->run(job->work);
+		atomic_store(&job->ran, true);
 		pthread_mutex_lock(&promptly->lock);
 		job->done = true;
 		pthread_cond_signal(&promptly->done);
@@ -84,15 +97,26 @@ struct promptly *promptly_new(void) {
 	return promptly;
 }
 
+/* It is at rest in the midst of it: what it waits for is a tool's. A thread without a processor goes on by itself. */
+static bool is_stuck(const struct job *job) {
+	CLEANUP_FREE char *path = string_format("/proc/self/task/%d/stat", job->thread), *text = NULL;
+	if (job->thread == 0 || regular_read(path, PROMPTLY_STAT_MAX, &text, NULL, NULL) < 0) return false;
+	const char *state = strrchr(text, ')');
+	return state && strncmp(state, ") R", 3) != 0 && !atomic_load(&job->ran);
+}
+
 /* The lock is held. */
 static void wait_for(struct promptly *promptly, const struct job *job) {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += PROMPTLY_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
-	while (!job->done)
-		if (pthread_cond_timedwait(&promptly->done, &promptly->lock, &until) == ETIMEDOUT) return;
+	for (int looks = 0; !job->done && looks < PROMPTLY_LOOKS; looks++) {
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += PROMPTLY_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		while (!job->done)
+			if (pthread_cond_timedwait(&promptly->done, &promptly->lock, &until) == ETIMEDOUT) break;
+		if (!job->done && is_stuck(job)) return;
+	}
 }
 
 bool promptly_do(struct promptly *promptly, void (*run)(void *work), void (*drop)(void *work), void *work) {

@@ -1,5 +1,6 @@
 /*
- * promptly: does what may wait for a tool (its memory, its command line), and waits for it PROMPTLY_MS and no longer.
+ * promptly: does what may wait for a tool (its memory, its command line), and waits for it PROMPTLY_MS and no longer;
+ * for a thread that only has no processor up to a second.
  *
  * Promises: work that isn't done by then is given up: its thread finishes alone and drops it. With PROMPTLY_MAX
  * threads that are stuck all else is given up at once. Signals stay with the caller's thread.
