@@ -236,7 +236,7 @@ void call_read_promptly(struct promptly *promptly, pid_t thread, const struct ca
  * single processor always: so it is given that. */
 static int read_held(pid_t thread, struct call_raw *ret_raw) {
 	int code = call_raw_read(thread, ret_raw);
-	for (int i = 0; code == -ESRCH && i < CALL_NAPS; i++) {
+	for (int i = 0; code == -EAGAIN && i < CALL_NAPS; i++) {
 		usleep(CALL_NAP_US);
 		code = call_raw_read(thread, ret_raw);
 	}
@@ -276,7 +276,8 @@ int call_raw_read(pid_t thread, struct call_raw *ret_raw) {
 	struct call_raw raw;
 	char *at = line, *end;
 	const long number = strtol(at, &end, 10);
-	if (end == at || number < 0) return -ESRCH; /* "running", or blocked in no call ("-1 …") */
+	if (end == at) return size > 0 ? -EAGAIN : -ESRCH; /* "running" */
+	if (number < 0) return -ESRCH;                     /* blocked in no call ("-1 …") */
 	raw.number = (int)number;
 	for (size_t i = 0; i < CALL_ARGUMENTS; i++) {
 		at = end;

@@ -54,7 +54,8 @@ struct call {
 	bool rooted;           /* links stay below the descriptor (RESOLVE_IN_ROOT) */
 };
 
-/* From /proc/TID/syscall. -ESRCH: it is gone, or in no call; -EACCES, -EPERM: not to be read. */
+/* From /proc/TID/syscall. -EAGAIN: it runs, or has no processor; -ESRCH: it is gone, or in no call; -EACCES, -EPERM:
+ * not to be read. */
 int call_raw_read(pid_t thread, struct call_raw *ret_raw);
 
 /* Always fills *ret_call; call_finish frees its paths. */

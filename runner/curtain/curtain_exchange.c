@@ -7,8 +7,9 @@
 
 enum {
 	LOOKS = 8,           /* at a thread that is on its way to sleep, before others have their turn */
-	LOOK_AGAIN_US = 500, /* and then as often as */
+	LOOK_AGAIN_US = 500, /* and then, ever more rarely, */
 	TURNS = 100,
+	TURNS_STARVED = 2000, /* ten seconds */
 };
 
 static struct exchange **bucket_of(struct curtain *curtain, uint64_t unique) {
@@ -144,30 +145,32 @@ void exchanges_refuse(struct curtain *curtain) {
 
 /* The thread's call */
 
-static bool read_call(struct exchange *exchange, struct call_raw *ret_raw) {
-	for (int i = 0; i < LOOKS; i++) {
-		int code = call_raw_read(exchange->thread, ret_raw);
-		if (code == 0) return true;
-		if (code != -ESRCH) {
-			exchange->tries = TURNS;
-			return false;
-		}
-		sched_yield();
+static int read_call(const struct exchange *exchange, struct call_raw *ret_raw) {
+	int code = -EAGAIN;
+	for (int i = 0; i < LOOKS && (code == -EAGAIN || code == -ESRCH); i++) {
+		if (i > 0) sched_yield();
+		code = call_raw_read(exchange->thread, ret_raw);
 	}
-	return false;
+	return code;
+}
+
+/* How often, where it ends so. A thread that has no processor comes to rest when it has one again. */
+static unsigned turns_for(int code) {
+	if (code == -EAGAIN) return TURNS_STARVED;
+	return code == -ESRCH ? TURNS : 0;
 }
 
 static void try_call(evutil_socket_t fd, short what, void *argument) {
 	struct exchange *exchange = argument;
-	const struct timeval soon = {.tv_usec = LOOK_AGAIN_US};
 	struct call_raw raw;
 	(void)fd;
 	(void)what;
-	const bool good = read_call(exchange, &raw);
-	if (good || ++exchange->tries > TURNS) {
-		exchange->with_call(exchange, good ? &raw : NULL);
+	const int code = read_call(exchange, &raw);
+	if (code == 0 || ++exchange->tries > turns_for(code)) {
+		exchange->with_call(exchange, code == 0 ? &raw : NULL);
 		return;
 	}
+	const struct timeval soon = {.tv_usec = LOOK_AGAIN_US * (1 + (suseconds_t)(exchange->tries / TURNS))};
 	if (!exchange->timer) exchange->timer = evtimer_new(exchange->curtain->options.base, try_call, exchange);
 	if (!exchange->timer || event_add(exchange->timer, &soon) < 0) mem_exhausted();
 }

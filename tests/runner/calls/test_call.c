@@ -113,7 +113,7 @@ static struct call_raw caller_make(struct caller *caller, int number, const uint
 /* Who hears of a call may run before its thread has come to rest in it, always so on a single processor. */
 static void caller_read(const struct caller *caller, struct call_raw *ret_raw) {
 	int code;
-	wait_until((code = call_raw_read((pid_t)caller->held.pid, ret_raw)) != -ESRCH);
+	wait_until((code = call_raw_read((pid_t)caller->held.pid, ret_raw)) != -EAGAIN);
 	assert_int_equal(code, 0);
 }
 
@@ -534,6 +534,19 @@ static void a_thread_on_its_way_to_rest_is_read(void **state) {
 	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
+static void a_thread_that_runs_is_not_gone(void **state) {
+	(void)state;
+	struct call_raw raw;
+	const pid_t pid = fork();
+	if (pid == 0)
+		for (;;) continue;
+	const int code = call_raw_read(pid, &raw);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(code, -EAGAIN);
+	assert_int_equal(call_raw_read(pid, &raw), -ESRCH);
+}
+
 static void hide(void) {
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -604,6 +617,7 @@ int main(void) {
 		cmocka_unit_test(racing_memory_gives_some_normal_path_or_none),
 		cmocka_unit_test(a_dead_thread_gives_nothing),
 		cmocka_unit_test(a_thread_on_its_way_to_rest_is_read),
+		cmocka_unit_test(a_thread_that_runs_is_not_gone),
 		cmocka_unit_test(a_thread_that_hides_gives_nothing),
 		cmocka_unit_test(a_thread_in_no_such_call_is_other),
 		cmocka_unit_test(thread_ids_are_threads),
