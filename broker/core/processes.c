@@ -40,7 +40,8 @@ enum {
 
 struct stat_line {
 	char state;
-	pid_t parent, session;
+	pid_t parent, group, session,
+		foreground; /* the last: the terminal's process group there; -1: it has no terminal */
 	int terminal;
 	unsigned long long threads, start;
 };
@@ -61,8 +62,10 @@ static bool read_stat(const char *path, struct stat_line *ret_line) {
 	for (int field = 3; field <= FIELD_START && (word = strtok_r(rest, " ", &rest)); field++) {
 		if (field == 3) ret_line->state = *word;
 		if (field == 4) ret_line->parent = (pid_t)strtol(word, NULL, 10);
+		if (field == 5) ret_line->group = (pid_t)strtol(word, NULL, 10);
 		if (field == 6) ret_line->session = (pid_t)strtol(word, NULL, 10);
 		if (field == 7) ret_line->terminal = (int)strtol(word, NULL, 10);
+		if (field == 8) ret_line->foreground = (pid_t)strtol(word, NULL, 10);
 		if (field == FIELD_THREADS) ret_line->threads = strtoull(word, NULL, 10);
 		if (field == FIELD_START) ret_line->start = strtoull(word, NULL, 10);
 	}
@@ -95,6 +98,11 @@ pid_t process_terminal_session(pid_t process) {
 	pid_t session;
 	int device;
 	return process_terminal(process, &session, &device) && device != 0 ? session : 0;
+}
+
+bool process_is_in_background(pid_t process) {
+	struct stat_line line;
+	return stat_of(process, &line) && line.terminal != 0 && line.group != line.foreground;
 }
 
 bool process_has_ended(int pidfd) {

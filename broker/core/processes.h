@@ -32,8 +32,9 @@ bool process_is_below(pid_t process, pid_t ancestor);
 bool process_terminal(pid_t process, pid_t *ret_session, int *ret_device);
 /* Its session where that has one; 0: it has none. */
 pid_t process_terminal_session(pid_t process);
-bool process_has_ended(int pidfd);      /* all its threads have; not where that can't be seen (peer_has_ended) */
-bool process_is_foreign(pid_t process); /* another user's, as far as that can be seen */
+bool process_is_in_background(pid_t process); /* of the terminal that it has */
+bool process_has_ended(int pidfd);            /* all its threads have; not where that can't be seen (peer_has_ended) */
+bool process_is_foreign(pid_t process);       /* another user's, as far as that can be seen */
 
 /* It runs no instruction: stopped (^Z, SIGSTOP, a debugger), or its control group is frozen. */
 bool process_is_halted(pid_t process);

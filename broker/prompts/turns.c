@@ -1,3 +1,10 @@
+/*
+ * Theory of operation. A run holds while a question stands on its own terminal. What a run in the background of another
+ * terminal writes may come out over the question, too: in a terminal within that one (tmux, script, ssh), which the
+ * kernel doesn't connect with it. So each run in the background of its terminal holds while a question stands anywhere;
+ * one in the foreground, a server that is looked at in another window, does not. Which is which is looked at every
+ * TURNS_LOOK_MS. A run with a question of its own has its output held by that.
+ */
 #include "turns.h"
 
 #include <errno.h>
@@ -11,6 +18,8 @@
 #include "sessions/session.h"
 #include "wire/client.h"
 
+enum { TURNS_LOOK_MS = 300 };
+
 struct turn {
 	TAILQ_ENTRY(turn) link;
 	struct client *client; /* of a session, or an agent of none */
@@ -18,6 +27,7 @@ struct turn {
 	int64_t id;             /* of the request; 0: it was replied to */
 	int64_t number;         /* of its push `hold`; 0: it isn't its turn yet */
 	struct event *deadline; /* until the others hold */
+	struct event *look;     /* at who has come into the background */
 };
 
 static struct turn *turn_of(const struct client *client) {
@@ -48,7 +58,21 @@ static void tell(struct session *session, int64_t number) {
 
 /* One whose tool may write to the terminal while that question stands there. */
 static bool is_other(const struct session *session, const struct turn *turn) {
-	return session != turn->client->session && session->terminal == turn->terminal;
+	if (session == turn->client->session || session->terminal == 0) return false;
+	if (session->terminal == turn->terminal) return true;
+	return !turn_of(session->client) && process_is_in_background(session->client->pid);
+}
+
+/* Each session is told for which question it holds now; 0: for none. */
+static void tell_all(struct broker *broker) {
+	struct session *session;
+	const struct turn *turn;
+	TAILQ_FOREACH(session, &broker->sessions, link) {
+		TAILQ_FOREACH(turn, &broker->turns, link) {
+			if (turn->number != 0 && is_other(session, turn)) break;
+		}
+		tell(session, turn ? turn->number : 0);
+	}
 }
 
 /* A runner that is stopped writes nothing either, and hears of it before it goes on. */
@@ -87,16 +111,19 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 	reply(argument);
 }
 
+static void on_look(evutil_socket_t fd, short what, void *argument) {
+	const struct turn *turn = argument;
+	(void)fd, (void)what;
+	tell_all(turn->client->broker);
+}
+
 static void begin(struct turn *turn) {
-	const struct timeval wait = clock_timeval(LIMIT_HOLD_MS);
+	const struct timeval wait = clock_timeval(LIMIT_HOLD_MS), again = clock_timeval(TURNS_LOOK_MS);
 	struct broker *broker = turn->client->broker;
-	struct session *session;
 	turn->number = ++broker->last_hold;
 	event_add(turn->deadline, &wait);
-	TAILQ_FOREACH(session, &broker->sessions, link) {
-		if (session->terminal != turn->terminal) continue;
-		tell(session, is_other(session, turn) ? turn->number : 0);
-	}
+	event_add(turn->look, &again);
+	tell_all(broker);
 	reply_when_held(turn);
 }
 
@@ -109,6 +136,7 @@ int turns_take(struct client *client, int64_t id, struct error *error) {
 							  : process_terminal_session(client->pid),
 			      .id = id};
 	turn->deadline = mem_expect(evtimer_new(broker->base, on_deadline, turn));
+	turn->look = mem_expect(event_new(broker->base, -1, EV_PERSIST, on_look, turn));
 	const bool first = !first_on(broker, turn->terminal);
 	TAILQ_INSERT_TAIL(&broker->turns, turn, link);
 	if (turn->terminal == 0)
@@ -118,19 +146,17 @@ int turns_take(struct client *client, int64_t id, struct error *error) {
 	return 0;
 }
 
-/* Whoever has asked for it next; with nobody all go on. */
+static void reply_to_all(const struct broker *broker) {
+	struct turn *turn;
+	TAILQ_FOREACH(turn, &broker->turns, link) reply_when_held(turn);
+}
+
+/* Whoever has asked for it next; who holds for no question goes on. */
 static void go_on(struct broker *broker, pid_t terminal) {
-	struct turn *turn = first_on(broker, terminal);
-	struct session *session;
-	if (turn && turn->number == 0) {
-		begin(turn);
-	} else if (turn) {
-		reply_when_held(turn);
-	} else {
-		TAILQ_FOREACH(session, &broker->sessions, link) {
-			if (session->terminal == terminal) tell(session, 0);
-		}
-	}
+	struct turn *next = first_on(broker, terminal);
+	if (next && next->number == 0) begin(next);
+	tell_all(broker);
+	reply_to_all(broker);
 }
 
 void turns_give(struct client *client) {
@@ -139,22 +165,21 @@ void turns_give(struct client *client) {
 	TAILQ_REMOVE(&client->broker->turns, turn, link);
 	if (turn->terminal != 0) go_on(client->broker, turn->terminal);
 	event_free(turn->deadline);
+	event_free(turn->look);
 	free(turn);
 }
 
 void turns_held(struct session *session, int64_t number) {
-	struct turn *turn = first_on(session->broker, session->terminal);
 	if (number == 0 || session->hold != number) return;
 	session->holds = true;
-	if (turn) reply_when_held(turn);
+	reply_to_all(session->broker);
 }
 
 void turns_joined(struct session *session) {
-	const struct turn *turn = session->terminal != 0 ? first_on(session->broker, session->terminal) : NULL;
-	if (turn) tell(session, turn->number);
+	tell_all(session->broker);
 }
 
 void turns_left(struct session *session) {
 	turns_give(session->client);
-	if (session->terminal != 0) go_on(session->broker, session->terminal);
+	go_on(session->broker, session->terminal);
 }

@@ -1,6 +1,6 @@
 /*
  * turns: questions that runs and `sbx check` put on one terminal come one after the other, and while one stands there
- * all other runs on it hold what their tools write (attack R19).
+ * all other runs on it, and those in the background of another terminal, hold what their tools write (attack R19).
  *
  * Promises: which terminal a run has is read from the kernel, not believed. A client that ends gives its turn
  * up, and isn't waited for. Nobody waits longer than LIMIT_HOLD_MS for runs that don't say that they hold: who asks is

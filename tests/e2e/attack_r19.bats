@@ -149,6 +149,28 @@ stands_unpainted() { # from what it is about to its end
 	done
 }
 
+@test "attack_r_19: a sandbox in the background of the terminal around this one paints over the question" {
+	local i
+	for ((i = 0; i < rounds; i++)); do
+		type_line "clear; sbx run -- python3 paint.py &"
+		sees 'false\.test'
+		type_line "script -q /dev/null"
+		type_line "clear; sbx run -- bash -c 'curl -sS http://svc.test:$port/inner$i >got.inner$i'"
+		sees_question
+		for _ in 1 2 3 4 5; do
+			stands_unpainted || { screen && return 1; }
+		done
+		type_line "allow $(code)"
+		wait_for 30 test -s "$HOME/project/got.inner$i" || { screen && return 1; }
+		allowed_only
+		sbx kill --all >/dev/null
+		sbx revoke --all >/dev/null
+		type_line "exit"
+		type_line "wait; clear"
+		sees '^ready\$$'
+	done
+}
+
 @test "attack_r_19: the questions of two sandboxes on one terminal come one after the other" {
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/left -o got.left | sbx run -- curl -sS http://svc.test:$port/right -o got.right"
 	# What is allowed is so for both by then, so the other question, which waits, is settled by it. The one whose output the

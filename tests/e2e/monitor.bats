@@ -276,9 +276,12 @@ agents_are() {
 	tmux resize-window -x 40 -y 10
 	sees 'a allow +d deny'
 	press_until a '^Allow prompt'
+	sees 'Too little room to allow it'
+	tmux send-keys y
+	sees 'Too little room: make the window larger'
+	tmux resize-window -x 100 -y 30
 	sees '^> for +< 1h >'
 	sees '^y: allow'
-	tmux resize-window -x 100 -y 30
 	press_until_gone y '^Allow prompt'
 	finished held
 	[ "$status" = 0 ]

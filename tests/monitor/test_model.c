@@ -79,7 +79,7 @@ static void attack_r_19_more_than_the_window_shows_is_denied_but_not_allowed(voi
 	press(&model, "y");
 	assert_sent(&model, "");
 	assert_int_equal(model.mode, MODE_FORM);
-	assert_says(&model, "This window is too small");
+	assert_says(&model, "Too little room");
 	keys_press(&model, 'n');
 	press(&model, "d");
 	look(&model);

@@ -334,7 +334,7 @@ static void send_answers(struct monitor_model *model) {
 /* An allow of more than the window shows is none. */
 static bool is_unseen(struct monitor_model *model) {
 	if (!model->form.unseen || model->form.kind != FORM_ANSWER || model->form.effect != EFFECT_ALLOW) return false;
-	model_say(model, string_copy("This window is too small to show what it would allow: make it larger."));
+	model_say(model, string_copy("Too little room: make the window larger."));
 	return true;
 }
 

@@ -265,8 +265,7 @@ static void draw_field(const struct area *area, int y, bool chosen, const char *
 }
 
 static char *form_question(const struct monitor_form *form) {
-	if (form->unseen && form->effect == EFFECT_ALLOW)
-		return string_copy("This window is too small to allow it: make it larger.   Esc: back");
+	if (form->unseen && form->effect == EFFECT_ALLOW) return string_copy("Too little room to allow it; Esc: back");
 	if (form->confirm) return string_format("Type the word allow, then Enter: %s_", form->typed);
 	if (form->kind == FORM_REVOKE) return string_copy("y: end it now   Esc: back");
 	return string_format("y: %s   Esc: back", form->effect == EFFECT_ALLOW ? "allow" : "deny");
