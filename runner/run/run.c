@@ -44,6 +44,7 @@
 #include "terminal/ask.h"
 #include "terminal/hangup.h"
 #include "terminal/output.h"
+#include "terminal/own_lines.h"
 #include "terminal/pause.h"
 #include "wants.h"
 
@@ -64,6 +65,7 @@ struct run {
 	struct network *network;
 	struct terminal *terminal;
 	struct output *output;
+	struct own_lines *own_lines;
 	struct asker *asker;
 	struct pause *pause;
 	struct ahead *ahead;
@@ -419,6 +421,7 @@ static void serve_broker(struct run *run) {
 					    .user = run->scene.options->terminal,
 					    .terminal = run->terminal,
 					    .output = run->output,
+					    .own_lines = run->own_lines,
 					    .session = run->session,
 					    .suspend = on_user_suspend,
 					    .context = run};
@@ -428,6 +431,7 @@ static void serve_broker(struct run *run) {
 					    .session = run->session,
 					    .terminal = run->terminal,
 					    .output = run->output,
+					    .own_lines = run->own_lines,
 					    .asker = run->asker};
 	run->pause = pause_new(&pause);
 	run->endings = endings_new(&endings);
@@ -447,8 +451,14 @@ static void await_others(struct run *run) {
 		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) return;
 }
 
+/* It is to end at once, while another run's question stands: what is left to be written would be seen over that. */
+static bool is_unseen(const struct run *run) {
+	return run->pause && pause_is_on(run->pause);
+}
+
 /* Nothing of the sandbox lives after this, and all has been told that the session is to know. */
 static void stop(struct run *run) {
+	const bool unseen = is_unseen(run);
 	free_event(&run->reports);
 	free_event(&run->timeout);
 	free_event(&run->grace);
@@ -457,7 +467,7 @@ static void stop(struct run *run) {
 	endings_free(run->endings);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
-	if (run->terminal) terminal_drain(run->terminal, run->timed_out || run->status > 128);
+	if (run->terminal && !unseen) terminal_drain(run->terminal, run->timed_out || run->status > 128);
 	launch_end(run->launch);
 	terminal_free(run->terminal);
 	job_free(run->job);
@@ -486,6 +496,7 @@ static void take_down(struct run *run) {
 static void run_finish(struct run *run) {
 	take_down(run);
 	output_free(run->output);
+	own_lines_free(run->own_lines);
 	network_free(run->network);
 	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
@@ -596,6 +607,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 			.run = options,
 			.terminal = run->terminal,
 			.output = run->output,
+			.own_lines = run->own_lines,
 			.denied = run->denied,
 		};
 		r = wants_ask(&wants, &run->scene.view, error);
@@ -618,6 +630,7 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = check_limits(error);
 	if (!options->print_plan && r == 0) r = output_new(run->base, run->stdio, &run->output, error);
+	if (!options->print_plan && r == 0) r = own_lines_new(&run->own_lines, error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
 	run->servers = servers_new(run->base);
 	if (!options->print_plan && r == 0)
@@ -645,6 +658,8 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	await_others(run);
+	const bool unseen = is_unseen(run);
+	if (unseen) own_lines_drop(run->own_lines);
 	stop(run);
 	keeper_made(run->keeper, &run->scene.made);
 	const struct blocked blocked = {.scene = &run->scene,
@@ -653,7 +668,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
 	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
-	output_drain(run->output, !run->hung_up && !run->killed && !run->timed_out);
+	if (!unseen) output_drain(run->output, !run->hung_up && !run->killed && !run->timed_out);
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	last_words(&blocked);

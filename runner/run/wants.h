@@ -16,6 +16,7 @@
 #include "session/session.h"
 #include "terminal/hangup.h"
 #include "terminal/output.h"
+#include "terminal/own_lines.h"
 #include "terminal/terminal.h"
 
 struct wants_options {
@@ -25,6 +26,7 @@ struct wants_options {
 	const struct run_options *run; /* its `terminal` asks */
 	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
 	struct output *output;         /* or NULL */
+	struct own_lines *own_lines;
 	struct denied *denied; /* one for each kind of permission: what the user denied, and each variable that is
 				  denied, is added */
 };

@@ -326,15 +326,17 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 	return count;
 }
 
-/* The tool's output: nothing of it is to be seen over a question. */
+/* The tool's output, and what the runner says: nothing of it is to be seen over a question. */
 static void hold(const struct asker *asker, struct string *first) {
 	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, true);
+	own_lines_hold(asker->options.own_lines, OUTPUT_OWN_QUESTION, true);
 	terminal_hold(asker->options.terminal, first);
 }
 
 static void go_on(const struct asker *asker) {
 	terminal_go_on(asker->options.terminal);
 	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, false);
+	own_lines_hold(asker->options.own_lines, OUTPUT_OWN_QUESTION, false);
 }
 
 static int start_child(struct asker *asker, const struct run_question *question) {

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "output.h"
+#include "own_lines.h"
 #include "runner/options.h"
 #include "session/session.h"
 #include "terminal.h"
@@ -25,6 +26,7 @@ struct asker_options {
 	const struct run_terminal *user; /* borrowed, as are the next three; or NULL */
 	struct terminal *terminal;       /* or NULL */
 	struct output *output;           /* held with it; or NULL */
+	struct own_lines *own_lines;     /* likewise */
 	struct session *session;         /* is told the answers */
 	void (*suspend)(void *context);  /* stop as ^Z does; back when we go on */
 	void *context;

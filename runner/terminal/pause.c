@@ -40,6 +40,7 @@ void pause_set(struct pause *pause, int64_t number) {
 	pause->number = number;
 	event_del(pause->look);
 	output_hold(options->output, OUTPUT_OTHERS_QUESTION, paused);
+	own_lines_hold(options->own_lines, OUTPUT_OTHERS_QUESTION, paused);
 	if (options->terminal) terminal_pause(options->terminal, paused);
 	asker_pause(options->asker, paused);
 	tell_when_read(pause);

@@ -12,6 +12,7 @@
 
 #include "ask.h"
 #include "output.h"
+#include "own_lines.h"
 #include "session/session.h"
 #include "terminal.h"
 
@@ -22,7 +23,8 @@ struct pause_options {
 	struct session *session;
 	struct terminal *terminal; /* or NULL */
 	struct output *output;     /* or NULL */
-	struct asker *asker;       /* asks nothing meanwhile; or NULL */
+	struct own_lines *own_lines;
+	struct asker *asker; /* asks nothing meanwhile; or NULL */
 };
 
 struct pause *pause_new(const struct pause_options *options);

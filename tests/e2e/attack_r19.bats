@@ -171,6 +171,46 @@ stands_unpainted() { # from what it is about to its end
 	done
 }
 
+no_grants() {
+	[[ $(sbx grants --json) == '[]' ]]
+}
+
+@test "attack_r_19: what sbx itself says of a tool's names is not written over its question" {
+	mkdir -p "$HOME/data/sbx: cat wants to read:"
+	sbx grant fs:write "$HOME/data" --ttl 4s >/dev/null
+	type_line "clear; sbx run -- sh -c '(cd ~/data/sbx*; exec sleep 1000) & curl -sS http://svc.test:$port/ -o got.own'"
+	sees_question
+	wait_for 30 no_grants
+	wait_for 30 gone_by_pattern 'sleep 1000'
+	lacks "$(screen)" 'not allowed any more'
+	stands_unpainted
+	type_line deny
+	sees 'ended .*not allowed any more'
+}
+
+some_session() {
+	[[ $(sbx sessions --json) != '[]' ]]
+}
+
+gone_by_pattern() {
+	! pgrep -u "$(id -u)" -fx -- "$1" >/dev/null
+}
+
+@test "attack_r_19: what a sandbox had written is not seen when it is killed while another's question stands" {
+	type_line "clear; sbx run -- sh -c 'while [ ! -e go.kill ]; do sleep 0.1; done; python3 paint.py & sleep 1; : >painted; wait' &"
+	wait_for 30 some_session
+	painter=$(sbx sessions --json | jq -r '.[0].id')
+	type_line "sbx run -- sh -c 'curl -sS http://svc.test:$port/ -o got.kill'"
+	sees_question
+	touch go.kill
+	wait_for 30 test -e painted
+	sbx kill "$painter"
+	stands_unpainted
+	type_line deny
+	sees 'denied'
+	rm go.kill painted
+}
+
 @test "attack_r_19: the questions of two sandboxes on one terminal come one after the other" {
 	type_line "clear; sbx run -- curl -sS http://svc.test:$port/left -o got.left | sbx run -- curl -sS http://svc.test:$port/right -o got.right"
 	# What is allowed is so for both by then, so the other question, which waits, is settled by it. The one whose output the

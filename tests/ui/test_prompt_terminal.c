@@ -753,7 +753,7 @@ static void what_the_desktop_was_asked_says_so(void **state) {
 		struct desk desk;
 		desk_open_for(&desk, "", samples[i], 80);
 		see_question_as(&desk, samples[i] == SHOWN_SEVERAL);
-		const char *said = strstr(desk.screen.data, "\r\n\x1b[J") + strlen("\r\n\x1b[J");
+		const char *said = strstr(desk.screen.data, "\r\n\x1b#5\x1b[J") + strlen("\r\n\x1b#5\x1b[J");
 		assert_int_equal(string_starts(said, words), i < 2);
 		assert_int_equal(strstr(said, "The desktop") != NULL, i < 2);
 		type(&desk, "\x03");

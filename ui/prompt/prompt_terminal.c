@@ -79,10 +79,11 @@ static const char clean_slate[] =
 	"\x1b[?2004l\x1b[>4m\x1b F\x1b[?9001l"                    /* keys and what is pasted come as they are */
 	"\x1b[?2031l\x1b[?2048l"                                  /* nothing is told of colours and size */
 	"\x1b[?5l\x1b[?25h\x1b[?7h\x1b[4l\x1b[20l"                /* cursor seen; lines wrap, nothing is pushed aside */
+	"\x1b[12h\x1b]8;;\x1b\\"                                  /* what is typed is seen once; it is no link */
 	"\0337\x1b[?6l\x1b[?69l\x1b[r\0338"                       /* no margins; they move the cursor: put it back */
 	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]R\x1b\\"  /* no colour looks like another; R: Linux */
 	"\x1b[10m\x1b[0m\x1b(B\x0f"                               /* plain letters of ASCII */
-	"\r\n\x1b[J";                                             /* a line of our own, and nothing below */
+	"\r\n\x1b#5\x1b[J"; /* a line of our own, of usual width (DEC STD 070, DECSWL), and nothing below */
 
 enum meaning { DENY, ALLOW, ALWAYS, CHOOSE, DETAILS };
 

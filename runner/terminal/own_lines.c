@@ -1,0 +1,67 @@
+#include "own_lines.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+struct own_lines {
+	int kept;   /* a memory file, in place of descriptor 2 while they are held */
+	int outlet; /* descriptor 2 as it was given; -1: nothing is held */
+	unsigned reasons;
+};
+
+/* It can't grow: a write past its end fails, and is left out (memfd_create(2)). */
+int own_lines_new(struct own_lines **ret_lines, struct error *error) {
+	CLEANUP_FD int kept = memfd_create("own lines", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (kept < 0 || ftruncate(kept, OWN_LINES_MAX) < 0 || fcntl(kept, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return error_errno(error, "a memory file for what sbx says");
+	struct own_lines *lines = mem_new(struct own_lines);
+	*lines = (struct own_lines){.kept = fd_steal(&kept), .outlet = -1};
+	*ret_lines = lines;
+	return 0;
+}
+
+static void keep(struct own_lines *lines) {
+	const int outlet = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (outlet < 0 || lseek(lines->kept, 0, SEEK_SET) < 0 || dup2(lines->kept, STDERR_FILENO) < 0)
+		fd_close(outlet);
+	else
+		lines->outlet = outlet;
+}
+
+static void say(struct own_lines *lines) {
+	char bytes[4096];
+	off_t left = lseek(lines->kept, 0, SEEK_CUR), at = 0;
+	dup2(lines->outlet, STDERR_FILENO);
+	fd_close_p(&lines->outlet);
+	while (at < left) {
+		const size_t wanted = left - at < (off_t)sizeof bytes ? (size_t)(left - at) : sizeof bytes;
+		const ssize_t got = pread(lines->kept, bytes, wanted, at);
+		if (got <= 0 || fd_write_all(STDERR_FILENO, bytes, (size_t)got, NULL) < 0) return;
+		at += got;
+	}
+}
+
+void own_lines_hold(struct own_lines *lines, enum output_reason why, bool held) {
+	if (!lines) return;
+	lines->reasons = held ? lines->reasons | why : lines->reasons & ~(unsigned)why;
+	if (lines->reasons != 0 && lines->outlet < 0) keep(lines);
+	if (lines->reasons == 0 && lines->outlet >= 0) say(lines);
+}
+
+void own_lines_drop(struct own_lines *lines) {
+	if (!lines) return;
+	if (lines->outlet < 0) keep(lines);
+	fd_close_p(&lines->outlet);
+}
+
+void own_lines_free(struct own_lines *lines) {
+	if (!lines) return;
+	if (lines->outlet >= 0) say(lines);
+	fd_close(lines->kept);
+	free(lines);
+}
