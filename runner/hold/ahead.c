@@ -75,10 +75,24 @@ static void waiting_tell(struct waiting *waiting, json_t *reply) {
 
 /* Placing */
 
-/* The plan is what counts, and what is the sandbox's own at a path isn't what was asked for. */
+static bool has_of_host(const struct plan *plan, const char *folder) {
+	for (size_t i = 0; i < plan->count; i++) {
+		const enum show show = plan_show(plan, plan->mounts[i].path);
+		if ((show == SHOW_READ || show == SHOW_WRITE) && path_is_below(plan->mounts[i].path, folder))
+			return true;
+	}
+	return false;
+}
+
+/* The plan is what counts, and what is the sandbox's own at a path isn't what was asked for. But a folder that stays
+ * the sandbox's own when it is allowed (the home) has the host's names mounted in it, each by itself. */
 static bool is_shown(const struct waiting *waiting) {
 	const struct live *live = waiting->ahead->live;
-	return live_gives(live, &waiting->need) && plan_show(live_plan(live), waiting->need.path) != SHOW_FRESH;
+	const struct need *need = &waiting->need;
+	if (!live_gives(live, need)) return false;
+	if (plan_show(live_plan(live), need->path) != SHOW_FRESH) return true;
+	return need->permission == PERMISSION_FS_READ && live_rules_give(live, need) &&
+	       has_of_host(live_plan(live), need->path);
 }
 
 static void on_placed(void *argument) {

@@ -279,6 +279,21 @@ denied: nothing allows it, and nobody is asked about it" ]
 	contains "$output" one
 }
 
+@test "what the user allowed of the home is told as allowed: what lies below is shown" {
+	echo 'a kept line' >"$HOME/kept"
+	background ask sbx run -- sh -c 'sbx request fs:read ~ --json; echo "status $?"; cat ~/kept'
+	sbx allow "$(prompt_id)"
+	finished ask
+	contains "$output" '"by":"user"'
+	contains "$output" "status 0"
+	contains "$output" "a kept line"
+	sbx revoke --all
+	background ask sbx run -- sh -c 'sbx request fs:read ~/.local --json; echo "status $?"'
+	sbx allow "$(prompt_id)"
+	finished ask
+	contains "$output" "status 0"
+}
+
 @test "what isn't there can be allowed, but not used: that is a no" {
 	background ask sbx run -- sh -c 'sbx request fs:read ~/asked/nothing --json; echo "status $?"'
 	sbx allow "$(prompt_id)"
