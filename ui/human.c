@@ -123,9 +123,15 @@ char *human_until(const struct grant *grant) {
 	return string_copy("");
 }
 
+/* The call that waited has used what was answered for it. */
+static bool is_used_at_once(const struct grant *grant) {
+	return grant->lifetime == LIFETIME_ONCE && grant->origin == GRANT_ORIGIN_PROMPT;
+}
+
 void human_print_grant(FILE *out, const char *done, const struct grant *grant) {
 	CLEANUP_FREE char *what = human_grant(grant);
 	CLEANUP_FREE char *until = human_until(grant);
-	fprintf(out, "%s (grant %lld): %s, %s. To undo it: sbx revoke %lld\n", done, (long long)grant->id, what, until,
-		(long long)grant->id);
+	fprintf(out, "%s (grant %lld): %s, %s.", done, (long long)grant->id, what, until);
+	if (!is_used_at_once(grant)) fprintf(out, " To undo it: sbx revoke %lld", (long long)grant->id);
+	fputc('\n', out);
 }

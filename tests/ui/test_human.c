@@ -1,4 +1,6 @@
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/string.h"
@@ -91,6 +93,35 @@ static void a_grant_is_a_sentence_of_visible_text(void **state) {
 	assert_string_equal(session, "session 9 may not read /x\\x1b[2J");
 }
 
+static char *printed(const struct grant *grant) {
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	human_print_grant(out, "Allowed", grant);
+	fclose(out);
+	return text;
+}
+
+static void an_answer_for_once_says_nothing_of_undoing_what_is_used(void **state) {
+	(void)state;
+	struct grant grant = {.id = 27,
+			      .permission = permission_of(PERMISSION_FS_READ),
+			      .pattern = (char *)"/x",
+			      .effect = EFFECT_ALLOW,
+			      .profile = (char *)"npm",
+			      .lifetime = LIFETIME_ONCE,
+			      .origin = GRANT_ORIGIN_PROMPT};
+	CLEANUP_FREE char *answered = printed(&grant);
+	assert_string_equal(answered, "Allowed (grant 27): profile npm may read /x anywhere, for one use.\n");
+	grant.origin = GRANT_ORIGIN_CLI;
+	CLEANUP_FREE char *beforehand = printed(&grant);
+	assert_non_null(strstr(beforehand, ", for one use. To undo it: sbx revoke 27\n"));
+	grant.origin = GRANT_ORIGIN_PROMPT;
+	grant.lifetime = LIFETIME_ALWAYS;
+	CLEANUP_FREE char *always = printed(&grant);
+	assert_non_null(strstr(always, ", until you revoke it. To undo it: sbx revoke 27\n"));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_say_enough_and_not_more),
@@ -98,6 +129,7 @@ int main(void) {
 		cmocka_unit_test(home_is_shortened_in_a_command),
 		cmocka_unit_test(the_end_of_a_grant_says_how_it_ends),
 		cmocka_unit_test(a_grant_is_a_sentence_of_visible_text),
+		cmocka_unit_test(an_answer_for_once_says_nothing_of_undoing_what_is_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

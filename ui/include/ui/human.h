@@ -24,5 +24,6 @@ char *human_until(const struct grant *grant);
 /* A grant as a sentence: "profile npm may connect to example.org:443 in ~/app". Visible text. */
 char *human_grant(const struct grant *grant);
 
-/* "Granted (7): … until 14:03 (in 1h). To undo it: sbx revoke 7" */
+/* "Granted (7): … until 14:03 (in 1h). To undo it: sbx revoke 7"; without the last sentence for an answer that is used
+ * by then. */
 void human_print_grant(FILE *out, const char *done, const struct grant *grant);
