@@ -184,6 +184,58 @@ static void attack_broker_10_a_click_at_once_does_not_count_and_it_is_shown_agai
 	assert_string_equal(screen->answers.data, "12 deny once\n");
 }
 
+/* A server puts the others at its place, or the next one that it has queued. */
+static void attack_broker_10_a_click_at_once_after_another_popup_left_does_not_count(void **state) {
+	struct screen *screen = *state;
+	put_in(screen, 12, 1, false);
+	put_in(screen, 13, 2, false);
+	put_in(screen, 14, 3, false);
+	go_on(screen, 2000);
+	assert_int_equal(screen->shown_count, 3);
+	desk_gone(screen->desk, 12, false); /* its tool has ended itself */
+	go_on(screen, PROMPT_DELAY_MS - 1);
+	click_token(screen, ID_FIRST + 2, "allow", screen->shown[1].token);
+	assert_string_equal(screen->answers.data, "");
+	go_on(screen, 2000);
+	assert_int_equal(screen->shown_count, 4); /* again */
+	desk_closed(screen->desk, ID_FIRST + 3);
+	go_on(screen, PROMPT_DELAY_MS - 1);
+	click(screen, "allow");
+	assert_string_equal(screen->answers.data, "");
+	go_on(screen, PROMPT_DELAY_MS);
+	click(screen, "allow");
+	assert_string_equal(screen->answers.data, "13 allow until\n");
+}
+
+/* A double click answers one of two. */
+static void attack_broker_10_a_click_at_once_after_an_answer_does_not_count(void **state) {
+	struct screen *screen = *state;
+	put_in(screen, 12, 1, false);
+	put_in(screen, 13, 2, false);
+	go_on(screen, 2000);
+	click_token(screen, ID_FIRST + 1, "allow", screen->shown[0].token);
+	click_token(screen, ID_FIRST + 2, "allow", screen->shown[1].token);
+	assert_string_equal(screen->answers.data, "12 allow until\n");
+}
+
+/* One that comes moves the others, too; how many more wait does only when that comes or leaves. */
+static void attack_broker_10_a_click_at_once_after_another_popup_came_does_not_count(void **state) {
+	struct screen *screen = *state;
+	put_in(screen, 12, 1, false);
+	go_on(screen, 2000);
+	put_in(screen, 13, 2, false);
+	go_on(screen, DESK_GATHER_MS);
+	click_token(screen, ID_FIRST + 1, "allow", screen->shown[0].token);
+	assert_string_equal(screen->answers.data, "");
+	for (int64_t id = 14; id < 16; id++) put_in(screen, id, id, false);
+	go_on(screen, 5000);
+	put_in(screen, 16, 16, false);
+	go_on(screen, DESK_GATHER_MS);
+	assert_string_equal(last_shown(screen)->summary, "sbx: 2 more questions wait");
+	click_token(screen, ID_FIRST + 2, "deny", screen->shown[1].token);
+	assert_string_equal(screen->answers.data, "13 deny once\n");
+}
+
 static void attack_broker_08_only_this_showings_key_with_its_id_answers(void **state) {
 	struct screen *screen = *state;
 	put_in(screen, 12, 1, false);
@@ -202,6 +254,7 @@ static void attack_broker_08_only_this_showings_key_with_its_id_answers(void **s
 	assert_string_equal(screen->answers.data, "");
 	click_token(screen, ID_FIRST + 1, "always", first);
 	click_token(screen, ID_FIRST + 1, "always", first); /* once more */
+	go_on(screen, 2000);
 	click_token(screen, ID_FIRST + 2, "always", first);
 	assert_string_equal(screen->answers.data, "12 allow always\n");
 }
@@ -520,26 +573,45 @@ static void a_server_that_shows_one_at_a_time_is_relied_on_for_that_one(void **s
 	assert_string_equal(screen->said.data, "+-");
 	click(screen, "allow");
 	desk_gone(screen->desk, 12, false);
-	go_on(screen, 1000);
+	go_on(screen, 2000);
 	assert_int_equal(screen->shown_count, 2);
 	assert_string_equal(screen->said.data, "+-+");
 	click(screen, "deny");
 	assert_string_equal(screen->answers.data, "12 allow until\n13 deny once\n");
 }
 
-/* GNOME Shell takes the oldest of a program down for a fourth: that would be a question that nobody has dismissed. */
-static void a_server_that_keeps_three_is_never_shown_a_fourth(void **state) {
+/* It says that the second is shown while the first still leaves. */
+static void attack_broker_10_a_server_that_shows_one_at_a_time_has_a_longer_first_moment(void **state) {
 	struct screen *screen = *state;
-	struct desk_server gnome = good;
-	gnome.places = 3;
-	gnome.inhibited = true;
-	desk_server_is(screen->desk, &gnome);
+	struct desk_server single = good;
+	single.places = 1;
+	desk_server_is(screen->desk, &single);
+	put_in(screen, 12, 1, false);
+	put_in(screen, 13, 2, false);
+	go_on(screen, 5000);
+	desk_gone(screen->desk, 12, false);
+	go_on(screen, DESK_QUEUED_MS - 1);
+	assert_int_equal(screen->shown_count, 2);
+	click(screen, "allow");
+	assert_string_equal(screen->answers.data, "");
+	go_on(screen, DESK_QUEUED_MS);
+	assert_int_equal(screen->shown_count, 3);
+	click(screen, "allow");
+	assert_string_equal(screen->answers.data, "13 allow until\n");
+}
+
+static void a_server_that_shows_three_is_never_shown_a_fourth(void **state) {
+	struct screen *screen = *state;
+	struct desk_server three = good;
+	three.places = 3;
+	three.inhibited = true;
+	desk_server_is(screen->desk, &three);
 	for (int64_t id = 1; id <= 2; id++) put_in(screen, id, id, true);
 	go_on(screen, 1000);
 	for (int64_t id = 1; id <= 2; id++) desk_gone(screen->desk, id, true);
 	for (int64_t id = 11; id <= 15; id++) put_in(screen, id, 1, false);
-	gnome.inhibited = false;
-	desk_server_is(screen->desk, &gnome);
+	three.inhibited = false;
+	desk_server_is(screen->desk, &three);
 	go_on(screen, 1000);
 	for (int64_t id = 21; id <= 25; id++) put_in(screen, id, id, false);
 	go_on(screen, 5000);
@@ -588,6 +660,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_question_is_shown_and_a_click_answers_it),
 		TEST(attack_broker_10_a_click_at_once_does_not_count_and_it_is_shown_again),
+		TEST(attack_broker_10_a_click_at_once_after_another_popup_left_does_not_count),
+		TEST(attack_broker_10_a_click_at_once_after_an_answer_does_not_count),
+		TEST(attack_broker_10_a_click_at_once_after_another_popup_came_does_not_count),
 		TEST(attack_broker_08_only_this_showings_key_with_its_id_answers),
 		TEST(attack_broker_08_closed_dismissed_or_expired_is_no_answer_and_the_terminal_asks),
 		TEST(attack_broker_08_another_server_has_none_of_the_old_ones_ids),
@@ -607,7 +682,8 @@ int main(void) {
 		TEST(attack_r_16_review_opens_a_terminal_and_answers_nothing),
 		TEST(where_no_terminal_can_be_opened_it_is_shown_again_with_what_to_type),
 		TEST(a_server_that_shows_one_at_a_time_is_relied_on_for_that_one),
-		TEST(a_server_that_keeps_three_is_never_shown_a_fourth),
+		TEST(attack_broker_10_a_server_that_shows_one_at_a_time_has_a_longer_first_moment),
+		TEST(a_server_that_shows_three_is_never_shown_a_fourth),
 		TEST(a_server_that_keeps_what_is_taken_down_is_not_relied_on_any_more),
 		TEST(a_new_broker_is_told_anew),
 	};

@@ -10,7 +10,9 @@
  * part of the keys of its buttons, so a click that was meant for what stood there before finds nothing.
  *
  * A click in the first moment may have been meant for something else that was at that place. It is thrown away, and
- * since servers take a notification off the screen when it is clicked, it is shown again.
+ * since servers take a notification off the screen when it is clicked, it is shown again. The moment begins anew for
+ * all popups whenever one of them comes or leaves, for servers move the others then. It is longer on a server that
+ * shows one at a time: that says that a popup is shown when it has only queued it, behind one that still leaves.
  */
 #include "desk.h"
 
@@ -36,7 +38,6 @@ struct popup {
 	bool stale;      /* to be shown anew when it has */
 	size_t count;    /* of the questions that it asks, or tells of */
 	int64_t session; /* that asks them; 0: several, or none */
-	int64_t shown_ms;
 	struct notice notice;
 };
 
@@ -56,6 +57,7 @@ struct desk {
 	TAILQ_HEAD(, item) items;
 	TAILQ_HEAD(, popup) popups;
 	uint64_t last_number;
+	int64_t moved_ms; /* when a popup last came, changed or left */
 	struct desk_server server;
 	bool quiet;
 	bool silent;       /* what the last turn made of it and the server's own word */
@@ -150,9 +152,14 @@ static struct popup *popup_of_kind(const struct desk *desk, enum popup_kind kind
 	return NULL;
 }
 
+static void take_down(struct desk *desk, uint32_t id) {
+	desk->deeds.close(desk->deeds.context, id);
+	desk->moved_ms = boot_ms(desk);
+}
+
 /* Off the screen. One that is awaited has no id yet, and is closed when it has (desk_shown). */
 static void popup_withdraw(struct desk *desk, struct popup *popup) {
-	if (!popup->awaited && popup->id != 0) desk->deeds.close(desk->deeds.context, popup->id);
+	if (!popup->awaited && popup->id != 0) take_down(desk, popup->id);
 	popup_free(desk, popup);
 }
 
@@ -244,25 +251,38 @@ void desk_shown(struct desk *desk, uint64_t number, uint32_t id) {
 		if (popup->number == number && popup->awaited) break;
 	}
 	if (!popup) { /* it was taken down meanwhile */
-		if (id != 0) desk->deeds.close(desk->deeds.context, id);
+		if (id != 0) take_down(desk, id);
 		return;
 	}
 	if (id == 0) {
 		give_up(desk, popup);
 		return;
 	}
+	/* How many more wait changes often in a flood, and moves nothing. */
+	if (popup->kind != POPUP_MORE || popup->id == 0) desk->moved_ms = boot_ms(desk);
 	popup->awaited = false;
 	popup->id = id;
-	popup->shown_ms = boot_ms(desk);
+}
+
+static size_t places_of(const struct desk *desk) {
+	return desk->server.places > 0 ? desk->server.places : DESK_PLACES;
+}
+
+static bool shows_one(const struct desk *desk) {
+	return places_of(desk) == 1;
+}
+
+static bool clicks_count(const struct desk *desk) {
+	return boot_ms(desk) - desk->moved_ms >= (shows_one(desk) ? DESK_QUEUED_MS : PROMPT_DELAY_MS);
 }
 
 void desk_action(struct desk *desk, uint32_t id, const char *key) {
 	struct popup *popup = popup_find(desk, id);
 	const struct notice_button *button = popup ? notice_find(&popup->notice, popup->token, key) : NULL;
 	if (!button || popup->stale) return;
-	if (boot_ms(desk) - popup->shown_ms < PROMPT_DELAY_MS) {
-		log_debug("a click at once after the notification came doesn't count: it is shown again");
-		desk->deeds.close(desk->deeds.context, id);
+	if (!clicks_count(desk)) {
+		log_debug("a click at once after a notification came or left doesn't count: it is shown again");
+		take_down(desk, id);
 		popup->id = 0;
 		show(desk, popup);
 		return;
@@ -281,6 +301,7 @@ void desk_action(struct desk *desk, uint32_t id, const char *key) {
 
 void desk_closed(struct desk *desk, uint32_t id) {
 	struct popup *popup = popup_find(desk, id);
+	desk->moved_ms = boot_ms(desk);
 	if (popup) give_up(desk, popup);
 }
 
@@ -351,10 +372,6 @@ static void update(struct desk *desk, struct popup *popup) {
 	show(desk, popup);
 }
 
-static size_t places_of(const struct desk *desk) {
-	return desk->server.places > 0 ? desk->server.places : DESK_PLACES;
-}
-
 static size_t count_popups(const struct desk *desk) {
 	const struct popup *popup;
 	size_t count = 0;
@@ -388,10 +405,6 @@ static void ask(struct desk *desk, struct item *first) {
 	collect(desk, popup, &questions);
 	word_questions(desk, popup, &questions);
 	show(desk, popup);
-}
-
-static bool shows_one(const struct desk *desk) {
-	return places_of(desk) == 1;
 }
 
 static bool has_room(const struct desk *desk, const struct item *item) {

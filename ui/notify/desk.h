@@ -5,10 +5,10 @@
  * Promises: at most DESK_POPUPS notifications that ask at a time, and one that says how many more wait, however many
  * questions there are; no session takes all the places (attack B12). Where a server keeps fewer, there are fewer; where
  * it shows one at a time, that one alone is relied on. An answer comes of nothing but the key of a button
- * of a notification that is on the screen, with the token of just this showing, a moment after it came (attack B8,
- * B10): one that was closed, dismissed, expired, replaced or lost with its server is no answer. What a notification
- * asks never grows while it is shown. Nothing is shown while nobody is to be disturbed; what expired then is told
- * afterwards.
+ * of a notification that is on the screen, with the token of just this showing, a moment after it came, and after any
+ * other of ours came or left (attack B8, B10): one that was closed, dismissed, expired, replaced or lost with its
+ * server is no answer. What a notification asks never grows while it is shown. Nothing is shown while nobody is to be
+ * disturbed; what expired then is told afterwards.
  */
 #pragma once
 
@@ -22,9 +22,10 @@
 enum {
 	DESK_PLACES = 4, /* on the screen; the last is for how many more wait */
 	DESK_POPUPS = DESK_PLACES - 1,
-	DESK_GATHER_MS = 150, /* questions that come together are asked together */
-	DESK_MORE_MS = 1000,  /* between changes of how many more wait */
-	DESK_NAMED = 5,       /* of those that expired unseen */
+	DESK_GATHER_MS = 150,  /* questions that come together are asked together */
+	DESK_QUEUED_MS = 1500, /* until clicks count on a server that shows one at a time */
+	DESK_MORE_MS = 1000,   /* between changes of how many more wait */
+	DESK_NAMED = 5,        /* of those that expired unseen */
 };
 
 struct desk;
@@ -45,7 +46,7 @@ struct desk_deeds {
 
 struct desk_server {
 	bool present, hung, buttons, markup, inhibited;
-	unsigned places; /* so many of ours it keeps at a time; 0: DESK_PLACES or more */
+	unsigned places; /* so many of ours it shows at a time; 0: DESK_PLACES or more */
 	bool narrow;     /* three buttons don't fit (notice.h) */
 	bool stuck;      /* one that was taken down stays on its screen */
 };

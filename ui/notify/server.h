@@ -24,7 +24,7 @@ struct server_info {
 	bool actions; /* as it says */
 	bool buttons; /* the user can press them */
 	bool markup;
-	unsigned places;                               /* so many of ours it keeps at a time; 0: more than we show */
+	unsigned places;                               /* so many of ours it shows at a time; 0: more than we need */
 	bool narrow;                                   /* its window is too narrow for three buttons */
 	bool stuck;                                    /* it has not taken down what it was told to */
 	bool knows_inhibited, inhibited;               /* do-not-disturb, where the server has the property */

@@ -91,10 +91,9 @@ static void on_closed(NotifyNotification *notification, gpointer argument) {
 	struct bubble *bubble = argument;
 	struct bubbles *bubbles = bubble->bubbles;
 	const uint32_t id = bubble->id;
-	const bool told = bubble->closing != 0;
 	(void)notification;
 	bubble_drop(bubble);
-	if (!told) bubbles->events.closed(bubbles->events.context, id);
+	bubbles->events.closed(bubbles->events.context, id);
 }
 
 static gboolean on_not_closed(gpointer argument) {

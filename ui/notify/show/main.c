@@ -113,16 +113,15 @@ static void on_quiet(void *context, bool quiet) {
 	say_inhibited(context, json_boolean(quiet));
 }
 
-/* What servers don't say of themselves. `places`: how many of ours are kept at a time; GNOME Shell 43 takes the oldest
- * of a program down for a fourth (MAX_NOTIFICATIONS_PER_SOURCE, ui/messageTray.js). notification-daemon 3.20.0 shows
- * one, and has yet to learn to take down that one ("FIXME: withdraw currently showing bubbles", nd-queue.c): it stays
- * until it is clicked or its time is up (`linger`). Its window has 400 pixels, and cuts text off where buttons need
- * more (`narrow`). */
+/* What servers don't say of themselves. `places`: how many of ours are shown at a time. GNOME Shell 43 shows one, and
+ * queues the others (_notificationQueue, ui/messageTray.js). So does notification-daemon 3.20.0, which has yet to learn
+ * to take down that one ("FIXME: withdraw currently showing bubbles", nd-queue.c): it stays until it is clicked or its
+ * time is up (`linger`). Its window has 400 pixels, and cuts text off where buttons need more (`narrow`). */
 static const struct known_server {
 	const char *name, *vendor;
 	int places;
 	bool linger, narrow;
-} known_servers[] = {{"gnome-shell", "GNOME", 3, false, false}, {"Notification Daemon", "GNOME", 1, true, true}};
+} known_servers[] = {{"gnome-shell", "GNOME", 1, false, false}, {"Notification Daemon", "GNOME", 1, true, true}};
 
 static struct known_server known_server(const char *name, const char *vendor) {
 	for (size_t i = 0; i < ARRAY_LENGTH(known_servers); i++)
