@@ -506,8 +506,8 @@ static void a_key_alone_shows_details_and_allows_nothing(void **state) {
 	see(&desk, "  target   /srv/notes/\\u{202e}todo.txt\r\n");
 	see(&desk, "until you revoke it");
 	see(&desk, "  covers   /srv/notes\r\n");
-	see(&desk, "sbx allow 3 --scope folder  (its folder /srv/notes)");
-	see(&desk, "sbx allow 3 --scope exact  (the target alone)");
+	see(&desk, "sbx allow 3 --scope folder # its folder /srv/notes");
+	see(&desk, "sbx allow 3 --scope exact # the target alone");
 	see(&desk, "sbx deny 3 --always");
 	see_question(&desk);
 	type(&desk, "a?");

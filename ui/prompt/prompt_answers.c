@@ -14,6 +14,7 @@ enum {
 	NUMBER_COLUMNS = 6, /* "  12  " */
 	FRAME_LINES = 13,   /* of a question about several are not its list */
 	COMMAND_INDENT = 2,
+	MEANING_INDENT = 6, /* below its command */
 };
 
 static void append_word(struct string *out, const char *word, const char *meaning, size_t width) {
@@ -164,26 +165,48 @@ void prompt_answers_words(const struct prompt *prompts, size_t count, const char
 	string_appendf(out, "Only the file: sbx allow %lld\n", (long long)prompts->id);
 }
 
+/* In a comment, which not every shell takes for one when it is pasted: nothing in it is more than a word to any. */
+static char *place_word(const char *path, size_t columns) {
+	CLEANUP_FREE char *place = human_path(path);
+	CLEANUP_FREE char *shown = text_visible_cut(place, columns);
+	const bool home = shown[0] == '~';
+	CLEANUP_FREE char *rest = shown[home] ? text_shell_word(shown + home) : string_copy("");
+	return string_format("%s%s", home ? "~" : "", rest);
+}
+
+/* The broker's words for a folder with all that is in it. */
+static bool is_of_folder(const struct prompt *prompt) {
+	return permission_is_of_files(&prompt->permission) && prompt->description &&
+	       string_ends(prompt->description, "everything in");
+}
+
+static char *scope_meaning(const struct prompt *prompt, const char *scope, size_t columns) {
+	const bool folder = string_equal(scope, "folder");
+	if (string_equal(scope, "host")) return string_copy("any port of the host");
+	if (string_equal(scope, "domain")) return string_copy("the domain with all its names");
+	if (string_equal(scope, prompt->name)) return string_copy("this one alone");
+	if (string_equal(scope, "exact") && !is_of_folder(prompt)) return string_copy("the target alone");
+	if (!folder && !string_equal(scope, "exact")) return string_copy("everything in it");
+	CLEANUP_FREE char *path = folder ? path_parent(prompt->target) : string_copy(prompt->target);
+	CLEANUP_FREE char *place = place_word(path, columns);
+	return string_format("%s %s", folder ? "its folder" : "everything in", place);
+}
+
+/* Whole, however long, and the meaning as a comment, in its own line where there is no room: to be pasted as it is. */
+static void append_command(struct string *out, const char *command, const char *meaning, size_t width) {
+	const bool in_one_line =
+		COMMAND_INDENT + text_columns(command) + text_columns(" # ") + text_columns(meaning) <= width;
+	if (in_one_line)
+		string_appendf(out, "%*s%s # %s\n", COMMAND_INDENT, "", command, meaning);
+	else
+		string_appendf(out, "%*s%s\n%*s# %s\n", COMMAND_INDENT, "", command, MEANING_INDENT, "", meaning);
+}
+
 static void append_scope(struct string *out, const struct prompt *prompt, const char *scope, size_t width) {
-	static const struct {
-		const char *scope, *meaning;
-	} words[] = {{"exact", "the target alone"},
-		     {"folder", "its folder"},
-		     {"host", "any port of the host"},
-		     {"domain", "the domain with all its names"}};
 	CLEANUP_FREE char *word = text_shell_word(scope);
-	CLEANUP_FREE char *line = string_format("sbx allow %lld --scope %s", (long long)prompt->id, word);
-	const char *meaning = "all that is in it";
-	CLEANUP_FREE char *folder = string_equal(scope, "folder") ? path_parent(prompt->target) : NULL;
-	CLEANUP_FREE char *place = folder ? human_path(folder) : NULL;
-	CLEANUP_FREE char *shown = place ? text_visible_cut(place, width / 2) : NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
-		if (strcmp(words[i].scope, scope) == 0) meaning = words[i].meaning;
-	CLEANUP_FREE char *both = string_format("(%s%s%s)", meaning, shown ? " " : "", shown ? shown : "");
-	const bool in_one_line = COMMAND_INDENT + text_columns(line) + 2 + text_columns(both) <= width;
-	/* Whole, however long: it is there to be copied. */
-	string_appendf(out, in_one_line ? "%*s%s  " : "%*s%s\n%6s", COMMAND_INDENT, "", line, "");
-	flow_append(out, both, in_one_line ? COMMAND_INDENT + text_columns(line) + 2 : 6, width);
+	CLEANUP_FREE char *command = string_format("sbx allow %lld --scope %s", (long long)prompt->id, word);
+	CLEANUP_FREE char *meaning = scope_meaning(prompt, scope, width / 2);
+	append_command(out, command, meaning, width);
 }
 
 static void append_commands(struct string *out, const struct prompt *prompt, size_t width) {
@@ -197,10 +220,9 @@ static void append_commands(struct string *out, const struct prompt *prompt, siz
 			{"deny", "--always", "and ask no more"}};
 	for (size_t i = prompt->opens_folder ? 1 : 0; i < ARRAY_LENGTH(commands); i++) {
 		if (prompt->session == 0 && strcmp(commands[i].option, "--session") == 0) continue;
-		CLEANUP_FREE char *line = string_format("sbx %s %lld %s  (%s)", commands[i].verb, (long long)prompt->id,
-							commands[i].option, commands[i].meaning);
-		string_append(out, "  ");
-		flow_append(out, line, 2, width);
+		CLEANUP_FREE char *command =
+			string_format("sbx %s %lld %s", commands[i].verb, (long long)prompt->id, commands[i].option);
+		append_command(out, command, commands[i].meaning, width);
 	}
 }
 
