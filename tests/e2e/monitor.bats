@@ -101,14 +101,6 @@ press_until_gone() { # press_until_gone KEY REGEX
 	press "$1" hidden "$2"
 }
 
-agents() {
-	broker '{"type":"status","id":2}' | jq .agents
-}
-
-agents_are() {
-	[[ $(agents) == "$1" ]]
-}
-
 @test "a held call is answered with the scope and lifetime that were chosen, and goes on" {
 	monitor
 	background held sbx run -- curl -sS "http://deep.svc.test:$port/held"

@@ -333,6 +333,26 @@ ended_by_itself() {
 	sees '^deny: '
 }
 
+@test "who follows the prompts can be asked, but not while that is suspended" {
+	type_line 'clear; sbx prompts --follow'
+	wait_for 30 agents_are 1
+	background held sbx check db:access followed
+	sees 'db:access|followed'
+	tmux send-keys C-z
+	sees 'Stopped'
+	wait_for 30 agents_are 0
+	run -1 sbx check db:access nobody
+	[ "$(sbx prompts --json | jq length)" = 1 ]
+	type_line 'clear; fg'
+	wait_for 30 agents_are 1
+	sees "answer   sbx allow $(prompt_id)"
+	sbx deny "$(prompt_id)"
+	sees 'is settled'
+	finished held
+	[ "$status" = 1 ]
+	tmux send-keys C-c
+}
+
 @test "attack_r_19 what a sandbox in the background writes waits while sbx check asks" {
 	type_line 'clear; sbx run -- sh -c "while sleep 0.05; do printf \"\\033[2;1Hpainted over \"; date +%N; done" &'
 	sees 'painted over'

@@ -64,3 +64,11 @@ code() { # that goes with allow: of the newest question on the screen
 asks_anew() { # asks_anew CODE: with another one
 	sees_question && [[ $(code) != "$1" ]]
 }
+
+agents() { # how many can be asked
+	broker '{"type":"status","id":2}' | jq .agents
+}
+
+agents_are() {
+	[[ $(agents) == "$1" ]]
+}

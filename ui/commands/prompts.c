@@ -1,6 +1,10 @@
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "commands/commands.h"
@@ -21,7 +25,9 @@ static const struct option_info options[] = {
 	{"json", OPTION_FLAG, NULL, "One JSON array; with --follow one object a line (keys: sbx(1), JSON).",
 	 offsetof(struct values, json)},
 	{"follow", OPTION_FLAG, NULL,
-	 "Stay, and show prompts as they come and go. While it stays you count as somebody who can be asked.",
+	 "Stay, and show prompts as they come and go. While it stays you count as somebody who can be asked, but not "
+	 "while it is "
+	 "suspended.",
 	 offsetof(struct values, follow)},
 };
 
@@ -104,29 +110,84 @@ static int show_gone(const json_t *push, bool json) {
 	return 0;
 }
 
-static int follow(bool json, struct error *error) {
-	CLEANUP_CHANNEL struct channel *channel = NULL;
+struct following {
+	struct channel *channel;
+	int stops; /* readable when we are to stop, as by ^Z */
+	bool json;
+};
+
+static int become_agent(struct following *following, struct error *error) {
 	json_t *reply = NULL;
-	int r = broker_connect(NULL, &channel, error);
+	int r = broker_connect(NULL, &following->channel, error);
 	if (r == 0)
-		r = channel_call(channel, "agent", json_pack("{s:s, s:n}", "kind", "terminal", "session"), &reply,
-				 error);
+		r = channel_call(following->channel, "agent", json_pack("{s:s, s:n}", "kind", "terminal", "session"),
+				 &reply, error);
 	json_decref(reply);
-	while (r == 0) {
+	return r;
+}
+
+static void stop_set(sigset_t *ret_set) {
+	sigemptyset(ret_set);
+	sigaddset(ret_set, SIGTSTP);
+}
+
+static int open_stops(struct error *error) {
+	sigset_t stop;
+	stop_set(&stop);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	const int fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_errno(error, "waiting for signals") : fd;
+}
+
+/* Who is stopped can't be asked: it hangs up before, and is told again afterwards of what waits then. */
+static int rest(struct following *following, struct error *error) {
+	sigset_t stop;
+	stop_set(&stop);
+	channel_free(following->channel);
+	following->channel = NULL;
+	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the signal is still there: we stop here */
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	return become_agent(following, error);
+}
+
+static int show_push(const json_t *push, bool json, struct error *error) {
+	const char *type = json_string_value(json_object_get(push, "type"));
+	if (string_equal(type, "prompt")) return show_prompt(push, json, error);
+	return string_equal(type, "prompt-gone") ? show_gone(push, json) : 0;
+}
+
+/* All that has come. */
+static int show_pushes(const struct following *following, struct error *error) {
+	for (;;) {
 		json_t *push = NULL;
-		fflush(stdout);
-		r = channel_receive(channel, true, &push, error);
-		if (r == -EAGAIN) {
-			r = 0;
-			continue;
-		}
-		if (r < 0) break;
-		const char *type = json_string_value(json_object_get(push, "type"));
-		if (string_equal(type, "prompt")) r = show_prompt(push, json, error);
-		if (string_equal(type, "prompt-gone")) r = show_gone(push, json);
+		int r = channel_receive(following->channel, false, &push, error);
+		if (r == -EAGAIN) return 0;
+		if (r == 0) r = show_push(push, following->json, error);
 		json_decref(push);
-		if (ferror(stdout)) return EXIT_NO;
+		if (r == 0 && ferror(stdout)) return EXIT_NO;
+		if (r != 0) return r;
 	}
+}
+
+static int follow_until_lost(struct following *following, struct error *error) {
+	int r = become_agent(following, error);
+	while (r == 0) {
+		r = show_pushes(following, error);
+		if (r != 0) return r;
+		if (fflush(stdout) != 0) return EXIT_NO;
+		struct pollfd fds[] = {{.fd = following->stops, .events = POLLIN},
+				       {.fd = channel_fd(following->channel), .events = POLLIN}};
+		if (poll(fds, ARRAY_LENGTH(fds), -1) > 0 && fds[0].revents) r = rest(following, error);
+	}
+	return r;
+}
+
+static int follow(bool json, struct error *error) {
+	CLEANUP_FD int stops = open_stops(error);
+	if (stops < 0) return stops;
+	struct following following = {.stops = stops, .json = json};
+	int r = follow_until_lost(&following, error);
+	channel_free(following.channel);
 	return r;
 }
 
