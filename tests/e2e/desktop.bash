@@ -89,14 +89,14 @@ server_down() {
 	rm -f "$HOME/run/server.pid" "$HOME/run/scripted.pid"
 }
 
-# The Nth notification that the scripted server was asked for, as JSON; waits for it.
+# The Nth notification that the scripted server was asked for, as JSON, without the invisible signs of links; waits for it.
 notified() {
 	wait_for 30 has_notified "$1" || { echo "no notification $1" >&2 && cat "$HOME/run/scripted.log" >&2 && return 1; }
 	notifications | sed -n "$1p"
 }
 
 notifications() {
-	jq -c 'select(.event == "notify")' "$HOME/run/scripted.log"
+	jq -c 'select(.event == "notify") | .body |= gsub("\u2060"; "")' "$HOME/run/scripted.log"
 }
 
 # These are looked at again and again: without a program that reads JSON, in the form that notifier.c writes.

@@ -203,7 +203,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	reads waiting "$HOME/secret/key"
 	id=$(prompt_id)
 	notified 1 | jq -e --arg id "$id" '.actions == [] and .hints.urgency == 2 and .icon == "dialog-warning"
-		and (.body | startswith("Answer in a terminal: sbx allow " + $id + "\n<b>~/secret/key</b>\n"))'
+		and (.body | startswith("Answer in a terminal: sbx allow " + $id + " or sbx deny " + $id + "\n<b>~/secret/key</b>\n"))'
 	sbx allow "$id"
 	finished waiting
 	[ "$output" = "a key" ]

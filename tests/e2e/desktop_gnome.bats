@@ -150,12 +150,39 @@ END
 	done
 }
 
+# no_links NAME TEXT: of the question whose notification has this text, which is then denied.
+no_links() {
+	gnome_sees ".text | contains(\"$2\")"
+	[ "$(gnome 'links()')" = '[]' ]
+	gnome_click Deny
+	finished "$1"
+}
+
+@test "attack_r_16: GNOME Shell makes no link of what a tool has chosen" {
+	local secret='www.ab.co/?k=secret' id
+	# What it makes of one, so that what follows says something.
+	id=$(busctl --user --json=short call org.freedesktop.Notifications /org/freedesktop/Notifications org.freedesktop.Notifications Notify \
+		'susssasa{sv}i' links 0 '' 'One with a link' "see $secret" 2 yes Yes 1 urgency y 2 60000 | jq '.data[0]')
+	gnome_sees '.text | startswith("One with a link")'
+	[ "$(gnome 'links()' | jq -c unique)" = "[\"$secret\"]" ]
+	busctl --user call org.freedesktop.Notifications /org/freedesktop/Notifications org.freedesktop.Notifications CloseNotification u "$id"
+	gnome_sees '.text == ""'
+	background host sbx run -- sbx request net:access www.ab.co:443 --reason "docs: http://ab.co/?k=secret" </dev/null
+	no_links host "http://ab.co/?k=secret"
+	mkdir -p "$HOME/notes/see www.ab.co"
+	touch "$HOME/notes/see $secret"
+	background path sbx run -- sbx request fs:read "$HOME/notes/see $secret" </dev/null
+	no_links path "$secret"
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	background process sbx run -- bash -c 'printf "www.ab.co/?k=x" >/proc/$$/comm; read -r line <"$1"' bash "$HOME/notes/todo.txt" </dev/null
+	no_links process "www.ab.co/?k=x"
+}
+
 pending_are() {
 	[[ $(sbx prompts --json | jq length) == "$1" ]]
 }
 
-# The fourth of a program pushes out the first.
-@test "GNOME Shell keeps three notifications of a program, and each of five questions is asked" {
+@test "GNOME Shell shows one notification at a time, and each of five questions is asked" {
 	for number in 1 2 3 4 5; do reads "note$number" "$HOME/notes/a-file-with-a-rather-long-name-$number.txt"; done
 	for left in 5 4 3 2 1; do
 		wait_for 30 pending_are "$left"
@@ -166,6 +193,38 @@ pending_are() {
 		[ "$output" = "note $number" ]
 	done
 	answered_here 5
+}
+
+# swap MS: the first question is taken back by its tool, and so long after the second one stands at its place comes a click.
+swap() {
+	local place
+	# shellcheck disable=SC2016 # expanded inside the sandbox
+	background first sbx run -- sh -c 'cat "$1" & until [ -e go ]; do sleep 0.1; done; kill -9 $!; wait' sh "$HOME/notes/todo.txt" </dev/null
+	gnome_sees '(.text | contains("todo.txt")) and (.buttons | length == 3 and all(.y))'
+	place=$(gnome 'banner()' | jq -r '.buttons[] | select(.label | startswith("Allow")) | "\(.x), \(.y)"')
+	gnome "move($place)"
+	reads second "$HOME/notes/a-file-with-a-rather-long-name-1.txt"
+	wait_for 30 pending_are 2
+	until_clicks_count
+	gnome "press_when('name-1.txt', $1)"
+	touch go
+	finished first
+	wait_for 30 gnome_has_pressed
+	rm go
+}
+
+gnome_has_pressed() {
+	[[ $(gnome_evaluate global.sbx_pressed) == true ]]
+}
+
+@test "attack_broker_10: GNOME Shell puts a question at the place of another one, and a click as it comes up doesn't count" {
+	for ms in 0 200 500; do
+		swap "$ms"
+		is_running second
+		gnome_click Deny
+		finished second
+		[ "$(sbx grants --json | jq 'map(select(.effect == "allow")) | length')" = 0 ]
+	done
 }
 
 # It shows critical ones all the same.

@@ -41,7 +41,14 @@
 			else if (actor instanceof Clutter.Text && actor.text && !buttons.some(({label}) => label === actor.text))
 				texts.push(seen(actor, actor.get_layout().copy()));
 		});
-		return {text: texts.join('\n'), buttons};
+		return {text: texts.join('\n').replaceAll('\u2060', ''), buttons};
+	}
+
+	/* What a click on a text would open in the browser (ui/messageList.js). */
+	function links() {
+		const found = [];
+		each(Main.messageTray._bannerBin, ({_urls}) => found.push(...(_urls ?? []).map(({url}) => url)));
+		return found;
 	}
 
 	function pointer() {
@@ -61,5 +68,25 @@
 		return true;
 	}
 
-	return {banner, move, press};
+	/* A click so long after the banner has this text and buttons; global.sbx_pressed tells that it was made. */
+	function press_when(text, ms) {
+		global.sbx_pressed = false;
+		GLib.timeout_add(GLib.PRIORITY_HIGH, 10, () => {
+			const now = banner();
+			if (!now.text.includes(text) || now.buttons.length === 0) return true;
+			GLib.timeout_add(GLib.PRIORITY_HIGH, ms, () => {
+				press(true);
+				return false;
+			});
+			GLib.timeout_add(GLib.PRIORITY_HIGH, ms + 40, () => {
+				press(false);
+				global.sbx_pressed = true;
+				return false;
+			});
+			return false;
+		});
+		return true;
+	}
+
+	return {banner, links, move, press, press_when};
 })()

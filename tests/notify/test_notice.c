@@ -1,4 +1,5 @@
 /* What a notification says: all of it bounded, visible, escaped; which buttons it has. */
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +30,16 @@ static struct prompt sample(int64_t id, enum permission_kind kind, const char *t
 	return prompt;
 }
 
+/* Without the invisible signs of links, which have a test of their own. */
+static void ask_all(const struct notice_questions *questions, const struct notice_manner *manner, struct notice *ret) {
+	static const char joiner[] = "\xe2\x81\xa0";
+	notice_ask(questions, manner, ret);
+	for (char *p = ret->body; (p = strstr(p, joiner));) memmove(p, p + 3, strlen(p + 3) + 1);
+}
+
 static void ask_one(const struct prompt *prompt, const struct notice_manner *manner, struct notice *ret) {
 	const struct notice_questions questions = {.prompts = {prompt}, .count = 1};
-	notice_ask(&questions, manner, ret);
+	ask_all(&questions, manner, ret);
 }
 
 static void expect_labels(const struct notice *notice, size_t count, const char *const *labels) {
@@ -182,9 +190,57 @@ static void attack_broker_09_a_tools_words_are_escaped_in_a_notification(void **
 	prompt.command = string_copy(hostile);
 	const struct notice_questions questions = {.prompts = {&prompt, &prompt}, .count = 2};
 	CLEANUP_NOTICE struct notice several;
-	notice_ask(&questions, &with_markup, &several);
+	ask_all(&questions, &with_markup, &several);
 	assert_null(strchr(several.body, '<'));
 	assert_null(strchr(several.body, '\x1b'));
+}
+
+/* What GNOME Shell makes links of (findUrls, misc/util.js of version 43), wherever it stands. */
+static bool has_link(const char *body) {
+	regex_t link;
+	assert_int_equal(regcomp(&link, "(https?|ftp)://|www[0-9]{0,3}[.]|[a-z0-9.-]+[.][a-z]{2,4}/",
+				 REG_EXTENDED | REG_ICASE | REG_NOSUB),
+			 0);
+	const bool found = regexec(&link, body, 0, NULL, 0) == 0;
+	regfree(&link);
+	return found;
+}
+
+/* A link opens the browser, outside of the sandbox, with what a tool has written into it. */
+static void attack_r_16_no_part_of_a_body_is_a_link(void **state) {
+	(void)state;
+	static const char *const hostile[] = {"see www.ab.co/?k=secret",
+					      "HTTP://evil.example/?k=secret",
+					      "evil.example/secret",
+					      "ftp://x",
+					      "WWW12.x y",
+					      "..co/secret",
+					      "a-.co/secret",
+					      "(www.ab.co)",
+					      "/srv/a.b/www.c.de/x",
+					      "x.www.ab.co:443"};
+	assert_true(has_link("a www.x") && has_link("http://x") && has_link("..co/") && !has_link("a.b"));
+	for (size_t i = 0; i < ARRAY_LENGTH(hostile); i++) {
+		for (enum permission_kind kind = 0; kind < PERMISSION_CUSTOM; kind++) {
+			CLEANUP_PROMPT struct prompt prompt = sample(12, kind, hostile[i]);
+			char **const texts[] = {&prompt.process, &prompt.command, &prompt.project, &prompt.why,
+						&prompt.profile, &prompt.name,    &prompt.reason};
+			for (size_t k = 0; k < ARRAY_LENGTH(texts); k++) {
+				free(*texts[k]);
+				*texts[k] = string_copy(hostile[i]);
+			}
+			strings_add(&prompt.parents, hostile[i]);
+			const struct notice_questions one = {.prompts = {&prompt}, .count = 1, .note = hostile[i]};
+			const struct notice_questions two = {.prompts = {&prompt, &prompt}, .count = 2};
+			CLEANUP_NOTICE struct notice single, several, told;
+			notice_ask(&one, &with_markup, &single);
+			notice_ask(&two, &no_buttons, &several);
+			CLEANUP_STRINGS struct strings lines = {0};
+			strings_take(&lines, notice_line(&prompt));
+			notice_missed(1, &lines, &plain, &told);
+			assert_false(has_link(single.body) || has_link(several.body) || has_link(told.body));
+		}
+	}
 }
 
 static void a_server_without_markup_gets_none(void **state) {
@@ -272,7 +328,8 @@ static void what_needs_a_terminal_begins_with_the_command_and_has_no_button(void
 	CLEANUP_NOTICE struct notice notice;
 	ask_one(&prompt, &with_markup, &notice);
 	assert_int_equal(notice.button_count, 0);
-	assert_true(string_starts(notice.body, "Answer in a terminal: sbx allow 9\n<b>~/.ssh/id_ed25519</b>\n"));
+	assert_true(string_starts(notice.body,
+				  "Answer in a terminal: sbx allow 9 or sbx deny 9\n<b>~/.ssh/id_ed25519</b>\n"));
 }
 
 static void a_server_without_buttons_is_told_the_command(void **state) {
@@ -281,12 +338,13 @@ static void a_server_without_buttons_is_told_the_command(void **state) {
 	CLEANUP_NOTICE struct notice notice;
 	ask_one(&prompt, &no_buttons, &notice);
 	assert_int_equal(notice.button_count, 0);
-	assert_true(string_starts(notice.body, "Answer in a terminal: sbx allow 12\nexample.org:443\n"));
+	assert_true(string_starts(notice.body, "Answer in a terminal: sbx allow 12 or sbx deny 12\nexample.org:443\n"));
 	const struct notice_questions questions = {.prompts = {&prompt, &prompt}, .count = 2};
 	CLEANUP_NOTICE struct notice several;
-	notice_ask(&questions, &no_buttons, &several);
-	assert_true(string_starts(several.body,
-				  "Answer in a terminal: sbx allow NUMBER\n• connect to example.org:443 [12]\n"));
+	ask_all(&questions, &no_buttons, &several);
+	assert_true(string_starts(
+		several.body,
+		"Answer in a terminal: sbx allow NUMBER or sbx deny NUMBER\n• connect to example.org:443 [12]\n"));
 }
 
 static void several_are_listed_and_answered_together(void **state) {
@@ -296,7 +354,7 @@ static void several_are_listed_and_answered_together(void **state) {
 	b.lifetime_ms = INT64_C(15) * 60 * 1000;
 	const struct notice_questions questions = {.prompts = {&a, &b}, .count = 2, .terminal_only = 1};
 	CLEANUP_NOTICE struct notice notice;
-	notice_ask(&questions, &plain, &notice);
+	ask_all(&questions, &plain, &notice);
 	assert_string_equal(notice.summary, "npm wants 2 things");
 	assert_true(string_starts(notice.body, "• connect to example.org:443\n"
 					       "• read ~/.npmrc\n"
@@ -325,7 +383,7 @@ static void attack_r_16_no_button_allows_what_is_not_seen(void **state) {
 				questions.prompts[i] = &prompts[i];
 			}
 			CLEANUP_NOTICE struct notice notice;
-			notice_ask(&questions, &plain, &notice);
+			ask_all(&questions, &plain, &notice);
 			CLEANUP_FREE char *glance = seen(notice.body);
 			bool all = true;
 			for (size_t i = 0; i < count; i++) all &= strstr(glance, prompts[i].target) != NULL;
@@ -345,7 +403,7 @@ static void attack_r_16_a_bundle_of_five_that_does_not_fit_is_reviewed(void **st
 	const struct notice_questions questions = {.prompts = {&prompt, &prompt, &prompt, &prompt, &prompt},
 						   .count = 5};
 	CLEANUP_NOTICE struct notice notice;
-	notice_ask(&questions, &plain, &notice);
+	ask_all(&questions, &plain, &notice);
 	EXPECT_LABELS(&notice, "Deny all", "Review");
 	assert_true(string_starts(notice.body, "• read …/configuration/secrets.json\n• read …/"));
 	assert_true(notice.buttons[1].reviews);
@@ -353,13 +411,13 @@ static void attack_r_16_a_bundle_of_five_that_does_not_fit_is_reviewed(void **st
 	CLEANUP_PROMPT struct prompt brief = sample(12, PERMISSION_FS_READ, "/srv/a");
 	const struct notice_questions few = {.prompts = {&brief, &brief, &brief, &brief}, .count = 4};
 	CLEANUP_NOTICE struct notice fits;
-	notice_ask(&few, &plain, &fits);
+	ask_all(&few, &plain, &fits);
 	EXPECT_LABELS(&fits, "Deny all", "Allow all 1 hour");
 	const struct notice_questions with_note = {.prompts = {&brief, &brief, &brief, &brief},
 						   .count = 4,
 						   .note = "The answer could not be given: the disk is full"};
 	CLEANUP_NOTICE struct notice noted; /* it takes the room of two */
-	notice_ask(&with_note, &plain, &noted);
+	ask_all(&with_note, &plain, &noted);
 	EXPECT_LABELS(&noted, "Deny all", "Review");
 	assert_true(string_starts(noted.body, "The answer could not be given: the disk is full\n• read /srv/a\n"));
 }
@@ -375,7 +433,7 @@ static void of_several_sessions_each_says_whose_it_is(void **state) {
 	b.session = 10;
 	const struct notice_questions questions = {.prompts = {&a, &b}, .count = 2};
 	CLEANUP_NOTICE struct notice notice;
-	notice_ask(&questions, &plain, &notice);
+	ask_all(&questions, &plain, &notice);
 	assert_string_equal(notice.summary, "2 questions of sandboxes");
 	assert_true(
 		string_starts(notice.body, "• npm: connect to example.org:443\n• pip: read /etc/x\n~/shop · waits"));
@@ -460,6 +518,7 @@ int main(void) {
 		cmocka_unit_test(who_asks_is_what_the_user_started),
 		cmocka_unit_test(a_button_names_what_it_gives),
 		cmocka_unit_test(attack_broker_09_a_tools_words_are_escaped_in_a_notification),
+		cmocka_unit_test(attack_r_16_no_part_of_a_body_is_a_link),
 		cmocka_unit_test(a_server_without_markup_gets_none),
 		cmocka_unit_test(a_long_target_loses_its_head),
 		cmocka_unit_test(all_of_it_is_bounded),

@@ -23,6 +23,8 @@ enum {
 	MISSED_MS = 15 * 1000, /* a summary that asks nothing stays on the screen */
 };
 
+static const char word_joiner[] = "\xe2\x81\xa0"; /* U+2060 */
+
 void notice_finish(struct notice *notice) {
 	free(notice->summary);
 	free(notice->body);
@@ -31,6 +33,15 @@ void notice_finish(struct notice *notice) {
 }
 
 /* Text */
+
+/* GNOME Shell makes a link of "://", "www." and "xx.yy/" in a body (findUrls, misc/util.js), which opens the browser
+ * with what a tool has written into it: a way out. An invisible sign that no line ends at is put in front of this
+ * letter, which such matchers look for. */
+static bool could_link(const char *visible, const char *letter) {
+	if (letter == visible) return false;
+	if (*letter == '.') return letter[1] && !strchr(" \n", letter[1]) && !strchr(" \n/", letter[-1]);
+	return *letter == '/' && letter[-1] == ':';
+}
 
 static void append_escaped(struct string *out, const char *visible, bool markup) {
 	static const struct {
@@ -41,6 +52,7 @@ static void append_escaped(struct string *out, const char *visible, bool markup)
 		const char *entity = NULL;
 		for (size_t i = 0; markup && i < ARRAY_LENGTH(entities); i++)
 			if (entities[i].c == *p) entity = entities[i].entity;
+		if (could_link(visible, p)) string_append(out, word_joiner);
 		if (entity)
 			string_append(out, entity);
 		else
@@ -147,9 +159,10 @@ static void write_head(const struct notice_questions *questions, const struct no
 	}
 	if (manner->buttons && !first->confirm_terminal) return;
 	if (questions->count == 1)
-		string_appendf(out, "Answer in a terminal: sbx allow %lld\n", (long long)first->id);
+		string_appendf(out, "Answer in a terminal: sbx allow %lld or sbx deny %lld\n", (long long)first->id,
+			       (long long)first->id);
 	else
-		string_append(out, "Answer in a terminal: sbx allow NUMBER\n");
+		string_append(out, "Answer in a terminal: sbx allow NUMBER or sbx deny NUMBER\n");
 }
 
 static void glance_at_one(const struct notice_questions *questions, struct glance *ret) {

@@ -1,7 +1,8 @@
 /*
  * notice: what a notification says, and its buttons (design section 8).
  *
- * Promises: all of it is visible text (base/text.h), bounded, and escaped where the server reads markup. The summary's
+ * Promises: all of it is visible text (base/text.h), bounded, and escaped where the server reads markup; no part of a
+ * body looks like a link, which servers would open with what a tool has written (attack R16). The summary's
  * words are sbx's, and the name of the program that the user started: none that a process gives itself. The body begins
  * with what a button answers: the target, all that an allow covers, whose it is, where, and until when it waits. What
  * servers show at least (lines.h) holds all of that, or there is no button that allows, but one that opens a terminal
