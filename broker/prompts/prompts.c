@@ -295,8 +295,7 @@ static struct prompt_pending *question_for(const struct checking *checking, cons
 static bool is_denied_walk(struct walks *walks, const struct walk_step *step, struct decision *decision) {
 	int64_t prompt = walks ? walk_denied(walks, step) : 0;
 	if (prompt == 0) return false;
-	verdict_set(&decision->verdict, EFFECT_DENY, "ask", "you denied it a moment ago (prompt %lld)",
-		    (long long)prompt);
+	verdict_set(&decision->verdict, EFFECT_DENY, "ask", VERDICT_WHY_AGAIN, (long long)prompt);
 	decision->verdict.asked_user = true;
 	return true;
 }

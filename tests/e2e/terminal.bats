@@ -299,6 +299,17 @@ last_prompt() {
 	screen | tr -d '\n' | grep -F "you denied it (prompt $first), 3 times, the last time: you denied it (prompt $third): denied three times in this session"
 }
 
+@test "what the same process tries again after a denial is one cause of the last words" {
+	echo 'a kept line' >"$HOME/kept"
+	tmux resize-window -x 160 -y 50
+	type_line 'sbx run -- bash -c "for i in 1 2 3 4; do read a <~/kept; done"; echo over'
+	sees_question
+	first=$(last_prompt)
+	type_line deny
+	sees '^over$'
+	screen | tr -d '\n' | grep -F "(you denied it (prompt $first), 4 times)"
+}
+
 ended_by_itself() {
 	sbx history --json | jq -e 'select(.kind == "expire" and .why == "its time is over")'
 }

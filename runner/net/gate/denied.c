@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/string.h"
 #include "schema/limits.h"
 
@@ -18,10 +19,16 @@ void denied_add(struct denied *denied, const char *target, const struct verdict 
 	denied_add_named(denied, NULL, target, verdict);
 }
 
+/* In the same words, or as what follows from the very answer that the first one was. */
+static bool says_the_same(const struct verdict *verdict, const struct verdict *first) {
+	CLEANUP_FREE char *again = string_format(VERDICT_WHY_AGAIN, (long long)first->prompt);
+	return string_equal(verdict->why, first->why) || (first->prompt > 0 && string_equal(verdict->why, again));
+}
+
 static void count_again(struct denied_target *item, const struct verdict *verdict) {
 	if (item->count < UINT_MAX) item->count++;
 	free(item->last);
-	item->last = string_equal(verdict->why, item->verdict.why) ? NULL : string_copy_or_null(verdict->why);
+	item->last = says_the_same(verdict, &item->verdict) ? NULL : string_copy_or_null(verdict->why);
 }
 
 void denied_add_named(struct denied *denied, const char *permission, const char *target,

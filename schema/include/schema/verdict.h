@@ -22,6 +22,8 @@ int effect_parse(const char *name, enum effect *ret_effect, struct error *error)
 /* Why somebody who would be asked was not: `sbx suggest` knows the history's rows by it. */
 #define VERDICT_WHY_RECORDED "undecided; denied by --record"
 #define VERDICT_WHY_NOBODY   "no terminal or desktop to ask on"
+/* Of what the user denied to the same process, by the number of the prompt. */
+#define VERDICT_WHY_AGAIN "you denied it a moment ago (prompt %lld)"
 
 struct verdict {
 	enum effect effect;    /* EFFECT_ASK leaves the broker only for a name that is looked up */
