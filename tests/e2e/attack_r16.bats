@@ -106,6 +106,32 @@ answer_all() {
 	sbx history --json | jq -se 'map(select(.kind == "answer" and .verdict == "deny" and .detail.agent == "desktop")) | length == 5'
 }
 
+opened() {
+	[[ $(wc -l <"$HOME/run/terminal.opened") == "$1" ]]
+}
+
+@test "attack_r_16: Review opens a terminal while an earlier one's process lives, until four do" {
+	cat >"$HOME/run/keeper" <<-'END'
+		#!/bin/sh
+		echo opened >>"$HOME/run/terminal.opened"
+		until [ -e "$HOME/run/terminal.ends" ]; do sleep 0.2; done
+	END
+	chmod +x "$HOME/run/keeper"
+	touch "$HOME/run/terminal.opened"
+	scripted
+	agent_up TERMINAL="$HOME/run/keeper"
+	for number in 1 2 3 4 5; do
+		wants_five
+		press "$number" review
+		((number == 5)) || wait_for 30 opened "$number"
+		((number < 5)) || notified 6 | jq -e '.body | startswith("No terminal could be opened. Type in one: sbx monitor\n")'
+		answer_all deny
+		finished five
+	done
+	opened 4
+	touch "$HOME/run/terminal.ends"
+}
+
 @test "attack_r_16: an allow that would cover a folder which is not seen has no button" {
 	local long
 	long=$HOME/secret/$(printf 'x%.0s' {1..100})/$(printf 'y%.0s' {1..100})

@@ -168,7 +168,7 @@ no_links() {
 	busctl --user call org.freedesktop.Notifications /org/freedesktop/Notifications org.freedesktop.Notifications CloseNotification u "$id"
 	gnome_sees '.text == ""'
 	background host sbx run -- sbx request net:access www.ab.co:443 --reason "docs: http://ab.co/?k=secret" </dev/null
-	no_links host "http://ab.co/?k=secret"
+	no_links host "www.ab.co:443" # the reason is further down
 	mkdir -p "$HOME/notes/see www.ab.co"
 	touch "$HOME/notes/see $secret"
 	background path sbx run -- sbx request fs:read "$HOME/notes/see $secret" </dev/null

@@ -17,7 +17,10 @@
 #include "base/string.h"
 #include "ui/broker.h"
 
-enum { EARLY_MS = 3000 }; /* who ends with an error by then has shown nothing */
+enum {
+	EARLY_MS = 3000, /* who ends with an error by then has shown nothing */
+	WINDOWS = 4,     /* at once: their processes may live as long as the user likes */
+};
 
 /* In the order in which they are tried, and what stands before a command: Debian's policy 11.8.3 for
  * x-terminal-emulator, each one's own manual for the others. */
@@ -38,14 +41,19 @@ static const struct terminal {
 	{"xterm", "-e"},
 };
 
+struct window {
+	struct review *review;
+	pid_t child; /* its process, or of who opens it */
+	int process; /* the same as a pidfd (pidfd_open(2)); -1: there is none */
+	struct event *ended;
+	int64_t opened_ms;
+};
+
 struct review {
 	struct event_base *base;
 	void (*failed)(void *context);
 	void *context;
-	pid_t child; /* the window's process, or of who opens it */
-	int process; /* the same as a pidfd (pidfd_open(2)); -1: none */
-	struct event *ended;
-	int64_t opened_ms;
+	struct window windows[WINDOWS];
 };
 
 const char *review_command(void) {
@@ -85,48 +93,54 @@ _Noreturn static void run_terminal(char *sbx) {
 	_exit(127);
 }
 
-static void forget(struct review *review) {
-	if (review->ended) event_free(review->ended);
-	review->ended = NULL;
-	fd_close(review->process);
-	review->process = -1;
+static void forget(struct window *window) {
+	if (window->ended) event_free(window->ended);
+	window->ended = NULL;
+	fd_close(window->process);
+	window->process = -1;
 }
 
 static void on_ended(evutil_socket_t process, short what, void *argument) {
-	struct review *review = argument;
+	struct window *window = argument;
+	const struct review *review = window->review;
 	int status = 0;
 	(void)process;
 	(void)what;
-	const bool well = waitpid(review->child, &status, 0) > 0 && status == 0;
-	const bool early = clock_ms(CLOCK_MONOTONIC) - review->opened_ms < EARLY_MS;
-	forget(review);
+	const bool well = waitpid(window->child, &status, 0) > 0 && status == 0;
+	const bool early = clock_ms(CLOCK_MONOTONIC) - window->opened_ms < EARLY_MS;
+	forget(window);
 	if (early && !well) review->failed(review->context);
 }
 
-void review_open(struct review *review) {
+static bool window_open(struct window *window) {
 	CLEANUP_FREE char *sbx = NULL;
 	CLEANUP_FREE char *monitor = NULL;
-	if (review->process >= 0) return;
 	const bool there = program_find("sbx", &sbx, NULL) == 0 && program_find("sbx-monitor", &monitor, NULL) == 0;
-	review->child = there ? fork() : -1;
-	if (review->child == 0) run_terminal(sbx);
-	review->process = review->child > 0 ? (int)syscall(SYS_pidfd_open, review->child, 0U) : -1;
-	if (review->process < 0) {
-		review->failed(review->context);
-		return;
-	}
-	review->opened_ms = clock_ms(CLOCK_MONOTONIC);
-	review->ended = mem_expect(event_new(review->base, review->process, EV_READ, on_ended, review));
-	if (event_add(review->ended, NULL) < 0) mem_exhausted();
+	window->child = there ? fork() : -1;
+	if (window->child == 0) run_terminal(sbx);
+	window->process = window->child > 0 ? (int)syscall(SYS_pidfd_open, window->child, 0U) : -1;
+	if (window->process < 0) return false;
+	window->opened_ms = clock_ms(CLOCK_MONOTONIC);
+	window->ended = mem_expect(event_new(window->review->base, window->process, EV_READ, on_ended, window));
+	if (event_add(window->ended, NULL) < 0) mem_exhausted();
+	return true;
+}
+
+/* Whether an earlier one still shows anything isn't known: a terminal's process may serve other windows. */
+void review_open(struct review *review) {
+	size_t i = 0;
+	while (i < WINDOWS && review->windows[i].process >= 0) i++;
+	if (i == WINDOWS || !window_open(&review->windows[i])) review->failed(review->context);
 }
 
 struct review *review_new(struct event_base *base, void (*failed)(void *context), void *context) {
 	struct review *review = mem_new(struct review);
-	*review = (struct review){.base = base, .failed = failed, .context = context, .process = -1};
+	*review = (struct review){.base = base, .failed = failed, .context = context};
+	for (size_t i = 0; i < WINDOWS; i++) review->windows[i] = (struct window){.review = review, .process = -1};
 	return review;
 }
 
 void review_free(struct review *review) {
-	forget(review);
+	for (size_t i = 0; i < WINDOWS; i++) forget(&review->windows[i]);
 	free(review);
 }

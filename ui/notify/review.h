@@ -2,7 +2,7 @@
  * review: a terminal window of the user's own in which what waits is answered (sbx-monitor(1)).
  *
  * Promises: no shell, and nothing of a sandbox's in its arguments; the environment is sbx-notify's. Nothing here
- * blocks. At most one is open: it shows all that waits.
+ * blocks. Four at most are open that are known to run.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 struct review;
 
-/* `failed`: none could be opened. */
+/* `failed`: none could be opened, or four are. */
 struct review *review_new(struct event_base *base, void (*failed)(void *context), void *context);
 void review_free(struct review *review); /* a window that is open stays */
 
