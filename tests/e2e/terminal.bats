@@ -310,6 +310,28 @@ last_prompt() {
 	screen | tr -d '\n' | grep -F "(you denied it (prompt $first), 4 times)"
 }
 
+prompts_in() { # prompts_in COLUMNS: as a terminal of that width has them
+	script -qec "stty cols $1; sbx prompts" /dev/null </dev/null | tr -d '\r' >"$HOME/run/prompts"
+	cat "$HOME/run/prompts"
+	[ "$(wc -L <"$HOME/run/prompts")" -le "$1" ]
+}
+
+@test "what waits has its whole target in a narrow terminal, and no line is wider than that" {
+	local place="$HOME/a-folder/of-a-name/below-it"
+	mkdir -p "$place"
+	echo 'a kept line' >"$place/c2.h"
+	type_line 'clear; sbx run -- cat ~/a-folder/of-a-name/below-it/c2.h'
+	sees_question
+	run -0 prompts_in 49
+	contains "$output" 'target   ~/a-folder/of-a-name/below-it/c2.h'
+	contains "$output" "answer   sbx allow $(last_prompt)   or   sbx deny $(last_prompt)"
+	run -0 prompts_in 80
+	contains "$output" ' ~/a-folder/of-a-name/below-it/c2.h '
+	lacks "$output" 'REASON'
+	type_line deny
+	sees 'denied, this once'
+}
+
 ended_by_itself() {
 	sbx history --json | jq -e 'select(.kind == "expire" and .why == "its time is over")'
 }

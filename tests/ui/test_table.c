@@ -98,6 +98,46 @@ static void what_may_be_spared_makes_room_when_cutting_does_not(void **state) {
 	assert_string_equal(both, "TARGET\n/a/r…path\n");
 }
 
+static const struct table_column about[] = {
+	{"ID", false, true}, {"TARGET", true, false}, {"REASON", true, false}, {"ASKED BY", true, false}};
+
+static struct table *sample_about(const char *reason) {
+	static const size_t spare[] = {2, 3};
+	struct table *table = table_new(about, ARRAY_LENGTH(about));
+	table_spare(table, spare, ARRAY_LENGTH(spare));
+	table_about(table, 1);
+	table_cell(table, "7");
+	table_cell(table, "~/notes/a/name");
+	table_cell(table, reason);
+	table_cell(table, "bash > make > some-program (123)");
+	return table;
+}
+
+static void what_says_nothing_gives_way_before_anything_is_cut(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = sample_about(NULL);
+	CLEANUP_FREE char *wide = printed(table, 80, true);
+	assert_non_null(strstr(wide, "REASON"));
+	CLEANUP_TABLE struct table *narrow = sample_about(NULL);
+	CLEANUP_FREE char *less = printed(narrow, 53, true);
+	assert_string_equal(less, "ID  TARGET          ASKED BY\n"
+				  " 7  ~/notes/a/name  bash > make > some-program (123)\n");
+}
+
+static void what_the_row_is_about_is_cut_last(void **state) {
+	(void)state;
+	CLEANUP_TABLE struct table *table = sample_about("to see");
+	CLEANUP_FREE char *others = printed(table, 45, true);
+	assert_string_equal(others, "ID  TARGET          REASON  ASKED BY\n"
+				    " 7  ~/notes/a/name  to see  bash > m…am (123)\n");
+	CLEANUP_TABLE struct table *narrow = sample_about("to see");
+	CLEANUP_FREE char *alone = printed(narrow, 18, true);
+	assert_string_equal(alone, "ID  TARGET\n 7  ~/notes/a/name\n");
+	CLEANUP_TABLE struct table *narrowest = sample_about("to see");
+	CLEANUP_FREE char *cut = printed(narrowest, 14, true);
+	assert_string_equal(cut, "ID  TARGET\n 7  ~/no…/name\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_and_cells_visible),
@@ -106,6 +146,8 @@ int main(void) {
 		cmocka_unit_test(cutting_keeps_every_line_within_the_width),
 		cmocka_unit_test(an_empty_table_has_only_its_heading),
 		cmocka_unit_test(what_may_be_spared_makes_room_when_cutting_does_not),
+		cmocka_unit_test(what_says_nothing_gives_way_before_anything_is_cut),
+		cmocka_unit_test(what_the_row_is_about_is_cut_last),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,42 +31,66 @@ static const struct option_info options[] = {
 	 offsetof(struct values, follow)},
 };
 
+enum { NARROW_COLUMNS = 70 }; /* below that each prompt is a block: a row has no room for its target */
+
 struct output {
-	struct table *table; /* or NULL: JSON */
-	struct json_list json;
+	struct table *table; /* or NULL: blocks, or JSON */
+	bool json;
+	struct json_list list;
 	int64_t now_ms;
+	size_t width, count;
 };
+
+static void print_block(const struct prompt *prompt, int64_t now_ms, size_t width) {
+	CLEANUP_STRING struct string text = {0};
+	prompt_describe(prompt, now_ms, width, &text);
+	printf("%s  answer   sbx allow %lld   or   sbx deny %lld\n\n", text.data, (long long)prompt->id,
+	       (long long)prompt->id);
+}
 
 static int each(void *context, const json_t *item, struct error *error) {
 	struct output *output = context;
+	output->count++;
 	if (output->table) return records_prompts.add_row(output->table, item, output->now_ms, error);
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	int r = prompt_from_json(item, &prompt, error);
 	if (r < 0) return r;
+	if (!output->json) {
+		prompt_shorten(&prompt);
+		print_block(&prompt, output->now_ms, output->width);
+		return 0;
+	}
 	prompt.token[0] = '\0';
 	json_t *json = prompt_to_json(&prompt);
-	json_list_item(&output->json, json);
+	json_list_item(&output->list, json);
 	json_decref(json);
 	return 0;
 }
 
+static void print_end(struct output *output) {
+	if (output->json) {
+		json_list_end(&output->list);
+	} else if (output->count == 0) {
+		puts(records_prompts.none);
+	} else if (output->table) {
+		table_print(output->table, stdout, output->width, true);
+		puts("\nAnswer with: sbx allow ID, sbx deny ID");
+	}
+}
+
 static int list(bool json, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
-	CLEANUP_TABLE struct table *table =
-		json ? NULL : table_new(records_prompts.columns, records_prompts.column_count);
-	struct output output = {.table = table, .json = {.out = stdout}, .now_ms = clock_ms(CLOCK_REALTIME)};
+	CLEANUP_TABLE struct table *table = records_table(&records_prompts);
+	struct output output = {.json = json,
+				.list = {.out = stdout},
+				.now_ms = clock_ms(CLOCK_REALTIME),
+				.width = terminal_width(stdout)};
+	if (!json && (output.width == 0 || output.width >= NARROW_COLUMNS)) output.table = table;
 	struct listing listing = {.what = records_prompts.what, .each = each, .context = &output};
 	int r = broker_connect(NULL, &channel, error);
 	if (r == 0) r = broker_list(channel, &listing, error);
 	if (r < 0) return r;
-	if (!table) {
-		json_list_end(&output.json);
-	} else if (table_rows(table) == 0) {
-		puts(records_prompts.none);
-	} else {
-		table_print(table, stdout, terminal_width(stdout), true);
-		puts("\nAnswer with: sbx allow ID, sbx deny ID");
-	}
+	print_end(&output);
 	return EXIT_DONE;
 }
 
@@ -90,11 +114,8 @@ static int show_prompt(const json_t *push, bool json, struct error *error) {
 		json_decref(line);
 		return 0;
 	}
-	CLEANUP_STRING struct string text = {0};
-	size_t width = terminal_width(stdout);
-	prompt_describe(&prompt, clock_ms(CLOCK_REALTIME), width ? width : 80, &text);
-	printf("%s  answer   sbx allow %lld   or   sbx deny %lld\n\n", text.data, (long long)prompt.id,
-	       (long long)prompt.id);
+	const size_t width = terminal_width(stdout);
+	print_block(&prompt, clock_ms(CLOCK_REALTIME), width ? width : 80);
 	return 0;
 }
 

@@ -156,12 +156,11 @@ static void add_line(struct table *table, const struct monitor_model *model, siz
 /* The lines of the pane's list from `top` on: a heading, then the records. Freed by the caller. */
 static char *list_text(const struct monitor_model *model, size_t top, size_t count, size_t width) {
 	const struct records *records = pane_info(model->pane)->records;
-	CLEANUP_TABLE struct table *table = table_new(records->columns, records->column_count);
+	CLEANUP_TABLE struct table *table = records_table(records);
 	char *text = NULL;
 	size_t size = 0;
 	for (size_t i = top; i < pane_count(model, model->pane) && i < top + count; i++) add_line(table, model, i);
 	FILE *out = mem_expect(open_memstream(&text, &size));
-	table_spare(table, records->spare, records->spare_count);
 	table_print(table, out, width, true);
 	bool failed = ferror(out) != 0;
 	failed |= fclose(out) != 0;

@@ -128,6 +128,18 @@ char *prompt_target_for(const struct prompt *prompt, size_t columns) {
 	return text_columns(visible) <= columns ? STEAL(whole) : string_copy_or_null(prompt->target);
 }
 
+static void shorten(char **path) {
+	char *whole = *path;
+	if (!whole) return;
+	*path = human_path(whole);
+	free(whole);
+}
+
+void prompt_shorten(struct prompt *prompt) {
+	shorten(&prompt->target);
+	shorten(&prompt->name);
+}
+
 void text_labelled(struct string *out, const char *label, const char *bytes, size_t width, size_t lines) {
 	if (!bytes) return;
 	/* A wide character may leave a column empty at each line's end. */

@@ -17,10 +17,16 @@ static int each(void *context, const json_t *item, struct error *error) {
 	return 0;
 }
 
+struct table *records_table(const struct records *records) {
+	struct table *table = table_new(records->columns, records->column_count);
+	table_spare(table, records->spare, records->spare_count);
+	table_about(table, records->about);
+	return table;
+}
+
 int records_print(const struct records *records, bool ended_too, bool as_json, struct error *error) {
 	CLEANUP_CHANNEL struct channel *channel = NULL;
-	CLEANUP_TABLE struct table *table = as_json ? NULL : table_new(records->columns, records->column_count);
-	if (table) table_spare(table, records->spare, records->spare_count);
+	CLEANUP_TABLE struct table *table = as_json ? NULL : records_table(records);
 	struct output output = {.records = records, .table = table, .json = {.out = stdout}};
 	const struct listing listing = {
 		.what = records->what, .ended_too = ended_too, .each = each, .context = &output};

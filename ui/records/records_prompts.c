@@ -9,7 +9,7 @@ static const struct table_column columns[] = {
 	{"TARGET", true, false}, {"ASKED BY", true, false}, {"REASON", true, false},  {"LEFT", false, true},
 };
 
-enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_ASKED_BY = 5, COLUMN_REASON };
+enum { COLUMN_PROFILE = 1, COLUMN_PROJECT, COLUMN_TARGET = 4, COLUMN_ASKED_BY, COLUMN_REASON };
 static const size_t spare[] = {COLUMN_REASON, COLUMN_ASKED_BY, COLUMN_PROJECT, COLUMN_PROFILE};
 
 static void add_cells(struct table *table, const struct prompt *prompt, int64_t now_ms) {
@@ -33,8 +33,10 @@ static void add_cells(struct table *table, const struct prompt *prompt, int64_t 
 static int add_row(struct table *table, const json_t *item, int64_t now_ms, struct error *error) {
 	CLEANUP_PROMPT struct prompt prompt = {0};
 	int r = prompt_from_json(item, &prompt, error);
-	if (r == 0) add_cells(table, &prompt, now_ms);
-	return r;
+	if (r < 0) return r;
+	prompt_shorten(&prompt);
+	add_cells(table, &prompt, now_ms);
+	return 0;
 }
 
 const struct records records_prompts = {
@@ -43,6 +45,7 @@ const struct records records_prompts = {
 	.column_count = ARRAY_LENGTH(columns),
 	.spare = spare,
 	.spare_count = ARRAY_LENGTH(spare),
+	.about = COLUMN_TARGET,
 	.add_row = add_row,
 	.none = "Nothing waits for an answer.",
 };

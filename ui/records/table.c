@@ -11,6 +11,8 @@
 
 enum { COLUMN_GAP = 2, COLUMN_MIN = 8, COLUMN_FAIR = 14 }; /* what is spared makes room for others up to the last */
 
+static const char nothing[] = "-";
+
 struct table {
 	const struct table_column *columns;
 	size_t count;
@@ -19,6 +21,7 @@ struct table {
 	const size_t *spare;  /* columns that may be left out */
 	size_t spare_count;
 	bool *hidden; /* those that are */
+	size_t about;
 };
 
 struct table *table_new(const struct table_column *columns, size_t count) {
@@ -39,7 +42,7 @@ void table_free(struct table *table) {
 }
 
 void table_cell(struct table *table, const char *text) {
-	strings_take(&table->cells, text ? text_visible(text) : string_copy("-"));
+	strings_take(&table->cells, text ? text_visible(text) : string_copy(nothing));
 }
 
 void table_cellf(struct table *table, const char *format, ...) {
@@ -62,18 +65,31 @@ void table_spare(struct table *table, const size_t *columns, size_t count) {
 	table->spare_count = count;
 }
 
+void table_about(struct table *table, size_t column) {
+	table->about = column;
+}
+
 static size_t table_total(const struct table *table, const size_t *widths, bool cut) {
 	size_t total = 0;
 	for (size_t c = 0; c < table->count; c++) {
-		bool less = cut && table->columns[c].may_cut && widths[c] > COLUMN_FAIR;
+		bool less = cut && table->columns[c].may_cut && c != table->about && widths[c] > COLUMN_FAIR;
 		if (!table->hidden[c]) total += (less ? COLUMN_FAIR : widths[c]) + (total > 0 ? COLUMN_GAP : 0);
 	}
 	return total;
 }
 
-/* What doesn't fit though all that may be cut is. */
+static bool says_nothing(const struct table *table, size_t column) {
+	for (size_t i = column; i < table->cells.count; i += table->count)
+		if (strcmp(table->cells.items[i], nothing) != 0) return false;
+	return true;
+}
+
+/* What doesn't fit and says nothing, then what doesn't though all that may be cut is. */
 static void table_hide(const struct table *table, const size_t *widths, size_t width) {
 	memset(table->hidden, 0, table->count * sizeof *table->hidden);
+	const bool narrow = table_total(table, widths, false) > width;
+	for (size_t i = 0; i < table->spare_count && narrow; i++)
+		table->hidden[table->spare[i]] = says_nothing(table, table->spare[i]);
 	for (size_t i = 0; i < table->spare_count && table_total(table, widths, true) > width; i++)
 		table->hidden[table->spare[i]] = true;
 }
@@ -88,14 +104,28 @@ static void table_widths(const struct table *table, bool heading, size_t *widths
 	}
 }
 
+/* Of the others that may be cut and have more than `least`; table->count: none. */
+static size_t widest_other(const struct table *table, const size_t *widths, size_t least) {
+	size_t widest = table->count;
+	for (size_t c = 0; c < table->count; c++)
+		if (table->columns[c].may_cut && widths[c] > least && !table->hidden[c] && c != table->about &&
+		    (widest == table->count || widths[c] > widths[widest]))
+			widest = c;
+	return widest;
+}
+
+/* table->count: none is left. */
+static size_t table_widest(const struct table *table, const size_t *widths) {
+	const size_t about = table->about, other = widest_other(table, widths, COLUMN_FAIR);
+	if (other < table->count) return other;
+	const bool cut = table->columns[about].may_cut && widths[about] > COLUMN_MIN;
+	return cut ? about : widest_other(table, widths, COLUMN_MIN);
+}
+
 /* Take a column away from the widest that may be cut, until all fits or none is left. */
 static void table_fit(const struct table *table, size_t *widths, size_t width) {
 	for (size_t total = table_total(table, widths, false); total > width; total--) {
-		size_t widest = table->count;
-		for (size_t c = 0; c < table->count; c++)
-			if (table->columns[c].may_cut && widths[c] > COLUMN_MIN && !table->hidden[c] &&
-			    (widest == table->count || widths[c] > widths[widest]))
-				widest = c;
+		size_t widest = table_widest(table, widths);
 		if (widest == table->count) return;
 		widths[widest]--;
 	}

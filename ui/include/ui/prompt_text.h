@@ -36,6 +36,9 @@ char *prompt_target(const struct prompt *prompt);
  * it may be the tool's and would have the target's own end cut. */
 char *prompt_target_for(const struct prompt *prompt, size_t columns);
 
+/* For a list: its target and name as people write them, "~/notes". */
+void prompt_shorten(struct prompt *prompt);
+
 /* What an answer in few words covers: the first scope that is offered. Borrowed. */
 const char *prompt_scope(const struct prompt *prompt);
 /* The same as a path, where it is more than the target; else NULL. Not made visible yet. Freed by the caller. */

@@ -13,6 +13,7 @@ struct records {
 	size_t column_count;
 	const size_t *spare; /* columns that a narrow screen can do without (table_spare) */
 	size_t spare_count;
+	size_t about; /* the column with what they are about (table_about) */
 	int (*add_row)(struct table *table, const json_t *item, int64_t now_ms, struct error *error);
 	const char *none, *none_at_all; /* said in place of an empty table: among those in force, among all */
 };
@@ -20,4 +21,5 @@ struct records {
 /* The last two have no `sbx` command that is records_print alone. */
 extern const struct records records_grants, records_sessions, records_prompts, records_history;
 
+struct table *records_table(const struct records *records); /* freed by the caller */
 int records_print(const struct records *records, bool ended_too, bool as_json, struct error *error);

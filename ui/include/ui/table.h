@@ -27,8 +27,13 @@ void table_cell(struct table *table, const char *text);
 void table_cellf(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t table_rows(const struct table *table);
 
-/* Where even cut columns have no room: these are left out, the first one first. Borrowed until table_free. */
+/* Where not all has room those of these are left out that say nothing in any row, and where even cut columns have none
+ * all of them, the first one first. Borrowed until table_free. */
 void table_spare(struct table *table, const size_t *columns, size_t count);
+
+/* The column with what the rows are about: what may be spared gives way to it, and it is cut when the others are
+ * as narrow as is fair. */
+void table_about(struct table *table, size_t column);
 
 /* Print with a heading line, at most `width` columns (0 = no limit), and empty the table. */
 void table_print(struct table *table, FILE *out, size_t width, bool heading);
