@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "prompt/prompt_answers.h"
 #include "support/cmocka.h"
+#include "ui/file_words.h"
 #include "ui/prompt_text.h"
 #include "ui/socket_words.h"
 
@@ -54,6 +55,26 @@ static void what_a_well_known_socket_means_is_said(void **state) {
 	assert_non_null(strstr(socket_meaning("/tmp/ssh-XYZ/agent.77"), "ssh-agent"));
 	assert_non_null(strstr(socket_meaning("/run/user/1000/gnupg/S.gpg-agent.ssh"), "gpg-agent"));
 	assert_null(socket_meaning("/srv/app.sock"));
+}
+
+static void why_a_mask_asks_is_said(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0}, read = {0};
+	prompt.permission = permission_of(PERMISSION_FS_WRITE);
+	free(prompt.target);
+	prompt.target = string_copy("/home/ada/app/.git/hooks");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data,
+			       "\n  that is  git's: git runs what is written there outside the sandbox, when you\n"
+			       "           use it\n"));
+	prompt.permission = permission_of(PERMISSION_FS_READ);
+	prompt_describe(&prompt, 2000, 80, &read);
+	assert_null(strstr(read.data, "that is"));
+	assert_ptr_equal(file_meaning("/srv/a/.git/hooks/pre-commit"), file_meaning("/srv/a/.git/modules/x/y/config"));
+	assert_null(file_meaning("/srv/a/.git/hooksome"));
+	assert_null(file_meaning("/srv/a/.git"));
+	assert_null(file_meaning("/srv/a/config"));
 }
 
 /* A permission of the user's own by the words of its policy; the summary of a flood likewise. */
@@ -272,6 +293,7 @@ int main(void) {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(what_a_well_known_socket_means_is_said),
+		cmocka_unit_test(why_a_mask_asks_is_said),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),
 		cmocka_unit_test(the_other_host_that_the_first_bytes_ask_for_is_shown),

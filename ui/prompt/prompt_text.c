@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "ui/file_words.h"
 #include "ui/flow.h"
 #include "ui/human.h"
 #include "ui/socket_words.h"
@@ -166,6 +167,13 @@ static void append_head(struct string *out, const struct prompt *prompt, size_t 
 	string_appendf(out, "%s%s%s:\n", who, fits ? " " : "\n  ", what);
 }
 
+/* Or NULL. */
+static const char *meaning_of(const struct prompt *prompt) {
+	const char *path = prompt->name ? prompt->name : prompt->target;
+	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target) return socket_meaning(prompt->target);
+	return prompt->permission.kind == PERMISSION_FS_WRITE && path ? file_meaning(path) : NULL;
+}
+
 void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, struct string *out) {
 	if (width < 40) width = 40;
 	CLEANUP_FREE char *processes = prompt_asker(prompt);
@@ -177,8 +185,7 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 					: string_copy_or_null(prompt->target);
 	text_labelled(out, "target", target ? target : "", width, UNCUT);
 	if (!net) text_labelled(out, "for", prompt->name, width, NAME_LINES);
-	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target)
-		text_labelled(out, "that is", socket_meaning(prompt->target), width, 2);
+	text_labelled(out, "that is", meaning_of(prompt), width, 2);
 	text_labelled(out, "asked by", processes, width, 2);
 	text_labelled(out, "project", place, width, 1);
 	text_labelled(out, "rule", prompt->why, width, 2);
