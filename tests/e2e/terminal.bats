@@ -605,6 +605,6 @@ runs_one() {
 	type_line 'sbx run -- sleep 100 &'
 	wait_for 30 runs_one
 	type_line 'sbx sessions'
-	sees '^ID +PROFILE +PROJECT +STATE +PUBLISHED +COMMAND$'
+	sees '^ID +PROFILE +PROJECT +STATE +COMMAND$' # nothing is published
 	sbx kill --all
 }
