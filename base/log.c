@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <termios.h>
@@ -13,8 +12,7 @@ static const char *const prefixes[] = {[LOG_LEVEL_ERROR] = "",
 				       [LOG_LEVEL_NOTICE] = "",
 				       [LOG_LEVEL_DEBUG] = "debug: "};
 
-/* A terminal that is raw (termios(3): no ONLCR) doesn't begin the next line where lines begin. */
-static bool needs_return(int fd) {
+bool log_needs_return(int fd) {
 	struct termios modes;
 	const tcflag_t cooked = OPOST | ONLCR;
 	return tcgetattr(fd, &modes) == 0 && (modes.c_oflag & cooked) != cooked;
@@ -32,7 +30,7 @@ void log_line(enum log_level level, const char *format, ...) {
 	va_end(arguments);
 	if (body > 0) size += (size_t)body;
 	if (size > sizeof line - 3) size = sizeof line - 3;
-	if (needs_return(STDERR_FILENO)) line[size++] = '\r';
+	if (log_needs_return(STDERR_FILENO)) line[size++] = '\r';
 	line[size++] = '\n';
 	if (write(STDERR_FILENO, line, size) < 0) errno = saved;
 	errno = saved;

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/string.h"
 
 struct own_lines {
 	int kept;   /* a memory file, in place of descriptor 2 while they are held */
@@ -33,17 +35,28 @@ static void keep(struct own_lines *lines) {
 		lines->outlet = outlet;
 }
 
-static void say(struct own_lines *lines) {
+static void append_kept(const struct own_lines *lines, off_t size, struct string *out) {
 	char bytes[4096];
-	off_t left = lseek(lines->kept, 0, SEEK_CUR), at = 0;
+	ssize_t got = 1;
+	for (off_t at = 0; at < size && got > 0; at += got) {
+		const off_t left = size - at;
+		got = pread(lines->kept, bytes, left < (off_t)sizeof bytes ? (size_t)left : sizeof bytes, at);
+		if (got > 0) string_append_bytes(out, bytes, (size_t)got);
+	}
+}
+
+/* As each would have been said at once. */
+static void say(struct own_lines *lines) {
+	CLEANUP_STRING struct string kept = {0}, out = {0};
+	append_kept(lines, lseek(lines->kept, 0, SEEK_CUR), &kept);
 	dup2(lines->outlet, STDERR_FILENO);
 	fd_close_p(&lines->outlet);
-	while (at < left) {
-		const size_t wanted = left - at < (off_t)sizeof bytes ? (size_t)(left - at) : sizeof bytes;
-		const ssize_t got = pread(lines->kept, bytes, wanted, at);
-		if (got <= 0 || fd_write_all(STDERR_FILENO, bytes, (size_t)got, NULL) < 0) return;
-		at += got;
+	const bool raw = log_needs_return(STDERR_FILENO);
+	for (size_t i = 0; i < kept.size; i++) {
+		if (raw && kept.data[i] == '\n') string_append_char(&out, '\r');
+		string_append_char(&out, kept.data[i]);
 	}
+	fd_write_all(STDERR_FILENO, out.data, out.size, NULL);
 }
 
 void own_lines_hold(struct own_lines *lines, enum output_reason why, bool held) {

@@ -932,7 +932,7 @@ open(sys.argv[1] + "/new", "w").write("written")' "$here"
 	asks fs:write "$here"
 	sbx prompts --json | jq -e ".[0] | .description == \"read and write everything in\" and .name == \"$here/new\""
 	run sbx prompts
-	contains "$output" "$here (for $here/new)"
+	contains "$output" "~/${here##*/} (for ~/${here##*/}/new)"
 	sbx allow "$id"
 	finished words
 	echo "$output"

@@ -269,8 +269,7 @@ press_until_gone() { # press_until_gone KEY REGEX
 	sees 'a allow +d deny'
 	press_until a '^Allow prompt'
 	sees 'Too little room to allow it'
-	tmux send-keys y
-	sees 'Too little room: make the window larger'
+	press_until y 'Too little room: make the window larger'
 	tmux resize-window -x 100 -y 30
 	sees '^> for +< 1h >'
 	sees '^y: allow'
