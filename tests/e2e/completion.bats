@@ -71,6 +71,10 @@ bash_offers() {
 }
 
 bash_gives() { # bash_gives LINE EXPECTED: one of what is returned
+	wait_for 30 bash_gives_now "$@"
+}
+
+bash_gives_now() {
 	bash_offers "$1" | grep -qxF -- "$2"
 }
 
@@ -190,8 +194,8 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 @test "bash: commands, options, ids and what a colon or an equals sign cuts" {
 	bash_gives "sbx rev" revoke
 	bash_gives "sbx history --ver" --verify
-	wait_for 30 bash_gives "sbx run --profile buil" builder
-	wait_for 30 bash_gives "sbx run --profile=buil" builder
+	bash_gives "sbx run --profile buil" builder
+	bash_gives "sbx run --profile=buil" builder
 	bash_gives "sbx grant fs:re" read
 	bash_gives "sbx grant fs:" write
 	bash_gives "sbx run --allow net:access=l" "localhost:"
@@ -206,7 +210,7 @@ time.sleep(1000)' "$home/.local/state/sbx/run/broker.sock" >"$HOME/run/deaf.out"
 }
 
 @test "bash: two ids have their words, one has none" {
-	wait_for 30 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
 	wait_for 30 one_has_none
 }
 
@@ -260,7 +264,7 @@ one_has_none() {
 	wait_for 30 hostile_prompt
 	prompt=$(<"$HOME/run/hostile")
 	sbx prompts --json | jq -e --arg folder "$folder" 'map(select(.scopes[] == $folder)) | length == 1'
-	wait_for 30 bash_gives "sbx allow $prompt --scope $HOME/" "$(printf %q "$folder")"
+	bash_gives "sbx allow $prompt --scope $HOME/" "$(printf %q "$folder")"
 	run bash_offers "sbx allow $prompt --scope \"$HOME/" # what would be run within quotes isn't offered
 	lacks "$output" touch
 	zsh_terminal
@@ -276,7 +280,7 @@ one_has_none() {
 @test "attack_broker_09: no description gets into the line, whatever key completes it" {
 	local type
 	sbx grant db:access '; touch ran #' --profile builder
-	wait_for 30 bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
+	bash_gives "sbx revoke " "1  (builder: env:read FIRST, never)"
 	for type in 37 42; do
 		wait_for 30 offers_one "$type"
 		lacks "$output" "("
