@@ -93,8 +93,7 @@ endfunction()
 # sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
 # A unit test computes, so that only as many run at once as there are processors (scripts/test says how many, in a resource file of
 # ctest's); the end-to-end tests wait, and run beside them. So that the processors have both to do from the beginning to the end, the
-# unit tests are first in line, and have what the others leave of the processors (nice). One that waits, which the third column says, is
-# as an end-to-end test.
+# unit tests are first in line. One that waits, which the third column says, is as an end-to-end test.
 function(sbx_test_cost name)
   sbx_test_row(${name} row)
   set(cost 1)
@@ -114,11 +113,7 @@ function(sbx_unit_test name)
   add_executable(test_${name} ${TEST_SOURCES})
   target_link_libraries(test_${name} PRIVATE sbx_flags sbx_test_support ${TEST_USES} PkgConfig::CMOCKA)
   target_compile_definitions(test_${name} PRIVATE SBX_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
-  sbx_test_row(unit.${name} row)
-  if(NOT row MATCHES " waits$")
-    set(nice nice -n 10)
-  endif()
-  add_test(NAME unit.${name} COMMAND ${nice} $<TARGET_FILE:test_${name}>)
+  add_test(NAME unit.${name} COMMAND test_${name})
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900
     ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1") # a test of exhaustion wants the NULL
   sbx_test_cost(unit.${name})
