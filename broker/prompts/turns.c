@@ -3,7 +3,8 @@
  * terminal writes may come out over the question, too: in a terminal within that one (tmux, script, ssh), which the
  * kernel doesn't connect with it. So each run in the background of its terminal holds while a question stands anywhere;
  * one in the foreground, a server that is looked at in another window, does not. Which is which is looked at every
- * TURNS_LOOK_MS. A run with a question of its own has its output held by that.
+ * TURNS_LOOK_MS. A run with a question of its own has its output held by that. One whose runner is stopped loses its
+ * turn then, which it asks for anew when it goes on.
  */
 #include "turns.h"
 
@@ -111,10 +112,17 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument) {
 	reply(argument);
 }
 
+static bool is_lost(const struct turn *turn) {
+	return turn->id == 0 && turn->client->session && process_is_stopped(turn->client->pid);
+}
+
 static void on_look(evutil_socket_t fd, short what, void *argument) {
 	const struct turn *turn = argument;
 	(void)fd, (void)what;
-	tell_all(turn->client->broker);
+	if (is_lost(turn))
+		turns_give(turn->client);
+	else
+		tell_all(turn->client->broker);
 }
 
 static void begin(struct turn *turn) {

@@ -3,8 +3,8 @@
  * all other runs on it, and those in the background of another terminal, hold what their tools write (attack R19).
  *
  * Promises: which terminal a run has is read from the kernel, not believed. A client that ends gives its turn
- * up, and isn't waited for. Nobody waits longer than LIMIT_HOLD_MS for runs that don't say that they hold: who asks is
- * told of it.
+ * up, and isn't waited for, nor does a run whose runner is stopped keep it. Nobody waits longer than LIMIT_HOLD_MS for
+ * runs that don't say that they hold: who asks is told of it.
  */
 #pragma once
 
