@@ -20,11 +20,12 @@ static void send_order(const struct job *job, enum order_kind kind, int value) {
 void job_stopped(struct job *job, int number) {
 	struct terminal *terminal = job->options.terminal;
 	bool reads = number == SIGTTIN || number == SIGTTOU;
-	if (reads && terminal && terminal_is_foreground(terminal)) {
-		terminal_take(terminal);
+	if (reads && terminal && (terminal_is_foreground(terminal) || job->options.asks(job->options.context))) {
+		terminal_take(terminal); /* after the question, where one stands */
 		send_order(job, ORDER_CONTINUE, 1);
 		return;
 	}
+	job->options.stopping(job->options.context);
 	if (terminal) terminal_release(terminal);
 	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
 	if (number == SIGSTOP) {

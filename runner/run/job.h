@@ -19,9 +19,12 @@ struct job;
 struct job_options { /* borrowed, until job_free */
 	struct event_base *base;
 	struct launch *launch;
-	struct terminal *terminal;        /* or NULL */
-	const bool *is_terminal;          /* of 0, 1, 2 */
-	bool (*waits)(void *context);     /* a call of the tool waits for an answer, which isn't asked for just now */
+	struct terminal *terminal;    /* or NULL */
+	const bool *is_terminal;      /* of 0, 1, 2 */
+	bool (*waits)(void *context); /* a call of the tool waits for an answer, which isn't asked for just now; or it
+					 has ended */
+	bool (*asks)(void *context);  /* a question stands on the terminal, which was the tool's */
+	void (*stopping)(void *context);  /* we are about to stop */
 	void (*going_on)(void *context);  /* we may be in the foreground now */
 	void (*not_taken)(void *context); /* an order could not be given to the sandbox */
 	void *context;

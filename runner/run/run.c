@@ -175,6 +175,8 @@ static void on_keeper_failed(void *context) {
 
 /* An order that isn't taken would be one that the user believes to have given. */
 static void on_not_taken(void *context) {
+	const struct run *run = context;
+	if (run->ended) return;
 	log_error("the sandbox takes no orders any more: it is ended");
 	end_with(context, 128 + SIGKILL);
 }
@@ -298,12 +300,22 @@ static void on_hangup(void *context, bool gone) {
 
 static bool on_waits(void *context) {
 	const struct run *run = context;
-	return asker_waits(run->asker);
+	return run->ended || asker_waits(run->asker);
+}
+
+static bool on_asks(void *context) {
+	const struct run *run = context;
+	return asker_is_asking(run->asker);
+}
+
+static void on_stopping(void *context) {
+	const struct run *run = context;
+	asker_put_off(run->asker);
 }
 
 static void on_going_on(void *context) {
 	const struct run *run = context;
-	asker_wake(run->asker);
+	asker_continued(run->asker);
 }
 
 static void watch(struct run *run) {
@@ -313,6 +325,8 @@ static void watch(struct run *run) {
 					.terminal = run->terminal,
 					.is_terminal = run->is_terminal,
 					.waits = on_waits,
+					.asks = on_asks,
+					.stopping = on_stopping,
 					.going_on = on_going_on,
 					.not_taken = on_not_taken,
 					.context = run};
@@ -445,10 +459,24 @@ static void free_event(struct event **event) {
 	*event = NULL;
 }
 
+static void on_no_patience(evutil_socket_t number, short what, void *argument) {
+	struct run *run = argument;
+	(void)number, (void)what;
+	run->killed = true;
+}
+
 /* What the tool wrote last, and what we say of it, is not to be seen over another run's question either. */
 static void await_others(struct run *run) {
+	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT};
+	struct event *signals[ARRAY_LENGTH(numbers)];
+	free_event(&run->reports); /* its other end has gone, which poll(2) would say for ever */
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+		signals[i] = evsignal_new(run->base, numbers[i], on_no_patience, run);
+		event_add(signals[i], NULL);
+	}
 	while (pause_is_on(run->pause) && !run->hung_up && !run->killed)
-		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) return;
+		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) break;
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) event_free(signals[i]);
 }
 
 /* It is to end at once, while another run's question stands: what is left to be written would be seen over that. */

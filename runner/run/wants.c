@@ -279,7 +279,7 @@ static void on_user_suspend(void *context) {
 static void on_continue(evutil_socket_t number, short what, void *argument) {
 	struct wants *wants = argument;
 	(void)number, (void)what;
-	asker_wake(wants->asker);
+	asker_continued(wants->asker);
 }
 
 /* Whoever looks at a terminal in which nothing happens. */

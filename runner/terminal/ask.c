@@ -11,6 +11,12 @@
  * What must be confirmed in a terminal is asked alone. What the desktop shows is left to it for LIMIT_DESKTOP_MS, for
  * there it may be out of sight (a banner that is gone, another screen); then it is asked here as well, and the first
  * answer wins. It is asked here at once where the desktop can't be seen from here: the user came over ssh.
+ *
+ * The child has the terminal's foreground, so whoever of our pipeline reads the terminal meanwhile (less) is stopped by
+ * the kernel, which sends the signal to our whole group, us too (SIGTTIN). We don't stop with it: to the shell the job
+ * goes on, so the terminal stays the question's, and when nothing is asked any more the group is continued. When we are
+ * to stop for another reason no child is left behind, for its answer would reach nobody (asker_put_off). SIGSTOP from
+ * outside can't be foreseen: then that is done when we go on.
  */
 #include "ask.h"
 
@@ -63,7 +69,8 @@ struct asker {
 	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
-	struct event *done, *gather, *overdue, *look;
+	bool readers;     /* of our group have been stopped, since they read the terminal while it is the question's */
+	struct event *done, *gather, *overdue, *look, *reads, *writes;
 	struct string text; /* what came of the answers so far */
 };
 
@@ -95,6 +102,53 @@ static void look_again(struct asker *asker) {
 	event_add(asker->look, &later);
 }
 
+/* Of our group, whose the terminal isn't while a question stands: SIGTTIN, SIGTTOU */
+
+static bool has_terminal(const struct asker *asker) {
+	return asker->child > 0 && terminal_is_of(asker->options.terminal, asker->child);
+}
+
+static void continue_readers(struct asker *asker) {
+	struct sigaction ignored = {.sa_handler = SIG_IGN}, old;
+	if (!asker->readers) return;
+	asker->readers = false;
+	sigaction(SIGCONT, &ignored, &old); /* we haven't stopped */
+	kill(0, SIGCONT);
+	sigaction(SIGCONT, &old, NULL);
+}
+
+static void stop_by(int number) {
+	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
+	sigaction(number, &standard, &old);
+	raise(number);
+	sigaction(number, &old, NULL);
+}
+
+static void withdraw(struct asker *asker);
+static void ask_next(struct asker *asker);
+
+/* It may have taken a key of the answer, and drawn over the question: that is put anew, once. */
+static void on_reader(evutil_socket_t number, short what, void *argument) {
+	struct asker *asker = argument;
+	(void)what;
+	if (!has_terminal(asker) && !terminal_is_foreground(asker->options.terminal)) {
+		stop_by(number);
+		return;
+	}
+	if (asker->child && asker->readers) return;
+	asker->readers = true;
+	withdraw(asker);
+	ask_next(asker);
+}
+
+static struct event *watch_readers(struct asker *asker, int number) {
+	struct sigaction action;
+	if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) return NULL;
+	struct event *event = evsignal_new(asker->options.base, number, on_reader, asker);
+	event_add(event, NULL);
+	return event;
+}
+
 static void on_overdue(evutil_socket_t fd, short what, void *argument) {
 	(void)fd, (void)what;
 	wait_for_others(argument);
@@ -108,6 +162,8 @@ struct asker *asker_new(const struct asker_options *options) {
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
 	asker->look = evtimer_new(options->base, on_look, asker);
+	asker->reads = watch_readers(asker, SIGTTIN);
+	asker->writes = watch_readers(asker, SIGTTOU);
 	return asker;
 }
 
@@ -133,7 +189,8 @@ static int status_of(int r) {
 static _Noreturn void child_ask(struct asker *asker, const struct run_question *question, const struct string *first,
 				int answer, int gone) {
 	struct output *output = asker->options.output;
-	static const int restored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH, SIGCHLD, SIGPIPE};
+	static const int restored[] = {SIGINT,   SIGTERM, SIGHUP,  SIGQUIT, SIGCONT,
+				       SIGWINCH, SIGCHLD, SIGPIPE, SIGTTIN, SIGTTOU};
 	setpgid(0, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
 	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
@@ -232,8 +289,6 @@ static void ask_one_by_one(struct asker *asker) {
 	}
 }
 
-static void ask_next(struct asker *asker);
-
 /* Whose turn it is to ask on this terminal */
 
 static void on_turn(void *argument, const json_t *reply) {
@@ -262,27 +317,37 @@ static void give_turn(struct asker *asker) {
 	session_give_turn(asker->options.session);
 }
 
-/* Everything after a child's end: the terminal back, and the answers (or denials) to the broker. */
-static void finish(struct asker *asker) {
+/* Its exit status; the terminal is the job's again, unless somebody else has it by now (our shell). */
+static int reap(struct asker *asker) {
 	int status = 0;
+	const bool had_terminal = has_terminal(asker);
 	while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 	}
 	event_free(asker->done);
 	fd_close_p(&asker->answer);
-	const bool cancelled = asker->gone < 0;
 	fd_close_p(&asker->gone);
 	asker->done = NULL;
 	asker->child = 0;
-	terminal_give(asker->options.terminal, getpgrp());
+	if (had_terminal) terminal_give(asker->options.terminal, getpgrp());
 	if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
-	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-	const bool hung_up = terminal_is_gone(asker->options.terminal) ||
-			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
+	return status;
+}
+
+static void settle_with_text(struct asker *asker, bool anew) {
 	json_t *answers = asker->text.data ? json_loads(asker->text.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	string_finish(&asker->text);
-	if (code == ASK_ONE_BY_ONE) ask_one_by_one(asker);
-	settle(asker, answers, cancelled || code == ASK_SUSPENDED || code == ASK_ONE_BY_ONE || hung_up);
+	settle(asker, answers, anew);
 	json_decref(answers);
+}
+
+/* Everything after a child's end: the terminal back, and the answers (or denials) to the broker. */
+static void finish(struct asker *asker) {
+	const bool cancelled = asker->gone < 0;
+	const int status = reap(asker), code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	const bool hung_up = terminal_is_gone(asker->options.terminal) ||
+			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
+	if (code == ASK_ONE_BY_ONE) ask_one_by_one(asker);
+	settle_with_text(asker, cancelled || code == ASK_SUSPENDED || code == ASK_ONE_BY_ONE || hung_up);
 	if (!cancelled && code == ASK_SUSPENDED) {
 		give_turn(asker); /* others may be waiting for it */
 		asker->options.suspend(asker->options.context);
@@ -290,14 +355,18 @@ static void finish(struct asker *asker) {
 	ask_next(asker);
 }
 
+/* Has it more to say? */
+static bool hear(struct asker *asker) {
+	char block[4096];
+	const ssize_t got = read(asker->answer, block, sizeof block);
+	if (got > 0 && asker->text.size < LIMIT_MESSAGE) string_append_bytes(&asker->text, block, (size_t)got);
+	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *argument) {
 	struct asker *asker = argument;
-	char block[4096];
-	(void)what;
-	ssize_t got = read(fd, block, sizeof block);
-	if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-	if (got > 0 && asker->text.size < LIMIT_MESSAGE) string_append_bytes(&asker->text, block, (size_t)got);
-	if (got <= 0) finish(asker);
+	(void)fd, (void)what;
+	if (!hear(asker)) finish(asker);
 }
 
 static void tell_that_it_waits(struct question *question) {
@@ -333,10 +402,11 @@ static void hold(const struct asker *asker, struct string *first) {
 	terminal_hold(asker->options.terminal, first);
 }
 
-static void go_on(const struct asker *asker) {
+static void go_on(struct asker *asker) {
 	terminal_go_on(asker->options.terminal);
 	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, false);
 	own_lines_hold(asker->options.own_lines, OUTPUT_OWN_QUESTION, false);
+	continue_readers(asker);
 }
 
 static int start_child(struct asker *asker, const struct run_question *question) {
@@ -482,36 +552,56 @@ bool asker_waits(const struct asker *asker) {
 	return asker && asker->first && !asker->child;
 }
 
-/* The tool has ended, and its question with it, unless that was settled before: the child says so and ends. */
-static void dismiss(struct asker *asker) {
+/* Its question has ended like that, unless it was settled before: the child says so and ends, its answer is in `text`.
+ */
+static void dismiss(struct asker *asker, const char *how) {
 	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
-	char block[256];
-	ssize_t got = 1;
-	json_t *gone = json_pack("{s:s}", "how", "cancelled");
+	json_t *gone = json_pack("{s:s}", "how", how);
 	tell_child(asker, gone);
 	json_decref(gone);
-	while (got > 0 && poll(&answer, 1, ASK_CLOSING_MS) > 0) got = read(asker->answer, block, sizeof block);
+	while (poll(&answer, 1, ASK_CLOSING_MS) > 0 && hear(asker)) {
+	}
+	kill(asker->child, SIGKILL);
+}
+
+/* What isn't answered by now is to be asked again. */
+static void withdraw(struct asker *asker) {
+	if (!asker->child) return;
+	if (!has_terminal(asker)) kill(asker->child, SIGKILL); /* it may not even speak there */
+	dismiss(asker, "put-off");
+	reap(asker);
+	settle_with_text(asker, true);
+}
+
+/* Should we not stop after all (an orphaned group, setpgid(2)), it is asked again soon. */
+void asker_put_off(struct asker *asker) {
+	if (!asker) return;
+	if (asker->child) look_again(asker);
+	withdraw(asker);
+	give_turn(asker);
+}
+
+void asker_continued(struct asker *asker) {
+	if (!asker) return;
+	if (asker->readers) terminal_recover(asker->options.terminal); /* they know nothing of the shell's modes */
+	asker->readers = false;                                        /* they go on, too */
+	asker_put_off(asker);
+	asker_wake(asker);
 }
 
 void asker_free(struct asker *asker) {
 	if (!asker) return;
 	if (asker->child > 0) {
-		int status = 0;
-		dismiss(asker);
-		kill(asker->child, SIGKILL);
-		while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
-		}
-		terminal_give(asker->options.terminal, getpgrp());
-		if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
+		dismiss(asker, "cancelled");
+		reap(asker);
 	}
 	go_on(asker);
 	give_turn(asker);
-	if (asker->done) event_free(asker->done);
+	if (asker->reads) event_free(asker->reads);
+	if (asker->writes) event_free(asker->writes);
 	event_free(asker->gather);
 	event_free(asker->overdue);
 	event_free(asker->look);
-	fd_close(asker->answer);
-	fd_close(asker->gone);
 	while (asker->first) remove_question(asker, asker->first);
 	string_finish(&asker->text);
 	free(asker);

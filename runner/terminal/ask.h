@@ -7,7 +7,9 @@
  * whose process ends without an answer
  * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
  * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS. What waits while we are in the background is asked
- * when we are in the foreground again, whether or not the shell sends a signal then.
+ * when we are in the foreground again, whether or not the shell sends a signal then. No question outlives a stop: while
+ * it stands a process of our pipeline that reads the terminal is stopped alone, and goes on when the question has
+ * ended.
  */
 #pragma once
 
@@ -39,6 +41,8 @@ void asker_gone(struct asker *asker, const json_t *gone);  /* push `prompt-gone`
 void asker_forget(struct asker *asker);                    /* the broker is gone, and its questions with it */
 void asker_pause(struct asker *asker, bool paused);        /* another run asks on the terminal */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
+void asker_put_off(struct asker *asker);                   /* we are about to stop: no question stands after this */
+void asker_continued(struct asker *asker);                 /* SIGCONT: what is to be asked is asked anew */
 bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
 bool asker_waits(const struct asker *asker);               /* something is to be asked, and isn't on the screen */
 void asker_free(struct asker *asker);

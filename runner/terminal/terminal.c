@@ -81,6 +81,10 @@ bool terminal_is_foreground(const struct terminal *terminal) {
 	return tcgetpgrp(terminal->tty) == getpgrp();
 }
 
+bool terminal_is_of(const struct terminal *terminal, pid_t group) {
+	return tcgetpgrp(terminal->tty) == group;
+}
+
 bool terminal_is_gone(const struct terminal *terminal) {
 	return hangup_of(terminal->tty);
 }

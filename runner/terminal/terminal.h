@@ -24,7 +24,8 @@ int terminal_open(struct event_base *base, bool is_terminal[3], struct terminal 
 struct winsize terminal_size(const struct terminal *terminal);
 struct termios terminal_modes(const struct terminal *terminal); /* as found */
 bool terminal_is_foreground(const struct terminal *terminal);
-bool terminal_is_gone(const struct terminal *terminal); /* it was hung up */
+bool terminal_is_of(const struct terminal *terminal, pid_t group); /* its foreground is that group */
+bool terminal_is_gone(const struct terminal *terminal);            /* it was hung up */
 
 /* Copy between the terminal and `master` (taken over). What is typed goes to the tool only after terminal_take. */
 void terminal_attach(struct terminal *terminal, int master);

@@ -276,6 +276,192 @@ is_stopped() {
 	sbx revoke --all
 }
 
+is_stopped_process() { # is_stopped_process COMMAND: its whole command line
+	[[ $(ps -o stat= -p "$(pgrep -u "$(id -u)" -xf -- "$1" | head -n 1)") == T* ]]
+}
+
+allow_twice() { # in a pipeline
+	local first
+	sees_question
+	first=$(code)
+	type_line "allow $first"
+	wait_for 30 asks_anew "$first"
+	type_line "allow $(code)"
+}
+
+@test "a pager that reads the terminal while a question stands is stopped alone, what is typed then answers, and it goes on" {
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; echo LAST" | less'
+	sees_question
+	first=$(code)
+	tmux send-keys x
+	wait_for 30 is_stopped_process less
+	wait_for 30 asks_anew "$first"
+	allow_twice
+	wait_for 30 pages_to LAST
+	shows 'a kept line'
+	tmux send-keys q
+	sees 'ready\$$'
+	sbx revoke --all
+}
+
+is_denied() { # the pager may take the first key
+	no_question || { tmux send-keys C-c && sleep 0.5 && no_question; }
+}
+
+no_question() {
+	[[ $(sbx prompts --json | jq length) == 0 ]]
+}
+
+pages_to() {
+	tmux send-keys G && sleep 0.3 && shows "$1"
+}
+
+@test "a pager that is stopped under a question goes on after ^Z and fg, and after a denial" {
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; echo LAST" | less'
+	sees_question
+	first=$(code)
+	tmux send-keys x
+	wait_for 30 is_stopped_process less
+	wait_for 30 asks_anew "$first"
+	second=$(code)
+	wait_for 30 is_stopped
+	type_line 'clear; fg'
+	wait_for 30 asks_anew "$second"
+	wait_for 30 is_denied
+	wait_for 30 pages_to LAST
+	tmux send-keys q
+	sees 'ready\$$'
+}
+
+@test "a tool that reads the terminal while its own question stands gets what is typed after it" {
+	echo 'a kept line' >"$HOME/kept"
+	cat >"$HOME/project/reads.py" <<-'END'
+		import os, time
+		if os.fork() == 0:
+		    os.setpgid(0, 0)
+		    print(open(os.path.expanduser("~/kept")).read(), flush=True)
+		    os._exit(0)
+		time.sleep(1)
+		open("reads", "w").close()
+		with open("/dev/tty") as terminal:
+		    print("x=" + terminal.readline())
+	END
+	type_line 'clear; sbx run -- python3 reads.py | cat'
+	sees_question
+	first=$(code)
+	wait_for 30 test -e reads
+	sleep 0.5
+	[ "$(code)" = "$first" ]
+	allow_twice
+	sees '^a kept line'
+	type_line 'typed then'
+	sees '^x=typed then'
+	sees 'ready\$$'
+	sbx revoke --all
+	type_line 'clear; sbx run -- sh -c "cat ~/kept & sleep 1; read x </dev/tty; wait; echo x=\$x" </dev/null'
+	sees_question
+	sees '^sbx: the program that asked has ended' # interrupted by the stop of its group
+	type_line 'typed then'
+	sees '^x=typed then'
+	sees 'ready\$$'
+}
+
+@test "a tool that stops itself while its question stands takes that along; fg asks again" {
+	local signal
+	echo 'a kept line' >"$HOME/kept"
+	for signal in STOP TSTP; do
+		type_line "clear; sbx run -- sh -c 'cat ~/kept & sleep 1; kill -$signal \$\$; wait; echo over'"
+		sees_question
+		first=$(code)
+		sees 'Stopped'
+		[ "$(sbx prompts --json | jq length)" = 1 ]
+		type_line 'clear; echo back $((20 + 3))'
+		sees '^back 23'
+		type_line 'clear; fg'
+		wait_for 30 asks_anew "$first"
+		type_line "allow $(code)"
+		sees '^a kept line'
+		sees '^over'
+		sbx revoke --all
+	done
+}
+
+@test "a run that is stopped with its question leaves the turn to the next one: stopped by its tool, and from outside" {
+	local how
+	echo 'a kept line' >"$HOME/kept"
+	for how in tool outside; do
+		type_line "clear; sbx run -- sh -c 'cat ~/kept & sleep 1; [ $how = outside ] || kill -STOP \$\$; wait; echo over'"
+		sees_question
+		first=$(code)
+		[ $how = tool ] || kill -STOP "$(runner_of "sh -c cat ")"
+		sees 'Stopped'
+		type_line 'clear; sbx run -- sh -c "echo begun; curl -sS http://svc.test:$port/next; echo ended"'
+		sees '^begun'
+		wait_for 30 asks_anew "$first"
+		second=$(code)
+		type_line deny
+		sees '^ended'
+		type_line 'clear; fg'
+		wait_for 30 asks_anew "$second"
+		type_line "allow $(code)"
+		sees '^a kept line'
+		sees '^over'
+		sbx revoke --all
+	done
+}
+
+runner_of() { # the run whose command begins like that
+	pgrep -u "$(id -u)" -f "^sbx run -- $1" | head -n 1
+}
+
+ticks_of() { # how much of a processor it has had, in hundredths of a second
+	local fields
+	read -r -a fields <"/proc/$1/stat"
+	echo $((fields[13] + fields[14]))
+}
+
+@test "a run whose tool has ended under another's question needs no processor, and ends when it is told to" {
+	local runner before
+	echo 'a kept line' >"$HOME/kept"
+	type_line 'clear; (sleep 1; exec sbx run -- sh -c "echo unseen; echo >over") & sbx run -- cat ~/kept'
+	sees_question
+	wait_for 30 test -e over
+	runner=$(runner_of 'sh -c echo unseen')
+	sleep 1
+	before=$(ticks_of "$runner")
+	sleep 2
+	[ $(($(ticks_of "$runner") - before)) -lt 10 ]
+	kill -TSTP "$runner"
+	wait_for 30 is_stopped_process 'sbx run -- sh -c echo unseen; echo >over'
+	kill -CONT "$runner"
+	kill -TERM "$runner"
+	wait_for 30 gone "$runner"
+	type_line deny
+	sees 'denied, this once'
+	! shows '^unseen' || return 1
+	rm over
+}
+
+@test "a tool that stops itself in a script: ^Z and fg ask again, and the answer counts" {
+	echo 'a kept line' >"$HOME/kept"
+	printf '%s\n' 'sbx run -- sh -c "cat ~/kept & sleep 1; kill -STOP \$\$; wait; echo end"' 'echo script goes on' >"$HOME/project/build.sh"
+	type_line 'clear; sh build.sh'
+	sees_question
+	first=$(code)
+	sees '^sbx: put off: it is asked again'
+	tmux send-keys C-z
+	sees 'Stopped'
+	type_line 'clear; fg'
+	wait_for 30 asks_anew "$first"
+	type_line "allow $(code)"
+	sees '^a kept line'
+	sees '^script goes on'
+	sees 'ready\$$'
+	sbx revoke --all
+}
+
 last_prompt() {
 	sbx prompts --json | jq '.[-1].id'
 }

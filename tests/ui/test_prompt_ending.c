@@ -26,6 +26,7 @@ static const struct {
 	{"{'how':'covered','verdict':null,'answer':null}", "another question has taken its place"},
 	{"{'how':'answered','verdict':'allow'}", "allowed"}, /* what isn't said isn't made up */
 	{"{'how':'answered','verdict':'deny','answer':{'agent':'\\u001b[2J','lifetime':7,'ttl_ms':'x'}}", "denied"},
+	{"{'how':'put-off'}", "put off: it is asked again"},
 	{"{'how':'something','verdict':7}", "it is settled"},
 	{"[]", "it is settled"},
 };

@@ -43,10 +43,15 @@ static char *answered(const json_t *answer, bool allowed) {
 			     place_of(text_of(answer, "agent"), allowed));
 }
 
+bool prompt_is_put_off(const json_t *gone) {
+	return gone && string_equal(text_of(gone, "how"), "put-off");
+}
+
 char *prompt_ending(const json_t *gone) {
 	if (!gone) return string_copy("the broker is gone, and the question with it: denied");
 	const char *how = text_of(gone, "how"), *verdict = text_of(gone, "verdict");
 	const bool allowed = string_equal(verdict, effect_name(EFFECT_ALLOW));
+	if (prompt_is_put_off(gone)) return string_copy("put off: it is asked again");
 	if (string_equal(how, "answered")) return answered(json_object_get(gone, "answer"), allowed);
 	if (string_equal(how, "expired")) return string_copy("nobody answered: denied");
 	if (string_equal(how, "cancelled")) return string_copy("the program that asked has ended");

@@ -363,9 +363,9 @@ static json_t *read_gone(int fd) {
 
 /* In place of the line that waited for an answer. */
 static char *words_of_end(const struct question *question) {
-	const bool several = question->count > 1;
 	const struct prompt_gone *told = question->gone;
 	json_t *gone = told ? told->how(told->context) : read_gone(question->keys.gone_fd);
+	const bool several = question->count > 1 && !prompt_is_put_off(gone);
 	CLEANUP_FREE char *ending = prompt_ending(gone);
 	const char *place = question->keys.is_terminal ? "\r\x1b[K" : "\n";
 	json_decref(gone);

@@ -7,7 +7,11 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* "allowed for 1h, on the desktop", "nobody answered: denied". `gone`: the push `prompt-gone` (docs/protocol.md), or
  * NULL when the broker that asked is gone. Freed by the caller. */
 char *prompt_ending(const json_t *gone);
+
+bool prompt_is_put_off(
+	const json_t *gone); /* it hasn't ended: the run that asks is about to stop (runner/terminal/ask.c) */
