@@ -69,6 +69,7 @@ struct asker {
 	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
+	bool held_up;     /* a question has stood since the group was continued last */
 	bool readers;     /* of our group have been stopped, since they read the terminal while it is the question's */
 	struct event *done, *gather, *overdue, *look, *reads, *writes;
 	struct string text; /* what came of the answers so far */
@@ -110,8 +111,8 @@ static bool has_terminal(const struct asker *asker) {
 
 static void continue_readers(struct asker *asker) {
 	struct sigaction ignored = {.sa_handler = SIG_IGN}, old;
-	if (!asker->readers) return;
-	asker->readers = false;
+	if (!asker->held_up) return;
+	asker->held_up = asker->readers = false;
 	sigaction(SIGCONT, &ignored, &old); /* we haven't stopped */
 	kill(0, SIGCONT);
 	sigaction(SIGCONT, &old, NULL);
@@ -131,22 +132,26 @@ static void ask_next(struct asker *asker);
 static void on_reader(evutil_socket_t number, short what, void *argument) {
 	struct asker *asker = argument;
 	(void)what;
-	if (!has_terminal(asker) && !terminal_is_foreground(asker->options.terminal)) {
+	if (!has_terminal(asker)) {
 		stop_by(number);
 		return;
 	}
-	if (asker->child && asker->readers) return;
+	if (asker->readers) return;
 	asker->readers = true;
 	withdraw(asker);
 	ask_next(asker);
 }
 
-static struct event *watch_readers(struct asker *asker, int number) {
-	struct sigaction action;
-	if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) return NULL;
-	struct event *event = evsignal_new(asker->options.base, number, on_reader, asker);
-	event_add(event, NULL);
-	return event;
+/* Only while a question stands, when we ourselves neither read nor write there: a call of ours would be started again
+ * for ever. What comes just before the end is passed over, so the group is continued in any case. */
+static void watch_readers(struct asker *asker, bool watched) {
+	struct event *const events[] = {asker->reads, asker->writes};
+	for (size_t i = 0; i < ARRAY_LENGTH(events); i++) {
+		if (watched)
+			event_add(events[i], NULL);
+		else
+			event_del(events[i]);
+	}
 }
 
 static void on_overdue(evutil_socket_t fd, short what, void *argument) {
@@ -162,8 +167,8 @@ struct asker *asker_new(const struct asker_options *options) {
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
 	asker->look = evtimer_new(options->base, on_look, asker);
-	asker->reads = watch_readers(asker, SIGTTIN);
-	asker->writes = watch_readers(asker, SIGTTOU);
+	asker->reads = evsignal_new(options->base, SIGTTIN, on_reader, asker);
+	asker->writes = evsignal_new(options->base, SIGTTOU, on_reader, asker);
 	return asker;
 }
 
@@ -297,6 +302,7 @@ static void on_turn(void *argument, const json_t *reply) {
 	const json_t *pid;
 	if (asker->turn != TURN_ASKED) return; /* the broker is gone, and the question with it */
 	asker->turn = TURN_OURS;
+	if (asker->child) return; /* asker_continued */
 	asker->alone = json_is_true(json_object_get(reply, "alone"));
 	asker->held_count = 0;
 	json_array_foreach (json_object_get(reply, "held"), index, pid)
@@ -323,6 +329,7 @@ static int reap(struct asker *asker) {
 	const bool had_terminal = has_terminal(asker);
 	while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 	}
+	watch_readers(asker, false);
 	event_free(asker->done);
 	fd_close_p(&asker->answer);
 	fd_close_p(&asker->gone);
@@ -433,6 +440,8 @@ static int start_child(struct asker *asker, const struct run_question *question)
 		return -EAGAIN;
 	}
 	asker->child = child;
+	asker->held_up = true;
+	watch_readers(asker, true);
 	asker->answer = answer[0];
 	asker->gone = gone[1];
 	fd_nonblocking(answer[0], true, NULL);
@@ -535,6 +544,7 @@ void asker_forget(struct asker *asker) {
 void asker_pause(struct asker *asker, bool paused) {
 	if (!asker || asker->paused == paused) return;
 	asker->paused = paused;
+	if (paused) withdraw(asker); /* our turn is lost */
 	if (!paused) asker_wake(asker);
 }
 
@@ -581,8 +591,15 @@ void asker_put_off(struct asker *asker) {
 	give_turn(asker);
 }
 
+/* The question stands where nobody has taken the terminal. Had we stopped, our turn may be lost: then it is asked for
+ * anew, else that is refused. */
 void asker_continued(struct asker *asker) {
 	if (!asker) return;
+	if (has_terminal(asker)) {
+		asker->turn = NO_TURN;
+		take_turn(asker);
+		return;
+	}
 	if (asker->readers) terminal_recover(asker->options.terminal); /* they know nothing of the shell's modes */
 	asker->readers = false;                                        /* they go on, too */
 	asker_put_off(asker);
@@ -597,8 +614,8 @@ void asker_free(struct asker *asker) {
 	}
 	go_on(asker);
 	give_turn(asker);
-	if (asker->reads) event_free(asker->reads);
-	if (asker->writes) event_free(asker->writes);
+	event_free(asker->reads);
+	event_free(asker->writes);
 	event_free(asker->gather);
 	event_free(asker->overdue);
 	event_free(asker->look);

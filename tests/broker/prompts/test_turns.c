@@ -1,6 +1,7 @@
 /* Questions on one terminal, one after the other, while the other runs there hold. All peers are of this process, which
  * has a terminal of its own. */
 #include <pty.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,6 +148,35 @@ static void attack_r_19_an_agent_without_a_session_has_its_turn_too(void **state
 	give(run);
 }
 
+/* Another process, with its turn. */
+static pid_t stopped_run(struct peer *other) {
+	const pid_t child = fork();
+	if (child == 0) {
+		struct peer *run = open_run();
+		json_decref(peer_reply(run, ask(run)));
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	confirm(other, told(other));
+	assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+	return child;
+}
+
+static void a_run_that_is_stopped_loses_its_turn(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *one = open_run();
+	const pid_t stopped = stopped_run(one);
+	const int64_t id = ask(one);
+	assert_int_equal(told(one), 0);
+	json_t *reply = peer_reply(one, id), *held = json_object_get(reply, "held");
+	assert_true(json_is_true(json_object_get(reply, "alone")));
+	assert_int_equal(json_integer_value(json_array_get(held, 0)), stopped);
+	json_decref(reply);
+	give(one);
+	kill(stopped, SIGKILL);
+	waitpid(stopped, NULL, 0);
+}
+
 static void one_turn_at_a_time(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *one = open_run();
@@ -174,6 +204,7 @@ static int test(void) {
 		cmocka_unit_test(a_run_that_ends_gives_its_turn_up_and_is_not_waited_for),
 		cmocka_unit_test(attack_r_19_a_run_that_comes_while_a_question_stands_holds_from_the_beginning),
 		cmocka_unit_test(attack_r_19_an_agent_without_a_session_has_its_turn_too),
+		cmocka_unit_test(a_run_that_is_stopped_loses_its_turn),
 		cmocka_unit_test(one_turn_at_a_time),
 	};
 	home_make(programs);
