@@ -152,23 +152,28 @@ stands_unpainted() { # from what it is about to its end
 @test "attack_r_19: a sandbox in the background of the terminal around this one paints over the question" {
 	local i
 	for ((i = 0; i < rounds; i++)); do
-		type_line "clear; sbx run -- python3 paint.py &"
-		sees 'false\.test'
+		rm -f go.outer
+		type_line "clear; sbx run -- sh -c 'until [ -e go.outer ]; do sleep 0.1; done; exec python3 paint.py' &"
+		wait_for 30 some_session
 		type_line "script -q /dev/null"
 		type_line "clear; sbx run -- bash -c 'curl -sS http://svc.test:$port/inner$i >got.inner$i'"
 		sees_question
-		for _ in 1 2 3 4 5; do
-			stands_unpainted || { screen && return 1; }
-		done
+		touch go.outer
+		sleep 1 # for what is not to come
+		stands_unpainted || { screen && return 1; }
 		type_line "allow $(code)"
 		wait_for 30 test -s "$HOME/project/got.inner$i" || { screen && return 1; }
 		allowed_only
 		sbx kill --all >/dev/null
 		sbx revoke --all >/dev/null
 		type_line "exit"
-		type_line "wait; clear"
-		sees '^ready\$$'
+		wait_for 30 is_cleared
 	done
+}
+
+is_cleared() { # what is typed while script ends is lost
+	type_line clear
+	shows '^ready\$$'
 }
 
 no_grants() {
