@@ -17,7 +17,7 @@ trap broker_stop EXIT
 }
 
 # A run that is interrupted (SIGINT to its group, as the terminal does) once it has said what it waits for.
-interrupted='set -m; sbx run ${more:-} -- sleep 1234567 2>said & run=$!; wait_for 60 grep "waiting for" said; kill -INT -$run
+interrupted='rm -f said; set -m; sbx run ${more:-} -- sleep 1234567 2>said & run=$!; wait_for 60 grep "waiting for" said; kill -INT -$run
 wait $run; echo "status $?"; wait_for 30 no_process "^sleep 1234567" || echo "left behind"; cat said'
 
 granted() {
