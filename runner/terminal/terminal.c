@@ -208,6 +208,7 @@ void terminal_go_on(struct terminal *terminal) {
 	CLEANUP_STRING struct string bytes = {0};
 	if (!terminal->held) return;
 	terminal->held = false;
+	terminal_resize(terminal); /* SIGWINCH went to whoever had the foreground: a picture of another size is none */
 	if (terminal->screen) {
 		const enum screen_back back = screen_return(terminal->screen, &bytes);
 		stream_insert(terminal->shown, bytes.data, bytes.size);
@@ -218,6 +219,7 @@ void terminal_go_on(struct terminal *terminal) {
 
 void terminal_pause(struct terminal *terminal, bool paused) {
 	terminal->paused = paused;
+	if (!paused) terminal_resize(terminal);
 	if (terminal->shown) stream_run(terminal->shown, !terminal->held && !paused);
 }
 

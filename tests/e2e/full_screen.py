@@ -4,6 +4,7 @@ raw: on the alternate screen, once, with the mouse and more switched on; it does
 main: likewise without the alternate screen.
 much: as raw, but has written more than anybody keeps, and draws all anew when the size is another (as curses does).
 curses: the library itself, likewise with much output; its screen is drawn by differences.
+brief: likewise with little output.
 typed: a line as it is typed at the lower end, and what it got in the file `typed`.
 """
 import curses
@@ -82,14 +83,14 @@ def with_curses(window):
             window.addstr(row, 2 * (row % 5), "process %d %s" % (row, "x" * ((row * count) % 40)), curses.color_pair(row % 2))
         window.refresh()
 
-    for count in range(3000, -1, -1):
+    for count in range(3000 if sys.argv[1] == "curses" else 0, -1, -1):
         draw()
     while (key := window.getch()) != ord("q"):
         if key == curses.KEY_RESIZE:
             draw()
 
 
-if sys.argv[1] == "curses":
+if sys.argv[1] in ("curses", "brief"):
     curses.wrapper(with_curses)
 else:
     plain(sys.argv[1] != "main", sys.argv[1] == "much")
