@@ -43,8 +43,7 @@
 #include "session/session.h"
 #include "terminal/ask.h"
 #include "terminal/hangup.h"
-#include "terminal/output.h"
-#include "terminal/own_lines.h"
+#include "terminal/outlets.h"
 #include "terminal/pause.h"
 #include "wants.h"
 
@@ -63,9 +62,7 @@ struct run {
 	struct denied denied[PERMISSION_KIND_COUNT]; /* but for net:access, which the gate knows */
 	struct servers *servers;
 	struct network *network;
-	struct terminal *terminal;
-	struct output *output;
-	struct own_lines *own_lines;
+	struct outlets outlets;
 	struct asker *asker;
 	struct pause *pause;
 	struct ahead *ahead;
@@ -189,10 +186,10 @@ static void send_order(struct run *run, enum order_kind kind, int value) {
 static int take_over(struct run *run, const struct report *report, struct error *error) {
 	CLEANUP_FD int terminal = report->terminal, listener = report->listener;
 	const bool traps = keeper_traps(run->keeper) != 0;
-	if (run->ready || (terminal >= 0) != (run->terminal != NULL) || (listener >= 0) != traps)
+	if (run->ready || (terminal >= 0) != (run->outlets.terminal != NULL) || (listener >= 0) != traps)
 		return error_set(error, EPROTO, "sbx-init is not ready as it was told to be");
 	run->ready = true;
-	if (run->terminal) terminal_attach(run->terminal, fd_steal(&terminal));
+	if (run->outlets.terminal) terminal_attach(run->outlets.terminal, fd_steal(&terminal));
 	return traps ? keeper_listen(run->keeper, fd_steal(&listener), run->network, error) : 0;
 }
 
@@ -322,7 +319,7 @@ static void watch(struct run *run) {
 	run->grace = evtimer_new(run->base, on_grace_end, run);
 	const struct job_options job = {.base = run->base,
 					.launch = run->launch,
-					.terminal = run->terminal,
+					.terminal = run->outlets.terminal,
 					.is_terminal = run->is_terminal,
 					.waits = on_waits,
 					.asks = on_asks,
@@ -354,12 +351,12 @@ static int prepare_tool(struct run *run, struct error *error) {
 	const struct filter *filter = &filters[wanted];
 	struct order order = {.kind = ORDER_PREPARE};
 	memcpy(order.terminal, run->is_terminal, sizeof order.terminal);
-	if (run->terminal) {
-		order.size = terminal_size(run->terminal);
-		order.modes = terminal_modes(run->terminal);
+	if (run->outlets.terminal) {
+		order.size = terminal_size(run->outlets.terminal);
+		order.modes = terminal_modes(run->outlets.terminal);
 		/* in a pipeline somebody else may be reading the terminal: wait until the tool wants it (SIGTTIN) */
 		order.background =
-			!terminal_is_foreground(run->terminal) || !run->is_terminal[0] || !run->is_terminal[1];
+			!terminal_is_foreground(run->outlets.terminal) || !run->is_terminal[0] || !run->is_terminal[1];
 		run->background = order.background;
 	}
 	struct launch_orders orders = {.program = scene->command.path,
@@ -400,17 +397,18 @@ static int start(struct run *run, struct error *error) {
 	make_network(run);
 	r = launch_hello(run->launch, &run->init, error);
 	if (r == 0) r = keeper_build(run->keeper, run->session, run->init, open_doors, error);
-	if (r == 0 && !run->terminal) r = prepare_tool(run, error); /* a pty is made in /dev, which isn't there yet */
+	if (r == 0 && !run->outlets.terminal)
+		r = prepare_tool(run, error); /* a pty is made in /dev, which isn't there yet */
 	if (r == 0) r = keeper_await(run->keeper, error);
-	if (r == 0 && run->terminal) r = prepare_tool(run, error);
+	if (r == 0 && run->outlets.terminal) r = prepare_tool(run, error);
 	if (r == 0) r = network_begin(run->network, error);
 	if (r == 0) r = ahead_begin(run->ahead, keeper_live(run->keeper), error);
 	if (r == 0) r = await_ready(run, error);
 	if (r == 0 && !run->ended) r = session_begin(run->session, run->init, error);
 	if (r < 0 || run->ended) return r;
 	watch(run);
-	output_begin(run->output);
-	if (run->terminal && !run->background) terminal_take(run->terminal);
+	output_begin(run->outlets.output);
+	if (run->outlets.terminal && !run->background) terminal_take(run->outlets.terminal);
 	send_order(run, ORDER_GO, 0);
 	return 0;
 }
@@ -433,20 +431,14 @@ static void serve_broker(struct run *run) {
 					      .broker_gone = on_broker_gone};
 	const struct asker_options asker = {.base = run->base,
 					    .user = run->scene.options->terminal,
-					    .terminal = run->terminal,
-					    .output = run->output,
-					    .own_lines = run->own_lines,
+					    .outlets = &run->outlets,
 					    .session = run->session,
 					    .suspend = on_user_suspend,
 					    .context = run};
 	const struct endings_options endings = {.base = run->base, .network = run->network, .keeper = run->keeper};
 	run->asker = asker_new(&asker);
-	const struct pause_options pause = {.base = run->base,
-					    .session = run->session,
-					    .terminal = run->terminal,
-					    .output = run->output,
-					    .own_lines = run->own_lines,
-					    .asker = run->asker};
+	const struct pause_options pause = {
+		.base = run->base, .session = run->session, .outlets = &run->outlets, .asker = run->asker};
 	run->pause = pause_new(&pause);
 	run->endings = endings_new(&endings);
 	session_serve(run->session, run->base, &events);
@@ -495,9 +487,10 @@ static void stop(struct run *run) {
 	endings_free(run->endings);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
-	if (run->terminal && !unseen) terminal_drain(run->terminal, run->timed_out || run->status > 128);
+	if (run->outlets.terminal && !unseen)
+		terminal_drain(run->outlets.terminal, run->timed_out || run->status > 128);
 	launch_end(run->launch);
-	terminal_free(run->terminal);
+	terminal_free(run->outlets.terminal);
 	job_free(run->job);
 	run->hung_up |= hangup_has_come(run->hangup); /* the tool may be quicker to end */
 	if (run->hangup) hangup_watch(run->hangup, NULL, NULL);
@@ -507,7 +500,7 @@ static void stop(struct run *run) {
 	run->pause = NULL;
 	run->endings = NULL;
 	run->ahead = NULL;
-	run->terminal = NULL;
+	run->outlets.terminal = NULL;
 	run->job = NULL;
 }
 
@@ -523,8 +516,8 @@ static void take_down(struct run *run) {
 
 static void run_finish(struct run *run) {
 	take_down(run);
-	output_free(run->output);
-	own_lines_free(run->own_lines);
+	output_free(run->outlets.output);
+	own_lines_free(run->outlets.own_lines);
 	network_free(run->network);
 	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
@@ -617,7 +610,7 @@ static int open_once(struct run *run, const struct run_options *options, struct 
 					  .project = &run->scene.project,
 					  .executable = run->scene.command.real,
 					  .directory = run->scene.directory,
-					  .agent = run->terminal && options->terminal};
+					  .agent = run->outlets.terminal && options->terminal};
 	last_words_variable_names(&session.environment);
 	return session_open(&session, &run->session, &run->scene.view, error);
 }
@@ -633,9 +626,7 @@ static int open_session(struct run *run, const struct run_options *options, int 
 			.hangup = run->hangup,
 			.session = run->session,
 			.run = options,
-			.terminal = run->terminal,
-			.output = run->output,
-			.own_lines = run->own_lines,
+			.outlets = &run->outlets,
 			.denied = run->denied,
 		};
 		r = wants_ask(&wants, &run->scene.view, error);
@@ -649,6 +640,13 @@ static int open_session(struct run *run, const struct run_options *options, int 
 	}
 }
 
+/* What the runner says can be seen over a question where one of the other outlets leads. */
+static int open_outlets(struct run *run, struct error *error) {
+	struct outlets *outlets = &run->outlets;
+	int r = terminal_open(run->base, run->is_terminal, &outlets->terminal, error);
+	return r < 0 || (!outlets->terminal && !outlets->output) ? r : own_lines_new(&outlets->own_lines, error);
+}
+
 static int prepare(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = check_user(error);
 	if (r == 0) r = check_machine(error);
@@ -657,14 +655,13 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	run->hangup = hangup_new(run->base);
 	if (!options->print_plan) r = check_standard_descriptors(error);
 	if (!options->print_plan && r == 0) r = check_limits(error);
-	if (!options->print_plan && r == 0) r = output_new(run->base, run->stdio, &run->output, error);
-	if (!options->print_plan && r == 0) r = own_lines_new(&run->own_lines, error);
+	if (!options->print_plan && r == 0) r = output_new(run->base, run->stdio, &run->outlets.output, error);
 	if (!options->print_plan && r == 0) r = start_early(run, options, error);
 	run->servers = servers_new(run->base);
 	if (!options->print_plan && r == 0)
 		r = servers_reserve(run->servers, options->publications, options->publication_count, error);
 	if (r == 0) r = scene_begin(&run->scene, options, ret_status, error);
-	if (!options->print_plan && r == 0) r = terminal_open(run->base, run->is_terminal, &run->terminal, error);
+	if (!options->print_plan && r == 0) r = open_outlets(run, error);
 	if (r < 0) return r;
 	r = open_session(run, options, ret_status, error);
 	if (r < 0) return r;
@@ -687,7 +684,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	if (!run->ended) event_base_dispatch(run->base);
 	await_others(run);
 	const bool unseen = is_unseen(run);
-	if (unseen) own_lines_drop(run->own_lines);
+	if (unseen) own_lines_drop(run->outlets.own_lines);
 	stop(run);
 	keeper_made(run->keeper, &run->scene.made);
 	const struct blocked blocked = {.scene = &run->scene,
@@ -696,7 +693,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
 	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
-	if (!unseen) output_drain(run->output, !run->hung_up && !run->killed && !run->timed_out);
+	if (!unseen) output_drain(run->outlets.output, !run->hung_up && !run->killed && !run->timed_out);
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	last_words(&blocked);

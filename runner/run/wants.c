@@ -256,7 +256,7 @@ static void on_prompt_gone(void *context, const json_t *gone) {
 /* Nothing runs yet that could write. */
 static void on_hold(void *context, int64_t number) {
 	const struct wants *wants = context;
-	own_lines_hold(wants->options->own_lines, OUTPUT_OTHERS_QUESTION, number != 0);
+	outlets_pause(wants->options->outlets, number != 0);
 	if (number != 0) session_held(wants->options->session, number);
 	asker_pause(wants->asker, number != 0);
 }
@@ -312,9 +312,7 @@ static void serve(struct wants *wants) {
 					      .broker_gone = on_broker_gone};
 	const struct asker_options asker = {.base = options->base,
 					    .user = options->run->terminal,
-					    .terminal = options->terminal,
-					    .output = options->output,
-					    .own_lines = options->own_lines,
+					    .outlets = options->outlets,
 					    .session = options->session,
 					    .suspend = on_user_suspend,
 					    .context = wants};

@@ -15,20 +15,16 @@
 #include "schema/view.h"
 #include "session/session.h"
 #include "terminal/hangup.h"
-#include "terminal/output.h"
-#include "terminal/own_lines.h"
-#include "terminal/terminal.h"
+#include "terminal/outlets.h"
 
 struct wants_options {
 	struct event_base *base;
 	struct hangup *hangup;         /* watched here meanwhile */
 	struct session *session;       /* opened, and served by nobody else yet */
 	const struct run_options *run; /* its `terminal` asks */
-	struct terminal *terminal;     /* of the user, or NULL: it is asked elsewhere */
-	struct output *output;         /* or NULL */
-	struct own_lines *own_lines;
-	struct denied *denied; /* one for each kind of permission: what the user denied, and each variable that is
-				  denied, is added */
+	const struct outlets *outlets; /* borrowed; without a terminal it is asked elsewhere */
+	struct denied *denied;         /* one for each kind of permission: what the user denied, and each variable that
+					  is denied, is added */
 };
 
 /* *view is replaced by each that comes meanwhile. -ECONNRESET: the broker has gone, and the session with it;

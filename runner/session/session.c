@@ -445,7 +445,7 @@ void session_serve(struct session *session, struct event_base *base, const struc
 	session->base = base;
 	session->events = *events;
 	session->retry = evtimer_new(base, on_retry, session);
-	if (session->hold != 0 && events->hold) events->hold(events->context, session->hold);
+	if (events->hold) events->hold(events->context, session->hold);
 	listen_to(session);
 }
 

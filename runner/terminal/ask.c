@@ -59,7 +59,8 @@ struct question {
 
 struct asker {
 	struct asker_options options;
-	struct question *first; /* `asked` are being asked while `child` is set */
+	struct terminal *terminal; /* of its outlets */
+	struct question *first;    /* `asked` are being asked while `child` is set */
 	pid_t child;
 	enum { NO_TURN, TURN_ASKED, TURN_OURS } turn; /* to ask on this terminal */
 	uint64_t ticket;                              /* of TURN_ASKED */
@@ -106,7 +107,7 @@ static void look_again(struct asker *asker) {
 /* Of our group, whose the terminal isn't while a question stands: SIGTTIN, SIGTTOU */
 
 static bool has_terminal(const struct asker *asker) {
-	return asker->child > 0 && terminal_is_of(asker->options.terminal, asker->child);
+	return asker->child > 0 && terminal_is_of(asker->terminal, asker->child);
 }
 
 static void continue_readers(struct asker *asker) {
@@ -160,9 +161,9 @@ static void on_overdue(evutil_socket_t fd, short what, void *argument) {
 }
 
 struct asker *asker_new(const struct asker_options *options) {
-	if (!options->user || !options->terminal) return NULL;
+	if (!options->user || !options->outlets->terminal) return NULL;
 	struct asker *asker = mem_new(struct asker);
-	*asker = (struct asker){.options = *options, .answer = -1, .gone = -1};
+	*asker = (struct asker){.options = *options, .terminal = options->outlets->terminal, .answer = -1, .gone = -1};
 	asker->remote = getenv("SSH_CONNECTION") || getenv("SSH_TTY");
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
@@ -193,14 +194,14 @@ static int status_of(int r) {
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
 static _Noreturn void child_ask(struct asker *asker, const struct run_question *question, const struct string *first,
 				int answer, int gone) {
-	struct output *output = asker->options.output;
+	struct output *output = asker->options.outlets->output;
 	static const int restored[] = {SIGINT,   SIGTERM, SIGHUP,  SIGQUIT, SIGCONT,
 				       SIGWINCH, SIGCHLD, SIGPIPE, SIGTTIN, SIGTTOU};
 	setpgid(0, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
 	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
-	int fd = terminal_reopen(asker->options.terminal);
-	terminal_give(asker->options.terminal, getpid());
+	int fd = terminal_reopen(asker->terminal);
+	terminal_give(asker->terminal, getpid());
 	output_leave(output);
 	const struct twice twice = {.user = asker->options.user,
 				    .is_busy = others_are_busy,
@@ -335,8 +336,8 @@ static int reap(struct asker *asker) {
 	fd_close_p(&asker->gone);
 	asker->done = NULL;
 	asker->child = 0;
-	if (had_terminal) terminal_give(asker->options.terminal, getpgrp());
-	if (WIFSIGNALED(status)) terminal_recover(asker->options.terminal);
+	if (had_terminal) terminal_give(asker->terminal, getpgrp());
+	if (WIFSIGNALED(status)) terminal_recover(asker->terminal);
 	return status;
 }
 
@@ -351,7 +352,7 @@ static void settle_with_text(struct asker *asker, bool anew) {
 static void finish(struct asker *asker) {
 	const bool cancelled = asker->gone < 0;
 	const int status = reap(asker), code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-	const bool hung_up = terminal_is_gone(asker->options.terminal) ||
+	const bool hung_up = terminal_is_gone(asker->terminal) ||
 			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
 	if (code == ASK_ONE_BY_ONE) ask_one_by_one(asker);
 	settle_with_text(asker, cancelled || code == ASK_SUSPENDED || code == ASK_ONE_BY_ONE || hung_up);
@@ -390,7 +391,7 @@ static bool is_alone(const struct question *question) {
 
 /* Marks those that are asked now, the first of them is `first`: how many, copies that own nothing in `prompts`. */
 static size_t gather(struct asker *asker, struct question *first, struct prompt prompts[LIMIT_WANTS]) {
-	const unsigned rows = terminal_size(asker->options.terminal).ws_row;
+	const unsigned rows = terminal_size(asker->terminal).ws_row;
 	const size_t fit = rows > ASK_FRAME_LINES + 2 ? rows - ASK_FRAME_LINES : 2;
 	size_t count = 0;
 	for (struct question *at = first; at && count < fit && count < LIMIT_WANTS; at = at->next) {
@@ -402,17 +403,8 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 	return count;
 }
 
-/* The tool's output, and what the runner says: nothing of it is to be seen over a question. */
-static void hold(const struct asker *asker, struct string *first) {
-	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, true);
-	own_lines_hold(asker->options.own_lines, OUTPUT_OWN_QUESTION, true);
-	terminal_hold(asker->options.terminal, first);
-}
-
 static void go_on(struct asker *asker) {
-	terminal_go_on(asker->options.terminal);
-	output_hold(asker->options.output, OUTPUT_OWN_QUESTION, false);
-	own_lines_hold(asker->options.own_lines, OUTPUT_OWN_QUESTION, false);
+	outlets_return(asker->options.outlets);
 	continue_readers(asker);
 }
 
@@ -426,7 +418,7 @@ static int start_child(struct asker *asker, const struct run_question *question)
 		fd_close(answer[1]);
 		return r;
 	}
-	hold(asker, &first);
+	outlets_leave(asker->options.outlets, &first);
 	const pid_t child = fork();
 	if (child == 0) {
 		fd_close(gone[1]);
@@ -456,7 +448,7 @@ static void ask_next(struct asker *asker) {
 	watch_the_desktop(asker); /* first: what is left to it from here on is watched */
 	struct question *first = next_question(asker);
 	struct prompt prompts[LIMIT_WANTS];
-	const bool foreground = terminal_is_foreground(asker->options.terminal);
+	const bool foreground = terminal_is_foreground(asker->terminal);
 	if (!first || !foreground) {
 		go_on(asker);
 		give_turn(asker);
@@ -600,8 +592,8 @@ void asker_continued(struct asker *asker) {
 		take_turn(asker);
 		return;
 	}
-	if (asker->readers) terminal_recover(asker->options.terminal); /* they know nothing of the shell's modes */
-	asker->readers = false;                                        /* they go on, too */
+	if (asker->readers) terminal_recover(asker->terminal); /* they know nothing of the shell's modes */
+	asker->readers = false;                                /* they go on, too */
 	asker_put_off(asker);
 	asker_wake(asker);
 }

@@ -15,20 +15,16 @@
 
 #include <jansson.h>
 
-#include "output.h"
-#include "own_lines.h"
+#include "outlets.h"
 #include "runner/options.h"
 #include "session/session.h"
-#include "terminal.h"
 
 struct asker;
 
 struct asker_options {
 	struct event_base *base;
-	const struct run_terminal *user; /* borrowed, as are the next three; or NULL */
-	struct terminal *terminal;       /* or NULL */
-	struct output *output;           /* held with it; or NULL */
-	struct own_lines *own_lines;     /* likewise */
+	const struct run_terminal *user; /* borrowed, as are the next two; or NULL */
+	const struct outlets *outlets;   /* held while a question stands */
 	struct session *session;         /* is told the answers */
 	void (*suspend)(void *context);  /* stop as ^Z does; back when we go on */
 	void *context;

@@ -16,7 +16,7 @@ struct pause {
 static void tell_when_read(struct pause *pause) {
 	const struct timeval later = clock_timeval(PAUSE_LOOK_MS);
 	if (pause->number == 0) return;
-	if (output_is_read(pause->options.output))
+	if (output_is_read(pause->options.outlets->output))
 		session_held(pause->options.session, pause->number);
 	else
 		event_add(pause->look, &later);
@@ -39,9 +39,7 @@ void pause_set(struct pause *pause, int64_t number) {
 	const bool paused = number != 0;
 	pause->number = number;
 	event_del(pause->look);
-	output_hold(options->output, OUTPUT_OTHERS_QUESTION, paused);
-	own_lines_hold(options->own_lines, OUTPUT_OTHERS_QUESTION, paused);
-	if (options->terminal) terminal_pause(options->terminal, paused);
+	outlets_pause(options->outlets, paused);
 	asker_pause(options->asker, paused);
 	tell_when_read(pause);
 }

@@ -11,20 +11,16 @@
 #include <stdint.h>
 
 #include "ask.h"
-#include "output.h"
-#include "own_lines.h"
+#include "outlets.h"
 #include "session/session.h"
-#include "terminal.h"
 
 struct pause;
 
 struct pause_options {
 	struct event_base *base;
 	struct session *session;
-	struct terminal *terminal; /* or NULL */
-	struct output *output;     /* or NULL */
-	struct own_lines *own_lines;
-	struct asker *asker; /* asks nothing meanwhile; or NULL */
+	const struct outlets *outlets; /* borrowed */
+	struct asker *asker;           /* asks nothing meanwhile; or NULL */
 };
 
 struct pause *pause_new(const struct pause_options *options);

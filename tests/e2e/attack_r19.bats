@@ -18,7 +18,12 @@ prompt: {timeout: 60s, without-agent: deny}
 profiles:
   default:
     hosts: {svc.test: 127.0.0.1, false.test: 127.0.0.1}
+  asking:
+    extends: [default]
+    ask:
+      fs:read: [~/asked.rc]
 END
+	echo asked >"$HOME/asked.rc"
 	# Every row of the screen, as fast as it goes, each line with another target. Its number ends each round.
 	cat >"$HOME/project/paint.py" <<-'END'
 		import os, sys
@@ -214,6 +219,29 @@ gone_by_pattern() {
 	type_line deny
 	sees 'denied'
 	rm go.kill painted
+}
+
+@test "attack_r_19: a sandbox that starts while another's question stands, since its own was answered elsewhere, writes nothing over it" {
+	type_line "clear; (until [ -e go.start ]; do sleep 0.1; done; exec sbx run --profile asking -- python3 paint.py) &"
+	type_line "sbx run -- sh -c 'curl -sS http://svc.test:$port/ -o got.start'"
+	sees_question
+	touch go.start
+	wait_for 30 prompt_about "$HOME/asked.rc"
+	sbx allow "$(prompt_about "$HOME/asked.rc")"
+	wait_for 30 runs_by_pattern 'python3 paint.py'
+	sleep 1 # for what is not to come
+	stands_unpainted || { screen && return 1; }
+	type_line deny
+	sees 'false\.test'
+	rm go.start
+}
+
+prompt_about() { # its number
+	sbx prompts --json | jq -er --arg target "$1" '.[] | select(.target == $target).id'
+}
+
+runs_by_pattern() {
+	! gone_by_pattern "$1"
 }
 
 @test "attack_r_19: the questions of two sandboxes on one terminal come one after the other" {

@@ -44,8 +44,13 @@ static _Noreturn void run(char *socket) {
 	setenv(variable, "secret", 1);
 	int r = session_open(&session_options, &session, &view, &error);
 	struct event_base *base = loop_new();
-	const struct wants_options wants = {
-		.base = base, .hangup = hangup_new(base), .session = session, .run = &options, .denied = &denied};
+	const struct outlets none = {0};
+	const struct wants_options wants = {.base = base,
+					    .hangup = hangup_new(base),
+					    .session = session,
+					    .run = &options,
+					    .outlets = &none,
+					    .denied = &denied};
 	if (r == 0) r = wants_ask(&wants, &view, &error);
 	if (r < 0) fprintf(stderr, "%s\n", error.message);
 	_exit(r < 0 ? 2 : !strings_contain(&view->environment, variable));
