@@ -12,6 +12,6 @@ struct event_base *loop_new(void) {
 		if (event_config_avoid_method(config, avoided[i]) < 0) mem_exhausted();
 	struct event_base *base = event_base_new_with_config(config);
 	event_config_free(config);
-	if (!base) mem_exhausted();
+	if (!base || event_base_priority_init(base, LOOP_PRIORITIES) < 0) mem_exhausted();
 	return base;
 }

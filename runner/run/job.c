@@ -12,6 +12,8 @@ struct job {
 	struct event *signals[SIGNALS];
 };
 
+static void go_on(struct job *job);
+
 static void send_order(const struct job *job, enum order_kind kind, int value) {
 	if (launch_order(job->options.launch, kind, value) < 0) job->options.not_taken(job->options.context);
 }
@@ -35,20 +37,21 @@ void job_stopped(struct job *job, int number) {
 	sigaction(number, &standard, &old);
 	kill(0, number); /* the whole pipeline of our shell, as the terminal would */
 	sigaction(number, &old, NULL);
+	if (number == SIGTSTP) go_on(job); /* an orphaned group hasn't stopped (setpgid(2)) */
 }
 
 static void go_on(struct job *job) {
 	const struct job_options *options = &job->options;
-	bool foreground = options->terminal && terminal_is_foreground(options->terminal);
-	if (foreground && options->is_terminal[0] && options->is_terminal[1]) terminal_take(options->terminal);
-	send_order(job, ORDER_CONTINUE, foreground);
+	struct terminal *terminal = options->terminal;
+	const bool ours = terminal && (terminal_is_foreground(terminal) || options->asks(options->context));
+	const bool takes = ours && options->is_terminal[0] && options->is_terminal[1]; /* else when it reads: SIGTTIN */
+	if (takes) terminal_take(terminal);
+	send_order(job, ORDER_CONTINUE, takes);
 	options->going_on(options->context);
 }
 
-/* An orphaned group doesn't stop (setpgid(2)). */
 void job_suspend(struct job *job) {
 	job_stopped(job, SIGTSTP);
-	go_on(job);
 }
 
 static void on_signal(evutil_socket_t number, short what, void *argument) {

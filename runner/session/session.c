@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "checks.h"
@@ -419,6 +420,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 static void listen_to(struct session *session) {
 	session->readable =
 		event_new(session->base, channel_fd(session->channel), EV_READ | EV_PERSIST, on_readable, session);
+	event_priority_set(session->readable, LOOP_FIRST); /* a `hold` is heard before anything is handed on */
 	event_add(session->readable, NULL);
 	session->connection = channel_fd(session->channel);
 	receive_all(session); /* what came while a call waited is in no descriptor any more */

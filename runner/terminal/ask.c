@@ -13,10 +13,14 @@
  * answer wins. It is asked here at once where the desktop can't be seen from here: the user came over ssh.
  *
  * The child has the terminal's foreground, so whoever of our pipeline reads the terminal meanwhile (less) is stopped by
- * the kernel, which sends the signal to our whole group, us too (SIGTTIN). We don't stop with it: to the shell the job
- * goes on, so the terminal stays the question's, and when nothing is asked any more the group is continued. When we are
- * to stop for another reason no child is left behind, for its answer would reach nobody (asker_put_off). SIGSTOP from
- * outside can't be foreseen: then that is done when we go on.
+ * the kernel, and we are not (pagers.h): to the shell the job goes on, so the terminal stays the question's, and when
+ * nothing is asked any more the group is continued. When we are to stop for another reason no child is left behind, for
+ * its answer would reach nobody (asker_put_off).
+ *
+ * SIGSTOP from outside can't be foreseen, and a runner that is stopped loses its turn to ask (broker/prompts/turns.c):
+ * others may then have written over the question that its child still asks. So when we go on no answer is read until
+ * the broker has said whether the turn was ours all along (EBUSY); if it was not, what was typed doesn't count, and all
+ * is asked anew (asker_continued).
  */
 #include "ask.h"
 
@@ -35,16 +39,18 @@
 #include "base/string.h"
 #include "base/text.h"
 #include "bystanders.h"
+#include "pagers.h"
 #include "schema/limits.h"
 #include "twice.h"
 
 enum {
 	ASK_SUSPENDED = 2,    /* the child's exit status: the user typed ^Z */
-	ASK_CANCELLED = 3,    /* likewise: it was told that one is gone */
+	ASK_CANCELLED = 3,    /* likewise: it was told that one is gone, or it never had the terminal */
 	ASK_ONE_BY_ONE = 4,   /* likewise: not all of them together */
 	ASK_GATHER_MS = 30,   /* prompts that come within this are asked together */
 	ASK_FRAME_LINES = 14, /* of a question about several are not its list */
-	ASK_CLOSING_MS = 500, /* a child has for its last words */
+	ASK_CLOSING_MS = 500, /* a child has for its last words when all wait for it */
+	ASK_STUCK_MS = 5000,  /* and when nobody does: then it has been stopped (SIGSTOP) */
 	ASK_LOOK_MS = 300,    /* between looks whether we are in the foreground by now */
 };
 
@@ -59,9 +65,9 @@ struct question {
 
 struct asker {
 	struct asker_options options;
-	struct terminal *terminal; /* of its outlets */
-	struct question *first;    /* `asked` are being asked while `child` is set */
-	pid_t child;
+	struct terminal *terminal;                    /* of its outlets */
+	struct question *first;                       /* `asked` are being asked while `child` is set */
+	pid_t runner, child;                          /* ourselves; who asks, 0: nobody */
 	enum { NO_TURN, TURN_ASKED, TURN_OURS } turn; /* to ask on this terminal */
 	uint64_t ticket;                              /* of TURN_ASKED */
 	bool alone;                                   /* all other runs on it hold, whose processes are these */
@@ -70,9 +76,8 @@ struct asker {
 	bool paused;      /* another run asks there */
 	bool remote;      /* over ssh: nobody sees the desktop */
 	int answer, gone; /* pipes: from the child, to the child (-1 = told already) */
-	bool held_up;     /* a question has stood since the group was continued last */
-	bool readers;     /* of our group have been stopped, since they read the terminal while it is the question's */
-	struct event *done, *gather, *overdue, *look, *reads, *writes;
+	struct pagers *pagers;
+	struct event *done, *gather, *overdue, *look, *stuck;
 	struct string text; /* what came of the answers so far */
 };
 
@@ -104,55 +109,36 @@ static void look_again(struct asker *asker) {
 	event_add(asker->look, &later);
 }
 
-/* Of our group, whose the terminal isn't while a question stands: SIGTTIN, SIGTTOU */
+/* Of our group beside a question */
 
 static bool has_terminal(const struct asker *asker) {
 	return asker->child > 0 && terminal_is_of(asker->terminal, asker->child);
 }
 
-static void continue_readers(struct asker *asker) {
-	struct sigaction ignored = {.sa_handler = SIG_IGN}, old;
-	if (!asker->held_up) return;
-	asker->held_up = asker->readers = false;
-	sigaction(SIGCONT, &ignored, &old); /* we haven't stopped */
-	kill(0, SIGCONT);
-	sigaction(SIGCONT, &old, NULL);
-}
-
-static void stop_by(int number) {
-	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
-	sigaction(number, &standard, &old);
-	raise(number);
-	sigaction(number, &old, NULL);
-}
-
 static void withdraw(struct asker *asker);
 static void ask_next(struct asker *asker);
 
+/* A child that is young takes the terminal from us. */
+static bool on_beside(void *context) {
+	const struct asker *asker = context;
+	return has_terminal(asker) || terminal_is_foreground(asker->terminal);
+}
+
 /* It may have taken a key of the answer, and drawn over the question: that is put anew, once. */
-static void on_reader(evutil_socket_t number, short what, void *argument) {
-	struct asker *asker = argument;
-	(void)what;
-	if (!has_terminal(asker)) {
-		stop_by(number);
-		return;
-	}
-	if (asker->readers) return;
-	asker->readers = true;
+static void on_reader(void *context) {
+	struct asker *asker = context;
 	withdraw(asker);
 	ask_next(asker);
 }
 
-/* Only while a question stands, when we ourselves neither read nor write there: a call of ours would be started again
- * for ever. What comes just before the end is passed over, so the group is continued in any case. */
-static void watch_readers(struct asker *asker, bool watched) {
-	struct event *const events[] = {asker->reads, asker->writes};
-	for (size_t i = 0; i < ARRAY_LENGTH(events); i++) {
-		if (watched)
-			event_add(events[i], NULL);
-		else
-			event_del(events[i]);
-	}
+static void on_stopping(void *context) {
+	asker_put_off(context);
+}
+
+static void on_stuck(evutil_socket_t fd, short what, void *argument) {
+	const struct asker *asker = argument;
+	(void)fd, (void)what;
+	if (asker->child) kill(asker->child, SIGKILL);
 }
 
 static void on_overdue(evutil_socket_t fd, short what, void *argument) {
@@ -168,8 +154,14 @@ struct asker *asker_new(const struct asker_options *options) {
 	asker->gather = evtimer_new(options->base, on_gathered, asker);
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
 	asker->look = evtimer_new(options->base, on_look, asker);
-	asker->reads = evsignal_new(options->base, SIGTTIN, on_reader, asker);
-	asker->writes = evsignal_new(options->base, SIGTTOU, on_reader, asker);
+	asker->stuck = evtimer_new(options->base, on_stuck, asker);
+	asker->runner = getpid();
+	const struct pagers_options pagers = {.base = options->base,
+					      .beside = on_beside,
+					      .stopped = on_reader,
+					      .stopping = on_stopping,
+					      .context = asker};
+	asker->pagers = pagers_new(&pagers);
 	return asker;
 }
 
@@ -191,17 +183,25 @@ static int status_of(int r) {
 	}
 }
 
+/* In the child. The shell may have taken it from us just now. */
+static bool take_terminal(const struct terminal *terminal, pid_t job) {
+	if (!terminal_is_of(terminal, job)) return false;
+	terminal_give(terminal, getpid());
+	return true;
+}
+
 /* In the child: ask, and write the answers as JSON. It has the terminal's foreground, so ^C ends it alone. */
 static _Noreturn void child_ask(struct asker *asker, const struct run_question *question, const struct string *first,
 				int answer, int gone) {
 	struct output *output = asker->options.outlets->output;
+	const pid_t job = getpgrp();
 	static const int restored[] = {SIGINT,   SIGTERM, SIGHUP,  SIGQUIT, SIGCONT,
 				       SIGWINCH, SIGCHLD, SIGPIPE, SIGTTIN, SIGTTOU};
 	setpgid(0, 0);
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
 	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
 	int fd = terminal_reopen(asker->terminal);
-	terminal_give(asker->terminal, getpid());
+	if (!take_terminal(asker->terminal, job)) _exit(ASK_CANCELLED);
 	output_leave(output);
 	const struct twice twice = {.user = asker->options.user,
 				    .is_busy = others_are_busy,
@@ -217,6 +217,7 @@ static _Noreturn void child_ask(struct asker *asker, const struct run_question *
 		CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 		if (!text || fd_write_all(answer, text, strlen(text), NULL) < 0) _exit(1);
 	}
+	if (getppid() != asker->runner) terminal_give(asker->terminal, job); /* it was killed */
 	_exit(status_of(r));
 }
 
@@ -287,9 +288,9 @@ static void settle(struct asker *asker, const json_t *answers, bool anew) {
 /* Those that were asked together, in their order. */
 static void ask_one_by_one(struct asker *asker) {
 	size_t number = 0, all = 0;
-	for (const struct question *at = asker->first; at; at = at->next) all += at->asked;
+	for (const struct question *at = asker->first; at; at = at->next) all += at->asked && !at->gone;
 	for (struct question *at = asker->first; at; at = at->next) {
-		if (!at->asked) continue;
+		if (!at->asked || at->gone) continue;
 		at->number = ++number;
 		at->all = all;
 	}
@@ -297,13 +298,19 @@ static void ask_one_by_one(struct asker *asker) {
 
 /* Whose turn it is to ask on this terminal */
 
+static void discard(struct asker *asker);
+
 static void on_turn(void *argument, const json_t *reply) {
 	struct asker *asker = argument;
 	size_t index;
 	const json_t *pid;
 	if (asker->turn != TURN_ASKED) return; /* the broker is gone, and the question with it */
 	asker->turn = TURN_OURS;
-	if (asker->child) return; /* asker_continued */
+	if (asker->child && !reply) { /* EBUSY: it was ours all along */
+		event_add(asker->done, NULL);
+		return;
+	}
+	discard(asker);
 	asker->alone = json_is_true(json_object_get(reply, "alone"));
 	asker->held_count = 0;
 	json_array_foreach (json_object_get(reply, "held"), index, pid)
@@ -327,16 +334,16 @@ static void give_turn(struct asker *asker) {
 /* Its exit status; the terminal is the job's again, unless somebody else has it by now (our shell). */
 static int reap(struct asker *asker) {
 	int status = 0;
-	const bool had_terminal = has_terminal(asker);
 	while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 	}
-	watch_readers(asker, false);
+	if (has_terminal(asker)) terminal_give(asker->terminal, getpgrp());
+	pagers_watch(asker->pagers, false);
+	event_del(asker->stuck);
 	event_free(asker->done);
 	fd_close_p(&asker->answer);
 	fd_close_p(&asker->gone);
 	asker->done = NULL;
 	asker->child = 0;
-	if (had_terminal) terminal_give(asker->terminal, getpgrp());
 	if (WIFSIGNALED(status)) terminal_recover(asker->terminal);
 	return status;
 }
@@ -355,7 +362,9 @@ static void finish(struct asker *asker) {
 	const bool hung_up = terminal_is_gone(asker->terminal) ||
 			     (WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP); /* which may come first */
 	if (code == ASK_ONE_BY_ONE) ask_one_by_one(asker);
-	settle_with_text(asker, cancelled || code == ASK_SUSPENDED || code == ASK_ONE_BY_ONE || hung_up);
+	if (WIFEXITED(status) && code == 1 && !hung_up)
+		log_warning("the question could not be asked on the terminal: it is denied");
+	settle_with_text(asker, cancelled || hung_up || (code >= ASK_SUSPENDED && code <= ASK_ONE_BY_ONE));
 	if (!cancelled && code == ASK_SUSPENDED) {
 		give_turn(asker); /* others may be waiting for it */
 		asker->options.suspend(asker->options.context);
@@ -405,7 +414,7 @@ static size_t gather(struct asker *asker, struct question *first, struct prompt 
 
 static void go_on(struct asker *asker) {
 	outlets_return(asker->options.outlets);
-	continue_readers(asker);
+	pagers_continue(asker->pagers);
 }
 
 static int start_child(struct asker *asker, const struct run_question *question) {
@@ -419,6 +428,7 @@ static int start_child(struct asker *asker, const struct run_question *question)
 		return r;
 	}
 	outlets_leave(asker->options.outlets, &first);
+	pagers_watch(asker->pagers, true);
 	const pid_t child = fork();
 	if (child == 0) {
 		fd_close(gone[1]);
@@ -427,13 +437,12 @@ static int start_child(struct asker *asker, const struct run_question *question)
 	fd_close(answer[1]);
 	fd_close(gone[0]);
 	if (child < 0) {
+		pagers_watch(asker->pagers, false);
 		fd_close(answer[0]);
 		fd_close(gone[1]);
 		return -EAGAIN;
 	}
 	asker->child = child;
-	asker->held_up = true;
-	watch_readers(asker, true);
 	asker->answer = answer[0];
 	asker->gone = gone[1];
 	fd_nonblocking(answer[0], true, NULL);
@@ -499,12 +508,20 @@ void asker_add(struct asker *asker, const json_t *prompt) {
 	wait_for_others(asker);
 }
 
-/* It ends, and says how its question did: the push, a line; nothing when there is no broker any more. */
+/* It ends, and says how its question did: the push, a line. */
 static void tell_child(struct asker *asker, const json_t *gone) {
-	CLEANUP_FREE char *text = gone ? json_dumps(gone, JSON_COMPACT) : NULL;
+	CLEANUP_FREE char *text = json_dumps(gone, JSON_COMPACT);
 	CLEANUP_FREE char *line = text ? string_format("%s\n", text) : NULL;
+	const struct timeval patience = clock_timeval(ASK_STUCK_MS);
 	if (line && asker->gone >= 0) fd_write_all(asker->gone, line, strlen(line), NULL);
 	fd_close_p(&asker->gone);
+	event_add(asker->stuck, &patience);
+}
+
+static void end_child(struct asker *asker, const char *how) {
+	json_t *gone = json_pack("{s:s}", "how", how);
+	tell_child(asker, gone);
+	json_decref(gone);
 }
 
 void asker_gone(struct asker *asker, const json_t *gone) {
@@ -529,15 +546,26 @@ void asker_forget(struct asker *asker) {
 		at->gone = at->asked;
 		if (!at->asked) remove_question(asker, at);
 	}
+	if (asker->turn == TURN_ASKED) session_cancel(asker->options.session, asker->ticket);
 	asker->turn = NO_TURN;
-	if (asker->child) tell_child(asker, NULL);
+	if (asker->child) {
+		event_add(asker->done, NULL);
+		end_child(asker, "broker-gone");
+	} else {
+		ask_next(asker); /* nothing: what was withdrawn to be asked anew holds nobody any more */
+	}
 }
 
+/* Our turn is lost then, and others may have written over what our child asks. */
 void asker_pause(struct asker *asker, bool paused) {
 	if (!asker || asker->paused == paused) return;
 	asker->paused = paused;
-	if (paused) withdraw(asker); /* our turn is lost */
-	if (!paused) asker_wake(asker);
+	if (!paused) {
+		asker_wake(asker);
+		return;
+	}
+	if (asker->turn == TURN_OURS) asker->turn = NO_TURN;
+	discard(asker);
 }
 
 void asker_wake(struct asker *asker) {
@@ -547,27 +575,45 @@ void asker_wake(struct asker *asker) {
 }
 
 bool asker_is_asking(const struct asker *asker) {
-	return asker && asker->child > 0;
+	return asker && has_terminal(asker);
 }
 
 bool asker_waits(const struct asker *asker) {
 	return asker && asker->first && !asker->child;
 }
 
+/* Until the end, CLOCK_MONOTONIC in milliseconds. */
+static bool has_words(const struct asker *asker, int64_t end) {
+	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
+	for (int64_t left; (left = end - clock_ms(CLOCK_MONOTONIC)) > 0;) {
+		const int ready = poll(&answer, 1, (int)left);
+		if (ready >= 0 || errno != EINTR) return ready > 0;
+	}
+	return false;
+}
+
 /* Its question has ended like that, unless it was settled before: the child says so and ends, its answer is in `text`.
  */
 static void dismiss(struct asker *asker, const char *how) {
-	struct pollfd answer = {.fd = asker->answer, .events = POLLIN};
-	json_t *gone = json_pack("{s:s}", "how", how);
-	tell_child(asker, gone);
-	json_decref(gone);
-	while (poll(&answer, 1, ASK_CLOSING_MS) > 0 && hear(asker)) {
+	const int64_t end = clock_ms(CLOCK_MONOTONIC) + ASK_CLOSING_MS;
+	end_child(asker, how);
+	while (has_words(asker, end) && hear(asker)) {
 	}
 	kill(asker->child, SIGKILL);
 }
 
-/* What isn't answered by now is to be asked again. */
+/* What was typed doesn't count. */
+static void discard(struct asker *asker) {
+	if (!asker->child) return;
+	kill(asker->child, SIGKILL);
+	reap(asker);
+	string_finish(&asker->text);
+	settle(asker, NULL, true);
+}
+
+/* What isn't answered by now is to be asked again; where our turn is in doubt (asker_continued), all is. */
 static void withdraw(struct asker *asker) {
+	if (asker->turn != TURN_OURS) discard(asker);
 	if (!asker->child) return;
 	if (!has_terminal(asker)) kill(asker->child, SIGKILL); /* it may not even speak there */
 	dismiss(asker, "put-off");
@@ -583,17 +629,18 @@ void asker_put_off(struct asker *asker) {
 	give_turn(asker);
 }
 
-/* The question stands where nobody has taken the terminal. Had we stopped, our turn may be lost: then it is asked for
- * anew, else that is refused. */
+/* We can't know whether we were stopped for long enough to lose our turn, so we ask for it. */
 void asker_continued(struct asker *asker) {
 	if (!asker) return;
 	if (has_terminal(asker)) {
+		if (asker->turn != TURN_OURS) return; /* it is asked for already */
+		event_del(asker->done);
 		asker->turn = NO_TURN;
 		take_turn(asker);
 		return;
 	}
-	if (asker->readers) terminal_recover(asker->terminal); /* they know nothing of the shell's modes */
-	asker->readers = false;                                /* they go on, too */
+	if (pagers_went_on(asker->pagers))
+		terminal_recover(asker->terminal); /* they know nothing of the shell's modes */
 	asker_put_off(asker);
 	asker_wake(asker);
 }
@@ -606,8 +653,8 @@ void asker_free(struct asker *asker) {
 	}
 	go_on(asker);
 	give_turn(asker);
-	event_free(asker->reads);
-	event_free(asker->writes);
+	pagers_free(asker->pagers);
+	event_free(asker->stuck);
 	event_free(asker->gather);
 	event_free(asker->overdue);
 	event_free(asker->look);

@@ -104,6 +104,13 @@ void stream_run(struct stream *stream, bool on) {
 	arm(stream);
 }
 
+void stream_pass(struct stream *stream) {
+	if (!stream->on || stream->ended) return;
+	if (!is_full(stream)) fill(stream);
+	flush(stream);
+	arm(stream);
+}
+
 bool stream_drain(struct stream *stream, int timeout_ms) {
 	for (;;) {
 		struct pollfd polled = {.fd = stream->to, .events = POLLOUT};

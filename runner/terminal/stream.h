@@ -14,5 +14,7 @@ void stream_run(struct stream *stream, bool on);
 void stream_follow(struct stream *stream, void (*seen)(void *context, const char *bytes, size_t size), void *context);
 /* Bytes of ours, before all that comes; what is left of those before them is dropped. */
 void stream_insert(struct stream *stream, const char *bytes, size_t size);
+void stream_pass(
+	struct stream *stream); /* some of what is there now, as far as it can be taken; nothing while paused */
 bool stream_drain(struct stream *stream, int timeout_ms); /* what is there now, blocking; false when the end was met */
 void stream_free(struct stream *stream);

@@ -198,6 +198,7 @@ static bool reads_keys(const struct terminal *terminal) {
 
 void terminal_hold(struct terminal *terminal, struct string *first) {
 	if (terminal->held) return;
+	if (terminal->shown) stream_pass(terminal->shown); /* what was written before the question is above it */
 	terminal->held = true;
 	settle(terminal);
 	if (terminal_is_foreground(terminal)) tcgetattr(terminal->tty, &terminal->found);

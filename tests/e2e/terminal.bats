@@ -544,6 +544,7 @@ ended_by_itself() {
 	type_line "deny"
 	sees 'denied, this once'
 	type_line 'clear; sbx check db:access paste'
+	sees '^  target   paste' # the question before this one is gone
 	sees_question
 	tmux send-keys '?'
 	sees 'sbx deny [0-9]+ --always'

@@ -14,4 +14,8 @@
 
 #include <event2/event.h>
 
+/* Priorities (event_priority_set): of events that are ready at once, those with LOOP_FIRST are served before all
+ * others. */
+enum { LOOP_FIRST, LOOP_USUAL, LOOP_PRIORITIES };
+
 struct event_base *loop_new(void); /* freed with event_base_free */
