@@ -67,7 +67,7 @@ struct asker {
 	struct asker_options options;
 	struct terminal *terminal;                    /* of its outlets */
 	struct question *first;                       /* `asked` are being asked while `child` is set */
-	pid_t runner, child;                          /* ourselves; who asks, 0: nobody */
+	pid_t child;                                  /* who asks; 0: nobody */
 	enum { NO_TURN, TURN_ASKED, TURN_OURS } turn; /* to ask on this terminal */
 	uint64_t ticket;                              /* of TURN_ASKED */
 	bool alone;                                   /* all other runs on it hold, whose processes are these */
@@ -155,7 +155,6 @@ struct asker *asker_new(const struct asker_options *options) {
 	asker->overdue = evtimer_new(options->base, on_overdue, asker);
 	asker->look = evtimer_new(options->base, on_look, asker);
 	asker->stuck = evtimer_new(options->base, on_stuck, asker);
-	asker->runner = getpid();
 	const struct pagers_options pagers = {.base = options->base,
 					      .beside = on_beside,
 					      .stopped = on_reader,
@@ -183,10 +182,10 @@ static int status_of(int r) {
 	}
 }
 
-/* In the child. The shell may have taken it from us just now. */
-static bool take_terminal(const struct terminal *terminal, pid_t job) {
-	if (!terminal_is_of(terminal, job)) return false;
-	terminal_give(terminal, getpid());
+/* The shell may have taken it just now. */
+static bool pass_terminal(const struct terminal *terminal, pid_t from, pid_t to) {
+	if (!terminal_is_of(terminal, from)) return false;
+	terminal_give(terminal, to);
 	return true;
 }
 
@@ -201,14 +200,15 @@ static _Noreturn void child_ask(struct asker *asker, const struct run_question *
 	for (size_t i = 0; i < ARRAY_LENGTH(restored); i++) signal(restored[i], SIG_DFL);
 	signal(SIGTSTP, SIG_IGN); /* it is the runner that stops (ASK_SUSPENDED) */
 	int fd = terminal_reopen(asker->terminal);
-	if (!take_terminal(asker->terminal, job)) _exit(ASK_CANCELLED);
+	if (!pass_terminal(asker->terminal, job, getpid())) _exit(ASK_CANCELLED);
 	output_leave(output);
 	const struct twice twice = {.user = asker->options.user,
 				    .is_busy = others_are_busy,
 				    .context = asker,
 				    .output = output,
-				    .doubtful = output || !asker->alone ||
-						bystanders_are_there(fd, getppid(), asker->held, asker->held_count)};
+				    .others_write =
+					    output || !asker->alone ||
+					    bystanders_are_there(fd, getppid(), asker->held, asker->held_count)};
 	json_t *json = NULL;
 	struct error error = ERROR_NONE;
 	int r = fd < 0 ? -ENOTTY : fd_write_all(fd, first->data, first->size, &error);
@@ -217,7 +217,7 @@ static _Noreturn void child_ask(struct asker *asker, const struct run_question *
 		CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 		if (!text || fd_write_all(answer, text, strlen(text), NULL) < 0) _exit(1);
 	}
-	if (getppid() != asker->runner) terminal_give(asker->terminal, job); /* it was killed */
+	pass_terminal(asker->terminal, getpid(), job); /* also when the runner has been killed */
 	_exit(status_of(r));
 }
 
@@ -336,7 +336,7 @@ static int reap(struct asker *asker) {
 	int status = 0;
 	while (waitpid(asker->child, &status, 0) < 0 && errno == EINTR) {
 	}
-	if (has_terminal(asker)) terminal_give(asker->terminal, getpgrp());
+	pass_terminal(asker->terminal, asker->child, getpgrp()); /* where it was killed */
 	pagers_watch(asker->pagers, false);
 	event_del(asker->stuck);
 	event_free(asker->done);

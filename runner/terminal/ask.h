@@ -2,14 +2,14 @@
  * ask: prompts in the terminal that the tool is using, those that wait together as one question.
  *
  * Promises: the question is put by a process of its own (run_terminal's `ask`), so the loop goes on serving other
- * connections and the broker; the tool's output waits meanwhile, what goes
- * past its pty (output.h) as well, and where others may write there an allow is asked for twice (twice.h). A question
- * whose process ends without an answer
- * (^C, a crash) is denied, but one whose terminal is gone stays open; one that is gone before its turn is never shown,
- * nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS. What waits while we are in the background is asked
- * when we are in the foreground again, whether or not the shell sends a signal then. No question outlives a stop: while
- * it stands a process of our pipeline that reads the terminal is stopped alone, and goes on when the question has
- * ended.
+ * connections and the broker. All by which the tool and the runner write to a terminal is held meanwhile (outlets.h),
+ * and where others may write there an allow is asked for twice (twice.h).
+ *
+ * A question whose process ends without an answer (^C, a crash) is denied; one whose terminal is gone stays open; one
+ * that is gone before its turn is never shown, nor is one that the desktop shows, for the first LIMIT_DESKTOP_MS. What
+ * waits while we are in the background is asked when we are in the foreground again, whether or not the shell sends a
+ * signal then. Before we stop, a question is taken down, and it is asked anew when we go on; an answer that was given
+ * while we were stopped from outside counts only if nobody else could write there in between.
  */
 #pragma once
 

@@ -57,7 +57,7 @@ int twice_ask(const struct twice *twice, const struct run_question *question, in
 	struct run_question asked = *question;
 	json_t *first = NULL;
 	asked.asking = RUN_ASK_ONCE;
-	if (!twice->doubtful) return user->ask(user->context, &asked, fd, gone_fd, ret_answers, error);
+	if (!twice->others_write) return user->ask(user->context, &asked, fd, gone_fd, ret_answers, error);
 	await_reader(twice, gone_fd, TWICE_FIRST_MS);
 	await_chain(twice, fd, gone_fd, TWICE_CHAIN_MS);
 	asked.asking = RUN_ASK_FIRST;

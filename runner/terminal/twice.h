@@ -15,7 +15,7 @@
 struct twice {
 	const struct run_terminal *user;
 	const struct output *output;            /* or NULL */
-	bool doubtful;                          /* somebody else may write to the terminal */
+	bool others_write;                      /* somebody else may write to the terminal */
 	bool (*is_busy)(void *context, int fd); /* others may have more to write to this terminal; NULL: none */
 	void *context;
 };

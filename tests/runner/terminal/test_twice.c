@@ -30,11 +30,11 @@ static int answer(void *context, const struct run_question *question, int fd, in
 }
 
 /* Of two prompts; `effect` is that of both answers, of the last call; NULL: there are none. */
-static void expect(struct script *script, bool doubtful, int result, const char *effect) {
+static void expect(struct script *script, bool others_write, int result, const char *effect) {
 	const struct prompt prompts[] = {{.id = 1}, {.id = 2}};
 	const struct run_question question = {.prompts = prompts, .count = ARRAY_LENGTH(prompts)};
 	const struct run_terminal user = {.context = script, .ask = answer};
-	const struct twice twice = {.user = &user, .doubtful = doubtful};
+	const struct twice twice = {.user = &user, .others_write = others_write};
 	struct error error = ERROR_NONE;
 	json_t *answers = NULL, *item;
 	size_t index;
@@ -99,7 +99,7 @@ static void attack_r_19_it_is_asked_when_the_programs_of_a_pipeline_have_read_al
 	const struct run_question question = {.prompts = &prompt, .count = 1};
 	const struct run_terminal user = {.context = &script, .ask = answer};
 	size_t looks = 8;
-	const struct twice twice = {.user = &user, .doubtful = true, .is_busy = is_busy, .context = &looks};
+	const struct twice twice = {.user = &user, .others_write = true, .is_busy = is_busy, .context = &looks};
 	struct error error = ERROR_NONE;
 	json_t *answers = NULL;
 	(void)state;
@@ -128,7 +128,7 @@ static void attack_r_19_an_allow_waits_for_the_slowest_pipeline(void **state) {
 	const struct prompt prompt = {.id = 1};
 	const struct run_question question = {.prompts = &prompt, .count = 1};
 	const struct run_terminal user = {.context = &slow.script, .ask = answer};
-	const struct twice twice = {.user = &user, .doubtful = true, .is_busy = is_slow, .context = &slow};
+	const struct twice twice = {.user = &user, .others_write = true, .is_busy = is_slow, .context = &slow};
 	struct error error = ERROR_NONE;
 	json_t *answers = NULL;
 	(void)state;
