@@ -8,7 +8,9 @@
  *
  * A thread whose call a signal's handler interrupts makes the call again a moment later, ten times a second with a
  * timer. Its question keeps a place for it meanwhile, so that the person sees one question, and an answer that comes
- * in between is not lost. A thread that isn't back after LIMIT_HELD_AWAY_MS is no longer waited for.
+ * in between is not lost. A thread that isn't back after LIMIT_HELD_AWAY_MS is no longer waited for. While what was
+ * allowed is being placed, a handler waits for it, for LIMIT_HELD_PLACING_MS at most: an answer for one call would be
+ * lost with that call.
  *
  * A question shows one of its calls, the one that it was asked for: whose process it is, and the name in the folder.
  * When that call is gone, and its thread doesn't come back with the same name, the question goes back to QUEUED, so
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/string.h"
 #include "calls/looks.h"
 #include "schema/limits.h"
@@ -56,6 +59,7 @@ struct question {
 	char *name;     /* need.name, of the call shown */
 	uint64_t shown; /* the ticket of the call that it shows; 0: none, or it is away */
 	enum state state;
+	int64_t placing_ms; /* when PLACING: since when */
 	enum held_end end;  /* when READY, and when ANSWERED with a denial */
 	uint64_t check;     /* when ASKED */
 	bool allowed, once; /* from ANSWERED on */
@@ -184,6 +188,7 @@ static void question_place(struct question *question) {
 	for (struct call *call = question->calls; call && question->once; call = call->next)
 		live_once(live, call->thread, &question->need, question->alone);
 	question->state = PLACING;
+	question->placing_ms = clock_ms(CLOCK_MONOTONIC);
 	live_when(live, question_placed, question);
 }
 
@@ -496,8 +501,19 @@ size_t held_count(const struct held *held) {
 
 /* Signals */
 
+static bool is_placed_soon(const struct question *question) {
+	return question->state == PLACING && clock_ms(CLOCK_MONOTONIC) - question->placing_ms < LIMIT_HELD_PLACING_MS;
+}
+
+static void look_at(struct call *call);
+
 static void on_interrupted(void *argument, enum pending why) {
 	struct call *call = argument;
+	if (why == PENDING_HANDLED && is_placed_soon(call->question)) {
+		look_free(STEAL(call->look));
+		look_at(call);
+		return;
+	}
 	if (why == PENDING_HANDLED) place_keep(call);
 	if (call->question->state != READY) call_end(call, HELD_INTERRUPTED);
 }

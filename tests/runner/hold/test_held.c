@@ -528,6 +528,39 @@ static void an_answer_waits_for_the_thread_that_runs_a_handler(void **state) {
 	end_stuck(pid);
 }
 
+static void a_handler_waits_while_what_was_allowed_is_placed(void **state) {
+	struct outcome outcome;
+	(void)state;
+	const pid_t pid = stuck(SIGALRM);
+	fixture.hold = true;
+	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	answer(0, allowed_by(0, true));
+	kill(pid, SIGALRM);
+	held_interrupted(held, ticket);
+	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
+	assert_int_equal(outcome.end, -1);
+	fixture_applied(&fixture);
+	fixture_turn(&fixture);
+	assert_int_equal(outcome.end, HELD_AGAIN);
+	end_stuck(pid);
+}
+
+static void a_handler_does_not_wait_for_ever(void **state) {
+	struct outcome outcome;
+	(void)state;
+	const pid_t pid = stuck(SIGALRM);
+	fixture.hold = true;
+	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	fixture_turn(&fixture);
+	answer(0, allowed_by(0, true));
+	kill(pid, SIGALRM);
+	held_interrupted(held, ticket);
+	fixture_until(&fixture, outcome.end != -1);
+	assert_int_equal(outcome.end, HELD_INTERRUPTED);
+	end_stuck(pid);
+}
+
 static void a_thread_that_does_not_come_back_is_not_waited_for(void **state) {
 	struct outcome outcome, other;
 	(void)state;
@@ -667,6 +700,8 @@ int main(void) {
 		HELD_TEST(many_wait_for_their_turn_and_too_many_are_refused),
 		HELD_TEST(signals_that_are_meant_interrupt),
 		HELD_TEST(a_call_that_a_handler_interrupts_keeps_its_question),
+		HELD_TEST(a_handler_waits_while_what_was_allowed_is_placed),
+		HELD_TEST(a_handler_does_not_wait_for_ever),
 		HELD_TEST(an_answer_waits_for_the_thread_that_runs_a_handler),
 		HELD_TEST(a_thread_that_does_not_come_back_is_not_waited_for),
 		HELD_TEST(an_allow_for_a_call_whose_thread_does_not_come_back_is_for_no_other),
