@@ -4,6 +4,7 @@ the round; what was read is in the file `read`."""
 
 import os
 import sys
+import time
 
 
 def attempt(order):
@@ -31,4 +32,5 @@ while not os.path.exists("end"):
     with open("state.new", "w") as file:
         file.write("\n".join(lines + [f"round {number}", ""]))
     os.rename("state.new", "state")
+    time.sleep(0.0003)  # so that it doesn't take a processor from the other tests
 print("finished")
