@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/loop.h"
 #include "base/memory.h"
 
 enum { SIGNALS = 7 };
@@ -99,6 +100,8 @@ struct job *job_new(const struct job_options *options) {
 		const event_callback_fn handler = signal_table[i].handler;
 		if ((handler == on_signal || handler == on_stop) && is_ignored(signal_table[i].number)) continue;
 		job->signals[i] = evsignal_new(options->base, signal_table[i].number, handler, job);
+		if (signal_table[i].number == SIGCONT)
+			event_priority_set(job->signals[i], LOOP_FIRST); /* asker_continued */
 		event_add(job->signals[i], NULL);
 	}
 	return job;

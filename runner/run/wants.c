@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "net/gate/denied.h"
 #include "schema/limits.h"
@@ -328,6 +329,7 @@ static void wait_for_answers(struct wants *wants, json_t *message) {
 	wants->notice = evtimer_new(base, on_notice, wants);
 	wants->go_on = evsignal_new(base, SIGCONT, on_continue, wants);
 	event_add(wants->notice, &soon);
+	event_priority_set(wants->go_on, LOOP_FIRST); /* asker_continued */
 	event_add(wants->go_on, NULL);
 	hangup_watch(wants->options->hangup, on_hangup, wants);
 	if (!wants->ended) event_base_dispatch(base);

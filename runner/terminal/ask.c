@@ -629,16 +629,27 @@ void asker_put_off(struct asker *asker) {
 	give_turn(asker);
 }
 
+/* Its answer waits to be read. */
+static bool child_has_ended(const struct asker *asker) {
+	siginfo_t info = {0};
+	return waitid(P_PID, (id_t)asker->child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
 /* We can't know whether we were stopped for long enough to lose our turn, so we ask for it. */
+static void doubt_turn(struct asker *asker) {
+	if (asker->turn != TURN_OURS) return; /* it is asked for already */
+	event_del(asker->done);
+	asker->turn = NO_TURN;
+	take_turn(asker);
+}
+
 void asker_continued(struct asker *asker) {
 	if (!asker) return;
-	if (has_terminal(asker)) {
-		if (asker->turn != TURN_OURS) return; /* it is asked for already */
-		event_del(asker->done);
-		asker->turn = NO_TURN;
-		take_turn(asker);
+	if (asker->child && (has_terminal(asker) || child_has_ended(asker))) {
+		doubt_turn(asker);
 		return;
 	}
+	discard(asker); /* our shell has taken the terminal */
 	if (pagers_went_on(asker->pagers))
 		terminal_recover(asker->terminal); /* they know nothing of the shell's modes */
 	asker_put_off(asker);

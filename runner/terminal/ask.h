@@ -38,7 +38,9 @@ void asker_forget(struct asker *asker);                    /* the broker is gone
 void asker_pause(struct asker *asker, bool paused);        /* another run asks on the terminal */
 void asker_wake(struct asker *asker);                      /* we may be in the foreground now */
 void asker_put_off(struct asker *asker);                   /* we are about to stop: no question stands after this */
-void asker_continued(struct asker *asker);                 /* SIGCONT: asked anew, unless the question still stands */
-bool asker_is_asking(const struct asker *asker);           /* the terminal is the question's now */
-bool asker_waits(const struct asker *asker);               /* something is to be asked, and isn't on the screen */
+/* SIGCONT: asked anew, unless the question still stands. Its event has the priority LOOP_FIRST, so that no answer is
+ * read before this, which came while we were stopped. */
+void asker_continued(struct asker *asker);
+bool asker_is_asking(const struct asker *asker); /* the terminal is the question's now */
+bool asker_waits(const struct asker *asker);     /* something is to be asked, and isn't on the screen */
 void asker_free(struct asker *asker);

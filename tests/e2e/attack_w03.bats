@@ -65,7 +65,7 @@ nothing_arrived() {
 		get db.test
 		nothing_arrived
 		contains "$output" "db.test leads to 127.0.0.1:$port: the profile default denies net:access"
-		sbx history --session "$(sbx sessions --all --json | jq '.[0].id')" --verdict deny --json |
+		sbx history --session "$(sbx sessions --all --json | jq 'map(.id) | max')" --verdict deny --json |
 			jq -se "any(.[]; .target == \"db.test:$port\" and .by == \"rules\")" >/dev/null
 	done
 }

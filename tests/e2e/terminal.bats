@@ -710,7 +710,7 @@ nothing_runs() {
 	type_line "sbx run -- sh -c 'curl -sS -w \"%{http_code}\" -o /dev/null http://svc.test:$port/lost; sleep 2'"
 	sees_question
 	kill -9 "$(broker_pid)"
-	sees '^sbx: the broker is gone, and the question with it: denied$'
+	sees '^sbx: the broker is gone and the question with it: denied$'
 	sees '^000'
 	sees 'ready\$$'
 }

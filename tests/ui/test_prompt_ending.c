@@ -28,7 +28,8 @@ static const struct {
 	{"{'how':'answered','verdict':'deny','answer':{'agent':'\\u001b[2J','lifetime':7,'ttl_ms':'x'}}", "denied"},
 	{"{'how':'put-off'}", "put off: it is asked again"},
 	{"{'how':'something','verdict':7}", "it is settled"},
-	{"{'how':'broker-gone'}", "the broker is gone, and the question with it: denied"},
+	{"{'how':'runner-gone'}", "sbx has ended, and the question with it"},
+	{"{'how':'broker-gone'}", "the broker is gone and the question with it: denied"},
 	{"[]", "it is settled"},
 };
 
@@ -46,16 +47,16 @@ static void each_ending_has_its_words(void **state) {
 	}
 }
 
-static void a_runner_that_is_gone_asks_nothing(void **state) {
+static void a_broker_that_is_gone_asks_nothing(void **state) {
 	(void)state;
 	CLEANUP_FREE char *words = prompt_ending(NULL);
-	assert_string_equal(words, "sbx has ended, and the question with it");
+	assert_string_equal(words, "the broker is gone and the question with it: denied");
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_ending_has_its_words),
-		cmocka_unit_test(a_runner_that_is_gone_asks_nothing),
+		cmocka_unit_test(a_broker_that_is_gone_asks_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

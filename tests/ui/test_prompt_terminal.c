@@ -781,13 +781,13 @@ static void a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how(void *
 	desk_close(&desk);
 }
 
-static void without_a_broker_it_is_denied(void **state) {
+static void without_a_runner_it_is_denied(void **state) {
 	(void)state;
 	struct desk desk;
 	desk_open(&desk, "");
 	see(&desk, question);
 	fd_close(fd_steal(&desk.gone));
-	see(&desk, "sbx: the broker is gone, and the question with it: denied\r\n");
+	see(&desk, "sbx: sbx has ended, and the question with it\r\n");
 	char expected[32];
 	snprintf(expected, sizeof expected, "error %d []", ECANCELED);
 	answered(&desk, expected);
@@ -825,7 +825,7 @@ int main(void) {
 		cmocka_unit_test(attack_b10_what_was_typed_ahead_is_no_key_either),
 		cmocka_unit_test(what_the_desktop_was_asked_says_so),
 		cmocka_unit_test(a_prompt_that_is_settled_elsewhere_is_taken_down_and_says_how),
-		cmocka_unit_test(without_a_broker_it_is_denied),
+		cmocka_unit_test(without_a_runner_it_is_denied),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,11 +48,12 @@ bool prompt_is_put_off(const json_t *gone) {
 }
 
 char *prompt_ending(const json_t *gone) {
-	if (!gone) return string_copy("sbx has ended, and the question with it");
+	static const char no_broker[] = "the broker is gone and the question with it: denied";
+	if (!gone) return string_copy(no_broker);
 	const char *how = text_of(gone, "how"), *verdict = text_of(gone, "verdict");
 	const bool allowed = string_equal(verdict, effect_name(EFFECT_ALLOW));
-	if (string_equal(how, "broker-gone"))
-		return string_copy("the broker is gone, and the question with it: denied");
+	if (string_equal(how, "broker-gone")) return string_copy(no_broker);
+	if (string_equal(how, "runner-gone")) return string_copy("sbx has ended, and the question with it");
 	if (prompt_is_put_off(gone)) return string_copy("put off: it is asked again");
 	if (string_equal(how, "answered")) return answered(json_object_get(gone, "answer"), allowed);
 	if (string_equal(how, "expired")) return string_copy("nobody answered: denied");

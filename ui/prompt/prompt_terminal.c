@@ -353,12 +353,13 @@ static json_t *answer_message(enum meaning meaning, const struct prompt *prompt)
 			 "scope", message_bytes(prompt_scope(prompt)), "terminal", 1);
 }
 
-/* A line, or nothing, and its end. */
+/* A line and its end; without a line who asks has ended. */
 static json_t *read_gone(int fd) {
 	CLEANUP_STRING struct string line = {0};
 	char byte;
 	while (line.size < LIMIT_MESSAGE && read(fd, &byte, 1) == 1 && byte != '\n') string_append_char(&line, byte);
-	return line.data ? json_loads(line.data, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	return line.data ? json_loads(line.data, JSON_REJECT_DUPLICATES, NULL)
+			 : json_pack("{s:s}", "how", "runner-gone");
 }
 
 /* In place of the line that waited for an answer. */
