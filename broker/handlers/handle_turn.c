@@ -3,10 +3,11 @@
 #include "prompts/turns.h"
 
 struct turn_wish {
-	bool wanted;
+	bool wanted, elsewhere;
 };
 static const struct body_field turn_fields[] = {
 	{"wanted", BODY_FLAG, REQUIRED, offsetof(struct turn_wish, wanted), 0, NULL},
+	{"elsewhere", BODY_TRUE, OPTIONAL, offsetof(struct turn_wish, elsewhere), 0, NULL},
 };
 static const struct body_shape turn_shape = BODY_SHAPE_OF(struct turn_wish, turn_fields);
 
@@ -17,7 +18,7 @@ static int turn(struct client *client, int64_t id, const void *body, json_t **re
 		turns_give(client);
 		return HANDLED;
 	}
-	int r = turns_take(client, id, error);
+	int r = turns_take(client, id, wish->elsewhere, error);
 	return r < 0 ? r : HANDLED_REPLIED;
 }
 

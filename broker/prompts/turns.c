@@ -3,8 +3,11 @@
  * terminal writes may come out over the question, too: in a terminal within that one (tmux, script, ssh), which the
  * kernel doesn't connect with it. So each run in the background of its terminal holds while a question stands anywhere;
  * one in the foreground, a server that is looked at in another window, does not. Which is which is looked at every
- * TURNS_LOOK_MS. A run with a question of its own has its output held by that. One whose runner is stopped loses its
- * turn then, which it asks for anew when it goes on.
+ * TURNS_LOOK_MS. A screen on which nothing can be allowed just now (`elsewhere` is false) is for its own terminal
+ * alone: it may be there all day. When that changes it is as a new turn, with a number of its own, since a run may say
+ * late that it holds for the one before; but its place among those on the terminal stays. A run with a question of its
+ * own has its output held by that. One whose runner is stopped loses its turn then, which it asks for anew when it goes
+ * on.
  */
 #include "turns.h"
 
@@ -25,6 +28,7 @@ struct turn {
 	TAILQ_ENTRY(turn) link;
 	struct client *client; /* of a session, or an agent of none */
 	pid_t terminal;
+	bool elsewhere;         /* runs in the background of other terminals hold, too */
 	int64_t id;             /* of the request; 0: it was replied to */
 	int64_t number;         /* of its push `hold`; 0: it isn't its turn yet */
 	struct event *deadline; /* until the others hold */
@@ -61,7 +65,7 @@ static void tell(struct session *session, int64_t number) {
 static bool is_other(const struct session *session, const struct turn *turn) {
 	if (session == turn->client->session || session->terminal == 0) return false;
 	if (session->terminal == turn->terminal) return true;
-	return !turn_of(session->client) && process_is_in_background(session->client->pid);
+	return turn->elsewhere && !turn_of(session->client) && process_is_in_background(session->client->pid);
 }
 
 /* Each session is told for which question it holds now; 0: for none. */
@@ -135,21 +139,27 @@ static void begin(struct turn *turn) {
 	reply_when_held(turn);
 }
 
-int turns_take(struct client *client, int64_t id, struct error *error) {
-	struct broker *broker = client->broker;
-	if (turn_of(client)) return error_set(error, EBUSY, "this connection has asked for its turn already");
+static struct turn *new_turn(struct client *client) {
 	struct turn *turn = mem_new(struct turn);
 	*turn = (struct turn){.client = client,
 			      .terminal = client->session ? client->session->terminal
-							  : process_terminal_session(client->pid),
-			      .id = id};
-	turn->deadline = mem_expect(evtimer_new(broker->base, on_deadline, turn));
-	turn->look = mem_expect(event_new(broker->base, -1, EV_PERSIST, on_look, turn));
-	const bool first = !first_on(broker, turn->terminal);
-	TAILQ_INSERT_TAIL(&broker->turns, turn, link);
+							  : process_terminal_session(client->pid)};
+	turn->deadline = mem_expect(evtimer_new(client->broker->base, on_deadline, turn));
+	turn->look = mem_expect(event_new(client->broker->base, -1, EV_PERSIST, on_look, turn));
+	TAILQ_INSERT_TAIL(&client->broker->turns, turn, link);
+	return turn;
+}
+
+int turns_take(struct client *client, int64_t id, bool elsewhere, struct error *error) {
+	struct turn *turn = turn_of(client);
+	if (turn && (turn->id != 0 || turn->elsewhere == elsewhere))
+		return error_set(error, EBUSY, "this connection has asked for its turn already");
+	if (!turn) turn = new_turn(client);
+	turn->id = id;
+	turn->elsewhere = elsewhere;
 	if (turn->terminal == 0)
 		reply(turn);
-	else if (first)
+	else if (first_on(client->broker, turn->terminal) == turn)
 		begin(turn);
 	return 0;
 }

@@ -287,12 +287,12 @@ static void on_timeout(evutil_socket_t fd, short what, void *argument) {
 
 static void on_hangup(void *context, bool gone) {
 	struct run *run = context;
-	if (!gone) {
+	run->hung_up |= gone;
+	if (run->ended) return;
+	if (gone)
+		ask_to_end(run, SIGHUP, RUN_HANGUP_MS);
+	else
 		send_order(run, ORDER_SIGNAL, SIGHUP);
-		return;
-	}
-	run->hung_up = true;
-	ask_to_end(run, SIGHUP, RUN_HANGUP_MS);
 }
 
 static bool on_waits(void *context) {
@@ -457,7 +457,12 @@ static void on_no_patience(evutil_socket_t number, short what, void *argument) {
 	run->killed = true;
 }
 
-/* What the tool wrote last, and what we say of it, is not to be seen over another run's question either. */
+static bool was_killed(const struct run *run) {
+	return run->timed_out || run->status > 128;
+}
+
+/* What the tool wrote last, and what we say of it, is not to be seen over another run's question either. Who has
+ * nothing to say ends. */
 static void await_others(struct run *run) {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT};
 	struct event *signals[ARRAY_LENGTH(numbers)];
@@ -466,12 +471,13 @@ static void await_others(struct run *run) {
 		signals[i] = evsignal_new(run->base, numbers[i], on_no_patience, run);
 		event_add(signals[i], NULL);
 	}
-	while (pause_is_on(run->pause) && !run->hung_up && !run->killed)
+	while (pause_is_on(run->pause) && outlets_have_more(&run->outlets, was_killed(run)) && !run->hung_up &&
+	       !run->killed)
 		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) break;
 	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) event_free(signals[i]);
 }
 
-/* It is to end at once, while another run's question stands: what is left to be written would be seen over that. */
+/* It ends while another run's question stands: what would be written now would be seen over that. */
 static bool is_unseen(const struct run *run) {
 	return run->pause && pause_is_on(run->pause);
 }
@@ -482,13 +488,12 @@ static void stop(struct run *run) {
 	free_event(&run->reports);
 	free_event(&run->timeout);
 	free_event(&run->grace);
+	pause_without_asker(run->pause);
 	asker_free(run->asker);
-	pause_free(run->pause);
 	endings_free(run->endings);
 	ahead_free(run->ahead);
 	keeper_stop(run->keeper);
-	if (run->outlets.terminal && !unseen)
-		terminal_drain(run->outlets.terminal, run->timed_out || run->status > 128);
+	if (run->outlets.terminal && !unseen) terminal_drain(run->outlets.terminal, was_killed(run));
 	launch_end(run->launch);
 	terminal_free(run->outlets.terminal);
 	job_free(run->job);
@@ -497,16 +502,43 @@ static void stop(struct run *run) {
 	network_stop(run->network);
 	keeper_gone(run->keeper);
 	run->asker = NULL;
-	run->pause = NULL;
 	run->endings = NULL;
 	run->ahead = NULL;
 	run->outlets.terminal = NULL;
 	run->job = NULL;
 }
 
+static void on_late_ended(void *context, const struct session_ended *ended) {
+	const struct run *run = context;
+	session_settle_nothing(run->session, ended->settle);
+}
+
+static void on_late_sleep(void *context, bool sleeping, int64_t settle) {
+	const struct run *run = context;
+	if (sleeping) session_settle_nothing(run->session, settle);
+}
+
+/* Nothing of the sandbox is left, but some last words, while another run's question stands. They are kept until that
+ * has ended, or are not said at all. */
+static void await_others_with_words(struct run *run) {
+	const struct session_events events = {.context = run,
+					      .ended = on_late_ended,
+					      .sleep = on_late_sleep,
+					      .terminate = on_terminate,
+					      .hold = on_hold};
+	session_serve_end(run->session, &events);
+	hangup_watch(run->hangup, on_hangup, run);
+	await_others(run);
+	hangup_watch(run->hangup, NULL, NULL);
+	session_pause(run->session);
+	if (is_unseen(run)) own_lines_drop(run->outlets.own_lines);
+}
+
 /* The session and what was found out are left after this. */
 static void take_down(struct run *run) {
 	stop(run);
+	pause_free(run->pause);
+	run->pause = NULL;
 	keeper_free(run->keeper);
 	run->keeper = NULL;
 	launch_free(run->launch);
@@ -670,6 +702,11 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	return scene_complete(&run->scene, run->session, ret_status, error);
 }
 
+static void say_last_words(struct run *run, const struct blocked *blocked) {
+	keeper_free(STEAL(run->keeper));
+	last_words(blocked);
+}
+
 static int run_all(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = prepare(run, options, ret_status, error);
 	if (r < 0) return r;
@@ -683,8 +720,6 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
 	await_others(run);
-	const bool unseen = is_unseen(run);
-	if (unseen) own_lines_drop(run->outlets.own_lines);
 	stop(run);
 	keeper_made(run->keeper, &run->scene.made);
 	const struct blocked blocked = {.scene = &run->scene,
@@ -692,11 +727,14 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 					.denied = run->denied,
 					.session = session_id(run->session)};
 	*ret_status = last_words_status(&blocked, run->status);
+	const bool unseen = is_unseen(run);
+	if (unseen) {
+		say_last_words(run, &blocked);
+		await_others_with_words(run);
+	}
 	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
-	if (!unseen) output_drain(run->outlets.output, !run->hung_up && !run->killed && !run->timed_out);
-	keeper_free(run->keeper);
-	run->keeper = NULL;
-	last_words(&blocked);
+	if (!is_unseen(run)) output_drain(run->outlets.output, !run->hung_up && !run->killed && !run->timed_out);
+	if (!unseen) say_last_words(run, &blocked);
 	return 0;
 }
 

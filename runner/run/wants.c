@@ -220,17 +220,14 @@ static void on_view(void *context, struct view *view) {
 	*wants->view = view;
 }
 
-static void settle_nothing(const struct wants *wants, int64_t settle) {
-	const struct holders none = {0};
-	if (settle > 0) session_settled(wants->options->session, settle, &none, &none);
-}
-
 static void on_ended(void *context, const struct session_ended *ended) {
-	settle_nothing(context, ended->settle);
+	const struct wants *wants = context;
+	session_settle_nothing(wants->options->session, ended->settle);
 }
 
 static void on_sleep(void *context, bool sleeping, int64_t settle) {
-	if (sleeping) settle_nothing(context, settle);
+	const struct wants *wants = context;
+	if (sleeping) session_settle_nothing(wants->options->session, settle);
 }
 
 static void on_publishing(void *context, int64_t number, const struct publication *wanted, int64_t grant) {

@@ -467,6 +467,13 @@ void session_pause(struct session *session) {
 	session->events = (struct session_events){0};
 }
 
+void session_serve_end(struct session *session, const struct session_events *events) {
+	session_pause(session);
+	checks_free(session->checks);
+	session->checks = checks_new();
+	session_serve(session, session->base, events);
+}
+
 const json_t *session_wants(const struct session *session) {
 	return session->wants;
 }
@@ -586,6 +593,11 @@ void session_settled(struct session *session, int64_t settle, const struct holde
 	tell(session, "settled",
 	     json_pack("{s:I, s:o, s:o, s:I}", "settle", (json_int_t)settle, "holders", holder_list(left), "ended",
 		       holder_list(ended), "killed", (json_int_t)ended->all));
+}
+
+void session_settle_nothing(struct session *session, int64_t settle) {
+	const struct holders none = {0};
+	if (settle > 0) session_settled(session, settle, &none, &none);
 }
 
 void session_published(struct session *session, const struct strings *ports, int64_t number, uint16_t host_port,

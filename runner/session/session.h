@@ -70,6 +70,9 @@ struct clearance *session_clearance(const struct session *session);
 /* Has the broker said something that no event (struct session_events) has told yet? For any thread; false while there
  * is no broker, or a pause. */
 bool session_is_behind(struct session *session);
+/* The sandbox has ended: its events are these from now on, and of what was asked before nobody is told. */
+void session_serve_end(struct session *session, const struct session_events *events);
+void session_settle_nothing(struct session *session, int64_t settle); /* session_settled, where nothing runs */
 void session_pause(struct session *session); /* until the next session_serve; what is pushed meanwhile waits */
 
 /* Before the first process of the tool's: which process is the first in the sandbox. The broker holds it, to stop and

@@ -15,6 +15,11 @@ void outlets_return(const struct outlets *outlets) {
 	hold(outlets, OUTPUT_OWN_QUESTION, false);
 }
 
+bool outlets_have_more(const struct outlets *outlets, bool killed) {
+	return output_has_more(outlets->output) || own_lines_have_more(outlets->own_lines) ||
+	       terminal_has_more(outlets->terminal, killed);
+}
+
 void outlets_pause(const struct outlets *outlets, bool paused) {
 	hold(outlets, OUTPUT_OTHERS_QUESTION, paused);
 	if (outlets->terminal) terminal_pause(outlets->terminal, paused);

@@ -22,3 +22,5 @@ struct outlets {
 void outlets_leave(const struct outlets *outlets, struct string *first);
 void outlets_return(const struct outlets *outlets);             /* it has ended */
 void outlets_pause(const struct outlets *outlets, bool paused); /* another run's begins, or has ended */
+/* The tool has ended, or was `killed` (terminal_drain): something is still to be written, or to be read of what was. */
+bool outlets_have_more(const struct outlets *outlets, bool killed);

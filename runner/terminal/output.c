@@ -246,6 +246,12 @@ static bool is_empty(const struct outlet *outlet) {
 	return !has_more(outlet) && ioctl(outlet->in, FIONREAD, &left) == 0 && left == 0;
 }
 
+bool output_has_more(const struct output *output) {
+	for (size_t i = 0; output && i < OUTPUTS; i++)
+		if (output->outlets[i].in >= 0 && !is_empty(&output->outlets[i])) return true;
+	return !output_is_read(output);
+}
+
 static void drain(struct outlet *outlet, int ms) {
 	struct pollfd room = {.fd = outlet->out, .events = POLLOUT};
 	while (outlet->in >= 0 && !is_empty(outlet)) {

@@ -29,7 +29,8 @@ void output_hold(struct output *output, enum output_reason why, bool held); /* p
 
 /* What was handed on has been read, or nobody reads it any more. */
 bool output_is_read(const struct output *output);
-void output_leave(struct output *output); /* in a child: ours are not to be kept open by it */
+bool output_has_more(const struct output *output); /* or some of it is still to be handed on */
+void output_leave(struct output *output);          /* in a child: ours are not to be kept open by it */
 
 /* Nobody writes any more: hand on what is left, `patiently`: however long it takes, else as much as has room. */
 void output_drain(struct output *output, bool patiently);

@@ -66,6 +66,10 @@ void own_lines_hold(struct own_lines *lines, enum output_reason why, bool held) 
 	if (lines->reasons == 0 && lines->outlet >= 0) say(lines);
 }
 
+bool own_lines_have_more(const struct own_lines *lines) {
+	return lines && lines->outlet >= 0 && lseek(lines->file, 0, SEEK_CUR) > 0;
+}
+
 void own_lines_drop(struct own_lines *lines) {
 	if (!lines) return;
 	if (lines->outlet < 0) begin(lines);

@@ -20,5 +20,6 @@ int own_lines_new(struct own_lines **ret_lines, struct error *error);
 
 /* All below take NULL. */
 void own_lines_hold(struct own_lines *lines, enum output_reason why, bool held);
+bool own_lines_have_more(const struct own_lines *lines); /* something waits */
 void own_lines_drop(struct own_lines *lines); /* nothing more is written, neither what waits nor what comes */
 void own_lines_free(struct own_lines *lines);

@@ -44,6 +44,10 @@ void pause_set(struct pause *pause, int64_t number) {
 	tell_when_read(pause);
 }
 
+void pause_without_asker(struct pause *pause) {
+	if (pause) pause->options.asker = NULL;
+}
+
 bool pause_is_on(const struct pause *pause) {
 	return pause->number != 0;
 }

@@ -25,5 +25,6 @@ struct pause_options {
 
 struct pause *pause_new(const struct pause_options *options);
 void pause_set(struct pause *pause, int64_t number); /* of the push; 0: it is over */
+void pause_without_asker(struct pause *pause);       /* it asks nothing any more; NULL is allowed */
 bool pause_is_on(const struct pause *pause);
 void pause_free(struct pause *pause); /* NULL is allowed */

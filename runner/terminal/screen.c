@@ -535,9 +535,8 @@ static void append_usual(const struct screen *screen, struct string *out) {
 	if (pen.size > 0) string_append(out, "\x1b[0m\x1b(B\x1b)B\x0f");
 }
 
-void screen_end(struct screen *screen, bool killed, struct string *out) {
+void screen_end(const struct screen *screen, bool killed, struct string *out) {
 	if (screen->parse.state != GROUND) string_append(out, "\x18\x1b\\");
-	screen->parse.state = GROUND;
 	if (screen->bytes) string_append(out, "\x1b%G");
 	if (killed) append_usual(screen, out);
 }

@@ -44,7 +44,7 @@ enum screen_back screen_return(const struct screen *screen, struct string *out);
  * are controls. One that was killed had no time to put back what else it had switched on; of any other that is what it
  * wanted (tput(1)).
  */
-void screen_end(struct screen *screen, bool killed, struct string *out);
+void screen_end(const struct screen *screen, bool killed, struct string *out);
 
 DEFINE_CLEANUP(struct screen *, screen_free);
 #define CLEANUP_SCREEN CLEANUP(screen_free_p)

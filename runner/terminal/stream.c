@@ -111,6 +111,11 @@ void stream_pass(struct stream *stream) {
 	arm(stream);
 }
 
+bool stream_has_more(const struct stream *stream) {
+	struct pollfd polled = {.fd = stream->from, .events = POLLIN};
+	return is_full(stream) || (!stream->ended && poll(&polled, 1, 0) > 0 && (polled.revents & POLLIN));
+}
+
 bool stream_drain(struct stream *stream, int timeout_ms) {
 	for (;;) {
 		struct pollfd polled = {.fd = stream->to, .events = POLLOUT};

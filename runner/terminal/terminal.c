@@ -241,6 +241,13 @@ void terminal_give(const struct terminal *terminal, pid_t group) {
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+bool terminal_has_more(const struct terminal *terminal, bool killed) {
+	CLEANUP_STRING struct string end = {0};
+	if (!terminal || !terminal->shown) return false;
+	screen_end(terminal->screen, killed, &end);
+	return end.size > 0 || stream_has_more(terminal->shown);
+}
+
 void terminal_drain(struct terminal *terminal, bool killed) {
 	CLEANUP_STRING struct string end = {0};
 	if (!terminal->shown) return;

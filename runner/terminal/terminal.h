@@ -47,5 +47,6 @@ void terminal_give(const struct terminal *terminal, pid_t group); /* make a proc
 
 /* The tool has ended: show what it still wrote; one that was `killed` left its screen as it was. */
 void terminal_drain(struct terminal *terminal, bool killed);
+bool terminal_has_more(const struct terminal *terminal, bool killed); /* would that write anything? NULL is allowed */
 void terminal_free(struct terminal *terminal);
 DEFINE_CLEANUP(struct terminal *, terminal_free);

@@ -373,6 +373,83 @@ painted_after() {
 	sees '^ready\$$'
 }
 
+in_another_window() { # in_another_window LINE: on a terminal of its own
+	tmux new-window -d -n other "env PS1='ready$ ' bash --norc --noprofile"
+	type_in_other "$1"
+}
+
+@test "sandboxes in the background of another terminal go on and end while it is open" {
+	rm -f "$HOME"/project/{quiet,said,ended}
+	monitor
+	in_another_window '{ sbx run true >quiet; sbx run -- echo words | cat >said; sbx run -- echo shown; echo over >ended; } &'
+	wait_for 30 test -s "$HOME/project/ended"
+	[ "$(<"$HOME/project/said")" = words ]
+	shows 'Prompts 0\]'
+	tmux kill-window -t other
+}
+
+written_to_other() {
+	tmux capture-pane -p -S - -t other | grep -q "$1"
+}
+
+@test "attack_r_19 what a sandbox in the background of another terminal writes waits while a form to allow stands, and no longer" {
+	rm -f "$HOME"/project/{beats,silent,blocked}
+	# shellcheck disable=SC2016 # expanded in the sandbox
+	in_another_window 'sbx run -- sh -c "n=0; while sleep 0.05; do n=\$((n + 1)); echo \$n >>beats; echo beat \$n; done" &'
+	wait_for 30 written_to_other '^beat '
+	monitor
+	background held sbx check db:access prod
+	sees '^> +[0-9]+ .*db:access .*prod'
+	wait_for 30 goes_on_in_other
+	press_until a '^Allow prompt'
+	wait_for 30 stands_in_other
+	type_in_other '{ sbx run true >silent; echo over >>silent; sbx run --deny net:access=no.test -- curl -s http://no.test/; echo over >blocked; } &'
+	wait_for 30 test -s "$HOME/project/silent" # who has nothing to say ends
+	sleep 2                                    # for what is not to come
+	[ ! -e "$HOME/project/blocked" ]
+	run -1 written_to_other 'blocked net:access'
+	keys Escape
+	wait_for 30 test -e "$HOME/project/blocked"
+	wait_for 30 written_to_other 'blocked net:access no\.test'
+	wait_for 30 goes_on_in_other
+	press_until d '^Deny prompt'
+	wait_for 30 goes_on_in_other
+	keys Escape
+	sees 'Prompts 1\]'
+	press_until a '^Allow prompt'
+	wait_for 30 stands_in_other
+	press_until_gone y '^Allow prompt'
+	finished held
+	[ "$status" = 0 ]
+	wait_for 30 goes_on_in_other
+	sbx kill --all
+	tmux kill-window -t other
+}
+
+type_in_other() { # type_in_other LINE
+	tmux send-keys -t other -l -- "$1"
+	tmux send-keys -t other Enter
+}
+
+last_in_other() {
+	tmux capture-pane -p -t other | sed -nE 's/^beat ([0-9]+)$/\1/p' | tail -n 1
+}
+
+goes_on_in_other() {
+	local before
+	before=$(last_in_other)
+	sleep 0.5
+	[[ $(last_in_other) != "$before" ]]
+}
+
+stands_in_other() { # while its tool goes on
+	local before beats
+	before=$(last_in_other)
+	beats=$(wc -l <"$HOME/project/beats")
+	sleep 0.5
+	[[ $(last_in_other) = "$before" ]] && (($(wc -l <"$HOME/project/beats") > beats))
+}
+
 @test "signals end it, and the terminal is as before" {
 	monitor
 	kill -TERM "$(monitor_pid)"

@@ -81,6 +81,8 @@ static void start(struct monitor_model *model) {
 /* One after the other, each when it counts. */
 static void press(struct monitor_model *model, const char *keys) {
 	for (; *keys; keys++) {
+		model->others_hold = true;
+		model->redraw = false;
 		model->boot_ms += PROMPT_DELAY_MS;
 		keys_press(model, *keys);
 	}

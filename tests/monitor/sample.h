@@ -86,8 +86,11 @@ static inline void sample_start(struct monitor_model *model) {
 	model->counts = (struct monitor_counts){.known = true, .today = {41, 2, 1}};
 }
 
-/* Long enough for what came into view to have been seen. */
+/* Long enough for what came into view to have been seen: the broker has replied (link.c), and all is drawn. */
 static inline void look(struct monitor_model *model) {
+	const bool allows = model_may_allow(model);
+	if (allows != model->others_hold) model_turn(model, allows);
+	model->redraw = false;
 	model->boot_ms += PROMPT_DELAY_MS;
 }
 

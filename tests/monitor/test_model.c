@@ -90,6 +90,77 @@ static void attack_r_19_more_than_the_window_shows_is_denied_but_not_allowed(voi
 	model_finish(&model);
 }
 
+static void attack_r_19_nothing_is_allowed_until_others_hold_and_all_is_drawn_anew(void **state) {
+	(void)state;
+	struct monitor_model model;
+	sample_start(&model);
+	tell_prompt(&model, sample_prompt(3, "svc.test:443"));
+	look(&model);
+	assert_false(model_may_allow(&model));
+	press(&model, "a");
+	assert_true(model_may_allow(&model));
+	model.boot_ms += PROMPT_DELAY_MS;
+	press(&model, "y");
+	assert_says(&model, "held back");
+	model.flush = false;
+	model_turn(&model, true);
+	assert_true(model.flush);
+	model.boot_ms += PROMPT_DELAY_MS;
+	press(&model, "y"); /* it isn't drawn yet */
+	assert_says(&model, "held back");
+	model.redraw = false;
+	press(&model, "y");
+	CLEANUP_FREE char *allowed = sent(&model);
+	assert_non_null(strstr(allowed, "\"effect\":\"allow\""));
+	assert_false(model_may_allow(&model));
+	assert_sent(&model, "");
+	model_finish(&model);
+}
+
+/* What is drawn where the reply finds it has come into view just now. */
+static void attack_r_19_a_key_from_before_the_others_held_allows_nothing(void **state) {
+	(void)state;
+	struct monitor_model model;
+	sample_start(&model);
+	struct prompt prompt = sample_prompt(3, "svc.test:443");
+	prompt.confirm_terminal = true;
+	tell_prompt(&model, prompt);
+	look(&model);
+	press(&model, "a");
+	model.boot_ms += PROMPT_DELAY_MS;
+	press(&model, "allow\r");
+	model_turn(&model, true);
+	model.redraw = false;
+	press(&model, "allow\r");
+	assert_string_equal(model.form.typed, "");
+	assert_sent(&model, "");
+	look(&model);
+	press(&model, "allow\r");
+	CLEANUP_FREE char *allowed = sent(&model);
+	assert_non_null(strstr(allowed, "\"effect\":\"allow\""));
+	model_finish(&model);
+}
+
+static void a_denial_waits_for_nobody_and_a_broker_that_goes_takes_the_form_along(void **state) {
+	(void)state;
+	struct monitor_model model;
+	sample_start(&model);
+	tell_prompt(&model, sample_prompt(3, "svc.test:443"));
+	look(&model);
+	press(&model, "d");
+	assert_false(model_may_allow(&model));
+	model.boot_ms += PROMPT_DELAY_MS;
+	press(&model, "y");
+	CLEANUP_FREE char *denied = sent(&model);
+	assert_non_null(strstr(denied, "\"effect\":\"deny\""));
+	press(&model, "a");
+	look(&model);
+	model_lost(&model, "the broker is gone");
+	assert_false(model_may_allow(&model));
+	assert_false(model.others_hold);
+	model_finish(&model);
+}
+
 /* B10: whatever is typed before or while a question comes into view, and Enter at any time. */
 static void attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_the_monitor(void **state) {
 	(void)state;
@@ -362,6 +433,9 @@ int main(void) {
 		cmocka_unit_test(an_answer_has_the_lifetime_and_scope_that_were_chosen),
 		cmocka_unit_test(a_denial_is_for_this_once_unless_another_is_chosen),
 		cmocka_unit_test(attack_r_19_more_than_the_window_shows_is_denied_but_not_allowed),
+		cmocka_unit_test(attack_r_19_nothing_is_allowed_until_others_hold_and_all_is_drawn_anew),
+		cmocka_unit_test(attack_r_19_a_key_from_before_the_others_held_allows_nothing),
+		cmocka_unit_test(a_denial_waits_for_nobody_and_a_broker_that_goes_takes_the_form_along),
 		cmocka_unit_test(attack_broker_10_keys_of_before_and_enter_alone_answer_nothing_in_the_monitor),
 		cmocka_unit_test(attack_broker_10_text_for_another_window_answers_nothing),
 		cmocka_unit_test(a_new_prompt_does_not_take_the_choice_from_another),

@@ -42,6 +42,7 @@ struct monitor_link {
 	struct channel *channels[LINK_FDS];
 	bool greeted[LINK_FDS];
 	bool up;
+	bool asks_turn, elsewhere; /* for a turn, which isn't replied to yet; as it was asked for last */
 	struct call *calls;
 	size_t call_count;
 	bool follows;
@@ -63,7 +64,7 @@ static void close_all(struct monitor_link *link) {
 	free(link->calls);
 	link->calls = NULL;
 	link->call_count = 0;
-	link->up = link->follows = false;
+	link->up = link->follows = link->asks_turn = false;
 }
 
 void link_free(struct monitor_link *link) {
@@ -140,6 +141,22 @@ static int send_requests(struct monitor_link *link, struct monitor_model *model,
 	return r;
 }
 
+/* What sandboxes on our terminal write waits, until the connection ends: it would be painted over the questions; and
+ * while one can be allowed, so does what those in the background of another terminal write (attack R19). */
+static int take_turn(struct monitor_link *link, bool elsewhere, struct error *error) {
+	link->asks_turn = true;
+	link->elsewhere = elsewhere;
+	return send_call(link, (struct call){.channel = LINK_AGENT, .kind = CALL_TURN}, "turn",
+			 json_pack("{s:b, s:b}", "wanted", 1, "elsewhere", elsewhere), error);
+}
+
+static int ask_turn(struct monitor_link *link, struct monitor_model *model, struct error *error) {
+	const bool elsewhere = model_may_allow(model);
+	if (link->asks_turn || link->elsewhere == elsewhere) return 0;
+	model->others_hold = false;
+	return take_turn(link, elsewhere, error);
+}
+
 static int ask(struct monitor_link *link, struct monitor_model *model, struct error *error) {
 	int64_t now = clock_ms(CLOCK_BOOTTIME);
 	bool refresh = now >= link->refresh_ms;
@@ -148,6 +165,7 @@ static int ask(struct monitor_link *link, struct monitor_model *model, struct er
 		model->rows[PANE_SANDBOXES].stale = true;
 	}
 	int r = send_requests(link, model, error);
+	if (r == 0) r = ask_turn(link, model, error);
 	if (r == 0) r = ask_rows(link, model, refresh, error);
 	if (r == 0 && refresh) r = ask_counts(link, model, error);
 	if (r == 0) r = ask_follow(link, model, error);
@@ -167,13 +185,6 @@ static int begin(struct monitor_link *link, struct error *error) {
 	return r;
 }
 
-/* What sandboxes on our terminal write waits, until the connection ends: it would be painted over the questions
- * (attack R19). */
-static int take_turn(struct monitor_link *link, struct error *error) {
-	return send_call(link, (struct call){.channel = LINK_AGENT, .kind = CALL_TURN}, "turn",
-			 json_pack("{s:b}", "wanted", 1), error);
-}
-
 static int greet(struct monitor_link *link, struct monitor_model *model, size_t i, struct error *error) {
 	int r = channel_greet(link->channels[i], error);
 	if (r < 0) return r;
@@ -185,7 +196,7 @@ static int greet(struct monitor_link *link, struct monitor_model *model, size_t 
 	model_connected(model);
 	r = send_call(link, (struct call){.channel = LINK_AGENT}, "agent",
 		      json_pack("{s:s, s:n}", "kind", "tui", "session"), error);
-	return r < 0 ? r : take_turn(link, error);
+	return r < 0 ? r : take_turn(link, false, error);
 }
 
 static bool is_stale(const struct monitor_model *model) {
@@ -250,7 +261,8 @@ static int take_reply(struct monitor_link *link, struct monitor_model *model, co
 			model_done(model, &call->request, reply);
 		break;
 	case CALL_TURN:
-		model->redraw = true;
+		link->asks_turn = false;
+		model_turn(model, link->elsewhere);
 		break;
 	case CALL_PLAIN:
 		break;

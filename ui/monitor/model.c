@@ -84,7 +84,7 @@ void model_connected(struct monitor_model *model) {
 }
 
 void model_lost(struct monitor_model *model, const char *why) {
-	model->connected = false;
+	model->connected = model->others_hold = false;
 	free(model->trouble);
 	model->trouble = string_copy(why);
 	/* A broker that comes back has none of them any more: who asked asks again. */
@@ -120,6 +120,19 @@ int model_push(struct monitor_model *model, const json_t *push, struct error *er
 	if (string_equal(type, "prompt")) return take_prompt(model, push, error);
 	if (string_equal(type, "prompt-gone")) take_gone(model, push);
 	return 0;
+}
+
+bool model_may_allow(const struct monitor_model *model) {
+	return model->form.kind == FORM_ANSWER && model->form.effect == EFFECT_ALLOW;
+}
+
+/* Only now a form for an allow shows what it is about for certain: it has come into view anew. */
+void model_turn(struct monitor_model *model, bool elsewhere) {
+	model->others_hold = elsewhere;
+	model->redraw = true;
+	if (!elsewhere || !model_may_allow(model)) return;
+	model->flush = true;
+	model->form.since_ms = model->boot_ms;
 }
 
 void model_history(struct monitor_model *model, const json_t *reply) {
@@ -333,13 +346,25 @@ static void send_answers(struct monitor_model *model) {
 
 /* An allow of more than the window shows is none. */
 static bool is_unseen(struct monitor_model *model) {
-	if (!model->form.unseen || model->form.kind != FORM_ANSWER || model->form.effect != EFFECT_ALLOW) return false;
+	if (!model->form.unseen || !model_may_allow(model)) return false;
 	model_say(model, string_copy("Too little room: make the window larger."));
 	return true;
 }
 
+/* Until the others hold and all is drawn anew after that, something of theirs may stand in place of what is asked. */
+static bool is_written_over(struct monitor_model *model) {
+	if (!model_may_allow(model) || (model->others_hold && !model->redraw)) return false;
+	model_say(model,
+		  string_copy("What sandboxes write is about to be held back: look at it, then press the key again."));
+	return true;
+}
+
+static bool is_not_seen(struct monitor_model *model) {
+	return is_too_soon(model, &model->form.since_ms) || is_written_over(model);
+}
+
 static void give(struct monitor_model *model) {
-	if (is_too_soon(model, &model->form.since_ms) || is_unseen(model)) return;
+	if (is_not_seen(model) || is_unseen(model)) return;
 	if (model->form.kind == FORM_ANSWER) send_answers(model);
 	if (model->form.kind == FORM_REVOKE)
 		send(model, "revoke", json_pack("{s:[I]}", "ids", (json_int_t)model->form.ids[0]));
@@ -349,7 +374,7 @@ static void give(struct monitor_model *model) {
 void act_yes(struct monitor_model *model, int key) {
 	if (!model->form.confirm)
 		give(model);
-	else if (!is_too_soon(model, &model->form.since_ms))
+	else if (!is_not_seen(model))
 		form_type(&model->form, key);
 }
 

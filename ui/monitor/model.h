@@ -53,6 +53,7 @@ struct monitor_model {
 	int64_t wall_ms, boot_ms;   /* now */
 	bool quit, suspend, redraw; /* asked for by a key */
 	bool bell, flush;           /* a prompt is new; keys that were typed before are not for it */
+	bool others_hold;           /* the sandboxes that could write over a form: on any terminal */
 
 	/* What the screen shows of it: kept by view.c. */
 	size_t top[PANE_COUNT];      /* the first line that is shown */
@@ -71,10 +72,13 @@ size_t pane_chosen(const struct monitor_model *model, enum monitor_pane pane); /
 void model_connected(struct monitor_model *model);
 void model_lost(struct monitor_model *model, const char *why); /* `why` is visible text */
 int model_push(struct monitor_model *model, const json_t *push, struct error *error);
+void model_turn(struct monitor_model *model, bool elsewhere); /* others hold, there too: what they wrote is to go */
 void model_history(struct monitor_model *model, const json_t *reply); /* rows that are new */
 void model_done(struct monitor_model *model, const struct monitor_request *request, const json_t *reply);
 void model_failed(struct monitor_model *model, const char *why);
 bool model_take_request(struct monitor_model *model, struct monitor_request *ret_request); /* from the outbox */
+
+bool model_may_allow(const struct monitor_model *model); /* a form for that stands on the screen */
 
 /* In how many milliseconds something that is shown is another, though nothing happened; -1: never. */
 int model_timeout(const struct monitor_model *model);

@@ -42,6 +42,7 @@ static const struct {
 	bool session;
 } good[] = {
 	{"{'type':'turn','id':9,'wanted':false}", "turn", false},
+	{"{'type':'turn','id':9,'wanted':true,'elsewhere':false}", "turn", false},
 	{"{'type':'session-open','id':9," WISH "}", "session-open", false},
 	{"{'type':'session-open','id':9," WISH ",'profile':null,'environment':[],'allow':['fs:read=/srv/x'],"
 	 "'deny':['net:access=*.bad.test'],'policy':null,'policy_name':null,'offline':true,'record':false}",

@@ -1,8 +1,10 @@
-/* Questions on one terminal, one after the other, while the other runs there hold. All peers are of this process, which
- * has a terminal of its own. */
+/* Questions on one terminal, one after the other, while the other runs there hold. All peers but one are of this
+ * process, which has a terminal of its own. */
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,16 @@ static struct peer *open_run(void) {
 
 static int64_t ask(struct peer *run) {
 	return peer_send(run, "turn", json_pack("{s:b}", "wanted", 1));
+}
+
+static int64_t ask_for(struct peer *screen, bool elsewhere) {
+	return peer_send(screen, "turn", json_pack("{s:b, s:b}", "wanted", 1, "elsewhere", elsewhere));
+}
+
+static void expect_busy(struct peer *peer, int64_t id) {
+	json_t *reply = peer_reply(peer, id);
+	assert_string_equal(text_of(reply, "code"), "EBUSY");
+	json_decref(reply);
 }
 
 static void give(struct peer *run) {
@@ -181,11 +193,105 @@ static void one_turn_at_a_time(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *one = open_run();
 	expect_turn(one, ask(one), true, 0);
-	json_t *reply = peer_reply(one, ask(one));
-	assert_string_equal(text_of(reply, "code"), "EBUSY");
-	json_decref(reply);
+	expect_busy(one, ask(one));
 	give(one);
 	give(one);
+}
+
+/* A process in the background of a terminal of its own. */
+struct background {
+	pid_t leader;
+	int numbers; /* of the questions that its run holds for, and says so */
+};
+
+static _Noreturn void hold_whatever_comes(int numbers) {
+	struct peer *run = open_run();
+	int64_t number = 0;
+	for (;;) {
+		if (write(numbers, &number, sizeof number) != sizeof number) _exit(1);
+		number = told(run);
+		confirm(run, number);
+	}
+}
+
+static int64_t told_in_the_background(const struct background *background) {
+	int64_t number = -1;
+	assert_int_equal(read(background->numbers, &number, sizeof number), sizeof number);
+	return number;
+}
+
+static struct background open_background(void) {
+	int numbers[2];
+	assert_int_equal(pipe(numbers), 0);
+	const pid_t leader = fork();
+	if (leader == 0) {
+		setsid();
+		take_terminal(NULL);
+		const pid_t run = fork();
+		if (run == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			setpgid(0, 0);
+			hold_whatever_comes(numbers[1]);
+		}
+		waitpid(run, NULL, 0);
+		_exit(0);
+	}
+	close(numbers[1]);
+	const struct background background = {leader, numbers[0]};
+	assert_int_equal(told_in_the_background(&background), 0);
+	return background;
+}
+
+static void end_background(const struct background *background) {
+	kill(background->leader, SIGKILL);
+	waitpid(background->leader, NULL, 0);
+	close(background->numbers);
+}
+
+static void attack_r_19_a_run_in_the_background_of_another_terminal_holds_for_a_question(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *one = open_run();
+	const struct background background = open_background();
+	const int64_t id = ask(one);
+	assert_true(told_in_the_background(&background) > 0);
+	json_decref(peer_reply(one, id));
+	give(one);
+	assert_int_equal(told_in_the_background(&background), 0);
+	end_background(&background);
+}
+
+static void attack_r_19_a_screen_holds_those_on_other_terminals_while_something_can_be_allowed_on_it(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *screen = peer_connect(true), *one = open_run();
+	const struct background background = open_background();
+	struct pollfd numbers = {.fd = background.numbers, .events = POLLIN};
+	const int64_t first = ask_for(screen, false), here = told(one);
+	expect_busy(screen, ask_for(screen, true)); /* the first isn't replied to */
+	confirm(one, here);
+	expect_turn(screen, first, true, 1);
+	assert_int_equal(poll(&numbers, 1, QUIET_MS), 0);
+	const int64_t second = ask_for(screen, true), everywhere = told(one);
+	assert_true(everywhere > here);
+	assert_int_equal(told_in_the_background(&background), everywhere);
+	confirm(one, here); /* what it says late isn't about this one */
+	assert_true(peer_is_quiet(screen, QUIET_MS));
+	confirm(one, everywhere);
+	expect_turn(screen, second, true, 2);
+	expect_busy(screen, ask_for(screen, true));
+	const int64_t third = ask_for(screen, false);
+	confirm(one, told(one));
+	expect_turn(screen, third, true, 1);
+	assert_int_equal(told_in_the_background(&background), 0);
+	end_background(&background);
+}
+
+static void attack_r_19_a_screen_is_not_kept_waiting_by_who_does_not_say_that_it_holds(void **state) {
+	(void)state;
+	CLEANUP_PEER struct peer *screen = peer_connect(true), *one = open_run();
+	const int64_t first = ask_for(screen, false);
+	confirm(one, told(one));
+	expect_turn(screen, first, true, 1);
+	expect_turn(screen, ask_for(screen, true), false, 0);
 }
 
 static int setup(void **state) {
@@ -206,6 +312,10 @@ static int test(void) {
 		cmocka_unit_test(attack_r_19_an_agent_without_a_session_has_its_turn_too),
 		cmocka_unit_test(a_run_that_is_stopped_loses_its_turn),
 		cmocka_unit_test(one_turn_at_a_time),
+		cmocka_unit_test(attack_r_19_a_run_in_the_background_of_another_terminal_holds_for_a_question),
+		cmocka_unit_test(
+			attack_r_19_a_screen_holds_those_on_other_terminals_while_something_can_be_allowed_on_it),
+		cmocka_unit_test(attack_r_19_a_screen_is_not_kept_waiting_by_who_does_not_say_that_it_holds),
 	};
 	home_make(programs);
 	const int failed = cmocka_run_group_tests(tests, setup, broker_teardown);

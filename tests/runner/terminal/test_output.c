@@ -68,6 +68,7 @@ static void on_order(evutil_socket_t fd, short what, void *argument) {
 	if (read(fd, &order, 1) < 1 || order == 'q') _exit(0);
 	if (order == 'h' || order == 'g') output_hold(playing->output, OUTPUT_OWN_QUESTION, order == 'h');
 	if (order == 'r') reply = output_is_read(playing->output);
+	if (order == 'm') reply = output_has_more(playing->output);
 	if (order == 'w') {
 		playing->awaited = true;
 		event_active(playing->child, EV_SIGNAL, 1);
@@ -284,8 +285,24 @@ static void test_what_is_not_read_yet_is_told(void **state) {
 	begin(&runner, speak_on_both);
 	assert_true(readable(runner.reader, PATIENCE_MS));
 	assert_int_equal(order(&runner, 'r'), 0);
+	assert_int_equal(order(&runner, 'm'), 1);
 	expect(runner.reader, "one two three.");
 	assert_int_equal(order(&runner, 'r'), 1);
+	assert_int_equal(order(&runner, 'm'), 0);
+	finish(&runner);
+}
+
+static void attack_r_19_what_is_held_is_told(void **state) {
+	struct runner runner;
+	(void)state;
+	begin(&runner, speak_much);
+	const uint32_t got = numbers_in(runner.reader, 0, 1000);
+	order(&runner, 'h');
+	int left = 0;
+	assert_int_equal(ioctl(runner.reader, FIONREAD, &left), 0);
+	if (left > 0) numbers_in(runner.reader, got, got + (uint32_t)left / 4);
+	assert_int_equal(order(&runner, 'r'), 1);
+	assert_int_equal(order(&runner, 'm'), 1);
 	finish(&runner);
 }
 
@@ -386,6 +403,7 @@ int main(void) {
 		cmocka_unit_test(test_what_is_not_read_by_others_is_left_alone),
 		cmocka_unit_test(attack_r_19_nothing_comes_while_held_and_all_afterwards),
 		cmocka_unit_test(test_what_is_not_read_yet_is_told),
+		cmocka_unit_test(attack_r_19_what_is_held_is_told),
 		cmocka_unit_test(test_the_reader_ends_and_so_does_the_writer),
 		cmocka_unit_test(test_the_shared_description_keeps_its_flags),
 		cmocka_unit_test(test_a_socket_gets_all),

@@ -44,11 +44,14 @@ static void attack_r_19_what_sbx_says_waits_for_the_question(void **state) {
 	begin(&seen);
 	own_lines_hold(seen.lines, OUTPUT_OWN_QUESTION, true);
 	own_lines_hold(seen.lines, OUTPUT_OTHERS_QUESTION, true);
+	assert_false(own_lines_have_more(seen.lines));
 	log_notice("one");
+	assert_true(own_lines_have_more(seen.lines));
 	log_notice("two");
 	own_lines_hold(seen.lines, OUTPUT_OWN_QUESTION, false);
 	assert_string_equal(said(&seen), "");
 	own_lines_hold(seen.lines, OUTPUT_OTHERS_QUESTION, false);
+	assert_false(own_lines_have_more(seen.lines));
 	const char *lines = said(&seen);
 	assert_non_null(strstr(lines, ": one\n"));
 	assert_non_null(strstr(lines, ": two\n"));
@@ -71,6 +74,7 @@ static void what_is_dropped_is_never_said(void **state) {
 	log_notice("before");
 	own_lines_drop(seen.lines);
 	log_notice("after");
+	assert_false(own_lines_have_more(seen.lines));
 	own_lines_hold(seen.lines, OUTPUT_OTHERS_QUESTION, false);
 	own_lines_free(seen.lines);
 	assert_string_equal(said(&seen), "");
