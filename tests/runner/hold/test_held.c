@@ -528,16 +528,22 @@ static void an_answer_waits_for_the_thread_that_runs_a_handler(void **state) {
 	end_stuck(pid);
 }
 
-static void a_handler_waits_while_what_was_allowed_is_placed(void **state) {
-	struct outcome outcome;
-	(void)state;
+/* By a signal with a handler, between the answer for this call alone and what that gives. */
+static pid_t interrupted_while_placed(struct outcome *outcome) {
 	const pid_t pid = stuck(SIGALRM);
 	fixture.hold = true;
-	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
+	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", outcome);
 	fixture_turn(&fixture);
 	answer(0, allowed_by(0, true));
 	kill(pid, SIGALRM);
 	held_interrupted(held, ticket);
+	return pid;
+}
+
+static void a_handler_waits_while_what_was_allowed_is_placed(void **state) {
+	struct outcome outcome;
+	(void)state;
+	const pid_t pid = interrupted_while_placed(&outcome);
 	fixture_turns(&fixture, 3 * LIMIT_HELD_LOOK_MS);
 	assert_int_equal(outcome.end, -1);
 	fixture_applied(&fixture);
@@ -549,13 +555,7 @@ static void a_handler_waits_while_what_was_allowed_is_placed(void **state) {
 static void a_handler_does_not_wait_for_ever(void **state) {
 	struct outcome outcome;
 	(void)state;
-	const pid_t pid = stuck(SIGALRM);
-	fixture.hold = true;
-	const uint64_t ticket = hold_as(pid, PERMISSION_FS_READ, "/home/u/notes/todo", &outcome);
-	fixture_turn(&fixture);
-	answer(0, allowed_by(0, true));
-	kill(pid, SIGALRM);
-	held_interrupted(held, ticket);
+	const pid_t pid = interrupted_while_placed(&outcome);
 	fixture_until(&fixture, outcome.end != -1);
 	assert_int_equal(outcome.end, HELD_INTERRUPTED);
 	end_stuck(pid);
