@@ -466,6 +466,8 @@ last_prompt() {
 	sbx prompts --json | jq '.[-1].id'
 }
 
+# bats file_tags=part3
+
 @test "the third denial of a thing says beforehand that it holds for the run, and the last words name it" {
 	echo 'a kept line' >"$HOME/kept"
 	tmux resize-window -x 160 -y 50
