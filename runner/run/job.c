@@ -19,6 +19,22 @@ static void send_order(const struct job *job, enum order_kind kind, int value) {
 	if (launch_order(job->options.launch, kind, value) < 0) job->options.not_taken(job->options.context);
 }
 
+/* The whole pipeline of our shell, as the terminal would. False: we haven't stopped, for our group is orphaned
+ * (setpgid(2)). */
+static bool stop_group(int number) {
+	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
+	sigset_t continued, before, pending;
+	sigemptyset(&continued);
+	sigaddset(&continued, SIGCONT); /* it is pending when we have been stopped */
+	sigprocmask(SIG_BLOCK, &continued, &before);
+	sigaction(number, &standard, &old);
+	kill(0, number);
+	sigaction(number, &old, NULL);
+	sigpending(&pending);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return sigismember(&pending, SIGCONT) == 1;
+}
+
 /* Stop as it has stopped, in the eyes of our own shell. SIGCONT (on_continue) goes on from here. */
 void job_stopped(struct job *job, int number) {
 	struct terminal *terminal = job->options.terminal;
@@ -30,15 +46,10 @@ void job_stopped(struct job *job, int number) {
 	}
 	job->options.stopping(job->options.context);
 	if (terminal) terminal_release(terminal);
-	struct sigaction standard = {.sa_handler = SIG_DFL}, old;
-	if (number == SIGSTOP) {
+	if (number == SIGSTOP)
 		raise(SIGSTOP);
-		return;
-	}
-	sigaction(number, &standard, &old);
-	kill(0, number); /* the whole pipeline of our shell, as the terminal would */
-	sigaction(number, &old, NULL);
-	if (number == SIGTSTP) go_on(job); /* an orphaned group hasn't stopped (setpgid(2)) */
+	else if (!stop_group(number) && number == SIGTSTP)
+		go_on(job); /* nobody could continue the tool */
 }
 
 static void go_on(struct job *job) {
