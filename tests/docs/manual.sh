@@ -25,12 +25,15 @@ words() {
 	[[ $found ]]
 }
 
+declare -A texts # of the pages, by their names
+
 # about COMMAND SUBCOMMAND?: its page names it and all of its options.
 about() {
 	local page text options option
 	page=$("$sbx" "$@" --help | sed -nE 's/^Manual: (sbx-[a-z]+)\(1\)$/\1/p')
 	[[ $page == sbx-$1 ]] || say "sbx $* --help names no page"
-	text=$(man -P cat 1 "$page" 2>/dev/null) || say "there is no page $page(1)"
+	[[ ${texts[$page]-} ]] || texts[$page]=$(man -P cat 1 "$page" 2>/dev/null) || say "there is no page $page(1)"
+	text=${texts[$page]}
 	options=$(words "$@" --) || say "sbx complete knows no options of sbx $*"
 	options=$(grep -vx -- --help <<<"$options" || true)
 	grep -qE "^ +sbx $*( |\$)" <<<"$text" || say "$page(1): 'sbx $*' is not in its SYNOPSIS"

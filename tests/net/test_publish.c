@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -705,6 +706,15 @@ static void what_ends_with_the_sandbox_is_reported(void **state) {
 	assert_string_equal(world->error, "the sandbox has ended");
 }
 
+/* All ends of many connections are in this process. */
+static int raise_descriptors(void **state) {
+	struct rlimit files;
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = files.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(void) {
 #define PUBLISH_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
@@ -726,5 +736,5 @@ int main(void) {
 		PUBLISH_TEST(ports_that_are_asked_about_are_bounded),
 		PUBLISH_TEST(what_ends_with_the_sandbox_is_reported),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, raise_descriptors, NULL);
 }

@@ -138,7 +138,7 @@ static int steps_of_name(struct world *world, const char *name, int *ret_ports) 
 enum { FEW = 1000, KINDS = 5 };
 
 static int many_grants(void) {
-	return how_often(100 * 1000, 1000 * 1000);
+	return how_often(20 * 1000, 1000 * 1000);
 }
 
 static void lookups_take_as_many_steps_at_a_thousand_as_at_many(void **state) {
@@ -222,7 +222,7 @@ static int steps_of_comparing(struct world *world, const char *permission_name, 
 
 static void a_new_grant_is_compared_in_as_many_steps_at_any_size(void **state) {
 	static const enum effect effects[] = {EFFECT_ALLOW, EFFECT_DENY};
-	const int more = how_often(20 * 1000, 100 * 1000);
+	const int more = how_often(10 * 1000, 100 * 1000);
 	enum { OF_ONE = 60 };
 	struct world *world = *state;
 	int few[ARRAY_LENGTH(made)][ARRAY_LENGTH(effects)];
