@@ -257,6 +257,7 @@ static void a_grant_waits_for_who_carries_it_out_and_for_nobody_else_for_long(vo
 	json_decref(reply);
 	assert_true(goes_on(&play)); /* nothing is taken from anybody who hasn't it yet */
 	kill(play.runner, SIGSTOP);
+	wait_until(is_stopped(play.runner));
 	reply = grant_and_wait(user, &play, "allow");
 	assert_int_equal(number_of(reply, "told"), 0);
 	json_decref(reply);
