@@ -282,6 +282,7 @@ static void attack_r_19_a_screen_holds_those_on_other_terminals_while_something_
 	confirm(one, told(one));
 	expect_turn(screen, third, true, 1);
 	assert_int_equal(told_in_the_background(&background), 0);
+	give(screen); /* before the next test's runs come */
 	end_background(&background);
 }
 

@@ -240,6 +240,12 @@ static json_t *grant_and_wait(struct peer *user, const struct sandbox_play *play
 				   (json_int_t)play->shared->session));
 }
 
+static bool is_stopped(pid_t pid) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *stat = NULL;
+	assert_int_equal(file_read(path, 4096, &stat, NULL, NULL), 0);
+	return strstr(stat, ") T ");
+}
+
 static void a_grant_waits_for_who_carries_it_out_and_for_nobody_else_for_long(void **state) {
 	(void)state;
 	CLEANUP_PLAY struct sandbox_play play = play_new(true);
@@ -304,12 +310,6 @@ static void attack_r_01_who_does_not_confirm_is_stopped_and_goes_on_when_he_does
 	assert_true(goes_on(&play));
 	assert_true(is_given(&play.shared->place));
 	wait_until(is_recorded(user, "continued", 0));
-}
-
-static bool is_stopped(pid_t pid) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/stat", (int)pid), *stat = NULL;
-	assert_int_equal(file_read(path, 4096, &stat, NULL, NULL), 0);
-	return strstr(stat, ") T ");
 }
 
 static void begin_sending(const struct sandbox_play *play) {
