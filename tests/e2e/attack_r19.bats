@@ -188,10 +188,10 @@ no_grants() {
 @test "attack_r_19: what sbx itself says of a tool's names is not written over its question" {
 	mkdir -p "$HOME/data/sbx: cat wants to read:"
 	sbx grant fs:write "$HOME/data" --ttl 4s >/dev/null
-	type_line "clear; sbx run -- sh -c '(cd ~/data/sbx*; exec sleep 1000) & curl -sS http://svc.test:$port/ -o got.own'"
+	type_line "clear; sbx run -- sh -c '(cd ~/data/sbx*; exec sleep 1000.$$) & curl -sS http://svc.test:$port/ -o got.own'"
 	sees_question
 	wait_for 30 no_grants
-	wait_for 30 gone_by_pattern 'sleep 1000'
+	wait_for 30 gone_by_pattern "sleep 1000.$$"
 	lacks "$(screen)" 'not allowed any more'
 	stands_unpainted
 	type_line deny

@@ -413,7 +413,7 @@ pages_to() {
 }
 
 runner_of() { # the run whose command begins like that
-	pgrep -u "$(id -u)" -f "^sbx run -- $1" | head -n 1
+	here -f "^sbx run -- $1" | head -n 1
 }
 
 ticks_of() { # how much of a processor it has had, in hundredths of a second

@@ -38,7 +38,7 @@ teardown() {
 }
 
 runner_of() { # runner_of REGEX: the run whose command line goes on like that
-	pgrep -u "$(id -u)" -of "^sbx run $1"
+	here -of "^sbx run $1"
 }
 
 questioner() { # the process that asks: it has the terminal
@@ -46,7 +46,7 @@ questioner() { # the process that asks: it has the terminal
 }
 
 none_runs() { # none_runs REGEX: neither a runner nor its question
-	! pgrep -u "$(id -u)" -f "^sbx run $1" >/dev/null
+	! here -f "^sbx run $1" >/dev/null
 }
 
 state_of() { # of a process, as ps has it: T is stopped, S asleep

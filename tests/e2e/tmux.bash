@@ -72,3 +72,8 @@ agents() { # how many can be asked
 agents_are() {
 	[[ $(agents) == "$1" ]]
 }
+
+# here PGREP-ARG…: pids of those on the terminal that fit; other files' tests run at the same time, as the same user.
+here() {
+	pgrep -s "$(tmux display-message -p '#{pane_pid}')" "$@"
+}

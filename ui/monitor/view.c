@@ -282,7 +282,7 @@ static int append_subjects(const struct monitor_form *form, const struct area *a
 		CLEANUP_FREE char *covers = string_format("covers %s", form_scope_words(form));
 		if (text_columns(field) > (size_t)area->width) flow_append(out, covers, 0, text_width(area));
 	}
-	for (const char *at = out->data; (at = strchr(at, '\n')); at++) lines++;
+	for (size_t i = 0; i < out->size; i++) lines += out->data[i] == '\n';
 	return lines;
 }
 
