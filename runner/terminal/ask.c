@@ -118,13 +118,13 @@ static bool has_terminal(const struct asker *asker) {
 static void withdraw(struct asker *asker);
 static void ask_next(struct asker *asker);
 
-/* A child that is young takes the terminal from us. */
+/* The terminal is still ours when the child has just begun: it takes it a moment later. */
 static bool on_beside(void *context) {
 	const struct asker *asker = context;
 	return has_terminal(asker) || terminal_is_foreground(asker->terminal);
 }
 
-/* It may have taken a key of the answer, and drawn over the question: that is put anew, once. */
+/* The reader may have taken a key of the answer, and drawn over the question, so the question is put anew, once. */
 static void on_reader(void *context) {
 	struct asker *asker = context;
 	withdraw(asker);
@@ -182,7 +182,7 @@ static int status_of(int r) {
 	}
 }
 
-/* The shell may have taken it just now. */
+/* False: it isn't that group's any more, for our shell has taken it. */
 static bool pass_terminal(const struct terminal *terminal, pid_t from, pid_t to) {
 	if (!terminal_is_of(terminal, from)) return false;
 	terminal_give(terminal, to);

@@ -32,6 +32,7 @@ about() {
 	local page text options option
 	page=$("$sbx" "$@" --help | sed -nE 's/^Manual: (sbx-[a-z]+)\(1\)$/\1/p')
 	[[ $page == sbx-$1 ]] || say "sbx $* --help names no page"
+	[[ $page ]] || return 0
 	[[ ${texts[$page]-} ]] || texts[$page]=$(man -P cat 1 "$page" 2>/dev/null) || say "there is no page $page(1)"
 	text=${texts[$page]}
 	options=$(words "$@" --) || say "sbx complete knows no options of sbx $*"

@@ -72,7 +72,9 @@ size_t pane_chosen(const struct monitor_model *model, enum monitor_pane pane); /
 void model_connected(struct monitor_model *model);
 void model_lost(struct monitor_model *model, const char *why); /* `why` is visible text */
 int model_push(struct monitor_model *model, const json_t *push, struct error *error);
-void model_turn(struct monitor_model *model, bool elsewhere); /* others hold, there too: what they wrote is to go */
+/* The broker has replied: the others on this terminal hold, with `elsewhere` those in the background of others, too.
+ * What they wrote over the screen is drawn over. */
+void model_turn(struct monitor_model *model, bool elsewhere);
 void model_history(struct monitor_model *model, const json_t *reply); /* rows that are new */
 void model_done(struct monitor_model *model, const struct monitor_request *request, const json_t *reply);
 void model_failed(struct monitor_model *model, const char *why);

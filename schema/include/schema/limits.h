@@ -65,7 +65,7 @@ enum {
 	LIMIT_HELD_LOOK_MS = 20,       /* between looks at a held thread's signals */
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_HELD_AWAY_MS = 2000,     /* a signal's handler has, until its thread has made the held call again */
-	LIMIT_HELD_PLACING_MS = 1000,  /* such a handler waits while what was allowed is being mounted */
+	LIMIT_HELD_PLACING_MS = 1000,  /* it waits, at most, while what the held call was allowed is mounted */
 	LIMIT_ONCE_MS = 2000,          /* the most time that a call that was allowed once takes to return */
 	LIMIT_GIVEN = 1000,            /* paths that a sandbox was given by grants of patterns */
 	LIMIT_REPLAN_MS = 50,          /* until what the host has changed is looked at */
