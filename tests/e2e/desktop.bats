@@ -54,6 +54,8 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 	contains "$output" "todo.txt: Permission denied"
 	wait_for 30 is_not_shown
 	reads allowed "$HOME/notes/todo.txt"
+	wait_for 30 has_buttons "$buttons"
+	picture "${2##*/}"
 	click 2 "$buttons"
 	finished allowed
 	[ "$status" = 0 ]
@@ -98,6 +100,7 @@ deny_allow_always() { # deny_allow_always BUTTONS COMMAND…
 		reads "waiting$button" "$HOME/notes/todo.txt"
 		id=$(prompt_id)
 		wait_for 30 is_shown
+		picture dunst
 		click_popup "$button" 60
 		wait_for $((button == 2 ? 10 : 60)) is_not_shown || [ "$button" = 2 ] # does the only action: there is none
 		is_running "waiting$button"
