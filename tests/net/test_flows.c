@@ -204,7 +204,7 @@ static void *echo_main(void *argument) {
 static void echo_start(struct echo *echo) {
 	*echo = (struct echo){0};
 	echo->fd = host_socket(&echo->port);
-	assert_int_equal(pthread_create(&echo->thread, NULL, echo_main, echo), 0);
+	assert_int_equal(wire_thread(&echo->thread, echo_main, echo), 0);
 }
 
 static void echo_stop(struct echo *echo) {

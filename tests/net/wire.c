@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,16 @@ int wire_read_end(int fd) {
 	return n == 0 ? 0 : n < 0 ? errno : EMSGSIZE;
 }
 
+int wire_thread(pthread_t *ret_thread, void *(*run)(void *argument), void *argument) {
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int r = pthread_create(ret_thread, NULL, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
 struct server {
 	int listener, stop[2];
 	uint16_t port;
@@ -154,7 +165,7 @@ static void *server_main(void *argument) {
 		assert_true(server->accepted < CONNECTIONS_MAX);
 		*connection = (struct connection){server, server->accepted++};
 		server->fds[connection->index] = fd;
-		pthread_create(&server->threads[connection->index], NULL, connection_main, connection);
+		assert_int_equal(pthread_create(&server->threads[connection->index], NULL, connection_main, connection), 0);
 		pthread_mutex_unlock(&server->lock);
 	}
 	return NULL;
@@ -173,7 +184,7 @@ struct server *server_new(serve *serve_connection, void *argument) {
 	server->port = ntohs(address.sin_port);
 	assert_int_equal(pipe(server->stop), 0);
 	pthread_mutex_init(&server->lock, NULL);
-	assert_int_equal(pthread_create(&server->thread, NULL, server_main, server), 0);
+	assert_int_equal(wire_thread(&server->thread, server_main, server), 0);
 	return server;
 }
 

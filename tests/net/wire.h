@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@ char *wire_read_head(int fd);               /* up to and with the empty line; ""
 char *wire_read_bytes(int fd, size_t size); /* shorter when the peer ends */
 char *wire_read_response(int fd);           /* head and a body by its Content-Length */
 int wire_read_end(int fd);                  /* 0 when the peer has ended in order, its errno otherwise */
+
+/* As pthread_create(3), with all signals blocked: the runner's alarms (socket_calls.c) would end the thread's calls. */
+int wire_thread(pthread_t *ret_thread, void *(*run)(void *argument), void *argument);
 
 struct server;
 typedef void serve(int fd, void *argument); /* fd is closed behind it */
