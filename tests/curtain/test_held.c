@@ -32,7 +32,7 @@
 #include "support/patience.h"
 #include "touch.h"
 
-enum { THREADS = 200, CROWD = MEMORY_USE_IS_INFLATED ? 300 : 2000, NAMES = 20 * 1000, LOOKUPS = 10 * 1000 };
+enum { THREADS = 200, CROWD = MEMORY_USE_IS_INFLATED ? 300 : 1000, NAMES = 5000, LOOKUPS = 10 * 1000 };
 static int look_often(const char *host, const char *argument);
 static int run_it(const char *host, const char *name);
 

@@ -7,6 +7,16 @@ bats_require_minimum_version 1.8.0 # tags
 # Test variables: SBX_BIN (folder of sbx, sbxd), SBX_PROBE, SBX_TOUCH, SBX_WATCH, SBX_RACE, SBX_SLOW (probe.c and so on), SBX_E2E_BASE (where
 # homes are made), SBX_TEST_DOORBELL (auto, traps: the doorbell under test), SBX_TEST_NETWORK (native, proxy: the network).
 
+# For its messages bats notes the line of each command that it runs, which costs more than most commands. Those of the tests
+# themselves will do; that of a helper is told by the line of the test that called it.
+if declare -F bats_test_begin >/dev/null; then
+	eval "noting_$(declare -f bats_test_begin)"
+	bats_test_begin() {
+		set +T
+		noting_bats_test_begin "$@"
+	}
+fi
+
 # jq 1.6 takes 40 ms to begin and gojq 3, and the tests begin it some 2,000 times.
 if type -P gojq >/dev/null; then
 	jq() {
@@ -15,6 +25,7 @@ if type -P gojq >/dev/null; then
 fi
 
 home_make() {
+	set +T # as above, of setup_file
 	local base=${SBX_E2E_BASE:-$(getent passwd "$(id -u)" | cut -d: -f6)/.cache/sbx/e2e}
 	mkdir -p "$base"
 	HOME=$(mktemp -d "$base/XXXXXX")
@@ -60,12 +71,6 @@ setup() {
 # wait_for SECONDS COMMAND…: until it succeeds. Between two looks it rests nine times as long as a look takes (20 ms to half a
 # second): who waits leaves the processors to whom is waited for, however busy the machine is.
 wait_for() {
-	local -
-	set +T # bats notes the line of each command that it runs, which costs more than most looks; that of wait_for itself is enough
-	look_until "$@"
-}
-
-look_until() {
 	local end=$((SECONDS + $1)) begun took
 	shift
 	until begun=${EPOCHREALTIME/[.,]/} && "$@"; do

@@ -19,7 +19,7 @@
 #include "support/cmocka.h"
 #include "terminal/output.h"
 
-enum { PATIENCE_MS = 20 * 1000, QUIET_MS = 100, MUCH = 3 * 1024 * 1024 };
+enum { PATIENCE_MS = 20 * 1000, QUIET_MS = 100, MUCH = 1024 * 1024 };
 
 /* A runner without a sandbox, in a process and a session of its own, does what it is told by a byte of a pipe. */
 struct runner {
