@@ -160,7 +160,7 @@ typed() {
 }
 
 @test "trust is given in a terminal by a whole word" {
-	export -f wait_for look_until rest
+	export -f wait_for rest
 	theirs >.sbx.yaml
 	for word in "" y yes trus "trust me"; do
 		typed "$word"
