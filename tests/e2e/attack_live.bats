@@ -54,7 +54,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 	}
 }
 
-# bats test_tags=contract
+# bats test_tags=contract,ci
 @test "attack_f_01 a masked name that is missing: making it is asked, by whatever call, and refused it is not made" {
 	local line
 	for line in 'mkdir .claude' 'mkdir -p .claude/hooks' 'echo x >.envrc' 'echo x >tmp; mv tmp .envrc' 'mkdir tmpd; mv tmpd .vscode' \

@@ -100,6 +100,7 @@ no_way() { # no_way ERROR: what probe says of a socket that isn't to be reached
 	nothing_arrived
 }
 
+# bats test_tags=ci
 @test "attack_n_03 one name in many spellings is one name; what can't be normalised is refused" {
 	for host in GOOD.test good.test. GoOd.TeSt.; do
 		raw "GET http://$host:$port/same HTTP/1.1\r\nHost: $host:$port\r\nConnection: close\r\n\r\n"
@@ -251,7 +252,7 @@ END
 
 # bats file_tags=part2
 
-# bats test_tags=contract
+# bats test_tags=contract,ci
 @test "attack_n_05 no packet leaves for a name or address that was not allowed, also while it is asked about" {
 	policy_before=$(<"$HOME/.config/sbx/policy.yaml")
 	policy <<END

@@ -271,6 +271,7 @@ END
 	lacks "$output" worked
 }
 
+# bats test_tags=ci
 @test "attack_r_28: a connect and a sendto that a timer's handler interrupts ten times a second keep their question" {
 	local how call socket="$HOME/project/ticking.sock" asked=0
 	for call in connect sendto; do

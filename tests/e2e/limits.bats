@@ -65,6 +65,7 @@ END
 	[ "$(sbx run -- sh -c 'ulimit -v; ulimit -n')" = "$(sh -c 'ulimit -v; ulimit -n')" ]
 }
 
+# bats test_tags=ci
 @test "a pattern that matches more than a sandbox can hide stops the run, and is named: its rule, how much, what to do" {
 	local rule
 	mkdir -p many

@@ -443,6 +443,7 @@ part() { # part N: what was printed in that round
 	rm -rf .vscode
 }
 
+# bats test_tags=ci
 @test "nested grants: each comes and goes alone" {
 	asking_policy 1s # what isn't granted is refused soon
 	mkdir -p "$here/in/deep"
@@ -669,6 +670,7 @@ print(open('$here/file').read(), flush=True)"
 	[ "$(sbx history --json | jq -s "map(select(.kind == \"prompt\" and .target == \"$here/file\")) | length")" = 1 ]
 }
 
+# bats test_tags=ci
 @test "attack_r_28: a call that a timer's handler interrupts ten times a second keeps its question" {
 	local how
 	for how in --once ''; do
@@ -716,6 +718,7 @@ is_stopped() {
 	[[ $(awk '/^State:/ { print $2 }' "/proc/$1/status") == T ]]
 }
 
+# bats test_tags=ci
 @test "2,000 processes that wait leave others alone" {
 	sbx grant fs:read "$HOME/run" --profile default
 	echo free >"$HOME/run/free"

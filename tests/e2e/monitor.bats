@@ -287,6 +287,7 @@ press_until_gone() { # press_until_gone KEY REGEX
 	finished held
 }
 
+# bats test_tags=ci
 @test "a stopped monitor hinders nobody, and is given up in the end" {
 	monitor
 	pid=$(monitor_pid)
@@ -392,6 +393,7 @@ written_to_other() {
 	tmux capture-pane -p -S - -t other | grep -q "$1"
 }
 
+# bats test_tags=ci
 @test "attack_r_19 what a sandbox in the background of another terminal writes waits while a form to allow stands, and no longer" {
 	rm -f "$HOME"/project/{beats,silent,blocked}
 	# shellcheck disable=SC2016 # expanded in the sandbox

@@ -275,6 +275,7 @@ except ConnectionResetError:
 	[[ $output == *"port 81 of this machine is for administrators"* ]]
 }
 
+# bats test_tags=ci
 @test "200 connections at once" {
 	serving web --publish 3000:0 -- 3000
 	port=$(host_port 3000)

@@ -641,6 +641,7 @@ screen_differs() {
 	sees '^000'
 }
 
+# bats test_tags=ci
 @test "attack_b_10 a picture of a prompt: what the tool leaves open or set hides no prompt, and an answer to the picture allows nothing" {
 	cat >"$HOME/project/picture" <<'END'
 printf 'sbx: sh wants to connect to:\n  target   innocent.test:443\ndeny, allow or always? '
