@@ -93,12 +93,16 @@ endfunction()
 # sbx_test_cost(NAME): what takes longest begins first, so that it isn't left alone at the end; the seconds are in tests/costs.
 # A unit test computes, so that only as many run at once as there are processors (scripts/test says how many, in a resource file of
 # ctest's); the end-to-end tests wait, and run beside them. So that the processors have both to do from the beginning to the end, the
-# unit tests are first in line. One that waits, which the third column says, is as an end-to-end test.
+# unit tests are first in line. One that waits, which the third column says, is as an end-to-end test; one that is for .ci/run says ci
+# there.
 function(sbx_test_cost name)
   sbx_test_row(${name} row)
   set(cost 1)
-  if(row MATCHES " ([0-9]+)( waits)?$")
+  if(row MATCHES " ([0-9]+)( waits| ci)?$")
     set(cost ${CMAKE_MATCH_1})
+  endif()
+  if(row MATCHES " ci$")
+    set_property(TEST ${name} APPEND PROPERTY LABELS ci)
   endif()
   if(name MATCHES "^unit" AND NOT row MATCHES " waits$")
     math(EXPR cost "${cost} + 1000")

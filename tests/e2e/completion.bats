@@ -218,6 +218,7 @@ one_has_none() {
 	[[ $(bash_offers "sbx revoke 1") == $'compopt -o nosort\n1' ]]
 }
 
+# bats test_tags=ci
 @test "bash in a terminal: Tab" {
 	bash_terminal
 	completes_to 'sbx rev' 'ready> sbx revoke *$'
@@ -310,6 +311,7 @@ hostile_prompt() {
 	sbx prompts --json | jq -er 'map(select(.permission == "fs:read"))[0].id' >"$HOME/run/hostile"
 }
 
+# bats test_tags=ci
 @test "zsh in a terminal: Tab, with words" {
 	zsh_terminal
 	completes_to 'sbx rev' 'ready> sbx revoke *$'

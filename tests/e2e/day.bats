@@ -161,6 +161,7 @@ forget() {
 
 # bats file_tags=part2
 
+# bats test_tags=ci
 @test "what was allowed for an hour is asked again 25 hours later" {
 	local before
 	before=$(prompts_recorded)

@@ -329,6 +329,7 @@ all_the_same() { # all_the_same FIRST COUNT: of the programs
 
 # bats file_tags=part2
 
+# bats test_tags=ci
 @test "real programs in a half-granted home behave as outside: git, npm, python, tar" {
 	answers agent "allow:session:below:$top/inside/W=fs:*=$top/*" "allow:session=fs:*=$HOME/*"
 	all_the_same 0 6
