@@ -165,7 +165,8 @@ static void *server_main(void *argument) {
 		assert_true(server->accepted < CONNECTIONS_MAX);
 		*connection = (struct connection){server, server->accepted++};
 		server->fds[connection->index] = fd;
-		assert_int_equal(pthread_create(&server->threads[connection->index], NULL, connection_main, connection), 0);
+		assert_int_equal(pthread_create(&server->threads[connection->index], NULL, connection_main, connection),
+				 0);
 		pthread_mutex_unlock(&server->lock);
 	}
 	return NULL;
