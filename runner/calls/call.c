@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <linux/openat2.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,19 +102,12 @@ struct place {
 	char folder[PATH_MAX], path[PATH_MAX];
 };
 
-/* `rooted`: openat2's RESOLVE_IN_ROOT, the descriptor is what "/" and ".." stop at. */
-static char *join(struct place *place, int fd, pid_t thread, bool rooted) {
+static char *join(struct place *place, int fd, pid_t thread) {
 	const bool relative = place->path[0] != '/';
-	CLEANUP_FREE char *inside = NULL, *below = NULL;
 	char *result = NULL;
 	const char *path = place->path[0] ? place->path : ".";
-	if ((relative || rooted) && !read_descriptor(thread, fd, place->folder)) return NULL;
-	if (rooted) {
-		if (path_normalise("/", path, &inside, NULL) < 0) return NULL;
-		below = string_format(".%s", inside);
-		path = below;
-	}
-	path_normalise(relative || rooted ? place->folder : NULL, path, &result, NULL);
+	if (relative && !read_descriptor(thread, fd, place->folder)) return NULL;
+	path_normalise(relative ? place->folder : NULL, path, &result, NULL);
 	return result;
 }
 
@@ -134,7 +126,7 @@ static int read_path(pid_t thread, const struct call_raw *raw, const struct call
 	if (place.path[0] == '\0' && !folder) return 0; /* ENOENT, or an address that is no path */
 	call->folders[which] = folder ? (int)argument(raw, folder) : AT_FDCWD;
 	call->ways[which] = string_copy(place.path);
-	call->paths[which] = join(&place, call->folders[which], thread, call->rooted);
+	call->paths[which] = join(&place, call->folders[which], thread);
 	return 0;
 }
 
@@ -150,11 +142,10 @@ static void apply_open_flags(struct call *call, uint64_t flags) {
 	call->write = how != O_RDONLY || (flags & O_TRUNC) || call->nameless;
 }
 
-/* 0, or what the call fails with: flags that can't be read may make a file. */
-static int apply_flags(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
-	struct open_how how = {0};
+static void apply_flags(const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
 	switch (shape->flags) {
 	case CALL_FLAGS_NONE:
+	case CALL_FLAGS_AT:
 		break;
 	case CALL_FLAGS_OPEN:
 		apply_open_flags(call, argument(raw, shape->flags_at));
@@ -162,16 +153,6 @@ static int apply_flags(pid_t thread, const struct call_raw *raw, const struct ca
 	case CALL_FLAGS_CREAT:
 		apply_open_flags(call, O_CREAT | O_WRONLY | O_TRUNC);
 		break;
-	case CALL_FLAGS_HOW: {
-		const uint64_t size = argument(raw, shape->flags_at + 1);
-		call->create = true;
-		if (!read_exactly(thread, argument(raw, shape->flags_at), &how, size < sizeof how ? size : sizeof how))
-			return unread();
-		call->create = false;
-		apply_open_flags(call, how.flags);
-		call->rooted = how.resolve & RESOLVE_IN_ROOT;
-		break;
-	}
 	case CALL_FLAGS_ACCESS:
 		call->write = argument(raw, shape->flags_at) & W_OK;
 		break;
@@ -179,7 +160,6 @@ static int apply_flags(pid_t thread, const struct call_raw *raw, const struct ca
 		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
 		break;
 	}
-	return 0;
 }
 
 void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
@@ -193,9 +173,8 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;
 	}
-	const int code = apply_flags(thread, raw, shape, ret_call);
+	apply_flags(raw, shape, ret_call);
 	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->codes[i] = read_path(thread, raw, shape, i, ret_call);
-	if (code != 0) ret_call->codes[0] = code;
 }
 
 void call_finish(struct call *call) {

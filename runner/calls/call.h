@@ -17,7 +17,7 @@ enum { CALL_ARGUMENTS = 6, CALL_PATHS = 2 };
 enum call_class {
 	CALL_OTHER,   /* names no path that we know of */
 	CALL_LOOK,    /* stat, access, readlink, chdir, statfs, getxattr, inotify_add_watch: no change */
-	CALL_OPEN,    /* open, openat, openat2, creat: `write`, `create`, `nameless` say how */
+	CALL_OPEN,    /* open, openat, creat: `write`, `create`, `nameless` say how */
 	CALL_EXECUTE, /* execve, execveat */
 	CALL_NAMES,  /* mkdir, mknod, unlink, rmdir, rename, link, symlink, bind: changes the folder(s) the names are in
 		      */
@@ -51,7 +51,6 @@ struct call {
 	int folders[CALL_PATHS]; /* the descriptor that a way begins at, or AT_FDCWD */
 	int codes[CALL_PATHS]; /* what a call fails with whose path can't be read (EFAULT, EACCES, ENAMETOOLONG); or 0:
 				* it was, or there is none */
-	bool rooted;           /* links stay below the descriptor (RESOLVE_IN_ROOT) */
 };
 
 /* From /proc/TID/syscall. -EAGAIN: it runs, or has no processor; -ESRCH: it is gone, or in no call; -EACCES, -EPERM:

@@ -31,9 +31,6 @@
 #endif
 
 /* Newer than the headers we may be built with; the same number everywhere (since 424). */
-#ifndef __NR_openat2
-#define __NR_openat2 437
-#endif
 #ifndef __NR_faccessat2
 #define __NR_faccessat2 439
 #endif
@@ -70,18 +67,17 @@ static_assert(__NR_open > 0 && __NR_creat > 0 && __NR_rename > 0 && __NR_renamea
 	{ .folder = (f), .path = (p), .removes = true }
 
 const struct call_shape call_shapes[] = {
-	{CALL(open), .class = CALL_OPEN, .paths = {AT(0, 1)}, .flags = CALL_FLAGS_OPEN, .flags_at = 2},
-	{CALL(creat), .class = CALL_OPEN, .paths = {AT(0, 1)}, .flags = CALL_FLAGS_CREAT},
-	{CALL(openat), .class = CALL_OPEN, .paths = {AT(1, 2)}, .flags = CALL_FLAGS_OPEN, .flags_at = 3},
-	{CALL(openat2), .class = CALL_OPEN, .paths = {AT(1, 2)}, .flags = CALL_FLAGS_HOW, .flags_at = 3},
+	{CALL(open), .class = CALL_OPEN, .paths = {AT(0, 1)}, .flags = CALL_FLAGS_OPEN, .flags_at = 2, .mode_at = 3},
+	{CALL(creat), .class = CALL_OPEN, .paths = {AT(0, 1)}, .flags = CALL_FLAGS_CREAT, .mode_at = 2},
+	{CALL(openat), .class = CALL_OPEN, .paths = {AT(1, 2)}, .flags = CALL_FLAGS_OPEN, .flags_at = 3, .mode_at = 4},
 
 	{CALL(execve), .class = CALL_EXECUTE, .paths = {AT(0, 1)}},
 	{CALL(execveat), .class = CALL_EXECUTE, .paths = {AT(1, 2)}},
 
 	{NAMES(mkdir), .paths = {MAKES(0, 1)}},
 	{NAMES(mkdirat), .paths = {MAKES(1, 2)}},
-	{NAMES(mknod), .paths = {MAKES(0, 1)}},
-	{NAMES(mknodat), .paths = {MAKES(1, 2)}},
+	{NAMES(mknod), .paths = {MAKES(0, 1)}, .mode_at = 2},
+	{NAMES(mknodat), .paths = {MAKES(1, 2)}, .mode_at = 3},
 	{NAMES(symlink), .paths = {MAKES(0, 2)}, .brings = true},
 	{NAMES(symlinkat), .paths = {MAKES(2, 3)}, .brings = true},
 	{NAMES(bind), .paths = {MAKES(0, 2)}, .form = CALL_ADDRESS},
@@ -96,10 +92,10 @@ const struct call_shape call_shapes[] = {
 	 .flags_at = 5},
 
 	{CHANGE(truncate), .paths = {AT(0, 1)}},
-	{CHANGE(chmod), .paths = {AT(0, 1)}},
-	{CHANGE(fchmod), .paths = {AT(1, 0)}},
-	{CHANGE(fchmodat), .paths = {AT(1, 2)}},
-	{CHANGE(fchmodat2), .paths = {AT(1, 2)}},
+	{CHANGE(chmod), .paths = {AT(0, 1)}, .mode_at = 2},
+	{CHANGE(fchmod), .paths = {AT(1, 0)}, .mode_at = 2},
+	{CHANGE(fchmodat), .paths = {AT(1, 2)}, .mode_at = 3},
+	{CHANGE(fchmodat2), .paths = {AT(1, 2)}, .flags = CALL_FLAGS_AT, .flags_at = 4, .mode_at = 3},
 	{CHANGE(chown), .paths = {AT(0, 1)}},
 	{CHANGE(lchown), .paths = {AT(0, 1)}},
 	{CHANGE(fchown), .paths = {AT(1, 0)}},

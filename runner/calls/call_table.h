@@ -1,8 +1,9 @@
 /*
  * call_table: the system calls that name paths, and which of their arguments do.
  *
- * Promises: one table for all who ask (call.c reads arguments by it, filter.c traps by it); complete for 64-bit Linux
- * as of 6.17; a call that this architecture doesn't have is in it with number -1 (aarch64 has only the *at forms).
+ * Promises: one table for all who ask (call.c reads arguments by it, filter_make.c traps by it); complete for 64-bit
+ * Linux as of 6.17, but for openat2(2), which the filter refuses; a call that this architecture doesn't have is in it
+ * with number -1 (aarch64 has only the *at forms).
  */
 #pragma once
 
@@ -14,9 +15,9 @@ enum call_flags {
 	CALL_FLAGS_NONE,
 	CALL_FLAGS_OPEN,   /* open(2)'s */
 	CALL_FLAGS_CREAT,  /* creat(2): no argument, O_CREAT | O_WRONLY | O_TRUNC */
-	CALL_FLAGS_HOW,    /* a pointer to openat2(2)'s struct open_how, its size behind it */
 	CALL_FLAGS_RENAME, /* renameat2(2)'s */
 	CALL_FLAGS_ACCESS, /* access(2)'s mode */
+	CALL_FLAGS_AT,     /* AT_SYMLINK_NOFOLLOW and the like */
 };
 
 enum call_form {
@@ -38,6 +39,7 @@ struct call_shape {
 	enum call_form form;
 	enum call_flags flags;
 	unsigned char flags_at;
+	unsigned char mode_at; /* a mode_t that may have the set-user-ID and set-group-ID bits */
 };
 
 extern const struct call_shape call_shapes[];

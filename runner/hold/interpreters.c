@@ -83,6 +83,7 @@ static void add(struct strings *paths, const char *path) {
 
 int interpreters_find(const struct lead *first, const char *path, struct strings *ret_paths) {
 	struct lead lead = *first;
+	lead.last = true;
 	CLEANUP_FREE char *at = string_copy(path);
 	bool last = false;
 	for (int depth = 0; at && depth <= INTERPRETERS_MAX; depth++) {
@@ -95,7 +96,7 @@ int interpreters_find(const struct lead *first, const char *path, struct strings
 		if (real) add(ret_paths, real);
 		free(at);
 		at = fd < 0 || last ? NULL : interpreter_of(fd, &last);
-		lead.folder = AT_FDCWD; /* where one that isn't rooted is looked for */
+		lead.folder = AT_FDCWD; /* where one that isn't absolute is looked for */
 	}
 	return 0;
 }

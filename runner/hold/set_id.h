@@ -1,9 +1,9 @@
 /*
  * set_id: chmod(2) and its like with the set-user-ID or set-group-ID bit, carried out for the thread that is in it.
  *
- * Promises: no file gets one of these bits, which any other user of the machine could make use of (attack R12); a folder
- * may, as for `git init --shared` (inode(7)). What is looked at is what is changed: the tool may change its path, its
- * memory and its descriptors meanwhile. The change is made through the thread's own view, by its own user.
+ * Promises: no file gets one of these bits, which any other user of the machine could make use of (attack R12); a
+ * folder may, as for `git init --shared` (inode(7)). What is looked at is what is changed: the tool may change its
+ * path, its memory and its descriptors meanwhile. The change is made through the thread's own view, by its own user.
  */
 #pragma once
 

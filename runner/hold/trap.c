@@ -57,8 +57,7 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 				  .folder = call->folders[which],
 				  .curtain = rules->curtain,
 				  .last = call->class != CALL_NAMES && !call->exclusive && !call->straight,
-				  .there = !made,
-				  .rooted = call->rooted};
+				  .there = !made};
 	const int r = lead_find(&lead, call->ways[which], &place);
 	if (r < 0) return refusal(r);
 	free(call->paths[which]);
@@ -165,7 +164,7 @@ static bool host_lacks(void *context, const char *path) {
 static bool is_program(void *context, const char *path) {
 	const struct judge *judge = context;
 	const dev_t curtain = judge->rules->curtain;
-	const struct lead lead = {.thread = judge->trap->thread, .folder = AT_FDCWD, .curtain = curtain};
+	const struct lead lead = {.thread = judge->trap->thread, .folder = AT_FDCWD, .curtain = curtain, .last = true};
 	CLEANUP_FREE char *real = NULL;
 	CLEANUP_FD int fd = -1;
 	struct stat status;

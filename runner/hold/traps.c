@@ -41,6 +41,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "readers.h"
+#include "set_id.h"
 #include "trap.h"
 
 enum {
@@ -135,6 +136,15 @@ static bool send_cleared(struct desk *desk, uint64_t id) {
 	return !desk->withheld;
 }
 
+/* A call that the runner carries out itself. On the loop, where what the broker takes back is carried out, too. False:
+ * not now. */
+static bool carry_out(struct traps *traps, const struct trap *trap) {
+	struct desk *desk = traps->desk;
+	if (!clearance_is_given(traps->options.clearance)) return false;
+	answer(desk, trap->id, set_id_carry_out(trap->thread, &trap->raw, &trap->call, desk->rules.curtain));
+	return true;
+}
+
 /* A call for which nothing is needed, by a look before. False: not now. */
 static bool let_go_on(struct desk *desk, uint64_t id) {
 	pthread_mutex_lock(&desk->lock);
@@ -144,9 +154,11 @@ static bool let_go_on(struct desk *desk, uint64_t id) {
 }
 
 /* A call that was allowed. False: not now. On the loop, before traps_free. */
-static bool let_allowed_go_on(struct desk *desk, uint64_t id) {
+static bool let_allowed_go_on(struct traps *traps, const struct trap *trap) {
+	struct desk *desk = traps->desk;
+	if (set_id_asked(&trap->raw)) return carry_out(traps, trap);
 	pthread_mutex_lock(&desk->lock);
-	const bool sent = send_cleared(desk, id);
+	const bool sent = send_cleared(desk, trap->id);
 	pthread_mutex_unlock(&desk->lock);
 	return sent;
 }
@@ -210,7 +222,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		return true;
 	}
 	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
-	if (end == TRAP_NEEDS || glance.blind) return false;
+	if (end == TRAP_NEEDS || glance.blind || set_id_asked(&trap->raw)) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
 	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
@@ -306,7 +318,7 @@ static void on_done(void *argument, enum held_end end) {
 		hold_next(trapped);
 		return;
 	}
-	if (code == 0 && !let_allowed_go_on(traps->desk, trapped->trap.id)) {
+	if (code == 0 && !let_allowed_go_on(traps, &trapped->trap)) {
 		judge_anew(trapped);
 		return;
 	}
@@ -341,6 +353,11 @@ static void hold(struct traps *traps, struct trapped *trapped) {
 
 enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
 
+static bool go_on(struct traps *traps, const struct trap *trap) {
+	if (!set_id_asked(&trap->raw)) return let_go_on(traps->desk, trap->id);
+	return !is_behind(traps->desk) && carry_out(traps, trap);
+}
+
 static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	struct trap *trap = &trapped->trap;
 	const struct traps_options *options = &traps->options;
@@ -354,7 +371,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	if (options->called) options->called(options->context, trap->thread);
 	switch (trap_judge(&rules, trap, options->sight, options->context, &trapped->needs)) {
 	case TRAP_GOES_ON:
-		if (!let_go_on(traps->desk, trap->id)) return JUDGED_LATER;
+		if (!go_on(traps, trap)) return JUDGED_LATER;
 		break;
 	case TRAP_SAYS_YES:
 		answer(traps->desk, trap->id, 0);

@@ -181,7 +181,7 @@ static int leave_curtain(struct walk *walk, const char *start, char **ret_path) 
 	CLEANUP_FREE char *parent = NULL;
 	walk->missing = -ESTALE;
 	if (!has_up(start)) return end_at_name(walk, start, ret_path);
-	if (strncmp(start, "..", 2) != 0 || (start[2] && start[2] != '/') || walk->lead->rooted) return -EXDEV;
+	if (strncmp(start, "..", 2) != 0 || (start[2] && start[2] != '/')) return -EXDEV;
 	int r = place_of(walk, "..", &parent);
 	if (r < 0) return r;
 	char *rest = string_format("%s/%s", parent, start + 2);
@@ -218,7 +218,6 @@ static int read_proc_link(const struct walk *walk, const char *name, char text[P
 }
 
 static int jump(struct walk *walk, const char *name) {
-	if (walk->lead->rooted) return -EXDEV;
 	int fd = openat(walk->at, name, O_PATH | O_CLOEXEC);
 	if (fd < 0) return -errno;
 	step_to(walk, fd, true);
@@ -272,9 +271,9 @@ static int step(struct walk *walk, char **ret_path) {
 
 static int begin(struct walk *walk, const char *path) {
 	const struct lead *lead = walk->lead;
-	walk->at = walk->root = lead->rooted ? open_folder(lead) : open_of(lead->thread, "root");
+	walk->at = walk->root = open_of(lead->thread, "root");
 	if (walk->root < 0) return walk->root;
-	if (path[0] == '/' || lead->rooted) return 0;
+	if (path[0] == '/') return 0;
 	int folder = open_folder(lead);
 	if (folder < 0) return folder;
 	step_to(walk, folder, true);
@@ -304,7 +303,7 @@ int lead_find(const struct lead *lead, const char *path, char **ret_path) {
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
 	struct lead whole = *lead;
 	CLEANUP_FREE char *place = NULL;
-	whole.last = whole.there = true;
+	whole.there = true;
 	int r = walk_all(&whole, path, ret_fd, &place);
 	if (r == 0 && *ret_fd < 0) r = *ret_fd;
 	if (r < 0) {

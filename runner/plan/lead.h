@@ -16,7 +16,6 @@ struct lead {
 	dev_t curtain; /* of its nodes; 0: there are none */
 	bool last;     /* a link at the end is followed, too */
 	bool there;    /* what is named is there, not made: also behind a link of /proc at the end (/proc/self/fd/5) */
-	bool rooted;   /* no way leads out of the folder (RESOLVE_IN_ROOT) */
 };
 
 dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be told */
@@ -28,6 +27,6 @@ dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be t
  * -EACCES, -EXDEV …: it can't be told. */
 int lead_find(const struct lead *lead, const char *path, char **ret_path);
 
-/* What `path` leads to, as a name alone (O_PATH), whatever `last` and `there` say; *ret_path as above. Errors as above;
+/* What `path` leads to, as a name alone (O_PATH), whatever `there` says; *ret_path as above. Errors as above;
  * -ENOENT also for what would be made; -ESTALE behind a node of the curtain, where that can't be told. */
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path);

@@ -126,11 +126,8 @@ if secret >= 0:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
     at = libc.mmap(None, 4096, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, secret, 0)
     ctypes.memmove(at, b".envrc\0", 7)
-    how = at + 64
-    ctypes.memmove(how, struct.pack("QQQ", MAKE, 0o600, 0), 24)
     attempt("a path that can't be read", "open", ".envrc", lambda: libc.open(ctypes.c_void_p(at), MAKE, 0o600), None)
     attempt("a path that can't be read", "mkdir", ".envrc", lambda: libc.mkdir(ctypes.c_void_p(at), 0o700), None)
-    attempt("flags that can't be read", "openat2", ".envrc", lambda: libc.syscall(437, -100, b".envrc", ctypes.c_void_p(how), 24), None)
 
 os.close(gone)
 print("tried", tried)

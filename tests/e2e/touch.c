@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -91,11 +90,6 @@ static long is_file(const struct stat *facts) {
 		return wrong("mode %o, size %lld, time %lld", facts->st_mode, (long long)facts->st_size,
 			     (long long)facts->st_mtime);
 	return 0;
-}
-
-static int open_how(int directory, const char *path, unsigned long resolve) {
-	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = resolve};
-	return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
 /* What the program prints goes through a pipe; it must be "ran". */
@@ -270,20 +264,6 @@ static long open_dots_above(void) {
 	return has_body(open(at("../open-dots-above/a/body"), O_RDONLY | O_CLOEXEC));
 }
 
-static long open_no_symlinks(void) {
-	return has_body(open_how(AT_FDCWD, at("a/body"), RESOLVE_NO_SYMLINKS));
-}
-
-static long open_beneath(void) {
-	char name[2 * PATH_ROOM];
-	int directory = open_above(O_PATH, "a/body", name);
-	return directory < 0 ? -1 : closed(directory, has_body(open_how(directory, name, RESOLVE_BENEATH)));
-}
-
-static long open_no_xdev(void) {
-	return has_body(open_how(AT_FDCWD, at("a/body"), RESOLVE_NO_XDEV));
-}
-
 static long open_relative(void) {
 	char name[2 * PATH_ROOM];
 	int directory = open_above(O_RDONLY, "a/body", name);
@@ -410,11 +390,6 @@ static long open_create_there(void) {
 
 static long open_unnamed(void) {
 	return is_writable(open(at("a"), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-}
-
-static long openat2_create(void) {
-	struct open_how how = {.flags = O_CREAT | O_WRONLY | O_CLOEXEC, .mode = 0644};
-	return is_writable((int)syscall(SYS_openat2, AT_FDCWD, at("a/new"), &how, sizeof how));
 }
 
 static long run_program(void) {
@@ -580,7 +555,6 @@ static const struct trial {
 	{"open-link", OPEN, open_link, NONE, NULL},
 	{"open-dots", OPEN, open_dots, NONE, NULL},
 	{"open-dots-above", OPEN, open_dots_above, NONE, NULL},
-	{"openat2-no-symlinks", OPEN, open_no_symlinks, NONE, NULL},
 	{"open-missing", OPEN, open_missing, NONE, NULL},
 	{"opendir", OPEN, list_folder, NONE, NULL},
 	{"opendir-top", OPEN, list_top, NONE, NULL},
@@ -599,7 +573,6 @@ static const struct trial {
 	{"open-create-top", NAMES, open_create_top, THERE, "new"},
 	{"open-exclusive", NAMES, open_exclusive, THERE, "a/new"},
 	{"open-tmpfile", NAMES, open_unnamed, NONE, NULL},
-	{"openat2-create", NAMES, openat2_create, THERE, "a/new"},
 	{"mkdir", NAMES, make_folder, THERE, "a/new"},
 	{"mkdir-top", NAMES, make_folder_top, THERE, "new"},
 	{"rmdir", NAMES, remove_folder, GONE, "a/empty"},
@@ -629,9 +602,7 @@ static const struct trial {
 	{"open-path", ODD, open_path, NONE, NULL},
 	{"openat-of-path", ODD, open_through_path, NONE, NULL},
 	{"fchdir", ODD, change_by_descriptor, NONE, NULL},
-	{"openat2-no-xdev", ODD, open_no_xdev, NONE, NULL},
 	{"open-missing-below", ODD, open_missing_below, NONE, NULL},
-	{"openat2-beneath", WALK, open_beneath, NONE, NULL},
 	{"execveat", WALK, run_descriptor, NONE, NULL},
 	{"openat-relative", WALK, open_relative, NONE, NULL},
 };

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +29,6 @@ static void say(const char *what, long result) {
 	fflush(stdout);
 }
 
-static struct open_how how = {.flags = O_RDWR | O_CREAT, .mode = 0600};
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 /* What an argument that isn't of the table has to be for the call to work. */
@@ -41,7 +39,6 @@ static const struct {
 	{"open", {0, O_RDWR | O_CREAT, 0600}},
 	{"openat", {0, 0, O_RDWR | O_CREAT, 0600}},
 	{"creat", {0, 0600}},
-	{"openat2", {0, 0, (uintptr_t)0, sizeof how}},
 	{"mkdir", {0, 0700}},
 	{"mkdirat", {0, 0, 0700}},
 	{"mknod", {0, S_IFIFO | 0600}},
@@ -72,7 +69,6 @@ static long make(const struct call_shape *shape, const char *folder) {
 		if (shape->paths[i].path) arguments[shape->paths[i].path - 1] = (uint64_t)(uintptr_t)path;
 	}
 	if (shape->paths[0].path == 0) arguments[0] = (uint64_t)open(there, O_RDONLY | O_CLOEXEC);
-	if (shape->flags == CALL_FLAGS_HOW) arguments[2] = (uint64_t)(uintptr_t)&how;
 	if (shape->form == CALL_ADDRESS) {
 		arguments[0] = (uint64_t)socket(AF_UNIX, SOCK_STREAM, 0);
 		memcpy(address.sun_path, absent, sizeof address.sun_path - 1);

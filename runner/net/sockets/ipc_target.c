@@ -93,7 +93,7 @@ static dev_t super_of(pid_t thread, uint64_t mount) {
 /* Where one super block has several trees with the same inodes, the name that it was bound as must lead to this very
  * one, without a link: it was bound in that folder, so it is of that tree. */
 static bool is_own(const struct ipc_sight *sight, pid_t thread, const struct statx *status) {
-	const struct lead lead = {.thread = thread, .folder = AT_FDCWD, .curtain = sight->curtain};
+	const struct lead lead = {.thread = thread, .folder = AT_FDCWD, .curtain = sight->curtain, .last = true};
 	CLEANUP_FREE char *name = NULL, *place = NULL;
 	CLEANUP_FD int named = -1;
 	struct statx other;
@@ -107,7 +107,7 @@ static bool is_own(const struct ipc_sight *sight, pid_t thread, const struct sta
 
 /* What the sandbox has there. 0: it is the target. */
 static int find_inside(const struct ipc_sight *sight, pid_t thread, const char *path, struct ipc_target *target) {
-	const struct lead lead = {.thread = thread, .folder = AT_FDCWD, .curtain = sight->curtain};
+	const struct lead lead = {.thread = thread, .folder = AT_FDCWD, .curtain = sight->curtain, .last = true};
 	CLEANUP_FREE char *place = NULL;
 	CLEANUP_FD int fd = -1;
 	struct statx status;

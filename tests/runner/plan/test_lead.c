@@ -83,20 +83,6 @@ static void a_process_is_itself_in_proc(void **state) {
 	assert_true(path_is_below(place, "/proc"));
 }
 
-static void a_way_does_not_leave_a_root_of_the_tools_choice(void **state) {
-	(void)state;
-	CLEANUP_FD int root = open("real", O_PATH | O_CLOEXEC);
-	const struct lead lead = {.thread = getpid(), .folder = root, .last = true, .rooted = true};
-	assert_int_equal(symlink("/deep", "real/far"), 0);
-	assert_int_equal(symlink("../../..", "real/up"), 0);
-	expect_way(&lead, "deep/new", 0, "real/deep/new");
-	expect_way(&lead, "/deep/new", 0, "real/deep/new");
-	expect_way(&lead, "far/new", 0, "real/deep/new");
-	expect_way(&lead, "../up/../new", 0, "real/new");
-	unlink("real/far");
-	unlink("real/up");
-}
-
 /* What a descriptor stands for is found wherever it was moved, and nowhere once it was removed. */
 static void folders_that_were_removed_lead_up_alone(void **state) {
 	(void)state;
@@ -192,7 +178,6 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_lead_where_the_kernel_would_make_them),
 		cmocka_unit_test(a_process_is_itself_in_proc),
-		cmocka_unit_test(a_way_does_not_leave_a_root_of_the_tools_choice),
 		cmocka_unit_test(folders_that_were_removed_lead_up_alone),
 		cmocka_unit_test(what_never_had_a_name_has_no_place),
 		cmocka_unit_test(a_folder_too_deep_is_no_start_to_hide_behind),

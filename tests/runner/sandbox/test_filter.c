@@ -61,6 +61,9 @@ static uint32_t run(const struct filter *program, const struct seccomp_data *dat
 		case BPF_JMP | BPF_JGE | BPF_K:
 			at += a >= step->k ? step->jt : step->jf;
 			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			at += a & step->k ? step->jt : step->jf;
+			break;
 		case BPF_RET | BPF_K:
 			return step->k;
 		default:
@@ -193,6 +196,31 @@ static void access_is_told_by_its_mode(void **state) {
 		}
 	}
 	assert_true(seen >= 2 * ARRAY_LENGTH(modes));
+}
+
+static void attack_r_12_no_call_gives_a_file_such_a_bit_unseen(void **state) {
+	(void)state;
+	const mode_t bits[] = {S_ISUID, S_ISGID, S_ISUID | S_ISGID};
+	for (unsigned wanted = 0; wanted < FILTER_COUNT; wanted++) {
+		for (size_t i = 0; i < call_shape_count; i++) {
+			const struct call_shape *shape = &call_shapes[i];
+			if (!shape->mode_at || shape->number < 0) continue;
+			const bool changes = shape->class == CALL_CHANGE;
+			const uint32_t refused = SECCOMP_RET_ERRNO | EPERM;
+			for (size_t j = 0; j < ARRAY_LENGTH(bits); j++) {
+				uint64_t arguments[CALL_ARGUMENTS] = {0};
+				arguments[shape->mode_at - 1] = 0755 | bits[j] | UINT64_C(1) << 40;
+				if (shape->flags == CALL_FLAGS_OPEN) {
+					const uint32_t read =
+						wanted & TRAPS_OPENS ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+					assert_int_equal(of_call(&filters[wanted], shape->number, arguments), read);
+					arguments[shape->flags_at - 1] = j == 0 ? O_CREAT : O_TMPFILE;
+				}
+				assert_int_equal(of_call(&filters[wanted], shape->number, arguments),
+						 changes && wanted ? SECCOMP_RET_USER_NOTIF : refused);
+			}
+		}
+	}
 }
 
 static void attack_kernel_02_foreign_calls_are_refused(void **state) {
@@ -450,6 +478,7 @@ int main(void) {
 		cmocka_unit_test(traps_change_nothing_but_what_they_trap),
 		cmocka_unit_test(opens_are_told_by_their_flags),
 		cmocka_unit_test(access_is_told_by_its_mode),
+		cmocka_unit_test(attack_r_12_no_call_gives_a_file_such_a_bit_unseen),
 		cmocka_unit_test(attack_kernel_02_foreign_calls_are_refused),
 		cmocka_unit_test(refusals_hold_with_traps),
 		cmocka_unit_test(sends_are_told_by_their_address),
