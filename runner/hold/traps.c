@@ -40,8 +40,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/path.h"
+#include "base/string.h"
 #include "readers.h"
 #include "set_id.h"
+#include "straight.h"
 #include "trap.h"
 
 enum {
@@ -77,11 +80,11 @@ struct desk {
 	pthread_cond_t taken;
 	STAILQ_HEAD(, trapped) calls;
 	size_t count;
-	bool withheld; /* the clearance was, at the last try */
-	bool told;     /* that it can't be used */
-	bool over;     /* traps_free: nobody takes what is handed over */
-	struct sight (*seen)(void *context, const char *path);
-	void *context;
+	bool withheld;          /* the clearance was, at the last try */
+	bool told;              /* that it can't be used */
+	bool over;              /* traps_free: nobody takes what is handed over */
+	struct traps_view view; /* its `seen` is NULL while there is none */
+	struct straight *straight;
 	bool (*behind)(void *context);
 	void *behind_context;
 };
@@ -182,8 +185,8 @@ static struct sight glance_at(void *context, const char *path) {
 	struct desk *desk = glance->desk;
 	struct sight sight = {.mode = VIEW_ABSENT};
 	pthread_mutex_lock(&desk->lock);
-	if (desk->seen)
-		sight = desk->seen(desk->context, path);
+	if (desk->view.seen)
+		sight = desk->view.seen(desk->view.context, path);
 	else
 		glance->blind = true;
 	pthread_mutex_unlock(&desk->lock);
@@ -236,21 +239,62 @@ static struct trap_rules rules_to_come(struct desk *desk) {
 	return rules;
 }
 
+/* The sandbox's folder is known to be a real one; `path` is the place of what lies in it. */
+static bool is_link(pid_t thread, const char *path) {
+	CLEANUP_FREE char *inside = string_format("/proc/%d/root%s", thread, path);
+	char text[1];
+	return readlink(inside, text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
+}
+
+/* The lock is held. A name that can't be masked needs no other look than at its folder. */
+static bool is_plain_name(const struct desk *desk, const struct trap *trap, size_t which) {
+	const char *path = trap->call.paths[which];
+	return path && trap->call.codes[which] == 0 && straight_has(desk->straight, path) &&
+	       !desk->view.named(desk->view.context, path_name(path));
+}
+
+/* Are the paths of its names their places, as far as it is known without a walk? */
+static bool is_plain(struct desk *desk, const struct trap_rules *rules, const struct trap *trap) {
+	const struct call *call = &trap->call;
+	if (trap->code != 0 || trap->socket || (rules->wanted & TRAPS_OPENS)) return false;
+	if (call->class != CALL_OPEN && call->class != CALL_NAMES) return false;
+	pthread_mutex_lock(&desk->lock);
+	bool plain = desk->view.seen;
+	if (call->brings) straight_forget(desk->straight);
+	for (size_t i = 0; i < CALL_PATHS && plain; i++)
+		if (trap_has_place(rules, trap, i)) plain = is_plain_name(desk, trap, i);
+	pthread_mutex_unlock(&desk->lock);
+	/* what follows a link at its end makes another name */
+	const bool follows = call->class == CALL_OPEN && call->create && !call->exclusive && !call->straight;
+	return plain && !(follows && is_link(trap->thread, call->paths[0]));
+}
+
+static void place(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
+	trap_place(rules, trap);
+	if (trap->code != 0 || trap->call.brings) return;
+	pthread_mutex_lock(&desk->lock);
+	for (size_t i = 0; i < CALL_PATHS; i++)
+		if (trap->straight[i]) straight_add(desk->straight, trap->call.paths[i]);
+	pthread_mutex_unlock(&desk->lock);
+}
+
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
 	const struct trap_rules rules = rules_to_come(desk);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&rules, caller, received, &trap);
-	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
-	 * was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &rules, &trap)))
+	if (!is_plain(desk, &rules, &trap)) place(desk, &rules, &trap);
+	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"),
+	 * without which no answer is taken; what was taken of a socket may take long to close, which is not for here */
+	if (!trap.socket && settle(desk, &rules, &trap))
 		trap_finish(&trap);
 	else
 		hand_over(desk, &trap);
 }
 
 static void desk_free(struct desk *desk) {
+	straight_free(desk->straight);
 	pthread_cond_destroy(&desk->taken);
 	pthread_mutex_destroy(&desk->lock);
 	fd_close(desk->handed);
@@ -476,6 +520,7 @@ static struct desk *desk_new(const struct traps_options *options) {
 			      .rules = {.curtain = options->curtain, .sockets = options->network != NULL},
 			      .listener = options->listener,
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+			      .straight = straight_new(),
 			      .clearance = options->clearance,
 			      .behind = options->behind,
 			      .behind_context = options->context};
@@ -507,11 +552,10 @@ void traps_want(struct traps *traps, unsigned wanted) {
 	atomic_store(&traps->desk->wanted, wanted);
 }
 
-void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context) {
+void traps_see(struct traps *traps, const struct traps_view *view) {
 	struct desk *desk = traps->desk;
 	pthread_mutex_lock(&desk->lock);
-	desk->seen = seen;
-	desk->context = context;
+	desk->view = view ? *view : (struct traps_view){.seen = NULL};
 	pthread_mutex_unlock(&desk->lock);
 }
 
@@ -523,7 +567,7 @@ struct traps_counts traps_count(const struct traps *traps) {
 static void desk_close(struct desk *desk) {
 	struct trapped *trapped;
 	pthread_mutex_lock(&desk->lock);
-	desk->seen = NULL;
+	desk->view.seen = NULL;
 	desk->over = true;
 	pthread_cond_broadcast(&desk->taken);
 	pthread_mutex_unlock(&desk->lock);

@@ -39,5 +39,9 @@ enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_a
 /* The same, also of what a rule asks about by a link that leads there. */
 enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path, bool *ret_ask_write);
 
+/* May what has such a name be a mask that is missing or torn off, or lie above one, or above anything that is mounted in a
+ * tree that may be written? Otherwise making the name asks for nothing of the kind, wherever it is made. */
+bool sights_names(const struct sights *sights, const char *name);
+
 /* Does the sandbox have what is needed? */
 bool sights_give(const struct sights *sights, const struct need *need);

@@ -68,3 +68,22 @@ os.execve(fd, ["p"], {})'
 	run sbx run -- cat /dev/stdin <"$HOME/secret/file"
 	[ "$output" = hidden ]
 }
+
+@test "attack_p_01: a folder that was a real one, and is a link by the next call, leads nowhere unasked" {
+	mkdir -p "$HOME/shown"
+	default_policy "without-agent: deny" '    allow: {fs:read: ["~/shown"]}
+    ask: {fs:write: ["~/shown"]}'
+	run sbx run -- sh -c 'mkdir d; echo 1 >d/one; echo 2 >d/two; mv d e; ln -s . d
+		echo evil >d/.envrc; mkdir d/.vscode; echo 3 >d/three; ln -s .envrc plain; echo evil >plain
+		mkdir f; echo 1 >f/one; echo 2 >f/two; rm -r f; ln -s ~/shown f; echo 3 >f/asked; echo end'
+	echo "$output"
+	grep -qx end <<<"$output"
+	[ ! -e .envrc ] && [ ! -e .vscode ] && [ ! -e "$HOME/shown/asked" ]
+	[ "$(cat three e/one e/two)" = $'3\n1\n2' ]
+	local name
+	for name in "$PWD/.envrc" "$PWD/.vscode"; do
+		[ "$(sbx history --json | jq -r 'select(.permission == "fs:write" and .target == "'"$name"'") | .verdict' | sort -u)" = deny ]
+	done
+	sbx history --json | jq -e 'select(.permission == "fs:write" and (.target | startswith("'"$HOME"'/shown")) and .verdict == "deny")' >/dev/null
+	rm -rf d e f plain three
+}

@@ -11,6 +11,7 @@ bats_require_minimum_version 1.8.0 # tags
 # themselves will do; that of a helper is told by the line of the test that called it.
 if declare -F bats_test_begin >/dev/null; then
 	eval "noting_$(declare -f bats_test_begin)"
+	declare -ft bats_error_trap bats_check_status_from_trap # these end the noting, at the line that failed
 	bats_test_begin() {
 		set +T
 		noting_bats_test_begin "$@"
