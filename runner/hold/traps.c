@@ -7,6 +7,10 @@
  * the one thing that no mount can stand for: a tool that changes its memory between our look and the kernel's makes it
  * unasked, and is found out at the end of the session.)
  *
+ * Most calls are plain: they make, change or remove something in a tree that may be written, by names that no mask has
+ * (sights_plain). For these the path that the tool has written is enough, as long as the folder was walked a moment ago
+ * and lay where its path says (straight.h), and what is made isn't a link's. They go on before anything else is looked at.
+ *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
  * which may take what the call uses. Such calls are judged when all of it is carried out.
@@ -42,6 +46,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/string.h"
+#include "calls/call_table.h"
 #include "readers.h"
 #include "set_id.h"
 #include "straight.h"
@@ -233,9 +238,11 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 }
 
 /* What the broker has said and isn't carried out may be the first rule about programs. */
-static struct trap_rules rules_to_come(struct desk *desk) {
+static struct trap_rules rules_to_come(struct desk *desk, const struct call_shape *shape) {
 	struct trap_rules rules = rules_of(desk);
-	if (!(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk)) rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
+	const bool starts = shape && shape->class == CALL_EXECUTE;
+	if (starts && !(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk))
+		rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
 	return rules;
 }
 
@@ -246,23 +253,25 @@ static bool is_link(pid_t thread, const char *path) {
 	return readlink(inside, text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
 }
 
-/* The lock is held. A name that can't be masked needs no other look than at its folder. */
-static bool is_plain_name(const struct desk *desk, const struct trap *trap, size_t which) {
+/* The lock is held. Nothing could be asked of what the call does at that path, as far as it is known without a walk. */
+static bool is_plain_path(const struct desk *desk, const struct trap_rules *rules, const struct trap *trap,
+			  size_t which) {
 	const char *path = trap->call.paths[which];
-	return path && trap->call.codes[which] == 0 && straight_has(desk->straight, path) &&
-	       !desk->view.named(desk->view.context, path_name(path));
+	if (trap->call.codes[which] != 0) return false;
+	if (!path) return !trap->call.ways[which]; /* there is none */
+	return desk->view.plain(desk->view.context, path) &&
+	       (!trap_has_place(rules, trap, which) || straight_has(desk->straight, path));
 }
 
-/* Are the paths of its names their places, as far as it is known without a walk? */
+/* Most calls make, change or remove something in a tree that may be written, by a name that no mask has. */
 static bool is_plain(struct desk *desk, const struct trap_rules *rules, const struct trap *trap) {
 	const struct call *call = &trap->call;
 	if (trap->code != 0 || trap->socket || (rules->wanted & TRAPS_OPENS)) return false;
-	if (call->class != CALL_OPEN && call->class != CALL_NAMES) return false;
+	if (call->class == CALL_EXECUTE || set_id_asked(&trap->raw)) return false;
 	pthread_mutex_lock(&desk->lock);
-	bool plain = desk->view.seen;
 	if (call->brings) straight_forget(desk->straight);
-	for (size_t i = 0; i < CALL_PATHS && plain; i++)
-		if (trap_has_place(rules, trap, i)) plain = is_plain_name(desk, trap, i);
+	bool plain = desk->view.seen && !call->brings;
+	for (size_t i = 0; i < CALL_PATHS && plain; i++) plain = is_plain_path(desk, rules, trap, i);
 	pthread_mutex_unlock(&desk->lock);
 	/* what follows a link at its end makes another name */
 	const bool follows = call->class == CALL_OPEN && call->create && !call->exclusive && !call->straight;
@@ -278,16 +287,22 @@ static void place(struct desk *desk, const struct trap_rules *rules, struct trap
 	pthread_mutex_unlock(&desk->lock);
 }
 
+/* The paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"), without which
+ * no answer is taken; what was taken of a socket may take long to close, which is not for here. */
+static bool serve(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
+	if (is_plain(desk, rules, trap) && let_go_on(desk, trap->id)) return true;
+	place(desk, rules, trap);
+	return !trap->socket && settle(desk, rules, trap);
+}
+
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
-	const struct trap_rules rules = rules_to_come(desk);
+	const struct call_shape *shape = call_shape_of(received->data.nr);
+	const struct trap_rules rules = rules_to_come(desk, shape);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&rules, caller, received, &trap);
-	if (!is_plain(desk, &rules, &trap)) place(desk, &rules, &trap);
-	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"),
-	 * without which no answer is taken; what was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && settle(desk, &rules, &trap))
+	if (serve(desk, &rules, &trap))
 		trap_finish(&trap);
 	else
 		hand_over(desk, &trap);

@@ -56,7 +56,7 @@ void traps_want(struct traps *traps, unsigned wanted);
 /* What the sandbox sees, for other threads, one at a time. */
 struct traps_view {
 	struct sight (*seen)(void *context, const char *path);
-	bool (*named)(void *context, const char *name); /* sights_names */
+	bool (*plain)(void *context, const char *path); /* sights_plain */
 	void *context;
 };
 

@@ -22,7 +22,7 @@ struct sights {
 	struct patterns programs; /* that are asked about */
 	struct patterns denied;   /* programs */
 	struct patterns masks;    /* names like these are not made unasked */
-	struct strings names;     /* sights_names, in lower case and sorted */
+	struct strings names;     /* of masks, in lower case and sorted */
 	struct patterns shapes;   /* likewise, of "/NAME" */
 	bool any_name;            /* likewise: all of them */
 	const struct programs_linked *linked;
@@ -233,14 +233,10 @@ char *sights_name(const struct sights *sights, const struct need *need, const ch
 }
 
 /* Whichever folder is case-folded (ext4's +F). */
-static void add_names(struct strings *names, const char *path) {
-	for (const char *at = path + strspn(path, "/"); *at; at += strspn(at, "/")) {
-		const size_t size = strcspn(at, "/");
-		CLEANUP_FREE char *name = string_copy_bytes(at, size);
-		for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
-		strings_add(names, name);
-		at += size;
-	}
+static void add_name(struct strings *names, const char *path) {
+	CLEANUP_FREE char *name = string_copy(path_name(path));
+	for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+	strings_add(names, name);
 }
 
 /* Of what a pattern ends in. */
@@ -249,7 +245,7 @@ static void add_shape(struct sights *sights, const char *pattern) {
 	const char *last = path_name(pattern);
 	CLEANUP_FREE char *shape = string_format("/%s", last);
 	if (last[strcspn(last, "*?[]{}\\")] == '\0')
-		add_names(&sights->names, last);
+		add_name(&sights->names, last);
 	else if ((strchr(last, '}') && !strchr(last, '{')) ||
 		 patterns_add(&sights->shapes, PERMISSION_FS_WRITE, shape, &scope, NULL) < 0)
 		sights->any_name = true; /* a part of something in braces */
@@ -261,13 +257,14 @@ static void name_mounts(struct sights *sights, const struct mount **mounts, size
 	for (size_t i = 0; i < count; i++) {
 		const size_t parent = (size_t)(strrchr(mounts[i]->path, '/') - mounts[i]->path);
 		const ptrdiff_t above = nearest_to(&list, mounts[i]->path, parent > 0 ? parent : 1);
-		if (above >= 0 && is_hosts_tree(mounts[above])) add_names(&sights->names, mounts[i]->path);
+		if (above >= 0 && is_hosts_tree(mounts[above]) && mounts[i]->kind != MOUNT_PIN)
+			add_name(&sights->names, mounts[i]->path);
 	}
 }
 
 static void name_all(struct sights *sights) {
 	const struct view *view = sights->view;
-	for (size_t i = 0; i < sights->missing.count; i++) add_names(&sights->names, sights->missing.items[i]);
+	for (size_t i = 0; i < sights->missing.count; i++) add_name(&sights->names, sights->missing.items[i]);
 	for (size_t i = 0; i < view->path_count; i++)
 		if (view_path_masks(&view->paths[i])) add_shape(sights, view->paths[i].path);
 	name_mounts(sights, sights->mounts, sights->mount_count);
@@ -306,15 +303,28 @@ void sights_free(struct sights *sights) {
 	free(sights);
 }
 
-bool sights_names(const struct sights *sights, const char *name) {
+/* May a mask have such a name? */
+static bool is_name(const struct sights *sights, const char *name, size_t size) {
 	char lower[NAME_MAX + 1], path[NAME_MAX + 2];
-	const size_t size = strlen(name);
 	if (sights->any_name || size > NAME_MAX) return true;
-	for (size_t i = 0; i <= size; i++) lower[i] = (char)tolower((unsigned char)name[i]);
+	for (size_t i = 0; i < size; i++) lower[i] = (char)tolower((unsigned char)name[i]);
+	lower[size] = '\0';
 	const struct list names = {sights->names.items, sights->names.count, path_of_text};
 	if (has(&names, lower_bound(&names, lower, size + 1), lower, size)) return true;
-	snprintf(path, sizeof path, "/%s", name);
-	return patterns_match(&sights->shapes, path);
+	snprintf(path, sizeof path, "/%.*s", (int)size, name);
+	return sights->shapes.count > 0 && patterns_match(&sights->shapes, path);
+}
+
+bool sights_plain(const struct sights *sights, const char *path) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const ptrdiff_t index = nearest(&mounts, path);
+	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
+	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE) return false;
+	for (const char *at = path + strlen(mount->path), *end; *(at += strspn(at, "/")); at = end) {
+		end = at + strcspn(at, "/");
+		if (is_name(sights, at, (size_t)(end - at))) return false;
+	}
+	return true;
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {

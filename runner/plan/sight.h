@@ -39,9 +39,10 @@ enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_a
 /* The same, also of what a rule asks about by a link that leads there. */
 enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path, bool *ret_ask_write);
 
-/* May what has such a name be a mask that is missing or torn off, or lie above one, or above anything that is mounted in a
- * tree that may be written? Otherwise making the name asks for nothing of the kind, wherever it is made. */
-bool sights_names(const struct sights *sights, const char *name);
+/* Is the path in a tree that may be written, with no name in it that a mask could have, one that is missing or torn
+ * off, or a pattern's? Then nothing is asked of who makes, changes or removes what has it, unless that brings a tree
+ * along. Much quicker than sights_at; false where that takes a closer look. */
+bool sights_plain(const struct sights *sights, const char *path);
 
 /* Does the sandbox have what is needed? */
 bool sights_give(const struct sights *sights, const struct need *need);

@@ -68,10 +68,10 @@ void cell_remove(struct cell *cell) {
 	free(cell->top);
 }
 
-/* Each may be masked: its folder is walked. */
-static bool any_name(void *context, const char *name) {
-	(void)context, (void)name;
-	return true;
+/* Each takes a closer look. */
+static bool none_plain(void *context, const char *path) {
+	(void)context, (void)path;
+	return false;
 }
 
 struct sight cell_sight(void *context, const char *path) {
@@ -200,7 +200,7 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
 	traps_see(cell->traps, &(struct traps_view){.seen = options.sight,
-						    .named = cell->named ? cell->named : any_name,
+						    .plain = cell->plain ? cell->plain : none_plain,
 						    .context = cell});
 }
 

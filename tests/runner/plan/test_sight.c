@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/string.h"
 #include "support/cmocka.h"
 
@@ -82,13 +83,23 @@ static void only_names_of_masks_need_a_look(void **state) {
 	view_add_path(view, "/home/u/app/.git/modules/*/config", true, VIEW_READ, true);
 	view_add_path(view, "/home/u/app/*.allowed", true, VIEW_WRITE, false);
 	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, &next, view);
-	const char *const named[] = {".git",      "hooks",    "HOOKS",    ".vscode",  "tasks.json", "Tasks.json",
-				     "x.desktop", ".desktop", "Makefile", "makefile", "config",     "soon"};
-	const char *const plain[] = {"main.c", "hook", "hooks2", "x.desktop2", "modules", "a.allowed", "lib", ""};
-	for (size_t i = 0; i < ARRAY_LENGTH(named); i++)
-		if (!sights_names(sights, named[i])) fail_msg("%s is no name", named[i]);
-	for (size_t i = 0; i < ARRAY_LENGTH(plain); i++)
-		if (sights_names(sights, plain[i])) fail_msg("%s is a name", plain[i]);
+	const char *const named[] = {"hooks",     "HOOKS/x",    "deep/hooks/x", "Tasks.json", ".vscode/tasks.json/x",
+				     "x.desktop", ".desktop/y", "src/Makefile", "makefile",   "a/config",
+				     "soon"};
+	const char *const plain[] = {"main.c",    "hook", "hooks2", "x.desktop2", ".git/objects/aa", ".vscode/other",
+				     "a.allowed", "lib",  ""};
+	for (size_t i = 0; i < ARRAY_LENGTH(named); i++) {
+		CLEANUP_FREE char *path = path_join("/home/u/app", named[i]),
+				  *git = path_join("/home/u/app/.git", named[i]);
+		if (sights_plain(sights, path) || sights_plain(sights, git)) fail_msg("%s is plain", named[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(plain); i++) {
+		CLEANUP_FREE char *path = path_join("/home/u/app", plain[i]);
+		if (!sights_plain(sights, path)) fail_msg("%s isn't plain", plain[i]);
+	}
+	assert_false(sights_plain(sights, "/usr/lib/x")); /* read-only */
+	assert_false(sights_plain(sights, "/elsewhere"));
+	assert_false(sights_plain(sights, "/home/u/app/.git/hooks/x"));
 	strings_finish(&plan.missing);
 	free(plan.mounts);
 	free(next.mounts);
@@ -99,11 +110,13 @@ static void a_pattern_that_ends_in_any_name_needs_a_look_at_all(void **state) {
 	(void)state;
 	const char *const patterns[] = {"/home/u/app/deep/**", "/home/u/{a,b/c}"};
 	for (size_t i = 0; i < ARRAY_LENGTH(patterns); i++) {
-		const struct plan none = {.count = 0};
+		struct mount tree = {
+			.kind = MOUNT_WRITE, .path = (char *)"/home/u/app", .source = (char *)"/home/u/app"};
+		const struct plan plan = {.mounts = &tree, .count = 1};
 		CLEANUP_VIEW struct view *view = view_new();
 		view_add_path(view, patterns[i], true, VIEW_ABSENT, false);
-		CLEANUP_SIGHTS struct sights *sights = sights_new(&none, NULL, view);
-		assert_true(sights_names(sights, "main.c"));
+		CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+		assert_false(sights_plain(sights, "/home/u/app/main.c"));
 	}
 }
 
