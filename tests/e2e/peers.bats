@@ -796,6 +796,14 @@ while not os.path.exists("go"): time.sleep(0.02)' 3>&- &
 	[ "$(cat marker ticks | wc -l)" = "$before" ]
 }
 
+@test "srt: a tool that ends every process it can still reaches an allowed host" {
+	run timeout 60 sbx run -- bash -c "sleep 31418 & kill -9 -1; curl -sS --max-time 10 http://good.test:$port/x"
+	echo "$output"
+	[ "$status" = 0 ]
+	contains "$output" "hello /x"
+	wait_for 30 no_process 'sleep 31418'
+}
+
 @test "srt codex: no process of the host is seen, and the first one inside can't be traced, written or got rid of" {
 	cp "$HOME/run/probe" .
 	inside 'ls /proc | grep -cE "^[0-9]+$"; cat /proc/1/comm; ./probe ptrace-init; ./probe init-memory; ./probe umount /proc; ./probe io-uring; ./probe listener; ./probe userns
