@@ -9,7 +9,8 @@
  *
  * Most calls are plain: they make, change or remove something in a tree that may be written, by names that no mask has
  * (sights_plain). For these the path that the tool has written is enough, as long as the folder was walked a moment ago
- * and lay where its path says (straight.h), and what is made isn't a link's. They go on before anything else is looked at.
+ * and lay where its path says (straight.h), and what is made isn't a link's. They go on before anything else is looked
+ * at.
  *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
