@@ -126,7 +126,8 @@ static void traps_change_nothing_but_what_they_trap(void **state) {
 				uint32_t after = of_call(program, number, arguments[i]);
 				bool opens = shape && shape->flags == CALL_FLAGS_OPEN && i == 1; /* flags differ */
 				if (opens && !(wanted & TRAPS_OPENS)) continue;
-				if (shape && shape->class == CALL_CHANGE && shape->paths[0].folder) continue; /* below */
+				if (shape && shape->class == CALL_CHANGE && shape->paths[0].folder)
+					continue; /* below */
 				if (number == SYS_sendto && arguments[i][4] != 0 && (wanted & for_sockets))
 					before = SECCOMP_RET_USER_NOTIF;
 				uint32_t expected = expect_trap(number, wanted) ? SECCOMP_RET_USER_NOTIF : before;
