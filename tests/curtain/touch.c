@@ -110,12 +110,6 @@ static int touch_exclusive_there(const char *host, const char *argument) {
 	return real(open(at(host, "a/b.txt"), O_CREAT | O_EXCL | O_WRONLY, 0600)) == EEXIST ? 0 : EINVAL;
 }
 
-static int touch_create_openat2(const char *host, const char *argument) {
-	const struct open_how how = {.flags = O_CREAT | O_RDWR, .mode = 0600};
-	(void)argument;
-	return real((int)syscall(SYS_openat2, AT_FDCWD, at(host, "a/new"), &how, sizeof how));
-}
-
 static int touch_nameless(const char *host, const char *argument) {
 	(void)argument;
 	return real(open(at(host, "a"), O_TMPFILE | O_RDWR, 0600));
@@ -534,7 +528,6 @@ const struct touch touches[] = {
 	{"O_CREAT new, top", touch_create_top, BEHIND_TOP},
 	{"O_CREAT O_EXCL new", touch_create_exclusively, BEHIND_TOP | BEHIND_A},
 	{"O_EXCL of what is there", touch_exclusive_there, BEHIND_NONE},
-	{"openat2 O_CREAT new", touch_create_openat2, BEHIND_TOP | BEHIND_A},
 	{"O_TMPFILE", touch_nameless, BEHIND_TOP | BEHIND_A},
 	{"opendir", touch_list, BEHIND_TOP | BEHIND_A},
 	{"opendir top", touch_list_top, BEHIND_TOP},
