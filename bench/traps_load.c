@@ -148,11 +148,6 @@ static struct sight allow(void *context, const char *path) {
 	return (struct sight){.mode = VIEW_WRITE};
 }
 
-static bool plain(void *context, const char *path) {
-	(void)context, (void)path;
-	return true;
-}
-
 static bool never(void *context) {
 	(void)context;
 	return false;
@@ -221,7 +216,7 @@ static int serve(int child, enum side side, struct error *error) {
 	struct traps *traps;
 	r = traps_new(&options, &traps, error);
 	if (r < 0) return r;
-	traps_see(traps, &(struct traps_view){.seen = allow, .plain = plain});
+	traps_see(traps, allow, NULL);
 	if (!sides[side].synchronous) ioctl(fds[0], SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0UL);
 	struct event *result = event_new(base, child, EV_READ, stop, base);
 	event_add(result, NULL);

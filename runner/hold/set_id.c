@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "calls/call_table.h"
+#include "calls/regular.h"
 #include "plan/lead.h"
 
 enum { SET_ID = S_ISUID | S_ISGID, PERMISSIONS = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO };
@@ -22,26 +25,53 @@ bool set_id_asked(const struct call_raw *raw) {
 	return shape && shape->class == CALL_CHANGE && shape->mode_at && (mode_of(shape, raw) & SET_ID);
 }
 
-/* fchmodat2(2) alone has such flags. */
-static bool follows(const struct call_shape *shape, const struct call_raw *raw) {
-	return shape->flags != CALL_FLAGS_AT || !(raw->arguments[shape->flags_at - 1] & AT_SYMLINK_NOFOLLOW);
+enum { FLAGS_KNOWN = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, FDINFO_MAX = 64 * 1024 };
+
+/* fchmodat2(2) alone has some. */
+static uint64_t flags_of(const struct call_shape *shape, const struct call_raw *raw) {
+	return shape->flags == CALL_FLAGS_AT ? raw->arguments[shape->flags_at - 1] & UINT32_MAX : 0;
 }
 
-int set_id_carry_out(pid_t thread, const struct call_raw *raw, const struct call *call, dev_t curtain) {
+/* fchmod(2) wants a descriptor that is open, not a name alone. 0, or the errno. */
+static int check_descriptor(pid_t thread, const struct call *call) {
+	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", thread, call->folders[0]), *text = NULL;
+	if (call->folders[0] < 0 || regular_read(path, FDINFO_MAX, &text, NULL, NULL) < 0) return EBADF;
+	const char *flags = strstr(text, "flags:\t"); /* proc_pid_fdinfo(5), octal */
+	return !flags || (strtoul(flags + strlen("flags:\t"), NULL, 8) & O_PATH) ? EBADF : 0;
+}
+
+/* What the kernel would refuse before it looks for the path: 0, or the errno. */
+static int check(pid_t thread, const struct call_shape *shape, const struct call_raw *raw, const struct call *call) {
+	const uint64_t flags = flags_of(shape, raw);
+	if (flags & ~(uint64_t)FLAGS_KNOWN) return EINVAL;
+	if (!shape->paths[0].path) return check_descriptor(thread, call);
+	if (raw->arguments[shape->paths[0].path - 1] == 0) return EFAULT;
+	if (call->codes[0] != 0) return call->codes[0];
+	return !call->ways[0] || (call->ways[0][0] == '\0' && !(flags & AT_EMPTY_PATH)) ? ENOENT : 0;
+}
+
+int set_id_open(pid_t thread, const struct call_raw *raw, const struct call *call, dev_t curtain, int *ret_fd) {
 	const struct call_shape *shape = call_shape_of(raw->number);
-	const struct lead lead = {
-		.thread = thread, .folder = call->folders[0], .curtain = curtain, .last = follows(shape, raw)};
+	const struct lead lead = {.thread = thread,
+				  .folder = call->folders[0],
+				  .curtain = curtain,
+				  .last = !(flags_of(shape, raw) & AT_SYMLINK_NOFOLLOW)};
 	CLEANUP_FREE char *place = NULL;
 	CLEANUP_FD int fd = -1;
-	char name[32];
 	struct stat status;
-	if (call->codes[0] != 0) return call->codes[0];
-	if (!call->ways[0]) return ENOENT;
-	const int r = lead_open(&lead, call->ways[0], &fd, &place);
+	int r = check(thread, shape, raw, call);
+	if (r != 0) return r;
+	r = lead_open(&lead, call->ways[0] ? call->ways[0] : "", &fd, &place);
 	if (r < 0) return r == -ESTALE || r == -EXDEV ? EACCES : -r;
 	if (curtain != 0 && lead_device(fd) == curtain) return EACCES;
 	if (fstat(fd, &status) < 0) return errno;
 	if (!S_ISDIR(status.st_mode)) return EPERM;
+	*ret_fd = fd_steal(&fd);
+	return 0;
+}
+
+int set_id_change(int fd, const struct call_raw *raw) {
+	char name[32];
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-	return chmod(name, mode_of(shape, raw)) < 0 ? errno : 0;
+	return chmod(name, mode_of(call_shape_of(raw->number), raw)) < 0 ? errno : 0;
 }

@@ -47,26 +47,19 @@ static int refusal(int error) {
 	}
 }
 
-bool trap_has_place(const struct trap_rules *rules, const struct trap *trap, size_t which) {
-	return makes(&trap->call, which) || starts(rules, &trap->call, which);
-}
-
-static int find_place(const struct trap_rules *rules, struct trap *trap, size_t which) {
-	struct call *call = &trap->call;
+static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place;
-	bool hidden;
 	const bool made = makes(call, which);
 	if (!made && !starts(rules, call, which)) return 0;
 	if (call->codes[which] != 0) return call->codes[which];
 	if (!call->ways[which]) return 0; /* an address that is no path */
-	const struct lead lead = {.thread = trap->thread,
+	const struct lead lead = {.thread = thread,
 				  .folder = call->folders[which],
 				  .curtain = rules->curtain,
 				  .last = call->class != CALL_NAMES && !call->exclusive && !call->straight,
 				  .there = !made};
-	const int r = lead_find(&lead, call->ways[which], &place, &hidden);
+	const int r = lead_find(&lead, call->ways[which], &place);
 	if (r < 0) return refusal(r);
-	trap->straight[which] = place && !hidden && string_equal(place, call->paths[which]);
 	free(call->paths[which]);
 	call->paths[which] = place;
 	return 0;
@@ -74,9 +67,9 @@ static int find_place(const struct trap_rules *rules, struct trap *trap, size_t 
 
 /* Where a name is made, and what a program is, is found behind whatever links the tool has laid on the way there. 0,
  * or what the call fails with: one whose way can't be seen makes no names, and starts nothing. */
-static int find_places(const struct trap_rules *rules, struct trap *trap) {
+static int find_places(const struct trap_rules *rules, pid_t thread, struct call *call) {
 	int code = 0;
-	for (size_t i = 0; i < CALL_PATHS && code == 0; i++) code = find_place(rules, trap, i);
+	for (size_t i = 0; i < CALL_PATHS && code == 0; i++) code = find_place(rules, thread, call, i);
 	return code;
 }
 
@@ -129,15 +122,10 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	call_read(ret_trap->thread, &ret_trap->raw, call);
 	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS))
 		ret_trap->named = string_copy_or_null(call->paths[0]);
-}
-
-void trap_place(const struct trap_rules *rules, struct trap *trap) {
-	struct call *call = &trap->call;
-	if (trap->socket || trap->code != 0) return;
-	trap->code = find_places(rules, trap);
+	ret_trap->code = find_places(rules, ret_trap->thread, call);
 	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
-	if (trap->code == 0) find_interpreters(rules, trap);
-	if (trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(trap);
+	if (ret_trap->code == 0) find_interpreters(rules, ret_trap);
+	if (ret_trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(ret_trap);
 }
 
 /* Judging */

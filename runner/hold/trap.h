@@ -1,9 +1,9 @@
 /*
  * trap: one trapped call, as it was read of its thread, and what is to become of it.
  *
- * Promises: trap_read and trap_place touch nothing but their arguments and are for any thread: they wait for as long as
- * the tool's memory, or a file system of the sandbox, makes them wait. trap_judge is lexical, but for what call_needs.h
- * says of `exists`.
+ * Promises: trap_read touches nothing but its arguments and is for any thread: it waits for as long as the tool's
+ * memory, or a file system of the sandbox, makes it wait. trap_judge is lexical, but for what call_needs.h says of
+ * `exists`.
  */
 #pragma once
 
@@ -25,8 +25,6 @@ struct trap {
 	struct socket_taken taken; /* taken over by who holds it */
 	int code;                  /* what the call fails with, or 0 */
 	struct call call;
-	bool straight[CALL_PATHS]; /* from trap_place on: the place is where the path says, and no node of the curtain
-				    */
 	char *named; /* an execve(2)'s path before its links were followed, where programs are asked about or denied */
 	struct strings programs; /* that an execve(2) would run, where programs are asked about */
 	int lacking;             /* what it fails with, as no such program is there; or 0 */
@@ -40,13 +38,6 @@ struct trap_rules {
 
 void trap_read(const struct trap_rules *rules, struct socket_caller *caller, const struct seccomp_notif *received,
 	       struct trap *ret_trap);
-
-/* Is its path of that number that of a name which is made, or of the only program that it could start? Then where that
- * is has to be found before it is judged. */
-bool trap_has_place(const struct trap_rules *rules, const struct trap *trap, size_t which);
-
-/* Finds these behind whatever links the tool has laid on the way, and what a program needs besides. */
-void trap_place(const struct trap_rules *rules, struct trap *trap);
 
 enum trap_end {
 	TRAP_GOES_ON,  /* nothing is to be asked: the mount table decides */

@@ -7,11 +7,6 @@
  * the one thing that no mount can stand for: a tool that changes its memory between our look and the kernel's makes it
  * unasked, and is found out at the end of the session.)
  *
- * Most calls are plain: they make, change or remove something in a tree that may be written, by names that no mask has
- * (sights_plain). For these the path that the tool has written is enough, as long as the folder was walked a moment ago
- * and lay where its path says (straight.h), and what is made isn't a link's. They go on before anything else is looked
- * at.
- *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
  * which may take what the call uses. Such calls are judged when all of it is carried out.
@@ -45,12 +40,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/path.h"
-#include "base/string.h"
-#include "calls/call_table.h"
 #include "readers.h"
 #include "set_id.h"
-#include "straight.h"
 #include "trap.h"
 
 enum {
@@ -86,11 +77,11 @@ struct desk {
 	pthread_cond_t taken;
 	STAILQ_HEAD(, trapped) calls;
 	size_t count;
-	bool withheld;          /* the clearance was, at the last try */
-	bool told;              /* that it can't be used */
-	bool over;              /* traps_free: nobody takes what is handed over */
-	struct traps_view view; /* its `seen` is NULL while there is none */
-	struct straight *straight;
+	bool withheld; /* the clearance was, at the last try */
+	bool told;     /* that it can't be used */
+	bool over;     /* traps_free: nobody takes what is handed over */
+	struct sight (*seen)(void *context, const char *path);
+	void *context;
 	bool (*behind)(void *context);
 	void *behind_context;
 };
@@ -150,7 +141,11 @@ static bool send_cleared(struct desk *desk, uint64_t id) {
 static bool carry_out(struct traps *traps, const struct trap *trap) {
 	struct desk *desk = traps->desk;
 	if (!clearance_is_given(traps->options.clearance)) return false;
-	answer(desk, trap->id, set_id_carry_out(trap->thread, &trap->raw, &trap->call, desk->rules.curtain));
+	CLEANUP_FD int fd = -1;
+	int code = set_id_open(trap->thread, &trap->raw, &trap->call, desk->rules.curtain, &fd);
+	if (!is_waiting(desk, trap->id)) return true; /* it may be another thread's folder */
+	if (code == 0) code = set_id_change(fd, &trap->raw);
+	answer(desk, trap->id, code);
 	return true;
 }
 
@@ -191,8 +186,8 @@ static struct sight glance_at(void *context, const char *path) {
 	struct desk *desk = glance->desk;
 	struct sight sight = {.mode = VIEW_ABSENT};
 	pthread_mutex_lock(&desk->lock);
-	if (desk->view.seen)
-		sight = desk->view.seen(desk->view.context, path);
+	if (desk->seen)
+		sight = desk->seen(desk->context, path);
 	else
 		glance->blind = true;
 	pthread_mutex_unlock(&desk->lock);
@@ -239,78 +234,27 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 }
 
 /* What the broker has said and isn't carried out may be the first rule about programs. */
-static struct trap_rules rules_to_come(struct desk *desk, const struct call_shape *shape) {
+static struct trap_rules rules_to_come(struct desk *desk) {
 	struct trap_rules rules = rules_of(desk);
-	const bool starts = shape && shape->class == CALL_EXECUTE;
-	if (starts && !(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk))
-		rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
+	if (!(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk)) rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
 	return rules;
-}
-
-/* The sandbox's folder is known to be a real one; `path` is the place of what lies in it. */
-static bool is_link(pid_t thread, const char *path) {
-	CLEANUP_FREE char *inside = string_format("/proc/%d/root%s", thread, path);
-	char text[1];
-	return readlink(inside, text, sizeof text) >= 0 || (errno != EINVAL && errno != ENOENT);
-}
-
-/* The lock is held. Nothing could be asked of what the call does at that path, as far as it is known without a walk. */
-static bool is_plain_path(const struct desk *desk, const struct trap_rules *rules, const struct trap *trap,
-			  size_t which) {
-	const char *path = trap->call.paths[which];
-	if (trap->call.codes[which] != 0) return false;
-	if (!path) return !trap->call.ways[which]; /* there is none */
-	return desk->view.plain(desk->view.context, path) &&
-	       (!trap_has_place(rules, trap, which) || straight_has(desk->straight, path));
-}
-
-/* Most calls make, change or remove something in a tree that may be written, by a name that no mask has. */
-static bool is_plain(struct desk *desk, const struct trap_rules *rules, const struct trap *trap) {
-	const struct call *call = &trap->call;
-	if (trap->code != 0 || trap->socket || (rules->wanted & TRAPS_OPENS)) return false;
-	if (call->class == CALL_EXECUTE || set_id_asked(&trap->raw)) return false;
-	pthread_mutex_lock(&desk->lock);
-	if (call->brings) straight_forget(desk->straight);
-	bool plain = desk->view.seen && !call->brings;
-	for (size_t i = 0; i < CALL_PATHS && plain; i++) plain = is_plain_path(desk, rules, trap, i);
-	pthread_mutex_unlock(&desk->lock);
-	/* what follows a link at its end makes another name */
-	const bool follows = call->class == CALL_OPEN && call->create && !call->exclusive && !call->straight;
-	return plain && !(follows && is_link(trap->thread, call->paths[0]));
-}
-
-static void place(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
-	trap_place(rules, trap);
-	if (trap->code != 0 || trap->call.brings) return;
-	pthread_mutex_lock(&desk->lock);
-	for (size_t i = 0; i < CALL_PATHS; i++)
-		if (trap->straight[i]) straight_add(desk->straight, trap->call.paths[i]);
-	pthread_mutex_unlock(&desk->lock);
-}
-
-/* The paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"), without which
- * no answer is taken; what was taken of a socket may take long to close, which is not for here. */
-static bool serve(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
-	if (is_plain(desk, rules, trap) && let_go_on(desk, trap->id)) return true;
-	place(desk, rules, trap);
-	return !trap->socket && settle(desk, rules, trap);
 }
 
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
-	const struct call_shape *shape = call_shape_of(received->data.nr);
-	const struct trap_rules rules = rules_to_come(desk, shape);
+	const struct trap_rules rules = rules_to_come(desk);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&rules, caller, received, &trap);
-	if (serve(desk, &rules, &trap))
+	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
+	 * was taken of a socket may take long to close, which is not for here */
+	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &rules, &trap)))
 		trap_finish(&trap);
 	else
 		hand_over(desk, &trap);
 }
 
 static void desk_free(struct desk *desk) {
-	straight_free(desk->straight);
 	pthread_cond_destroy(&desk->taken);
 	pthread_mutex_destroy(&desk->lock);
 	fd_close(desk->handed);
@@ -536,7 +480,6 @@ static struct desk *desk_new(const struct traps_options *options) {
 			      .rules = {.curtain = options->curtain, .sockets = options->network != NULL},
 			      .listener = options->listener,
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-			      .straight = straight_new(),
 			      .clearance = options->clearance,
 			      .behind = options->behind,
 			      .behind_context = options->context};
@@ -568,10 +511,11 @@ void traps_want(struct traps *traps, unsigned wanted) {
 	atomic_store(&traps->desk->wanted, wanted);
 }
 
-void traps_see(struct traps *traps, const struct traps_view *view) {
+void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context) {
 	struct desk *desk = traps->desk;
 	pthread_mutex_lock(&desk->lock);
-	desk->view = view ? *view : (struct traps_view){.seen = NULL};
+	desk->seen = seen;
+	desk->context = context;
 	pthread_mutex_unlock(&desk->lock);
 }
 
@@ -583,7 +527,7 @@ struct traps_counts traps_count(const struct traps *traps) {
 static void desk_close(struct desk *desk) {
 	struct trapped *trapped;
 	pthread_mutex_lock(&desk->lock);
-	desk->view.seen = NULL;
+	desk->seen = NULL;
 	desk->over = true;
 	pthread_cond_broadcast(&desk->taken);
 	pthread_mutex_unlock(&desk->lock);

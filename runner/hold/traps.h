@@ -53,17 +53,10 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 /* As the option, from now on, of the calls that the filter stops at. */
 void traps_want(struct traps *traps, unsigned wanted);
 
-/* What the sandbox sees, for other threads, one at a time. */
-struct traps_view {
-	struct sight (*seen)(void *context, const char *path);
-	bool (*plain)(void *context, const char *path); /* sights_plain */
-	void *context;
-};
-
-/* From now on calls for which nothing needs to be asked by what the view says go on without the loop. NULL, as in the
- * beginning: all of them are judged on the loop, by `sight`. When this returns nothing of the one before is used any
- * more. */
-void traps_see(struct traps *traps, const struct traps_view *view);
+/* From now on calls for which nothing needs to be asked by what `seen` says go on without the loop: it is called in
+ * other threads, one at a time. NULL, as in the beginning: all of them are judged on the loop, by `sight`. When this
+ * returns nothing of the one before is used any more. */
+void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context);
 
 /* Of this sandbox until now, for tests and the last words. */
 struct traps_counts {

@@ -281,7 +281,7 @@ static int begin(struct walk *walk, const char *path) {
 }
 
 /* *ret_fd, unless NULL: what is there, or a negative errno. */
-static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path, bool *ret_hidden) {
+static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
 	struct walk walk = {.lead = lead, .root = -1, .at = -1, .missing = -ENOENT, .rest = string_copy(path)};
 	*ret_path = NULL;
 	int r = begin(&walk, path);
@@ -291,22 +291,20 @@ static int walk_all(const struct lead *lead, const char *path, int *ret_fd, char
 	if (ret_fd && walk.ended && walk.at == walk.root) walk.root = -1;
 	if (ret_fd && walk.ended) walk.at = walk.root;
 	step_to(&walk, walk.root, false);
-	*ret_hidden = walk.missing == -ESTALE;
 	fd_close(walk.root);
 	free(walk.rest);
 	return r < 0 ? r : 0;
 }
 
-int lead_find(const struct lead *lead, const char *path, char **ret_path, bool *ret_hidden) {
-	return walk_all(lead, path, NULL, ret_path, ret_hidden);
+int lead_find(const struct lead *lead, const char *path, char **ret_path) {
+	return walk_all(lead, path, NULL, ret_path);
 }
 
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path) {
 	struct lead whole = *lead;
 	CLEANUP_FREE char *place = NULL;
-	bool hidden;
 	whole.there = true;
-	int r = walk_all(&whole, path, ret_fd, &place, &hidden);
+	int r = walk_all(&whole, path, ret_fd, &place);
 	if (r == 0 && *ret_fd < 0) r = *ret_fd;
 	if (r < 0) {
 		*ret_fd = -1;

@@ -24,8 +24,8 @@ dev_t lead_device(int fd); /* of what is open, asked of nobody; 0: it can't be t
  * caller. NULL: the sandbox has no name for it that a rule could speak of: it is too deep, or it is there and was
  * removed, is of the host's alone, or never had a name (memfd_create(2)). Below the last folder that is there, or that
  * can be entered, names are taken as they stand. -ENOENT, -ENOTDIR, -ELOOP …: as the thread's own walk would fail.
- * -EACCES, -EXDEV …: it can't be told. *ret_hidden: some of it lies behind a node of the curtain. */
-int lead_find(const struct lead *lead, const char *path, char **ret_path, bool *ret_hidden);
+ * -EACCES, -EXDEV …: it can't be told. */
+int lead_find(const struct lead *lead, const char *path, char **ret_path);
 
 /* What `path` leads to, as a name alone (O_PATH), whatever `there` says; *ret_path as above. Errors as above;
  * -ENOENT also for what would be made; -ESTALE behind a node of the curtain, where that can't be told. */

@@ -1,7 +1,6 @@
 #include "sight.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +21,6 @@ struct sights {
 	struct patterns programs; /* that are asked about */
 	struct patterns denied;   /* programs */
 	struct patterns masks;    /* names like these are not made unasked */
-	struct strings names;     /* of masks, in lower case and sorted */
-	struct patterns shapes;   /* likewise, of "/NAME" */
-	bool any_name;            /* likewise: all of them */
 	const struct programs_linked *linked;
 	const struct plan *plan;
 };
@@ -54,6 +50,34 @@ static const struct mount **by_path(const struct plan *plan) {
 	for (size_t i = 0; i < plan->count; i++) mounts[i] = &plan->mounts[i];
 	qsort(mounts, plan->count, sizeof(void *), compare_mounts);
 	return mounts;
+}
+
+struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
+	static const struct plan none = {0};
+	if (!coming) coming = &none;
+	struct sights *sights = mem_new(struct sights);
+	*sights = (struct sights){.view = view,
+				  .linked = &plan->linked,
+				  .plan = plan,
+				  .mounts = by_path(plan),
+				  .mount_count = plan->count,
+				  .coming = by_path(coming),
+				  .coming_count = coming->count};
+	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
+	strings_sort(&sights->missing);
+	compile_patterns(sights);
+	return sights;
+}
+
+void sights_free(struct sights *sights) {
+	if (!sights) return;
+	patterns_finish(&sights->programs);
+	patterns_finish(&sights->denied);
+	patterns_finish(&sights->masks);
+	free(sights->mounts);
+	free(sights->coming);
+	strings_finish(&sights->missing);
+	free(sights);
 }
 
 /* A list sorted by path, whatever is in it. */
@@ -230,101 +254,6 @@ char *sights_name(const struct sights *sights, const struct need *need, const ch
 	char name[PATH_MAX];
 	const bool files = need->permission == PERMISSION_FS_READ || need->permission == PERMISSION_FS_WRITE;
 	return string_copy(files && name_asked(sights, sights->view, need->path, name) ? name : need->path);
-}
-
-/* Whichever folder is case-folded (ext4's +F). */
-static void add_name(struct strings *names, const char *path) {
-	CLEANUP_FREE char *name = string_copy(path_name(path));
-	for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
-	strings_add(names, name);
-}
-
-/* Of what a pattern ends in. */
-static void add_shape(struct sights *sights, const char *pattern) {
-	const struct pattern_scope scope = {.uid = getuid()};
-	const char *last = path_name(pattern);
-	CLEANUP_FREE char *shape = string_format("/%s", last);
-	if (last[strcspn(last, "*?[]{}\\")] == '\0')
-		add_name(&sights->names, last);
-	else if ((strchr(last, '}') && !strchr(last, '{')) ||
-		 patterns_add(&sights->shapes, PERMISSION_FS_WRITE, shape, &scope, NULL) < 0)
-		sights->any_name = true; /* a part of something in braces */
-}
-
-/* What is mounted in trees of the host's that may be written. */
-static void name_mounts(struct sights *sights, const struct mount **mounts, size_t count) {
-	const struct list list = {mounts, count, path_of_mount};
-	for (size_t i = 0; i < count; i++) {
-		const size_t parent = (size_t)(strrchr(mounts[i]->path, '/') - mounts[i]->path);
-		const ptrdiff_t above = nearest_to(&list, mounts[i]->path, parent > 0 ? parent : 1);
-		if (above >= 0 && is_hosts_tree(mounts[above]) && mounts[i]->kind != MOUNT_PIN)
-			add_name(&sights->names, mounts[i]->path);
-	}
-}
-
-static void name_all(struct sights *sights) {
-	const struct view *view = sights->view;
-	for (size_t i = 0; i < sights->missing.count; i++) add_name(&sights->names, sights->missing.items[i]);
-	for (size_t i = 0; i < view->path_count; i++)
-		if (view_path_masks(&view->paths[i])) add_shape(sights, view->paths[i].path);
-	name_mounts(sights, sights->mounts, sights->mount_count);
-	name_mounts(sights, sights->coming, sights->coming_count);
-	strings_sort(&sights->names);
-}
-
-struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
-	static const struct plan none = {0};
-	if (!coming) coming = &none;
-	struct sights *sights = mem_new(struct sights);
-	*sights = (struct sights){.view = view,
-				  .linked = &plan->linked,
-				  .plan = plan,
-				  .mounts = by_path(plan),
-				  .mount_count = plan->count,
-				  .coming = by_path(coming),
-				  .coming_count = coming->count};
-	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
-	strings_sort(&sights->missing);
-	compile_patterns(sights);
-	name_all(sights);
-	return sights;
-}
-
-void sights_free(struct sights *sights) {
-	if (!sights) return;
-	patterns_finish(&sights->programs);
-	patterns_finish(&sights->denied);
-	patterns_finish(&sights->masks);
-	patterns_finish(&sights->shapes);
-	free(sights->mounts);
-	free(sights->coming);
-	strings_finish(&sights->missing);
-	strings_finish(&sights->names);
-	free(sights);
-}
-
-/* May a mask have such a name? */
-static bool is_name(const struct sights *sights, const char *name, size_t size) {
-	char lower[NAME_MAX + 1], path[NAME_MAX + 2];
-	if (sights->any_name || size > NAME_MAX) return true;
-	for (size_t i = 0; i < size; i++) lower[i] = (char)tolower((unsigned char)name[i]);
-	lower[size] = '\0';
-	const struct list names = {sights->names.items, sights->names.count, path_of_text};
-	if (has(&names, lower_bound(&names, lower, size + 1), lower, size)) return true;
-	snprintf(path, sizeof path, "/%.*s", (int)size, name);
-	return sights->shapes.count > 0 && patterns_match(&sights->shapes, path);
-}
-
-bool sights_plain(const struct sights *sights, const char *path) {
-	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
-	const ptrdiff_t index = nearest(&mounts, path);
-	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
-	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE) return false;
-	for (const char *at = path + strlen(mount->path), *end; *(at += strspn(at, "/")); at = end) {
-		end = at + strcspn(at, "/");
-		if (is_name(sights, at, (size_t)(end - at))) return false;
-	}
-	return true;
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {

@@ -39,10 +39,5 @@ enum view_mode sight_rule(const struct view *view, const char *path, bool *ret_a
 /* The same, also of what a rule asks about by a link that leads there. */
 enum view_mode sights_rule(const struct sights *sights, const struct view *view, const char *path, bool *ret_ask_write);
 
-/* Is the path in a tree that may be written, with no name in it that a mask could have, one that is missing or torn
- * off, or a pattern's? Then nothing is asked of who makes, changes or removes what has it, unless that brings a tree
- * along. Much quicker than sights_at; false where that takes a closer look. */
-bool sights_plain(const struct sights *sights, const char *path);
-
 /* Does the sandbox have what is needed? */
 bool sights_give(const struct sights *sights, const struct need *need);

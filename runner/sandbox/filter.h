@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum traps_wanted {
-	/* What may change a file or folder: opens that write, create or truncate (told by their flags), calls that
-	 * change names, or attributes of what they name. Opens that only read are never trapped. */
+	/* What may change a file or folder: opens that write, create or truncate (told by their flags; openat2's are
+	 * behind a pointer, so each), calls that change names or attributes. Opens that only read are never trapped. */
 	TRAPS_WRITES = 1,
 	TRAPS_PROGRAMS = 2, /* execve, execveat */
 	TRAPS_OPENS = 4,    /* where there is no curtain: all of both, and opens that only read */

@@ -253,12 +253,9 @@ static bool is_trapped(const struct call_shape *shape, unsigned wanted) {
 		return false;
 	case CALL_LOOK:
 		return shape->flags == CALL_FLAGS_ACCESS && (wanted & TRAPS_WRITES);
-	case CALL_CHANGE:
-		/* a descriptor is of the mount that it was opened by, whatever is allowed later */
-		if (!shape->paths[0].path) return false;
-		return wanted & (TRAPS_WRITES | TRAPS_OPENS);
 	case CALL_OPEN:
 	case CALL_NAMES:
+	case CALL_CHANGE:
 		return wanted & (TRAPS_WRITES | TRAPS_OPENS);
 	case CALL_EXECUTE:
 		return wanted & (TRAPS_PROGRAMS | TRAPS_OPENS);
@@ -270,10 +267,6 @@ static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, uns
 	if (shape->flags == CALL_FLAGS_ACCESS) {
 		const struct scmp_arg_cmp writes = SCMP_CMP(shape->flags_at - 1U, SCMP_CMP_MASKED_EQ, W_OK, W_OK);
 		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &writes);
-	}
-	if (shape->class == CALL_CHANGE && shape->paths[0].folder) {
-		const struct scmp_arg_cmp has_path = SCMP_CMP(shape->paths[0].path - 1U, SCMP_CMP_NE, 0, 0);
-		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 1, &has_path);
 	}
 	if (shape->flags != CALL_FLAGS_OPEN || (wanted & TRAPS_OPENS))
 		return seccomp_rule_add_array(context, SCMP_ACT_NOTIFY, shape->number, 0, NULL);
@@ -304,10 +297,9 @@ static int add_traps(scmp_filter_ctx context, unsigned wanted) {
 	for (size_t i = 0; r == 0 && i < call_shape_count; i++) {
 		const struct call_shape *shape = &call_shapes[i];
 		if (shape->number < 0) continue;
-		const bool trapped = is_trapped(shape, wanted);
-		if (trapped) r = add_trap(context, shape, wanted);
-		/* one rule for all of its arguments has these, too */
-		if (r == 0 && shape->class == CALL_CHANGE && shape->mode_at && (!trapped || shape->paths[0].folder))
+		if (is_trapped(shape, wanted))
+			r = add_trap(context, shape, wanted);
+		else if (shape->class == CALL_CHANGE && shape->mode_at)
 			r = add_set_id(context, shape, wanted);
 	}
 	return r;

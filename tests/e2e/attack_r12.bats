@@ -20,6 +20,11 @@ load helper
 	grep -qx 'chmod of a folder worked' <<<"$output"
 	grep -qx 'fchmod of a folder worked' <<<"$output"
 	grep -qx 'chmod of no bit worked' <<<"$output"
+	# what the kernel refuses is refused
+	for way in "fchmod of no descriptor EBADF" "fchmod of a name EBADF" "fchmodat of nowhere EFAULT" "fchmodat of an empty path ENOENT" \
+		"fchmodat2 of an empty path ENOENT" "fchmodat2 with other flags EINVAL" "fchmodat2 of a descriptor worked"; do
+		grep -qx "$way" <<<"$output" || [[ $way == fchmodat2* && $(uname -r) < 6.6 ]]
+	done
 	grep -qx 'chmod of nothing ENOENT' <<<"$output"
 	grep -qx 'folder 0o2775' <<<"$output"
 	grep -qx 'shared 0o2000' <<<"$output"

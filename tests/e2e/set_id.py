@@ -8,7 +8,8 @@ import sys
 import threading
 
 libc = ctypes.CDLL(None, use_errno=True)
-FCHMODAT2, OPENAT2, AT_FDCWD = 452, 437, -100
+FCHMODAT2, OPENAT2, AT_FDCWD, EMPTY_PATH = 452, 437, -100, 0x1000
+FCHMOD, FCHMODAT = (91, 268) if os.uname().machine == "x86_64" else (52, 53)
 
 
 def call(number, *arguments):
@@ -70,6 +71,15 @@ attempt("openat2", lambda: call(OPENAT2, AT_FDCWD, b"second", struct.pack("QQQ",
 attempt("open of what is there", lambda: os.close(os.open("file", os.O_WRONLY, 0o6755)))
 attempt("chmod of a folder", lambda: os.chmod("folder", 0o2770))
 attempt("fchmod of a folder", lambda: os.fchmod(os.open("folder", os.O_RDONLY), 0o2775))
+os.chdir("folder")
+attempt("fchmod of no descriptor", lambda: call(FCHMOD, AT_FDCWD, 0o2755))
+attempt("fchmod of a name", lambda: call(FCHMOD, os.open(".", os.O_PATH), 0o2755))
+attempt("fchmodat of nowhere", lambda: call(FCHMODAT, AT_FDCWD, None, 0o2755))
+attempt("fchmodat of an empty path", lambda: call(FCHMODAT, AT_FDCWD, b"", 0o2755))
+attempt("fchmodat2 of an empty path", lambda: call(FCHMODAT2, AT_FDCWD, b"", 0o2755, 0))
+attempt("fchmodat2 with other flags", lambda: call(FCHMODAT2, AT_FDCWD, b".", 0o2755, 1))
+attempt("fchmodat2 of a descriptor", lambda: call(FCHMODAT2, os.open(".", os.O_PATH), b"", 0o2775, EMPTY_PATH))
+os.chdir("..")
 attempt("chmod of no bit", lambda: os.chmod("file", 0o1755))
 attempt("chmod of nothing", lambda: os.chmod("nothing", 0o2755))
 print("folder", oct(os.stat("folder").st_mode & 0o7777))

@@ -45,10 +45,12 @@ static const struct {
 	{"mknodat", {0, 0, S_IFIFO | 0600}},
 	{"bind", {0, 0, sizeof address}},
 	{"chmod", {0, 0600}},
+	{"fchmod", {0, 0600}},
 	{"fchmodat", {0, 0, 0600}},
 	{"fchmodat2", {0, 0, 0600}},
 	{"chown", {0, UINT32_MAX, UINT32_MAX}},
 	{"lchown", {0, UINT32_MAX, UINT32_MAX}},
+	{"fchown", {0, UINT32_MAX, UINT32_MAX}},
 	{"fchownat", {0, 0, UINT32_MAX, UINT32_MAX}},
 };
 
@@ -66,6 +68,7 @@ static long make(const struct call_shape *shape, const char *folder) {
 		if (shape->paths[i].folder) arguments[shape->paths[i].folder - 1] = (uint64_t)AT_FDCWD;
 		if (shape->paths[i].path) arguments[shape->paths[i].path - 1] = (uint64_t)(uintptr_t)path;
 	}
+	if (shape->paths[0].path == 0) arguments[0] = (uint64_t)open(there, O_RDONLY | O_CLOEXEC);
 	if (shape->form == CALL_ADDRESS) {
 		arguments[0] = (uint64_t)socket(AF_UNIX, SOCK_STREAM, 0);
 		memcpy(address.sun_path, absent, sizeof address.sun_path - 1);
@@ -88,13 +91,13 @@ static long make(const struct call_shape *shape, const char *folder) {
 		       arguments[5]);
 }
 
-/* each FOLDER…: every call of the table that changes what it names, in each folder. */
+/* each FOLDER…: every call of the table that changes something, in each folder. */
 static int each(char **argv) {
 	for (char **folder = argv; *folder; folder++) {
 		for (size_t i = 0; i < call_shape_count; i++) {
 			const struct call_shape *shape = &call_shapes[i];
 			char what[256];
-			if (shape->number < 0 || shape->class == CALL_LOOK || !shape->paths[0].path) continue;
+			if (shape->number < 0 || shape->class == CALL_LOOK) continue;
 			snprintf(what, sizeof what, "%s %s", *folder, shape->name);
 			say(what, make(shape, *folder));
 		}

@@ -62,7 +62,6 @@ enum {
 	LIMIT_IPC_KNOWN = 64,          /* of these sockets those that datagrams may go to without asking again */
 	LIMIT_IPC_LOOK_MS = 1000,      /* between looks at which of them have ended, and at new sockets of the host */
 	LIMIT_SENDS = 16 << 20,        /* of all that one sandbox has held */
-	LIMIT_STRAIGHT_MS = 1000,      /* a folder to which no link led is taken to be so still */
 	LIMIT_HELD_LOOK_MS = 20,       /* between looks at a held thread's signals */
 	LIMIT_HELD_LOOKS = 64,         /* threads looked at each time */
 	LIMIT_HELD_AWAY_MS = 2000,     /* a signal's handler has, until its thread has made the held call again */

@@ -184,7 +184,7 @@ static size_t count_shapes(bool (*counts)(const struct call_shape *shape)) {
 }
 
 static bool changes(const struct call_shape *shape) {
-	return shape->class != CALL_LOOK && shape->class != CALL_EXECUTE && shape->paths[0].path;
+	return shape->class != CALL_LOOK && shape->class != CALL_EXECUTE;
 }
 
 static bool is_program(const struct call_shape *shape) {

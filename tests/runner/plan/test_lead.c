@@ -35,8 +35,7 @@ static int remove_tree(void **state) {
 static void expect(const struct lead *lead, const char *name, int code, const char *place) {
 	CLEANUP_FREE char *path = name[0] == '/' ? string_copy(name) : path_join(folder, name);
 	CLEANUP_FREE char *wanted = place ? path_join(folder, place) : NULL, *got = NULL;
-	bool hidden;
-	int r = lead_find(lead, path, &got, &hidden);
+	int r = lead_find(lead, path, &got);
 	if (r != code || (wanted && !string_equal(got, wanted)))
 		fail_msg("%s: %d, %s; not %d, %s", name, r, got ? got : "nowhere", code, wanted ? wanted : "nowhere");
 }
@@ -44,8 +43,7 @@ static void expect(const struct lead *lead, const char *name, int code, const ch
 /* The same, as the thread writes it. */
 static void expect_way(const struct lead *lead, const char *way, int code, const char *place) {
 	CLEANUP_FREE char *wanted = place ? path_join(folder, place) : NULL, *got = NULL;
-	bool hidden;
-	int r = lead_find(lead, way, &got, &hidden);
+	int r = lead_find(lead, way, &got);
 	if (r != code || !string_equal(got ? got : "", wanted ? wanted : ""))
 		fail_msg("%s: %d, %s; not %d, %s", way, r, got ? got : "nowhere", code, wanted ? wanted : "nowhere");
 }
@@ -81,9 +79,7 @@ static void a_process_is_itself_in_proc(void **state) {
 	expect(&lead, name, 0, "real/new");
 	close(fd);
 	CLEANUP_FREE char *place = NULL;
-	bool hidden;
-	assert_int_equal(lead_find(&lead, "/dev/stderr", &place, &hidden),
-			 0); /* it is there: nothing is made behind it */
+	assert_int_equal(lead_find(&lead, "/dev/stderr", &place), 0); /* it is there: nothing is made behind it */
 	assert_true(path_is_below(place, "/proc"));
 }
 
