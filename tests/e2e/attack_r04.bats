@@ -115,9 +115,11 @@ denied() {
 	finished tool
 	echo "$output"
 	contains "$output" finished
-	lacks "$output" made
+	# where the new plan comes first, a finished folder brings what only a pattern denies (docs/threat-model.md, Known)
+	brought=$(grep -xE 'made in/x/key (exchanged|brought)' <<<"$output") || true
+	[ "$(grep '^made' <<<"$output")" = "$brought" ]
 	for name in "${names[@]}"; do
-		[ ! -e "$name" ] && [ ! -L "$name" ]
+		[[ $brought && $name == in/x/key ]] || { [ ! -e "$name" ] && [ ! -L "$name" ]; }
 		denied "$name"
 	done
 }
