@@ -169,6 +169,8 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 	ret_call->class = shape->class;
 	ret_call->name = shape->name;
 	ret_call->brings = shape->brings;
+	ret_call->set_id =
+		shape->class == CALL_CHANGE && shape->mode_at && (argument(raw, shape->mode_at) & CALL_SET_ID);
 	for (size_t i = 0; i < CALL_PATHS; i++) {
 		ret_call->makes[i] = shape->paths[i].makes;
 		ret_call->removes[i] = shape->paths[i].removes;

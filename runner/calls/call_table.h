@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "call.h"
 
@@ -24,6 +25,8 @@ enum call_form {
 	CALL_PATH,
 	CALL_ADDRESS, /* a sockaddr, its size behind it: a path where it is AF_UNIX's and no abstract one */
 };
+
+enum { CALL_SET_ID = S_ISUID | S_ISGID }; /* bits that no file of a sandbox gets (attack R12) */
 
 /* Arguments count from 1, as the manual counts them; 0 is none. */
 struct call_shape {

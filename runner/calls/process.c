@@ -22,6 +22,14 @@
 
 enum { PROCESS_FILE_MAX = 16 * 1024 };
 
+unsigned long process_number(const char *path, const char *name, int base) {
+	CLEANUP_FREE char *text = NULL, *lines = NULL, *key = string_format("\n%s:\t", name);
+	if (regular_read(path, PROCESS_FILE_MAX, &text, NULL, NULL) < 0) return 0;
+	lines = string_format("\n%s", text);
+	const char *found = strstr(lines, key);
+	return found ? strtoul(found + strlen(key), NULL, base) : 0;
+}
+
 static int open_name(pid_t pid) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/comm", pid);
 	return open(path, O_RDONLY | O_CLOEXEC);

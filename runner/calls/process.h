@@ -28,6 +28,9 @@ bool process_numbers(pid_t task, bool inside, pid_t *ret_process, pid_t *ret_tas
 int64_t process_start_ms(pid_t task);
 int64_t process_ran_ms(pid_t task);
 
+/* The number behind "NAME:\t" in a file of /proc that has such lines (status, fdinfo/5), 0 where there is none. */
+unsigned long process_number(const char *path, const char *name, int base);
+
 /* Does it live in the same pid namespace as `init`? Where nobody may see its namespace: does it descend from `init`? */
 bool process_is_in(pid_t pid, pid_t init);
 

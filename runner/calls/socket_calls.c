@@ -28,7 +28,7 @@
 #include "closer.h"
 #include "descriptors.h"
 #include "looks.h"
-#include "regular.h"
+#include "process.h"
 #include "schema/limits.h"
 
 #ifndef PIDFD_THREAD /* Linux 6.9 */
@@ -39,7 +39,6 @@
 #endif
 
 enum {
-	SOCKET_CALL_PROC_MAX = 16 * 1024,
 	SOCKET_CALLS_PART = 4,  /* of all descriptors: each call that is held has one */
 	CONNECT_US = 5000,      /* after which a connect(2) that must not wait is broken off */
 	CONNECT_WARY_US = 1000, /* where one had to be already */
@@ -141,19 +140,10 @@ static struct held_call *held_of(struct socket_call *call) {
 
 /* What is read of the thread */
 
-/* The number behind "NAME:\t" in one of its files, 0 where there is none. */
-static unsigned long proc_number(const char *path, const char *name, int base) {
-	CLEANUP_FREE char *text = NULL, *lines = NULL, *key = string_format("\n%s:\t", name);
-	if (regular_read(path, SOCKET_CALL_PROC_MAX, &text, NULL, NULL) < 0) return 0;
-	lines = string_format("\n%s", text);
-	const char *found = strstr(lines, key);
-	return found ? strtoul(found + strlen(key), NULL, base) : 0;
-}
-
 /* Threads share their descriptors, all but those of the rarest programs (clone(2), CLONE_FILES). */
 static int open_leader(pid_t thread) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/status", thread);
-	const pid_t leader = (pid_t)proc_number(path, "Tgid", 10);
+	const pid_t leader = (pid_t)process_number(path, "Tgid", 10);
 	errno = ESRCH;
 	return leader > 0 ? (int)syscall(SYS_pidfd_open, leader, 0) : -1;
 }
@@ -387,7 +377,7 @@ void socket_call_answer(struct socket_call *call, int64_t result) {
 /* Does the tool's descriptor survive execve(2)? (proc_pid_fdinfo(5)) */
 static bool is_closed_on_exec(const struct socket_call *call) {
 	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", call->thread, call->number);
-	return proc_number(path, "flags", 8) & O_CLOEXEC;
+	return process_number(path, "flags", 8) & O_CLOEXEC;
 }
 
 int socket_call_replace(struct socket_call *call, int fd) {

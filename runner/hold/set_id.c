@@ -4,28 +4,23 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "calls/call_table.h"
-#include "calls/regular.h"
+#include "calls/process.h"
 #include "plan/lead.h"
 
-enum { SET_ID = S_ISUID | S_ISGID, PERMISSIONS = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO };
+enum {
+	PERMISSIONS = S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO,
+	FLAGS_KNOWN = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH,
+};
 
 static mode_t mode_of(const struct call_shape *shape, const struct call_raw *raw) {
-	return (mode_t)raw->arguments[shape->mode_at - 1] & (SET_ID | PERMISSIONS);
+	return (mode_t)raw->arguments[shape->mode_at - 1] & (CALL_SET_ID | PERMISSIONS);
 }
-
-bool set_id_asked(const struct call_raw *raw) {
-	const struct call_shape *shape = call_shape_of(raw->number);
-	return shape && shape->class == CALL_CHANGE && shape->mode_at && (mode_of(shape, raw) & SET_ID);
-}
-
-enum { FLAGS_KNOWN = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, FDINFO_MAX = 64 * 1024 };
 
 /* fchmodat2(2) alone has some. */
 static uint64_t flags_of(const struct call_shape *shape, const struct call_raw *raw) {
@@ -34,10 +29,8 @@ static uint64_t flags_of(const struct call_shape *shape, const struct call_raw *
 
 /* fchmod(2) wants a descriptor that is open, not a name alone. 0, or the errno. */
 static int check_descriptor(pid_t thread, const struct call *call) {
-	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", thread, call->folders[0]), *text = NULL;
-	if (call->folders[0] < 0 || regular_read(path, FDINFO_MAX, &text, NULL, NULL) < 0) return EBADF;
-	const char *flags = strstr(text, "flags:\t"); /* proc_pid_fdinfo(5), octal */
-	return !flags || (strtoul(flags + strlen("flags:\t"), NULL, 8) & O_PATH) ? EBADF : 0;
+	CLEANUP_FREE char *path = string_format("/proc/%d/fdinfo/%d", thread, call->folders[0]);
+	return call->folders[0] < 0 || (process_number(path, "flags", 8) & O_PATH) ? EBADF : 0;
 }
 
 /* What the kernel would refuse before it looks for the path: 0, or the errno. */

@@ -7,16 +7,13 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "calls/call.h"
 
-/* Is the call one of these? Otherwise it is for the kernel. */
-bool set_id_asked(const struct call_raw *raw);
-
-/* 0 and a descriptor of the folder, as a name alone (O_PATH); or what the call fails with. It is the thread's if that
- * has been waiting all the while. `curtain`: the device of its nodes, 0: there are none. */
+/* Of a call whose `set_id` says so: 0 and a descriptor of the folder, as a name alone (O_PATH); or what the call fails
+ * with. It is the thread's if that has been waiting all the while. `curtain`: the device of its nodes, 0: there are
+ * none. */
 int set_id_open(pid_t thread, const struct call_raw *raw, const struct call *call, dev_t curtain, int *ret_fd);
 
 /* 0, or what the call fails with. */

@@ -160,7 +160,7 @@ static bool let_go_on(struct desk *desk, uint64_t id) {
 /* A call that was allowed. False: not now. On the loop, before traps_free. */
 static bool let_allowed_go_on(struct traps *traps, const struct trap *trap) {
 	struct desk *desk = traps->desk;
-	if (set_id_asked(&trap->raw)) return carry_out(traps, trap);
+	if (trap->call.set_id) return carry_out(traps, trap);
 	pthread_mutex_lock(&desk->lock);
 	const bool sent = send_cleared(desk, trap->id);
 	pthread_mutex_unlock(&desk->lock);
@@ -226,7 +226,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		return true;
 	}
 	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
-	if (end == TRAP_NEEDS || glance.blind || set_id_asked(&trap->raw)) return false;
+	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
 	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
@@ -358,7 +358,7 @@ static void hold(struct traps *traps, struct trapped *trapped) {
 enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
 
 static bool go_on(struct traps *traps, const struct trap *trap) {
-	if (!set_id_asked(&trap->raw)) return let_go_on(traps->desk, trap->id);
+	if (!trap->call.set_id) return let_go_on(traps->desk, trap->id);
 	return !is_behind(traps->desk) && carry_out(traps, trap);
 }
 

@@ -56,8 +56,8 @@ static const struct {
 	{"mount_setattr", EPERM},
 	/* namespaces: clone3's flags are behind a pointer, so glibc is sent back to clone (K4) */
 	{"clone3", ENOSYS},
-	/* so are openat2's flags and mode, which could change between a look at them and the call; who calls it has a
-	 * way without it, as it came with Linux 5.6 */
+	/* openat2's flags and mode are behind a pointer, too, and could change between a look at them and the call.
+	 * Programs that call it also run on kernels before Linux 5.6, which don't have it. */
 	{"openat2", ENOSYS},
 	{"setns", EPERM},
 	/* large kernel surface that tools can do without, or that gets round this filter */
@@ -279,7 +279,7 @@ static int add_trap(scmp_filter_ctx context, const struct call_shape *shape, uns
 	return r;
 }
 
-/* The bits that no file may get (attack R12), whoever carries the call out for folders (hold/set_id.h). */
+/* One rule for each bit of CALL_SET_ID. The runner carries the call out where it is of a folder (hold/set_id.h). */
 static const unsigned set_id[] = {S_ISUID, S_ISGID};
 
 static int add_set_id(scmp_filter_ctx context, const struct call_shape *shape, unsigned wanted) {
@@ -389,7 +389,7 @@ static uint32_t place_of(unsigned char argument) {
 	return (uint32_t)(offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (argument - 1U) + half);
 }
 
-enum { MADE_FLAGS = O_CREAT | (O_TMPFILE & ~O_DIRECTORY), SET_ID = S_ISUID | S_ISGID };
+enum { MADE_FLAGS = O_CREAT | (O_TMPFILE & ~O_DIRECTORY) };
 
 static struct sock_filter load(size_t place) {
 	return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)place);
@@ -415,7 +415,7 @@ static void refuse_made(const struct call_shape *shape, struct sock_filter *step
 		*steps++ = jump(BPF_JSET, MADE_FLAGS, 0, over + 3);
 	}
 	*steps++ = load(place_of(shape->mode_at));
-	*steps++ = jump(BPF_JSET, SET_ID, 0, over + 1);
+	*steps++ = jump(BPF_JSET, CALL_SET_ID, 0, over + 1);
 	*steps = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
