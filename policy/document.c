@@ -48,7 +48,11 @@ static void profile_finish(struct profile *profile) {
 	free(profile->file);
 	names_finish(&profile->commands);
 	names_finish(&profile->extends);
-	for (size_t i = 0; i < profile->rule_count; i++) free(profile->rules[i].text);
+	for (size_t i = 0; i < profile->rule_count; i++) {
+		free(profile->rules[i].text);
+		free(profile->rules[i].note);
+		free(profile->rules[i].source);
+	}
 	free(profile->rules);
 	pairs_finish(&profile->set);
 	pairs_finish(&profile->hosts);

@@ -53,11 +53,38 @@ static void read_direct(struct reader *reader, const struct node *value) {
 		reader_bool(reader, value, &item_rule(reader)->direct);
 }
 
+static void read_per_project(struct reader *reader, const struct node *value) {
+	bool fits = reader->permission.kind == PERMISSION_FS_WRITE && reader->effect == EFFECT_ALLOW;
+	if (flag_may_stand(reader, value, "per-project", fits, "with fs:write under allow"))
+		reader_bool(reader, value, &item_rule(reader)->per_project);
+}
+
+static void read_words(struct reader *reader, const struct node *value, char **words, const char *what) {
+	const char *text = reader_text(reader, value, what);
+	if (!text) return;
+	if (strlen(text) > LIMIT_NOTE)
+		problems_add(reader->problems, value->place, "a text of more than %d bytes, expected %s", LIMIT_NOTE,
+			     what);
+	else
+		*words = string_copy(text);
+}
+
+static void read_note(struct reader *reader, const struct node *value) {
+	read_words(reader, value, &item_rule(reader)->note, "a short text such as \"read by direnv\"");
+}
+
+static void read_source(struct reader *reader, const struct node *value) {
+	read_words(reader, value, &item_rule(reader)->source, "where to look it up, such as direnv(1)");
+}
+
 static const struct key item_items[] = {
 	{"target", read_target, 0, true},
 	{"confirm", read_confirm, 0, false},
 	{"private", read_private, 0, false},
 	{"direct", read_direct, 0, false},
+	{"per-project", read_per_project, 0, false},
+	{"note", read_note, 0, false},
+	{"source", read_source, 0, false},
 };
 const struct keys item_keys = {"an item", item_items, ARRAY_LENGTH(item_items)};
 

@@ -103,6 +103,11 @@ static void rule_guard(const struct rule_index *index, struct rule *rule) {
 	rule->confirm_terminal = true;
 }
 
+/* For how many folders the rule stands. */
+static size_t count_places(const struct rule_text *text, const struct pattern_scope *scope) {
+	return scope->roots && strstr(text->text, "${root}") ? scope->roots->count : 1;
+}
+
 static int rule_compile(const struct source *source, const struct rule_text *text, const struct pattern_scope *scope,
 			struct rule *ret_rule, struct error *error) {
 	struct pattern_scope anchored = *scope;
@@ -115,7 +120,9 @@ static int rule_compile(const struct source *source, const struct rule_text *tex
 		.confirm_terminal = text->confirm_terminal,
 		.private_allowed = text->private_allowed,
 		.direct = text->direct,
+		.per_project = text->per_project,
 		.distance = source->distance,
+		.note = text->note,
 	};
 	int r = pattern_compile(&text->permission, text->text, &anchored, &ret_rule->pattern, error);
 	if (r < 0) return error_prefix(error, "%s:%u:%u", source->profile->file, text->place.line, text->place.column);
@@ -125,14 +132,30 @@ static int rule_compile(const struct source *source, const struct rule_text *tex
 	return 0;
 }
 
+/* Once for each folder that ${root} stands for. */
+static int rule_compile_all(struct ruleset *ruleset, const struct source *source, const struct rule_text *text,
+			    const struct pattern_scope *scope, struct error *error) {
+	const size_t places = count_places(text, scope);
+	struct pattern_scope each = *scope;
+	for (size_t i = 0; i < places; i++) {
+		if (scope->roots && i < scope->roots->count) each.root = scope->roots->items[i];
+		int r = rule_compile(source, text, &each, &ruleset->rules[ruleset->count], error);
+		if (r < 0) return r;
+		ruleset->count++;
+	}
+	return 0;
+}
+
 static int rules_compile(struct ruleset *ruleset, const struct sources *sources, const struct pattern_scope *scope,
 			 struct error *error) {
 	size_t total = 0, files = 0;
 	for (size_t s = 0; s < sources->count; s++) {
 		const struct profile *profile = sources->items[s].profile;
-		total += profile->rule_count;
-		for (size_t i = 0; i < profile->rule_count; i++)
-			files += permission_is_of_files(&profile->rules[i].permission) ? 1 : 0;
+		for (size_t i = 0; i < profile->rule_count; i++) {
+			const size_t places = count_places(&profile->rules[i], scope);
+			total += places;
+			files += permission_is_of_files(&profile->rules[i].permission) ? places : 0;
+		}
 	}
 	if (total > LIMIT_RULES)
 		return error_set(error, E2BIG,
@@ -149,10 +172,8 @@ static int rules_compile(struct ruleset *ruleset, const struct sources *sources,
 		const struct profile *profile = sources->items[s].profile;
 		for (size_t i = 0; i < profile->rule_count; i++) {
 			if (!source_has(&sources->items[s], &profile->rules[i])) continue;
-			int r = rule_compile(&sources->items[s], &profile->rules[i], scope,
-					     &ruleset->rules[ruleset->count], error);
+			int r = rule_compile_all(ruleset, &sources->items[s], &profile->rules[i], scope, error);
 			if (r < 0) return r;
-			ruleset->count++;
 		}
 	}
 	return 0;

@@ -23,7 +23,7 @@ const struct settings *ruleset_settings(const struct ruleset *ruleset);
 /* What a view says of a rule's own path where no grant covers it: that follows from the ruleset, which never changes,
  * and from what is protected. view_build fills them in. */
 struct bare_mode {
-	bool known, ask_write, mask;
+	bool known, ask_write, mask, own;
 	enum view_mode mode;
 	enum view_denial denial;
 };

@@ -87,15 +87,24 @@ static const struct rule_text *guard_of(const struct showing *showing, const str
 	return NULL;
 }
 
+static void append_words(struct string *out, const char *key, const char *words) {
+	string_appendf(out, ", %s: ", key);
+	policy_append_quoted(out, words);
+}
+
 static void show_rule(const struct showing *showing, struct string *out, enum policy_layer layer,
 		      const struct profile *profile, const struct rule_text *rule) {
 	const struct rule_text *guard = guard_of(showing, rule);
-	bool confirm = rule->confirm_terminal || guard, map = confirm || rule->private_allowed || rule->direct;
+	bool confirm = rule->confirm_terminal || guard,
+	     map = confirm || rule->private_allowed || rule->direct || rule->per_project || rule->note || rule->source;
 	string_append(out, map ? "        - {target: " : "        - ");
 	policy_append_quoted(out, rule->text);
 	if (confirm) string_append(out, ", confirm: terminal");
 	if (rule->private_allowed) string_append(out, ", private: true");
 	if (rule->direct) string_append(out, ", direct: true");
+	if (rule->per_project) string_append(out, ", per-project: true");
+	if (rule->note) append_words(out, "note", rule->note);
+	if (rule->source) append_words(out, "source", rule->source);
 	if (map) string_append_char(out, '}');
 	CLEANUP_FREE char *file = text_visible(profile->file);
 	string_appendf(out, "  # %s:%u", file, rule->place.line);

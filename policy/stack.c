@@ -38,14 +38,22 @@ static const char *asked_of(const struct rule *rule, const struct permission *pe
 	return reads ? "fs:read and fs:write" : rule->permission.name;
 }
 
+/* " (read by direnv)" */
+static char *explain_note(const struct rule *rule) {
+	if (!rule->note) return string_copy("");
+	SHOWN(note, rule->note);
+	return string_format(" (%s)", note);
+}
+
 static char *explain_rule(const struct rule *rule, const struct permission *permission) {
 	SHOWN(pattern, rule->lead ? rule->named : typed(rule->pattern));
 	CLEANUP_FREE char *lead = explain_lead(rule->lead);
 	if (rule_is_for_all(rule))
 		return string_format("an administrator denies %s %s to every profile%s", rule->permission.name, pattern,
 				     lead);
-	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s%s", rule->profile, verbs[rule->effect],
-						asked_of(rule, permission), pattern, lead);
+	CLEANUP_FREE char *note = explain_note(rule);
+	CLEANUP_FREE char *what = string_format("the profile %s %s %s %s%s%s", rule->profile, verbs[rule->effect],
+						asked_of(rule, permission), pattern, lead, note);
 	if (!rule->guarded) return STEAL(what);
 	SHOWN(place, typed(rule->guarded->pattern));
 	return string_format("%s, in a terminal since %s keeps %s", what, rule->guarded->profile, place);

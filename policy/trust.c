@@ -31,6 +31,8 @@ static void add_denials(struct policy_document *document, const struct profile *
 		struct rule_text *copy = &profile->rules[profile->rule_count++];
 		*copy = *rule;
 		copy->text = text_in(rule, root);
+		copy->note = string_copy_or_null(rule->note);
+		copy->source = string_copy_or_null(rule->source);
 	}
 }
 

@@ -54,10 +54,16 @@ static bool is_said_here(const struct answer *answer, const char *target) {
 	       ends_at(pattern, target);
 }
 
+static bool gives_own(const struct answer *answer, const char *target) {
+	const struct rule *rule = answer->grant ? NULL : answer->rule;
+	return answer->given && rule && rule->per_project && ends_at(rule->pattern, target);
+}
+
 struct judgement {
 	enum effect effect;
 	bool denied;    /* by somebody's word; else a denial is for want of one */
 	bool here;      /* said of that very path, not of what lies above */
+	bool own;       /* by a rule that gives the project's own (per-project: true) */
 	char *resolved; /* resolved_by(); owned, or NULL */
 };
 
@@ -74,6 +80,7 @@ static struct judgement judge_path(const struct stack_context *context, const st
 	const struct judgement judgement = {.effect = answer.given ? answer.effect : EFFECT_DENY,
 					    .denied = answer.given && answer.effect == EFFECT_DENY,
 					    .here = is_said_here(&answer, target),
+					    .own = gives_own(&answer, target),
 					    .resolved = resolved_by(&answer, target)};
 	answer_finish(&answer);
 	return judgement;
@@ -91,6 +98,7 @@ struct view_path view_path_of(const struct stack_context *context, const struct 
 	struct view_path entry = {.path = (char *)path, .mode = VIEW_WRITE};
 	const struct judgement write = judge_path(context, subject, session, PERMISSION_FS_WRITE, path);
 	entry.resolved = write.resolved;
+	entry.own = write.own;
 	if (write.effect == EFFECT_ALLOW && (write.resolved || write.here)) return entry;
 	free(write.resolved);
 	const struct judgement read = judge_path(context, subject, session, PERMISSION_FS_READ, path);
@@ -98,6 +106,7 @@ struct view_path view_path_of(const struct stack_context *context, const struct 
 	/* What the folders above a link say of writing is said of the link, not of where a grant to read leads. */
 	const bool adds = read.resolved && !write.denied && !write.here;
 	if (write.effect == EFFECT_ALLOW && !adds) return entry;
+	entry.own = false;
 	entry.mode = read.effect == EFFECT_ALLOW ? VIEW_READ : read.effect == EFFECT_ASK ? VIEW_ASK : VIEW_ABSENT;
 	entry.ask_write = write.effect == EFFECT_ASK && !adds && read.effect != EFFECT_DENY;
 	entry.denial = read.denied ? VIEW_DENIES_READ : write.denied ? VIEW_DENIES_WRITE : VIEW_DENIES_NOTHING;
@@ -134,9 +143,10 @@ static struct view_path entry_of_rule(const struct building *building, const str
 					  .mode = bare->mode,
 					  .ask_write = bare->ask_write,
 					  .denial = bare->denial,
-					  .mask = bare->mask};
+					  .mask = bare->mask,
+					  .own = bare->own};
 	const struct view_path entry = entry_of(building, path);
-	if (bare) *bare = (struct bare_mode){true, entry.ask_write, entry.mask, entry.mode, entry.denial};
+	if (bare) *bare = (struct bare_mode){true, entry.ask_write, entry.mask, entry.own, entry.mode, entry.denial};
 	return entry;
 }
 
@@ -144,6 +154,7 @@ static void add_entry(struct view *view, const struct view_path *entry) {
 	view_add_path(view, entry->path, false, entry->mode, entry->ask_write);
 	view_deny_path(view, entry->path, entry->denial);
 	if (entry->mask) view_mask_path(view, entry->path);
+	if (entry->own) view_own_path(view, entry->path);
 	if (entry->resolved) view_resolve_path(view, entry->path, entry->resolved);
 }
 

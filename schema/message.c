@@ -16,6 +16,7 @@ static const struct message_info messages[] = {
 	[MESSAGE_SESSION_CLOSE] = {"session-close", MESSAGE_REQUEST, true},
 	[MESSAGE_RESOLVE] = {"resolve", MESSAGE_REQUEST, true},
 	[MESSAGE_WRITABLE] = {"writable", MESSAGE_REQUEST, true},
+	[MESSAGE_ROOTS] = {"roots", MESSAGE_REQUEST, true},
 	[MESSAGE_DESCRIBE] = {"describe", MESSAGE_REQUEST, false},
 	[MESSAGE_WANT] = {"want", MESSAGE_REQUEST, true},
 	[MESSAGE_CHECK] = {"check", MESSAGE_REQUEST, false},

@@ -188,6 +188,12 @@ static const struct migration table[] = {
 	    with). */
 	 "INSERT OR IGNORE INTO writable SELECT project FROM sessions;"
 	 "INSERT OR IGNORE INTO writable SELECT key FROM grants WHERE permission = 'fs:write' AND effect = 'allow';"},
+	{4, "CREATE TABLE roots ("
+	    "  id INTEGER PRIMARY KEY,"
+	    "  project TEXT NOT NULL,"
+	    "  path TEXT NOT NULL,"
+	    "  UNIQUE (project, path)"
+	    ") STRICT;"},
 };
 
 const struct migration *migrations(size_t *ret_count) {

@@ -77,7 +77,10 @@ static int append_variable(struct string *out, const char *name, size_t size, co
 	snprintf(uid, sizeof uid, "%u", scope->uid);
 	const struct {
 		const char *name, *value;
-	} variables[] = {{"home", scope->home}, {"project", scope->project}, {"uid", uid}};
+	} variables[] = {{"home", scope->home},
+			 {"project", scope->project},
+			 {"root", scope->root ? scope->root : scope->project},
+			 {"uid", uid}};
 	for (size_t i = 0; i < ARRAY_LENGTH(variables); i++) {
 		if (strlen(variables[i].name) != size || memcmp(variables[i].name, name, size) != 0) continue;
 		if (!variables[i].value)
@@ -88,7 +91,7 @@ static int append_variable(struct string *out, const char *name, size_t size, co
 	}
 	CLEANUP_FREE char *copy = string_copy_bytes(name, size);
 	CLEANUP_FREE char *shown = text_visible_cut(copy, 30);
-	return error_set(error, EINVAL, "there is no ${%s}; known are ${home}, ${project} and ${uid}", shown);
+	return error_set(error, EINVAL, "there is no ${%s}; known are ${home}, ${project}, ${root} and ${uid}", shown);
 }
 
 /* ~ and ${…} replaced by what they stand for, quoted. */

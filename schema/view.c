@@ -48,27 +48,29 @@ static const struct path_list {
 	bool mask;
 	bool pattern;
 	bool gone; /* in changes alone: it is no entry any more */
+	bool own;
 } path_lists[] = {
-	{"denied", VIEW_ABSENT, false, VIEW_DENIES_READ, false, false, false},
-	{"absent", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, false},
-	{"absent-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, false, false, false},
-	{"absent-mask-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, true, false, false},
-	{"ask", VIEW_ASK, false, VIEW_DENIES_NOTHING, false, false, false},
-	{"ask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, false, false, false},
-	{"ask-write", VIEW_ASK, true, VIEW_DENIES_NOTHING, false, false, false},
-	{"ask-mask", VIEW_ASK, true, VIEW_DENIES_NOTHING, true, false, false},
-	{"ask-mask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, true, false, false},
-	{"read", VIEW_READ, false, VIEW_DENIES_NOTHING, false, false, false},
-	{"read-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, false, false, false},
-	{"read-mask", VIEW_READ, true, VIEW_DENIES_NOTHING, true, false, false},
-	{"read-mask-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, true, false, false},
-	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false, false},
-	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false, false},
-	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, false, true, false},
-	{"patterns-masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, true, false},
-	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, false},
-	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, true},
-	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, true},
+	{"denied", VIEW_ABSENT, false, VIEW_DENIES_READ, false, false, false, false},
+	{"absent", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"absent-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, false, false, false, false},
+	{"absent-mask-fixed", VIEW_ABSENT, false, VIEW_DENIES_WRITE, true, false, false, false},
+	{"ask", VIEW_ASK, false, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"ask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, false, false, false, false},
+	{"ask-write", VIEW_ASK, true, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"ask-mask", VIEW_ASK, true, VIEW_DENIES_NOTHING, true, false, false, false},
+	{"ask-mask-fixed", VIEW_ASK, false, VIEW_DENIES_WRITE, true, false, false, false},
+	{"read", VIEW_READ, false, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"read-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, false, false, false, false},
+	{"read-mask", VIEW_READ, true, VIEW_DENIES_NOTHING, true, false, false, false},
+	{"read-mask-fixed", VIEW_READ, false, VIEW_DENIES_WRITE, true, false, false, false},
+	{"masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"write", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false, false, false},
+	{"write-own", VIEW_WRITE, false, VIEW_DENIES_NOTHING, false, false, false, true},
+	{"patterns", VIEW_READ, false, VIEW_DENIES_NOTHING, false, true, false, false},
+	{"patterns-masked", VIEW_READ, true, VIEW_DENIES_NOTHING, false, true, false, false},
+	{"patterns-hiding", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, false, false},
+	{"gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, false, true, false},
+	{"patterns-gone", VIEW_ABSENT, false, VIEW_DENIES_NOTHING, false, true, true, false},
 };
 
 static const struct field program_fields[] = {
@@ -95,6 +97,7 @@ static const struct field view_fields[] = {
 	{"sockets", FIELD_STRINGS, offsetof(struct view, sockets), NULL},
 	{"sockets_asked", FIELD_STRINGS, offsetof(struct view, sockets_asked), NULL},
 	{"upstream", FIELD_TEXT, offsetof(struct view, upstream), NULL},
+	{"roots", FIELD_STRINGS, offsetof(struct view, roots), NULL},
 	{"listens", FIELD_BOOL, offsetof(struct view, listens), NULL},
 	{"direct", FIELD_BOOL, offsetof(struct view, direct), NULL},
 };
@@ -191,6 +194,7 @@ void view_add_path(struct view *view, const char *path, bool pattern, enum view_
 	view->paths[at].ask_write = ask_write && (mode == VIEW_ASK || mode == VIEW_READ);
 	view->paths[at].denial = VIEW_DENIES_NOTHING;
 	view->paths[at].mask = false;
+	view->paths[at].own = false;
 	free(STEAL(view->paths[at].resolved));
 }
 
@@ -225,6 +229,12 @@ void view_mask_path(struct view *view, const char *path) {
 	size_t at = place_of(view, path, false, &found);
 	if (found && (view->paths[at].ask_write || view->paths[at].denial == VIEW_DENIES_WRITE))
 		view->paths[at].mask = true;
+}
+
+void view_own_path(struct view *view, const char *path) {
+	bool found;
+	size_t at = place_of(view, path, false, &found);
+	if (found && view->paths[at].mode == VIEW_WRITE) view->paths[at].own = true;
 }
 
 void view_resolve_path(struct view *view, const char *path, const char *resolved) {
@@ -305,7 +315,7 @@ static const char *list_of(const struct saying *saying) {
 		const struct path_list *list = &path_lists[i];
 		if (path->pattern != list->pattern || saying->gone != list->gone) continue;
 		if (list->gone || (path->mode == list->mode && path->ask_write == list->ask_write &&
-				   path->denial == list->denial && path->mask == list->mask))
+				   path->denial == list->denial && path->mask == list->mask && path->own == list->own))
 			return list->key;
 	}
 	return path_lists[0].key; /* denied */
@@ -399,7 +409,7 @@ json_t *view_changes(const struct view *from, const struct view *to) {
 	for (size_t i = 0; i < to->path_count; i++) {
 		const struct view_path *now = &to->paths[i], *before = counterpart(from, &at, now);
 		if (!before || before->mode != now->mode || before->ask_write != now->ask_write ||
-		    before->denial != now->denial || before->mask != now->mask ||
+		    before->denial != now->denial || before->mask != now->mask || before->own != now->own ||
 		    !string_equal(before->resolved, now->resolved))
 			sayings[count++] = (struct saying){now, false};
 	}
@@ -434,6 +444,7 @@ static int take_path(struct view *view, const struct path_list *kind, const json
 		view_add_path(view, path, kind->pattern, kind->mode, kind->ask_write);
 	if (!kind->gone && !kind->pattern) view_deny_path(view, path, kind->denial);
 	if (kind->mask) view_mask_path(view, path);
+	if (kind->own) view_own_path(view, path);
 	if (leads) view_resolve_path(view, path, resolved);
 	if (view->path_count > LIMIT_VIEW_PATHS)
 		return error_set(error, E2BIG, "a view has more than %d paths", LIMIT_VIEW_PATHS);

@@ -25,6 +25,7 @@ static const struct {
 	[MESSAGE_SESSION_CLOSE] = {&handle_session_close, 0},
 	[MESSAGE_RESOLVE] = {&handle_resolve, 0},
 	[MESSAGE_WRITABLE] = {&handle_writable, 0},
+	[MESSAGE_ROOTS] = {&handle_roots, 0},
 	[MESSAGE_DESCRIBE] = {&handle_describe, 0},
 	[MESSAGE_WANT] = {&handle_want, 0},
 	[MESSAGE_CHECK] = {&handle_check, 0},

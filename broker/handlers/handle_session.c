@@ -43,6 +43,7 @@ static const struct body_field open_fields[] = {
 	{"passed", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, passed), LIMIT_ENVIRONMENT, NULL},
 	{"allow", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, allow), WISHES_MAX, NULL},
 	{"resolved", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, resolved), WISHES_MAX, NULL},
+	{"roots", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, roots), LIMIT_ROOTS, NULL},
 	{"granted", BODY_INDICES, OPTIONAL, offsetof(struct session_open, granted), WISHES_MAX, NULL},
 	{"deny", BODY_TEXTS, OPTIONAL, offsetof(struct session_open, deny), WISHES_MAX, NULL},
 	{"policy", BODY_TEXT, OPTIONAL, offsetof(struct session_open, policy), LIMIT_MESSAGE, NULL},

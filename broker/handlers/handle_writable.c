@@ -1,9 +1,4 @@
 /* writable: what a runner's sandbox is about to write, and which folders any sandbox could write. */
-#include <errno.h>
-#include <string.h>
-
-#include "base/memory.h"
-#include "base/path.h"
 #include "base/string.h"
 #include "handler.h"
 #include "schema/limits.h"
@@ -17,17 +12,6 @@ static const struct body_field asked_fields[] = {
 	{"folders", BODY_TEXTS, OPTIONAL, offsetof(struct asked, folders), LIMIT_WRITABLE, NULL},
 };
 static const struct body_shape asked_shape = BODY_SHAPE_OF(struct asked, asked_fields);
-
-static int check_paths(const struct strings *paths, struct error *error) {
-	for (size_t i = 0; i < paths->count; i++) {
-		CLEANUP_FREE char *normal = NULL;
-		int r = path_normalise(NULL, paths->items[i], &normal, error);
-		if (r == 0 && strcmp(normal, paths->items[i]) != 0)
-			r = error_set(error, EINVAL, "the path isn't normal");
-		if (r < 0) return r;
-	}
-	return 0;
-}
 
 static bool are_known(struct store *store, const struct strings *trees) {
 	for (size_t i = 0; i < trees->count; i++)
@@ -52,8 +36,8 @@ static int ask(struct client *client, int64_t id, const void *body, json_t **ret
 	(void)id;
 	const struct asked *asked = body;
 	struct broker *broker = client->broker;
-	int r = check_paths(&asked->trees, error);
-	if (r == 0) r = check_paths(&asked->folders, error);
+	int r = body_check_paths(&asked->trees, error);
+	if (r == 0) r = body_check_paths(&asked->folders, error);
 	if (r == 0) r = add(broker, &asked->trees, error);
 	if (r < 0) return r;
 	json_t *writable = json_array();

@@ -25,7 +25,7 @@ struct request_handler {
 
 /* One file of handlers a subject. */
 extern const struct request_handler handle_hello, handle_session_open, handle_session_close, handle_resolve,
-	handle_writable, handle_want, handle_check, handle_name, handle_cancel, handle_event, handle_settled,
-	handle_sandbox, handle_grant, handle_revoke, handle_kill, handle_publish, handle_published, handle_list,
-	handle_summary, handle_verify, handle_agent, handle_answer, handle_describe, handle_why, handle_policy,
-	handle_trust, handle_status, handle_turn, handle_held;
+	handle_writable, handle_roots, handle_want, handle_check, handle_name, handle_cancel, handle_event,
+	handle_settled, handle_sandbox, handle_grant, handle_revoke, handle_kill, handle_publish, handle_published,
+	handle_list, handle_summary, handle_verify, handle_agent, handle_answer, handle_describe, handle_why,
+	handle_policy, handle_trust, handle_status, handle_turn, handle_held;

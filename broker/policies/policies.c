@@ -16,7 +16,8 @@
 enum { RULESETS_MAX = 8 };
 
 struct remembered {
-	char *root;
+	char *project;
+	struct strings roots;
 	struct ruleset *ruleset;
 };
 
@@ -74,7 +75,8 @@ struct policies *policies_new(const struct places *places, struct store *store) 
 void policies_free(struct policies *policies) {
 	if (!policies) return;
 	for (size_t i = 0; i < RULESETS_MAX; i++) {
-		free(policies->rulesets[i].root);
+		free(policies->rulesets[i].project);
+		strings_finish(&policies->rulesets[i].roots);
 		ruleset_unref(policies->rulesets[i].ruleset);
 	}
 	policy_unref(policies->current);
@@ -215,11 +217,13 @@ void policies_judge(struct policies *policies, const char *project) {
 }
 
 static struct ruleset *find_ruleset(struct policies *policies, const struct policy *policy, const char *profile,
-				    const char *root) {
+				    const struct policies_place *place) {
+	static const struct strings none;
+	const struct strings *roots = place->roots ? place->roots : &none;
 	for (size_t i = 0; i < RULESETS_MAX; i++) {
 		struct remembered *known = &policies->rulesets[i];
-		if (known->ruleset && strcmp(known->root, root) == 0 &&
-		    strcmp(ruleset_profile(known->ruleset), profile) == 0 &&
+		if (known->ruleset && strcmp(known->project, place->project) == 0 &&
+		    strings_equal(&known->roots, roots) && strcmp(ruleset_profile(known->ruleset), profile) == 0 &&
 		    policy_equal(ruleset_policy(known->ruleset), policy) &&
 		    policies_ruleset_is_current(policies, known->ruleset))
 			return known->ruleset;
@@ -227,9 +231,10 @@ static struct ruleset *find_ruleset(struct policies *policies, const struct poli
 	return NULL;
 }
 
-int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile, const char *root,
-			  struct ruleset **ret_ruleset, struct error *error) {
-	const struct pattern_scope scope = policies_scope(policies, root);
+int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile,
+			  const struct policies_place *place, struct ruleset **ret_ruleset, struct error *error) {
+	struct pattern_scope scope = policies_scope(policies, place->project);
+	scope.roots = place->roots;
 	look_anew(policies);
 	return ruleset_new(policy, profile, &scope, &policies->follow, ret_ruleset, error);
 }
@@ -244,20 +249,27 @@ static void log_unfollowed(const struct ruleset *ruleset) {
 	if (warning) log_warning("%s", warning);
 }
 
-int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
-		     struct ruleset **ret_ruleset, struct error *error) {
-	struct ruleset *ruleset = find_ruleset(policies, policy, profile, root);
+static void remember(struct policies *policies, const struct policies_place *place, struct ruleset *ruleset) {
+	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
+	free(slot->project);
+	strings_finish(&slot->roots);
+	ruleset_unref(slot->ruleset);
+	*slot = (struct remembered){.project = string_copy(place->project), .ruleset = ruleset_ref(ruleset)};
+	for (size_t i = 0; place->roots && i < place->roots->count; i++)
+		strings_add(&slot->roots, place->roots->items[i]);
+}
+
+int policies_compile(struct policies *policies, struct policy *policy, const char *profile,
+		     const struct policies_place *place, struct ruleset **ret_ruleset, struct error *error) {
+	struct ruleset *ruleset = find_ruleset(policies, policy, profile, place);
 	if (ruleset) {
 		*ret_ruleset = ruleset_ref(ruleset);
 		return 0;
 	}
-	int r = policies_compile_anew(policies, policy, profile, root, &ruleset, error);
+	int r = policies_compile_anew(policies, policy, profile, place, &ruleset, error);
 	if (r < 0) return r;
 	log_unfollowed(ruleset);
-	struct remembered *slot = &policies->rulesets[policies->next++ % RULESETS_MAX];
-	free(slot->root);
-	ruleset_unref(slot->ruleset);
-	*slot = (struct remembered){string_copy(root), ruleset_ref(ruleset)};
+	remember(policies, place, ruleset);
 	*ret_ruleset = ruleset;
 	return 0;
 }
@@ -270,7 +282,8 @@ int policies_ruleset(struct policies *policies, const char *profile, const char 
 	int r = project_file_check(file, error);
 	if (r == 0) r = policies_assemble(policies, NULL, file, &policy, error);
 	if (r < 0) return r;
-	r = policies_compile(policies, policy, profile, project, &ruleset, error);
+	const struct policies_place place = {.project = project};
+	r = policies_compile(policies, policy, profile, &place, &ruleset, error);
 	policy_unref(policy);
 	*ret_ruleset = ruleset; /* remembered */
 	return r;

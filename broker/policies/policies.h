@@ -71,14 +71,20 @@ void policies_judge(struct policies *policies, const char *project); /* its trus
 int policies_assemble(struct policies *policies, struct policy_document *own, const struct project_file *file,
 		      struct policy **ret_policy, struct error *error);
 
-/* The rules of a policy in a project, whose root is what ${project} means. The last few are remembered and shared by
- * all who want the same. The caller drops the reference. */
-int policies_compile(struct policies *policies, struct policy *policy, const char *profile, const char *root,
-		     struct ruleset **ret_ruleset, struct error *error);
+/* Where rules are to hold: what ${project} means, and each of what ${root} does (NULL: the project alone). */
+struct policies_place {
+	const char *project;
+	const struct strings *roots;
+};
+
+/* The rules of a policy there. The last few are remembered and shared by all who want the same. The caller drops the
+ * reference. */
+int policies_compile(struct policies *policies, struct policy *policy, const char *profile,
+		     const struct policies_place *place, struct ruleset **ret_ruleset, struct error *error);
 
 /* The same, for nobody else. */
-int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile, const char *root,
-			  struct ruleset **ret_ruleset, struct error *error);
+int policies_compile_anew(struct policies *policies, struct policy *policy, const char *profile,
+			  const struct policies_place *place, struct ruleset **ret_ruleset, struct error *error);
 
 /* Do the links that its denials name lead where they led? */
 bool policies_ruleset_is_current(struct policies *policies, const struct ruleset *ruleset);

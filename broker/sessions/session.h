@@ -27,7 +27,8 @@ struct session {
 	struct client *client; /* borrowed: the runner's connection */
 	struct session_record record;
 	struct subject subject;
-	char *root; /* what ${project} means */
+	char *root;           /* what ${project} means */
+	struct strings roots; /* what ${root} does, each of them */
 	struct ruleset *ruleset;
 	struct policy_document *own_policy; /* --policy FILE, in the place of the user's; or NULL */
 	struct project_file *project_file;  /* of its root; followed */
@@ -56,6 +57,7 @@ struct session_open {
 	struct strings environment, allow, deny;
 	struct strings passed;   /* variables that are to be passed whatever allows it: denials hold (--env) */
 	struct strings resolved; /* of `allow`, in its order: where it leads, or "" */
+	struct strings roots;    /* folders that this run's runner has named for ${root}, to a broker before */
 	struct body_ids granted; /* likewise: what a broker before has granted for it; missing: none has */
 	char *policy, *policy_name;
 	bool offline, record;

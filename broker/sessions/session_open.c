@@ -22,6 +22,7 @@
 #include "schema/upstream.h"
 #include "schema/view.h"
 #include "session_denials.h"
+#include "session_roots.h"
 #include "session_rules.h"
 #include "session_tell.h"
 #include "wire/client.h"
@@ -32,6 +33,7 @@ void session_free(struct session *session) {
 	subject_finish(&session->subject);
 	if (session->sandbox) sandbox_free(session->sandbox);
 	free(session->root);
+	strings_finish(&session->roots);
 	ruleset_unref(session->ruleset);
 	policy_document_unref(session->own_policy);
 	project_file_leave(session->project_file);
@@ -48,10 +50,7 @@ void session_free(struct session *session) {
 DEFINE_CLEANUP(struct session *, session_free);
 
 static int check_path(const char *what, const char *path, struct error *error) {
-	CLEANUP_FREE char *normal = NULL;
-	int r = path_normalise(NULL, path, &normal, error);
-	if (r == 0 && strcmp(normal, path) != 0) r = error_set(error, EINVAL, "the path isn't normal");
-	return r < 0 ? error_prefix(error, "%s", what) : 0;
+	return body_check_path(path, error) < 0 ? error_prefix(error, "%s", what) : 0;
 }
 
 static char *command_line(const struct strings *command) {
@@ -212,6 +211,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	if (r == 0) r = check_path("project", wish->project, error);
 	if (r == 0) r = check_path("root", wish->root, error);
 	if (r == 0) r = check_path("cwd", wish->cwd, error);
+	if (r == 0) r = body_check_paths(&wish->roots, error);
 	if (r < 0) return r;
 	session->broker = client->broker;
 	session->client = client;
@@ -224,6 +224,7 @@ int session_open(struct client *client, const struct session_open *wish, struct 
 	for (size_t i = 0; i < wish->environment.count; i++)
 		strings_add(&session->environment, wish->environment.items[i]);
 	r = sandbox_new(client, wish->before != 0, &session->sandbox, error);
+	if (r == 0) r = session_first_roots(session, wish, error);
 	if (r == 0) r = session_make_rules(session, wish, error);
 	if (r < 0) return r;
 	session->record = (struct session_record){.profile = string_copy(session->subject.profile),

@@ -12,6 +12,7 @@
 #include "policies/policies.h"
 #include "policies/project_file.h"
 #include "policy/source.h"
+#include "sandbox.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 #include "session_tell.h"
@@ -56,9 +57,10 @@ static int assemble(const struct session *session, struct policy **ret_policy, s
 static int compile(const struct session *session, struct policy *policy, const char *profile,
 		   struct ruleset **ret_ruleset, struct error *error) {
 	struct policies *policies = session->broker->policies;
-	if (!session->own_policy) return policies_compile(policies, policy, profile, session->root, ret_ruleset, error);
+	const struct policies_place place = {.project = session->root, .roots = &session->roots};
+	if (!session->own_policy) return policies_compile(policies, policy, profile, &place, ret_ruleset, error);
 	/* nobody else has these */
-	return policies_compile_anew(policies, policy, profile, session->root, ret_ruleset, error);
+	return policies_compile_anew(policies, policy, profile, &place, ret_ruleset, error);
 }
 
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error) {
@@ -113,6 +115,19 @@ static void end_unkept(struct session *session) {
 	session_terminate(session);
 }
 
+static bool is_current(const struct session *session, const struct policy *policy) {
+	return policy_equal(policy, ruleset_policy(session->ruleset)) &&
+	       policies_ruleset_is_current(session->broker->policies, session->ruleset);
+}
+
+/* The view that follows from the policy, for whoever has it. */
+static void renew(struct session *session, struct policy *policy) {
+	struct ruleset *ruleset = rules_now(session, policy);
+	ruleset_unref(session->ruleset);
+	session->ruleset = ruleset;
+	session_push_view(session);
+}
+
 void session_refresh_rules(struct session *session) {
 	struct policy *policy;
 	struct error error = ERROR_NONE;
@@ -120,16 +135,22 @@ void session_refresh_rules(struct session *session) {
 		log_warning("session %lld keeps its rules: %s", (long long)session->record.id, error.message);
 		return;
 	}
-	if (!policy_equal(policy, ruleset_policy(session->ruleset)) ||
-	    !policies_ruleset_is_current(session->broker->policies, session->ruleset)) {
-		struct ruleset *ruleset = rules_now(session, policy);
-		ruleset_unref(session->ruleset);
-		session->ruleset = ruleset;
-		session_push_view(session);
+	if (!is_current(session, policy)) {
+		renew(session, policy);
 		session_push_rules_changed(session, false);
 		end_unkept(session);
 	}
 	policy_unref(policy);
+}
+
+int session_renew_rules(struct session *session, struct error *error) {
+	struct policy *policy;
+	int r = assemble(session, &policy, error);
+	if (r < 0) return r;
+	renew(session, policy);
+	if (session->sandbox->init != 0) session_push_rules_changed(session, false);
+	policy_unref(policy);
+	return 0;
 }
 
 void sessions_refresh_rules(struct broker *broker) {

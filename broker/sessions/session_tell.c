@@ -22,6 +22,7 @@ struct view *session_make_view(const struct session *session, bool *ret_cut, str
 	struct view *view = view_build(&context, &session->subject, session->record.id, grants.items, grants.count,
 				       &session->environment);
 	if (session->offline) view->network = VIEW_NETWORK_NONE;
+	for (size_t i = 0; i < session->roots.count; i++) strings_add(&view->roots, session->roots.items[i]);
 	return view;
 }
 

@@ -124,6 +124,10 @@ static const char *const statements[] = {
 	[STORE_REVOCATION_DELETE] = "DELETE FROM revocations WHERE id = ?1",
 	[STORE_WRITABLE_FIND] = "SELECT 1 FROM writable WHERE path = ?1",
 	[STORE_WRITABLE_INSERT] = "INSERT OR IGNORE INTO writable (path) VALUES (?1)",
+	[STORE_ROOTS_OF] = "SELECT path FROM roots WHERE project = ?1 ORDER BY id LIMIT ?2",
+	[STORE_ROOTS_INSERT] = "INSERT OR IGNORE INTO roots (project, path) SELECT ?1, ?2"
+			       " WHERE (SELECT count(*) FROM roots WHERE project = ?1) < ?3",
+	[STORE_ROOTS_DELETE] = "DELETE FROM roots WHERE project = ?1 AND path = ?2",
 	[STORE_TRUST_FIND] = "SELECT 1 FROM trusts WHERE project = ?1 AND hash = ?2",
 	[STORE_TRUST_INSERT] = "INSERT OR IGNORE INTO trusts (project, hash, trusted_ms) VALUES (?1, ?2, ?3)",
 	[STORE_TRUST_DELETE] = "DELETE FROM trusts WHERE project = ?1",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "base/text.h"
 #include "schema/grant.h"
@@ -220,4 +221,16 @@ void body_finish(const struct body_shape *shape, void *body) {
 		if (field->type == BODY_SHAPES) finish_shapes(field->shape, (struct body_list *)place);
 	}
 	memset(body, 0, shape->size);
+}
+
+int body_check_path(const char *path, struct error *error) {
+	CLEANUP_FREE char *normal = NULL;
+	int r = path_normalise(NULL, path, &normal, error);
+	return r == 0 && strcmp(normal, path) != 0 ? error_set(error, EINVAL, "the path isn't normal") : r;
+}
+
+int body_check_paths(const struct strings *paths, struct error *error) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < paths->count; i++) r = body_check_path(paths->items[i], error);
+	return r;
 }

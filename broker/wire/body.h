@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/string.h"
 
 enum body_type {
 	BODY_TEXT,       /* owned char *; `most` bytes */
@@ -71,3 +72,7 @@ struct body_shape {
 /* `body` must be zeroed. Keys "type" and "id" belong to every message and are passed over at the top. */
 int body_take(const struct body_shape *shape, const json_t *json, void *body, struct error *error);
 void body_finish(const struct body_shape *shape, void *body);
+
+/* -EINVAL where a path isn't absolute and normal (path_normalise). */
+int body_check_path(const char *path, struct error *error);
+int body_check_paths(const struct strings *paths, struct error *error);

@@ -28,6 +28,7 @@ enum {
 	GIT_POINTER_MAX = 2 * PATH_MAX, /* bytes of a `.git` file */
 	GIT_MODULES_DEPTH = 8,
 	GIT_HOOKS_MAX = 200,
+	GIT_WORDS_MAX = 2000,        /* of command lines of its configuration */
 	GIT_MODULES_MAX = 20 * 1000, /* entries looked at below modules/ and worktrees/ */
 };
 
@@ -143,21 +144,54 @@ static void protect_below(struct git_layout *layout, const char *directory, int 
 	closedir(stream);
 }
 
+/* Every file of configuration that git would read there, without what these include. */
+static void list_configurations(const struct git_layout *layout, const char *home, struct strings *ret_files) {
+	const char *const directories[] = {layout->common, layout->directory};
+	strings_add(ret_files, "/etc/gitconfig");
+	strings_take(ret_files, path_join(home, ".gitconfig"));
+	strings_take(ret_files, path_join(home, ".config/git/config"));
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+		strings_take(ret_files, path_join(directories[i], "config"));
+		strings_take(ret_files, path_join(directories[i], "config.worktree"));
+	}
+}
+
+/* A word of a command line that names a file of the work tree: git's shell starts there. */
+static void protect_word(struct git_layout *layout, const char *word, size_t size, const char *home) {
+	CLEANUP_FREE char *text = string_copy_bytes(word, size);
+	CLEANUP_FREE char *path = string_starts(text, "~/") ? path_join(home, text + 2) : string_copy(text);
+	CLEANUP_FREE char *normal = NULL;
+	struct stat status;
+	if (!strchr(path, '/') || path_normalise(layout->top, path, &normal, NULL) < 0) return;
+	if (path_is_below(normal, layout->top) && stat(normal, &status) == 0 && S_ISREG(status.st_mode))
+		protect_add(layout, normal);
+}
+
+/* The programs and scripts of the work tree that git's configuration runs. What a shell makes of a line is not known
+ * here: each of its words is looked at, and one without a slash is looked for in PATH. */
+static void protect_commands(struct git_layout *layout, const struct strings *configurations, const char *home) {
+	static const char between[] = " \t\r\n\"'`;|&()<>{}=!$";
+	CLEANUP_STRINGS struct strings lines = {0}, files = {0};
+	int budget = GIT_WORDS_MAX;
+	for (size_t i = 0; i < configurations->count; i++)
+		git_config_commands(configurations->items[i], home, &lines, &files);
+	for (size_t i = 0; i < lines.count; i++) {
+		for (const char *at = lines.items[i]; *at && --budget > 0;) {
+			at += strspn(at, between);
+			const size_t size = strcspn(at, between);
+			if (size > 0) protect_word(layout, at, size, home);
+			at += size;
+		}
+	}
+}
+
 /* Every hooks path that any configuration git would read names, and those files themselves. */
 static void protect_configured(struct git_layout *layout, const char *home) {
-	CLEANUP_STRINGS struct strings values = {0}, files = {0};
-	const char *const directories[] = {layout->common, layout->directory};
-	git_config_values("/etc/gitconfig", home, "core.hookspath", &values, &files);
-	CLEANUP_FREE char *global = path_join(home, ".gitconfig");
-	CLEANUP_FREE char *xdg = path_join(home, ".config/git/config");
-	git_config_values(global, home, "core.hookspath", &values, &files);
-	git_config_values(xdg, home, "core.hookspath", &values, &files);
-	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
-		CLEANUP_FREE char *config = path_join(directories[i], "config");
-		CLEANUP_FREE char *worktree = path_join(directories[i], "config.worktree");
-		git_config_values(config, home, "core.hookspath", &values, &files);
-		git_config_values(worktree, home, "core.hookspath", &values, &files);
-	}
+	CLEANUP_STRINGS struct strings configurations = {0}, values = {0}, files = {0};
+	list_configurations(layout, home, &configurations);
+	for (size_t i = 0; i < configurations.count; i++)
+		git_config_values(configurations.items[i], home, "core.hookspath", &values, &files);
+	protect_commands(layout, &configurations, home);
 	for (size_t i = 0; i < files.count; i++) {
 		if (!path_is_below(files.items[i], "/etc")) protect_add(layout, files.items[i]);
 	}

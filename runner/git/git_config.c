@@ -1,6 +1,7 @@
 #include "git_config.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "calls/regular.h"
@@ -94,8 +95,82 @@ static char *expand_path(const char *value, const char *home, const char *file) 
 	return path_join(folder, value);
 }
 
-static void read_file(const char *file, const char *home, const char *key, struct strings *values,
-		      struct strings *files, int depth) {
+/* Sections and names of git-config(1) whose values are programs or lines for a shell; "": any name. */
+static const struct {
+	const char *section, *name;
+} commands[] = {
+	{"alias", ""},
+	{"browser", "cmd"},
+	{"browser", "path"},
+	{"core", "alternaterefscommand"},
+	{"core", "askpass"},
+	{"core", "attributesfile"},
+	{"core", "editor"},
+	{"core", "fsmonitor"},
+	{"core", "gitproxy"},
+	{"core", "pager"},
+	{"core", "sshcommand"},
+	{"credential", "helper"},
+	{"diff", "command"},
+	{"diff", "external"},
+	{"diff", "textconv"},
+	{"difftool", "cmd"},
+	{"difftool", "path"},
+	{"filter", "clean"},
+	{"filter", "process"},
+	{"filter", "smudge"},
+	{"gc", "recentobjectshook"},
+	{"gpg", "defaultkeycommand"},
+	{"gpg", "program"},
+	{"guitool", "cmd"},
+	{"hook", "command"},
+	{"imap", "tunnel"},
+	{"instaweb", "httpd"},
+	{"interactive", "difffilter"},
+	{"lfs", "clean"},
+	{"lfs", "path"},
+	{"lfs", "smudge"},
+	{"man", "cmd"},
+	{"man", "path"},
+	{"merge", "driver"},
+	{"mergetool", "cmd"},
+	{"mergetool", "path"},
+	{"pager", ""},
+	{"remote", "receivepack"},
+	{"remote", "uploadpack"},
+	{"sendemail", "cccmd"},
+	{"sendemail", "headercmd"},
+	{"sendemail", "sendmailcmd"},
+	{"sendemail", "smtpserver"},
+	{"sendemail", "tocmd"},
+	{"sequence", "editor"},
+	{"submodule", "update"},
+	{"tar", "command"},
+	{"trailer", "cmd"},
+	{"trailer", "command"},
+	{"uploadpack", "packobjectshook"},
+};
+
+/* "filter.clean" */
+static bool is_command(const char *key) {
+	const char *dot = strchr(key, '.');
+	for (size_t i = 0; dot && i < ARRAY_LENGTH(commands); i++) {
+		const size_t size = strlen(commands[i].section);
+		if (size != (size_t)(dot - key) || memcmp(commands[i].section, key, size) != 0) continue;
+		if (!commands[i].name[0] || string_equal(commands[i].name, dot + 1)) return true;
+	}
+	return false;
+}
+
+/* What is looked for: the key, or (NULL) all that are commands. */
+struct search {
+	const char *home, *key;
+	struct strings *values, *files;
+};
+
+static void read_file(const struct search *search, const char *file, int depth) {
+	const char *home = search->home;
+	struct strings *files = search->files;
 	if (depth > GIT_CONFIG_DEPTH_MAX || files->count >= GIT_CONFIG_FILES_MAX || strings_contain(files, file))
 		return;
 	strings_add(files, file);
@@ -124,10 +199,11 @@ static void read_file(const char *file, const char *home, const char *key, struc
 		reader.at++;
 		skip_blank(&reader);
 		CLEANUP_FREE char *value = read_value(&reader);
-		if (string_equal(name.data, key)) strings_add(values, value);
+		if (search->key ? string_equal(name.data, search->key) : is_command(name.data))
+			strings_add(search->values, value);
 		if (string_equal(name.data, "include.path") || string_equal(name.data, "includeif.path")) {
 			CLEANUP_FREE char *included = expand_path(value, home, file);
-			read_file(included, home, key, values, files, depth + 1);
+			read_file(search, included, depth + 1);
 		}
 	}
 	string_finish(&reader.section);
@@ -135,5 +211,11 @@ static void read_file(const char *file, const char *home, const char *key, struc
 
 void git_config_values(const char *file, const char *home, const char *key, struct strings *values,
 		       struct strings *files) {
-	read_file(file, home, key, values, files, 0);
+	const struct search search = {home, key, values, files};
+	read_file(&search, file, 0);
+}
+
+void git_config_commands(const char *file, const char *home, struct strings *lines, struct strings *files) {
+	const struct search search = {home, NULL, lines, files};
+	read_file(&search, file, 0);
 }

@@ -13,3 +13,6 @@
  */
 void git_config_values(const char *file, const char *home, const char *key, struct strings *values,
 		       struct strings *files);
+
+/* The same of each value that names a program, or is a line for a shell. */
+void git_config_commands(const char *file, const char *home, struct strings *lines, struct strings *files);

@@ -47,6 +47,7 @@ struct live {
 	bool second; /* the next try is the second one */
 	bool hiding; /* the host has made what is to be hidden: a plan that fails leaves it open */
 	bool hid;    /* the last plan was made for that */
+	bool early;  /* the newest view is not to be planned for: one that has more is on its way */
 	bool broken; /* the portal died while it carried out `steps`; until live_restore */
 
 	bool busy, restoring;
@@ -354,7 +355,13 @@ static void make_plan(struct live *live) {
 	CLEANUP_VIEW struct view *with_onces = onces_any(live->onces) ? view_copy(live->view) : NULL;
 	onces_plan(live->onces);
 	live->target = live->wanted;
+	const bool fresh = live->fresh;
 	int r = plan_next(live, with_onces, &error);
+	if (r == -EAGAIN) {
+		live->early = true;
+		live->fresh = fresh;
+		return;
+	}
 	if (r < 0) {
 		/* the broker is gone: what is there stays, and the next one sends a view */
 		bool gone = r == -ECONNRESET || r == -EPIPE;
@@ -386,7 +393,7 @@ static void make_plan(struct live *live) {
 static void on_turn(evutil_socket_t fd, short what, void *argument) {
 	struct live *live = argument;
 	(void)fd, (void)what;
-	if (live->busy || live->broken) return;
+	if (live->busy || live->broken || live->early) return;
 	tell_waiters(live);
 	if (live->applied < live->wanted) make_plan(live);
 }
@@ -447,13 +454,16 @@ const struct view *live_view(const struct live *live) {
 void live_update(struct live *live, struct view *view) {
 	if (live->shown != live->view) view_free(live->view);
 	live->view = view;
+	live->early = false;
 	live->wanted++;
 	turn_soon(live);
 }
 
 void live_judge_again(struct live *live, bool less) {
+	const bool early = live->early;
 	live->hiding |= less;
 	live_update(live, view_copy(live->view));
+	live->early = early;
 }
 
 void live_refresh(struct live *live) {

@@ -25,6 +25,7 @@ struct live;
 struct live_options {
 	struct event_base *base;
 	/* The host's facts are taken anew when `fresh`. The view is borrowed. */
+	/* -EAGAIN: not for this view: one that has more is on its way. */
 	int (*plan)(void *context, const struct view *view, bool fresh, struct plan *ret_plan, struct error *error);
 	/* portal_apply; with a plan portal_apply_again: the portal is a new one, and the steps were under way. */
 	void (*apply)(void *context, struct plan *plan, const struct steps *steps, portal_applied_done *done,

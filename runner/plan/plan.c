@@ -332,7 +332,8 @@ static void settle_node(const struct builder *builder, struct node *node) {
 	if (node->cap && is_hosts(own)) own = SHOW_READ;
 	node->protected = node->origin == RULE_PROTECTED || (node->above && node->above->protected);
 	if (node->protected) own = SHOW_NOTHING;
-	const bool elsewhere = node->has_show && node->rule->source; /* the host need not have anything here */
+	/* in sbx's own trees the host need not have anything here */
+	const bool elsewhere = node->has_show && node->rule->source && !is_hosts(above);
 	if (is_hosts(own) || own == SHOW_ASK) {
 		node->gone = (node->fact->type == FACT_MISSING && !elsewhere) || (node->above && node->above->gone);
 	} else if (own == SHOW_NOTHING) {

@@ -35,6 +35,7 @@ void finds_finish(struct finds *finds) {
 	git_layout_finish(&finds->git);
 	strings_finish(&finds->repositories);
 	strings_finish(&finds->protect);
+	strings_finish(&finds->work);
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
 	strings_finish(&finds->own_folders);
@@ -54,7 +55,7 @@ static bool is_in(const struct strings *trees, const char *path) {
 
 static bool is_shown_folder(const struct rule *rule, const struct fact *fact) {
 	const bool shows = rule->show == SHOW_READ || rule->show == SHOW_WRITE;
-	return rule->origin == RULE_VIEW && !rule->cap && shows && fact->type == FACT_FOLDER;
+	return rule->origin == RULE_VIEW && !rule->cap && !rule->source && shows && fact->type == FACT_FOLDER;
 }
 
 /* The canonical folders that the view shows, at least so, without those inside others. */
@@ -328,6 +329,7 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 	for (size_t i = 0; i < survey->repositories.count; i++) {
 		const char *folder = survey->repositories.items[i];
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+		add_once(&finds->work, folder);
 		if (string_equal(folder, top)) continue;
 		if (i < FINDS_REPOSITORIES_MAX) {
 			git_at(folder, options->home, &git);
@@ -364,6 +366,7 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	git_at(tree, options->home, &git);
 	add_protect(finds, &git);
 	if (is_tools_own(options, tree)) return;
+	add_once(&finds->work, tree);
 	git_survey_take(tree, &git, options->home, &survey);
 	add_nested(finds, options, &survey, tree);
 	for (size_t i = 0; i < survey.notes.count; i++) add_once(&finds->notes, survey.notes.items[i]);

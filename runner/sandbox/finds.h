@@ -43,6 +43,7 @@ struct finds {
 	struct git_layout git;           /* the project's */
 	struct strings repositories;     /* trees that were looked into for repositories */
 	struct strings protect;          /* what is masked in repositories */
+	struct strings work;             /* folders in which somebody works: ${root} is to stand for each of them */
 	bool look_again;                 /* in repositories: finds_look_again */
 	struct rules names;              /* for other names of what `named` says */
 	struct strings named;

@@ -1,8 +1,10 @@
 #include "layout.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "calls/regular.h"
@@ -10,6 +12,8 @@
 #include "led.h"
 #include "programs.h"
 #include "sockets.h"
+
+enum { OWN_NAME_MAX = 40, OWN_HASH = 16 }; /* of the name of what a project has for itself */
 
 /* What every sandbox shows, where the host has it. */
 static const char *const shown_trees[] = {
@@ -105,10 +109,36 @@ static enum show show_of_mode(enum view_mode mode) {
 	return SHOW_NOTHING;
 }
 
-static void add_view(const struct view *view, struct rules *rules) {
+/* Where what a project has for itself lies, instead of at the path: below a folder of sbx's state whose name says which
+ * project it is. */
+static char *place_of_own(const struct layout *layout, const char *path) {
+	const char *project = layout->project->project;
+	const bool in_home = path_is_below(path, layout->home);
+	char hash[HASH_HEX_SIZE];
+	hash_hex(hash, project, strlen(project));
+	CLEANUP_FREE char *state = xdg_folder("XDG_STATE_HOME", layout->home, ".local/state");
+	return string_format("%s/projects/%.*s-%.*s/%s%s", state, OWN_NAME_MAX, path_name(project), OWN_HASH, hash,
+			     in_home ? "home" : "root", in_home ? path + strlen(layout->home) : path);
+}
+
+static int add_own(const struct layout *layout, const char *path, struct rules *rules, struct error *error) {
+	CLEANUP_FREE char *place = place_of_own(layout, path);
+	int r = file_make_directories(place, error);
+	if (r < 0) return error_prefix(error, "the project's own %s", path);
+	rules_add_source(rules, RULE_VIEW, SHOW_WRITE, path, place);
+	return 0;
+}
+
+static int add_view(const struct layout *layout, struct rules *rules, struct error *error) {
+	const struct view *view = layout->view;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *entry = &view->paths[i];
 		if (entry->pattern) continue;
+		if (entry->own) {
+			int r = add_own(layout, entry->path, rules, error);
+			if (r < 0) return r;
+			continue;
+		}
 		rules_add_denial(rules, show_of_mode(entry->mode), entry->path, entry->denial);
 		struct rule *rule = &rules->items[rules->count - 1];
 		rule->resolved = string_copy_or_null(entry->resolved);
@@ -117,6 +147,7 @@ static void add_view(const struct view *view, struct rules *rules) {
 		rule->adds = entry->resolved && entry->mode == VIEW_READ && !entry->ask_write &&
 			     entry->denial == VIEW_DENIES_NOTHING;
 	}
+	return 0;
 }
 
 /* What the broker says of reading is said of the name. Where that leads elsewhere, or the layout shows it, a rule that
@@ -238,7 +269,7 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	add_protected(layout->home, rules);
 	int r = add_home(layout, rules, error);
 	if (r < 0) return r;
-	add_view(layout->view, rules);
+	if ((r = add_view(layout, rules, error)) < 0) return r;
 	if ((r = given_rules(&layout->finds->given, &layout->judge, rules, error)) < 0) return r;
 	const struct finds_options options = {.view = layout->view,
 					      .project = layout->project,

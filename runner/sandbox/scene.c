@@ -20,7 +20,10 @@
 #include "runner/patience.h"
 #include "runner/program_links.h"
 
-enum { PATTERN_COLUMNS = 200 };
+enum {
+	PATTERN_COLUMNS = 200,
+	VIEWS_MAX = 8, /* until no folder is found that none before had */
+};
 
 extern char **environ;
 
@@ -113,7 +116,7 @@ static int tell_writable(struct scene *scene, struct session *session, const str
 	struct strings *told = &scene->told;
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount *mount = &plan->mounts[i];
-		if (mount->kind == MOUNT_WRITE &&
+		if (mount->kind == MOUNT_WRITE && string_equal(mount->path, mount->source) &&
 		    !path_is_below_any(mount->path, (const char *const *)told->items, told->count) &&
 		    !path_is_below_any(mount->path, (const char *const *)trees.items, trees.count))
 			strings_add(&trees, mount->path);
@@ -194,7 +197,9 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 	r = plan_build(&rules, &facts, ret_plan, error);
 	if (r == -E2BIG) r = explain_too_many(scene, session, view, error);
 	if (r < 0) return r;
-	if ((r = tell_writable(scene, session, ret_plan, error)) < 0) {
+	if (session) r = roots_check(&scene->roots, session, view, &scene->finds.work, &scene->finds.notes, error);
+	if (r == 0) r = tell_writable(scene, session, ret_plan, error);
+	if (r < 0) {
 		plan_finish(ret_plan);
 		return r;
 	}
@@ -328,6 +333,18 @@ static char *denied_link(const struct scene *scene, bool asks) {
 	return NULL;
 }
 
+/* Again while the broker makes the rules count for folders that were found on the way. */
+static int make_plan(struct scene *scene, struct session *session, struct error *error) {
+	for (int views = 1;; views++) {
+		int r = look_at_view(scene, session, error);
+		if (r == 0) r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
+		if (r != -EAGAIN) return r;
+		if (views == VIEWS_MAX) return error_set(error, EPROTO, "the broker's view has not what it was told");
+		view_free(STEAL(scene->view));
+		if ((r = session_next_view(session, &scene->view, error)) < 0) return r;
+	}
+}
+
 int scene_complete(struct scene *scene, struct session *session, int *ret_status, struct error *error) {
 	const bool asks = scene->curtain || scene->trapped;
 	if (programs_deny(scene->view, asks, scene->command.path) ||
@@ -341,8 +358,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	settle_network(scene);
 	if (scene->home_kind == VIEW_HOME_OWN) scene->own_home = layout_own_home(scene->home, scene->view->profile);
 	int r = check_project(scene, session, error);
-	if (r == 0) r = look_at_view(scene, session, error);
-	if (r == 0) r = scene_replan(scene, session, scene->view, true, &scene->plan, error);
+	if (r == 0) r = make_plan(scene, session, error);
 	if (r < 0) return r;
 	scene->home_inside = string_copy(scene->view->home == VIEW_HOME_HIDDEN ? "/tmp" : scene->home);
 	if (!can_start(scene, scene->command.path)) {
@@ -441,5 +457,6 @@ void scene_finish(struct scene *scene) {
 	strings_finish(&scene->left_out);
 	strings_finish(&scene->made);
 	strings_finish(&scene->told);
+	roots_finish(&scene->roots);
 	strings_finish(&scene->policy);
 }

@@ -10,6 +10,7 @@
 #include "finds.h"
 #include "git/git_survey.h"
 #include "plan/plan.h"
+#include "roots.h"
 #include "runner/options.h"
 #include "runner/project.h"
 #include "schema/view.h"
@@ -27,7 +28,8 @@ struct scene {
 	bool curtain, trapped; /* the doorbell, set before scene_complete; see layout.h */
 	struct plan plan;      /* what the sandbox starts with */
 	struct finds finds;    /* what plans were made from, and which folders are real: kept for the next plan */
-	struct strings told;   /* trees that the broker knows the sandbox may write */
+	struct roots roots;
+	struct strings told; /* trees that the broker knows the sandbox may write */
 	struct ask_nodes nodes;
 	enum view_home home_kind;  /* as the sandbox started */
 	enum view_network network; /* likewise */

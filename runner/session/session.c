@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,33 +13,12 @@
 #include "base/text.h"
 #include "checks.h"
 #include "clearance.h"
-#include "rule_name.h"
 #include "runner/project.h"
 #include "schema/limits.h"
 #include "schema/message.h"
+#include "session_parts.h"
 
-enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, SESSION_RESOLVE_MAX = 256, WARNING_COLUMNS = 600 };
-
-struct session {
-	struct session_options options;
-	struct session_events events;
-	struct event_base *base;
-	struct channel *channel; /* NULL while the broker is gone */
-	struct event *readable, *retry;
-	atomic_int connection; /* what `readable` waits for, or -1 */
-	atomic_bool reading;   /* what comes from there */
-	struct checks *checks;
-	struct clearance *clearance;
-	struct view *view;   /* as it was told last */
-	struct view *coming; /* parts of the next one so far */
-	int64_t id;
-	pid_t init;      /* 0: nothing runs yet */
-	int64_t closing; /* the request, when it was sent */
-	json_t *wants;
-	json_t *granted; /* ids, of each of the run's `allow`; NULL: there was no broker yet */
-	int64_t hold;    /* number of the last push `hold`; 0: nothing is held */
-	int retry_ms;
-};
+enum { SESSION_RETRY_FIRST_MS = 200, SESSION_RETRY_MAX_MS = 5000, WARNING_COLUMNS = 600 };
 
 static json_t *text_list(const struct strings *texts) {
 	json_t *list = json_array();
@@ -76,14 +54,15 @@ static json_t *passed_list(const struct session *session) {
 static json_t *open_body(const struct session *session) {
 	const struct session_options *options = &session->options;
 	const struct run_options *run = options->run;
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:O*, s:I}",
-			 "command", command_list(run->command), "executable", message_bytes(options->executable),
-			 "profile", run->profile, "project", message_bytes(options->project->project), "root",
-			 message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
-			 text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
-			 text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text,
-			 "policy_name", run->policy_name, "offline", run->offline, "record", run->record, "passed",
-			 passed_list(session), "granted", session->granted, "before", (json_int_t)session->id);
+	return json_pack(
+		"{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:b, s:b, s:o, s:o, s:O*, s:I}",
+		"command", command_list(run->command), "executable", message_bytes(options->executable), "profile",
+		run->profile, "project", message_bytes(options->project->project), "root",
+		message_bytes(options->project->root), "cwd", message_bytes(options->directory), "environment",
+		text_list(&options->environment), "allow", text_list(&run->allow), "resolved",
+		text_list(&run->resolved), "deny", text_list(&run->deny), "policy", run->policy_text, "policy_name",
+		run->policy_name, "offline", run->offline, "record", run->record, "passed", passed_list(session),
+		"roots", text_list(&session->roots), "granted", session->granted, "before", (json_int_t)session->id);
 }
 
 /* Once: when a broker comes back the tool has the terminal. */
@@ -172,12 +151,15 @@ static int take_view(struct session *session, const json_t *message, struct erro
 	return r;
 }
 
-static int first_view(struct session *session, struct view **ret_view, struct error *error) {
+int session_next_view(struct session *session, struct view **ret_view, struct error *error) {
 	for (;;) {
 		json_t *message = NULL;
 		int r = channel_receive(session->channel, true, &message, error);
 		if (r < 0) return r;
-		r = is_push(message, "view") ? take_view(session, message, error) : 0;
+		if (is_push(message, "view"))
+			r = take_view(session, message, error);
+		else
+			json_array_append(session->early, message);
 		json_decref(message);
 		if (r < 0) return r;
 		if (r > 0) {
@@ -190,104 +172,17 @@ static int first_view(struct session *session, struct view **ret_view, struct er
 int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
 		 struct error *error) {
 	CLEANUP_SESSION struct session *session = mem_new(struct session);
-	*session = (struct session){
-		.options = *options, .checks = checks_new(), .connection = -1, .retry_ms = SESSION_RETRY_FIRST_MS};
+	*session = (struct session){.options = *options,
+				    .checks = checks_new(),
+				    .early = json_array(),
+				    .connection = -1,
+				    .retry_ms = SESSION_RETRY_FIRST_MS};
 	int r = clearance_new(&session->clearance, error);
 	if (r == 0) r = connect_and_open(session, error);
-	if (r == 0) r = first_view(session, ret_view, error);
+	if (r == 0) r = session_next_view(session, ret_view, error);
 	if (r < 0) return r;
 	*ret_session = STEAL(session);
 	return 0;
-}
-
-static int read_modes(const json_t *reply, size_t count, struct layout_mode *modes, struct error *error) {
-	const json_t *list = json_object_get(reply, "modes");
-	if (json_array_size(list) != count)
-		return error_set(error, EPROTO, "the broker resolved another number of paths");
-	for (size_t i = 0; i < count; i++) {
-		const char *name = NULL, *denial = NULL;
-		int ask_write = 0, mask = 0;
-		if (json_unpack_ex(json_array_get(list, i), NULL, JSON_STRICT, "{s:s, s:b, s:s, s:b}", "mode", &name,
-				   "ask_write", &ask_write, "denial", &denial, "mask", &mask) < 0)
-			return error_set(error, EPROTO, "the broker sent a malformed mode");
-		int r = view_mode_parse(name, &modes[i].mode, error);
-		if (r == 0) r = view_denial_parse(denial, &modes[i].denial, error);
-		if (r < 0) return r;
-		modes[i].ask_write = ask_write != 0;
-		modes[i].mask = mask != 0;
-	}
-	return 0;
-}
-
-static int read_flags(const json_t *reply, size_t count, bool *flags, struct error *error) {
-	const json_t *list = json_object_get(reply, "writable");
-	if (json_array_size(list) != count)
-		return error_set(error, EPROTO, "the broker judged another number of folders");
-	for (size_t i = 0; i < count; i++) flags[i] = !json_is_false(json_array_get(list, i));
-	return 0;
-}
-
-/* As many of the paths from *start on as fit one message. */
-static json_t *next_paths(const struct strings *paths, size_t most, size_t *start) {
-	json_t *list = json_array();
-	size_t size = 0;
-	for (size_t count = 0; *start < paths->count && count < most; count++, (*start)++) {
-		size += 6 * strlen(paths->items[*start]); /* at worst, as JSON */
-		if (count > 0 && size > LIMIT_MESSAGE / 2) break;
-		json_array_append_new(list, message_bytes(paths->items[*start]));
-	}
-	return list;
-}
-
-static int call_writable(struct session *session, const char *key, const struct strings *paths, bool *flags,
-			 struct error *error) {
-	if (!session || !session->channel) return error_set(error, ECONNRESET, "the broker is gone");
-	if (session->readable) event_active(session->readable, EV_READ, 1); /* as for session_resolve */
-	for (size_t start = 0; start < paths->count;) {
-		const size_t from = start;
-		json_t *list = next_paths(paths, LIMIT_WRITABLE, &start), *reply = NULL;
-		int r = channel_call(session->channel, "writable", json_pack("{s:o}", key, list), &reply, error);
-		if (r == 0 && flags) r = read_flags(reply, start - from, flags + from, error);
-		json_decref(reply);
-		if (r < 0) return error_prefix(error, "asking what sandboxes may write");
-	}
-	return 0;
-}
-
-int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,
-		     bool *ret_writable, struct error *error) {
-	int r = trees ? call_writable(session, "trees", trees, NULL, error) : 0;
-	return r < 0 || !folders ? r : call_writable(session, "folders", folders, ret_writable, error);
-}
-
-int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
-		    struct error *error) {
-	if (!session || !session->channel) return error_set(error, ECONNRESET, "the broker is gone");
-	/* what comes while a call waits is in no descriptor any more */
-	if (session->readable) event_active(session->readable, EV_READ, 1);
-	for (size_t start = 0; start < paths->count;) {
-		const size_t from = start;
-		json_t *list = next_paths(paths, SESSION_RESOLVE_MAX, &start), *reply = NULL;
-		int r = channel_call(session->channel, "resolve", json_pack("{s:o}", "paths", list), &reply, error);
-		if (r == 0) r = read_modes(reply, start - from, modes + from, error);
-		json_decref(reply);
-		if (r < 0) return error_prefix(error, "resolving what the rules' patterns match");
-	}
-	return 0;
-}
-
-static int on_resolve(void *context, const struct strings *paths, struct layout_mode *modes, struct error *error) {
-	return session_resolve(context, paths, modes, error);
-}
-
-struct layout_judge session_judge(struct session *session) {
-	return (struct layout_judge){.resolve = on_resolve, .context = session};
-}
-
-char *session_rule(struct session *session, const char *path, bool takes) {
-	char *rule = session->channel ? rule_name(session->channel, session->id, path, takes) : NULL;
-	if (session->readable) event_active(session->readable, EV_READ, 1);
-	return rule;
 }
 
 static void push_ended(struct session *session, const json_t *message) {
@@ -443,11 +338,20 @@ static void on_retry(evutil_socket_t fd, short what, void *argument) {
 	evtimer_add(session->retry, &delay);
 }
 
+static void take_early(struct session *session) {
+	json_t *early = session->early, *message;
+	size_t index;
+	session->early = json_array();
+	json_array_foreach (early, index, message) take_push(session, message);
+	json_decref(early);
+}
+
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events) {
 	session->base = base;
 	session->events = *events;
 	session->retry = evtimer_new(base, on_retry, session);
 	if (events->hold) events->hold(events->context, session->hold);
+	take_early(session);
 	listen_to(session);
 }
 
@@ -665,6 +569,8 @@ void session_free(struct session *session) {
 	checks_free(session->checks);
 	clearance_free(session->clearance);
 	strings_finish(&session->options.environment);
+	strings_finish(&session->roots);
+	json_decref(session->early);
 	json_decref(session->wants);
 	json_decref(session->granted);
 	free(session);

@@ -56,6 +56,8 @@ struct session_events { /* each may be NULL */
 /* Connect and open; *ret_view is the session's first view. */
 int session_open(const struct session_options *options, struct session **ret_session, struct view **ret_view,
 		 struct error *error);
+/* The one after it, before session_serve. */
+int session_next_view(struct session *session, struct view **ret_view, struct error *error);
 int session_resolve(struct session *session, const struct strings *paths, struct layout_mode *modes,
 		    struct error *error);
 struct layout_judge session_judge(struct session *session); /* session_resolve */
@@ -63,6 +65,10 @@ struct layout_judge session_judge(struct session *session); /* session_resolve *
  * write it? -ECONNRESET while there is no broker. */
 int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,
 		     bool *ret_writable, struct error *error);
+/* Message `roots`: folders that ${root} is to stand for, and those for which it need not any more. *ret_kept, an array
+ * of as many as are found: there is room for it, and where it is new the next view, which was sent by then, has it. */
+int session_roots(struct session *session, const struct strings *found, const struct strings *gone, bool *ret_kept,
+		  struct error *error);
 char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 /* Which the broker gives and withholds; borrowed. A new broker's as soon as there is one. */

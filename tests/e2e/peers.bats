@@ -106,7 +106,7 @@ rules() {
 # --- names that are protected in a writable folder
 
 @test "srt: what shells, editors, agents and git run later isn't written, nor made" {
-	local names=(.bashrc .bash_profile .profile .zshrc .zprofile .gitconfig .mcp.json .vscode/settings.json .idea/workspace.xml
+	local names=(.bashrc .bash_profile .profile .zshrc .zprofile .gitconfig .gitmodules .ripgreprc .mcp.json .vscode/settings.json .idea/workspace.xml
 		.claude/commands/test.md .claude/agents/test-agent.md)
 	isnt_made "${names[@]}"
 	git init -q .
@@ -255,8 +255,17 @@ rules() {
 	[ "${lines[2]}" = "?? ./" ] || [ "${lines[2]}" = "?? tool.py" ]
 	[ -f tool.py ]
 	missing .git .codex .agents
-	inside 'git init -q .' # codex denies it
-	contains "$output" "$PWD/.git: check it"
+	inside 'git init -q .' # codex denies it, too
+	[ "$status" != 0 ]
+	missing .git/config .git/hooks
+	isnt_made .codex/config.toml
+}
+
+@test "codex: .codex and .aws in the project and in another writable folder aren't written, nor made" {
+	options=(--allow "fs:write=$HOME/beside")
+	isnt_made .aws/config "$HOME/beside/.codex/config.toml" "$HOME/beside/.aws/config"
+	made .aws/config "$HOME/beside/.codex/config.toml" "$HOME/beside/.aws/config"
+	isnt_written .aws/config "$HOME/beside/.codex/config.toml" "$HOME/beside/.aws/config"
 }
 
 # --- links

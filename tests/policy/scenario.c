@@ -25,6 +25,7 @@ struct scenario {
 	size_t grant_count;
 	struct strings protected, names;
 	char *flooded;
+	struct strings roots;
 	struct stack_exec_answers said;
 	bool asks_programs;
 	struct string out;
@@ -80,7 +81,10 @@ static void load_untrusted(struct scenario *scenario, const char *text) {
 
 static void prepare(struct scenario *scenario) {
 	struct error error = ERROR_NONE;
-	const struct pattern_scope scope = {.home = home, .project = project, .uid = 1000};
+	const struct pattern_scope scope = {.home = home,
+					    .project = project,
+					    .roots = scenario->roots.count > 0 ? &scenario->roots : NULL,
+					    .uid = 1000};
 	if (!scenario->policy) {
 		scenario->documents[scenario->document_count++] = policy_load_builtin();
 		scenario->policy = policy_new(scenario->documents, scenario->document_count);
@@ -258,6 +262,8 @@ static enum section begin_section(struct scenario *scenario, const char *line) {
 		set_profile(scenario, line + strlen("@profile "));
 	} else if (string_starts(line, "@flooded ")) {
 		scenario->flooded = string_copy(line + strlen("@flooded "));
+	} else if (string_starts(line, "@root ")) {
+		strings_add(&scenario->roots, line + strlen("@root "));
 	} else if (strcmp(line, "@view") == 0) {
 		prepare(scenario);
 		show_view(scenario);
@@ -307,6 +313,7 @@ static void scenario_finish(struct scenario *scenario) {
 	free(scenario->grants);
 	strings_finish(&scenario->protected);
 	strings_finish(&scenario->names);
+	strings_finish(&scenario->roots);
 	free(scenario->flooded);
 	stack_exec_answers_finish(&scenario->said);
 	free(scenario->profile);

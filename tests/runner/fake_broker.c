@@ -20,7 +20,7 @@
 #include "schema/message.h"
 
 struct fake {
-	const struct view *view;
+	struct view *view;
 	const char *matched, *events, *clearance;
 	int client;
 };
@@ -71,6 +71,20 @@ static json_t *resolve(const struct fake *fake, const json_t *paths) {
 	return modes;
 }
 
+/* The view has them from then on, and no rules for any. */
+static json_t *keep_roots(const struct fake *fake, const json_t *found) {
+	json_t *kept = json_array(), *root;
+	size_t index;
+	json_array_foreach (found, index, root) {
+		CLEANUP_FREE char *path = NULL;
+		if (message_bytes_take(root, &path, NULL) < 0 || !path) _exit(1);
+		strings_add(&fake->view->roots, path);
+		json_array_append_new(kept, json_true());
+	}
+	if (json_array_size(found) > 0) push_view(fake);
+	return kept;
+}
+
 static void record(const struct fake *fake, const json_t *message) {
 	CLEANUP_FREE char *text = json_dumps(message, JSON_COMPACT | JSON_SORT_KEYS);
 	FILE *file = fopen(fake->events, "ae");
@@ -95,6 +109,8 @@ static void serve_message(const struct fake *fake, const json_t *message) {
 		json_object_set_new(answer, "clearance", clearance(fake));
 	} else if (string_equal(type, "resolve")) {
 		json_object_set_new(answer, "modes", resolve(fake, json_object_get(message, "paths")));
+	} else if (string_equal(type, "roots")) {
+		json_object_set_new(answer, "kept", keep_roots(fake, json_object_get(message, "found")));
 	} else if (string_equal(type, "check")) {
 		const struct verdict_text { const char *why; } no = {"the fake broker says no"};
 		json_object_set_new(answer, "verdict",
@@ -151,9 +167,12 @@ pid_t fake_broker_start(const char *path, const struct view *view, const char *m
 	if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 8) < 0) return -1;
 	CLEANUP_FREE char *name = string_format("%s.clearance", path);
 	if (make_clearance(name) < 0) return -1;
-	struct fake fake = {.view = view, .matched = matched, .events = events, .clearance = name};
+	struct fake fake = {.matched = matched, .events = events, .clearance = name};
 	pid_t pid = fork();
-	if (pid == 0) serve(&fake, listener);
+	if (pid == 0) {
+		fake.view = view_copy(view);
+		serve(&fake, listener);
+	}
 	return pid;
 }
 

@@ -31,14 +31,16 @@ struct rule {
 	bool confirm_terminal; /* confirm: terminal */
 	bool private_allowed;  /* private: true */
 	bool direct;           /* direct: true */
+	bool per_project;      /* per-project: true */
 	const struct rule
 		*guarded;  /* the sensitive place of `base` that this asks about instead: in a terminal; or NULL */
 	unsigned distance; /* 0 = stands in the profile itself, then what that extends, in turn */
 	const struct rule_lead
-		*lead; /* such a denial once more, with `pattern` where it leads; NULL: as it was written */
-	char *named;   /* the pattern by the link of one that has a lead */
-	char *profile; /* where it stands */
-	char *origin;  /* "file:line" */
+		*lead;    /* such a denial once more, with `pattern` where it leads; NULL: as it was written */
+	char *named;      /* the pattern by the link of one that has a lead */
+	const char *note; /* of the policy's, or NULL */
+	char *profile;    /* where it stands */
+	char *origin;     /* "file:line" */
 };
 
 struct ruleset;

@@ -84,6 +84,7 @@ enum {
 	LIMIT_PROFILES = 256,            /* profiles in a policy file */
 	LIMIT_COMMANDS = 64,             /* commands that pick one profile */
 	LIMIT_EXTENDS = 32,              /* a profile and all that it extends */
+	LIMIT_NOTE = 200,                /* bytes of a rule's note */
 	/* Of looks at where the denials of files lead by links (base/resolved.h), each some microsecond: of the rules
 	 * of projects' files and of all others each, so that sbxd's loop waits a twentieth of a second at most */
 	LIMIT_LEAD_LOOKS = 32 * 1024,
@@ -93,6 +94,8 @@ enum {
 	LIMIT_COMMAND = 4096,           /* bytes of a command line as it is recorded */
 	LIMIT_ENVIRONMENT = 1024,       /* variable names of a session */
 	LIMIT_VIEW_PATHS = 4096,        /* paths in a view */
+	LIMIT_ROOTS = 16,               /* folders for which ${root} stands in one session */
+	LIMIT_ROOTS_TOLD = 256,         /* folders in one message about these */
 	LIMIT_VIEW_SOCKETS = 4 * 1024,  /* bytes of a view's patterns of sockets, which share a message with the rest */
 	LIMIT_GRANTS_ALIKE = 512,       /* grants of one subject under one index key */
 	LIMIT_ENDING = 256,             /* grants that end in one turn of the broker's loop */

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-enum { PROTOCOL_VERSION = 5 };
+enum { PROTOCOL_VERSION = 6 };
 
 enum message_type {
 	MESSAGE_HELLO,
@@ -23,6 +23,7 @@ enum message_type {
 	MESSAGE_SESSION_CLOSE,
 	MESSAGE_RESOLVE,
 	MESSAGE_WRITABLE,
+	MESSAGE_ROOTS,
 	MESSAGE_DESCRIBE,
 	MESSAGE_WANT,
 	MESSAGE_CHECK,

@@ -13,14 +13,17 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "schema/permission.h"
 #include "schema/verdict.h"
 
 /* What variables in a pattern stand for; NULL = the pattern that needs it is refused. */
 struct pattern_scope {
-	const char *home;       /* ~ and ${home} */
-	const char *project;    /* ${project}, and where a relative pattern of an allow is anchored */
-	uid_t uid;              /* ${uid} */
+	const char *home;            /* ~ and ${home} */
+	const char *project;         /* ${project}, and where a relative pattern of an allow is anchored */
+	const char *root;            /* ${root}; NULL: the project */
+	const struct strings *roots; /* a rule for ${root} holds for each of these; NULL: for `root` alone */
+	uid_t uid;                   /* ${uid} */
 	bool relative_anywhere; /* a relative pattern (`**` + `/.env`) holds below every folder (deny, ask), else below
 				   project */
 };

@@ -35,6 +35,7 @@ struct view_path {
 			   or asked about where it matches */
 	enum view_denial denial;
 	bool mask;      /* what is said of that very path is about writing alone: reading is as of what lies above */
+	bool own;       /* write: not the user's, but a folder of that name that the project has for itself */
 	char *resolved; /* of a grant: where the path led when the user gave it, if elsewhere; or NULL */
 };
 
@@ -83,9 +84,10 @@ struct view {
 	enum view_home home;
 	enum view_network network;
 	enum view_doorbell doorbell;
-	char *upstream; /* the proxy that connections go through (upstream.h), with its password; or NULL */
-	bool listens;   /* something about net:listen is allowed or asked: what listens inside may be published */
-	bool direct;    /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
+	char *upstream;       /* the proxy that connections go through (upstream.h), with its password; or NULL */
+	struct strings roots; /* the folders for which ${root} stood when the view was made */
+	bool listens;         /* something about net:listen is allowed or asked: what listens inside may be published */
+	bool direct; /* a rule says `direct: true`: what it allows may be connected by a socket of the host's */
 };
 
 struct view *view_new(void);
@@ -97,7 +99,7 @@ const struct view_path *view_at(const struct view *view, const char *path);
 
 /* Takes copies. view_add_path keeps the order and replaces an entry of the same path and kind; view_resolve_path says
  * where the path of such an entry led, view_deny_path what is denied of it (a mode that gives as much stays without),
- * view_mask_path that it is a mask. */
+ * view_mask_path that it is a mask, view_own_path that it is the project's own. */
 void view_add_path(struct view *view, const char *path, bool pattern, enum view_mode mode, bool ask_write);
 bool view_path_masks(const struct view_path *path); /* a pattern by which no name is made unasked in what is writable */
 const struct view_path *view_pattern(const struct view *view,
@@ -105,6 +107,7 @@ const struct view_path *view_pattern(const struct view *view,
 void view_resolve_path(struct view *view, const char *path, const char *resolved);
 void view_deny_path(struct view *view, const char *path, enum view_denial denial);
 void view_mask_path(struct view *view, const char *path);
+void view_own_path(struct view *view, const char *path);
 void view_add_program(struct view *view, const char *pattern, enum view_mode mode);
 void view_set_variable(struct view *view, const char *name, const char *value);
 void view_add_host(struct view *view, const char *name, const char *address);

@@ -53,6 +53,8 @@ static const struct {
 	{"{'type':'resolve','id':9,'paths':['/usr','$HOME/app/x']}", "resolve", true},
 	{"{'type':'writable','id':9}", "writable", true},
 	{"{'type':'writable','id':9,'trees':['$HOME/app'],'folders':['/usr','$HOME/app/x']}", "writable", true},
+	{"{'type':'roots','id':9}", "roots", true},
+	{"{'type':'roots','id':9,'found':['$HOME/app/nested'],'gone':['$HOME/app/old']}", "roots", true},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/etc/hosts','project':'$HOME/app'}", "check", false},
 	{"{'type':'check','id':9,'permission':'net:access','target':'svc.test:443','project':'$HOME/app',"
 	 "'profile':'default','ask':false,'process':'tool (1)','parents':['sh (2)'],'reason':'to see'}",
@@ -229,6 +231,9 @@ static const struct {
 	{"{'type':'writable','id':1,'folders':['/']}", false},
 	{"{'type':'writable','id':1,'folders':'/'}", true},
 	{"{'type':'writable','id':1,'trees':[1]}", true},
+	{"{'type':'roots','id':1,'found':['/']}", false},
+	{"{'type':'roots','id':1,'found':'/'}", true},
+	{"{'type':'roots','id':1,'gone':[1]}", true},
 	{"{'type':'check','id':1,'permission':'fs:read'}", false},
 	{"{'type':'check','id':1,'permission':1,'target':'/x'}", false},
 	{"{'type':'check','id':1,'permission':'fs:read','target':['/x']}", false},
@@ -348,7 +353,7 @@ static void hello_comes_first(void **state) {
 static void another_protocol_is_told_which_side_to_restart(void **state) {
 	(void)state;
 	CLEANUP_PEER struct peer *newer = peer_connect(false);
-	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':6,'version':'9'}");
+	json_t *reply = say(newer, "{'type':'hello','id':1,'protocol':7,'version':'9'}");
 	assert_non_null(strstr(text_of(reply, "message"), "end sbxd"));
 	json_decref(reply);
 	assert_null(peer_receive(newer));

@@ -436,7 +436,8 @@ static struct ruleset *compiled(struct world *world, const char *profile, const 
 	struct policy *policy;
 	struct ruleset *ruleset = NULL;
 	assert_int_equal(policies_assemble(world->policies, NULL, NULL, &policy, NULL), 0);
-	assert_int_equal(policies_compile(world->policies, policy, profile, root, &ruleset, NULL), 0);
+	const struct policies_place place = {.project = root};
+	assert_int_equal(policies_compile(world->policies, policy, profile, &place, &ruleset, NULL), 0);
 	policy_unref(policy);
 	return ruleset;
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "schema/limits.h"
 #include "support/broker.h"
 #include "support/cmocka.h"
 #include "support/home.h"
@@ -139,6 +140,71 @@ static void a_session_gets_its_view_and_is_listed(void **state) {
 	record = in_list(other, "sessions", true, session);
 	assert_int_equal(json_integer_value(json_object_get(record, "exit")), 7);
 	json_decref(record);
+}
+
+static bool has_text(const json_t *list, const char *text) {
+	size_t index;
+	json_t *item;
+	json_array_foreach (list, index, item)
+		if (strcmp(json_string_value(item), text) == 0) return true;
+	return false;
+}
+
+/* Does the view that is pushed next have the folder as one that ${root} stands for? */
+static bool next_view_has_root(struct peer *runner, const char *root) {
+	json_t *push = peer_push(runner, "view");
+	const bool has = has_text(json_object_get(json_object_get(push, "view"), "roots"), root);
+	json_decref(push);
+	return has;
+}
+
+static size_t tell_roots(struct peer *runner, const char *key, json_t *paths) {
+	json_t *reply = peer_call(runner, "roots", json_pack("{s:o}", key, paths)), *item;
+	size_t index, kept = 0;
+	json_array_foreach (json_object_get(reply, "kept"), index, item) kept += json_is_true(item);
+	json_decref(reply);
+	return kept;
+}
+
+static void attack_r_03_a_root_that_was_found_has_the_rules_and_is_remembered(void **state) {
+	(void)state;
+	CLEANUP_FREE char *nested = home_path("app/nested"), *name = home_path("app/nested/.envrc");
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	assert_false(next_view_has_root(runner, nested));
+	expect(runner, "fs:write", name, "allow rules");
+	assert_int_equal(tell_roots(runner, "found", json_pack("[s]", nested)), 1);
+	assert_true(next_view_has_root(runner, nested));
+	expect(runner, "fs:write", name, "deny ask");
+	CLEANUP_PEER struct peer *next = peer_connect(true);
+	peer_open_session(next, NULL);
+	assert_true(next_view_has_root(next, nested));
+	expect(next, "fs:write", name, "deny ask");
+	assert_int_equal(tell_roots(next, "gone", json_pack("[s]", nested)), 0);
+	CLEANUP_PEER struct peer *last = peer_connect(true);
+	peer_open_session(last, NULL);
+	assert_false(next_view_has_root(last, nested));
+}
+
+/* What a tool makes takes nobody's place (attack R8). */
+static void attack_r_08_the_first_roots_stay(void **state) {
+	(void)state;
+	CLEANUP_FREE char *nested = home_path("app/first"), *name = home_path("app/first/.envrc");
+	json_t *many = json_array(), *first = json_pack("[s]", nested);
+	for (int i = 0; i < LIMIT_ROOTS; i++) {
+		CLEANUP_FREE char *path = string_format("%s.%d", nested, i);
+		json_array_append_new(many, json_string(path));
+	}
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	assert_int_equal(tell_roots(runner, "found", json_incref(first)), 1);
+	assert_true(tell_roots(runner, "found", json_incref(many)) < LIMIT_ROOTS);
+	CLEANUP_PEER struct peer *next = peer_connect(true);
+	peer_open_session(next, NULL);
+	assert_int_equal(tell_roots(next, "found", json_incref(many)) + 2, LIMIT_ROOTS);
+	expect(next, "fs:write", name, "deny ask");
+	tell_roots(next, "gone", first);
+	tell_roots(next, "gone", many);
 }
 
 static void a_runner_that_vanishes_ends_its_session(void **state) {
@@ -647,6 +713,8 @@ int main(void) {
 		cmocka_unit_test(the_command_chooses_the_profile),
 		cmocka_unit_test(a_named_profile_is_taken),
 		cmocka_unit_test(a_session_gets_its_view_and_is_listed),
+		cmocka_unit_test(attack_r_03_a_root_that_was_found_has_the_rules_and_is_remembered),
+		cmocka_unit_test(attack_r_08_the_first_roots_stay),
 		cmocka_unit_test(a_runner_that_vanishes_ends_its_session),
 		cmocka_unit_test(rules_decide),
 		cmocka_unit_test(attack_broker_3_the_sandbox_is_who_the_broker_says),

@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# R3, R8, R9, R10: what programs of the host obey by name (the table in the profile base) isn't made unasked, in the project's
+# top, in the folder in which the command is started, in every folder that it may write, and in repositories that are found or
+# were found before.
+# shellcheck disable=SC2016 # expanded in the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	git config --global user.name tester
+	git config --global user.email tester@example.test
+	git config --global init.defaultBranch main
+	default_policy "without-agent: deny" ""
+	sbx policy show base | sed -n 's/.*target: "\${root}\/\([^"]*\)".*/\1/p' >"$HOME/run/names"
+	sbx policy show base | sed -n 's/.*target: "\?~\/\([^",]*\)"\?, confirm.*/\1/p' >"$HOME/run/home_names"
+	[ "$(wc -l <"$HOME/run/names")" -gt 100 ]
+	[ "$(wc -l <"$HOME/run/home_names")" -gt 300 ]
+}
+
+setup() {
+	needs_doorbell
+	rm -rf "$HOME/mono" "$HOME/beside"
+	mkdir -p "$HOME/mono/packages/app" "$HOME/beside"
+	cd "$HOME/mono" || return
+	git init -q .
+}
+
+# none_by_any_way ROOT OPTION…: no name of the list on standard input comes to be in that folder.
+none_by_any_way() {
+	local root=$1
+	shift
+	run timeout 240 sbx run --quiet "$@" -- python3 -c "$(<"$TESTS/every_way.py")" "$root"
+	lines=$(grep -E '^(create|make_folder|rename|link|symlink|swap|move_around) ' <<<"$output" || true)
+	[ -z "$lines" ] || { echo "made: $lines" && return 1; }
+}
+
+@test "attack_r_03: each name of the table has its program and a source" {
+	run sbx policy show base
+	[ "$status" -eq 0 ]
+	rows=$(grep -cE '^ +- .*confirm: terminal.*note: "read by [^"]+", source: "[^"]+"' <<<"$output")
+	all=$(sed -n '/fs:write:/,$p' <<<"$output" | grep -c 'confirm: terminal')
+	echo "$rows of $all"
+	[ "$rows" -eq "$all" ] && [ "$rows" -gt 500 ]
+}
+
+@test "attack_r_03: at the project's top no name of the table is made, by any way" {
+	none_by_any_way "$PWD" <"$HOME/run/names"
+}
+
+@test "attack_r_03: nor in the folder of a monorepo in which the command is started" {
+	cd packages/app
+	none_by_any_way "$PWD" <"$HOME/run/names"
+	cd "$HOME/mono"
+	none_by_any_way "$PWD" --cwd packages/app <"$HOME/run/names"
+}
+
+@test "attack_r_03: nor in another folder that it may write" {
+	none_by_any_way "$HOME/beside" --allow "fs:write=$HOME/beside" <"$HOME/run/names"
+}
+
+@test "attack_r_03: nor in a repository below, nor in one that was found before and isn't found any more" {
+	git init -q packages/lib
+	none_by_any_way "$PWD/packages/lib" <"$HOME/run/names"
+	mkdir wide
+	(cd wide && seq 1 2500 | xargs mkdir)
+	mkdir deep && git init -q deep/er
+	sbx run --quiet -- true
+	rm -rf wide
+	sbx run --quiet -- true # deep/er is found
+	mkdir wide && (cd wide && seq 1 2500 | xargs mkdir)
+	printf '%s\n' .envrc .git/hooks .git/config .vscode | none_by_any_way "$PWD/deep/er"
+	run sbx run --quiet -- git -C deep/er config core.fsmonitor ./evil
+	[ "$status" -ne 0 ]
+	run git -C deep/er config core.fsmonitor
+	[ -z "$output" ]
+}
+
+@test "attack_r_03: a folder that is granted while the command runs has the names kept from its first moment" {
+	background spin timeout 60 sbx run --quiet -- python3 -c 'import os, time
+end = time.time() + 30
+open("up", "w").close()
+made = False
+while time.time() < end and not os.path.exists("go"):
+    for name in (".envrc", ".vscode", ".git/hooks"):
+        try:
+            os.makedirs(os.path.join(os.environ["HOME"], "beside", name))
+        except OSError: pass
+for name in ("plain", ".envrc", ".npmrc"):
+    try:
+        open(os.path.join(os.environ["HOME"], "beside", name), "w").close()
+        print("made", name)
+    except OSError as error: print(name, error.errno)'
+	wait_for 20 test -e up
+	sbx grant fs:write "$HOME/beside" --project "$PWD"
+	touch go
+	finished spin
+	echo "$output"
+	contains "$output" "made plain"
+	[ -e "$HOME/beside/plain" ]
+	run find "$HOME/beside" -mindepth 1
+	[ "$output" = "$HOME/beside/plain" ] || [ "$output" = "$HOME/beside/.git
+$HOME/beside/plain" ]
+}
+
+@test "attack_r_10: in a home that is granted none of its names is made, by any way" {
+	mkdir -p "$HOME/.config" "$HOME/.local/share"
+	none_by_any_way "$HOME" --allow "fs:write=$HOME" <"$HOME/run/home_names"
+}
+
+@test "attack_r_03: who is asked hears which program obeys the file; a grant of it lifts the question" {
+	cd packages/app
+	run sbx run -- sh -c 'echo "touch ~/ran" >.envrc'
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[ ! -e .envrc ]
+	run sbx why fs:write "$PWD/.envrc" --project "$HOME/mono"
+	run sbx history --verdict deny --json
+	jq -se --arg target "$PWD/.envrc" 'flatten | any(.target == $target)' <<<"$output" >/dev/null
+	sbx grant fs:write "$PWD/.envrc" --project "$HOME/mono"
+	sbx run -- sh -c 'echo "export A=1" >.envrc'
+	[ "$(cat .envrc)" = "export A=1" ]
+}
+
+@test "attack_r_09: hooks that husky, pre-commit and lefthook run on the host's commit are not rewritten" {
+	mkdir -p .husky/_
+	printf '#!/bin/sh\nexit 0\n' | tee .husky/pre-commit .husky/_/pre-commit >/dev/null
+	chmod +x .husky/pre-commit .husky/_/pre-commit
+	git config core.hooksPath .husky/_
+	echo "repos: []" >.pre-commit-config.yaml
+	run sbx run --quiet -- sh -c 'echo "touch $HOME/mono/ran" >>.husky/pre-commit; echo "touch $HOME/mono/ran" >>.husky/_/pre-commit
+		echo "touch $HOME/mono/ran" >.husky/_/post-commit; chmod +x .husky/_/post-commit
+		echo "- x" >>.pre-commit-config.yaml; echo "pre-commit: {}" >lefthook.yml; true'
+	echo "$output"
+	echo x >file
+	git add file
+	git commit -qm one
+	[ ! -e ran ]
+	[ "$(cat .pre-commit-config.yaml)" = "repos: []" ]
+	[ ! -e lefthook.yml ]
+}
+
+@test "attack_r_09: what git's configuration runs out of the work tree can't be rewritten" {
+	mkdir tools
+	for program in monitor clean driver textconv deploy ssh; do
+		printf '#!/bin/sh\n%s\n' "$([ $program != clean ] || echo exec cat)" >tools/$program
+		chmod +x tools/$program
+	done
+	git config core.fsmonitor ./tools/monitor
+	git config filter.own.clean "env X=1 tools/clean %f"
+	git config merge.own.driver "'tools/driver' %A %O %B"
+	git config diff.own.textconv tools/textconv
+	git config alias.deploy '!sh ./tools/deploy'
+	git config core.sshCommand "$PWD/tools/ssh -v"
+	echo '*.txt filter=own diff=own' >.git/info/attributes
+	run sbx run --quiet -- sh -c 'for f in tools/*; do echo "touch $HOME/mono/ran" >>$f; done; rm -f tools/monitor; mv tools/deploy tools/old
+		for f in monitor clean driver textconv deploy ssh; do printf "#!/bin/sh\ntouch $HOME/mono/ran\n" >n; chmod +x n; mv n tools/$f; done; mv tools t; true'
+	echo "$output"
+	echo x >a.txt
+	git add . && git commit -qm one
+	echo y >>a.txt
+	git diff >/dev/null
+	git deploy
+	[ ! -e ran ]
+}
