@@ -25,6 +25,11 @@ static struct sight on_trap_sight(void *context, const char *path) {
 	return sight;
 }
 
+static char *on_brought(void *context, const char *from, const char *to) {
+	const struct answers *answers = context;
+	return live_brought(answers->live, from, to);
+}
+
 static void on_called(void *context, pid_t thread) {
 	const struct answers *answers = context;
 	live_once_over(answers->live, thread);
@@ -82,6 +87,7 @@ void answers_for_curtain(struct answers *answers, struct curtain_options *option
 void answers_for_traps(struct answers *answers, struct traps_options *options) {
 	options->called = on_called;
 	options->sight = on_trap_sight;
+	options->brought = on_brought;
 	options->hold = on_trap;
 	options->drop = on_drop;
 	options->clearance = session_clearance(answers->session);

@@ -102,6 +102,18 @@ static bool may_bring(const struct judge *judge, const struct sight *sight, cons
 	       (sight->above_mask && (exchanges || judge->world->vacant(judge->world->context, path)));
 }
 
+/* Such a name is asked about itself: the folder may be written. */
+static void add_brought(struct judge *judge, size_t which, const char *path) {
+	const struct call_world *world = judge->world;
+	const char *from = judge->call->paths[CALL_PATHS - 1 - which];
+	if (!world->brought || !from) {
+		add(judge, PERMISSION_FS_WRITE, path, false);
+		return;
+	}
+	char *name = world->brought(world->context, from, path);
+	if (name) add_owned(judge, PERMISSION_FS_WRITE, name, false);
+}
+
 /* What the host has made since the plan was made has no mask yet that would stand for itself. */
 static bool is_masked_open(const struct judge *judge, const struct sight *sight, const char *path) {
 	const struct call *call = judge->call;
@@ -156,12 +168,14 @@ static void judge_execute(struct judge *judge, const char *path) {
 }
 
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
-static void judge_name(struct judge *judge, const char *path, bool makes) {
+static void judge_name(struct judge *judge, size_t which, const char *path) {
+	const bool makes = judge->call->makes[which];
 	const struct sight sight = sight_of(judge, path, makes);
-	if (makes && (is_masked(judge, &sight, path) || may_bring(judge, &sight, path))) {
+	if (makes && is_masked(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}
+	if (makes && may_bring(judge, &sight, path)) add_brought(judge, which, path);
 	if (!change_is_asked(judge, &sight)) return;
 	CLEANUP_FREE char *folder = path_parent(path);
 	const struct sight around = sight_of(judge, folder, false);
@@ -202,7 +216,7 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 			judge_execute(&judge, path);
 			break;
 		case CALL_NAMES:
-			if (call->makes[i] || call->removes[i]) judge_name(&judge, path, call->makes[i]);
+			if (call->makes[i] || call->removes[i]) judge_name(&judge, i, path);
 			break;
 		case CALL_CHANGE:
 			judge_change(&judge, path);

@@ -425,6 +425,10 @@ struct sight live_sight(const struct live *live, const char *path) {
 	return sight;
 }
 
+char *live_brought(const struct live *live, const char *from, const char *to) {
+	return sights_brought(live->sights, from, to);
+}
+
 char *live_resolve(const struct live *live, const char *path, bool last) {
 	return sights_resolve(live->sights, path, last);
 }

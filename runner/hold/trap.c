@@ -133,13 +133,17 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 struct judge {
 	const struct trap_rules *rules;
 	const struct trap *trap;
-	struct sight (*sight)(void *context, const char *path);
-	void *context;
+	const struct trap_view *view;
 };
 
 static struct sight look(void *context, const char *path) {
 	const struct judge *judge = context;
-	return judge->sight(judge->context, path);
+	return judge->view->sight(judge->view->context, path);
+}
+
+static char *brought(void *context, const char *from, const char *to) {
+	const struct judge *judge = context;
+	return judge->view->brought(judge->view->context, from, to);
 }
 
 /* Of a path that somebody will be asked about. Links aren't followed, so at most a folder of the tool's is looked at
@@ -223,13 +227,13 @@ static void judge_link(struct judge *judge, struct call_needs *needs) {
 		needs->items[needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
 }
 
-enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
-			 struct sight (*sight)(void *context, const char *path), void *context,
+enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap, const struct trap_view *view,
 			 struct call_needs *ret_needs) {
-	struct judge judge = {.rules = rules, .trap = trap, .sight = sight, .context = context};
+	struct judge judge = {.rules = rules, .trap = trap, .view = view};
 	const struct call_world world = {.sight = look,
 					 .exists = host_has,
 					 .vacant = host_lacks,
+					 .brought = view->brought ? brought : NULL,
 					 .is_program = is_program,
 					 .programs = find_programs,
 					 .context = &judge};

@@ -46,9 +46,15 @@ enum trap_end {
 	TRAP_NEEDS,    /* what is in *ret_needs is asked for first */
 };
 
-/* By what `sight` says. *ret_needs borrows from the trap. */
-enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap,
-			 struct sight (*sight)(void *context, const char *path), void *context,
+/* What a call is judged by. */
+struct trap_view {
+	struct sight (*sight)(void *context, const char *path);
+	char *(*brought)(void *context, const char *from, const char *to); /* as call_needs.h has it; or NULL */
+	void *context;
+};
+
+/* *ret_needs borrows from the trap. */
+enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap, const struct trap_view *view,
 			 struct call_needs *ret_needs);
 
 /* Frees what is in it. */

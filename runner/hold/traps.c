@@ -48,6 +48,7 @@ enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
+	TRAPS_JUDGED_MOST = 8,  /* times that what a call was allowed may bring something more to ask about */
 };
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -63,7 +64,8 @@ struct trapped {
 	uint64_t ticket;
 	struct trap trap;
 	struct call_needs needs;
-	size_t at; /* the need that is waited for */
+	size_t at;  /* the need that is waited for */
+	int judged; /* how often, since it was held */
 };
 
 struct desk {
@@ -225,7 +227,8 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 		answer(desk, trap->id, trap->code);
 		return true;
 	}
-	const enum trap_end end = trap_judge(rules, trap, glance_at, &glance, &needs);
+	const struct trap_view view = {.sight = glance_at, .context = &glance};
+	const enum trap_end end = trap_judge(rules, trap, &view, &needs);
 	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
@@ -313,14 +316,49 @@ static void hold_next(struct trapped *trapped) {
 					on_done, trapped);
 }
 
+static bool is_among(const struct call_needs *needs, const struct need *need) {
+	for (size_t i = 0; i < needs->count; i++)
+		if (needs->items[i].permission == need->permission && string_equal(needs->items[i].path, need->path))
+			return true;
+	return false;
+}
+
+static void take_others(struct call_needs *needs, struct call_needs *from) {
+	struct call_needs others = {.count = 0};
+	for (size_t i = 0; i < from->count; i++) {
+		if (is_among(needs, &from->items[i])) continue;
+		others.owned[others.count] = STEAL(from->owned[i]);
+		others.items[others.count++] = from->items[i];
+	}
+	call_needs_finish(needs);
+	*needs = others;
+}
+
+/* A folder that was granted for the call may have masks: what it is about to make there is asked about, too. */
+static bool needs_more(struct trapped *trapped) {
+	const struct traps_options *options = &trapped->traps->options;
+	const struct trap_rules rules = rules_of(trapped->traps->desk);
+	const struct trap_view view = {options->sight, options->brought, options->context};
+	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
+	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
+	if (trap_judge(&rules, &trapped->trap, &view, &needs) != TRAP_NEEDS) return false;
+	take_others(&trapped->needs, &needs);
+	trapped->at = 0;
+	return trapped->needs.count > 0;
+}
+
 static void on_done(void *argument, enum held_end end) {
 	struct trapped *trapped = argument;
 	struct traps *traps = trapped->traps;
-	const int code = refusal(end, &trapped->needs.items[trapped->at]);
+	int code = refusal(end, &trapped->needs.items[trapped->at]);
 	trapped->ticket = 0;
-	if (code == 0 && ++trapped->at < trapped->needs.count && is_waiting(traps->desk, trapped->trap.id)) {
-		hold_next(trapped);
-		return;
+	if (code == 0 && is_waiting(traps->desk, trapped->trap.id) &&
+	    (++trapped->at < trapped->needs.count || needs_more(trapped))) {
+		if (++trapped->judged < TRAPS_JUDGED_MOST) {
+			hold_next(trapped);
+			return;
+		}
+		code = EACCES;
 	}
 	if (code == 0 && !let_allowed_go_on(traps, &trapped->trap)) {
 		judge_anew(trapped);
@@ -373,7 +411,8 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
 	if (options->called) options->called(options->context, trap->thread);
-	switch (trap_judge(&rules, trap, options->sight, options->context, &trapped->needs)) {
+	const struct trap_view view = {options->sight, options->brought, options->context};
+	switch (trap_judge(&rules, trap, &view, &trapped->needs)) {
 	case TRAP_GOES_ON:
 		if (!go_on(traps, trap)) return JUDGED_LATER;
 		break;

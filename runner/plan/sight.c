@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -283,6 +284,41 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	sight.ask_write = ask_write && rule == VIEW_READ && sight.mode == VIEW_READ;
 	if (mount && mount->kind == MOUNT_TEXT) sight.ask_write = false;
 	return sight;
+}
+
+static bool host_has_below(const char *from, const char *rest) {
+	CLEANUP_FREE char *path = string_format("%s%s", from, rest);
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+/* Of the names below `to` in the list that take something away there the first that `from` has, too. */
+static const char *first_brought(const struct list *list, bool (*takes)(const void *items, size_t index),
+				 const char *from, const char *to) {
+	const size_t size = strlen(to);
+	for (size_t i = lower_bound(list, to, size); i < list->count; i++) {
+		const char *name = list->path(list->items, i);
+		if (strncmp(name, to, size) != 0) break;
+		if (name[size] == '/' && takes(list->items, i) && host_has_below(from, name + size)) return name;
+	}
+	return NULL;
+}
+
+static bool takes_as_mount(const void *items, size_t index) {
+	const struct mount *mount = ((const struct mount *const *)items)[index];
+	return mount->kind != MOUNT_WRITE && mount->kind != MOUNT_PIN;
+}
+
+static bool takes_as_missing(const void *items, size_t index) {
+	(void)items, (void)index;
+	return true;
+}
+
+char *sights_brought(const struct sights *sights, const char *from, const char *to) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
+	const char *name = first_brought(&missing, takes_as_missing, from, to);
+	return string_copy_or_null(name ? name : first_brought(&mounts, takes_as_mount, from, to));
 }
 
 bool sights_give(const struct sights *sights, const struct need *need) {

@@ -101,7 +101,7 @@ npm \${project} the project
 node ~/.node_repl_history lines that are shown, not run
 python ~/.python_history lines that are shown, not run"
 	for profile in base default npm node git python aider; do
-		sbx policy show "$profile" | awk -v profile="$profile" '
+		sbx policy show | awk -v profile="$profile" '
 			/^  [a-z]+:$/ { now = $1; sub(":", "", now) }
 			/^    [a-z]+:$/ { effect = $1 }
 			/^      [a-z]+:[a-z]+:$/ { permission = $1 }

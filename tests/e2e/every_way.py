@@ -1,6 +1,6 @@
-"""In the sandbox: makes each NAME of the list on standard input in the folder ROOT by every way there is.
+"""In the sandbox: makes each NAME of the list on standard input in the folder ROOT by every way there is, or changes it.
 
-every_way.py ROOT WAYS: each way that works is undone, so that the next one can be tried, and named: "WAY NAME".
+every_way.py ROOT: each way that works is undone, so that the next one can be tried, and named: "WAY NAME".
 """
 import ctypes
 import os
@@ -85,6 +85,15 @@ def move_around(root, name, spare):
 WAYS = {f.__name__: f for f in (create, make_folder, rename, link, symlink, swap, move_around)}
 
 
+def state(path):
+    """None where nothing is; else what changes when it is written, replaced or gets a name in it."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def remove(path):
     if os.path.islink(path) or not os.path.isdir(path):
         if os.path.lexists(path):
@@ -95,21 +104,25 @@ def remove(path):
 
 def main():
     root = sys.argv[1]
+    tried = 0
     for name in sys.stdin.read().split("\n"):
         if not name:
             continue
         for way, make in WAYS.items():
             spare = os.path.join(root, "spare")
+            tried += 1
+            before = state(os.path.join(root, name))
             kept = os.path.lexists(os.path.join(root, name.partition("/")[0]))
             try:
                 make(root, name, spare)
             except OSError:
                 pass
-            if os.path.lexists(os.path.join(root, name)):
+            if state(os.path.join(root, name)) != before:
                 print(way, os.path.join(root, name), flush=True)
             remove(spare)
             if not kept:
                 remove(os.path.join(root, name.partition("/")[0]))
+    print("tried", tried)
 
 
 main()

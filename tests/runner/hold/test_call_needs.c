@@ -46,6 +46,12 @@ static bool vacant(void *context, const char *path) {
 	return !exists(context, path) || strstr(path, "empty") != NULL;
 }
 
+/* /w/a has what /w/above/masked would be, /w/plain hasn't. */
+static char *brought(void *context, const char *from, const char *to) {
+	(void)context;
+	return strcmp(from, "/w/plain") == 0 ? NULL : string_format("%s/masked", to);
+}
+
 static bool is_program(void *context, const char *path) {
 	(void)context;
 	return strcmp(path, "/read/asked/folder") != 0 && strcmp(path, "/read/asked/new") != 0;
@@ -64,8 +70,12 @@ static const char *const permissions[] = {
 
 /* "write /a in, spawn /b" */
 static char *needs_text(const struct call *call, unsigned wanted) {
-	const struct call_world world = {
-		.sight = sight, .exists = exists, .vacant = vacant, .is_program = is_program, .programs = programs};
+	const struct call_world world = {.sight = sight,
+					 .exists = exists,
+					 .vacant = vacant,
+					 .brought = brought,
+					 .is_program = is_program,
+					 .programs = programs};
 	CLEANUP_CALL_NEEDS struct call_needs needs;
 	call_needs_find(call, wanted, &world, &needs);
 	CLEANUP_STRING struct string text = {0};
@@ -193,14 +203,15 @@ static void names_change_their_folder(void **state) {
 		{"-/w/a", "+/ask/b", "write /ask in"},
 		{"-/w/a", "+/w/mask", "write /w/mask"}, /* git's way to write .git/config */
 		{"+/w/above", NULL, ""},
-		{"-/w/a", "+/w/above", "write /w/above"}, /* brings what is below it along */
+		{"-/w/a", "+/w/above", "write /w/above/masked"}, /* brings what is below it along */
+		{"-/w/plain", "+/w/above", ""},
 		{"-/w/above", "+/w/b", ""},
 		{"+/w/mask-new", NULL, "write /w/mask-new"},
 		{"-/w/a", "+/w/mask-new", "write /w/mask-new"},
 		{"-/w/a", "+/w/around", ""}, /* the kernel refuses that */
-		{"-/w/a", "+/w/around-new", "write /w/around-new"},
-		{"-/w/a", "+/w/around/empty", "write /w/around/empty"},
-		{"%/w/a", "%/w/around", "write /w/around"},
+		{"-/w/a", "+/w/around-new", "write /w/around-new/masked"},
+		{"-/w/a", "+/w/around/empty", "write /w/around/empty/masked"},
+		{"%/w/a", "%/w/around", "write /w/around/masked"},
 		{"+/w/around-new", NULL, ""},
 		{"=/ask/a", "+/w/b", ""}, /* link(2) from there changes nothing there */
 		{"=/w/a", "+/ask/b", "write /ask in"},
