@@ -196,7 +196,7 @@ static const struct {
 	{"{'type':'name','id':1,'host':'svc.test','port':443}", true},
 	{"{'type':'view','id':1}", false},
 	{"{'type':'error','id':1,'code':'x','message':'y'}", false},
-	{"{'type':'hello','id':1,'protocol':5,'version':'x'}", false}, /* a second one */
+	{"{'type':'hello','id':1,'protocol':6,'version':'x'}", false}, /* a second one */
 	{"{'type':'status','id':1,'extra':1}", false},
 	{"{'type':'status','id':1,'id':1}", false},
 	{"{'type':'status','type':'status','id':1}", false},
