@@ -193,7 +193,15 @@ static const struct migration table[] = {
 	    "  project TEXT NOT NULL,"
 	    "  path TEXT NOT NULL,"
 	    "  UNIQUE (project, path)"
-	    ") STRICT;"},
+	    ") STRICT;"
+	    /* A session's view is in its row by the SHA-256 of its text, which many sessions have in common; older rows
+	       have the text itself. */
+	    "CREATE TABLE views (hash TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+	    "CREATE INDEX sessions_view ON sessions (view) WHERE length(view) = 64;"
+	    "CREATE TRIGGER views_unused AFTER DELETE ON sessions WHEN length(old.view) = 64 BEGIN"
+	    "  DELETE FROM views WHERE hash = old.view AND NOT EXISTS"
+	    "    (SELECT 1 FROM sessions WHERE view = old.view AND length(view) = 64);"
+	    "END;"},
 };
 
 const struct migration *migrations(size_t *ret_count) {

@@ -141,18 +141,28 @@ static char *view_text(const struct view *view) {
 	return text;
 }
 
-/* The view as it was at the start, in full in the session's row, by its hash in the chain. */
-static int record_start(struct session *session, struct error *error) {
-	session->view = session_make_view(session, &session->view_is_cut, error);
-	if (!session->view) return -EIO;
+/* Many sessions have the same. */
+static int keep_view(const struct session *session, char ret_hash[HASH_HEX_SIZE], struct error *error) {
 	struct store *store = session->broker->store;
-	char hash[HASH_HEX_SIZE];
 	CLEANUP_FREE char *text = view_text(session->view);
-	hash_hex(hash, text, strlen(text));
+	hash_hex(ret_hash, text, strlen(text));
+	sqlite3_stmt *insert = store_statement(store, STORE_VIEW_INSERT);
+	store_bind_text(insert, 1, ret_hash);
+	store_bind_text(insert, 2, text);
+	int r = store_run(store, insert, error, "recording a view");
+	if (r < 0) return r;
 	sqlite3_stmt *update = store_statement(store, STORE_SESSION_VIEW);
 	store_bind_integer(update, 1, session->record.id);
-	store_bind_text(update, 2, text);
-	int r = store_run(store, update, error, "recording a session's view");
+	store_bind_text(update, 2, ret_hash);
+	return store_run(store, update, error, "recording a session's view");
+}
+
+/* The view as it was at the start, by its hash, in the session's row and in the chain. */
+static int record_start(struct session *session, struct error *error) {
+	char hash[HASH_HEX_SIZE];
+	session->view = session_make_view(session, &session->view_is_cut, error);
+	if (!session->view) return -EIO;
+	int r = keep_view(session, hash, error);
 	if (r < 0) return r;
 	struct event event = {.kind = EVENT_SESSION_START,
 			      .session = session->record.id,

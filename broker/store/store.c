@@ -54,6 +54,7 @@ static const char *const statements[] = {
 	[STORE_SESSION_INSERT] =
 		"INSERT INTO sessions (profile, project, command, pid, started_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
 	[STORE_SESSION_VIEW] = "UPDATE sessions SET view = ?2 WHERE id = ?1",
+	[STORE_VIEW_INSERT] = "INSERT OR IGNORE INTO views (hash, text) VALUES (?1, ?2)",
 	[STORE_SESSION_END] = "UPDATE sessions SET ended_ms = ?2, exit = ?3 WHERE id = ?1 AND ended_ms = 0",
 	[STORE_SESSION_LIST] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", ""),
 	[STORE_SESSION_LIST_BACK] = "SELECT " SESSION_COLUMNS " FROM sessions" BETWEEN("id", " DESC"),

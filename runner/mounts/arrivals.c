@@ -53,7 +53,7 @@ struct arrivals {
 	struct event *turn, *readable;
 	struct folder *folders; /* by descriptor */
 	size_t count, gone;
-	struct name *names;
+	struct name *names; /* by path */
 	size_t name_count;
 	struct strings texts, trees, pending;
 	DIR *stream; /* the folder that is looked into, or NULL */
@@ -160,6 +160,28 @@ static void watch(struct arrivals *arrivals, const char *path) {
 
 /* Names */
 
+static int compare_names(const void *a, const void *b) {
+	return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
+}
+
+/* The first that isn't before the path. */
+static size_t first_name(const struct arrivals *arrivals, const char *path) {
+	size_t low = 0, high = arrivals->name_count;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (strcmp(arrivals->names[middle].path, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct name *find_name(const struct arrivals *arrivals, const char *path) {
+	const size_t at = first_name(arrivals, path);
+	return at < arrivals->name_count && string_equal(arrivals->names[at].path, path) ? &arrivals->names[at] : NULL;
+}
+
 static void look_at_name(const struct arrivals *arrivals, struct name *name) {
 	struct stat status = {0};
 	if (lstat(name->path, &status) < 0) status = (struct stat){0};
@@ -177,6 +199,25 @@ static void await(struct arrivals *arrivals, struct name *name) {
 	CLEANUP_FREE char *folder = path_parent(name->path);
 	watch(arrivals, folder);
 	look_at_name(arrivals, name);
+}
+
+static size_t folder_size(const struct name *name) {
+	return (size_t)(strrchr(name->path, '/') - name->path);
+}
+
+/* A folder is watched once for the names in it that come one after the other, before the first of them is looked at. */
+static void await_all(struct arrivals *arrivals, bool new_ones) {
+	const struct name *last = NULL;
+	for (size_t i = 0; i < arrivals->name_count; i++) {
+		struct name *name = &arrivals->names[i];
+		if (new_ones && name->looked_at) continue;
+		const size_t size = folder_size(name);
+		if (last && folder_size(last) == size && strncmp(last->path, name->path, size) == 0)
+			look_at_name(arrivals, name);
+		else
+			await(arrivals, name);
+		last = name;
+	}
 }
 
 static void notice(struct arrivals *arrivals, const char *path, bool folder) {
@@ -231,7 +272,7 @@ static void look_anew(struct arrivals *arrivals) {
 	for (size_t i = 0; i < arrivals->trees.count; i++)
 		if (walk_reaches(&arrivals->walk, arrivals->trees.items[i]))
 			strings_add(&arrivals->pending, arrivals->trees.items[i]);
-	for (size_t i = 0; i < arrivals->name_count; i++) await(arrivals, &arrivals->names[i]);
+	await_all(arrivals, false);
 }
 
 static void look_soon(struct arrivals *arrivals) {
@@ -245,7 +286,8 @@ static void take_event(struct arrivals *arrivals, const struct inotify_event *ev
 	if (event->mask & IN_IGNORED) forget_folder(arrivals, event->wd);
 	if (!folder || !folder->path || event->len == 0) return;
 	CLEANUP_FREE char *path = path_join(folder->path, event->name);
-	for (size_t i = 0; i < arrivals->name_count; i++) {
+	for (size_t i = first_name(arrivals, path); i < arrivals->name_count; i++) {
+		if (!string_starts(arrivals->names[i].path, path)) break;
 		if (!path_is_below(arrivals->names[i].path, path)) continue;
 		arrivals->names[i].inode = 0; /* what was there before is gone */
 		await(arrivals, &arrivals->names[i]);
@@ -335,33 +377,50 @@ static void take_patterns(struct arrivals *arrivals, const struct strings *texts
 	walk_prepare(&arrivals->walk);
 }
 
-static const struct name *find_name(const struct name *names, size_t count, const char *path) {
-	for (size_t i = 0; i < count; i++)
-		if (string_equal(names[i].path, path)) return &names[i];
-	return NULL;
-}
-
 static void drop_names(struct arrivals *arrivals) {
 	for (size_t i = 0; i < arrivals->name_count; i++) free(arrivals->names[i].path);
 	free(STEAL(arrivals->names));
 	arrivals->name_count = 0;
 }
 
-/* What is known of it from before stays known. */
-static void add_name(struct arrivals *arrivals, const char *path, bool on_way, const struct arrivals *before) {
-	const struct name *known = find_name(before->names, before->name_count, path);
+static void add_name(struct arrivals *arrivals, char *path, bool on_way) {
 	arrivals->names = array_grow(arrivals->names, arrivals->name_count, sizeof *arrivals->names);
-	struct name *name = &arrivals->names[arrivals->name_count++];
-	*name = known ? *known : (struct name){0};
-	name->path = string_copy(path);
-	name->on_way = on_way;
+	arrivals->names[arrivals->name_count++] = (struct name){.path = path, .on_way = on_way};
 }
 
-/* The folders above the path, from the outermost on. */
-static void add_way(struct arrivals *arrivals, const char *path, const struct arrivals *before) {
-	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		CLEANUP_FREE char *folder = string_copy_bytes(path, (size_t)(slash - path));
-		if (!find_name(arrivals->names, arrivals->name_count, folder)) add_name(arrivals, folder, true, before);
+/* The folders above the path. */
+static void add_way(struct arrivals *arrivals, const char *path) {
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/'))
+		add_name(arrivals, string_copy_bytes(path, (size_t)(slash - path)), true);
+}
+
+/* Each once; a name that is awaited is one, whatever way it is also on. */
+static void merge_names(struct arrivals *arrivals) {
+	struct name *names = arrivals->names;
+	size_t kept = 0;
+	if (arrivals->name_count > 0) qsort(names, arrivals->name_count, sizeof *names, compare_names);
+	for (size_t i = 0; i < arrivals->name_count; i++) {
+		if (kept == 0 || !string_equal(names[kept - 1].path, names[i].path)) {
+			names[kept++] = names[i];
+			continue;
+		}
+		names[kept - 1].on_way &= names[i].on_way;
+		free(names[i].path);
+	}
+	arrivals->name_count = kept;
+}
+
+/* What is known of one from before stays known. */
+static void keep_known(struct arrivals *arrivals, const struct arrivals *before) {
+	for (size_t i = 0; i < arrivals->name_count; i++) {
+		struct name *name = &arrivals->names[i];
+		const struct name *known = find_name(before, name->path);
+		if (!known) continue;
+		char *path = name->path;
+		const bool on_way = name->on_way;
+		*name = *known;
+		name->path = path;
+		name->on_way = on_way;
 	}
 }
 
@@ -370,17 +429,17 @@ static void take_names(struct arrivals *arrivals, const struct strings *paths, c
 	arrivals->names = NULL;
 	arrivals->name_count = 0;
 	for (size_t i = 0; i < paths->count; i++) {
-		add_way(arrivals, paths->items[i], &before);
-		add_name(arrivals, paths->items[i], false, &before);
+		add_way(arrivals, paths->items[i]);
+		add_name(arrivals, string_copy(paths->items[i]), false);
 	}
 	for (size_t i = 0; i < ways->count; i++) {
-		add_way(arrivals, ways->items[i], &before);
-		if (!find_name(arrivals->names, arrivals->name_count, ways->items[i]))
-			add_name(arrivals, ways->items[i], true, &before);
+		add_way(arrivals, ways->items[i]);
+		add_name(arrivals, string_copy(ways->items[i]), true);
 	}
+	merge_names(arrivals);
+	keep_known(arrivals, &before);
 	drop_names(&before);
-	for (size_t i = 0; i < arrivals->name_count && arrivals->began; i++)
-		if (!arrivals->names[i].looked_at) await(arrivals, &arrivals->names[i]);
+	if (arrivals->began) await_all(arrivals, true);
 }
 
 void arrivals_follow(struct arrivals *arrivals, const struct strings *patterns, const struct strings *trees,

@@ -1,6 +1,8 @@
 #include "layout.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -129,11 +131,22 @@ static int add_own(const struct layout *layout, const char *path, struct rules *
 	return 0;
 }
 
+/* One of base's masks in a home that is asked about as a whole: where the host has nothing by that name, it says
+ * nothing that the home's rule doesn't. There are hundreds of them. */
+static bool says_nothing(const struct view *view, const struct view_path *entry) {
+	struct stat status;
+	if (!entry->mask || entry->mode != VIEW_ASK || entry->denial != VIEW_DENIES_NOTHING) return false;
+	CLEANUP_FREE char *parent = path_parent(entry->path);
+	const struct view_path *around = view_at(view, parent);
+	return around && around->mode == VIEW_ASK && around->ask_write && around->denial == VIEW_DENIES_NOTHING &&
+	       lstat(entry->path, &status) < 0 && errno == ENOENT;
+}
+
 static int add_view(const struct layout *layout, struct rules *rules, struct error *error) {
 	const struct view *view = layout->view;
 	for (size_t i = 0; i < view->path_count; i++) {
 		const struct view_path *entry = &view->paths[i];
-		if (entry->pattern) continue;
+		if (entry->pattern || says_nothing(view, entry)) continue;
 		if (entry->own) {
 			int r = add_own(layout, entry->path, rules, error);
 			if (r < 0) return r;

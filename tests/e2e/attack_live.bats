@@ -155,8 +155,8 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
   planter: {extends: [default]}" # what a profile's own list asks about is asked at the start
 	background planter sbx run --profile planter -- sh -c "cat $here/mid/asked/file & sleep 0.5
 		timeout 2 mv $here/mid/asked $here/mid/m2; mv $here/mid $here/m2; timeout 2 rm -rf $here/mid; ln -s $HOME/.ssh $here/mid
-		./probe exchange $here/mid $here/file; ./probe rename $here/mid $here/m2; mkdir -p $here/new
-		ln -s $HOME/.ssh $here/new/asked; ./probe exchange $here/new $here/mid; touch up; wait"
+		timeout 2 ./probe exchange $here/mid $here/file; timeout 2 ./probe rename $here/mid $here/m2; mkdir -p $here/new
+		ln -s $HOME/.ssh $here/new/asked; timeout 2 ./probe exchange $here/new $here/mid; touch up; wait"
 	wait_for 60 test -e up
 	sbx allow "$(prompt_id)" --ttl 1h || true
 	finished planter
