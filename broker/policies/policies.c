@@ -11,6 +11,8 @@
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/resolved.h"
+#include "schema/limits.h"
+#include "store/roots.h"
 #include "watch.h"
 
 enum { RULESETS_MAX = 8 };
@@ -23,6 +25,7 @@ struct remembered {
 
 struct policies {
 	const struct places *places;
+	struct store *store; /* or NULL */
 	struct watch *watch;
 	struct layer admin, user;
 	struct policy_document *builtin;
@@ -62,6 +65,7 @@ static char *follow_path(void *context, const char *path, size_t *looks) {
 struct policies *policies_new(const struct places *places, struct store *store) {
 	struct policies *policies = mem_new(struct policies);
 	policies->places = places;
+	policies->store = store;
 	policies->follow = (struct ruleset_follow){follow_path, policies, 0};
 	policies->watch = watch_new();
 	layer_init(&policies->admin, POLICY_LAYER_ADMIN, places, policies->watch);
@@ -274,6 +278,16 @@ int policies_compile(struct policies *policies, struct policy *policy, const cha
 	return 0;
 }
 
+/* As a session that begins at its top would have them. */
+static int known_roots(struct policies *policies, const char *project, struct strings *roots, struct error *error) {
+	CLEANUP_STRINGS struct strings known = {0};
+	strings_add(roots, project);
+	int r = policies->store ? roots_of(policies->store, project, &known, error) : 0;
+	for (size_t i = 0; i < known.count && roots->count < LIMIT_ROOTS; i++)
+		if (!strings_contain(roots, known.items[i])) strings_add(roots, known.items[i]);
+	return r;
+}
+
 int policies_ruleset(struct policies *policies, const char *profile, const char *project,
 		     const struct ruleset **ret_ruleset, struct error *error) {
 	const struct project_file *file = policies_project(policies, project, project);
@@ -282,8 +296,10 @@ int policies_ruleset(struct policies *policies, const char *profile, const char 
 	int r = project_file_check(file, error);
 	if (r == 0) r = policies_assemble(policies, NULL, file, &policy, error);
 	if (r < 0) return r;
-	const struct policies_place place = {.project = project};
-	r = policies_compile(policies, policy, profile, &place, &ruleset, error);
+	CLEANUP_STRINGS struct strings roots = {0};
+	r = known_roots(policies, project, &roots, error);
+	const struct policies_place place = {project, &roots};
+	if (r == 0) r = policies_compile(policies, policy, profile, &place, &ruleset, error);
 	policy_unref(policy);
 	*ret_ruleset = ruleset; /* remembered */
 	return r;
