@@ -355,6 +355,7 @@ static int start(struct run *run, struct error *error) {
 					       .stdio = {run->stdio[0], run->stdio[1], run->stdio[2]}};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
+	findings_begin(&run->since);
 	descriptors_raise(); /* the sandbox's first process has the limit that we were started with */
 	make_network(run);
 	r = launch_hello(run->launch, &run->init, error);

@@ -1,8 +1,8 @@
-#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "blocked.h"
+#include "hold/live.h"
 #include "last_words.h"
 #include "run_private.h"
 
@@ -113,6 +113,7 @@ void run_finish(struct run *run) {
 	network_free(run->network);
 	servers_free(run->servers);
 	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
+	findings_finish(&run->findings);
 	scene_finish(&run->scene);
 	session_free(run->session); /* may wait: last */
 	hangup_free(run->hangup);
@@ -121,13 +122,24 @@ void run_finish(struct run *run) {
 
 static void say_last_words(struct run *run, const struct blocked *blocked) {
 	keeper_free(STEAL(run->keeper));
-	last_words(blocked);
+	last_words(blocked, &run->findings);
+}
+
+/* Before the session's end, since the history is told. */
+static void look_back(struct run *run) {
+	CLEANUP_STRINGS struct strings made = {0};
+	keeper_made(run->keeper, &made);
+	const struct findings_options options = {
+		.scene = &run->scene, .plan = live_plan(keeper_live(run->keeper)), .made = &made, .since = &run->since};
+	run->findings.session = session_id(run->session);
+	findings_look(&options, &run->findings);
+	findings_tell(&run->findings, run->session);
 }
 
 void run_end(struct run *run, int *ret_status) {
 	await_others(run);
 	stop(run);
-	keeper_made(run->keeper, &run->scene.made);
+	look_back(run);
 	const struct blocked blocked = {.scene = &run->scene,
 					.gate = network_gate(run->network),
 					.denied = run->denied,

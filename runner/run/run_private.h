@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <sys/types.h>
 
+#include "findings.h"
 #include "hold/ahead.h"
 #include "hold/endings.h"
 #include "hold/keeper.h"
@@ -38,6 +39,8 @@ struct run {
 	struct job *job;
 	struct hangup *hangup;
 	struct limits limits;
+	struct findings_since since;
+	struct findings findings;
 	int stdio[3]; /* the tool's, where that isn't a terminal */
 	bool is_terminal[3], background;
 	pid_t init;

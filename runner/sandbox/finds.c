@@ -34,6 +34,10 @@ void finds_finish(struct finds *finds) {
 	given_finish(&finds->given);
 	git_layout_finish(&finds->git);
 	strings_finish(&finds->repositories);
+	for (size_t i = 0; i < finds->survey_count; i++) git_survey_finish(&finds->surveys[i]);
+	free(finds->surveys);
+	git_review_finish(&finds->review);
+	strings_finish(&finds->unlooked);
 	strings_finish(&finds->protect);
 	strings_finish(&finds->work);
 	rules_finish(&finds->names);
@@ -313,6 +317,15 @@ const char *finds_most(const struct finds *finds, const struct finds_options *op
  */
 
 static void add_protect(struct finds *finds, const struct git_layout *git) {
+	git_review_add(&finds->review, git);
+	if (git->cut) {
+		CLEANUP_FREE char *shown = text_visible(git->common);
+		CLEANUP_FREE char *note =
+			string_format("there is more in modules or worktrees of %s than is looked at: "
+				      "a submodule of it may not be protected",
+				      shown);
+		add_once(&finds->unlooked, note);
+	}
 	for (size_t i = 0; i < git->protect.count; i++) add_once(&finds->protect, git->protect.items[i]);
 }
 
@@ -338,18 +351,23 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 		}
 		CLEANUP_FREE char *whole = path_join(folder, ".git");
 		add_once(&finds->protect, whole);
-		CLEANUP_FREE char *note =
-			string_format("of %zu repositories in %s all but %d are read-only", survey->repositories.count,
-				      survey->root, FINDS_REPOSITORIES_MAX);
+		CLEANUP_FREE char *shown = text_visible(survey->root);
+		CLEANUP_FREE char *note = string_format("of %zu repositories in %s all but %d are read-only",
+							survey->repositories.count, shown, FINDS_REPOSITORIES_MAX);
 		if (i == FINDS_REPOSITORIES_MAX) add_once(&finds->notes, note);
 	}
+}
+
+static void note_unlooked(struct finds *finds, const struct git_survey *survey) {
+	for (size_t i = 0; i < survey->notes.count; i++) add_once(&finds->unlooked, survey->notes.items[i]);
 }
 
 static void survey_project(struct finds *finds, const struct finds_options *options) {
 	const char *root = options->project->root;
 	git_find(root, options->home, &finds->git);
 	add_protect(finds, &finds->git);
-	git_survey_take(root, &finds->git, options->home, options->survey);
+	git_survey_take(root, &finds->git, options->survey);
+	note_unlooked(finds, options->survey);
 	add_nested(finds, options, options->survey, finds->git.top);
 	add_once(&finds->repositories, root);
 }
@@ -360,6 +378,15 @@ static bool is_tools_own(const struct finds_options *options, const char *tree) 
 	return string_starts(rest, "/.");
 }
 
+/* The first one is what the end is compared with: a later one may have what the sandbox has made. */
+static void keep_survey(struct finds *finds, struct git_survey *survey) {
+	for (size_t i = 0; i < finds->survey_count; i++)
+		if (string_equal(finds->surveys[i].root, survey->root)) return;
+	finds->surveys = array_grow(finds->surveys, finds->survey_count, sizeof *finds->surveys);
+	finds->surveys[finds->survey_count++] = *survey;
+	*survey = (struct git_survey){0};
+}
+
 static void survey_tree(struct finds *finds, const struct finds_options *options, const char *tree) {
 	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
 	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
@@ -367,9 +394,10 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	add_protect(finds, &git);
 	if (is_tools_own(options, tree)) return;
 	add_once(&finds->work, tree);
-	git_survey_take(tree, &git, options->home, &survey);
+	git_survey_take(tree, &git, &survey);
+	note_unlooked(finds, &survey);
 	add_nested(finds, options, &survey, tree);
-	for (size_t i = 0; i < survey.notes.count; i++) add_once(&finds->notes, survey.notes.items[i]);
+	keep_survey(finds, &survey);
 }
 
 /* What the project's own repository shows stays (finds->git): its `.git` may be another sandbox's by now. */
