@@ -21,7 +21,6 @@
 enum {
 	SURVEY_FOLDERS_MAX = 2000,
 	SURVEY_ENTRIES_MAX = 50 * 1000,
-	SURVEY_NOTES_MAX = 5,
 };
 
 static const char *const todo_lists[] = {"rebase-merge", "rebase-apply", "sequencer"};
@@ -32,6 +31,7 @@ void git_survey_finish(struct git_survey *survey) {
 	free(survey->directory);
 	strings_finish(&survey->repositories);
 	strings_finish(&survey->bare);
+	strings_finish(&survey->shut);
 	strings_finish(&survey->plans);
 	strings_finish(&survey->notes);
 	*survey = (struct git_survey){0};
@@ -58,24 +58,27 @@ static unsigned mark_of(const char *name) {
 	return 0;
 }
 
-/* A tool can make a folder of its user's so, and another run readable again. Its own `.git` is found by the name. */
-static void note_unreadable(const char *path, struct git_survey *survey) {
+/* A tool can make a folder of its user's so, and readable again in another run. */
+static void note_shut(const char *path, struct git_survey *survey) {
 	struct stat status;
-	CLEANUP_FREE char *dotgit = path_join(path, ".git"), *shown = text_visible(path);
-	if (is_there(dotgit)) strings_add(&survey->repositories, path);
-	if (lstat(path, &status) < 0 || status.st_uid != geteuid() || survey->notes.count >= SURVEY_NOTES_MAX) return;
-	strings_addf(&survey->notes, "%s can't be read: the .git of a folder in it is not protected", shown);
+	CLEANUP_FREE char *parent = path_parent(path);
+	if (lstat(path, &status) < 0 && errno == EACCES) { /* it is the folder above that can't be gone through */
+		if (!strings_contain(&survey->shut, parent)) strings_add(&survey->shut, parent);
+	} else if (status.st_uid == geteuid()) {
+		strings_add(&survey->shut, path);
+	}
 }
 
 /* One folder: its own `.git`, whether it is one, and the folders in it for later. False past a bound. */
 static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct git_survey *survey) {
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES) note_unreadable(path, survey);
+	if (fd < 0 && errno == EACCES) note_shut(path, survey);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	if (!stream) return true;
 	fd_steal(&fd);
 	bool whole = true;
 	unsigned marks = 0;
+	struct stat status;
 	for (struct dirent *entry; *entries > 0 && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
 		--*entries;
@@ -83,6 +86,8 @@ static bool survey_folder(const char *path, size_t *entries, struct strings *que
 		if (string_equal(name, ".") || string_equal(name, "..") || string_equal(name, "node_modules")) continue;
 		if (string_equal(name, ".git")) {
 			strings_add(&survey->repositories, path);
+			if (fstatat(dirfd(stream), name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+				strings_add(&survey->shut, path);
 		} else if (is_folder(dirfd(stream), entry)) {
 			if (queue->count < SURVEY_FOLDERS_MAX)
 				strings_take(queue, path_join(path, name));

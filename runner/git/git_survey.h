@@ -18,6 +18,7 @@ struct git_survey {
 	size_t hash_size;            /* of its object names */
 	struct strings repositories; /* folders with a `.git`, below the project or where a gitlink says */
 	struct strings bare;         /* folders that are git directories themselves */
+	struct strings shut;         /* folders of the user's own that can't be looked into */
 	struct strings plans;        /* the gitlinks and todo lists there are, as paths */
 	size_t folders;              /* that were looked into */
 	bool cut;                    /* there are more of them, or of their entries, than a bound */

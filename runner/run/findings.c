@@ -182,11 +182,10 @@ static void look_at_links(const struct findings_options *options, struct finding
 					       .since = began(options->since)};
 	new_links_find(&look, &links);
 	for (size_t i = 0; i < links.count; i++) add_link(scene, &links.items[i], findings);
-	for (size_t i = 0; i < links.unreadable.count; i++) {
-		CLEANUP_FREE char *near = near_path(scene, links.unreadable.items[i]);
+	for (size_t i = 0; i < links.shut.count; i++) {
+		CLEANUP_FREE char *near = near_path(scene, links.shut.items[i]);
 		CLEANUP_FREE char *folder = string_format("%s, which can't be read", near);
-		findings_add(findings, FINDING_BOUND, links.unreadable.items[i], folder,
-			     json_pack("{s:s}", "of", "folder"));
+		findings_add(findings, FINDING_BOUND, links.shut.items[i], folder, json_pack("{s:s}", "of", "folder"));
 	}
 	if (links.cut) add_bound(findings, scene->project.root, "links", "names", links.entries);
 }

@@ -13,7 +13,7 @@
 #include "sockets.h"
 #include "walk.h"
 
-enum { FINDS_MATCHES_KEPT = 1000 };
+enum { FINDS_MATCHES_KEPT = 1000, FINDS_SHUT_NAMED = 5 };
 enum { FINDS_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
 
 static void forget_trees(struct finds *finds) {
@@ -21,6 +21,7 @@ static void forget_trees(struct finds *finds) {
 	strings_finish(&finds->trees);
 	strings_finish(&finds->matches);
 	strings_finish(&finds->sockets);
+	strings_finish(&finds->shut);
 	linked_finish(&finds->linked);
 	finds->deep = false;
 }
@@ -103,6 +104,7 @@ static void forget_tree(struct finds *finds, const char *path) {
 	drop_below(&finds->trees, path);
 	drop_below(&finds->matches, path);
 	drop_below(&finds->sockets, path);
+	drop_below(&finds->shut, path);
 	drop_below(&finds->repositories, path);
 }
 
@@ -189,6 +191,15 @@ static void note_linked(struct finds *finds, const struct view *view) {
 	}
 }
 
+static void note_shut(struct finds *finds) {
+	for (size_t i = 0; i < finds->shut.count && i < FINDS_SHUT_NAMED; i++) {
+		CLEANUP_FREE char *shown = text_visible(finds->shut.items[i]);
+		CLEANUP_FREE char *note =
+			string_format("%s can't be read, and is hidden, since what lies in it isn't known", shown);
+		add_once(&finds->unlooked, note);
+	}
+}
+
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
@@ -208,8 +219,9 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	if (fresh.count == 0) return 0;
 	CLEANUP_PATTERNS struct patterns patterns = {0};
 	int r = compile_patterns(options, &texts, &patterns, error);
-	const struct walk walk = {.trees = &fresh, .patterns = &patterns};
+	const struct walk walk = {.trees = &fresh, .patterns = &patterns, .shut = &finds->shut};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
+	note_shut(finds);
 	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);
 	strings_sort(&finds->matches);
 	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
@@ -339,6 +351,7 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 		git_bare_at(survey->bare.items[i], options->home, &git);
 		add_protect(finds, &git);
 	}
+	for (size_t i = 0; i < survey->shut.count; i++) add_once(&finds->protect, survey->shut.items[i]);
 	for (size_t i = 0; i < survey->repositories.count; i++) {
 		const char *folder = survey->repositories.items[i];
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};

@@ -36,6 +36,7 @@ struct finds {
 	size_t root_count;
 	bool swapped;                    /* another folder has come to one of them: finds_were_swapped */
 	struct strings matches, sockets; /* in them; the matches are sorted */
+	struct strings shut;             /* folders in them that can't be looked into (walk.h) */
 	struct strings arrived;          /* of the matches those that came to be only while it runs, sorted */
 	size_t arrived_left;             /* of them, when those that were gone were dropped last */
 	struct given given;              /* to calls */

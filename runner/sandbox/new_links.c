@@ -42,7 +42,7 @@ struct folder {
 	struct look *look;
 	const char *path;
 	int fd;
-	int changed; /* since the start; -1: it wasn't looked at */
+	bool changed; /* since the start */
 };
 
 void new_links_finish(struct new_links *links) {
@@ -52,7 +52,7 @@ void new_links_finish(struct new_links *links) {
 		free(links->items[i].leads);
 	}
 	free(links->items);
-	strings_finish(&links->unreadable);
+	strings_finish(&links->shut);
 	*links = (struct new_links){0};
 }
 
@@ -132,16 +132,15 @@ static bool is_since(const struct look *look, const struct statx *status) {
 	return nanoseconds == 0 || nanoseconds >= since->tv_nsec;
 }
 
-static bool is_changed(const struct look *look, int fd, const char *name, int flags) {
+static bool is_new(const struct look *look, int folder, const char *name) {
+	const int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC;
 	struct statx status;
-	if (statx(fd, name, flags | AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_CTIME, &status) < 0) return false;
-	return is_since(look, &status);
+	return statx(folder, name, flags, STATX_CTIME, &status) == 0 && is_since(look, &status);
 }
 
 static void take_link(struct folder *folder, const char *name) {
 	char text[PATH_MAX];
-	if (folder->changed < 0) folder->changed = is_changed(folder->look, folder->fd, "", AT_EMPTY_PATH);
-	if (!folder->changed || !is_changed(folder->look, folder->fd, name, 0)) return;
+	if (!folder->changed || !is_new(folder->look, folder->fd, name)) return;
 	const ssize_t size = readlinkat(folder->fd, name, text, sizeof text - 1);
 	if (size < 0) return;
 	text[size] = '\0';
@@ -176,12 +175,34 @@ static void take_entry(struct folder *folder, const struct dirent64 *entry) {
 	if (type == DT_LNK) take_link(folder, entry->d_name);
 }
 
-/* One of the user's own may have been made so by the tool: what is in there is found by its name alone. */
-static void note_unreadable(struct look *look, int tree, const char *below, const char *path) {
-	struct stat status;
-	if (fstatat(tree, below, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_uid != geteuid()) return;
-	look->links->cut |= look->links->unreadable.count == LINKS_KEPT_MAX;
-	if (look->links->unreadable.count < LINKS_KEPT_MAX) strings_add(&look->links->unreadable, path);
+/* What is in there is found by its name alone, or when the right is given again. What was hidden is as it was. */
+static void note_shut(struct look *look, const char *path) {
+	if (plan_show(look->options->plan, path) == SHOW_NOTHING) return;
+	look->links->cut |= look->links->shut.count == LINKS_KEPT_MAX;
+	if (look->links->shut.count < LINKS_KEPT_MAX) strings_add(&look->links->shut, path);
+}
+
+/* One that a tool, which runs as its user, can have made so. */
+static bool is_shut(const struct statx *status) {
+	return status->stx_uid == geteuid() && (status->stx_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
+}
+
+static void look_if_shut(struct look *look, int tree, const char *below, const char *path) {
+	struct statx status;
+	if (statx(tree, below, AT_SYMLINK_NOFOLLOW, STATX_UID | STATX_MODE, &status) == 0 && is_shut(&status))
+		note_shut(look, path);
+}
+
+static void read_folder(struct folder *folder) {
+	_Alignas(struct dirent64) char block[LINKS_BLOCK];
+	const struct look *look = folder->look;
+	ssize_t size = 0;
+	while (look->links->entries < look->most && (size = getdents64(folder->fd, block, sizeof block)) > 0)
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(const void *)(block + at);
+			take_entry(folder, entry);
+			at += entry->d_reclen;
+		}
 }
 
 static void look_into(struct look *look, int tree, const char *root, const char *path) {
@@ -190,16 +211,14 @@ static void look_into(struct look *look, int tree, const char *root, const char 
 	const char *below = path + strlen(root) + strspn(path + strlen(root), "/");
 	if (!below[0]) below = ".";
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, tree, below, &how, sizeof how);
-	if (fd < 0 && errno == EACCES) note_unreadable(look, tree, below, path);
-	struct folder folder = {.look = look, .path = path, .fd = fd, .changed = -1};
-	_Alignas(struct dirent64) char block[LINKS_BLOCK];
-	ssize_t size = 0;
-	while (fd >= 0 && look->links->entries < look->most && (size = getdents64(fd, block, sizeof block)) > 0)
-		for (ssize_t at = 0; at < size;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(const void *)(block + at);
-			take_entry(&folder, entry);
-			at += entry->d_reclen;
-		}
+	struct statx status;
+	if (fd < 0 && errno == EACCES) look_if_shut(look, tree, below, path);
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_CTIME | STATX_UID | STATX_MODE, &status) < 0) return;
+	struct folder folder = {look, path, fd, is_since(look, &status)};
+	if (is_shut(&status))
+		note_shut(look, path);
+	else
+		read_folder(&folder);
 }
 
 static void look_at_tree(struct look *look, const char *root) {

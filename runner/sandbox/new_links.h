@@ -32,10 +32,9 @@ struct new_link {
 struct new_links {
 	struct new_link *items;
 	size_t count;
-	struct strings
-		unreadable; /* folders of the user's own that can't be read: a program can go through them still */
-	size_t entries;     /* that were looked at */
-	bool cut;           /* past a bound: not all of it was */
+	struct strings shut; /* folders of the user's own that can't be looked into */
+	size_t entries;      /* that were looked at */
+	bool cut;            /* past a bound: not all of it was */
 };
 
 void new_links_find(const struct new_links_options *options, struct new_links *ret_links);

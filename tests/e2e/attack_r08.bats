@@ -53,14 +53,37 @@ setup_file() {
 	seq -f y%g 2500 | xargs rm -r
 }
 
-@test "attack_r_08: a folder that one run makes unreadable, so that the next doesn't know what lies in it, is said" {
-	git init -q z/in
-	run sbx run -- chmod 0311 z
+# What a folder lacks that its owner can't read, or go through, a tool that runs as the owner can give it again.
+@test "attack_r_08: a folder that one run shuts, so that the next doesn't know what is masked or hidden in it, is hidden as a whole, and said" {
+	policy <<'END'
+version: 1
+profiles:
+  default:
+    deny:
+      fs:read: ["**/.env"]
+END
+	for mode in 0311 0644 0000; do
+		mkdir -p z
+		git init -q z/in
+		git init -q z
+		echo SECRET=hush >z/.env
+		run sbx run -- sh -c "cat z/.env; chmod $mode z"
+		echo "$output"
+		contains "$output" "not all was looked at: z, which can't be read"
+		run sbx run -- sh -c 'echo begun; cat z/.env; chmod 0755 z; cat z/.env; for i in z z/in; do git -C $i config core.fsmonitor ./evil; echo evil >$i/.git/config; done; mv z y; rm -rf z; mkdir z; cat y/.env'
+		echo "$output"
+		contains "${output%%begun*}" "$PWD/z can't be read, and is hidden, since what lies in it isn't known"
+		lacks "$output" hush
+		chmod 0755 z
+		for i in z z/in; do run ! grep -q evil $i/.git/config; done
+		[ "$(<z/.env)" = SECRET=hush ]
+		rm -rf z
+	done
+	chmod 0311 .
+	run sbx run -- true
 	echo "$output"
-	contains "$output" "not all was looked at: z, which can't be read"
-	run sbx run -- echo begun
-	echo "$output"
-	contains "${output%%begun*}" "$PWD/z can't be read: the .git of a folder in it is not protected"
-	chmod 0755 z
-	rm -rf z
+	chmod 0755 .
+	[ "$status" = 125 ]
+	contains "$output" "$PWD can't be read, so what rules hide in it isn't known: chmod u+rwx $PWD"
+	rm "$HOME/.config/sbx/policy.yaml"
 }
