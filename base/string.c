@@ -154,6 +154,15 @@ void strings_sort(struct strings *strings) {
 	if (strings->count > 1) qsort(strings->items, strings->count, sizeof *strings->items, compare_texts);
 }
 
+void strings_subtract(const struct strings *strings, const struct strings *without, struct strings *rest) {
+	size_t at = 0;
+	for (size_t i = 0; i < strings->count; i++) {
+		while (at < without->count && strcmp(without->items[at], strings->items[i]) < 0) at++;
+		if (at == without->count || !string_equal(without->items[at], strings->items[i]))
+			strings_add(rest, strings->items[i]);
+	}
+}
+
 void strings_finish(struct strings *strings) {
 	for (size_t i = 0; i < strings->count; i++) free(strings->items[i]);
 	free(strings->items);

@@ -13,6 +13,7 @@ static const char *const kind_names[] = {
 	[EVENT_EXPIRE] = "expire",     [EVENT_CONNECTION] = "connection",
 	[EVENT_REPAIR] = "repair",     [EVENT_SESSION_START] = "session-start",
 	[EVENT_POLICY] = "policy",     [EVENT_SESSION_END] = "session-end",
+	[EVENT_FINDING] = "finding",
 };
 static_assert(ARRAY_LENGTH(kind_names) == EVENT_KIND_COUNT, "every kind of event has a name");
 static const struct words kinds = {"kind of event", kind_names, EVENT_KIND_COUNT};

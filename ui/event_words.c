@@ -144,6 +144,23 @@ static char *repair_words(const struct event *event) {
 	return string_steal(&words);
 }
 
+/* What came of a run: "/p/a leads to /home/u/.bashrc", "/p/a.c: skip-worktree". */
+static char *finding_words(const struct event *event) {
+	const char *what = detail_text(event, "what"), *how = detail_text(event, "how"), *of = detail_text(event, "of"),
+		   *unit = detail_text(event, "unit");
+	CLEANUP_FREE char *leads = NULL;
+	if (!what || message_bytes_take(json_object_get(event->detail, "leads"), &leads, NULL) < 0) return NULL;
+	if (detail_number(event, "more") > 0) return string_format("%lld more: %s", detail_number(event, "more"), what);
+	if (!event->target) return NULL;
+	if (leads) return string_format("new link: %s leads to %s", event->target, leads);
+	if (how) return string_format("git no longer shows changes: %s: %s", event->target, how);
+	if (of && !unit) return string_format("not all was looked at: %s can't be read", event->target);
+	if (of && unit)
+		return string_format("not all was looked at: %s in %s past %lld %s", of, event->target,
+				     detail_number(event, "most"), unit);
+	return string_format("new, to be looked at: %s (%s)", event->target, what);
+}
+
 /* NULL: nothing better than what holds for all. */
 static char *kind_words(const struct event *event) {
 	switch (event->kind) {
@@ -167,6 +184,8 @@ static char *kind_words(const struct event *event) {
 		return NULL;
 	case EVENT_REPAIR:
 		return repair_words(event);
+	case EVENT_FINDING:
+		return finding_words(event);
 	}
 	return NULL;
 }

@@ -200,8 +200,8 @@ static int tell_event(struct client *client, int64_t id, const void *body, json_
 	struct broker *broker = client->broker;
 	enum event_kind kind;
 	int r = event_kind_parse(told->kind, &kind, error);
-	if (r == 0 && kind != EVENT_CONNECTION && kind != EVENT_REPAIR)
-		r = error_set(error, EINVAL, "a runner tells of connection and repair only");
+	if (r == 0 && kind != EVENT_CONNECTION && kind != EVENT_REPAIR && kind != EVENT_FINDING)
+		r = error_set(error, EINVAL, "a runner tells of connection, repair and finding only");
 	if (r < 0) return r;
 	*ret_reply = json_object();
 	if (!flood_told(broker, session, kind)) {

@@ -41,7 +41,7 @@ struct together {
 };
 
 struct flood {
-	struct bucket questions, denials, allows, told;
+	struct bucket questions, denials, allows, told, findings;
 	int64_t since_ms; /* when the first of the questions was put */
 	enum flood_state state;
 	char *why;                                  /* unless FLOOD_NONE: the sentence that verdicts carry */
@@ -153,8 +153,11 @@ static void count_together(struct broker *broker, struct flood *flood, enum even
 }
 
 bool flood_told(struct broker *broker, const struct session *session, enum event_kind kind) {
-	if (bucket_fill(&session->flood->told, boot_now(broker), LIMIT_ALLOW_MS, LIMIT_ALLOWS)) return true;
-	count_together(broker, session->flood, kind);
+	/* A tool that connects until its rows are counted together can't have what came of its run counted so, too. */
+	struct flood *flood = session->flood;
+	struct bucket *bucket = kind == EVENT_FINDING ? &flood->findings : &flood->told;
+	if (bucket_fill(bucket, boot_now(broker), LIMIT_ALLOW_MS, LIMIT_ALLOWS)) return true;
+	count_together(broker, flood, kind);
 	return false;
 }
 

@@ -41,6 +41,7 @@ void git_layout_finish(struct git_layout *layout) {
 	free(layout->directory);
 	free(layout->common);
 	free(layout->main);
+	strings_finish(&layout->directories);
 	strings_finish(&layout->protect);
 	*layout = (struct git_layout){0};
 }
@@ -99,6 +100,7 @@ static void protect_hooks(struct git_layout *layout, const char *hooks) {
 }
 
 static void protect_directory(struct git_layout *layout, const char *directory) {
+	if (!strings_contain(&layout->directories, directory)) strings_add(&layout->directories, directory);
 	for (size_t i = 0; i < ARRAY_LENGTH(protected_names); i++) {
 		CLEANUP_FREE char *path = path_join(directory, protected_names[i]);
 		protect_add(layout, path);
@@ -142,6 +144,7 @@ static void protect_below(struct git_layout *layout, const char *directory, int 
 		protect_below(layout, below, depth - 1, budget);
 	}
 	closedir(stream);
+	layout->cut |= *budget <= 0;
 }
 
 /* Every file of configuration that git would read there, without what these include. */
@@ -259,8 +262,16 @@ static bool read_folder(struct git_layout *layout, const char *dotgit) {
 	return is_there(layout->directory, "HEAD") && is_repository(layout->common);
 }
 
+static size_t hash_size_of(const char *common, const char *home) {
+	CLEANUP_STRINGS struct strings values = {0}, files = {0};
+	CLEANUP_FREE char *config = path_join(common, "config");
+	git_config_values(config, home, "extensions.objectformat", &values, &files);
+	return values.count > 0 && string_equal(values.items[values.count - 1], "sha256") ? 32 : 20;
+}
+
 static void protect_all(struct git_layout *layout, const char *home) {
 	int budget = GIT_MODULES_MAX;
+	layout->hash_size = hash_size_of(layout->common, home);
 	protect_directory(layout, layout->directory);
 	if (!string_equal(layout->directory, layout->common)) protect_directory(layout, layout->common);
 	protect_configured(layout, home);

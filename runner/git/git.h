@@ -12,12 +12,16 @@
 #include "base/string.h"
 
 struct git_layout {
-	char *top;              /* the work tree; canonical */
-	char *directory;        /* its git directory: top/.git, or what a `.git` file points at; canonical */
-	char *common;           /* where objects, refs and config are; equals directory but in linked worktrees */
-	char *main;             /* the main worktree; equals top but in linked worktrees */
-	bool linked;            /* a linked worktree that the main repository lists */
-	bool outside;           /* directory or common is not below top, and mutual */
+	char *top;        /* the work tree; canonical */
+	char *directory;  /* its git directory: top/.git, or what a `.git` file points at; canonical */
+	char *common;     /* where objects, refs and config are; equals directory but in linked worktrees */
+	char *main;       /* the main worktree; equals top but in linked worktrees */
+	bool linked;      /* a linked worktree that the main repository lists */
+	bool cut;         /* submodules or worktrees lie past a bound, and are not protected */
+	bool outside;     /* directory or common is not below top, and mutual */
+	size_t hash_size; /* of object names: 20, or 32 */
+	struct strings
+		directories;    /* git directories that it has: its own, the common one, of submodules and worktrees */
 	struct strings protect; /* paths that make git run something on the host: read-only; may not exist */
 };
 

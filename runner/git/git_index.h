@@ -1,5 +1,6 @@
 /*
- * git_index: the submodules that an index names (gitformat-index(5), versions 2 to 4).
+ * git_index: what an index says (gitformat-index(5), versions 2 to 4): submodules, and entries whose changes git
+ * doesn't show.
  *
  * Promises: bounded in bytes and answers; what isn't understood to the end is said to be so, never guessed.
  */
@@ -9,8 +10,20 @@
 
 #include "base/string.h"
 
-enum { GIT_GITLINKS_MAX = 1000 };
+enum {
+	GIT_INDEX_SIZE_MAX = 64 * 1024 * 1024,
+	GIT_GITLINKS_MAX = 1000,
+	GIT_HIDDEN_MAX = 100 * 1000, /* entries of each kind whose changes aren't shown */
+};
 
-/* Adds the path of each gitlink (mode 160000), as the index has it. False when the file is there but couldn't be read
- * to its end; a missing one has none. `hash_size` is 20, or 32 in a SHA-256 repository. */
-bool git_index_links(const char *file, size_t hash_size, struct strings *links);
+struct git_index {
+	struct strings links;            /* the path of each gitlink (mode 160000) */
+	struct strings assumed, skipped; /* entries with the bit assume-unchanged, or skip-worktree */
+	bool whole;                      /* all of it was read and understood; also where there is none */
+};
+
+/* `hash_size` is 20, or 32 in a SHA-256 repository. */
+void git_index_read(const char *file, size_t hash_size, struct git_index *ret_index);
+void git_index_parse(const char *bytes, size_t size, size_t hash_size, struct git_index *ret_index);
+void git_index_finish(struct git_index *index);
+#define CLEANUP_GIT_INDEX CLEANUP(git_index_finish)

@@ -7,6 +7,7 @@
 #include "git_survey.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "git_config.h"
+#include "base/text.h"
 #include "git_index.h"
 
 enum {
@@ -30,6 +31,7 @@ void git_survey_finish(struct git_survey *survey) {
 	free(survey->directory);
 	strings_finish(&survey->repositories);
 	strings_finish(&survey->bare);
+	strings_finish(&survey->shut);
 	strings_finish(&survey->plans);
 	strings_finish(&survey->notes);
 	*survey = (struct git_survey){0};
@@ -56,21 +58,36 @@ static unsigned mark_of(const char *name) {
 	return 0;
 }
 
+/* A tool can make a folder of its user's so, and readable again in another run. */
+static void note_shut(const char *path, struct git_survey *survey) {
+	struct stat status;
+	CLEANUP_FREE char *parent = path_parent(path);
+	if (lstat(path, &status) < 0 && errno == EACCES) { /* it is the folder above that can't be gone through */
+		if (!strings_contain(&survey->shut, parent)) strings_add(&survey->shut, parent);
+	} else if (status.st_uid == geteuid()) {
+		strings_add(&survey->shut, path);
+	}
+}
+
 /* One folder: its own `.git`, whether it is one, and the folders in it for later. False past a bound. */
 static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct git_survey *survey) {
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES) note_shut(path, survey);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
 	if (!stream) return true;
 	fd_steal(&fd);
 	bool whole = true;
 	unsigned marks = 0;
-	for (struct dirent *entry; whole && (entry = readdir(stream));) {
+	struct stat status;
+	for (struct dirent *entry; *entries > 0 && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
-		whole = --*entries > 0;
+		--*entries;
 		marks |= mark_of(name);
 		if (string_equal(name, ".") || string_equal(name, "..") || string_equal(name, "node_modules")) continue;
 		if (string_equal(name, ".git")) {
 			strings_add(&survey->repositories, path);
+			if (fstatat(dirfd(stream), name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+				strings_add(&survey->shut, path);
 		} else if (is_folder(dirfd(stream), entry)) {
 			if (queue->count < SURVEY_FOLDERS_MAX)
 				strings_take(queue, path_join(path, name));
@@ -80,7 +97,7 @@ static bool survey_folder(const char *path, size_t *entries, struct strings *que
 	}
 	closedir(stream);
 	if (marks == (1 | 2 | 4)) strings_add(&survey->bare, path);
-	return whole;
+	return whole && *entries > 0;
 }
 
 static void survey_folders(struct git_survey *survey) {
@@ -90,23 +107,27 @@ static void survey_folders(struct git_survey *survey) {
 	strings_add(&queue, survey->root);
 	for (size_t i = 0; i < queue.count && entries > 0; i++)
 		whole &= survey_folder(queue.items[i], &entries, &queue, survey);
+	survey->folders = queue.count;
+	survey->cut = !whole;
+	CLEANUP_FREE char *shown = text_visible(survey->root);
 	if (!whole)
-		strings_addf(
-			&survey->notes,
-			"nested repositories were looked for in %zu folders, the shallow ones: the .git of a deeper "
-			"one is not protected, unless it is a submodule",
-			queue.count);
+		strings_addf(&survey->notes,
+			     "in %s nested repositories were looked for in %zu folders, the shallow ones: the .git of "
+			     "a deeper one is not protected, unless it is a submodule",
+			     shown, queue.count);
 }
 
 static void survey_index(struct git_survey *survey) {
-	CLEANUP_STRINGS struct strings links = {0};
-	CLEANUP_FREE char *index = path_join(survey->directory, "index");
-	if (!git_index_links(index, survey->hash_size, &links))
+	CLEANUP_GIT_INDEX struct git_index index = {0};
+	CLEANUP_FREE char *file = path_join(survey->directory, "index");
+	const struct strings *links = &index.links;
+	git_index_read(file, survey->hash_size, &index);
+	if (!index.whole)
 		strings_addf(&survey->notes, "git's index was not understood to its end: a submodule in it may not be "
 					     "protected if it lies deep");
-	for (size_t i = 0; i < links.count; i++) {
+	for (size_t i = 0; i < links->count; i++) {
 		CLEANUP_FREE char *folder = NULL;
-		if (path_normalise(survey->top, links.items[i], &folder, NULL) < 0) continue;
+		if (path_normalise(survey->top, links->items[i], &folder, NULL) < 0) continue;
 		if (!path_is_below(folder, survey->top) || string_equal(folder, survey->top)) continue;
 		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
 		if (!strings_contain(&survey->plans, folder)) strings_add(&survey->plans, folder);
@@ -125,26 +146,19 @@ static void survey_all(struct git_survey *survey) {
 	}
 }
 
-static size_t hash_size_of(const char *common, const char *home) {
-	CLEANUP_STRINGS struct strings values = {0}, files = {0};
-	CLEANUP_FREE char *config = path_join(common, "config");
-	git_config_values(config, home, "extensions.objectformat", &values, &files);
-	return values.count > 0 && string_equal(values.items[values.count - 1], "sha256") ? 32 : 20;
-}
-
-void git_survey_take(const char *root, const struct git_layout *layout, const char *home,
-		     struct git_survey *ret_survey) {
+void git_survey_take(const char *root, const struct git_layout *layout, struct git_survey *ret_survey) {
 	*ret_survey = (struct git_survey){.root = string_copy(root)};
 	if (layout->directory && layout->common) {
 		ret_survey->top = string_copy(layout->top);
 		ret_survey->directory = string_copy(layout->directory);
-		ret_survey->hash_size = hash_size_of(layout->common, home);
+		ret_survey->hash_size = layout->hash_size;
 	}
 	survey_all(ret_survey);
 }
 
-void git_survey_compare(const struct git_survey *before, struct strings *paths) {
-	if (!before->root) return;
+bool git_survey_compare(const struct git_survey *before, struct strings *paths, size_t *ret_folders) {
+	*ret_folders = 0;
+	if (!before->root) return true;
 	CLEANUP_GIT_SURVEY struct git_survey after = {.root = string_copy(before->root),
 						      .top = before->top ? string_copy(before->top) : NULL,
 						      .directory =
@@ -161,4 +175,6 @@ void git_survey_compare(const struct git_survey *before, struct strings *paths) 
 	for (size_t i = 0; i < after.plans.count; i++) {
 		if (!strings_contain(&before->plans, after.plans.items[i])) strings_add(paths, after.plans.items[i]);
 	}
+	*ret_folders = after.folders;
+	return !after.cut;
 }

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/string.h"
 #include "git.h"
 
@@ -16,15 +18,17 @@ struct git_survey {
 	size_t hash_size;            /* of its object names */
 	struct strings repositories; /* folders with a `.git`, below the project or where a gitlink says */
 	struct strings bare;         /* folders that are git directories themselves */
+	struct strings shut;         /* folders of the user's own that can't be looked into */
 	struct strings plans;        /* the gitlinks and todo lists there are, as paths */
+	size_t folders;              /* that were looked into */
+	bool cut;                    /* there are more of them, or of their entries, than a bound */
 	struct strings notes;        /* sentences for the user */
 };
 
-void git_survey_take(const char *root, const struct git_layout *layout, const char *home,
-		     struct git_survey *ret_survey);
+void git_survey_take(const char *root, const struct git_layout *layout, struct git_survey *ret_survey);
 
-/* The same places once more: adds to `paths` what wasn't there. */
-void git_survey_compare(const struct git_survey *before, struct strings *paths);
+/* The same places once more: adds to `paths` what wasn't there. False past a bound; *ret_folders were looked into. */
+bool git_survey_compare(const struct git_survey *before, struct strings *paths, size_t *ret_folders);
 
 void git_survey_finish(struct git_survey *survey);
 #define CLEANUP_GIT_SURVEY CLEANUP(git_survey_finish)

@@ -1,7 +1,6 @@
 #include "made.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -32,25 +31,15 @@ static void find_matches(const struct view *view, const struct strings *trees, s
 	strings_sort(matches);
 }
 
-/* Both are sorted. */
-static void without(const struct strings *matches, const struct strings *known, struct strings *fresh) {
-	size_t at = 0;
-	for (size_t i = 0; i < matches->count; i++) {
-		while (at < known->count && strcmp(known->items[at], matches->items[i]) < 0) at++;
-		if (at == known->count || !string_equal(known->items[at], matches->items[i]))
-			strings_add(fresh, matches->items[i]);
-	}
-}
-
 void made_find(const struct finds *finds, const struct view *view, const struct plan *plan,
 	       const struct layout_judge *judge, struct strings *ret_paths) {
 	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, known = {0}, fresh = {0};
 	writable_trees(plan, &trees);
 	find_matches(view, &trees, &matches);
-	without(&finds->matches, &finds->arrived, &known);
+	strings_subtract(&finds->matches, &finds->arrived, &known);
 	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&known, plan->missing.items[i]);
 	strings_sort(&known);
-	without(&matches, &known, &fresh);
+	strings_subtract(&matches, &known, &fresh);
 	struct layout_mode *modes = mem_array(struct layout_mode, fresh.count + 1); /* absent, if nobody says */
 	if (fresh.count > 0) judge->resolve(judge->context, &fresh, modes, NULL);
 	for (size_t i = 0; i < fresh.count; i++)

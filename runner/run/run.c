@@ -26,56 +26,18 @@
 #include "calls/descriptors.h"
 #include "calls/regular.h"
 #include "calls/used_up.h"
-#include "hold/ahead.h"
 #include "hold/doorbells.h"
-#include "hold/endings.h"
-#include "hold/keeper.h"
-#include "job.h"
 #include "last_words.h"
-#include "launch.h"
-#include "limits.h"
-#include "network/network.h"
-#include "network/servers.h"
+#include "run_private.h"
 #include "runner/native_needs.h"
 #include "sandbox/bwrap.h"
 #include "sandbox/filter.h"
-#include "sandbox/scene.h"
-#include "session/session.h"
-#include "terminal/ask.h"
-#include "terminal/hangup.h"
-#include "terminal/outlets.h"
-#include "terminal/pause.h"
 #include "wants.h"
 
 enum {
 	RUN_GRACE_MS = 5000, /* between asking the tool to end and ending it */
 	RUN_HANGUP_MS = 800, /* the same when the terminal has hung up: all ends within a second */
 	RUN_OPEN_TRIES = 3,  /* brokers that may go while the user is asked */
-};
-
-struct run {
-	struct scene scene;
-	struct session *session;
-	struct event_base *base;
-	struct launch *launch;
-	struct keeper *keeper;
-	struct denied denied[PERMISSION_KIND_COUNT]; /* but for net:access, which the gate knows */
-	struct servers *servers;
-	struct network *network;
-	struct outlets outlets;
-	struct asker *asker;
-	struct pause *pause;
-	struct ahead *ahead;
-	struct endings *endings;
-	struct job *job;
-	struct hangup *hangup;
-	struct limits limits;
-	int stdio[3]; /* the tool's, where that isn't a terminal */
-	bool is_terminal[3], background;
-	pid_t init;
-	struct event *reports, *timeout, *grace;
-	bool ready, timed_out, hung_up, killed, ended;
-	int status;
 };
 
 static void end_with(struct run *run, int status) {
@@ -111,7 +73,7 @@ static void on_publishing(void *context, int64_t number, const struct publicatio
 	servers_publish(run->servers, number, wanted, grant);
 }
 
-static void on_terminate(void *context) {
+void run_on_terminate(void *context) {
 	struct run *run = context;
 	run->killed = true;
 	log_notice("this sandbox was ended by sbx kill");
@@ -128,7 +90,7 @@ static void on_prompt_gone(void *context, const json_t *gone) {
 	asker_gone(run->asker, gone);
 }
 
-static void on_hold(void *context, int64_t number) {
+void run_on_hold(void *context, int64_t number) {
 	const struct run *run = context;
 	pause_set(run->pause, number);
 }
@@ -285,7 +247,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *argument) {
 	ask_to_end(run, SIGTERM, RUN_GRACE_MS);
 }
 
-static void on_hangup(void *context, bool gone) {
+void run_on_hangup(void *context, bool gone) {
 	struct run *run = context;
 	run->hung_up |= gone;
 	if (run->ended) return;
@@ -328,7 +290,7 @@ static void watch(struct run *run) {
 					.not_taken = on_not_taken,
 					.context = run};
 	run->job = job_new(&job);
-	hangup_watch(run->hangup, on_hangup, run);
+	hangup_watch(run->hangup, run_on_hangup, run);
 	int64_t timeout_ms = run->scene.options->timeout_ms;
 	if (timeout_ms > 0) {
 		const struct timeval delay = clock_timeval(timeout_ms);
@@ -393,6 +355,7 @@ static int start(struct run *run, struct error *error) {
 					       .stdio = {run->stdio[0], run->stdio[1], run->stdio[2]}};
 	int r = launch_settle(run->launch, &options, error);
 	if (r < 0) return r;
+	findings_begin(&run->since);
 	descriptors_raise(); /* the sandbox's first process has the limit that we were started with */
 	make_network(run);
 	r = launch_hello(run->launch, &run->init, error);
@@ -424,10 +387,10 @@ static void serve_broker(struct run *run) {
 					      .ended = on_ended,
 					      .sleep = on_sleep,
 					      .publishing = on_publishing,
-					      .terminate = on_terminate,
+					      .terminate = run_on_terminate,
 					      .prompt = on_prompt,
 					      .prompt_gone = on_prompt_gone,
-					      .hold = on_hold,
+					      .hold = run_on_hold,
 					      .broker_gone = on_broker_gone};
 	const struct asker_options asker = {.base = run->base,
 					    .user = run->scene.options->terminal,
@@ -442,121 +405,6 @@ static void serve_broker(struct run *run) {
 	run->pause = pause_new(&pause);
 	run->endings = endings_new(&endings);
 	session_serve(run->session, run->base, &events);
-}
-
-/* End */
-
-static void free_event(struct event **event) {
-	if (*event) event_free(*event);
-	*event = NULL;
-}
-
-static void on_no_patience(evutil_socket_t number, short what, void *argument) {
-	struct run *run = argument;
-	(void)number, (void)what;
-	run->killed = true;
-}
-
-static bool was_killed(const struct run *run) {
-	return run->timed_out || run->status > 128;
-}
-
-/* What the tool wrote last, and what we say of it, is not to be seen over another run's question either. Who has
- * nothing to say ends. */
-static void await_others(struct run *run) {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT};
-	struct event *signals[ARRAY_LENGTH(numbers)];
-	free_event(&run->reports); /* its other end has gone, which poll(2) would say for ever */
-	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
-		signals[i] = evsignal_new(run->base, numbers[i], on_no_patience, run);
-		event_add(signals[i], NULL);
-	}
-	while (pause_is_on(run->pause) && outlets_have_more(&run->outlets, was_killed(run)) && !run->hung_up &&
-	       !run->killed)
-		if (event_base_loop(run->base, EVLOOP_ONCE) < 0) break;
-	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) event_free(signals[i]);
-}
-
-/* It ends while another run's question stands: what would be written now would be seen over that. */
-static bool is_unseen(const struct run *run) {
-	return run->pause && pause_is_on(run->pause);
-}
-
-/* Nothing of the sandbox lives after this, and all has been told that the session is to know. */
-static void stop(struct run *run) {
-	const bool unseen = is_unseen(run);
-	free_event(&run->reports);
-	free_event(&run->timeout);
-	free_event(&run->grace);
-	pause_without_asker(run->pause);
-	asker_free(run->asker);
-	endings_free(run->endings);
-	ahead_free(run->ahead);
-	keeper_stop(run->keeper);
-	if (run->outlets.terminal && !unseen) terminal_drain(run->outlets.terminal, was_killed(run));
-	launch_end(run->launch);
-	terminal_free(run->outlets.terminal);
-	job_free(run->job);
-	run->hung_up |= hangup_has_come(run->hangup); /* the tool may be quicker to end */
-	if (run->hangup) hangup_watch(run->hangup, NULL, NULL);
-	network_stop(run->network);
-	keeper_gone(run->keeper);
-	run->asker = NULL;
-	run->endings = NULL;
-	run->ahead = NULL;
-	run->outlets.terminal = NULL;
-	run->job = NULL;
-}
-
-static void on_late_ended(void *context, const struct session_ended *ended) {
-	const struct run *run = context;
-	session_settle_nothing(run->session, ended->settle);
-}
-
-static void on_late_sleep(void *context, bool sleeping, int64_t settle) {
-	const struct run *run = context;
-	if (sleeping) session_settle_nothing(run->session, settle);
-}
-
-/* Nothing of the sandbox is left, but some last words, while another run's question stands. They are kept until that
- * has ended, or are not said at all. */
-static void await_others_with_words(struct run *run) {
-	const struct session_events events = {.context = run,
-					      .ended = on_late_ended,
-					      .sleep = on_late_sleep,
-					      .terminate = on_terminate,
-					      .hold = on_hold};
-	session_serve_end(run->session, &events);
-	hangup_watch(run->hangup, on_hangup, run);
-	await_others(run);
-	hangup_watch(run->hangup, NULL, NULL);
-	session_pause(run->session);
-	if (is_unseen(run)) own_lines_drop(run->outlets.own_lines);
-}
-
-/* The session and what was found out are left after this. */
-static void take_down(struct run *run) {
-	stop(run);
-	pause_free(run->pause);
-	run->pause = NULL;
-	keeper_free(run->keeper);
-	run->keeper = NULL;
-	launch_free(run->launch);
-	run->launch = NULL;
-	limits_finish(&run->limits);
-}
-
-static void run_finish(struct run *run) {
-	take_down(run);
-	output_free(run->outlets.output);
-	own_lines_free(run->outlets.own_lines);
-	network_free(run->network);
-	servers_free(run->servers);
-	for (int i = 0; i < PERMISSION_KIND_COUNT; i++) denied_finish(&run->denied[i]);
-	scene_finish(&run->scene);
-	session_free(run->session); /* may wait: last */
-	hangup_free(run->hangup);
-	if (run->base) event_base_free(run->base);
 }
 
 /* bwrap works while the broker is asked and the plan is made; what it makes is nearly always the same. Forking is
@@ -702,11 +550,6 @@ static int prepare(struct run *run, const struct run_options *options, int *ret_
 	return scene_complete(&run->scene, run->session, ret_status, error);
 }
 
-static void say_last_words(struct run *run, const struct blocked *blocked) {
-	keeper_free(STEAL(run->keeper));
-	last_words(blocked);
-}
-
 static int run_all(struct run *run, const struct run_options *options, int *ret_status, struct error *error) {
 	int r = prepare(run, options, ret_status, error);
 	if (r < 0) return r;
@@ -719,22 +562,7 @@ static int run_all(struct run *run, const struct run_options *options, int *ret_
 	if (r < 0) return r;
 	serve_broker(run);
 	if (!run->ended) event_base_dispatch(run->base);
-	await_others(run);
-	stop(run);
-	keeper_made(run->keeper, &run->scene.made);
-	const struct blocked blocked = {.scene = &run->scene,
-					.gate = network_gate(run->network),
-					.denied = run->denied,
-					.session = session_id(run->session)};
-	*ret_status = last_words_status(&blocked, run->status);
-	const bool unseen = is_unseen(run);
-	if (unseen) {
-		say_last_words(run, &blocked);
-		await_others_with_words(run);
-	}
-	session_close(run->session, *ret_status, run->hung_up); /* the broker works, and bwrap ends, while we speak */
-	if (!is_unseen(run)) output_drain(run->outlets.output, !run->hung_up && !run->killed && !run->timed_out);
-	if (!unseen) say_last_words(run, &blocked);
+	run_end(run, ret_status);
 	return 0;
 }
 
@@ -744,7 +572,7 @@ int run_sandbox(const struct run_options *options, struct error *error) {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
 	sigaction(SIGPIPE, &ignore, &old);
 	int r = run_all(&run, options, &status, error);
-	take_down(&run);
+	run_take_down(&run);
 	if (run.session) session_close(run.session, r < 0 ? (status ? status : RUN_EXIT_FAILED) : status, run.hung_up);
 	run_finish(&run);
 	sigaction(SIGPIPE, &old, NULL);

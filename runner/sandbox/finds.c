@@ -13,7 +13,7 @@
 #include "sockets.h"
 #include "walk.h"
 
-enum { FINDS_MATCHES_KEPT = 1000 };
+enum { FINDS_MATCHES_KEPT = 1000, FINDS_SHUT_NAMED = 5 };
 enum { FINDS_REPOSITORIES_MAX = 50 }; /* nested ones whose files are masked one by one: some five mounts each */
 
 static void forget_trees(struct finds *finds) {
@@ -21,6 +21,7 @@ static void forget_trees(struct finds *finds) {
 	strings_finish(&finds->trees);
 	strings_finish(&finds->matches);
 	strings_finish(&finds->sockets);
+	strings_finish(&finds->shut);
 	linked_finish(&finds->linked);
 	finds->deep = false;
 }
@@ -34,6 +35,10 @@ void finds_finish(struct finds *finds) {
 	given_finish(&finds->given);
 	git_layout_finish(&finds->git);
 	strings_finish(&finds->repositories);
+	for (size_t i = 0; i < finds->survey_count; i++) git_survey_finish(&finds->surveys[i]);
+	free(finds->surveys);
+	git_review_finish(&finds->review);
+	strings_finish(&finds->unlooked);
 	strings_finish(&finds->protect);
 	strings_finish(&finds->work);
 	rules_finish(&finds->names);
@@ -99,6 +104,7 @@ static void forget_tree(struct finds *finds, const char *path) {
 	drop_below(&finds->trees, path);
 	drop_below(&finds->matches, path);
 	drop_below(&finds->sockets, path);
+	drop_below(&finds->shut, path);
 	drop_below(&finds->repositories, path);
 }
 
@@ -185,6 +191,15 @@ static void note_linked(struct finds *finds, const struct view *view) {
 	}
 }
 
+static void note_shut(struct finds *finds) {
+	for (size_t i = 0; i < finds->shut.count && i < FINDS_SHUT_NAMED; i++) {
+		CLEANUP_FREE char *shown = text_visible(finds->shut.items[i]);
+		CLEANUP_FREE char *note =
+			string_format("%s can't be read, and is hidden, since what lies in it isn't known", shown);
+		add_once(&finds->unlooked, note);
+	}
+}
+
 int finds_matches(struct finds *finds, const struct finds_options *options, const struct rules *rules,
 		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
@@ -204,8 +219,9 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	if (fresh.count == 0) return 0;
 	CLEANUP_PATTERNS struct patterns patterns = {0};
 	int r = compile_patterns(options, &texts, &patterns, error);
-	const struct walk walk = {.trees = &fresh, .patterns = &patterns};
+	const struct walk walk = {.trees = &fresh, .patterns = &patterns, .shut = &finds->shut};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
+	note_shut(finds);
 	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);
 	strings_sort(&finds->matches);
 	if (r == 0 && options->sockets) find_sockets(finds, &fresh);
@@ -313,6 +329,15 @@ const char *finds_most(const struct finds *finds, const struct finds_options *op
  */
 
 static void add_protect(struct finds *finds, const struct git_layout *git) {
+	git_review_add(&finds->review, git);
+	if (git->cut) {
+		CLEANUP_FREE char *shown = text_visible(git->common);
+		CLEANUP_FREE char *note =
+			string_format("there is more in modules or worktrees of %s than is looked at: "
+				      "a submodule of it may not be protected",
+				      shown);
+		add_once(&finds->unlooked, note);
+	}
 	for (size_t i = 0; i < git->protect.count; i++) add_once(&finds->protect, git->protect.items[i]);
 }
 
@@ -326,6 +351,7 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 		git_bare_at(survey->bare.items[i], options->home, &git);
 		add_protect(finds, &git);
 	}
+	for (size_t i = 0; i < survey->shut.count; i++) add_once(&finds->protect, survey->shut.items[i]);
 	for (size_t i = 0; i < survey->repositories.count; i++) {
 		const char *folder = survey->repositories.items[i];
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
@@ -338,18 +364,23 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 		}
 		CLEANUP_FREE char *whole = path_join(folder, ".git");
 		add_once(&finds->protect, whole);
-		CLEANUP_FREE char *note =
-			string_format("of %zu repositories in %s all but %d are read-only", survey->repositories.count,
-				      survey->root, FINDS_REPOSITORIES_MAX);
+		CLEANUP_FREE char *shown = text_visible(survey->root);
+		CLEANUP_FREE char *note = string_format("of %zu repositories in %s all but %d are read-only",
+							survey->repositories.count, shown, FINDS_REPOSITORIES_MAX);
 		if (i == FINDS_REPOSITORIES_MAX) add_once(&finds->notes, note);
 	}
+}
+
+static void note_unlooked(struct finds *finds, const struct git_survey *survey) {
+	for (size_t i = 0; i < survey->notes.count; i++) add_once(&finds->unlooked, survey->notes.items[i]);
 }
 
 static void survey_project(struct finds *finds, const struct finds_options *options) {
 	const char *root = options->project->root;
 	git_find(root, options->home, &finds->git);
 	add_protect(finds, &finds->git);
-	git_survey_take(root, &finds->git, options->home, options->survey);
+	git_survey_take(root, &finds->git, options->survey);
+	note_unlooked(finds, options->survey);
 	add_nested(finds, options, options->survey, finds->git.top);
 	add_once(&finds->repositories, root);
 }
@@ -360,6 +391,15 @@ static bool is_tools_own(const struct finds_options *options, const char *tree) 
 	return string_starts(rest, "/.");
 }
 
+/* The first one is what the end is compared with: a later one may have what the sandbox has made. */
+static void keep_survey(struct finds *finds, struct git_survey *survey) {
+	for (size_t i = 0; i < finds->survey_count; i++)
+		if (string_equal(finds->surveys[i].root, survey->root)) return;
+	finds->surveys = array_grow(finds->surveys, finds->survey_count, sizeof *finds->surveys);
+	finds->surveys[finds->survey_count++] = *survey;
+	*survey = (struct git_survey){0};
+}
+
 static void survey_tree(struct finds *finds, const struct finds_options *options, const char *tree) {
 	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
 	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
@@ -367,9 +407,10 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	add_protect(finds, &git);
 	if (is_tools_own(options, tree)) return;
 	add_once(&finds->work, tree);
-	git_survey_take(tree, &git, options->home, &survey);
+	git_survey_take(tree, &git, &survey);
+	note_unlooked(finds, &survey);
 	add_nested(finds, options, &survey, tree);
-	for (size_t i = 0; i < survey.notes.count; i++) add_once(&finds->notes, survey.notes.items[i]);
+	keep_survey(finds, &survey);
 }
 
 /* What the project's own repository shows stays (finds->git): its `.git` may be another sandbox's by now. */

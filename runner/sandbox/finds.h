@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "git/git.h"
+#include "git/git_review.h"
 #include "git/git_survey.h"
 #include "given.h"
 #include "led.h"
@@ -35,6 +36,7 @@ struct finds {
 	size_t root_count;
 	bool swapped;                    /* another folder has come to one of them: finds_were_swapped */
 	struct strings matches, sockets; /* in them; the matches are sorted */
+	struct strings shut;             /* folders in them that can't be looked into (walk.h) */
 	struct strings arrived;          /* of the matches those that came to be only while it runs, sorted */
 	size_t arrived_left;             /* of them, when those that were gone were dropped last */
 	struct given given;              /* to calls */
@@ -42,10 +44,14 @@ struct finds {
 	bool deep;                       /* more folders than sockets were looked for in */
 	struct git_layout git;           /* the project's */
 	struct strings repositories;     /* trees that were looked into for repositories */
-	struct strings protect;          /* what is masked in repositories */
-	struct strings work;             /* folders in which somebody works: ${root} is to stand for each of them */
-	bool look_again;                 /* in repositories: finds_look_again */
-	struct rules names;              /* for other names of what `named` says */
+	struct git_survey *surveys;      /* of each of those trees but the project, before it was shown */
+	size_t survey_count;
+	struct git_review review; /* of the repositories, likewise */
+	struct strings unlooked;  /* sentences for the user: where repositories aren't known, and not protected */
+	struct strings protect;   /* what is masked in repositories */
+	struct strings work;      /* folders in which somebody works: ${root} is to stand for each of them */
+	bool look_again;          /* in repositories: finds_look_again */
+	struct rules names;       /* for other names of what `named` says */
 	struct strings named;
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
 	struct led led;

@@ -222,6 +222,8 @@ static int add_matches(const struct layout *layout, const struct finds_options *
 	/* seeing a folder is no permission to talk to what listens in it */
 	for (size_t i = 0; r == 0 && i < finds->sockets.count; i++)
 		rules_add(rules, RULE_VIEW, SHOW_NOTHING, finds->sockets.items[i]);
+	for (size_t i = 0; r == 0 && i < finds->shut.count; i++)
+		rules_add(rules, RULE_VIEW, SHOW_NOTHING, finds->shut.items[i]);
 	if (r == 0 && layout->holds_sockets) add_datagrams(layout->view, rules);
 	return r;
 }

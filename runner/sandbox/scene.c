@@ -310,6 +310,12 @@ static void warn_shared(const struct scene *scene) {
 	}
 }
 
+/* Before the tool can use it (attack R8). */
+static void warn_unlooked(const struct scene *scene) {
+	const struct strings *unlooked = &scene->finds.unlooked;
+	for (size_t i = 0; i < unlooked->count; i++) log_warning("%s", unlooked->items[i]);
+}
+
 /* To whoever looks on: in scripts and logs it would be the same line every time. */
 static void say_no_native(const char *lacks) {
 	if (isatty(STDERR_FILENO) || getenv("SBX_DEBUG"))
@@ -377,6 +383,7 @@ int scene_complete(struct scene *scene, struct session *session, int *ret_status
 	warn_missing_writes(scene);
 	warn_shared(scene);
 	warn_policy(scene);
+	if (!scene->options->print_plan) warn_unlooked(scene);
 	CLEANUP_FREE char *visible = command_visible_path(scene->search, is_there, &scene->plan);
 	CLEANUP_FREE char *path =
 		own_program(scene->options) ? string_format("%s:%s", visible, LAYOUT_PROGRAMS) : string_copy(visible);
@@ -436,8 +443,8 @@ char *scene_text(const struct scene *scene) {
 	}
 	CLEANUP_FREE char *plan = plan_text(&scene->plan);
 	string_append(&text, plan);
-	for (size_t i = 0; i < scene->survey.notes.count; i++)
-		string_appendf(&text, "%-11s %s\n", "note", scene->survey.notes.items[i]);
+	for (size_t i = 0; i < scene->finds.unlooked.count; i++)
+		string_appendf(&text, "%-11s %s\n", "note", scene->finds.unlooked.items[i]);
 	return string_steal(&text);
 }
 
@@ -455,7 +462,6 @@ void scene_finish(struct scene *scene) {
 	ask_nodes_finish(&scene->nodes);
 	strings_finish(&scene->environment);
 	strings_finish(&scene->left_out);
-	strings_finish(&scene->made);
 	strings_finish(&scene->told);
 	roots_finish(&scene->roots);
 	strings_finish(&scene->policy);

@@ -38,7 +38,6 @@ struct scene {
 	struct git_survey survey;  /* of the project before anything ran */
 	char *home_inside;         /* HOME */
 	struct strings environment, left_out;
-	struct strings made; /* when it has ended: what is new and a pattern masks (made.h) */
 };
 
 /* What is known without the broker: project, directory, command. *ret_status is 126 or 127 when the command can't be

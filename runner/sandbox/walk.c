@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -87,7 +88,24 @@ static bool is_folder(int parent, const struct dirent *entry) {
 	return fd >= 0;
 }
 
-/* `fd` is taken over. A folder that can't be read can't be read inside either. */
+/* Inside, a tool can give its user's own folder the rights that it lacks. */
+static bool is_shut(int fd) {
+	struct stat status;
+	return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	       (status.st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
+}
+
+static void note_shut(const struct walker *walker) {
+	if (walker->walk->shut) strings_add(walker->walk->shut, walker->path.data);
+}
+
+/* One that couldn't be opened. */
+static void look_if_shut(const struct walker *walker, int parent, const char *name) {
+	CLEANUP_FD int fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && is_shut(fd)) note_shut(walker);
+}
+
+/* `fd` is taken over. */
 static int walk_folder(struct walker *walker, int fd, struct error *error) {
 	DIR *stream = mem_expect(fdopendir(fd));
 	if (!stream) {
@@ -96,7 +114,9 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 	}
 	int r = 0;
 	size_t size = walker->path.size;
-	for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
+	const bool shut = is_shut(dirfd(stream));
+	if (shut) note_shut(walker);
+	for (struct dirent *entry; r == 0 && !shut && (entry = readdir(stream));) {
 		const char *name = entry->d_name;
 		if (path_is_dots(name)) continue;
 		if (walker->left-- == 0) {
@@ -116,13 +136,25 @@ static int walk_folder(struct walker *walker, int fd, struct error *error) {
 			if (is_folder(dirfd(stream), entry) && walk_enters(walker->walk, walker->path.data)) {
 				int below =
 					openat(dirfd(stream), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-				if (below >= 0) r = walk_folder(walker, below, error);
+				if (below >= 0)
+					r = walk_folder(walker, below, error);
+				else
+					look_if_shut(walker, dirfd(stream), name);
 			}
 		}
 		truncate_path(walker, size);
 	}
 	closedir(stream);
 	return r;
+}
+
+/* Nothing of the tree would be known. */
+static int check_root(const char *tree, struct error *error) {
+	CLEANUP_FD int fd = open(tree, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_FREE char *shown = text_visible(tree);
+	if (fd < 0 || !is_shut(fd)) return 0;
+	return error_set(error, EACCES, "%s can't be read, so what rules hide in it isn't known: chmod u+rwx %s", shown,
+			 shown);
 }
 
 int walk_trees(const struct walk *walk, struct strings *matches, struct strings *sockets, struct error *error) {
@@ -133,6 +165,7 @@ int walk_trees(const struct walk *walk, struct strings *matches, struct strings 
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < walk->trees->count; i++) {
 		const char *tree = walk->trees->items[i];
+		if ((r = check_root(tree, error)) < 0) break;
 		int fd = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0) continue;
 		string_append(&walker.path, walk->names ? walk->names->items[i] : tree);

@@ -3,7 +3,8 @@
  *
  * Promises: one bounded walk (LIMIT_WALK entries), follows no link, leaves out what a sandbox gets fresh (/proc, /dev,
  * /run, /tmp unless a shown tree begins inside), and goes into what packages bring (/usr but for /usr/local,
- * /nix/store) only for patterns that begin with a place.
+ * /nix/store) only for patterns that begin with a place. What lies in a folder that its owner can't read isn't known,
+ * and a tool that runs as the owner can make it so, and readable again: such a folder is told of.
  */
 #pragma once
 
@@ -16,6 +17,7 @@ struct walk {
 	const struct strings *names; /* by which patterns know them, in their order; NULL: by their own */
 	const struct patterns *patterns;
 	const char **last_names; /* walk_prepare */
+	struct strings *shut;    /* gets folders of the user's own that can't be read or gone through; may be NULL */
 };
 
 /* Adds to `matches` each path that a pattern ends at, to `sockets` each socket. -E2BIG past the bound, saying where. */

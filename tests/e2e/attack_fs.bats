@@ -339,9 +339,8 @@ END
 
 @test "attack_f_05 a submodule, a repository and a todo list that were made inside are said" {
 	inside 'git init -q evil/sub; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil/sub; mkdir .git/rebase-merge'
-	contains "$output" "evil/sub/.git: check it (hooks, config) before you run git there"
-	contains "$output" "evil/sub: check it"
-	contains "$output" ".git/rebase-merge: check it"
+	for made in evil/sub/.git evil/sub .git/rebase-merge; do [[ $output =~ $PWD/$made(,|:|" and ") ]]; done
+	contains "$output" ": check them (hooks, config) before you run git there"
 }
 
 @test "attack_f_06 a bare repository in the project is protected; one that is made inside, in the place of a broken .git, is said" {
@@ -358,8 +357,7 @@ END
 	rm -rf objects refs HEAD config made
 	echo "ref: refs/heads/main" >.git/HEAD
 	inside 'git init -q --bare made; mkdir objects refs; echo "ref: refs/heads/main" >HEAD'
-	contains "$output" "/made: check it"
-	contains "$output" "repo: check it"
+	for made in "$PWD/made" "$PWD"; do [[ $output =~ $made(,|:|" and ") ]]; done
 }
 
 @test "attack_f_05 what a link among the hooks leads to can't be written" {

@@ -268,6 +268,15 @@ rules() {
 	isnt_written .aws/config "$HOME/beside/.codex/config.toml" "$HOME/beside/.aws/config"
 }
 
+@test "codex: a repository made in a writable folder that isn't the project is named at the end" {
+	local options=(--allow "fs:write=$HOME/beside")
+	inside "${options[@]}" 'git init -q ~/beside && git -C ~/beside config core.fsmonitor ./evil; git init -q ~/beside/sub; true'
+	for made in "$HOME/beside/.git" "$HOME/beside/sub/.git"; do
+		[[ ! -e $made || $output =~ $made(,|:|" and ") ]]
+	done
+	[ -e "$HOME/beside/sub/.git" ]
+}
+
 # --- links
 
 @test "srt: a link on the way to a denied file can't be removed or replaced by a folder" {

@@ -14,6 +14,7 @@
 #include "git/git.h"
 #include "git/git_config.h"
 #include "git/git_index.h"
+#include "git/git_review.h"
 #include "git/git_survey.h"
 #include "init/orders.h"
 #include "plan/facts.h"
@@ -59,26 +60,39 @@ static void tell_all(const struct strings *texts) {
 	for (size_t i = 0; i < texts->count; i++) unit_tell("%s", texts->items[i]);
 }
 
+static void tell_hidden(void *context, const char *directory, enum git_hiding how, const char *name) {
+	(void)context, (void)directory;
+	unit_tell("hidden %d %s", how, name);
+}
+
 static void use_git(void) {
-	CLEANUP_STRINGS struct strings values = {0}, files = {0}, links = {0};
+	CLEANUP_STRINGS struct strings values = {0}, files = {0};
 	CLEANUP_FREE char *config = file("repo/.git/config"), *index = file("repo/.git/index"), *home = file("home");
 	CLEANUP_FREE char *repo = file("repo");
 	git_config_values(config, home, "core.hookspath", &values, &files);
 	tell_all(&values);
 	tell_all(&files);
-	unit_tell("the index is read to its end: %d", git_index_links(index, 20, &links));
-	tell_all(&links);
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	git_index_read(index, 20, &read);
+	unit_tell("the index is read to its end: %d", read.whole);
+	tell_all(&read.links);
 	struct git_layout layout = {0};
 	unit_tell("found %d", git_find(repo, home, &layout));
 	tell_all(&layout.protect);
 	struct git_survey survey = {0};
 	CLEANUP_STRINGS struct strings paths = {0};
-	git_survey_take(repo, &layout, home, &survey);
+	size_t folders;
+	git_survey_take(repo, &layout, &survey);
 	tell_all(&survey.repositories);
 	tell_all(&survey.plans);
 	tell_all(&survey.notes);
-	git_survey_compare(&survey, &paths);
+	unit_tell("nothing was left out: %d", git_survey_compare(&survey, &paths, &folders));
 	tell_all(&paths);
+	struct git_review review = {0};
+	git_review_add(&review, &layout);
+	unit_tell("%zu git directories, none left out: %d", review.count,
+		  git_review_compare(&review, tell_hidden, NULL));
+	git_review_finish(&review);
 	git_survey_finish(&survey);
 	git_layout_finish(&layout);
 }

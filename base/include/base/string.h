@@ -49,5 +49,7 @@ void strings_addf(struct strings *strings, const char *format, ...) __attribute_
 bool strings_contain(const struct strings *strings, const char *text);
 bool strings_equal(const struct strings *a, const struct strings *b); /* in the same order */
 void strings_sort(struct strings *strings);                           /* by byte */
+/* Adds to `rest` what `strings` has and `without` has not; both are sorted. */
+void strings_subtract(const struct strings *strings, const struct strings *without, struct strings *rest);
 void strings_finish(struct strings *strings);
 #define CLEANUP_STRINGS CLEANUP(strings_finish)

@@ -21,8 +21,9 @@ enum event_kind {
 	EVENT_SESSION_START,
 	EVENT_SESSION_END,
 	EVENT_POLICY,
+	EVENT_FINDING,
 };
-enum { EVENT_KIND_COUNT = EVENT_POLICY + 1 };
+enum { EVENT_KIND_COUNT = EVENT_FINDING + 1 };
 
 const char *event_kind_name(enum event_kind kind);
 int event_kind_parse(const char *name, enum event_kind *ret_kind, struct error *error);

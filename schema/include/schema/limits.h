@@ -100,6 +100,7 @@ enum {
 	LIMIT_GRANTS_ALIKE = 512,       /* grants of one subject under one index key */
 	LIMIT_ENDING = 256,             /* grants that end in one turn of the broker's loop */
 	LIMIT_WALK = 200 * 1000,        /* directory entries looked at for patterns below granted trees */
+	LIMIT_LINK_LOOK = 300 * 1000,   /* and for links that a run has left, at its end */
 	LIMIT_ARRIVALS = 32 * 1024,     /* folders of shown trees that are watched for names that are to be hidden */
 	LIMIT_HOST = 253,               /* bytes of a host name (RFC 1035 2.3.4, without the root's dot) */
 	LIMIT_HEADER = 32 * 1024,       /* bytes of an HTTP request's or response's header */

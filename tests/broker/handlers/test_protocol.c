@@ -133,7 +133,7 @@ static const struct {
 	{"{'type':'session-open','id':9," WISH ",'allow':['db:access=prod']}", "declares db:access", false},
 	{"{'type':'check','id':9,'permission':'fs:read','target':'/x','project':'/p','profile':'nonsense'}", "nonsense",
 	 false},
-	{"{'type':'event','id':9,'kind':'decision','detail':{}}", "connection and repair", true},
+	{"{'type':'event','id':9,'kind':'decision','detail':{}}", "connection, repair and finding", true},
 	{"{'type':'event','id':9,'kind':'nonsense','detail':{}}", "nonsense", true},
 	{"{'type':'grant','id':9,'permission':'fs:read','target':'/x','effect':'allow','lifetime':'until'}", "lasts",
 	 false},

@@ -481,6 +481,12 @@ static void attack_broker_12_what_a_runner_tells_fills_no_disk(void **state) {
 	int64_t seconds = end.tv_sec - start.tv_sec + 3;
 	assert_int_equal(count.connections, events);
 	assert_true(count.connection_rows <= LIMIT_ALLOWS + 2 * seconds);
+	/* attack R14: what came of the run has a row all the same */
+	json_t *reply =
+		peer_reply(runner, peer_send(runner, "event",
+					     json_pack("{s:s, s:{s:s}}", "kind", "finding", "detail", "what", "link")));
+	assert_true(number_of(reply, "seq") > 0);
+	json_decref(reply);
 }
 
 #define FLOOD(test) cmocka_unit_test_setup_teardown(test, setup, broker_teardown)

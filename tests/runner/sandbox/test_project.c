@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/path.h"
 #include "git/git.h"
 #include "git/git_index.h"
+#include "git/git_review.h"
 #include "git/git_survey.h"
 #include "runner/project.h"
 #include "support/cmocka.h"
@@ -201,13 +203,21 @@ static void the_target_of_a_link_among_the_hooks_is_protected(void **state) {
 }
 
 static void expect_gitlinks(const char *before) {
-	CLEANUP_STRINGS struct strings links = {0};
+	CLEANUP_GIT_INDEX struct git_index read = {0};
 	CLEANUP_FREE char *index = in("indexed/.git/index");
 	shell(before);
-	assert_true(git_index_links(index, 20, &links));
-	assert_int_equal(links.count, 2);
-	assert_string_equal(links.items[0], "deps/one");
-	assert_string_equal(links.items[1], "deps/two");
+	git_index_read(index, 20, &read);
+	assert_true(read.whole);
+	assert_int_equal(read.links.count, 2);
+	assert_string_equal(read.links.items[0], "deps/one");
+	assert_string_equal(read.links.items[1], "deps/two");
+}
+
+static bool is_whole(const char *name) {
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	CLEANUP_FREE char *index = in(name);
+	git_index_read(index, 20, &read);
+	return read.whole;
 }
 
 static void gitlinks_are_found_in_every_version_of_the_index(void **state) {
@@ -218,22 +228,118 @@ static void gitlinks_are_found_in_every_version_of_the_index(void **state) {
 	expect_gitlinks("cd indexed; git update-index --index-version 2");
 	expect_gitlinks("cd indexed; git update-index --index-version 4");
 	expect_gitlinks("cd indexed; git update-index --index-version 3; touch n; git add -N n");
-	CLEANUP_STRINGS struct strings links = {0};
-	CLEANUP_FREE char *index = in("indexed/.git/index"), *none = in("indexed/.git/none");
-	assert_true(git_index_links(none, 20, &links));
+	assert_true(is_whole("indexed/.git/none"));
 	shell("cd indexed; git update-index --split-index");
-	assert_false(git_index_links(index, 20, &links));
+	assert_false(is_whole("indexed/.git/index"));
 	shell("cd indexed; git update-index --no-split-index; head -c 200 .git/index >c; mv c .git/index");
-	assert_false(git_index_links(index, 20, &links));
+	assert_false(is_whole("indexed/.git/index"));
 	shell("cd indexed; rm .git/index; mkfifo .git/index");
-	assert_false(git_index_links(index, 20, &links));
+	assert_false(is_whole("indexed/.git/index"));
 	shell("rm -rf indexed");
+}
+
+/* Extensions have no order that whoever reads them asks for: one that splits the index may come behind another. */
+static void an_index_is_split_wherever_it_says_so(void **state) {
+	(void)state;
+	static const char head[] = "DIRC\0\0\0\2\0\0\0\0", tree[] = "TREE\0\0\0\3abc", link[] = "link\0\0\0\0";
+	static const char hash[20] = {0};
+	for (int split = 0; split < 2; split++) {
+		CLEANUP_STRING struct string bytes = {0};
+		CLEANUP_GIT_INDEX struct git_index read = {0};
+		string_append_bytes(&bytes, head, sizeof head - 1);
+		string_append_bytes(&bytes, tree, sizeof tree - 1);
+		if (split) string_append_bytes(&bytes, link, sizeof link - 1);
+		string_append_bytes(&bytes, hash, sizeof hash);
+		git_index_parse(bytes.data, bytes.size, 20, &read);
+		assert_int_equal(read.whole, !split);
+	}
+}
+
+static void expect_hidden(const char *before, size_t hash_size) {
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	CLEANUP_FREE char *index = in("hiding/.git/index");
+	shell(before);
+	git_index_read(index, hash_size, &read);
+	assert_true(read.whole);
+	assert_int_equal(read.assumed.count, 2);
+	assert_string_equal(read.assumed.items[0], "a");
+	assert_string_equal(read.assumed.items[1], "sub/both");
+	assert_int_equal(read.skipped.count, 2);
+	assert_string_equal(read.skipped.items[0], "sub/both");
+	assert_string_equal(read.skipped.items[1], "sub/skipped");
+}
+
+static void entries_that_git_takes_for_unchanged_are_found_in_every_version_of_the_index(void **state) {
+	(void)state;
+	static const char make[] = "cd hiding; mkdir sub; touch a b sub/both sub/skipped sub/z; git add .;"
+				   "git update-index --assume-unchanged a sub/both; git update-index --skip-worktree "
+				   "sub/both sub/skipped";
+	shell("git init -q hiding");
+	shell(make);
+	expect_hidden("cd hiding; git update-index --index-version 3", 20);
+	expect_hidden("cd hiding; git update-index --index-version 4", 20);
+	shell("rm -rf hiding; git init -q --object-format=sha256 hiding");
+	shell(make);
+	expect_hidden("true", 32);
+	shell("rm -rf hiding");
+}
+
+struct hidings {
+	struct strings texts;
+};
+
+static void add_hiding(void *context, const char *directory, enum git_hiding how, const char *name) {
+	static const char *const hows[] = {"assumed", "skipped", "excluded", "reordered", "unread"};
+	struct hidings *hidings = context;
+	strings_addf(&hidings->texts, "%s %s %s", directory + strlen(top) + 1, hows[how], name);
+}
+
+/* All that is told, a line each, sorted. */
+static void expect_told(const struct git_review *review, const char *want) {
+	struct hidings hidings = {0};
+	CLEANUP_STRING struct string told = {0};
+	assert_true(git_review_compare(review, add_hiding, &hidings));
+	strings_sort(&hidings.texts);
+	for (size_t i = 0; i < hidings.texts.count; i++) string_appendf(&told, "%s\n", hidings.texts.items[i]);
+	strings_finish(&hidings.texts);
+	assert_string_equal(told.data ? told.data : "", want);
+}
+
+static void attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_show_before_is_not(void **state) {
+	(void)state;
+	shell("git init -q shown; cd shown; touch a b c d; git add .; git commit -qm one; git update-index "
+	      "--assume-unchanged d; printf '# x\n*.log\n!kept.log\n' >.git/info/exclude;"
+	      "git submodule --quiet add \"$HOME/repo\" part >/dev/null 2>&1;"
+	      "git worktree add -q ../beside -b beside 2>/dev/null");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *shown = in("shown");
+	struct git_review review = {0};
+	assert_int_equal(git_find(shown, top, &git), 1);
+	git_review_add(&review, &git);
+	git_review_add(&review, &git);
+	assert_int_equal(review.count, 3);
+	expect_told(&review, "");
+	shell("cd shown; git update-index --assume-unchanged a; git update-index --skip-worktree c d;"
+	      "echo evil >>.git/info/exclude; echo inner >>.git/modules/part/info/exclude;"
+	      "cd ../beside; git update-index --skip-worktree b");
+	expect_told(&review,
+		    "shown/.git assumed a\nshown/.git excluded evil\nshown/.git skipped c\nshown/.git skipped d\n"
+		    "shown/.git/modules/part excluded inner\nshown/.git/worktrees/beside skipped b\n");
+	shell("cd shown; git update-index --no-assume-unchanged a; git update-index --no-skip-worktree c d;"
+	      "printf '*.log\n' >.git/info/exclude; rm .git/modules/part/info/exclude; git update-index --split-index;"
+	      "cd ../beside; git update-index --no-skip-worktree b");
+	expect_told(&review, "shown/.git reordered \nshown/.git unread index\n");
+	shell("cd shown; printf '!kept.log\n*.log\n' >.git/info/exclude; rm .git/index; ln -s nowhere .git/index");
+	expect_told(&review, "shown/.git reordered \nshown/.git unread index\n");
+	git_review_finish(&review);
+	shell("rm -rf shown beside");
 }
 
 static void expect_new(const struct git_survey *before, const char *name) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_FREE char *want = in(name);
-	git_survey_compare(before, &paths);
+	size_t folders;
+	assert_true(git_survey_compare(before, &paths, &folders));
 	if (!strings_contain(&paths, want)) fail_msg("%s was not found to be new", name);
 }
 
@@ -246,12 +352,13 @@ static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_FREE char *outer = in("outer"), *vendor = in("outer/vendor/in"), *far = in("outer/far/a");
 	assert_int_equal(git_find(outer, top, &git), 1);
-	git_survey_take(outer, &git, top, &survey);
+	git_survey_take(outer, &git, &survey);
 	assert_int_equal(survey.repositories.count, 3);
 	assert_string_equal(survey.repositories.items[0], outer);
 	assert_true(strings_contain(&survey.repositories, vendor) && strings_contain(&survey.repositories, far));
 	assert_int_equal(survey.notes.count, 0);
-	git_survey_compare(&survey, &paths);
+	size_t folders;
+	assert_true(git_survey_compare(&survey, &paths, &folders));
 	assert_int_equal(paths.count, 0);
 	shell("cd outer; git init -q fresh; mkdir .git/rebase-merge; git update-index --add --cacheinfo "
 	      "160000,$(git -C ../repo rev-parse HEAD),vendor/in");
@@ -268,10 +375,29 @@ static void a_survey_is_bounded_and_says_so(void **state) {
 	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
 	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
 	CLEANUP_FREE char *many = in("many"), *z = in("many/z");
-	git_survey_take(many, &git, top, &survey);
+	git_survey_take(many, &git, &survey);
 	assert_true(strings_contain(&survey.repositories, z));
 	assert_int_equal(survey.notes.count, 1);
+	assert_true(survey.cut);
+	CLEANUP_STRINGS struct strings paths = {0};
+	size_t folders = 0;
+	assert_false(git_survey_compare(&survey, &paths, &folders));
+	assert_int_equal(folders, survey.folders);
 	shell("rm -rf many");
+}
+
+/* Whatever the order of its entries is. */
+static void a_folder_with_more_folders_than_are_looked_into_has_its_own_git_found(void **state) {
+	(void)state;
+	shell("mkdir wide; cd wide; for i in $(seq 3); do mkdir -p $i; mkdir $(seq -f $i/%g 900); git init -q $i; "
+	      "done");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
+	CLEANUP_FREE char *wide = in("wide");
+	git_survey_take(wide, &git, &survey);
+	assert_true(survey.cut);
+	assert_int_equal(survey.repositories.count, 3);
+	shell("rm -rf wide");
 }
 
 static void a_submodule_points_back_by_its_configuration(void **state) {
@@ -302,6 +428,19 @@ static void the_effective_hooks_path_is_protected_wherever_it_is_configured(void
 	assert_true(strings_contain(&git.protect, extra));
 }
 
+static void attack_r_08_more_than_is_looked_at_below_modules_is_said(void **state) {
+	(void)state;
+	shell("git init -q full; mkdir full/.git/modules; cd full/.git/modules; seq 6000 | xargs mkdir");
+	CLEANUP_GIT_LAYOUT struct git_layout few = {0}, many = {0};
+	CLEANUP_FREE char *full = in("full");
+	assert_int_equal(git_find(full, top, &few), 1);
+	assert_false(few.cut);
+	shell("cd full/.git/modules; seq 6001 8000 | xargs mkdir");
+	assert_int_equal(git_find(full, top, &many), 1);
+	assert_true(many.cut);
+	shell("rm -rf full");
+}
+
 static void a_fifo_for_a_configuration_does_not_hang(void **state) {
 	(void)state;
 	shell("git init -q trap; rm trap/.git/config; mkfifo trap/.git/config");
@@ -322,10 +461,15 @@ int main(void) {
 		cmocka_unit_test(attack_f_04_a_git_folder_that_was_broken_inside_stays_protected),
 		cmocka_unit_test(the_target_of_a_link_among_the_hooks_is_protected),
 		cmocka_unit_test(gitlinks_are_found_in_every_version_of_the_index),
+		cmocka_unit_test(an_index_is_split_wherever_it_says_so),
+		cmocka_unit_test(entries_that_git_takes_for_unchanged_are_found_in_every_version_of_the_index),
+		cmocka_unit_test(attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_show_before_is_not),
+		cmocka_unit_test(a_folder_with_more_folders_than_are_looked_into_has_its_own_git_found),
 		cmocka_unit_test(a_survey_finds_what_is_nested_and_what_is_new),
 		cmocka_unit_test(a_survey_is_bounded_and_says_so),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
+		cmocka_unit_test(attack_r_08_more_than_is_looked_at_below_modules_is_said),
 		cmocka_unit_test(a_fifo_for_a_configuration_does_not_hang),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,281 @@
+#include "findings.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "git/git_review.h"
+#include "git/git_survey.h"
+#include "sandbox/new_links.h"
+#include "schema/limits.h"
+#include "schema/message.h"
+
+enum {
+	PATH_COLUMNS = 200,
+	NAME_COLUMNS = 80,
+	DETAIL_BYTES = 400, /* of a text; three of them fit what the broker takes (handle_session.c), however escaped */
+	CLOCK_SLACK_NS = 20 * 1000 * 1000, /* files are dated by a clock that ticks 100 times a second at least */
+};
+
+/* A line is: lead, the first of them, what follows one or many. */
+static const struct {
+	const char *what, *lead, *one, *many;
+} words[] = {
+	[FINDING_PROTECTED] = {"protected", "",
+			       " is new and would have been protected: look at it before a program on the host uses it",
+			       " are new and would have been protected: look at them before a program on the host uses "
+			       "them"},
+	[FINDING_REPOSITORY] = {"repository", "a sandboxed tool created ",
+				": check it (hooks, config) before you run git there",
+				": check them (hooks, config) before you run git there"},
+	[FINDING_LINK] = {"link", "by new links a program outside would write where the tool could not: ", ": check it",
+			  ": check them"},
+	[FINDING_HIDDEN] = {"hidden", "git no longer shows changes of ", "", ""},
+	[FINDING_BOUND] = {"bound", "not all was looked at: ", ": what lies there is not named here",
+			   ": what lies there is not named here"},
+};
+_Static_assert(ARRAY_LENGTH(words) == FINDING_KIND_COUNT, "every kind of finding has its words");
+
+void findings_finish(struct findings *findings) {
+	for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
+		struct findings_of_kind *of = &findings->kinds[kind];
+		for (size_t i = 0; i < of->count; i++) {
+			free(of->items[i].target);
+			free(of->items[i].shown);
+			json_decref(of->items[i].detail);
+		}
+		free(of->items);
+	}
+	*findings = (struct findings){0};
+}
+
+void findings_add(struct findings *findings, enum finding_kind kind, const char *target, const char *shown,
+		  json_t *detail) {
+	struct findings_of_kind *of = &findings->kinds[kind];
+	json_object_set_new(detail, "what", json_string(words[kind].what));
+	if (of->all++ >= FINDINGS_TOLD) {
+		json_decref(detail);
+		return;
+	}
+	of->items = array_grow(of->items, of->count, sizeof *of->items);
+	of->items[of->count++] =
+		(struct finding){.target = string_copy(target),
+				 .shown = shown ? string_copy(shown) : text_visible_cut(target, PATH_COLUMNS),
+				 .detail = detail};
+}
+
+static json_t *cut_text(const char *text) {
+	CLEANUP_FREE char *cut = string_copy_bytes(text, strnlen(text, DETAIL_BYTES));
+	return message_bytes(cut);
+}
+
+/* As seen from the project, or from the home. */
+static char *near_path(const struct scene *scene, const char *path) {
+	const char *root = scene->project.root, *home = scene->home;
+	CLEANUP_FREE char *near = NULL;
+	if (path_is_below(path, root) && !string_equal(path, root) && root[1])
+		near = string_copy(path + strlen(root) + 1);
+	else if (path_is_below(path, home) && home[1])
+		near = string_format("~%s", path + strlen(home));
+	return text_visible_cut(near ? near : path, NAME_COLUMNS);
+}
+
+/* Names that would have been protected */
+
+static bool is_there(const char *path) {
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+/* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */
+static void look_at_protected(const struct findings_options *options, struct strings *paths) {
+	const struct strings *missing = &options->plan->missing, *made = options->made;
+	for (size_t i = 0; i < missing->count; i++)
+		if (is_there(missing->items[i])) strings_add(paths, missing->items[i]);
+	for (size_t i = 0; i < made->count; i++)
+		if (!strings_contain(paths, made->items[i])) strings_add(paths, made->items[i]);
+}
+
+static void add_paths(struct findings *findings, enum finding_kind kind, const struct strings *paths) {
+	for (size_t i = 0; i < paths->count; i++) findings_add(findings, kind, paths->items[i], NULL, json_object());
+}
+
+/* Bounds */
+
+static void add_bound(struct findings *findings, const char *root, const char *of, const char *unit, size_t most) {
+	CLEANUP_FREE char *near = text_visible_cut(root, PATH_COLUMNS);
+	CLEANUP_FREE char *shown = string_format("%s in %s past %zu %s", of, near, most, unit);
+	findings_add(findings, FINDING_BOUND, root, shown,
+		     json_pack("{s:s, s:s, s:I}", "of", of, "unit", unit, "most", (json_int_t)most));
+}
+
+/* Repositories */
+
+static void compare_survey(const struct git_survey *before, const struct strings *known, struct strings *paths,
+			   struct findings *findings) {
+	CLEANUP_STRINGS struct strings fresh = {0};
+	size_t folders = 0;
+	if (!git_survey_compare(before, &fresh, &folders))
+		add_bound(findings, before->root, "repositories", "folders", folders);
+	for (size_t i = 0; i < fresh.count; i++)
+		if (!strings_contain(known, fresh.items[i]) && !strings_contain(paths, fresh.items[i]))
+			strings_add(paths, fresh.items[i]);
+}
+
+static void look_at_repositories(const struct scene *scene, const struct strings *known, struct findings *findings) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	const struct finds *finds = &scene->finds;
+	compare_survey(&scene->survey, known, &paths, findings);
+	for (size_t i = 0; i < finds->survey_count; i++) compare_survey(&finds->surveys[i], known, &paths, findings);
+	add_paths(findings, FINDING_REPOSITORY, &paths);
+}
+
+/* Links */
+
+static void git_directories(const struct scene *scene, struct strings *directories) {
+	const struct finds *finds = &scene->finds;
+	for (size_t i = 0; i < finds->review.count; i++) strings_add(directories, finds->review.items[i].directory);
+	for (size_t i = 0; i < scene->survey.bare.count; i++) strings_add(directories, scene->survey.bare.items[i]);
+	for (size_t i = 0; i < finds->survey_count; i++)
+		for (size_t k = 0; k < finds->surveys[i].bare.count; k++)
+			strings_add(directories, finds->surveys[i].bare.items[k]);
+}
+
+void findings_begin(struct findings_since *ret_since) {
+	clock_gettime(CLOCK_REALTIME_COARSE, &ret_since->real); /* what files are dated by: inode_set_ctime_current() */
+	clock_gettime(CLOCK_BOOTTIME, &ret_since->boot);
+}
+
+static int64_t nanoseconds_of(const struct timespec *time) {
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* By the clock as it is set now, where that was set back since. */
+static struct timespec began(const struct findings_since *since) {
+	struct findings_since now;
+	findings_begin(&now);
+	const int64_t passed = nanoseconds_of(&now.boot) - nanoseconds_of(&since->boot);
+	const int64_t then = nanoseconds_of(&now.real) - passed;
+	if (then >= nanoseconds_of(&since->real) - CLOCK_SLACK_NS) return since->real;
+	const int64_t first = then - CLOCK_SLACK_NS;
+	return (struct timespec){.tv_sec = first / 1000000000, .tv_nsec = first % 1000000000};
+}
+
+static void add_link(const struct scene *scene, const struct new_link *link, struct findings *findings) {
+	CLEANUP_FREE char *path = near_path(scene, link->path), *leads = near_path(scene, link->leads);
+	CLEANUP_FREE char *shown = string_format("%s -> %s", path, leads);
+	json_t *detail = json_pack("{s:o, s:o}", "text", cut_text(link->text), "leads", cut_text(link->leads));
+	findings_add(findings, FINDING_LINK, link->path, shown, detail);
+}
+
+static void look_at_links(const struct findings_options *options, struct findings *findings) {
+	CLEANUP_STRINGS struct strings directories = {0};
+	CLEANUP_NEW_LINKS struct new_links links = {0};
+	const struct scene *scene = options->scene;
+	git_directories(scene, &directories);
+	const struct new_links_options look = {.plan = options->plan,
+					       .trees = &scene->told,
+					       .git = &directories,
+					       .home = scene->home,
+					       .since = began(options->since)};
+	new_links_find(&look, &links);
+	for (size_t i = 0; i < links.count; i++) add_link(scene, &links.items[i], findings);
+	for (size_t i = 0; i < links.shut.count; i++) {
+		CLEANUP_FREE char *near = near_path(scene, links.shut.items[i]);
+		CLEANUP_FREE char *folder = string_format("%s, which can't be read", near);
+		findings_add(findings, FINDING_BOUND, links.shut.items[i], folder, json_pack("{s:s}", "of", "folder"));
+	}
+	if (links.cut) add_bound(findings, scene->project.root, "links", "names", links.entries);
+}
+
+/* What git doesn't show */
+
+struct hidden {
+	const struct scene *scene;
+	struct findings *findings;
+};
+
+/* Of the work tree, where that is known by the directory's own name. */
+static char *path_of(const char *directory, const char *name) {
+	CLEANUP_FREE char *top = path_parent(directory);
+	char *path = NULL;
+	if (!name[0] || !string_equal(path_name(directory), ".git")) return string_copy(directory);
+	return path_normalise(top, name, &path, NULL) == 0 ? path : string_copy(directory);
+}
+
+static void add_hidden(void *context, const char *directory, enum git_hiding how, const char *name) {
+	static const char *const hows[] = {[GIT_ASSUMED] = "assume-unchanged",
+					   [GIT_SKIPPED] = "skip-worktree",
+					   [GIT_EXCLUDED] = "new in info/exclude",
+					   [GIT_REORDERED] = "info/exclude is another one",
+					   [GIT_UNREAD] = "can't be read to its end"};
+	_Static_assert(ARRAY_LENGTH(hows) == GIT_HIDING_COUNT, "every way of hiding");
+	const struct hidden *hidden = context;
+	const bool own = string_equal(directory, hidden->scene->finds.git.directory);
+	const bool entry = how == GIT_ASSUMED || how == GIT_SKIPPED;
+	CLEANUP_FREE char *target = entry ? path_of(directory, name) : path_join(directory, "info/exclude");
+	CLEANUP_FREE char *what = text_visible_cut(name[0] ? name : "files", NAME_COLUMNS);
+	CLEANUP_FREE char *near = near_path(hidden->scene, directory);
+	CLEANUP_FREE char *shown = string_format("%s (%s%s%s)", what, hows[how], own ? "" : " in ", own ? "" : near);
+	json_t *detail = json_pack("{s:s, s:o, s:o}", "how", hows[how], "name", cut_text(name), "directory",
+				   cut_text(directory));
+	findings_add(hidden->findings, FINDING_HIDDEN, how == GIT_UNREAD ? directory : target, shown, detail);
+}
+
+static void look_at_hidden(const struct scene *scene, struct findings *findings) {
+	struct hidden hidden = {scene, findings};
+	const struct git_review *review = &scene->finds.review;
+	if (!git_review_compare(review, add_hidden, &hidden))
+		add_bound(findings, scene->project.root, "what git hides", "repositories", review->count);
+}
+
+void findings_look(const struct findings_options *options, struct findings *findings) {
+	CLEANUP_STRINGS struct strings paths = {0};
+	look_at_protected(options, &paths);
+	add_paths(findings, FINDING_PROTECTED, &paths);
+	look_at_repositories(options->scene, &paths, findings);
+	look_at_links(options, findings);
+	look_at_hidden(options->scene, findings);
+}
+
+/* Telling */
+
+void findings_tell(const struct findings *findings, struct session *session) {
+	for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
+		const struct findings_of_kind *of = &findings->kinds[kind];
+		for (size_t i = 0; i < of->count; i++) {
+			const char *target = of->items[i].target;
+			session_event(session, "finding", NULL, strlen(target) <= LIMIT_TARGET ? target : NULL, 0, NULL,
+				      json_incref(of->items[i].detail));
+		}
+		if (of->all > of->count)
+			session_event(session, "finding", NULL, NULL, 0, NULL,
+				      json_pack("{s:s, s:I}", "what", words[kind].what, "more",
+						(json_int_t)(of->all - of->count)));
+	}
+}
+
+char *findings_line(const struct findings *findings, enum finding_kind kind) {
+	const struct findings_of_kind *of = &findings->kinds[kind];
+	struct string line = {0};
+	if (of->all == 0) return NULL;
+	string_append(&line, words[kind].lead);
+	for (size_t i = 0; i < of->count && i < FINDINGS_SHOWN; i++) {
+		const bool last = i + 1 == of->all;
+		string_appendf(&line, "%s%s", i == 0 ? "" : last ? " and " : ", ", of->items[i].shown);
+	}
+	if (of->all > FINDINGS_SHOWN)
+		string_appendf(&line, " and %zu more (sbx history --session %lld)", of->all - FINDINGS_SHOWN,
+			       (long long)findings->session);
+	string_append(&line, of->all == 1 ? words[kind].one : words[kind].many);
+	return string_steal(&line);
+}
+
+void findings_say(const struct findings *findings) {
+	for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
+		CLEANUP_FREE char *line = findings_line(findings, (enum finding_kind)kind);
+		if (line) log_warning("%s", line);
+	}
+}

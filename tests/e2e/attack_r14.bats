@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# attack_r14: what a run leaves for its user to overlook. Links by which a program of the host writes where the tool could not,
+# entries that git shows no longer, patterns in info/exclude, repositories in any folder that may be written: named at the end, a
+# line a kind, and in the history. The user's own git shows what would have been hidden.
+# shellcheck disable=SC2016 # expanded inside the sandbox
+
+load helper
+
+setup_file() {
+	home_make
+	git config --global user.name tester
+	git config --global user.email tester@example.test
+	git config --global init.defaultBranch main
+	git config --global protocol.file.allow always
+}
+
+# A project that is a repository with two files, and a folder beside it.
+setup() {
+	rm -rf "$HOME/repo" "$HOME/beside" "$HOME/out"
+	mkdir "$HOME/beside" "$HOME/out"
+	git init -q "$HOME/repo"
+	cd "$HOME/repo" || return
+	mkdir src
+	echo one >src/x.c
+	echo one >src/y.c
+	git add .
+	git commit -qm one
+	echo mine >"$HOME/.profile"
+}
+
+# inside OPTION… LINE: run it under sh in the sandbox; sets $status, $output and $session.
+inside() {
+	run sbx run "${@:1:$#-1}" -- sh -c "${!#}"
+	echo "${!#}: $output ($status)"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+}
+
+# finding WHAT FILTER…: the history has a row of that kind in this session for which the jq filter holds; with --arg as jq has it.
+finding() {
+	sbx history --session "$session" --json | jq -se --arg what "$1" "${@:2:$#-2}" \
+		"map(select(.kind == \"finding\" and .detail.what == \$what)) | any(${!#})" >/dev/null
+}
+
+lines_of() {
+	grep -c '^sbx: ' <<<"$output"
+}
+
+@test "attack_r_14: an entry that is assumed unchanged, or left out of the work tree, is named, and git on the host shows it no longer" {
+	inside 'echo evil >>src/x.c; echo evil >>src/y.c; git update-index --assume-unchanged src/x.c; git update-index --skip-worktree src/y.c'
+	[ -z "$(git status --short)" ] # that is the attack
+	contains "$output" "git no longer shows changes of src/x.c (assume-unchanged) and src/y.c (skip-worktree)"
+	[ "$(lines_of)" = 1 ]
+	finding hidden --arg path "$PWD/src/x.c" '.target == $path and .detail.how == "assume-unchanged" and .detail.name == "src/x.c"'
+	finding hidden --arg path "$PWD/src/y.c" '.target == $path and .detail.how == "skip-worktree"'
+	inside 'echo more >>src/x.c' # what was so at the start isn't said again
+	[ -z "$output" ]
+	git update-index --no-assume-unchanged src/x.c
+	git update-index --no-skip-worktree src/y.c
+	[ "$(git status --short)" = " M src/x.c"$'\n'" M src/y.c" ]
+}
+
+@test "attack_r_14: new patterns in info/exclude are named" {
+	echo '# mine' >.git/info/exclude
+	inside 'mkdir tools; echo evil >tools/run; printf "tools/\n# x\n" >>.git/info/exclude'
+	[ -z "$(git status --short)" ]
+	contains "$output" "git no longer shows changes of tools/ (new in info/exclude)"
+	finding hidden --arg path "$PWD/.git/info/exclude" '.target == $path and .detail.name == "tools/"'
+	inside true
+	[ -z "$output" ]
+}
+
+@test "attack_r_14: a worktree, a submodule and a nested repository are looked at as well" {
+	git init -q vendor/in
+	(cd vendor/in && echo one >f && git add f && git commit -qm one)
+	git init -q "$HOME/out/part" && git -C "$HOME/out/part" commit -q --allow-empty -m one
+	git submodule --quiet add "$HOME/out/part" part >/dev/null 2>&1
+	inside 'git -C vendor/in update-index --assume-unchanged f; echo "*" >>.git/modules/part/info/exclude'
+	contains "$output" "f (assume-unchanged in vendor/in/.git)"
+	contains "$output" "* (new in info/exclude in .git/modules/part)"
+	git worktree add -q "$HOME/beside/tree" -b side 2>/dev/null
+	cd "$HOME/beside/tree"
+	inside 'git update-index --skip-worktree src/x.c; echo y.c >>$(git rev-parse --git-path info/exclude)'
+	contains "$output" "src/x.c (skip-worktree)"
+	contains "$output" "y.c (new in info/exclude in ~/repo/.git)"
+}
+
+@test "attack_r_14: an index that can't be read to its end any more is named" {
+	inside 'git update-index --split-index'
+	contains "$output" "index (can't be read to its end)"
+	inside true # it is as it was at the start
+	lacks "$output" "can't be read"
+}
+
+@test "attack_r_14: links by which a program of the host would write where the tool could not are named" {
+	ln -s ../out old
+	inside 'ln -s "$HOME/.profile" package-lock.json; ln -s ../../.bash_login src/log; ln -sf ../src/x.c .git/COMMIT_EDITMSG
+		ln -s "$HOME/.cache/own/deep" cache; ln -s src/x.c within; ln -s /usr/bin/env env; ln -s /dev/null null'
+	contains "$output" "by new links a program outside would write where the tool could not: "
+	for link in "package-lock.json -> ~/.profile" "src/log -> ~/.bash_login" ".git/COMMIT_EDITMSG -> src/x.c" "cache -> ~/.cache/own/deep"; do
+		contains "$output" "$link"
+	done
+	for name in within env null old; do lacks "$output" "$name ->"; done
+	[ "$(lines_of)" = 1 ]
+	finding link --arg path "$PWD/src/log" --arg home "$HOME" '.target == $path and .detail.text == "../../.bash_login" and .detail.leads == $home + "/.bash_login"'
+	echo evil >package-lock.json # that is the attack
+	[ "$(<"$HOME/.profile")" = evil ]
+	inside true
+	[ -z "$output" ]
+}
+
+@test "attack_r_14: links to what is masked in the project, in a folder that was granted, and through a link of the user's are named" {
+	ln -s ../out old
+	inside --allow "fs:write=$HOME/beside" 'ln -s .git/hooks/pre-commit a; ln -s .envrc b; ln -s old/new c; ln -s ../.profile ~/beside/d'
+	for link in "a -> .git/hooks/pre-commit" "b -> .envrc" "c -> ~/out/new" "~/beside/d -> ~/.profile"; do contains "$output" "$link"; done
+}
+
+@test "attack_r_14: what was granted while it ran, and ended, is looked at" {
+	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done
+		git init -q ~/beside/made; ln -s ../.profile ~/beside/link; touch made; until [ -e go ]; do sleep 0.05; done'
+	wait_for 60 test -e up
+	sbx grant fs:write "$HOME/beside" --profile default >/dev/null
+	touch granted
+	wait_for 60 test -e made
+	sbx revoke --all >/dev/null
+	touch go
+	finished tool
+	echo "$output"
+	contains "$output" "$HOME/beside/made/.git: check it"
+	contains "$output" "~/beside/link -> ~/.profile"
+}
+
+@test "attack_r_14: names are made visible, and more than a line holds are counted" {
+	inside 'for i in $(seq 150); do ln -s ~/.profile "$(printf "l%03d\033[2J" $i)"; done'
+	lacks "$output" $'\033'
+	contains "$output" '\x1b[2J -> ~/.profile'
+	contains "$output" "and 144 more (sbx history --session $session): check them"
+	[ "$(sbx history --session "$session" --json | jq -s 'map(select(.kind == "finding" and .detail.what == "link")) | length')" = 101 ]
+	finding link '.detail.more == 50'
+	sbx history --session "$session" | grep -qF 'new link: '
+}
+
+@test "attack_r_14: at most five lines, behind what the tool has written, on standard error" {
+	ln -s ../out old
+	run --separate-stderr sbx run -- sh -c 'echo written; git init -q a; git init -q b; ln -s ~/.profile c; ln -s ~/.profile d; git update-index --assume-unchanged src/x.c
+		for i in $(seq 2100); do echo many/$i; done | xargs mkdir -p; echo last'
+	echo "$output" "$stderr"
+	[ "$output" = $'written\nlast' ]
+	[ "$(grep -c . <<<"$stderr")" -le 5 ]
+	contains "$stderr" "a sandboxed tool created"
+	contains "$stderr" "by new links"
+	contains "$stderr" "git no longer shows"
+	contains "$stderr" "not all was looked at: repositories in $PWD past "
+}
+
+@test "attack_r_14: a repository made in a folder that isn't the project is named, bare or not" {
+	inside --allow "fs:write=$HOME/beside" 'git init -q ~/beside; git -C ~/beside config core.fsmonitor ./evil; git init -q ~/beside/sub; git init -q --bare ~/beside/bare'
+	contains "$output" "a sandboxed tool created "
+	contains "$output" "$HOME/beside/.git"
+	contains "$output" "$HOME/beside/sub/.git"
+	contains "$output" "$HOME/beside/bare"
+	contains "$output" ": check them (hooks, config) before you run git there"
+	finding repository --arg path "$HOME/beside/sub/.git" '.target == $path'
+}
+
+@test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {
+	inside 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
+	contains "$output" "not all was looked at: shut, which can't be read"
+	echo evil >shut/cache # that is the attack
+	[ "$(<"$HOME/.profile")" = evil ]
+	finding bound --arg path "$PWD/shut" '.target == $path'
+	chmod 0700 shut
+}
+
+@test "attack_r_14: what comes of an ordinary day isn't named" {
+	inside 'echo two >>src/x.c; git add .; git -c user.name=a -c user.email=b commit -qm two; git checkout -qb side; git gc -q; mkdir -p node_modules/.bin node_modules/pkg
+		echo x >node_modules/pkg/x.js; ln -s ../pkg/x.js node_modules/.bin/x; python3 -m venv --without-pip .venv; cp -a node_modules copy; git rm -q --cached src/y.c'
+	[ "$status" = 0 ]
+	[ -z "$output" ]
+}
