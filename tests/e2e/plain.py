@@ -28,6 +28,12 @@ def wait_for(path):
         time.sleep(0.02)
 
 
+def ordinary():
+    """Whoever remembers where names are made remembers the project."""
+    for name in ("first", "second"):
+        fill(name)
+
+
 def outside():
     """A folder of the sandbox's own with a link to what is asked about."""
     os.mkdir("/tmp/t")
@@ -48,6 +54,7 @@ def up():
     os.makedirs("sub/dir")
     os.symlink("sub/dir", "l")
     os.symlink("../.envrc", "sub/x")
+    ordinary()
     tried("up", lambda: fill("l/../x"))
     tried("up to the name", lambda: fill("l/../../.envrc"))
     tried("mkdir", lambda: os.mkdir("l/../../.vscode"))
@@ -59,6 +66,7 @@ def up():
 
 def up_elsewhere(shown):
     os.symlink(shown + "/sub", "shown")
+    ordinary()
     tried("up", lambda: fill("shown/../x"))
 
 
@@ -68,6 +76,7 @@ def last():
     os.symlink("relative", "chain")
     os.mkdir("d")
     os.symlink("../.envrc", "d/link")
+    ordinary()
     for name in ("relative", "absolute", "chain", "d/link"):
         tried(name, lambda: fill(name))
         tried(f"{name} whole", lambda: fill(f"{PROJECT}/{name}"))
