@@ -148,6 +148,11 @@ static struct sight allow(void *context, const char *path) {
 	return (struct sight){.mode = VIEW_WRITE};
 }
 
+static bool plain(void *context, const char *path) {
+	(void)context, (void)path;
+	return true;
+}
+
 static bool never(void *context) {
 	(void)context;
 	return false;
@@ -216,7 +221,7 @@ static int serve(int child, enum side side, struct error *error) {
 	struct traps *traps;
 	r = traps_new(&options, &traps, error);
 	if (r < 0) return r;
-	traps_see(traps, allow, NULL);
+	traps_see(traps, &(struct traps_view){.seen = allow, .plain = plain});
 	if (!sides[side].synchronous) ioctl(fds[0], SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0UL);
 	struct event *result = event_new(base, child, EV_READ, stop, base);
 	event_add(result, NULL);

@@ -98,35 +98,31 @@ static int read_address(pid_t thread, uint64_t address, uint64_t length, char te
 	return 0;
 }
 
-struct place {
-	char folder[PATH_MAX], path[PATH_MAX];
-};
-
-static char *join(struct place *place, int fd, pid_t thread) {
-	const bool relative = place->path[0] != '/';
+static char *join(pid_t thread, int fd, const char *way) {
+	char folder[PATH_MAX];
 	char *result = NULL;
-	const char *path = place->path[0] ? place->path : ".";
-	if (relative && !read_descriptor(thread, fd, place->folder)) return NULL;
-	path_normalise(relative ? place->folder : NULL, path, &result, NULL);
+	const bool relative = way[0] != '/';
+	if (relative && !read_descriptor(thread, fd, folder)) return NULL;
+	path_normalise(relative ? folder : NULL, way[0] ? way : ".", &result, NULL);
 	return result;
 }
 
-static int read_path(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
-		     struct call *call) {
-	struct place place = {.path = ""};
+static int read_way(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, size_t which,
+		    struct call *call) {
+	char text[PATH_MAX];
 	const unsigned char folder = shape->paths[which].folder, path = shape->paths[which].path;
 	if (!folder && !path) return 0;
 	const uint64_t pointer = path ? argument(raw, path) : 0;
 	int code = 0;
+	text[0] = '\0';
 	if (shape->form == CALL_ADDRESS)
-		code = read_address(thread, pointer, argument(raw, path + 1), place.path);
+		code = read_address(thread, pointer, argument(raw, path + 1), text);
 	else if (pointer || !folder)
-		code = read_text(thread, pointer, place.path);
+		code = read_text(thread, pointer, text);
 	if (code != 0) return code;
-	if (place.path[0] == '\0' && !folder) return 0; /* ENOENT, or an address that is no path */
+	if (text[0] == '\0' && !folder) return 0; /* ENOENT, or an address that is no path */
 	call->folders[which] = folder ? (int)argument(raw, folder) : AT_FDCWD;
-	call->ways[which] = string_copy(place.path);
-	call->paths[which] = join(&place, call->folders[which], thread);
+	call->ways[which] = string_copy(text);
 	return 0;
 }
 
@@ -162,7 +158,7 @@ static void apply_flags(const struct call_raw *raw, const struct call_shape *sha
 	}
 }
 
-void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
+void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
 	const struct call_shape *shape = call_shape_of(raw->number);
 	*ret_call = (struct call){.class = CALL_OTHER};
 	if (!shape) return;
@@ -176,7 +172,17 @@ void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) 
 		ret_call->removes[i] = shape->paths[i].removes;
 	}
 	apply_flags(raw, shape, ret_call);
-	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->codes[i] = read_path(thread, raw, shape, i, ret_call);
+	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->codes[i] = read_way(thread, raw, shape, i, ret_call);
+}
+
+void call_join(pid_t thread, struct call *call, size_t which) {
+	if (call->ways[which] && !call->paths[which])
+		call->paths[which] = join(thread, call->folders[which], call->ways[which]);
+}
+
+void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
+	call_read_ways(thread, raw, ret_call);
+	for (size_t i = 0; i < CALL_PATHS; i++) call_join(thread, ret_call, i);
 }
 
 void call_finish(struct call *call) {

@@ -60,6 +60,9 @@ int call_raw_read(pid_t thread, struct call_raw *ret_raw);
 
 /* Always fills *ret_call; call_finish frees its paths. */
 void call_read(pid_t thread, const struct call_raw *raw, struct call *ret_call);
+/* The same in two steps: without `paths`, and one of these, where there is none yet. */
+void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_call);
+void call_join(pid_t thread, struct call *call, size_t which);
 void call_finish(struct call *call);
 
 /* The same, where whoever asks can't wait for the tool's memory: what can't be read by then (promptly.h) is a

@@ -102,6 +102,11 @@ static struct sight glance(void *context, const char *path) {
 	return sights_at(context, resolved);
 }
 
+static bool is_plain(void *context, const char *path) {
+	return sights_plain(context, path);
+}
+
 void answers_show(struct traps *traps, const struct sights *sights) {
-	traps_see(traps, sights ? glance : NULL, (void *)sights);
+	const struct traps_view view = {.seen = glance, .plain = is_plain, .context = (void *)sights};
+	traps_see(traps, sights ? &view : NULL);
 }

@@ -14,10 +14,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +39,7 @@ struct reader {
 struct readers {
 	struct readers_options options;
 	size_t size; /* of a notification */
+	bool polls;  /* before it receives */
 	int over;    /* eventfd, readable from readers_free on */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* what is below, or the watcher is wanted */
@@ -44,7 +47,7 @@ struct readers {
 	struct reader *watcher;
 	atomic_bool asleep; /* the watcher, or there is none */
 	size_t threads;     /* and one for readers_free */
-	bool closed;
+	atomic_bool closed;
 };
 
 static void readers_gone(struct readers *readers) {
@@ -92,15 +95,27 @@ static bool wait_for_call(const struct readers *readers) {
 	return polled[1].revents == 0 && (polled[0].revents & POLLIN);
 }
 
-/* False: there is nothing to receive any more. Receiving blocks where there is nothing to receive. After poll(2) has
- * said that there is something, it doesn't: the kernel counts what came and doesn't uncount what died meanwhile
- * (ENOENT). */
+/* Since Linux 6.11 who waits in the call itself is woken when the last process that has the filter has ended. */
+static bool kernel_wakes_who_receives(void) {
+	struct utsname name;
+	if (uname(&name) < 0) return false;
+	char *end;
+	const long major = strtol(name.release, &end, 10), minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major > 6 || (major == 6 && minor >= 11);
+}
+
+/* False: there is nothing to receive any more. Receiving blocks where there is nothing to receive, on older kernels for
+ * ever: so what comes is polled for first. Then it doesn't block: the kernel counts what came and doesn't uncount what
+ * died meanwhile (ENOENT). That is also what it says when all have ended. */
 static bool receive(struct reader *reader) {
 	struct readers *readers = reader->readers;
-	while (atomic_load(&readers->receiver) == reader) {
-		if (!wait_for_call(readers)) return false;
+	for (bool polls = readers->polls; atomic_load(&readers->receiver) == reader;) {
+		if (polls && !wait_for_call(readers)) return false;
 		memset(reader->received, 0, readers->size); /* the kernel insists */
-		if (ioctl(readers->options.listener, SECCOMP_IOCTL_NOTIF_RECV, reader->received) < 0) continue;
+		polls = ioctl(readers->options.listener, SECCOMP_IOCTL_NOTIF_RECV, reader->received) < 0;
+		if (polls) continue;
+		if (readers->closed) return false; /* the call fails with the listener */
+		polls = readers->polls;
 		atomic_fetch_add(&reader->beat, 1);
 		if (atomic_load(&readers->asleep)) call_watcher(readers);
 		readers->options.serve(readers->options.context, reader->received, &reader->caller);
@@ -145,10 +160,12 @@ static void watch(struct readers *readers) {
 		quiet = same ? quiet + 1 : 0;
 		receiver = now;
 		seen = beat;
-		if (quiet < READERS_QUIET_LOOKS)
-			wait_shortly(readers);
-		else
+		if (quiet >= READERS_QUIET_LOOKS) {
 			sleep_unless(readers, receiver, beat);
+			continue;
+		}
+		wait_shortly(readers);
+		readers->options.look(readers->options.context);
 	}
 }
 
@@ -192,8 +209,11 @@ static size_t notification_size(void) {
 int readers_new(const struct readers_options *options, struct readers **ret_readers, struct error *error) {
 	struct readers *readers = mem_new(struct readers);
 	pthread_condattr_t attributes;
-	*readers = (struct readers){
-		.options = *options, .size = notification_size(), .over = eventfd(0, EFD_CLOEXEC), .threads = 1};
+	*readers = (struct readers){.options = *options,
+				    .size = notification_size(),
+				    .polls = !kernel_wakes_who_receives(),
+				    .over = eventfd(0, EFD_CLOEXEC),
+				    .threads = 1};
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&readers->lock, NULL);

@@ -47,6 +47,11 @@ static int refusal(int error) {
 	}
 }
 
+/* A link at the end of its path? */
+static bool follows_last(const struct call *call) {
+	return call->class != CALL_NAMES && !call->exclusive && !call->straight;
+}
+
 static int find_place(const struct trap_rules *rules, pid_t thread, struct call *call, size_t which) {
 	char *place;
 	const bool made = makes(call, which);
@@ -56,7 +61,7 @@ static int find_place(const struct trap_rules *rules, pid_t thread, struct call 
 	const struct lead lead = {.thread = thread,
 				  .folder = call->folders[which],
 				  .curtain = rules->curtain,
-				  .last = call->class != CALL_NAMES && !call->exclusive && !call->straight,
+				  .last = follows_last(call),
 				  .there = !made};
 	const int r = lead_find(&lead, call->ways[which], &place);
 	if (r < 0) return refusal(r);
@@ -119,13 +124,40 @@ void trap_read(const struct trap_rules *rules, struct socket_caller *caller, con
 	struct call *call = &ret_trap->call;
 	const struct call_shape *shape = call_shape_of(ret_trap->raw.number);
 	if (shape && shape->class == CALL_EXECUTE && !(rules->wanted & (TRAPS_PROGRAMS | TRAPS_OPENS))) return;
-	call_read(ret_trap->thread, &ret_trap->raw, call);
-	if (call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS))
-		ret_trap->named = string_copy_or_null(call->paths[0]);
-	ret_trap->code = find_places(rules, ret_trap->thread, call);
-	if (call->class != CALL_EXECUTE || !(rules->wanted & TRAPS_PROGRAMS)) return;
-	if (ret_trap->code == 0) find_interpreters(rules, ret_trap);
-	if (ret_trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(ret_trap);
+	call_read_ways(ret_trap->thread, &ret_trap->raw, call);
+}
+
+/* Of a single path, which isn't a link's or an old name's, and whatever an open reads is the curtain's to ask about. */
+static bool is_simple(const struct trap_rules *rules, const struct trap *trap) {
+	const struct call *call = &trap->call;
+	const bool changes = call->class == CALL_OPEN || call->class == CALL_CHANGE ||
+			     (call->class == CALL_NAMES && !call->makes[1]);
+	if (!changes || call->brings || call->set_id || (rules->wanted & TRAPS_OPENS)) return false;
+	return !trap->socket && trap->code == 0 && call->codes[0] == 0 && call->ways[0];
+}
+
+bool trap_glance(const struct trap_rules *rules, struct trap *trap) {
+	struct call *call = &trap->call;
+	const struct lead lead = {.thread = trap->thread,
+				  .folder = call->folders[0],
+				  .curtain = rules->curtain,
+				  .last = follows_last(call)};
+	if (!is_simple(rules, trap)) return false;
+	if (makes(call, 0)) return lead_straight(&lead, rules->root, call->ways[0], &call->paths[0]) == 0;
+	call_join(trap->thread, call, 0);
+	return call->paths[0];
+}
+
+void trap_place(const struct trap_rules *rules, struct trap *trap) {
+	struct call *call = &trap->call;
+	if (trap->socket || trap->code != 0) return;
+	for (size_t i = 0; i < CALL_PATHS; i++) call_join(trap->thread, call, i);
+	const bool judged = call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS);
+	if (judged) trap->named = string_copy_or_null(call->paths[0]);
+	trap->code = find_places(rules, trap->thread, call);
+	if (!judged) return;
+	if (trap->code == 0) find_interpreters(rules, trap);
+	if (trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(trap);
 }
 
 /* Judging */

@@ -7,6 +7,10 @@
  * the one thing that no mount can stand for: a tool that changes its memory between our look and the kernel's makes it
  * unasked, and is found out at the end of the session.)
  *
+ * Most calls make, change or remove something in a tree that may be written, by names that no mask has (sights_plain).
+ * Where no link is on the way, which one look of the kernel's says (lead_straight), these go on before anything else is
+ * looked at. Nothing is kept from one call for the next.
+ *
  * A call that goes on uses what is mounted, and no SIGSTOP keeps it from that: a thread that waits for our answer ends
  * its call before it stops. So nothing goes on while something that the broker has said is unread or not carried out,
  * which may take what the call uses. Such calls are judged when all of it is carried out.
@@ -40,9 +44,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "calls/call_table.h"
+#include "plan/lead.h"
 #include "readers.h"
 #include "set_id.h"
 #include "trap.h"
+#include "wakeups.h"
 
 enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
@@ -50,11 +57,6 @@ enum {
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
 	TRAPS_JUDGED_MOST = 8,  /* times that what a call was allowed may bring something more to ask about */
 };
-
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
-#define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
-#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
-#endif
 
 /* A call that was handed over, and then perhaps held. */
 struct trapped {
@@ -71,19 +73,20 @@ struct trapped {
 struct desk {
 	struct trap_rules rules; /* but for `wanted` */
 	atomic_uint wanted;
+	atomic_int root; /* of the sandbox, as a name alone; -1: no thread of it has come yet */
 	int listener;
-	int handed; /* eventfd: there is something in `calls` */
+	struct wakeups wakeups; /* of who watches the readers */
+	int handed;             /* eventfd: there is something in `calls` */
 	atomic_uint_fast64_t received;
 	struct clearance *clearance; /* as long as it isn't over */
 	pthread_mutex_t lock;        /* all below */
 	pthread_cond_t taken;
 	STAILQ_HEAD(, trapped) calls;
 	size_t count;
-	bool withheld; /* the clearance was, at the last try */
-	bool told;     /* that it can't be used */
-	bool over;     /* traps_free: nobody takes what is handed over */
-	struct sight (*seen)(void *context, const char *path);
-	void *context;
+	bool withheld;          /* the clearance was, at the last try */
+	bool told;              /* that it can't be used */
+	bool over;              /* traps_free: nobody takes what is handed over */
+	struct traps_view view; /* its `seen` is NULL while there is none */
 	bool (*behind)(void *context);
 	void *behind_context;
 };
@@ -101,6 +104,7 @@ struct traps {
 static struct trap_rules rules_of(const struct desk *desk) {
 	struct trap_rules rules = desk->rules;
 	rules.wanted = atomic_load(&desk->wanted);
+	rules.root = atomic_load(&desk->root);
 	return rules;
 }
 
@@ -188,8 +192,8 @@ static struct sight glance_at(void *context, const char *path) {
 	struct desk *desk = glance->desk;
 	struct sight sight = {.mode = VIEW_ABSENT};
 	pthread_mutex_lock(&desk->lock);
-	if (desk->seen)
-		sight = desk->seen(desk->context, path);
+	if (desk->view.seen)
+		sight = desk->view.seen(desk->view.context, path);
 	else
 		glance->blind = true;
 	pthread_mutex_unlock(&desk->lock);
@@ -236,22 +240,53 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	return true;
 }
 
-/* What the broker has said and isn't carried out may be the first rule about programs. */
-static struct trap_rules rules_to_come(struct desk *desk) {
+/* What the broker has said and isn't carried out may be the first rule about programs. Without a curtain "ld.so
+ * PROGRAM" is seen where it opens the program. */
+static struct trap_rules rules_to_come(struct desk *desk, int number) {
 	struct trap_rules rules = rules_of(desk);
-	if (!(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk)) rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
+	const struct call_shape *shape = call_shape_of(number);
+	const bool starts =
+		shape && (shape->class == CALL_EXECUTE || (shape->class == CALL_OPEN && rules.curtain == 0));
+	if (starts && !(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk))
+		rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
 	return rules;
+}
+
+/* Of the first thread that comes, and so of all (lead_root). */
+static void find_root(struct desk *desk, const struct seccomp_notif *received) {
+	int none = -1, root = lead_root((pid_t)received->pid);
+	if (root < 0) return;
+	if (!is_waiting(desk, received->id) || !atomic_compare_exchange_strong(&desk->root, &none, root))
+		fd_close(root);
+}
+
+/* Nothing that could be asked about has such a name: the call goes on before anything else is looked at. */
+static bool is_plain(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
+	if (!trap_glance(rules, trap)) return false;
+	pthread_mutex_lock(&desk->lock);
+	const bool plain = desk->view.seen && desk->view.plain(desk->view.context, trap->call.paths[0]);
+	pthread_mutex_unlock(&desk->lock);
+	return plain;
+}
+
+/* The paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"), without which
+ * no answer is taken. False: the loop has to; what was taken of a socket may take long to close, which is not for
+ * here. */
+static bool serve(struct desk *desk, const struct trap_rules *rules, struct trap *trap) {
+	if (trap->socket) return false;
+	if (is_plain(desk, rules, trap) && let_go_on(desk, trap->id)) return true;
+	trap_place(rules, trap);
+	return !is_waiting(desk, trap->id) || settle(desk, rules, trap);
 }
 
 static void on_received(void *context, const struct seccomp_notif *received, struct socket_caller *caller) {
 	struct desk *desk = context;
-	const struct trap_rules rules = rules_to_come(desk);
+	if (atomic_load(&desk->root) < 0) find_root(desk, received);
+	const struct trap_rules rules = rules_to_come(desk, received->data.nr);
 	struct trap trap;
 	atomic_fetch_add(&desk->received, 1);
 	trap_read(&rules, caller, received, &trap);
-	/* the paths are that thread's if it has been waiting all the while (seccomp_unotify(2), "process reuse"); what
-	 * was taken of a socket may take long to close, which is not for here */
-	if (!trap.socket && (!is_waiting(desk, trap.id) || settle(desk, &rules, &trap)))
+	if (serve(desk, &rules, &trap))
 		trap_finish(&trap);
 	else
 		hand_over(desk, &trap);
@@ -262,7 +297,14 @@ static void desk_free(struct desk *desk) {
 	pthread_mutex_destroy(&desk->lock);
 	fd_close(desk->handed);
 	fd_close(desk->listener);
+	fd_close(desk->root);
+	wakeups_finish(&desk->wakeups);
 	free(desk);
+}
+
+static void on_look(void *context) {
+	struct desk *desk = context;
+	wakeups_look(&desk->wakeups);
 }
 
 static void on_readers_gone(void *context) {
@@ -517,6 +559,8 @@ static struct desk *desk_new(const struct traps_options *options) {
 	struct desk *desk = mem_new(struct desk);
 	*desk = (struct desk){.wanted = options->wanted,
 			      .rules = {.curtain = options->curtain, .sockets = options->network != NULL},
+			      .root = -1,
+			      .wakeups = wakeups_new(options->listener),
 			      .listener = options->listener,
 			      .handed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 			      .clearance = options->clearance,
@@ -534,13 +578,14 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 	*traps = (struct traps){.options = *options, .desk = desk_new(options)};
 	int r = check_sizes(error);
 	if (r < 0) return r;
-	/* the answer runs where the asking thread was, at once: 7 µs a call instead of up to 45 */
-	ioctl(options->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	traps->handed = event_new(options->base, traps->desk->handed, EV_READ | EV_PERSIST, on_handed, traps);
 	traps->again = evtimer_new(options->base, on_again, traps);
 	if (!traps->again || !traps->handed || event_add(traps->handed, NULL) < 0) mem_exhausted();
-	const struct readers_options readers = {
-		.listener = options->listener, .serve = on_received, .gone = on_readers_gone, .context = traps->desk};
+	const struct readers_options readers = {.listener = options->listener,
+						.serve = on_received,
+						.look = on_look,
+						.gone = on_readers_gone,
+						.context = traps->desk};
 	if ((r = readers_new(&readers, &traps->readers, error)) < 0) return r;
 	*ret_traps = STEAL(traps);
 	return 0;
@@ -550,11 +595,10 @@ void traps_want(struct traps *traps, unsigned wanted) {
 	atomic_store(&traps->desk->wanted, wanted);
 }
 
-void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context) {
+void traps_see(struct traps *traps, const struct traps_view *view) {
 	struct desk *desk = traps->desk;
 	pthread_mutex_lock(&desk->lock);
-	desk->seen = seen;
-	desk->context = context;
+	desk->view = view ? *view : (struct traps_view){.seen = NULL};
 	pthread_mutex_unlock(&desk->lock);
 }
 
@@ -566,7 +610,7 @@ struct traps_counts traps_count(const struct traps *traps) {
 static void desk_close(struct desk *desk) {
 	struct trapped *trapped;
 	pthread_mutex_lock(&desk->lock);
-	desk->seen = NULL;
+	desk->view.seen = NULL;
 	desk->over = true;
 	pthread_cond_broadcast(&desk->taken);
 	pthread_mutex_unlock(&desk->lock);

@@ -3,10 +3,10 @@
  *
  * Promises: decides only when to ask. What is let go on meets the mount table, which decides; nothing is carried out
  * for the tool, so a path that is changed after we read it gains nothing (attack K7). The id in a notification is a
- * thread's; it is looked at again after each reading of that thread and before each answer (K6). However many calls
- * come, the rest of the loop has its turn (K5). Nothing goes on from the moment on that the broker withholds the
- * clearance. Never blocks, whatever a tool does to have its memory read slowly
- * (readers.h): that holds up its own calls alone.
+ * thread's: the kernel takes no answer to it once that thread is gone, and before anything else comes of what was read
+ * of the thread it is looked at again (K6). However many calls come, the rest of the loop has its turn (K5). Nothing
+ * goes on from the moment on that the broker withholds the clearance. Never blocks, whatever a tool does to have its
+ * memory read slowly (readers.h): that holds up its own calls alone.
  */
 #pragma once
 
@@ -54,10 +54,17 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 /* As the option, from now on, of the calls that the filter stops at. */
 void traps_want(struct traps *traps, unsigned wanted);
 
-/* From now on calls for which nothing needs to be asked by what `seen` says go on without the loop: it is called in
- * other threads, one at a time. NULL, as in the beginning: all of them are judged on the loop, by `sight`. When this
- * returns nothing of the one before is used any more. */
-void traps_see(struct traps *traps, struct sight (*seen)(void *context, const char *path), void *context);
+/* What the sandbox sees, for other threads, one at a time. */
+struct traps_view {
+	struct sight (*seen)(void *context, const char *path);
+	bool (*plain)(void *context, const char *path); /* sights_plain */
+	void *context;
+};
+
+/* From now on calls for which nothing needs to be asked by what the view says go on without the loop. NULL, as in the
+ * beginning: all of them are judged on the loop, by `sight`. When this returns nothing of the one before is used any
+ * more. */
+void traps_see(struct traps *traps, const struct traps_view *view);
 
 /* Of this sandbox until now, for tests and the last words. */
 struct traps_counts {

@@ -155,16 +155,28 @@ static void step_to(struct walk *walk, int fd, bool jumped) {
 	walk->jumped = jumped;
 }
 
-/* The folder is opened at once where no link is on the way and the kernel has all of it at hand. */
-static void go_straight(struct walk *walk) {
-	const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
-	const char *start = walk->rest + strspn(walk->rest, "/"), *name = start + strlen(start);
+/* The folder that the last name of a path is in, without the slashes before it; *ret_name is the rest. */
+static char *folder_of(const char *path, const char **ret_name) {
+	const char *start = path + strspn(path, "/"), *name = start + strlen(start);
 	while (name > start && name[-1] == '/') name--;
 	while (name > start && name[-1] != '/') name--;
-	CLEANUP_FREE char *folder = string_copy_bytes(start, (size_t)(name - start));
+	*ret_name = name;
+	return string_copy_bytes(start, (size_t)(name - start));
+}
+
+/* Where no link is on the way and the kernel has all of it at hand. */
+static int open_straight(int at, const char *path, uint64_t flags) {
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+				     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+	return fd < 0 ? -errno : fd;
+}
+
+static void go_straight(struct walk *walk) {
+	const char *name;
+	CLEANUP_FREE char *folder = folder_of(walk->rest, &name);
 	if (!folder[0] || has_up(folder)) return;
-	int fd = (int)syscall(SYS_openat2, walk->at, folder, &how, sizeof how);
+	int fd = open_straight(walk->at, folder, O_DIRECTORY);
 	if (fd < 0) return;
 	memmove(walk->rest, name, strlen(name) + 1);
 	step_to(walk, fd, false);
@@ -312,4 +324,41 @@ int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret
 	}
 	*ret_path = STEAL(place);
 	return 0;
+}
+
+int lead_root(pid_t thread) {
+	return open_of(thread, "root");
+}
+
+/* What isn't at hand is looked up, but not in the curtain. */
+static bool is_link(const struct lead *lead, int folder, const char *name) {
+	int fd = open_straight(folder, name, 0);
+	if (fd == -EAGAIN && (lead->curtain == 0 || lead_device(folder) != lead->curtain)) {
+		const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+					     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+		fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+		if (fd < 0) fd = -errno;
+	}
+	fd_close(fd < 0 ? -1 : fd);
+	return fd < 0 && fd != -ENOENT;
+}
+
+/* By the name of `start`, unless it is absolute. */
+static int name_straight(int start, const char *path, char **ret_path) {
+	char link[32], text[PATH_MAX] = "/";
+	snprintf(link, sizeof link, "/proc/self/fd/%d", start);
+	if (path[0] != '/' && (read_link(AT_FDCWD, link, text) < 0 || text[0] != '/')) return -ENOENT;
+	if (string_ends(text, LEAD_REMOVED)) return -ENOENT;
+	return path_normalise(text, path, ret_path, NULL);
+}
+
+int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path) {
+	const char *name;
+	CLEANUP_FREE char *folder = folder_of(path, &name);
+	if (!*name || has_up(path)) return -EAGAIN;
+	CLEANUP_FD int start = path[0] == '/' ? -1 : open_folder(lead), opened = -1;
+	int at = path[0] == '/' ? root : start;
+	if (at >= 0 && folder[0]) at = opened = open_straight(at, folder, O_DIRECTORY);
+	if (at < 0 || (lead->last && is_link(lead, at, name))) return -EAGAIN;
+	return name_straight(start, path, ret_path) < 0 ? -EAGAIN : 0;
 }

@@ -30,3 +30,13 @@ int lead_find(const struct lead *lead, const char *path, char **ret_path);
 /* What `path` leads to, as a name alone (O_PATH), whatever `there` says; *ret_path as above. Errors as above;
  * -ENOENT also for what would be made; -ESTALE behind a node of the curtain, where that can't be told. */
 int lead_open(const struct lead *lead, const char *path, int *ret_fd, char **ret_path);
+
+/* The thread's root, as a name alone, or a negative errno. It is that of all its sandbox: nobody in there can change it
+ * (filter_make.c). */
+int lead_root(pid_t thread);
+
+/* Quicker than lead_find, of a name that is made, where its folder is there, with no link on the way to it and, if
+ * `last`, none at the end. `root` is that of the sandbox, or -1: then an absolute path isn't looked at. The walk begins
+ * at the thread's own folder or descriptor; *ret_path is by that one's name, which may be a newer mount's by now.
+ * -EAGAIN: it takes lead_find. */
+int lead_straight(const struct lead *lead, int root, const char *path, char **ret_path);

@@ -1,6 +1,7 @@
 #include "sight.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,9 @@ struct sights {
 	struct patterns programs; /* that are asked about */
 	struct patterns denied;   /* programs */
 	struct patterns masks;    /* names like these are not made unasked */
+	struct strings names;     /* of all masks, in small letters and sorted */
+	struct patterns shapes;   /* "/NAME": likewise */
+	bool any_name;            /* likewise: whatever it is called */
 	const struct programs_linked *linked;
 	const struct plan *plan;
 };
@@ -51,34 +55,6 @@ static const struct mount **by_path(const struct plan *plan) {
 	for (size_t i = 0; i < plan->count; i++) mounts[i] = &plan->mounts[i];
 	qsort(mounts, plan->count, sizeof(void *), compare_mounts);
 	return mounts;
-}
-
-struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
-	static const struct plan none = {0};
-	if (!coming) coming = &none;
-	struct sights *sights = mem_new(struct sights);
-	*sights = (struct sights){.view = view,
-				  .linked = &plan->linked,
-				  .plan = plan,
-				  .mounts = by_path(plan),
-				  .mount_count = plan->count,
-				  .coming = by_path(coming),
-				  .coming_count = coming->count};
-	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
-	strings_sort(&sights->missing);
-	compile_patterns(sights);
-	return sights;
-}
-
-void sights_free(struct sights *sights) {
-	if (!sights) return;
-	patterns_finish(&sights->programs);
-	patterns_finish(&sights->denied);
-	patterns_finish(&sights->masks);
-	free(sights->mounts);
-	free(sights->coming);
-	strings_finish(&sights->missing);
-	free(sights);
 }
 
 /* A list sorted by path, whatever is in it. */
@@ -255,6 +231,101 @@ char *sights_name(const struct sights *sights, const struct need *need, const ch
 	char name[PATH_MAX];
 	const bool files = need->permission == PERMISSION_FS_READ || need->permission == PERMISSION_FS_WRITE;
 	return string_copy(files && name_asked(sights, sights->view, need->path, name) ? name : need->path);
+}
+
+/* Whether the folder is case-folded (ext4's +F) nobody asks. */
+static void add_name(struct sights *sights, const char *path) {
+	CLEANUP_FREE char *name = string_copy(path_name(path));
+	for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+	strings_add(&sights->names, name);
+}
+
+/* The name that a pattern ends in. */
+static void add_shape(struct sights *sights, const char *pattern) {
+	const struct pattern_scope scope = {.uid = getuid()};
+	const char *name = path_name(pattern);
+	CLEANUP_FREE char *shape = string_format("/%s", name);
+	if (*name && !name[strcspn(name, "*?[]{}\\")])
+		add_name(sights, name);
+	else if (!*name || patterns_add(&sights->shapes, PERMISSION_FS_WRITE, shape, &scope, NULL) < 0)
+		sights->any_name = true;
+}
+
+/* What sights_plain compares with. */
+static void name_masks(struct sights *sights) {
+	const struct view *view = sights->view;
+	for (size_t i = 0; i < sights->missing.count; i++) add_name(sights, sights->missing.items[i]);
+	for (size_t i = 0; i < view->path_count; i++)
+		if (view_path_masks(&view->paths[i])) add_shape(sights, view->paths[i].path);
+	for (size_t i = 0; i < sights->mount_count; i++)
+		if (mask_length(sights, sights->mounts[i], mode_of_mount(sights->mounts[i], VIEW_ASK)) > 0)
+			add_name(sights, sights->mounts[i]->path);
+	strings_sort(&sights->names);
+}
+
+struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
+	static const struct plan none = {0};
+	if (!coming) coming = &none;
+	struct sights *sights = mem_new(struct sights);
+	*sights = (struct sights){.view = view,
+				  .linked = &plan->linked,
+				  .plan = plan,
+				  .mounts = by_path(plan),
+				  .mount_count = plan->count,
+				  .coming = by_path(coming),
+				  .coming_count = coming->count};
+	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
+	strings_sort(&sights->missing);
+	compile_patterns(sights);
+	name_masks(sights);
+	return sights;
+}
+
+void sights_free(struct sights *sights) {
+	if (!sights) return;
+	patterns_finish(&sights->programs);
+	patterns_finish(&sights->denied);
+	patterns_finish(&sights->masks);
+	patterns_finish(&sights->shapes);
+	free(sights->mounts);
+	free(sights->coming);
+	strings_finish(&sights->missing);
+	strings_finish(&sights->names);
+	free(sights);
+}
+
+/* May a mask be called so? */
+static bool is_masks_name(const struct sights *sights, const char *name, size_t size) {
+	char small[NAME_MAX + 1], path[NAME_MAX + 2];
+	const struct list names = {sights->names.items, sights->names.count, path_of_text};
+	if (sights->any_name || size > NAME_MAX) return true;
+	for (size_t i = 0; i < size; i++) small[i] = (char)tolower((unsigned char)name[i]);
+	small[size] = '\0';
+	if (has(&names, lower_bound(&names, small, size + 1), small, size)) return true;
+	snprintf(path, sizeof path, "/%.*s", (int)size, name);
+	return sights->shapes.count > 0 && patterns_match(&sights->shapes, path);
+}
+
+/* From where on the names of a path may be a mask's. What a pattern masks at or above the mount's own path it masks in
+ * all of the mount, unless the view says something that is closer (is_masked_name). */
+static size_t begin_of_names(const struct sights *sights, const struct mount *mount, const char *path) {
+	const struct view_path *entry = view_at(sights->view, path);
+	const size_t top = strlen(mount->path), said = entry ? strlen(entry->path) : 0;
+	return said < top ? said : top;
+}
+
+bool sights_plain(const struct sights *sights, const char *path) {
+	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
+	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
+	const ptrdiff_t index = nearest(&mounts, path);
+	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
+	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || nearest(&missing, path) >= 0) return false;
+	for (const char *at = path + begin_of_names(sights, mount, path); *(at += strspn(at, "/"));) {
+		const size_t size = strcspn(at, "/");
+		if (is_masks_name(sights, at, size)) return false;
+		at += size;
+	}
+	return true;
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {

@@ -68,6 +68,12 @@ void cell_remove(struct cell *cell) {
 	free(cell->top);
 }
 
+/* Each takes a closer look. */
+static bool none_plain(void *context, const char *path) {
+	(void)context, (void)path;
+	return false;
+}
+
 struct sight cell_sight(void *context, const char *path) {
 	const struct cell *cell = context;
 	struct sight sight = {.mode = path_is_below(path, "/usr") ? VIEW_READ : VIEW_ABSENT};
@@ -193,7 +199,9 @@ void cell_start(struct cell *cell, unsigned wanted, const char *const *words) {
 					      .carried_out = cell->carried_out ? cell->carried_out : at_once,
 					      .context = cell};
 	assert_int_equal(traps_new(&options, &cell->traps, NULL), 0);
-	traps_see(cell->traps, options.sight, cell);
+	traps_see(cell->traps, &(struct traps_view){.seen = options.sight,
+						    .plain = cell->plain ? cell->plain : none_plain,
+						    .context = cell});
 }
 
 static void on_report(evutil_socket_t fd, short what, void *argument) {

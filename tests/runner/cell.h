@@ -19,6 +19,7 @@ struct cell {
 	struct traps *traps;
 	void (*called)(void *context, pid_t thread);            /* or NULL */
 	struct sight (*sight)(void *context, const char *path); /* NULL: of the names, see cell_sight */
+	bool (*plain)(void *context, const char *path);         /* traps_view; NULL: none is */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
 	struct clearance *clearance;   /* given, unless the test follows a file */

@@ -228,6 +228,47 @@ static void each_call_is_held_and_goes_on(void **state) {
 	remove_made("ask/each");
 }
 
+/* Whoever looks closer has it asked about. */
+static struct sight asked_sight(void *context, const char *path) {
+	(void)context, (void)path;
+	return (struct sight){.mode = VIEW_READ, .ask_write = true};
+}
+
+static bool is_written(void *context, const char *path) {
+	const struct cell *plain = context;
+	CLEANUP_FREE char *folder = path_join(plain->top, "w");
+	return path_is_below(path, folder);
+}
+
+/* What a call brings along, or names besides, no look at a name tells. */
+static bool takes_a_look(const struct call_shape *shape) {
+	return shape->brings || shape->paths[1].path;
+}
+
+static void a_call_with_a_plain_name_goes_on_before_anything_is_looked_at(void **state) {
+	(void)state;
+	CLEANUP_FREE char *link = path_join(cell.top, "w/to-w");
+	make_files("w/each");
+	assert_int_equal(symlink(".", link), 0);
+	cell.sight = asked_sight;
+	cell.plain = is_written;
+	CLEANUP_FREE char *output = serve(TRAPS_WRITES, refuse, WORDS("each", "w/each"));
+	CLEANUP_FREE char *linked = serve(TRAPS_WRITES, refuse, WORDS("make", "w/to-w/made"));
+	CLEANUP_FREE char *hidden = serve(TRAPS_OPENS, refuse, WORDS("make", "w/made"));
+	cell.sight = NULL;
+	cell.plain = NULL;
+	for (size_t i = 0; i < call_shape_count; i++) {
+		const struct call_shape *shape = &call_shapes[i];
+		if (shape->number < 0 || !changes(shape)) continue;
+		CLEANUP_FREE char *refused = string_format("w/each %s: EACCES\n", shape->name);
+		if (!strstr(output, refused) == takes_a_look(shape)) fail_msg("%s: %s", shape->name, output);
+	}
+	expect(linked, "w/to-w/made: EACCES\n");
+	expect(hidden, "w/made: EACCES\n"); /* where opens are asked about each takes a look */
+	assert_int_equal(unlink(link), 0);
+	remove_made("w/each");
+}
+
 /* Every line but those of programs ends with this. */
 static void expect_all(const char *output, const char *result) {
 	CLEANUP_FREE char *text = string_copy(output);
@@ -801,6 +842,7 @@ static int teardown(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_call_goes_on_where_nothing_is_asked),
+		cmocka_unit_test(a_call_with_a_plain_name_goes_on_before_anything_is_looked_at),
 		cmocka_unit_test(each_call_is_held_and_goes_on),
 		cmocka_unit_test(each_call_is_refused_as_it_was_answered),
 		cmocka_unit_test(what_goes_on_meets_the_mounts),

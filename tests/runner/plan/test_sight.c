@@ -3,8 +3,10 @@
  */
 #include "plan/sight.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/string.h"
 #include "support/cmocka.h"
 
@@ -63,7 +65,111 @@ static void what_nothing_stands_for_is_own_or_asked(void **state) {
 	free(plan.mounts);
 }
 
+static void expect_plain(const struct sights *sights, const char *folder, const char *name, bool plain) {
+	CLEANUP_FREE char *path = path_join(folder, name);
+	if (sights_plain(sights, path) != plain) fail_msg("%s is%s plain", path, plain ? "n't" : "");
+	if (!plain) return;
+	const struct sight sight = sights_at(sights, path);
+	assert_true(sight.mode == VIEW_WRITE && !sight.masked_missing && !sight.masked_name && sight.mask == 0);
+}
+
+#define WRITTEN(path_)                                                                                                 \
+	{ .kind = MOUNT_WRITE, .path = (char *)(path_), .source = (char *)(path_) }
+
+/* A tree that may be written, with masks that are there and that are missing, and patterns. */
+static void only_names_of_masks_need_a_look(void **state) {
+	(void)state;
+	static const struct mount mounts[] = {
+		{.kind = MOUNT_READ, .path = (char *)"/usr/lib", .source = (char *)"/usr/lib"},
+		WRITTEN("/home/u/app"),
+		{.kind = MOUNT_PIN, .path = (char *)"/home/u/app/.git", .source = (char *)"/home/u/app/.git"},
+		{.kind = MOUNT_READ, .path = (char *)"/home/u/app/.git/hooks", .source = (char *)"…"},
+		{.kind = MOUNT_HELD, .path = (char *)"/home/u/app/way"},
+	};
+	CLEANUP_VIEW struct view *view = view_new();
+	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
+	strings_add(&plan.missing, "/home/u/app/.vscode/Tasks.json");
+	view_add_path(view, "/home/u/app", false, VIEW_WRITE, false);
+	view_add_path(view, "**/*.desktop", true, VIEW_READ, true);
+	view_add_path(view, "/home/u/app/**/Makefile", true, VIEW_READ, true);
+	view_add_path(view, "/home/u/app/.git/modules/*/config", true, VIEW_READ, true);
+	view_add_path(view, "/home/u/app/*.allowed", true, VIEW_READ, false);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	const char *const named[] = {"hooks",         "HOOKS/x",   "deep/hooks/x", "Tasks.json",
+				     ".x/tasks.json", "x.desktop", ".desktop/y",   "src/Makefile",
+				     "makefile",      "a/config",  "way"};
+	const char *const plain[] = {"main.c",           "hook", "hooks2", "x.desktop2", "objects/aa", ".vscode/other",
+				     "home/u/a.allowed", "lib",  "a"};
+	for (size_t i = 0; i < ARRAY_LENGTH(named); i++) {
+		expect_plain(sights, "/home/u/app", named[i], false);
+		expect_plain(sights, "/home/u/app/.git", named[i], false);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(plain); i++) {
+		expect_plain(sights, "/home/u/app", plain[i], true);
+		expect_plain(sights, "/home/u/app/.git", plain[i], true);
+	}
+	CLEANUP_FREE char *long_name = mem_alloc(1, NAME_MAX + 2);
+	memset(long_name, 'n', NAME_MAX + 1);
+	long_name[NAME_MAX + 1] = '\0';
+	expect_plain(sights, "/home/u/app", long_name, false);
+	expect_plain(sights, "/usr/lib", "x", false);
+	expect_plain(sights, "/", "elsewhere", false);
+	expect_plain(sights, "/home/u/app/.git/hooks", "x", false);
+	expect_plain(sights, "/home/u/app/.vscode/Tasks.json", "x", false);
+	strings_finish(&plan.missing);
+	free(plan.mounts);
+}
+
+/* What is said of a folder holds for all that is in it, also where something is mounted in there: the name is looked
+ * for behind what the view says, which may be far above. */
+static void a_pattern_counts_above_the_mount_too(void **state) {
+	(void)state;
+	static const struct mount mounts[] = {
+		WRITTEN("/home/u/conf/work"),
+		WRITTEN("/home/u/p"),
+		{.kind = MOUNT_PIN, .path = (char *)"/home/u/p/conf", .source = (char *)"/home/u/p/conf"},
+		WRITTEN("/home/u/q/conf")};
+	CLEANUP_VIEW struct view *view = view_new();
+	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
+	view_add_path(view, "/home/u/work", false, VIEW_WRITE, false); /* a link to /home/u/conf/work */
+	view_add_path(view, "/home/u/p", false, VIEW_WRITE, false);
+	view_add_path(view, "/home/u/q/conf", false, VIEW_WRITE, false);
+	view_add_path(view, "/**/conf", true, VIEW_READ, true);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	expect_plain(sights, "/home/u/conf/work", "x", false);
+	expect_plain(sights, "/home/u/p", "x", true);
+	expect_plain(sights, "/home/u/p/conf", "x", false);
+	expect_plain(sights, "/home/u/q/conf", "x", true); /* the broker says more of it than the pattern */
+	expect_plain(sights, "/home/u/q/conf", "d/conf", false);
+	free(plan.mounts);
+}
+
+/* Where a pattern ends in whatever there is, nothing is plain; nor below a mask that is missing, whatever it is in. */
+static void whatever_may_be_a_masks_is_not_plain(void **state) {
+	(void)state;
+	const char *const patterns[] = {"/home/u/app/*/*", "/home/u/[a/b]", "/home/u/app/\\*", "/home/*/"};
+	for (size_t i = 0; i < ARRAY_LENGTH(patterns); i++) {
+		struct mount tree = WRITTEN("/home/u/app");
+		struct plan plan = {.mounts = &tree, .count = 1};
+		CLEANUP_VIEW struct view *view = view_new();
+		view_add_path(view, patterns[i], true, VIEW_ABSENT, false);
+		CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+		expect_plain(sights, "/home/u/app", i == 1 ? "b]" : i == 2 ? "*" : "main.c", false);
+	}
+	struct mount tree = WRITTEN("/home/u/app");
+	struct plan plan = {.mounts = &tree, .count = 1};
+	strings_add(&plan.missing, "/home/u");
+	CLEANUP_VIEW struct view *view = view_new();
+	view_add_path(view, "/home/u/app", false, VIEW_WRITE, false);
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	expect_plain(sights, "/home/u/app", "main.c", false);
+	strings_finish(&plan.missing);
+}
+
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(what_nothing_stands_for_is_own_or_asked)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
+					   cmocka_unit_test(only_names_of_masks_need_a_look),
+					   cmocka_unit_test(a_pattern_counts_above_the_mount_too),
+					   cmocka_unit_test(whatever_may_be_a_masks_is_not_plain)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# F1: most names that are made are let go on by a look at the path alone (runner/plan/lead.h, lead_straight), before anything else is
+# looked at. Here are ways to a name that is asked about, and that nobody allows, which such a look could take for another one.
+
+load helper
+
+setup_file() {
+	home_make
+	mkdir -p "$HOME/shown/sub" "$HOME/docs"
+	default_policy "without-agent: deny" "    allow: {fs:read: [~/shown, ~/docs], fs:write: [~/work]}
+    ask: {fs:write: [~/shown, ~/docs, '**/conf']}"
+}
+
+setup() {
+	needs_doorbell
+	cd "$HOME/project" || return
+	chmod -R u+rwx .
+	find . -mindepth 1 -delete
+	git init -q .
+}
+
+tool() {
+	run timeout 120 sbx run -- python3 - "$@" <"$TESTS/plain.py"
+	echo "$output"
+}
+
+tool_in_background() {
+	background tool timeout 120 sbx run "${options[@]}" -- python3 -c "$(<"$TESTS/plain.py")" "$@"
+	wait_for 60 test -e up
+}
+
+denied() {
+	sbx history --verdict deny --json | jq -se --arg target "$1" 'flatten | any(.target == $target)' >/dev/null ||
+		{ echo "no denial on record: $1" && return 1; }
+}
+
+# none_made: the project has nothing that is asked about, and the tool said so of each of its tries.
+none_made() {
+	for name in .envrc .vscode; do [ ! -e "$name" ] && [ ! -L "$name" ]; done
+	lacks "$output" "worked"
+}
+
+@test "attack_f_01: a way up behind a link leads to where the kernel goes up from" {
+	tool up
+	none_made
+	denied "$PWD/.envrc"
+	denied "$PWD/.vscode"
+	tool up_elsewhere "$HOME/shown"
+	none_made
+	[ ! -e "$HOME/shown/x" ]
+	denied "$HOME/shown"
+}
+
+@test "attack_f_01: a link at the end of a path makes the name that it has" {
+	tool last
+	none_made
+	contains "$output" "no follow ELOOP"
+	contains "$output" "exclusive EEXIST"
+	denied "$PWD/.envrc"
+}
+
+@test "attack_f_01: links of /proc lead where they stand for" {
+	tool proc
+	none_made
+	denied "$PWD/.envrc"
+}
+
+@test "attack_f_01: what was a folder a moment ago may be a link" {
+	tool place_of_a_folder
+	[ ! -e .envrc ]
+	[ "$(grep worked <<<"$output")" = "what isn't asked about worked" ]
+	contains "$output" "plain True"
+	denied "$PWD/.envrc"
+}
+
+@test "attack_f_01: a folder that was shut hides no link once it is open" {
+	tool shut
+	none_made
+	denied "$PWD/.envrc"
+}
+
+@test "attack_f_01: what the host makes meanwhile isn't written, whatever leads there" {
+	options=()
+	tool_in_background made_by_the_host
+	mkdir -p .git/modules/m/hooks
+	touch go
+	finished tool
+	echo "$output"
+	lacks "$output" "worked"
+	[ -z "$(ls .git/modules/m/hooks)" ]
+}
+
+@test "attack_f_01: a folder that a newer mount covers keeps what is in it" {
+	options=()
+	tool_in_background below_a_newer_mount
+	mkdir -p ~/x
+	touch ~/x/marker
+	sbx grant fs:write ~/x --profile python
+	finished tool
+	echo "$output"
+	[ ! -e .envrc ]
+	[ "$(grep worked <<<"$output")" = "by the new name worked" ]
+	[ "$(<"$HOME/x/n")" = evil ]
+	denied "$PWD/.envrc"
+	sbx revoke --all
+}
+
+@test "attack_f_01: a pattern that matches a folder above what may be written masks what is in it" {
+	mkdir -p "$HOME/data/conf/work"
+	ln -sfn "$HOME/data/conf/work" "$HOME/work"
+	tool in_a_pattern "$HOME/data/conf/work"
+	lacks "$output" "worked"
+	[ -z "$(ls "$HOME/data/conf/work")" ]
+}
+
+@test "attack_f_01: a folder that is pinned since something in it is masked is masked by a pattern still" {
+	options=(--deny "fs:write=$PWD/a/conf/special")
+	tool_in_background in_a_pin
+	mkdir -p a/conf
+	touch a/conf/special
+	touch go
+	finished tool
+	echo "$output"
+	lacks "$output" "worked"
+	[ "$(ls a/conf)" = special ]
+}
+
+# What a grant makes writable where it is mounted already is so for who has it open: who is asked about can be given it.
+@test "a change by a descriptor alone is asked about, and goes on when it is granted" {
+	local mode
+	options=()
+	touch "$HOME/docs/file"
+	chmod 700 "$HOME/docs"
+	tool_in_background by_a_descriptor "$HOME/docs"
+	mode=$(stat -c %a "$HOME/docs")
+	sbx grant fs:write ~/docs --profile python
+	touch go
+	finished tool
+	echo "$output"
+	[ "$mode" = 700 ]
+	lacks "$output" "fchmod worked"
+	contains "$output" "fchmod later worked"
+	contains "$output" "futimens later worked"
+	denied "$HOME/docs"
+	denied "$HOME/docs/file"
+	sbx revoke --all
+}
