@@ -263,6 +263,10 @@ static void name_masks(struct sights *sights) {
 	strings_sort(&sights->names);
 }
 
+static void add_missing(struct sights *sights, const struct plan *plan) {
+	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
+}
+
 struct sights *sights_new(const struct plan *plan, const struct plan *coming, const struct view *view) {
 	static const struct plan none = {0};
 	if (!coming) coming = &none;
@@ -274,7 +278,8 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 				  .mount_count = plan->count,
 				  .coming = by_path(coming),
 				  .coming_count = coming->count};
-	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&sights->missing, plan->missing.items[i]);
+	add_missing(sights, plan);
+	add_missing(sights, coming); /* a tree may be there before this is replaced, and a call go on by it */
 	strings_sort(&sights->missing);
 	compile_patterns(sights);
 	name_masks(sights);

@@ -166,8 +166,24 @@ static void whatever_may_be_a_masks_is_not_plain(void **state) {
 	strings_finish(&plan.missing);
 }
 
+/* The tree is mounted before anybody is told that it is. */
+static void masks_of_what_is_coming_are_asked_about_already(void **state) {
+	(void)state;
+	struct mount home = {.kind = MOUNT_FRESH, .path = (char *)"/home/u"};
+	struct plan now = {.mounts = &home, .count = 1}, coming = {.mounts = &home, .count = 1};
+	CLEANUP_VIEW struct view *view = view_new();
+	strings_add(&coming.missing, "/home/u/beside/.envrc");
+	CLEANUP_SIGHTS struct sights *before = sights_new(&now, NULL, view),
+				     *meanwhile = sights_new(&now, &coming, view);
+	assert_false(sights_at(before, "/home/u/beside/.envrc").masked_missing);
+	assert_true(sights_at(meanwhile, "/home/u/beside/.envrc").masked_missing);
+	assert_false(sights_at(meanwhile, "/home/u/beside/other").masked_missing);
+	strings_finish(&coming.missing);
+}
+
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(masks_of_what_is_coming_are_asked_about_already),
+					   cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
 					   cmocka_unit_test(only_names_of_masks_need_a_look),
 					   cmocka_unit_test(a_pattern_counts_above_the_mount_too),
 					   cmocka_unit_test(whatever_may_be_a_masks_is_not_plain)};
