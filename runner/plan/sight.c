@@ -251,6 +251,15 @@ static void add_shape(struct sights *sights, const char *pattern) {
 		sights->any_name = true;
 }
 
+/* Is a mask that is missing at or above what is mounted? Then its name isn't among those that are compared. */
+static bool has_missing_above(const struct sights *sights) {
+	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
+	bool above = false;
+	for (size_t i = 0; i < sights->mount_count && !above; i++)
+		above = nearest(&missing, sights->mounts[i]->path) >= 0;
+	return above;
+}
+
 /* What sights_plain compares with. */
 static void name_masks(struct sights *sights) {
 	const struct view *view = sights->view;
@@ -261,6 +270,7 @@ static void name_masks(struct sights *sights) {
 		if (mask_length(sights, sights->mounts[i], mode_of_mount(sights->mounts[i], VIEW_ASK)) > 0)
 			add_name(sights, sights->mounts[i]->path);
 	strings_sort(&sights->names);
+	sights->any_name |= has_missing_above(sights);
 }
 
 static void add_missing(struct sights *sights, const struct plan *plan) {
@@ -303,7 +313,7 @@ void sights_free(struct sights *sights) {
 static bool is_masks_name(const struct sights *sights, const char *name, size_t size) {
 	char small[NAME_MAX + 1], path[NAME_MAX + 2];
 	const struct list names = {sights->names.items, sights->names.count, path_of_text};
-	if (sights->any_name || size > NAME_MAX) return true;
+	if (size > NAME_MAX) return true;
 	for (size_t i = 0; i < size; i++) small[i] = (char)tolower((unsigned char)name[i]);
 	small[size] = '\0';
 	if (has(&names, lower_bound(&names, small, size + 1), small, size)) return true;
@@ -321,10 +331,9 @@ static size_t begin_of_names(const struct sights *sights, const struct mount *mo
 
 bool sights_plain(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
-	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
-	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || nearest(&missing, path) >= 0) return false;
+	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || sights->any_name) return false;
 	for (const char *at = path + begin_of_names(sights, mount, path); *(at += strspn(at, "/"));) {
 		const size_t size = strcspn(at, "/");
 		if (is_masks_name(sights, at, size)) return false;
