@@ -34,6 +34,7 @@ struct look {
 	const struct new_links_options *options;
 	struct new_links *links;
 	struct strings shut; /* file systems that may not answer, but for those that the trees lie on or hold */
+	bool knows_shut;     /* once there is a link to judge */
 	struct strings queue;
 	size_t queued, judged, most; /* bytes; links; entries */
 };
@@ -110,6 +111,21 @@ static void keep(struct new_links *links, const char *path, const char *text, st
 	links->items[links->count++] = (struct new_link){string_copy(path), string_copy(text), STEAL(target->path)};
 }
 
+/* The trees themselves were looked at before, and have answered. */
+static void find_shut(struct look *look) {
+	if (look->knows_shut) return;
+	look->knows_shut = true;
+	CLEANUP_STRINGS struct strings points = {0};
+	const struct strings *trees = look->options->trees;
+	mounts_that_may_hang(&points);
+	mounts_that_may_hang_below(&points);
+	for (size_t i = 0; i < points.count; i++) {
+		bool holds = is_in(trees, points.items[i]);
+		for (size_t k = 0; k < trees->count; k++) holds |= path_is_below(trees->items[k], points.items[i]);
+		if (!holds) strings_add(&look->shut, points.items[i]);
+	}
+}
+
 static void judge(const struct folder *folder, const char *name, const char *text) {
 	struct look *look = folder->look;
 	CLEANUP_LINK_TARGET struct link_target target = {0};
@@ -117,6 +133,7 @@ static void judge(const struct folder *folder, const char *name, const char *tex
 	look->links->cut |= look->judged == LINKS_JUDGED_MAX;
 	if (look->judged == LINKS_JUDGED_MAX) return;
 	look->judged++;
+	find_shut(look);
 	link_target_find(folder->path, text, &look->shut, &target);
 	if (is_gits(folder->path) || is_in(look->options->git, path) || leads_out(look, &target))
 		keep(look->links, path, text, &target);
@@ -233,25 +250,11 @@ static void look_at_tree(struct look *look, const char *root) {
 	strings_finish(&look->queue);
 }
 
-/* The trees themselves were looked at before, and have answered. */
-static void find_shut(struct look *look) {
-	CLEANUP_STRINGS struct strings points = {0};
-	const struct strings *trees = look->options->trees;
-	mounts_that_may_hang(&points);
-	mounts_that_may_hang_below(&points);
-	for (size_t i = 0; i < points.count; i++) {
-		bool holds = is_in(trees, points.items[i]);
-		for (size_t k = 0; k < trees->count; k++) holds |= path_is_below(trees->items[k], points.items[i]);
-		if (!holds) strings_add(&look->shut, points.items[i]);
-	}
-}
-
 void new_links_find(const struct new_links_options *options, struct new_links *ret_links) {
 	struct look look = {.options = options, .links = ret_links};
 	const struct strings *trees = options->trees;
 	*ret_links = (struct new_links){0};
 	look.most = options->entries > 0 ? options->entries : LIMIT_LINK_LOOK;
-	find_shut(&look);
 	for (size_t i = 0; i < trees->count; i++) {
 		bool again = false;
 		for (size_t k = 0; k < trees->count && !again; k++)

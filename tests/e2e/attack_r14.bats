@@ -2,7 +2,7 @@
 # attack_r14: what a run leaves for its user to overlook. Links by which a program of the host writes where the tool could not,
 # entries that git shows no longer, patterns in info/exclude, repositories in any folder that may be written: named at the end, a
 # line a kind, and in the history. The user's own git shows what would have been hidden.
-# shellcheck disable=SC2016 # expanded inside the sandbox
+# shellcheck disable=SC2016,SC2088,SC2154 # expanded inside the sandbox; as it is shown; run sets it
 
 load helper
 
