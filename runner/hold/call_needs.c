@@ -12,8 +12,9 @@ struct judge {
 	const struct call *call;
 	const struct call_world *world;
 	struct call_needs *needs;
-	bool hidden;   /* there is no curtain: what it would hold is held here */
-	bool programs; /* rules speak of them */
+	bool hidden;    /* there is no curtain: what it would hold is held here */
+	bool programs;  /* rules speak of them */
+	bool like_mask; /* the name that is looked at is made, and may be a mask's */
 };
 
 static bool exists(const struct judge *judge, const char *path) {
@@ -30,11 +31,14 @@ static bool would_be_asked(const struct judge *judge, const char *path, bool mak
 	return (around.mode == VIEW_ASK || around.own_or_asked) && exists(judge, folder);
 }
 
-/* What the curtain holds goes on in the tree that comes to be there, where a name that is made may be masked: such a
- * call is held before it comes to the curtain, and judged once more (needs_more in traps.c). */
+/* What the curtain holds goes on in the tree that comes to be there. A name that may be masked in it is held before it
+ * comes to the curtain, and judged once more (needs_more in traps.c). */
 static bool holds_hidden(const struct judge *judge) {
-	const struct call *call = judge->call;
-	return judge->hidden || call->create || call->makes[0] || call->makes[1];
+	return judge->hidden || judge->like_mask;
+}
+
+static void note_made(struct judge *judge, const char *path, bool makes) {
+	judge->like_mask = makes && judge->world->sight(judge->world->context, path).like_mask;
 }
 
 static struct sight sight_of(const struct judge *judge, const char *path, bool makes) {
@@ -130,6 +134,7 @@ static bool is_masked_open(const struct judge *judge, const struct sight *sight,
 
 static void judge_open(struct judge *judge, const char *path) {
 	const struct call *call = judge->call;
+	note_made(judge, path, call->create);
 	const struct sight sight = sight_of(judge, path, call->create);
 	if (is_masked_open(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
@@ -177,6 +182,7 @@ static void judge_execute(struct judge *judge, const char *path) {
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, size_t which, const char *path) {
 	const bool makes = judge->call->makes[which];
+	note_made(judge, path, makes);
 	const struct sight sight = sight_of(judge, path, makes);
 	if (makes && is_masked(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);

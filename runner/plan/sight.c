@@ -321,6 +321,15 @@ static bool is_masks_name(const struct sights *sights, const char *name, size_t 
 	return sights->shapes.count > 0 && patterns_match(&sights->shapes, path);
 }
 
+static bool has_masks_name(const struct sights *sights, const char *names) {
+	for (const char *at = names; *(at += strspn(at, "/"));) {
+		const size_t size = strcspn(at, "/");
+		if (is_masks_name(sights, at, size)) return true;
+		at += size;
+	}
+	return false;
+}
+
 /* From where on the names of a path may be a mask's. What a pattern masks at or above the mount's own path it masks in
  * all of the mount, unless the view says something that is closer (is_masked_name). */
 static size_t begin_of_names(const struct sights *sights, const struct mount *mount, const char *path) {
@@ -334,12 +343,7 @@ bool sights_plain(const struct sights *sights, const char *path) {
 	const ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	if (!mount || mode_of_mount(mount, VIEW_ASK) != VIEW_WRITE || sights->any_name) return false;
-	for (const char *at = path + begin_of_names(sights, mount, path); *(at += strspn(at, "/"));) {
-		const size_t size = strcspn(at, "/");
-		if (is_masks_name(sights, at, size)) return false;
-		at += size;
-	}
-	return true;
+	return !has_masks_name(sights, path + begin_of_names(sights, mount, path));
 }
 
 struct sight sights_at(const struct sights *sights, const char *path) {
@@ -356,6 +360,7 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .denied = patterns_match(&sights->denied, path),
 			      .masked_missing = nearest(&missing, path) >= 0};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
+	sight.like_mask = sight.mode == VIEW_ASK && has_masks_name(sights, path);
 	/* with a curtain, what the host has would be a node */
 	sight.own_or_asked = rule == VIEW_ASK && mount && (mount->kind == MOUNT_FRESH || mount->kind == MOUNT_OWN) &&
 			     strcmp(mount->path, path) != 0;

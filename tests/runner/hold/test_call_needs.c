@@ -22,6 +22,7 @@ static struct sight sight(void *context, const char *path) {
 		sight = (struct sight){.mode = VIEW_READ, .ask_write = true};
 	if (path_is_below(path, "/read") || path_is_below(path, "/ask/mask")) sight = (struct sight){.mode = VIEW_READ};
 	if (path_is_below(path, "/hidden")) sight.mode = VIEW_ASK;
+	sight.like_mask = path_is_below(path, "/hidden/new-mask") || path_is_below(path, "/hidden/mask");
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
@@ -139,7 +140,8 @@ static void opens(void **state) {
 		{"/hidden/f", READ, "", "read /hidden/f"},
 		{"/hidden", READ | LIST, "", "read /hidden list"},
 		{"/hidden/f", WRITE, "", "write /hidden/f"},
-		{"/hidden/new", WRITE | CREATE, "write /hidden in", "write /hidden in"},
+		{"/hidden/new", WRITE | CREATE, "", "write /hidden in"},
+		{"/hidden/new-mask", WRITE | CREATE, "write /hidden in", "write /hidden in"}, /* before the curtain */
 		{"/hidden/f", CREATE, "", "read /hidden/f"},
 		{"/hidden/new", READ, "", ""}, /* ENOENT */
 		{"/hidden/new/new", WRITE | CREATE, "", ""},
@@ -163,7 +165,7 @@ static void opens(void **state) {
 static void the_host_is_looked_at_only_where_somebody_is_asked(void **state) {
 	(void)state;
 	strings_finish(&looked_up);
-	const char *const quiet[] = {"/w/f", "/read/f", "/absent/f", "/proc/ask/f", "/w/missing"};
+	const char *const quiet[] = {"/w/f", "/read/f", "/absent/f", "/proc/ask/f", "/w/missing", "/hidden/f"};
 	for (size_t i = 0; i < ARRAY_LENGTH(quiet); i++) {
 		struct call call = {.class = CALL_OPEN, .write = true, .create = true, .paths = {(char *)quiet[i]}};
 		free(needs_text(&call, TRAPS_WRITES));
@@ -216,7 +218,8 @@ static void names_change_their_folder(void **state) {
 		{"=/ask/a", "+/w/b", ""}, /* link(2) from there changes nothing there */
 		{"=/w/a", "+/ask/b", "write /ask in"},
 		{"-/proc/ask/a", "+/w/b", ""},
-		{"+/hidden/d", NULL, "write /hidden in"}, /* before the curtain holds it */
+		{"+/hidden/d", NULL, ""}, /* the curtain's */
+		{"+/hidden/mask", NULL, "write /hidden in"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const char *const paths[] = {rows[i].first, rows[i].second};
