@@ -30,9 +30,14 @@ static bool would_be_asked(const struct judge *judge, const char *path, bool mak
 	return (around.mode == VIEW_ASK || around.own_or_asked) && exists(judge, folder);
 }
 
+/* The curtain can't hold a call that makes a link, which the runner carries out (links.h). */
+static bool holds_hidden(const struct judge *judge) {
+	return judge->hidden || judge->call->text;
+}
+
 static struct sight sight_of(const struct judge *judge, const char *path, bool makes) {
 	struct sight sight = judge->world->sight(judge->world->context, path);
-	if (!judge->hidden || !(sight.mode == VIEW_ASK || sight.own_or_asked)) return sight;
+	if (!(sight.mode == VIEW_ASK && holds_hidden(judge)) && !(sight.own_or_asked && judge->hidden)) return sight;
 	if (would_be_asked(judge, path, makes))
 		sight.mode = VIEW_ASK;
 	else if (sight.mode == VIEW_ASK)
@@ -64,7 +69,7 @@ static void add_folder(struct judge *judge, const char *path) {
 
 /* May what is at `path`, or a folder's names, be changed if somebody allows it? */
 static bool change_is_asked(const struct judge *judge, const struct sight *sight) {
-	return (sight->mode == VIEW_READ && sight->ask_write) || (sight->mode == VIEW_ASK && judge->hidden);
+	return (sight->mode == VIEW_READ && sight->ask_write) || (sight->mode == VIEW_ASK && holds_hidden(judge));
 }
 
 static bool is_asked(const struct sight *sight) {
