@@ -29,7 +29,7 @@ static unsigned group_of(const struct permission *permission) {
 }
 
 static bool is_tree(unsigned group) {
-	return group == PERMISSION_FS_READ || group == PERMISSION_PROC_SPAWN;
+	return group == PERMISSION_FS_READ || group == PERMISSION_FS_LINK || group == PERMISSION_PROC_SPAWN;
 }
 
 /* FNV-1a, 64 bits */

@@ -17,6 +17,10 @@ bool request_opens_folder(const struct request *request) {
 	return request->permission.kind == PERMISSION_FS_READ && request->folder;
 }
 
+const char *request_link(const struct request *request) {
+	return request->permission.kind == PERMISSION_FS_LINK ? request->name : NULL;
+}
+
 void subject_finish(struct subject *subject) {
 	free(subject->profile);
 	free(subject->project);

@@ -27,8 +27,12 @@ static char *bytes_text(long long bytes) {
 	return string_format("%.1f %s", value, units[unit]);
 }
 
+/* "fs:write ~/notes", "fs:link LINK -> TARGET" */
 static char *asked_about(const struct event *event) {
-	return string_format("%s %s", event->permission, event->target ? event->target : "");
+	CLEANUP_FREE char *link = NULL;
+	const char *target = event->target ? event->target : "";
+	message_bytes_take(json_object_get(event->detail, "link"), &link, NULL);
+	return string_format("%s %s%s%s", event->permission, link ? link : "", link ? " -> " : "", target);
 }
 
 static char *prompt_words(const struct event *event) {

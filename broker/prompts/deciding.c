@@ -18,8 +18,10 @@ void decision_make(struct broker *broker, const struct ruleset *ruleset, const s
 }
 
 static json_t *describe(const struct request *request) {
-	if (!request->reason && request->parents.count == 0) return NULL;
+	const char *link = request_link(request);
+	if (!request->reason && request->parents.count == 0 && !link) return NULL;
 	json_t *detail = json_object();
+	if (link) json_object_set_new(detail, "link", message_bytes(link));
 	if (request->reason) json_object_set_new(detail, "reason", message_bytes(request->reason));
 	if (request->parents.count > 0) {
 		json_t *parents = json_array();

@@ -114,9 +114,12 @@ int pending_record(const struct prompt_pending *pending, enum event_kind kind, i
 	return broker_record(pending->broker, &event, error);
 }
 
-static json_t *state_detail(const char *state) {
+static json_t *state_detail(const struct prompt_pending *pending, const char *state) {
+	const struct prompt *prompt = &pending->prompt;
 	json_t *detail = json_object();
 	json_object_set_new(detail, "state", json_string(state));
+	if (prompt->permission.kind == PERMISSION_FS_LINK && prompt->name)
+		json_object_set_new(detail, "link", message_bytes(prompt->name));
 	return detail;
 }
 
@@ -125,7 +128,7 @@ void pending_note(const struct prompt_pending *pending, const char *state) {
 	struct error error = ERROR_NONE;
 	int r = broker_begin(pending->broker, STORE_NORMAL, &error);
 	if (r == 0) {
-		r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail(state), &error);
+		r = pending_record(pending, EVENT_PROMPT, -1, 0, state_detail(pending, state), &error);
 		if (r == 0)
 			r = broker_commit(pending->broker, &error);
 		else
@@ -241,11 +244,12 @@ static const char *words_for(const struct pending_wish *wish, const struct polic
 }
 
 /* What the call is about, where the question is about all that lies around it; what a connection's bytes ask for; the
- * program that a link leads to. */
+ * program that a link leads to; the link that is made. */
 static const char *name_in_target(const struct pending_wish *wish) {
 	const struct request *request = wish->request;
+	const enum permission_kind kind = request->permission.kind;
 	if (wish->tree) return request->target;
-	if (request->permission.kind == PERMISSION_NET_ACCESS || request->permission.kind == PERMISSION_PROC_SPAWN)
+	if (kind == PERMISSION_NET_ACCESS || kind == PERMISSION_PROC_SPAWN || kind == PERMISSION_FS_LINK)
 		return request->name;
 	return request->name && path_is_below(request->name, request->target) ? request->name : NULL;
 }
@@ -324,7 +328,7 @@ static int write_shown(struct prompt_pending *pending, struct error *error) {
 	if (r < 0) return r;
 	r = history_next_prompt(broker->history, &pending->prompt.id, error);
 	if (pending->leads) pending->prompt.bundle = pending->prompt.id;
-	json_t *detail = state_detail("shown");
+	json_t *detail = state_detail(pending, "shown");
 	if (pending->prompt.bundle) json_object_set_new(detail, "bundle", json_integer(pending->prompt.bundle));
 	if (r == 0)
 		r = pending_record(pending, EVENT_PROMPT, -1, 0, detail, error);

@@ -128,10 +128,11 @@ void prompts_forget_session(struct broker *broker, const struct session *session
 
 /* Asking */
 
-/* The host that a connection's bytes ask for, and the program that a link leads to, are what an allow is for. */
+/* The host that a connection's bytes ask for, the program that a link leads to, and a link that is made are what an
+ * allow is for. */
 static bool is_of_name(const struct prompt *prompt, const struct request *request) {
 	const enum permission_kind kind = request->permission.kind;
-	return (kind != PERMISSION_NET_ACCESS && kind != PERMISSION_PROC_SPAWN) ||
+	return (kind != PERMISSION_NET_ACCESS && kind != PERMISSION_PROC_SPAWN && kind != PERMISSION_FS_LINK) ||
 	       string_equal(prompt->name, request->name);
 }
 

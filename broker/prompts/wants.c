@@ -71,9 +71,10 @@ static bool covers_much(const struct session *session, const char *path) {
 	       path_is_below(session->root, path);
 }
 
-/* One thing, and not all of its kind. */
+/* One thing, and not all of its kind. Of a link it is known only when it is made. */
 static bool is_particular(const struct session *session, const struct rule *rule) {
 	const char *target = pattern_target(rule->pattern);
+	if (rule->permission.kind == PERMISSION_FS_LINK) return false;
 	if (permission_is_of_place(&rule->permission)) return target && !covers_much(session, target);
 	if (rule->permission.kind == PERMISSION_ENV_READ) return target;
 	return rule->permission.kind == PERMISSION_NET_ACCESS;

@@ -117,7 +117,7 @@ static int read_way(pid_t thread, const struct call_raw *raw, const struct call_
 	text[0] = '\0';
 	if (shape->form == CALL_ADDRESS)
 		code = read_address(thread, pointer, argument(raw, path + 1), text);
-	else if (pointer || !folder)
+	else if (pointer || !folder || shape->text)
 		code = read_text(thread, pointer, text);
 	if (code != 0) return code;
 	if (text[0] == '\0' && !folder) return 0; /* ENOENT, or an address that is no path */
@@ -152,10 +152,21 @@ static void apply_flags(const struct call_raw *raw, const struct call_shape *sha
 	case CALL_FLAGS_ACCESS:
 		call->write = argument(raw, shape->flags_at) & W_OK;
 		break;
+	case CALL_FLAGS_LINK:
+		call->follows = argument(raw, shape->flags_at) & AT_SYMLINK_FOLLOW;
+		break;
 	case CALL_FLAGS_RENAME:
 		if (argument(raw, shape->flags_at) & RENAME_EXCHANGE) call->makes[0] = call->removes[1] = true;
 		break;
 	}
+}
+
+/* It is read before the path, as the kernel does. */
+static int read_link_text(pid_t thread, const struct call_raw *raw, const struct call_shape *shape, struct call *call) {
+	char text[PATH_MAX];
+	int code = shape->text ? read_text(thread, argument(raw, shape->text), text) : 0;
+	if (shape->text && code == 0) call->text = string_copy(text);
+	return code;
 }
 
 void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_call) {
@@ -172,7 +183,9 @@ void call_read_ways(pid_t thread, const struct call_raw *raw, struct call *ret_c
 		ret_call->removes[i] = shape->paths[i].removes;
 	}
 	apply_flags(raw, shape, ret_call);
+	const int code = read_link_text(thread, raw, shape, ret_call);
 	for (size_t i = 0; i < CALL_PATHS; i++) ret_call->codes[i] = read_way(thread, raw, shape, i, ret_call);
+	if (code != 0) ret_call->codes[0] = code;
 }
 
 void call_join(pid_t thread, struct call *call, size_t which) {
@@ -190,6 +203,7 @@ void call_finish(struct call *call) {
 		free(call->paths[i]);
 		free(call->ways[i]);
 	}
+	free(call->text);
 	*call = (struct call){.class = CALL_OTHER};
 }
 

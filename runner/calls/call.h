@@ -45,9 +45,11 @@ struct call {
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
 	bool brings;              /* CALL_NAMES: what is made may be a whole tree (rename, symlink) */
+	bool follows;             /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
+	char *text;               /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
-				  * An empty path is the descriptor's own. Of symlink the link alone, not its text. */
+				  * An empty path is the descriptor's own. Of symlink the link alone */
 	char *ways[CALL_PATHS];  /* the same as the thread wrote it */
 	int folders[CALL_PATHS]; /* the descriptor that a way begins at, or AT_FDCWD */
 	int codes[CALL_PATHS]; /* what a call fails with whose path can't be read (EFAULT, EACCES, ENAMETOOLONG); or 0:

@@ -17,6 +17,7 @@ enum call_flags {
 	CALL_FLAGS_OPEN,   /* open(2)'s */
 	CALL_FLAGS_CREAT,  /* creat(2): no argument, O_CREAT | O_WRONLY | O_TRUNC */
 	CALL_FLAGS_RENAME, /* renameat2(2)'s */
+	CALL_FLAGS_LINK,   /* linkat(2)'s */
 	CALL_FLAGS_ACCESS, /* access(2)'s mode */
 	CALL_FLAGS_AT,     /* AT_SYMLINK_NOFOLLOW and the like */
 };
@@ -38,7 +39,8 @@ struct call_shape {
 		unsigned char path;   /* none: the descriptor's own */
 		bool makes, removes;  /* call.h */
 	} paths[CALL_PATHS];
-	bool brings; /* call.h */
+	unsigned char text; /* what a link that is made leads to */
+	bool brings;        /* call.h */
 	enum call_form form;
 	enum call_flags flags;
 	unsigned char flags_at;

@@ -32,9 +32,10 @@ static bool would_be_asked(const struct judge *judge, const char *path, bool mak
 }
 
 /* What the curtain holds goes on in the tree that comes to be there. A name that may be masked in it is held before it
- * comes to the curtain, and judged once more (needs_more in traps.c). */
+ * comes to the curtain, and judged once more (needs_more in traps.c); and a call that makes a link, which the runner
+ * carries out (links.h), the curtain can't hold. */
 static bool holds_hidden(const struct judge *judge) {
-	return judge->hidden || judge->like_mask;
+	return judge->hidden || judge->like_mask || judge->call->text;
 }
 
 static void note_made(struct judge *judge, const char *path, bool makes) {

@@ -103,7 +103,8 @@ static bool is_open(const struct question *question) {
 static struct question *question_find(const struct held *held, const struct need *need) {
 	for (struct question *question = held->questions; question; question = question->next)
 		if (is_open(question) && question->need.permission == need->permission &&
-		    question->need.by_folder == need->by_folder && string_equal(question->path, need->path))
+		    question->need.by_folder == need->by_folder && string_equal(question->path, need->path) &&
+		    (need->permission != PERMISSION_FS_LINK || string_equal(question->name, need->name)))
 			return question;
 	return NULL;
 }
@@ -112,7 +113,8 @@ static struct question *question_new(struct held *held, const struct need *need)
 	struct question *question = mem_new(struct question), **end = &held->questions;
 	*question = (struct question){.held = held, .need = *need, .path = string_copy(need->path)};
 	question->need.path = question->path;
-	question->need.name = NULL;
+	question->name = need->permission == PERMISSION_FS_LINK ? string_copy_or_null(need->name) : NULL;
+	question->need.name = question->name;
 	while (*end) end = &(*end)->next;
 	*end = question;
 	return question;
@@ -200,7 +202,9 @@ static bool is_rule(const struct verdict *verdict) {
 /* What a rule denies looks as if it weren't there, unless it is seen already. */
 static enum held_end end_of_denial(const struct question *question, const struct verdict *verdict) {
 	const enum view_mode mode = live_sight(question->held->options.live, question->path).mode;
-	const bool seen = mode == VIEW_READ || mode == VIEW_WRITE || question->need.permission == PERMISSION_PROC_SPAWN;
+	const enum permission_kind kind = question->need.permission;
+	const bool seen =
+		mode == VIEW_READ || mode == VIEW_WRITE || kind == PERMISSION_PROC_SPAWN || kind == PERMISSION_FS_LINK;
 	return is_rule(verdict) && !seen ? HELD_ABSENT : HELD_REFUSED;
 }
 
@@ -229,7 +233,8 @@ static void question_part(struct question *question) {
 static void question_settle(struct question *question) {
 	if (question->state != ANSWERED || question->places) return;
 	question_part(question);
-	if (question->allowed && is_in_place(question))
+	/* a link is made by the call: nothing has to be mounted */
+	if (question->allowed && (question->need.permission == PERMISSION_FS_LINK || is_in_place(question)))
 		question_end(question, HELD_AGAIN);
 	else if (question->allowed)
 		question_place(question);
@@ -260,7 +265,15 @@ static void on_verdict(void *argument, const struct verdict *verdict) {
 
 static char *call_name(const struct held *held, pid_t thread, const struct need *need) {
 	const struct held_options *options = &held->options;
+	if (need->permission == PERMISSION_FS_LINK) return string_copy_or_null(need->name);
 	return options->name ? options->name(options->context, thread, need) : NULL;
+}
+
+static void question_note(struct question *question) {
+	struct live *live = question->held->options.live;
+	if (!question->noted) live_note(live, question->path);
+	question->noted = true;
+	question->need.folder = live_noted_folder(live, question->path);
 }
 
 static void question_ask(struct question *question) {
@@ -269,11 +282,10 @@ static void question_ask(struct question *question) {
 	question->state = ASKED;
 	question->held->asked++;
 	question->shown = question->calls->ticket;
+	char *name = call_name(question->held, thread, &question->need);
 	free(question->name);
-	question->need.name = question->name = call_name(question->held, thread, &question->need);
-	if (!question->noted) live_note(options->live, question->path);
-	question->noted = true;
-	question->need.folder = live_noted_folder(options->live, question->path);
+	question->need.name = question->name = name;
+	if (question->need.permission != PERMISSION_FS_LINK) question_note(question);
 	uint64_t check = options->check(options->context, thread, &question->need, on_verdict, question);
 	if (question->state == ASKED) question->check = check;
 }

@@ -155,6 +155,7 @@ void trap_place(const struct trap_rules *rules, struct trap *trap) {
 	const bool judged = call->class == CALL_EXECUTE && (rules->wanted & TRAPS_PROGRAMS);
 	if (judged) trap->named = string_copy_or_null(call->paths[0]);
 	trap->code = find_places(rules, trap->thread, call);
+	if (trap->code == 0) trap->links = links_read(trap->thread, call, rules->curtain);
 	if (!judged) return;
 	if (trap->code == 0) find_interpreters(rules, trap);
 	if (trap->code != 0 && rules->curtain != 0 && !(rules->wanted & TRAPS_DENIALS)) forget_place(trap);
@@ -282,4 +283,5 @@ void trap_finish(struct trap *trap) {
 	call_finish(&trap->call);
 	free(trap->named);
 	strings_finish(&trap->programs);
+	links_free(trap->links);
 }

@@ -16,6 +16,7 @@
 #include "call_needs.h"
 #include "calls/call.h"
 #include "calls/socket_calls.h"
+#include "links.h"
 
 struct trap {
 	uint64_t id;
@@ -27,6 +28,7 @@ struct trap {
 	struct call call;
 	char *named; /* an execve(2)'s path before its links were followed, where programs are asked about or denied */
 	struct strings programs; /* that an execve(2) would run, where programs are asked about */
+	struct links *links;     /* that it makes, or brings to another place; NULL: none */
 	int lacking;             /* what it fails with, as no such program is there; or 0 */
 };
 

@@ -45,9 +45,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "calls/call_table.h"
+#include "carried.h"
 #include "plan/lead.h"
 #include "readers.h"
-#include "set_id.h"
 #include "trap.h"
 #include "wakeups.h"
 
@@ -66,8 +66,9 @@ struct trapped {
 	uint64_t ticket;
 	struct trap trap;
 	struct call_needs needs;
-	size_t at;  /* the need that is waited for */
-	int judged; /* how often, since it was held */
+	size_t at;   /* the need that is waited for */
+	int judged;  /* how often, since it was held */
+	bool linked; /* what its links need was asked for */
 };
 
 struct desk {
@@ -148,9 +149,10 @@ static bool carry_out(struct traps *traps, const struct trap *trap) {
 	struct desk *desk = traps->desk;
 	if (!clearance_is_given(traps->options.clearance)) return false;
 	CLEANUP_FD int fd = -1;
-	int code = set_id_open(trap->thread, &trap->raw, &trap->call, desk->rules.curtain, &fd);
+	const struct links_view view = {desk->rules.curtain, traps->options.sight, traps->options.context};
+	int code = carried_open(trap, &view, &fd);
 	if (!is_waiting(desk, trap->id)) return true; /* it may be another thread's folder */
-	if (code == 0) code = set_id_change(fd, &trap->raw);
+	if (code == 0) code = carried_do(trap, fd);
 	answer(desk, trap->id, code);
 	return true;
 }
@@ -166,7 +168,7 @@ static bool let_go_on(struct desk *desk, uint64_t id) {
 /* A call that was allowed. False: not now. On the loop, before traps_free. */
 static bool let_allowed_go_on(struct traps *traps, const struct trap *trap) {
 	struct desk *desk = traps->desk;
-	if (trap->call.set_id) return carry_out(traps, trap);
+	if (carried_is_one(trap)) return carry_out(traps, trap);
 	pthread_mutex_lock(&desk->lock);
 	const bool sent = send_cleared(desk, trap->id);
 	pthread_mutex_unlock(&desk->lock);
@@ -233,7 +235,7 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	}
 	const struct trap_view view = {.sight = glance_at, .context = &glance};
 	const enum trap_end end = trap_judge(rules, trap, &view, &needs);
-	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id) return false;
+	if (end == TRAP_NEEDS || glance.blind || trap->call.set_id || trap->links) return false;
 	if (end == TRAP_GOES_ON) return let_go_on(desk, trap->id);
 	if (is_behind(desk)) return false;
 	answer(desk, trap->id, end == TRAP_LACKS ? trap->lacking : 0);
@@ -330,7 +332,7 @@ static int refusal(enum held_end end, const struct need *need) {
 	case HELD_AGAIN:
 		return 0;
 	case HELD_ABSENT:
-		return need->permission == PERMISSION_FS_WRITE ? EROFS : ENOENT;
+		return need->permission == PERMISSION_FS_WRITE ? EROFS : ENOENT; /* a link: EACCES (held.c) */
 	case HELD_REFUSED:
 		return EACCES;
 	case HELD_INTERRUPTED:
@@ -347,6 +349,7 @@ static void judge_anew(struct trapped *trapped) {
 	call_needs_finish(&trapped->needs);
 	trapped->needs = (struct call_needs){.count = 0};
 	trapped->at = 0;
+	trapped->linked = false;
 	judge_later(trapped->traps, trapped);
 }
 
@@ -389,19 +392,44 @@ static bool needs_more(struct trapped *trapped) {
 	return trapped->needs.count > 0;
 }
 
+/* What links need is asked for last, when all else is there: by then it is seen in whose tree they are. Returns what
+ * the call fails with instead, or 0. */
+static int add_links(struct trapped *trapped) {
+	const struct traps_options *options = &trapped->traps->options;
+	const struct links *links = trapped->linked ? NULL : trapped->trap.links;
+	trapped->linked = true;
+	if (!links) return 0;
+	call_needs_finish(&trapped->needs);
+	trapped->at = 0;
+	return links_judge(links, options->sight, options->context, &trapped->needs);
+}
+
+static bool is_as_read(const struct trapped *trapped) {
+	const struct trap *trap = &trapped->trap;
+	return links_are_as_read(trap->links, trap->thread, &trap->call, trapped->traps->desk->rules.curtain);
+}
+
+/* Or else what the call fails with in *code, or 0. */
+static bool has_more(struct trapped *trapped, int *code) {
+	if (++trapped->at < trapped->needs.count) return true;
+	if (!trapped->linked && needs_more(trapped)) return true;
+	*code = add_links(trapped);
+	return *code == 0 && trapped->at < trapped->needs.count;
+}
+
 static void on_done(void *argument, enum held_end end) {
 	struct trapped *trapped = argument;
 	struct traps *traps = trapped->traps;
 	int code = refusal(end, &trapped->needs.items[trapped->at]);
 	trapped->ticket = 0;
-	if (code == 0 && is_waiting(traps->desk, trapped->trap.id) &&
-	    (++trapped->at < trapped->needs.count || needs_more(trapped))) {
+	if (code == 0 && is_waiting(traps->desk, trapped->trap.id) && has_more(trapped, &code)) {
 		if (++trapped->judged < TRAPS_JUDGED_MOST) {
 			hold_next(trapped);
 			return;
 		}
 		code = EACCES;
 	}
+	if (code == 0 && !is_as_read(trapped)) code = EACCES;
 	if (code == 0 && !let_allowed_go_on(traps, &trapped->trap)) {
 		judge_anew(trapped);
 		return;
@@ -438,8 +466,23 @@ static void hold(struct traps *traps, struct trapped *trapped) {
 enum judged { JUDGED, JUDGED_HELD, JUDGED_LATER };
 
 static bool go_on(struct traps *traps, const struct trap *trap) {
-	if (!trap->call.set_id) return let_go_on(traps->desk, trap->id);
+	if (!carried_is_one(trap)) return let_go_on(traps->desk, trap->id);
 	return !is_behind(traps->desk) && carry_out(traps, trap);
+}
+
+/* A call that needs nothing, unless its links do. */
+static enum judged judge_links(struct traps *traps, struct trapped *trapped) {
+	const int code = add_links(trapped);
+	if (code != 0) {
+		answer(traps->desk, trapped->trap.id, code);
+		return JUDGED;
+	}
+	if (trapped->needs.count > 0) {
+		hold(traps, trapped);
+		return JUDGED_HELD;
+	}
+	trapped->linked = false;
+	return go_on(traps, &trapped->trap) ? JUDGED : JUDGED_LATER;
 }
 
 static enum judged judge(struct traps *traps, struct trapped *trapped) {
@@ -456,8 +499,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	const struct trap_view view = {options->sight, options->brought, options->context};
 	switch (trap_judge(&rules, trap, &view, &trapped->needs)) {
 	case TRAP_GOES_ON:
-		if (!go_on(traps, trap)) return JUDGED_LATER;
-		break;
+		return judge_links(traps, trapped);
 	case TRAP_SAYS_YES:
 		answer(traps->desk, trap->id, 0);
 		break;

@@ -19,13 +19,14 @@ struct sights {
 	const struct view *view;
 	const struct mount **mounts, **coming; /* by path */
 	size_t mount_count, coming_count;
-	struct strings missing;   /* sorted */
-	struct patterns programs; /* that are asked about */
-	struct patterns denied;   /* programs */
-	struct patterns masks;    /* names like these are not made unasked */
-	struct strings names;     /* of all masks, in small letters and sorted */
-	struct patterns shapes;   /* "/NAME": likewise */
-	bool any_name;            /* likewise: whatever it is called */
+	struct strings missing;    /* sorted */
+	struct patterns programs;  /* that are asked about */
+	struct patterns denied;    /* programs */
+	struct patterns masks;     /* names like these are not made unasked */
+	struct strings names;      /* of all masks, in small letters and sorted */
+	struct patterns shapes;    /* "/NAME": likewise */
+	bool any_name;             /* likewise: whatever it is called */
+	struct strings mask_names; /* sorted: of masks in writable trees; of git's files the git directory's */
 	const struct programs_linked *linked;
 	const struct plan *plan;
 };
@@ -197,6 +198,31 @@ static size_t mask_length(const struct sights *sights, const struct mount *mount
 	return above >= 0 && is_hosts_tree(sights->mounts[above]) ? strlen(mount->path) : 0;
 }
 
+static void add_mask_name(struct sights *sights, const char *path) {
+	static const char *const gits[] = {"hooks", "config", "config.worktree", "commondir", "gitdir", "attributes"};
+	const char *name = path_name(path);
+	if (strstr(path, "/.git/")) return; /* `.git` is one */
+	for (size_t i = 0; i < ARRAY_LENGTH(gits); i++) {
+		if (!string_equal(name, gits[i])) continue;
+		CLEANUP_FREE char *folder = path_parent(path);
+		strings_add(&sights->mask_names, path_name(folder));
+		return;
+	}
+	strings_add(&sights->mask_names, name);
+}
+
+static void find_mask_names(struct sights *sights) {
+	strings_add(&sights->mask_names, ".git");
+	for (size_t i = 0; i < sights->missing.count; i++) add_mask_name(sights, sights->missing.items[i]);
+	for (size_t i = 0; i < sights->mount_count; i++) {
+		const struct mount *mount = sights->mounts[i];
+		const bool own = mount->kind == MOUNT_WRITE || mount->kind == MOUNT_PIN || mount->kind == MOUNT_FRESH ||
+				 mount->kind == MOUNT_OWN;
+		if (!own && mask_length(sights, mount, VIEW_READ) > 0) add_mask_name(sights, mount->path);
+	}
+	strings_sort(&sights->mask_names);
+}
+
 /* The one that is `used`, or the first; NULL: there is none. */
 static const char *link_to_program(const struct sights *sights, const char *path, const char *used) {
 	const struct programs_linked *linked = sights->linked;
@@ -291,6 +317,7 @@ struct sights *sights_new(const struct plan *plan, const struct plan *coming, co
 	add_missing(sights, plan);
 	add_missing(sights, coming); /* a tree may be there before this is replaced, and a call go on by it */
 	strings_sort(&sights->missing);
+	find_mask_names(sights);
 	compile_patterns(sights);
 	name_masks(sights);
 	return sights;
@@ -306,6 +333,7 @@ void sights_free(struct sights *sights) {
 	free(sights->coming);
 	strings_finish(&sights->missing);
 	strings_finish(&sights->names);
+	strings_finish(&sights->mask_names);
 	free(sights);
 }
 
@@ -350,6 +378,8 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
 	const struct list coming = {sights->coming, sights->coming_count, path_of_mount};
 	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
+	const struct list names = {sights->mask_names.items, sights->mask_names.count, path_of_text};
+	const char *name = path_name(path);
 	ptrdiff_t index = nearest(&mounts, path);
 	const struct mount *mount = index < 0 ? NULL : sights->mounts[index];
 	bool ask_write;
@@ -358,7 +388,9 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 			      .leads = reaches(&mounts, path) || reaches(&coming, path),
 			      .program = patterns_match(&sights->programs, path) || link_to_program(sights, path, NULL),
 			      .denied = patterns_match(&sights->denied, path),
-			      .masked_missing = nearest(&missing, path) >= 0};
+			      .masked_missing = nearest(&missing, path) >= 0,
+			      .hosts = is_hosts_tree(mount),
+			      .mask_name = has(&names, lower_bound(&names, name, strlen(name)), name, strlen(name))};
 	sight.masked_name = !sight.masked_missing && is_masked_name(sights, mount, path);
 	sight.like_mask = sight.mode == VIEW_ASK && has_masks_name(sights, path);
 	/* with a curtain, what the host has would be a node */
@@ -420,6 +452,7 @@ bool sights_give(const struct sights *sights, const struct need *need) {
 		return sight.mode >= VIEW_READ && !sight.own_or_asked;
 	case PERMISSION_FS_WRITE:
 		return sight.mode == VIEW_WRITE && !sight.own_or_asked && !sight.masked_missing && !sight.masked_name;
+	case PERMISSION_FS_LINK:
 	case PERMISSION_NET_ACCESS:
 	case PERMISSION_NET_LISTEN:
 	case PERMISSION_IPC_CONNECT:

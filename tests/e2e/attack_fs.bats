@@ -310,7 +310,7 @@ END
 }
 
 @test "attack_f_04 a .git that one run breaks is protected in the next" {
-	inside 'B=$(git symbolic-ref HEAD); git pack-refs --all; ln -sfn $B .git/HEAD'
+	run sbx run --allow fs:link=/ -- sh -c 'B=$(git symbolic-ref HEAD); git pack-refs --all; ln -sfn $B .git/HEAD'
 	inside 'echo x >>.git/config; echo x >.git/hooks/pre-commit'
 	unchanged
 	inside 'rm -rf .git/refs .git/HEAD'

@@ -86,7 +86,7 @@ asks() { # asks PERMISSION TARGET: one question is open, and it is this one. Its
 		'ln -s /.envrc x; python3 -c "
 import ctypes, os, struct
 ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"QQQ\", os.O_CREAT | os.O_RDWR, 0o600, 0x10), 24)"'; do
-		run sbx run -- sh -c "($line); echo plain >plain && ln -s plain sub/link && echo through >sub/../plain"
+		run sbx run --allow fs:link=/ -- sh -c "($line); echo plain >plain && ln -s plain sub/link && echo through >sub/../plain"
 		[ "$(cat plain)" = through ] # what isn't masked is made as ever
 		for name in .claude .envrc; do
 			if [ -e $name ] || [ -L $name ]; then echo "made by: $line" && return 1; fi
@@ -142,7 +142,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 	echo plain >"$here/plain/id_ed25519"
 	background victim sbx run -- cat "$here/plain/id_ed25519"
 	prompt_id
-	sbx run --allow "fs:write=$here" -- sh -c "mv $here/plain $here/plain2; ln -s $HOME/.ssh $here/plain"
+	sbx run --allow "fs:write=$here" --allow fs:link=/ -- sh -c "mv $here/plain $here/plain2; ln -s $HOME/.ssh $here/plain"
 	sbx allow "$(prompt_id)" --scope folder || true
 	finished_answering deny victim
 	echo "$output"
@@ -150,7 +150,7 @@ ctypes.CDLL(None).syscall(437, os.open(\".\", os.O_PATH), b\"x\", struct.pack(\"
 }
 
 @test "attack_f_02 links and renames planted by the tool between question and answer lead nowhere" {
-	asking_policy 60s "    allow: {fs:write: [\"\${project}\", $here]}
+	asking_policy 60s "    allow: {fs:write: [\"\${project}\", $here], fs:link: [/]}
     ask: {fs:read: [$here/mid/asked]}
   planter: {extends: [default]}" # what a profile's own list asks about is asked at the start
 	background planter sbx run --profile planter -- sh -c "cat $here/mid/asked/file & sleep 0.5

@@ -10,7 +10,8 @@ setup_file() {
 	mkdir "$HOME/secret"
 	echo hidden >"$HOME/secret/file"
 	git config --global init.defaultBranch main
-	default_policy "without-agent: deny" '    ask:
+	default_policy "without-agent: deny" '    allow: {fs:link: [/]}
+    ask:
       fs:read: ["~/secret"]
       proc:spawn: [/usr/bin/sha512sum]'
 	git init -q "$HOME/repo"
@@ -71,7 +72,7 @@ os.execve(fd, ["p"], {})'
 
 @test "attack_p_01: a folder that was a real one, and is a link by the next call, leads nowhere unasked" {
 	mkdir -p "$HOME/shown"
-	default_policy "without-agent: deny" '    allow: {fs:read: ["~/shown"]}
+	default_policy "without-agent: deny" '    allow: {fs:read: ["~/shown"], fs:link: [/]}
     ask: {fs:write: ["~/shown"]}'
 	run sbx run -- sh -c 'mkdir d; echo 1 >d/one; echo 2 >d/two; mv d e; ln -s . d
 		echo evil >d/.envrc; mkdir d/.vscode; echo 3 >d/three; ln -s .envrc plain; echo evil >plain

@@ -7,7 +7,7 @@ load helper
 setup_file() {
 	home_make
 	mkdir -p "$HOME/shown/sub" "$HOME/docs"
-	default_policy "without-agent: deny" "    allow: {fs:read: [~/shown, ~/docs], fs:write: [~/work]}
+	default_policy "without-agent: deny" "    allow: {fs:read: [~/shown, ~/docs], fs:write: [~/work], fs:link: [/]}
     ask: {fs:write: [~/shown, ~/docs, '**/conf']}"
 }
 

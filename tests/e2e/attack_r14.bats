@@ -30,7 +30,7 @@ setup() {
 
 # inside OPTION… LINE: run it under sh in the sandbox; sets $status, $output and $session.
 inside() {
-	run sbx run "${@:1:$#-1}" -- sh -c "${!#}"
+	run sbx run --allow fs:link=/ "${@:1:$#-1}" -- sh -c "${!#}"
 	echo "${!#}: $output ($status)"
 	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
 }
@@ -115,7 +115,7 @@ lines_of() {
 }
 
 @test "attack_r_14: what was granted while it ran, and ended, is looked at" {
-	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done
+	background tool sbx run --allow fs:link=/ -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done
 		git init -q ~/beside/made; ln -s ../.profile ~/beside/link; touch made; until [ -e go ]; do sleep 0.05; done'
 	wait_for 60 test -e up
 	sbx grant fs:write "$HOME/beside" --profile default >/dev/null
@@ -141,7 +141,7 @@ lines_of() {
 
 @test "attack_r_14: at most five lines, behind what the tool has written, on standard error" {
 	ln -s ../out old
-	run --separate-stderr sbx run -- sh -c 'echo written; git init -q a; git init -q b; ln -s ~/.profile c; ln -s ~/.profile d; git update-index --assume-unchanged src/x.c
+	run --separate-stderr sbx run --allow fs:link=/ -- sh -c 'echo written; git init -q a; git init -q b; ln -s ~/.profile c; ln -s ~/.profile d; git update-index --assume-unchanged src/x.c
 		for i in $(seq 2100); do echo many/$i; done | xargs mkdir -p; echo last'
 	echo "$output" "$stderr"
 	[ "$output" = $'written\nlast' ]

@@ -30,7 +30,7 @@ teardown() {
 
 # What sandbox A does: its folder "out" becomes a link to the user's papers.
 plants() {
-	(cd "$HOME/a" && sbx run -- sh -c 'rm -r out && ln -s "$0" out' "${1:-$HOME/papers}")
+	(cd "$HOME/a" && sbx run --allow fs:link=/ -- sh -c 'rm -r out && ln -s "$0" out' "${1:-$HOME/papers}")
 	[[ -L $HOME/a/out ]]
 }
 
@@ -142,12 +142,12 @@ unseen() {
 	contains "$(sbx grants)" "→ $HOME/papers"
 	run sbx run -- cat "$HOME/a/out/file"
 	[ "$output" = secret ]
-	(cd "$HOME/a" && sbx run -- sh -c 'rm out && ln -s "$0" out' "$HOME/.ssh")
+	(cd "$HOME/a" && sbx run --allow fs:link=/ -- sh -c 'rm out && ln -s "$0" out' "$HOME/.ssh")
 	run sbx run -- cat "$HOME/a/out/id_ed25519"
 	lacks "$output" "not a real key"
 	mkdir "$HOME/other"
 	echo changed >"$HOME/other/file"
-	(cd "$HOME/a" && sbx run -- sh -c 'rm out && ln -s "$0" out' "$HOME/other")
+	(cd "$HOME/a" && sbx run --allow fs:link=/ -- sh -c 'rm out && ln -s "$0" out' "$HOME/other")
 	run sbx run -- cat "$HOME/a/out/file"
 	lacks "$output" changed
 	run sbx run --allow fs:read="$HOME/a/out" -- cat "$HOME/a/out/file"
@@ -161,7 +161,7 @@ unseen() {
 	run sbx run -- pwd
 	[ "$output" = "$HOME/a/app" ]
 	cd "$HOME/a"
-	sbx run -- sh -c 'rm -r app && ln -s "$0" app' "$HOME/papers"
+	sbx run --allow fs:link=/ -- sh -c 'rm -r app && ln -s "$0" app' "$HOME/papers"
 	cd "$HOME/a/app"
 	run sbx run -- cat file
 	[ "$status" = 125 ]

@@ -343,7 +343,7 @@ rules() {
 
 @test "srt: a link that the tool makes opens nothing outside, in this run or in the next" {
 	made "$HOME/beside/secret.txt"
-	inside "ln -s '$HOME/beside' evil; ln -s /etc src; ln -s .. parent; ln -s / root; ln -s /tmp/escaped tmp
+	inside --allow fs:link=/ "ln -s '$HOME/beside' evil; ln -s /etc src; ln -s .. parent; ln -s / root; ln -s /tmp/escaped tmp
 		echo pwned >evil/secret.txt; echo pwned >src/sbx-escape; echo pwned >parent/escaped; echo pwned >'root$HOME/beside/secret.txt'; echo pwned >tmp; true"
 	[ -L evil ] && [ -L root ]
 	inside 'for name in evil/secret.txt src/sbx-escape parent/escaped root/tmp/escaped tmp; do echo pwned >$name; done; true'
@@ -354,7 +354,7 @@ rules() {
 @test "srt: a rule that lets a link in a writable folder be written opens nothing outside that folder" {
 	made "$HOME/beside/secret.txt"
 	mkdir -p "$HOME/beside/writable" actual
-	rules 'allow: {fs:write: ["${project}/evil", "~/area/src", "${project}/parent", "${project}/link", "~/beside/writable", "~/beside/writable/made/**"]}'
+	rules 'allow: {fs:write: ["${project}/evil", "~/area/src", "${project}/parent", "${project}/link", "~/beside/writable", "~/beside/writable/made/**"], fs:link: [/]}'
 	ln -s "$HOME/beside" evil
 	ln -s /etc src
 	ln -s .. parent

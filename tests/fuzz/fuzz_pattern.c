@@ -138,6 +138,7 @@ static int expected(const struct permission *permission, const struct pattern *p
 	switch (permission->kind) {
 	case PERMISSION_FS_READ:
 	case PERMISSION_FS_WRITE:
+	case PERMISSION_FS_LINK:
 	case PERMISSION_PROC_SPAWN:
 	case PERMISSION_IPC_CONNECT: {
 		if (!starts_at_root(pattern)) return 1; /* proc:spawn "*" */

@@ -85,6 +85,7 @@ static void check_decisions(struct policy *policy, const char *profile) {
 		{PERMISSION_FS_WRITE, "/home/u/app/.git/hooks/x"},
 		{PERMISSION_FS_READ, "/home/u/.ssh/id"},
 		{PERMISSION_FS_WRITE, "/a/b/c"},
+		{PERMISSION_FS_LINK, "/home/u/.bashrc"},
 		{PERMISSION_NET_ACCESS, "a.example.org:443"},
 		{PERMISSION_NET_ACCESS, "10.1.2.3:22"},
 		{PERMISSION_NET_ACCESS, "localhost:80"},

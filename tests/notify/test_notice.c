@@ -129,6 +129,7 @@ static void a_button_names_what_it_gives(void **state) {
 		{PERMISSION_FS_WRITE, NULL, "npm wants to read and write a file", "Allow read/write 1 hour"},
 		{PERMISSION_FS_WRITE, "read and write everything in", "npm wants to read and write a whole folder",
 		 "Allow read/write 1 hour"},
+		{PERMISSION_FS_LINK, NULL, "npm wants to make a link", "Allow the link 1 hour"},
 		{PERMISSION_NET_ACCESS, NULL, "npm wants to connect to a server", "Allow connecting 1 hour"},
 		{PERMISSION_NET_LISTEN, NULL, "npm wants to open a port on this machine", "Allow the port 1 hour"},
 		{PERMISSION_PROC_SPAWN, NULL, "npm wants to run a program", "Allow running 1 hour"},

@@ -61,9 +61,10 @@ static void kinds_of_target(void **state) {
 		bool files, place, path, net;
 	} known[] = {
 		{PERMISSION_FS_READ, true, true, true, false},      {PERMISSION_FS_WRITE, true, true, true, false},
+		{PERMISSION_FS_LINK, false, true, true, false},     {PERMISSION_CUSTOM, false, false, false, false},
 		{PERMISSION_PROC_SPAWN, false, false, true, false}, {PERMISSION_IPC_CONNECT, false, true, true, false},
 		{PERMISSION_NET_ACCESS, false, false, false, true}, {PERMISSION_NET_LISTEN, false, false, false, true},
-		{PERMISSION_ENV_READ, false, false, false, false},  {PERMISSION_CUSTOM, false, false, false, false},
+		{PERMISSION_ENV_READ, false, false, false, false},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
 		const struct permission permission = permission_of(known[i].kind);

@@ -4,7 +4,7 @@
 #include "support/cmocka.h"
 
 static char net[] = "net:access", host[] = "a.test:443", file[] = "/p/.sbx.yaml", retention[] = "retention",
-	    read[] = "fs:read", folder[] = "/p";
+	    read[] = "fs:read", link[] = "fs:link", folder[] = "/p";
 
 static void each_kind_has_its_words(void **state) {
 	(void)state;
@@ -35,6 +35,9 @@ static void each_kind_has_its_words(void **state) {
 		 "/p/.sbx.yaml: edited, with errors: the last good version holds"},
 		{EVENT_DECISION, NULL, NULL, NULL, "{\"count\":7}", "7 requests"},
 		{EVENT_DECISION, net, host, NULL, NULL, "net:access a.test:443"},
+		{EVENT_DECISION, link, folder, NULL, "{\"link\":\"/q/l\"}", "fs:link /q/l -> /p"},
+		{EVENT_PROMPT, link, folder, NULL, "{\"state\":\"expired\",\"link\":\"/q/l\"}",
+		 "fs:link /q/l -> /p (nobody answered in time)"},
 		{EVENT_REVOKE, net, host, NULL, NULL, "net:access a.test:443"},
 		{EVENT_REPAIR, read, folder, NULL, "{\"what\":\"mount put back\"}", "fs:read /p"},
 		{EVENT_REPAIR, read, folder, NULL, "{\"what\":\"can't be put back\",\"why\":\"Invalid argument\"}",

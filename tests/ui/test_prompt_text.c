@@ -57,6 +57,23 @@ static void what_a_well_known_socket_means_is_said(void **state) {
 	assert_null(socket_meaning("/srv/app.sock"));
 }
 
+static void a_link_is_shown_with_where_it_leads(void **state) {
+	(void)state;
+	CLEANUP_PROMPT struct prompt prompt = sample();
+	CLEANUP_STRING struct string text = {0};
+	prompt.permission = permission_of(PERMISSION_FS_LINK);
+	free(prompt.target);
+	prompt.target = string_copy("/home/ada/.bashrc");
+	prompt.name = string_copy("/home/ada/app/package-lock.json");
+	prompt_describe(&prompt, 2000, 80, &text);
+	assert_non_null(strstr(text.data, "sbx: curl wants to make a link to:\n"
+					  "  target   /home/ada/.bashrc\n"
+					  "  the link /home/ada/app/package-lock.json\n"
+					  "  that is "));
+	CLEANUP_FREE char *line = prompt_target(&prompt);
+	assert_string_equal(line, "/home/ada/.bashrc (as /home/ada/app/package-lock.json)");
+}
+
 static void why_a_mask_asks_is_said(void **state) {
 	(void)state;
 	CLEANUP_PROMPT struct prompt prompt = sample();
@@ -293,6 +310,7 @@ int main(void) {
 		cmocka_unit_test(all_that_must_be_shown_is_shown),
 		cmocka_unit_test(what_a_policy_calls_it_is_shown),
 		cmocka_unit_test(what_a_well_known_socket_means_is_said),
+		cmocka_unit_test(a_link_is_shown_with_where_it_leads),
 		cmocka_unit_test(why_a_mask_asks_is_said),
 		cmocka_unit_test(the_name_of_a_process_is_its_own_word),
 		cmocka_unit_test(what_a_folder_is_asked_for_is_shown_with_it),

@@ -363,7 +363,7 @@ const struct command command_grant = {
 	.operands = "PERM TARGET",
 	.summary = "Allow (or deny) something, for a profile in a project, for a time.",
 	.details =
-		"PERM TARGET may be one word, PERM=TARGET. PERM is fs:read, fs:write, net:access, net:listen, "
+		"PERM TARGET may be one word, PERM=TARGET. PERM is fs:read, fs:write, fs:link, net:access, net:listen, "
 		"proc:spawn, ipc:connect, env:read or a word:word of your own. A relative path is seen from the "
 		"working "
 		"directory. What a deny rule of the policy forbids is refused, and the rule named. Running sandboxes "

@@ -119,7 +119,8 @@ char *prompt_target(const struct prompt *prompt) {
 	if (prompt->permission.kind == PERMISSION_NET_ACCESS)
 		return string_format("%s (its first bytes ask for %s, which must be allowed, too)", prompt->target,
 				     prompt->name);
-	const char *words = prompt->permission.kind == PERMISSION_PROC_SPAWN ? "which is" : "for";
+	const enum permission_kind kind = prompt->permission.kind;
+	const char *words = kind == PERMISSION_PROC_SPAWN ? "which is" : kind == PERMISSION_FS_LINK ? "as" : "for";
 	return string_format("%s (%s %s)", prompt->target, words, prompt->name);
 }
 
@@ -171,6 +172,7 @@ static void append_head(struct string *out, const struct prompt *prompt, size_t 
 static const char *meaning_of(const struct prompt *prompt) {
 	const char *path = prompt->name ? prompt->name : prompt->target;
 	if (prompt->permission.kind == PERMISSION_IPC_CONNECT && prompt->target) return socket_meaning(prompt->target);
+	if (prompt->permission.kind == PERMISSION_FS_LINK && prompt->target) return file_meaning(prompt->target);
 	return prompt->permission.kind == PERMISSION_FS_WRITE && path ? file_meaning(path) : NULL;
 }
 
@@ -184,7 +186,8 @@ void prompt_describe(const struct prompt *prompt, int64_t now_ms, size_t width, 
 	CLEANUP_FREE char *target = net ? prompt_target_for(prompt, (width - LABEL_COLUMNS - 1) * NAME_LINES)
 					: string_copy_or_null(prompt->target);
 	text_labelled(out, "target", target ? target : "", width, UNCUT);
-	if (!net) text_labelled(out, "for", prompt->name, width, NAME_LINES);
+	const bool link = prompt->permission.kind == PERMISSION_FS_LINK;
+	if (!net) text_labelled(out, link ? "the link" : "for", prompt->name, width, link ? UNCUT : NAME_LINES);
 	text_labelled(out, "that is", meaning_of(prompt), width, 2);
 	text_labelled(out, "asked by", processes, width, 2);
 	text_labelled(out, "project", place, width, 1);

@@ -14,6 +14,7 @@
 enum permission_kind {
 	PERMISSION_FS_READ,
 	PERMISSION_FS_WRITE, /* implies reading */
+	PERMISSION_FS_LINK,  /* a symbolic link that leads there, where programs outside meet it */
 	PERMISSION_NET_ACCESS,
 	PERMISSION_NET_LISTEN,
 	PERMISSION_PROC_SPAWN,

@@ -33,7 +33,7 @@ struct request {
 	bool view;      /* a view is made, which is for all calls: no allow for one alone counts */
 	char *name;     /* the path in the target that is made, replaced or removed; of a connection, the host that its
 			   first bytes ask for when that isn't the target's; of a program, where the link leads that the
-			   target is; or NULL: not known, or none is */
+			   target is; of a link, the link that is made; or NULL: not known, or none is */
 	char *walk;     /* the uppermost folder above the target that the process walks through, or NULL */
 };
 
@@ -43,6 +43,8 @@ bool request_names_address(const struct request *request);
 /* A folder that is opened to be read: who has it open reads all that ever comes into it, so no allow for one call alone
  * can be kept of it. */
 bool request_opens_folder(const struct request *request);
+
+const char *request_link(const struct request *request); /* that is made; NULL: it is about none. Borrowed */
 
 void subject_finish(struct subject *subject);
 void request_finish(struct request *request);

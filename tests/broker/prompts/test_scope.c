@@ -61,6 +61,7 @@ static void what_is_offered(void **state) {
 	offers("net:access", "localhost:5432", "exact");
 	offers("net:access", "com:443", "exact host");
 	offers("proc:spawn", "/usr/bin/curl", "exact");
+	offers("fs:link", "/home/u/notes", "exact");
 	offers("ipc:connect", "/run/docker.sock", "exact");
 	offers("env:read", "TOKEN", "exact");
 	offers("db:access", "prod/users", "exact");

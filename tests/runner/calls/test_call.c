@@ -289,6 +289,7 @@ static void what_cant_be_read_is_told(void **state) {
 		{"mkdirat", {EFAULT}, {cwd, P(none), 0700}},
 		{"renameat2", {0, EFAULT}, {cwd, P("x"), cwd, P(none), 0}},
 		{"symlinkat", {EFAULT}, {P("x"), cwd, P(none)}},
+		{"symlinkat", {EFAULT}, {P(none), cwd, P("l")}},
 		{"execveat", {EFAULT}, {cwd, P(none), 0, 0, 0}},
 		{"bind", {EFAULT}, {0, P(none), sizeof(struct sockaddr_un)}},
 		{"mkdirat", {0}, {cwd, P("x"), 0700}},

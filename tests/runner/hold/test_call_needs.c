@@ -234,6 +234,19 @@ static void names_change_their_folder(void **state) {
 		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
 		if (strcmp(text, rows[i].expected) != 0) fail_msg("row %zu: '%s', not '%s'", i, text, rows[i].expected);
 	}
+	/* A link is asked about here where a curtain would hold it; the sandbox's own places are as ever. */
+	static const struct {
+		const char *path, *expected;
+	} links[] = {{"/hidden/d/e", "write /hidden/d in"}, {"/hidden/new/new", ""}, {"/home/d/new", ""}, {"/w/l", ""}};
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		struct call call = {.class = CALL_NAMES,
+				    .brings = true,
+				    .makes = {true},
+				    .text = (char *)"x",
+				    .paths = {(char *)links[i].path}};
+		CLEANUP_FREE char *text = needs_text(&call, TRAPS_WRITES);
+		assert_string_equal(text, links[i].expected);
+	}
 	const struct {
 		const char *path, *expected;
 	} hidden[] = {{"/hidden/d/e", "write /hidden/d in"},

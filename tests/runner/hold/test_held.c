@@ -209,6 +209,33 @@ static void equal_needs_share_a_question_and_others_dont(void **state) {
 	assert_int_equal(held_count(held), 2);
 }
 
+static uint64_t hold_link(const char *link, struct outcome *outcome) {
+	const struct need need = {.permission = PERMISSION_FS_LINK, .path = "/home/u/.bashrc", .name = link};
+	*outcome = (struct outcome){.end = -1};
+	return held_add(held, getpid(), &need, on_done, outcome);
+}
+
+/* And what is allowed is nothing that a plan shows. */
+static void each_link_to_a_place_is_a_question_of_its_own(void **state) {
+	struct outcome outcomes[3];
+	(void)state;
+	hold_link("/home/u/app/one", &outcomes[0]);
+	hold_link("/home/u/app/two", &outcomes[1]);
+	hold_link("/home/u/app/one", &outcomes[2]);
+	fixture_turn(&fixture);
+	assert_int_equal(question_count, 2);
+	assert_string_equal(questions[0].path, "/home/u/.bashrc");
+	assert_string_equal(questions[0].name, "/home/u/app/one");
+	assert_string_equal(questions[1].name, "/home/u/app/two");
+	answer(0, allowed_by(3, false));
+	answer(1, denied_by("rules", false));
+	fixture_turn(&fixture);
+	assert_int_equal(outcomes[0].end, HELD_AGAIN);
+	assert_int_equal(outcomes[2].end, HELD_AGAIN);
+	assert_int_equal(outcomes[1].end, HELD_REFUSED);
+	assert_int_equal(gives, 0);
+}
+
 static void a_rules_denial_is_absence_and_a_persons_is_refusal(void **state) {
 	struct outcome outcomes[5];
 	static const struct {
@@ -688,6 +715,7 @@ int main(void) {
 		HELD_TEST(what_a_grant_gives_by_its_pattern_is_given_by_its_path),
 		HELD_TEST(a_path_that_can_not_be_given_is_refused),
 		HELD_TEST(equal_needs_share_a_question_and_others_dont),
+		HELD_TEST(each_link_to_a_place_is_a_question_of_its_own),
 		HELD_TEST(a_rules_denial_is_absence_and_a_persons_is_refusal),
 		HELD_TEST(without_a_broker_it_is_refused),
 		HELD_TEST(what_was_allowed_and_is_not_in_the_plan_is_refused),

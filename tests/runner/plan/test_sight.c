@@ -65,6 +65,34 @@ static void what_nothing_stands_for_is_own_or_asked(void **state) {
 	free(plan.mounts);
 }
 
+static void what_is_written_there_the_host_meets(void **state) {
+	(void)state;
+	static const struct mount mounts[] = {
+		{.kind = MOUNT_OWN, .path = (char *)"/home/u", .source = (char *)"/home/u/state/home"},
+		{.kind = MOUNT_WRITE, .path = (char *)"/home/u/app", .source = (char *)"/home/u/app"},
+		{.kind = MOUNT_PIN, .path = (char *)"/home/u/app/.git", .source = (char *)"/home/u/app/.git"},
+		{.kind = MOUNT_READ,
+		 .path = (char *)"/home/u/app/.git/config",
+		 .source = (char *)"/home/u/app/.git/config"},
+		{.kind = MOUNT_FRESH, .path = (char *)"/tmp"},
+	};
+	const struct {
+		const char *path;
+		bool hosts;
+	} rows[] = {{"/home/u/x", false},
+		    {"/home/u/app", true},
+		    {"/home/u/app/a", true},
+		    {"/home/u/app/.git/HEAD", true},
+		    {"/home/u/app/.git/config", false},
+		    {"/tmp/x", false}};
+	CLEANUP_VIEW struct view *view = view_new();
+	struct plan plan = {.mounts = mem_copy(mounts, sizeof mounts), .count = ARRAY_LENGTH(mounts)};
+	CLEANUP_SIGHTS struct sights *sights = sights_new(&plan, NULL, view);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		if (sights_at(sights, rows[i].path).hosts != rows[i].hosts) fail_msg("%s", rows[i].path);
+	free(plan.mounts);
+}
+
 static void expect_plain(const struct sights *sights, const char *folder, const char *name, bool plain) {
 	CLEANUP_FREE char *path = path_join(folder, name);
 	if (sights_plain(sights, path) != plain) fail_msg("%s is%s plain", path, plain ? "n't" : "");
@@ -184,6 +212,7 @@ static void masks_of_what_is_coming_are_asked_about_already(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(masks_of_what_is_coming_are_asked_about_already),
 					   cmocka_unit_test(what_nothing_stands_for_is_own_or_asked),
+					   cmocka_unit_test(what_is_written_there_the_host_meets),
 					   cmocka_unit_test(only_names_of_masks_need_a_look),
 					   cmocka_unit_test(a_pattern_counts_above_the_mount_too),
 					   cmocka_unit_test(whatever_may_be_a_masks_is_not_plain)};

@@ -13,12 +13,13 @@
 
 /* What a call that can't go on needs. */
 struct need {
-	enum permission_kind permission; /* fs:read, fs:write, proc:spawn */
+	enum permission_kind permission; /* fs:read, fs:write, fs:link, proc:spawn */
 	const char *path;                /* normal */
 	bool by_folder;                  /* a new name in `path`, which is a folder: offered first (atomic saves) */
 	bool listing;                    /* the call lists `path` */
 	bool folder;                     /* the host has a folder at `path` */
-	const char *name;                /* of `by_folder`: what the call makes or removes there (held.h); or NULL */
+	const char *name; /* of `by_folder`: what the call makes or removes there (held.h); of a link: the link; or
+			   * NULL */
 };
 
 /* How what it waited for came out. */
@@ -47,4 +48,6 @@ struct sight {
 	size_t mask;        /* a mask lies in a writable tree of the host's, at the path or above it: the length of the
 			       mask's path, else 0. It is gone when the host has removed what it lay on */
 	bool above_mask;    /* in such a tree, and a mask lies at the path or below it */
+	bool hosts;         /* in such a tree: programs of the host meet what is made there */
+	bool mask_name;     /* its last name is that of a mask in such a tree, or of a git directory */
 };
