@@ -283,7 +283,7 @@ static int known_roots(struct policies *policies, const char *project, struct st
 	CLEANUP_STRINGS struct strings known = {0};
 	strings_add(roots, project);
 	int r = policies->store ? roots_of(policies->store, project, &known, error) : 0;
-	for (size_t i = 0; i < known.count && roots->count < LIMIT_ROOTS; i++)
+	for (size_t i = 0; i < known.count && roots->count < LIMIT_ROOTS_FOUND; i++)
 		if (!strings_contain(roots, known.items[i])) strings_add(roots, known.items[i]);
 	return r;
 }

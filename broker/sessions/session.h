@@ -27,8 +27,9 @@ struct session {
 	struct client *client; /* borrowed: the runner's connection */
 	struct session_record record;
 	struct subject subject;
-	char *root;           /* what ${project} means */
-	struct strings roots; /* what ${root} does, each of them */
+	char *root;                  /* what ${project} means */
+	struct strings roots;        /* what ${root} does, each of them: the project, the start, the others */
+	struct strings repositories; /* those among them that were found */
 	struct ruleset *ruleset;
 	struct policy_document *own_policy; /* --policy FILE, in the place of the user's; or NULL */
 	struct project_file *project_file;  /* of its root; followed */

@@ -34,6 +34,7 @@ void session_free(struct session *session) {
 	if (session->sandbox) sandbox_free(session->sandbox);
 	free(session->root);
 	strings_finish(&session->roots);
+	strings_finish(&session->repositories);
 	ruleset_unref(session->ruleset);
 	policy_document_unref(session->own_policy);
 	project_file_leave(session->project_file);

@@ -2,6 +2,7 @@
 #include "session_rules.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -54,13 +55,26 @@ static int assemble(const struct session *session, struct policy **ret_policy, s
 				 error);
 }
 
-static int compile(const struct session *session, struct policy *policy, const char *profile,
-		   struct ruleset **ret_ruleset, struct error *error) {
+static int compile_with_roots(const struct session *session, struct policy *policy, const char *profile,
+			      struct ruleset **ret_ruleset, struct error *error) {
 	struct policies *policies = session->broker->policies;
 	const struct policies_place place = {.project = session->root, .roots = &session->roots};
 	if (!session->own_policy) return policies_compile(policies, policy, profile, &place, ret_ruleset, error);
 	/* nobody else has these */
 	return policies_compile_anew(policies, policy, profile, &place, ret_ruleset, error);
+}
+
+/* Where there are too many rules with all roots, those that were found last are left out: what a tool makes keeps
+ * nobody from working. */
+static int compile(struct session *session, struct policy *policy, const char *profile, struct ruleset **ret_ruleset,
+		   struct error *error) {
+	int r = compile_with_roots(session, policy, profile, ret_ruleset, error);
+	while (r == -E2BIG && session->roots.count > 2) {
+		free(session->roots.items[--session->roots.count]);
+		if (error) *error = ERROR_NONE;
+		r = compile_with_roots(session, policy, profile, ret_ruleset, error);
+	}
+	return r;
 }
 
 int session_make_rules(struct session *session, const struct session_open *wish, struct error *error) {
@@ -86,7 +100,7 @@ int session_make_rules(struct session *session, const struct session_open *wish,
 
 /* The profile may have gone, or with it the trust in the file that has it, or the rules have become too many. What was
  * allowed before can't stay then: a tool could cause it, and so escape what its user denies meanwhile. */
-static struct ruleset *rules_now(const struct session *session, struct policy *policy) {
+static struct ruleset *rules_now(struct session *session, struct policy *policy) {
 	const char *profile = session->subject.profile;
 	struct ruleset *ruleset = NULL;
 	struct error error = ERROR_NONE;

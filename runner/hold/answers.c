@@ -25,9 +25,9 @@ static struct sight on_trap_sight(void *context, const char *path) {
 	return sight;
 }
 
-static char *on_brought(void *context, const char *from, const char *to) {
+static const char *on_mask_below(void *context, const char *folder) {
 	const struct answers *answers = context;
-	return live_brought(answers->live, from, to);
+	return live_mask_below(answers->live, folder);
 }
 
 static void on_called(void *context, pid_t thread) {
@@ -87,7 +87,7 @@ void answers_for_curtain(struct answers *answers, struct curtain_options *option
 void answers_for_traps(struct answers *answers, struct traps_options *options) {
 	options->called = on_called;
 	options->sight = on_trap_sight;
-	options->brought = on_brought;
+	options->mask_below = on_mask_below;
 	options->hold = on_trap;
 	options->drop = on_drop;
 	options->clearance = session_clearance(answers->session);

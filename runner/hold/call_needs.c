@@ -114,16 +114,12 @@ static bool may_bring(const struct judge *judge, const struct sight *sight, cons
 	       (sight->above_mask && (exchanges || judge->world->vacant(judge->world->context, path)));
 }
 
-/* Such a name is asked about itself: the folder may be written. */
-static void add_brought(struct judge *judge, size_t which, const char *path) {
+/* What is put in a folder's place may have a masked name in it, now or when somebody has put one there by the folder
+ * itself: the first is asked about, since the folder may be written. */
+static void add_mask_below(struct judge *judge, const char *folder) {
 	const struct call_world *world = judge->world;
-	const char *from = judge->call->paths[CALL_PATHS - 1 - which];
-	if (!world->brought || !from) {
-		add(judge, PERMISSION_FS_WRITE, path, false);
-		return;
-	}
-	char *name = world->brought(world->context, from, path);
-	if (name) add_owned(judge, PERMISSION_FS_WRITE, name, false);
+	const char *name = world->mask_below ? world->mask_below(world->context, folder) : folder;
+	if (name) add_owned(judge, PERMISSION_FS_WRITE, string_copy(name), false);
 }
 
 /* What the host has made since the plan was made has no mask yet that would stand for itself. */
@@ -139,6 +135,8 @@ static void judge_open(struct judge *judge, const char *path) {
 	const struct sight sight = sight_of(judge, path, call->create);
 	if (is_masked_open(judge, &sight, path)) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
+	} else if (call->create && !call->nameless && sight.above_missing && !exists(judge, path)) {
+		add_mask_below(judge, path); /* as a file `.git` leads to another one */
 	} else if ((call->write || call->create) && change_is_asked(judge, &sight)) {
 		const bool there = call->nameless || exists(judge, path);
 		if (call->nameless)
@@ -189,7 +187,7 @@ static void judge_name(struct judge *judge, size_t which, const char *path) {
 		add(judge, PERMISSION_FS_WRITE, path, false);
 		return;
 	}
-	if (makes && may_bring(judge, &sight, path)) add_brought(judge, which, path);
+	if (makes && may_bring(judge, &sight, path)) add_mask_below(judge, path);
 	if (!change_is_asked(judge, &sight)) return;
 	CLEANUP_FREE char *folder = path_parent(path);
 	const struct sight around = sight_of(judge, folder, false);

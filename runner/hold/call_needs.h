@@ -27,9 +27,9 @@ struct call_world {
 	bool (*exists)(void *context, const char *path);
 	/* Nothing is there, or an empty folder, which a rename replaces. */
 	bool (*vacant)(void *context, const char *path);
-	/* The masked name below `to` that `from`, which is about to be moved there, has; freed by the caller. NULL: it
-	 * has none. Without this function whatever may have one is asked about. */
-	char *(*brought)(void *context, const char *from, const char *to);
+	/* A masked name below the folder; borrowed for as long as the needs are used. NULL: none, and without this
+	 * function it is the folder that is asked about. */
+	const char *(*mask_below)(void *context, const char *folder);
 	/* In the sandbox, of a path by which a program is asked about: a file that may be executed. */
 	bool (*is_program)(void *context, const char *path);
 	void (*programs)(void *context, const char *path, struct strings *ret_paths); /* interpreters_find */

@@ -425,8 +425,8 @@ struct sight live_sight(const struct live *live, const char *path) {
 	return sight;
 }
 
-char *live_brought(const struct live *live, const char *from, const char *to) {
-	return sights_brought(live->sights, from, to);
+const char *live_mask_below(const struct live *live, const char *folder) {
+	return sights_mask_below(live->sights, folder);
 }
 
 char *live_resolve(const struct live *live, const char *path, bool last) {

@@ -49,10 +49,9 @@ struct live *live_new(const struct live_options *options, struct view *view, str
 void live_finish(struct live *live, struct plan *ret_plan); /* live_free, and what was in force */
 void live_free(struct live *live);
 
-struct sight live_sight(const struct live *live, const char *path); /* microseconds */
-void live_show(const struct live *live);                            /* `seen`, now */
-/* The masked name below `to` that the host has by the same name below `from`; freed by the caller. NULL: none. */
-char *live_brought(const struct live *live, const char *from, const char *to);
+struct sight live_sight(const struct live *live, const char *path);                  /* microseconds */
+void live_show(const struct live *live);                                             /* `seen`, now */
+const char *live_mask_below(const struct live *live, const char *folder);            /* sights_mask_below */
 char *live_resolve(const struct live *live, const char *path, bool last);            /* sights_resolve */
 char *live_name(const struct live *live, const struct need *need, const char *used); /* sights_name */
 bool live_gives(const struct live *live, const struct need *need);                   /* is what is needed in force? */

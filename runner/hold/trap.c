@@ -174,9 +174,9 @@ static struct sight look(void *context, const char *path) {
 	return judge->view->sight(judge->view->context, path);
 }
 
-static char *brought(void *context, const char *from, const char *to) {
+static const char *mask_below(void *context, const char *folder) {
 	const struct judge *judge = context;
-	return judge->view->brought(judge->view->context, from, to);
+	return judge->view->mask_below(judge->view->context, folder);
 }
 
 /* Of a path that somebody will be asked about. Links aren't followed, so at most a folder of the tool's is looked at
@@ -266,7 +266,7 @@ enum trap_end trap_judge(const struct trap_rules *rules, const struct trap *trap
 	const struct call_world world = {.sight = look,
 					 .exists = host_has,
 					 .vacant = host_lacks,
-					 .brought = view->brought ? brought : NULL,
+					 .mask_below = view->mask_below ? mask_below : NULL,
 					 .is_program = is_program,
 					 .programs = find_programs,
 					 .context = &judge};

@@ -59,7 +59,7 @@ enum trap_end {
 /* What a call is judged by. */
 struct trap_view {
 	struct sight (*sight)(void *context, const char *path);
-	char *(*brought)(void *context, const char *from, const char *to); /* as call_needs.h has it; or NULL */
+	const char *(*mask_below)(void *context, const char *folder); /* as call_needs.h has it; or NULL */
 	void *context;
 };
 

@@ -383,7 +383,7 @@ static void take_others(struct call_needs *needs, struct call_needs *from) {
 static bool needs_more(struct trapped *trapped) {
 	const struct traps_options *options = &trapped->traps->options;
 	const struct trap_rules rules = rules_of(trapped->traps->desk);
-	const struct trap_view view = {options->sight, options->brought, options->context};
+	const struct trap_view view = {options->sight, options->mask_below, options->context};
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
 	if (trap_judge(&rules, &trapped->trap, &view, &needs) != TRAP_NEEDS) return false;
@@ -496,7 +496,7 @@ static enum judged judge(struct traps *traps, struct trapped *trapped) {
 	}
 	if (!is_waiting(traps->desk, trap->id)) return JUDGED;
 	if (options->called) options->called(options->context, trap->thread);
-	const struct trap_view view = {options->sight, options->brought, options->context};
+	const struct trap_view view = {options->sight, options->mask_below, options->context};
 	switch (trap_judge(&rules, trap, &view, &trapped->needs)) {
 	case TRAP_GOES_ON:
 		return judge_links(traps, trapped);

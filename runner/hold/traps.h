@@ -35,7 +35,7 @@ struct traps_options {
 	 * over. May be NULL. */
 	void (*called)(void *context, pid_t thread);
 	struct sight (*sight)(void *context, const char *path);
-	char *(*brought)(void *context, const char *from, const char *to); /* call_needs.h */
+	const char *(*mask_below)(void *context, const char *folder); /* call_needs.h */
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -408,20 +407,14 @@ struct sight sights_at(const struct sights *sights, const char *path) {
 	return sight;
 }
 
-static bool host_has_below(const char *from, const char *rest) {
-	CLEANUP_FREE char *path = string_format("%s%s", from, rest);
-	struct stat status;
-	return lstat(path, &status) == 0;
-}
-
-/* Of the names below `to` in the list that take something away there the first that `from` has, too. */
-static const char *first_brought(const struct list *list, bool (*takes)(const void *items, size_t index),
-				 const char *from, const char *to) {
-	const size_t size = strlen(to);
-	for (size_t i = lower_bound(list, to, size); i < list->count; i++) {
+/* Of the names below the folder in the list the first that takes something away there. */
+static const char *first_below(const struct list *list, bool (*takes)(const void *items, size_t index),
+			       const char *folder) {
+	const size_t size = strlen(folder);
+	for (size_t i = lower_bound(list, folder, size); i < list->count; i++) {
 		const char *name = list->path(list->items, i);
-		if (strncmp(name, to, size) != 0) break;
-		if (name[size] == '/' && takes(list->items, i) && host_has_below(from, name + size)) return name;
+		if (strncmp(name, folder, size) != 0) break;
+		if (name[size] == '/' && takes(list->items, i)) return name;
 	}
 	return NULL;
 }
@@ -436,11 +429,11 @@ static bool takes_as_missing(const void *items, size_t index) {
 	return true;
 }
 
-char *sights_brought(const struct sights *sights, const char *from, const char *to) {
+const char *sights_mask_below(const struct sights *sights, const char *folder) {
 	const struct list mounts = {sights->mounts, sights->mount_count, path_of_mount};
 	const struct list missing = {sights->missing.items, sights->missing.count, path_of_text};
-	const char *name = first_brought(&missing, takes_as_missing, from, to);
-	return string_copy_or_null(name ? name : first_brought(&mounts, takes_as_mount, from, to));
+	const char *name = first_below(&missing, takes_as_missing, folder);
+	return name ? name : first_below(&mounts, takes_as_mount, folder);
 }
 
 bool sights_give(const struct sights *sights, const struct need *need) {

@@ -25,9 +25,9 @@ DEFINE_CLEANUP(struct sights *, sights_free);
 
 struct sight sights_at(const struct sights *sights, const char *path); /* normal */
 
-/* Where `from` is moved to `to`: a masked name below that, there or missing, which the host has by the same name below
- * `from`. Looks at the host. Freed by the caller; NULL: none. */
-char *sights_brought(const struct sights *sights, const char *from, const char *to);
+/* A masked name below the folder, there or missing: what is put in the folder's place may bring it along. Borrowed;
+ * NULL: none. */
+const char *sights_mask_below(const struct sights *sights, const char *folder);
 
 /* The name by which the program at `path` is asked about: of several links the one that is `used` (or NULL). Borrowed,
  * or `path`. */

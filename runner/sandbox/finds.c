@@ -41,6 +41,7 @@ void finds_finish(struct finds *finds) {
 	strings_finish(&finds->unlooked);
 	strings_finish(&finds->protect);
 	strings_finish(&finds->work);
+	strings_finish(&finds->nested);
 	rules_finish(&finds->names);
 	strings_finish(&finds->named);
 	strings_finish(&finds->own_folders);
@@ -355,7 +356,7 @@ static void add_nested(struct finds *finds, const struct finds_options *options,
 	for (size_t i = 0; i < survey->repositories.count; i++) {
 		const char *folder = survey->repositories.items[i];
 		CLEANUP_GIT_LAYOUT struct git_layout git = {0};
-		add_once(&finds->work, folder);
+		add_once(&finds->nested, folder);
 		if (string_equal(folder, top)) continue;
 		if (i < FINDS_REPOSITORIES_MAX) {
 			git_at(folder, options->home, &git);
@@ -405,7 +406,7 @@ static void survey_tree(struct finds *finds, const struct finds_options *options
 	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
 	git_at(tree, options->home, &git);
 	add_protect(finds, &git);
-	if (is_tools_own(options, tree)) return;
+	if (is_tools_own(options, tree) && !git.top) return; /* a person's ~/.dotfiles is a repository */
 	add_once(&finds->work, tree);
 	git_survey_take(tree, &git, &survey);
 	note_unlooked(finds, &survey);

@@ -46,12 +46,12 @@ struct finds {
 	struct strings repositories;     /* trees that were looked into for repositories */
 	struct git_survey *surveys;      /* of each of those trees but the project, before it was shown */
 	size_t survey_count;
-	struct git_review review; /* of the repositories, likewise */
-	struct strings unlooked;  /* sentences for the user: where repositories aren't known, and not protected */
-	struct strings protect;   /* what is masked in repositories */
-	struct strings work;      /* folders in which somebody works: ${root} is to stand for each of them */
-	bool look_again;          /* in repositories: finds_look_again */
-	struct rules names;       /* for other names of what `named` says */
+	struct git_review review;    /* of the repositories, likewise */
+	struct strings unlooked;     /* sentences for the user: where repositories aren't known, and not protected */
+	struct strings protect;      /* what is masked in repositories */
+	struct strings work, nested; /* trees that may be written, repositories in them: ${root} is to stand for each */
+	bool look_again;             /* in repositories: finds_look_again */
+	struct rules names;          /* for other names of what `named` says */
 	struct strings named;
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
 	struct led led;

@@ -131,11 +131,16 @@ static int add_own(const struct layout *layout, const char *path, struct rules *
 	return 0;
 }
 
+static bool is_in_root(const struct view *view, const char *path) {
+	return path_is_below_any(path, (const char *const *)view->roots.items, view->roots.count);
+}
+
 /* One of base's masks in a home that is asked about as a whole: where the host has nothing by that name, it says
  * nothing that the home's rule doesn't. There are hundreds of them. */
 static bool says_nothing(const struct view *view, const struct view_path *entry) {
 	struct stat status;
 	if (!entry->mask || entry->mode != VIEW_ASK || entry->denial != VIEW_DENIES_NOTHING) return false;
+	if (is_in_root(view, entry->path)) return false;
 	CLEANUP_FREE char *parent = path_parent(entry->path);
 	const struct view_path *around = view_at(view, parent);
 	return around && around->mode == VIEW_ASK && around->ask_write && around->denial == VIEW_DENIES_NOTHING &&
@@ -150,6 +155,10 @@ static int add_view(const struct layout *layout, struct rules *rules, struct err
 		if (entry->own) {
 			int r = add_own(layout, entry->path, rules, error);
 			if (r < 0) return r;
+			continue;
+		}
+		if (entry->mask && entry->mode == VIEW_ASK && is_in_root(view, entry->path)) {
+			rules_add_mask(rules, entry->path); /* a grant by a link may show what lies around it */
 			continue;
 		}
 		rules_add_denial(rules, show_of_mode(entry->mode), entry->path, entry->denial);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "schema/limits.h"
 
@@ -12,11 +13,16 @@ void roots_finish(struct roots *roots) {
 	strings_finish(&roots->left);
 }
 
-static void find_gone(struct roots *roots, const struct view *view, struct strings *gone) {
+static bool is_gone(const char *path) {
 	struct stat status;
+	CLEANUP_FREE char *git = path_join(path, ".git");
+	return lstat(git, &status) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* What an earlier session has found and is no repository any more; the broker knows which of them count besides. */
+static void find_gone(struct roots *roots, const struct view *view, struct strings *gone) {
 	for (size_t i = 0; !roots->looked && i < view->roots.count; i++)
-		if (lstat(view->roots.items[i], &status) < 0 && errno == ENOENT)
-			strings_add(gone, view->roots.items[i]);
+		if (is_gone(view->roots.items[i])) strings_add(gone, view->roots.items[i]);
 	roots->looked = true;
 }
 
@@ -37,20 +43,28 @@ static void note_left(const struct roots *roots, struct strings *notes) {
 		LIMIT_ROOTS, roots->left.count, first);
 }
 
-int roots_check(struct roots *roots, struct session *session, const struct view *view, const struct strings *found,
-		struct strings *notes, struct error *error) {
-	CLEANUP_STRINGS struct strings fresh = {0}, gone = {0};
-	find_new(roots, view, found, &fresh);
-	find_gone(roots, view, &gone);
-	if (fresh.count == 0 && gone.count == 0) return 0;
-	CLEANUP_FREE bool *kept = mem_array(bool, fresh.count + 1);
-	int r = session_roots(session, &fresh, &gone, kept, error);
-	if (r < 0) return r;
+static bool note_kept(struct roots *roots, const struct strings *paths, const bool *kept) {
 	bool any = false;
-	for (size_t i = 0; i < fresh.count; i++) {
+	for (size_t i = 0; i < paths->count; i++) {
 		any |= kept[i];
-		if (!kept[i]) strings_add(&roots->left, fresh.items[i]);
+		if (!kept[i]) strings_add(&roots->left, paths->items[i]);
 	}
+	return any;
+}
+
+int roots_check(struct roots *roots, struct session *session, const struct view *view, const struct finds *finds,
+		struct strings *notes, struct error *error) {
+	CLEANUP_STRINGS struct strings trees = {0}, found = {0}, gone = {0};
+	find_new(roots, view, &finds->work, &trees);
+	find_new(roots, view, &finds->nested, &found);
+	find_gone(roots, view, &gone);
+	if (trees.count + found.count + gone.count == 0) return 0;
+	const struct session_roots_told told = {&trees, &found, &gone};
+	CLEANUP_FREE bool *kept = mem_array(bool, trees.count + found.count + 1);
+	int r = session_roots(session, &told, kept, error);
+	if (r < 0) return r;
+	bool any = note_kept(roots, &trees, kept);
+	any |= note_kept(roots, &found, kept + trees.count);
 	note_left(roots, notes);
 	return any ? -EAGAIN : 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/string.h"
+#include "finds.h"
 #include "schema/view.h"
 #include "session/session.h"
 
@@ -15,9 +16,9 @@ struct roots {
 	bool looked;         /* whether those of earlier sessions are still there */
 };
 
-/* Of the folders that were found: -EAGAIN: there is one that the view was made without, and a newer view, which has it,
- * was sent. *notes gets a sentence about those that are left out. */
-int roots_check(struct roots *roots, struct session *session, const struct view *view, const struct strings *found,
+/* Of the trees that it may write and the repositories that were found: -EAGAIN: there is one that the view was made
+ * without, and a newer view, which has it, was sent. *notes gets a sentence about those that are left out. */
+int roots_check(struct roots *roots, struct session *session, const struct view *view, const struct finds *finds,
 		struct strings *notes, struct error *error);
 
 void roots_finish(struct roots *roots);

@@ -197,7 +197,7 @@ int scene_replan(struct scene *scene, struct session *session, const struct view
 	r = plan_build(&rules, &facts, ret_plan, error);
 	if (r == -E2BIG) r = explain_too_many(scene, session, view, error);
 	if (r < 0) return r;
-	if (session) r = roots_check(&scene->roots, session, view, &scene->finds.work, &scene->finds.notes, error);
+	if (session) r = roots_check(&scene->roots, session, view, &scene->finds, &scene->finds.notes, error);
 	if (r == 0) r = tell_writable(scene, session, ret_plan, error);
 	if (r < 0) {
 		plan_finish(ret_plan);

@@ -65,10 +65,13 @@ struct layout_judge session_judge(struct session *session); /* session_resolve *
  * write it? -ECONNRESET while there is no broker. */
 int session_writable(struct session *session, const struct strings *trees, const struct strings *folders,
 		     bool *ret_writable, struct error *error);
-/* Message `roots`: folders that ${root} is to stand for, and those for which it need not any more. *ret_kept, an array
- * of as many as are found: there is room for it, and where it is new the next view, which was sent by then, has it. */
-int session_roots(struct session *session, const struct strings *found, const struct strings *gone, bool *ret_kept,
-		  struct error *error);
+/* Message `roots`: folders that ${root} is to stand for, trees and repositories, and those that are no repositories any
+ * more. *ret_kept, an array of as many as are in the first two: there is room for it. Where one of these
+ * is new the next view, which was sent by then, has it. */
+struct session_roots_told {
+	const struct strings *trees, *found, *gone;
+};
+int session_roots(struct session *session, const struct session_roots_told *told, bool *ret_kept, struct error *error);
 char *session_rule(struct session *session, const char *path, bool takes); /* rule_name.h */
 void session_serve(struct session *session, struct event_base *base, const struct session_events *events);
 /* Which the broker gives and withholds; borrowed. A new broker's as soon as there is one. */

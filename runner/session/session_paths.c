@@ -42,7 +42,7 @@ static json_t *next_paths(const struct strings *paths, size_t most, size_t *star
 	size_t size = 0;
 	for (size_t count = 0; *start < paths->count && count < most; count++, (*start)++) {
 		size += 6 * strlen(paths->items[*start]); /* at worst, as JSON */
-		if (count > 0 && size > LIMIT_MESSAGE / 2) break;
+		if (count > 0 && size > LIMIT_MESSAGE / 4) break;
 		json_array_append_new(list, message_bytes(paths->items[*start]));
 	}
 	return list;
@@ -69,30 +69,25 @@ int session_writable(struct session *session, const struct strings *trees, const
 	return r < 0 || !folders ? r : call_writable(session, "folders", folders, ret_writable, error);
 }
 
-static int call_roots(struct session *session, json_t *found, json_t *gone, size_t count, bool *flags,
-		      struct error *error) {
+int session_roots(struct session *session, const struct session_roots_told *told, bool *ret_kept, struct error *error) {
+	size_t trees = 0, found = 0, gone = 0;
 	json_t *reply = NULL;
-	int r = channel_call(session->channel, "roots", json_pack("{s:o, s:o}", "found", found, "gone", gone), &reply,
-			     error);
-	if (r == 0) r = read_flags(reply, "kept", count, flags, error);
-	json_decref(reply);
-	return r < 0 ? error_prefix(error, "telling the broker where names are to be masked") : 0;
-}
-
-int session_roots(struct session *session, const struct strings *found, const struct strings *gone, bool *ret_kept,
-		  struct error *error) {
 	if (!session || !session->channel) return error_set(error, ECONNRESET, "the broker is gone");
 	if (session->readable) event_active(session->readable, EV_READ, 1); /* as for session_resolve */
-	size_t start = 0, gone_start = 0;
-	do {
-		const size_t from = start;
-		json_t *list = next_paths(found, LIMIT_ROOTS_TOLD, &start);
-		json_t *lost = next_paths(gone, LIMIT_ROOTS_TOLD, &gone_start);
-		int r = call_roots(session, list, lost, start - from, ret_kept + from, error);
-		if (r < 0) return r;
-	} while (start < found->count || gone_start < gone->count);
-	for (size_t i = 0; i < found->count; i++)
-		if (ret_kept[i]) strings_add(&session->roots, found->items[i]);
+	json_t *body = json_object();
+	json_object_set_new(body, "trees", next_paths(told->trees, LIMIT_ROOTS_TOLD, &trees));
+	json_object_set_new(body, "found", next_paths(told->found, LIMIT_ROOTS_TOLD, &found));
+	json_object_set_new(body, "gone", next_paths(told->gone, LIMIT_ROOTS_TOLD, &gone));
+	int r = channel_call(session->channel, "roots", body, &reply, error);
+	if (r == 0) r = read_flags(reply, "kept", trees + found, ret_kept, error);
+	json_decref(reply);
+	if (r < 0) return error_prefix(error, "telling the broker where names are to be masked");
+	/* of more than one message has room for none is kept */
+	memmove(ret_kept + told->trees->count, ret_kept + trees, found * sizeof *ret_kept);
+	for (size_t i = trees; i < told->trees->count; i++) ret_kept[i] = false;
+	for (size_t i = found; i < told->found->count; i++) ret_kept[told->trees->count + i] = false;
+	for (size_t i = 0; i < trees; i++)
+		if (ret_kept[i]) strings_add(&session->roots, told->trees->items[i]);
 	return 0;
 }
 

@@ -71,17 +71,23 @@ static json_t *resolve(const struct fake *fake, const json_t *paths) {
 	return modes;
 }
 
-/* The view has them from then on, and no rules for any. */
-static json_t *keep_roots(const struct fake *fake, const json_t *found) {
-	json_t *kept = json_array(), *root;
+static void keep_roots(const struct fake *fake, const json_t *paths, json_t *kept) {
+	json_t *root;
 	size_t index;
-	json_array_foreach (found, index, root) {
+	json_array_foreach (paths, index, root) {
 		CLEANUP_FREE char *path = NULL;
 		if (message_bytes_take(root, &path, NULL) < 0 || !path) _exit(1);
 		strings_add(&fake->view->roots, path);
 		json_array_append_new(kept, json_true());
 	}
-	if (json_array_size(found) > 0) push_view(fake);
+}
+
+/* The view has them from then on, and no rules for any. */
+static json_t *take_roots(const struct fake *fake, const json_t *message) {
+	json_t *kept = json_array();
+	keep_roots(fake, json_object_get(message, "trees"), kept);
+	keep_roots(fake, json_object_get(message, "found"), kept);
+	if (json_array_size(kept) > 0) push_view(fake);
 	return kept;
 }
 
@@ -110,7 +116,7 @@ static void serve_message(const struct fake *fake, const json_t *message) {
 	} else if (string_equal(type, "resolve")) {
 		json_object_set_new(answer, "modes", resolve(fake, json_object_get(message, "paths")));
 	} else if (string_equal(type, "roots")) {
-		json_object_set_new(answer, "kept", keep_roots(fake, json_object_get(message, "found")));
+		json_object_set_new(answer, "kept", take_roots(fake, message));
 	} else if (string_equal(type, "check")) {
 		const struct verdict_text { const char *why; } no = {"the fake broker says no"};
 		json_object_set_new(answer, "verdict",

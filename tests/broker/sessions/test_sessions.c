@@ -191,20 +191,47 @@ static void attack_r_08_the_first_roots_stay(void **state) {
 	(void)state;
 	CLEANUP_FREE char *nested = home_path("app/first"), *name = home_path("app/first/.envrc");
 	json_t *many = json_array(), *first = json_pack("[s]", nested);
-	for (int i = 0; i < LIMIT_ROOTS; i++) {
+	for (int i = 0; i < LIMIT_ROOTS_FOUND; i++) {
 		CLEANUP_FREE char *path = string_format("%s.%d", nested, i);
 		json_array_append_new(many, json_string(path));
 	}
 	CLEANUP_PEER struct peer *runner = peer_connect(true);
 	peer_open_session(runner, NULL);
 	assert_int_equal(tell_roots(runner, "found", json_incref(first)), 1);
-	assert_true(tell_roots(runner, "found", json_incref(many)) < LIMIT_ROOTS);
+	assert_int_equal(tell_roots(runner, "found", json_incref(many)) + 1, LIMIT_ROOTS_FOUND);
 	CLEANUP_PEER struct peer *next = peer_connect(true);
 	peer_open_session(next, NULL);
-	assert_int_equal(tell_roots(next, "found", json_incref(many)) + 2, LIMIT_ROOTS);
+	assert_int_equal(tell_roots(next, "found", json_incref(many)) + 1, LIMIT_ROOTS_FOUND);
 	expect(next, "fs:write", name, "deny ask");
-	tell_roots(next, "gone", first);
+	/* Nor that of a folder that may be written. */
+	CLEANUP_FREE char *tree = home_path("tree"), *in_tree = home_path("tree/.envrc");
+	grant(next, json_pack("{s:s, s:s}", "permission", "fs:write", "target", tree));
+	expect(next, "fs:write", in_tree, "allow grants");
+	assert_int_equal(tell_roots(next, "trees", json_pack("[s]", tree)), 1);
+	expect(next, "fs:write", in_tree, "deny ask");
+	/* A repository that is gone makes room at once. */
+	CLEANUP_FREE char *late = home_path("app/late");
+	json_t *body = json_pack("{s:o, s:[s]}", "gone", first, "found", late);
+	json_t *reply = peer_call(next, "roots", body);
+	assert_true(json_is_true(json_array_get(json_object_get(reply, "kept"), 0)));
+	json_decref(reply);
+	tell_roots(next, "gone", json_pack("[s]", late));
 	tell_roots(next, "gone", many);
+}
+
+/* What a tool makes keeps nobody from working. */
+static void attack_r_08_a_root_with_an_endless_path_is_left_out(void **state) {
+	(void)state;
+	CLEANUP_FREE char *top = home_path("app");
+	CLEANUP_STRING struct string path = {0};
+	string_append(&path, top);
+	while (path.size <= LIMIT_ROOT) string_append(&path, "/long");
+	CLEANUP_PEER struct peer *runner = peer_connect(true);
+	peer_open_session(runner, NULL);
+	assert_int_equal(tell_roots(runner, "found", json_pack("[s]", path.data)), 0);
+	CLEANUP_PEER struct peer *next = peer_connect(true);
+	peer_open_session(next, NULL);
+	assert_false(next_view_has_root(next, path.data));
 }
 
 static void a_runner_that_vanishes_ends_its_session(void **state) {
@@ -715,6 +742,7 @@ int main(void) {
 		cmocka_unit_test(a_session_gets_its_view_and_is_listed),
 		cmocka_unit_test(attack_r_03_a_root_that_was_found_has_the_rules_and_is_remembered),
 		cmocka_unit_test(attack_r_08_the_first_roots_stay),
+		cmocka_unit_test(attack_r_08_a_root_with_an_endless_path_is_left_out),
 		cmocka_unit_test(a_runner_that_vanishes_ends_its_session),
 		cmocka_unit_test(rules_decide),
 		cmocka_unit_test(attack_broker_3_the_sandbox_is_who_the_broker_says),

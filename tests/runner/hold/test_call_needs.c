@@ -26,7 +26,7 @@ static struct sight sight(void *context, const char *path) {
 	if (path_is_below(path, "/home")) sight = (struct sight){.mode = VIEW_WRITE, .own_or_asked = path[5]};
 	sight.masked_missing = path_is_below(path, "/w/missing") || strcmp(path, "/w/new-missing") == 0;
 	sight.masked_name = path_is_below(path, "/w/pattern") || path_is_below(path, "/w/new-pattern");
-	sight.above_missing = strcmp(path, "/w/above") == 0;
+	sight.above_missing = strcmp(path, "/w/above") == 0 || strcmp(path, "/w/above-new") == 0;
 	if (path_is_below(path, "/w/mask") || path_is_below(path, "/w/mask-new")) {
 		sight.mode = VIEW_READ;
 		sight.mask = strlen(path_is_below(path, "/w/mask") ? "/w/mask" : "/w/mask-new");
@@ -47,10 +47,11 @@ static bool vacant(void *context, const char *path) {
 	return !exists(context, path) || strstr(path, "empty") != NULL;
 }
 
-/* /w/a has what /w/above/masked would be, /w/plain hasn't. */
-static char *brought(void *context, const char *from, const char *to) {
+static const char *mask_below(void *context, const char *folder) {
+	static char path[64];
 	(void)context;
-	return strcmp(from, "/w/plain") == 0 ? NULL : string_format("%s/masked", to);
+	snprintf(path, sizeof path, "%s/masked", folder);
+	return path;
 }
 
 static bool is_program(void *context, const char *path) {
@@ -74,7 +75,7 @@ static char *needs_text(const struct call *call, unsigned wanted) {
 	const struct call_world world = {.sight = sight,
 					 .exists = exists,
 					 .vacant = vacant,
-					 .brought = brought,
+					 .mask_below = mask_below,
 					 .is_program = is_program,
 					 .programs = programs};
 	CLEANUP_CALL_NEEDS struct call_needs needs;
@@ -126,6 +127,7 @@ static void opens(void **state) {
 		{"/w/missing", WRITE, "write /w/missing", "write /w/missing"}, /* the host has made it since */
 		{"/w/missing/f", WRITE, "write /w/missing/f", "write /w/missing/f"},
 		{"/w/new-missing", WRITE, "", ""}, /* ENOENT */
+		{"/w/above-new", WRITE | CREATE, "write /w/above-new/masked", "write /w/above-new/masked"},
 		{"/w/missing", READ, "", ""},
 		{"/w/pattern", WRITE | CREATE, "write /w/pattern", "write /w/pattern"},
 		{"/w/pattern/a/b", CREATE, "write /w/pattern/a/b", "write /w/pattern/a/b"},
@@ -206,7 +208,6 @@ static void names_change_their_folder(void **state) {
 		{"-/w/a", "+/w/mask", "write /w/mask"}, /* git's way to write .git/config */
 		{"+/w/above", NULL, ""},
 		{"-/w/a", "+/w/above", "write /w/above/masked"}, /* brings what is below it along */
-		{"-/w/plain", "+/w/above", ""},
 		{"-/w/above", "+/w/b", ""},
 		{"+/w/mask-new", NULL, "write /w/mask-new"},
 		{"-/w/a", "+/w/mask-new", "write /w/mask-new"},
