@@ -9,7 +9,8 @@
 
 enum {
 	TARGET_LINKS_MAX = 40,  /* path_resolution(7) */
-	TARGET_STEPS_MAX = 256, /* links can make the way of one 80,000 names long */
+	TARGET_STEP_BYTES = 64, /* so many bytes of a link's text count as a name, slashes among them */
+	TARGET_STEPS_MAX = 256, /* names, dots among them: links can make the way of one 80,000 long */
 };
 
 struct walk {
@@ -52,6 +53,7 @@ static void follow(struct walk *walk) {
 		return;
 	}
 	text[size] = '\0';
+	walk->steps += (int)size / TARGET_STEP_BYTES;
 	char *longer = string_format("%s/%s", text, walk->rest);
 	free(walk->text);
 	walk->text = longer;
@@ -65,7 +67,7 @@ static void follow(struct walk *walk) {
 /* `at` is one name further. */
 static void look(struct walk *walk) {
 	struct link_target *target = walk->target;
-	if (is_shut(walk) || ++walk->steps > TARGET_STEPS_MAX)
+	if (is_shut(walk))
 		target->reach = LINK_UNKNOWN;
 	else if (lstat(walk->at.data, &walk->status) < 0)
 		target->reach = LINK_MISSING;
@@ -81,6 +83,10 @@ static bool next(struct walk *walk) {
 	walk->rest += strspn(walk->rest, "/");
 	const size_t size = strcspn(walk->rest, "/");
 	if (size == 0) return false;
+	if (++walk->steps > TARGET_STEPS_MAX) {
+		walk->target->reach = LINK_UNKNOWN;
+		return false;
+	}
 	CLEANUP_FREE char *name = string_copy_bytes(walk->rest, size);
 	walk->rest += size;
 	if (string_equal(name, "..")) {

@@ -123,6 +123,11 @@ static void a_way_that_is_laid_to_be_long_is_given_up(void **state) {
 	for (int i = 0; i < 300; i++) string_append(&text, "sub/../");
 	link_target_find(tree, text.data, NULL, &target);
 	assert_int_equal(target.reach, LINK_UNKNOWN);
+	CLEANUP_STRING struct string dots = {0};
+	CLEANUP_LINK_TARGET struct link_target other = {0};
+	for (int i = 0; i < 300; i++) string_append(&dots, "./");
+	link_target_find(tree, dots.data, NULL, &other);
+	assert_int_equal(other.reach, LINK_UNKNOWN);
 }
 
 int main(void) {
