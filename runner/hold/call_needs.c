@@ -240,6 +240,24 @@ void call_needs_find(const struct call *call, unsigned wanted, const struct call
 	}
 }
 
+static bool is_among(const struct call_needs *needs, const struct need *need) {
+	for (size_t i = 0; i < needs->count; i++)
+		if (needs->items[i].permission == need->permission && string_equal(needs->items[i].path, need->path))
+			return true;
+	return false;
+}
+
+void call_needs_take_others(struct call_needs *needs, struct call_needs *from) {
+	struct call_needs others = {.count = 0};
+	for (size_t i = 0; i < from->count; i++) {
+		if (is_among(needs, &from->items[i])) continue;
+		others.owned[others.count] = STEAL(from->owned[i]);
+		others.items[others.count++] = from->items[i];
+	}
+	call_needs_finish(needs);
+	*needs = others;
+}
+
 void call_needs_finish(struct call_needs *needs) {
 	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->owned[i]);
 	*needs = (struct call_needs){.count = 0};

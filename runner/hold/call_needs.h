@@ -39,5 +39,7 @@ struct call_world {
 /* `wanted`: of enum traps_wanted (filter.h). The call is borrowed for as long as the needs are used. */
 void call_needs_find(const struct call *call, unsigned wanted, const struct call_world *world,
 		     struct call_needs *ret_needs);
+/* Those of `from`, whose paths are taken over, that are not among them take their place. */
+void call_needs_take_others(struct call_needs *needs, struct call_needs *from);
 void call_needs_finish(struct call_needs *needs);
 #define CLEANUP_CALL_NEEDS __attribute__((cleanup(call_needs_finish)))

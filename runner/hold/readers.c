@@ -206,7 +206,19 @@ static size_t notification_size(void) {
 	return sizes.seccomp_notif < sizeof(struct seccomp_notif) ? sizeof(struct seccomp_notif) : sizes.seccomp_notif;
 }
 
+/* An answer is written as a whole struct of ours. */
+static int check_sizes(struct error *error) {
+	struct seccomp_notif_sizes sizes;
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return error_errno(error, "asking for the size of a notification");
+	if (sizes.seccomp_notif_resp > sizeof(struct seccomp_notif_resp))
+		return error_set(error, ENOSYS, "this kernel's answers to trapped calls are longer than what is known");
+	return 0;
+}
+
 int readers_new(const struct readers_options *options, struct readers **ret_readers, struct error *error) {
+	int r = check_sizes(error);
+	if (r < 0) return r;
 	struct readers *readers = mem_new(struct readers);
 	pthread_condattr_t attributes;
 	*readers = (struct readers){.options = *options,
@@ -220,7 +232,7 @@ int readers_new(const struct readers_options *options, struct readers **ret_read
 	pthread_cond_init(&readers->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
 	pthread_mutex_lock(&readers->lock);
-	int r = readers->over < 0 ? -errno : add_thread(readers);
+	r = readers->over < 0 ? -errno : add_thread(readers);
 	pthread_mutex_unlock(&readers->lock);
 	if (r < 0) {
 		fd_close(readers->over);

@@ -33,6 +33,11 @@ static bool starts(const struct trap_rules *rules, const struct call *call, size
 	return call->class == CALL_OPEN && !call->write && rules->curtain == 0; /* "ld.so PROGRAM" */
 }
 
+bool trap_may_start(const struct trap_rules *rules, int number) {
+	const struct call_shape *shape = call_shape_of(number);
+	return shape && (shape->class == CALL_EXECUTE || (shape->class == CALL_OPEN && rules->curtain == 0));
+}
+
 /* What the thread's own walk fails with; whatever else keeps us from seeing where it leads is a refusal. */
 static int refusal(int error) {
 	switch (error) {

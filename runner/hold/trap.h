@@ -39,6 +39,9 @@ struct trap_rules {
 	bool sockets;    /* somebody carries out calls about sockets; otherwise connects are refused */
 };
 
+/* May a call of that number run a program? Without a curtain an open may: "ld.so PROGRAM". */
+bool trap_may_start(const struct trap_rules *rules, int number);
+
 void trap_read(const struct trap_rules *rules, struct socket_caller *caller, const struct seccomp_notif *received,
 	       struct trap *ret_trap);
 

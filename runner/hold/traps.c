@@ -30,7 +30,6 @@
 #include "traps.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,13 +37,11 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "calls/call_table.h"
 #include "carried.h"
 #include "plan/lead.h"
 #include "readers.h"
@@ -242,14 +239,10 @@ static bool settle(struct desk *desk, const struct trap_rules *rules, const stru
 	return true;
 }
 
-/* What the broker has said and isn't carried out may be the first rule about programs. Without a curtain "ld.so
- * PROGRAM" is seen where it opens the program. */
+/* What the broker has said and isn't carried out may be the first rule about programs. */
 static struct trap_rules rules_to_come(struct desk *desk, int number) {
 	struct trap_rules rules = rules_of(desk);
-	const struct call_shape *shape = call_shape_of(number);
-	const bool starts =
-		shape && (shape->class == CALL_EXECUTE || (shape->class == CALL_OPEN && rules.curtain == 0));
-	if (starts && !(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk))
+	if (trap_may_start(&rules, number) && !(rules.wanted & TRAPS_PROGRAMS) && is_behind(desk))
 		rules.wanted |= TRAPS_PROGRAMS | TRAPS_DENIALS;
 	return rules;
 }
@@ -361,24 +354,6 @@ static void hold_next(struct trapped *trapped) {
 					on_done, trapped);
 }
 
-static bool is_among(const struct call_needs *needs, const struct need *need) {
-	for (size_t i = 0; i < needs->count; i++)
-		if (needs->items[i].permission == need->permission && string_equal(needs->items[i].path, need->path))
-			return true;
-	return false;
-}
-
-static void take_others(struct call_needs *needs, struct call_needs *from) {
-	struct call_needs others = {.count = 0};
-	for (size_t i = 0; i < from->count; i++) {
-		if (is_among(needs, &from->items[i])) continue;
-		others.owned[others.count] = STEAL(from->owned[i]);
-		others.items[others.count++] = from->items[i];
-	}
-	call_needs_finish(needs);
-	*needs = others;
-}
-
 /* A folder that was granted for the call may have masks: what it is about to make there is asked about, too. */
 static bool needs_more(struct trapped *trapped) {
 	const struct traps_options *options = &trapped->traps->options;
@@ -387,7 +362,7 @@ static bool needs_more(struct trapped *trapped) {
 	CLEANUP_CALL_NEEDS struct call_needs needs = {.count = 0};
 	if (trapped->trap.call.class != CALL_NAMES && !trapped->trap.call.create) return false;
 	if (trap_judge(&rules, &trapped->trap, &view, &needs) != TRAP_NEEDS) return false;
-	take_others(&trapped->needs, &needs);
+	call_needs_take_others(&trapped->needs, &needs);
 	trapped->at = 0;
 	return trapped->needs.count > 0;
 }
@@ -587,16 +562,6 @@ static void on_handed(evutil_socket_t fd, short what, void *argument) {
 	judge_handed(traps);
 }
 
-/* An answer is written as a whole struct of ours. */
-static int check_sizes(struct error *error) {
-	struct seccomp_notif_sizes sizes;
-	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
-		return error_errno(error, "asking for the size of a notification");
-	if (sizes.seccomp_notif_resp > sizeof(struct seccomp_notif_resp))
-		return error_set(error, ENOSYS, "this kernel's answers to trapped calls are longer than what is known");
-	return 0;
-}
-
 static struct desk *desk_new(const struct traps_options *options) {
 	struct desk *desk = mem_new(struct desk);
 	*desk = (struct desk){.wanted = options->wanted,
@@ -618,8 +583,6 @@ static struct desk *desk_new(const struct traps_options *options) {
 int traps_new(const struct traps_options *options, struct traps **ret_traps, struct error *error) {
 	CLEANUP_TRAPS struct traps *traps = mem_new(struct traps);
 	*traps = (struct traps){.options = *options, .desk = desk_new(options)};
-	int r = check_sizes(error);
-	if (r < 0) return r;
 	traps->handed = event_new(options->base, traps->desk->handed, EV_READ | EV_PERSIST, on_handed, traps);
 	traps->again = evtimer_new(options->base, on_again, traps);
 	if (!traps->again || !traps->handed || event_add(traps->handed, NULL) < 0) mem_exhausted();
@@ -628,7 +591,8 @@ int traps_new(const struct traps_options *options, struct traps **ret_traps, str
 						.look = on_look,
 						.gone = on_readers_gone,
 						.context = traps->desk};
-	if ((r = readers_new(&readers, &traps->readers, error)) < 0) return r;
+	const int r = readers_new(&readers, &traps->readers, error);
+	if (r < 0) return r;
 	*ret_traps = STEAL(traps);
 	return 0;
 }

@@ -93,7 +93,7 @@ enum {
 	LIMIT_RULES = 20 * 1000,        /* rules that hold for one subject */
 	LIMIT_COMMAND = 4096,           /* bytes of a command line as it is recorded */
 	LIMIT_ENVIRONMENT = 1024,       /* variable names of a session */
-	LIMIT_VIEW_PATHS = 8192,        /* paths in a view */
+	LIMIT_VIEW_PATHS = 4096,        /* paths in a view */
 	LIMIT_ROOTS = 24,               /* folders for which ${root} stands in one session, */
 	LIMIT_ROOTS_FOUND = 16,         /* of which so many may have been found to be repositories */
 	LIMIT_ROOT = 256,               /* bytes of the path of one */
