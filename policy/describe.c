@@ -173,10 +173,9 @@ static void append_count(struct string *out, size_t count, const char *one, cons
 }
 
 char *policy_document_summary(const struct policy_document *document) {
-	static const enum permission_kind order[] = {PERMISSION_FS_WRITE,   PERMISSION_PROC_SPAWN,  PERMISSION_FS_LINK,
-						     PERMISSION_FS_READ,
-						     PERMISSION_NET_ACCESS, PERMISSION_IPC_CONNECT, PERMISSION_ENV_READ,
-						     PERMISSION_NET_LISTEN, PERMISSION_CUSTOM};
+	static const enum permission_kind order[] = {PERMISSION_FS_WRITE, PERMISSION_PROC_SPAWN, PERMISSION_FS_LINK,
+						     PERMISSION_FS_READ,  PERMISSION_NET_ACCESS, PERMISSION_IPC_CONNECT,
+						     PERMISSION_ENV_READ, PERMISSION_NET_LISTEN, PERMISSION_CUSTOM};
 	static_assert(ARRAY_LENGTH(order) == PERMISSION_KIND_COUNT, "the widest of each permission is said");
 	struct summary summary = {.settings = document->permissions.count};
 	struct string out = {0};

@@ -187,13 +187,11 @@ struct judge {
 	void *context;
 };
 
-/* Does it lead to what the tool may write in the same tree? */
+/* Does it lead to a place in the same tree? */
 static bool stays(const struct judge *judge, const char *place, const char *target) {
 	CLEANUP_FREE char *common = common_folder(place, target);
 	const struct sight around = judge->sight(judge->context, common);
-	if (!is_tree(&around)) return false;
-	const struct sight there = judge->sight(judge->context, target);
-	return is_open(&there);
+	return is_tree(&around);
 }
 
 /* A name of the text that may come to be a mask's, once what stands before it is a link (`d/.envrc`, and `d -> .`). */
@@ -221,6 +219,7 @@ const char *symlink_asks(const struct symlink *link, struct sight (*sight)(void 
 	/* out of the sandbox's own folders the kernel moves nothing (EXDEV) */
 	if (link->from && !sight(context, link->from).hosts) return NULL;
 	if (link->git || link->twisted || !link->real) return leads;
-	if (!link->writable) return NULL;
-	return stays(&judge, link->place, link->real) && !may_name_mask(&judge, folder, link->text) ? NULL : leads;
+	if (!stays(&judge, link->place, link->real)) return link->writable ? leads : NULL;
+	const struct sight there = sight(context, link->real);
+	return is_open(&there) && !may_name_mask(&judge, folder, link->text) ? NULL : leads;
 }

@@ -114,6 +114,8 @@ static void in_the_tree(void **state) {
 		{"p/l", ".git", "/p/.git"},
 		{"p/l", ".", ""},
 		{"p/l", "a/.envrc", "/p/a/.envrc"},
+		{"p/l", "new/.envrc", "/p/new/.envrc"}, /* nor is its folder there */
+		{"p/l", ".envrc/new/f", "/p/.envrc/new/f"},
 		{"p/l", "new/.git/hooks/x", "/p/new/.git/hooks/x"},
 		{"p/a/l", "../.envrc", "/p/.envrc"},
 		{"p/a/l", "../../p/a/.envrc", "/p/a/.envrc"},
