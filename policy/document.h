@@ -17,7 +17,7 @@
 struct rule_text {
 	struct permission permission;
 	enum effect effect;
-	char *text; /* the pattern as written */
+	char *text;   /* the pattern as written */
 	char *note;   /* for whoever is asked, or asks why; or NULL */
 	char *source; /* where that can be looked up; or NULL */
 	bool confirm_terminal, private_allowed, direct, per_project;

@@ -45,8 +45,8 @@ struct call {
 	bool makes[CALL_PATHS];   /* CALL_NAMES: the name is made there */
 	bool removes[CALL_PATHS]; /* CALL_NAMES: the name goes from there; rename's exchange does both on both sides */
 	bool brings;              /* CALL_NAMES: what is made may be a whole tree (rename, symlink) */
-	bool follows;             /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
-	char *text;               /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
+	bool follows; /* linkat(2) with AT_SYMLINK_FOLLOW: a link at the end of paths[0] isn't meant itself */
+	char *text;   /* of symlink(2), as the thread wrote it: what the link leads to; or NULL */
 	char *paths[CALL_PATHS]; /* absolute and normal, as the sandbox sees them (relative ones joined with the working
 				  * folder's or the descriptor's name); NULL where there is none or it can't be read.
 				  * An empty path is the descriptor's own. Of symlink the link alone */

@@ -67,7 +67,10 @@ static void looked_up(void *argument, int code, const struct stat *status, struc
 	if (parent && leads) {
 		/* Mounted on: it stays what it was. */
 		const struct node *known = nodes_child(curtain->nodes, parent, exchange->name);
-		if (known) type = known->type;
+		if (known)
+			type = known->type;
+		else if (type == 0 && code == -ENOENT)
+			type = S_IFDIR; /* what is mounted there is sbx's own: the host need not have it */
 	}
 	if (parent && type) node = nodes_look_up(curtain->nodes, parent, exchange->name, type);
 	if (node) node->unborn = false;

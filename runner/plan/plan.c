@@ -333,9 +333,10 @@ static void settle_node(const struct builder *builder, struct node *node) {
 	node->protected = node->origin == RULE_PROTECTED || (node->above && node->above->protected);
 	if (node->protected) own = SHOW_NOTHING;
 	/* in sbx's own trees the host need not have anything here */
-	const bool elsewhere = node->has_show && node->rule->source && !is_hosts(above);
+	const bool in_hosts = is_hosts(above) && !node->above->gone;
+	const bool elsewhere = node->has_show && node->rule->source && !in_hosts;
 	if (is_hosts(own) || own == SHOW_ASK) {
-		node->gone = (node->fact->type == FACT_MISSING && !elsewhere) || (node->above && node->above->gone);
+		node->gone = !elsewhere && (node->fact->type == FACT_MISSING || (node->above && node->above->gone));
 	} else if (own == SHOW_NOTHING) {
 		node->gone = node->fact->type == FACT_MISSING && is_hosts(above);
 	} else if (own == SHOW_TEXT && is_hosts(above)) { /* it needs a file to lie on: none is made on the host */

@@ -20,6 +20,7 @@ setup_file() {
 
 setup() {
 	needs_doorbell
+	chmod -R u+rwx "$HOME/mono" 2>/dev/null || true
 	rm -rf "$HOME/mono" "$HOME/beside"
 	mkdir -p "$HOME/mono/packages/app" "$HOME/beside"
 	cd "$HOME/mono" || return
@@ -162,4 +163,93 @@ $HOME/beside/plain" ]
 	git diff >/dev/null
 	git deploy
 	[ ! -e ran ]
+}
+
+# What an attacker without a list found.
+
+@test "attack_r_03: no link, file or folder takes the place of a folder of masked names, with what is in it or comes into it" {
+	rm -rf .git
+	run sbx run -- sh -c 'mkdir -p in t/objects t/refs/heads t/hooks g; echo x >in/config.toml; ln -s in .cargo
+		echo "ref: refs/heads/main" >t/HEAD; printf "[core]\n\tfsmonitor = touch ran\n" >t/config; chmod 0 t; mv -T t .git; chmod 755 .git
+		ln -s g .git; echo "gitdir: g" >.git
+		ln -s in way; mv way .yarn; mkdir in/releases; ln -s in way; mv -T way .github
+		mkdir c; mv c .cargo; true'
+	echo "$output"
+	for name in .cargo .git .yarn .github; do [ ! -e "$name" ] && [ ! -L "$name" ]; done
+	run git status
+	[ ! -e ran ]
+}
+
+@test "attack_r_03: two threads don't fill a folder while it is moved to where names are kept" {
+	run timeout 100 sbx run -- python3 -c '
+import os, threading
+won = 0
+for i in range(300):
+    os.mkdir("t")
+    fd = os.open("t", os.O_RDONLY)
+    def fill():
+        try: os.close(os.open("config.toml", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+        except OSError: pass
+    thread = threading.Thread(target=fill)
+    thread.start()
+    try: os.rename("t", ".cargo")
+    except OSError: pass
+    thread.join()
+    os.close(fd)
+    won += os.path.lexists(".cargo")
+    for name in ("t/config.toml", ".cargo/config.toml"):
+        if os.path.lexists(name): os.unlink(name)
+    for name in ("t", ".cargo"):
+        if os.path.lexists(name): os.rmdir(name)
+print("won", won)'
+	echo "$output"
+	contains "$output" "won 0"
+}
+
+@test "attack_r_03: a folder that is shut in one run has its names kept in the next" {
+	mkdir -p .yarn/releases
+	echo mine >.yarn/releases/yarn.cjs
+	git init -q packages/lib
+	sbx run -- sh -c 'chmod 0 .yarn packages'
+	run sbx run -- sh -c 'chmod 755 .yarn; mv .yarn y; echo evil >y/releases/yarn.cjs; ln -s y .yarn; chmod 755 packages
+		mv packages/lib/.git packages/lib/g; git -C packages/lib config core.fsmonitor "touch ran"; true'
+	echo "$output"
+	chmod 755 .yarn packages
+	[ "$(cat .yarn/releases/yarn.cjs)" = mine ]
+	[ -d packages/lib/.git ]
+	run git -C packages/lib config core.fsmonitor
+	[ -z "$output" ]
+}
+
+@test "attack_r_08: repositories that a tool makes take no other folder's place, and keep nobody from working" {
+	run sbx run -- sh -c 'for i in $(seq 30); do mkdir -p a/$i/.git; done; long=$(printf "%0200d" 0)
+		for i in $(seq 12); do mkdir -p $long/$long/$long/$i/.git; done; true'
+	sbx run -- true
+	run sbx run --allow "fs:write=$HOME/beside" -- sh -c 'echo x >~/beside/.envrc; echo x >~/beside/plain'
+	echo "$output"
+	[ -e "$HOME/beside/plain" ]
+	[ ! -e "$HOME/beside/.envrc" ]
+	rm -rf a 0*
+	git init -q packages/real
+	run sbx run -- sh -c 'echo x >packages/real/.envrc'
+	[ ! -e packages/real/.envrc ]
+}
+
+@test "attack_r_03: a folder that is granted by a link, and a repository by a name with a dot, have their names kept, and git works there" {
+	ln -sfn "$HOME/beside" "$HOME/way"
+	git init -q "$HOME/beside"
+	git -C "$HOME/beside" commit -q --allow-empty -m one
+	run sbx run --allow "fs:write=$HOME/way" -- sh -c 'echo x >~/way/.envrc; mkdir ~/way/.vscode; echo x >~/way/plain; git -C ~/way config core.fsmonitor ./evil; git -C ~/way log --format=%s'
+	echo "$output"
+	contains "$output" one
+	[ -e "$HOME/beside/plain" ]
+	[ ! -e "$HOME/beside/.envrc" ]
+	[ ! -e "$HOME/beside/.vscode" ]
+	run git -C "$HOME/beside" config core.fsmonitor
+	[ -z "$output" ]
+	rm -rf "$HOME/.dotfiles"
+	git init -q "$HOME/.dotfiles"
+	run sbx run --allow "fs:write=$HOME/.dotfiles" -- sh -c 'echo x >~/.dotfiles/.envrc; echo x >~/.dotfiles/plain'
+	[ -e "$HOME/.dotfiles/plain" ]
+	[ ! -e "$HOME/.dotfiles/.envrc" ]
 }

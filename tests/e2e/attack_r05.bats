@@ -94,6 +94,18 @@ nowhere_else() {
 	sbx revoke --all
 }
 
+@test "attack_r_05: a profile of the user's that rests on all of them has the caches of its project, whatever the home lacks" {
+	rm -rf "$HOME/.npm" "$HOME/.cache" "$HOME/.local/state/pnpm" "$HOME/.local/share/pnpm"
+	printf 'version: 1\nprofiles:\n  every:\n    extends: [aider, git, node, npm, python, default]\n' >"$HOME/run/every.yaml"
+	cd "$HOME/a"
+	run sbx run --policy "$HOME/run/every.yaml" --profile every -- sh -c 'for cache; do echo own >~/$cache/file || echo "refused: $cache"; done' sh "${caches[@]}" "${python_caches[@]}"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	lacks "$output" refused:
+	[ ! -e "$HOME/.local/state/pnpm" ]
+	[ ! -e "$HOME/.npm" ]
+}
+
 @test "attack_r_05: nothing that a built-in profile may write is run or unpacked by a later command of the host" {
 	# PROFILE TARGET WHY
 	reasons="default \${project} the project

@@ -81,18 +81,12 @@ static void check_decisions(struct policy *policy, const char *profile) {
 		enum permission_kind kind;
 		const char *target;
 	} asked[] = {
-		{PERMISSION_FS_READ, "/home/u/app/a"},
-		{PERMISSION_FS_WRITE, "/home/u/app/.git/hooks/x"},
-		{PERMISSION_FS_READ, "/home/u/.ssh/id"},
-		{PERMISSION_FS_WRITE, "/a/b/c"},
-		{PERMISSION_FS_LINK, "/home/u/.bashrc"},
-		{PERMISSION_NET_ACCESS, "a.example.org:443"},
-		{PERMISSION_NET_ACCESS, "10.1.2.3:22"},
-		{PERMISSION_NET_ACCESS, "localhost:80"},
-		{PERMISSION_PROC_SPAWN, "/usr/bin/sudo"},
-		{PERMISSION_NET_LISTEN, "8080"},
-		{PERMISSION_ENV_READ, "LC_ALL"},
-		{PERMISSION_IPC_CONNECT, "/run/x.sock"},
+		{PERMISSION_FS_READ, "/home/u/app/a"},    {PERMISSION_FS_WRITE, "/home/u/app/.git/hooks/x"},
+		{PERMISSION_FS_READ, "/home/u/.ssh/id"},  {PERMISSION_FS_WRITE, "/a/b/c"},
+		{PERMISSION_FS_LINK, "/home/u/.bashrc"},  {PERMISSION_NET_ACCESS, "a.example.org:443"},
+		{PERMISSION_NET_ACCESS, "10.1.2.3:22"},   {PERMISSION_NET_ACCESS, "localhost:80"},
+		{PERMISSION_PROC_SPAWN, "/usr/bin/sudo"}, {PERMISSION_NET_LISTEN, "8080"},
+		{PERMISSION_ENV_READ, "LC_ALL"},          {PERMISSION_IPC_CONNECT, "/run/x.sock"},
 	};
 	static const struct stack_grants grants = {.find = find_none};
 	CLEANUP_RULESET struct ruleset *ruleset = NULL;

@@ -2,7 +2,8 @@
  * roots: the folders of a project for which ${root} stood in a session of it: what was found to be a repository of its
  * own (attack R8).
  *
- * Promises: at most LIMIT_ROOTS_FOUND of a project, of which the first ones stay: no later one takes the place of another.
+ * Promises: at most LIMIT_ROOTS_FOUND of a project, of which the first ones stay: no later one takes the place of
+ * another.
  */
 #pragma once
 
