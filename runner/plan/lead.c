@@ -358,7 +358,10 @@ int lead_straight(const struct lead *lead, int root, const char *path, char **re
 	if (!*name || has_up(path)) return -EAGAIN;
 	CLEANUP_FD int start = path[0] == '/' ? -1 : open_folder(lead), opened = -1;
 	int at = path[0] == '/' ? root : start;
-	if (at >= 0 && folder[0]) at = opened = open_straight(at, folder, O_DIRECTORY);
+	if (at >= 0 && folder[0]) {
+		opened = open_straight(at, folder, O_DIRECTORY);
+		at = opened;
+	}
 	if (at < 0 || (lead->last && is_link(lead, at, name))) return -EAGAIN;
 	return name_straight(start, path, ret_path) < 0 ? -EAGAIN : 0;
 }
