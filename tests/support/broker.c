@@ -220,7 +220,7 @@ static json_t *take_push(struct peer *peer, const char *type) {
 	return NULL;
 }
 
-json_t *peer_push(struct peer *peer, const char *type) {
+static json_t *next_push(struct peer *peer, const char *type) {
 	for (;;) {
 		json_t *push = take_push(peer, type);
 		if (push) return push;
@@ -228,6 +228,34 @@ json_t *peer_push(struct peer *peer, const char *type) {
 		assert_non_null(push);
 		json_array_append_new(peer->pushes, push);
 	}
+}
+
+static json_t *paths_of(json_t *push) {
+	return json_object_get(json_object_get(push, "view"), "paths");
+}
+
+static void add_part(json_t *push, json_t *part) {
+	const char *key;
+	json_t *list;
+	json_object_foreach (paths_of(part), key, list) {
+		json_t *known = json_object_get(paths_of(push), key);
+		if (known)
+			json_array_extend(known, list);
+		else
+			json_object_set(paths_of(push), key, list);
+	}
+}
+
+/* A view that comes in several parts is one. */
+json_t *peer_push(struct peer *peer, const char *type) {
+	json_t *push = next_push(peer, type);
+	const json_int_t parts = json_integer_value(json_object_get(push, "parts"));
+	for (json_int_t i = 1; i < parts; i++) {
+		json_t *part = next_push(peer, type);
+		add_part(push, part);
+		json_decref(part);
+	}
+	return push;
 }
 
 json_t *session_wish(json_t *keys) {
