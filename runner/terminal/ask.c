@@ -355,6 +355,12 @@ static void settle_with_text(struct asker *asker, bool anew) {
 	json_decref(answers);
 }
 
+/* We go on after a stop: those of our group that had been stopped beside a question know nothing of our shell's modes.
+ */
+static void recover_modes(const struct asker *asker) {
+	if (pagers_went_on(asker->pagers)) terminal_recover(asker->terminal);
+}
+
 /* Everything after a child's end: the terminal back, and the answers (or denials) to the broker. */
 static void finish(struct asker *asker) {
 	const bool cancelled = asker->gone < 0;
@@ -368,6 +374,7 @@ static void finish(struct asker *asker) {
 	if (!cancelled && code == ASK_SUSPENDED) {
 		give_turn(asker); /* others may be waiting for it */
 		asker->options.suspend(asker->options.context);
+		recover_modes(asker); /* before a next child: the answer to its turn may come before SIGCONT's event */
 	}
 	ask_next(asker);
 }
@@ -650,8 +657,7 @@ void asker_continued(struct asker *asker) {
 		return;
 	}
 	discard(asker); /* our shell has taken the terminal */
-	if (pagers_went_on(asker->pagers))
-		terminal_recover(asker->terminal); /* they know nothing of the shell's modes */
+	recover_modes(asker);
 	asker_put_off(asker);
 	asker_wake(asker);
 }

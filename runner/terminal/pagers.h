@@ -28,5 +28,5 @@ struct pagers *pagers_new(const struct pagers_options *options);
  * watches calls pagers_continue in any case. */
 void pagers_watch(struct pagers *pagers, bool watched);
 void pagers_continue(struct pagers *pagers); /* all of our group goes on; nothing if they were not watched since */
-bool pagers_went_on(struct pagers *pagers);  /* SIGCONT has come to all of us: had any been stopped? */
+bool pagers_went_on(struct pagers *pagers);  /* after a stop of all of us: had any been stopped before? */
 void pagers_free(struct pagers *pagers);

@@ -291,14 +291,14 @@ allow_twice() { # in a pipeline
 
 @test "a pager that reads the terminal while a question stands is stopped alone, what is typed then answers, and it goes on" {
 	echo 'a kept line' >"$HOME/kept"
-	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; echo LAST" | less'
+	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; expr 900 + 99" | less'
 	sees_question
 	first=$(code)
 	tmux send-keys x
 	wait_for 30 is_stopped_process less
 	wait_for 30 asks_anew "$first"
 	allow_twice
-	wait_for 30 pages_to LAST
+	wait_for 30 pages_to ^999
 	shows 'a kept line'
 	tmux send-keys q
 	sees 'ready\$$'
@@ -319,7 +319,7 @@ pages_to() {
 
 @test "a pager that is stopped under a question goes on after ^Z and fg, and after a denial" {
 	echo 'a kept line' >"$HOME/kept"
-	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; echo LAST" | less'
+	type_line 'clear; sbx run -- sh -c "seq 100; sleep 1; cat ~/kept; expr 900 + 99" | less'
 	sees_question
 	first=$(code)
 	tmux send-keys x
@@ -330,7 +330,7 @@ pages_to() {
 	type_line 'clear; fg'
 	wait_for 30 asks_anew "$second"
 	wait_for 30 is_denied
-	wait_for 30 pages_to LAST
+	wait_for 30 pages_to ^999
 	tmux send-keys q
 	sees 'ready\$$'
 }
