@@ -86,6 +86,15 @@ char *path_parent(const char *path) {
 	return slash && slash > path ? string_copy_bytes(path, (size_t)(slash - path)) : string_copy("/");
 }
 
+const char *path_last(const char *path, size_t *ret_size) {
+	const char *end = path + strlen(path);
+	while (end > path && end[-1] == '/') end--;
+	const char *name = end;
+	while (name > path && name[-1] != '/') name--;
+	*ret_size = (size_t)(end - name);
+	return name;
+}
+
 bool path_is_dots(const char *name) {
 	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }

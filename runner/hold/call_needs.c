@@ -56,7 +56,7 @@ static void add(struct judge *judge, enum permission_kind permission, const char
 	struct call_needs *needs = judge->needs;
 	for (size_t i = 0; i < needs->count; i++)
 		if (needs->items[i].permission == permission && strcmp(needs->items[i].path, path) == 0) return;
-	if (needs->count == CALL_PATHS) return;
+	if (needs->count == NEEDS_MAX) return;
 	needs->items[needs->count++] = (struct need){.permission = permission, .path = path, .by_folder = by_folder};
 }
 
@@ -178,9 +178,18 @@ static void judge_execute(struct judge *judge, const char *path) {
 		judge_interpreters(judge, path);
 }
 
+/* What `.` and `..` name is there: the kernel makes nothing by them (EEXIST, EBUSY; link_path_walk's LAST_NORM in
+ * fs/namei.c), though a masked name may be missing below. */
+static bool is_made(const struct call *call, size_t which) {
+	size_t size;
+	const char *last = call->ways[which] ? path_last(call->ways[which], &size) : NULL;
+	const bool dots = last && ((size == 1 && *last == '.') || (size == 2 && strncmp(last, "..", 2) == 0));
+	return call->makes[which] && !dots;
+}
+
 /* A name that comes or goes changes its folder; one that is a mount point of its own (a mask) has to go first. */
 static void judge_name(struct judge *judge, size_t which, const char *path) {
-	const bool makes = judge->call->makes[which];
+	const bool makes = is_made(judge->call, which);
 	note_made(judge, path, makes);
 	const struct sight sight = sight_of(judge, path, makes);
 	if (makes && is_masked(judge, &sight, path)) {
@@ -259,6 +268,6 @@ void call_needs_take_others(struct call_needs *needs, struct call_needs *from) {
 }
 
 void call_needs_finish(struct call_needs *needs) {
-	for (size_t i = 0; i < CALL_PATHS; i++) free(needs->owned[i]);
+	for (size_t i = 0; i < NEEDS_MAX; i++) free(needs->owned[i]);
 	*needs = (struct call_needs){.count = 0};
 }

@@ -15,10 +15,12 @@
 #include "calls/call.h"
 #include "curtain/doorbell.h"
 
+enum { NEEDS_MAX = 8 }; /* a folder that is moved takes several links along */
+
 struct call_needs {
-	struct need items[CALL_PATHS]; /* one after the other; no two alike */
+	struct need items[NEEDS_MAX]; /* one after the other; no two alike, but links to one place */
 	size_t count;
-	char *owned[CALL_PATHS]; /* that paths of items are borrowed from; the others are the call's */
+	char *owned[NEEDS_MAX]; /* that paths of items are borrowed from; the others are the call's */
 };
 
 struct call_world {

@@ -3,8 +3,8 @@
  * to that folder leads to the same name as before; an absolute one to the same place. The others are judged from their
  * new place. Into a git directory all links count, wherever they lead.
  *
- * A folder is refused as a whole (EXDEV), as a move between file systems is: then mv(1) and its like copy it, and each
- * link is asked about when it is made.
+ * A folder with more of them than are asked about for one call is refused as a whole (EXDEV), as a move between file
+ * systems is: then mv(1) and its like copy it, and each link is asked about when it is made.
  */
 #include "links.h"
 
@@ -146,7 +146,6 @@ static void read_folder(struct reading *reading, int fd, const char *from, const
 	const bool whole = look_through(&looking, fd, ".", to, 0);
 	if (!whole && !reading->links) reading->links = mem_new(struct links);
 	if (!reading->links) return;
-	reading->links->folder = true;
 	reading->links->many |= !whole;
 }
 
@@ -196,7 +195,7 @@ struct links *links_read(pid_t thread, const struct call *call, dev_t curtain) {
 
 static bool are_equal(const struct links *one, const struct links *other) {
 	if (!one || !other) return one == other;
-	bool equal = one->count == other->count && one->folder == other->folder && one->many == other->many;
+	bool equal = one->count == other->count && one->many == other->many;
 	for (size_t i = 0; equal && i < one->count; i++)
 		equal = string_equal(one->items[i].place, other->items[i].place) &&
 			string_equal(one->items[i].text, other->items[i].text);
@@ -223,7 +222,7 @@ int links_judge(const struct links *links, struct sight (*sight)(void *context, 
 		const struct symlink *link = &links->items[i];
 		const char *target = symlink_asks(link, sight, context);
 		if (!target) continue;
-		if (links->folder || ret_needs->count == CALL_PATHS) return EXDEV;
+		if (ret_needs->count == NEEDS_MAX) return EXDEV;
 		if (links->made && lstat(link->place, &status) == 0) return EEXIST;
 		ret_needs->items[ret_needs->count++] =
 			(struct need){.permission = PERMISSION_FS_LINK, .path = target, .name = link->place};
@@ -232,16 +231,6 @@ int links_judge(const struct links *links, struct sight (*sight)(void *context, 
 }
 
 /* Making */
-
-/* Where the last name of the path begins, and how long it is. */
-static const char *last_name(const char *way, size_t *ret_size) {
-	const char *end = way + strlen(way);
-	while (end > way && end[-1] == '/') end--;
-	const char *name = end;
-	while (name > way && name[-1] != '/') name--;
-	*ret_size = (size_t)(end - name);
-	return name;
-}
 
 /* Behind a node of the curtain, which we serve, the way of the thread can't be walked: what is shown there lies on the
  * host by the same name. */
@@ -263,7 +252,7 @@ int links_open(const struct links *links, pid_t thread, const struct call *call,
 	const dev_t curtain = view->curtain;
 	const struct lead lead = {.thread = thread, .folder = call->folders[0], .curtain = curtain, .last = true};
 	size_t size = 0;
-	const char *way = call->ways[0] ? call->ways[0] : "", *last = last_name(way, &size);
+	const char *way = call->ways[0] ? call->ways[0] : "", *last = path_last(way, &size);
 	CLEANUP_FREE char *place = NULL, *above = string_copy_bytes(way, (size_t)(last - way));
 	CLEANUP_FREE char *name = string_copy_bytes(last, size);
 	CLEANUP_FD int fd = -1;
@@ -283,5 +272,5 @@ int links_open(const struct links *links, pid_t thread, const struct call *call,
 /* A slash behind the name is as wrong as the kernel finds it. */
 int links_make(const struct links *links, const struct call *call, int fd) {
 	size_t size;
-	return symlinkat(links->items[0].text, fd, last_name(call->ways[0], &size)) < 0 ? errno : 0;
+	return symlinkat(links->items[0].text, fd, path_last(call->ways[0], &size)) < 0 ? errno : 0;
 }

@@ -19,9 +19,8 @@ enum { LINKS_MAX = 64 };
 struct links {
 	struct symlink items[LINKS_MAX]; /* in the folder, if it is one, those that it would lead elsewhere */
 	size_t count;
-	bool folder; /* a folder is moved */
-	bool many;   /* more than could be looked at */
-	bool made;   /* it is made here (links_open, links_make) */
+	bool many; /* more than could be looked at */
+	bool made; /* it is made here (links_open, links_make) */
 };
 
 /* Of a call that makes names and whose places are found (call->paths); `curtain`: the device of its nodes, 0: there are
@@ -32,8 +31,8 @@ void links_free(struct links *links);
 /* After a call was held: what it would bring may have been exchanged meanwhile. */
 bool links_are_as_read(const struct links *links, pid_t thread, const struct call *call, dev_t curtain);
 
-/* What is to be asked about, borrowed from the links; or what the call fails with: EXDEV, so that whoever moves a
- * folder copies it, link by link. 0: see *ret_needs, of which there may be none. */
+/* What is to be asked about, borrowed from the links; or what the call fails with: EXDEV where there are too many, so
+ * that whoever moves a folder copies it, link by link. 0: see *ret_needs, of which there may be none. */
 int links_judge(const struct links *links, struct sight (*sight)(void *context, const char *path), void *context,
 		struct call_needs *ret_needs);
 

@@ -261,7 +261,7 @@ static void judge_link(struct judge *judge, struct call_needs *needs) {
 	else if (!sight.program || !leads || !program || look(judge, program).program ||
 		 !is_program(judge, trap->named))
 		return;
-	if (needs->count < CALL_PATHS)
+	if (needs->count < NEEDS_MAX)
 		needs->items[needs->count++] = (struct need){PERMISSION_PROC_SPAWN, .path = trap->named};
 }
 

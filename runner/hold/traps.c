@@ -52,7 +52,7 @@ enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
-	TRAPS_JUDGED_MOST = 8,  /* times that what a call was allowed may bring something more to ask about */
+	TRAPS_JUDGED_MOST = 16, /* times that what a call was allowed may bring something more to ask about */
 };
 
 /* A call that was handed over, and then perhaps held. */

@@ -75,7 +75,8 @@ END
 	[ "$output" = EBUSY ]
 	mkdir other
 	run sbx run -- ./probe exchange .git other
-	[ "$output" = EBUSY ]
+	[[ $output =~ ^(EBUSY|EACCES) ]] # EACCES: asked about first, and refused
+	[ -d .git/hooks ] && [ ! -e other/hooks ]
 	run sbx run -- ./probe rename .git/hooks .git/h2
 	[[ $output =~ ^(EBUSY|EXDEV|EACCES) ]] # EACCES: asked about first, and refused
 	run sbx run -- ./probe unlink .git/config

@@ -71,18 +71,38 @@ write_lock_file() {
 	for way in symlink symlinkat rename link linkat exchange "exchange back" "behind a name"; do
 		grep -qx "$way EACCES" <<<"$output"
 	done
-	grep -qx 'folder EXDEV' <<<"$output"
+	grep -qx 'folder EACCES' <<<"$output"
 	grep -qx 'closed folder EXDEV' <<<"$output"
 	no_link by-* twisted
 	[ "$(find . -path ./.git -prune -o -type l -printf '%p %l\n' | sort)" = $'./beside nothing\n./deep/er/link ../../up' ]
-	# what mv(1) does when it may not rename: it copies, and the links are asked about
-	run sbx run -- mv deep/er moved
-	echo "$output"
-	no_link moved/link
+	denied "$HOME/up" by-folder/link
 	run sbx run -- sh -c 'ln -s ~/.bashrc /tmp/l && mv /tmp/l ./from-tmp; ln -s ~/.bashrc ~/l && mv ~/l ./from-home
 		cp -P /tmp/l copied; cp -a ~/l archived; mkdir /tmp/d; ln -s ~/.bashrc /tmp/d/l; cp -a /tmp/d copy; tar c -C /tmp d | tar x; rsync -a /tmp/d/ synced; true'
 	echo "$output"
 	no_link from-tmp from-home copied archived copy/l d/l synced/l
+}
+
+@test "a folder with a link that would lead elsewhere is moved once that link is allowed: git mv, rename(2); one with too many is copied" {
+	mkdir -p deep/er && ln -s ../../up deep/er/link && git add deep && git commit -qm links
+	run sbx run -- git mv deep/er moved
+	echo "$output"
+	[ "$status" != 0 ]
+	contains "$output" "sbx grant fs:link $HOME/up --profile git"
+	denied "$HOME/up" moved/link
+	[ -L deep/er/link ] && [ ! -e moved ]
+	sbx grant fs:link "$HOME/up" --profile git
+	sbx run -- git mv deep/er moved
+	[ "$(readlink moved/link)" = ../../up ] && [ ! -e deep/er ]
+	sbx revoke --all
+	mkdir -p many/them
+	for at in {1..9}; do ln -s ../../up$at many/them/$at; done
+	run sbx run -- python3 -c 'import os; os.rename("many/them", "them")'
+	echo "$output"
+	contains "$output" 'Invalid cross-device link'
+	sbx grant fs:link "$HOME/up*" --profile default
+	sbx run -- mv many/them them
+	[ "$(readlink them/9)" = ../../up9 ] && [ ! -e many/them ]
+	sbx revoke --all
 }
 
 @test "attack_r_02: in a git directory no link is made unasked, wherever it leads" {

@@ -209,8 +209,12 @@ nothing_was_read() {
 			[ $by = tool ] || (cd "$w" && eval "$way")
 			touch go
 			wait_for 20 test -e went
-			: >"$w/in/deep/secret"
-			arrives_hidden "$w/in/deep/secret" || { echo "by the $by: $way" && return 1; }
+			if [[ "$by $way" == tool*' in' ]]; then # what the tool brings there could have the name in it (attack R4)
+				[ ! -e "$w/in" ] && [ -d "$w/old" ]
+			else
+				: >"$w/in/deep/secret"
+				arrives_hidden "$w/in/deep/secret" || { echo "by the $by: $way" && return 1; }
+			fi
 			touch end
 			finished reader
 			nothing_was_read

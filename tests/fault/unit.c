@@ -49,7 +49,7 @@ static void append(const char *text, size_t size) {
 
 /* Long texts and ones of several lines become one line. */
 __attribute__((format(printf, 2, 0))) static void tell(const char *mark, const char *format, va_list arguments) {
-	static char line[64 * 1024];
+	static char line[512 * 1024]; /* policy show has 100 KiB */
 	int size = vsnprintf(line, sizeof line, format, arguments);
 	if (size < 0 || (size_t)size >= sizeof line) _exit(EXIT_TROUBLE);
 	for (char *p = line; *p; p++)
