@@ -387,6 +387,10 @@ void keeper_made(const struct keeper *keeper, struct strings *ret_paths) {
 	}
 }
 
+const struct strings *keeper_links(const struct keeper *keeper) {
+	return keeper->traps ? traps_links(keeper->traps) : NULL;
+}
+
 void keeper_gone(struct keeper *keeper) {
 	if (keeper && keeper->withdrawn) withdrawn_gone(keeper->withdrawn);
 }

@@ -56,6 +56,8 @@ void keeper_stop(struct keeper *keeper);
 /* When its processes have ended, and before the session does: what is new and masked by a pattern (made.h) or, since
  * it came, by its path. */
 void keeper_made(const struct keeper *keeper, struct strings *ret_paths);
+/* Borrowed, as traps_links; NULL: nothing was trapped. */
+const struct strings *keeper_links(const struct keeper *keeper);
 /* Nothing of the sandbox is left: nobody holds what was withdrawn, and who waits for that is told. */
 void keeper_gone(struct keeper *keeper);
 void keeper_free(struct keeper *keeper); /* when nothing of the sandbox is left */

@@ -230,6 +230,20 @@ int links_judge(const struct links *links, struct sight (*sight)(void *context, 
 	return 0;
 }
 
+char *links_key(const char *place, const char *text) {
+	return string_format("%zu %s%s", strlen(place), place, text);
+}
+
+void links_note(const struct links *links, struct sight (*sight)(void *context, const char *path), void *context,
+		struct strings *keys) {
+	for (size_t i = 0; links && i < links->count; i++) {
+		const struct symlink *link = &links->items[i];
+		CLEANUP_FREE char *key = links_key(link->place, link->text);
+		if (keys->count < LINKS_NOTED_MAX && symlink_asks(link, sight, context) && !strings_contain(keys, key))
+			strings_take(keys, STEAL(key));
+	}
+}
+
 /* Making */
 
 /* Behind a node of the curtain, which we serve, the way of the thread can't be walked: what is shown there lies on the

@@ -96,7 +96,8 @@ struct traps {
 	struct event *handed, *again;
 	struct trapped *held;
 	uint64_t held_count;
-	bool waits; /* until what the broker has said is carried out */
+	bool waits;           /* until what the broker has said is carried out */
+	struct strings links; /* that were allowed: links_key */
 };
 
 static struct trap_rules rules_of(const struct desk *desk) {
@@ -409,7 +410,10 @@ static void on_done(void *argument, enum held_end end) {
 		judge_anew(trapped);
 		return;
 	}
-	if (code != 0) answer(traps->desk, trapped->trap.id, code);
+	if (code != 0)
+		answer(traps->desk, trapped->trap.id, code);
+	else
+		links_note(trapped->trap.links, traps->options.sight, traps->options.context, &traps->links);
 	held_end(trapped);
 }
 
@@ -623,6 +627,10 @@ static void desk_close(struct desk *desk) {
 	while ((trapped = desk_take(desk))) trapped_free(trapped);
 }
 
+const struct strings *traps_links(const struct traps *traps) {
+	return &traps->links;
+}
+
 void traps_free(struct traps *traps) {
 	if (!traps) return;
 	for (struct trapped *held = traps->held, *next; held; held = next) {
@@ -637,5 +645,6 @@ void traps_free(struct traps *traps) {
 		readers_free(traps->readers);
 	else
 		desk_free(traps->desk);
+	strings_finish(&traps->links);
 	free(traps);
 }

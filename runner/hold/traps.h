@@ -72,6 +72,9 @@ struct traps_counts {
 };
 struct traps_counts traps_count(const struct traps *traps);
 
+/* Borrowed: the links (links_key) that were asked about and allowed until now. */
+const struct strings *traps_links(const struct traps *traps);
+
 /* Calls that wait and those to come fail with ENOSYS: only when the sandbox has ended. */
 void traps_free(struct traps *traps);
 DEFINE_CLEANUP(struct traps *, traps_free);

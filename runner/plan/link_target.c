@@ -31,7 +31,6 @@ void link_target_finish(struct link_target *target) {
 static void cut(struct walk *walk, size_t size) {
 	walk->at.size = size;
 	walk->at.data[size] = '\0';
-	if (walk->target->there > size) walk->target->there = size;
 }
 
 static void go_up(struct walk *walk) {
@@ -73,9 +72,7 @@ static void look(struct walk *walk) {
 		target->reach = LINK_MISSING;
 	else if (S_ISLNK(walk->status.st_mode))
 		follow(walk);
-	else if (S_ISDIR(walk->status.st_mode))
-		target->there = walk->at.size;
-	else if (walk->rest[strspn(walk->rest, "/")] != '\0')
+	else if (!S_ISDIR(walk->status.st_mode) && walk->rest[strspn(walk->rest, "/")] != '\0')
 		target->reach = LINK_NOWHERE;
 }
 
@@ -103,7 +100,6 @@ void link_target_find(const char *folder, const char *text, const struct strings
 	struct walk walk = {.shut = shut, .text = string_copy(text), .target = ret_target};
 	*ret_target = (struct link_target){.reach = LINK_THERE};
 	string_append(&walk.at, text[0] == '/' || string_equal(folder, "/") ? "" : folder);
-	ret_target->there = walk.at.size;
 	walk.rest = walk.text;
 	while (next(&walk)) {
 	}

@@ -20,7 +20,6 @@ enum link_reach {
 struct link_target {
 	enum link_reach reach;
 	char *path;   /* without links, as far as it was walked; what comes behind that is as the links say */
-	size_t there; /* of `path` so much is a folder that is there; 0: the root */
 	mode_t mode;  /* of LINK_THERE */
 	dev_t device; /* likewise, of a device file */
 };

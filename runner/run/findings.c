@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "git/git_review.h"
 #include "git/git_survey.h"
+#include "hold/links.h"
 #include "sandbox/new_links.h"
 #include "schema/limits.h"
 #include "schema/message.h"
@@ -163,6 +164,11 @@ static struct timespec began(const struct findings_since *since) {
 	return (struct timespec){.tv_sec = first / 1000000000, .tv_nsec = first % 1000000000};
 }
 
+static bool was_allowed(const struct findings_options *options, const struct new_link *link) {
+	CLEANUP_FREE char *key = links_key(link->path, link->text);
+	return options->links && strings_contain(options->links, key);
+}
+
 static void add_link(const struct scene *scene, const struct new_link *link, struct findings *findings) {
 	CLEANUP_FREE char *path = near_path(scene, link->path), *leads = near_path(scene, link->leads);
 	CLEANUP_FREE char *shown = string_format("%s -> %s", path, leads);
@@ -181,7 +187,8 @@ static void look_at_links(const struct findings_options *options, struct finding
 					       .home = scene->home,
 					       .since = began(options->since)};
 	new_links_find(&look, &links);
-	for (size_t i = 0; i < links.count; i++) add_link(scene, &links.items[i], findings);
+	for (size_t i = 0; i < links.count; i++)
+		if (!was_allowed(options, &links.items[i])) add_link(scene, &links.items[i], findings);
 	for (size_t i = 0; i < links.shut.count; i++) {
 		CLEANUP_FREE char *near = near_path(scene, links.shut.items[i]);
 		CLEANUP_FREE char *folder = string_format("%s, which can't be read", near);

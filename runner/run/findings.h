@@ -46,8 +46,9 @@ void findings_begin(struct findings_since *ret_since);
 /* All borrowed. */
 struct findings_options {
 	const struct scene *scene;
-	const struct plan *plan;    /* the last one in force */
-	const struct strings *made; /* names that are new and masked (keeper_made) */
+	const struct plan *plan;     /* the last one in force */
+	const struct strings *made;  /* names that are new and masked (keeper_made) */
+	const struct strings *links; /* that were allowed, so nothing is said of them (keeper_links); may be NULL */
 	const struct findings_since *since;
 };
 

@@ -129,8 +129,11 @@ static void say_last_words(struct run *run, const struct blocked *blocked) {
 static void look_back(struct run *run) {
 	CLEANUP_STRINGS struct strings made = {0};
 	keeper_made(run->keeper, &made);
-	const struct findings_options options = {
-		.scene = &run->scene, .plan = live_plan(keeper_live(run->keeper)), .made = &made, .since = &run->since};
+	const struct findings_options options = {.scene = &run->scene,
+						 .plan = live_plan(keeper_live(run->keeper)),
+						 .made = &made,
+						 .links = keeper_links(run->keeper),
+						 .since = &run->since};
 	run->findings.session = session_id(run->session);
 	findings_look(&options, &run->findings);
 	findings_tell(&run->findings, run->session);

@@ -68,11 +68,13 @@ static bool is_in(const struct strings *trees, const char *path) {
 	return path_is_below_any(path, (const char *const *)trees->items, trees->count);
 }
 
-/* Could the sandbox write there itself? */
-static bool is_inside(const struct look *look, const char *path) {
+/* Could the sandbox write there itself? In a git directory only a file that is there counts as such: by a folder of it
+ * another link could name git's own files, and one that is missing git makes later. */
+static bool is_inside(const struct look *look, const struct link_target *target) {
 	const struct plan *plan = look->options->plan;
-	return plan_show(plan, path) == SHOW_WRITE && !is_gits(path) && !is_in(look->options->git, path) &&
-	       !is_in(&plan->missing, path);
+	const bool git = is_gits(target->path) || is_in(look->options->git, target->path);
+	const bool file = target->reach == LINK_THERE && S_ISREG(target->mode);
+	return plan_show(plan, target->path) == SHOW_WRITE && (!git || file) && !is_in(&plan->missing, target->path);
 }
 
 static bool user_may(const char *path, int what) {
@@ -85,17 +87,18 @@ static bool user_may_write(const struct look *look, const struct link_target *ta
 	return !null && (user_may(target->path, W_OK) || path_is_below(look->options->home, target->path));
 }
 
+/* Where its folder is missing, too, a plain write by the link fails (symlink.h says the same before it is made). */
 static bool user_may_make(const struct link_target *target) {
-	CLEANUP_FREE char *folder = string_copy_bytes(target->path, target->there);
-	return user_may(folder[0] ? folder : "/", W_OK | X_OK);
+	CLEANUP_FREE char *folder = path_parent(target->path);
+	return user_may(folder, W_OK | X_OK);
 }
 
 static bool leads_out(const struct look *look, const struct link_target *target) {
 	switch (target->reach) {
 	case LINK_THERE:
-		return !is_inside(look, target->path) && user_may_write(look, target);
+		return !is_inside(look, target) && user_may_write(look, target);
 	case LINK_MISSING:
-		return !is_inside(look, target->path) && user_may_make(target);
+		return !is_inside(look, target) && user_may_make(target);
 	case LINK_UNKNOWN:
 		return true;
 	case LINK_NOWHERE:

@@ -20,6 +20,7 @@ said() { grep -q "$1" "$HOME/run/said"; }
 is_gone() { ! test -e "/proc/$inside/root$HOME/given/file"; }
 wait_for 20 sbx grants >/dev/null # the broker of the test before has gone
 sbx grant fs:read "$HOME/given" >/dev/null && id=$(sbx grants --json | jq -er ".[0].id") || exit 1
+rm -f "$HOME/run/said" # of the test before: who is in the background truncates it later
 sbx run --allow "fs:read=$HOME/nas" -- ./slow $how "$HOME/project/trapped" "$HOME/given/file" >"$HOME/run/said" 2>&1 3>&- &
 run=$!
 wait_for 30 said ready || { cat "$HOME/run/said"; exit 1; }

@@ -30,7 +30,20 @@ setup() {
 
 # inside OPTION… LINE: run it under sh in the sandbox; sets $status, $output and $session.
 inside() {
-	run sbx run --allow fs:link=/ "${@:1:$#-1}" -- sh -c "${!#}"
+	run sbx run "${@:1:$#-1}" -- sh -c "${!#}"
+	echo "${!#}: $output ($status)"
+	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
+}
+
+# slipped OPTION… LINE: as inside, but the host runs the line while the sandbox is up: by nothing else can a test make what
+# nobody was asked about.
+slipped() {
+	rm -f up go
+	background tool sbx run "${@:1:$#-1}" -- sh -c 'touch up; until [ -e go ]; do sleep 0.05; done; rm up go'
+	wait_for 60 test -e up
+	eval "${!#}"
+	touch go
+	finished tool
 	echo "${!#}: $output ($status)"
 	session=$(sbx history --json | jq -r 'select(.kind == "session-start").session' | tail -n 1)
 }
@@ -93,13 +106,13 @@ lines_of() {
 
 @test "attack_r_14: links by which a program of the host would write where the tool could not are named" {
 	ln -s ../out old
-	inside 'ln -s "$HOME/.profile" package-lock.json; ln -s ../../.bash_login src/log; ln -sf ../src/x.c .git/COMMIT_EDITMSG
-		ln -s "$HOME/.cache/own/deep" cache; ln -s src/x.c within; ln -s /usr/bin/env env; ln -s /dev/null null'
+	slipped 'ln -s "$HOME/.profile" package-lock.json; ln -s ../../.bash_login src/log; ln -sf ../src/x.c .git/COMMIT_EDITMSG
+		ln -s "$HOME/.own" cache; ln -s "$HOME/none/deep" nowhere; ln -s src/x.c within; ln -s /usr/bin/env env; ln -s /dev/null null'
 	contains "$output" "by new links a program outside would write where the tool could not: "
-	for link in "package-lock.json -> ~/.profile" "src/log -> ~/.bash_login" ".git/COMMIT_EDITMSG -> src/x.c" "cache -> ~/.cache/own/deep"; do
+	for link in "package-lock.json -> ~/.profile" "src/log -> ~/.bash_login" ".git/COMMIT_EDITMSG -> src/x.c" "cache -> ~/.own"; do
 		contains "$output" "$link"
 	done
-	for name in within env null old; do lacks "$output" "$name ->"; done
+	for name in within env null old nowhere; do lacks "$output" "$name ->"; done
 	[ "$(lines_of)" = 1 ]
 	finding link --arg path "$PWD/src/log" --arg home "$HOME" '.target == $path and .detail.text == "../../.bash_login" and .detail.leads == $home + "/.bash_login"'
 	echo evil >package-lock.json # that is the attack
@@ -110,17 +123,18 @@ lines_of() {
 
 @test "attack_r_14: links to what is masked in the project, in a folder that was granted, and through a link of the user's are named" {
 	ln -s ../out old
-	inside --allow "fs:write=$HOME/beside" 'ln -s .git/hooks/pre-commit a; ln -s .envrc b; ln -s old/new c; ln -s ../.profile ~/beside/d'
+	slipped --allow "fs:write=$HOME/beside" 'ln -s .git/hooks/pre-commit a; ln -s .envrc b; ln -s old/new c; ln -s ../.profile ~/beside/d'
 	for link in "a -> .git/hooks/pre-commit" "b -> .envrc" "c -> ~/out/new" "~/beside/d -> ~/.profile"; do contains "$output" "$link"; done
 }
 
 @test "attack_r_14: what was granted while it ran, and ended, is looked at" {
-	background tool sbx run --allow fs:link=/ -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done
-		git init -q ~/beside/made; ln -s ../.profile ~/beside/link; touch made; until [ -e go ]; do sleep 0.05; done'
+	background tool sbx run -- sh -c 'touch up; until [ -e granted ]; do sleep 0.05; done
+		git init -q ~/beside/made; touch made; until [ -e go ]; do sleep 0.05; done'
 	wait_for 60 test -e up
 	sbx grant fs:write "$HOME/beside" --profile default >/dev/null
 	touch granted
 	wait_for 60 test -e made
+	ln -s ../.profile ~/beside/link
 	sbx revoke --all >/dev/null
 	touch go
 	finished tool
@@ -129,8 +143,17 @@ lines_of() {
 	contains "$output" "~/beside/link -> ~/.profile"
 }
 
+@test "attack_r_14: of a link that was allowed nothing more is said, but of the next one that slips past" {
+	inside --allow "fs:link=$HOME/.profile" 'ln -s ~/.profile allowed; mkdir d; ln -s ~/.profile d/moved; mv d/moved .'
+	[ -z "$output" ]
+	[ -L allowed ] && [ -L moved ]
+	slipped --allow "fs:link=$HOME/.profile" 'ln -s ~/.profile beside'
+	contains "$output" "beside -> ~/.profile: check it"
+	lacks "$output" allowed
+}
+
 @test "attack_r_14: names are made visible, and more than a line holds are counted" {
-	inside 'for i in $(seq 150); do ln -s ~/.profile "$(printf "l%03d\033[2J" $i)"; done'
+	slipped 'for i in $(seq 150); do ln -s ~/.profile "$(printf "l%03d\033[2J" $i)"; done'
 	lacks "$output" $'\033'
 	contains "$output" '\x1b[2J -> ~/.profile'
 	contains "$output" "and 144 more (sbx history --session $session): check them"
@@ -141,7 +164,8 @@ lines_of() {
 
 @test "attack_r_14: at most five lines, behind what the tool has written, on standard error" {
 	ln -s ../out old
-	run --separate-stderr sbx run --allow fs:link=/ -- sh -c 'echo written; git init -q a; git init -q b; ln -s ~/.profile c; ln -s ~/.profile d; git update-index --assume-unchanged src/x.c
+	(while [ ! -e a ]; do rest 50000; done; ln -s ~/.profile c; ln -s ~/.profile d) 3>&- &
+	run --separate-stderr sbx run -- sh -c 'echo written; git init -q a; git init -q b; until [ -L d ]; do sleep 0.05; done; git update-index --assume-unchanged src/x.c
 		for i in $(seq 2100); do echo many/$i; done | xargs mkdir -p; echo last'
 	echo "$output" "$stderr"
 	[ "$output" = $'written\nlast' ]
@@ -163,7 +187,7 @@ lines_of() {
 }
 
 @test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {
-	inside 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
+	inside --allow fs:link=/ 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
 	contains "$output" "not all was looked at: shut, which can't be read"
 	echo evil >shut/cache # that is the attack
 	[ "$(<"$HOME/.profile")" = evil ]

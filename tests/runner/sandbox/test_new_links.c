@@ -96,13 +96,15 @@ static void expect(const struct new_links *links, const char *want) {
 static void attack_r_14_links_that_a_run_has_left_are_found(void **state) {
 	(void)state;
 	CLEANUP_NEW_LINKS struct new_links links = {0};
-	shell("mkdir -p p/.git p/sub p/locked p/bare other; touch .bashrc p/.git/config p/locked/file p/file; ln -s "
+	shell("mkdir -p p/.git p/sub p/locked p/bare other; touch .bashrc p/.git/config p/.git/HEAD p/locked/file "
+	      "p/file; ln -s "
 	      "../other "
 	      "p/old; ln -s ../../other p/sub/old; sleep 0.05");
 	const struct timespec since = now();
 	shell("cd p; ln -s ~/.bashrc absolute; ln -s ../../.bashrc sub/relative; ln -s old/.profile through; ln -s / "
 	      "root;"
-	      "ln -s ~/gone/deep home; ln -s .git/config masked; ln -s .envrc missing; ln -s .git git; ln -s "
+	      "ln -s ~/gone/deep nowhere; ln -s ~/new home; ln -s .git/HEAD head; ln -s .git/config masked; ln -s "
+	      ".envrc missing; ln -s .git git; ln -s "
 	      "locked/file "
 	      "locked.link;"
 	      "ln -s ../file .git/COMMIT_EDITMSG; ln -s ../file bare/HEAD; ln sub/old renamed;"
@@ -114,7 +116,7 @@ static void attack_r_14_links_that_a_run_has_left_are_found(void **state) {
 		       "p/absolute /.bashrc\n"
 		       "p/bare/HEAD /p/file\n"
 		       "p/git /p/.git\n"
-		       "p/home /gone/deep\n"
+		       "p/home /new\n"
 		       "p/locked.link /p/locked/file\n"
 		       "p/masked /p/.git/config\n"
 		       "p/missing /p/.envrc\n"
