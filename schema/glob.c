@@ -121,18 +121,24 @@ uint32_t glob_fixed(const char *pattern) {
 
 char *glob_quote(const char *text) {
 	CLEANUP_STRING struct string out = {0};
-	for (; *text; text++) {
-		if (strchr("*?[\\{}$", *text)) string_append_char(&out, '\\');
-		string_append_char(&out, *text);
+	for (;;) {
+		const size_t plain = strcspn(text, "*?[\\{}$");
+		string_append_bytes(&out, text, plain);
+		text += plain;
+		if (!*text) return string_steal(&out);
+		string_append_char(&out, '\\');
+		string_append_char(&out, *text++);
 	}
-	return string_steal(&out);
 }
 
 char *glob_unquote(const char *pattern) {
 	CLEANUP_STRING struct string out = {0};
-	for (; *pattern; pattern++) {
-		if (*pattern == '\\' && pattern[1]) pattern++;
-		string_append_char(&out, *pattern);
+	for (;;) {
+		const size_t plain = strcspn(pattern, "\\");
+		string_append_bytes(&out, pattern, plain);
+		pattern += plain;
+		if (!*pattern) return string_steal(&out);
+		if (pattern[1]) pattern++;
+		string_append_char(&out, *pattern++);
 	}
-	return string_steal(&out);
 }

@@ -73,14 +73,15 @@ char *pattern_quote(const struct permission *permission, const char *target) {
 
 static int append_variable(struct string *out, const char *name, size_t size, const struct pattern_scope *scope,
 			   struct error *error) {
-	char uid[16];
-	snprintf(uid, sizeof uid, "%u", scope->uid);
 	const struct {
 		const char *name, *value;
 	} variables[] = {{"home", scope->home},
 			 {"project", scope->project},
-			 {"root", scope->root ? scope->root : scope->project},
-			 {"uid", uid}};
+			 {"root", scope->root ? scope->root : scope->project}};
+	if (size == 3 && memcmp(name, "uid", size) == 0) {
+		string_appendf(out, "%u", scope->uid);
+		return 0;
+	}
 	for (size_t i = 0; i < ARRAY_LENGTH(variables); i++) {
 		if (strlen(variables[i].name) != size || memcmp(variables[i].name, name, size) != 0) continue;
 		if (!variables[i].value)
@@ -119,7 +120,9 @@ static int expand(const char *text, const struct pattern_scope *scope, char **re
 				error, EINVAL,
 				"{…} is no wildcard here; write one pattern for each, or \\{ for the character");
 		} else {
-			string_append_char(&out, *text++);
+			const size_t plain = 1 + strcspn(text + 1, "\\${");
+			string_append_bytes(&out, text, plain);
+			text += plain;
 		}
 	}
 	if (r < 0) return r;

@@ -69,8 +69,10 @@ static bool is_number(const char *text) {
 	return is_float(text) || is_sexagesimal(text);
 }
 
+/* Most texts are neither as short as the longest of the words, nor begin as a number does. */
 enum node_kind scalar_kind(const char *plain) {
-	if (is_one_of(plain, nulls, ARRAY_LENGTH(nulls))) return NODE_NULL;
-	if (is_one_of(plain, bools, ARRAY_LENGTH(bools))) return NODE_BOOL;
-	return is_number(plain) ? NODE_NUMBER : NODE_TEXT;
+	const bool brief = strnlen(plain, sizeof "false") < sizeof "false";
+	if (brief && is_one_of(plain, nulls, ARRAY_LENGTH(nulls))) return NODE_NULL;
+	if (brief && is_one_of(plain, bools, ARRAY_LENGTH(bools))) return NODE_BOOL;
+	return *plain && strchr("0123456789+-.", *plain) && is_number(plain) ? NODE_NUMBER : NODE_TEXT;
 }

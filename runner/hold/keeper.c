@@ -51,7 +51,8 @@ struct keeper {
 	struct held_broker broker;
 	struct promptly *promptly;
 	pid_t init;
-	struct strings missing; /* as the first plan has it */
+	struct made *made;
+	struct strings allowed; /* of what traps ask about: traps.h */
 	struct strings told;    /* programs that the user knows are shut */
 	int device, spare;      /* of the curtain */
 	struct error failed;    /* in a callback while it is built */
@@ -85,6 +86,7 @@ static void on_changed(void *context, const struct plan *plan, const struct step
 	else if (keeper->withdrawn)
 		withdrawn_foresee(keeper->withdrawn, steps);
 	host_changes_follow(keeper->changes, plan);
+	if (plan && keeper->made) made_follow(keeper->made, plan);
 }
 
 static void on_seen(void *context, const struct sights *sights) {
@@ -268,8 +270,10 @@ static void make_live(struct keeper *keeper) {
 						     .failed = keeper->options.failed,
 						     .context = keeper->options.context};
 	keeper->changes = host_changes_new(&changes);
-	for (size_t i = 0; i < live_plan(keeper->live)->missing.count; i++)
-		strings_add(&keeper->missing, live_plan(keeper->live)->missing.items[i]);
+	const struct made_options made = {
+		.finds = &scene->finds, .session = keeper->session, .allowed = &keeper->allowed};
+	keeper->made = made_new(&made);
+	made_follow(keeper->made, live_plan(keeper->live));
 	make_held(keeper);
 }
 
@@ -317,6 +321,7 @@ int keeper_listen(struct keeper *keeper, int listener, struct network *network, 
 					.listener = listener,
 					.wanted = doorbells_judged(live_view(keeper->live), keeper->wanted),
 					.curtain = curtain,
+					.allowed = &keeper->allowed,
 					.network = network_takes(network) ? network : NULL};
 	answers_for_traps(&keeper->answers, &options);
 	if (keeper->traps) {
@@ -375,20 +380,10 @@ void keeper_stop(struct keeper *keeper) {
 	if (keeper->portal) portal_on_end(keeper->portal, NULL, NULL);
 }
 
-void keeper_made(const struct keeper *keeper, struct strings *ret_paths) {
+void keeper_made(const struct keeper *keeper, struct keeper_made *ret_made) {
 	const struct layout_judge judge = session_judge(keeper->session);
-	const struct plan *plan = live_plan(keeper->live);
-	made_find(&keeper->options.scene->finds, live_view(keeper->live), plan, &judge, ret_paths);
-	for (size_t i = 0; i < keeper->missing.count; i++) {
-		const char *path = keeper->missing.items[i];
-		if (!strings_contain(&plan->missing, path) && plan_show(plan, path) == SHOW_READ &&
-		    access(path, F_OK) == 0)
-			strings_add(ret_paths, path);
-	}
-}
-
-const struct strings *keeper_links(const struct keeper *keeper) {
-	return keeper->traps ? traps_links(keeper->traps) : NULL;
+	*ret_made = (struct keeper_made){.allowed = &keeper->allowed, .told = made_told(keeper->made)};
+	made_find(keeper->made, live_view(keeper->live), live_plan(keeper->live), &judge, &ret_made->paths);
 }
 
 void keeper_gone(struct keeper *keeper) {
@@ -405,7 +400,8 @@ void keeper_free(struct keeper *keeper) {
 	if (keeper->live) live_finish(keeper->live, &keeper->options.scene->plan);
 	withdrawn_free(keeper->withdrawn);
 	promptly_free(keeper->promptly);
-	strings_finish(&keeper->missing);
+	made_free(keeper->made);
+	strings_finish(&keeper->allowed);
 	strings_finish(&keeper->told);
 	fd_close(keeper->device);
 	free(keeper);

@@ -53,11 +53,14 @@ void keeper_sleep(struct keeper *keeper, int64_t settle);
 
 /* The tool has ended, what it left has not: what waits in the curtain could not be ended otherwise. */
 void keeper_stop(struct keeper *keeper);
-/* When its processes have ended, and before the session does: what is new and masked by a pattern (made.h) or, since
- * it came, by its path. */
-void keeper_made(const struct keeper *keeper, struct strings *ret_paths);
-/* Borrowed, as traps_links; NULL: nothing was trapped. */
-const struct strings *keeper_links(const struct keeper *keeper);
+/* Of the whole run: names and links that came to be. */
+struct keeper_made {
+	struct strings paths;          /* owned: new and masked (made.h) */
+	const struct strings *told;    /* of them, what was told and recorded while it ran */
+	const struct strings *allowed; /* names and links (links_key) that calls were allowed to make */
+};
+/* When its processes have ended, and before the session does. */
+void keeper_made(const struct keeper *keeper, struct keeper_made *ret_made);
 /* Nothing of the sandbox is left: nobody holds what was withdrawn, and who waits for that is told. */
 void keeper_gone(struct keeper *keeper);
 void keeper_free(struct keeper *keeper); /* when nothing of the sandbox is left */

@@ -239,8 +239,7 @@ void links_note(const struct links *links, struct sight (*sight)(void *context, 
 	for (size_t i = 0; links && i < links->count; i++) {
 		const struct symlink *link = &links->items[i];
 		CLEANUP_FREE char *key = links_key(link->place, link->text);
-		if (keys->count < LINKS_NOTED_MAX && symlink_asks(link, sight, context) && !strings_contain(keys, key))
-			strings_take(keys, STEAL(key));
+		if (symlink_asks(link, sight, context) && !strings_contain(keys, key)) strings_take(keys, STEAL(key));
 	}
 }
 

@@ -13,7 +13,7 @@
 #include "calls/call.h"
 #include "symlink.h"
 
-enum { LINKS_MAX = 64, LINKS_NOTED_MAX = 1000 };
+enum { LINKS_MAX = 64 };
 
 /* Zero-initialise. */
 struct links {
@@ -36,11 +36,10 @@ bool links_are_as_read(const struct links *links, pid_t thread, const struct cal
 int links_judge(const struct links *links, struct sight (*sight)(void *context, const char *path), void *context,
 		struct call_needs *ret_needs);
 
-/* Adds to the keys those of the links that are asked about, up to a bound: for when they were allowed. NULL: nothing.
- */
+/* Adds to the keys those of the links that are asked about: for when they were allowed. NULL: nothing. */
 void links_note(const struct links *links, struct sight (*sight)(void *context, const char *path), void *context,
 		struct strings *keys);
-char *links_key(const char *place, const char *text); /* no two links have the same */
+char *links_key(const char *place, const char *text); /* no two links have the same, and none is a path */
 
 /* What is seen now. */
 struct links_view {

@@ -5,7 +5,74 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "sandbox/walk.h"
+
+enum {
+	MADE_TOLD = 100, /* are recorded at once, the others at the end */
+	MADE_SAID = 5,   /* of them with a line */
+	MADE_COLUMNS = 200,
+};
+
+struct made {
+	struct made_options options;
+	struct strings missing; /* of the last plan, in its order */
+	struct strings told;
+};
+
+struct made *made_new(const struct made_options *options) {
+	struct made *made = mem_new(struct made);
+	made->options = *options;
+	return made;
+}
+
+void made_free(struct made *made) {
+	if (!made) return;
+	strings_finish(&made->missing);
+	strings_finish(&made->told);
+	free(made);
+}
+
+const struct strings *made_told(const struct made *made) {
+	return &made->told;
+}
+
+/* While it runs */
+
+static void tell(struct made *made, const char *path) {
+	CLEANUP_FREE char *shown = text_visible_cut(path, MADE_COLUMNS);
+	strings_add(&made->told, path);
+	session_event(made->options.session, "finding", NULL, path, 0, NULL, json_pack("{s:s}", "what", "protected"));
+	if (made->told.count > MADE_SAID) return;
+	log_warning("%s has been made, and nobody was asked: if it wasn't you, look at it before a program on the host "
+		    "uses it",
+		    shown);
+}
+
+static bool is_unasked(const struct made *made, const struct plan *plan, const char *path) {
+	return plan_show(plan, path) == SHOW_READ && access(path, F_OK) == 0 &&
+	       !strings_contain(made->options.allowed, path) && !strings_contain(&made->told, path);
+}
+
+static void copy(const struct strings *from, struct strings *to) {
+	for (size_t i = 0; i < from->count; i++) strings_add(to, from->items[i]);
+}
+
+/* Nearly all plans lack what the one before lacked, in the same order. */
+void made_follow(struct made *made, const struct plan *plan) {
+	if (strings_equal(&made->missing, &plan->missing)) return;
+	CLEANUP_STRINGS struct strings before = made->missing, missing = {0}, there = {0};
+	made->missing = (struct strings){0};
+	copy(&plan->missing, &made->missing);
+	copy(&plan->missing, &missing);
+	strings_sort(&before);
+	strings_sort(&missing);
+	strings_subtract(&before, &missing, &there);
+	for (size_t i = 0; i < there.count && made->told.count < MADE_TOLD; i++)
+		if (is_unasked(made, plan, there.items[i])) tell(made, there.items[i]);
+}
+
+/* At the end */
 
 static void writable_trees(const struct plan *plan, struct strings *trees) {
 	for (size_t i = 0; i < plan->count; i++) { /* shallow before deep */
@@ -31,9 +98,16 @@ static void find_matches(const struct view *view, const struct strings *trees, s
 	strings_sort(matches);
 }
 
-void made_find(const struct finds *finds, const struct view *view, const struct plan *plan,
+/* Of those that were masked by their path only these are told: since then a mask has kept the tool from others. */
+static void add_told(const struct made *made, struct strings *ret_paths) {
+	for (size_t i = 0; i < made->told.count; i++)
+		if (access(made->told.items[i], F_OK) == 0) strings_add(ret_paths, made->told.items[i]);
+}
+
+void made_find(const struct made *made, const struct view *view, const struct plan *plan,
 	       const struct layout_judge *judge, struct strings *ret_paths) {
 	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, known = {0}, fresh = {0};
+	const struct finds *finds = made->options.finds;
 	writable_trees(plan, &trees);
 	find_matches(view, &trees, &matches);
 	strings_subtract(&finds->matches, &finds->arrived, &known);
@@ -45,4 +119,5 @@ void made_find(const struct finds *finds, const struct view *view, const struct 
 	for (size_t i = 0; i < fresh.count; i++)
 		if (modes[i].mode != VIEW_WRITE) strings_add(ret_paths, fresh.items[i]);
 	free(modes);
+	add_told(made, ret_paths);
 }

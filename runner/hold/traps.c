@@ -52,6 +52,7 @@ enum {
 	TRAPS_TURN = 64, /* calls taken before the rest of the loop has its turn */
 	DESK_MOST = 64,
 	TRAPS_WITHHELD_MS = 10, /* between looks while the clearance is withheld */
+	TRAPS_ALLOWED_MOST = 1000,
 	TRAPS_JUDGED_MOST = 16, /* times that what a call was allowed may bring something more to ask about */
 };
 
@@ -96,8 +97,7 @@ struct traps {
 	struct event *handed, *again;
 	struct trapped *held;
 	uint64_t held_count;
-	bool waits;           /* until what the broker has said is carried out */
-	struct strings links; /* that were allowed: links_key */
+	bool waits; /* until what the broker has said is carried out */
 };
 
 static struct trap_rules rules_of(const struct desk *desk) {
@@ -393,11 +393,27 @@ static bool has_more(struct trapped *trapped, int *code) {
 	return *code == 0 && trapped->at < trapped->needs.count;
 }
 
+static void note_name(const struct trapped *trapped) {
+	struct strings *allowed = trapped->traps->options.allowed;
+	const struct need *need = &trapped->needs.items[trapped->at];
+	if (allowed && allowed->count < TRAPS_ALLOWED_MOST && need->permission == PERMISSION_FS_WRITE &&
+	    !strings_contain(allowed, need->path))
+		strings_add(allowed, need->path);
+}
+
+static void note_links(const struct trapped *trapped) {
+	const struct traps_options *options = &trapped->traps->options;
+	struct strings *allowed = options->allowed;
+	if (allowed && allowed->count < TRAPS_ALLOWED_MOST)
+		links_note(trapped->trap.links, options->sight, options->context, allowed);
+}
+
 static void on_done(void *argument, enum held_end end) {
 	struct trapped *trapped = argument;
 	struct traps *traps = trapped->traps;
 	int code = refusal(end, &trapped->needs.items[trapped->at]);
 	trapped->ticket = 0;
+	if (code == 0) note_name(trapped);
 	if (code == 0 && is_waiting(traps->desk, trapped->trap.id) && has_more(trapped, &code)) {
 		if (++trapped->judged < TRAPS_JUDGED_MOST) {
 			hold_next(trapped);
@@ -413,7 +429,7 @@ static void on_done(void *argument, enum held_end end) {
 	if (code != 0)
 		answer(traps->desk, trapped->trap.id, code);
 	else
-		links_note(trapped->trap.links, traps->options.sight, traps->options.context, &traps->links);
+		note_links(trapped);
 	held_end(trapped);
 }
 
@@ -627,10 +643,6 @@ static void desk_close(struct desk *desk) {
 	while ((trapped = desk_take(desk))) trapped_free(trapped);
 }
 
-const struct strings *traps_links(const struct traps *traps) {
-	return &traps->links;
-}
-
 void traps_free(struct traps *traps) {
 	if (!traps) return;
 	for (struct trapped *held = traps->held, *next; held; held = next) {
@@ -645,6 +657,5 @@ void traps_free(struct traps *traps) {
 		readers_free(traps->readers);
 	else
 		desk_free(traps->desk);
-	strings_finish(&traps->links);
 	free(traps);
 }

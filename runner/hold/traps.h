@@ -39,6 +39,9 @@ struct traps_options {
 	/* As held_add, and to be looked at (held_watch): nobody else tells of a signal or of the thread's death. */
 	uint64_t (*hold)(void *context, pid_t thread, const struct need *need, held_done *done, void *argument);
 	void (*drop)(void *context, uint64_t ticket);
+	/* Borrowed; NULL: nobody wants to know. Added to, up to a bound: names that calls were allowed to make or
+	 * change, and links (links_key). */
+	struct strings *allowed;
 	struct clearance *clearance; /* borrowed, until traps_free: what goes on needs it */
 	/* Has the broker said something that is not heard yet, or taken something that may be held still? For any
 	 * thread. */
@@ -71,9 +74,6 @@ struct traps_counts {
 	uint64_t received, held;
 };
 struct traps_counts traps_count(const struct traps *traps);
-
-/* Borrowed: the links (links_key) that were asked about and allowed until now. */
-const struct strings *traps_links(const struct traps *traps);
 
 /* Calls that wait and those to come fail with ENOSYS: only when the sandbox has ended. */
 void traps_free(struct traps *traps);

@@ -90,13 +90,17 @@ static bool is_there(const char *path) {
 	return lstat(path, &status) == 0;
 }
 
+/* Nothing is said of what was allowed. */
+static void add_new(const struct findings_options *options, const char *path, struct strings *paths) {
+	if (!strings_contain(options->made->allowed, path) && !strings_contain(paths, path)) strings_add(paths, path);
+}
+
 /* A mask can't be laid over what isn't there: what has appeared since is for the user to look at. */
 static void look_at_protected(const struct findings_options *options, struct strings *paths) {
-	const struct strings *missing = &options->plan->missing, *made = options->made;
+	const struct strings *missing = &options->plan->missing, *made = &options->made->paths;
 	for (size_t i = 0; i < missing->count; i++)
-		if (is_there(missing->items[i])) strings_add(paths, missing->items[i]);
-	for (size_t i = 0; i < made->count; i++)
-		if (!strings_contain(paths, made->items[i])) strings_add(paths, made->items[i]);
+		if (is_there(missing->items[i])) add_new(options, missing->items[i], paths);
+	for (size_t i = 0; i < made->count; i++) add_new(options, made->items[i], paths);
 }
 
 static void add_paths(struct findings *findings, enum finding_kind kind, const struct strings *paths) {
@@ -166,7 +170,7 @@ static struct timespec began(const struct findings_since *since) {
 
 static bool was_allowed(const struct findings_options *options, const struct new_link *link) {
 	CLEANUP_FREE char *key = links_key(link->path, link->text);
-	return options->links && strings_contain(options->links, key);
+	return strings_contain(options->made->allowed, key);
 }
 
 static void add_link(const struct scene *scene, const struct new_link *link, struct findings *findings) {
@@ -249,11 +253,12 @@ void findings_look(const struct findings_options *options, struct findings *find
 
 /* Telling */
 
-void findings_tell(const struct findings *findings, struct session *session) {
+void findings_tell(const struct findings *findings, struct session *session, const struct strings *recorded) {
 	for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
 		const struct findings_of_kind *of = &findings->kinds[kind];
 		for (size_t i = 0; i < of->count; i++) {
 			const char *target = of->items[i].target;
+			if (kind == FINDING_PROTECTED && strings_contain(recorded, target)) continue;
 			session_event(session, "finding", NULL, strlen(target) <= LIMIT_TARGET ? target : NULL, 0, NULL,
 				      json_incref(of->items[i].detail));
 		}

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/string.h"
+#include "hold/keeper.h"
 #include "plan/plan.h"
 #include "sandbox/scene.h"
 #include "session/session.h"
@@ -46,14 +47,14 @@ void findings_begin(struct findings_since *ret_since);
 /* All borrowed. */
 struct findings_options {
 	const struct scene *scene;
-	const struct plan *plan;     /* the last one in force */
-	const struct strings *made;  /* names that are new and masked (keeper_made) */
-	const struct strings *links; /* that were allowed, so nothing is said of them (keeper_links); may be NULL */
+	const struct plan *plan; /* the last one in force */
+	const struct keeper_made *made;
 	const struct findings_since *since;
 };
 
 void findings_look(const struct findings_options *options, struct findings *findings);
-void findings_tell(const struct findings *findings, struct session *session);
+/* But for names that would have been protected and are `recorded` already. */
+void findings_tell(const struct findings *findings, struct session *session, const struct strings *recorded);
 char *findings_line(const struct findings *findings, enum finding_kind kind); /* or NULL: there is none */
 void findings_say(const struct findings *findings);
 void findings_finish(struct findings *findings);

@@ -127,16 +127,14 @@ static void say_last_words(struct run *run, const struct blocked *blocked) {
 
 /* Before the session's end, since the history is told. */
 static void look_back(struct run *run) {
-	CLEANUP_STRINGS struct strings made = {0};
+	struct keeper_made made;
 	keeper_made(run->keeper, &made);
-	const struct findings_options options = {.scene = &run->scene,
-						 .plan = live_plan(keeper_live(run->keeper)),
-						 .made = &made,
-						 .links = keeper_links(run->keeper),
-						 .since = &run->since};
+	const struct findings_options options = {
+		.scene = &run->scene, .plan = live_plan(keeper_live(run->keeper)), .made = &made, .since = &run->since};
 	run->findings.session = session_id(run->session);
 	findings_look(&options, &run->findings);
-	findings_tell(&run->findings, run->session);
+	findings_tell(&run->findings, run->session, made.told);
+	strings_finish(&made.paths);
 }
 
 void run_end(struct run *run, int *ret_status) {

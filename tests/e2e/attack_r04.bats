@@ -100,6 +100,9 @@ named_new() {
 	finished tool
 	echo "$output"
 	contains "$output" "all were masked"
+	# told at once, before the tool's last line; and recorded, once
+	contains "${output%%all were masked*}" "$PWD/.envrc has been made, and nobody was asked: if it wasn't you, look at it"
+	[ "$(sbx history --json | jq -s --arg path "$PWD/.envrc" 'map(select(.kind == "finding" and .target == $path)) | length')" = 1 ]
 	for name in "${names[@]}"; do
 		[ "$(<"$name")" = host ]
 		[ "$(stat -c %a "$name")" != 777 ]
@@ -167,7 +170,8 @@ named_new() {
 	[ "$(cat sub/a.sh build/c.sh sub/b.sh)" = $'one\nthree\ntwo' ]
 	[ "$(<tmpl/a.ok)" = four ]
 	[ "$(asked person)" = 3 ]
-	named_new sub/a.sh
+	lacks "$output" 'would have been protected'
+	lacks "$output" 'nobody was asked'
 	lacks "$output" build
 	lacks "$output" a.ok
 	sbx grant fs:write "$PWD/sub/f.sh" --profile default

@@ -233,6 +233,7 @@ static int64_t cost_of_session(struct policy *policy, const struct pattern_scope
 		const struct stack_context context = {.ruleset = ruleset};
 		CLEANUP_VIEW struct view *view = view_build(&context, &subject, 1, NULL, 0, NULL);
 		const int64_t took = now_us() - start;
+		assert_true(view->path_count > 0);
 		if (took < best) best = took;
 	}
 	return best;
