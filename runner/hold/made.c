@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "sandbox/walk.h"
+#include "finds/walk.h"
 
 enum {
 	MADE_TOLD = 100, /* are recorded at once, the others at the end */

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "plan/plan.h"
-#include "sandbox/finds.h"
+#include "finds/finds.h"
 #include "sandbox/layout.h"
 #include "session/session.h"
 

@@ -26,7 +26,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "sandbox/walk.h"
+#include "finds/walk.h"
 #include "schema/limits.h"
 
 enum { ARRIVALS_BUFFER = 16 * 1024, ARRIVALS_TURN_MS = 3, ARRIVALS_SHARE = 10 };

@@ -9,7 +9,7 @@
 #include "git/git_review.h"
 #include "git/git_survey.h"
 #include "hold/links.h"
-#include "sandbox/new_links.h"
+#include "finds/new_links.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/path.h"
 #include "calls/regular.h"
-#include "place.h"
+#include "finds/place.h"
 
 enum {
 	COMMAND_LINKS_MAX = 40,    /* path_resolution(7) */

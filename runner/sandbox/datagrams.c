@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "schema/limits.h"
-#include "sockets.h"
+#include "finds/sockets.h"
 
 struct datagrams {
 	struct datagrams_options options;

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "calls/regular.h"
 #include "etc_files.h"
-#include "led.h"
+#include "finds/led.h"
 #include "programs.h"
-#include "sockets.h"
+#include "finds/sockets.h"
 
 enum { OWN_NAME_MAX = 40, OWN_HASH = 16 }; /* of the name of what a project has for itself */
 

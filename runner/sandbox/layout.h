@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "bwrap.h"
 #include "command.h"
-#include "finds.h"
+#include "finds/finds.h"
 #include "foreign.h"
 #include "plan/judge.h"
 #include "plan/rule.h"

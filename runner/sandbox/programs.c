@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/string.h"
-#include "place.h"
+#include "finds/place.h"
 #include "plan/plan.h"
 #include "schema/pattern.h"
 

@@ -7,10 +7,10 @@
 
 #include "ask_nodes.h"
 #include "command.h"
-#include "finds.h"
+#include "finds/finds.h"
 #include "git/git_survey.h"
 #include "plan/plan.h"
-#include "roots.h"
+#include "finds/roots.h"
 #include "runner/options.h"
 #include "runner/project.h"
 #include "schema/view.h"

@@ -18,9 +18,9 @@
 #include "sandbox/bwrap.h"
 #include "sandbox/environment.h"
 #include "sandbox/etc_files.h"
-#include "sandbox/linked.h"
+#include "finds/linked.h"
 #include "sandbox/programs.h"
-#include "sandbox/walk.h"
+#include "finds/walk.h"
 #include "support/cmocka.h"
 
 static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {

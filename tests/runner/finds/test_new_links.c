@@ -1,5 +1,5 @@
 /* The look at links that a run has left, in a home that the test makes. */
-#include "sandbox/new_links.h"
+#include "finds/new_links.h"
 
 #include <ftw.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Paths that grants of patterns give: judged once each, and all again when the broker may say otherwise. */
-#include "sandbox/given.h"
+#include "finds/given.h"
 
 #include <errno.h>
 #include <stdio.h>
