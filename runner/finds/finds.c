@@ -49,6 +49,7 @@ void finds_finish(struct finds *finds) {
 	free(finds->led.denials);
 	strings_finish(&finds->notes);
 	mem_free_p(&finds->cgroup);
+	mem_free_p(&finds->state);
 }
 
 static void add_once(struct strings *list, const char *text) {
@@ -205,6 +206,7 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 		  struct facts *facts, struct error *error) {
 	CLEANUP_STRINGS struct strings texts = {0}, trees = {0}, fresh = {0};
 	CLEANUP_LINKED struct linked linked = {0};
+	if (!finds->state) finds->state = string_copy(options->state);
 	view_patterns(options->view, &texts);
 	linked_find(&texts, &finds->book, &linked);
 	if (!strings_equal(&texts, &finds->patterns) || !linked_equal(&linked, &finds->linked)) forget_trees(finds);
@@ -220,7 +222,11 @@ int finds_matches(struct finds *finds, const struct finds_options *options, cons
 	if (fresh.count == 0) return 0;
 	CLEANUP_PATTERNS struct patterns patterns = {0};
 	int r = compile_patterns(options, &texts, &patterns, error);
-	const struct walk walk = {.trees = &fresh, .patterns = &patterns, .shut = &finds->shut};
+	CLEANUP_FREE char *known = path_join(finds->state, FINDS_KNOWN);
+	const struct walk walk = {.trees = &fresh,
+				  .patterns = &patterns,
+				  .known = fresh.count == finds->trees.count ? known : NULL, /* the first walk */
+				  .shut = &finds->shut};
 	if (r == 0) r = walk_trees(&walk, &finds->matches, &finds->sockets, error);
 	note_shut(finds);
 	if (r == 0) r = walk_linked(finds, &fresh, &walk, error);

@@ -27,6 +27,10 @@ struct finds_root {
 	ino_t inode;
 };
 
+/* In its state: what walks and looks have gone through (known.h). */
+#define FINDS_KNOWN  "folders"
+#define FINDS_LOOKED "looked"
+
 /* Zero-initialise. */
 struct finds {
 	struct fact_book book;
@@ -56,6 +60,7 @@ struct finds {
 	struct strings own_folders; /* of links, that nobody else may write (foreign.h) */
 	struct led led;
 	struct strings notes; /* sentences for the user */
+	char *state;          /* as in the options */
 	char *cgroup;         /* of this process, below /sys/fs/cgroup: "" there is none; NULL: not looked for yet */
 };
 
@@ -65,6 +70,7 @@ struct finds_options {
 	const char *home;
 	struct git_survey *survey; /* is taken here, once */
 	bool sockets;              /* all are looked for */
+	const char *state;         /* a folder of sbx for the project, whether it is there or not */
 };
 
 /* Each brings its lists up to date with the rules there are so far, of which it adds the facts; finds_names adds its

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mounts.h"
 #include "base/path.h"
+#include "known.h"
 #include "plan/link_target.h"
 #include "schema/limits.h"
 
@@ -35,8 +37,15 @@ struct look {
 	struct new_links *links;
 	struct strings shut; /* file systems that may not answer, but for those that the trees lie on or hold */
 	bool knows_shut;     /* once there is a link to judge */
-	struct strings queue;
-	size_t queued, judged, most; /* bytes; links; entries */
+	struct known *known;
+	struct waiting *queue;
+	size_t queue_count, queued, judged, most; /* folders; bytes; links; entries */
+};
+
+struct waiting {
+	char *path;
+	const struct known_folder *before; /* the last time; or NULL */
+	uint32_t above;                    /* the number of the folder that it is in (known.h) */
 };
 
 struct folder {
@@ -44,6 +53,8 @@ struct folder {
 	const char *path;
 	int fd;
 	bool changed; /* since the start */
+	struct strings folders;
+	uint32_t entries;
 };
 
 void new_links_finish(struct new_links *links) {
@@ -145,9 +156,8 @@ static void judge(const struct folder *folder, const char *name, const char *tex
 /* Looking */
 
 /* A file system may keep whole seconds alone. */
-static bool is_since(const struct look *look, const struct statx *status) {
+static bool is_since(const struct look *look, int64_t seconds, int64_t nanoseconds) {
 	const struct timespec *since = &look->options->since;
-	const int64_t seconds = status->stx_ctime.tv_sec, nanoseconds = status->stx_ctime.tv_nsec;
 	if (seconds != since->tv_sec) return seconds > since->tv_sec;
 	return nanoseconds == 0 || nanoseconds >= since->tv_nsec;
 }
@@ -155,7 +165,8 @@ static bool is_since(const struct look *look, const struct statx *status) {
 static bool is_new(const struct look *look, int folder, const char *name) {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC;
 	struct statx status;
-	return statx(folder, name, flags, STATX_CTIME, &status) == 0 && is_since(look, &status);
+	return statx(folder, name, flags, STATX_CTIME, &status) == 0 &&
+	       is_since(look, status.stx_ctime.tv_sec, status.stx_ctime.tv_nsec);
 }
 
 static void take_link(struct folder *folder, const char *name) {
@@ -167,9 +178,8 @@ static void take_link(struct folder *folder, const char *name) {
 	judge(folder, name, text);
 }
 
-static void take_folder(const struct folder *folder, const char *name) {
-	struct look *look = folder->look;
-	char *path = path_join(folder->path, name);
+/* The path is taken over. */
+static void wait_for(struct look *look, char *path, const struct known_folder *before, uint32_t above) {
 	const size_t size = strlen(path);
 	if (size >= PATH_MAX || look->queued + size > LINKS_QUEUE_MAX) {
 		look->links->cut = true;
@@ -177,7 +187,8 @@ static void take_folder(const struct folder *folder, const char *name) {
 		return;
 	}
 	look->queued += size;
-	strings_take(&look->queue, path);
+	look->queue = array_grow(look->queue, look->queue_count, sizeof *look->queue);
+	look->queue[look->queue_count++] = (struct waiting){path, before, above};
 }
 
 static unsigned char type_of(int fd, const struct dirent64 *entry) {
@@ -191,7 +202,8 @@ static void take_entry(struct folder *folder, const struct dirent64 *entry) {
 	if (path_is_dots(entry->d_name)) return;
 	const unsigned char type = type_of(folder->fd, entry);
 	folder->look->links->entries++;
-	if (type == DT_DIR) take_folder(folder, entry->d_name);
+	folder->entries++;
+	if (type == DT_DIR) strings_add(&folder->folders, entry->d_name);
 	if (type == DT_LNK) take_link(folder, entry->d_name);
 }
 
@@ -203,14 +215,8 @@ static void note_shut(struct look *look, const char *path) {
 }
 
 /* One that a tool, which runs as its user, can have made so. */
-static bool is_shut(const struct statx *status) {
-	return status->stx_uid == geteuid() && (status->stx_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
-}
-
-static void look_if_shut(struct look *look, int tree, const char *below, const char *path) {
-	struct statx status;
-	if (statx(tree, below, AT_SYMLINK_NOFOLLOW, STATX_UID | STATX_MODE, &status) == 0 && is_shut(&status))
-		note_shut(look, path);
+static bool is_shut(const struct stat *status) {
+	return status->st_uid == geteuid() && (status->st_mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
 }
 
 static void read_folder(struct folder *folder) {
@@ -225,36 +231,91 @@ static void read_folder(struct folder *folder) {
 		}
 }
 
-static void look_into(struct look *look, int tree, const char *root, const char *path) {
+static const char *name_of(const struct waiting *waiting) {
+	return waiting->above == KNOWN_TREE ? waiting->path : path_name(waiting->path);
+}
+
+/* As it was the last time, and not changed since the start. */
+static bool is_known(const struct look *look, int tree, const char *below, const struct known_folder *before) {
+	const unsigned wanted = STATX_TYPE | STATX_INO | STATX_CTIME;
+	struct statx status;
+	return before && statx(tree, below, AT_SYMLINK_NOFOLLOW, wanted, &status) == 0 &&
+	       known_is_same(before, &status) && !is_since(look, status.stx_ctime.tv_sec, status.stx_ctime.tv_nsec);
+}
+
+static void take_known(struct look *look, const struct waiting *waiting) {
+	const struct known_folder *before = waiting->before;
+	const uint32_t number = known_keep(look->known, waiting->above, name_of(waiting), before);
+	look->links->entries += before->entries;
+	for (const struct known_folder *at = before->in; at; at = at->next)
+		wait_for(look, path_join(waiting->path, at->name), at, number);
+}
+
+static void read_open(struct look *look, int fd, const struct stat *status, const struct waiting *waiting) {
+	struct folder folder = {.look = look,
+				.path = waiting->path,
+				.fd = fd,
+				.changed = is_since(look, status->st_ctim.tv_sec, status->st_ctim.tv_nsec)};
+	const struct known_folder *hint = NULL, *before = waiting->before;
+	uint32_t number = KNOWN_TREE;
+	read_folder(&folder);
+	const struct known_found found = {.entries = folder.entries};
+	if (look->known) number = known_add(look->known, waiting->above, name_of(waiting), fd, status, &found);
+	for (size_t i = 0; i < folder.folders.count; i++) {
+		const char *name = folder.folders.items[i];
+		wait_for(look, path_join(folder.path, name), before ? known_child(before, name, &hint) : NULL, number);
+	}
+	strings_finish(&folder.folders);
+}
+
+static void look_into(struct look *look, int tree, const char *root, const struct waiting *waiting) {
 	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC,
 				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	const char *below = path + strlen(root) + strspn(path + strlen(root), "/");
+	const char *below = waiting->path + strlen(root) + strspn(waiting->path + strlen(root), "/");
+	struct stat status;
 	if (!below[0]) below = ".";
+	if (is_known(look, tree, below, waiting->before)) {
+		take_known(look, waiting);
+		return;
+	}
 	CLEANUP_FD int fd = (int)syscall(SYS_openat2, tree, below, &how, sizeof how);
-	struct statx status;
-	if (fd < 0 && errno == EACCES) look_if_shut(look, tree, below, path);
-	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_CTIME | STATX_UID | STATX_MODE, &status) < 0) return;
-	struct folder folder = {look, path, fd, is_since(look, &status)};
-	if (is_shut(&status))
-		note_shut(look, path);
-	else
-		read_folder(&folder);
+	const bool there = fd >= 0 ? fstat(fd, &status) == 0
+				   : errno == EACCES && fstatat(tree, below, &status, AT_SYMLINK_NOFOLLOW) == 0;
+	const bool shut = there && is_shut(&status);
+	if (shut) note_shut(look, waiting->path);
+	if (fd >= 0 && there && !shut)
+		read_open(look, fd, &status, waiting);
+	else if (look->known)
+		known_add(look->known, waiting->above, name_of(waiting), -1, NULL, NULL);
 }
 
 static void look_at_tree(struct look *look, const char *root) {
 	CLEANUP_FD int tree = open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (tree < 0) return;
 	look->queued = 0;
-	strings_add(&look->queue, root);
-	for (size_t i = 0; i < look->queue.count; i++) {
+	wait_for(look, string_copy(root), look->known ? known_tree(look->known, root) : NULL, KNOWN_TREE);
+	for (size_t i = 0; i < look->queue_count; i++) {
+		const struct waiting waiting = look->queue[i]; /* the queue moves when it grows */
 		look->links->cut |= look->links->entries >= look->most;
-		if (look->links->entries < look->most) look_into(look, tree, root, look->queue.items[i]);
+		if (look->links->entries < look->most) look_into(look, tree, root, &waiting);
 	}
-	strings_finish(&look->queue);
+	for (size_t i = 0; i < look->queue_count; i++) free(look->queue[i].path);
+	free(STEAL(look->queue));
+	look->queue_count = 0;
+}
+
+/* What can't be kept is looked through again the next time. */
+static void save_known(const struct look *look) {
+	struct error error = ERROR_NONE;
+	const bool whole = !look->links->cut && look->links->entries < look->most;
+	if (look->known && whole && known_save(look->known, look->options->known, &error) < 0)
+		log_debug("%s", error.message);
 }
 
 void new_links_find(const struct new_links_options *options, struct new_links *ret_links) {
-	struct look look = {.options = options, .links = ret_links};
+	static const struct strings nothing = {0};
+	CLEANUP_KNOWN struct known *known = options->known ? known_load(options->known, &nothing) : NULL;
+	struct look look = {.options = options, .links = ret_links, .known = known};
 	const struct strings *trees = options->trees;
 	*ret_links = (struct new_links){0};
 	look.most = options->entries > 0 ? options->entries : LIMIT_LINK_LOOK;
@@ -265,5 +326,6 @@ void new_links_find(const struct new_links_options *options, struct new_links *r
 				(k < i || !string_equal(trees->items[i], trees->items[k]));
 		if (!again) look_at_tree(&look, trees->items[i]);
 	}
+	save_known(&look);
 	strings_finish(&look.shut);
 }

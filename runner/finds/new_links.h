@@ -21,7 +21,8 @@ struct new_links_options {
 	const struct strings *git;   /* git directories that have another name than `.git` */
 	const char *home;
 	struct timespec since;
-	size_t entries; /* to be looked at; 0: LIMIT_LINK_LOOK */
+	size_t entries;    /* to be looked at; 0: LIMIT_LINK_LOOK */
+	const char *known; /* the file in which folders are kept from run to run (known.h); NULL: none */
 };
 
 struct new_link {

@@ -16,8 +16,11 @@ struct walk {
 	const struct strings *trees; /* canonical */
 	const struct strings *names; /* by which patterns know them, in their order; NULL: by their own */
 	const struct patterns *patterns;
-	const char **last_names; /* walk_prepare */
-	struct strings *shut;    /* gets folders of the user's own that can't be read or gone through; may be NULL */
+	struct walk_wanted *wanted; /* walk_prepare */
+	size_t named;               /* of them have a name of their own, by which they are sorted */
+	const char *known;          /* the file in which folders are kept from run to run (known.h); NULL: none */
+	bool known_stays;           /* that file is read alone */
+	struct strings *shut;       /* gets folders of the user's own that can't be read or gone through; may be NULL */
 };
 
 /* Adds to `matches` each path that a pattern ends at, to `sockets` each socket. -E2BIG past the bound, saying where. */

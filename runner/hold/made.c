@@ -83,18 +83,37 @@ static void writable_trees(const struct plan *plan, struct strings *trees) {
 	}
 }
 
-/* What matches now, sorted. */
-static void find_matches(const struct view *view, const struct strings *trees, struct strings *matches) {
-	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
+/* By the patterns of the walk at the start, so that what that knows of the folders holds (known.h). */
+static int walk_again(const struct finds *finds, const struct view *view, const struct pattern_scope *scope,
+		      const struct strings *trees, struct strings *matches, struct error *error) {
 	CLEANUP_STRINGS struct strings sockets = {0};
 	CLEANUP_PATTERNS struct patterns patterns = {0};
+	CLEANUP_FREE char *known = finds->state ? path_join(finds->state, FINDS_KNOWN) : NULL;
+	const struct walk walk = {.trees = trees, .patterns = &patterns, .known = known, .known_stays = true};
+	for (size_t i = 0; i < view->path_count; i++)
+		if (view->paths[i].pattern)
+			patterns_add(&patterns, PERMISSION_FS_READ, view->paths[i].path, scope, NULL);
+	return walk_trees(&walk, matches, &sockets, error);
+}
+
+/* What masks match now, sorted. */
+static void find_matches(const struct finds *finds, const struct view *view, const struct strings *trees,
+			 struct strings *matches) {
+	const struct pattern_scope scope = {.uid = getuid(), .relative_anywhere = true};
+	CLEANUP_STRINGS struct strings all = {0};
+	CLEANUP_PATTERNS struct patterns masks = {0};
+	struct walk masking = {.patterns = &masks};
 	struct error error = ERROR_NONE;
 	for (size_t i = 0; i < view->path_count; i++)
 		if (view_path_masks(&view->paths[i]))
-			patterns_add(&patterns, PERMISSION_FS_WRITE, view->paths[i].path, &scope, NULL);
-	const struct walk walk = {.trees = trees, .patterns = &patterns};
-	if (walk_trees(&walk, matches, &sockets, &error) < 0)
+			patterns_add(&masks, PERMISSION_FS_WRITE, view->paths[i].path, &scope, NULL);
+	if (masks.count == 0) return;
+	if (walk_again(finds, view, &scope, trees, &all, &error) < 0)
 		log_warning("not all that the command may have made was looked at: %s", error.message);
+	walk_prepare(&masking);
+	for (size_t i = 0; i < all.count; i++)
+		if (walk_finds(&masking, all.items[i])) strings_add(matches, all.items[i]);
+	walk_finish(&masking);
 	strings_sort(matches);
 }
 
@@ -109,7 +128,7 @@ void made_find(const struct made *made, const struct view *view, const struct pl
 	CLEANUP_STRINGS struct strings trees = {0}, matches = {0}, known = {0}, fresh = {0};
 	const struct finds *finds = made->options.finds;
 	writable_trees(plan, &trees);
-	find_matches(view, &trees, &matches);
+	find_matches(finds, view, &trees, &matches);
 	strings_subtract(&finds->matches, &finds->arrived, &known);
 	for (size_t i = 0; i < plan->missing.count; i++) strings_add(&known, plan->missing.items[i]);
 	strings_sort(&known);

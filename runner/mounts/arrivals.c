@@ -26,10 +26,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "calls/regular.h"
 #include "finds/walk.h"
 #include "schema/limits.h"
 
-enum { ARRIVALS_BUFFER = 16 * 1024, ARRIVALS_TURN_MS = 3, ARRIVALS_SHARE = 10 };
+enum { ARRIVALS_BUFFER = 16 * 1024, ARRIVALS_TURN_MS = 3, ARRIVALS_SHARE = 10, ARRIVALS_LEAST = 2048 };
 
 static const uint32_t interesting = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW;
 
@@ -52,7 +53,7 @@ struct arrivals {
 	int fd; /* -1 before it begins, and where there is no inotify */
 	struct event *turn, *readable;
 	struct folder *folders; /* by descriptor */
-	size_t count, gone;
+	size_t count, gone, most;
 	struct name *names; /* by path */
 	size_t name_count;
 	struct strings texts, trees, pending;
@@ -147,8 +148,9 @@ static void note_folder(struct arrivals *arrivals, int descriptor, const char *p
 /* A folder that may not be read is nobody's but another user's. */
 static void watch(struct arrivals *arrivals, const char *path) {
 	if (arrivals->fd < 0) return;
-	if (arrivals->count - arrivals->gone >= LIMIT_ARRIVALS) {
-		go_blind(arrivals, "there are more folders than sbx watches");
+	if (arrivals->count - arrivals->gone >= arrivals->most) {
+		go_blind(arrivals,
+			 "there are more folders than sbx watches (a quarter of fs.inotify.max_user_watches)");
 		return;
 	}
 	const int descriptor = inotify_add_watch(arrivals->fd, path, interesting);
@@ -311,8 +313,17 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	turn_after(arrivals, 0);
 }
 
+/* A quarter of what its user may have watched at once, for other programs do, too. */
+static size_t most_watches(void) {
+	CLEANUP_FREE char *text = NULL;
+	if (regular_read("/proc/sys/fs/inotify/max_user_watches", 64, &text, NULL, NULL) < 0) return ARRIVALS_LEAST;
+	const unsigned long quarter = strtoul(text, NULL, 10) / 4;
+	return quarter < LIMIT_ARRIVALS ? quarter : LIMIT_ARRIVALS;
+}
+
 static void begin(struct arrivals *arrivals) {
 	arrivals->began = true;
+	arrivals->most = most_watches();
 	arrivals->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (arrivals->fd < 0) {
 		go_blind(arrivals, "there is no inotify to be had (fs.inotify.max_user_instances)");
@@ -360,8 +371,8 @@ static void on_turn(evutil_socket_t fd, short what, void *argument) {
 /* What is followed */
 
 static void drop_patterns(struct arrivals *arrivals) {
-	patterns_finish(&arrivals->patterns);
 	walk_finish(&arrivals->walk);
+	patterns_finish(&arrivals->patterns);
 	strings_finish(&arrivals->texts);
 	strings_finish(&arrivals->trees);
 }

@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "finds/new_links.h"
 #include "git/git_review.h"
 #include "git/git_survey.h"
 #include "hold/links.h"
-#include "finds/new_links.h"
 #include "schema/limits.h"
 #include "schema/message.h"
 
@@ -184,11 +184,13 @@ static void look_at_links(const struct findings_options *options, struct finding
 	CLEANUP_STRINGS struct strings directories = {0};
 	CLEANUP_NEW_LINKS struct new_links links = {0};
 	const struct scene *scene = options->scene;
+	CLEANUP_FREE char *known = scene->finds.state ? path_join(scene->finds.state, FINDS_LOOKED) : NULL;
 	git_directories(scene, &directories);
 	const struct new_links_options look = {.plan = options->plan,
 					       .trees = &scene->told,
 					       .git = &directories,
 					       .home = scene->home,
+					       .known = known,
 					       .since = began(options->since)};
 	new_links_find(&look, &links);
 	for (size_t i = 0; i < links.count; i++)

@@ -12,8 +12,8 @@
 #include "calls/regular.h"
 #include "etc_files.h"
 #include "finds/led.h"
-#include "programs.h"
 #include "finds/sockets.h"
+#include "programs.h"
 
 enum { OWN_NAME_MAX = 40, OWN_HASH = 16 }; /* of the name of what a project has for itself */
 
@@ -111,16 +111,20 @@ static enum show show_of_mode(enum view_mode mode) {
 	return SHOW_NOTHING;
 }
 
-/* Where what a project has for itself lies, instead of at the path: below a folder of sbx's state whose name says which
- * project it is. */
-static char *place_of_own(const struct layout *layout, const char *path) {
+/* A folder of sbx's state whose name says which project it is. */
+static char *state_of_project(const struct layout *layout) {
 	const char *project = layout->project->project;
-	const bool in_home = path_is_below(path, layout->home);
 	char hash[HASH_HEX_SIZE];
 	hash_hex(hash, project, strlen(project));
 	CLEANUP_FREE char *state = xdg_folder("XDG_STATE_HOME", layout->home, ".local/state");
-	return string_format("%s/projects/%.*s-%.*s/%s%s", state, OWN_NAME_MAX, path_name(project), OWN_HASH, hash,
-			     in_home ? "home" : "root", in_home ? path + strlen(layout->home) : path);
+	return string_format("%s/projects/%.*s-%.*s", state, OWN_NAME_MAX, path_name(project), OWN_HASH, hash);
+}
+
+/* Where what a project has for itself lies, instead of at the path. */
+static char *place_of_own(const struct layout *layout, const char *path) {
+	const bool in_home = path_is_below(path, layout->home);
+	CLEANUP_FREE char *state = state_of_project(layout);
+	return string_format("%s/%s%s", state, in_home ? "home" : "root", in_home ? path + strlen(layout->home) : path);
 }
 
 static int add_own(const struct layout *layout, const char *path, struct rules *rules, struct error *error) {
@@ -295,11 +299,13 @@ int layout_rules(const struct layout *layout, struct rules *rules, struct facts 
 	if (r < 0) return r;
 	if ((r = add_view(layout, rules, error)) < 0) return r;
 	if ((r = given_rules(&layout->finds->given, &layout->judge, rules, error)) < 0) return r;
+	CLEANUP_FREE char *state = state_of_project(layout);
 	const struct finds_options options = {.view = layout->view,
 					      .project = layout->project,
 					      .home = layout->home,
 					      .survey = layout->survey,
-					      .sockets = !layout->holds_sockets};
+					      .sockets = !layout->holds_sockets,
+					      .state = state};
 	for (size_t i = 0; i < layout->policy->count; i++) rules_add_mask(rules, layout->policy->items[i]);
 	add_git(layout, &options, rules, facts);
 	r = add_matches(layout, &options, rules, facts, error);

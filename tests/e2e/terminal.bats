@@ -580,6 +580,7 @@ ended_by_itself() {
 	sees 'painted over'
 	type_line 'clear; sbx check db:access paint'
 	sees_question
+	first=$(code)
 	painted=$(screen)
 	sleep 0.5
 	[ "$(screen)" = "$painted" ]
@@ -587,7 +588,7 @@ ended_by_itself() {
 	wait_for 30 is_stopped
 	wait_for 30 screen_differs "$painted" # nobody waits for one that is stopped
 	type_line 'clear; fg %2'
-	sees_question
+	wait_for 30 asks_anew "$first" # the first one is on the screen until it is cleared
 	type_line deny
 	sees 'deny: you denied it'
 	type_line 'kill %1; wait; clear'

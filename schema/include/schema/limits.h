@@ -101,9 +101,9 @@ enum {
 	LIMIT_VIEW_SOCKETS = 4 * 1024,  /* bytes of a view's patterns of sockets, which share a message with the rest */
 	LIMIT_GRANTS_ALIKE = 512,       /* grants of one subject under one index key */
 	LIMIT_ENDING = 256,             /* grants that end in one turn of the broker's loop */
-	LIMIT_WALK = 200 * 1000,        /* directory entries looked at for patterns below granted trees */
-	LIMIT_LINK_LOOK = 300 * 1000,   /* and for links that a run has left, at its end */
-	LIMIT_ARRIVALS = 32 * 1024,     /* folders of shown trees that are watched for names that are to be hidden */
+	LIMIT_WALK = 2 * 1000 * 1000,   /* directory entries looked at for patterns below granted trees */
+	LIMIT_LINK_LOOK = 1000 * 1000,  /* and for links that a run has left, at its end */
+	LIMIT_ARRIVALS = 128 * 1024,    /* folders of shown trees that are watched for names that are to be hidden */
 	LIMIT_HOST = 253,               /* bytes of a host name (RFC 1035 2.3.4, without the root's dot) */
 	LIMIT_HEADER = 32 * 1024,       /* bytes of an HTTP request's or response's header */
 	LIMIT_HEADERS = 100,            /* lines in it */
