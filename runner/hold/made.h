@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/memory.h"
-#include "plan/plan.h"
 #include "finds/finds.h"
+#include "plan/plan.h"
 #include "sandbox/layout.h"
 #include "session/session.h"
 
