@@ -5,10 +5,10 @@
  *
  * Promises: inotify(7) on each folder in which such a name can appear, and for a path on those above it, which may be
  * moved or removed and made anew; names alone. Where a folder can't be watched
- * (quotas, more than a quarter of the user's, more than LIMIT_ARRIVALS), that is said once, and all of them are looked through again and again
- * instead, with pauses of ARRIVALS_PAUSE_MS or ten times as long as a look takes. Each turn of the loop is short. Who
- * made a name is not told by the kernel: those that the sandbox makes are found like the host's. Nothing is watched in
- * the first ARRIVALS_BEGINS_MS (as watched.h); what came before is found then.
+ * (quotas, more than a quarter of the user's, more than LIMIT_ARRIVALS), that is said once, and all of them are looked
+ * through again and again instead, with pauses of ARRIVALS_PAUSE_MS or ten times as long as a look takes. Each turn of
+ * the loop is short. Who made a name is not told by the kernel: those that the sandbox makes are found like the host's.
+ * Nothing is watched in the first ARRIVALS_BEGINS_MS (as watched.h); what came before is found then.
  */
 #pragma once
 

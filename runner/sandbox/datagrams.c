@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "schema/limits.h"
 #include "finds/sockets.h"
+#include "schema/limits.h"
 
 struct datagrams {
 	struct datagrams_options options;

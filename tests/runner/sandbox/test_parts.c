@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "finds/linked.h"
+#include "finds/walk.h"
 #include "init/orders.h"
 #include "plan/plan.h"
 #include "run/limits.h"
@@ -18,9 +20,7 @@
 #include "sandbox/bwrap.h"
 #include "sandbox/environment.h"
 #include "sandbox/etc_files.h"
-#include "finds/linked.h"
 #include "sandbox/programs.h"
-#include "finds/walk.h"
 #include "support/cmocka.h"
 
 static void attack_b_20_bwrap_sees_no_word_of_the_tool(void **state) {
