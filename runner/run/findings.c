@@ -129,12 +129,26 @@ static void compare_survey(const struct git_survey *before, const struct strings
 			strings_add(paths, fresh.items[i]);
 }
 
-static void look_at_repositories(const struct scene *scene, const struct strings *known, struct findings *findings) {
-	CLEANUP_STRINGS struct strings paths = {0};
+static void look_at_repositories(const struct scene *scene, const struct strings *known, struct strings *paths,
+				 struct findings *findings) {
 	const struct finds *finds = &scene->finds;
-	compare_survey(&scene->survey, known, &paths, findings);
-	for (size_t i = 0; i < finds->survey_count; i++) compare_survey(&finds->surveys[i], known, &paths, findings);
-	add_paths(findings, FINDING_REPOSITORY, &paths);
+	compare_survey(&scene->survey, known, paths, findings);
+	for (size_t i = 0; i < finds->survey_count; i++) compare_survey(&finds->surveys[i], known, paths, findings);
+}
+
+/* What is protected in the project is protected in a repository, once that is known: what the run has made in a new one
+ * is named beside it. */
+static void look_beside(const struct scene *scene, const char *repository, struct strings *paths) {
+	const bool git = string_equal(path_name(repository), ".git");
+	CLEANUP_FREE char *folder = git ? path_parent(repository) : string_copy(repository);
+	const char *root = scene->project.root;
+	for (size_t i = 0; i < scene->view->path_count; i++) {
+		const struct view_path *entry = &scene->view->paths[i];
+		if (!entry->mask || entry->pattern || !path_is_below(entry->path, root)) continue;
+		CLEANUP_FREE char *path = string_format("%s%s", folder, entry->path + strlen(root));
+		if (!path_is_below(path, repository) && is_there(path) && !strings_contain(paths, path))
+			strings_add(paths, path);
+	}
 }
 
 /* Links */
@@ -245,10 +259,13 @@ static void look_at_hidden(const struct scene *scene, struct findings *findings)
 }
 
 void findings_look(const struct findings_options *options, struct findings *findings) {
-	CLEANUP_STRINGS struct strings paths = {0};
+	CLEANUP_STRINGS struct strings paths = {0}, repositories = {0};
 	look_at_protected(options, &paths);
+	look_at_repositories(options->scene, &paths, &repositories, findings);
+	for (size_t i = 0; i < repositories.count && i < FINDINGS_SHOWN; i++)
+		look_beside(options->scene, repositories.items[i], &paths);
 	add_paths(findings, FINDING_PROTECTED, &paths);
-	look_at_repositories(options->scene, &paths, findings);
+	add_paths(findings, FINDING_REPOSITORY, &repositories);
 	look_at_links(options, findings);
 	look_at_hidden(options->scene, findings);
 }

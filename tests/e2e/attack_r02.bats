@@ -95,7 +95,7 @@ write_lock_file() {
 	[ "$(readlink moved/link)" = ../../up ] && [ ! -e deep/er ]
 	sbx revoke --all
 	mkdir -p many/them
-	for at in {1..9}; do ln -s ../../up$at many/them/$at; done
+	for at in {1..9}; do ln -s "../../up$at" "many/them/$at"; done
 	run sbx run -- python3 -c 'import os; os.rename("many/them", "them")'
 	echo "$output"
 	contains "$output" 'Invalid cross-device link'

@@ -186,6 +186,17 @@ lines_of() {
 	finding repository --arg path "$HOME/beside/sub/.git" '.target == $path'
 }
 
+@test "attack_r_14: what programs run of themselves in a repository that the run has made is named beside it" {
+	inside 'git init -q new; cd new; echo evil >.envrc; mkdir .vscode; echo {} >.vscode/tasks.json; echo {} >.mcp.json; echo x >plain'
+	for name in new/.envrc new/.vscode new/.mcp.json; do
+		contains "$output" "$PWD/$name"
+		finding protected --arg path "$PWD/$name" '.target == $path'
+	done
+	contains "$output" 'are new and would have been protected'
+	contains "$output" "a sandboxed tool created $PWD/new/.git: check it"
+	lacks "$output" plain
+}
+
 @test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {
 	inside --allow fs:link=/ 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
 	contains "$output" "not all was looked at: shut, which can't be read"

@@ -19,7 +19,7 @@
 enum { TARGETS = 12 };
 
 static int sets(void) {
-	return how_often(100, 500);
+	return random_cases(100, 500);
 }
 
 static uint32_t seed = 1;

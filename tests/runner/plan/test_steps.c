@@ -17,6 +17,7 @@
 #include "plan/undone.h"
 #include "steps_text.h"
 #include "support/cmocka.h"
+#include "support/long_run.h"
 
 static struct mount *append(struct plan *plan, enum mount_kind kind, const char *path) {
 	plan->mounts = array_grow(plan->mounts, plan->count, sizeof *plan->mounts);
@@ -397,7 +398,7 @@ static void check_failing(void) {
 static void what_fails_leaves_nothing_open_unsaid(void **state) {
 	(void)state;
 	make_probes();
-	for (int i = 0; i < 2000; i++) check_failing();
+	for (int i = 0; i < random_cases(2000, 2000); i++) check_failing();
 }
 
 /* What is covered and was just made read-only stays that. */
@@ -460,7 +461,7 @@ static void check_dying(void) {
 static void a_portal_that_dies_is_forgotten_with_what_it_took(void **state) {
 	(void)state;
 	make_probes();
-	for (int i = 0; i < 2000; i++) check_dying();
+	for (int i = 0; i < random_cases(2000, 2000); i++) check_dying();
 }
 
 /* What is allowed once goes, and a plan comes back that knew of others below it (live.c). */
@@ -489,7 +490,7 @@ static void check_returning(void) {
 static void a_plan_comes_back(void **state) {
 	(void)state;
 	make_probes();
-	for (int i = 0; i < 2000; i++) check_returning();
+	for (int i = 0; i < random_cases(2000, 2000); i++) check_returning();
 }
 
 /*
