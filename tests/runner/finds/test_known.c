@@ -139,7 +139,7 @@ static void make_socket(const char *name) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-	bind(fd, (const struct sockaddr *)&address, sizeof address);
+	(void)bind(fd, (const struct sockaddr *)&address, sizeof address); /* it may be there */
 	close(fd);
 }
 
