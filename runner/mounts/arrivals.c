@@ -30,7 +30,13 @@
 #include "finds/walk.h"
 #include "schema/limits.h"
 
-enum { ARRIVALS_BUFFER = 16 * 1024, ARRIVALS_TURN_MS = 3, ARRIVALS_SHARE = 10, ARRIVALS_LEAST = 2048 };
+enum {
+	ARRIVALS_BUFFER = 16 * 1024,
+	ARRIVALS_REST_MS = 10, /* between two readings, unless the buffer was full */
+	ARRIVALS_TURN_MS = 3,
+	ARRIVALS_SHARE = 10,
+	ARRIVALS_LEAST = 2048,
+};
 
 static const uint32_t interesting = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW;
 
@@ -51,7 +57,7 @@ struct name {
 struct arrivals {
 	struct arrivals_options options;
 	int fd; /* -1 before it begins, and where there is no inotify */
-	struct event *turn, *readable;
+	struct event *turn, *readable, *rested;
 	struct folder *folders; /* by descriptor */
 	size_t count, gone, most;
 	struct name *names; /* by path */
@@ -297,6 +303,19 @@ static void take_event(struct arrivals *arrivals, const struct inotify_event *ev
 	notice(arrivals, path, event->mask & IN_ISDIR);
 }
 
+/* Who unpacks an archive makes thousands of names: a turn of the loop for each would take a processor from it. */
+static void rest(struct arrivals *arrivals) {
+	const struct timeval delay = {.tv_usec = ARRIVALS_REST_MS * 1000};
+	event_del(arrivals->readable);
+	evtimer_add(arrivals->rested, &delay);
+}
+
+static void on_rested(evutil_socket_t fd, short what, void *argument) {
+	const struct arrivals *arrivals = argument;
+	(void)fd, (void)what;
+	event_add(arrivals->readable, NULL);
+}
+
 /* One buffer a turn: what is left comes with the next. */
 static void on_readable(evutil_socket_t fd, short what, void *argument) {
 	struct arrivals *arrivals = argument;
@@ -308,6 +327,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument) {
 		at += (ssize_t)(sizeof *event + event->len);
 		take_event(arrivals, event);
 	}
+	if (size < ARRIVALS_BUFFER / 2) rest(arrivals);
 	if (arrivals->pending.count == 0 || arrivals->looks) return;
 	begin_look(arrivals);
 	turn_after(arrivals, 0);
@@ -331,6 +351,7 @@ static void begin(struct arrivals *arrivals) {
 	}
 	arrivals->readable =
 		event_new(arrivals->options.base, arrivals->fd, EV_READ | EV_PERSIST, on_readable, arrivals);
+	arrivals->rested = evtimer_new(arrivals->options.base, on_rested, arrivals);
 	event_add(arrivals->readable, NULL);
 }
 
@@ -471,6 +492,7 @@ void arrivals_free(struct arrivals *arrivals) {
 	if (!arrivals) return;
 	event_free(arrivals->turn);
 	if (arrivals->readable) event_free(arrivals->readable);
+	if (arrivals->rested) event_free(arrivals->rested);
 	fd_close(arrivals->fd);
 	for (size_t i = 0; i < arrivals->count; i++) free(arrivals->folders[i].path);
 	free(arrivals->folders);
