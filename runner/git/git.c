@@ -32,8 +32,9 @@ enum {
 	GIT_MODULES_MAX = 20 * 1000, /* entries looked at below modules/ and worktrees/ */
 };
 
+/* A file in remotes or branches is a remote of its name, with programs of its own (gitrepository-layout(5)). */
 static const char *const protected_names[] = {
-	"hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes",
+	"hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes", "remotes", "branches",
 };
 
 void git_layout_finish(struct git_layout *layout) {
@@ -159,15 +160,21 @@ static void list_configurations(const struct git_layout *layout, const char *hom
 	}
 }
 
-/* A word of a command line that names a file of the work tree: git's shell starts there. */
+/* Nothing but a file's name, where there may be a file. */
+static bool is_file_or_missing(const char *path, const char *word) {
+	static const char usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/~";
+	struct stat status;
+	if (stat(path, &status) == 0) return S_ISREG(status.st_mode);
+	return errno == ENOENT && word[0] != '-' && word[strspn(word, usual)] == '\0';
+}
+
+/* A word of a command line that names a file of the work tree, also one that is missing: git's shell starts there. */
 static void protect_word(struct git_layout *layout, const char *word, size_t size, const char *home) {
 	CLEANUP_FREE char *text = string_copy_bytes(word, size);
 	CLEANUP_FREE char *path = string_starts(text, "~/") ? path_join(home, text + 2) : string_copy(text);
 	CLEANUP_FREE char *normal = NULL;
-	struct stat status;
 	if (!strchr(path, '/') || path_normalise(layout->top, path, &normal, NULL) < 0) return;
-	if (path_is_below(normal, layout->top) && stat(normal, &status) == 0 && S_ISREG(status.st_mode))
-		protect_add(layout, normal);
+	if (path_is_below(normal, layout->top) && is_file_or_missing(normal, text)) protect_add(layout, normal);
 }
 
 /* The programs and scripts of the work tree that git's configuration runs. What a shell makes of a line is not known

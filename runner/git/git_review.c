@@ -1,5 +1,6 @@
 #include "git_review.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,12 +10,21 @@
 enum {
 	REVIEW_SIZE_MAX = 128 * 1024 * 1024, /* bytes of all files */
 	REVIEW_EXCLUDE_MAX = 1024 * 1024,
+	REVIEW_PLAN_MAX = 4 * 1024 * 1024,
+	REVIEW_DEPTH = 8, /* of names of submodules, as git.c protects them */
+	REVIEW_ENTRIES = 20 * 1000,
 };
+
+#define GIT_TODO "rebase-merge/git-rebase-todo"
 
 static void reviewed_finish(struct git_reviewed *reviewed) {
 	free(reviewed->directory);
+	free(reviewed->top);
 	git_index_finish(&reviewed->index);
 	strings_finish(&reviewed->patterns);
+	strings_finish(&reviewed->plans);
+	strings_finish(&reviewed->commands);
+	strings_finish(&reviewed->below);
 }
 
 void git_review_finish(struct git_review *review) {
@@ -44,9 +54,10 @@ static void read_index(struct git_reviewed *reviewed) {
 	CLEANUP_FREE char *path = path_join(reviewed->directory, "index");
 	if (!stamp_take(path, &reviewed->stamp)) return;
 	git_index_read(path, reviewed->hash_size, &reviewed->index);
-	strings_finish(&reviewed->index.links);
-	strings_sort(&reviewed->index.assumed); /* git has them so; whoever forges one need not */
-	strings_sort(&reviewed->index.skipped);
+	struct strings *const lists[] = {&reviewed->index.assumed, &reviewed->index.skipped, &reviewed->index.forged,
+					 &reviewed->index.links};
+	/* git has them so; whoever forges one need not */
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) strings_sort(lists[i]);
 }
 
 /* Blank lines and comments are none (gitignore(5)). */
@@ -70,6 +81,70 @@ static void read_patterns(struct git_reviewed *reviewed) {
 	take_patterns(text, &reviewed->patterns);
 }
 
+static bool is_there(const char *directory, const char *name) {
+	CLEANUP_FREE char *path = path_join(directory, name);
+	struct stat status;
+	return lstat(path, &status) == 0;
+}
+
+/* A line of git-rebase-todo that runs a program: "exec make", or "x make" (git-rebase(1)). */
+static bool is_command(const char *line) {
+	static const char *const words[] = {"exec", "x"};
+	line += strspn(line, " \t");
+	const size_t size = strcspn(line, " \t");
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++)
+		if (size == strlen(words[i]) && strncmp(line, words[i], size) == 0) return true;
+	return false;
+}
+
+static void read_plans(struct git_reviewed *reviewed) {
+	static const char *const plans[] = {"rebase-merge", "rebase-apply", "sequencer"};
+	CLEANUP_FREE char *todo = path_join(reviewed->directory, GIT_TODO), *text = NULL;
+	size_t size = 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(plans); i++)
+		if (is_there(reviewed->directory, plans[i])) strings_add(&reviewed->plans, plans[i]);
+	reviewed->all_commands = !is_there(reviewed->directory, GIT_TODO);
+	if (!stamp_take(todo, &reviewed->plan) || reviewed->all_commands) return;
+	if (regular_read(todo, REVIEW_PLAN_MAX, &text, &size, NULL) < 0) return;
+	reviewed->all_commands = strlen(text) == size;
+	char *rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (is_command(line)) strings_add(&reviewed->commands, line);
+	strings_sort(&reviewed->commands);
+}
+
+static bool is_git_directory(const char *path) {
+	return is_there(path, "HEAD") || is_there(path, "config") || is_there(path, "gitdir");
+}
+
+/* False past a bound. */
+static bool read_below(const char *folder, int depth, int *budget, struct strings *below) {
+	DIR *stream = depth > 0 ? mem_expect(opendir(folder)) : NULL;
+	if (!stream) return true;
+	bool whole = true;
+	for (const struct dirent *entry; whole && (entry = readdir(stream));) {
+		if (path_is_dots(entry->d_name) || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)) continue;
+		CLEANUP_FREE char *path = path_join(folder, entry->d_name);
+		const bool found = is_git_directory(path);
+		whole = --*budget > 0 && below->count < GIT_BELOW_MAX;
+		if (found) strings_add(below, path);
+		if (!found && whole) whole = read_below(path, depth - 1, budget, below);
+	}
+	closedir(stream);
+	return whole;
+}
+
+static void read_directories(struct git_reviewed *reviewed) {
+	static const char *const folders[] = {"modules", "worktrees"};
+	int budget = REVIEW_ENTRIES;
+	reviewed->all_below = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		CLEANUP_FREE char *folder = path_join(reviewed->directory, folders[i]);
+		reviewed->all_below &= read_below(folder, REVIEW_DEPTH, &budget, &reviewed->below);
+	}
+	strings_sort(&reviewed->below);
+}
+
 static uint64_t size_of(const char *directory) {
 	CLEANUP_FREE char *index = path_join(directory, "index");
 	struct stat status;
@@ -77,13 +152,14 @@ static uint64_t size_of(const char *directory) {
 }
 
 /* False past a bound. */
-static bool reviewed_take(const char *directory, size_t hash_size, uint64_t *size, struct git_reviewed *ret_reviewed) {
-	const uint64_t more = size_of(directory);
+static bool reviewed_take(struct git_reviewed *reviewed, uint64_t *size) {
+	const uint64_t more = size_of(reviewed->directory);
 	if (more > REVIEW_SIZE_MAX - *size) return false;
 	*size += more;
-	*ret_reviewed = (struct git_reviewed){.directory = string_copy(directory), .hash_size = hash_size};
-	read_index(ret_reviewed);
-	read_patterns(ret_reviewed);
+	read_index(reviewed);
+	read_patterns(reviewed);
+	read_plans(reviewed);
+	read_directories(reviewed);
 	return true;
 }
 
@@ -95,12 +171,15 @@ static bool is_known(const struct git_review *review, const char *directory) {
 
 void git_review_add(struct git_review *review, const struct git_layout *layout) {
 	for (size_t i = 0; i < layout->directories.count; i++) {
-		struct git_reviewed reviewed;
 		const char *directory = layout->directories.items[i];
 		if (is_known(review, directory)) continue;
-		if (review->count == GIT_REVIEWED_MAX ||
-		    !reviewed_take(directory, layout->hash_size, &review->size, &reviewed)) {
+		const bool own = string_equal(directory, layout->directory);
+		struct git_reviewed reviewed = {.directory = string_copy(directory),
+						.top = own ? string_copy_or_null(layout->top) : NULL,
+						.hash_size = layout->hash_size};
+		if (review->count == GIT_REVIEWED_MAX || !reviewed_take(&reviewed, &review->size)) {
 			review->cut = true;
+			reviewed_finish(&reviewed);
 			continue;
 		}
 		review->items = array_grow(review->items, review->count, sizeof *review->items);
@@ -112,25 +191,27 @@ void git_review_add(struct git_review *review, const struct git_layout *layout) 
 
 struct comparison {
 	const struct git_reviewed *before, *after;
-	void (*tell)(void *context, const char *directory, enum git_hiding how, const char *name);
+	void (*tell)(void *context, const struct git_reviewed *of, enum git_news what, const char *name);
 	void *context;
 };
 
-static void tell(const struct comparison *comparison, enum git_hiding how, const char *name) {
-	comparison->tell(comparison->context, comparison->before->directory, how, name);
+static void tell(const struct comparison *comparison, enum git_news what, const char *name) {
+	comparison->tell(comparison->context, comparison->before, what, name);
 }
 
-static void tell_new(const struct comparison *comparison, enum git_hiding how, const struct strings *before,
+static void tell_new(const struct comparison *comparison, enum git_news what, const struct strings *before,
 		     const struct strings *after) {
 	CLEANUP_STRINGS struct strings fresh = {0};
 	strings_subtract(after, before, &fresh);
-	for (size_t i = 0; i < fresh.count; i++) tell(comparison, how, fresh.items[i]);
+	for (size_t i = 0; i < fresh.count; i++) tell(comparison, what, fresh.items[i]);
 }
 
 static void compare_indexes(const struct comparison *comparison) {
 	const struct git_reviewed *before = comparison->before, *after = comparison->after;
 	tell_new(comparison, GIT_ASSUMED, &before->index.assumed, &after->index.assumed);
 	tell_new(comparison, GIT_SKIPPED, &before->index.skipped, &after->index.skipped);
+	tell_new(comparison, GIT_FORGED, &before->index.forged, &after->index.forged);
+	tell_new(comparison, GIT_LINKED, &before->index.links, &after->index.links);
 	if (!after->index.whole && !stamps_equal(&before->stamp, &after->stamp)) tell(comparison, GIT_UNREAD, "index");
 }
 
@@ -149,20 +230,37 @@ static void compare_patterns(const struct comparison *comparison) {
 	if (before->all_patterns && !after->all_patterns) tell(comparison, GIT_UNREAD, "info/exclude");
 }
 
+/* Of a plan that was there the commands count: git takes lines from it with each commit. */
+static void compare_plans(const struct comparison *comparison) {
+	const struct git_reviewed *before = comparison->before, *after = comparison->after;
+	CLEANUP_STRINGS struct strings fresh = {0};
+	tell_new(comparison, GIT_PLANNED, &before->plans, &after->plans);
+	if (after->all_commands)
+		strings_subtract(&after->commands, &before->commands, &fresh);
+	else if (!stamps_equal(&before->plan, &after->plan))
+		strings_add(&fresh, GIT_TODO);
+	if (fresh.count > 0 && strings_contain(&before->plans, "rebase-merge")) tell(comparison, GIT_PLANNED, GIT_TODO);
+}
+
+static void compare(const struct comparison *comparison) {
+	compare_indexes(comparison);
+	compare_patterns(comparison);
+	compare_plans(comparison);
+	tell_new(comparison, GIT_BELOW, &comparison->before->below, &comparison->after->below);
+}
+
 bool git_review_compare(const struct git_review *before,
-			void (*say)(void *context, const char *directory, enum git_hiding how, const char *name),
+			void (*say)(void *context, const struct git_reviewed *of, enum git_news what, const char *name),
 			void *context) {
 	uint64_t size = 0;
 	bool whole = !before->cut;
 	for (size_t i = 0; i < before->count; i++) {
-		struct git_reviewed after = {0};
 		const struct git_reviewed *item = &before->items[i];
-		const bool taken = reviewed_take(item->directory, item->hash_size, &size, &after);
+		struct git_reviewed after = {.directory = string_copy(item->directory), .hash_size = item->hash_size};
 		const struct comparison comparison = {item, &after, say, context};
-		whole &= taken;
-		if (!taken) continue;
-		compare_indexes(&comparison);
-		compare_patterns(&comparison);
+		const bool taken = reviewed_take(&after, &size);
+		if (taken) compare(&comparison);
+		whole &= taken && after.all_below;
 		reviewed_finish(&after);
 	}
 	return whole;

@@ -21,9 +21,9 @@
 enum {
 	SURVEY_FOLDERS_MAX = 2000,
 	SURVEY_ENTRIES_MAX = 50 * 1000,
+	SURVEY_NAMES_MAX = 20 * 1000, /* of one folder */
+	SURVEY_PACKAGES_MAX = 20 * 1000,
 };
-
-static const char *const todo_lists[] = {"rebase-merge", "rebase-apply", "sequencer"};
 
 void git_survey_finish(struct git_survey *survey) {
 	free(survey->root);
@@ -32,7 +32,6 @@ void git_survey_finish(struct git_survey *survey) {
 	strings_finish(&survey->repositories);
 	strings_finish(&survey->bare);
 	strings_finish(&survey->shut);
-	strings_finish(&survey->plans);
 	strings_finish(&survey->notes);
 	*survey = (struct git_survey){0};
 }
@@ -69,51 +68,93 @@ static void note_shut(const char *path, struct git_survey *survey) {
 	}
 }
 
-/* One folder: its own `.git`, whether it is one, and the folders in it for later. False past a bound. */
-static bool survey_folder(const char *path, size_t *entries, struct strings *queue, struct git_survey *survey) {
+static DIR *open_folder(const char *path, struct git_survey *survey) {
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES) note_shut(path, survey);
 	DIR *stream = fd >= 0 ? mem_expect(fdopendir(fd)) : NULL;
-	if (!stream) return true;
-	fd_steal(&fd);
-	bool whole = true;
-	unsigned marks = 0;
+	if (stream) fd_steal(&fd);
+	return stream;
+}
+
+/* By its name, however many others the folder has. */
+static void look_for_git(int folder, const char *path, struct git_survey *survey) {
 	struct stat status;
-	for (struct dirent *entry; *entries > 0 && (entry = readdir(stream));) {
-		const char *name = entry->d_name;
-		--*entries;
-		marks |= mark_of(name);
-		if (string_equal(name, ".") || string_equal(name, "..") || string_equal(name, "node_modules")) continue;
-		if (string_equal(name, ".git")) {
-			strings_add(&survey->repositories, path);
-			if (fstatat(dirfd(stream), name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-				strings_add(&survey->shut, path);
-		} else if (is_folder(dirfd(stream), entry)) {
-			if (queue->count < SURVEY_FOLDERS_MAX)
-				strings_take(queue, path_join(path, name));
-			else
-				whole = false;
-		}
+	if (fstatat(folder, ".git", &status, AT_SYMLINK_NOFOLLOW) == 0)
+		strings_add(&survey->repositories, path);
+	else if (errno == EACCES) /* it can be read, not gone through */
+		strings_add(&survey->shut, path);
+}
+
+/* Packages are many, and seldom repositories: each one's own `.git` is all that is looked for, also in those of a
+ * scope (node_modules/@SCOPE/NAME). False past a bound. */
+static bool survey_packages(const char *path, bool scope, size_t *packages, struct git_survey *survey) {
+	DIR *stream = open_folder(path, survey);
+	if (!stream) return true;
+	look_for_git(dirfd(stream), path, survey);
+	for (const struct dirent *entry; *packages > 0 && (entry = readdir(stream));) {
+		if (path_is_dots(entry->d_name) || !is_folder(dirfd(stream), entry)) continue;
+		CLEANUP_FREE char *package = path_join(path, entry->d_name), *dotgit = path_join(package, ".git");
+		--*packages;
+		if (!scope && entry->d_name[0] == '@')
+			survey_packages(package, true, packages, survey);
+		else if (is_there(dotgit))
+			strings_add(&survey->repositories, package);
 	}
 	closedir(stream);
+	return *packages > 0;
+}
+
+struct budget {
+	size_t entries, packages;
+};
+
+/* The folders in one for later. False past a bound. */
+static bool survey_names(DIR *stream, const char *path, struct budget *budget, struct strings *queue,
+			 struct git_survey *survey) {
+	size_t left = budget->entries < SURVEY_NAMES_MAX ? budget->entries : SURVEY_NAMES_MAX;
+	bool whole = true;
+	unsigned marks = 0;
+	budget->entries -= left;
+	for (const struct dirent *entry; left > 0 && (entry = readdir(stream));) {
+		const char *name = entry->d_name;
+		left--;
+		marks |= mark_of(name);
+		if (path_is_dots(name) || string_equal(name, ".git") || !is_folder(dirfd(stream), entry)) continue;
+		CLEANUP_FREE char *below = path_join(path, name);
+		if (string_equal(name, "node_modules"))
+			whole &= survey_packages(below, false, &budget->packages, survey);
+		else if (queue->count < SURVEY_FOLDERS_MAX)
+			strings_add(queue, below);
+		else
+			whole = false;
+	}
+	budget->entries += left;
 	if (marks == (1 | 2 | 4)) strings_add(&survey->bare, path);
-	return whole && *entries > 0;
+	return whole && left > 0;
+}
+
+static bool survey_folder(const char *path, struct budget *budget, struct strings *queue, struct git_survey *survey) {
+	DIR *stream = open_folder(path, survey);
+	if (!stream) return true;
+	look_for_git(dirfd(stream), path, survey);
+	const bool whole = survey_names(stream, path, budget, queue, survey);
+	closedir(stream);
+	return whole;
 }
 
 static void survey_folders(struct git_survey *survey) {
 	CLEANUP_STRINGS struct strings queue = {0};
-	size_t entries = SURVEY_ENTRIES_MAX;
+	struct budget budget = {SURVEY_ENTRIES_MAX, SURVEY_PACKAGES_MAX};
 	bool whole = true;
 	strings_add(&queue, survey->root);
-	for (size_t i = 0; i < queue.count && entries > 0; i++)
-		whole &= survey_folder(queue.items[i], &entries, &queue, survey);
+	for (size_t i = 0; i < queue.count; i++) whole &= survey_folder(queue.items[i], &budget, &queue, survey);
 	survey->folders = queue.count;
 	survey->cut = !whole;
 	CLEANUP_FREE char *shown = text_visible(survey->root);
 	if (!whole)
 		strings_addf(&survey->notes,
 			     "in %s nested repositories were looked for in %zu folders, the shallow ones: the .git of "
-			     "a deeper one is not protected, unless it is a submodule",
+			     "another one is not protected, unless it is a submodule",
 			     shown, queue.count);
 }
 
@@ -130,7 +171,6 @@ static void survey_index(struct git_survey *survey) {
 		if (path_normalise(survey->top, links->items[i], &folder, NULL) < 0) continue;
 		if (!path_is_below(folder, survey->top) || string_equal(folder, survey->top)) continue;
 		CLEANUP_FREE char *dotgit = path_join(folder, ".git");
-		if (!strings_contain(&survey->plans, folder)) strings_add(&survey->plans, folder);
 		if (is_there(dotgit) && !strings_contain(&survey->repositories, folder))
 			strings_add(&survey->repositories, folder);
 	}
@@ -138,12 +178,7 @@ static void survey_index(struct git_survey *survey) {
 
 static void survey_all(struct git_survey *survey) {
 	survey_folders(survey);
-	if (!survey->directory) return;
-	survey_index(survey);
-	for (size_t i = 0; i < ARRAY_LENGTH(todo_lists); i++) {
-		CLEANUP_FREE char *path = path_join(survey->directory, todo_lists[i]);
-		if (is_there(path)) strings_add(&survey->plans, path);
-	}
+	if (survey->directory) survey_index(survey);
 }
 
 void git_survey_take(const char *root, const struct git_layout *layout, struct git_survey *ret_survey) {
@@ -171,9 +206,6 @@ bool git_survey_compare(const struct git_survey *before, struct strings *paths, 
 	}
 	for (size_t i = 0; i < after.bare.count; i++) {
 		if (!strings_contain(&before->bare, after.bare.items[i])) strings_add(paths, after.bare.items[i]);
-	}
-	for (size_t i = 0; i < after.plans.count; i++) {
-		if (!strings_contain(&before->plans, after.plans.items[i])) strings_add(paths, after.plans.items[i]);
 	}
 	*ret_folders = after.folders;
 	return !after.cut;

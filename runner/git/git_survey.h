@@ -1,6 +1,6 @@
 /*
- * git_survey: what lies in a project that makes git on the host go to another repository or go on with a plan of
- * commands: nested `.git` files and folders, gitlinks of the index, the todo lists of rebase, am and sequencer.
+ * git_survey: what lies in a project that makes git on the host go to another repository: nested `.git` files and
+ * folders, and gitlinks of the index.
  *
  * Promises: bounded in folders and entries, shallow ones first; follows no link, reads nothing but the index. Taken
  * before a sandbox starts and again when it has ended; what was not understood or left out is in `notes`.
@@ -19,7 +19,6 @@ struct git_survey {
 	struct strings repositories; /* folders with a `.git`, below the project or where a gitlink says */
 	struct strings bare;         /* folders that are git directories themselves */
 	struct strings shut;         /* folders of the user's own that can't be looked into */
-	struct strings plans;        /* the gitlinks and todo lists there are, as paths */
 	size_t folders;              /* that were looked into */
 	bool cut;                    /* there are more of them, or of their entries, than a bound */
 	struct strings notes;        /* sentences for the user */

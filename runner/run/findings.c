@@ -217,57 +217,103 @@ static void look_at_links(const struct findings_options *options, struct finding
 	if (links.cut) add_bound(findings, scene->project.root, "links", "names", links.entries);
 }
 
-/* What git doesn't show */
+/* What git directories say */
 
-struct hidden {
+struct news {
 	const struct scene *scene;
+	const struct strings *known; /* names that would have been protected */
+	struct strings *repositories;
 	struct findings *findings;
 };
 
-/* Of the work tree, where that is known by the directory's own name. */
-static char *path_of(const char *directory, const char *name) {
-	CLEANUP_FREE char *top = path_parent(directory);
+/* Of the work tree, where that is known. */
+static char *path_of(const struct git_reviewed *of, const char *name) {
+	const bool named = string_equal(path_name(of->directory), ".git");
+	CLEANUP_FREE char *top = of->top ? string_copy(of->top) : named ? path_parent(of->directory) : NULL;
 	char *path = NULL;
-	if (!name[0] || !string_equal(path_name(directory), ".git")) return string_copy(directory);
-	return path_normalise(top, name, &path, NULL) == 0 ? path : string_copy(directory);
+	if (!name[0] || !top) return string_copy(of->directory);
+	return path_normalise(top, name, &path, NULL) == 0 ? path : string_copy(of->directory);
 }
 
-static void add_hidden(void *context, const char *directory, enum git_hiding how, const char *name) {
-	static const char *const hows[] = {[GIT_ASSUMED] = "assume-unchanged",
-					   [GIT_SKIPPED] = "skip-worktree",
-					   [GIT_EXCLUDED] = "new in info/exclude",
-					   [GIT_REORDERED] = "info/exclude is another one",
-					   [GIT_UNREAD] = "can't be read to its end"};
-	_Static_assert(ARRAY_LENGTH(hows) == GIT_HIDING_COUNT, "every way of hiding");
-	const struct hidden *hidden = context;
-	const bool own = string_equal(directory, hidden->scene->finds.git.directory);
-	const bool entry = how == GIT_ASSUMED || how == GIT_SKIPPED;
-	CLEANUP_FREE char *target = entry ? path_of(directory, name) : path_join(directory, "info/exclude");
+/* "NAME (HOW)", and in which git directory, unless it is the project's. */
+static void add_of_git(const struct news *news, enum finding_kind kind, const struct git_reviewed *of, const char *how,
+		       const char *target, const char *name) {
+	const bool own = string_equal(of->directory, news->scene->finds.git.directory);
 	CLEANUP_FREE char *what = text_visible_cut(name[0] ? name : "files", NAME_COLUMNS);
-	CLEANUP_FREE char *near = near_path(hidden->scene, directory);
-	CLEANUP_FREE char *shown = string_format("%s (%s%s%s)", what, hows[how], own ? "" : " in ", own ? "" : near);
-	json_t *detail = json_pack("{s:s, s:o, s:o}", "how", hows[how], "name", cut_text(name), "directory",
-				   cut_text(directory));
-	findings_add(hidden->findings, FINDING_HIDDEN, how == GIT_UNREAD ? directory : target, shown, detail);
+	CLEANUP_FREE char *near = near_path(news->scene, of->directory);
+	CLEANUP_FREE char *shown = string_format("%s (%s%s%s)", what, how, own ? "" : " in ", own ? "" : near);
+	json_t *detail =
+		json_pack("{s:s, s:o, s:o}", "how", how, "name", cut_text(name), "directory", cut_text(of->directory));
+	findings_add(news->findings, kind, target, shown, detail);
 }
 
-static void look_at_hidden(const struct scene *scene, struct findings *findings) {
-	struct hidden hidden = {scene, findings};
+static void add_repository(const struct news *news, const char *path) {
+	if (!strings_contain(news->known, path) && !strings_contain(news->repositories, path))
+		strings_add(news->repositories, path);
+}
+
+/* What the finding is about. */
+enum about { ABOUT_ENTRY, ABOUT_INSIDE, ABOUT_EXCLUDE, ABOUT_DIRECTORY, ABOUT_NAME };
+
+static char *target_of(const struct git_reviewed *of, enum about about, const char *name) {
+	switch (about) {
+	case ABOUT_ENTRY:
+		return path_of(of, name);
+	case ABOUT_INSIDE:
+		return path_join(of->directory, name);
+	case ABOUT_EXCLUDE:
+		return path_join(of->directory, "info/exclude");
+	case ABOUT_NAME:
+		return string_copy(name);
+	case ABOUT_DIRECTORY:
+		break;
+	}
+	return string_copy(of->directory);
+}
+
+static void add_news(void *context, const struct git_reviewed *of, enum git_news what, const char *name) {
+	static const struct {
+		enum finding_kind kind;
+		enum about about;
+		const char *how;
+	} told[] = {
+		[GIT_ASSUMED] = {FINDING_HIDDEN, ABOUT_ENTRY, "assume-unchanged"},
+		[GIT_SKIPPED] = {FINDING_HIDDEN, ABOUT_ENTRY, "skip-worktree"},
+		[GIT_EXCLUDED] = {FINDING_HIDDEN, ABOUT_EXCLUDE, "new in info/exclude"},
+		[GIT_REORDERED] = {FINDING_HIDDEN, ABOUT_EXCLUDE, "info/exclude is another one"},
+		[GIT_UNREAD] = {FINDING_HIDDEN, ABOUT_DIRECTORY, "can't be read to its end"},
+		[GIT_FORGED] = {FINDING_PROTECTED, ABOUT_DIRECTORY, "in git's index, which writes it there"},
+		[GIT_LINKED] = {FINDING_REPOSITORY, ABOUT_ENTRY, NULL},
+		[GIT_PLANNED] = {FINDING_REPOSITORY, ABOUT_INSIDE, NULL},
+		[GIT_BELOW] = {FINDING_REPOSITORY, ABOUT_NAME, NULL},
+	};
+	_Static_assert(ARRAY_LENGTH(told) == GIT_NEWS_COUNT, "all news are told");
+	const struct news *news = context;
+	CLEANUP_FREE char *target = target_of(of, told[what].about, name);
+	if (told[what].kind == FINDING_REPOSITORY)
+		add_repository(news, target);
+	else
+		add_of_git(news, told[what].kind, of, told[what].how, target, name);
+}
+
+static void look_at_news(const struct scene *scene, const struct strings *known, struct strings *repositories,
+			 struct findings *findings) {
+	struct news news = {scene, known, repositories, findings};
 	const struct git_review *review = &scene->finds.review;
-	if (!git_review_compare(review, add_hidden, &hidden))
-		add_bound(findings, scene->project.root, "what git hides", "repositories", review->count);
+	if (!git_review_compare(review, add_news, &news))
+		add_bound(findings, scene->project.root, "what git says", "repositories", review->count);
 }
 
 void findings_look(const struct findings_options *options, struct findings *findings) {
 	CLEANUP_STRINGS struct strings paths = {0}, repositories = {0};
 	look_at_protected(options, &paths);
 	look_at_repositories(options->scene, &paths, &repositories, findings);
+	look_at_news(options->scene, &paths, &repositories, findings);
 	for (size_t i = 0; i < repositories.count && i < FINDINGS_SHOWN; i++)
 		look_beside(options->scene, repositories.items[i], &paths);
 	add_paths(findings, FINDING_PROTECTED, &paths);
 	add_paths(findings, FINDING_REPOSITORY, &repositories);
 	look_at_links(options, findings);
-	look_at_hidden(options->scene, findings);
 }
 
 /* Telling */

@@ -24,7 +24,7 @@ setup_file() {
 	run sbx run -- echo begun
 	echo "$output"
 	before=${output%%begun*}
-	contains "$before" "in $PWD nested repositories were looked for in 2000 folders, the shallow ones: the .git of a deeper one is not protected"
+	contains "$before" "in $PWD nested repositories were looked for in 2000 folders, the shallow ones: the .git of another one is not protected"
 	contains "${output##*begun}" "not all was looked at"
 	seq -f x%g 2500 | xargs rmdir
 	run sbx run -- true

@@ -197,6 +197,70 @@ lines_of() {
 	lacks "$output" plain
 }
 
+# forged PROGRAM: what perl makes of .git/index, in $d; its hash is put right.
+forged() {
+	printf '%s' "perl -MDigest::SHA=sha1 -0777 -e 'open F, q(.git/index); \$d = <F>; \$d = substr(\$d, 0, -20); $1; open G, q(>.git/index); print G \$d . sha1(\$d)'"
+}
+
+@test "attack_r_14: names in an index that git would write to its hooks or out of the work tree are named" {
+	inside 'printf "#!/bin/sh\necho ran >ran\n" >h; b=$(git hash-object -w h); rm h
+		git update-index --add --cacheinfo 100755,$b,.gix/hooks/post-checkout --cacheinfo 100644,$b,xx/victim
+		'"$(forged '$d =~ s/\.gix/.git/g; $d =~ s{xx/}{../}g')"
+	for name in .git/hooks/post-checkout ../victim; do
+		contains "$output" "$name (in git's index, which writes it there)"
+		finding protected --arg name "$name" '.detail.name == $name'
+	done
+	git checkout -q . || true # that is what happens
+	[ -e ../victim ]
+	rm ../victim
+}
+
+@test "attack_r_14: gitlinks are named whatever their mode says, and in each repository that is known" {
+	git init -q sub
+	mkdir -p node_modules/evil sub/node_modules/evil
+	for evil in node_modules/evil sub/node_modules/evil; do
+		git init -q "$evil"
+		git -C "$evil" commit -q --allow-empty -m one
+	done
+	inside 'git update-index --add --cacheinfo "160000,$(git -C node_modules/evil rev-parse HEAD),node_modules/evil"
+		'"$(forged '$d =~ s/\0\0\xe0\0(?=.{34}node_modules)/\0\0\xe0\x01/s')"'
+		cd sub; git update-index --add --cacheinfo "160000,$(git -C node_modules/evil rev-parse HEAD),node_modules/evil"'
+	for name in node_modules/evil sub/node_modules/evil; do
+		finding repository --arg path "$PWD/$name" '.target == $path'
+	done
+	contains "$output" "node_modules/evil (in git's index, which writes it there)"
+}
+
+@test "attack_r_14: submodules' git directories, plans and commands of git rebase are named in each repository that is known" {
+	git init -q sub
+	git -C sub commit -q --allow-empty -m one
+	mkdir .git/rebase-merge
+	printf 'pick 1 one\nexec make\n' >.git/rebase-merge/git-rebase-todo
+	inside 'mkdir -p sub/.git/modules/lib sub/.git/rebase-merge; touch sub/.git/modules/lib/HEAD
+		echo "exec evil" >>.git/rebase-merge/git-rebase-todo'
+	for name in sub/.git/modules/lib sub/.git/rebase-merge .git/rebase-merge/git-rebase-todo; do
+		finding repository --arg path "$PWD/$name" '.target == $path'
+	done
+	inside 'echo "exec make" >.git/rebase-merge/git-rebase-todo'
+	lacks "$output" rebase
+}
+
+@test "attack_r_14: skip-worktree is found in an index of version 2, where git takes it, too" {
+	inside 'git update-index --skip-worktree src/y.c; '"$(forged 'substr($d, 7, 1) = chr(2)')"'; echo evil >src/y.c'
+	contains "$output" 'src/y.c (skip-worktree)'
+	finding hidden '.detail.how == "skip-worktree"'
+	[ -z "$(git status --porcelain -- src)" ]
+}
+
+@test "attack_r_14: a repository that is made in a package is named" {
+	mkdir -p node_modules/dep node_modules/@scope/dep
+	inside 'git init -q node_modules/dep; git init -q node_modules/@scope/dep'
+	for name in node_modules/dep/.git node_modules/@scope/dep/.git; do
+		contains "$output" "$PWD/$name"
+		finding repository --arg path "$PWD/$name" '.target == $path'
+	done
+}
+
 @test "attack_r_14: a folder that the tool has made unreadable, through which a program goes by its name still, is named" {
 	inside --allow fs:link=/ 'mkdir -p shut; ln -s ../../.profile shut/cache; chmod 0311 shut'
 	contains "$output" "not all was looked at: shut, which can't be read"

@@ -60,9 +60,9 @@ static void tell_all(const struct strings *texts) {
 	for (size_t i = 0; i < texts->count; i++) unit_tell("%s", texts->items[i]);
 }
 
-static void tell_hidden(void *context, const char *directory, enum git_hiding how, const char *name) {
-	(void)context, (void)directory;
-	unit_tell("hidden %d %s", how, name);
+static void tell_news(void *context, const struct git_reviewed *of, enum git_news what, const char *name) {
+	(void)context, (void)of;
+	unit_tell("new %d %s", what, name);
 }
 
 static void use_git(void) {
@@ -84,14 +84,12 @@ static void use_git(void) {
 	size_t folders;
 	git_survey_take(repo, &layout, &survey);
 	tell_all(&survey.repositories);
-	tell_all(&survey.plans);
 	tell_all(&survey.notes);
 	unit_tell("nothing was left out: %d", git_survey_compare(&survey, &paths, &folders));
 	tell_all(&paths);
 	struct git_review review = {0};
 	git_review_add(&review, &layout);
-	unit_tell("%zu git directories, none left out: %d", review.count,
-		  git_review_compare(&review, tell_hidden, NULL));
+	unit_tell("%zu git directories, none left out: %d", review.count, git_review_compare(&review, tell_news, NULL));
 	git_review_finish(&review);
 	git_survey_finish(&survey);
 	git_layout_finish(&layout);

@@ -284,14 +284,112 @@ static void entries_that_git_takes_for_unchanged_are_found_in_every_version_of_t
 	shell("rm -rf hiding");
 }
 
+/* What a perl program makes of the index; its hash is put right. */
+static void forge(const char *program) {
+	CLEANUP_FREE char *script = string_format("cd wrong; perl -MDigest::SHA=sha1 -0777 -e 'open F, q(.git/index); "
+						  "$d = <F>; $d = substr($d, 0, -20); %s; open G, "
+						  "q(>.git/index); print G $d . sha1($d)'",
+						  program);
+	shell(script);
+}
+
+static void read_forged(struct git_index *ret_read) {
+	CLEANUP_FREE char *index = in("wrong/.git/index");
+	git_index_finish(ret_read);
+	git_index_read(index, 20, ret_read);
+}
+
+static void expect_forged(const char *program, const char *name) {
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	forge(program);
+	read_forged(&read);
+	assert_true(read.whole);
+	assert_int_equal(read.forged.count, 1);
+	assert_string_equal(read.forged.items[0], name);
+}
+
+static void attack_r_14_names_that_git_would_write_anywhere_are_found_in_an_index(void **state) {
+	(void)state;
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	shell("git init -q wrong; cd wrong; mkdir xx .gix; touch .gix/hook xx/rc aa z; git add .; git config "
+	      "core.fileMode true");
+	read_forged(&read);
+	assert_int_equal(read.forged.count, 0);
+	shell("cp wrong/.git/index kept");
+	expect_forged("$d =~ s/\\.gix/.git/", ".git/hook");
+	shell("cp kept wrong/.git/index");
+	expect_forged("$d =~ s/\\.gix/.GIT/", ".GIT/hook");
+	shell("cp kept wrong/.git/index");
+	expect_forged("$d =~ s{xx/}{../}", "../rc");
+	shell("cp kept wrong/.git/index");
+	expect_forged("$d =~ s{aa\\0}{/a\\0}", "/a");
+	shell("cp kept wrong/.git/index");
+	expect_forged("$d =~ s{xx/}{x//}", "x//rc");
+	shell("rm -rf wrong kept");
+}
+
+/* Git takes what has the format's bits for a gitlink (S_ISGITLINK), whatever the others are. */
+static void attack_r_14_a_gitlink_is_one_whatever_else_its_mode_says(void **state) {
+	(void)state;
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	shell("git init -q wrong; cd wrong; touch a; git add .; git update-index --add --cacheinfo "
+	      "160000,$(git -C ../repo rev-parse HEAD),deep/one");
+	forge("$d =~ s/\\0\\0\\xe0\\0(?=.{34}deep)/\\0\\0\\xe0\\x01/s");
+	read_forged(&read);
+	assert_true(read.whole);
+	assert_int_equal(read.links.count, 1);
+	assert_string_equal(read.links.items[0], "deep/one");
+	assert_int_equal(read.forged.count, 1);
+	shell("rm -rf wrong");
+}
+
+/* Git reads the second flags in version 2 as well, a name's length in the first, and blocks where they are said to be.
+ */
+static void attack_r_14_an_index_is_read_as_git_reads_it(void **state) {
+	(void)state;
+	CLEANUP_GIT_INDEX struct git_index read = {0};
+	shell("git init -q wrong; cd wrong; touch a b; git add .; git update-index --skip-worktree b");
+	forge("substr($d, 7, 1) = chr(2)");
+	read_forged(&read);
+	assert_true(read.whole);
+	assert_int_equal(read.skipped.count, 1);
+	assert_string_equal(read.skipped.items[0], "b");
+	shell("rm -rf wrong; git init -q wrong; cd wrong; touch a b; git add .");
+	read_forged(&read);
+	assert_true(read.whole);
+	forge("$d =~ s/\\0\\x01a\\0/\\0\\x02a\\0/");
+	read_forged(&read);
+	assert_false(read.whole);
+	shell("rm -rf wrong; git init -q wrong; cd wrong; for n in $(seq 1000); do echo >$n; done;"
+	      "git config index.threads 4; git add .; git update-index --force-write-index");
+	for (int version = 2; version <= 4; version += 2) {
+		CLEANUP_FREE char *script = string_format(
+			"cd wrong; git update-index --index-version %d; grep -q IEOT .git/index", version);
+		shell(script);
+		read_forged(&read);
+		assert_true(read.whole);
+	}
+	shell("cp wrong/.git/index kept");
+	forge("$d =~ s/(IEOT.{8}..)(..)/$1 . pack(q(n), unpack(q(n), $2) + 1)/se");
+	read_forged(&read);
+	assert_false(read.whole);
+	shell("cp kept wrong/.git/index");
+	forge("$d =~ s/(EOIE.{4}..)(..)/$1 . pack(q(n), unpack(q(n), $2) - 8)/se");
+	read_forged(&read);
+	assert_false(read.whole);
+	shell("rm -rf wrong kept");
+}
+
 struct hidings {
 	struct strings texts;
 };
 
-static void add_hiding(void *context, const char *directory, enum git_hiding how, const char *name) {
-	static const char *const hows[] = {"assumed", "skipped", "excluded", "reordered", "unread"};
+static void add_hiding(void *context, const struct git_reviewed *of, enum git_news what, const char *name) {
+	static const char *const whats[] = {"assumed", "skipped", "excluded", "reordered", "unread",
+					    "forged",  "linked",  "planned",  "below"};
 	struct hidings *hidings = context;
-	strings_addf(&hidings->texts, "%s %s %s", directory + strlen(top) + 1, hows[how], name);
+	const char *near = string_starts(name, top) ? name + strlen(top) + 1 : name;
+	strings_addf(&hidings->texts, "%s %s %s", of->directory + strlen(top) + 1, whats[what], near);
 }
 
 /* All that is told, a line each, sorted. */
@@ -335,6 +433,28 @@ static void attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_sho
 	shell("rm -rf shown beside");
 }
 
+static void what_git_on_the_host_would_go_to_or_go_on_with_is_told(void **state) {
+	(void)state;
+	shell("git init -q shown; cd shown; touch a; git add .; git commit -qm one; mkdir -p .git/rebase-merge;"
+	      "printf 'pick 1 a\nexec make\n' >.git/rebase-merge/git-rebase-todo");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_FREE char *shown = in("shown");
+	struct git_review review = {0};
+	assert_int_equal(git_find(shown, top, &git), 1);
+	git_review_add(&review, &git);
+	shell("cd shown; echo 'exec make' >.git/rebase-merge/git-rebase-todo");
+	expect_told(&review, "");
+	shell("cd shown; echo 'x  evil' >>.git/rebase-merge/git-rebase-todo; mkdir -p .git/sequencer "
+	      ".git/modules/a/b/lib "
+	      ".git/worktrees/new; touch .git/modules/a/b/lib/HEAD .git/worktrees/new/gitdir;"
+	      "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),deep/one");
+	expect_told(&review, "shown/.git below shown/.git/modules/a/b/lib\nshown/.git below shown/.git/worktrees/new\n"
+			     "shown/.git linked deep/one\nshown/.git planned rebase-merge/git-rebase-todo\n"
+			     "shown/.git planned sequencer\n");
+	git_review_finish(&review);
+	shell("rm -rf shown");
+}
+
 static void expect_new(const struct git_survey *before, const char *name) {
 	CLEANUP_STRINGS struct strings paths = {0};
 	CLEANUP_FREE char *want = in(name);
@@ -353,18 +473,19 @@ static void a_survey_finds_what_is_nested_and_what_is_new(void **state) {
 	CLEANUP_FREE char *outer = in("outer"), *vendor = in("outer/vendor/in"), *far = in("outer/far/a");
 	assert_int_equal(git_find(outer, top, &git), 1);
 	git_survey_take(outer, &git, &survey);
-	assert_int_equal(survey.repositories.count, 3);
+	CLEANUP_FREE char *package = in("outer/node_modules/x");
+	assert_int_equal(survey.repositories.count, 4);
 	assert_string_equal(survey.repositories.items[0], outer);
 	assert_true(strings_contain(&survey.repositories, vendor) && strings_contain(&survey.repositories, far));
+	assert_true(strings_contain(&survey.repositories, package));
 	assert_int_equal(survey.notes.count, 0);
 	size_t folders;
 	assert_true(git_survey_compare(&survey, &paths, &folders));
 	assert_int_equal(paths.count, 0);
-	shell("cd outer; git init -q fresh; mkdir .git/rebase-merge; git update-index --add --cacheinfo "
-	      "160000,$(git -C ../repo rev-parse HEAD),vendor/in");
+	shell("cd outer; git init -q fresh; git init -q node_modules/y; git init -q node_modules/@z/z");
 	expect_new(&survey, "outer/fresh/.git");
-	expect_new(&survey, "outer/.git/rebase-merge");
-	expect_new(&survey, "outer/vendor/in");
+	expect_new(&survey, "outer/node_modules/y/.git");
+	expect_new(&survey, "outer/node_modules/@z/z/.git");
 	shell("rm -rf outer");
 }
 
@@ -384,6 +505,21 @@ static void a_survey_is_bounded_and_says_so(void **state) {
 	assert_false(git_survey_compare(&survey, &paths, &folders));
 	assert_int_equal(folders, survey.folders);
 	shell("rm -rf many");
+}
+
+static void attack_r_08_a_folder_of_many_names_takes_no_other_one_s_git_out_of_sight(void **state) {
+	(void)state;
+	shell("mkdir -p wide/a wide/b wide/c; (cd wide/a; seq 51000 | xargs touch); git init -q wide/b; mkdir "
+	      "wide/c/.git;"
+	      "mkdir wide/d; chmod 0 wide/d");
+	CLEANUP_GIT_LAYOUT struct git_layout git = {0};
+	CLEANUP_GIT_SURVEY struct git_survey survey = {0};
+	CLEANUP_FREE char *wide = in("wide"), *b = in("wide/b"), *c = in("wide/c"), *d = in("wide/d");
+	git_survey_take(wide, &git, &survey);
+	assert_true(survey.cut);
+	assert_true(strings_contain(&survey.repositories, b) && strings_contain(&survey.repositories, c));
+	if (geteuid() != 0) assert_true(strings_contain(&survey.shut, d));
+	shell("rm -rf wide");
 }
 
 /* Whatever the order of its entries is. */
@@ -463,10 +599,15 @@ int main(void) {
 		cmocka_unit_test(gitlinks_are_found_in_every_version_of_the_index),
 		cmocka_unit_test(an_index_is_split_wherever_it_says_so),
 		cmocka_unit_test(entries_that_git_takes_for_unchanged_are_found_in_every_version_of_the_index),
+		cmocka_unit_test(attack_r_14_names_that_git_would_write_anywhere_are_found_in_an_index),
+		cmocka_unit_test(attack_r_14_a_gitlink_is_one_whatever_else_its_mode_says),
+		cmocka_unit_test(attack_r_14_an_index_is_read_as_git_reads_it),
+		cmocka_unit_test(what_git_on_the_host_would_go_to_or_go_on_with_is_told),
 		cmocka_unit_test(attack_r_14_what_git_shows_no_longer_is_told_and_what_it_did_not_show_before_is_not),
 		cmocka_unit_test(a_folder_with_more_folders_than_are_looked_into_has_its_own_git_found),
 		cmocka_unit_test(a_survey_finds_what_is_nested_and_what_is_new),
 		cmocka_unit_test(a_survey_is_bounded_and_says_so),
+		cmocka_unit_test(attack_r_08_a_folder_of_many_names_takes_no_other_one_s_git_out_of_sight),
 		cmocka_unit_test(a_submodule_points_back_by_its_configuration),
 		cmocka_unit_test(the_effective_hooks_path_is_protected_wherever_it_is_configured),
 		cmocka_unit_test(attack_r_08_more_than_is_looked_at_below_modules_is_said),
