@@ -160,6 +160,24 @@ static void verdict_close(const struct request *request, struct verdict *verdict
 	set_module(verdict, "private");
 }
 
+/* Does what allows it name the target itself, not only a folder that it lies in? */
+static bool is_named(const struct request *request, const struct answer *answer) {
+	if (answer->grant) return string_equal(answer->grant->pattern, request->target);
+	return answer->said || !answer->rule || string_equal(pattern_text(answer->rule->pattern), request->target);
+}
+
+static void verdict_ask(const struct request *request, struct verdict *verdict) {
+	CLEANUP_VERDICT struct verdict allowed = *verdict;
+	SHOWN(target, request->target);
+	*verdict =
+		(struct verdict){.effect = EFFECT_ASK,
+				 .confirm_terminal = true,
+				 .why = string_format("programs outside of the sandbox run or read %s, and what allows "
+						      "it is not for that: %s",
+						      target, allowed.why)};
+	set_module(verdict, stack_module_name(STACK_RULES));
+}
+
 static void verdict_of_answer(const struct stack_context *context, const struct request *request,
 			      const struct stack_line *line, const struct answer *answer, struct verdict *ret_verdict) {
 	const struct rule *rule = answer->rule;
@@ -177,6 +195,8 @@ static void verdict_of_answer(const struct stack_context *context, const struct 
 	};
 	set_module(ret_verdict, stack_module_name(line->module));
 	if (is_closed(request, ret_verdict)) verdict_close(request, ret_verdict);
+	if (request->masked && ret_verdict->effect == EFFECT_ALLOW && !is_named(request, answer))
+		verdict_ask(request, ret_verdict);
 }
 
 struct recording {

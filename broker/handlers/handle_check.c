@@ -28,7 +28,7 @@ struct check {
 	char *target, *process, *reason, *profile, *project;
 	struct strings parents;
 	char *walk, *name;
-	bool ask, again, led, by_folder, listing, folder;
+	bool ask, again, led, by_folder, listing, folder, masked;
 };
 
 static const struct body_field check_fields[] = {
@@ -45,6 +45,7 @@ static const struct body_field check_fields[] = {
 	{"by_folder", BODY_FLAG, OPTIONAL, offsetof(struct check, by_folder), 0, NULL},
 	{"listing", BODY_FLAG, OPTIONAL, offsetof(struct check, listing), 0, NULL},
 	{"folder", BODY_FLAG, OPTIONAL, offsetof(struct check, folder), 0, NULL},
+	{"masked", BODY_FLAG, OPTIONAL, offsetof(struct check, masked), 0, NULL},
 	{"name", BODY_TEXT, OPTIONAL, offsetof(struct check, name), LIMIT_TARGET, NULL},
 	{"walk", BODY_TEXT, OPTIONAL, offsetof(struct check, walk), LIMIT_TARGET, NULL},
 };
@@ -69,6 +70,7 @@ static int fill_request(struct client *client, const struct check *asked, struct
 	if (asked->reason) request->reason = string_copy(asked->reason);
 	request->by_folder = asked->by_folder;
 	request->listing = asked->listing;
+	request->masked = asked->masked;
 	request->folder = asked->folder || asked->listing || asked->by_folder;
 	if (asked->walk) r = path_normalise(NULL, asked->walk, &request->walk, error);
 	if (r < 0) return error_prefix(error, "walk");

@@ -34,7 +34,8 @@ enum {
 
 /* A file in remotes or branches is a remote of its name, with programs of its own (gitrepository-layout(5)). */
 static const char *const protected_names[] = {
-	"hooks", "config", "config.worktree", "commondir", "gitdir", "info/attributes", "remotes", "branches",
+	"hooks",           "config",  "config.worktree", "commondir",   "gitdir",
+	"info/attributes", "remotes", "branches",        "lazygit.yml",
 };
 
 void git_layout_finish(struct git_layout *layout) {

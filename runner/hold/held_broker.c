@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/string.h"
 #include "calls/call.h"
 #include "calls/process.h"
@@ -40,6 +41,13 @@ static char *name_of(const struct held_broker *broker, pid_t thread, const struc
 	return live_name(broker->live, need, used ? used : broker->scene->command.path);
 }
 
+/* What git's files name is not in the view: no rule speaks of it. */
+static bool is_masked(const struct held_broker *broker, const struct need *need) {
+	const struct strings *protect = &broker->scene->finds.protect;
+	return need->permission == PERMISSION_FS_WRITE &&
+	       path_is_below_any(need->path, (const char *const *)protect->items, protect->count);
+}
+
 static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 			 void (*done)(void *argument, const struct verdict *verdict), void *argument) {
 	struct held_broker *broker = context;
@@ -54,6 +62,7 @@ static uint64_t on_check(void *context, pid_t thread, const struct need *need,
 	const struct session_call call = {.need = &named,
 					  .process = process,
 					  .parents = &parents,
+					  .masked = is_masked(broker, need),
 					  .walk = walk,
 					  .name = linked ? need->path : need->name};
 	return session_check_call(broker->session, &call, done, argument);

@@ -412,6 +412,7 @@ uint64_t session_check_call(struct session *session, const struct session_call *
 				 "folder", need->folder);
 	if (call->process) json_object_set_new(body, "process", message_bytes(call->process));
 	if (call->parents->count > 0) json_object_set_new(body, "parents", text_list(call->parents));
+	if (call->masked) json_object_set_new(body, "masked", json_true());
 	if (call->walk) json_object_set_new(body, "walk", message_bytes(call->walk));
 	if (call->name && strlen(call->name) <= LIMIT_TARGET)
 		json_object_set_new(body, "name", message_bytes(call->name));

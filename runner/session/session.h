@@ -113,6 +113,7 @@ struct session_call {
 	const struct need *need;
 	const char *process;           /* or NULL */
 	const struct strings *parents; /* nearest first */
+	bool masked;                   /* programs outside run or read the file, and no rule may speak of it */
 	const char *walk;              /* the folder that is walked through, or NULL */
 	const char *name;              /* the path in the need's folder that is made, replaced or removed, or NULL */
 };

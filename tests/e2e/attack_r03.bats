@@ -254,3 +254,23 @@ print("won", won)'
 	[ -e "$HOME/.dotfiles/plain" ]
 	[ ! -e "$HOME/.dotfiles/.envrc" ]
 }
+
+@test "attack_r_03: what git's configuration names is asked about also where it isn't there yet, and is no denial without a row" {
+	git config core.fsmonitor .fsm/run
+	git config include.path ../.gitmore
+	git config alias.q '!scripts/x.sh'
+	run sbx run -- sh -c 'mkdir .fsm scripts; for at in .fsm/run scripts/x.sh .gitmore .git/remotes; do mkdir $at; done; git init -q sub && mkdir sub/.git/remotes'
+	echo "$output"
+	for name in .fsm/run scripts/x.sh .gitmore .git/remotes; do
+		contains "$output" "blocked fs:write $PWD/$name"
+		contains "$output" "sbx grant fs:write $PWD/$name"
+		[ ! -e "$name" ]
+		sbx history --json | jq -se --arg path "$PWD/$name" 'map(select(.target == $path and .verdict == "deny")) | length > 0'
+		sbx history --json | jq -se --arg path "$PWD/$name" 'map(select(.target == $path and .verdict == "allow")) | length == 0'
+	done
+	[ -d sub/.git/remotes ] # it is new, and named at the end
+	sbx grant fs:write "$PWD/.fsm/run" --profile default
+	sbx run -- sh -c 'echo mine >.fsm/run'
+	[ "$(<.fsm/run)" = mine ]
+	sbx revoke --all
+}

@@ -30,6 +30,8 @@ struct request {
 	bool by_folder; /* a name in the target is made or removed */
 	bool listing;   /* the target's names are read */
 	bool folder;    /* the target is a folder */
+	bool masked;    /* programs outside run or read the file, which the runner has found out: to write it is allowed
+			   by what names it, and asked about otherwise */
 	bool view;      /* a view is made, which is for all calls: no allow for one alone counts */
 	char *name;     /* the path in the target that is made, replaced or removed; of a connection, the host that its
 			   first bytes ask for when that isn't the target's; of a program, where the link leads that the
